@@ -1,0 +1,111 @@
+//! First in, first out.
+//!
+//! ```text
+//! arrivals -> [ | | | | ] -> departures      full: the newest (tail) or the oldest (head) is dropped
+//! ```
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::discipline::{Child, Context, Dequeue, Discipline, DropReason, Invalid, NoShare};
+use crate::packet::Packet;
+use crate::queue::{Overflow, PacketQueue};
+use crate::units::{Limit, Packets};
+
+/// Parameters of `fifo`.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Config {
+    /// How much may wait, in packets (`100p`) or bytes (`64kB`).
+    pub limit: Limit,
+    /// Which packet goes when the queue is full: the one arriving (`tail`), the oldest (`head`), or the
+    /// one that would be served last (`push-out`; in a FIFO that is the one arriving).
+    pub overflow: Overflow,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self { limit: Limit::Packets(Packets(1000)), overflow: Overflow::Tail }
+    }
+}
+
+impl Config {
+    fn check(&self) -> Result<(), Invalid> {
+        refuse_nothing(self.limit)
+    }
+}
+
+/// A limit of nothing drops every packet: refused wherever a limit is read.
+pub(crate) fn refuse_nothing(limit: Limit) -> Result<(), Invalid> {
+    if limit.allows(1, 1) {
+        Ok(())
+    } else {
+        Err(Invalid::new("limit", "holds nothing: it is at least `1p` or the bytes of a packet"))
+    }
+}
+
+/// First in, first out.
+pub struct Fifo {
+    config: Config,
+    queue: PacketQueue,
+}
+
+impl Discipline for Fifo {
+    const KIND: &'static str = "fifo";
+    const SUMMARY: &'static str = "first in, first out";
+    const SOURCE: &'static str = "tc-bfifo(8), tc-pfifo(8)";
+    const GUARANTEES: &'static [&'static str] = &[
+        "work conserving: the busy periods of any work-conserving discipline on the same arrivals",
+        "mean delay of M/M/1, M/D/1 and M/G/1 (Pollaczek-Khinchine); loss of M/M/1/K",
+        "least variance of delay among disciplines blind to size",
+    ];
+    type Config = Config;
+    type Share = NoShare;
+
+    fn new(config: Config, _: Vec<Child<NoShare>>) -> Result<Self, Invalid> {
+        config.check()?;
+        Ok(Self { config, queue: PacketQueue::default() })
+    }
+
+    fn reconfigure(&mut self, config: Config, _: Vec<NoShare>, cx: &mut Context<'_>) -> Result<(), Invalid> {
+        config.check()?;
+        self.queue.shrink(config.limit, cx);
+        self.config = config;
+        Ok(())
+    }
+
+    #[inline]
+    fn enqueue(&mut self, packet: Packet, cx: &mut Context<'_>) {
+        if self.queue.has_room(&packet, self.config.limit) {
+            self.queue.push(packet);
+        } else {
+            self.overflow(packet, cx);
+        }
+    }
+
+    #[inline]
+    fn dequeue(&mut self, _: &mut Context<'_>) -> Dequeue {
+        self.queue.pop().map_or(Dequeue::Empty, Dequeue::Packet)
+    }
+
+    fn flush(&mut self, out: &mut Vec<Packet>) {
+        self.queue.flush(out);
+    }
+}
+
+impl Fifo {
+    #[cold]
+    fn overflow(&mut self, packet: Packet, cx: &mut Context<'_>) {
+        if self.config.overflow == Overflow::Head {
+            while !self.queue.has_room(&packet, self.config.limit) {
+                let Some(oldest) = self.queue.pop() else { break };
+                cx.drop(oldest, DropReason::Head);
+            }
+            if self.queue.has_room(&packet, self.config.limit) {
+                self.queue.push(packet);
+                return;
+            }
+        }
+        cx.drop(packet, DropReason::Limit);
+    }
+}

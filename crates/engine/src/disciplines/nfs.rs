@@ -1,0 +1,27 @@
+//! Nearest from source: the packet that passed fewest routers is served first.
+//!
+//! Rank: the hops done. All packets of one distance tie, and ties are served in arrival order.
+
+use crate::packet::Header;
+use crate::rank::{Rank, Ranked};
+
+/// Nearest from source: the packet that passed fewest routers is served first.
+pub type Nfs = Ranked<NearestFromSource>;
+
+/// The order of [`Nfs`].
+pub struct NearestFromSource;
+
+impl Rank for NearestFromSource {
+    const KIND: &'static str = "nfs";
+    const SUMMARY: &'static str = "nearest to its source first, by the hops it has done";
+    const SOURCE: &'static str = "Andrews et al., Universal-stability results for greedy contention-resolution protocols, JACM 48 (2001)";
+    const GUARANTEES: &'static [&'static str] = &[
+        "conservation law: with equal sizes and no loss, the mean sojourn of FIFO on the same arrivals",
+        "universally stable in the adversarial queueing model (there called nearest to source)",
+    ];
+    const REORDERS: bool = false;
+
+    fn rank(packet: &Header) -> u64 {
+        u64::from(packet.hops)
+    }
+}

@@ -1,0 +1,259 @@
+//! Token bucket filter: packets leave no faster than the tokens come in.
+//!
+//! ```text
+//! rate -> ( tokens, at most `burst` ) --.
+//! peakrate -> ( tokens, at most `mtu` ) --+--> the head packet leaves when both hold its length
+//! ```
+//!
+//! Tokens are kept as *time*, as in Linux: the bucket holds the time its burst takes at its rate, and a
+//! packet costs the time its length takes, rounded up. Bytes sent in any interval of length t are at
+//! most `burst + rate * t`. The head packet is never overtaken, and every arrival tries again: with a
+//! coarse clock (see [`clock`](crate::clock)) the timer is only one of two ways to wake.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::discipline::{Arity, Child, Context, Dequeue, Discipline, DropReason, Invalid, NoShare};
+use crate::disciplines::fifo::refuse_nothing;
+use crate::node::{Node, Peek};
+use crate::packet::Packet;
+use crate::queue::PacketQueue;
+use crate::units::{Bytes, Duration, Instant, Limit, Rate};
+
+/// Parameters of `tbf`.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Config {
+    /// Long-run rate.
+    pub rate: Rate,
+    /// Depth of the bucket: what may leave at once after silence. It must hold the largest packet;
+    /// larger packets are dropped as `oversize`.
+    pub burst: Bytes,
+    /// Rate of a second bucket, which bounds how fast a burst leaves; needs `mtu`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub peakrate: Option<Rate>,
+    /// Depth of the second bucket.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mtu: Option<Bytes>,
+    /// How much may wait, in bytes or packets. One of `limit` and `latency`, unless a child does the
+    /// queueing; `latency = "1s"` where neither is given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limit: Option<Limit>,
+    /// How long a packet may have to wait: sets the limit to `rate * latency + burst`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub latency: Option<Duration>,
+}
+
+/// One bucket whose tokens are time.
+struct Bucket {
+    rate: Rate,
+    /// The time a full bucket's bytes take.
+    depth: Duration,
+    tokens: Duration,
+}
+
+impl Bucket {
+    fn new(rate: Rate, depth: Bytes) -> Self {
+        let depth = rate.time_for(depth);
+        Self { rate, depth, tokens: depth }
+    }
+
+    /// Tokens after `elapsed` more time.
+    #[inline]
+    fn after(&self, elapsed: Duration) -> Duration {
+        (self.tokens + elapsed).min(self.depth)
+    }
+
+    /// The same bucket with a new rate and depth; its bytes are kept, as far as they fit.
+    fn retuned(&self, rate: Rate, depth: Bytes) -> Self {
+        let fresh = Self::new(rate, depth);
+        let tokens = rate.time_for(self.rate.bytes_in(self.tokens)).min(fresh.depth);
+        Self { tokens, ..fresh }
+    }
+}
+
+/// Where the packets wait.
+enum Waiting {
+    Here(PacketQueue, Limit),
+    Child(Node),
+}
+
+/// Token bucket filter.
+pub struct Tbf {
+    burst: Bytes,
+    mtu: Bytes,
+    bucket: Bucket,
+    peak: Option<Bucket>,
+    /// When the buckets were last brought up to date.
+    updated: Instant,
+    waiting: Waiting,
+}
+
+impl Config {
+    fn check(&self, has_child: bool) -> Result<Limit, Invalid> {
+        if self.rate.is_zero() {
+            return Err(Invalid::new("rate", "of zero lets nothing pass: give it a rate such as `1mbit`"));
+        }
+        if self.burst == Bytes::ZERO {
+            return Err(Invalid::new("burst", "must hold the largest packet, such as `1540B`"));
+        }
+        match (self.peakrate, self.mtu) {
+            (Some(peak), _) if peak < self.rate => {
+                return Err(Invalid::new("peakrate", format!("must not be under `rate`, which is {}", self.rate)));
+            }
+            (Some(_), None) => {
+                return Err(Invalid::new("peakrate", "needs `mtu`, the depth of its bucket, such as `1540B`"));
+            }
+            (None, Some(_)) => return Err(Invalid::new("mtu", "is the depth of the `peakrate` bucket, and there is none")),
+            (Some(_), Some(Bytes(0))) => return Err(Invalid::new("mtu", "must hold the largest packet, such as `1540B`")),
+            _ => {}
+        }
+        let limit = match (self.limit, self.latency) {
+            (Some(_), Some(_)) => return Err(Invalid::new("latency", "and `limit` say the same: give one of them")),
+            (Some(_), None) | (None, Some(_)) if has_child => {
+                let field = if self.limit.is_some() { "limit" } else { "latency" };
+                return Err(Invalid::new(field, "belongs to the child, which does the queueing"));
+            }
+            (Some(limit), None) => limit,
+            (None, latency) => {
+                let latency = latency.unwrap_or(Duration::from_secs(1));
+                Limit::Bytes(self.rate.bytes_in(latency) + self.burst)
+            }
+        };
+        refuse_nothing(limit)?;
+        Ok(limit)
+    }
+}
+
+impl Discipline for Tbf {
+    const KIND: &'static str = "tbf";
+    const SUMMARY: &'static str = "token bucket filter: shapes to a rate with a burst";
+    const SOURCE: &'static str = "tc-tbf(8); RFC 2697 and RFC 2698 for the buckets";
+    const GUARANTEES: &'static [&'static str] = &[
+        "envelope: at most burst + rate * t bytes leave in any interval t",
+        "a saturated shaper delivers at least rate * t - burst - one packet",
+    ];
+    const CHILDREN: Arity = Arity::Optional;
+    const WORK_CONSERVING: bool = false;
+    type Config = Config;
+    type Share = NoShare;
+
+    fn new(config: Config, children: Vec<Child<NoShare>>) -> Result<Self, Invalid> {
+        let limit = config.check(!children.is_empty())?;
+        let waiting = match children.into_iter().next() {
+            Some(child) => Waiting::Child(child.node),
+            None => Waiting::Here(PacketQueue::default(), limit),
+        };
+        Ok(Self {
+            burst: config.burst,
+            mtu: config.mtu.unwrap_or(config.burst),
+            bucket: Bucket::new(config.rate, config.burst),
+            peak: config.peakrate.zip(config.mtu).map(|(rate, mtu)| Bucket::new(rate, mtu)),
+            updated: Instant::ZERO,
+            waiting,
+        })
+    }
+
+    fn reconfigure(&mut self, config: Config, _: Vec<NoShare>, cx: &mut Context<'_>) -> Result<(), Invalid> {
+        let limit = config.check(matches!(self.waiting, Waiting::Child(_)))?;
+        let elapsed = cx.now.since(self.updated);
+        self.updated = cx.now;
+        self.bucket.tokens = self.bucket.after(elapsed);
+        self.bucket = self.bucket.retuned(config.rate, config.burst);
+        self.peak = config.peakrate.zip(config.mtu).map(|(rate, mtu)| match &self.peak {
+            Some(peak) => Bucket { tokens: peak.after(elapsed), ..*peak }.retuned(rate, mtu),
+            None => Bucket::new(rate, mtu),
+        });
+        self.burst = config.burst;
+        self.mtu = config.mtu.unwrap_or(config.burst);
+        if let Waiting::Here(queue, own) = &mut self.waiting {
+            // A packet that the new buckets can never hold would block those behind it for ever.
+            let largest = self.burst.min(self.mtu);
+            for packet in queue.take_larger_than(largest) {
+                cx.drop(packet, DropReason::Oversize);
+            }
+            queue.shrink(limit, cx);
+            *own = limit;
+        }
+        Ok(())
+    }
+
+    fn enqueue(&mut self, packet: Packet, cx: &mut Context<'_>) {
+        if packet.bytes() > self.burst.min(self.mtu) {
+            cx.drop(packet, DropReason::Oversize);
+            return;
+        }
+        match &mut self.waiting {
+            Waiting::Here(queue, limit) if queue.has_room(&packet, *limit) => queue.push(packet),
+            Waiting::Here(..) => cx.drop(packet, DropReason::Limit),
+            Waiting::Child(child) => child.enqueue(packet, cx),
+        }
+    }
+
+    fn dequeue(&mut self, cx: &mut Context<'_>) -> Dequeue {
+        loop {
+            let length = match self.peek(cx) {
+                Peek::Length(length) => length,
+                Peek::NotBefore(time) => return Dequeue::NotBefore(time),
+                Peek::Empty => return Dequeue::Empty,
+            };
+            let elapsed = cx.now.since(self.updated);
+            let missing = [Some(&self.bucket), self.peak.as_ref()]
+                .into_iter()
+                .flatten()
+                .map(|bucket| bucket.rate.time_for(length).saturating_sub(bucket.after(elapsed)))
+                .max()
+                .unwrap_or(Duration::ZERO);
+            if length > self.burst.min(self.mtu) {
+                // Only a child's packet that was waiting when the buckets were made smaller.
+                if let Some(packet) = self.pop(cx) {
+                    cx.drop(packet, DropReason::Oversize);
+                }
+                continue;
+            }
+            if !missing.is_zero() {
+                return Dequeue::NotBefore(cx.now + missing);
+            }
+            self.updated = cx.now;
+            for bucket in [Some(&mut self.bucket), self.peak.as_mut()].into_iter().flatten() {
+                bucket.tokens = bucket.after(elapsed).saturating_sub(bucket.rate.time_for(length));
+            }
+            return self.pop(cx).map_or(Dequeue::Empty, Dequeue::Packet);
+        }
+    }
+
+    fn flush(&mut self, out: &mut Vec<Packet>) {
+        if let Waiting::Here(queue, _) = &mut self.waiting {
+            queue.flush(out);
+        }
+    }
+
+    fn each_child(&mut self, visit: &mut dyn FnMut(&mut Node)) {
+        if let Waiting::Child(child) = &mut self.waiting {
+            visit(child);
+        }
+    }
+
+    fn gauges(&self, emit: &mut dyn FnMut(&'static str, f64)) {
+        emit("tokens_bytes", self.bucket.rate.bytes_in(self.bucket.tokens).0 as f64);
+    }
+}
+
+impl Tbf {
+    fn peek(&mut self, cx: &mut Context<'_>) -> Peek {
+        match &mut self.waiting {
+            Waiting::Here(queue, _) => queue.front().map_or(Peek::Empty, |packet| Peek::Length(packet.bytes())),
+            Waiting::Child(child) => child.peek(cx),
+        }
+    }
+
+    fn pop(&mut self, cx: &mut Context<'_>) -> Option<Packet> {
+        match &mut self.waiting {
+            Waiting::Here(queue, _) => queue.pop(),
+            Waiting::Child(child) => match child.dequeue(cx) {
+                Dequeue::Packet(packet) => Some(packet),
+                Dequeue::NotBefore(_) | Dequeue::Empty => None,
+            },
+        }
+    }
+}

@@ -1,0 +1,293 @@
+//! The queue where a link leaves a node: the same object in simulation and on real packets.
+//!
+//! ```text
+//! offer -> [ tree of nodes ] -> [ device ring, if any ] -> poll
+//! ```
+//!
+//! The driver offers every packet that leaves by this link and polls when the link is free: after an
+//! offer, at the time a poll named, and at the end of a transmission while something waits
+//! ([`Port::has_more`]). The port shows the discipline the time as its clock model has it.
+
+use std::sync::Arc;
+
+use crate::classify::Headers;
+use crate::clock::{ClockConfig, ClockModel};
+use crate::discipline::{Context, Dequeue, DropReason, Drops, Invalid};
+use crate::node::{Counters, Node, Tally};
+use crate::packet::Packet;
+use crate::random::Random;
+use crate::ring::{Ring, RingConfig};
+use crate::units::Instant;
+
+/// What a port says when its link is free.
+#[must_use]
+#[derive(Debug)]
+pub enum Poll {
+    /// Send this packet.
+    Transmit(Packet),
+    /// Ask again at this time, which is later than now, or after the next offer.
+    WaitUntil(Instant),
+    /// Ask again after the next offer.
+    Idle,
+}
+
+/// A place in the tree, as results name it. Its index among [`Port::places`] is a packet's
+/// [`node`](crate::packet::Header::node).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// The queue's name in the scenario.
+    pub name: Arc<str>,
+    /// Its kind of discipline (the latest, where it was replaced).
+    pub kind: &'static str,
+    /// The place above it.
+    pub parent: Option<u16>,
+}
+
+/// A link's queue: a tree of disciplines, a clock, and a device ring.
+pub struct Port {
+    root: Node,
+    clock: ClockModel,
+    ring: Option<Ring>,
+    random: Random,
+    drops: Drops,
+    places: Vec<Place>,
+    /// Counters of places that are no longer in the tree.
+    retired: Vec<(u16, Counters)>,
+}
+
+impl Port {
+    /// A port over this tree, drawing its random numbers from `random`.
+    pub fn new(root: Node, random: Random) -> Self {
+        let mut port = Self {
+            root,
+            clock: ClockModel::EXACT,
+            ring: None,
+            random,
+            drops: Drops::default(),
+            places: Vec::new(),
+            retired: Vec::new(),
+        };
+        port.number();
+        port
+    }
+
+    /// The same port with a coarse clock.
+    pub fn with_clock(mut self, config: ClockConfig) -> Result<Self, Invalid> {
+        self.clock = ClockModel::new(config).ok_or_else(|| Invalid::new("hz", "is from 1 to 1000000"))?;
+        Ok(self)
+    }
+
+    /// The same port with a device ring.
+    pub fn with_ring(mut self, config: RingConfig) -> Result<Self, Invalid> {
+        self.ring = Some(Ring::new(config).ok_or_else(|| Invalid::new("ring", "has at least one slot"))?);
+        Ok(self)
+    }
+
+    /// Takes a packet in. It may be dropped at once, or another in its place.
+    #[inline]
+    pub fn offer(&mut self, mut packet: Packet, now: Instant, headers: &dyn Headers) {
+        packet.arrived = now;
+        let mut cx =
+            Context { now: self.clock.read(now), random: &mut self.random, drops: &mut self.drops, headers };
+        self.root.enqueue(packet, &mut cx);
+        if self.ring.is_some() {
+            let _ = self.fill_ring(now, headers);
+        }
+    }
+
+    /// What the free link sends now.
+    #[inline]
+    pub fn poll(&mut self, now: Instant, headers: &dyn Headers) -> Poll {
+        if self.root.is_timed() {
+            self.run_timers(now, headers);
+        }
+        if self.ring.is_some() {
+            return self.poll_ring(now, headers);
+        }
+        let dequeued = self.dequeue(now, headers);
+        self.answer(now, dequeued)
+    }
+
+    /// [`offer`](Self::offer), then [`poll`](Self::poll), for a free link and an [empty](Self::is_empty) port.
+    #[inline]
+    pub fn pass(&mut self, mut packet: Packet, now: Instant, headers: &dyn Headers) -> Poll {
+        if self.ring.is_some() || self.root.is_timed() {
+            self.offer(packet, now, headers);
+            return self.poll(now, headers);
+        }
+        packet.arrived = now;
+        let mut cx =
+            Context { now: self.clock.read(now), random: &mut self.random, drops: &mut self.drops, headers };
+        let dequeued = self.root.pass(packet, &mut cx);
+        self.answer(now, dequeued)
+    }
+
+    #[inline]
+    fn dequeue(&mut self, now: Instant, headers: &dyn Headers) -> Dequeue {
+        let mut cx =
+            Context { now: self.clock.read(now), random: &mut self.random, drops: &mut self.drops, headers };
+        self.root.dequeue(&mut cx)
+    }
+
+    #[inline]
+    fn answer(&mut self, now: Instant, dequeued: Dequeue) -> Poll {
+        let wait = match dequeued {
+            Dequeue::Packet(packet) => return Poll::Transmit(packet),
+            Dequeue::NotBefore(time) => Some(self.clock.wake(now, time)),
+            Dequeue::Empty => None,
+        };
+        let timer = self.root.next_timer().map(|time| self.clock.wake(now, time));
+        match (wait, timer) {
+            (Some(wait), Some(timer)) => Poll::WaitUntil(wait.min(timer)),
+            (Some(time), None) | (None, Some(time)) => Poll::WaitUntil(time),
+            (None, None) => Poll::Idle,
+        }
+    }
+
+    fn run_timers(&mut self, now: Instant, headers: &dyn Headers) {
+        let now = self.clock.read(now);
+        if self.root.next_timer().is_some_and(|time| time <= now) {
+            let mut cx = Context { now, random: &mut self.random, drops: &mut self.drops, headers };
+            self.root.on_timer(&mut cx);
+        }
+    }
+
+    fn poll_ring(&mut self, now: Instant, headers: &dyn Headers) -> Poll {
+        if let Some(ring) = &mut self.ring {
+            ring.complete();
+        }
+        let refused = self.fill_ring(now, headers);
+        match self.ring.as_mut().and_then(Ring::pop) {
+            Some(packet) => Poll::Transmit(packet),
+            None => self.answer(now, refused),
+        }
+    }
+
+    /// Moves packets into the ring while it has room; returns why it stopped.
+    fn fill_ring(&mut self, now: Instant, headers: &dyn Headers) -> Dequeue {
+        while self.ring.as_ref().is_some_and(Ring::has_room) {
+            match self.dequeue(now, headers) {
+                Dequeue::Packet(packet) => {
+                    if let Some(ring) = &mut self.ring {
+                        ring.push(packet);
+                    }
+                }
+                refused => return refused,
+            }
+        }
+        Dequeue::Empty
+    }
+
+    /// Whether a poll at the end of the transmission under way can yield anything.
+    #[inline]
+    pub fn has_more(&self) -> bool {
+        !self.root.is_empty() || self.ring.is_some() || self.root.is_timed()
+    }
+
+    /// Whether nothing waits, in the tree and in the ring.
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.root.is_empty() && self.ring.as_ref().is_none_or(|ring| ring.len() == 0)
+    }
+
+    /// What waits in the tree (the ring's packets have left it).
+    pub fn backlog(&self) -> Tally {
+        self.root.backlog()
+    }
+
+    /// Packets in the device ring that wait to be sent.
+    pub fn ring_occupancy(&self) -> usize {
+        self.ring.as_ref().map_or(0, Ring::len)
+    }
+
+    /// Whether there are drops to take.
+    #[inline]
+    pub fn has_drops(&self) -> bool {
+        !self.drops.waiting.is_empty()
+    }
+
+    /// Takes what was dropped since this was last called. A packet's `node` is the place it had entered.
+    pub fn take_drops(&mut self) -> impl Iterator<Item = (Packet, DropReason)> + '_ {
+        self.drops.waiting.drain(..)
+    }
+
+    /// Replaces the whole tree. The packets that wait move to the new one in the order of their arrival;
+    /// those its smaller limit forces out are dropped and counted there. Counters go on under their names.
+    /// Returns the number of packets moved.
+    pub fn replace(&mut self, root: Node, now: Instant, headers: &dyn Headers) -> usize {
+        let mut waiting = Vec::with_capacity(self.root.backlog().packets as usize);
+        self.root.flush(&mut waiting);
+        waiting.sort_by_key(|packet| (packet.arrived, packet.flow, packet.sequence));
+        let retired = &mut self.retired;
+        self.root.each(&mut |node, _| retired.push((node.id(), *node.counters())));
+        self.root = root;
+        self.number();
+        let count = waiting.len();
+        let mut cx =
+            Context { now: self.clock.read(now), random: &mut self.random, drops: &mut self.drops, headers };
+        for packet in waiting {
+            self.root.enqueue(packet, &mut cx);
+        }
+        count
+    }
+
+    /// Does `what` with the node called `name`; `None` where the tree has none.
+    pub fn with_node<R>(
+        &mut self,
+        name: &str,
+        now: Instant,
+        headers: &dyn Headers,
+        what: &mut dyn FnMut(&mut Node, &mut Context<'_>) -> R,
+    ) -> Option<R> {
+        let mut cx =
+            Context { now: self.clock.read(now), random: &mut self.random, drops: &mut self.drops, headers };
+        self.root.find(name, &mut cx, what)
+    }
+
+    /// Takes out every packet in the port, for the last account of a run.
+    pub fn flush(&mut self, out: &mut Vec<Packet>) {
+        if let Some(ring) = &mut self.ring {
+            ring.flush(out);
+        }
+        self.root.flush(out);
+    }
+
+    /// Every place there ever was, parents before children.
+    pub fn places(&self) -> &[Place] {
+        &self.places
+    }
+
+    /// Shows each place of the tree as it is now.
+    pub fn each_node(&mut self, visit: &mut dyn FnMut(&mut Node)) {
+        self.root.each(&mut |node, _| visit(node));
+    }
+
+    /// Counters of the places that are no longer in the tree.
+    pub fn retired(&self) -> impl Iterator<Item = (u16, Counters)> + '_ {
+        self.retired.iter().copied()
+    }
+
+    /// Gives every node of the tree its number: that of the place of its name, or a new one.
+    fn number(&mut self) {
+        let Self { root, places, retired, .. } = self;
+        let mut path: Vec<u16> = Vec::new();
+        root.each(&mut |node, depth| {
+            path.truncate(depth);
+            let parent = path.last().copied();
+            let id = if let Some(known) = places.iter().position(|place| place.name == *node.name()) {
+                places[known].kind = node.kind();
+                places[known].parent = parent;
+                known as u16
+            } else {
+                places.push(Place { name: node.name().clone(), kind: node.kind(), parent });
+                (places.len() - 1) as u16
+            };
+            let past = retired
+                .iter()
+                .position(|(place, _)| *place == id)
+                .map_or_else(Counters::default, |index| retired.swap_remove(index).1);
+            node.settle_in(id, past);
+            path.push(id);
+        });
+    }
+}

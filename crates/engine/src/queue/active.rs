@@ -1,0 +1,99 @@
+//! The ring of children that may have something to send, for every round-robin discipline.
+//!
+//! Membership is a *hint*: a child can become empty without its parent being asked (an active queue
+//! management drops in a peek, a timer fires, a limit shrinks), which is where the kernel's scheduler
+//! vulnerabilities come from (CVE-2025-37798, CVE-2025-37890, CVE-2025-38350 and their family). So
+//! joining is idempotent, and whoever meets an empty member delists it and goes on.
+
+use std::collections::VecDeque;
+
+/// Slots `0..n` in the order they take their turns, each at most once.
+#[derive(Debug)]
+pub struct ActiveList {
+    turns: VecDeque<u32>,
+    listed: Vec<bool>,
+}
+
+impl ActiveList {
+    /// A list for `slots` children, none of them active.
+    pub fn new(slots: usize) -> Self {
+        Self { turns: VecDeque::with_capacity(slots), listed: vec![false; slots] }
+    }
+
+    /// Lists a slot at the end unless it is listed. Returns whether it is new. A slot that does not exist
+    /// is not listed.
+    #[inline]
+    pub fn activate(&mut self, slot: usize) -> bool {
+        match self.listed.get_mut(slot) {
+            Some(listed) if !*listed => {
+                *listed = true;
+                self.turns.push_back(slot as u32);
+                true
+            }
+            _ => false,
+        }
+    }
+
+    /// The slot whose turn it is.
+    #[inline]
+    pub fn current(&self) -> Option<usize> {
+        self.turns.front().map(|slot| *slot as usize)
+    }
+
+    /// Ends the current slot's turn: it goes to the end.
+    #[inline]
+    pub fn rotate(&mut self) {
+        if let Some(slot) = self.turns.pop_front() {
+            self.turns.push_back(slot);
+        }
+    }
+
+    /// Delists the current slot.
+    #[inline]
+    pub fn retire(&mut self) {
+        if let Some(slot) = self.turns.pop_front() {
+            self.listed[slot as usize] = false;
+        }
+    }
+
+    /// How many are listed.
+    #[inline]
+    pub fn len(&self) -> usize {
+        self.turns.len()
+    }
+
+    /// Whether none is listed.
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.turns.is_empty()
+    }
+
+    /// The listed slots, the current one first.
+    pub fn iter(&self) -> impl Iterator<Item = usize> + '_ {
+        self.turns.iter().map(|slot| *slot as usize)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn activation_is_idempotent() {
+        let mut list = ActiveList::new(3);
+        assert!(list.activate(2));
+        assert!(!list.activate(2), "a second activation must not list it twice");
+        assert!(list.activate(0));
+        assert!(!list.activate(7), "a slot that does not exist");
+        assert_eq!(list.iter().collect::<Vec<_>>(), [2, 0]);
+        list.rotate();
+        assert_eq!(list.current(), Some(0));
+        list.retire();
+        assert_eq!(list.iter().collect::<Vec<_>>(), [2]);
+        assert!(list.activate(0));
+        list.retire();
+        list.retire();
+        list.retire();
+        assert!(list.is_empty());
+    }
+}

@@ -1,0 +1,115 @@
+//! Disciplines that are nothing but an order: serve the waiting packet of smallest rank.
+//!
+//! A rank is fixed when a packet arrives (everyone ages at the same speed, so even "the longest waiting
+//! first" is a static order). Equal ranks are served in the order of their arrival. When the queue is
+//! full, push-out drops the packet that would be served last, which may be the one arriving.
+//!
+//! One of the five policies is a type that implements [`Rank`]; [`Ranked`] makes a discipline of it.
+
+use core::marker::PhantomData;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::discipline::{Child, Context, Dequeue, Discipline, DropReason, Invalid, NoShare};
+use crate::disciplines::fifo::refuse_nothing;
+use crate::packet::{Header, Packet};
+use crate::queue::Overflow;
+use crate::queue::ranked::RankedQueue;
+use crate::units::{Bytes, Limit, Packets};
+
+/// An order of packets.
+pub trait Rank: Send + 'static {
+    /// The discipline's name in scenario files.
+    const KIND: &'static str;
+    /// What it does, in a line.
+    const SUMMARY: &'static str;
+    /// Where it is defined.
+    const SOURCE: &'static str;
+    /// What it guarantees beyond work conservation.
+    const GUARANTEES: &'static [&'static str];
+    /// Whether two packets of one flow may change places.
+    const REORDERS: bool;
+    /// The rank of an arriving packet; the smallest is served first.
+    fn rank(packet: &Header) -> u64;
+}
+
+/// Parameters of a ranked discipline.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Config {
+    /// How much may wait, in packets (`100p`) or bytes (`64kB`).
+    pub limit: Limit,
+    /// Which packet goes when the queue is full: the one that would be served last (`push-out`), the one
+    /// arriving (`tail`), or the one that would be served next (`head`).
+    pub overflow: Overflow,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self { limit: Limit::Packets(Packets(1000)), overflow: Overflow::PushOut }
+    }
+}
+
+/// The discipline of an order.
+pub struct Ranked<R> {
+    config: Config,
+    queue: RankedQueue,
+    order: PhantomData<R>,
+}
+
+impl<R: Rank> Discipline for Ranked<R> {
+    const KIND: &'static str = R::KIND;
+    const SUMMARY: &'static str = R::SUMMARY;
+    const SOURCE: &'static str = R::SOURCE;
+    const GUARANTEES: &'static [&'static str] = R::GUARANTEES;
+    const REORDERS: bool = R::REORDERS;
+    type Config = Config;
+    type Share = NoShare;
+
+    fn new(config: Config, _: Vec<Child<NoShare>>) -> Result<Self, Invalid> {
+        refuse_nothing(config.limit)?;
+        Ok(Self { config, queue: RankedQueue::default(), order: PhantomData })
+    }
+
+    fn reconfigure(&mut self, config: Config, _: Vec<NoShare>, cx: &mut Context<'_>) -> Result<(), Invalid> {
+        refuse_nothing(config.limit)?;
+        self.config = config;
+        while !self.queue.fits(Bytes::ZERO, self.config.limit) {
+            let Some(last) = self.queue.pop_last() else { break };
+            cx.drop(last, DropReason::Shrunk);
+        }
+        Ok(())
+    }
+
+    fn enqueue(&mut self, packet: Packet, cx: &mut Context<'_>) {
+        let limit = self.config.limit;
+        if self.config.overflow == Overflow::PushOut {
+            self.queue.push(R::rank(&packet), packet);
+            while !self.queue.fits(Bytes::ZERO, limit) {
+                let Some(last) = self.queue.pop_last() else { break };
+                cx.drop(last, DropReason::PushOut);
+            }
+            return;
+        }
+        if self.config.overflow == Overflow::Head && limit.allows(1, packet.bytes().0) {
+            while !self.queue.fits(packet.bytes(), limit) {
+                let Some(next) = self.queue.pop() else { break };
+                cx.drop(next, DropReason::Head);
+            }
+        }
+        if self.queue.fits(packet.bytes(), limit) {
+            self.queue.push(R::rank(&packet), packet);
+        } else {
+            cx.drop(packet, DropReason::Limit);
+        }
+    }
+
+    fn dequeue(&mut self, _: &mut Context<'_>) -> Dequeue {
+        self.queue.pop().map_or(Dequeue::Empty, Dequeue::Packet)
+    }
+
+    fn flush(&mut self, out: &mut Vec<Packet>) {
+        self.queue.flush(out);
+    }
+}
