@@ -1,0 +1,264 @@
+//! A problem: what is wrong, where it stands, and how to put it right.
+//!
+//! Every [`Problem`] is a [`miette::Diagnostic`] with its source text, so that whoever shows it can
+//! underline the text it speaks of. [`Problems`] are all those of one file, in the order of the file.
+
+use core::fmt;
+use core::ops::Range;
+use std::sync::Arc;
+
+use miette::{Diagnostic, LabeledSpan, NamedSource, Severity, SourceCode};
+
+/// A place in the text: byte offsets.
+pub type Span = Range<usize>;
+
+/// The text that problems speak of, and what it is called.
+#[derive(Clone, Debug)]
+pub(crate) struct Source(Arc<NamedSource<Arc<str>>>);
+
+impl Source {
+    pub(crate) fn new(name: &str, text: &str) -> Self {
+        Self(Arc::new(NamedSource::new(name, Arc::from(text)).with_language("toml")))
+    }
+
+    fn text(&self) -> &str {
+        self.0.inner()
+    }
+
+    fn name(&self) -> &str {
+        self.0.name()
+    }
+}
+
+/// Something that is wrong (or, as a warning, probably not meant) in a scenario.
+#[derive(Clone, Debug)]
+pub struct Problem {
+    message: String,
+    help: Option<String>,
+    span: Option<Span>,
+    label: Option<String>,
+    related: Vec<(Span, String)>,
+    severity: Severity,
+    source: Option<Source>,
+}
+
+impl Problem {
+    /// A problem with the text at `span`.
+    pub(crate) fn new(span: impl Into<Option<Span>>, message: impl Into<String>) -> Self {
+        Self {
+            message: message.into(),
+            help: None,
+            span: span.into(),
+            label: None,
+            related: Vec::new(),
+            severity: Severity::Error,
+            source: None,
+        }
+    }
+
+    /// The same, with the way out.
+    #[must_use]
+    pub(crate) fn help(mut self, help: impl Into<String>) -> Self {
+        self.help = Some(help.into());
+        self
+    }
+
+    /// The same, where there is a way out.
+    #[must_use]
+    pub(crate) fn help_if(mut self, help: Option<String>) -> Self {
+        self.help = help.or(self.help);
+        self
+    }
+
+    /// The same, with words under the underlined text.
+    #[must_use]
+    pub(crate) fn label(mut self, label: impl Into<String>) -> Self {
+        self.label = Some(label.into());
+        self
+    }
+
+    /// The same, pointing at another place too.
+    #[must_use]
+    pub(crate) fn see(mut self, span: Span, label: impl Into<String>) -> Self {
+        self.related.push((span, label.into()));
+        self
+    }
+
+    /// The same problem, of a change or override that stands at `span`, unless it points there already.
+    #[must_use]
+    pub(crate) fn because_of(mut self, span: &Span) -> Self {
+        match self.span.take() {
+            Some(own) if span.start <= own.start && own.end <= span.end => self.span = Some(own),
+            own => {
+                if let Some(own) = own {
+                    let label = self.label.take().unwrap_or_else(|| "it concerns this".to_owned());
+                    self.related.push((own, label));
+                }
+                self.span = Some(span.clone());
+            }
+        }
+        self
+    }
+
+    pub(crate) fn as_warning(mut self) -> Self {
+        self.severity = Severity::Warning;
+        self
+    }
+
+    pub(crate) fn attach(&mut self, source: &Source) {
+        self.source = Some(source.clone());
+        let end = source.text().len();
+        for span in self.span.iter_mut().chain(self.related.iter_mut().map(|(span, _)| span)) {
+            *span = span.start.min(end)..span.end.clamp(span.start.min(end), end);
+        }
+    }
+
+    /// What is wrong, in lower case, without a full stop.
+    pub fn message(&self) -> &str {
+        &self.message
+    }
+
+    /// How to put it right.
+    pub fn help_text(&self) -> Option<&str> {
+        self.help.as_deref()
+    }
+
+    /// Where it stands, in bytes of the text; `None` where it stands nowhere (something is absent, or an
+    /// override names no place).
+    pub fn span(&self) -> Option<Span> {
+        self.span.clone()
+    }
+
+    /// Other places it has to do with, and what they are.
+    pub fn related_places(&self) -> &[(Span, String)] {
+        &self.related
+    }
+
+    /// Whether it keeps the scenario from running.
+    pub fn is_error(&self) -> bool {
+        self.severity == Severity::Error
+    }
+
+    /// Line and column where it begins, both from 1; columns count characters.
+    pub fn position(&self) -> Option<(usize, usize)> {
+        let text = self.source.as_ref()?.text();
+        let before = text.get(..self.span.as_ref()?.start)?;
+        let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);
+        let line = before.bytes().filter(|byte| *byte == b'\n').count() + 1;
+        Some((line, before[line_start..].chars().count() + 1))
+    }
+
+    /// The text it points at.
+    pub fn text(&self) -> Option<&str> {
+        self.source.as_ref()?.text().get(self.span.clone()?)
+    }
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl core::error::Error for Problem {}
+
+impl Diagnostic for Problem {
+    fn severity(&self) -> Option<Severity> {
+        Some(self.severity)
+    }
+
+    fn help<'a>(&'a self) -> Option<Box<dyn fmt::Display + 'a>> {
+        self.help.as_ref().map(|help| Box::new(help) as Box<dyn fmt::Display>)
+    }
+
+    fn source_code(&self) -> Option<&dyn SourceCode> {
+        // Without a place there is nothing to quote.
+        self.span.as_ref()?;
+        self.source.as_ref().map(|source| &*source.0 as &dyn SourceCode)
+    }
+
+    fn labels(&self) -> Option<Box<dyn Iterator<Item = LabeledSpan> + '_>> {
+        let own = self.span.clone().map(|span| {
+            LabeledSpan::new_primary_with_span(
+                Some(self.label.clone().unwrap_or_default()).filter(|label| !label.is_empty()),
+                span,
+            )
+        });
+        let related = self
+            .related
+            .iter()
+            .map(|(span, label)| LabeledSpan::new_with_span(Some(label.clone()), span.clone()));
+        Some(Box::new(own.into_iter().chain(related)))
+    }
+}
+
+/// Every problem of a scenario, in the order of the file.
+#[derive(Clone, Debug)]
+pub struct Problems {
+    name: String,
+    problems: Vec<Problem>,
+}
+
+/// So many problems are shown at most; a file with more is not a scenario.
+pub(crate) const MOST_PROBLEMS: usize = 100;
+
+impl Problems {
+    /// Sorts them into the file's order and leaves out those said twice.
+    pub(crate) fn new(source: &Source, mut problems: Vec<Problem>) -> Self {
+        for problem in &mut problems {
+            problem.attach(source);
+        }
+        problems.sort_by_key(|problem| problem.span.as_ref().map(|span| (span.start, span.end)));
+        let mut kept: Vec<Problem> = Vec::new();
+        for problem in problems {
+            let said = |known: &Problem| known.span == problem.span && known.message == problem.message;
+            if kept.len() < MOST_PROBLEMS && !kept.iter().rev().take(16).any(said) {
+                kept.push(problem);
+            }
+        }
+        Self { name: source.name().to_owned(), problems: kept }
+    }
+
+    /// Each problem, in the order of the file; those that stand nowhere first.
+    pub fn iter(&self) -> core::slice::Iter<'_, Problem> {
+        self.problems.iter()
+    }
+
+    /// How many there are; at least one.
+    pub fn len(&self) -> usize {
+        self.problems.len()
+    }
+
+    /// Never: no problems are no [`Problems`].
+    pub fn is_empty(&self) -> bool {
+        self.problems.is_empty()
+    }
+}
+
+impl<'a> IntoIterator for &'a Problems {
+    type Item = &'a Problem;
+    type IntoIter = core::slice::Iter<'a, Problem>;
+    fn into_iter(self) -> Self::IntoIter {
+        self.iter()
+    }
+}
+
+impl fmt::Display for Problems {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.problems.len() {
+            1 => write!(f, "`{}` has a problem", self.name),
+            many if many >= MOST_PROBLEMS => {
+                write!(f, "`{}` has {MOST_PROBLEMS} problems or more", self.name)
+            }
+            many => write!(f, "`{}` has {many} problems", self.name),
+        }
+    }
+}
+
+impl core::error::Error for Problems {}
+
+impl Diagnostic for Problems {
+    fn related<'a>(&'a self) -> Option<Box<dyn Iterator<Item = &'a dyn Diagnostic> + 'a>> {
+        Some(Box::new(self.problems.iter().map(|problem| problem as &dyn Diagnostic)))
+    }
+}

@@ -1,0 +1,172 @@
+//! A port's tree of queues: checked, resolved, and ready to become engine nodes any number of times.
+
+use std::sync::Arc;
+
+use lockgate_engine::classify::{Classifier, Rule};
+use lockgate_engine::discipline::{Child, Discipline, Invalid};
+use lockgate_engine::disciplines::{self, Visitor};
+use lockgate_engine::node::Node;
+use serde::de::DeserializeOwned;
+
+/// A tree of queues. The first is the root; every child stands after its parent.
+#[derive(Clone, Debug, PartialEq)]
+pub struct QueueTree {
+    pub(crate) queues: Vec<Queue>,
+}
+
+/// One place in the tree.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Queue {
+    /// Its name in the scenario.
+    pub name: Arc<str>,
+    /// Its discipline.
+    pub kind: &'static str,
+    /// Its own parameters, as written.
+    pub config: toml::Table,
+    /// What its parent must know of it, as written.
+    pub share: toml::Table,
+    /// Which packets it takes; empty: whatever no earlier sibling takes.
+    pub rules: Vec<Rule>,
+    /// The places of its children in the tree, in their order.
+    pub children: Vec<usize>,
+}
+
+impl QueueTree {
+    /// The tree of a port that names none: a FIFO called `fifo` with its defaults.
+    pub fn fifo() -> Self {
+        Self {
+            queues: vec![Queue {
+                name: "fifo".into(),
+                kind: "fifo",
+                config: toml::Table::new(),
+                share: toml::Table::new(),
+                rules: Vec::new(),
+                children: Vec::new(),
+            }],
+        }
+    }
+
+    /// The queues, the root first, parents before children.
+    pub fn queues(&self) -> &[Queue] {
+        &self.queues
+    }
+
+    /// The tree as the engine runs it.
+    ///
+    /// # Errors
+    /// What a discipline refuses. A tree that [`read`](crate::read) gave out was built once already, so
+    /// there it does not happen.
+    pub fn build(&self) -> Result<Node, Invalid> {
+        self.build_at(0)
+    }
+
+    fn build_at(&self, place: usize) -> Result<Node, Invalid> {
+        let queue = self.queues.get(place).ok_or_else(|| Invalid::new("root", "names no queue"))?;
+        let mut children = Vec::with_capacity(queue.children.len());
+        for &child in &queue.children {
+            children.push((self.queues[child].share.clone(), self.build_at(child)?));
+        }
+        let rules = queue.children.iter().map(|&child| self.queues[child].rules.clone()).collect();
+        make(queue, children, rules)
+    }
+
+    /// Gives the node called `name` in `port` the parameters it has in this tree.
+    pub(crate) fn reconfigure(
+        &self,
+        name: &str,
+        port: &mut lockgate_engine::port::Port,
+        now: lockgate_engine::units::Instant,
+        headers: &dyn lockgate_engine::classify::Headers,
+    ) -> Result<(), Invalid> {
+        let Some(queue) = self.queues.iter().find(|queue| &*queue.name == name) else {
+            return Err(Invalid::new("queue", format!("`{name}` is not in the tree")));
+        };
+        let shares: Vec<toml::Table> =
+            queue.children.iter().map(|&child| self.queues[child].share.clone()).collect();
+        let reconfigured = port.with_node(name, now, headers, &mut |node, cx| {
+            let visitor = Reconfigure { queue, shares: &shares, node, cx };
+            disciplines::visit(queue.kind, visitor).unwrap_or_else(|| Err(unknown(queue.kind)))
+        });
+        reconfigured
+            .unwrap_or_else(|| Err(Invalid::new("queue", format!("`{name}` is not in the port's tree"))))
+    }
+
+    /// The queues whose own parameters or children's shares differ from those in `before`; `None` where
+    /// the shape differs (names, kinds, children, matches), so that the tree has to be replaced.
+    pub(crate) fn differs_in(&self, before: &Self) -> Option<Vec<String>> {
+        if self.queues.len() != before.queues.len() {
+            return None;
+        }
+        let mut differing = Vec::new();
+        for (new, old) in self.queues.iter().zip(&before.queues) {
+            if (&new.name, new.kind, &new.children, &new.rules)
+                != (&old.name, old.kind, &old.children, &old.rules)
+            {
+                return None;
+            }
+            let shares =
+                new.children.iter().any(|&child| self.queues[child].share != before.queues[child].share);
+            if new.config != old.config || shares {
+                differing.push(new.name.to_string());
+            }
+        }
+        Some(differing)
+    }
+}
+
+/// Makes the node of `queue` over its children, each with its share; `rules` has one entry a child.
+pub(crate) fn make(
+    queue: &Queue,
+    children: Vec<(toml::Table, Node)>,
+    rules: Vec<Vec<Rule>>,
+) -> Result<Node, Invalid> {
+    let classified = !rules.is_empty();
+    let node = disciplines::visit(queue.kind, Make { queue, children })
+        .unwrap_or_else(|| Err(unknown(queue.kind)))?;
+    Ok(if classified { node.with_classifier(Classifier::new(rules)) } else { node })
+}
+
+fn unknown(kind: &str) -> Invalid {
+    Invalid::new("kind", format!("`{kind}` is not known"))
+}
+
+/// A table as the parameters it was checked to be.
+fn typed<T: DeserializeOwned>(table: &toml::Table) -> Result<T, Invalid> {
+    table
+        .clone()
+        .try_into()
+        .map_err(|error: toml::de::Error| Invalid::new("kind", error.message().to_owned()))
+}
+
+struct Make<'a> {
+    queue: &'a Queue,
+    children: Vec<(toml::Table, Node)>,
+}
+
+impl Visitor for Make<'_> {
+    type Output = Result<Node, Invalid>;
+
+    fn visit<D: Discipline>(self) -> Self::Output {
+        let mut children: Vec<Child<D::Share>> = Vec::with_capacity(self.children.len());
+        for (place, (share, node)) in self.children.into_iter().enumerate() {
+            children.push(Child { share: typed(&share).map_err(|invalid| invalid.on_child(place))?, node });
+        }
+        Node::new::<D>(&self.queue.name, typed(&self.queue.config)?, children)
+    }
+}
+
+struct Reconfigure<'a, 'b, 'c> {
+    queue: &'a Queue,
+    shares: &'a [toml::Table],
+    node: &'a mut Node,
+    cx: &'b mut lockgate_engine::discipline::Context<'c>,
+}
+
+impl Visitor for Reconfigure<'_, '_, '_> {
+    type Output = Result<(), Invalid>;
+
+    fn visit<D: Discipline>(self) -> Self::Output {
+        let shares = self.shares.iter().map(typed).collect::<Result<Vec<D::Share>, _>>()?;
+        self.node.reconfigure::<D>(typed(&self.queue.config)?, shares, self.cx)
+    }
+}
