@@ -1,1 +1,13 @@
-//! placeholder
+//! From observations to statements: what a run recorded, every metric's one definition, and the results.
+//!
+//! ```text
+//! driver --hot calls--> Recording --summarise--> Summary --> summary.json, expectations
+//!                           |--> report data --> the page
+//!                           '--> Parquet, pcapng
+//! ```
+//!
+//! This crate is pure: it performs no I/O (exports write into what they are given) and reads no clock.
+
+pub mod histogram;
+pub mod recording;
+pub mod series;

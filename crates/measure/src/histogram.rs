@@ -1,0 +1,361 @@
+//! A log-linear histogram of whole numbers: a few nanoseconds a value, mergeable, its error stated.
+//!
+//! ```text
+//! value    0 .. SUB-1 | SUB .. 2 SUB-1 | 2 SUB .. 4 SUB-1 | 4 SUB .. 8 SUB-1 | ...
+//! bucket   1 wide     | 1 wide         | 2 wide           | 4 wide           | ...     SUB buckets each
+//! ```
+//!
+//! A quantile is reported as the middle of its bucket, so its relative error is at most `1 / (2 SUB)`:
+//! 2^-10, or 0.1 %, for the default of 512 buckets an octave. Count, sum, sum of squares, smallest and
+//! largest value are exact; so are all quantiles while there are at most [`EXACT`] values. Counts of an
+//! octave are allocated when its first value comes.
+//!
+//! Why an own one: `hdrhistogram` turns on `num-traits/std`, cargo unifies features, and the draws of
+//! `rand_distr` would then depend on the platform's mathematics library.
+
+use std::array;
+
+/// Up to this many values a histogram keeps the values themselves.
+pub const EXACT: usize = 128;
+
+/// A coarse histogram (relative error of quantiles at most 2^-5), for one sampling interval.
+pub type Coarse = Histogram<16>;
+
+/// Counts of `u64` values in `SUB` buckets an octave; `SUB` is a power of two.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Histogram<const SUB: usize = 512> {
+    count: u64,
+    min: u64,
+    max: u64,
+    sum: u128,
+    squares: u128,
+    /// The values themselves, in the order they came, while there are at most [`EXACT`]; then empty.
+    few: Vec<u64>,
+    /// One entry an octave. All `None` while `few` is in use, so that the hot path needs one check.
+    octaves: [Option<Box<[u64; SUB]>>; 64],
+}
+
+impl<const SUB: usize> Default for Histogram<SUB> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl<const SUB: usize> Histogram<SUB> {
+    /// log2 of the buckets an octave.
+    const BITS: u32 = {
+        assert!(SUB.is_power_of_two() && SUB > 1, "buckets an octave are a power of two");
+        SUB.trailing_zeros()
+    };
+
+    /// The largest relative error of a quantile.
+    pub const RELATIVE_ERROR: f64 = 0.5 / SUB as f64;
+
+    /// An empty histogram.
+    pub fn new() -> Self {
+        Self {
+            count: 0,
+            min: u64::MAX,
+            max: 0,
+            sum: 0,
+            squares: 0,
+            few: Vec::new(),
+            octaves: array::from_fn(|_| None),
+        }
+    }
+
+    /// Octave and bucket of a value.
+    #[inline]
+    fn place(value: u64) -> (usize, usize) {
+        let top = 63 - (value | (SUB as u64 - 1)).leading_zeros();
+        let octave = top + 1 - Self::BITS;
+        let bucket = value >> octave.saturating_sub(1);
+        ((octave & 63) as usize, bucket as usize & (SUB - 1))
+    }
+
+    /// Middle of a bucket, rounded down.
+    fn middle(octave: usize, bucket: usize) -> u64 {
+        if octave == 0 {
+            return bucket as u64;
+        }
+        let width = 1u64 << (octave - 1);
+        (SUB as u64 + bucket as u64) * width + (width - 1) / 2
+    }
+
+    /// Counts one value. The hot path: no division, no allocation once its octave is known.
+    #[inline]
+    pub fn record(&mut self, value: u64) {
+        self.count += 1;
+        self.min = self.min.min(value);
+        self.max = self.max.max(value);
+        self.sum = self.sum.wrapping_add(u128::from(value));
+        self.squares = self.squares.saturating_add(u128::from(value) * u128::from(value));
+        self.increment(value);
+    }
+
+    /// Counts many values, faster than one by one: the sums stay in registers.
+    pub fn record_all(&mut self, values: &[u64]) {
+        let (mut min, mut max, mut sum, mut squares) = (self.min, self.max, self.sum, self.squares);
+        for &value in values {
+            min = min.min(value);
+            max = max.max(value);
+            sum = sum.wrapping_add(u128::from(value));
+            squares = squares.saturating_add(u128::from(value) * u128::from(value));
+        }
+        (self.min, self.max, self.sum, self.squares) = (min, max, sum, squares);
+        for &value in values {
+            self.count += 1;
+            self.increment(value);
+        }
+    }
+
+    #[inline]
+    fn increment(&mut self, value: u64) {
+        let (octave, bucket) = Self::place(value);
+        match &mut self.octaves[octave] {
+            Some(counts) => counts[bucket] += 1,
+            None => self.increment_first(value),
+        }
+    }
+
+    /// Keeps the value itself, or opens its octave. `count` already includes it.
+    #[cold]
+    #[inline(never)]
+    fn increment_first(&mut self, value: u64) {
+        if self.few.len() as u64 + 1 == self.count && self.few.len() < EXACT {
+            self.few.push(value);
+            return;
+        }
+        self.spread();
+        self.add(value, 1);
+    }
+
+    /// Moves the kept values into buckets.
+    fn spread(&mut self) {
+        for value in core::mem::take(&mut self.few) {
+            self.add(value, 1);
+        }
+    }
+
+    fn add(&mut self, value: u64, times: u64) {
+        let (octave, bucket) = Self::place(value);
+        self.octaves[octave].get_or_insert_with(|| Box::new([0; SUB]))[bucket] += times;
+    }
+
+    /// Counts everything `other` counted: the same as if all values had come here.
+    pub fn merge(&mut self, other: &Self) {
+        let kept = self.few.len() as u64 == self.count && other.few.len() as u64 == other.count;
+        self.count += other.count;
+        self.min = self.min.min(other.min);
+        self.max = self.max.max(other.max);
+        self.sum = self.sum.wrapping_add(other.sum);
+        self.squares = self.squares.saturating_add(other.squares);
+        if kept && self.count <= EXACT as u64 {
+            self.few.extend_from_slice(&other.few);
+            return;
+        }
+        self.spread();
+        for &value in &other.few {
+            self.add(value, 1);
+        }
+        for (own, more) in self.octaves.iter_mut().zip(&other.octaves) {
+            let Some(more) = more else { continue };
+            let own = own.get_or_insert_with(|| Box::new([0; SUB]));
+            for (count, add) in own.iter_mut().zip(more.iter()) {
+                *count += add;
+            }
+        }
+    }
+
+    /// Forgets everything.
+    pub fn clear(&mut self) {
+        if self.count == 0 {
+            return;
+        }
+        let mut few = core::mem::take(&mut self.few);
+        few.clear();
+        *self = Self { few, ..Self::new() };
+    }
+
+    /// How many values were counted.
+    pub fn count(&self) -> u64 {
+        self.count
+    }
+
+    /// Whether none was.
+    pub fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+
+    /// Sum of all values, exact.
+    pub fn sum(&self) -> u128 {
+        self.sum
+    }
+
+    /// Sum of their squares, exact up to 2^128, where it stays.
+    pub fn sum_of_squares(&self) -> u128 {
+        self.squares
+    }
+
+    /// The smallest value; `None` where there is none.
+    pub fn min(&self) -> Option<u64> {
+        (self.count > 0).then_some(self.min)
+    }
+
+    /// The largest value; `None` where there is none.
+    pub fn max(&self) -> Option<u64> {
+        (self.count > 0).then_some(self.max)
+    }
+
+    /// The arithmetic mean; `None` where there is no value.
+    pub fn mean(&self) -> Option<f64> {
+        (self.count > 0).then(|| self.sum as f64 / self.count as f64)
+    }
+
+    /// The standard deviation of the values counted (divided by their number, not one less), free of
+    /// cancellation; `None` where there is no value.
+    pub fn std(&self) -> Option<f64> {
+        if self.count == 0 {
+            return None;
+        }
+        let count = u128::from(self.count);
+        let whole = self.sum / count;
+        // Sum of (value - whole)^2: its true result fits, so the steps may wrap.
+        let twice = self.sum.wrapping_mul(whole).wrapping_mul(2);
+        let around =
+            self.squares.wrapping_sub(twice).wrapping_add(count.wrapping_mul(whole.wrapping_mul(whole)));
+        let rest = (self.sum % count) as f64 / self.count as f64;
+        let variance = around as f64 / self.count as f64 - rest * rest;
+        Some(variance.max(0.0).sqrt())
+    }
+
+    /// Every non-empty bucket's middle (never beyond the smallest and largest value) and count, ascending.
+    pub fn buckets(&self) -> Vec<(u64, u64)> {
+        if !self.few.is_empty() {
+            let mut values = self.few.clone();
+            values.sort_unstable();
+            return values.chunk_by(|a, b| a == b).map(|run| (run[0], run.len() as u64)).collect();
+        }
+        let mut buckets = Vec::new();
+        for (octave, counts) in self.octaves.iter().enumerate() {
+            let Some(counts) = counts else { continue };
+            for (bucket, &count) in counts.iter().enumerate() {
+                if count > 0 {
+                    buckets.push((Self::middle(octave, bucket).clamp(self.min, self.max), count));
+                }
+            }
+        }
+        buckets
+    }
+
+    /// The quantile `q` by nearest rank: the smallest counted value such that at least the share `q` of all
+    /// values is not larger; `q` is taken into 0..=1. `None` where there is no value.
+    pub fn quantile(&self, q: f64) -> Option<u64> {
+        self.quantiles([q]).map(|[value]| value)
+    }
+
+    /// Several quantiles in one pass, in any order.
+    pub fn quantiles<const N: usize>(&self, wanted: [f64; N]) -> Option<[u64; N]> {
+        if self.count == 0 {
+            return None;
+        }
+        let buckets = self.buckets();
+        Some(wanted.map(|q| self.at_rank(&buckets, nearest_rank(q, self.count))))
+    }
+
+    fn at_rank(&self, buckets: &[(u64, u64)], rank: u64) -> u64 {
+        if rank <= 1 {
+            return self.min;
+        }
+        if rank >= self.count {
+            return self.max;
+        }
+        let mut below = 0;
+        for &(value, count) in buckets {
+            below += count;
+            if below >= rank {
+                return value;
+            }
+        }
+        self.max
+    }
+
+    /// The distribution function in at most `most` points (at least 2): value, and the share of values not
+    /// larger; ascending in both, ending at the largest value with 1. Both tails keep their resolution.
+    pub fn cdf(&self, most: usize) -> Vec<(u64, f64)> {
+        let mut below = 0;
+        let total = self.count as f64;
+        let mut points: Vec<(u64, f64)> = self
+            .buckets()
+            .into_iter()
+            .map(|(value, count)| {
+                below += count;
+                (value, below as f64 / total)
+            })
+            .collect();
+        if let Some(last) = points.last_mut() {
+            last.0 = self.max;
+        }
+        thin(points, most.max(2))
+    }
+
+    /// The density in at most `most` bins of equal width on a logarithmic axis: centre of the bin
+    /// (geometric), and share of values a unit of value. Zeros stand in a first bin of their own at value 0.
+    pub fn density(&self, most: usize) -> Vec<(f64, f64)> {
+        let buckets = self.buckets();
+        let Some(&(first, _)) = buckets.iter().find(|(value, _)| *value > 0) else { return Vec::new() };
+        let bins = most.max(1);
+        let low = libm::log2(first as f64);
+        // A bin is never narrower than the bucket it is filled from.
+        let least = 2.0 * Self::RELATIVE_ERROR * core::f64::consts::LOG2_E;
+        let step = ((libm::log2(self.max as f64) - low) / bins as f64).max(least);
+        let mut counts = vec![0u64; bins];
+        for &(value, count) in buckets.iter().filter(|(value, _)| *value > 0) {
+            let bin = ((libm::log2(value as f64) - low) / step) as usize;
+            counts[bin.min(bins - 1)] += count;
+        }
+        let total = self.count as f64;
+        let used = counts.iter().rposition(|count| *count > 0).map_or(0, |last| last + 1);
+        counts[..used]
+            .iter()
+            .enumerate()
+            .map(|(bin, &count)| {
+                let from = low + bin as f64 * step;
+                let width = libm::exp2(from + step) - libm::exp2(from);
+                (libm::exp2(from + 0.5 * step), count as f64 / total / width)
+            })
+            .collect()
+    }
+}
+
+/// The rank, from 1, of the quantile `q` among `count` values.
+fn nearest_rank(q: f64, count: u64) -> u64 {
+    // 0.07 * 100 is a little above 7 in binary; that little is not to become a rank.
+    let rank = (q * count as f64 * (1.0 - 4.0 * f64::EPSILON)).ceil();
+    (rank as u64).clamp(1, count.max(1))
+}
+
+/// At most `most` of these points: the tails whole as far as there is room, the rest evenly.
+fn thin(points: Vec<(u64, f64)>, most: usize) -> Vec<(u64, f64)> {
+    if points.len() <= most {
+        return points;
+    }
+    // Half of the points evenly over the buckets (which are finest where values are many), half evenly
+    // over the logarithm of the upper tail, so that a CCDF on a log axis stays smooth.
+    let even = most - most / 2;
+    let last = points.len() - 1;
+    let mut chosen: Vec<usize> = (0..even).map(|index| index * last / (even - 1).max(1)).collect();
+    let tail = most / 2;
+    let floor = (1.0 - points[last - 1].1).max(1e-12);
+    for index in 0..tail {
+        let above = libm::exp(libm::log(floor) * (index as f64 + 1.0) / tail as f64);
+        chosen.push(points.partition_point(|(_, fraction)| 1.0 - fraction > above).min(last));
+    }
+    chosen.sort_unstable();
+    chosen.dedup();
+    chosen.into_iter().map(|index| points[index]).collect()
+}
+
+#[cfg(test)]
+#[path = "histogram/tests.rs"]
+mod tests;

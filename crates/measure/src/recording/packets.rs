@@ -1,0 +1,89 @@
+//! One row a packet and port, kept in columns.
+
+use lockgate_engine::packet::FlowId;
+use lockgate_engine::units::Instant;
+
+use super::Loss;
+
+/// What happened to one packet at one port.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PacketRow {
+    /// Its flow.
+    pub flow: FlowId,
+    /// Its number within the flow.
+    pub sequence: u32,
+    /// The port: its place in the recording.
+    pub port: u32,
+    /// The queue it was in last: its place in the port.
+    pub place: u16,
+    /// Frame length in bytes.
+    pub length: u32,
+    /// When it came to the port.
+    pub arrived: Instant,
+    /// When its transmission began; `None` where it was dropped or still waits.
+    pub departed: Option<Instant>,
+    /// Why it was lost here, where it was.
+    pub drop: Option<Loss>,
+}
+
+/// Rows in columns. All have the same length.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Packets {
+    flow: Vec<u32>,
+    sequence: Vec<u32>,
+    port: Vec<u32>,
+    place: Vec<u16>,
+    length: Vec<u32>,
+    arrived: Vec<u64>,
+    /// [`Instant::NEVER`] for none.
+    departed: Vec<u64>,
+    /// Index among [`Loss::ALL`]; [`NOT_LOST`] for none.
+    drop: Vec<u8>,
+}
+
+const NOT_LOST: u8 = u8::MAX;
+
+impl Packets {
+    /// Adds a row.
+    #[inline]
+    pub fn push(&mut self, row: &PacketRow) {
+        self.flow.push(row.flow.0);
+        self.sequence.push(row.sequence);
+        self.port.push(row.port);
+        self.place.push(row.place);
+        self.length.push(row.length);
+        self.arrived.push(row.arrived.as_picos());
+        self.departed.push(row.departed.unwrap_or(Instant::NEVER).as_picos());
+        self.drop.push(row.drop.map_or(NOT_LOST, |loss| loss.index() as u8));
+    }
+
+    /// Number of rows.
+    pub fn len(&self) -> usize {
+        self.flow.len()
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.flow.is_empty()
+    }
+
+    /// A row; `None` beyond the last.
+    pub fn get(&self, index: usize) -> Option<PacketRow> {
+        Some(PacketRow {
+            flow: FlowId(*self.flow.get(index)?),
+            sequence: *self.sequence.get(index)?,
+            port: *self.port.get(index)?,
+            place: *self.place.get(index)?,
+            length: *self.length.get(index)?,
+            arrived: Instant::from_picos(*self.arrived.get(index)?),
+            departed: Some(Instant::from_picos(*self.departed.get(index)?))
+                .filter(|departed| *departed != Instant::NEVER),
+            drop: Loss::ALL.get(usize::from(*self.drop.get(index)?)).copied(),
+        })
+    }
+
+    /// Every row, in the order they were added.
+    pub fn iter(&self) -> impl Iterator<Item = PacketRow> + '_ {
+        (0..self.len()).filter_map(|index| self.get(index))
+    }
+}

@@ -1,0 +1,257 @@
+//! What is observed of one port: each queue's counters, sojourn times and backlog, and its link's load.
+
+use lockgate_engine::discipline::DropReason;
+use lockgate_engine::node::{Counters, Tally};
+use lockgate_engine::port::Port;
+use lockgate_engine::units::{Bytes, Duration, Instant, Rate};
+
+use crate::histogram::Histogram;
+use crate::series::PlaceSeries;
+
+/// What is known of a port before the run.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct PortSetup {
+    /// Its name in the scenario, such as `home->server`.
+    pub name: String,
+    /// Its link's rate at the start.
+    pub rate: Rate,
+    /// Its link's propagation delay at the start.
+    pub delay: Duration,
+}
+
+/// What was observed of one port.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PortRecord {
+    warmup: Instant,
+    transmitted: Tally,
+    /// Transmitted before the end of the warm-up.
+    transmitted_early: Tally,
+    /// One a place that transmitted, by its number in the port: sojourn times in ps.
+    sojourns: Vec<Histogram>,
+    /// One a place that dropped, by its number: packets by reason.
+    drops: Vec<[u64; DropReason::ALL.len()]>,
+    places: Vec<PlaceRecord>,
+    ends: Vec<Instant>,
+    /// Rate of the link over time: since when, how much.
+    rates: Vec<(Instant, Rate)>,
+    /// What was known of it before.
+    pub setup: PortSetup,
+}
+
+/// What was observed of one queue.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PlaceRecord {
+    /// Its name in the scenario.
+    pub name: String,
+    /// Its kind of discipline (the latest, where it was replaced).
+    pub kind: &'static str,
+    /// The queue above it: its place in the port.
+    pub parent: Option<u16>,
+    /// Its counters at the last sample.
+    pub counters: Counters,
+    /// Its counters at the last sample not later than the end of the warm-up.
+    pub before: Counters,
+    /// The most that waited in it during the window.
+    pub peak: Tally,
+    /// How it went over time; one row for each of [`PortRecord::ends`].
+    pub series: PlaceSeries,
+}
+
+impl PortRecord {
+    pub(super) fn new(setup: PortSetup, warmup: Instant) -> Self {
+        Self {
+            warmup,
+            transmitted: Tally::default(),
+            transmitted_early: Tally::default(),
+            sojourns: Vec::new(),
+            drops: Vec::new(),
+            places: Vec::new(),
+            ends: Vec::new(),
+            rates: vec![(Instant::ZERO, setup.rate)],
+            setup,
+        }
+    }
+
+    /// The link begins to send a packet that spent `sojourn` in the port; `node` is the queue it was in.
+    #[inline]
+    pub fn on_transmit(&mut self, node: u16, sojourn: Duration, bytes: Bytes, now: Instant) {
+        self.transmitted.packets += 1;
+        self.transmitted.bytes += bytes;
+        if now < self.warmup {
+            self.transmitted_early = self.transmitted;
+            return;
+        }
+        match self.sojourns.get_mut(usize::from(node)) {
+            Some(sojourns) => sojourns.record(sojourn.as_picos()),
+            None => self.on_transmit_first(node, sojourn),
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn on_transmit_first(&mut self, node: u16, sojourn: Duration) {
+        self.sojourns.resize_with(usize::from(node) + 1, Histogram::default);
+        self.sojourns[usize::from(node)].record(sojourn.as_picos());
+    }
+
+    /// The queue `node` dropped a packet.
+    #[inline(never)]
+    pub fn on_drop(&mut self, node: u16, reason: DropReason, now: Instant) {
+        if now < self.warmup {
+            return;
+        }
+        let place = usize::from(node);
+        if place >= self.drops.len() {
+            self.drops.resize(place + 1, Default::default());
+        }
+        let index = DropReason::ALL.iter().position(|known| *known == reason).unwrap_or(0);
+        self.drops[place][index] += 1;
+    }
+
+    /// The link's rate is another from now on.
+    pub fn on_rate(&mut self, now: Instant, rate: Rate) {
+        self.rates.push((now, rate));
+    }
+
+    /// Closes the sampling interval that ends at `now`.
+    ///
+    /// Where a sample falls on the end of the warm-up ([`next_sample`](super::Recording::next_sample) sees to
+    /// it), the window's counters begin exactly there; otherwise at the sample before.
+    pub fn sample(&mut self, now: Instant, port: &mut Port) {
+        let rows = self.ends.len();
+        self.ends.push(now);
+        for (known, place) in port.places().iter().enumerate() {
+            if let Some(record) = self.places.get_mut(known) {
+                record.kind = place.kind;
+                record.parent = place.parent;
+            } else {
+                self.places.push(PlaceRecord {
+                    name: place.name.to_string(),
+                    kind: place.kind,
+                    parent: place.parent,
+                    counters: Counters::default(),
+                    before: Counters::default(),
+                    peak: Tally::default(),
+                    series: PlaceSeries::after(rows),
+                });
+            }
+        }
+        let (places, warmup) = (&mut self.places, self.warmup);
+        port.each_node(&mut |node| {
+            let peak = node.take_peak();
+            if let Some(place) = places.get_mut(usize::from(node.id())) {
+                place.sample(*node.counters(), peak, now, warmup);
+            }
+        });
+        for (id, counters) in port.retired() {
+            if let Some(place) = places.get_mut(usize::from(id)) {
+                place.sample(counters, Tally::default(), now, warmup);
+            }
+        }
+        // A place that is neither in the tree nor retired does not exist; rows stay aligned even so.
+        for place in places.iter_mut().filter(|place| place.series.len() == rows) {
+            place.sample(place.counters, Tally::default(), now, warmup);
+        }
+    }
+
+    /// Takes the last account of the port, before its packets are flushed. Where the last sample was at
+    /// `now` already, nothing is added.
+    pub fn finish(&mut self, now: Instant, port: &mut Port) {
+        if self.ends.last().is_none_or(|last| *last < now) {
+            self.sample(now, port);
+        }
+    }
+
+    /// Packets and bytes sent during the whole run.
+    pub fn transmitted(&self) -> Tally {
+        self.transmitted
+    }
+
+    /// Packets and bytes sent during the window.
+    pub fn transmitted_in_window(&self) -> Tally {
+        let (all, early) = (self.transmitted, self.transmitted_early);
+        Tally { packets: all.packets - early.packets, bytes: all.bytes.saturating_sub(early.bytes) }
+    }
+
+    /// The share of its link's capacity used in the window that ends at `end`; `None` where it had none.
+    pub fn utilisation(&self, end: Instant) -> Option<f64> {
+        let until = self.rates.iter().skip(1).map(|(at, _)| *at).chain([end]);
+        let capacity: f64 = self
+            .rates
+            .iter()
+            .zip(until)
+            .map(|((from, rate), until)| {
+                let time = until.min(end).since((*from).max(self.warmup));
+                time.as_secs_f64() * rate.as_bits() as f64
+            })
+            .sum();
+        let bits = self.transmitted_in_window().bytes.0 as f64 * 8.0;
+        (capacity > 0.0).then(|| bits / capacity)
+    }
+
+    /// Its queues, by their number, parents before children.
+    pub fn places(&self) -> &[PlaceRecord] {
+        &self.places
+    }
+
+    /// End of each sampling interval.
+    pub fn ends(&self) -> &[Instant] {
+        &self.ends
+    }
+
+    /// Sojourn times in ps of the packets sent in the window that were in this place or below it.
+    pub fn sojourn(&self, place: u16) -> Histogram {
+        let mut all = Histogram::default();
+        for (node, sojourns) in self.sojourns.iter().enumerate() {
+            if !sojourns.is_empty() && self.is_within(node, place) {
+                all.merge(sojourns);
+            }
+        }
+        all
+    }
+
+    /// Packets dropped in the window in this place or below it, by reason, where there are any.
+    pub fn drops_by(&self, place: u16) -> Vec<(DropReason, u64)> {
+        let count = |index: usize| -> u64 {
+            let own = self.drops.iter().enumerate().filter(|(node, _)| self.is_within(*node, place));
+            own.map(|(_, drops)| drops[index]).sum()
+        };
+        let all = DropReason::ALL.into_iter().enumerate().map(|(index, reason)| (reason, count(index)));
+        all.filter(|(_, packets)| *packets > 0).collect()
+    }
+
+    /// Whether the place numbered `node` is `place` or below it.
+    fn is_within(&self, node: usize, place: u16) -> bool {
+        let mut at = Some(node);
+        // No chain of parents is longer than there are places.
+        for _ in 0..=self.places.len() {
+            match at {
+                Some(current) if current == usize::from(place) => return true,
+                Some(current) => {
+                    at = self.places.get(current).and_then(|record| record.parent).map(usize::from);
+                }
+                None => return false,
+            }
+        }
+        false
+    }
+}
+
+impl PlaceRecord {
+    fn sample(&mut self, counters: Counters, peak: Tally, now: Instant, warmup: Instant) {
+        let last = self.counters;
+        self.series.backlog.push(counters.backlog);
+        self.series.peak.push(peak);
+        self.series.offered_bytes.push(counters.offered.bytes.0 - last.offered.bytes.0);
+        self.series.sent_bytes.push(counters.sent.bytes.0 - last.sent.bytes.0);
+        self.series.dropped_packets.push(counters.dropped.packets - last.dropped.packets);
+        self.series.marked_packets.push(counters.marked_packets - last.marked_packets);
+        self.counters = counters;
+        if now <= warmup {
+            self.before = counters;
+        } else {
+            self.peak.packets = self.peak.packets.max(peak.packets);
+            self.peak.bytes.0 = self.peak.bytes.0.max(peak.bytes.0);
+        }
+    }
+}

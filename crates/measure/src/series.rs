@@ -1,0 +1,90 @@
+//! Quantities over time: one row a sampling interval, kept in columns.
+
+use lockgate_engine::node::Tally;
+use lockgate_engine::units::{Duration, Instant};
+
+/// What one flow did, interval by interval. All columns have the same length.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct FlowSeries {
+    /// End of the interval.
+    pub end: Vec<Instant>,
+    /// Bytes the source sent.
+    pub offered_bytes: Vec<u64>,
+    /// Bytes that reached the receiver.
+    pub received_bytes: Vec<u64>,
+    /// Packets lost.
+    pub lost_packets: Vec<u64>,
+    /// Median one-way delay of the packets received; `None` where there was none. Relative error at most
+    /// 2^-5, exact for up to 128 packets.
+    pub owd_p50: Vec<Option<Duration>>,
+    /// 99th percentile of it, likewise.
+    pub owd_p99: Vec<Option<Duration>>,
+    /// The largest, exact.
+    pub owd_max: Vec<Option<Duration>>,
+}
+
+/// What one queue did, interval by interval. All columns have the same length.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct PlaceSeries {
+    /// Waiting at the end of the interval.
+    pub backlog: Vec<Tally>,
+    /// The most that waited during the interval.
+    pub peak: Vec<Tally>,
+    /// Bytes that came in.
+    pub offered_bytes: Vec<u64>,
+    /// Bytes that left by the front.
+    pub sent_bytes: Vec<u64>,
+    /// Packets dropped here or below.
+    pub dropped_packets: Vec<u64>,
+    /// Packets marked here or below.
+    pub marked_packets: Vec<u64>,
+}
+
+impl PlaceSeries {
+    /// The series of a queue that came to be after `rows` intervals: nothing happened in them.
+    pub(crate) fn after(rows: usize) -> Self {
+        Self {
+            backlog: vec![Tally::default(); rows],
+            peak: vec![Tally::default(); rows],
+            offered_bytes: vec![0; rows],
+            sent_bytes: vec![0; rows],
+            dropped_packets: vec![0; rows],
+            marked_packets: vec![0; rows],
+        }
+    }
+
+    /// How many intervals it covers.
+    pub(crate) fn len(&self) -> usize {
+        self.backlog.len()
+    }
+}
+
+/// Width of each interval in seconds, from their ends; the first starts at 0.
+pub(crate) fn widths(ends: &[Instant]) -> impl Iterator<Item = f64> + '_ {
+    let starts = core::iter::once(&Instant::ZERO).chain(ends);
+    ends.iter().zip(starts).map(|(end, start)| end.since(*start).as_secs_f64())
+}
+
+/// Bytes an interval as bits per second.
+pub(crate) fn rates(bytes: &[u64], ends: &[Instant]) -> Vec<f64> {
+    bytes
+        .iter()
+        .zip(widths(ends))
+        .map(|(bytes, width)| if width > 0.0 { *bytes as f64 * 8.0 / width } else { 0.0 })
+        .collect()
+}
+
+/// A sampling interval for a run of this length: about 600 intervals, rounded up to 1, 2 or 5 times a power
+/// of ten; at least a microsecond.
+pub fn default_interval(duration: Duration) -> Duration {
+    let least = (duration.as_picos() / 600).max(1_000_000);
+    let mut scale: u64 = 1_000_000;
+    loop {
+        for step in [1, 2, 5] {
+            if scale.saturating_mul(step) >= least {
+                return Duration::from_picos(scale.saturating_mul(step));
+            }
+        }
+        scale = scale.saturating_mul(10);
+    }
+}
