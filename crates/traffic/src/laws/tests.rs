@@ -1,0 +1,1 @@
+//! Held against every law of the list.
