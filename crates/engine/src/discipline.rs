@@ -40,6 +40,11 @@ pub trait Discipline: Sized + Send + 'static {
     const REORDERS: bool = false;
     /// Whether [`next_timer`](Self::next_timer) is ever `Some`.
     const TIMED: bool = false;
+    /// Its own parameters as a user would start from, in TOML; empty where the defaults do. Valid with and
+    /// without the children it may have, and with room for many Ethernet frames.
+    const EXAMPLE: &'static str = "";
+    /// What a child of it says to it, in TOML; empty where there is nothing to say.
+    const SHARE_EXAMPLE: &'static str = "";
 
     /// Its parameters with their defaults; their doc comments are the reference manual.
     type Config: DeserializeOwned + Serialize + JsonSchema + Clone + Send;

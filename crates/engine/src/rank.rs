@@ -64,6 +64,7 @@ impl<R: Rank> Discipline for Ranked<R> {
     const SOURCE: &'static str = R::SOURCE;
     const GUARANTEES: &'static [&'static str] = R::GUARANTEES;
     const REORDERS: bool = R::REORDERS;
+    const EXAMPLE: &'static str = "limit = \"1000p\"\noverflow = \"push-out\"\n";
     type Config = Config;
     type Share = NoShare;
 

@@ -64,6 +64,7 @@ impl Discipline for Drr {
         "latency of a child: (3F - 2Q_i)/C with F the sum of quanta (Stiliadis and Varma)",
     ];
     const CHILDREN: Arity = Arity::Many;
+    const SHARE_EXAMPLE: &'static str = "quantum = \"1514B\"\n";
     type Config = Config;
     type Share = Share;
 

@@ -59,6 +59,7 @@ impl Discipline for Fifo {
         "mean delay of M/M/1, M/D/1 and M/G/1 (Pollaczek-Khinchine); loss of M/M/1/K",
         "least variance of delay among disciplines blind to size",
     ];
+    const EXAMPLE: &'static str = "limit = \"1000p\"\noverflow = \"tail\"\n";
     type Config = Config;
     type Share = NoShare;
 

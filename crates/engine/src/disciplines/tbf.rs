@@ -135,6 +135,7 @@ impl Discipline for Tbf {
     ];
     const CHILDREN: Arity = Arity::Optional;
     const WORK_CONSERVING: bool = false;
+    const EXAMPLE: &'static str = "rate = \"10mbit\"\nburst = \"10kB\"\n";
     type Config = Config;
     type Share = NoShare;
 
