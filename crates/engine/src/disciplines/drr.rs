@@ -134,7 +134,12 @@ impl Discipline for Drr {
                     self.active.rotate();
                     turns += 1;
                 }
-                Peek::Empty => self.active.retire(),
+                Peek::Empty if class.node.is_empty() => self.active.retire(),
+                Peek::Empty => {
+                    // It holds packets and denies it. Delisted, nobody would ask it again.
+                    self.active.rotate();
+                    turns += 1;
+                }
             }
         }
         earliest.map_or(Dequeue::Empty, Dequeue::NotBefore)

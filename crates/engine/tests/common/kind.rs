@@ -1,0 +1,135 @@
+//! Kinds of disciplines by their name: what they declare, and nodes of them from parameters as text.
+
+use lockgate_engine::discipline::{Arity, Child, Context, Discipline, Invalid};
+use lockgate_engine::disciplines::{self, KINDS, Visitor};
+use lockgate_engine::node::Node;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+use super::fickle::Fickle;
+
+/// What a kind declares.
+pub struct Kind {
+    pub name: &'static str,
+    pub summary: &'static str,
+    pub source: &'static str,
+    pub guarantees: &'static [&'static str],
+    pub children: Arity,
+    pub work_conserving: bool,
+    pub reorders: bool,
+    /// `EXAMPLE`, and its text.
+    pub example: Value,
+    pub example_text: &'static str,
+    /// `SHARE_EXAMPLE`.
+    pub share: Value,
+    /// JSON schemas of `Config` and `Share`.
+    pub config_schema: Value,
+    pub share_schema: Value,
+}
+
+/// Why parameters were refused: not even read, or by the discipline.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Refusal {
+    Text(String),
+    Invalid(Invalid),
+}
+
+/// Does something with the discipline called `name`, one of the list or the test's own.
+fn visit<V: Visitor>(name: &str, visitor: V) -> V::Output {
+    if name == Fickle::KIND {
+        return visitor.visit::<Fickle>();
+    }
+    disciplines::visit(name, visitor).unwrap_or_else(|| panic!("no kind `{name}`"))
+}
+
+/// What the kind called `name` declares.
+pub fn kind(name: &str) -> Kind {
+    struct Declared;
+    impl Visitor for Declared {
+        type Output = Kind;
+        fn visit<D: Discipline>(self) -> Kind {
+            let schema = |schema: schemars::Schema| schema.to_value();
+            Kind {
+                name: D::KIND,
+                summary: D::SUMMARY,
+                source: D::SOURCE,
+                guarantees: D::GUARANTEES,
+                children: D::CHILDREN,
+                work_conserving: D::WORK_CONSERVING,
+                reorders: D::REORDERS,
+                example: toml::from_str(D::EXAMPLE).expect("the example is TOML"),
+                example_text: D::EXAMPLE,
+                share: toml::from_str(D::SHARE_EXAMPLE).expect("the example of a share is TOML"),
+                config_schema: schema(schemars::schema_for!(D::Config)),
+                share_schema: schema(schemars::schema_for!(D::Share)),
+            }
+        }
+    }
+    visit(name, Declared)
+}
+
+/// What all kinds of the list declare.
+pub fn kinds() -> Vec<Kind> {
+    KINDS.iter().map(|name| kind(name)).collect()
+}
+
+fn read<T: DeserializeOwned>(value: &Value) -> Result<T, Refusal> {
+    serde_json::from_value(value.clone()).map_err(|error| Refusal::Text(error.to_string()))
+}
+
+/// A node called `place` of this kind over these children, each with what it says to its parent.
+pub fn build(kind: &str, place: &str, config: &Value, children: Vec<(Value, Node)>) -> Result<Node, Refusal> {
+    struct Build<'a>(&'a str, &'a Value, Vec<(Value, Node)>);
+    impl Visitor for Build<'_> {
+        type Output = Result<Node, Refusal>;
+        fn visit<D: Discipline>(self) -> Self::Output {
+            let Self(place, config, children) = self;
+            let children = children
+                .into_iter()
+                .map(|(share, node)| Ok(Child { share: read(&share)?, node }))
+                .collect::<Result<_, Refusal>>()?;
+            Node::new::<D>(place, read(config)?, children).map_err(Refusal::Invalid)
+        }
+    }
+    visit(kind, Build(place, config, children))
+}
+
+/// Gives `node` new parameters, and its children new shares.
+pub fn reconfigure(
+    node: &mut Node,
+    config: &Value,
+    shares: &[Value],
+    cx: &mut Context<'_>,
+) -> Result<(), Refusal> {
+    struct Reconfigure<'a, 'b>(&'a mut Node, &'a Value, &'a [Value], &'a mut Context<'b>);
+    impl Visitor for Reconfigure<'_, '_> {
+        type Output = Result<(), Refusal>;
+        fn visit<D: Discipline>(self) -> Self::Output {
+            let Self(node, config, shares, cx) = self;
+            let shares = shares.iter().map(read).collect::<Result<_, Refusal>>()?;
+            node.reconfigure::<D>(read(config)?, shares, cx).map_err(Refusal::Invalid)
+        }
+    }
+    let kind = node.kind();
+    visit(kind, Reconfigure(node, config, shares, cx))
+}
+
+/// `config` read and written again, by way of JSON and of TOML.
+pub fn round_trip(kind: &str, config: &Value) -> Result<[Value; 2], Refusal> {
+    struct RoundTrip<'a>(&'a Value);
+    impl Visitor for RoundTrip<'_> {
+        type Output = Result<[Value; 2], Refusal>;
+        fn visit<D: Discipline>(self) -> Self::Output {
+            let config: D::Config = read(self.0)?;
+            let json = serde_json::to_string(&config).expect("a config is written as JSON");
+            let toml = toml::to_string(&config).expect("a config is written as TOML");
+            let from_toml: D::Config = toml::from_str(&toml).expect("what is written is read back");
+            let values = [
+                serde_json::from_str(&json).expect("JSON"),
+                serde_json::to_value(from_toml).expect("a config is a value"),
+            ];
+            Ok(values)
+        }
+    }
+    visit(kind, RoundTrip(config))
+}

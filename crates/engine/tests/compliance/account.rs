@@ -1,0 +1,364 @@
+//! A port and an independent account of it: what waits, what must hold, and whether it does.
+
+use std::collections::BTreeMap;
+
+use lockgate_engine::classify::NoHeaders;
+use lockgate_engine::discipline::Discipline;
+use lockgate_engine::node::{Counters, Node, Peek, Tally};
+use lockgate_engine::packet::{FlowId, Header, Packet};
+use lockgate_engine::port::{Poll, Port};
+use lockgate_engine::random::{Random, Seed};
+use lockgate_engine::units::{Bytes, Duration, Instant};
+use serde_json::Value;
+
+use crate::common::fickle::{self, Fickle};
+use crate::common::kind::{self, Refusal};
+use crate::topology::{FLOWS, Topology};
+
+/// What the test knows of a packet it offered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Known {
+    flow: u32,
+    sequence: u32,
+    length: u32,
+}
+
+/// A port under test.
+pub(crate) struct Account {
+    pub port: Port,
+    pub topology: Topology,
+    pub now: Instant,
+    pub has_ring: bool,
+    /// Every packet that is in the port, by its identity.
+    waiting: BTreeMap<u64, Known>,
+    next: u64,
+    sequences: [u32; FLOWS as usize],
+    last_sent: [Option<u32>; FLOWS as usize],
+    /// Packets in the ring that a tree which may reorder put there, before it was replaced.
+    disordered: usize,
+    /// The length a place promised for its next packet, and what it had sent then.
+    promised: BTreeMap<String, (Tally, Bytes)>,
+    /// When the last poll said to ask again.
+    pub wake: Option<Instant>,
+    /// A mixture of all that came out, to compare two runs.
+    pub digest: u64,
+}
+
+impl Account {
+    pub(crate) fn new(topology: Topology, port: Port, now: Instant) -> Self {
+        Self {
+            port,
+            topology,
+            now,
+            has_ring: false,
+            waiting: BTreeMap::new(),
+            next: 0,
+            sequences: [0; FLOWS as usize],
+            last_sent: [None; FLOWS as usize],
+            disordered: 0,
+            promised: BTreeMap::new(),
+            wake: None,
+            digest: 0,
+        }
+    }
+
+    /// A plain port over `topology`.
+    pub(crate) fn plain(topology: &Topology, seed: u64) -> Self {
+        let root = topology.build().expect("the examples are valid");
+        let port = Port::new(root, Random::stream(Seed(seed), "port"));
+        Self::new(topology.clone(), port, Instant::ZERO)
+    }
+
+    /// How many packets the test knows to be in the port.
+    pub(crate) fn waiting(&self) -> usize {
+        self.waiting.len()
+    }
+
+    fn mix(&mut self, value: u64) {
+        self.digest = (self.digest ^ value).wrapping_mul(0x0000_0100_0000_01B3).rotate_left(17);
+    }
+
+    /// Offers a packet of `flow`.
+    pub(crate) fn offer(&mut self, flow: u32, length: u32, waited: Duration) {
+        let sequence = self.sequences[flow as usize];
+        self.sequences[flow as usize] += 1;
+        let header = Header {
+            payload: self.next,
+            sent: self.now,
+            stamp: self.now,
+            waited,
+            flow: FlowId(flow),
+            sequence,
+            length,
+            // One flow has one path; the class is wrong on purpose, classifiers decide.
+            hops: (flow % 5) as u8,
+            class: u16::MAX,
+            ..Header::default()
+        };
+        self.waiting.insert(self.next, Known { flow, sequence, length });
+        self.next += 1;
+        self.port.offer(Packet::new(header), self.now, &NoHeaders);
+        self.check();
+    }
+
+    /// Takes `packet` off the account: it must be one that was offered, unchanged, and not yet out.
+    fn leaves(&mut self, packet: &Packet) -> Known {
+        let known = self.waiting.remove(&packet.payload);
+        let known = known.unwrap_or_else(|| panic!("packet {} came out twice", packet.payload));
+        let found = Known { flow: packet.flow.0, sequence: packet.sequence, length: packet.length };
+        assert_eq!(known, found, "a packet came out changed");
+        self.mix(packet.payload);
+        known
+    }
+
+    /// Asks for a packet, as a free link does. Returns whether one came.
+    pub(crate) fn poll(&mut self) -> bool {
+        let had = self.waiting();
+        let polled = self.port.poll(self.now, &NoHeaders);
+        self.wake = None;
+        let came = match polled {
+            Poll::Transmit(packet) => {
+                let known = self.leaves(&packet);
+                let last = &mut self.last_sent[known.flow as usize];
+                if self.disordered > 0 {
+                    self.disordered -= 1;
+                    // What was sent before says nothing of what may follow.
+                    self.last_sent = [None; FLOWS as usize];
+                } else if !self.topology.reorders() {
+                    assert!(
+                        last.is_none_or(|last| last < known.sequence),
+                        "flow {} was reordered: {} after {last:?}",
+                        known.flow,
+                        known.sequence
+                    );
+                    *last = Some(known.sequence);
+                }
+                true
+            }
+            Poll::WaitUntil(time) => {
+                assert!(time > self.now, "told to wait until {time}, and it is {}", self.now);
+                self.wake = Some(time);
+                assert!(
+                    had == 0 || !self.topology.is_work_conserving(),
+                    "a work-conserving tree with {had} packets says to wait"
+                );
+                false
+            }
+            Poll::Idle => {
+                // The drops of this poll are still to be taken off.
+                self.take_drops();
+                assert!(
+                    self.waiting.is_empty() || self.topology.is_hostile(),
+                    "idle with {} packets waiting",
+                    self.waiting()
+                );
+                false
+            }
+        };
+        self.mix(self.wake.map_or(1, Instant::as_picos));
+        self.check();
+        came
+    }
+
+    /// Lets `name`'s parent ask for its next packet's length.
+    pub(crate) fn peek(&mut self, name: &str) {
+        let peeked = self.at(name, &mut |node, cx| (*node.counters(), node.peek(cx), node.peek(cx)));
+        let (before, first, second) = peeked;
+        match (first, second) {
+            (Peek::Length(length), again) => {
+                assert_eq!(again, first, "a second peek differs");
+                self.promised.entry(name.to_owned()).or_insert((before.sent, length));
+            }
+            (Peek::NotBefore(time), _) => assert!(time > self.now || self.has_coarse_clock(time)),
+            (Peek::Empty, _) => {}
+        }
+        self.check();
+    }
+
+    /// A coarse clock shows a time before `now`, and a wait may end between.
+    fn has_coarse_clock(&self, time: Instant) -> bool {
+        time + Duration::from_millis(10) > self.now
+    }
+
+    fn at<R>(
+        &mut self,
+        name: &str,
+        what: &mut dyn FnMut(&mut Node, &mut lockgate_engine::discipline::Context<'_>) -> R,
+    ) -> R {
+        self.port
+            .with_node(name, self.now, &NoHeaders, what)
+            .unwrap_or_else(|| panic!("no place called {name}"))
+    }
+
+    /// Gives the place `name` new parameters and shares. A refusal must change nothing.
+    pub(crate) fn reconfigure(
+        &mut self,
+        name: &str,
+        config: &Value,
+        shares: &[Value],
+    ) -> Result<(), Refusal> {
+        let before = self.state();
+        let result = self.at(name, &mut |node, cx| kind::reconfigure(node, config, shares, cx));
+        if result.is_err() {
+            assert!(!self.port.has_drops(), "a refused change dropped packets");
+            assert_eq!(before, self.state(), "a refused change changed something");
+        }
+        self.check();
+        result
+    }
+
+    /// Everything that can be seen of the tree.
+    fn state(&mut self) -> Vec<(String, Counters, Vec<(&'static str, u64)>)> {
+        let mut state = Vec::new();
+        self.port.each_node(&mut |node| {
+            let mut gauges = Vec::new();
+            node.gauges(&mut |name, value| gauges.push((name, value.to_bits())));
+            state.push((node.name().to_string(), *node.counters(), gauges));
+        });
+        state
+    }
+
+    /// Replaces the whole tree.
+    pub(crate) fn replace(&mut self, topology: Topology) {
+        let tree = topology.build().expect("the examples are valid");
+        let in_tree = self.port.backlog().packets as usize;
+        if self.topology.reorders() {
+            self.disordered = self.port.ring_occupancy();
+            self.last_sent = [None; FLOWS as usize];
+        }
+        self.topology = topology;
+        self.promised.clear();
+        let moved = self.port.replace(tree, self.now, &NoHeaders);
+        assert_eq!(moved, in_tree, "a replacement moves what waits");
+        self.wake = None;
+        self.check();
+    }
+
+    /// Takes everything out: it must be exactly what waits.
+    pub(crate) fn flush(&mut self) {
+        let mut out = Vec::new();
+        self.port.flush(&mut out);
+        self.promised.clear();
+        for packet in &out {
+            self.leaves(packet);
+        }
+        assert!(self.waiting.is_empty(), "{} packets were not flushed", self.waiting());
+        assert!(self.port.is_empty());
+        self.port.each_node(&mut |node| assert_eq!(node.backlog(), Tally::default(), "{}", node.name()));
+        self.check();
+    }
+
+    /// Tells hostile leaves to behave, follows the times the port names until nothing waits, and sets the
+    /// leaves free again.
+    pub(crate) fn drain(&mut self) {
+        self.tell_fickle(&fickle::Config::TAME);
+        let mut left = 12 * self.waiting() + 64;
+        while !self.port.is_empty() {
+            left = left.checked_sub(1).expect("a drain comes to an end");
+            if !self.poll() && !self.port.is_empty() {
+                let wake = self.wake.expect("a backlog names a time");
+                assert!(wake < Instant::NEVER, "a backlog that never leaves");
+                self.now = wake;
+            }
+        }
+        assert!(self.waiting.is_empty(), "{} packets were lost", self.waiting());
+        self.tell_fickle(&fickle::Config::HOSTILE);
+    }
+
+    /// Gives every hostile leaf these parameters.
+    pub(crate) fn tell_fickle(&mut self, config: &fickle::Config) {
+        let config = serde_json::to_value(config).expect("a config");
+        let places: Vec<_> =
+            self.topology.places().into_iter().filter(|place| place.kind == Fickle::KIND).collect();
+        let names: Vec<_> = places.iter().map(|place| place.place.clone()).collect();
+        for name in names {
+            self.reconfigure(&name, &config, &[]).expect("a hostile leaf takes any temper");
+        }
+    }
+
+    fn take_drops(&mut self) {
+        let drops: Vec<_> = self.port.take_drops().collect();
+        for (packet, reason) in drops {
+            self.leaves(&packet);
+            self.mix(reason as u64);
+        }
+    }
+
+    /// The laws that hold after every call.
+    pub(crate) fn check(&mut self) {
+        self.take_drops();
+        let mut nodes = BTreeMap::new();
+        self.port.each_node(&mut |node| {
+            assert!(node.counters().balance(), "{} is out of balance: {:?}", node.name(), node.counters());
+            let past = nodes.insert(node.name().to_string(), *node.counters());
+            assert!(past.is_none(), "two places of one name");
+        });
+        for (place, counters) in self.port.retired() {
+            assert!(counters.balance(), "retired place {place} is out of balance");
+            assert_eq!(counters.backlog, Tally::default(), "retired place {place} holds packets");
+        }
+        let ring = self.port.ring_occupancy();
+        let root = nodes[&self.topology.place].backlog;
+        assert_eq!(root.packets as usize + ring, self.waiting(), "the root's backlog");
+        if ring == 0 {
+            let bytes: u64 = self.waiting.values().map(|known| u64::from(known.length)).sum();
+            assert_eq!(root.bytes.0, bytes, "the root's backlog in bytes");
+        }
+        self.check_sums(&nodes);
+        if ring == 0 {
+            self.check_places(&nodes);
+        }
+        self.check_promises(&nodes);
+    }
+
+    /// A place's backlog is that of its children, and at most one packet that it holds for its own parent.
+    fn check_sums(&self, nodes: &BTreeMap<String, Counters>) {
+        for place in self.topology.places().into_iter().filter(|place| !place.children.is_empty()) {
+            let own = nodes[&place.place].backlog;
+            let below = place.children.iter().map(|child| nodes[&child.place].backlog);
+            let below = below.fold(Tally::default(), |sum, tally| Tally {
+                packets: sum.packets + tally.packets,
+                bytes: sum.bytes + tally.bytes,
+            });
+            let held = own.packets.checked_sub(below.packets);
+            assert!(held.is_some_and(|held| held <= 1), "{}: {own:?} over {below:?}", place.place);
+            assert!(own.bytes >= below.bytes, "{}: bytes of what is held", place.place);
+            assert!(held == Some(1) || own.bytes == below.bytes, "{}: bytes of nothing", place.place);
+        }
+    }
+
+    /// Each place holds what the test expects there, but for a packet held at each place above it.
+    fn check_places(&self, nodes: &BTreeMap<String, Counters>) {
+        let mut expected: BTreeMap<&str, (usize, u64)> = BTreeMap::new();
+        for known in self.waiting.values() {
+            for (depth, place) in self.topology.route(known.flow).into_iter().enumerate() {
+                let entry = expected.entry(place).or_default();
+                entry.0 = depth;
+                entry.1 += 1;
+            }
+        }
+        for place in self.topology.places() {
+            let (depth, count) = expected.get(place.place.as_str()).copied().unwrap_or_default();
+            let above = count.checked_sub(nodes[&place.place].backlog.packets);
+            assert!(
+                above.is_some_and(|above| above <= depth as u64),
+                "{} has {:?}, and {count} packets are its own",
+                place.place,
+                nodes[&place.place].backlog
+            );
+        }
+    }
+
+    /// The first packet that left a place since it was peeked has the length that was promised.
+    fn check_promises(&mut self, nodes: &BTreeMap<String, Counters>) {
+        self.promised.retain(|place, (before, length)| {
+            let sent = nodes[place].sent;
+            match sent.packets - before.packets {
+                0 => return true,
+                1 => assert_eq!(sent.bytes.0 - before.bytes.0, length.0, "{place} broke its promise"),
+                _ => assert!(sent.bytes.0 - before.bytes.0 > length.0, "{place} broke its promise"),
+            }
+            false
+        });
+    }
+}

@@ -1,0 +1,52 @@
+//! Every kind of the list, alone and nested with every other: the laws that all of them keep.
+//!
+//! `LOCKGATE_OPERATIONS` is how many random operations are done (a million by default); a failure prints
+//! the seed of its run, and `LOCKGATE_SEED` does that run alone.
+
+#[path = "../common/mod.rs"]
+mod common;
+
+mod account;
+mod declarations;
+mod extremes;
+mod parameters;
+mod patterns;
+mod storm;
+mod topology;
+
+use lockgate_engine::units::{Duration, Instant};
+
+use crate::storm::Storm;
+use crate::topology::Topology;
+
+fn number(variable: &str) -> Option<u64> {
+    let text = std::env::var(variable).ok()?;
+    Some(text.parse().unwrap_or_else(|_| panic!("`{variable}` is a number, not `{text}`")))
+}
+
+/// Runs from these seeds; run `n` is on the tree `n` modulo their number.
+fn storms(seeds: impl Iterator<Item = u64>, operations: u64, start: Instant) {
+    let topologies = Topology::all();
+    for seed in seeds {
+        let topology = &topologies[seed as usize % topologies.len()];
+        Storm::new(topology, &topologies, seed, start).run(operations);
+    }
+}
+
+#[test]
+fn every_pair_of_kinds_keeps_the_laws_under_random_operations() {
+    const RUN: u64 = 2_500;
+    if let Some(seed) = number("LOCKGATE_SEED") {
+        storms(seed..=seed, RUN, Instant::ZERO);
+        return;
+    }
+    let operations = number("LOCKGATE_OPERATIONS").unwrap_or(1_000_000);
+    let runs = (operations / RUN).max(Topology::all().len() as u64);
+    storms(0..runs, (operations / runs).clamp(1, RUN), Instant::ZERO);
+}
+
+#[test]
+fn the_laws_hold_ten_seconds_before_the_end_of_time() {
+    let start = Instant::NEVER - Duration::from_secs(10);
+    storms(0..Topology::all().len() as u64, 300, start);
+}

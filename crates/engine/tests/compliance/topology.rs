@@ -1,0 +1,173 @@
+//! The trees that the suite builds: every kind alone, and every pair nested over every leaf.
+
+use lockgate_engine::classify::{Classifier, Rule};
+use lockgate_engine::discipline::{Arity, Discipline};
+use lockgate_engine::node::Node;
+use lockgate_engine::packet::FlowId;
+use serde_json::Value;
+
+use crate::common::fickle::Fickle;
+use crate::common::kind::{self, Kind, Refusal};
+
+/// Flows that the suite sends.
+pub(crate) const FLOWS: u32 = 8;
+
+/// A tree as it is meant: what is needed to build it, and to know where a packet goes.
+#[derive(Clone, Debug)]
+pub(crate) struct Topology {
+    /// The place's name.
+    pub place: String,
+    pub kind: String,
+    pub config: Value,
+    /// What this place says to its parent.
+    pub share: Value,
+    pub children: Vec<Topology>,
+}
+
+impl Topology {
+    /// A place without children.
+    pub(crate) fn leaf(place: &str, kind: &str) -> Self {
+        Self::over(place, kind, Vec::new())
+    }
+
+    /// A place over these children, with the kind's example parameters.
+    pub(crate) fn over(place: &str, kind: &str, mut children: Vec<Self>) -> Self {
+        let declared = kind::kind(kind);
+        for child in &mut children {
+            child.share = declared.share.clone();
+        }
+        let share = Value::Object(serde_json::Map::new());
+        Self { place: place.into(), kind: kind.into(), config: declared.example, share, children }
+    }
+
+    /// `grandparent > parent > leaf`, with a second child at each level that takes more than one.
+    pub(crate) fn stack(grandparent: &str, parent: &str, leaf: &str) -> Self {
+        let below = |kind: &str, first: Self, second: &str| match kind::kind(kind).children {
+            Arity::Many => vec![first, Self::leaf(second, leaf)],
+            _ => vec![first],
+        };
+        let middle = Self::over("parent", parent, below(parent, Self::leaf("leaf/0", leaf), "leaf/1"));
+        Self::over("root", grandparent, below(grandparent, middle, "leaf/2"))
+    }
+
+    /// A kind by itself, as far as it can be.
+    pub(crate) fn alone(kind: &str) -> Self {
+        match kind::kind(kind).children {
+            Arity::Many => {
+                Self::over("root", kind, vec![Self::leaf("leaf/0", "fifo"), Self::leaf("leaf/1", "fifo")])
+            }
+            Arity::None | Arity::Optional => Self::leaf("root", kind),
+        }
+    }
+
+    /// Every kind alone; every pair of kinds that take children, over every leaf and over the hostile one.
+    pub(crate) fn all() -> Vec<Self> {
+        let kinds = kind::kinds();
+        let takes = |kind: &&Kind| kind.children != Arity::None;
+        let leaves = || {
+            kinds
+                .iter()
+                .filter(|kind| kind.children != Arity::Many)
+                .map(|kind| kind.name)
+                .chain([Fickle::KIND])
+        };
+        let mut all: Vec<_> = kinds.iter().map(|kind| Self::alone(kind.name)).collect();
+        for grandparent in kinds.iter().filter(takes) {
+            for parent in kinds.iter().filter(takes) {
+                for leaf in leaves() {
+                    all.push(Self::stack(grandparent.name, parent.name, leaf));
+                }
+            }
+        }
+        all
+    }
+
+    /// The tree itself.
+    pub(crate) fn build(&self) -> Result<Node, Refusal> {
+        self.build_at(0)
+    }
+
+    fn build_at(&self, depth: u32) -> Result<Node, Refusal> {
+        let children = self
+            .children
+            .iter()
+            .map(|child| Ok((child.share.clone(), child.build_at(depth + 1)?)))
+            .collect::<Result<Vec<_>, Refusal>>()?;
+        let count = children.len();
+        let node = kind::build(&self.kind, &self.place, &self.config, children)?;
+        if count < 2 {
+            return Ok(node);
+        }
+        // The last child has no rules: it takes the rest.
+        let rules = (0..count - 1).map(|child| {
+            let flows = (0..FLOWS).filter(|flow| turn(*flow, depth, count) == child).map(FlowId).collect();
+            vec![Rule { flows: Some(flows), ..Rule::default() }]
+        });
+        Ok(node.with_classifier(Classifier::new(rules.chain([Vec::new()]).collect())))
+    }
+
+    /// The places that packets of `flow` pass, from the root to the leaf.
+    pub(crate) fn route(&self, flow: u32) -> Vec<&str> {
+        let mut route = vec![self.place.as_str()];
+        let mut here = self;
+        for depth in 0.. {
+            if here.children.is_empty() {
+                break;
+            }
+            here = &here.children[turn(flow, depth, here.children.len())];
+            route.push(&here.place);
+        }
+        route
+    }
+
+    /// Every place, parents first.
+    pub(crate) fn places(&self) -> Vec<&Self> {
+        let mut places = vec![self];
+        let mut next = 0;
+        while next < places.len() {
+            places.extend(&places[next].children);
+            next += 1;
+        }
+        places
+    }
+
+    /// The place of this name.
+    pub(crate) fn place_mut(&mut self, name: &str) -> Option<&mut Self> {
+        if self.place == name {
+            return Some(self);
+        }
+        self.children.iter_mut().find_map(|child| child.place_mut(name))
+    }
+
+    /// Whether every kind in it is work conserving.
+    pub(crate) fn is_work_conserving(&self) -> bool {
+        self.places().iter().all(|place| kind::kind(&place.kind).work_conserving)
+    }
+
+    /// Whether any kind in it may reorder a flow.
+    pub(crate) fn reorders(&self) -> bool {
+        self.places().iter().any(|place| kind::kind(&place.kind).reorders)
+    }
+
+    /// Whether it has the hostile leaf.
+    pub(crate) fn is_hostile(&self) -> bool {
+        self.places().iter().any(|place| place.kind == Fickle::KIND)
+    }
+
+    /// Its kinds, as `drr > prio > (fifo, fifo)`.
+    pub(crate) fn describe(&self) -> String {
+        match &self.children[..] {
+            [] => self.kind.clone(),
+            [only] => format!("{} > {}", self.kind, only.describe()),
+            many => {
+                let many: Vec<_> = many.iter().map(Self::describe).collect();
+                format!("{} > ({})", self.kind, many.join(", "))
+            }
+        }
+    }
+}
+
+/// Which of `count` children takes `flow` at this depth.
+fn turn(flow: u32, depth: u32, count: usize) -> usize {
+    (flow >> depth) as usize % count
+}
