@@ -16,7 +16,7 @@ use crate::disciplines::fifo::refuse_nothing;
 use crate::packet::{Header, Packet};
 use crate::queue::Overflow;
 use crate::queue::ranked::RankedQueue;
-use crate::units::{Bytes, Limit, Packets};
+use crate::units::{Limit, Packets};
 
 /// An order of packets.
 pub trait Rank: Send + 'static {
@@ -76,7 +76,7 @@ impl<R: Rank> Discipline for Ranked<R> {
     fn reconfigure(&mut self, config: Config, _: Vec<NoShare>, cx: &mut Context<'_>) -> Result<(), Invalid> {
         refuse_nothing(config.limit)?;
         self.config = config;
-        while !self.queue.fits(Bytes::ZERO, self.config.limit) {
+        while !self.queue.fits(self.config.limit) {
             let Some(last) = self.queue.pop_last() else { break };
             cx.drop(last, DropReason::Shrunk);
         }
@@ -87,19 +87,19 @@ impl<R: Rank> Discipline for Ranked<R> {
         let limit = self.config.limit;
         if self.config.overflow == Overflow::PushOut {
             self.queue.push(R::rank(&packet), packet);
-            while !self.queue.fits(Bytes::ZERO, limit) {
+            while !self.queue.fits(limit) {
                 let Some(last) = self.queue.pop_last() else { break };
                 cx.drop(last, DropReason::PushOut);
             }
             return;
         }
         if self.config.overflow == Overflow::Head && limit.allows(1, packet.bytes().0) {
-            while !self.queue.fits(packet.bytes(), limit) {
+            while !self.queue.has_room(&packet, limit) {
                 let Some(next) = self.queue.pop() else { break };
                 cx.drop(next, DropReason::Head);
             }
         }
-        if self.queue.fits(packet.bytes(), limit) {
+        if self.queue.has_room(&packet, limit) {
             self.queue.push(R::rank(&packet), packet);
         } else {
             cx.drop(packet, DropReason::Limit);

@@ -44,10 +44,16 @@ impl RankedQueue {
         self.packets.is_empty()
     }
 
-    /// Whether what waits, and `extra` more bytes in one packet where that is not zero, keeps `limit`.
+    /// Whether what waits keeps `limit`.
     #[inline]
-    pub fn fits(&self, extra: Bytes, limit: Limit) -> bool {
-        limit.allows(self.packets.len() as u64 + u64::from(extra > Bytes::ZERO), self.bytes.0 + extra.0)
+    pub fn fits(&self, limit: Limit) -> bool {
+        limit.allows(self.packets.len() as u64, self.bytes.0)
+    }
+
+    /// Whether `packet` can join under `limit`.
+    #[inline]
+    pub fn has_room(&self, packet: &Packet, limit: Limit) -> bool {
+        limit.allows(self.packets.len() as u64 + 1, self.bytes.0 + packet.bytes().0)
     }
 
     /// Moves all to `out`, in the order of their arrival.

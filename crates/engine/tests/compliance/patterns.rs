@@ -169,7 +169,7 @@ fn cve_2024_45016_2025_21702_and_68325_the_arriving_packet_is_the_victim() {
                     continue;
                 }
                 let mut account = Account::plain(&tree, 7);
-                for length in [64, 1514, 64, 1514, 65_536, 63] {
+                for length in [64, 1514, 64, 0, 1514, 65_536, 63, 0] {
                     offer_all(&mut account, length);
                     let held = account.port.backlog();
                     assert!(limit.allows(held.packets, held.bytes.0), "{}: {held:?} in {config}", kind.name);
