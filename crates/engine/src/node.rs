@@ -179,6 +179,11 @@ impl Node {
         if cx.drops.totals != before {
             self.settle(before, cx.drops.totals);
         }
+        self.note_peak();
+    }
+
+    #[inline]
+    fn note_peak(&mut self) {
         if self.counters.backlog.packets > self.peak.packets {
             self.peak.packets = self.counters.backlog.packets;
         }
@@ -212,6 +217,8 @@ impl Node {
         if cx.drops.totals != before {
             self.settle(before, cx.drops.totals);
         }
+        // Before it leaves: what only passes through was here as well.
+        self.note_peak();
         if let Dequeue::Packet(packet) = &dequeued {
             self.leave(packet.bytes());
         }

@@ -8,6 +8,7 @@ mod common;
 
 mod account;
 mod declarations;
+mod equivalences;
 mod extremes;
 mod parameters;
 mod patterns;
