@@ -85,6 +85,11 @@ impl<R: Rank> Discipline for Ranked<R> {
 
     fn enqueue(&mut self, packet: Packet, cx: &mut Context<'_>) {
         let limit = self.config.limit;
+        if !limit.allows(1, packet.bytes().0) {
+            // It cannot fit at all, so nobody is dropped for it.
+            cx.drop(packet, DropReason::Limit);
+            return;
+        }
         if self.config.overflow == Overflow::PushOut {
             self.queue.push(R::rank(&packet), packet);
             while !self.queue.fits(limit) {
@@ -93,7 +98,7 @@ impl<R: Rank> Discipline for Ranked<R> {
             }
             return;
         }
-        if self.config.overflow == Overflow::Head && limit.allows(1, packet.bytes().0) {
+        if self.config.overflow == Overflow::Head {
             while !self.queue.has_room(&packet, limit) {
                 let Some(next) = self.queue.pop() else { break };
                 cx.drop(next, DropReason::Head);

@@ -97,16 +97,16 @@ impl Discipline for Fifo {
 impl Fifo {
     #[cold]
     fn overflow(&mut self, packet: Packet, cx: &mut Context<'_>) {
-        if self.config.overflow == Overflow::Head {
-            while !self.queue.has_room(&packet, self.config.limit) {
-                let Some(oldest) = self.queue.pop() else { break };
-                cx.drop(oldest, DropReason::Head);
-            }
-            if self.queue.has_room(&packet, self.config.limit) {
-                self.queue.push(packet);
-                return;
-            }
+        let limit = self.config.limit;
+        // Where it cannot fit at all, nobody is dropped for it.
+        if self.config.overflow != Overflow::Head || !limit.allows(1, packet.bytes().0) {
+            cx.drop(packet, DropReason::Limit);
+            return;
         }
-        cx.drop(packet, DropReason::Limit);
+        while !self.queue.has_room(&packet, limit) {
+            let Some(oldest) = self.queue.pop() else { break };
+            cx.drop(oldest, DropReason::Head);
+        }
+        self.queue.push(packet);
     }
 }

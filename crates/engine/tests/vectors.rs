@@ -1,0 +1,173 @@
+//! Golden vectors: small cases, worked out by hand, with every departure and drop at its exact time.
+//!
+//! A case is a file `vectors/<kind>/<case>.toml`: what is under test and why in its comment, then
+//!
+//! - `link`: the link's rate. At `8mbit` a byte takes a microsecond and 1000 bytes a millisecond.
+//! - `queue`: the tree: `kind`, its parameters, `children`; on a child, `share` is what it says to its parent.
+//! - `clock`, `ring`: the port's, if it has them.
+//! - `arrivals`: a table with the columns it needs of `at name flow length class hops stamp waited`.
+//!   `stamp` is the arrival where it is not given. At one instant a transmission ends first, then packets
+//!   arrive in the order of the table, each meeting the link as the one before left it.
+//! - `departures`: `at name`, when the link begins to send each.
+//! - `drops`: `at name reason`.
+
+mod common;
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use lockgate_engine::clock::ClockConfig;
+use lockgate_engine::disciplines::KINDS;
+use lockgate_engine::node::Node;
+use lockgate_engine::packet::{FlowId, Header};
+use lockgate_engine::port::Port;
+use lockgate_engine::random::{Random, Seed};
+use lockgate_engine::ring::RingConfig;
+use lockgate_engine::units::{Duration, Instant, Rate};
+use serde::Deserialize;
+use serde_json::Value;
+
+use crate::common::kind;
+use crate::common::link::Link;
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Case {
+    link: Rate,
+    queue: Value,
+    clock: Option<ClockConfig>,
+    ring: Option<RingConfig>,
+    arrivals: String,
+    departures: String,
+    drops: Option<String>,
+}
+
+/// A table's rows, each with its cells by column.
+fn rows(table: &str) -> Vec<BTreeMap<&str, &str>> {
+    let mut lines = table.lines().map(str::trim).filter(|line| !line.is_empty());
+    let columns: Vec<&str> = lines.next().unwrap_or_default().split_whitespace().collect();
+    lines
+        .map(|line| {
+            let cells: Vec<&str> = line.split_whitespace().collect();
+            assert_eq!(cells.len(), columns.len(), "`{line}` has as many cells as there are columns");
+            columns.iter().copied().zip(cells).collect()
+        })
+        .collect()
+}
+
+/// The tree of a `queue` table.
+fn tree(mut queue: Value, place: &str) -> Node {
+    let table = queue.as_object_mut().expect("a queue is a table");
+    let kind = table.remove("kind").expect("a queue has a kind");
+    let children = table.remove("children").unwrap_or_default();
+    let children = children.as_array().into_iter().flatten().enumerate().map(|(index, child)| {
+        let mut child = child.clone();
+        let share = child.as_object_mut().and_then(|child| child.remove("share"));
+        (share.unwrap_or_else(|| serde_json::json!({})), tree(child, &format!("{place}/{index}")))
+    });
+    let children = children.collect();
+    kind::build(kind.as_str().expect("text"), place, &queue, children).expect("a valid queue")
+}
+
+fn cell<T: std::str::FromStr>(row: &BTreeMap<&str, &str>, column: &str) -> Option<T>
+where
+    T::Err: std::fmt::Debug,
+{
+    row.get(column).map(|text| text.parse().unwrap_or_else(|why| panic!("`{column}`: {why:?}")))
+}
+
+/// The packet of a row and when it arrives.
+fn arrival(
+    row: &BTreeMap<&str, &str>,
+    index: usize,
+    sequences: &mut BTreeMap<u32, u32>,
+) -> (Instant, Header) {
+    let known = ["at", "name", "flow", "length", "class", "hops", "stamp", "waited"];
+    assert!(row.keys().all(|column| known.contains(column)), "the columns are {known:?}");
+    let at: Instant = cell(row, "at").expect("an arrival has a time");
+    let flow = cell(row, "flow").unwrap_or(0);
+    let length: lockgate_engine::units::Bytes = cell(row, "length").expect("an arrival has a length");
+    let sequence = sequences.entry(flow).or_default();
+    *sequence += 1;
+    let header = Header {
+        payload: index as u64,
+        flow: FlowId(flow),
+        sequence: *sequence - 1,
+        length: u32::try_from(length.0).expect("a frame"),
+        class: cell(row, "class").unwrap_or(0),
+        hops: cell(row, "hops").unwrap_or(0),
+        stamp: cell(row, "stamp").unwrap_or(at),
+        waited: cell(row, "waited").unwrap_or(Duration::ZERO),
+        sent: at,
+        ..Header::default()
+    };
+    (at, header)
+}
+
+/// What a table of expectations says, with its times as picoseconds.
+fn expected(table: &str, columns: &[&str]) -> Vec<Vec<String>> {
+    rows(table)
+        .iter()
+        .map(|row| {
+            assert_eq!(row.len(), columns.len(), "the columns are {columns:?}");
+            let at: Instant = cell(row, "at").expect("a time");
+            let rest = columns.iter().skip(1).map(|column| row[column].to_owned());
+            [at.to_string()].into_iter().chain(rest).collect()
+        })
+        .collect()
+}
+
+fn check(path: &Path) {
+    let text = std::fs::read_to_string(path).expect("a readable file");
+    assert!(text.starts_with("# "), "a case begins with what it shows, and its source");
+    let case: Case = toml::from_str(&text).unwrap_or_else(|why| panic!("{why}"));
+    let mut port = Port::new(tree(case.queue, "queue"), Random::stream(Seed(0), "port"));
+    if let Some(clock) = case.clock {
+        port = port.with_clock(clock).expect("a valid clock");
+    }
+    if let Some(ring) = case.ring {
+        port = port.with_ring(ring).expect("a valid ring");
+    }
+    let mut link = Link::new(port, case.link);
+    let arrivals = rows(&case.arrivals);
+    let mut sequences = BTreeMap::new();
+    for (index, row) in arrivals.iter().enumerate() {
+        let (at, header) = arrival(row, index, &mut sequences);
+        link.offer(header, at);
+    }
+    link.drain();
+    let name = |payload: u64| arrivals[payload as usize]["name"].to_owned();
+    let departures: Vec<_> =
+        link.sent.iter().map(|sent| vec![sent.at.to_string(), name(sent.packet.payload)]).collect();
+    assert_eq!(departures, expected(&case.departures, &["at", "name"]), "departures");
+    let drops: Vec<_> = link
+        .dropped
+        .iter()
+        .map(|drop| vec![drop.at.to_string(), name(drop.packet.payload), drop.reason.name().to_owned()])
+        .collect();
+    let told = expected(case.drops.as_deref().unwrap_or_default(), &["at", "name", "reason"]);
+    assert_eq!(drops, told, "drops");
+    assert_eq!(departures.len() + drops.len(), arrivals.len());
+}
+
+#[test]
+fn every_case_departs_and_drops_as_worked_out_by_hand() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/vectors");
+    let mut failed = Vec::new();
+    for kind in KINDS {
+        let Ok(cases) = std::fs::read_dir(folder.join(kind)) else {
+            panic!("`{kind}` has no golden vectors: write at least two in tests/vectors/{kind}");
+        };
+        let mut cases: Vec<_> = cases.map(|case| case.expect("a folder").path()).collect();
+        cases.sort();
+        assert!(cases.len() >= 2, "`{kind}` has at least two golden vectors");
+        for path in cases {
+            // All failing cases are reported, not the first.
+            eprintln!("{}", path.display());
+            if std::panic::catch_unwind(|| check(&path)).is_err() {
+                failed.push(path);
+            }
+        }
+    }
+    assert!(failed.is_empty(), "{failed:#?}");
+}
