@@ -22,7 +22,9 @@ impl Rank for LongestInBuffers {
     const REORDERS: bool = true;
 
     fn rank(packet: &Header) -> u64 {
-        // Shifted by 53 days, so that waiting longer than the clock has run stays in order.
-        packet.arrived.as_picos().saturating_add(1 << 62).saturating_sub(packet.waited.as_picos())
+        // The difference has 65 bits: waiting may be longer than the clock has run. Shifted up so that it
+        // is not negative and halved, it is ordered to two picoseconds over the whole range.
+        let (arrived, waited) = (packet.arrived.as_picos(), packet.waited.as_picos());
+        ((u128::from(arrived) + (1 << 64) - u128::from(waited)) >> 1) as u64
     }
 }
