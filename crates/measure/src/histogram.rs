@@ -67,7 +67,7 @@ impl<const SUB: usize> Histogram<SUB> {
     /// Octave and bucket of a value.
     #[inline]
     fn place(value: u64) -> (usize, usize) {
-        let top = 63 - (value | (SUB as u64 - 1)).leading_zeros();
+        let top = (value | (SUB as u64 - 1)).ilog2();
         let octave = top + 1 - Self::BITS;
         let bucket = value >> octave.saturating_sub(1);
         ((octave & 63) as usize, bucket as usize & (SUB - 1))
@@ -300,7 +300,7 @@ impl<const SUB: usize> Histogram<SUB> {
     }
 
     /// The density in at most `most` bins of equal width on a logarithmic axis: centre of the bin
-    /// (geometric), and share of values a unit of value. Zeros stand in a first bin of their own at value 0.
+    /// (geometric), and share of values a unit of value. Zeros are in no bin: the integral is the share of values above zero.
     pub fn density(&self, most: usize) -> Vec<(f64, f64)> {
         let buckets = self.buckets();
         let Some(&(first, _)) = buckets.iter().find(|(value, _)| *value > 0) else { return Vec::new() };

@@ -8,6 +8,14 @@
 //!
 //! This crate is pure: it performs no I/O (exports write into what they are given) and reads no clock.
 
+pub mod fairness;
 pub mod histogram;
+pub mod intervals;
+pub mod metric;
 pub mod recording;
 pub mod series;
+pub mod summary;
+pub mod warmup;
+
+pub use recording::Recording;
+pub use summary::{Summary, summarise};

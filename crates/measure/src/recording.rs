@@ -16,9 +16,7 @@ mod flow;
 mod packets;
 mod port;
 
-pub use flow::{
-    Delays, FlowRecord, FlowSetup, Imbalance, Loss, Received, Totals, UDP_HEADER_BYTES, Window,
-};
+pub use flow::{Delays, FlowRecord, FlowSetup, Imbalance, Loss, Received, Totals, UDP_HEADER_BYTES, Window};
 pub use packets::{PacketRow, Packets};
 pub use port::{PlaceRecord, PortRecord, PortSetup};
 
@@ -30,7 +28,9 @@ use lockgate_engine::units::{Duration, Instant};
 use crate::series;
 
 /// Where the packets were.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize, schemars::JsonSchema,
+)]
 #[serde(rename_all = "lowercase")]
 pub enum Mode {
     /// In the simulator.
@@ -218,3 +218,6 @@ impl Recording {
         self.flows.get(flow.0 as usize).and_then(|flow| flow.setup.fields)
     }
 }
+
+#[cfg(test)]
+mod tests;

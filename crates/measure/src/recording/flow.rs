@@ -490,7 +490,10 @@ impl Delays {
                 gaps[gap_count & (BATCH - 1)] = packet.now.saturating_sub(before.now);
                 gap_count += 1;
                 // R_j - R_i - (S_j - S_i) = (R_j - S_j) - (R_i - S_i).
-                let difference = packet.now.wrapping_sub(packet.sent).wrapping_sub(before.now.wrapping_sub(before.sent))
+                let difference = packet
+                    .now
+                    .wrapping_sub(packet.sent)
+                    .wrapping_sub(before.now.wrapping_sub(before.sent))
                     .cast_signed();
                 let magnitude = difference.unsigned_abs();
                 // The sample code of RFC 3550 A.8: J += |D| - ((J + 8) >> 4), J being scaled by 16.

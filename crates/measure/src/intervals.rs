@@ -1,0 +1,106 @@
+//! How sure a mean over repetitions is: its confidence interval by Student's t.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// The mean of a metric over repetitions, and how far the true mean may be from it.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Interval {
+    /// Mean over the repetitions that have a value.
+    pub mean: f64,
+    /// Half the width of the 95 % confidence interval; `null` for fewer than two values.
+    pub half_width: Option<f64>,
+    /// How many repetitions have a value.
+    pub n: u64,
+}
+
+/// The 95 % confidence interval of the mean of independent, roughly normal values; `None` where there is
+/// none, or one is not finite.
+pub fn interval(values: &[f64]) -> Option<Interval> {
+    if values.is_empty() || values.iter().any(|value| !value.is_finite()) {
+        return None;
+    }
+    let count = values.len() as f64;
+    let mean = values.iter().sum::<f64>() / count;
+    let half_width = (values.len() > 1).then(|| {
+        let squares: f64 = values.iter().map(|value| (value - mean) * (value - mean)).sum();
+        student_t(values.len() as u64 - 1) * libm::sqrt(squares / (count - 1.0) / count)
+    });
+    Some(Interval { mean, half_width, n: values.len() as u64 })
+}
+
+/// The value that a Student-distributed number with `freedom` degrees of freedom (at least 1) keeps below
+/// in magnitude with probability 95 %, to 1e-9.
+pub fn student_t(freedom: u64) -> f64 {
+    // Above, the distribution is normal to 3e-4, and the finite sum would only get long.
+    const NORMAL: f64 = 1.959_963_984_540_054;
+    if freedom > 10_000 {
+        return NORMAL;
+    }
+    let freedom = freedom.max(1);
+    // The angle whose tangent is t / sqrt(freedom), by bisection: the probability grows with it.
+    let (mut low, mut high) = (0.0, core::f64::consts::FRAC_PI_2);
+    for _ in 0..60 {
+        let middle = 0.5 * (low + high);
+        if within(middle, freedom) < 0.95 {
+            low = middle;
+        } else {
+            high = middle;
+        }
+    }
+    libm::tan(0.5 * (low + high)) * libm::sqrt(freedom as f64)
+}
+
+/// Probability that the magnitude keeps below `tan(angle) * sqrt(freedom)`: the finite sums of Abramowitz
+/// and Stegun, 26.7.3 and 26.7.4.
+fn within(angle: f64, freedom: u64) -> f64 {
+    let (sine, cosine) = (libm::sin(angle), libm::cos(angle));
+    let odd = freedom % 2 == 1;
+    let mut term = if odd { cosine } else { 1.0 };
+    let mut sum = if freedom == 1 { 0.0 } else { term };
+    let mut power = if odd { 3 } else { 2 };
+    while power <= freedom.saturating_sub(2) {
+        term *= cosine * cosine * (power - 1) as f64 / power as f64;
+        sum += term;
+        power += 2;
+    }
+    if odd { core::f64::consts::FRAC_2_PI * (angle + sine * sum) } else { sine * sum }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_factors_are_those_of_the_printed_table() {
+        let table = [
+            (1, 12.706),
+            (2, 4.303),
+            (3, 3.182),
+            (4, 2.776),
+            (5, 2.571),
+            (9, 2.262),
+            (10, 2.228),
+            (29, 2.045),
+            (30, 2.042),
+            (60, 2.000),
+            (120, 1.980),
+            (10_000, 1.960),
+            (1_000_000, 1.960),
+        ];
+        for (freedom, printed) in table {
+            let factor = student_t(freedom);
+            assert!((factor - printed).abs() <= 0.000_51, "{freedom}: {factor}, printed {printed}");
+        }
+    }
+
+    #[test]
+    fn an_interval_worked_by_hand() {
+        // 10, 12, 14: mean 12, standard deviation 2, half width 4.3027 * 2 / sqrt(3).
+        let interval = interval(&[10.0, 12.0, 14.0]).expect("values");
+        assert!((interval.mean - 12.0).abs() < 1e-12);
+        assert!((interval.half_width.expect("two values") - 4.968_3).abs() < 1e-4);
+        assert_eq!(super::interval(&[3.0]).expect("a value").half_width, None);
+        assert_eq!([super::interval(&[]), super::interval(&[1.0, f64::NAN])], [None; 2]);
+    }
+}

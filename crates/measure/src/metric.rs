@@ -1,0 +1,234 @@
+//! Every metric, once: its name, what it means, where that is defined, its unit, and its address.
+//!
+//! ```text
+//! flow.voice.owd.p99      port.home->server.queue.voice.sojourn.p95      port.home->server.utilisation
+//! flow."a.b".throughput   jain_index
+//! ```
+//!
+//! Documentation, the report's definitions, expectations and intervals derive from [`METRICS`].
+
+mod address;
+
+pub use address::{Address, MetricError, Names, Statistic, Subject, check_path};
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
+/// What a metric's value counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub enum Unit {
+    /// Time, in seconds.
+    #[serde(rename = "s")]
+    Seconds,
+    /// A rate, in bits per second.
+    #[serde(rename = "bit/s")]
+    BitsPerSecond,
+    /// A size, in bytes.
+    #[serde(rename = "B")]
+    Bytes,
+    /// A number of packets.
+    #[serde(rename = "packets")]
+    Packets,
+    /// A fraction of one.
+    #[serde(rename = "ratio")]
+    Ratio,
+    /// A number without a unit.
+    #[serde(rename = "")]
+    Number,
+}
+
+impl Unit {
+    /// As axes and tables write it.
+    pub const fn symbol(self) -> &'static str {
+        match self {
+            Self::Seconds => "s",
+            Self::BitsPerSecond => "bit/s",
+            Self::Bytes => "B",
+            Self::Packets => "packets",
+            Self::Ratio => "ratio",
+            Self::Number => "",
+        }
+    }
+}
+
+/// What a metric is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum About {
+    /// The whole run.
+    Run,
+    /// A flow.
+    Flow,
+    /// A port and its link.
+    Port,
+    /// A queue of a port.
+    Queue,
+}
+
+/// A metric: one name, one definition.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct Metric {
+    /// Its name in addresses.
+    pub name: &'static str,
+    /// What it is about.
+    pub about: About,
+    /// What it means.
+    pub definition: &'static str,
+    /// Where that is defined; empty where it needs no source.
+    pub source: &'static str,
+    /// What its value counts.
+    pub unit: Unit,
+    /// Whether it is a distribution, addressed by a statistic of it ([`Statistic`]).
+    pub distribution: bool,
+}
+
+const fn value(
+    name: &'static str,
+    about: About,
+    unit: Unit,
+    source: &'static str,
+    definition: &'static str,
+) -> Metric {
+    Metric { name, about, definition, source, unit, distribution: false }
+}
+
+const fn delay(name: &'static str, about: About, source: &'static str, definition: &'static str) -> Metric {
+    Metric { name, about, definition, source, unit: Unit::Seconds, distribution: true }
+}
+
+use About::{Flow, Port, Queue, Run};
+use Unit::{BitsPerSecond, Bytes, Packets, Ratio, Seconds};
+
+/// Every metric.
+pub const METRICS: &[Metric] = &[
+    value(
+        "jain_index",
+        Run,
+        Ratio,
+        "Jain, Chiu and Hawe 1984",
+        "how evenly the flows share throughput: (sum x)^2 / (n sum x^2), from 1/n to 1",
+    ),
+    delay(
+        "owd",
+        Flow,
+        "RFC 7679",
+        "one-way delay: from when the source sends a packet to when its last bit arrives; lost packets are not in it",
+    ),
+    delay("queueing", Flow, "RFC 7679", "the part of the one-way delay spent waiting in queues"),
+    delay(
+        "serialisation",
+        Flow,
+        "RFC 7679",
+        "the part of the one-way delay spent being put on links and served by routers",
+    ),
+    value("propagation", Flow, Seconds, "RFC 7679", "the part of the one-way delay spent propagating, mean"),
+    delay(
+        "ipdv",
+        Flow,
+        "RFC 3393",
+        "delay variation, magnitude: difference of the one-way delays of two packets sent one after the other and \
+         received one after the other; a pair broken by loss or reordering is undefined and left out",
+    ),
+    value("ipdv_signed_mean", Flow, Seconds, "RFC 3393", "mean delay variation with its sign"),
+    delay("pdv", Flow, "RFC 5481", "delay above the smallest one-way delay of the flow"),
+    value(
+        "jitter_rfc3550",
+        Flow,
+        Seconds,
+        "RFC 3550 section 6.4.1",
+        "interarrival jitter after the last packet received: the difference of transit times, smoothed by 1/16",
+    ),
+    delay("iat", Flow, "", "inter-arrival time: between the last bits of two packets at the receiver"),
+    value(
+        "throughput",
+        Flow,
+        BitsPerSecond,
+        "",
+        "frame bits received during the window, whenever they were sent, a second",
+    ),
+    value(
+        "goodput",
+        Flow,
+        BitsPerSecond,
+        "RFC 2647 section 3.17",
+        "payload bits received during the window a second: without headers, each byte once",
+    ),
+    value("loss", Flow, Ratio, "RFC 7680", "packets lost of those sent in the window"),
+    value(
+        "reordered",
+        Flow,
+        Ratio,
+        "RFC 4737 section 4.1",
+        "packets received after one that was sent later, of all received",
+    ),
+    value("fct", Flow, Seconds, "", "flow completion time: from its start until all it had was delivered"),
+    value("sent_packets", Flow, Packets, "", "packets the source sent in the window"),
+    value("sent_bytes", Flow, Bytes, "", "frame bytes the source sent in the window"),
+    value("received_packets", Flow, Packets, "", "packets received of those sent in the window"),
+    value("received_bytes", Flow, Bytes, "", "frame bytes received of those sent in the window"),
+    value("lost_packets", Flow, Packets, "RFC 7680", "packets lost of those sent in the window"),
+    value(
+        "inside_packets",
+        Flow,
+        Packets,
+        "",
+        "packets sent in the window that were in the network at the end",
+    ),
+    value(
+        "utilisation",
+        Port,
+        Ratio,
+        "RFC 5136 section 2.3",
+        "bits sent of those the link could send in the window",
+    ),
+    value("rate", Port, BitsPerSecond, "", "rate of the link at the start of the run"),
+    delay(
+        "sojourn",
+        Queue,
+        "RFC 8289",
+        "from a packet's arrival at the port until its transmission begins, by the queue it was in",
+    ),
+    value(
+        "enqueued_packets",
+        Queue,
+        Packets,
+        "",
+        "packets offered to the queue in the window, dropped ones among them",
+    ),
+    value("offered_bytes", Queue, Bytes, "", "frame bytes offered to the queue in the window"),
+    value("sent_packets", Queue, Packets, "", "packets that left the queue by its front in the window"),
+    value("sent_bytes", Queue, Bytes, "", "frame bytes that left the queue by its front in the window"),
+    value(
+        "throughput",
+        Queue,
+        BitsPerSecond,
+        "",
+        "frame bits that left the queue by its front in the window a second",
+    ),
+    value("dropped_packets", Queue, Packets, "", "packets dropped in the window, here or below"),
+    value(
+        "marked_packets",
+        Queue,
+        Packets,
+        "RFC 3168",
+        "packets marked with congestion experienced in the window, here or below",
+    ),
+    value("backlog_packets", Queue, Packets, "", "packets waiting at the end of the run"),
+    value("peak_backlog_packets", Queue, Packets, "", "the most packets that waited at once in the window"),
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_means_one_thing_of_one_subject() {
+        for (index, metric) in METRICS.iter().enumerate() {
+            let twin = METRICS[..index]
+                .iter()
+                .find(|other| (other.name, other.about) == (metric.name, metric.about));
+            assert_eq!(twin, None, "{}", metric.name);
+            assert!(!metric.definition.ends_with('.') && !metric.definition.is_empty(), "{}", metric.name);
+        }
+    }
+}

@@ -1,0 +1,321 @@
+//! Addresses of metrics: read, checked against the names of a scenario, and the nearest one for a wrong one.
+
+use core::fmt;
+
+use super::{About, METRICS, Metric, Unit};
+
+/// A statistic of a distribution.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Statistic {
+    /// The smallest value.
+    Min,
+    /// The arithmetic mean.
+    Mean,
+    /// The standard deviation.
+    Std,
+    /// The median.
+    P50,
+    /// The 90th percentile, by nearest rank as all of them.
+    P90,
+    /// The 95th.
+    P95,
+    /// The 99th.
+    P99,
+    /// The 99.9th.
+    P999,
+    /// The largest value.
+    Max,
+}
+
+impl Statistic {
+    /// Every statistic, with its name in addresses.
+    pub const ALL: [(Self, &'static str); 9] = [
+        (Self::Min, "min"),
+        (Self::Mean, "mean"),
+        (Self::Std, "std"),
+        (Self::P50, "p50"),
+        (Self::P90, "p90"),
+        (Self::P95, "p95"),
+        (Self::P99, "p99"),
+        (Self::P999, "p999"),
+        (Self::Max, "max"),
+    ];
+
+    /// Its name in addresses.
+    pub fn name(self) -> &'static str {
+        Self::ALL.iter().find(|(statistic, _)| *statistic == self).map_or("", |(_, name)| name)
+    }
+}
+
+/// What an address is about.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Subject {
+    /// The whole run.
+    Run,
+    /// The flow of this name.
+    Flow(String),
+    /// The port of this name.
+    Port(String),
+    /// A queue of a port: the port's name, the queue's name.
+    Queue(String, String),
+}
+
+impl Subject {
+    fn about(&self) -> About {
+        match self {
+            Self::Run => About::Run,
+            Self::Flow(_) => About::Flow,
+            Self::Port(_) => About::Port,
+            Self::Queue(..) => About::Queue,
+        }
+    }
+}
+
+/// The address of one value.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Address {
+    /// What it is about.
+    pub subject: Subject,
+    /// Which metric.
+    pub metric: &'static Metric,
+    /// Which statistic of it, where it is a distribution.
+    pub statistic: Option<Statistic>,
+}
+
+/// The names a run has.
+#[derive(Clone, Copy, Debug)]
+pub struct Names<'a> {
+    /// Its flows.
+    pub flows: &'a [String],
+    /// Its ports, each with its queues.
+    pub ports: &'a [(String, Vec<String>)],
+}
+
+/// Why an address has no value.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum MetricError {
+    /// There is no such metric.
+    #[error("`{path}` is not a metric: {why}")]
+    Unknown {
+        /// The address.
+        path: String,
+        /// What is wrong with it, and what is allowed.
+        why: String,
+        /// The nearest address or name that exists.
+        nearest: Option<String>,
+    },
+    /// The metric exists, but nothing was observed that it could be made of.
+    #[error("`{path}` has no value: nothing was observed that it could be made of")]
+    Empty {
+        /// The address.
+        path: String,
+    },
+}
+
+impl Address {
+    /// Reads an address. Names are not checked ([`check_path`] does).
+    ///
+    /// # Errors
+    /// [`MetricError::Unknown`], with the nearest metric or statistic.
+    pub fn parse(path: &str) -> Result<Self, MetricError> {
+        let segments = segments(path).map_err(|why| unknown(path, why, None))?;
+        let segments: Vec<&str> = segments.iter().map(String::as_str).collect();
+        let (subject, rest) = match segments.as_slice() {
+            ["flow", flow, rest @ ..] => (Subject::Flow((*flow).into()), rest),
+            ["port", port, "queue", queue, rest @ ..] => {
+                (Subject::Queue((*port).into(), (*queue).into()), rest)
+            }
+            ["port", port, rest @ ..] => (Subject::Port((*port).into()), rest),
+            rest => (Subject::Run, rest),
+        };
+        let about = subject.about();
+        let [name, rest @ ..] = rest else {
+            return Err(unknown(path, format!("it ends before a metric: {}", allowed(about)), None));
+        };
+        let Some(metric) = METRICS.iter().find(|metric| metric.about == about && metric.name == *name) else {
+            let known = METRICS.iter().filter(|metric| metric.about == about).map(|metric| metric.name);
+            let best = nearest(name, known);
+            return Err(unknown(path, format!("`{name}` is none of {}", allowed(about)), best));
+        };
+        let statistic = statistic(path, metric, rest)?;
+        Ok(Self { subject, metric, statistic })
+    }
+
+    /// What its value counts.
+    pub fn unit(&self) -> Unit {
+        self.metric.unit
+    }
+}
+
+fn statistic(path: &str, metric: &Metric, rest: &[&str]) -> Result<Option<Statistic>, MetricError> {
+    let names = || Statistic::ALL.iter().map(|(_, name)| *name);
+    match (metric.distribution, rest) {
+        (false, []) => Ok(None),
+        (false, [extra, ..]) => {
+            Err(unknown(path, format!("`{}` is one value, without `{extra}`", metric.name), None))
+        }
+        (true, [name]) => {
+            let known = Statistic::ALL.iter().find(|(_, known)| known == name);
+            known.map(|(statistic, _)| Some(*statistic)).ok_or_else(|| {
+                let why = format!("`{name}` is none of {}", names().collect::<Vec<_>>().join(", "));
+                unknown(path, why, nearest(name, names()))
+            })
+        }
+        (true, _) => {
+            let why =
+                format!("`{}` needs one of {} after it", metric.name, names().collect::<Vec<_>>().join(", "));
+            Err(unknown(path, why, Some(format!("{}.p99", metric.name))))
+        }
+    }
+}
+
+/// Checks an address against the names of a run; says what its value counts.
+///
+/// # Errors
+/// [`MetricError::Unknown`], with the nearest name.
+pub fn check_path(path: &str, names: &Names<'_>) -> Result<Unit, MetricError> {
+    let address = Address::parse(path)?;
+    let among = |what: &str, name: &str, known: &mut dyn Iterator<Item = &String>| {
+        let known: Vec<&str> = known.map(String::as_str).collect();
+        if known.contains(&name) {
+            return Ok(());
+        }
+        Err(unknown(path, format!("there is no {what} `{name}`"), nearest(name, known.into_iter())))
+    };
+    match &address.subject {
+        Subject::Run => {}
+        Subject::Flow(flow) => among("flow", flow, &mut names.flows.iter())?,
+        Subject::Port(port) => among("port", port, &mut names.ports.iter().map(|(port, _)| port))?,
+        Subject::Queue(port, queue) => {
+            among("port", port, &mut names.ports.iter().map(|(port, _)| port))?;
+            let queues = names.ports.iter().filter(|(known, _)| known == port).flat_map(|(_, queues)| queues);
+            among("queue", queue, &mut { queues })?;
+        }
+    }
+    Ok(address.unit())
+}
+
+impl fmt::Display for Address {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.subject {
+            Subject::Run => {}
+            Subject::Flow(flow) => write!(f, "flow.{}.", Segment(flow))?,
+            Subject::Port(port) => write!(f, "port.{}.", Segment(port))?,
+            Subject::Queue(port, queue) => write!(f, "port.{}.queue.{}.", Segment(port), Segment(queue))?,
+        }
+        f.write_str(self.metric.name)?;
+        self.statistic.map_or(Ok(()), |statistic| write!(f, ".{}", statistic.name()))
+    }
+}
+
+/// A name as it stands in an address: quoted where it has a dot or a quote.
+struct Segment<'a>(&'a str);
+
+impl fmt::Display for Segment<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.0.is_empty() || self.0.contains(['.', '"']) {
+            write!(f, "\"{}\"", self.0.replace('"', "\\\""))
+        } else {
+            f.write_str(self.0)
+        }
+    }
+}
+
+/// The parts of an address between its dots; a quoted part may hold dots.
+fn segments(path: &str) -> Result<Vec<String>, String> {
+    let mut segments = Vec::new();
+    let mut part = String::new();
+    let mut quoted = false;
+    let mut characters = path.chars();
+    while let Some(character) = characters.next() {
+        match character {
+            '"' => quoted = !quoted,
+            '\\' if quoted => part.extend(characters.next()),
+            '.' if !quoted => segments.push(core::mem::take(&mut part)),
+            other => part.push(other),
+        }
+    }
+    if quoted {
+        return Err("a quote is not closed".into());
+    }
+    segments.push(part);
+    Ok(segments)
+}
+
+fn allowed(about: About) -> String {
+    let names: Vec<&str> =
+        METRICS.iter().filter(|metric| metric.about == about).map(|metric| metric.name).collect();
+    match about {
+        About::Run => {
+            format!("{}, flow.<name>.…, port.<name>.…, port.<name>.queue.<name>.…", names.join(", "))
+        }
+        About::Port => format!("{}, queue.<name>.…", names.join(", ")),
+        About::Flow | About::Queue => names.join(", "),
+    }
+}
+
+fn nearest<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Option<String> {
+    // Long names are cut: the comparison is quadratic.
+    let short = |text: &str| text.chars().take(64).collect::<String>();
+    let name = short(name);
+    let scored = known.map(|known| (strsim::damerau_levenshtein(&name, &short(known)), known));
+    let (distance, best) = scored.min_by_key(|(distance, _)| *distance)?;
+    (distance <= 1 + best.chars().count().max(name.chars().count()) / 3).then(|| best.into())
+}
+
+fn unknown(path: &str, why: impl Into<String>, nearest: Option<String>) -> MetricError {
+    MetricError::Unknown { path: path.chars().take(200).collect(), why: why.into(), nearest }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(path: &str) -> Result<Unit, MetricError> {
+        let flows = ["voice".into(), "a.b".into(), "web/1".into()];
+        let ports = [("home->server".into(), vec!["link".into(), "voice".into()])];
+        check_path(path, &Names { flows: &flows, ports: &ports })
+    }
+
+    #[test]
+    fn addresses_are_read_printed_and_have_units() {
+        for (path, unit) in [
+            ("flow.voice.owd.p99", Unit::Seconds),
+            ("flow.\"a.b\".throughput", Unit::BitsPerSecond),
+            ("flow.web/1.loss", Unit::Ratio),
+            ("flow.voice.jitter_rfc3550", Unit::Seconds),
+            ("port.home->server.queue.voice.sojourn.p95", Unit::Seconds),
+            ("port.home->server.queue.link.dropped_packets", Unit::Packets),
+            ("port.home->server.utilisation", Unit::Ratio),
+            ("jain_index", Unit::Ratio),
+        ] {
+            assert_eq!(check(path), Ok(unit), "{path}");
+            assert_eq!(Address::parse(path).expect("an address").to_string(), path);
+        }
+    }
+
+    #[test]
+    fn a_wrong_address_gets_the_nearest_right_one() {
+        for (path, expected) in [
+            ("flow.voce.owd.p99", Some("voice")),
+            ("flow.voice.owd.maxx", Some("max")),
+            ("flow.voice.thruput", Some("throughput")),
+            ("flow.voice.owd", Some("owd.p99")),
+            ("port.home->server.queue.lnk.sojourn.p95", Some("link")),
+            ("port.home->serve.utilisation", Some("home->server")),
+            ("jain", None),
+            ("jain_indx", Some("jain_index")),
+            ("flow.voice", None),
+            ("flow.voice.loss.p99", None),
+            ("flow.\"voice.loss", None),
+            ("", None),
+        ] {
+            match check(path) {
+                Err(MetricError::Unknown { nearest, .. }) => {
+                    assert_eq!(nearest.as_deref(), expected, "{path}")
+                }
+                other => panic!("{path}: {other:?}"),
+            }
+        }
+    }
+}

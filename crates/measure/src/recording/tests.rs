@@ -1,0 +1,215 @@
+use lockgate_engine::discipline::DropReason;
+use lockgate_engine::units::Bytes;
+
+use super::*;
+
+const MS: u64 = 1_000_000_000;
+
+fn ms(millis: u64) -> Instant {
+    Instant::from_picos(millis * MS)
+}
+
+fn recording(warmup: u64) -> Recording {
+    Recording::new(Setup {
+        duration: Duration::from_millis(1_000),
+        warmup: Duration::from_millis(warmup),
+        flows: vec![FlowSetup { name: "voice".into(), ..FlowSetup::default() }],
+        ..Setup::default()
+    })
+}
+
+/// Sends and receives packets of 100 bytes: (sequence, sent, received) in milliseconds, in order of receipt.
+fn exchange(recording: &mut Recording, packets: &[(u32, u64, u64)]) {
+    let flow = recording.flow(FlowId(0));
+    for &(sequence, sent, received) in packets {
+        flow.on_sent(ms(sent), Bytes(100));
+        flow.on_received(&Received {
+            now: ms(received),
+            sent: ms(sent),
+            waited: Duration::from_millis(2),
+            propagation: Duration::from_millis(5),
+            bytes: Bytes(100),
+            sequence,
+        });
+    }
+}
+
+#[test]
+fn delays_worked_by_hand() {
+    // sequence   0    1    2    4    3    5      (6 is lost)   7
+    // sent       0   20   40   80   60  100                  140
+    // received  10   31   49   95   97  115                  150
+    // owd       10   11    9   15   37   15                   10
+    // ipdv            1   -2    .    .    .                    .
+    // iat            21   18   46    2   18                   35
+    let mut recording = recording(0);
+    let rows = [(0, 0, 10), (1, 20, 31), (2, 40, 49), (4, 80, 95), (3, 60, 97), (5, 100, 115), (7, 140, 150)];
+    exchange(&mut recording, &rows);
+    recording.finish();
+    let delays = recording.flows[0].delays();
+    assert_eq!(
+        delays.owd.buckets(),
+        [9, 10, 11, 15, 37].map(|v| (v * MS, 1 + u64::from(v == 10 || v == 15)))
+    );
+    assert_eq!(delays.ipdv.buckets(), vec![(MS, 1), (2 * MS, 1)]);
+    assert_eq!(delays.ipdv_signed_sum, -i128::from(MS));
+    assert_eq!(delays.iat.buckets(), [2, 18, 21, 35, 46].map(|v| (v * MS, 1 + u64::from(v == 18))));
+    assert_eq!(delays.queueing.buckets(), vec![(2 * MS, 7)]);
+    assert_eq!(delays.serialisation.min(), Some(2 * MS));
+    // RFC 4737: packet 3 is expected to be later than 4 and is not; 7 after 5 is a gap, not reordering.
+    assert_eq!(delays.reordered, 1);
+    // RFC 3550 A.8, in units of 1/16 of D: J += |D| - ((J + 8) >> 4) with D = 1, 2, 6, 22, 22, 5 ms.
+    let mut scaled = 0;
+    for difference in [1, 2, 6, 22, 22, 5] {
+        scaled += difference * MS - ((scaled + 8) >> 4);
+    }
+    assert_eq!(delays.jitter(), Duration::from_picos(scaled >> 4));
+}
+
+#[test]
+fn jitter_grows_as_the_rfc_says() {
+    // Section 6.4.1: J = J + (|D| - J) / 16. Two packets, D = 16 ms: J = 1 ms.
+    let mut recording = recording(0);
+    exchange(&mut recording, &[(0, 0, 10), (1, 20, 46)]);
+    recording.finish();
+    assert_eq!(recording.flows[0].delays().jitter(), Duration::from_millis(1));
+}
+
+#[test]
+fn a_batch_boundary_changes_nothing() {
+    let rows: Vec<(u32, u64, u64)> =
+        (0..200).map(|n| (n, u64::from(n) * 4, u64::from(n) * 4 + 10 + u64::from(n * n % 7))).collect();
+    let mut whole = recording(0);
+    exchange(&mut whole, &rows);
+    let mut split = recording(0);
+    for row in &rows {
+        exchange(&mut split, &[*row]);
+        split.finish();
+    }
+    whole.finish();
+    assert_eq!(whole.flows[0].delays(), split.flows[0].delays());
+}
+
+#[test]
+fn sequence_numbers_may_wrap() {
+    let mut recording = recording(0);
+    exchange(&mut recording, &[(u32::MAX - 1, 0, 10), (u32::MAX, 20, 30), (0, 40, 50), (1, 60, 70)]);
+    recording.finish();
+    let delays = recording.flows[0].delays();
+    assert_eq!((delays.reordered, delays.ipdv.count()), (0, 3));
+}
+
+#[test]
+fn the_window_begins_with_the_warm_up_s_end() {
+    // Warm-up to 100 ms. One packet before, one sent before and received after, two after.
+    let mut recording = recording(100);
+    exchange(&mut recording, &[(0, 0, 10), (1, 95, 105), (2, 100, 112), (3, 120, 130)]);
+    let flow = recording.flow(FlowId(0));
+    for sent in [50, 150] {
+        flow.on_sent(ms(sent), Bytes(100));
+        flow.on_lost(ms(sent), Bytes(100), Loss::Queue(DropReason::Limit));
+    }
+    flow.on_sent(ms(990), Bytes(100));
+    flow.on_inside(ms(990), Bytes(100));
+    recording.finish();
+    assert_eq!(recording.balance(), Ok(()));
+    let flow = &recording.flows[0];
+    let (whole, window) = (flow.totals(Window::WholeRun), flow.totals(Window::AfterWarmup));
+    let packets = |totals: Totals| {
+        [totals.sent, totals.received, totals.lost, totals.inside].map(|tally| tally.packets)
+    };
+    assert_eq!((packets(whole), packets(window)), ([7, 4, 2, 1], [4, 2, 1, 1]));
+    assert_eq!(flow.received_in_window().packets, 3);
+    assert_eq!(flow.delays().owd.buckets(), vec![(10 * MS, 1), (12 * MS, 1)]);
+    assert_eq!(flow.lost_by().collect::<Vec<_>>(), vec![(Loss::Queue(DropReason::Limit), 1)]);
+}
+
+#[test]
+fn what_is_not_accounted_for_is_named() {
+    let mut recording = recording(0);
+    exchange(&mut recording, &[(0, 0, 10)]);
+    recording.flow(FlowId(0)).on_sent(ms(20), Bytes(100));
+    let error = recording.balance().expect_err("a packet vanished");
+    assert_eq!(
+        error.to_string(),
+        "flow `voice` does not balance over the whole run: 2 packets sent, but 1 received + 0 lost + 0 inside"
+    );
+    // Right number of packets, wrong bytes.
+    recording.flow(FlowId(0)).on_inside(ms(20), Bytes(99));
+    assert_eq!(recording.balance().expect_err("a byte vanished").unit, "bytes");
+    // Sent after the warm-up, lost as if before it: whole run right, window wrong.
+    let mut recording = super::tests::recording(100);
+    let flow = recording.flow(FlowId(0));
+    flow.on_sent(ms(150), Bytes(100));
+    flow.on_lost(ms(50), Bytes(100), Loss::Link);
+    assert_eq!(recording.balance().expect_err("the window is off").window, Window::AfterWarmup);
+}
+
+#[test]
+fn series_show_each_interval_warm_up_included() {
+    let mut recording = recording(100);
+    exchange(&mut recording, &[(0, 0, 10), (1, 20, 32)]);
+    recording.sample_flows(ms(100));
+    recording.sample_flows(ms(200));
+    exchange(&mut recording, &[(2, 210, 240)]);
+    recording.flow(FlowId(0)).on_sent(ms(220), Bytes(60));
+    recording.flow(FlowId(0)).on_lost(ms(220), Bytes(60), Loss::Router);
+    recording.sample_flows(ms(300));
+    let series = recording.flows[0].series();
+    assert_eq!(series.offered_bytes, [200, 0, 160]);
+    assert_eq!(series.received_bytes, [200, 0, 100]);
+    assert_eq!(series.lost_packets, [0, 0, 1]);
+    assert_eq!(series.owd_p50, [Some(10), None, Some(30)].map(|value| value.map(Duration::from_millis)));
+    assert_eq!(series.owd_max, [Some(12), None, Some(30)].map(|value| value.map(Duration::from_millis)));
+}
+
+#[test]
+fn samples_fall_on_intervals_the_warm_up_and_the_end() {
+    let mut recording = Recording::new(Setup {
+        duration: Duration::from_millis(1_050),
+        warmup: Duration::from_millis(250),
+        interval: Duration::from_millis(200),
+        ..Setup::default()
+    });
+    let mut samples = Vec::new();
+    let mut now = Instant::ZERO;
+    while let Some(next) = recording.next_sample(now) {
+        samples.push(next.as_picos() / MS);
+        now = next;
+    }
+    assert_eq!(samples, [200, 250, 400, 600, 800, 1_000, 1_050]);
+    recording.duration = Duration::ZERO;
+    assert_eq!(recording.next_sample(Instant::ZERO), None);
+    for (duration, interval) in [(60_000, 100), (61_000, 200), (1_000, 2), (3_600_000, 10_000), (10, 0)] {
+        let chosen = series::default_interval(Duration::from_millis(duration));
+        let expected =
+            if interval == 0 { Duration::from_micros(20) } else { Duration::from_millis(interval) };
+        assert_eq!(chosen, expected, "{duration} ms");
+    }
+}
+
+#[test]
+fn rows_come_back_as_they_went_in() {
+    let mut packets = Packets::default();
+    let rows =
+        [None, Some(Loss::Link), Some(Loss::Queue(DropReason::Shrunk)), Some(Loss::Router)].map(|drop| {
+            PacketRow {
+                flow: FlowId(3),
+                sequence: 9,
+                port: 2,
+                place: 1,
+                length: 1_514,
+                arrived: ms(5),
+                departed: drop.is_none().then(|| ms(7)),
+                drop,
+            }
+        });
+    rows.iter().for_each(|row| packets.push(row));
+    assert_eq!(packets.iter().collect::<Vec<_>>(), rows);
+    assert_eq!(packets.get(4), None);
+    let names: Vec<&str> = Loss::ALL.iter().map(|loss| loss.name()).collect();
+    assert_eq!(
+        names,
+        ["limit", "head", "push-out", "early", "forced", "oversize", "shrunk", "link", "router"]
+    );
+}

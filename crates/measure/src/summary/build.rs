@@ -1,0 +1,176 @@
+//! From recordings to their summary.
+
+use indexmap::IndexMap;
+use lockgate_engine::node::{Counters, Tally};
+use lockgate_engine::units::Instant;
+
+use super::{Distribution, EngineSummary, FlowSummary, PICOS, PortSummary, QueueSummary, SCHEMA, Summary};
+use crate::fairness::jain;
+use crate::intervals::interval;
+use crate::recording::{FlowRecord, Mode, PlaceRecord, PortRecord, Recording, Window};
+use crate::warmup;
+
+/// The results of a run: `recordings` is the run, followed by its repetitions, which serve the confidence
+/// intervals. Without any recording the summary is empty.
+pub fn summarise(recordings: &[Recording]) -> Summary {
+    let Some(first) = recordings.first() else { return empty() };
+    let mut summary = summarise_one(first);
+    if recordings.len() > 1 {
+        let repetitions: Vec<Summary> = recordings[1..].iter().map(summarise_one).collect();
+        for path in summary.addresses() {
+            let values: Vec<f64> = core::iter::once(&summary)
+                .chain(&repetitions)
+                .filter_map(|summary| summary.metric(&path).ok())
+                .collect();
+            if let Some(interval) = interval(&values) {
+                summary.intervals.insert(path, interval);
+            }
+        }
+    }
+    summary
+}
+
+fn empty() -> Summary {
+    Summary {
+        schema: SCHEMA,
+        title: String::new(),
+        mode: Mode::Sim,
+        seed: 0,
+        duration_s: 0.0,
+        warmup_s: 0.0,
+        flows: IndexMap::new(),
+        ports: IndexMap::new(),
+        jain_index: None,
+        intervals: IndexMap::new(),
+        expect: Vec::new(),
+        engine: EngineSummary::default(),
+        warnings: Vec::new(),
+    }
+}
+
+fn summarise_one(recording: &Recording) -> Summary {
+    if !recording.flows.iter().all(FlowRecord::is_settled) {
+        let mut finished = recording.clone();
+        finished.finish();
+        return summarise_one(&finished);
+    }
+    let window = recording.window().as_secs_f64();
+    let end = Instant::ZERO + recording.duration;
+    let flows: IndexMap<String, FlowSummary> =
+        recording.flows.iter().map(|record| (record.setup.name.clone(), flow(record, window))).collect();
+    let shares: Vec<f64> = flows.values().filter_map(|flow| flow.throughput_bps).collect();
+    let mut warnings = recording.warnings.clone();
+    warnings.extend(warmup::warnings(recording));
+    if recording.window().is_zero() && !recording.duration.is_zero() {
+        warnings.push(format!(
+            "the run of {} s ends within its warm-up of {} s: nothing is left for the statistics",
+            recording.duration.as_secs_f64(),
+            recording.warmup.as_secs_f64()
+        ));
+    }
+    Summary {
+        title: recording.title.clone(),
+        mode: recording.mode,
+        seed: recording.seed.0,
+        duration_s: recording.duration.as_secs_f64(),
+        warmup_s: recording.warmup.as_secs_f64(),
+        flows,
+        ports: recording
+            .ports
+            .iter()
+            .map(|record| (record.setup.name.clone(), port(record, window, end)))
+            .collect(),
+        jain_index: jain(&shares),
+        engine: EngineSummary {
+            packet_hops: recording.packet_hops(),
+            events: recording.engine.events,
+            wall_s: finite(recording.engine.wall_s).unwrap_or(0.0),
+            cpu_s: finite(recording.engine.cpu_s).unwrap_or(0.0),
+        },
+        warnings,
+        ..empty()
+    }
+}
+
+fn flow(record: &FlowRecord, window: f64) -> FlowSummary {
+    let totals = record.totals(Window::AfterWarmup);
+    let delays = record.delays();
+    let received = delays.owd.count();
+    FlowSummary {
+        sent_packets: totals.sent.packets,
+        sent_bytes: totals.sent.bytes.0,
+        received_packets: totals.received.packets,
+        received_bytes: totals.received.bytes.0,
+        lost_packets: totals.lost.packets,
+        lost_by: record.lost_by().map(|(why, packets)| (why.name().to_owned(), packets)).collect(),
+        inside_packets: totals.inside.packets,
+        throughput_bps: ratio(record.received_in_window().bytes.0 as f64 * 8.0, window),
+        goodput_bps: ratio(record.payload_in_window().0 as f64 * 8.0, window),
+        loss_ratio: ratio(totals.lost.packets as f64, totals.sent.packets as f64),
+        reordered_ratio: ratio(delays.reordered as f64, received as f64),
+        owd_s: Distribution::of_picos(&delays.owd),
+        queueing_s: Distribution::of_picos(&delays.queueing),
+        serialisation_s: Distribution::of_picos(&delays.serialisation),
+        propagation_s: ratio(delays.propagation_sum as f64 / PICOS, received as f64),
+        ipdv_s: Distribution::of_picos(&delays.ipdv),
+        ipdv_signed_mean_s: delays.ipdv_signed_mean().map(|mean| mean / PICOS),
+        pdv_s: Distribution::above_min(&delays.owd),
+        jitter_rfc3550_s: (!delays.iat.is_empty()).then(|| delays.jitter().as_secs_f64()),
+        iat_s: Distribution::of_picos(&delays.iat),
+        fct_s: record.completed().map(lockgate_engine::units::Duration::as_secs_f64),
+    }
+}
+
+fn port(record: &PortRecord, window: f64, end: Instant) -> PortSummary {
+    let places = record.places();
+    let queues = places.iter().enumerate().map(|(number, place)| {
+        let parent = place.parent.and_then(|parent| places.get(usize::from(parent)));
+        (place.name.clone(), queue(record, number as u16, place, parent, window))
+    });
+    PortSummary {
+        rate_bps: record.setup.rate.as_bits() as f64,
+        utilisation: record.utilisation(end).and_then(finite),
+        queues: queues.collect(),
+    }
+}
+
+fn queue(
+    record: &PortRecord,
+    number: u16,
+    place: &PlaceRecord,
+    parent: Option<&PlaceRecord>,
+    window: f64,
+) -> QueueSummary {
+    let since = |get: fn(&Counters) -> Tally| {
+        let (now, before) = (get(&place.counters), get(&place.before));
+        (now.packets.saturating_sub(before.packets), now.bytes.saturating_sub(before.bytes).0)
+    };
+    let (enqueued_packets, offered_bytes) = since(|counters| counters.offered);
+    let (sent_packets, sent_bytes) = since(|counters| counters.sent);
+    let (dropped_packets, _) = since(|counters| counters.dropped);
+    let drops = record.drops_by(number);
+    QueueSummary {
+        kind: place.kind.to_owned(),
+        parent: parent.map(|parent| parent.name.clone()),
+        enqueued_packets,
+        offered_bytes,
+        sent_packets,
+        sent_bytes,
+        throughput_bps: ratio(sent_bytes as f64 * 8.0, window),
+        dropped_packets,
+        drops_by: drops.into_iter().map(|(why, packets)| (why.name().to_owned(), packets)).collect(),
+        marked_packets: place.counters.marked_packets.saturating_sub(place.before.marked_packets),
+        backlog_packets: place.counters.backlog.packets,
+        peak_backlog_packets: place.peak.packets,
+        sojourn_s: Distribution::of_picos(&record.sojourn(number)),
+    }
+}
+
+/// `part / whole`; `None` where that is not a number.
+fn ratio(part: f64, whole: f64) -> Option<f64> {
+    (whole > 0.0).then(|| part / whole).and_then(finite)
+}
+
+fn finite(value: f64) -> Option<f64> {
+    value.is_finite().then_some(value)
+}

@@ -1,0 +1,219 @@
+//! Values of a summary by their addresses, and expectations held against them.
+
+use super::{Distribution, Expectation, FlowSummary, PortSummary, QueueSummary, Summary};
+use crate::metric::{About, Address, METRICS, MetricError, Names, Statistic, Subject, check_path};
+
+/// A bound on a metric, in its base unit.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Bound {
+    /// Less than this.
+    Below(f64),
+    /// More than this.
+    Above(f64),
+    /// This or less.
+    AtMost(f64),
+    /// This or more.
+    AtLeast(f64),
+    /// From the first to the second, both allowed.
+    Between(f64, f64),
+}
+
+impl Bound {
+    /// Whether `value` keeps to it; NaN never does.
+    pub fn holds(self, value: f64) -> bool {
+        match self {
+            Self::Below(bound) => value < bound,
+            Self::Above(bound) => value > bound,
+            Self::AtMost(bound) => value <= bound,
+            Self::AtLeast(bound) => value >= bound,
+            Self::Between(low, high) => (low..=high).contains(&value),
+        }
+    }
+}
+
+/// One value or a distribution.
+enum Found<'a> {
+    Value(Option<f64>),
+    Distribution(&'a Distribution),
+}
+
+impl Summary {
+    /// The value at an address such as `flow.voice.owd.p99`, in its base unit.
+    ///
+    /// # Errors
+    /// [`MetricError::Unknown`] where there is no such metric, flow, port or queue, with the nearest one;
+    /// [`MetricError::Empty`] where nothing was observed.
+    pub fn metric(&self, path: &str) -> Result<f64, MetricError> {
+        let address = Address::parse(path)?;
+        let found = match &address.subject {
+            Subject::Run => Some(Found::Value(self.jain_index)),
+            Subject::Flow(flow) => self.flows.get(flow).and_then(|flow| flow.find(address.metric.name)),
+            Subject::Port(port) => self.ports.get(port).and_then(|port| port.find(address.metric.name)),
+            Subject::Queue(port, queue) => self
+                .ports
+                .get(port)
+                .and_then(|port| port.queues.get(queue))
+                .and_then(|queue| queue.find(address.metric.name)),
+        };
+        let value = match (found, address.statistic) {
+            (Some(Found::Value(value)), None) => value,
+            (Some(Found::Distribution(distribution)), Some(statistic)) => distribution.get(statistic),
+            _ => {
+                self.check(path)?;
+                None
+            }
+        };
+        value.ok_or_else(|| MetricError::Empty { path: path.into() })
+    }
+
+    /// Holds the metric at `that` against `bounds` and keeps the result; all must hold. What was not observed
+    /// does not hold.
+    ///
+    /// # Errors
+    /// [`MetricError::Unknown`]; nothing is kept then.
+    pub fn expect(&mut self, that: &str, bounds: &[Bound]) -> Result<bool, MetricError> {
+        let value = match self.metric(that) {
+            Ok(value) => Some(value),
+            Err(MetricError::Empty { .. }) => None,
+            Err(unknown) => return Err(unknown),
+        };
+        let holds = value.is_some_and(|value| bounds.iter().all(|bound| bound.holds(value)));
+        let mut expectation = Expectation {
+            that: that.into(),
+            below: None,
+            above: None,
+            at_most: None,
+            at_least: None,
+            between: None,
+            value,
+            holds,
+        };
+        for bound in bounds {
+            match *bound {
+                Bound::Below(bound) => expectation.below = Some(bound),
+                Bound::Above(bound) => expectation.above = Some(bound),
+                Bound::AtMost(bound) => expectation.at_most = Some(bound),
+                Bound::AtLeast(bound) => expectation.at_least = Some(bound),
+                Bound::Between(low, high) => expectation.between = Some([low, high]),
+            }
+        }
+        self.expect.push(expectation);
+        Ok(holds)
+    }
+
+    /// The address of every value this summary can have, observed or not.
+    pub fn addresses(&self) -> Vec<String> {
+        let mut subjects = vec![(About::Run, Subject::Run)];
+        subjects.extend(self.flows.keys().map(|flow| (About::Flow, Subject::Flow(flow.clone()))));
+        for (name, port) in &self.ports {
+            subjects.push((About::Port, Subject::Port(name.clone())));
+            let queues = port.queues.keys();
+            subjects.extend(queues.map(|queue| (About::Queue, Subject::Queue(name.clone(), queue.clone()))));
+        }
+        let mut addresses = Vec::new();
+        for (about, subject) in subjects {
+            for metric in METRICS.iter().filter(|metric| metric.about == about) {
+                let mut add = |statistic| {
+                    addresses.push(Address { subject: subject.clone(), metric, statistic }.to_string());
+                };
+                if metric.distribution {
+                    for (statistic, _) in Statistic::ALL {
+                        add(Some(statistic));
+                    }
+                } else {
+                    add(None);
+                }
+            }
+        }
+        addresses
+    }
+
+    fn check(&self, path: &str) -> Result<(), MetricError> {
+        let flows: Vec<String> = self.flows.keys().cloned().collect();
+        let ports: Vec<(String, Vec<String>)> = self
+            .ports
+            .iter()
+            .map(|(name, port)| (name.clone(), port.queues.keys().cloned().collect()))
+            .collect();
+        check_path(path, &Names { flows: &flows, ports: &ports }).map(|_| ())
+    }
+}
+
+impl Distribution {
+    /// One statistic of it; `None` where nothing was observed.
+    pub fn get(&self, statistic: Statistic) -> Option<f64> {
+        match statistic {
+            Statistic::Min => self.min,
+            Statistic::Mean => self.mean,
+            Statistic::Std => self.std,
+            Statistic::P50 => self.p50,
+            Statistic::P90 => self.p90,
+            Statistic::P95 => self.p95,
+            Statistic::P99 => self.p99,
+            Statistic::P999 => self.p999,
+            Statistic::Max => self.max,
+        }
+    }
+}
+
+#[allow(clippy::unnecessary_wraps, reason = "reads the same for counts and for what may be missing")]
+fn number(count: u64) -> Option<Found<'static>> {
+    Some(Found::Value(Some(count as f64)))
+}
+
+impl FlowSummary {
+    fn find(&self, metric: &str) -> Option<Found<'_>> {
+        let value = |value: Option<f64>| Some(Found::Value(value));
+        match metric {
+            "owd" => Some(Found::Distribution(&self.owd_s)),
+            "queueing" => Some(Found::Distribution(&self.queueing_s)),
+            "serialisation" => Some(Found::Distribution(&self.serialisation_s)),
+            "propagation" => value(self.propagation_s),
+            "ipdv" => Some(Found::Distribution(&self.ipdv_s)),
+            "ipdv_signed_mean" => value(self.ipdv_signed_mean_s),
+            "pdv" => Some(Found::Distribution(&self.pdv_s)),
+            "jitter_rfc3550" => value(self.jitter_rfc3550_s),
+            "iat" => Some(Found::Distribution(&self.iat_s)),
+            "throughput" => value(self.throughput_bps),
+            "goodput" => value(self.goodput_bps),
+            "loss" => value(self.loss_ratio),
+            "reordered" => value(self.reordered_ratio),
+            "fct" => value(self.fct_s),
+            "sent_packets" => number(self.sent_packets),
+            "sent_bytes" => number(self.sent_bytes),
+            "received_packets" => number(self.received_packets),
+            "received_bytes" => number(self.received_bytes),
+            "lost_packets" => number(self.lost_packets),
+            "inside_packets" => number(self.inside_packets),
+            _ => None,
+        }
+    }
+}
+
+impl PortSummary {
+    fn find(&self, metric: &str) -> Option<Found<'_>> {
+        match metric {
+            "utilisation" => Some(Found::Value(self.utilisation)),
+            "rate" => Some(Found::Value(Some(self.rate_bps))),
+            _ => None,
+        }
+    }
+}
+
+impl QueueSummary {
+    fn find(&self, metric: &str) -> Option<Found<'_>> {
+        match metric {
+            "sojourn" => Some(Found::Distribution(&self.sojourn_s)),
+            "enqueued_packets" => number(self.enqueued_packets),
+            "offered_bytes" => number(self.offered_bytes),
+            "sent_packets" => number(self.sent_packets),
+            "sent_bytes" => number(self.sent_bytes),
+            "throughput" => Some(Found::Value(self.throughput_bps)),
+            "dropped_packets" => number(self.dropped_packets),
+            "marked_packets" => number(self.marked_packets),
+            "backlog_packets" => number(self.backlog_packets),
+            "peak_backlog_packets" => number(self.peak_backlog_packets),
+            _ => None,
+        }
+    }
+}
