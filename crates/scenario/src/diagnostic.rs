@@ -100,6 +100,22 @@ impl Problem {
         self
     }
 
+    /// The same with another message.
+    #[must_use]
+    pub(crate) fn replace_message(mut self, message: String) -> Self {
+        self.message = message;
+        self
+    }
+
+    /// Says which override put the text there, if one did.
+    pub(crate) fn set_by(&mut self, overrides: &[(Span, String)]) {
+        let Some(own) = &self.span else { return };
+        let setter = overrides.iter().rev().find(|(span, _)| span.start <= own.start && own.end <= span.end);
+        if let (Some((_, text)), None) = (setter, &self.label) {
+            self.label = Some(format!("set by `--set {text}`"));
+        }
+    }
+
     pub(crate) fn as_warning(mut self) -> Self {
         self.severity = Severity::Warning;
         self

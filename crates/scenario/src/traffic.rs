@@ -2,11 +2,25 @@
 
 use std::sync::Arc;
 
-use crate::seam::TrafficConfig;
+use lockgate_traffic::{Arrivals, Invalid, LoadedFiles, TrafficConfig};
 
-/// How a flow offers packets: what the file says, and what the files it names hold.
+use lockgate_engine::random::Seed;
+
+/// How a flow offers packets: what the file says, and what the files it names hold. Cheap to clone.
 #[derive(Clone, Debug)]
 pub struct Traffic {
     /// As written in the scenario, checked.
     pub config: Arc<TrafficConfig>,
+    /// What stood in the files it names.
+    pub files: LoadedFiles,
+}
+
+impl Traffic {
+    /// The packets that the flow called `flow` offers in the run with `seed`.
+    ///
+    /// # Errors
+    /// None for the traffic of a scenario that [`read`](crate::read) gave out: it was checked there.
+    pub fn arrivals(&self, seed: Seed, flow: &str) -> Result<Arrivals, Invalid> {
+        Arrivals::new(&self.config, seed, flow, &self.files)
+    }
 }

@@ -1,0 +1,332 @@
+//! From the file as written to the scenario as meant, noting every problem on the way.
+//!
+//! ```text
+//! top, record -> nodes -> links -> flows -> ports (their trees) -> routes -> changes -> expectations
+//! ```
+//!
+//! Each part goes on where it can when an earlier one has problems, and stays silent about what only
+//! follows from those.
+
+mod changes;
+mod expects;
+mod flows;
+mod network;
+mod ports;
+mod queues;
+mod rules;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use lockgate_engine::units::{Duration, Instant};
+use schemars::JsonSchema;
+use serde::de::DeserializeOwned;
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+use crate::Files;
+use crate::diagnostic::{Problem, Span};
+use crate::expect::Metrics;
+use crate::file::{RecordTable, Top};
+use crate::model::{Record, Scenario};
+use crate::nearest::suggest;
+use crate::routes::Routes;
+use crate::shape::{Place, Shapes, shorten, typed, unknown_keys};
+
+/// The longest run: u64 picoseconds end at 213 days, and time must not saturate before the run ends.
+const LONGEST: Duration = Duration::from_secs(100 * 24 * 3600);
+
+/// The sections of a file beside its top.
+pub(crate) const SECTIONS: [&str; 7] = ["record", "node", "link", "port", "flow", "change", "expect"];
+
+/// The smallest scenario there is, shown where a file is empty.
+const SMALLEST: &str = r#"the smallest scenario is
+
+duration = "10s"
+[node]
+a = {}
+b = {}
+[link.wire]
+between = ["a", "b"]
+rate = "10mbit"
+[flow.data]
+from = "a"
+to = "b"
+size = "1500B"
+gap = "2ms""#;
+
+/// What is gathered while a file is checked.
+pub(crate) struct Checker<'c> {
+    pub(crate) problems: Vec<Problem>,
+    pub(crate) warnings: Vec<Problem>,
+    pub(crate) shapes: Shapes,
+    files: &'c dyn Files,
+    text: &'c str,
+    loaded: BTreeMap<String, Result<Arc<[u8]>, String>>,
+}
+
+/// A named table of a section, such as `[link.wan]`.
+struct Entry<'a, 'i> {
+    name: &'a str,
+    /// `link.wan`, for messages.
+    what: String,
+    /// Where the name stands.
+    key: Span,
+    header: Span,
+    table: &'a DeTable<'i>,
+}
+
+impl<'i> Entry<'_, 'i> {
+    fn place(&self) -> Place<'_, 'i> {
+        Place { what: &self.what, table: self.table, header: &self.header }
+    }
+}
+
+impl<'c> Checker<'c> {
+    pub(crate) fn new(files: &'c dyn Files, text: &'c str) -> Self {
+        Self {
+            problems: Vec::new(),
+            warnings: Vec::new(),
+            shapes: Shapes::default(),
+            files,
+            text,
+            loaded: BTreeMap::new(),
+        }
+    }
+
+    fn note(&mut self, problem: Problem) {
+        self.problems.push(problem);
+    }
+
+    fn warn(&mut self, problem: Problem) {
+        self.warnings.push(problem.as_warning());
+    }
+
+    /// Reads a table that has the keys of `T` and no others.
+    fn whole<T: DeserializeOwned + JsonSchema>(&mut self, place: Place<'_, '_>) -> Option<T> {
+        let shape = self.shapes.of::<T>();
+        unknown_keys(place, &[&shape], &[], &mut self.problems);
+        typed(place, &shape, &mut self.problems)
+    }
+
+    /// What the file at `path` holds, asked for once.
+    fn bytes_of(&mut self, path: &str) -> Result<Arc<[u8]>, String> {
+        let files = self.files;
+        self.loaded.entry(path.to_owned()).or_insert_with(|| files.load(path)).clone()
+    }
+
+    /// What the file that `span` names holds.
+    fn load(&mut self, path: &str, span: Span) -> Option<Arc<[u8]>> {
+        let loaded = self.bytes_of(path);
+        let unread = |why| {
+            let problem = Problem::new(span, format!("the file `{}` cannot be read: {why}", shorten(path)));
+            self.note(problem.help("a path is taken from the folder of the scenario"));
+        };
+        loaded.map_err(unread).ok()
+    }
+
+    /// The tables of the section called `section`, in the order of the file.
+    fn section<'a, 'i>(&mut self, root: &'a DeTable<'i>, section: &str) -> Vec<Entry<'a, 'i>> {
+        let Some(value) = root.get(section) else { return Vec::new() };
+        let DeValue::Table(tables) = value.get_ref() else {
+            let problem =
+                Problem::new(value.span(), format!("`{section}` is a table of tables, one for each name"));
+            self.note(problem.help(format!("write `[{section}.NAME]`")));
+            return Vec::new();
+        };
+        let mut entries = Vec::new();
+        for (key, value) in tables {
+            let name: &str = key.get_ref();
+            let what = format!("`{section}.{}`", shorten(name));
+            let DeValue::Table(table) = value.get_ref() else {
+                let help = match section {
+                    "node" => format!("a node with nothing to say is written `{} = {{}}`", shorten(name)),
+                    _ => format!("write `[{section}.{}]` and its keys below", shorten(name)),
+                };
+                self.note(Problem::new(value.span(), format!("{what} is a table")).help(help));
+                continue;
+            };
+            entries.push(Entry { name, what, key: key.span(), header: value.span(), table });
+        }
+        entries
+    }
+
+    /// The tables of a section that was gone through before, without a word on what is wrong with it.
+    fn section_again<'a, 'i>(&self, root: &'a DeTable<'i>, section: &str) -> Vec<Entry<'a, 'i>> {
+        let tables = root.get(section).and_then(|value| value.get_ref().as_table());
+        let entry = |(key, value): (&'a Spanned<std::borrow::Cow<'i, str>>, &'a Spanned<DeValue<'i>>)| {
+            let name: &str = key.get_ref();
+            let what = format!("`{section}.{}`", shorten(name));
+            Some(Entry {
+                name,
+                what,
+                key: key.span(),
+                header: value.span(),
+                table: value.get_ref().as_table()?,
+            })
+        };
+        tables.into_iter().flatten().filter_map(entry).collect()
+    }
+
+    /// The tables of a list such as `[[change]]`.
+    fn list<'a, 'i>(&mut self, root: &'a DeTable<'i>, list: &str) -> Vec<(&'a DeTable<'i>, Span)> {
+        let Some(value) = root.get(list) else { return Vec::new() };
+        let wrong = |span: Span| {
+            Problem::new(span, format!("`{list}` is a list of tables")).help(format!("write `[[{list}]]`"))
+        };
+        let DeValue::Array(elements) = value.get_ref() else {
+            self.note(wrong(value.span()));
+            return Vec::new();
+        };
+        let mut tables = Vec::new();
+        for element in elements.iter() {
+            match element.get_ref() {
+                DeValue::Table(table) => tables.push((table, element.span())),
+                _ => self.note(wrong(element.span())),
+            }
+        }
+        tables
+    }
+
+    /// Refuses names that paths, ports' names or files could not carry.
+    fn check_name(&mut self, what: &str, name: &str, span: Span) {
+        let allowed = |letter: char| letter.is_alphanumeric() || "_-+".contains(letter);
+        if name.is_empty() || name.chars().count() > 64 || !name.chars().all(allowed) {
+            let problem = Problem::new(span, format!("`{}` cannot be the name of a {what}", shorten(name)));
+            self.note(problem.help("a name has 1 to 64 letters, digits, `_`, `-` or `+`"));
+        }
+    }
+
+    /// A name that is not known, with the nearest one that is.
+    fn no_such<'a>(
+        what: &str,
+        name: &str,
+        span: Span,
+        known: impl IntoIterator<Item = &'a str> + Clone,
+    ) -> Problem {
+        let problem = Problem::new(span, format!("there is no {what} called `{}`", shorten(name)));
+        match suggest(name, known) {
+            Some(help) => problem.help(help),
+            None => problem.help(format!("the file has no {what} at all")),
+        }
+    }
+
+    /// The whole file.
+    pub(crate) fn scenario(
+        &mut self,
+        root: &Spanned<DeTable<'_>>,
+        text: &str,
+        name: &str,
+        metrics: Option<Metrics<'_>>,
+    ) -> Option<Scenario> {
+        let table = root.get_ref();
+        if table.is_empty() {
+            self.note(Problem::new(None, "the file is empty").help(SMALLEST));
+            return None;
+        }
+        let start = 0..0;
+        let (top, record) = self.top(Place { what: "the scenario", table, header: &start });
+        let mut network = self.network(table);
+        let flows = self.flows(table, &network);
+        let ports = self.ports(table, &network, &flows);
+        if network.complete {
+            let ends = flows.groups.iter().filter_map(|group| group.flow.as_ref());
+            let ends = ends.flat_map(|flow| [flow.from, flow.to]);
+            let links: Vec<_> = network.links.iter().flatten().map(|link| link.ends).collect();
+            network.routes = Routes::new(network.nodes.len(), &links, ends);
+            self.check_routes(table, &network, &flows);
+        }
+        let end = top.as_ref().map(|top| Instant::ZERO + top.duration);
+        let changes = self.changes(table, &network, &flows, &ports, end);
+        self.warn_unused(table, &ports, &changes.roots);
+        let expects = self.expects(table, &ports, &flows, metrics);
+        if let Some(end) = end {
+            self.warn_late(table, &flows, end);
+        }
+        let top = top.filter(|_| self.problems.is_empty())?;
+        Some(Scenario {
+            title: top.title.unwrap_or_else(|| title_of(name)),
+            duration: top.duration,
+            warmup: top.warmup,
+            links: network.links.into_iter().flatten().collect(),
+            nodes: network.nodes,
+            ports: ports.models,
+            routes: network.routes,
+            flows: flows.expand(),
+            changes: changes.changes,
+            expects,
+            record,
+            text: text.to_owned(),
+            warnings: core::mem::take(&mut self.warnings),
+        })
+    }
+
+    fn top(&mut self, place: Place<'_, '_>) -> (Option<Top>, Record) {
+        let shape = self.shapes.of::<Top>();
+        unknown_keys(place, &[&shape], &SECTIONS, &mut self.problems);
+        let top: Option<Top> = typed(place, &shape, &mut self.problems);
+        if let Some(top) = &top {
+            if top.duration.is_zero() {
+                self.note(
+                    Problem::new(place.value("duration"), "the run has no duration")
+                        .help("it is more than `0s`"),
+                );
+            } else if top.duration > LONGEST {
+                let problem =
+                    Problem::new(place.value("duration"), format!("the run is too long: {}", top.duration));
+                self.note(problem.help("it is at most `2400h`, 100 days"));
+            } else if top.warmup >= top.duration {
+                let problem = Problem::new(
+                    place.value("warmup"),
+                    format!("nothing is left after a warm-up of {}", top.warmup),
+                );
+                self.note(
+                    problem
+                        .see(place.value("duration"), "the duration")
+                        .help(format!("the warm-up is less than the duration, {}", top.duration)),
+                );
+            }
+        }
+        for (section, needed) in [
+            ("link", "add a link: `[link.NAME]` with `between` and `rate`"),
+            ("flow", "add a flow: `[flow.NAME]` with `from`, `to` and what it sends"),
+        ] {
+            let count =
+                place.table.get(section).map(|value| value.get_ref().as_table().map_or(1, DeTable::len));
+            if count.unwrap_or(0) == 0 {
+                self.note(
+                    Problem::new(place.header.clone(), format!("the scenario has no {section}")).help(needed),
+                );
+            }
+        }
+        let record = match place.table.get("record") {
+            None => Record::default(),
+            Some(value) => self.record(value),
+        };
+        (top, record)
+    }
+
+    fn record(&mut self, value: &Spanned<DeValue<'_>>) -> Record {
+        let DeValue::Table(table) = value.get_ref() else {
+            self.note(
+                Problem::new(value.span(), "`record` is a table").help("write `[record]` and its keys below"),
+            );
+            return Record::default();
+        };
+        let header = value.span();
+        let place = Place { what: "`record`", table, header: &header };
+        let Some(record) = self.whole::<RecordTable>(place) else { return Record::default() };
+        if record.interval.is_some_and(Duration::is_zero) {
+            self.note(
+                Problem::new(place.value("interval"), "an interval of no time").help("it is more than `0s`"),
+            );
+        }
+        Record { packets: record.packets, capture: record.capture, interval: record.interval }
+    }
+}
+
+/// A title for a file that gives none: its name without folder and ending.
+fn title_of(name: &str) -> String {
+    let file = name.rsplit(['/', '\\']).next().unwrap_or(name);
+    file.strip_suffix(".toml").unwrap_or(file).to_owned()
+}

@@ -1,0 +1,431 @@
+//! The timeline: every change is an edit of the file, read again as the file is, then told apart from what
+//! was before.
+//!
+//! Values keep the places they have in the `[[change]]`, so that what is wrong with them points there.
+
+use std::borrow::Cow;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use lockgate_engine::units::Instant;
+use lockgate_traffic::TrafficConfig;
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+use super::Checker;
+use super::flows::Flows;
+use super::network::Network;
+use super::ports::{Ports, World};
+use crate::change::Change;
+use crate::diagnostic::{Problem, Span};
+use crate::file::ChangeTable;
+use crate::model::{Action, Flow, Link};
+use crate::nearest::{one_of, suggest};
+use crate::path;
+use crate::shape::{Place, Shape, shorten};
+use crate::tree::QueueTree;
+
+/// Queues built for all changes together at most: what a timeline may cost to check.
+const MOST_BUILT: usize = 1_000_000;
+
+/// What can change of a port and of a link; of a flow, what it sends and `stop`.
+const PORT_KEYS: [&str; 2] = ["root", "queue"];
+const LINK_KEYS: [&str; 3] = ["rate", "delay", "loss"];
+
+/// The timeline as far as it could be read.
+#[derive(Default)]
+pub(super) struct Changes {
+    pub(super) changes: Vec<Change>,
+    /// Queues that become the root of a port.
+    pub(super) roots: BTreeSet<(usize, String)>,
+}
+
+/// One value of one `set`.
+struct Setting<'a, 'i> {
+    path: Vec<String>,
+    key: Span,
+    value: &'a Spanned<DeValue<'i>>,
+}
+
+impl Setting<'_, '_> {
+    fn span(&self) -> Span {
+        let value = self.value.span();
+        self.key.start.min(value.start)..self.key.end.max(value.end)
+    }
+}
+
+/// The file as it is at some time of the run: only what changes, as far as it has changed.
+#[derive(Default)]
+struct State<'i> {
+    tables: BTreeMap<(String, String), DeTable<'i>>,
+    trees: BTreeMap<usize, QueueTree>,
+    links: BTreeMap<usize, Link>,
+    flows: BTreeMap<usize, Flow>,
+    built: usize,
+}
+
+/// What changes are checked against.
+#[derive(Clone, Copy)]
+struct Scene<'a, 'i> {
+    root: &'a DeTable<'i>,
+    world: World<'a>,
+    ports: &'a Ports,
+}
+
+impl Checker<'_> {
+    pub(super) fn changes(
+        &mut self,
+        root: &DeTable<'_>,
+        network: &Network,
+        flows: &Flows,
+        ports: &Ports,
+        end: Option<Instant>,
+    ) -> Changes {
+        let scene = Scene { root, world: World { network, flows }, ports };
+        let mut timeline = Vec::new();
+        for (table, header) in self.list(root, "change") {
+            let place = Place { what: "this `change`", table, header: &header };
+            let Some(change) = self.whole::<ChangeTable>(place) else { continue };
+            if end.is_some_and(|end| change.at > end) {
+                let problem = Problem::new(place.value("at"), "this change comes after the run has ended");
+                self.warn(problem.help("let it come earlier, or the run last longer"));
+            }
+            let mut settings = Vec::new();
+            if let Some(set) = table.get("set").and_then(|set| set.get_ref().as_table()) {
+                self.settings(&[], set, &mut settings);
+                if set.is_empty() {
+                    let problem = Problem::new(place.value("set"), "this `change` sets nothing");
+                    self.note(problem.help("write `set = { \"link.wan.rate\" = \"2mbit\" }`"));
+                }
+            }
+            timeline.push((change.at, settings));
+        }
+        timeline.sort_by_key(|(at, _)| *at);
+        let mut state = State::default();
+        let mut changes = Changes::default();
+        for (at, settings) in timeline {
+            self.change(at, settings, scene, &mut state, &mut changes);
+        }
+        changes
+    }
+
+    /// The values of a `set`; tables that only lead on (from `link.wan.rate = …` without quotes) are walked.
+    fn settings<'a, 'i>(&mut self, above: &[String], set: &'a DeTable<'i>, out: &mut Vec<Setting<'a, 'i>>) {
+        for (key, value) in set {
+            let mut segments = above.to_vec();
+            match path::parse(key.get_ref()) {
+                Ok(more) => segments.extend(more),
+                Err(error) => {
+                    let said = error.to_string();
+                    let (wrong, allowed) =
+                        said.split_once(": ").unwrap_or((&said, "a path is written `link.wan.rate`"));
+                    self.note(Problem::new(key.span(), wrong).help(allowed));
+                    continue;
+                }
+            }
+            match value.get_ref() {
+                DeValue::Table(inner) if leads_on(&segments, inner) => self.settings(&segments, inner, out),
+                _ => out.push(Setting { path: segments, key: key.span(), value }),
+            }
+        }
+    }
+
+    fn change<'i>(
+        &mut self,
+        at: Instant,
+        settings: Vec<Setting<'_, 'i>>,
+        scene: Scene<'_, 'i>,
+        state: &mut State<'i>,
+        changes: &mut Changes,
+    ) {
+        let mut objects: Vec<((String, String), Vec<Setting<'_, 'i>>)> = Vec::new();
+        for setting in settings {
+            let [section, name, _, ..] = setting.path.as_slice() else {
+                self.note(incomplete(&setting));
+                continue;
+            };
+            let object = (section.clone(), name.clone());
+            match objects.iter_mut().find(|(known, _)| *known == object) {
+                Some((_, settings)) => settings.push(setting),
+                None => objects.push((object, vec![setting])),
+            }
+        }
+        for ((section, name), settings) in objects {
+            let action = match section.as_str() {
+                "port" => self.change_port(&name, &settings, scene, state, changes),
+                "link" => self.change_link(&name, &settings, scene, state),
+                "flow" => self.change_flow(&name, &settings, scene, state),
+                _ => {
+                    settings.iter().for_each(|setting| self.note(incomplete(setting)));
+                    None
+                }
+            };
+            let Some(action) = action else { continue };
+            let joined = |each: &dyn Fn(&Setting<'_, 'i>) -> String| {
+                settings.iter().map(each).collect::<Vec<_>>().join(", ")
+            };
+            changes.changes.push(Change {
+                at,
+                path: joined(&|setting| path::join(&setting.path)),
+                value: joined(&|setting| self.written(setting.value)),
+                action,
+            });
+        }
+    }
+
+    fn written(&self, value: &Spanned<DeValue<'_>>) -> String {
+        match value.get_ref() {
+            DeValue::String(text) => text.to_string(),
+            _ => self.text.get(value.span()).unwrap_or_default().to_owned(),
+        }
+    }
+
+    /// The table of an object as these settings make it; `None` with a problem noted.
+    fn edited<'i>(
+        &mut self,
+        object: (&str, &str),
+        keys: &[&str],
+        settings: &[Setting<'_, 'i>],
+        scene: Scene<'_, 'i>,
+        state: &State<'i>,
+    ) -> Option<(DeTable<'i>, Span)> {
+        let (section, name) = object;
+        let written = scene.root.get(section).and_then(|tables| tables.get_ref().get(name));
+        let header = written.map_or_else(|| settings[0].span(), Spanned::span);
+        let key = (section.to_owned(), name.to_owned());
+        let mut table = match (state.tables.get(&key), written.and_then(|value| value.get_ref().as_table())) {
+            (Some(table), _) | (None, Some(table)) => table.clone(),
+            (None, None) => DeTable::new(),
+        };
+        let noted = self.problems.len();
+        for setting in settings {
+            let first = setting.path[2].as_str();
+            if !keys.contains(&first) {
+                let path = path::join(&setting.path);
+                let problem = Problem::new(
+                    setting.key.clone(),
+                    format!("`{}` cannot change during a run", shorten(&path)),
+                );
+                let near = crate::nearest::nearest(first, keys.iter().copied())
+                    .map(|near| format!("did you mean `{near}`?"));
+                let can = one_of(keys.iter().copied())
+                    .map(|can| can.replace("it is", &format!("what can change of a {section} is")));
+                self.note(problem.help_if(can).help_if(near));
+                continue;
+            }
+            if section == "port" && first == "queue" && !table.contains_key("queue") {
+                add_default_queue(&mut table, &setting.key);
+            }
+            if let Err(problem) = insert(&mut table, &setting.path, 2, setting) {
+                self.note(problem);
+            }
+        }
+        (self.problems.len() == noted).then_some((table, header))
+    }
+
+    /// Reads an edited object again by `read`; what is wrong is said of the settings.
+    fn again<T>(
+        &mut self,
+        settings: &[Setting<'_, '_>],
+        read: impl FnOnce(&mut Self) -> Option<T>,
+    ) -> Option<T> {
+        let (noted, warned) = (self.problems.len(), self.warnings.len());
+        let value = read(self);
+        self.warnings.truncate(warned);
+        for problem in self.problems.split_off(noted) {
+            let own = problem.span();
+            let within = |setting: &&Setting<'_, '_>| {
+                let outer = setting.span();
+                own.as_ref().is_some_and(|own| outer.start <= own.start && own.end <= outer.end)
+            };
+            let cause = settings.iter().find(within).unwrap_or(&settings[0]);
+            self.note(problem.because_of(&cause.span()));
+        }
+        value.filter(|_| self.problems.len() == noted)
+    }
+
+    fn change_port<'i>(
+        &mut self,
+        name: &str,
+        settings: &[Setting<'_, 'i>],
+        scene: Scene<'_, 'i>,
+        state: &mut State<'i>,
+        changes: &mut Changes,
+    ) -> Option<Action> {
+        let Some(place) = scene.ports.models.iter().position(|port| port.name == name) else {
+            if scene.world.network.complete {
+                let known = scene.ports.models.iter().map(|port| port.name.as_str());
+                self.note(Self::no_such("port", name, settings[0].key.clone(), known));
+            }
+            return None;
+        };
+        for setting in settings.iter().filter(|setting| setting.path[2..] == ["root"]) {
+            changes.roots.extend(setting.value.get_ref().as_str().map(|root| (place, root.to_owned())));
+        }
+        // A port with problems of its own says enough already.
+        if scene.ports.read.get(&place).is_some_and(Option::is_none) {
+            return None;
+        }
+        state.built += scene.ports.models[place].queues.len();
+        if state.built > MOST_BUILT {
+            let problem =
+                Problem::new(settings[0].key.clone(), "too many changes for ports with so many queues");
+            self.note(problem.help(format!("changes times queues is at most {MOST_BUILT}")));
+            return None;
+        }
+        let (table, header) = self.edited(("port", name), &PORT_KEYS, settings, scene, state)?;
+        let what = format!("`port.{name}`");
+        let edited = Place { what: &what, table: &table, header: &header };
+        let read = self.again(settings, |checker| checker.port(edited, scene.world))?;
+        let before = state.trees.get(&place).unwrap_or(&scene.ports.models[place].tree);
+        let tree = Arc::new(read.tree.clone());
+        let action = match read.tree.differs_in(before) {
+            Some(queues) => Action::Reconfigure { port: place, tree, queues },
+            None => Action::Replace { port: place, tree },
+        };
+        state.trees.insert(place, read.tree);
+        state.tables.insert(("port".to_owned(), name.to_owned()), table);
+        Some(action)
+    }
+
+    fn change_link<'i>(
+        &mut self,
+        name: &str,
+        settings: &[Setting<'_, 'i>],
+        scene: Scene<'_, 'i>,
+        state: &mut State<'i>,
+    ) -> Option<Action> {
+        let network = scene.world.network;
+        let known = network.link_names.iter().map(String::as_str);
+        if !network.link_names.iter().any(|known| known == name) {
+            self.note(Self::no_such("link", name, settings[0].key.clone(), known));
+            return None;
+        }
+        let place = network.links.iter().flatten().position(|link| link.name == name)?;
+        let before =
+            state.links.get(&place).or_else(|| network.links.iter().flatten().nth(place)).cloned()?;
+        let (table, header) = self.edited(("link", name), &LINK_KEYS, settings, scene, state)?;
+        let what = format!("`link.{name}`");
+        let edited = Place { what: &what, table: &table, header: &header };
+        let link = self.again(settings, |checker| checker.link(name, edited, network))?;
+        let action = Action::Link {
+            link: place,
+            rate: Some(link.rate).filter(|rate| *rate != before.rate),
+            delay: Some(link.delay).filter(|delay| *delay != before.delay),
+            loss: Some(link.loss).filter(|loss| *loss != before.loss),
+        };
+        state.links.insert(place, link);
+        state.tables.insert(("link".to_owned(), name.to_owned()), table);
+        Some(action)
+    }
+
+    fn change_flow<'i>(
+        &mut self,
+        name: &str,
+        settings: &[Setting<'_, 'i>],
+        scene: Scene<'_, 'i>,
+        state: &mut State<'i>,
+    ) -> Option<Action> {
+        let flows = scene.world.flows;
+        let Some(place) = flows.places.get(name).copied() else {
+            self.note(Self::no_such("flow", name, settings[0].key.clone(), flows.names()));
+            return None;
+        };
+        let group = &flows.groups[place];
+        group.flow.as_ref()?;
+        let shape: std::rc::Rc<Shape> = self.shapes.of::<TrafficConfig>();
+        let keys: Vec<&str> = shape.names().chain(["stop"]).collect();
+        let (table, header) = self.edited(("flow", name), &keys, settings, scene, state)?;
+        let what = format!("`flow.{name}`");
+        let edited = Place { what: &what, table: &table, header: &header };
+        let flow = self.again(settings, |checker| checker.flow(name, edited, scene.world.network).1)?;
+        let traffic = settings.iter().any(|setting| setting.path[2] != "stop");
+        let action = Action::Flow {
+            flows: group.members.clone(),
+            traffic: traffic.then(|| Box::new(flow.traffic.clone())),
+            stop: flow.stop,
+        };
+        state.flows.insert(place, flow);
+        state.tables.insert(("flow".to_owned(), name.to_owned()), table);
+        Some(action)
+    }
+}
+
+/// Whether a table only leads on to the values to be set.
+fn leads_on(path: &[String], table: &DeTable<'_>) -> bool {
+    let queues = path.first().is_some_and(|section| section == "port")
+        && path.get(2).is_some_and(|key| key == "queue");
+    match path.len() {
+        0..=2 => true,
+        3 => queues,
+        4 => queues && !table.contains_key("kind"),
+        _ => false,
+    }
+}
+
+/// A path that leads to no value that can change.
+fn incomplete(setting: &Setting<'_, '_>) -> Problem {
+    const TOP: [&str; 3] = ["title", "duration", "warmup"];
+    const CAN: [&str; 3] = ["port", "link", "flow"];
+    let path = path::join(&setting.path);
+    let first = setting.path.first().map_or("", String::as_str);
+    if CAN.contains(&first) {
+        return Problem::new(setting.key.clone(), format!("`{}` names no value", shorten(&path)))
+            .help("a path goes on to a value, such as `link.wan.rate`");
+    }
+    let known = super::SECTIONS.contains(&first) || TOP.contains(&first);
+    let problem = Problem::new(
+        setting.key.clone(),
+        if known {
+            format!("`{}` cannot change during a run", shorten(&path))
+        } else {
+            format!("`{}` names nothing in the file", shorten(&path))
+        },
+    );
+    let can = "ports' queues, links and flows can: such as `link.wan.rate`".to_owned();
+    problem.help(can).help_if(suggest(first, CAN).filter(|help| !known && help.starts_with("did")))
+}
+
+/// Puts a setting's value into the table of its object.
+fn insert<'i>(
+    table: &mut DeTable<'i>,
+    path: &[String],
+    walked: usize,
+    setting: &Setting<'_, 'i>,
+) -> Result<(), Problem> {
+    let segment = path[walked].as_str();
+    if walked + 1 == path.len() {
+        table
+            .insert(Spanned::new(setting.key.clone(), Cow::Owned(segment.to_owned())), setting.value.clone());
+        return Ok(());
+    }
+    let names: Vec<String> = table.keys().map(|key| key.get_ref().to_string()).collect();
+    match table.get_mut(segment).map(Spanned::get_mut) {
+        Some(DeValue::Table(inner)) => insert(inner, path, walked + 1, setting),
+        Some(_) => {
+            let problem = Problem::new(
+                setting.key.clone(),
+                format!("`{}` is no table", shorten(&path::join(&path[..=walked]))),
+            );
+            Err(problem.help("the path may end there"))
+        }
+        None => {
+            let problem = Problem::new(
+                setting.key.clone(),
+                format!("`{}` has no `{}`", shorten(&path::join(&path[..walked])), shorten(segment)),
+            );
+            Err(problem.help_if(suggest(segment, names.iter().map(String::as_str))))
+        }
+    }
+}
+
+/// What a port that names no queue has: a FIFO called `fifo`.
+fn add_default_queue<'i>(table: &mut DeTable<'i>, span: &Span) {
+    let key = |name: &'static str| Spanned::new(span.clone(), Cow::Borrowed(name));
+    let value = |value: DeValue<'i>| Spanned::new(span.clone(), value);
+    let mut fifo = DeTable::new();
+    fifo.insert(key("kind"), value(DeValue::String(Cow::Borrowed("fifo"))));
+    let mut queues = DeTable::new();
+    queues.insert(key("fifo"), value(DeValue::Table(fifo)));
+    table.insert(key("queue"), value(DeValue::Table(queues)));
+}

@@ -1,0 +1,190 @@
+//! What is expected of the results: addresses, bounds and their units.
+
+use core::str::FromStr;
+
+use lockgate_engine::units::{Bytes, Duration, Packets, Probability, Rate};
+use toml::de::DeTable;
+
+use super::Checker;
+use super::flows::Flows;
+use super::ports::Ports;
+use crate::diagnostic::{Problem, Span};
+use crate::expect::{Bound, Expect, Metrics, Names, Unit};
+use crate::file::{ExpectTable, Raw};
+use crate::shape::{Place, shorten};
+
+impl Checker<'_> {
+    pub(super) fn expects(
+        &mut self,
+        root: &DeTable<'_>,
+        ports: &Ports,
+        flows: &Flows,
+        metrics: Option<Metrics<'_>>,
+    ) -> Vec<Expect> {
+        let tables = self.list(root, "expect");
+        if tables.is_empty() {
+            return Vec::new();
+        }
+        let names = Names {
+            flows: flows.groups.iter().flat_map(|group| group.names().collect::<Vec<_>>()).collect(),
+            ports: ports.models.iter().map(|port| (port.name.clone(), port.queues.clone())).collect(),
+        };
+        // An address into a part of the file that has problems may be right.
+        let known = if self.problems.is_empty() { metrics } else { None };
+        let mut expects = Vec::new();
+        for (table, header) in tables {
+            let place = Place { what: "this `expect`", table, header: &header };
+            expects.extend(self.expect(place, &names, known));
+        }
+        expects
+    }
+
+    fn expect(
+        &mut self,
+        place: Place<'_, '_>,
+        names: &Names,
+        metrics: Option<Metrics<'_>>,
+    ) -> Option<Expect> {
+        let noted = self.problems.len();
+        let table: ExpectTable = self.whole(place)?;
+        let unit = match metrics.map(|metrics| metrics(&table.that, names)) {
+            None => None,
+            Some(Ok(unit)) => Some(unit),
+            Some(Err(why)) => {
+                let problem = Problem::new(
+                    place.value("that"),
+                    format!("there is no metric `{}`", shorten(&table.that)),
+                );
+                self.note(problem.help(why));
+                return None;
+            }
+        };
+        let mut bounds = Vec::new();
+        let mut texts = Vec::new();
+        let single: [(&str, Option<&Raw>, fn(f64) -> Bound); 4] = [
+            ("below", table.below.as_ref(), Bound::Below),
+            ("above", table.above.as_ref(), Bound::Above),
+            ("at_most", table.at_most.as_ref(), Bound::AtMost),
+            ("at_least", table.at_least.as_ref(), Bound::AtLeast),
+        ];
+        for (key, raw, bound) in single {
+            if let Some(raw) = raw {
+                bounds.extend(self.bound(raw, unit, &table.that, place.value(key)).map(bound));
+                texts.push(format!("{} {raw}", key.replace('_', " ")));
+            }
+        }
+        match table.between.as_deref() {
+            None => {}
+            Some([low, high]) => {
+                let [first, second] = [0, 1].map(|index| place.element("between", index));
+                let low_value = self.bound(low, unit, &table.that, first);
+                let high_value = self.bound(high, unit, &table.that, second);
+                if let Some((low, high)) = low_value.zip(high_value) {
+                    if low > high {
+                        let problem =
+                            Problem::new(place.value("between"), "nothing lies between these bounds");
+                        self.note(problem.help("write the lower bound first"));
+                    }
+                    bounds.push(Bound::Between(low, high));
+                }
+                texts.push(format!("between {low} and {high}"));
+            }
+            Some(others) => {
+                let problem = Problem::new(
+                    place.value("between"),
+                    format!("`between` has two bounds, not {}", others.len()),
+                );
+                self.note(problem.help("write `between = [\"5ms\", \"20ms\"]`"));
+            }
+        }
+        if texts.is_empty() && self.problems.len() == noted {
+            let problem = Problem::new(place.header.clone(), "this `expect` has no bound");
+            self.note(problem.help("add `below`, `above`, `at_most`, `at_least` or `between`"));
+        }
+        (self.problems.len() == noted).then(|| Expect {
+            that: table.that,
+            unit,
+            bounds,
+            text: texts.join(" and "),
+        })
+    }
+
+    /// A bound in base units.
+    fn bound(&mut self, raw: &Raw, unit: Option<Unit>, that: &str, span: Span) -> Option<f64> {
+        let read = match unit {
+            Some(unit) => in_unit(raw, unit, that),
+            None => in_any_unit(raw),
+        };
+        read.map_err(|(wrong, allowed)| self.note(Problem::new(span, wrong).help(allowed))).ok()
+    }
+}
+
+type Wrong = (String, String);
+
+fn in_unit(raw: &Raw, unit: Unit, that: &str) -> Result<f64, Wrong> {
+    let that = shorten(that);
+    let (what, example) = match unit {
+        Unit::Seconds => ("a time", "`20ms`"),
+        Unit::BitsPerSecond => ("a rate", "`10mbit`"),
+        Unit::Bytes => ("a size", "`64kB`"),
+        Unit::Packets => ("a number of packets", "`100p`"),
+        Unit::Ratio => ("a fraction", "`0.01` or `1%`"),
+        Unit::Number => ("a number", "`0.95`"),
+    };
+    let wrong =
+        |detail: String| (format!("`{that}` is {what}, and `{}` is none", shorten(&raw.to_string())), detail);
+    let plain = || format!("write it like {example}");
+    match (unit, raw) {
+        (Unit::Seconds, Raw::Text(text)) => read::<Duration>(text).map(Duration::as_secs_f64).map_err(wrong),
+        (Unit::BitsPerSecond, Raw::Text(text)) => {
+            read::<Rate>(text).map(|rate| rate.as_bits() as f64).map_err(wrong)
+        }
+        (Unit::Bytes, Raw::Text(text)) => read::<Bytes>(text).map(|bytes| bytes.0 as f64).map_err(wrong),
+        (Unit::Packets, Raw::Text(text)) => {
+            read::<Packets>(text).map(|packets| packets.0 as f64).map_err(wrong)
+        }
+        (Unit::Ratio, Raw::Text(text)) => read::<Probability>(text).map(Probability::as_f64).map_err(wrong),
+        (Unit::Ratio | Unit::Number, Raw::Number(number)) if number.is_finite() => Ok(*number),
+        (Unit::Seconds | Unit::BitsPerSecond | Unit::Bytes | Unit::Packets, Raw::Number(_)) => {
+            Err(wrong(format!("it needs a unit: write it like {example}")))
+        }
+        _ => Err(wrong(plain())),
+    }
+}
+
+/// Where nobody says what the metric counts, the value's own unit does.
+fn in_any_unit(raw: &Raw) -> Result<f64, Wrong> {
+    match raw {
+        Raw::Number(number) if number.is_finite() => Ok(*number),
+        Raw::Number(number) => {
+            Err((format!("`{number}` is no bound"), "a bound is a finite number".to_owned()))
+        }
+        Raw::Text(text) => read::<Duration>(text)
+            .map(Duration::as_secs_f64)
+            .or_else(|_| read::<Bytes>(text).map(|bytes| bytes.0 as f64))
+            .or_else(|_| read::<Packets>(text).map(|packets| packets.0 as f64))
+            .or_else(|_| read::<Probability>(text).map(Probability::as_f64))
+            .or_else(|_| read::<Rate>(text).map(|rate| rate.as_bits() as f64))
+            .map_err(|why| {
+                let allowed = if why.contains("bytes") && why.contains("bits") {
+                    why
+                } else {
+                    "write it with its unit, such as `20ms`, `10mbit`, `64kB`, `100p` or `1%`; or as a number"
+                        .to_owned()
+                };
+                (format!("`{}` is no bound", shorten(text)), allowed)
+            }),
+    }
+}
+
+fn read<T: FromStr>(text: &str) -> Result<T, String>
+where
+    T::Err: core::fmt::Display,
+{
+    text.parse().map_err(|error: T::Err| {
+        let said = error.to_string();
+        said.split_once("`: ")
+            .or_else(|| said.split_once(": "))
+            .map_or(said.clone(), |(_, why)| why.to_owned())
+    })
+}

@@ -1,0 +1,322 @@
+//! What is sent: flows and groups of flows.
+
+use core::net::IpAddr;
+use core::ops::Range;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use lockgate_engine::classify::Fields;
+use lockgate_engine::units::{Bytes, Duration, Instant};
+use lockgate_traffic::{Invalid, TrafficConfig};
+use toml::de::DeTable;
+
+use super::Checker;
+use super::network::Network;
+use crate::diagnostic::Problem;
+use crate::file::FlowTable;
+use crate::model::{Flow, Transport};
+use crate::shape::{Place, shorten, split_outside_quotes, typed, unknown_keys};
+use crate::traffic::Traffic;
+use crate::written::Carrier;
+
+/// Flows a scenario has at most, the members of groups counted.
+const MOST_FLOWS: usize = 100_000;
+
+/// First of the ports that flows without one are given (RFC 6335 section 6: dynamic ports).
+const FIRST_PORT: u32 = 49_152;
+
+/// IP protocol number of UDP.
+const UDP: u8 = 17;
+
+/// The flows, as far as they could be read.
+#[derive(Default)]
+pub(super) struct Flows {
+    pub(super) groups: Vec<Group>,
+    pub(super) places: BTreeMap<String, usize>,
+    pub(super) total: usize,
+}
+
+/// A flow as written: one, or several of its kind.
+pub(super) struct Group {
+    pub(super) name: String,
+    /// Places among the scenario's flows.
+    pub(super) members: Range<usize>,
+    /// Whether `count` is given, so that members are numbered.
+    numbered: bool,
+    /// `None` where it has problems. Its name and ports are those of the first member.
+    pub(super) flow: Option<Flow>,
+    /// Whether the file gives the source port, from which members count.
+    port_given: bool,
+}
+
+impl Group {
+    fn member(&self, flow: &Flow, index: usize) -> Flow {
+        let mut member = flow.clone();
+        if self.numbered {
+            member.name = format!("{}/{}", self.name, index + 1);
+        }
+        if self.port_given {
+            member.fields.source_port = flow.fields.source_port.saturating_add(index as u16);
+        } else {
+            // Every flow has its own pair of ports while there are pairs.
+            let place = (self.members.start + index) as u32;
+            member.fields.source_port = (FIRST_PORT + place % (65_536 - FIRST_PORT)) as u16;
+        }
+        member
+    }
+
+    pub(super) fn names(&self) -> impl Iterator<Item = String> + '_ {
+        let name =
+            |index| if self.numbered { format!("{}/{}", self.name, index + 1) } else { self.name.clone() };
+        (0..self.members.len()).map(name)
+    }
+}
+
+impl Flows {
+    pub(super) fn names(&self) -> impl Iterator<Item = &str> + Clone {
+        self.groups.iter().map(|group| group.name.as_str())
+    }
+
+    pub(super) fn get(&self, name: &str) -> Option<&Group> {
+        self.places.get(name).map(|place| &self.groups[*place])
+    }
+
+    /// Every flow, groups expanded.
+    pub(super) fn expand(&self) -> Vec<Flow> {
+        let mut flows = Vec::with_capacity(self.total);
+        for group in &self.groups {
+            if let Some(flow) = &group.flow {
+                flows.extend((0..group.members.len()).map(|index| group.member(flow, index)));
+            }
+        }
+        flows
+    }
+}
+
+impl Checker<'_> {
+    pub(super) fn flows(&mut self, root: &DeTable<'_>, network: &Network) -> Flows {
+        let mut flows = Flows::default();
+        for entry in self.section(root, "flow") {
+            self.check_name("flow", entry.name, entry.key.clone());
+            let place = entry.place();
+            let (count, flow) = self.flow(entry.name, place, network);
+            let start = flows.total;
+            let mut members = count.map_or(1, |count| count as usize);
+            if start + members > MOST_FLOWS {
+                let problem = Problem::new(place.value("count"), "the scenario has too many flows");
+                self.note(
+                    problem.help(format!("it has at most {MOST_FLOWS}, the members of groups counted")),
+                );
+                members = 1;
+            }
+            flows.total += members;
+            flows.places.insert(entry.name.to_owned(), flows.groups.len());
+            flows.groups.push(Group {
+                name: entry.name.to_owned(),
+                members: start..start + members,
+                numbered: count.is_some(),
+                flow,
+                port_given: place.has("source_port"),
+            });
+        }
+        flows
+    }
+
+    /// One flow, as it stands in the file or as a change makes it, and its `count`.
+    pub(super) fn flow(
+        &mut self,
+        name: &str,
+        place: Place<'_, '_>,
+        network: &Network,
+    ) -> (Option<u32>, Option<Flow>) {
+        let noted = self.problems.len();
+        let own = self.shapes.of::<FlowTable>();
+        let offered = self.shapes.of::<TrafficConfig>();
+        unknown_keys(place, &[&own, &offered], &[], &mut self.problems);
+        let Some(table) = typed::<FlowTable>(place, &own, &mut self.problems) else {
+            // The rest is looked through all the same.
+            let _ = typed::<TrafficConfig>(place, &offered, &mut self.problems);
+            return (None, None);
+        };
+        let ends = self.flow_ends(&table, place, network);
+        if table.transport == Some(Carrier::Tcp) {
+            let problem = Problem::new(place.value("transport"), "TCP flows are not simulated yet");
+            self.note(problem.help("write `transport = \"udp\"` with what it sends, or leave this flow out"));
+            return (table.count, None);
+        }
+        self.check_flow(&table, place);
+        let traffic = self.traffic(place);
+        let fields = ends.map(|[from, to]| {
+            let address =
+                |node: usize| network.nodes.get(node).map_or(IpAddr::from([0, 0, 0, 0]), |node| node.address);
+            Fields {
+                protocol: UDP,
+                source: address(from),
+                destination: address(to),
+                source_port: table.source_port.unwrap_or(0),
+                destination_port: table.destination_port.unwrap_or(9),
+                flow_label: table.flow_label.map_or(0, |label| label.0),
+            }
+        });
+        let flow = ends.zip(fields).zip(traffic).map(|(([from, to], fields), traffic)| Flow {
+            name: name.to_owned(),
+            from,
+            to,
+            transport: Transport::Udp,
+            fields,
+            traffic_class: table.tos.map(|tos| tos.0).or(table.dscp.map(|code| code.0 << 2)).unwrap_or(0),
+            traffic,
+            start: table.start,
+            stop: table.stop,
+            packets: table.packets.map(|packets| packets.0),
+            bytes: table.bytes.and_then(|amount| amount.0),
+        });
+        (table.count, flow.filter(|_| self.problems.len() == noted))
+    }
+
+    fn flow_ends(
+        &mut self,
+        table: &FlowTable,
+        place: Place<'_, '_>,
+        network: &Network,
+    ) -> Option<[usize; 2]> {
+        let mut end = |key: &str, node: &str| {
+            let found = network.places.get(node).copied();
+            if found.is_none() {
+                self.note(Self::no_such("node", node, place.value(key), network.node_names()));
+            }
+            found
+        };
+        let (from, to) = (end("from", &table.from), end("to", &table.to));
+        let (from, to) = (from?, to?);
+        if from == to {
+            let problem = Problem::new(
+                place.value("to"),
+                format!("{} goes from `{}` to itself", place.what, shorten(&table.from)),
+            );
+            self.note(problem.help("a flow joins two different nodes"));
+            return None;
+        }
+        let [source, destination] = [&network.nodes[from], &network.nodes[to]];
+        if source.address.is_ipv4() != destination.address.is_ipv4() {
+            let problem = Problem::new(
+                place.value("to"),
+                format!(
+                    "{} goes from {} to {}: one is IPv4, the other IPv6",
+                    place.what, source.address, destination.address
+                ),
+            );
+            self.note(problem.help("give both nodes addresses of one family"));
+            return None;
+        }
+        Some([from, to])
+    }
+
+    fn check_flow(&mut self, table: &FlowTable, place: Place<'_, '_>) {
+        if table.congestion.is_some() {
+            let problem = Problem::new(place.key("congestion"), "only TCP has congestion control");
+            self.note(problem.help("leave `congestion` out"));
+        }
+        if table.dscp.is_some() && table.tos.is_some() {
+            let problem = Problem::new(place.key("tos"), "`tos` contains the DSCP");
+            self.note(problem.see(place.key("dscp"), "given here too").help("give one of `dscp` and `tos`"));
+        }
+        if let Some(stop) = table.stop.filter(|stop| *stop <= table.start) {
+            let problem = Problem::new(
+                place.value("stop"),
+                format!("{} stops at {stop}, before it starts", place.what),
+            );
+            self.note(problem.help(format!("`stop` is later than `start`, which is {}", table.start)));
+        }
+        if table.packets.is_some_and(|packets| packets.0 == 0)
+            || table.bytes.is_some_and(|amount| amount.0 == Some(Bytes::ZERO))
+        {
+            let key = if table.packets.is_some_and(|packets| packets.0 == 0) { "packets" } else { "bytes" };
+            self.note(
+                Problem::new(place.value(key), format!("{} sends nothing", place.what))
+                    .help("leave the flow out, or let it send"),
+            );
+        }
+        if table.count == Some(0) {
+            self.note(
+                Problem::new(place.value("count"), "a group of no flows").help("`count` is at least 1"),
+            );
+        }
+        let highest = u32::from(table.source_port.unwrap_or(0)) + table.count.unwrap_or(1).saturating_sub(1);
+        if table.source_port.is_some() && highest > u32::from(u16::MAX) {
+            let problem =
+                Problem::new(place.value("source_port"), "the ports of the group's members run over 65535");
+            self.note(problem.help("members count up from `source_port`: start lower, or leave it out"));
+        }
+    }
+
+    fn traffic(&mut self, place: Place<'_, '_>) -> Option<Traffic> {
+        let shape = self.shapes.of::<TrafficConfig>();
+        if !shape.names().any(|key| place.has(key)) {
+            let problem =
+                Problem::new(place.header.clone(), format!("{} does not say what it sends", place.what));
+            self.note(problem.help("add `size = \"200B\"` and `gap = \"20ms\"`; or `size` and `rate`; or a `profile`; or a `replay`"));
+            return None;
+        }
+        let config: TrafficConfig = typed(place, &shape, &mut self.problems)?;
+        let loaded = config.load_files(&mut |path| self.bytes_of(path));
+        let problems = match loaded {
+            Err(problems) => problems,
+            Ok(files) => {
+                let problems = config.check(&files);
+                if problems.is_empty() {
+                    return Some(Traffic { config: Arc::new(config), files });
+                }
+                problems
+            }
+        };
+        for invalid in problems {
+            let problem = refused(&invalid, place);
+            self.note(problem);
+        }
+        None
+    }
+
+    /// Notes flows whose ends no way joins.
+    pub(super) fn check_routes(&mut self, root: &DeTable<'_>, network: &Network, flows: &Flows) {
+        for entry in self.section_again(root, "flow") {
+            let Some(flow) = flows.get(entry.name).and_then(|group| group.flow.as_ref()) else { continue };
+            if network.routes.path(flow.from, flow.to).is_none() {
+                let [from, to] = [&network.nodes[flow.from].name, &network.nodes[flow.to].name];
+                let problem =
+                    Problem::new(entry.place().value("to"), format!("no way leads from `{from}` to `{to}`"));
+                self.note(problem.help(format!("join them by links: `between = [\"…\", \"{to}\"]`")));
+            }
+        }
+    }
+
+    /// Warns of flows that never send.
+    pub(super) fn warn_late(&mut self, root: &DeTable<'_>, flows: &Flows, end: Instant) {
+        for entry in self.section_again(root, "flow") {
+            let Some(flow) = flows.get(entry.name).and_then(|group| group.flow.as_ref()) else { continue };
+            if flow.start != Duration::ZERO && Instant::ZERO + flow.start >= end {
+                let problem = Problem::new(
+                    entry.place().value("start"),
+                    format!("{} starts after the run has ended", entry.what),
+                );
+                self.warn(problem.help("start it earlier, or let the run last longer"));
+            }
+        }
+    }
+}
+
+/// What the traffic cannot be, at the deepest part of its field that stands in the file.
+fn refused(invalid: &Invalid, place: Place<'_, '_>) -> Problem {
+    let mut span = place.header.clone();
+    let mut table = Some(place.table);
+    for segment in invalid.field.split('.') {
+        let Some(value) = table.and_then(|table| table.get(segment)) else { break };
+        span = value.span();
+        table = value.get_ref().as_table();
+    }
+    let said = invalid.to_string();
+    match split_outside_quotes(&said) {
+        Some((wrong, allowed)) => Problem::new(span, wrong).help(allowed),
+        None => Problem::new(span, said),
+    }
+}

@@ -1,0 +1,260 @@
+//! Nodes and the links between them.
+
+use core::net::{IpAddr, Ipv4Addr};
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use lockgate_engine::units::Rate;
+use toml::de::DeTable;
+
+use super::{Checker, Entry};
+use crate::diagnostic::Problem;
+use crate::file::{LinkTable, NodeTable, ServiceTable, TraceFiles};
+use crate::model::{Link, NodeModel, Service};
+use crate::routes::Routes;
+use crate::shape::Place;
+use crate::trace::LinkTrace;
+
+/// More nodes than this make no network that one machine runs, and tables of routes too large.
+const MOST_NODES: usize = 4096;
+
+/// The network, as far as it could be read.
+#[derive(Default)]
+pub(super) struct Network {
+    pub(super) nodes: Vec<NodeModel>,
+    /// The place of each node, those with problems among them.
+    pub(super) places: BTreeMap<String, usize>,
+    /// In the order of the file; `None` where a link has problems.
+    pub(super) links: Vec<Option<Link>>,
+    /// Names of all links, those with problems among them.
+    pub(super) link_names: Vec<String>,
+    /// Whether every node and link could be read, so that what is missing is missing indeed.
+    pub(super) complete: bool,
+    pub(super) routes: Routes,
+}
+
+impl Network {
+    pub(super) fn node_names(&self) -> impl Iterator<Item = &str> + Clone {
+        self.nodes.iter().map(|node| node.name.as_str())
+    }
+}
+
+impl Checker<'_> {
+    pub(super) fn network(&mut self, root: &DeTable<'_>) -> Network {
+        let noted = self.problems.len();
+        let mut network = Network::default();
+        let nodes = self.section(root, "node");
+        if nodes.len() > MOST_NODES {
+            let problem =
+                Problem::new(nodes[MOST_NODES].key.clone(), format!("{} nodes are too many", nodes.len()));
+            self.note(problem.help(format!("a scenario has at most {MOST_NODES}")));
+        }
+        self.nodes(nodes.into_iter().take(MOST_NODES).collect(), &mut network);
+        for entry in self.section(root, "link") {
+            self.check_name("link", entry.name, entry.key.clone());
+            let link = self.link(entry.name, entry.place(), &network);
+            network.links.push(link);
+            network.link_names.push(entry.name.to_owned());
+        }
+        network.complete = self.problems.len() == noted;
+        network
+    }
+
+    fn nodes(&mut self, entries: Vec<Entry<'_, '_>>, network: &mut Network) {
+        let mut given: BTreeMap<IpAddr, (&str, core::ops::Range<usize>)> = BTreeMap::new();
+        let mut tables = Vec::new();
+        for entry in &entries {
+            self.check_name("node", entry.name, entry.key.clone());
+            let place = entry.place();
+            let table = self.whole::<NodeTable>(place).unwrap_or_default();
+            if let Some(address) = table.address {
+                let span = place.value("address");
+                match given.get(&address.0) {
+                    None => {
+                        given.insert(address.0, (entry.name, span));
+                    }
+                    Some((other, first)) => {
+                        let problem = Problem::new(
+                            span,
+                            format!("`{}` is the address of `{other}` already", address.0),
+                        );
+                        self.problems.push(
+                            problem.see(first.clone(), "given here").help("each node has its own address"),
+                        );
+                    }
+                }
+            }
+            tables.push((entry.name, place.value("service"), table));
+        }
+        let mut free = free_addresses(given.keys().copied().collect());
+        for (place, (name, service, table)) in tables.into_iter().enumerate() {
+            let clock = table.clock.unwrap_or_default();
+            if let Some(service) = table.service.as_ref() {
+                let span = |key: &str| entries[place].place().inner("service", key);
+                self.check_service(service, span);
+            }
+            let _ = service;
+            network.places.insert(name.to_owned(), place);
+            network.nodes.push(NodeModel {
+                name: name.to_owned(),
+                address: table.address.map_or_else(
+                    || free.next().unwrap_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED)),
+                    |address| address.0,
+                ),
+                clock_offset_ps: clock.offset.map_or(0, |offset| offset.0),
+                clock_drift_ppb: clock.drift.map_or(0, |drift| drift.0),
+                service: table.service.map(|service| Service {
+                    per_packet: service.per_packet,
+                    rate: service.rate,
+                    limit: service.limit,
+                }),
+            });
+        }
+    }
+
+    fn check_service(&mut self, service: &ServiceTable, span: impl Fn(&str) -> core::ops::Range<usize>) {
+        if service.rate.is_some_and(Rate::is_zero) {
+            self.note(
+                Problem::new(span("rate"), "a rate of zero serves nothing")
+                    .help("give it a rate such as `1gbit`"),
+            );
+        }
+        if !service.limit.allows(1, 1) {
+            self.note(
+                Problem::new(span("limit"), "a limit of nothing drops every packet")
+                    .help("it is at least `1p`"),
+            );
+        }
+    }
+
+    /// One link, as it stands in the file or as a change makes it.
+    pub(super) fn link(&mut self, name: &str, place: Place<'_, '_>, network: &Network) -> Option<Link> {
+        let noted = self.problems.len();
+        let table = self.whole::<LinkTable>(place)?;
+        let ends = self.ends(&table, place, network);
+        let traces = table.trace.as_ref().map_or([None, None], |files| self.traces(files, place));
+        let rate = self.link_rate(&table, place, &traces);
+        let mpu = table.mpu.map_or(Some(0), |mpu| u32::try_from(mpu.0).ok().filter(|mpu| *mpu <= 65_536));
+        if mpu.is_none() {
+            self.note(
+                Problem::new(place.value("mpu"), "no link charges that much for a frame")
+                    .help("it is at most `64KiB`"),
+            );
+        }
+        let link = Link {
+            name: name.to_owned(),
+            ends: ends?,
+            rate: rate?,
+            delay: table.delay,
+            loss: table.loss,
+            overhead: table.overhead.map_or(0, |bytes| bytes.0),
+            mpu: mpu?,
+            trace: traces,
+        };
+        (self.problems.len() == noted).then_some(link)
+    }
+
+    fn ends(&mut self, table: &LinkTable, place: Place<'_, '_>, network: &Network) -> Option<[usize; 2]> {
+        let mut ends = Vec::new();
+        for (index, node) in table.between.iter().enumerate().take(3) {
+            match network.places.get(node) {
+                Some(place) => ends.push(*place),
+                None => {
+                    let problem =
+                        Self::no_such("node", node, place.element("between", index), network.node_names());
+                    let near = crate::nearest::nearest(node, network.node_names()).is_some();
+                    let node = crate::shape::shorten(node);
+                    self.note(if near {
+                        problem
+                    } else {
+                        problem.help(format!("declare it: add `{node} = {{}}` below `[node]`"))
+                    });
+                }
+            }
+        }
+        if table.between.len() != 2 {
+            let problem = Problem::new(
+                place.value("between"),
+                format!("{} joins two nodes, not {}", place.what, table.between.len()),
+            );
+            self.note(problem.help("write `between = [\"a\", \"b\"]`"));
+            return None;
+        }
+        let ends: [usize; 2] = ends.try_into().ok()?;
+        if ends[0] == ends[1] {
+            let problem = Problem::new(
+                place.value("between"),
+                format!("{} joins `{}` with itself", place.what, table.between[0]),
+            );
+            self.note(problem.help("a link joins two different nodes"));
+            return None;
+        }
+        Some(ends)
+    }
+
+    fn traces(&mut self, files: &TraceFiles, place: Place<'_, '_>) -> [Option<Arc<LinkTrace>>; 2] {
+        let same = files.up == files.down;
+        let up = files.up.as_deref().and_then(|file| self.trace(file, place.inner("trace", "up")));
+        if same {
+            return [up.clone(), up];
+        }
+        [up, files.down.as_deref().and_then(|file| self.trace(file, place.inner("trace", "down")))]
+    }
+
+    fn trace(&mut self, file: &str, span: core::ops::Range<usize>) -> Option<Arc<LinkTrace>> {
+        let bytes = self.load(file, span.clone())?;
+        match LinkTrace::read(&bytes) {
+            Ok(trace) => Some(Arc::new(trace)),
+            Err(error) => {
+                let problem =
+                    Problem::new(span, format!("`{}` is not a link trace", crate::shape::shorten(file)));
+                self.note(problem.help(error.to_string()));
+                None
+            }
+        }
+    }
+
+    /// The rate, which is needed where a direction has no trace.
+    fn link_rate(
+        &mut self,
+        table: &LinkTable,
+        place: Place<'_, '_>,
+        traces: &[Option<Arc<LinkTrace>>; 2],
+    ) -> Option<Rate> {
+        let asked = table.trace.as_ref().map(|files| [files.up.is_some(), files.down.is_some()]);
+        let both = asked == Some([true, true]);
+        match table.rate {
+            Some(_) if both => {
+                let problem = Problem::new(place.key("rate"), "the trace gives the rate of both directions");
+                self.note(
+                    problem
+                        .see(place.value("trace"), "the trace")
+                        .help("leave `rate` out, or trace one direction only: `{ down = \"…\" }`"),
+                );
+                None
+            }
+            Some(rate) if rate.is_zero() => {
+                let problem = Problem::new(place.value("rate"), "a link of rate zero carries nothing");
+                self.note(problem.help("give it a rate such as `10mbit`"));
+                None
+            }
+            Some(rate) => Some(rate),
+            None if both => traces[0].as_ref().map(|trace| trace.mean_rate()),
+            None => {
+                let what = if asked.is_some() { "for the direction without a trace" } else { "or a `trace`" };
+                let problem =
+                    Problem::new(place.header.clone(), format!("{} needs `rate` {what}", place.what));
+                self.note(problem.help("add `rate = \"10mbit\"`: the rate of each direction"));
+                None
+            }
+        }
+    }
+}
+
+/// 10.0.0.1, 10.0.0.2 and so on, without those that are given.
+fn free_addresses(given: BTreeSet<IpAddr>) -> impl Iterator<Item = IpAddr> {
+    let first = Ipv4Addr::new(10, 0, 0, 1).to_bits();
+    (first..first + 0x00FF_FFF0)
+        .map(|bits| IpAddr::V4(Ipv4Addr::from_bits(bits)))
+        .filter(move |address| !given.contains(address))
+}

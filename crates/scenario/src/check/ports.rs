@@ -1,0 +1,225 @@
+//! The queues where links leave nodes: two ports for every link, written or not.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use lockgate_engine::clock::ClockModel;
+use toml::de::DeTable;
+
+use super::Checker;
+use super::flows::Flows;
+use super::network::Network;
+use crate::diagnostic::{Problem, Span};
+use crate::file::PortTable;
+use crate::model::{Link, PortModel};
+use crate::nearest::suggest;
+use crate::shape::{Place, shorten, typed, unknown_keys};
+use crate::tree::QueueTree;
+
+/// What trees are resolved against.
+#[derive(Clone, Copy)]
+pub(super) struct World<'a> {
+    pub(super) network: &'a Network,
+    pub(super) flows: &'a Flows,
+}
+
+/// The ports, as far as they could be read.
+#[derive(Default)]
+pub(super) struct Ports {
+    pub(super) models: Vec<PortModel>,
+    /// What each port that stands in the file says, by its place; `None` where that has problems.
+    pub(super) read: BTreeMap<usize, Option<PortRead>>,
+}
+
+/// What a port's table says.
+#[derive(Clone)]
+pub(super) struct PortRead {
+    pub(super) root: String,
+    pub(super) tree: QueueTree,
+    /// Queues of all its trees.
+    pub(super) queues: Vec<String>,
+    /// The first queue of each tree, and where its name stands.
+    pub(super) roots: Vec<(String, Span)>,
+    clock: Option<lockgate_engine::clock::ClockConfig>,
+    ring: Option<lockgate_engine::ring::RingConfig>,
+}
+
+impl Checker<'_> {
+    pub(super) fn ports(&mut self, root: &DeTable<'_>, network: &Network, flows: &Flows) -> Ports {
+        let mut ports = Ports { models: default_ports(network), read: BTreeMap::new() };
+        let mut seen: BTreeMap<usize, Span> = BTreeMap::new();
+        for entry in self.section(root, "port") {
+            let read = self.port(entry.place(), World { network, flows });
+            let Some(place) = self.find_port(entry.name, entry.key.clone(), network, &ports.models) else {
+                continue;
+            };
+            if let Some(first) = seen.insert(place, entry.key.clone()) {
+                let problem =
+                    Problem::new(entry.key.clone(), format!("{} stands in the file twice", entry.what));
+                self.note(problem.see(first, "first here").help("write its queues in one place"));
+                continue;
+            }
+            if let Some(read) = &read {
+                let port = &mut ports.models[place];
+                port.clock = read.clock;
+                port.ring = read.ring;
+                port.root.clone_from(&read.root);
+                port.tree = read.tree.clone();
+                port.queues.clone_from(&read.queues);
+            }
+            ports.read.insert(place, read);
+        }
+        ports
+    }
+
+    /// The place of the port called `name`; with parallel links, `a->b@link`.
+    fn find_port(
+        &mut self,
+        name: &str,
+        span: Span,
+        network: &Network,
+        models: &[PortModel],
+    ) -> Option<usize> {
+        if let Some(place) = models.iter().position(|port| port.name == name) {
+            return Some(place);
+        }
+        // `a->b@wan` says which link even where there is only one.
+        let full = models.iter().position(|port| {
+            network.links.iter().flatten().nth(port.link).is_some_and(|link| {
+                name == format!(
+                    "{}->{}@{}",
+                    network.nodes[port.from].name, network.nodes[port.to].name, link.name
+                )
+            })
+        });
+        if full.is_some() {
+            return full;
+        }
+        let Some((from, to)) = name.split_once("->") else {
+            let problem = Problem::new(span, format!("`{}` is not the name of a port", shorten(name)));
+            let help = suggest(name, models.iter().map(|port| port.name.as_str()));
+            self.note(problem.help("a port is named by the link's two nodes, `\"from->to\"`").help_if(help));
+            return None;
+        };
+        let parallel: Vec<&str> = models
+            .iter()
+            .filter(|port| port.name.strip_prefix(name).is_some_and(|rest| rest.starts_with('@')))
+            .map(|port| port.name.as_str())
+            .collect();
+        if !parallel.is_empty() {
+            let problem = Problem::new(span, format!("several links lead from `{from}` to `{to}`"));
+            self.note(problem.help(format!("say which: `{}`", parallel.join("` or `"))));
+            return None;
+        }
+        let mut known = true;
+        for node in [from, to.split('@').next().unwrap_or(to)] {
+            if !network.places.contains_key(node) {
+                self.note(Self::no_such("node", node, span.clone(), network.node_names()));
+                known = false;
+            }
+        }
+        if known && network.complete {
+            let problem =
+                Problem::new(span, format!("no link leads from `{}` to `{}`", shorten(from), shorten(to)));
+            let help = suggest(name, models.iter().map(|port| port.name.as_str()));
+            self.note(problem.help_if(help.map(|help| help.replace("it is one of", "the ports are"))));
+        }
+        None
+    }
+
+    /// One port, as it stands in the file or as a change makes it.
+    pub(super) fn port(&mut self, place: Place<'_, '_>, world: World<'_>) -> Option<PortRead> {
+        let noted = self.problems.len();
+        let shape = self.shapes.of::<PortTable>();
+        unknown_keys(place, &[&shape], &["queue"], &mut self.problems);
+        let table = typed::<PortTable>(place, &shape, &mut self.problems);
+        if let Some(clock) = table.as_ref().and_then(|table| table.clock)
+            && ClockModel::new(clock).is_none()
+        {
+            let problem =
+                Problem::new(place.inner("clock", "hz"), format!("a clock of {} ticks a second", clock.hz));
+            self.note(problem.help("`hz` is from 1 to 1000000"));
+        }
+        if let Some(ring) = table.as_ref().and_then(|table| table.ring.as_ref()) {
+            if ring.0.slots == 0 {
+                let problem =
+                    Problem::new(place.inner("ring", "slots"), "a ring without slots sends nothing");
+                self.note(
+                    problem.help("it has at least 1 slot; leave `ring` out for none below the scheduler"),
+                );
+            } else if ring.0.completions == 0 || ring.0.completions > ring.0.slots {
+                let problem = Problem::new(
+                    place.inner("ring", "completions"),
+                    format!("`completions` cannot be {}", ring.0.completions),
+                );
+                self.note(problem.help(format!("it is from 1 to the number of slots, {}", ring.0.slots)));
+            }
+        }
+        let root = table.as_ref().and_then(|table| table.root.as_deref());
+        let trees = self.trees(place, root, world);
+        let table = table.filter(|_| self.problems.len() == noted)?;
+        let trees = trees?;
+        Some(PortRead {
+            root: trees.root,
+            tree: trees.tree,
+            queues: trees.queues,
+            roots: trees.roots,
+            clock: table.clock,
+            ring: table.ring.map(|ring| ring.0),
+        })
+    }
+
+    /// Warns of trees that neither stand at the root nor ever get there.
+    pub(super) fn warn_unused(
+        &mut self,
+        root: &DeTable<'_>,
+        ports: &Ports,
+        used: &BTreeSet<(usize, String)>,
+    ) {
+        let _ = root;
+        let mut warnings = Vec::new();
+        for (place, read) in &ports.read {
+            let Some(read) = read else { continue };
+            for (name, span) in read.roots.iter().filter(|(name, _)| *name != read.root) {
+                if !used.contains(&(*place, name.clone())) {
+                    let problem = Problem::new(span.clone(), format!("the queue `{name}` is never used"));
+                    warnings.push(problem.help(format!(
+                        "no `children` name it, `root` is `{}`, and no change makes it the root",
+                        read.root
+                    )));
+                }
+            }
+        }
+        warnings.into_iter().for_each(|warning| self.warn(warning));
+    }
+}
+
+/// Two ports for each link, with a FIFO each.
+fn default_ports(network: &Network) -> Vec<PortModel> {
+    let links: Vec<&Link> = network.links.iter().flatten().collect();
+    let mut joined: BTreeMap<[usize; 2], usize> = BTreeMap::new();
+    for link in &links {
+        let [a, b] = link.ends;
+        *joined.entry([a.min(b), a.max(b)]).or_default() += 1;
+    }
+    let mut ports = Vec::with_capacity(links.len() * 2);
+    for (place, link) in links.iter().enumerate() {
+        for direction in 0..2 {
+            let [from, to] = [link.ends[direction], link.ends[1 - direction]];
+            let pair = format!("{}->{}", network.nodes[from].name, network.nodes[to].name);
+            let parallel = joined.get(&[from.min(to), from.max(to)]).is_some_and(|count| *count > 1);
+            ports.push(PortModel {
+                name: if parallel { format!("{pair}@{}", link.name) } else { pair },
+                from,
+                to,
+                link: place,
+                direction,
+                clock: None,
+                ring: None,
+                root: "fifo".to_owned(),
+                tree: QueueTree::fifo(),
+                queues: vec!["fifo".to_owned()],
+            });
+        }
+    }
+    ports
+}

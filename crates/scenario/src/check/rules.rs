@@ -1,0 +1,121 @@
+//! What a queue's `match` means: conditions with every name resolved.
+
+use core::net::IpAddr;
+
+use ipnet::IpNet;
+use lockgate_engine::classify::{Prefix, Rule};
+use lockgate_engine::packet::FlowId;
+use toml::de::{DeTable, DeValue};
+
+use super::Checker;
+use super::ports::World;
+use crate::diagnostic::Problem;
+use crate::file::MatchTable;
+use crate::shape::{Place, shorten};
+use crate::written::Endpoint;
+
+impl Checker<'_> {
+    /// The rules of the queue `what` (such as `` `queue.voice` ``), whose table has a `match`.
+    pub(super) fn rules(&mut self, queue: Place<'_, '_>, world: World<'_>) -> Vec<Rule> {
+        let Some(value) = queue.table.get("match") else { return Vec::new() };
+        let wrong = |span| {
+            Problem::new(span, "`match` is a list of tables; a packet is taken where one of them holds")
+                .help("write `match = [{ protocol = \"udp\" }]`")
+        };
+        let DeValue::Array(elements) = value.get_ref() else {
+            self.note(wrong(value.span()));
+            return Vec::new();
+        };
+        if elements.is_empty() {
+            let problem = Problem::new(value.span(), "an empty `match` says nothing");
+            self.note(problem.help("leave it out: a queue without `match` takes the rest"));
+        }
+        let mut rules = Vec::new();
+        for element in elements.iter() {
+            let DeValue::Table(table) = element.get_ref() else {
+                self.note(wrong(element.span()));
+                continue;
+            };
+            let header = element.span();
+            rules.extend(self.rule(Place { what: "`match`", table, header: &header }, world));
+        }
+        rules
+    }
+
+    fn rule(&mut self, place: Place<'_, '_>, world: World<'_>) -> Option<Rule> {
+        let table: MatchTable = self.whole(place)?;
+        if <DeTable<'_>>::is_empty(place.table) {
+            let problem = Problem::new(place.header.clone(), "a match without conditions takes every packet");
+            self.note(
+                problem.help("give it a condition, or leave `match` out: a queue without one takes the rest"),
+            );
+            return None;
+        }
+        if table.dscp.is_some() && table.tos.is_some() {
+            let problem = Problem::new(place.key("tos"), "`tos` contains the DSCP");
+            self.note(problem.see(place.key("dscp"), "given here too").help("give one of `dscp` and `tos`"));
+        }
+        if table.tos.is_some_and(|tos| tos.0 & 0b11 != 0) {
+            let problem = Problem::new(place.value("tos"), "the two ECN bits of `tos` are not compared");
+            self.note(problem.help("leave them zero: a multiple of 4, such as `0xb8`"));
+        }
+        let source = table.source.as_ref().map(|end| self.endpoint(end, place.value("source"), world));
+        let destination =
+            table.destination.as_ref().map(|end| self.endpoint(end, place.value("destination"), world));
+        let flows = table.flow.as_ref().map(|names| {
+            let mut ids = Vec::new();
+            for (index, name) in names.0.iter().enumerate() {
+                match world.flows.get(&name.0) {
+                    Some(group) => ids.extend(group.members.clone().map(|place| FlowId(place as u32))),
+                    None => {
+                        let span = place.element("flow", index);
+                        self.note(Self::no_such("flow", &name.0, span, world.flows.names()));
+                    }
+                }
+            }
+            ids
+        });
+        let codes = table.dscp.map(|codes| codes.0.iter().map(|code| code.0).collect());
+        Some(Rule {
+            protocol: table.protocol.map(|protocol| protocol.0),
+            source: source.unwrap_or(None),
+            destination: destination.unwrap_or(None),
+            source_port: table.source_port.map(|ports| ports.0),
+            destination_port: table.destination_port.map(|ports| ports.0),
+            flow_label: table.flow_label.map(|label| label.0),
+            dscp: codes.or(table.tos.map(|tos| vec![tos.0 >> 2])),
+            tcp_flags: table.tcp_flags.map(|flags| flags.0.iter().fold(0, |mask, flag| mask | flag.0)),
+            length: table.length.map(|lengths| lengths.0),
+            flows,
+        })
+    }
+
+    /// A node's address, an address, or a prefix.
+    fn endpoint(
+        &mut self,
+        end: &Endpoint,
+        span: core::ops::Range<usize>,
+        world: World<'_>,
+    ) -> Option<Prefix> {
+        let all = |address: IpAddr| Prefix { address, bits: if address.is_ipv4() { 32 } else { 128 } };
+        if let Some(place) = world.network.places.get(&end.0) {
+            return world.network.nodes.get(*place).map(|node| all(node.address));
+        }
+        if let Ok(address) = end.0.parse() {
+            return Some(all(address));
+        }
+        match end.0.parse::<IpNet>() {
+            Ok(prefix) => Some(Prefix { address: prefix.addr(), bits: prefix.prefix_len() }),
+            Err(_) => {
+                let known = world.network.node_names();
+                let problem =
+                    Problem::new(span, format!("`{}` is no node, no address and no prefix", shorten(&end.0)));
+                let near =
+                    crate::nearest::nearest(&end.0, known).map(|near| format!("did you mean `{near}`?"));
+                let help = "write a node's name, or an address or prefix such as `192.0.2.0/24`";
+                self.note(problem.help(help).help_if(near));
+                None
+            }
+        }
+    }
+}

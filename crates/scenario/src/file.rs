@@ -1,0 +1,381 @@
+//! The file as it is written: one struct a table, whose doc comments are the reference and the schema.
+//!
+//! ```text
+//! title duration warmup      [record]
+//! [node.NAME]  [link.NAME]  [port."A->B"]  [port."A->B".queue.NAME]  [flow.NAME]  [[change]]  [[expect]]
+//! ```
+//!
+//! Nothing here is tagged, flattened or untagged: serde would lose the places of errors.
+
+use core::fmt;
+
+use lockgate_engine::clock::ClockConfig;
+use lockgate_engine::ring::RingConfig;
+use lockgate_engine::units::{Bytes, Duration, Instant, Limit, Packets, Probability, Rate};
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::Deserialize;
+use serde::de::{self, Deserializer};
+
+use crate::written::{
+    Address, Amount, Carrier, Drift, Dscp, Endpoint, FlowLabel, Lengths, Name, OneOrMany, Ports, Protocol,
+    SignedBytes, SignedTime, TcpFlag, Tos,
+};
+
+/// What stands at the top of the file.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Top {
+    /// What the scenario is about, in a line.
+    #[serde(default)]
+    pub(crate) title: Option<String>,
+    /// How long the run is, such as `60s`.
+    pub(crate) duration: Duration,
+    /// What is left out of the statistics at the start; less than the duration.
+    #[serde(default)]
+    pub(crate) warmup: Duration,
+}
+
+/// What is kept of the run beside its statistics.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct RecordTable {
+    /// One row a packet and port, as Parquet.
+    pub(crate) packets: bool,
+    /// One capture (pcapng) with every port as an interface.
+    pub(crate) capture: bool,
+    /// How long an interval of the time series is; chosen by the duration where it is not given.
+    pub(crate) interval: Option<Duration>,
+}
+
+/// A host, or a router where more than one link meets.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct NodeTable {
+    /// Its address; the next free one from 10.0.0.1 on where it is not given.
+    pub(crate) address: Option<Address>,
+    /// How wrong its clock is.
+    pub(crate) clock: Option<NodeClock>,
+    /// Its processor, where that bounds what it forwards.
+    pub(crate) service: Option<ServiceTable>,
+}
+
+/// How wrong a node's clock is: what its time stamps differ by.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct NodeClock {
+    /// How far it is ahead at the start, such as `-3ms`.
+    pub(crate) offset: Option<SignedTime>,
+    /// How much faster it runs, such as `20ppm`.
+    pub(crate) drift: Option<Drift>,
+}
+
+/// A router's processor, which serves packets one after another before they reach a port.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct ServiceTable {
+    /// Time each packet takes.
+    pub(crate) per_packet: Duration,
+    /// Time its bytes take besides, as a rate.
+    #[serde(default)]
+    pub(crate) rate: Option<Rate>,
+    /// How much may wait for the processor.
+    #[serde(default = "service_limit")]
+    pub(crate) limit: Limit,
+}
+
+fn service_limit() -> Limit {
+    Limit::Packets(Packets(1000))
+}
+
+/// A link between two nodes, the same in both directions.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct LinkTable {
+    /// The two nodes it joins, such as `["home", "server"]`.
+    #[schemars(length(min = 2, max = 2))]
+    pub(crate) between: Vec<String>,
+    /// Its rate. It counts the frame without preamble and frame check sequence, as Linux does.
+    #[serde(default)]
+    pub(crate) rate: Option<Rate>,
+    /// How long a bit is on its way.
+    #[serde(default)]
+    pub(crate) delay: Duration,
+    /// Probability that a packet is lost on the way.
+    #[serde(default)]
+    pub(crate) loss: Probability,
+    /// Bytes the link charges beside each frame, such as `24B` for preamble, gap and check sequence.
+    #[serde(default)]
+    pub(crate) overhead: Option<SignedBytes>,
+    /// Least bytes the link charges for a frame, overhead included.
+    #[serde(default)]
+    pub(crate) mpu: Option<Bytes>,
+    /// Recorded delivery opportunities in place of a rate: a file for both directions, or
+    /// `{ up = "…", down = "…" }`, where up is from the first node of `between` to the second.
+    #[serde(default)]
+    pub(crate) trace: Option<TraceFiles>,
+}
+
+/// The traces of a link's two directions.
+#[derive(Debug, Default)]
+pub(crate) struct TraceFiles {
+    pub(crate) up: Option<String>,
+    pub(crate) down: Option<String>,
+}
+
+/// The table form of [`TraceFiles`].
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+struct TraceTable {
+    /// From the first node of `between` to the second.
+    up: Option<String>,
+    /// From the second to the first.
+    down: Option<String>,
+}
+
+impl<'de> Deserialize<'de> for TraceFiles {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Either;
+        impl<'de> de::Visitor<'de> for Either {
+            type Value = TraceFiles;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a file's name or `{ up = \"…\", down = \"…\" }`")
+            }
+            fn visit_str<E: de::Error>(self, file: &str) -> Result<TraceFiles, E> {
+                Ok(TraceFiles { up: Some(file.to_owned()), down: Some(file.to_owned()) })
+            }
+            fn visit_map<A: de::MapAccess<'de>>(self, map: A) -> Result<TraceFiles, A::Error> {
+                let table = TraceTable::deserialize(de::value::MapAccessDeserializer::new(map))?;
+                Ok(TraceFiles { up: table.up, down: table.down })
+            }
+        }
+        deserializer.deserialize_any(Either)
+    }
+}
+
+impl JsonSchema for TraceFiles {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "TraceFiles".into()
+    }
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let table = generator.subschema_for::<TraceTable>();
+        json_schema!({ "anyOf": [{ "type": "string" }, table] })
+    }
+}
+
+/// The queue where a link leaves a node. Its tables `queue.NAME` are its queues.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct PortTable {
+    /// The queue that every packet enters first; needed where several are nobody's child.
+    pub(crate) root: Option<String>,
+    /// How coarse the scheduler's clock and timer are; exact where it is not given.
+    pub(crate) clock: Option<ClockConfig>,
+    /// Packets in the device queue below the scheduler, such as `16` or `{ slots = 16, completions = 4 }`.
+    pub(crate) ring: Option<Ring>,
+}
+
+/// A device ring: a number of slots, or a table.
+#[derive(Debug)]
+pub(crate) struct Ring(pub(crate) RingConfig);
+
+impl<'de> Deserialize<'de> for Ring {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Either;
+        impl<'de> de::Visitor<'de> for Either {
+            type Value = Ring;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a number of packets or `{ slots = 16, completions = 4 }`")
+            }
+            fn visit_i64<E: de::Error>(self, number: i64) -> Result<Ring, E> {
+                let slots = u32::try_from(number).map_err(|_| {
+                    E::custom(format_args!("`{number}` is not a number of slots: it is from 1 to 4294967295"))
+                })?;
+                Ok(Ring(RingConfig { slots, completions: 1 }))
+            }
+            fn visit_map<A: de::MapAccess<'de>>(self, map: A) -> Result<Ring, A::Error> {
+                RingConfig::deserialize(de::value::MapAccessDeserializer::new(map)).map(Ring)
+            }
+        }
+        deserializer.deserialize_any(Either)
+    }
+}
+
+impl JsonSchema for Ring {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "Ring".into()
+    }
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let table = generator.subschema_for::<RingConfig>();
+        json_schema!({ "anyOf": [{ "type": "integer", "minimum": 1 }, table] })
+    }
+}
+
+/// What every queue may say, whatever its kind. The discipline's own parameters, and what its parent
+/// needs to know of it, stand beside.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct QueueTable {
+    /// Its discipline.
+    pub(crate) kind: String,
+    /// The queues below it, in their order. A packet goes to the first whose `match` holds.
+    #[serde(default)]
+    pub(crate) children: Vec<String>,
+}
+
+/// What a packet must be to be taken: all that is given must hold.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct MatchTable {
+    /// IP protocol: `udp`, `tcp`, `icmp` or a number.
+    pub(crate) protocol: Option<Protocol>,
+    /// Where it comes from: a node, an address or a prefix.
+    pub(crate) source: Option<Endpoint>,
+    /// Where it goes to: a node, an address or a prefix.
+    pub(crate) destination: Option<Endpoint>,
+    /// Source port or range of ports.
+    pub(crate) source_port: Option<Ports>,
+    /// Destination port or range of ports.
+    pub(crate) destination_port: Option<Ports>,
+    /// Differentiated services code point, or several.
+    pub(crate) dscp: Option<OneOrMany<Dscp>>,
+    /// The type-of-service byte; its two ECN bits must be zero and are not compared.
+    pub(crate) tos: Option<Tos>,
+    /// IPv6 flow label.
+    pub(crate) flow_label: Option<FlowLabel>,
+    /// TCP flags that must be set.
+    pub(crate) tcp_flags: Option<OneOrMany<TcpFlag>>,
+    /// Frame length or range of lengths.
+    pub(crate) length: Option<Lengths>,
+    /// A flow (or group of flows) of this file, or several.
+    pub(crate) flow: Option<OneOrMany<Name>>,
+}
+
+/// A flow of packets from one node to another. What it sends stands beside.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct FlowTable {
+    /// The node that sends.
+    pub(crate) from: String,
+    /// The node that receives.
+    pub(crate) to: String,
+    /// How it is carried: `udp`.
+    #[serde(default)]
+    pub(crate) transport: Option<Carrier>,
+    /// Congestion control of a TCP flow.
+    #[serde(default)]
+    pub(crate) congestion: Option<String>,
+    /// Source port; one from 49152 on where it is not given. The members of a group count up from it.
+    #[serde(default)]
+    pub(crate) source_port: Option<u16>,
+    /// Destination port; 9 (discard) where it is not given.
+    #[serde(default)]
+    pub(crate) destination_port: Option<u16>,
+    /// Differentiated services code point.
+    #[serde(default)]
+    pub(crate) dscp: Option<Dscp>,
+    /// The whole type-of-service byte, in place of `dscp`.
+    #[serde(default)]
+    pub(crate) tos: Option<Tos>,
+    /// IPv6 flow label.
+    #[serde(default)]
+    pub(crate) flow_label: Option<FlowLabel>,
+    /// When it starts.
+    #[serde(default)]
+    pub(crate) start: Duration,
+    /// When it stops at the latest.
+    #[serde(default)]
+    pub(crate) stop: Option<Duration>,
+    /// How many packets it sends at most.
+    #[serde(default)]
+    pub(crate) packets: Option<Packets>,
+    /// How many bytes it sends at most.
+    #[serde(default)]
+    pub(crate) bytes: Option<Amount>,
+    /// How many such flows there are: a group, its members called `NAME/1`, `NAME/2` and so on.
+    #[serde(default)]
+    #[schemars(range(min = 1))]
+    pub(crate) count: Option<u32>,
+}
+
+/// Something that changes during the run.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct ChangeTable {
+    /// When.
+    pub(crate) at: Instant,
+    /// New values by path, such as `{ "link.wan.rate" = "2mbit" }`. All of one entry change at once.
+    #[schemars(with = "std::collections::BTreeMap<String, serde_json::Value>")]
+    #[expect(dead_code, reason = "read from the text itself, where the values have their places")]
+    pub(crate) set: toml::Table,
+}
+
+/// What a result is held against; all bounds that are given must hold.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct ExpectTable {
+    /// The metric's address, such as `flow.voice.owd.p99`.
+    pub(crate) that: String,
+    /// It is less than this.
+    #[serde(default)]
+    pub(crate) below: Option<Raw>,
+    /// It is more than this.
+    #[serde(default)]
+    pub(crate) above: Option<Raw>,
+    /// It is this or less.
+    #[serde(default)]
+    pub(crate) at_most: Option<Raw>,
+    /// It is this or more.
+    #[serde(default)]
+    pub(crate) at_least: Option<Raw>,
+    /// It is from the first to the second.
+    #[serde(default)]
+    #[schemars(length(min = 2, max = 2))]
+    pub(crate) between: Option<Vec<Raw>>,
+}
+
+/// A value whose unit depends on the metric it bounds.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Raw {
+    Text(String),
+    Number(f64),
+}
+
+impl fmt::Display for Raw {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Text(text) => f.write_str(text),
+            Self::Number(number) => number.fmt(f),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Raw {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Either;
+        impl de::Visitor<'_> for Either {
+            type Value = Raw;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a value with its unit, such as `20ms`, or a number")
+            }
+            fn visit_str<E: de::Error>(self, text: &str) -> Result<Raw, E> {
+                Ok(Raw::Text(text.to_owned()))
+            }
+            fn visit_i64<E: de::Error>(self, number: i64) -> Result<Raw, E> {
+                Ok(Raw::Number(number as f64))
+            }
+            fn visit_f64<E: de::Error>(self, number: f64) -> Result<Raw, E> {
+                Ok(Raw::Number(number))
+            }
+        }
+        deserializer.deserialize_any(Either)
+    }
+}
+
+impl JsonSchema for Raw {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "Value".into()
+    }
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "type": ["string", "number"], "description": "A value in the metric's unit, such as `20ms`." })
+    }
+}

@@ -1,0 +1,291 @@
+//! Addresses of single values, `link.wan.rate`, and what `--set` does with them.
+//!
+//! ```text
+//! port.home->server.queue.voice.rate        segments joined by dots
+//! port."odd.name".root                      a quoted segment may hold dots
+//! ```
+
+use core::ops::Range;
+
+use toml_edit::{DocumentMut, Item, Table, TableLike, Value};
+
+use crate::check::SECTIONS;
+use crate::diagnostic::{Problem, Span};
+use crate::nearest::suggest;
+use crate::shape::shorten;
+
+/// Segments of a path at most: no value lies deeper.
+const LONGEST: usize = 16;
+
+/// Why a text is no path or no override.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum PathError {
+    /// There is no `=` between path and value.
+    #[error("`{0}` sets nothing: it is written `PATH=VALUE`, such as `link.wan.rate=2mbit`")]
+    NoValue(String),
+    /// A segment is empty.
+    #[error("`{0}` has an empty part: a path is written `link.wan.rate`")]
+    Empty(String),
+    /// A quote does not end, or text follows it.
+    #[error("`{0}` has a quote out of place: a quoted part is written `port.\"a->b\".root`")]
+    Quote(String),
+    /// It has more segments than any value's address.
+    #[error("`{0}` has too many parts: no value lies so deep")]
+    TooLong(String),
+}
+
+/// The segments of a path.
+pub(crate) fn parse(text: &str) -> Result<Vec<String>, PathError> {
+    let mut segments = Vec::new();
+    let mut rest = text.trim();
+    loop {
+        let (segment, after) = match rest.chars().next() {
+            Some(quote @ ('"' | '\'')) => {
+                let inner = &rest[1..];
+                let end = inner.find(quote).ok_or_else(|| PathError::Quote(shorten(text)))?;
+                (&inner[..end], &inner[end + 1..])
+            }
+            _ => rest.split_at(rest.find('.').unwrap_or(rest.len())),
+        };
+        if segment.trim().is_empty() {
+            return Err(PathError::Empty(shorten(text)));
+        }
+        segments.push(segment.trim().to_owned());
+        if segments.len() > LONGEST {
+            return Err(PathError::TooLong(shorten(text)));
+        }
+        match after.strip_prefix('.') {
+            Some(next) => rest = next,
+            None if after.is_empty() => return Ok(segments),
+            None => return Err(PathError::Quote(shorten(text))),
+        }
+    }
+}
+
+/// Segments as a path, quoted where they must be.
+pub(crate) fn join(segments: &[String]) -> String {
+    let quoted = |segment: &String| {
+        if segment.contains(['.', '"', '\'']) { format!("\"{segment}\"") } else { segment.clone() }
+    };
+    segments.iter().map(quoted).collect::<Vec<_>>().join(".")
+}
+
+/// One value of a scenario set from outside: `--set link.wan.rate=2mbit`.
+#[derive(Clone, Debug)]
+pub struct Override {
+    path: Vec<String>,
+    value: Value,
+    text: String,
+}
+
+impl Override {
+    /// Reads `PATH=VALUE`. The value is TOML where it is valid TOML (`16`, `true`, `["a", "b"]`,
+    /// `{ kind = "fifo" }`), else a text (`2mbit`, `fifo`).
+    ///
+    /// # Errors
+    /// Where there is no `=`, or no path before it. Whether the path exists is seen when a scenario is read.
+    pub fn parse(text: &str) -> Result<Self, PathError> {
+        let mut quote = None;
+        let split = text.char_indices().find_map(|(at, letter)| {
+            match (quote, letter) {
+                (None, '=') => return Some(at),
+                (None, '"' | '\'') => quote = Some(letter),
+                (Some(open), _) if open == letter => quote = None,
+                _ => {}
+            }
+            None
+        });
+        let at = split.ok_or_else(|| PathError::NoValue(shorten(text)))?;
+        Self::new(&text[..at], &text[at + 1..])
+    }
+
+    /// An override of `path` by `value`, read as by [`parse`](Self::parse).
+    ///
+    /// # Errors
+    /// Where `path` is no path.
+    pub fn new(path: &str, value: &str) -> Result<Self, PathError> {
+        let segments = parse(path)?;
+        let text = format!("{}={}", path.trim(), value.trim());
+        let value = value.trim().parse::<Value>().unwrap_or_else(|_| Value::from(value.trim()));
+        Ok(Self { path: segments, value, text })
+    }
+
+    /// The path's segments.
+    pub fn path(&self) -> &[String] {
+        &self.path
+    }
+
+    /// `PATH=VALUE`, as given.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    fn problem(&self, why: &str) -> Problem {
+        Problem::new(None, format!("`--set {}` {why}", shorten(&self.text)))
+    }
+
+    /// Sets the value in `document`.
+    fn apply(&self, document: &mut DocumentMut) -> Result<(), Problem> {
+        self.create(document);
+        self.set(document.as_table_mut(), 0)
+    }
+
+    /// Sets the value below `table`, to which the first `walked` segments lead.
+    fn set(&self, table: &mut dyn TableLike, walked: usize) -> Result<(), Problem> {
+        let Some(segment) = self.path.get(walked) else {
+            return Err(self.problem("names a whole entry").help("set a value in it"));
+        };
+        if walked + 1 == self.path.len() {
+            self.put(table, segment);
+            return Ok(());
+        }
+        if !table.contains_key(segment) {
+            return Err(self.absent(walked, table));
+        }
+        match table.get_mut(segment) {
+            Some(Item::ArrayOfTables(tables)) => {
+                let count = tables.len();
+                let index = self.path[walked + 1].parse::<usize>().ok();
+                match index.and_then(|index| tables.get_mut(index)) {
+                    Some(entry) => self.set(entry, walked + 2),
+                    None => {
+                        let problem = self.problem(&format!("names no entry of `{segment}`"));
+                        Err(problem.help(format!("there are {count}, counted from 0: `{segment}.0`")))
+                    }
+                }
+            }
+            Some(item) => match item.as_table_like_mut() {
+                Some(inner) => self.set(inner, walked + 1),
+                None => {
+                    let problem = self.problem(&format!("goes through `{segment}`, which is no table"));
+                    Err(problem.help(format!("the path ends there: `{}`", join(&self.path[..=walked]))))
+                }
+            },
+            None => Ok(()),
+        }
+    }
+
+    fn put(&self, table: &mut dyn TableLike, key: &str) {
+        let mut value = self.value.clone();
+        match table.get(key).and_then(Item::as_value) {
+            Some(old) => *value.decor_mut() = old.decor().clone(),
+            None => value.decor_mut().clear(),
+        }
+        table.insert(key, Item::Value(value));
+    }
+
+    /// Makes the tables that a file may leave out: `[record]`, and those of ports.
+    fn create(&self, document: &mut DocumentMut) {
+        let root = document.as_table_mut();
+        match self.path.as_slice() {
+            [section, _, ..] if section == "record" && !root.contains_key("record") => {
+                root.insert("record", Item::Table(Table::new()));
+            }
+            [section, port, _, ..] if section == "port" => {
+                if !root.contains_key("port") {
+                    let mut ports = Table::new();
+                    ports.set_implicit(true);
+                    root.insert("port", Item::Table(ports));
+                }
+                let ports = root.get_mut("port").and_then(Item::as_table_like_mut);
+                if let Some(ports) = ports.filter(|ports| !ports.contains_key(port)) {
+                    ports.insert(port, Item::Table(Table::new()));
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn absent(&self, walked: usize, table: &dyn TableLike) -> Problem {
+        let segment = &self.path[walked];
+        let known: Vec<&str> =
+            table.iter().map(|(key, _)| key).chain(SECTIONS.into_iter().filter(|_| walked == 0)).collect();
+        let place = match walked {
+            0 => "names no part of a scenario".to_owned(),
+            _ => format!(
+                "names nothing in the file: `{}` has no `{}`",
+                join(&self.path[..walked]),
+                shorten(segment)
+            ),
+        };
+        self.problem(&place).help_if(suggest(segment, known))
+    }
+}
+
+/// The text with every override applied, or what is wrong with them. A text that is no TOML stays as it is:
+/// reading it says what is wrong.
+pub(crate) fn apply_all(text: &str, overrides: &[Override]) -> Result<String, Vec<Problem>> {
+    if overrides.is_empty() {
+        return Ok(text.to_owned());
+    }
+    let Ok(mut document) = text.parse::<DocumentMut>() else { return Ok(text.to_owned()) };
+    let problems: Vec<Problem> = overrides.iter().filter_map(|one| one.apply(&mut document).err()).collect();
+    if problems.is_empty() { Ok(document.to_string()) } else { Err(problems) }
+}
+
+/// Where in `root` the value of each override stands, for those that stand anywhere.
+pub(crate) fn places(root: &toml::de::DeTable<'_>, overrides: &[Override]) -> Vec<(Span, String)> {
+    let find = |one: &Override| -> Option<Range<usize>> {
+        let (first, rest) = one.path.split_first()?;
+        let mut value = root.get(first.as_str())?;
+        for segment in rest {
+            value = match value.get_ref() {
+                toml::de::DeValue::Table(table) => table.get(segment.as_str())?,
+                toml::de::DeValue::Array(list) => list.get(segment.parse::<usize>().ok()?)?,
+                _ => return None,
+            };
+        }
+        Some(value.span())
+    };
+    overrides.iter().filter_map(|one| Some((find(one)?, one.text.clone()))).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn after(text: &str, set: &str) -> String {
+        apply_all(text, &[Override::parse(set).expect("an override")])
+            .unwrap_or_else(|problems| panic!("{problems:?}"))
+    }
+
+    #[test]
+    fn paths_are_split_at_dots_outside_quotes() {
+        let parts = |text: &str| parse(text).map(|parts| parts.join("|"));
+        assert_eq!(
+            parts("port.home->server.queue.voice.rate").as_deref(),
+            Ok("port|home->server|queue|voice|rate")
+        );
+        assert_eq!(parts("port.\"a.b\".root").as_deref(), Ok("port|a.b|root"));
+        assert_eq!(parts("a..b"), Err(PathError::Empty("a..b".to_owned())));
+        assert_eq!(parts("a.\"b"), Err(PathError::Quote("a.\"b".to_owned())));
+        assert_eq!(parts("a.\"b\"c"), Err(PathError::Quote("a.\"b\"c".to_owned())));
+        assert!(matches!(Override::parse("duration"), Err(PathError::NoValue(_))));
+    }
+
+    #[test]
+    fn an_override_changes_its_value_and_nothing_else() {
+        let text = "duration = \"10s\" # long\n[link.wan] # slow\nrate = \"1mbit\" # here\n";
+        assert_eq!(after(text, "link.wan.rate=2mbit"), text.replace("1mbit", "2mbit"));
+        assert_eq!(after(text, "link.wan.delay=5ms"), format!("{text}delay = \"5ms\"\n"));
+        assert_eq!(after(text, "duration=20s"), text.replace("10s", "20s"));
+        assert!(after(text, "port.a->b.ring=16").ends_with("[port.\"a->b\"]\nring = 16\n"));
+        assert!(after(text, "record.packets=true").ends_with("[record]\npackets = true\n"));
+        let list = "[[expect]]\nthat = \"x\"\nbelow = \"1ms\"\n";
+        assert_eq!(after(list, "expect.0.below=2ms"), list.replace("1ms", "2ms"));
+    }
+
+    #[test]
+    fn a_path_that_names_nothing_is_answered_with_the_nearest() {
+        let text = "[link.wan]\nrate = \"1mbit\"\n";
+        let wrong = |set: &str| {
+            let problems =
+                apply_all(text, &[Override::parse(set).expect("an override")]).expect_err("must be refused");
+            format!("{} / {}", problems[0].message(), problems[0].help_text().unwrap_or_default())
+        };
+        assert!(wrong("link.wam.rate=2mbit").contains("`link` has no `wam` / did you mean `wan`?"));
+        assert!(wrong("lnik.wan.rate=2mbit").ends_with("did you mean `link`?"));
+        assert!(wrong("link.wan.rate.x=2").contains("`link.wan.rate`"));
+    }
+}

@@ -1,0 +1,349 @@
+//! Which keys a table takes, and reading a table with *every* problem it has.
+//!
+//! Keys, their documentation and which of them are needed are taken from the type's JSON schema, so that
+//! there is no second list. A value that cannot be read is noted at its place, taken out, and the rest is
+//! read again.
+
+use std::any::type_name;
+use std::collections::BTreeMap;
+use std::rc::Rc;
+
+use schemars::{JsonSchema, SchemaGenerator};
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+use toml::Spanned;
+use toml::de::{DeTable, DeValue, ValueDeserializer};
+
+use crate::diagnostic::{Problem, Span};
+use crate::nearest::{nearest, one_of};
+
+/// The keys of a type.
+#[derive(Debug, Default)]
+pub(crate) struct Shape {
+    keys: Vec<Key>,
+}
+
+/// One key of a type.
+#[derive(Debug)]
+pub(crate) struct Key {
+    pub(crate) name: String,
+    pub(crate) doc: String,
+    pub(crate) required: bool,
+    example: Option<&'static str>,
+}
+
+impl Shape {
+    /// The keys of `T`.
+    pub(crate) fn of<T: JsonSchema>() -> Self {
+        let schema = SchemaGenerator::default().into_root_schema_for::<T>().to_value();
+        let required: Vec<&str> =
+            schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
+        let keys = schema["properties"].as_object().into_iter().flatten().map(|(name, property)| Key {
+            name: name.clone(),
+            doc: first_sentence(property["description"].as_str().unwrap_or_default()),
+            required: required.contains(&name.as_str()),
+            example: example(property),
+        });
+        Self { keys: keys.collect() }
+    }
+
+    pub(crate) fn has(&self, key: &str) -> bool {
+        self.keys.iter().any(|known| known.name == key)
+    }
+
+    pub(crate) fn names(&self) -> impl Iterator<Item = &str> + Clone {
+        self.keys.iter().map(|key| key.name.as_str())
+    }
+
+    pub(crate) fn required(&self) -> impl Iterator<Item = &Key> {
+        self.keys.iter().filter(|key| key.required)
+    }
+}
+
+impl Key {
+    /// "add `rate = "10mbit"`: long-run rate".
+    pub(crate) fn add(&self) -> String {
+        let Key { name, doc, example, .. } = self;
+        let written = match example {
+            Some(example) => format!("`{name} = {example}`"),
+            None => format!("`{name}`"),
+        };
+        if doc.is_empty() { format!("add {written}") } else { format!("add {written}: {doc}") }
+    }
+}
+
+fn first_sentence(doc: &str) -> String {
+    let doc = doc.replace('\n', " ");
+    let end = doc.find(". ").unwrap_or(doc.len());
+    let sentence = doc[..end].trim_end_matches('.');
+    let mut letters = sentence.chars();
+    match (letters.next(), letters.clone().next()) {
+        // An abbreviation keeps its capitals.
+        (Some(first), Some(second)) if !second.is_uppercase() => {
+            first.to_lowercase().chain(letters).collect()
+        }
+        _ => sentence.to_owned(),
+    }
+}
+
+/// How a value of this property is written, where its type says.
+fn example(property: &Value) -> Option<&'static str> {
+    let reference = property["$ref"]
+        .as_str()
+        .or_else(|| property["anyOf"].as_array()?.iter().find_map(|either| either["$ref"].as_str()))?;
+    match reference.rsplit('/').next()? {
+        "Rate" => Some("\"10mbit\""),
+        "Duration" => Some("\"20ms\""),
+        "Instant" => Some("\"30s\""),
+        "Bytes" => Some("\"1500B\""),
+        "Packets" => Some("\"100p\""),
+        "Limit" => Some("\"100p\""),
+        _ => None,
+    }
+}
+
+/// The shapes asked for so far: making one is not free.
+#[derive(Debug, Default)]
+pub(crate) struct Shapes(BTreeMap<&'static str, Rc<Shape>>);
+
+impl Shapes {
+    pub(crate) fn of<T: JsonSchema>(&mut self) -> Rc<Shape> {
+        self.0.entry(type_name::<T>()).or_insert_with(|| Rc::new(Shape::of::<T>())).clone()
+    }
+}
+
+/// A table in the text: what it is called, and where it stands.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Place<'a, 'i> {
+    /// Such as `link.wan`, or `match` for a nameless one.
+    pub(crate) what: &'a str,
+    pub(crate) table: &'a DeTable<'i>,
+    /// Its header, or the whole of an inline table.
+    pub(crate) header: &'a Span,
+}
+
+impl<'a, 'i> Place<'a, 'i> {
+    /// Where the value of `key` stands; the header where it is not given.
+    pub(crate) fn value(&self, key: &str) -> Span {
+        self.table.get(key).map_or_else(|| self.header.clone(), Spanned::span)
+    }
+
+    /// Where `key` itself stands; the header where it is not given.
+    pub(crate) fn key(&self, key: &str) -> Span {
+        self.table.get_key_value(key).map_or_else(|| self.header.clone(), |(key, _)| key.span())
+    }
+
+    /// Where the element of the list `key` at `index` stands.
+    pub(crate) fn element(&self, key: &str, index: usize) -> Span {
+        let element = self.table.get(key).and_then(|list| list.get_ref().as_array()?.get(index));
+        element.map_or_else(|| self.value(key), Spanned::span)
+    }
+
+    /// The inline table or value at `key.inner`; that of `key` where there is none.
+    pub(crate) fn inner(&self, key: &str, inner: &str) -> Span {
+        let found = self.table.get(key).and_then(|value| value.get_ref().as_table()?.get(inner));
+        found.map_or_else(|| self.value(key), Spanned::span)
+    }
+
+    pub(crate) fn has(&self, key: &str) -> bool {
+        self.table.contains_key(key)
+    }
+
+    pub(crate) fn entries(
+        &self,
+    ) -> impl Iterator<Item = (&'a Spanned<std::borrow::Cow<'i, str>>, &'a Spanned<DeValue<'i>>)> + use<'a, 'i>
+    {
+        self.table.iter()
+    }
+
+    /// The entries whose keys `shape` has.
+    pub(crate) fn only(&self, shape: &Shape) -> DeTable<'i> {
+        let mut table = DeTable::new();
+        for (key, value) in self.entries().filter(|(key, _)| shape.has(key.get_ref())) {
+            table.insert(key.clone(), value.clone());
+        }
+        table
+    }
+}
+
+/// Notes every key that no shape has, with the nearest that one has. `extra`: keys read elsewhere.
+pub(crate) fn unknown_keys(
+    place: Place<'_, '_>,
+    shapes: &[&Shape],
+    extra: &[&str],
+    problems: &mut Vec<Problem>,
+) {
+    let known = || shapes.iter().flat_map(|shape| shape.names()).chain(extra.iter().copied());
+    for (key, _) in place.entries() {
+        let name: &str = key.get_ref();
+        if known().any(|known| known == name) {
+            continue;
+        }
+        problems.push(unknown_key(place.what, name, key.span(), known().collect()));
+    }
+}
+
+/// The problem of a key that is not among `known`.
+pub(crate) fn unknown_key(what: &str, name: &str, span: Span, known: Vec<&str>) -> Problem {
+    let problem = Problem::new(span, format!("{what} has no key `{}`", shorten(name)));
+    match nearest(name, known.iter().copied()) {
+        Some(near) => problem.help(format!("did you mean `{near}`?")),
+        None => problem.help_if(one_of(known).map(|known| known.replace("it is", "a key here is"))),
+    }
+}
+
+/// A text short enough to be quoted.
+pub(crate) fn shorten(text: &str) -> String {
+    const LONGEST: usize = 60;
+    if text.chars().count() <= LONGEST {
+        text.to_owned()
+    } else {
+        text.chars().take(LONGEST).chain(['…']).collect()
+    }
+}
+
+/// Reads the keys of `place` that belong to `T`, noting every problem of them; `None` where there is one.
+pub(crate) fn typed<T: DeserializeOwned>(
+    place: Place<'_, '_>,
+    shape: &Shape,
+    problems: &mut Vec<Problem>,
+) -> Option<T> {
+    let noted = problems.len();
+    for key in shape.required().filter(|key| !place.has(&key.name)) {
+        let problem = Problem::new(place.header.clone(), format!("{} needs `{}`", place.what, key.name));
+        problems.push(problem.help(key.add()));
+    }
+    let mut table = place.only(shape);
+    let mut taken_out: Vec<String> = Vec::new();
+    // Every turn takes an entry out; a table that needs more turns than this is nobody's work.
+    for _ in 0..64 {
+        let whole = Spanned::new(place.header.clone(), DeValue::Table(table.clone()));
+        let error = match T::deserialize(ValueDeserializer::from(whole)) {
+            Ok(value) => return (problems.len() == noted).then_some(value),
+            Err(error) => error,
+        };
+        let span = error.span().unwrap_or_else(|| place.header.clone());
+        let path = locate(&table, &span);
+        // A field that is missing because its value was taken out is no news, nor is one noted above.
+        let missing = missing_field(error.message());
+        let absent =
+            path.is_none() && missing.is_some_and(|field| shape.required().any(|key| key.name == field));
+        if !absent && !missing.is_some_and(|field| taken_out.iter().any(|key| key == field)) {
+            let what = path.as_ref().and_then(|path| path.first()).map_or(place.what, String::as_str);
+            problems.push(explain(what, error.message(), span));
+        }
+        let Some(path) = path else { break };
+        remove(&mut table, &path);
+        taken_out.extend(path.last().cloned());
+    }
+    if problems.len() == noted {
+        problems.push(Problem::new(place.header.clone(), format!("{} cannot be read", place.what)));
+    }
+    None
+}
+
+/// The field that serde misses.
+fn missing_field(message: &str) -> Option<&str> {
+    message.strip_prefix("missing field `")?.strip_suffix('`')
+}
+
+/// The keys that lead to the entry that `span` stands in.
+fn locate(table: &DeTable<'_>, span: &Span) -> Option<Vec<String>> {
+    for (key, value) in table {
+        let within = |outer: Span| outer.start <= span.start && span.end <= outer.end;
+        if let DeValue::Table(inner) = value.get_ref()
+            && let Some(mut path) = locate(inner, span)
+        {
+            path.insert(0, key.get_ref().to_string());
+            return Some(path);
+        }
+        if within(key.span()) || within(value.span()) {
+            return Some(vec![key.get_ref().to_string()]);
+        }
+    }
+    None
+}
+
+fn remove(table: &mut DeTable<'_>, path: &[String]) {
+    match path {
+        [] => {}
+        [key] => {
+            table.remove(key.as_str());
+        }
+        [key, rest @ ..] => {
+            if let Some(DeValue::Table(inner)) = table.get_mut(key.as_str()).map(Spanned::get_mut) {
+                remove(inner, rest);
+            }
+        }
+    }
+}
+
+/// serde's message as a problem that says what is allowed.
+fn explain(what: &str, message: &str, span: Span) -> Problem {
+    let quoted: Vec<&str> = message.split('`').skip(1).step_by(2).collect();
+    if message.starts_with("unknown field") {
+        let (name, known) =
+            quoted.split_first().map_or(("", Vec::new()), |(name, known)| (*name, known.to_vec()));
+        return unknown_key(&format!("`{what}`"), name, span, known);
+    }
+    if message.starts_with("unknown variant") {
+        let (name, known) =
+            quoted.split_first().map_or(("", Vec::new()), |(name, known)| (*name, known.to_vec()));
+        let problem = Problem::new(span, format!("`{what}` cannot be `{}`", shorten(name)));
+        return match nearest(name, known.iter().copied()) {
+            Some(near) => problem.help(format!("did you mean `{near}`?")),
+            None => problem.help_if(one_of(known)),
+        };
+    }
+    if let Some(field) = missing_field(message) {
+        return Problem::new(span, format!("`{what}` needs `{field}`")).help(format!("add `{field}`"));
+    }
+    if let Some((found, expected)) = mismatch(message) {
+        return Problem::new(span, format!("`{what}` is {expected}, not {found}"));
+    }
+    match split_outside_quotes(message) {
+        Some((wrong, allowed)) => Problem::new(span, wrong).help(allowed),
+        None => Problem::new(span, message),
+    }
+}
+
+/// serde's "invalid type: integer `5`, expected a string" in the words of the file.
+fn mismatch(message: &str) -> Option<(String, String)> {
+    let rest = message.strip_prefix("invalid type: ").or_else(|| message.strip_prefix("invalid value: "))?;
+    let (found, expected) = rest.rsplit_once(", expected ")?;
+    let expected = match expected {
+        "a string" => "a text in quotes".to_owned(),
+        "a boolean" => "`true` or `false`".to_owned(),
+        "a sequence" => "a list in brackets".to_owned(),
+        "u8" => "a whole number from 0 to 255".to_owned(),
+        "u16" => "a whole number from 0 to 65535".to_owned(),
+        "u32" | "u64" | "usize" => "a whole number from 0".to_owned(),
+        "i32" | "i64" => "a whole number".to_owned(),
+        "f32" | "f64" => "a number".to_owned(),
+        "a map" => "a table".to_owned(),
+        other if other.starts_with("struct ") => "a table".to_owned(),
+        other => other.to_owned(),
+    };
+    let found = match found {
+        "map" => "a table".to_owned(),
+        "sequence" => "a list".to_owned(),
+        other => {
+            let other = other.replacen("string \"", "the text \"", 1).replacen("integer ", "the number ", 1);
+            shorten(&other.replacen("floating point ", "the number ", 1).replacen("boolean ", "", 1))
+        }
+    };
+    Some((found, expected))
+}
+
+/// Splits "what is wrong: what is allowed" at the first colon that is not within backticks.
+pub(crate) fn split_outside_quotes(message: &str) -> Option<(&str, &str)> {
+    let mut quoted = false;
+    for (at, letter) in message.char_indices() {
+        if letter == '`' {
+            quoted = !quoted;
+        } else if letter == ':' && !quoted && message[at..].starts_with(": ") {
+            return Some((&message[..at], &message[at + 2..]));
+        }
+    }
+    None
+}

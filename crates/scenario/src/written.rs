@@ -1,0 +1,512 @@
+//! Small values as files write them: addresses, port ranges, code points, signed times.
+//!
+//! Each is a text (some also a whole number), read by [`Written`]; serde and the schema follow from that.
+
+use core::fmt;
+use core::marker::PhantomData;
+use core::net::IpAddr;
+use core::ops::RangeInclusive;
+use std::borrow::Cow;
+
+use lockgate_engine::units::{Bytes, Duration};
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::de::{self, Deserialize, Deserializer};
+
+/// A value written as a text or a whole number.
+pub(crate) trait Written: Sized {
+    /// Its name in the schema.
+    const NAME: &'static str;
+    /// What it is, with how it is written, for people.
+    const ABOUT: &'static str;
+    /// What it is called in errors, with its article.
+    const WHAT: &'static str;
+    /// How it is written.
+    const EXAMPLE: &'static str;
+    /// JSON types that the schema allows.
+    const TYPES: &'static [&'static str] = &["string"];
+
+    /// Reads a text; an error says what is allowed.
+    fn from_text(text: &str) -> Result<Self, String>;
+
+    /// Reads a whole number.
+    fn from_number(number: i64) -> Result<Self, String> {
+        let _ = number;
+        Err(format!("it is a text, such as `{}`", Self::EXAMPLE))
+    }
+}
+
+fn refuse<T: Written, E: de::Error>(value: impl fmt::Display, why: impl fmt::Display) -> E {
+    let value: String = value.to_string().chars().take(40).collect();
+    E::custom(format_args!("`{value}` is not {}: {why}", T::WHAT))
+}
+
+struct Reader<T>(PhantomData<T>);
+
+impl<T: Written> de::Visitor<'_> for Reader<T> {
+    type Value = T;
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}, such as `{}`", T::WHAT, T::EXAMPLE)
+    }
+    fn visit_str<E: de::Error>(self, text: &str) -> Result<T, E> {
+        T::from_text(text).map_err(|why| refuse::<T, E>(text, why))
+    }
+    fn visit_i64<E: de::Error>(self, number: i64) -> Result<T, E> {
+        T::from_number(number).map_err(|why| refuse::<T, E>(number, why))
+    }
+}
+
+/// One value, or a list of them.
+#[derive(Clone, Debug)]
+pub(crate) struct OneOrMany<T>(pub(crate) Vec<T>);
+
+struct ManyReader<T>(PhantomData<T>);
+
+impl<'de, T: Written + Deserialize<'de>> de::Visitor<'de> for ManyReader<T> {
+    type Value = OneOrMany<T>;
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} or a list of them, such as `{}`", T::WHAT, T::EXAMPLE)
+    }
+    fn visit_str<E: de::Error>(self, text: &str) -> Result<OneOrMany<T>, E> {
+        Reader(PhantomData).visit_str(text).map(|one| OneOrMany(vec![one]))
+    }
+    fn visit_i64<E: de::Error>(self, number: i64) -> Result<OneOrMany<T>, E> {
+        Reader(PhantomData).visit_i64(number).map(|one| OneOrMany(vec![one]))
+    }
+    fn visit_seq<A: de::SeqAccess<'de>>(self, mut list: A) -> Result<OneOrMany<T>, A::Error> {
+        let mut many = Vec::new();
+        while let Some(one) = list.next_element()? {
+            many.push(one);
+        }
+        if many.is_empty() {
+            return Err(de::Error::custom("an empty list matches nothing: name at least one"));
+        }
+        Ok(OneOrMany(many))
+    }
+}
+
+impl<'de, T: Written + Deserialize<'de>> Deserialize<'de> for OneOrMany<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(ManyReader(PhantomData))
+    }
+}
+
+impl<T: Written> JsonSchema for OneOrMany<T> {
+    fn schema_name() -> Cow<'static, str> {
+        format!("{}s", T::NAME).into()
+    }
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({
+            "description": format!("{} One, or a list of which any holds.", T::ABOUT),
+            "anyOf": [
+                { "type": T::TYPES },
+                { "type": "array", "minItems": 1, "items": { "type": T::TYPES } },
+            ],
+        })
+    }
+}
+
+macro_rules! written {
+    ($($type:ident),* $(,)?) => {$(
+        impl<'de> Deserialize<'de> for $type {
+            fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                deserializer.deserialize_any(Reader(PhantomData))
+            }
+        }
+
+        impl JsonSchema for $type {
+            fn schema_name() -> Cow<'static, str> {
+                Self::NAME.into()
+            }
+            fn json_schema(_: &mut SchemaGenerator) -> Schema {
+                json_schema!({ "type": Self::TYPES, "description": Self::ABOUT })
+            }
+        }
+    )*};
+}
+
+written!(
+    Address,
+    Endpoint,
+    SignedTime,
+    Drift,
+    SignedBytes,
+    Ports,
+    Protocol,
+    Dscp,
+    Tos,
+    FlowLabel,
+    Lengths,
+    TcpFlag,
+    Name,
+    Carrier,
+    Amount,
+);
+
+const TEXT_OR_NUMBER: &[&str] = &["string", "integer"];
+
+/// An IP address.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Address(pub(crate) IpAddr);
+
+impl Written for Address {
+    const NAME: &'static str = "Address";
+    const ABOUT: &'static str = "An IPv4 or IPv6 address, such as `192.0.2.1`.";
+    const WHAT: &'static str = "an address";
+    const EXAMPLE: &'static str = "192.0.2.1";
+    fn from_text(text: &str) -> Result<Self, String> {
+        let address =
+            text.parse().map_err(|_| "it is written like `192.0.2.1` or `2001:db8::1`".to_owned())?;
+        Ok(Self(address))
+    }
+}
+
+/// A node's name, an address or a prefix: which of them is decided where the nodes are known.
+#[derive(Clone, Debug)]
+pub(crate) struct Endpoint(pub(crate) String);
+
+impl Written for Endpoint {
+    const NAME: &'static str = "Endpoint";
+    const ABOUT: &'static str = "A node's name, an address or a prefix such as `192.0.2.0/24`.";
+    const WHAT: &'static str = "a node or an address";
+    const EXAMPLE: &'static str = "server";
+    fn from_text(text: &str) -> Result<Self, String> {
+        Ok(Self(text.to_owned()))
+    }
+}
+
+/// Splits a leading sign off.
+fn signed<T>(text: &str, read: impl FnOnce(&str) -> Result<T, String>) -> Result<(bool, T), String> {
+    let text = text.trim();
+    match text.strip_prefix('-') {
+        Some(rest) => Ok((true, read(rest)?)),
+        None => Ok((false, read(text.strip_prefix('+').unwrap_or(text))?)),
+    }
+}
+
+/// A time that may be negative, in picoseconds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct SignedTime(pub(crate) i64);
+
+impl Written for SignedTime {
+    const NAME: &'static str = "SignedTime";
+    const ABOUT: &'static str = "A length of time that may be negative, such as `-3ms`.";
+    const WHAT: &'static str = "a time";
+    const EXAMPLE: &'static str = "-3ms";
+    fn from_text(text: &str) -> Result<Self, String> {
+        let why = || format!("it is written with its unit, such as `{}`", Self::EXAMPLE);
+        let (negative, time) = signed(text, |text| text.parse::<Duration>().map_err(|_| why()))?;
+        let picos = i64::try_from(time.as_picos()).map_err(|_| "it is at most `2562h`".to_owned())?;
+        Ok(Self(if negative { -picos } else { picos }))
+    }
+}
+
+/// How much faster than true time a clock runs, in parts per billion.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Drift(pub(crate) i64);
+
+impl Written for Drift {
+    const NAME: &'static str = "Drift";
+    const ABOUT: &'static str =
+        "How much faster than true time a clock runs: `20ppm`, `-5ppb`, at most `100000ppm`.";
+    const WHAT: &'static str = "a drift";
+    const EXAMPLE: &'static str = "20ppm";
+    fn from_text(text: &str) -> Result<Self, String> {
+        let why = || "it is a whole number of `ppm` or `ppb`, such as `20ppm` or `-5ppb`".to_owned();
+        let (negative, ppb) = signed(text, |text| {
+            let (number, scale) = match (text.strip_suffix("ppm"), text.strip_suffix("ppb")) {
+                (Some(number), _) => (number, 1000),
+                (_, Some(number)) => (number, 1),
+                _ => return Err(why()),
+            };
+            let number: i64 = number.trim().parse().map_err(|_| why())?;
+            number
+                .checked_mul(scale)
+                .filter(|ppb| (0..=100_000_000).contains(ppb))
+                .ok_or_else(|| "a clock is at most `100000ppm` wrong".to_owned())
+        })?;
+        Ok(Self(if negative { -ppb } else { ppb }))
+    }
+}
+
+/// Bytes that may be negative.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct SignedBytes(pub(crate) i32);
+
+impl Written for SignedBytes {
+    const NAME: &'static str = "SignedBytes";
+    const ABOUT: &'static str = "Bytes that may be negative, such as `24B` or `-14B`, within 64 KiB.";
+    const WHAT: &'static str = "a number of bytes";
+    const EXAMPLE: &'static str = "24B";
+    fn from_text(text: &str) -> Result<Self, String> {
+        let why = || "it is written with its unit, such as `24B` or `-14B`".to_owned();
+        let (negative, bytes) = signed(text, |text| text.parse::<Bytes>().map_err(|_| why()))?;
+        let bytes =
+            i32::try_from(bytes.0).ok().filter(|bytes| *bytes <= 65_536).ok_or("it is within `64KiB`")?;
+        Ok(Self(if negative { -bytes } else { bytes }))
+    }
+    fn from_number(_: i64) -> Result<Self, String> {
+        Err("it needs a unit, such as `24B`".to_owned())
+    }
+}
+
+/// A port or a range of ports.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Ports(pub(crate) RangeInclusive<u16>);
+
+impl Written for Ports {
+    const NAME: &'static str = "Ports";
+    const ABOUT: &'static str = "A port, or a range of ports such as `\"5060-5070\"`.";
+    const WHAT: &'static str = "a port or a range of ports";
+    const EXAMPLE: &'static str = "5060-5070";
+    const TYPES: &'static [&'static str] = TEXT_OR_NUMBER;
+    fn from_text(text: &str) -> Result<Self, String> {
+        let why = || "it is a number from 0 to 65535, or two of them such as `5060-5070`".to_owned();
+        let (low, high) = text.split_once('-').unwrap_or((text, text));
+        let (low, high) = (low.trim().parse().map_err(|_| why())?, high.trim().parse().map_err(|_| why())?);
+        if low > high {
+            return Err(format!("the range is empty: write `{high}-{low}`"));
+        }
+        Ok(Self(low..=high))
+    }
+    fn from_number(number: i64) -> Result<Self, String> {
+        let port = u16::try_from(number).map_err(|_| "a port is from 0 to 65535".to_owned())?;
+        Ok(Self(port..=port))
+    }
+}
+
+/// An IP protocol.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Protocol(pub(crate) u8);
+
+impl Written for Protocol {
+    const NAME: &'static str = "Protocol";
+    const ABOUT: &'static str = "An IP protocol: `udp`, `tcp`, `icmp`, `icmpv6`, `sctp`, or its number.";
+    const WHAT: &'static str = "a protocol";
+    const EXAMPLE: &'static str = "udp";
+    const TYPES: &'static [&'static str] = TEXT_OR_NUMBER;
+    fn from_text(text: &str) -> Result<Self, String> {
+        let known = [("icmp", 1), ("tcp", 6), ("udp", 17), ("icmpv6", 58), ("sctp", 132)];
+        let found = known.iter().find(|(name, _)| name.eq_ignore_ascii_case(text));
+        match found {
+            Some((_, number)) => Ok(Self(*number)),
+            None => text.parse().map(Self).map_err(|_| {
+                "it is one of `udp`, `tcp`, `icmp`, `icmpv6`, `sctp`, or a number from 0 to 255".to_owned()
+            }),
+        }
+    }
+    fn from_number(number: i64) -> Result<Self, String> {
+        u8::try_from(number).map(Self).map_err(|_| "it is from 0 to 255".to_owned())
+    }
+}
+
+/// A differentiated services code point, 0 to 63.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Dscp(pub(crate) u8);
+
+impl Written for Dscp {
+    const NAME: &'static str = "Dscp";
+    const ABOUT: &'static str = "A differentiated services code point: `EF`, `AF11` to `AF43`, `CS0` to `CS7`, `LE`, `VA`, `DF`, or its number.";
+    const WHAT: &'static str = "a DSCP";
+    const EXAMPLE: &'static str = "EF";
+    const TYPES: &'static [&'static str] = TEXT_OR_NUMBER;
+    fn from_text(text: &str) -> Result<Self, String> {
+        let why = || "it is `EF`, `AF11` to `AF43`, `CS0` to `CS7`, `LE`, `VA`, `DF`, or 0 to 63".to_owned();
+        let upper = text.to_ascii_uppercase();
+        let digits = |from: usize| -> Vec<u8> {
+            upper.bytes().skip(from).map(|byte| byte.wrapping_sub(b'0')).collect()
+        };
+        match (upper.as_str(), digits(2).as_slice()) {
+            // RFC 3246, RFC 8622, RFC 5865, RFC 2474.
+            ("EF", _) => Ok(Self(46)),
+            ("LE", _) => Ok(Self(1)),
+            ("VA" | "VOICE-ADMIT", _) => Ok(Self(44)),
+            ("DF" | "BE", _) => Ok(Self(0)),
+            // RFC 2474 section 4.2.2: class selectors; RFC 2597 section 6: 8 * class + 2 * drop precedence.
+            (name, &[class @ 0..=7]) if name.starts_with("CS") => Ok(Self(8 * class)),
+            (name, &[class @ 1..=4, drop @ 1..=3]) if name.starts_with("AF") => {
+                Ok(Self(8 * class + 2 * drop))
+            }
+            _ => text.parse().ok().filter(|code| *code < 64).map(Self).ok_or_else(why),
+        }
+    }
+    fn from_number(number: i64) -> Result<Self, String> {
+        u8::try_from(number)
+            .ok()
+            .filter(|code| *code < 64)
+            .map(Self)
+            .ok_or_else(|| "it is from 0 to 63; for the whole byte of the header write `tos`".to_owned())
+    }
+}
+
+/// The byte of the IP header that holds DSCP and ECN.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Tos(pub(crate) u8);
+
+impl Written for Tos {
+    const NAME: &'static str = "Tos";
+    const ABOUT: &'static str = "The whole type-of-service byte (DSCP and ECN), such as `0xb8`.";
+    const WHAT: &'static str = "a type-of-service byte";
+    const EXAMPLE: &'static str = "0xb8";
+    const TYPES: &'static [&'static str] = TEXT_OR_NUMBER;
+    fn from_text(text: &str) -> Result<Self, String> {
+        let digits = text.strip_prefix("0x").or_else(|| text.strip_prefix("0X"));
+        let read = digits.map_or_else(|| text.parse(), |digits| u8::from_str_radix(digits, 16));
+        read.map(Self).map_err(|_| "it is from 0 to 255, such as `0xb8`".to_owned())
+    }
+    fn from_number(number: i64) -> Result<Self, String> {
+        u8::try_from(number).map(Self).map_err(|_| "it is from 0 to 255".to_owned())
+    }
+}
+
+/// An IPv6 flow label.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct FlowLabel(pub(crate) u32);
+
+impl Written for FlowLabel {
+    const NAME: &'static str = "FlowLabel";
+    const ABOUT: &'static str = "An IPv6 flow label, 0 to 1048575.";
+    const WHAT: &'static str = "a flow label";
+    const EXAMPLE: &'static str = "7";
+    const TYPES: &'static [&'static str] = &["integer"];
+    fn from_text(_: &str) -> Result<Self, String> {
+        Err("it is a number from 0 to 1048575, without quotes".to_owned())
+    }
+    fn from_number(number: i64) -> Result<Self, String> {
+        let label = u32::try_from(number).ok().filter(|label| *label < 1 << 20);
+        label.map(Self).ok_or_else(|| "it has 20 bits: 0 to 1048575".to_owned())
+    }
+}
+
+/// A range of frame lengths.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Lengths(pub(crate) RangeInclusive<u32>);
+
+impl Written for Lengths {
+    const NAME: &'static str = "Lengths";
+    const ABOUT: &'static str = "A frame length such as `64B`, or a range such as `64B-128B`.";
+    const WHAT: &'static str = "a length or a range of lengths";
+    const EXAMPLE: &'static str = "64B-128B";
+    fn from_text(text: &str) -> Result<Self, String> {
+        let read = |text: &str| {
+            let bytes = text
+                .trim()
+                .parse::<Bytes>()
+                .map_err(|_| "it is a size such as `64B`, or two such as `64B-128B`".to_owned())?;
+            u32::try_from(bytes.0).map_err(|_| "no frame is that long".to_owned())
+        };
+        let (low, high) = text.split_once('-').unwrap_or((text, text));
+        let range = read(low)?..=read(high)?;
+        if range.is_empty() {
+            return Err("the range is empty: its ends are the wrong way round".to_owned());
+        }
+        Ok(Self(range))
+    }
+    fn from_number(_: i64) -> Result<Self, String> {
+        Err("it needs a unit, such as `64B` or `64B-128B`".to_owned())
+    }
+}
+
+/// A TCP flag.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct TcpFlag(pub(crate) u8);
+
+impl Written for TcpFlag {
+    const NAME: &'static str = "TcpFlag";
+    const ABOUT: &'static str = "A TCP flag: `fin`, `syn`, `rst`, `psh`, `ack`, `urg`, `ece` or `cwr`.";
+    const WHAT: &'static str = "a TCP flag";
+    const EXAMPLE: &'static str = "syn";
+    fn from_text(text: &str) -> Result<Self, String> {
+        // RFC 9293 section 3.1, from the lowest bit.
+        let flags = ["fin", "syn", "rst", "psh", "ack", "urg", "ece", "cwr"];
+        let bit = flags.iter().position(|flag| flag.eq_ignore_ascii_case(text));
+        bit.map(|bit| Self(1 << bit)).ok_or_else(|| format!("it is one of `{}`", flags.join("`, `")))
+    }
+}
+
+/// A name of something else in the file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Name(pub(crate) String);
+
+impl Written for Name {
+    const NAME: &'static str = "Name";
+    const ABOUT: &'static str = "The name of a flow.";
+    const WHAT: &'static str = "a name";
+    const EXAMPLE: &'static str = "voice";
+    fn from_text(text: &str) -> Result<Self, String> {
+        Ok(Self(text.to_owned()))
+    }
+}
+
+/// How a flow is carried.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Carrier {
+    Udp,
+    Tcp,
+}
+
+impl Written for Carrier {
+    const NAME: &'static str = "Transport";
+    const ABOUT: &'static str = "How the flow is carried: `udp`.";
+    const WHAT: &'static str = "a transport";
+    const EXAMPLE: &'static str = "udp";
+    fn from_text(text: &str) -> Result<Self, String> {
+        match text.to_ascii_lowercase().as_str() {
+            "udp" => Ok(Self::Udp),
+            "tcp" => Ok(Self::Tcp),
+            _ => Err("it is `udp`".to_owned()),
+        }
+    }
+}
+
+/// An amount of data, or no end of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Amount(pub(crate) Option<Bytes>);
+
+impl Written for Amount {
+    const NAME: &'static str = "Amount";
+    const ABOUT: &'static str = "A size such as `1MB`, or `unlimited`.";
+    const WHAT: &'static str = "an amount of data";
+    const EXAMPLE: &'static str = "1MB";
+    fn from_text(text: &str) -> Result<Self, String> {
+        if text == "unlimited" {
+            return Ok(Self(None));
+        }
+        let bytes =
+            text.parse::<Bytes>().map_err(|_| "it is a size such as `1MB`, or `unlimited`".to_owned())?;
+        Ok(Self(Some(bytes)))
+    }
+    fn from_number(_: i64) -> Result<Self, String> {
+        Err("it needs a unit, such as `1MB`; or it is `unlimited`".to_owned())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn code_points_have_their_names() {
+        for (text, code) in [("EF", 46), ("af41", 34), ("AF13", 14), ("CS6", 48), ("LE", 1), ("63", 63)] {
+            assert_eq!(Dscp::from_text(text), Ok(Dscp(code)), "{text}");
+        }
+        for text in ["AF44", "AF51", "CS8", "64", "", "AF1", "EFG"] {
+            assert!(Dscp::from_text(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn ranges_and_signs_are_read_and_bounded() {
+        assert_eq!(Ports::from_text("5060-5070"), Ok(Ports(5060..=5070)));
+        assert!(Ports::from_text("2-1").is_err_and(|why| why.contains("`1-2`")));
+        assert!(Ports::from_number(65_536).is_err());
+        assert_eq!(SignedTime::from_text("-3ms"), Ok(SignedTime(-3_000_000_000)));
+        assert!(SignedTime::from_text("--3ms").is_err());
+        assert!(SignedTime::from_text("5000h").is_err());
+        assert_eq!(Drift::from_text("-20ppm"), Ok(Drift(-20_000)));
+        assert!(Drift::from_text("9999999999999999ppm").is_err());
+        assert_eq!(SignedBytes::from_text("-14B"), Ok(SignedBytes(-14)));
+        assert_eq!(Lengths::from_text("64B-128B"), Ok(Lengths(64..=128)));
+        assert_eq!(Tos::from_text("0xb8"), Ok(Tos(184)));
+        assert_eq!(TcpFlag::from_text("SYN"), Ok(TcpFlag(2)));
+    }
+}

@@ -1,0 +1,57 @@
+//! What the tests of reading share: the example, and ways to read and to look at problems.
+#![allow(dead_code, reason = "each test file uses its part")]
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use lockgate_scenario::{Override, Problems, Scenario, read};
+
+/// PRODUCT's example with the kinds that exist: `drr` in place of `cbq`, UDP in place of TCP.
+pub(crate) fn example() -> &'static str {
+    include_str!("example.toml")
+}
+
+pub(crate) fn files() -> BTreeMap<String, Arc<[u8]>> {
+    [("lte.up", "0\n3\n3\n10\n"), ("lte.down", "1\n2\n"), ("bad.trace", "5\n3\n")]
+        .into_iter()
+        .map(|(name, text)| (name.to_owned(), Arc::from(text.as_bytes())))
+        .collect()
+}
+
+pub(crate) fn outcome(text: &str) -> Result<Scenario, Problems> {
+    read(text, "test.toml", &files(), &[])
+}
+
+#[track_caller]
+pub(crate) fn scenario(text: &str) -> Scenario {
+    outcome(text).unwrap_or_else(|problems| panic!("{}", rendered(&problems)))
+}
+
+#[track_caller]
+pub(crate) fn problems(text: &str) -> Problems {
+    match outcome(text) {
+        Ok(_) => panic!("it was read without a problem"),
+        Err(problems) => problems,
+    }
+}
+
+pub(crate) fn with(text: &str, overrides: &[&str]) -> Result<Scenario, Problems> {
+    let overrides: Vec<Override> =
+        overrides.iter().map(|one| Override::parse(one).expect("an override")).collect();
+    read(text, "test.toml", &files(), &overrides)
+}
+
+/// As a terminal without colours shows them.
+pub(crate) fn rendered(problems: &Problems) -> String {
+    problems.iter().map(|problem| rendered_one(problem)).collect::<Vec<_>>().join("\n")
+}
+
+pub(crate) fn rendered_one(problem: &lockgate_scenario::Problem) -> String {
+    let theme = miette::GraphicalTheme::unicode_nocolor();
+    let mut text = String::new();
+    miette::GraphicalReportHandler::new_themed(theme)
+        .with_width(100)
+        .render_report(&mut text, problem)
+        .expect("a string takes all");
+    text
+}
