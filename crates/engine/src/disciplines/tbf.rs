@@ -64,11 +64,14 @@ impl Bucket {
         (self.tokens + elapsed).min(self.depth)
     }
 
-    /// The same bucket with a new rate and depth; its bytes are kept, as far as they fit.
+    /// The same bucket with a new rate and depth; its bytes are kept, as far as they fit, fractions of a
+    /// byte as well: a bucket that is changed often must not lose them each time.
     fn retuned(&self, rate: Rate, depth: Bytes) -> Self {
         let fresh = Self::new(rate, depth);
-        let tokens = rate.time_for(self.rate.bytes_in(self.tokens)).min(fresh.depth);
-        Self { tokens, ..fresh }
+        let bit_picos = u128::from(self.tokens.as_picos()) * u128::from(self.rate.as_bits());
+        let picos = bit_picos / u128::from(rate.as_bits()).max(1);
+        let tokens = Duration::from_picos(u64::try_from(picos).unwrap_or(u64::MAX));
+        Self { tokens: tokens.min(fresh.depth), ..fresh }
     }
 }
 

@@ -1,0 +1,32 @@
+//! What the disciplines provably guarantee, held against random traffic on one node.
+//!
+//! Each test prints how near its worst case came to the bound (`cargo test -- --nocapture`): a ratio far
+//! below one would mean that the traffic does not try the theorem.
+
+mod common;
+
+#[path = "theorems/conservation.rs"]
+mod conservation;
+#[path = "theorems/fairness.rs"]
+mod fairness;
+#[path = "theorems/queueing.rs"]
+mod queueing;
+#[path = "theorems/shaping.rs"]
+mod shaping;
+
+use lockgate_engine::random::{Random, Seed};
+
+/// The test's own random numbers.
+fn random(name: &str, trial: u64) -> Random {
+    Random::stream(Seed(trial), name)
+}
+
+/// Uniform on `from..=to`.
+fn between(random: &mut Random, from: u32, to: u32) -> u64 {
+    u64::from(from + random.below(to - from + 1))
+}
+
+/// Exponential with this mean.
+fn exponential(random: &mut Random, mean: f64) -> f64 {
+    -mean * (1.0 - random.unit()).ln()
+}
