@@ -84,6 +84,10 @@ impl Discipline for Drr {
     fn reconfigure(&mut self, _: Config, shares: Vec<Share>, _: &mut Context<'_>) -> Result<(), Invalid> {
         check(&shares)?;
         for (class, share) in self.classes.iter_mut().zip(shares) {
+            if share.quantum < class.quantum {
+                // What the larger one left over would otherwise hold the others up for a turn of its size.
+                class.deficit = class.deficit.min(share.quantum);
+            }
             class.quantum = share.quantum;
         }
         Ok(())
