@@ -1,0 +1,318 @@
+//! One direction of a link: the port before it, the transmitter, and the packets on the way.
+//!
+//! ```text
+//! offer -> [ port ] -> transmitter (rate or trace) -> flying (delay) -> arrives
+//!             ^ wake: when to poll it next              ^ front: when the next one arrives
+//! ```
+//!
+//! The link is lazy: a packet goes straight into flight when its transmission starts, and the end of the
+//! transmission is an event only while something waits. **A link frees before a packet arrives at the
+//! same instant**: an offer at the time of a pending poll polls first.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use lockgate_engine::classify::Headers;
+use lockgate_engine::packet::Packet;
+use lockgate_engine::port::{Poll, Port};
+use lockgate_engine::random::Random;
+use lockgate_engine::units::{Bytes, Duration, Instant, Probability, Rate};
+use lockgate_scenario::trace::{LinkTrace, OPPORTUNITY_BYTES};
+
+/// Picoseconds a byte takes at one bit per second.
+const BYTE_PICOS: u64 = 8_000_000_000_000;
+
+/// How fast the link takes packets.
+pub(crate) enum Transmitter {
+    /// At a rate.
+    Rate(Serialiser),
+    /// At the opportunities of a recorded link.
+    Trace(TraceCursor),
+}
+
+impl Transmitter {
+    pub(crate) fn at(rate: Rate) -> Self {
+        Self::Rate(Serialiser { rate: rate.as_bits(), carry: 0, bytes: 0, picos: 0, remainder: 0 })
+    }
+
+    /// When a packet of `bytes`, started at `now`, has been sent.
+    #[inline]
+    fn end(&mut self, bytes: Bytes, now: Instant) -> Instant {
+        match self {
+            Self::Rate(serialiser) => now + serialiser.time_for(bytes),
+            Self::Trace(cursor) => cursor.end(bytes, now),
+        }
+    }
+}
+
+/// Turns bytes into time without adding up errors: what rounding down to the picosecond leaves over is
+/// carried to the next packet.
+pub(crate) struct Serialiser {
+    rate: u64,
+    /// Bit-picoseconds left over, under `rate`.
+    carry: u64,
+    /// The last length, its whole picoseconds and what they leave over: no division while sizes repeat.
+    bytes: u64,
+    picos: u64,
+    remainder: u64,
+}
+
+impl Serialiser {
+    #[inline]
+    fn time_for(&mut self, bytes: Bytes) -> Duration {
+        if bytes.0 != self.bytes {
+            let Some(work) = bytes.0.checked_mul(BYTE_PICOS).filter(|_| self.rate > 0) else {
+                return Rate::from_bits(self.rate).time_for(bytes);
+            };
+            (self.bytes, self.picos, self.remainder) = (bytes.0, work / self.rate, work % self.rate);
+        }
+        self.carry += self.remainder;
+        let over = self.carry >= self.rate;
+        if over {
+            self.carry -= self.rate;
+        }
+        Duration::from_picos(self.picos + u64::from(over))
+    }
+}
+
+/// Where a link is in its trace of delivery opportunities.
+pub(crate) struct TraceCursor {
+    trace: Arc<LinkTrace>,
+    /// Index of the opportunity in use, counted through all repetitions of the trace.
+    index: u64,
+    /// Bytes of it that are left.
+    left: u64,
+}
+
+impl TraceCursor {
+    pub(crate) fn new(trace: Arc<LinkTrace>) -> Self {
+        Self { trace, index: 0, left: OPPORTUNITY_BYTES.0 }
+    }
+
+    /// A packet leaves with the opportunity that carries its last byte. What an opportunity offers while
+    /// nothing waits is gone.
+    fn end(&mut self, bytes: Bytes, now: Instant) -> Instant {
+        if self.time(self.index) < now {
+            self.index = self.first_from(now);
+            self.left = OPPORTUNITY_BYTES.0;
+        }
+        let mut needed = bytes.0;
+        while needed > self.left {
+            needed -= self.left;
+            self.index += 1;
+            self.left = OPPORTUNITY_BYTES.0;
+        }
+        self.left -= needed;
+        self.time(self.index)
+    }
+
+    fn time(&self, index: u64) -> Instant {
+        let times = self.trace.times_ms();
+        let count = times.len() as u64;
+        let within = times[(index % count) as usize];
+        Instant::ZERO + self.trace.period() * (index / count) + Duration::from_millis(u64::from(within))
+    }
+
+    /// The first opportunity at or after `now`.
+    fn first_from(&self, now: Instant) -> u64 {
+        let times = self.trace.times_ms();
+        let period = self.trace.period().as_picos();
+        let (round, within) = (now.as_picos() / period, Duration::from_picos(now.as_picos() % period));
+        let later = |time: &u32| Duration::from_millis(u64::from(*time)) < within;
+        round * times.len() as u64 + times.partition_point(later) as u64
+    }
+}
+
+/// What became of a packet that the link took.
+pub(crate) struct Started {
+    /// The tree node it came from.
+    pub(crate) node: u16,
+    /// Its wait in this port.
+    pub(crate) sojourn: Duration,
+    /// Its frame bytes.
+    pub(crate) bytes: Bytes,
+    /// The packet, where the link loses it.
+    pub(crate) lost: Option<Packet>,
+}
+
+/// One direction of a link.
+pub(crate) struct Link {
+    pub(crate) port: Port,
+    pub(crate) transmitter: Transmitter,
+    pub(crate) delay: Duration,
+    /// Added to each frame's length before it is charged, and the least that is charged.
+    pub(crate) overhead: i64,
+    pub(crate) mpu: u64,
+    pub(crate) loss: Probability,
+    pub(crate) random: Random,
+    /// The node at the far end.
+    pub(crate) to: usize,
+    /// When the transmission under way ends.
+    free_at: Instant,
+    /// When the port is to be polled next.
+    wake: Instant,
+    flying: VecDeque<(Instant, Packet)>,
+}
+
+impl Link {
+    pub(crate) fn new(port: Port, transmitter: Transmitter, to: usize, random: Random) -> Self {
+        Self {
+            port,
+            transmitter,
+            delay: Duration::ZERO,
+            overhead: 0,
+            mpu: 0,
+            loss: Probability::ZERO,
+            random,
+            to,
+            free_at: Instant::ZERO,
+            wake: Instant::NEVER,
+            flying: VecDeque::new(),
+        }
+    }
+
+    /// When something happens here next.
+    #[inline(always)]
+    pub(crate) fn next(&self) -> Instant {
+        match self.flying.front() {
+            Some((arrival, _)) if *arrival < self.wake => *arrival,
+            _ => self.wake,
+        }
+    }
+
+    /// Whether the port is to be polled now.
+    #[inline(always)]
+    pub(crate) fn is_due(&self, now: Instant) -> bool {
+        self.wake <= now
+    }
+
+    /// Takes the packet that arrives at the far end now.
+    #[inline(always)]
+    pub(crate) fn arrive(&mut self, now: Instant) -> Option<Packet> {
+        match self.flying.front() {
+            Some((arrival, _)) if *arrival <= now => self.flying.pop_front().map(|(_, packet)| packet),
+            _ => None,
+        }
+    }
+
+    /// Polls the port: a pending poll's time has come, or the port has changed.
+    #[inline]
+    pub(crate) fn serve(&mut self, now: Instant, headers: &dyn Headers) -> Option<Started> {
+        if self.free_at > now {
+            self.wake = self.free_at;
+            return None;
+        }
+        let poll = self.port.poll(now, headers);
+        self.act(poll, now)
+    }
+
+    /// Offers a packet to the port, and starts it where the link is free. No poll may be pending at `now`.
+    #[inline]
+    pub(crate) fn offer(&mut self, packet: Packet, now: Instant, headers: &dyn Headers) -> Option<Started> {
+        if self.free_at > now {
+            self.port.offer(packet, now, headers);
+            self.wake = self.wake.min(self.free_at);
+            return None;
+        }
+        let poll = if self.port.is_empty() {
+            self.port.pass(packet, now, headers)
+        } else {
+            self.port.offer(packet, now, headers);
+            self.port.poll(now, headers)
+        };
+        self.act(poll, now)
+    }
+
+    #[inline]
+    fn act(&mut self, poll: Poll, now: Instant) -> Option<Started> {
+        match poll {
+            Poll::Transmit(packet) => Some(self.start(packet, now)),
+            Poll::WaitUntil(time) => {
+                self.wake = time;
+                None
+            }
+            Poll::Idle => {
+                self.wake = Instant::NEVER;
+                None
+            }
+        }
+    }
+
+    #[inline]
+    fn start(&mut self, mut packet: Packet, now: Instant) -> Started {
+        let sojourn = now.since(packet.arrived);
+        packet.waited += sojourn;
+        let bytes = packet.bytes();
+        let charged = if self.overhead == 0 && self.mpu == 0 { bytes } else { self.charged(bytes) };
+        let end = self.transmitter.end(charged, now);
+        self.free_at = end;
+        self.wake = if self.port.has_more() { end } else { Instant::NEVER };
+        let node = packet.node;
+        let lost = if self.loss > Probability::ZERO && self.loss.hits(self.random.bits()) {
+            Some(packet)
+        } else {
+            self.fly(packet, end + self.delay);
+            None
+        };
+        Started { node, sojourn, bytes, lost }
+    }
+
+    /// A shorter delay set during the run lets no packet overtake those already on the way.
+    #[inline]
+    fn fly(&mut self, packet: Packet, arrival: Instant) {
+        let after = self.flying.back().map_or(arrival, |(last, _)| arrival.max(*last));
+        self.flying.push_back((after, packet));
+    }
+
+    #[cold]
+    fn charged(&self, bytes: Bytes) -> Bytes {
+        Bytes(bytes.0.saturating_add_signed(self.overhead).max(self.mpu).max(1))
+    }
+
+    /// The packet that was started last and is still on the way.
+    pub(crate) fn newest(&self) -> Option<&Packet> {
+        self.flying.back().map(|(_, packet)| packet)
+    }
+
+    /// Looks at the port anew after a change to it or to the link.
+    pub(crate) fn touch(&mut self, now: Instant) {
+        self.wake = self.free_at.max(now);
+    }
+
+    /// Takes out every packet, in the port and in flight.
+    pub(crate) fn flush(&mut self, out: &mut Vec<Packet>) {
+        self.port.flush(out);
+        out.extend(self.flying.drain(..).map(|(_, packet)| packet));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_opportunity_carries_what_fits_and_is_gone_when_missed() {
+        let trace = Arc::new(LinkTrace::read(b"0\n10\n10\n40\n").expect("a trace"));
+        let mut cursor = TraceCursor::new(trace);
+        let ms = |ms| Instant::ZERO + Duration::from_millis(ms);
+        assert_eq!(cursor.end(Bytes(1000), ms(0)), ms(0));
+        assert_eq!(cursor.end(Bytes(504), ms(0)), ms(0), "the rest of the first opportunity");
+        assert_eq!(cursor.end(Bytes(3008), ms(0)), ms(10), "two at 10 ms");
+        assert_eq!(cursor.end(Bytes(100), ms(39)), ms(40));
+        // The trace repeats after 40 ms: opportunities at 40 (twice: the last and the first), 50, 50, 80.
+        assert_eq!(cursor.end(Bytes(1504), ms(60)), ms(80));
+        assert_eq!(cursor.end(Bytes(1504), ms(80)), ms(80), "the last of one round and the first of the next");
+        assert_eq!(cursor.end(Bytes(1504), ms(80)), ms(90));
+    }
+
+    #[test]
+    fn rounding_does_not_add_up() {
+        let mut transmitter = Transmitter::at(Rate::from_bits(429_000));
+        let mut now = Instant::ZERO;
+        for _ in 0..429_000 {
+            now = transmitter.end(Bytes(1058), now);
+        }
+        assert_eq!(now.as_picos(), 1058 * 8 * 1_000_000_000_000);
+        assert_eq!(Transmitter::at(Rate::from_bits(0)).end(Bytes(1), now), Instant::NEVER);
+    }
+}

@@ -1,0 +1,362 @@
+//! A run: build the network of a scenario, play its events in the order of time, close the account.
+//!
+//! What happens at one instant happens in this order: changes of the timeline, links (in the order of
+//! the ports), routers, sources (in the order of the flows), sampling. A link frees before a packet
+//! arrives at its port at the same instant.
+
+use lockgate_engine::port::Port;
+use lockgate_engine::discipline::Invalid;
+use lockgate_engine::random::{Random, Seed};
+use lockgate_engine::units::{Duration, Instant};
+use lockgate_engine::packet::{FlowId, Pool};
+use lockgate_measure::recording::{
+    Event, EventKind, FlowSetup, Imbalance, Mode, PortSetup, Recording, Setup,
+};
+use lockgate_scenario::change::Change;
+use lockgate_scenario::model::{Action, PortModel, Scenario};
+
+use crate::events::Events;
+use crate::link::{Link, TraceCursor, Transmitter};
+use crate::network::{DELIVER, FlowTable, Network, Slots, Turn};
+use crate::router::Router;
+use crate::source::{HostClock, Source, SourceSetup};
+
+/// Whether to go on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Control {
+    /// Go on.
+    Continue,
+    /// Stop here and account for what there is.
+    Stop,
+}
+
+/// What a run yields.
+#[derive(Debug)]
+pub struct Outcome {
+    /// What was observed.
+    pub recording: Recording,
+    /// Whether the watcher stopped it before its time.
+    pub stopped_early: bool,
+}
+
+/// Why a run has no result.
+#[derive(Debug, thiserror::Error)]
+pub enum Failure {
+    /// A part of the network cannot be built. Reading the scenario finds this first.
+    #[error("`{place}` cannot be built: {why}")]
+    Build {
+        /// The port or flow.
+        place: String,
+        /// Why.
+        why: String,
+    },
+    /// A packet was lost from the account: a fault of Lockgate, never of the scenario.
+    #[error("the account of the run does not balance, which is a fault of Lockgate: {0}")]
+    Imbalance(String),
+}
+
+impl From<Imbalance> for Failure {
+    fn from(imbalance: Imbalance) -> Self {
+        Self::Imbalance(imbalance.to_string())
+    }
+}
+
+/// Simulates `scenario` with the random draws of `seed`.
+///
+/// `watch` is told the time at every sampling (some six hundred times a run) and may stop it there.
+///
+/// # Errors
+/// See [`Failure`].
+pub fn run(
+    scenario: &Scenario,
+    seed: Seed,
+    watch: &mut dyn FnMut(Instant) -> Control,
+) -> Result<Outcome, Failure> {
+    let mut network = build(scenario, seed)?;
+    let mut timeline = Timeline { scenario, seed, next: 0 };
+    network.events.set(Slots::TIMELINE, timeline.next_time());
+    let slots = network.slots;
+    let first_sample = network.recording.next_sample(Instant::ZERO).unwrap_or(Instant::NEVER);
+    network.events.set(slots.sampling(), first_sample);
+
+    let end = scenario.end();
+    let mut stopped_at = None;
+    let mut events: u64 = 0;
+    loop {
+        let (now, slot) = network.events.first();
+        if now >= end {
+            break;
+        }
+        events += 1;
+        match slots.turn(slot) {
+            Turn::Link(link) => network.link_turn(link, now),
+            Turn::Source(source) => network.source_turn(source, now),
+            Turn::Router(router) => network.router_turn(router, now),
+            Turn::Timeline => timeline.turn(&mut network, now)?,
+            Turn::Sampling => {
+                sample(&mut network, now);
+                if watch(now) == Control::Stop {
+                    stopped_at = Some(now);
+                    break;
+                }
+            }
+        }
+    }
+    let mut recording = close(network, stopped_at.unwrap_or(end))?;
+    recording.engine.events = events;
+    Ok(Outcome { recording, stopped_early: stopped_at.is_some() })
+}
+
+fn sample(network: &mut Network, now: Instant) {
+    network.recording.sample_flows(now);
+    for (record, link) in network.recording.ports.iter_mut().zip(&mut network.links) {
+        record.sample(now, &mut link.port);
+    }
+    let next = network.recording.next_sample(now).unwrap_or(Instant::NEVER);
+    network.events.set(network.slots.sampling(), next);
+}
+
+/// Takes the last samples, counts what is still inside, and checks that every packet is accounted for.
+fn close(mut network: Network, end: Instant) -> Result<Recording, Failure> {
+    network.recording.duration = end.since(Instant::ZERO);
+    network.recording.sample_flows(end);
+    for (record, link) in network.recording.ports.iter_mut().zip(&mut network.links) {
+        record.finish(end, &mut link.port);
+    }
+    network.drain();
+    let mut unbalanced = None;
+    for link in &mut network.links {
+        link.port.each_node(&mut |node| {
+            if !node.counters().balance() || !node.is_empty() {
+                unbalanced = Some(format!("queue `{}`: {:?}", node.name(), node.counters()));
+            }
+        });
+    }
+    if let Some(queue) = unbalanced {
+        return Err(Failure::Imbalance(queue));
+    }
+    network.recording.finish();
+    network.recording.balance()?;
+    Ok(network.recording)
+}
+
+/// The scenario's changes, in the order of their times.
+struct Timeline<'a> {
+    scenario: &'a Scenario,
+    seed: Seed,
+    next: usize,
+}
+
+impl Timeline<'_> {
+    fn next_time(&self) -> Instant {
+        self.scenario.changes.get(self.next).map_or(Instant::NEVER, |change| change.at)
+    }
+
+    fn turn(&mut self, network: &mut Network, now: Instant) -> Result<(), Failure> {
+        if let Some(change) = self.scenario.changes.get(self.next) {
+            self.next += 1;
+            self.apply(change, network, now)?;
+        }
+        network.events.set(Slots::TIMELINE, self.next_time());
+        Ok(())
+    }
+
+    fn apply(&self, change: &Change, network: &mut Network, now: Instant) -> Result<(), Failure> {
+        let mut moved_packets = None;
+        match &change.action {
+            Action::Reconfigure { port, .. } | Action::Replace { port, .. } => {
+                let place = &mut network.links[*port];
+                let moved = change
+                    .apply_to_port(&mut place.port, now, &network.flows)
+                    .map_err(|why| build_failure(&change.path, &why))?;
+                place.touch(now);
+                moved_packets = matches!(change.action, Action::Replace { .. }).then_some(moved as u64);
+                network.events.set(Slots::link(*port), network.links[*port].next());
+                network.collect_drops(*port, now);
+            }
+            Action::Link { link, rate, delay, loss } => {
+                for index in [2 * link, 2 * link + 1] {
+                    let direction = &mut network.links[index];
+                    if let (Some(rate), Transmitter::Rate(_)) = (rate, &direction.transmitter) {
+                        direction.transmitter = Transmitter::at(*rate);
+                        network.recording.ports[index].on_rate(now, *rate);
+                    }
+                    direction.delay = delay.unwrap_or(direction.delay);
+                    direction.loss = loss.unwrap_or(direction.loss);
+                }
+                network.propagation = propagation(self.scenario, &network.links);
+            }
+            Action::Flow { flows, traffic, stop } => {
+                for index in flows.clone() {
+                    // Streams of their own: what was drawn ahead under the old law is not drawn again.
+                    let name = format!("{}@{}", self.scenario.flows[index].name, self.next);
+                    let arrivals = traffic
+                        .as_ref()
+                        .map(|traffic| traffic.arrivals(self.seed, &name))
+                        .transpose()
+                        .map_err(|why| Failure::Build { place: name, why: why.to_string() })?;
+                    let stop = stop.map_or(Instant::NEVER, |stop| Instant::ZERO + stop);
+                    network.sources[index].renew(arrivals, now, stop);
+                    let slot = network.slots.source(index);
+                    network.events.set(slot, network.sources[index].next());
+                }
+            }
+        }
+        network.recording.events.push(Event {
+            at: now,
+            kind: EventKind::Change,
+            path: change.path.clone(),
+            value: change.value.clone(),
+            old: None,
+            moved_packets,
+            text: String::new(),
+        });
+        Ok(())
+    }
+}
+
+fn build_failure(place: &str, why: &Invalid) -> Failure {
+    Failure::Build { place: place.to_owned(), why: why.to_string() }
+}
+
+fn build(scenario: &Scenario, seed: Seed) -> Result<Network, Failure> {
+    let mut links = Vec::with_capacity(scenario.ports.len());
+    for port in &scenario.ports {
+        links.push(build_link(scenario, port, seed)?);
+    }
+    let sources = build_sources(scenario, seed)?;
+    let mut router_of = vec![None; scenario.nodes.len()];
+    let mut routers = Vec::new();
+    for (index, node) in scenario.nodes.iter().enumerate() {
+        if let Some(service) = node.service {
+            router_of[index] = Some(routers.len());
+            routers.push((index, Router::new(service)));
+        }
+    }
+    let slots = Slots { links: links.len(), routers: routers.len(), sources: sources.len() };
+    let mut events = Events::new(slots.sampling() + 1);
+    for (index, source) in sources.iter().enumerate() {
+        events.set(slots.source(index), source.next());
+    }
+    let propagation = propagation(scenario, &links);
+    let recording = Recording::new(Setup {
+        title: scenario.title.clone(),
+        mode: Mode::Sim,
+        seed,
+        duration: scenario.duration,
+        warmup: scenario.warmup,
+        interval: scenario.record.interval.unwrap_or(Duration::ZERO),
+        flows: flow_setups(scenario, &propagation),
+        ports: port_setups(scenario),
+        keep_packets: scenario.record.packets || scenario.record.capture,
+    });
+    Ok(Network {
+        links,
+        routers,
+        sources,
+        flows: FlowTable(scenario.flows.iter().map(|flow| flow.fields).collect()),
+        next_hop: next_hops(scenario),
+        router_of,
+        propagation,
+        slots,
+        events,
+        pool: Pool::default(),
+        recording,
+    })
+}
+
+fn build_link(scenario: &Scenario, model: &PortModel, seed: Seed) -> Result<Link, Failure> {
+    let link = &scenario.links[model.link];
+    let failed = |why: Invalid| build_failure(&model.name, &why);
+    let root = model.tree.build().map_err(failed)?;
+    let mut port = Port::new(root, Random::stream(seed, &format!("port/{}", model.name)));
+    if let Some(clock) = model.clock {
+        port = port.with_clock(clock).map_err(failed)?;
+    }
+    if let Some(ring) = model.ring {
+        port = port.with_ring(ring).map_err(failed)?;
+    }
+    let transmitter = match &link.trace[model.direction] {
+        Some(trace) => Transmitter::Trace(TraceCursor::new(trace.clone())),
+        None => Transmitter::at(link.rate),
+    };
+    let random = Random::stream(seed, &format!("link/{}/{}/loss", link.name, model.direction));
+    let mut built = Link::new(port, transmitter, model.to, random);
+    built.delay = link.delay;
+    built.loss = link.loss;
+    built.overhead = i64::from(link.overhead);
+    built.mpu = u64::from(link.mpu);
+    Ok(built)
+}
+
+fn build_sources(scenario: &Scenario, seed: Seed) -> Result<Vec<Source>, Failure> {
+    let build = |(index, flow): (usize, &lockgate_scenario::model::Flow)| {
+        let arrivals = flow
+            .traffic
+            .arrivals(seed, &flow.name)
+            .map_err(|why| Failure::Build { place: flow.name.clone(), why: why.to_string() })?;
+        let host = &scenario.nodes[flow.from];
+        Ok(Source::new(SourceSetup {
+            flow: FlowId(index as u32),
+            node: flow.from,
+            arrivals,
+            clock: HostClock { offset_ps: host.clock_offset_ps, drift_ppb: host.clock_drift_ppb },
+            traffic_class: flow.traffic_class,
+            start: Instant::ZERO + flow.start,
+            stop: flow.stop.map_or(Instant::NEVER, |stop| Instant::ZERO + stop),
+            packets: flow.packets.unwrap_or(u64::MAX),
+            bytes: flow.bytes.map_or(u64::MAX, |bytes| bytes.0),
+        }))
+    };
+    scenario.flows.iter().enumerate().map(build).collect()
+}
+
+fn next_hops(scenario: &Scenario) -> Vec<u32> {
+    let mut hops = Vec::with_capacity(scenario.nodes.len() * scenario.flows.len());
+    for node in 0..scenario.nodes.len() {
+        for flow in &scenario.flows {
+            hops.push(scenario.routes.next(node, flow.to).map_or(DELIVER, |port| port as u32));
+        }
+    }
+    hops
+}
+
+/// The ports a flow's packets pass, in order.
+fn path<'a>(scenario: &'a Scenario, flow: usize) -> impl Iterator<Item = usize> + 'a {
+    let flow = &scenario.flows[flow];
+    let mut node = flow.from;
+    core::iter::from_fn(move || {
+        let port = scenario.routes.next(node, flow.to)?;
+        node = scenario.ports[port].to;
+        Some(port)
+    })
+}
+
+/// Propagation over the whole path of each flow, as the links' delays are now.
+fn propagation(scenario: &Scenario, links: &[Link]) -> Vec<Duration> {
+    (0..scenario.flows.len())
+        .map(|flow| path(scenario, flow).fold(Duration::ZERO, |sum, port| sum + links[port].delay))
+        .collect()
+}
+
+fn flow_setups(scenario: &Scenario, propagation: &[Duration]) -> Vec<FlowSetup> {
+    let setup = |(flow, propagation): (&lockgate_scenario::model::Flow, &Duration)| FlowSetup {
+        name: flow.name.clone(),
+        from: scenario.nodes[flow.from].name.clone(),
+        to: scenario.nodes[flow.to].name.clone(),
+        propagation: *propagation,
+        fields: Some(flow.fields),
+        traffic_class: flow.traffic_class,
+        ..FlowSetup::default()
+    };
+    scenario.flows.iter().zip(propagation).map(setup).collect()
+}
+
+fn port_setups(scenario: &Scenario) -> Vec<PortSetup> {
+    let setup = |port: &PortModel| {
+        let link = &scenario.links[port.link];
+        let rate = link.trace[port.direction].as_ref().map_or(link.rate, |trace| trace.mean_rate());
+        PortSetup { name: port.name.clone(), rate, delay: link.delay }
+    };
+    scenario.ports.iter().map(setup).collect()
+}

@@ -1,0 +1,148 @@
+//! Where a flow's packets come from: its arrivals, numbered, stamped by its host's clock.
+
+use lockgate_engine::packet::{FlowId, Header};
+use lockgate_engine::units::{Duration, Instant};
+use lockgate_traffic::arrivals::{Arrivals, Emission};
+
+/// A host's clock, as far as it is wrong.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct HostClock {
+    pub(crate) offset_ps: i64,
+    pub(crate) drift_ppb: i64,
+}
+
+impl HostClock {
+    /// What this clock shows at `now`; never before its zero.
+    #[inline]
+    fn read(self, now: Instant) -> Instant {
+        if self.offset_ps == 0 && self.drift_ppb == 0 {
+            return now;
+        }
+        let true_time = i128::from(now.as_picos());
+        let shown =
+            true_time + i128::from(self.offset_ps) + true_time * i128::from(self.drift_ppb) / 1_000_000_000;
+        Instant::from_picos(u64::try_from(shown.max(0)).unwrap_or(u64::MAX))
+    }
+}
+
+/// One flow's source.
+pub(crate) struct Source {
+    pub(crate) flow: FlowId,
+    pub(crate) node: usize,
+    arrivals: Arrivals,
+    clock: HostClock,
+    traffic_class: u8,
+    /// What the emissions' times count from.
+    start: Instant,
+    stop: Instant,
+    packets_left: u64,
+    bytes_left: u64,
+    sequence: u32,
+    /// Drawn in batches: one dispatch for many packets.
+    batch: Vec<Emission>,
+    position: usize,
+}
+
+/// What a source is made of.
+pub(crate) struct SourceSetup {
+    pub(crate) flow: FlowId,
+    pub(crate) node: usize,
+    pub(crate) arrivals: Arrivals,
+    pub(crate) clock: HostClock,
+    pub(crate) traffic_class: u8,
+    pub(crate) start: Instant,
+    pub(crate) stop: Instant,
+    pub(crate) packets: u64,
+    pub(crate) bytes: u64,
+}
+
+impl Source {
+    pub(crate) fn new(setup: SourceSetup) -> Self {
+        let mut source = Self {
+            flow: setup.flow,
+            node: setup.node,
+            arrivals: setup.arrivals,
+            clock: setup.clock,
+            traffic_class: setup.traffic_class,
+            start: setup.start,
+            stop: setup.stop,
+            packets_left: setup.packets,
+            bytes_left: setup.bytes,
+            sequence: 0,
+            batch: Vec::new(),
+            position: 0,
+        };
+        source.refill();
+        source
+    }
+
+    /// Goes on from `now` with other arrivals, or within other bounds. Numbers go on.
+    pub(crate) fn renew(&mut self, arrivals: Option<Arrivals>, now: Instant, stop: Instant) {
+        self.stop = stop;
+        if let Some(arrivals) = arrivals {
+            self.arrivals = arrivals;
+            self.start = now;
+            self.refill();
+        }
+    }
+
+    #[inline]
+    fn refill(&mut self) {
+        self.batch.clear();
+        self.position = 0;
+        self.arrivals.fill(&mut self.batch);
+    }
+
+    /// When the next packet is sent.
+    #[inline]
+    pub(crate) fn next(&self) -> Instant {
+        match self.batch.get(self.position) {
+            Some(emission)
+                if self.packets_left > 0 && u64::from(emission.length) <= self.bytes_left =>
+            {
+                let at = self.start + emission.at;
+                if at < self.stop { at } else { Instant::NEVER }
+            }
+            _ => Instant::NEVER,
+        }
+    }
+
+    /// The header of the packet that is sent now.
+    #[inline]
+    pub(crate) fn send(&mut self, now: Instant) -> Header {
+        let length = self.batch[self.position].length;
+        self.position += 1;
+        if self.position == self.batch.len() {
+            self.refill();
+        }
+        self.packets_left -= 1;
+        self.bytes_left -= u64::from(length);
+        let sequence = self.sequence;
+        self.sequence = sequence.wrapping_add(1);
+        Header {
+            sent: now,
+            stamp: self.clock.read(now),
+            waited: Duration::ZERO,
+            flow: self.flow,
+            sequence,
+            length,
+            traffic_class: self.traffic_class,
+            ..Header::default()
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_wrong_clock_shows_offset_and_drift() {
+        let now = Instant::from_picos(10_000_000_000_000);
+        assert_eq!(HostClock::default().read(now), now);
+        let fast = HostClock { offset_ps: 5_000, drift_ppb: 100_000 };
+        assert_eq!(fast.read(now).as_picos(), 10_000_000_000_000 + 5_000 + 1_000_000_000);
+        let early = HostClock { offset_ps: -20_000_000_000_000, drift_ppb: 0 };
+        assert_eq!(early.read(now), Instant::ZERO);
+    }
+}

@@ -1,0 +1,45 @@
+//! Scenarios as text, run in one call.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use lockgate_engine::random::Seed;
+use lockgate_measure::recording::Recording;
+use lockgate_sim::{Control, run};
+
+/// Runs the scenario `text` with `seed`.
+///
+/// # Panics
+/// With the rendered problems where the text is not a valid scenario, or where the run fails.
+pub fn simulate(text: &str, seed: u64) -> Recording {
+    let files: BTreeMap<String, Arc<[u8]>> = BTreeMap::new();
+    let scenario = match lockgate_scenario::read(text, "test.toml", &files, &[]) {
+        Ok(scenario) => scenario,
+        Err(problems) => panic!("{problems:?}\n{text}"),
+    };
+    run(&scenario, Seed(seed), &mut |_| Control::Continue).expect("the run succeeds").recording
+}
+
+/// One link from `a` to `b` at `rate` whose port has these queues (`root` the first), and these flows.
+pub fn one_link(duration: &str, rate: &str, port: &str, flows: &str) -> String {
+    format!(
+        r#"
+title = "test"
+duration = "{duration}"
+node.a = {{}}
+node.b = {{}}
+link.line = {{ between = ["a", "b"], rate = "{rate}" }}
+[port."a->b"]
+{port}
+{flows}
+"#
+    )
+}
+
+/// `value` is within `tolerance` (relative) of `expected`.
+#[track_caller]
+pub fn assert_near(what: &str, value: f64, expected: f64, tolerance: f64) {
+    let error = value / expected - 1.0;
+    println!("{what}: {value:.6}, expected {expected:.6}, off by {:+.3} %", error * 100.0);
+    assert!(error.abs() <= tolerance, "{what}: {value} is not within {tolerance} of {expected}");
+}
