@@ -8,11 +8,13 @@
 //!
 //! This crate is pure: it performs no I/O (exports write into what they are given) and reads no clock.
 
+pub mod export;
 pub mod fairness;
 pub mod histogram;
 pub mod intervals;
 pub mod metric;
 pub mod recording;
+pub mod report;
 pub mod series;
 pub mod summary;
 pub mod warmup;

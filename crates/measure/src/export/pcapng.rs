@@ -1,0 +1,168 @@
+//! Captures for Wireshark: what left or was lost at each port, with the reason or the wait as a comment.
+//!
+//! One interface a port. A packet stands at the time its transmission began, or at its arrival where it was
+//! lost; times are cut to nanoseconds. Packets have no contents here, so that their headers are made from
+//! the flow's addresses: Ethernet, IPv4 or IPv6, UDP or TCP, the packet's number and zeros. At most 64 bytes
+//! of each are kept; the original length is the true one.
+
+use core::net::IpAddr;
+use std::borrow::Cow;
+use std::io::Write;
+
+use etherparse::{
+    EtherType, Ethernet2Header, IpNumber, Ipv4Header, Ipv6FlowLabel, Ipv6Header, TcpHeader, UdpHeader,
+};
+use lockgate_engine::classify::Fields;
+use pcap_file::DataLink;
+use pcap_file::pcapng::PcapNgWriter;
+use pcap_file::pcapng::blocks::enhanced_packet::{EnhancedPacketBlock, EnhancedPacketOption};
+use pcap_file::pcapng::blocks::interface_description::{
+    InterfaceDescriptionBlock, InterfaceDescriptionOption,
+};
+
+use super::ExportError;
+use crate::recording::{FlowSetup, PacketRow, Recording};
+
+/// Bytes kept of each packet.
+const SNAP: usize = 64;
+/// IP protocol numbers with ports.
+const TCP: u8 = 6;
+const UDP: u8 = 17;
+
+/// Writes the rows of a run as a capture, in order of time.
+///
+/// # Errors
+/// [`ExportError::NoPackets`] where the run kept none; what the writer says.
+pub fn packets<W: Write>(recording: &Recording, writer: W) -> Result<W, ExportError> {
+    let rows = recording.packets.as_ref().ok_or(ExportError::NoPackets)?;
+    let mut capture = PcapNgWriter::new(writer)?;
+    for port in &recording.ports {
+        let description = format!("{}, {} bit/s", port.setup.name, port.setup.rate.as_bits());
+        capture.write_pcapng_block(InterfaceDescriptionBlock {
+            linktype: DataLink::ETHERNET,
+            snaplen: SNAP as u32,
+            options: vec![
+                InterfaceDescriptionOption::IfName(Cow::Borrowed(&port.setup.name)),
+                InterfaceDescriptionOption::IfDescription(Cow::Owned(description)),
+                InterfaceDescriptionOption::IfTsResol(9),
+            ],
+        })?;
+    }
+    let shown = |row: &PacketRow| row.departed.unwrap_or(row.arrived);
+    let mut order: Vec<PacketRow> = rows.iter().collect();
+    order.sort_by_key(shown);
+    for row in order.iter().filter(|row| (row.port as usize) < recording.ports.len()) {
+        let setup = recording.flows.get(row.flow.0 as usize).map(|flow| &flow.setup);
+        let data = headers(row, setup);
+        capture.write_pcapng_block(EnhancedPacketBlock {
+            interface_id: row.port,
+            timestamp: core::time::Duration::from_nanos(shown(row).as_picos() / 1_000),
+            original_len: row.length,
+            data: Cow::Owned(data),
+            options: vec![EnhancedPacketOption::Comment(Cow::Owned(comment(row, recording)))],
+        })?;
+    }
+    Ok(capture.into_inner())
+}
+
+/// What became of the packet at the port, for the reader.
+fn comment(row: &PacketRow, recording: &Recording) -> String {
+    let what = match (row.drop, row.departed) {
+        (Some(why), _) => format!("dropped: {why}"),
+        (None, Some(departed)) => {
+            format!("queueing {:.3} ms", departed.since(row.arrived).as_secs_f64() * 1e3)
+        }
+        (None, None) => "waiting at the end of the run".into(),
+    };
+    let flow = recording.flows.get(row.flow.0 as usize).map_or("?", |flow| &flow.setup.name);
+    let port = recording.ports.get(row.port as usize);
+    let queue =
+        port.and_then(|port| port.places().get(usize::from(row.place))).map_or("?", |place| &place.name);
+    format!("{what}; flow {flow}, packet {}, queue {queue}", row.sequence)
+}
+
+/// The start of the frame, as long as it is kept.
+fn headers(row: &PacketRow, setup: Option<&FlowSetup>) -> Vec<u8> {
+    let kept = SNAP.min(row.length as usize);
+    let mut frame = Vec::with_capacity(2 * SNAP);
+    match setup.and_then(|setup| Some((setup.fields?, setup.traffic_class))) {
+        Some((fields, traffic_class)) => write_headers(&mut frame, row, &fields, traffic_class),
+        // No addresses: an Ethernet frame of the type set aside for local experiments.
+        None => frame.extend(ethernet(row, EtherType(0x88B5)).to_bytes()),
+    }
+    frame.resize(kept, 0);
+    frame
+}
+
+fn ethernet(row: &PacketRow, ether_type: EtherType) -> Ethernet2Header {
+    // Locally administered addresses: the flow's number as the source.
+    let [a, b, c, d] = row.flow.0.to_be_bytes();
+    Ethernet2Header { source: [2, 1, a, b, c, d], destination: [2, 2, a, b, c, d], ether_type }
+}
+
+fn write_headers(frame: &mut Vec<u8>, row: &PacketRow, fields: &Fields, traffic_class: u8) {
+    let beyond_ethernet = (row.length as usize).saturating_sub(Ethernet2Header::LEN);
+    let protocol = IpNumber(fields.protocol);
+    let within = |header: usize| u16::try_from(beyond_ethernet.saturating_sub(header)).unwrap_or(u16::MAX);
+    let payload = match (fields.source, fields.destination) {
+        (IpAddr::V4(source), IpAddr::V4(destination)) => {
+            frame.extend(ethernet(row, EtherType::IPV4).to_bytes());
+            let payload = within(Ipv4Header::MIN_LEN).min(u16::MAX - Ipv4Header::MIN_LEN as u16);
+            // Both lengths were bounded, which is all `new` refuses.
+            if let Ok(mut header) =
+                Ipv4Header::new(payload, 64, protocol, source.octets(), destination.octets())
+            {
+                header.identification = row.sequence as u16;
+                frame.extend(with_traffic_class(&mut header, traffic_class));
+            }
+            payload
+        }
+        (source, destination) => {
+            frame.extend(ethernet(row, EtherType::IPV6).to_bytes());
+            let payload = within(Ipv6Header::LEN);
+            let header = Ipv6Header {
+                traffic_class,
+                flow_label: Ipv6FlowLabel::try_new(fields.flow_label & 0x000F_FFFF).unwrap_or_default(),
+                payload_length: payload,
+                next_header: protocol,
+                hop_limit: 64,
+                source: as_v6(source),
+                destination: as_v6(destination),
+                ..Ipv6Header::default()
+            };
+            frame.extend(header.to_bytes());
+            payload
+        }
+    };
+    match fields.protocol {
+        UDP => {
+            let header = UdpHeader {
+                source_port: fields.source_port,
+                destination_port: fields.destination_port,
+                length: payload,
+                checksum: 0,
+            };
+            frame.extend(header.to_bytes());
+        }
+        TCP => {
+            frame.extend(TcpHeader::new(fields.source_port, fields.destination_port, 0, u16::MAX).to_bytes());
+        }
+        _ => {}
+    }
+    // The first payload bytes say which packet it is.
+    frame.extend(row.sequence.to_be_bytes());
+}
+
+fn with_traffic_class(header: &mut Ipv4Header, traffic_class: u8) -> Vec<u8> {
+    header.dscp = IpDscp::try_new(traffic_class >> 2).unwrap_or_default();
+    header.ecn = IpEcn::try_new(traffic_class & 0b11).unwrap_or_default();
+    header.header_checksum = header.calc_header_checksum();
+    header.to_bytes().to_vec()
+}
+
+fn as_v6(address: IpAddr) -> [u8; 16] {
+    match address {
+        IpAddr::V4(address) => address.to_ipv6_mapped().octets(),
+        IpAddr::V6(address) => address.octets(),
+    }
+}

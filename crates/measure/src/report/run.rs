@@ -1,0 +1,288 @@
+//! One run as the page draws it.
+
+use indexmap::IndexMap;
+use lockgate_engine::node::Tally;
+use lockgate_engine::units::{Duration, Instant};
+use serde::Serialize;
+
+use super::Origin;
+use crate::histogram::Histogram;
+use crate::recording::{EventKind, FlowRecord, PortRecord, Recording};
+use crate::series::rates;
+use crate::summary::Summary;
+
+/// Most points of a distribution function.
+const CDF_POINTS: usize = 240;
+/// Most bins of a density.
+const DENSITY_BINS: usize = 80;
+
+/// One configuration's run.
+#[derive(Clone, Debug, Serialize)]
+pub struct Run {
+    /// What tells it from the others.
+    pub label: String,
+    /// Where it comes from.
+    pub mode: Origin,
+    /// Its results.
+    pub summary: Summary,
+    /// How often series were sampled.
+    pub interval_s: f64,
+    /// Its flows, in the scenario's order.
+    pub flows: Vec<FlowData>,
+    /// Its ports, in the driver's order.
+    pub ports: Vec<PortData>,
+    /// What happened to it.
+    pub events: Vec<EventData>,
+}
+
+/// A flow as it is drawn.
+#[derive(Clone, Debug, Serialize)]
+pub struct FlowData {
+    /// Its name.
+    pub name: String,
+    /// How it went over time.
+    pub series: FlowSeriesData,
+    /// Distribution function of its one-way delay.
+    pub owd_cdf: Cdf,
+    /// Density of the time between arrivals.
+    pub iat_density: Density,
+    /// Its one-way delay as a box.
+    pub owd_box: BoxPlot,
+    /// Means of the parts of its one-way delay.
+    pub split_s: Split,
+}
+
+/// A flow over time; columns of one length.
+#[derive(Clone, Debug, Serialize)]
+#[allow(missing_docs, reason = "the fields are the document's keys, named with their units")]
+pub struct FlowSeriesData {
+    /// End of each interval.
+    pub time_s: Vec<f64>,
+    pub offered_bps: Vec<f64>,
+    pub received_bps: Vec<f64>,
+    pub lost_packets: Vec<u64>,
+    pub owd_p50_s: Vec<Option<f64>>,
+    pub owd_p99_s: Vec<Option<f64>>,
+    pub owd_max_s: Vec<Option<f64>>,
+}
+
+/// A distribution function; its complement is `1 - fraction`.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct Cdf {
+    /// Values, ascending.
+    pub value_s: Vec<f64>,
+    /// Share of all values that are not larger.
+    pub fraction: Vec<f64>,
+}
+
+/// A density over logarithmic bins.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct Density {
+    /// Centres of the bins.
+    pub value_s: Vec<f64>,
+    /// Share of all values a second of width.
+    pub density: Vec<f64>,
+}
+
+/// What a box shows; all `null` where nothing was observed.
+#[derive(Clone, Copy, Debug, Default, Serialize)]
+#[allow(missing_docs, reason = "the fields are the document's keys")]
+pub struct BoxPlot {
+    pub p5: Option<f64>,
+    pub p25: Option<f64>,
+    pub p50: Option<f64>,
+    pub p75: Option<f64>,
+    pub p95: Option<f64>,
+    pub mean: Option<f64>,
+}
+
+/// Means of the parts of the one-way delay, in seconds.
+#[derive(Clone, Copy, Debug, Default, Serialize)]
+#[allow(missing_docs, reason = "the fields are the document's keys")]
+pub struct Split {
+    pub queueing: Option<f64>,
+    pub serialisation: Option<f64>,
+    pub propagation: Option<f64>,
+}
+
+/// A port as it is drawn.
+#[derive(Clone, Debug, Serialize)]
+pub struct PortData {
+    /// Its name.
+    pub name: String,
+    /// Its link's rate at the start of the run.
+    pub rate_bps: f64,
+    /// Its queues, parents before children.
+    pub queues: Vec<QueueData>,
+}
+
+/// A queue as it is drawn.
+#[derive(Clone, Debug, Serialize)]
+pub struct QueueData {
+    /// Its name.
+    pub name: String,
+    /// Its kind of discipline.
+    pub kind: String,
+    /// The queue above it; `null` for the root.
+    pub parent: Option<String>,
+    /// How it went over time.
+    pub series: QueueSeriesData,
+    /// Packets dropped in the window, here or below, by reason.
+    pub drops_by: IndexMap<String, u64>,
+}
+
+/// A queue over time; columns of one length.
+#[derive(Clone, Debug, Serialize)]
+#[allow(missing_docs, reason = "the fields are the document's keys, named with their units")]
+pub struct QueueSeriesData {
+    /// End of each interval.
+    pub time_s: Vec<f64>,
+    pub backlog_packets: Vec<u64>,
+    pub peak_packets: Vec<u64>,
+    pub backlog_bytes: Vec<u64>,
+    pub offered_bps: Vec<f64>,
+    pub sent_bps: Vec<f64>,
+    pub dropped_packets: Vec<u64>,
+    pub marked_packets: Vec<u64>,
+}
+
+/// Something that happened.
+#[derive(Clone, Debug, Serialize)]
+pub struct EventData {
+    /// When.
+    pub at_s: f64,
+    /// What kind of thing.
+    pub kind: EventKind,
+    /// The path of what changed; may be empty.
+    pub path: String,
+    /// The new value; may be empty.
+    pub value: String,
+    /// A sentence.
+    pub text: String,
+}
+
+impl Run {
+    /// The run as it is drawn, under this label.
+    pub fn new(label: &str, recording: &Recording, summary: &Summary) -> Self {
+        let kind = |port: &PortRecord| port_data(port, summary);
+        Self {
+            label: label.into(),
+            mode: recording.mode.into(),
+            summary: summary.clone(),
+            interval_s: recording.interval.as_secs_f64(),
+            flows: recording.flows.iter().map(flow_data).collect(),
+            ports: recording.ports.iter().map(kind).collect(),
+            events: recording
+                .events
+                .iter()
+                .map(|event| EventData {
+                    at_s: event.at.as_secs_f64(),
+                    kind: event.kind,
+                    path: event.path.clone(),
+                    value: event.value.clone(),
+                    text: event.text.clone(),
+                })
+                .collect(),
+        }
+    }
+}
+
+fn flow_data(record: &FlowRecord) -> FlowData {
+    let delays = record.delays();
+    let series = record.series();
+    let seconds = |column: &[Option<Duration>]| -> Vec<Option<f64>> {
+        column.iter().map(|delay| delay.map(|delay| short(delay.as_secs_f64()))).collect()
+    };
+    let mean = |histogram: &Histogram| histogram.mean().map(|mean| short(mean / 1e12));
+    let received = delays.owd.count();
+    FlowData {
+        name: record.setup.name.clone(),
+        series: FlowSeriesData {
+            time_s: times(&series.end),
+            offered_bps: shorts(&rates(&series.offered_bytes, &series.end)),
+            received_bps: shorts(&rates(&series.received_bytes, &series.end)),
+            lost_packets: series.lost_packets.clone(),
+            owd_p50_s: seconds(&series.owd_p50),
+            owd_p99_s: seconds(&series.owd_p99),
+            owd_max_s: seconds(&series.owd_max),
+        },
+        owd_cdf: cdf(&delays.owd),
+        iat_density: density(&delays.iat),
+        owd_box: box_plot(&delays.owd),
+        split_s: Split {
+            queueing: mean(&delays.queueing),
+            serialisation: mean(&delays.serialisation),
+            propagation: (received > 0)
+                .then(|| short(delays.propagation_sum as f64 / received as f64 / 1e12)),
+        },
+    }
+}
+
+fn port_data(record: &PortRecord, summary: &Summary) -> PortData {
+    let time_s = times(record.ends());
+    let results = summary.ports.get(&record.setup.name);
+    let queue = |place: &crate::recording::PlaceRecord| {
+        let series = &place.series;
+        let packets = |column: &[Tally]| column.iter().map(|tally| tally.packets).collect();
+        let results = results.and_then(|port| port.queues.get(&place.name));
+        QueueData {
+            name: place.name.clone(),
+            kind: place.kind.into(),
+            parent: results.and_then(|queue| queue.parent.clone()),
+            series: QueueSeriesData {
+                time_s: time_s.clone(),
+                backlog_packets: packets(&series.backlog),
+                peak_packets: packets(&series.peak),
+                backlog_bytes: series.backlog.iter().map(|tally| tally.bytes.0).collect(),
+                offered_bps: shorts(&rates(&series.offered_bytes, record.ends())),
+                sent_bps: shorts(&rates(&series.sent_bytes, record.ends())),
+                dropped_packets: series.dropped_packets.clone(),
+                marked_packets: series.marked_packets.clone(),
+            },
+            drops_by: results.map(|queue| queue.drops_by.clone()).unwrap_or_default(),
+        }
+    };
+    PortData {
+        name: record.setup.name.clone(),
+        rate_bps: record.setup.rate.as_bits() as f64,
+        queues: record.places().iter().map(queue).collect(),
+    }
+}
+
+fn times(ends: &[Instant]) -> Vec<f64> {
+    ends.iter().map(|end| end.as_secs_f64()).collect()
+}
+
+fn cdf(histogram: &Histogram) -> Cdf {
+    let points = histogram.cdf(CDF_POINTS);
+    Cdf {
+        value_s: points.iter().map(|(value, _)| short(*value as f64 / 1e12)).collect(),
+        // Not shortened: in the tail of the complement every digit counts.
+        fraction: points.iter().map(|(_, fraction)| *fraction).collect(),
+    }
+}
+
+fn density(histogram: &Histogram) -> Density {
+    let bins = histogram.density(DENSITY_BINS);
+    Density {
+        value_s: bins.iter().map(|(centre, _)| short(centre / 1e12)).collect(),
+        density: bins.iter().map(|(_, density)| short(density * 1e12)).collect(),
+    }
+}
+
+fn box_plot(histogram: &Histogram) -> BoxPlot {
+    let Some(quantiles) = histogram.quantiles([0.05, 0.25, 0.5, 0.75, 0.95]) else {
+        return BoxPlot::default();
+    };
+    let [p5, p25, p50, p75, p95] = quantiles.map(|value| Some(short(value as f64 / 1e12)));
+    BoxPlot { p5, p25, p50, p75, p95, mean: histogram.mean().map(|mean| short(mean / 1e12)) }
+}
+
+/// Six significant digits: what a figure can show, at half the size of the page.
+fn short(value: f64) -> f64 {
+    format!("{value:.5e}").parse().unwrap_or(value)
+}
+
+fn shorts(values: &[f64]) -> Vec<f64> {
+    values.iter().map(|value| short(*value)).collect()
+}
