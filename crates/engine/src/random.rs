@@ -10,7 +10,7 @@ use rand::{Rng, SeedableRng};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Seed(pub u64);
 
-/// One stream of random numbers (ChaCha with eight rounds: portable, and 2^64 streams are unrelated).
+/// One stream of random numbers (`ChaCha` with eight rounds: portable, and 2^64 streams are unrelated).
 pub struct Random(ChaCha8Rng);
 
 impl Random {

@@ -255,7 +255,7 @@ impl Probability {
 
     /// The nearest representable probability; `None` outside 0..=1 or for NaN.
     pub fn from_f64(value: f64) -> Option<Self> {
-        (0.0..=1.0).contains(&value).then(|| Self((value * 4_294_967_296.0 + 0.5) as u64))
+        (0.0..=1.0).contains(&value).then_some(Self((value * 4_294_967_296.0 + 0.5) as u64))
     }
 
     /// The value between 0 and 1.

@@ -3,6 +3,8 @@
 //! Each test prints how near its worst case came to the bound (`cargo test -- --nocapture`): a ratio far
 //! below one would mean that the traffic does not try the theorem.
 
+#![allow(clippy::print_stdout, reason = "the ratios are for whoever asks to see them")]
+
 mod common;
 
 #[path = "theorems/conservation.rs"]

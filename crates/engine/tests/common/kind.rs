@@ -1,5 +1,8 @@
 //! Kinds of disciplines by their name: what they declare, and nodes of them from parameters as text.
 
+use std::collections::BTreeMap;
+use std::sync::OnceLock;
+
 use lockgate_engine::discipline::{Arity, Child, Context, Discipline, Invalid};
 use lockgate_engine::disciplines::{self, KINDS, Visitor};
 use lockgate_engine::node::Node;
@@ -43,7 +46,15 @@ fn visit<V: Visitor>(name: &str, visitor: V) -> V::Output {
 }
 
 /// What the kind called `name` declares.
-pub fn kind(name: &str) -> Kind {
+pub fn kind(name: &str) -> &'static Kind {
+    static ALL: OnceLock<BTreeMap<&'static str, Kind>> = OnceLock::new();
+    let all = ALL.get_or_init(|| {
+        KINDS.iter().copied().chain([Fickle::KIND]).map(|name| (name, declared(name))).collect()
+    });
+    all.get(name).unwrap_or_else(|| panic!("no kind `{name}`"))
+}
+
+fn declared(name: &str) -> Kind {
     struct Declared;
     impl Visitor for Declared {
         type Output = Kind;
@@ -69,7 +80,7 @@ pub fn kind(name: &str) -> Kind {
 }
 
 /// What all kinds of the list declare.
-pub fn kinds() -> Vec<Kind> {
+pub fn kinds() -> Vec<&'static Kind> {
     KINDS.iter().map(|name| kind(name)).collect()
 }
 

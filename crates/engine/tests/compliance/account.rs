@@ -23,6 +23,9 @@ struct Known {
     length: u32,
 }
 
+/// What can be seen of a place: its name, its counters, and the bits of its gauges.
+type State = (String, Counters, Vec<(&'static str, u64)>);
+
 /// A port under test.
 pub(crate) struct Account {
     pub port: Port,
@@ -208,7 +211,7 @@ impl Account {
     }
 
     /// Everything that can be seen of the tree.
-    fn state(&mut self) -> Vec<(String, Counters, Vec<(&'static str, u64)>)> {
+    fn state(&mut self) -> Vec<State> {
         let mut state = Vec::new();
         self.port.each_node(&mut |node| {
             let mut gauges = Vec::new();

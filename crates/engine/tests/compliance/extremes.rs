@@ -60,7 +60,7 @@ fn every_extreme_is_refused_or_works() {
     for kind in kind::kinds() {
         let configs = extremes(&kind.example, &parameters(&kind.config_schema));
         let shares = extremes(&kind.share, &parameters(&kind.share_schema));
-        for tree in trees(&kind) {
+        for tree in trees(kind) {
             for (config, share) in configs
                 .iter()
                 .map(|config| (config, &kind.share))
@@ -72,10 +72,10 @@ fn every_extreme_is_refused_or_works() {
                 if let Some(first) = tree.children.first_mut() {
                     first.share = share.clone();
                 }
-                match try_it(&kind, &tree) {
+                match try_it(kind, &tree) {
                     Ok(()) => worked += 1,
                     Err(why) => {
-                        check_reason(&kind, &why);
+                        check_reason(kind, &why);
                         refused += 1;
                     }
                 }

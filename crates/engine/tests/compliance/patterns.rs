@@ -27,7 +27,7 @@ const REFUSES: Config = Config { enqueue: 256, ..Config::TAME };
 const MOODY: Config = Config { mood: 255, ..Config::TAME };
 
 /// The kinds that take children.
-fn parents() -> impl Iterator<Item = Kind> {
+fn parents() -> impl Iterator<Item = &'static Kind> {
     kind::kinds().into_iter().filter(|kind| kind.children != Arity::None)
 }
 
@@ -159,7 +159,7 @@ fn cve_2024_45016_2025_21702_and_68325_the_arriving_packet_is_the_victim() {
     // A limit that holds nothing, one packet, or less than a packet: under every parent.
     for parent in parents() {
         for kind in kind::kinds() {
-            for config in limited(&kind) {
+            for config in limited(kind) {
                 let mut leaf = Topology::leaf("leaf", kind.name);
                 leaf.config = config.clone();
                 let limit: Limit = config["limit"].as_str().expect("text").parse().expect("a limit");
@@ -350,7 +350,7 @@ fn cve_2026_22999_and_23105_a_refused_change_leaves_everything_as_it_was() {
 
 /// Changes that the kind of `place` must refuse: its parameters, and each child's share.
 fn refused_changes(place: &Topology) -> Vec<(Value, Value)> {
-    let share = kind::kind(&place.kind).share;
+    let share = kind::kind(&place.kind).share.clone();
     let with = |config: &Value, name: &str, value: &str| {
         let mut config = config.clone();
         config[name] = json!(value);

@@ -37,7 +37,7 @@ impl Topology {
             child.share = declared.share.clone();
         }
         let share = Value::Object(serde_json::Map::new());
-        Self { place: place.into(), kind: kind.into(), config: declared.example, share, children }
+        Self { place: place.into(), kind: kind.into(), config: declared.example.clone(), share, children }
     }
 
     /// `grandparent > parent > leaf`, with a second child at each level that takes more than one.
@@ -63,7 +63,7 @@ impl Topology {
     /// Every kind alone; every pair of kinds that take children, over every leaf and over the hostile one.
     pub(crate) fn all() -> Vec<Self> {
         let kinds = kind::kinds();
-        let takes = |kind: &&Kind| kind.children != Arity::None;
+        let takes = |kind: &&&Kind| kind.children != Arity::None;
         let leaves = || {
             kinds
                 .iter()

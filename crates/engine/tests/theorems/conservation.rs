@@ -94,7 +94,7 @@ fn busy_periods(link: &Link) -> Vec<(Instant, Instant)> {
     periods
 }
 
-fn work_conserving() -> impl Iterator<Item = Kind> {
+fn work_conserving() -> impl Iterator<Item = &'static Kind> {
     kind::kinds().into_iter().filter(|kind| kind.work_conserving)
 }
 
@@ -103,7 +103,7 @@ fn all_work_conserving_kinds_are_busy_at_the_same_times() {
     for trial in 0..4 {
         // Byte times are whole microseconds, so ends are exact.
         let trace = trace(trial, |random| between(random, 1, 1514));
-        let mut all = work_conserving().map(|kind| (kind.name, busy_periods(&run(&kind, &trace))));
+        let mut all = work_conserving().map(|kind| (kind.name, busy_periods(&run(kind, &trace))));
         let (_, first) = all.next().expect("there is one");
         assert!(first.len() > 50, "{} periods try nothing", first.len());
         for (kind, periods) in all {
@@ -125,10 +125,10 @@ fn equal_packets_wait_the_same_in_the_mean_and_vary_least_in_a_fifo() {
         };
         let sum = |all: &[u64]| all.iter().map(|each| u128::from(*each)).sum::<u128>();
         let squares = |all: &[u64]| all.iter().map(|each| u128::from(*each).pow(2)).sum::<u128>();
-        let fifo = sojourns(&kind::kind("fifo"));
+        let fifo = sojourns(kind::kind("fifo"));
         let mut worst = ("", 0.0);
         for kind in work_conserving() {
-            let own = sojourns(&kind);
+            let own = sojourns(kind);
             assert_eq!(sum(&own), sum(&fifo), "{}: the mean", kind.name);
             assert!(squares(&own) >= squares(&fifo), "{}: the variance", kind.name);
             let ratio = squares(&own) as f64 / squares(&fifo) as f64;

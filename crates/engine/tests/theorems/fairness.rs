@@ -159,7 +159,6 @@ fn a_smaller_quantum_holds_at_once() {
 /// One child comes and goes among others that always send; the longest latency of its service, as a
 /// share of the bound.
 fn latency(quanta: &[u64], random: &mut Random) -> f64 {
-    let longest = vec![1514; quanta.len()];
     let mut link = link(quanta);
     let frame: u64 = quanta.iter().sum();
     // (3F - 2Q)/C, in picoseconds: a byte takes a microsecond.
@@ -168,7 +167,7 @@ fn latency(quanta: &[u64], random: &mut Random) -> f64 {
     let others = |link: &mut Link, now: Instant, random: &mut Random| {
         for child in 1..quanta.len() {
             for _ in 0..between(random, 1, 3) {
-                link.offer(packet(child, between(random, 40, longest[child] as u32)), now);
+                link.offer(packet(child, between(random, 40, 1514)), now);
             }
         }
     };

@@ -72,9 +72,10 @@ fn a_fifo_waits_as_pollaczek_and_khinchine_say() {
 fn a_full_fifo_loses_as_m_m_1_k_says() {
     // Ten in the system: one on the link and nine waiting.
     for load in [0.9_f64, 1.0] {
-        let loss = if load < 1.0 { (1.0 - load) * load.powi(10) / (1.0 - load.powi(11)) } else { 1.0 / 11.0 };
+        let theory =
+            if load < 1.0 { (1.0 - load) * load.powi(10) / (1.0 - load.powi(11)) } else { 1.0 / 11.0 };
         let (_, lost) = poisson(fifo("9p"), 1e-3 / load, |_, random| exponential(random, 1000.0), &[1.0]);
-        near("M/M/1/10", lost, loss, 0.05);
+        near("M/M/1/10", lost, theory, 0.05);
     }
 }
 
@@ -89,7 +90,7 @@ fn bands_wait_as_cobham_says() {
     let length = |class, random: &mut Random| if class == 0 { 1000.0 } else { exponential(random, 1500.0) };
     let (waits, _) = poisson(root, 1.0 / 550.0, length, &[300.0 / 550.0, 1.0]);
     let (first, second) = (0.3, 0.375);
-    let residual = (300.0 * 1e-6 + 250.0 * 2.0 * 1.5e-3_f64.powi(2)) / 2.0;
+    let residual = 0.5 * 300.0 * 1e-6 + 250.0 * 1.5e-3_f64.powi(2);
     near("high band", waits[0], residual / (1.0 - first), 0.04);
     near("low band", waits[1], residual / ((1.0 - first) * (1.0 - first - second)), 0.06);
 }

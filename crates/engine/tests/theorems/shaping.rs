@@ -88,26 +88,26 @@ fn departures_keep_to_the_envelope_of_both_buckets() {
 /// what left.
 fn saturated(configs: &[Value], every: Duration, until: Instant, random: &mut Random) -> Vec<Sent> {
     let mut link = link(&configs[0]);
-    let mut changes = (Instant::ZERO + every, 0);
+    let (mut change, mut count) = (Instant::ZERO + every, 0);
     while link.next_event().is_none_or(|at| at <= until) {
         while link.port.backlog().packets < 20 {
             let now = link.sent.last().map_or(Instant::ZERO, |sent| sent.at);
             link.offer(packet(between(random, 40, 1514)), now);
         }
         let next = link.next_event().expect("it is saturated");
-        if next < changes.0 {
+        if next < change {
             link.step(next);
             continue;
         }
-        changes.1 += 1;
-        let config = &configs[changes.1 % configs.len()];
-        let changed = link.port.with_node("shaper", changes.0, &NoHeaders, &mut |node, cx| {
+        count += 1;
+        let config = &configs[count % configs.len()];
+        let answer = link.port.with_node("shaper", change, &NoHeaders, &mut |node, cx| {
             kind::reconfigure(node, config, &[], cx)
         });
-        changed.expect("there is one").expect("valid");
+        answer.expect("there is one").expect("valid");
         // The change may have made the next packet ready.
-        link.step(changes.0);
-        changes.0 = changes.0 + every;
+        link.step(change);
+        change = change + every;
     }
     link.sent
 }
