@@ -1,12 +1,30 @@
 //! Arrival processes: when a flow sends each packet, and how long it is.
+//!
+//! ```text
+//! gap law | constant rate | video | replay  --32 at a time-->  [bursts]  -->  Emission { at, length }
+//! ```
+//!
+//! Times are absolute since the flow's start, and never fall. Each flow draws from streams of its own
+//! (`flow/<name>/gaps`, `flow/<name>/sizes`, `flow/<name>/bursts`), so that changing how long packets are
+//! does not change when they come.
 
-use lockgate_engine::random::Seed;
-use lockgate_engine::units::{Bytes, Duration};
+mod bursts;
+mod player;
+mod steady;
+mod video;
 
-use crate::config::TrafficConfig;
+use lockgate_engine::random::{Random, Seed};
+use lockgate_engine::units::{Bytes, Duration, Rate};
+
+use self::bursts::Bursts;
+use self::player::Player;
+use self::steady::{ConstantRate, Gaps, Sizes};
+use self::video::Video;
+use crate::config::{BurstsConfig, HEADERS, TrafficConfig};
 use crate::files::LoadedFiles;
 use crate::invalid::Invalid;
 use crate::law::Law;
+use crate::profile::{self, Model};
 
 /// One packet that a flow offers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -17,41 +35,156 @@ pub struct Emission {
     pub length: u32,
 }
 
-/// The packets that a flow offers, in order of time, in batches.
-#[derive(Debug)]
-pub struct Arrivals {}
-
 /// Most emissions a call of [`Arrivals::fill`] appends.
 pub const BATCH: usize = 32;
 
+/// The packets that a flow offers, in order of time, in batches.
+pub struct Arrivals {
+    source: Source,
+    bursts: Option<Bursts>,
+    has_ended: bool,
+}
+
+#[allow(
+    clippy::large_enum_variant,
+    reason = "one a flow, and looked up once a batch: a box would cost a miss"
+)]
+enum Source {
+    Gaps(Gaps),
+    Rate(ConstantRate),
+    Video(Video),
+    Replay(Player),
+}
+
 impl Arrivals {
-    /// The arrivals of the flow called `flow`.
+    /// The arrivals of the flow called `flow`. The same configuration, seed and name give the same
+    /// emissions on every machine.
     ///
     /// # Errors
     /// The first problem found; [`TrafficConfig::check`] finds them all.
     pub fn new(config: &TrafficConfig, seed: Seed, flow: &str, files: &LoadedFiles) -> Result<Self, Invalid> {
-        let _ = (config, seed, flow, files);
-        Ok(Self {})
+        match config.check(files).into_iter().next() {
+            Some(problem) => Err(problem),
+            None => Self::build(config, seed, flow, files),
+        }
+    }
+
+    /// Arrivals of a configuration that has been checked.
+    fn build(config: &TrafficConfig, seed: Seed, flow: &str, files: &LoadedFiles) -> Result<Self, Invalid> {
+        let stream = |what: &str| Random::stream(seed, &format!("flow/{flow}/{what}"));
+        if let Some(replay) = &config.replay {
+            let packets = files.replays.get(&replay.file);
+            let packets = packets.ok_or_else(|| Invalid::new("replay.file", "has not been read"))?;
+            return Ok(Self::of(Source::Replay(Player::new(packets.clone(), replay.speed, replay.repeat))));
+        }
+        if let Some(name) = &config.profile {
+            return match profile::model(name, config.rate)? {
+                Model::Video(rate) => {
+                    Ok(Self::of(Source::Video(Video::new(rate, stream("gaps"), stream("sizes")))))
+                }
+                Model::WrittenOut(config) => {
+                    let mut arrivals = Self::build(&config, seed, flow, files)?;
+                    if let Source::Gaps(gaps) = &mut arrivals.source {
+                        gaps.has_random_phase = true;
+                    }
+                    Ok(arrivals)
+                }
+            };
+        }
+        let sizes = sizes_of(config, stream("sizes"), files)?;
+        let source = match (&config.gap, config.rate) {
+            (Some(gap), None) => Source::Gaps(Gaps {
+                law: Law::new(gap, "gap", files)?,
+                random: stream("gaps"),
+                sizes,
+                at: Duration::ZERO,
+                has_random_phase: false,
+            }),
+            (_, rate) => Source::Rate(ConstantRate::new(rate.unwrap_or(Rate::from_bits(1)), sizes)),
+        };
+        let bursts =
+            config.bursts.as_ref().map(|bursts| bursts_of(bursts, stream("bursts"), files)).transpose()?;
+        Ok(Self { bursts, ..Self::of(source) })
+    }
+
+    fn of(source: Source) -> Self {
+        Self { source, bursts: None, has_ended: false }
     }
 
     /// Appends up to [`BATCH`] emissions; none where the flow has ended.
+    #[inline]
     pub fn fill(&mut self, batch: &mut Vec<Emission>) {
-        let _ = batch;
+        if self.has_ended {
+            return;
+        }
+        let from = batch.len();
+        match &mut self.source {
+            Source::Gaps(gaps) => gaps.fill(batch),
+            Source::Rate(rate) => rate.fill(batch),
+            Source::Video(video) => video.fill(batch),
+            Source::Replay(player) => player.fill(batch),
+        }
+        if let Some(bursts) = &mut self.bursts {
+            let count = bursts.stretch(&mut batch[from..]);
+            self.has_ended = from + count < batch.len();
+            batch.truncate(from + count);
+        }
+        // What comes at the end of time never comes.
+        if batch.last().is_some_and(|last| last.at == Duration::MAX) {
+            let count = batch[from..].partition_point(|emission| emission.at < Duration::MAX);
+            self.has_ended = true;
+            batch.truncate(from + count);
+        }
     }
 
-    /// The law of its gaps, where it has one.
+    /// The law of its gaps, where it has one; of sending time only where it has bursts.
     pub fn gap_law(&self) -> Option<&Law<Duration>> {
-        None
+        match &self.source {
+            Source::Gaps(gaps) => Some(&gaps.law),
+            _ => None,
+        }
     }
 
-    /// The law of its frame lengths (or payloads), where it has one.
-    pub fn size_law(&self) -> Option<&Law<Bytes>> {
-        None
+    /// The law of its sizes, where it has one, and the bytes of headers that each frame has besides.
+    pub fn size_law(&self) -> Option<(&Law<Bytes>, u32)> {
+        match &self.source {
+            Source::Gaps(Gaps { sizes, .. }) => Some((&sizes.law, sizes.headers)),
+            Source::Rate(rate) => Some((&rate.sizes().law, rate.sizes().headers)),
+            _ => None,
+        }
     }
 
-    /// The mean rate offered in bit/s of frames, bursts included, as theory has it; `None` where it is
-    /// unknown or a mean is infinite.
+    /// The mean rate offered in bit/s of frames, bursts included, as theory has it; `None` where a mean is
+    /// infinite, or a replay takes no time.
     pub fn mean_rate(&self) -> Option<f64> {
-        None
+        let rate = match &self.source {
+            Source::Gaps(gaps) => gaps.sizes.mean()? * 8.0 / gaps.law.mean()?,
+            Source::Rate(rate) => rate.rate(),
+            Source::Video(video) => video.rate(),
+            Source::Replay(player) => player.rate()?,
+        };
+        match &self.bursts {
+            Some(bursts) => Some(rate * bursts.duty()?),
+            None => Some(rate),
+        }
     }
 }
+
+fn sizes_of(config: &TrafficConfig, random: Random, files: &LoadedFiles) -> Result<Sizes, Invalid> {
+    match (&config.size, &config.payload) {
+        (Some(size), _) => Ok(Sizes { law: Law::new(size, "size", files)?, headers: 0, random }),
+        (None, Some(payload)) => {
+            Ok(Sizes { law: Law::new(payload, "payload", files)?, headers: HEADERS, random })
+        }
+        (None, None) => Err(Invalid::new("size", "is missing")),
+    }
+}
+
+fn bursts_of(config: &BurstsConfig, random: Random, files: &LoadedFiles) -> Result<Bursts, Invalid> {
+    let on = Law::new(&config.on, "bursts.on", files)?;
+    let off = Law::new(&config.off, "bursts.off", files)?;
+    Ok(Bursts::new(on, off, config.start, random))
+}
+
+#[cfg(test)]
+mod tests;

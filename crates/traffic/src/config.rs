@@ -7,15 +7,17 @@
 //! replay              a captured packet stream
 //! ```
 
+mod check;
+
 use std::sync::Arc;
 
 use lockgate_engine::units::{Bytes, Duration, Rate};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::files::LoadedFiles;
+use crate::files::{Load, LoadedFiles};
 use crate::invalid::Invalid;
-use crate::law::{Law, LawConfig};
+use crate::law::LawConfig;
 use crate::laws::empirical::Curve;
 use crate::profile;
 use crate::replay::Replay;
@@ -99,6 +101,9 @@ pub struct ReplayConfig {
     #[serde(default = "unchanged", skip_serializing_if = "is_unchanged")]
     #[schemars(range(min = 0.000_001, max = 1_000_000.0))]
     pub speed: f64,
+    /// Longer times without a packet are shortened to this, before `speed` applies.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub longest_gap: Option<Duration>,
     /// Whether it begins again when it has ended, one mean gap after its last packet.
     #[serde(default, skip_serializing_if = "core::ops::Not::not")]
     pub repeat: bool,
@@ -140,10 +145,7 @@ impl TrafficConfig {
     ///
     /// # Errors
     /// Every file that cannot be had or is not what it should be.
-    pub fn load_files(
-        &self,
-        load: &mut dyn FnMut(&str) -> Result<Arc<[u8]>, String>,
-    ) -> Result<LoadedFiles, Vec<Invalid>> {
+    pub fn load_files(&self, load: &mut Load<'_>) -> Result<LoadedFiles, Vec<Invalid>> {
         let mut files = LoadedFiles::none();
         let mut problems = Vec::new();
         for (field, law) in self.durations() {
@@ -158,8 +160,10 @@ impl TrafficConfig {
                 keep_curve(&mut files, &mut problems, field, name, curve);
             }
         }
-        if let Some(ReplayConfig { file, .. }) = &self.replay {
-            match load(file).and_then(|bytes| Replay::read(&bytes).map_err(|error| error.to_string())) {
+        if let Some(ReplayConfig { file, longest_gap, .. }) = &self.replay {
+            let longest_gap = longest_gap.unwrap_or(Duration::MAX);
+            let read = |bytes: Arc<[u8]>| Replay::read_shortened(&bytes, longest_gap);
+            match load(file).and_then(|bytes| read(bytes).map_err(|error| error.to_string())) {
                 Ok(replay) => {
                     files.replays.insert(file.clone(), Arc::new(replay));
                 }
@@ -167,21 +171,6 @@ impl TrafficConfig {
             }
         }
         if problems.is_empty() { Ok(files) } else { Err(problems) }
-    }
-
-    /// Every problem with it, the files it names included.
-    pub fn check(&self, files: &LoadedFiles) -> Vec<Invalid> {
-        let mut problems = Vec::new();
-        for (field, law) in self.durations() {
-            problems.extend(Law::new(law, field, files).err());
-        }
-        for (field, law) in self.sizes() {
-            problems.extend(Law::new(law, field, files).err());
-        }
-        if problems.is_empty() {
-            problems.extend(crate::Arrivals::new(self, Default::default(), "", files).err());
-        }
-        problems
     }
 
     fn durations(&self) -> impl Iterator<Item = (&'static str, &LawConfig<Duration>)> {

@@ -6,6 +6,9 @@ use std::sync::Arc;
 use crate::laws::empirical::Curve;
 use crate::replay::Replay;
 
+/// Gives the bytes of a file, or says why it cannot (reads on from the file's name).
+pub type Load<'a> = dyn FnMut(&str) -> Result<Arc<[u8]>, String> + 'a;
+
 /// What stood in the files that a flow's traffic names. Cheap to clone: flows of a group share it.
 #[derive(Clone, Debug, Default)]
 pub struct LoadedFiles {

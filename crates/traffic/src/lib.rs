@@ -8,7 +8,7 @@
 //!       '-----------------------+--> Arrivals --fill--> [Emission { at, length }, ...] --> driver
 //! ```
 //!
-//! Every number drawn is the same on every machine: the generator is ChaCha8 and all functions are those of
+//! Every number drawn is the same on every machine: the generator is `ChaCha8` and all functions are those of
 //! the `libm` crate, never the platform's.
 //!
 //! Read in this order: [`laws`] (the list), [`law`], [`config`], [`arrivals`], [`profile`], [`replay`].

@@ -1,11 +1,43 @@
 //! Captured packet streams: when each packet was seen, and how long it was on Ethernet.
+//!
+//! ```text
+//! bytes -> [gzip] -> pcap | pcapng -> (stamp, original length, link type) -> sorted, since the first,
+//!                                                                            length as on Ethernet
+//! ```
+//!
+//! Read are pcap (microseconds and nanoseconds, both byte orders) and pcapng (several sections, interfaces
+//! and resolutions), each also gzip-compressed. Only stamps and lengths are used, not what is in the packets;
+//! both directions of a captured conversation count.
+//!
+//! Formats: <https://datatracker.ietf.org/doc/draft-ietf-opsawg-pcap/> and
+//! <https://datatracker.ietf.org/doc/draft-ietf-opsawg-pcapng/>.
 
+mod link;
+mod pcap;
+mod pcapng;
+
+use std::io::{self, Read};
+
+use flate2::read::MultiGzDecoder;
 use lockgate_engine::units::Duration;
+
+use self::link::Link;
+use crate::config::LARGEST_FRAME;
+
+/// Most bytes a compressed capture may have when decompressed: 1 GiB.
+pub const LARGEST_CAPTURE: u64 = 1 << 30;
+
+/// Longest time from the first packet to the last: 200 days, a little less than a run can last.
+const LONGEST: Duration = Duration::from_secs(200 * 86_400);
+
+/// What gzip files begin with.
+const GZIP_MAGIC: [u8; 2] = [0x1f, 0x8b];
 
 /// A captured packet stream.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Replay {
-    /// Time since the first packet and frame length in bytes as Ethernet would have it, in order of time.
+    /// Time since the first packet and frame length in bytes as Ethernet would have it (without FCS), in
+    /// order of time.
     pub packets: Vec<(Duration, u32)>,
     /// Packets whose stamp is before that of the packet before them in the file.
     pub out_of_order: u64,
@@ -17,22 +49,201 @@ pub struct Replay {
     pub is_cut: bool,
 }
 
-/// A capture that cannot be replayed.
+/// A capture that cannot be replayed. The message reads on from the file's name.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ReplayError {
     /// It is neither pcap nor pcapng.
-    #[error("is not a capture: it is neither pcap nor pcapng")]
+    #[error("is not a capture: it is neither pcap nor pcapng, nor gzip of one")]
     NotACapture,
+    /// A block or a packet of it is not what the format asks for.
+    #[error("is damaged: what stands at byte `{offset}` is not a packet or block of the format")]
+    Damaged {
+        /// Where, in the decompressed file.
+        offset: usize,
+    },
+    /// It is not sound gzip.
+    #[error("cannot be decompressed: {why}")]
+    Compression {
+        /// What the decompressor says.
+        why: String,
+    },
+    /// It is too large when decompressed.
+    #[error("has more than `{limit}` bytes when decompressed, which is the most allowed")]
+    TooLarge {
+        /// The most that is allowed.
+        limit: u64,
+    },
+    /// Its packets are not from a link whose frames can be told as Ethernet.
+    #[error("has packets of link type `{link}`: allowed are Ethernet, raw IP, Linux cooked and null")]
+    LinkType {
+        /// Number and, where known, name of the link type.
+        link: String,
+    },
+    /// A packet refers to an interface that the section has not described.
+    #[error("has a packet of the undescribed interface `{interface}` at byte `{offset}`")]
+    Interface {
+        /// The interface's number.
+        interface: u32,
+        /// Where the packet is.
+        offset: usize,
+    },
+    /// It has packets without a time (simple packet blocks).
+    #[error("has packets without a time at byte `{offset}`: simple packet blocks cannot be replayed")]
+    NoTime {
+        /// Where the first is.
+        offset: usize,
+    },
+    /// It uses the packet block that pcapng gave up in 2004.
+    #[error("has an obsolete packet block at byte `{offset}`: rewrite it, such as by `editcap old new`")]
+    Obsolete {
+        /// Where the first is.
+        offset: usize,
+    },
+    /// Its stamps are too far apart, as where captures of different years were merged.
+    #[error("spans more than 200 days: cut it, or shorten its silences by `longest_gap`, such as `10s`")]
+    TooLong,
+    /// It holds no packet.
+    #[error("has no packets")]
+    Empty,
 }
 
 impl Replay {
     /// Reads a capture from the bytes of a file.
     ///
     /// # Errors
-    /// See [`ReplayError`].
+    /// See [`ReplayError`]; never panics, whatever the bytes.
     pub fn read(bytes: &[u8]) -> Result<Self, ReplayError> {
-        let _ = bytes;
-        Err(ReplayError::NotACapture)
+        Self::read_within(bytes, Duration::MAX, LARGEST_CAPTURE)
+    }
+
+    /// The same, with every time between two packets that is longer than `longest_gap` made that long.
+    ///
+    /// # Errors
+    /// See [`ReplayError`]; never panics, whatever the bytes.
+    pub fn read_shortened(bytes: &[u8], longest_gap: Duration) -> Result<Self, ReplayError> {
+        Self::read_within(bytes, longest_gap, LARGEST_CAPTURE)
+    }
+
+    fn read_within(bytes: &[u8], longest_gap: Duration, limit: u64) -> Result<Self, ReplayError> {
+        if !bytes.starts_with(&GZIP_MAGIC) {
+            return Self::read_plain(bytes, longest_gap, false);
+        }
+        let mut plain = Vec::new();
+        let is_cut = match MultiGzDecoder::new(bytes).take(limit.saturating_add(1)).read_to_end(&mut plain) {
+            Ok(_) => false,
+            // A compressed capture that was interrupted is as good as a plain one that was.
+            Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => true,
+            Err(error) => return Err(ReplayError::Compression { why: error.to_string() }),
+        };
+        if plain.len() as u64 > limit {
+            return Err(ReplayError::TooLarge { limit });
+        }
+        Self::read_plain(&plain, longest_gap, is_cut)
+    }
+
+    fn read_plain(bytes: &[u8], longest_gap: Duration, is_cut: bool) -> Result<Self, ReplayError> {
+        let mut seen = Seen { is_cut, ..Seen::default() };
+        if pcapng::is_pcapng(bytes) {
+            pcapng::read(bytes, &mut seen)?;
+        } else {
+            pcap::read(bytes, &mut seen)?;
+        }
+        seen.into_replay(longest_gap)
+    }
+
+    /// Time from the first packet to the last.
+    pub fn span(&self) -> Duration {
+        self.packets.last().map_or(Duration::ZERO, |last| last.0)
+    }
+
+    /// Bytes of all frames together.
+    pub fn bytes(&self) -> u64 {
+        self.packets.iter().map(|packet| u64::from(packet.1)).sum()
     }
 }
+
+/// A packet as a capture has it.
+struct Captured {
+    /// Picoseconds since the capture's epoch.
+    stamp: i128,
+    /// Bytes of it that were kept, and that it had.
+    kept: u32,
+    original: u32,
+}
+
+/// Time since the first packet of the file, which may be negative: whole nanoseconds, and picoseconds under
+/// a thousand. Wide enough for any two dates, and half as large as one number would be.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Stamp {
+    nanos: i64,
+    picos: u16,
+}
+
+impl Stamp {
+    /// From picoseconds; `None` beyond 292 years.
+    fn new(picos: i128) -> Option<Self> {
+        let nanos = i64::try_from(picos.div_euclid(1_000)).ok()?;
+        Some(Self { nanos, picos: picos.rem_euclid(1_000) as u16 })
+    }
+
+    /// Picoseconds from `earlier` to this.
+    fn since(self, earlier: Self) -> i128 {
+        let picos = |stamp: Self| i128::from(stamp.nanos) * 1_000 + i128::from(stamp.picos);
+        picos(self) - picos(earlier)
+    }
+}
+
+/// The packets seen so far while a capture is read.
+#[derive(Default)]
+struct Seen {
+    /// Stamp of the first packet in the file, in picoseconds since the capture's epoch.
+    epoch: Option<i128>,
+    packets: Vec<(Stamp, u32)>,
+    out_of_order: u64,
+    truncated: u64,
+    oversize: u64,
+    is_cut: bool,
+}
+
+impl Seen {
+    fn push(&mut self, packet: &Captured, link: Link) -> Result<(), ReplayError> {
+        let epoch = *self.epoch.get_or_insert(packet.stamp);
+        let stamp = Stamp::new(packet.stamp - epoch).ok_or(ReplayError::TooLong)?;
+        self.out_of_order += u64::from(self.packets.last().is_some_and(|last| stamp < last.0));
+        self.truncated += u64::from(packet.kept < packet.original);
+        let length = link.ethernet_length(packet.original.max(packet.kept));
+        self.oversize += u64::from(length > LARGEST_FRAME);
+        self.packets.push((stamp, length.min(LARGEST_FRAME)));
+        Ok(())
+    }
+
+    fn into_replay(mut self, longest_gap: Duration) -> Result<Replay, ReplayError> {
+        if self.out_of_order > 0 {
+            // Stable: packets of one stamp stay in the file's order.
+            self.packets.sort_by_key(|packet| packet.0);
+        }
+        let mut last = self.packets.first().ok_or(ReplayError::Empty)?.0;
+        let mut at: u64 = 0;
+        let timed = self.packets.into_iter().map(|(stamp, length)| {
+            let gap = stamp.since(last).min(i128::from(longest_gap.as_picos()));
+            last = stamp;
+            at = u64::try_from(gap).ok().and_then(|gap| at.checked_add(gap)).ok_or(ReplayError::TooLong)?;
+            Ok((Duration::from_picos(at), length))
+        });
+        let packets = timed.collect::<Result<Vec<_>, ReplayError>>()?;
+        if packets.last().is_some_and(|last| last.0 > LONGEST) {
+            return Err(ReplayError::TooLong);
+        }
+        Ok(Replay {
+            packets,
+            out_of_order: self.out_of_order,
+            truncated: self.truncated,
+            oversize: self.oversize,
+            is_cut: self.is_cut,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests;

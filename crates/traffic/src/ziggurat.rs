@@ -24,11 +24,11 @@ use rand::Rng;
 const LAYERS: usize = 256;
 
 /// Where the exponential's tail begins, and the area of each of its layers (256 layers).
-const EXPONENTIAL_TAIL: f64 = 7.697_117_470_131_049_7;
+const EXPONENTIAL_TAIL: f64 = 7.697_117_470_131_05;
 const EXPONENTIAL_AREA: f64 = 0.003_949_659_822_581_572;
 
 /// The same of the normal density's right half, `exp(-x^2 / 2)`.
-const NORMAL_TAIL: f64 = 3.654_152_885_361_008_8;
+const NORMAL_TAIL: f64 = 3.654_152_885_361_009;
 const NORMAL_AREA: f64 = 0.004_928_673_233_974_658;
 
 /// 2^-53: makes 53 random bits a number in `0.0..1.0`.

@@ -15,7 +15,7 @@ use crate::ziggurat::StandardExponential;
 /// Euler's constant: the mean of the standard law.
 const EULER: f64 = 0.577_215_664_901_532_9;
 /// Standard deviation of the standard law, pi / sqrt(6).
-const STANDARD_STD: f64 = 1.282_549_830_161_864_1;
+const STANDARD_STD: f64 = 1.282_549_830_161_864;
 
 /// The law of the largest of many values (Gumbel).
 #[derive(Clone, Debug)]

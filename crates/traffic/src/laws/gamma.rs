@@ -97,6 +97,7 @@ impl Gamma {
 
 /// The regularised lower incomplete gamma function P(shape, x): its series where x is small, its continued
 /// fraction (modified Lentz) where it is large.
+#[allow(clippy::many_single_char_names, reason = "the names the continued fraction has in every textbook")]
 fn lower_incomplete(shape: f64, x: f64) -> f64 {
     // Both converge within a few times sqrt(shape) steps.
     let steps = 200 + (20.0 * libm::sqrt(shape)) as u32;

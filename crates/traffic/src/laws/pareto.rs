@@ -45,7 +45,9 @@ impl Distribution for Pareto {
             (Some(mean), None, Some(max)) if max <= mean => {
                 return Err(Invalid::new("max", "must be above `mean`"));
             }
-            (Some(mean), None, Some(max)) => scale_of_bounded(mean, shape, max),
+            (Some(mean), None, Some(max)) => scale_of_bounded(mean, shape, max).ok_or_else(|| {
+                Invalid::new("mean", "is too far below `max` for this shape: give a greater shape or a smaller `max`")
+            })?,
             (Some(mean), None, None) if shape > 1.0 => mean * (shape - 1.0) / shape,
             _ => {
                 let why = format!("of `{shape}` has an infinite mean: take one above 1, give `scale` instead of `mean`, or bound it by `max`");
@@ -104,19 +106,22 @@ fn bounded_moment(scale: f64, shape: f64, max: f64, order: f64) -> f64 {
     shape * libm::pow(scale, order) * growth
 }
 
-/// The least value of the law that is bounded by `max` and has this mean, which is below `max`.
-fn scale_of_bounded(mean: f64, shape: f64, max: f64) -> f64 {
+/// The least value of the law that is bounded by `max` and has this mean, which is below `max`; `None` where
+/// it would be so small that its mean cannot be computed.
+fn scale_of_bounded(mean: f64, shape: f64, max: f64) -> Option<f64> {
+    let mean_at = |scale: f64| {
+        let within = -libm::expm1(shape * libm::log(scale / max));
+        bounded_moment(scale, shape, max, 1.0) / within
+    };
     // The mean grows with the scale, from zero to `max`: halve the interval until it is a point.
     let (mut low, mut high) = (0.0, mean);
     for _ in 0..200 {
         let scale = 0.5 * (low + high);
-        let within = 1.0 - libm::pow(scale / max, shape);
-        if scale > 0.0 && bounded_moment(scale, shape, max, 1.0) / within < mean {
+        if mean_at(scale) < mean {
             low = scale;
         } else {
             high = scale;
         }
     }
-    // The low end is where the mean cannot be had at all: so small a scale that it is lost in the digits.
-    high.max(f64::MIN_POSITIVE)
+    ((mean_at(high) / mean - 1.0).abs() < 1e-6).then_some(high)
 }

@@ -1,0 +1,86 @@
+//! Live video of variable bit rate: frames of several packets each.
+//!
+//! ```text
+//! frame interval   t0 (1 + X)    t0 = 1/30 s          X, Y Laplacian, mean 0, scale 0.15
+//! frame size       B0 (1 + Y)    B0 = rate * t0 / 8   packets of up to 1254 bytes, all at the frame's time
+//! ```
+//!
+//! Source: RFC 8593, the statistical model's steady state and its default parameters.
+//! Differs: a deviation beyond 0.9 is drawn again (the RFC leaves the bounds open); what remains of a frame
+//! below 60 bytes is added to the next one, so that the rate is kept; sizes count headers.
+
+use lockgate_engine::random::Random;
+use lockgate_engine::units::{Duration, PICOS_PER_SECOND, Rate};
+
+use super::{BATCH, Emission};
+use crate::config::HEADERS;
+use crate::ziggurat::StandardExponential;
+
+/// Frames a second.
+const FRAMES: f64 = 30.0;
+/// Scale of both deviations.
+const SCALE: f64 = 0.15;
+/// Largest deviation.
+const BOUND: f64 = 0.9;
+/// The largest packet: 1200 bytes of RTP payload, its header of 12 bytes, and what stands around it.
+const LARGEST: u32 = 1_200 + 12 + HEADERS;
+/// The smallest packet.
+const SMALLEST: u64 = 60;
+
+/// A live video stream.
+pub(super) struct Video {
+    rate: Rate,
+    intervals: Random,
+    sizes: Random,
+    standard: StandardExponential,
+    /// Time of the present frame.
+    at: Duration,
+    /// Bytes of it, headers included, that have not been sent.
+    left: u64,
+    has_begun: bool,
+}
+
+impl Video {
+    /// A stream of this rate, which is 64 kbit/s or more.
+    pub(super) fn new(rate: Rate, intervals: Random, sizes: Random) -> Self {
+        let standard = StandardExponential::new();
+        Self { rate, intervals, sizes, standard, at: Duration::ZERO, left: 0, has_begun: false }
+    }
+
+    pub(super) fn rate(&self) -> f64 {
+        self.rate.as_bits() as f64
+    }
+
+    pub(super) fn fill(&mut self, batch: &mut Vec<Emission>) {
+        for _ in 0..BATCH {
+            // A frame has 13 bytes or more (a tenth of 266): five frames hold a packet.
+            while self.left < SMALLEST {
+                self.next_frame();
+            }
+            let length = u64::from(LARGEST).min(self.left);
+            self.left -= length;
+            batch.push(Emission { at: self.at, length: length as u32 });
+        }
+    }
+
+    fn next_frame(&mut self) {
+        if self.has_begun {
+            let interval = (1.0 + deviation(self.standard, &mut self.intervals)) / FRAMES;
+            self.at += Duration::from_picos((interval * PICOS_PER_SECOND as f64) as u64);
+        }
+        self.has_begun = true;
+        let mean = self.rate() / (8.0 * FRAMES);
+        let size = mean * (1.0 + deviation(self.standard, &mut self.sizes));
+        self.left += (size + 0.5) as u64;
+    }
+}
+
+/// A Laplacian draw within the bounds.
+fn deviation(standard: StandardExponential, random: &mut Random) -> f64 {
+    loop {
+        let size = SCALE * standard.draw(random);
+        if size <= BOUND {
+            return if random.bits() & 1 == 0 { size } else { -size };
+        }
+    }
+}

@@ -1,0 +1,144 @@
+//! Reads the next-generation capture format: sections of blocks, each section with its interfaces.
+
+use pcap_parser::nom::Err as Nom;
+use pcap_parser::pcapng::{
+    Block, InterfaceDescriptionBlock, OptionCode, SHB_MAGIC, parse_block_be, parse_block_le,
+};
+
+use super::link::Link;
+use super::{Captured, ReplayError, Seen};
+
+/// Picoseconds in a second.
+const SECOND: i128 = 1_000_000_000_000;
+
+/// The packet block that enhanced packet blocks replaced.
+const OBSOLETE_PACKET: u32 = 2;
+
+/// More than any block has: Wireshark refuses blocks of 16 MiB.
+const LARGEST_BLOCK: usize = 1 << 26;
+
+/// The option that tells the length of the frame check sequence.
+const IF_FCSLEN: OptionCode = OptionCode(13);
+
+/// Whether a file begins as pcapng does.
+pub(super) fn is_pcapng(bytes: &[u8]) -> bool {
+    bytes.starts_with(&SHB_MAGIC.to_le_bytes())
+}
+
+/// An interface of the section being read.
+struct Interface {
+    link: Result<Link, ReplayError>,
+    resolution: Resolution,
+    /// Added to every stamp, in picoseconds.
+    offset: i128,
+}
+
+/// How stamps count.
+#[derive(Clone, Copy)]
+enum Resolution {
+    /// In units of 10^-n seconds.
+    Decimal(u32),
+    /// In units of 2^-n seconds.
+    Binary(u32),
+}
+
+impl Resolution {
+    /// `ticks` in picoseconds; what is finer is cut off.
+    fn picos(self, ticks: u64) -> i128 {
+        let ticks = i128::from(ticks);
+        match self {
+            Self::Decimal(digits @ 0..=12) => ticks * 10i128.pow(12 - digits),
+            // 10^38 is the largest power that fits; 64 bits of ticks are below 10^20 anyway.
+            Self::Decimal(digits) => ticks / 10i128.pow((digits - 12).min(38)),
+            // The product is below 2^104.
+            Self::Binary(digits) => (ticks * SECOND) >> digits.min(127),
+        }
+    }
+}
+
+impl Interface {
+    // The parser's own decoding of resolution and offset is not used: it refuses powers of two and
+    // takes the offset for little-endian always (pcap-parser 0.17).
+    fn new(block: &InterfaceDescriptionBlock<'_>, is_big_endian: bool) -> Self {
+        let option = |code| {
+            let found = block.options.iter().find(|option| option.code == code);
+            found.and_then(|option| option.as_bytes().ok())
+        };
+        let resolution = match option(OptionCode::IfTsresol) {
+            Some([value, ..]) if value & 0x80 != 0 => Resolution::Binary(u32::from(value & 0x7f)),
+            Some([value, ..]) => Resolution::Decimal(u32::from(*value)),
+            _ => Resolution::Decimal(6),
+        };
+        let offset = match option(OptionCode::IfTsoffset).and_then(|bytes| <[u8; 8]>::try_from(bytes).ok()) {
+            Some(bytes) if is_big_endian => i64::from_be_bytes(bytes),
+            Some(bytes) => i64::from_le_bytes(bytes),
+            None => 0,
+        };
+        let fcs = option(IF_FCSLEN).and_then(<[u8]>::first).map_or(0, |length| u32::from(*length));
+        let link = Link::new(block.linktype.0.cast_unsigned(), fcs);
+        Self { link, resolution, offset: i128::from(offset) * SECOND }
+    }
+}
+
+/// Reads all packets of a file.
+pub(super) fn read(bytes: &[u8], seen: &mut Seen) -> Result<(), ReplayError> {
+    let mut rest = bytes;
+    let mut is_big_endian = false;
+    let mut interfaces: Vec<Interface> = Vec::new();
+    while !rest.is_empty() {
+        let offset = bytes.len() - rest.len();
+        let parsed = if is_big_endian { parse_block_be(rest) } else { parse_block_le(rest) };
+        let block = match parsed {
+            Ok((after, block)) => {
+                rest = after;
+                block
+            }
+            Err(Nom::Incomplete(_)) if !is_broken(rest, is_big_endian) => {
+                seen.is_cut = true;
+                return Ok(());
+            }
+            Err(_) => return Err(ReplayError::Damaged { offset }),
+        };
+        match block {
+            Block::SectionHeader(header) => {
+                is_big_endian = header.big_endian();
+                interfaces.clear();
+            }
+            Block::InterfaceDescription(description) => {
+                interfaces.push(Interface::new(&description, is_big_endian));
+            }
+            Block::EnhancedPacket(packet) => {
+                let number = packet.if_id;
+                let interface = usize::try_from(number).ok().and_then(|number| interfaces.get(number));
+                let interface = interface.ok_or(ReplayError::Interface { interface: number, offset })?;
+                let ticks = u64::from(packet.ts_high) << 32 | u64::from(packet.ts_low);
+                let stamp = interface.resolution.picos(ticks) + interface.offset;
+                let captured = Captured { stamp, kept: packet.caplen, original: packet.origlen };
+                seen.push(&captured, interface.link.clone()?)?;
+            }
+            Block::SimplePacket(_) => return Err(ReplayError::NoTime { offset }),
+            Block::Unknown(unknown) if is_obsolete(unknown.block_type, is_big_endian) => {
+                return Err(ReplayError::Obsolete { offset });
+            }
+            // Names, statistics, secrets and what is not known carry no packets.
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+/// The parser gives the types of unknown blocks as little-endian always.
+fn is_obsolete(block_type: u32, is_big_endian: bool) -> bool {
+    let block_type = if is_big_endian { block_type.swap_bytes() } else { block_type };
+    block_type == OBSOLETE_PACKET
+}
+
+/// Whether "incomplete" does not mean that the file ends here: all bytes that the block at the front claims
+/// are there and its parts do not fit into it, or it claims more than any block has.
+fn is_broken(rest: &[u8], is_big_endian: bool) -> bool {
+    let Some(length) = rest.get(4..8).and_then(|bytes| <[u8; 4]>::try_from(bytes).ok()) else {
+        return false;
+    };
+    let length = if is_big_endian { u32::from_be_bytes(length) } else { u32::from_le_bytes(length) };
+    usize::try_from(length).is_ok_and(|length| length <= rest.len() || length > LARGEST_BLOCK)
+}
