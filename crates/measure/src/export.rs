@@ -32,3 +32,6 @@ pub enum ExportError {
     #[error("writing pcapng failed: {0}")]
     Capture(#[from] pcap_file::PcapError),
 }
+
+#[cfg(all(test, feature = "export"))]
+mod tests;

@@ -8,6 +8,8 @@
 //!
 //! This crate is pure: it performs no I/O (exports write into what they are given) and reads no clock.
 
+#[cfg(test)]
+mod example;
 pub mod export;
 pub mod fairness;
 pub mod histogram;

@@ -88,6 +88,8 @@ pub struct Recording {
     pub events: Vec<Event>,
     /// What the run cost.
     pub engine: EngineCost,
+    /// How exact the run was, by name: timer lateness, send errors. Only live runs have any.
+    pub fidelity: Vec<(String, f64)>,
     /// Sentences for the user about what may be wrong with the run.
     pub warnings: Vec<String>,
 }
@@ -152,6 +154,7 @@ impl Recording {
             packets: setup.keep_packets.then(Packets::default),
             events: Vec::new(),
             engine: EngineCost::default(),
+            fidelity: Vec::new(),
             warnings: Vec::new(),
         }
     }

@@ -46,6 +46,9 @@ pub struct Summary {
     pub expect: Vec<Expectation>,
     /// What the run cost.
     pub engine: EngineSummary,
+    /// How exact a live run was, by name (`timer_lateness_p99_s`); absent for a simulation.
+    #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
+    pub fidelity: IndexMap<String, f64>,
     /// Sentences about what may be wrong with the run.
     pub warnings: Vec<String>,
 }

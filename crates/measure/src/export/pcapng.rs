@@ -10,7 +10,8 @@ use std::borrow::Cow;
 use std::io::Write;
 
 use etherparse::{
-    EtherType, Ethernet2Header, IpNumber, Ipv4Header, Ipv6FlowLabel, Ipv6Header, TcpHeader, UdpHeader,
+    EtherType, Ethernet2Header, IpDscp, IpEcn, IpNumber, Ipv4Header, Ipv6FlowLabel, Ipv6Header, TcpHeader,
+    UdpHeader,
 };
 use lockgate_engine::classify::Fields;
 use pcap_file::DataLink;

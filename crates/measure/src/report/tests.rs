@@ -1,1 +1,70 @@
+use serde_json::Value;
 
+use super::*;
+use crate::example;
+use crate::summary::summarise;
+
+fn report() -> ReportData {
+    let recording = example::run(1, 0);
+    let summary = summarise(core::slice::from_ref(&recording));
+    let mut data = ReportData::new("a report");
+    data.scenario = "title = \"</script><script>alert(1)</script>\"".into();
+    data.runs.push(Run::new("prio", &recording, &summary));
+    data.comparisons.push(Comparison {
+        title: "all".into(),
+        columns: vec!["name".into(), "p99".into(), "none".into()],
+        rows: vec![vec![Cell::Text("prio".into()), Cell::Number(0.5), Cell::Empty]],
+        note: String::new(),
+    });
+    data
+}
+
+#[test]
+fn the_page_holds_the_data_and_nothing_in_it_ends_the_element() {
+    let data = report();
+    let page = page(&format!("<html>{MARKER}<p>after</p></html>"), &data);
+    let start = page.find("id=\"lockgate-data\">").expect("the element") + "id=\"lockgate-data\">".len();
+    let end = start + page[start..].find("</script>").expect("its end");
+    let read: Value = serde_json::from_str(&page[start..end]).expect("the data");
+    assert_eq!(read, serde_json::to_value(&data).expect("the data"));
+    assert_eq!(read["scenario"], data.scenario.as_str());
+    assert!(page.starts_with("<html>") && page.ends_with("</script><p>after</p></html>"));
+    assert!(!page[start..end].contains('<'));
+    assert!(super::page("<html></html>", &data).contains("a report"));
+}
+
+#[test]
+fn series_are_columns_of_one_length_with_the_values_worked_by_hand() {
+    let data = serde_json::to_value(report()).expect("the data");
+    let run = &data["runs"][0];
+    assert_eq!(run["mode"], "sim");
+    let flow = &run["flows"][0]["series"];
+    // Intervals end at 0.1 (warm-up), 0.25, 0.5, 0.75, 1.0.
+    assert_eq!(flow["time_s"], serde_json::json!([0.1, 0.25, 0.5, 0.75, 1.0]));
+    assert_eq!(flow["offered_bps"], serde_json::json!([8_000.0, 21_333.3, 0.0, 0.0, 3_200.0]));
+    assert_eq!(flow["lost_packets"], serde_json::json!([0, 1, 0, 0, 0]));
+    let queue = &run["ports"][0]["queues"][1];
+    assert_eq!((&queue["name"], &queue["parent"]), (&"voice".into(), &"link".into()));
+    assert_eq!(queue["series"]["peak_packets"], serde_json::json!([1, 2, 2, 0, 1]));
+    assert_eq!(queue["series"]["backlog_packets"], serde_json::json!([0, 2, 0, 0, 0]));
+    assert_eq!(queue["series"]["dropped_packets"], serde_json::json!([0, 1, 0, 0, 0]));
+    assert_eq!(queue["drops_by"], serde_json::json!({"limit": 1}));
+    for series in [flow, &queue["series"]] {
+        let columns = series.as_object().expect("columns");
+        assert!(columns.values().all(|column| column.as_array().is_some_and(|rows| rows.len() == 5)));
+    }
+    let cdf = &run["flows"][0]["owd_cdf"];
+    assert_eq!(cdf["value_s"], serde_json::json!([0.11, 0.21, 0.31]));
+    assert_eq!(cdf["fraction"][2], 1.0);
+    assert_eq!(run["flows"][0]["owd_box"]["p50"], 0.21);
+    assert_eq!(run["flows"][0]["split_s"]["queueing"], 0.1);
+    assert!(run["flows"][1]["owd_box"]["p50"].is_null());
+    assert_eq!(run["events"][0]["at_s"], 0.5);
+    assert_eq!(data["comparisons"][0]["rows"][0], serde_json::json!(["prio", 0.5, null]));
+    let definitions = data["definitions"].as_array().expect("definitions");
+    assert!(
+        definitions
+            .iter()
+            .any(|item| item["name"] == "owd" && item["source"] == "RFC 7679" && item["unit"] == "s")
+    );
+}

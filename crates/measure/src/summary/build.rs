@@ -44,6 +44,7 @@ fn empty() -> Summary {
         intervals: IndexMap::new(),
         expect: Vec::new(),
         engine: EngineSummary::default(),
+        fidelity: IndexMap::new(),
         warnings: Vec::new(),
     }
 }
@@ -87,6 +88,11 @@ fn summarise_one(recording: &Recording) -> Summary {
             wall_s: finite(recording.engine.wall_s).unwrap_or(0.0),
             cpu_s: finite(recording.engine.cpu_s).unwrap_or(0.0),
         },
+        fidelity: recording
+            .fidelity
+            .iter()
+            .filter_map(|(name, value)| Some((name.clone(), finite(*value)?)))
+            .collect(),
         warnings,
         ..empty()
     }

@@ -1,1 +1,174 @@
+use super::*;
+use crate::example;
+use crate::metric::MetricError;
 
+fn close(value: f64, expected: f64) -> bool {
+    (value - expected).abs() <= 1e-12 * expected.abs().max(1e-3)
+}
+
+#[track_caller]
+fn check(summary: &Summary, path: &str, expected: f64) {
+    let value = summary.metric(path).expect(path);
+    assert!(close(value, expected), "{path}: {value}, by hand {expected}");
+}
+
+#[test]
+fn a_run_worked_by_hand() {
+    let recording = example::run(1, 0);
+    assert_eq!(recording.balance(), Ok(()));
+    let summary = summarise(&[recording]);
+    for (metric, expected) in [
+        ("sent_packets", 5.0),
+        ("received_packets", 3.0),
+        ("lost_packets", 1.0),
+        ("inside_packets", 1.0),
+        ("sent_bytes", 500.0),
+        ("loss", 0.2),
+        // Packet 0 too was received in the window of 0.9 s.
+        ("throughput", 400.0 * 8.0 / 0.9),
+        ("goodput", 4.0 * 58.0 * 8.0 / 0.9),
+        ("owd.min", 0.11),
+        ("owd.mean", 0.21),
+        ("owd.p50", 0.21),
+        ("owd.p99", 0.31),
+        ("owd.std", 0.1 * (2.0f64 / 3.0).sqrt()),
+        ("queueing.mean", 0.1),
+        ("serialisation.max", 0.1),
+        ("propagation", 0.01),
+        ("ipdv.mean", 0.1),
+        ("ipdv_signed_mean", 0.1),
+        ("pdv.min", 0.0),
+        ("pdv.mean", 0.1),
+        ("pdv.max", 0.2),
+        ("iat.mean", 0.1),
+        ("reordered", 0.0),
+        // D = 100 ms twice: 16 J = 100, then 100 + 100 - 100 / 16.
+        ("jitter_rfc3550", (200.0 - 6.25) / 16.0 / 1e3),
+    ] {
+        check(&summary, &format!("flow.voice.{metric}"), expected);
+    }
+    for (metric, expected) in [
+        ("queue.voice.enqueued_packets", 5.0),
+        ("queue.voice.sent_packets", 4.0),
+        ("queue.voice.dropped_packets", 1.0),
+        ("queue.voice.peak_backlog_packets", 2.0),
+        ("queue.voice.backlog_packets", 0.0),
+        ("queue.voice.sojourn.mean", 0.075),
+        ("queue.voice.throughput", 400.0 * 8.0 / 0.9),
+        ("queue.link.sojourn.max", 0.2),
+        ("queue.link.dropped_packets", 1.0),
+        ("queue.rest.enqueued_packets", 0.0),
+        ("utilisation", 400.0 * 8.0 / (8_000.0 * 0.9)),
+        ("rate", 8_000.0),
+    ] {
+        check(&summary, &format!("port.home->server.{metric}"), expected);
+    }
+    check(&summary, "jain_index", 0.5);
+    let queues = &summary.ports["home->server"].queues;
+    assert_eq!(queues.keys().collect::<Vec<_>>(), ["link", "voice", "rest"]);
+    assert_eq!((queues["voice"].parent.as_deref(), queues["link"].parent.as_deref()), (Some("link"), None));
+    assert_eq!(queues["link"].drops_by, IndexMap::from([("limit".to_owned(), 1)]));
+    assert_eq!(summary.flows["voice"].lost_by, IndexMap::from([("limit".to_owned(), 1)]));
+    assert_eq!(summary.engine.packet_hops, 5);
+}
+
+#[test]
+fn nothing_observed_is_null_and_everything_else_is_found() {
+    let summary = summarise(&[example::run(1, 0)]);
+    let addresses = summary.addresses();
+    assert!(addresses.len() > 100, "{}", addresses.len());
+    for path in addresses {
+        let expected = !(path.contains("silent") || path.contains("queue.rest.") || path.ends_with(".fct"));
+        match summary.metric(&path) {
+            Ok(value) => assert!(value.is_finite(), "{path}"),
+            Err(MetricError::Empty { .. }) => assert!(!expected, "{path} has a value"),
+            Err(other) => panic!("{other}"),
+        }
+    }
+    assert_eq!(
+        summary.metric("flow.voce.loss"),
+        Err(MetricError::Unknown {
+            path: "flow.voce.loss".into(),
+            why: "there is no flow `voce`".into(),
+            nearest: Some("voice".into())
+        })
+    );
+}
+
+#[test]
+fn the_document_has_no_nan_round_trips_and_has_the_promised_keys() {
+    let mut recording = example::run(1, 0);
+    recording.engine.wall_s = f64::NAN;
+    recording.fidelity = vec![("late_s".into(), f64::INFINITY), ("errors".into(), 0.0)];
+    for summary in [summarise(&[recording]), summarise(&[])] {
+        let text = serde_json::to_string(&summary).expect("a document");
+        assert!(!text.contains("NaN") && !text.contains("inf"), "{text}");
+        assert_eq!(serde_json::from_str::<Summary>(&text).expect("the same"), summary);
+    }
+    let summary = summarise(&[example::run(1, 0)]);
+    let document = serde_json::to_value(&summary).expect("a document");
+    let flow = &document["flows"]["voice"];
+    for key in
+        ["sent_packets", "received_bytes", "throughput_bps", "goodput_bps", "loss_ratio", "jitter_rfc3550_s"]
+    {
+        assert!(flow[key].is_number(), "{key}");
+    }
+    for key in ["min", "mean", "std", "p50", "p90", "p95", "p99", "p999", "max"] {
+        assert!(
+            flow["owd_s"][key].is_number()
+                && flow["ipdv_s"][key].is_number()
+                && flow["pdv_s"][key].is_number()
+        );
+    }
+    assert!(flow["fct_s"].is_null());
+    assert!(document["flows"]["silent"]["owd_s"]["p99"].is_null());
+    assert!(document["ports"]["home->server"]["queues"]["voice"]["sojourn_s"]["p99"].is_number());
+    assert_eq!(document["schema"], 1);
+    let schema = schema();
+    assert!(
+        schema["properties"]["flows"].is_object() && schema["$defs"]["Distribution"].is_object(),
+        "{schema}"
+    );
+}
+
+#[test]
+fn expectations_are_held_against_values() {
+    let mut summary = summarise(&[example::run(1, 0)]);
+    assert_eq!(summary.expect("flow.voice.loss", &[Bound::AtMost(0.2), Bound::Above(0.1)]), Ok(true));
+    assert_eq!(summary.expect("flow.voice.loss", &[Bound::Below(0.2)]), Ok(false));
+    assert_eq!(summary.expect("flow.voice.owd.p99", &[Bound::Between(0.3, 0.4)]), Ok(true));
+    assert_eq!(summary.expect("flow.silent.loss", &[Bound::AtLeast(0.0)]), Ok(false));
+    assert!(summary.expect("flow.voice.los", &[]).is_err());
+    let kept = serde_json::to_value(&summary.expect).expect("a list");
+    assert_eq!(
+        kept[0],
+        serde_json::json!({"that": "flow.voice.loss", "above": 0.1, "at_most": 0.2, "value": 0.2, "holds": true})
+    );
+    assert_eq!(kept.as_array().map(Vec::len), Some(4));
+}
+
+#[test]
+fn repetitions_give_intervals() {
+    let runs = [example::run(1, 0), example::run(2, 0), example::run(3, 0)];
+    let summary = summarise(&runs);
+    let owd = summary.intervals["flow.voice.owd.p99"];
+    assert_eq!((owd.n, owd.half_width), (3, Some(0.0)));
+    assert!(close(owd.mean, 0.31));
+    assert!(!summary.intervals.contains_key("flow.silent.owd.p99"));
+    assert!(summarise(&runs[..1]).intervals.is_empty());
+}
+
+#[test]
+fn an_unfinished_recording_is_finished_first() {
+    let mut recording = example::run(1, 0);
+    recording.flows[1].on_sent(example::ms(300), lockgate_engine::units::Bytes(100));
+    recording.flows[1].on_received(&crate::recording::Received {
+        now: example::ms(400),
+        sent: example::ms(300),
+        waited: lockgate_engine::units::Duration::ZERO,
+        propagation: lockgate_engine::units::Duration::ZERO,
+        bytes: lockgate_engine::units::Bytes(100),
+        sequence: 0,
+    });
+    assert_eq!(summarise(&[recording]).flows["silent"].owd_s.p50, Some(0.1));
+}
