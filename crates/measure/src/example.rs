@@ -74,13 +74,13 @@ fn port() -> Port {
     Port::new(root, Random::stream(Seed(0), "port"))
 }
 
-/// The run above, whose packet 5 is sent `shift` ms later than there.
-pub(crate) fn run(seed: u64, shift: u64) -> Recording {
+/// The run above, with its packet 5 sent at `last` ms instead of 950.
+pub(crate) fn run(seed: u64, last: u64) -> Recording {
     let mut recording = Recording::new(setup(seed));
     let mut port = port();
     let mut link_free = Instant::ZERO;
     // Offers at these times, and polls whenever the link frees; samples in between.
-    let offers: [(u64, &[u32]); 3] = [(0, &[0]), (200, &[1, 2, 3, 4]), (950 + shift, &[5])];
+    let offers: [(u64, &[u32]); 3] = [(0, &[0]), (200, &[1, 2, 3, 4]), (last, &[5])];
     let mut sampled = Instant::ZERO;
     for (at, sequences) in offers {
         sampled = sample(&mut recording, &mut port, sampled, ms(at));

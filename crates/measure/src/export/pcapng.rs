@@ -129,7 +129,6 @@ fn write_headers(frame: &mut Vec<u8>, row: &PacketRow, fields: &Fields, traffic_
                 hop_limit: 64,
                 source: as_v6(source),
                 destination: as_v6(destination),
-                ..Ipv6Header::default()
             };
             frame.extend(header.to_bytes());
             payload

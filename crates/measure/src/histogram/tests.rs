@@ -15,7 +15,9 @@ fn values(count: usize, seed: u64) -> Vec<u64> {
 
 fn of<const SUB: usize>(values: &[u64]) -> Histogram<SUB> {
     let mut histogram = Histogram::new();
-    values.iter().for_each(|value| histogram.record(*value));
+    for value in values {
+        histogram.record(*value);
+    }
     histogram
 }
 
@@ -110,7 +112,7 @@ fn a_cdf_rises_to_one_and_holds_at_its_points() {
 #[test]
 fn a_density_integrates_to_the_share_above_zero() {
     let mut all = values(10_000, 8);
-    all.extend([0; 10_000]);
+    all.extend(vec![0; 10_000]);
     let histogram = of::<512>(&all);
     let positive = all.iter().filter(|value| **value > 0).count() as f64 / all.len() as f64;
     let bins = histogram.density(60);

@@ -312,7 +312,7 @@ mod tests {
         ] {
             match check(path) {
                 Err(MetricError::Unknown { nearest, .. }) => {
-                    assert_eq!(nearest.as_deref(), expected, "{path}")
+                    assert_eq!(nearest.as_deref(), expected, "{path}");
                 }
                 other => panic!("{path}: {other:?}"),
             }

@@ -204,7 +204,9 @@ fn rows_come_back_as_they_went_in() {
                 drop,
             }
         });
-    rows.iter().for_each(|row| packets.push(row));
+    for row in &rows {
+        packets.push(row);
+    }
     assert_eq!(packets.iter().collect::<Vec<_>>(), rows);
     assert_eq!(packets.get(4), None);
     let names: Vec<&str> = Loss::ALL.iter().map(|loss| loss.name()).collect();

@@ -5,7 +5,7 @@ use crate::example;
 use crate::summary::summarise;
 
 fn report() -> ReportData {
-    let recording = example::run(1, 0);
+    let recording = example::run(1, 950);
     let summary = summarise(core::slice::from_ref(&recording));
     let mut data = ReportData::new("a report");
     data.scenario = "title = \"</script><script>alert(1)</script>\"".into();
