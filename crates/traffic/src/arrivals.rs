@@ -56,6 +56,21 @@ enum Source {
     Replay(Player),
 }
 
+impl core::fmt::Debug for Arrivals {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        let source = match &self.source {
+            Source::Gaps(_) => "gaps",
+            Source::Rate(_) => "rate",
+            Source::Video(_) => "video",
+            Source::Replay(_) => "replay",
+        };
+        f.debug_struct("Arrivals")
+            .field("source", &source)
+            .field("has_ended", &self.has_ended)
+            .finish_non_exhaustive()
+    }
+}
+
 impl Arrivals {
     /// The arrivals of the flow called `flow`. The same configuration, seed and name give the same
     /// emissions on every machine.

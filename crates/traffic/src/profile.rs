@@ -206,7 +206,7 @@ mod tests {
                 toml::from_str(&document).expect("the form is valid TOML");
             match (profile.model)(Rate::from_bits(10_000_000)) {
                 Model::WrittenOut(config) => {
-                    assert_eq!(read["flow"], *config, "{}", profile.description.name)
+                    assert_eq!(read["flow"], *config, "{}", profile.description.name);
                 }
                 Model::Video(_) => panic!("{} has no written-out form", profile.description.name),
             }

@@ -97,7 +97,7 @@ fn streams_are_those_of_the_flow_and_the_purpose() {
     let gap = "gap = { distribution = 'gamma', shape = 2, mean = '1ms' }\n";
     let times = |size: &str, seed, flow: &str| {
         let config = traffic(&format!("{gap}{size}"));
-        let mut source = Arrivals::new(&config, Seed(seed), flow, &LoadedFiles::none()).ok().expect("sound");
+        let mut source = Arrivals::new(&config, Seed(seed), flow, &LoadedFiles::none()).expect("sound");
         take(&mut source, 100).iter().map(|emission| emission.at).collect::<Vec<_>>()
     };
     let random = "size = { distribution = 'normal', mean = '500B', std = '100B' }";
@@ -135,7 +135,6 @@ fn markov_bursts_keep_their_share_of_the_rate() {
     // Random starts: three quarters of many such flows begin in silence, for 30 ms on average.
     let silent = (0..400).filter(|flow| {
         let mut source = Arrivals::new(&traffic(text), SEED, &format!("flow/{flow}"), &LoadedFiles::none())
-            .ok()
             .expect("sound");
         take(&mut source, 1)[0].at > Duration::ZERO
     });
@@ -185,9 +184,8 @@ fn profiles_are_what_they_say() {
 #[test]
 fn profiles_begin_in_a_random_part_of_a_gap() {
     let first = |flow: &str| {
-        let mut source = Arrivals::new(&traffic("profile = 'game'"), SEED, flow, &LoadedFiles::none())
-            .ok()
-            .expect("sound");
+        let mut source =
+            Arrivals::new(&traffic("profile = 'game'"), SEED, flow, &LoadedFiles::none()).expect("sound");
         take(&mut source, 2)
     };
     let (one, other) = (first("player/1"), first("player/2"));
@@ -206,7 +204,7 @@ fn replayed(speed: f64, repeat: bool) -> Result<Arrivals, Invalid> {
 #[test]
 fn replays_keep_gaps_scale_them_and_begin_again() {
     let emissions = |speed, repeat, count| {
-        let found = take(&mut replayed(speed, repeat).ok().expect("sound"), count);
+        let found = take(&mut replayed(speed, repeat).expect("sound"), count);
         found.iter().map(|emission| (emission.at.as_picos() / 1_000_000, emission.length)).collect::<Vec<_>>()
     };
     assert_eq!(emissions(1.0, false, 100), [(0, 100), (10_000, 200), (40_000, 300)]);
@@ -215,7 +213,7 @@ fn replays_keep_gaps_scale_them_and_begin_again() {
     // The mean gap is 20 ms: the next round begins at 60 ms.
     assert_eq!(emissions(1.0, true, 5)[3..], [(60_000, 100), (70_000, 200)]);
     assert_eq!(emissions(1.0, true, 3_002)[3_001], (60_010_000, 200));
-    let source = replayed(2.0, true).ok().expect("sound");
+    let source = replayed(2.0, true).expect("sound");
     assert!((source.mean_rate().expect("finite") - 600.0 * 8.0 / 0.03).abs() < 0.1);
 }
 
@@ -265,7 +263,7 @@ fn files_are_loaded_once_each_and_their_problems_told() {
         _ => Ok(Arc::from(&b"1s 0\n3s 1"[..])),
     };
     let files = config.load_files(&mut load).expect("both are sound");
-    let source = Arrivals::new(&config, SEED, "flow", &files).ok().expect("sound");
+    let source = Arrivals::new(&config, SEED, "flow", &files).expect("sound");
     assert!((source.size_law().expect("a law").0.mean().expect("finite") - 200.0).abs() < 1e-9);
     assert!((source.mean_rate().expect("finite") - 1e6 * 2.0 / 3.0).abs() < 1e-3);
     let mut fail =
@@ -311,8 +309,7 @@ fn law<Q: crate::Quantity>(quantity: impl Strategy<Value = Q>) -> impl Strategy<
             use crate::laws::Kind;
             let mut law = LawConfig::of(kind);
             let (has_mean, has_shape) = match kind {
-                Kind::Constant => (false, false),
-                Kind::Uniform | Kind::Empirical => (false, false),
+                Kind::Constant | Kind::Uniform | Kind::Empirical => (false, false),
                 Kind::Pareto | Kind::Weibull | Kind::Gamma => (!scale, true),
                 _ => (true, false),
             };

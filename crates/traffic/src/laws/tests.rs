@@ -7,6 +7,7 @@ use super::{Distribution, Given, KINDS, Kind, empirical::Curve};
 use crate::files::LoadedFiles;
 use crate::law::{Law, LawConfig};
 
+#[allow(clippy::unnecessary_wraps, reason = "all fields it fills are optional")]
 fn ms(millis: u64) -> Option<Duration> {
     Some(Duration::from_millis(millis))
 }
@@ -156,9 +157,9 @@ fn discrete_values_have_their_shares() {
     assert_eq!(share(60) + share(590) + share(1514), 120_000);
     let mean = law.mean().expect("a finite mean");
     assert!((mean - 4294.0 / 12.0).abs() < 1e-9, "{mean}");
-    assert_eq!(law.cdf(Bytes(59)), 0.0);
+    assert!(law.cdf(Bytes(59)) <= 0.0);
     assert!((law.cdf(Bytes(600)) - 11.0 / 12.0).abs() < 1e-12);
-    assert_eq!(law.cdf(Bytes(1514)), 1.0);
+    assert!(law.cdf(Bytes(1514)) >= 1.0);
 }
 
 #[test]

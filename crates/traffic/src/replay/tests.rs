@@ -136,7 +136,7 @@ fn pcapng_with_several_interfaces_sections_and_resolutions() {
             section(order),
             interface(order, 1, &[]),
             interface(order, 101, &[(2, b"eth0"), (9, &[9])]),
-            interface(order, 1, &[(9, &[0x80 | 10]), (14, &offset)]),
+            interface(order, 1, &[(9, &[0x8a]), (14, &offset)]),
             interface(order, 1, &[(9, &[15]), (13, &[4])]),
             packet(order, 0, 7_000_000, 60, 60),
             packet(order, 1, 7_000_000_001, 5, 1500),
@@ -268,6 +268,7 @@ const REAL: [(&str, usize, u64, u64, u64); 6] = [
 ];
 
 #[test]
+#[allow(clippy::print_stdout, reason = "a test that does not run says so")]
 fn real_captures_are_read() {
     for (name, packets, bytes, span, out_of_order) in REAL {
         let path = format!("{}/../../../shared/data/{name}", env!("CARGO_MANIFEST_DIR"));
