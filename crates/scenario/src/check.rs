@@ -31,7 +31,7 @@ use crate::file::{RecordTable, Top};
 use crate::model::{Record, Scenario};
 use crate::nearest::suggest;
 use crate::routes::Routes;
-use crate::shape::{Place, Shapes, shorten, typed, unknown_keys};
+use crate::shape::{Place, Shapes, shorten, sound, typed, unknown_keys};
 
 /// The longest run: u64 picoseconds end at 213 days, and time must not saturate before the run ends.
 const LONGEST: Duration = Duration::from_secs(100 * 24 * 3600);
@@ -102,7 +102,8 @@ impl<'c> Checker<'c> {
         self.warnings.push(problem.as_warning());
     }
 
-    /// Reads a table that has the keys of `T` and no others.
+    /// Reads a table that has the keys of `T` and no others; what is wrong is noted and read as if it were
+    /// not there.
     fn whole<T: DeserializeOwned + JsonSchema>(&mut self, place: Place<'_, '_>) -> Option<T> {
         let shape = self.shapes.of::<T>();
         unknown_keys(place, &[&shape], &[], &mut self.problems);
@@ -264,7 +265,7 @@ impl<'c> Checker<'c> {
     fn top(&mut self, place: Place<'_, '_>) -> (Option<Top>, Record) {
         let shape = self.shapes.of::<Top>();
         unknown_keys(place, &[&shape], &SECTIONS, &mut self.problems);
-        let top: Option<Top> = typed(place, &shape, &mut self.problems);
+        let top: Option<Top> = sound(place, &shape, &mut self.problems);
         if let Some(top) = &top {
             if top.duration.is_zero() {
                 self.note(

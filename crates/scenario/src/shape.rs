@@ -149,6 +149,14 @@ impl<'a, 'i> Place<'a, 'i> {
         self.table.contains_key(key)
     }
 
+    /// Whether a key that is not known was probably meant to be `key`: that is said of it, and enough.
+    pub(crate) fn misspells(&self, key: &str, shape: &Shape) -> bool {
+        self.table.keys().any(|own| {
+            let own: &str = own.get_ref();
+            !shape.has(own) && nearest(own, shape.names()) == Some(key)
+        })
+    }
+
     pub(crate) fn entries(
         &self,
     ) -> impl Iterator<Item = (&'a Spanned<std::borrow::Cow<'i, str>>, &'a Spanned<DeValue<'i>>)> + use<'a, 'i>
@@ -202,14 +210,30 @@ pub(crate) fn shorten(text: &str) -> String {
     }
 }
 
-/// Reads the keys of `place` that belong to `T`, noting every problem of them; `None` where there is one.
+/// Reads the keys of `place` that belong to `T`; `None` with a problem noted where one is wrong.
+pub(crate) fn sound<T: DeserializeOwned>(
+    place: Place<'_, '_>,
+    shape: &Shape,
+    problems: &mut Vec<Problem>,
+) -> Option<T> {
+    let noted = problems.len();
+    typed(place, shape, problems).filter(|_| problems.len() == noted)
+}
+
+/// Reads the keys of `place` that belong to `T`, noting every problem of them. What is wrong is read as if
+/// it were not there, so that the rest can be looked at further; `None` where something needed is wrong.
 pub(crate) fn typed<T: DeserializeOwned>(
     place: Place<'_, '_>,
     shape: &Shape,
     problems: &mut Vec<Problem>,
 ) -> Option<T> {
     let noted = problems.len();
+    let mut misspelt = false;
     for key in shape.required().filter(|key| !place.has(&key.name)) {
+        if place.misspells(&key.name, shape) {
+            misspelt = true;
+            continue;
+        }
         let problem = Problem::new(place.header.clone(), format!("{} needs `{}`", place.what, key.name));
         problems.push(problem.help(key.add()));
     }
@@ -219,7 +243,7 @@ pub(crate) fn typed<T: DeserializeOwned>(
     for _ in 0..64 {
         let whole = Spanned::new(place.header.clone(), DeValue::Table(table.clone()));
         let error = match T::deserialize(ValueDeserializer::from(whole)) {
-            Ok(value) => return (problems.len() == noted).then_some(value),
+            Ok(value) => return Some(value),
             Err(error) => error,
         };
         let span = error.span().unwrap_or_else(|| place.header.clone());
@@ -229,14 +253,13 @@ pub(crate) fn typed<T: DeserializeOwned>(
         let absent =
             path.is_none() && missing.is_some_and(|field| shape.required().any(|key| key.name == field));
         if !absent && !missing.is_some_and(|field| taken_out.iter().any(|key| key == field)) {
-            let what = path.as_ref().and_then(|path| path.first()).map_or(place.what, String::as_str);
-            problems.push(explain(what, error.message(), span));
+            problems.push(explain(place.what, path.as_deref().unwrap_or_default(), error.message(), span));
         }
         let Some(path) = path else { break };
         remove(&mut table, &path);
         taken_out.extend(path.last().cloned());
     }
-    if problems.len() == noted {
+    if problems.len() == noted && !misspelt {
         problems.push(Problem::new(place.header.clone(), format!("{} cannot be read", place.what)));
     }
     None
@@ -279,12 +302,15 @@ fn remove(table: &mut DeTable<'_>, path: &[String]) {
 }
 
 /// serde's message as a problem that says what is allowed.
-fn explain(what: &str, message: &str, span: Span) -> Problem {
+fn explain(table: &str, path: &[String], message: &str, span: Span) -> Problem {
+    let what = path.last().map_or(table, String::as_str);
     let quoted: Vec<&str> = message.split('`').skip(1).step_by(2).collect();
     if message.starts_with("unknown field") {
         let (name, known) =
             quoted.split_first().map_or(("", Vec::new()), |(name, known)| (*name, known.to_vec()));
-        return unknown_key(&format!("`{what}`"), name, span, known);
+        let holder =
+            path.iter().rev().nth(1).map_or_else(|| table.to_owned(), |holder| format!("`{holder}`"));
+        return unknown_key(&holder, name, span, known);
     }
     if message.starts_with("unknown variant") {
         let (name, known) =

@@ -2,11 +2,277 @@
 
 mod support;
 
-use support::{example, scenario};
+use lockgate_engine::packet::FlowId;
+use lockgate_engine::units::{Bytes, Duration, Instant, Rate};
+use lockgate_scenario::{Action, Bound, Names, Reader, Unit};
+use support::{example, files, scenario, with};
 
 #[test]
-fn the_product_example_is_read() {
+fn the_example_of_the_product_is_read() {
     let scenario = scenario(example());
     assert_eq!(scenario.title, "voice beside a bulk upload on a 10 Mbit/s uplink");
-    println!("{scenario:#?}");
+    assert_eq!((scenario.duration, scenario.warmup), (Duration::from_secs(60), Duration::from_secs(5)));
+    let nodes: Vec<String> =
+        scenario.nodes.iter().map(|node| format!("{} {}", node.name, node.address)).collect();
+    assert_eq!(nodes, ["phone 10.0.0.1", "laptop 10.0.0.2", "home 10.0.0.3", "server 10.0.0.4"]);
+    let ports: Vec<&str> = scenario.ports.iter().map(|port| port.name.as_str()).collect();
+    assert_eq!(
+        ports,
+        ["phone->home", "home->phone", "laptop->home", "home->laptop", "home->server", "server->home"]
+    );
+    let port = &scenario.ports[4];
+    assert_eq!((port.from, port.to, port.link, port.direction, port.root.as_str()), (2, 3, 2, 0, "link"));
+    assert_eq!(port.ring.map(|ring| (ring.slots, ring.completions)), Some((16, 1)));
+    assert_eq!(port.clock.map(|clock| clock.hz), Some(10_000));
+    let tree: Vec<(&str, &str)> = port.tree.queues().iter().map(|queue| (&*queue.name, queue.kind)).collect();
+    assert_eq!(tree, [("link", "drr"), ("voice", "fifo"), ("rest", "fifo")]);
+    assert!(port.tree.build().is_ok());
+    assert_eq!(scenario.ports[0].root, "fifo", "a FIFO where none is named");
+    let voice = &scenario.flows[0];
+    assert_eq!(scenario.routes.path(voice.from, voice.to), Some(vec![0, 4]));
+    assert_eq!((voice.fields.protocol, voice.fields.destination_port), (17, 5060));
+    assert_eq!(scenario.flows[1].start, Duration::from_secs(5));
+    let [change] = scenario.changes.as_slice() else { panic!("{:?}", scenario.changes) };
+    assert_eq!(change.at, Instant::ZERO + Duration::from_secs(30));
+    assert_eq!(
+        (change.path.as_str(), change.value.as_str()),
+        ("port.home->server.queue.voice.quantum", "1200B")
+    );
+    assert!(matches!(&change.action, Action::Reconfigure { port: 4, queues, .. } if *queues == ["link"]));
+    assert_eq!(scenario.expects[0].bounds, [Bound::Below(0.02)]);
+    assert!(scenario.warnings.is_empty(), "{:?}", scenario.warnings);
+}
+
+/// Two routers between two hosts, twice joined.
+const DIAMOND: &str = r#"
+duration = "10s"
+[node]
+a = { address = "10.0.0.2", clock = { offset = "-3ms", drift = "20ppm" } }
+r = { service = { per_packet = "20us", rate = "1gbit" } }
+b = {}
+[link.first]
+between = ["a", "r"]
+rate = "1gbit"
+[link.out]
+between = ["r", "b"]
+trace = { down = "lte.down" }
+rate = "3mbit"
+overhead = "-14B"
+mpu = "64B"
+loss = "1%"
+[link.spare]
+between = ["b", "r"]
+trace = "lte.up"
+[port."r->b@spare"]
+ring = { slots = 8, completions = 4 }
+[flow.web]
+from = "a"
+to = "b"
+count = 3
+dscp = "AF41"
+size = "1000B"
+rate = "1mbit"
+[flow.one]
+from = "b"
+to = "a"
+tos = 0x2
+source_port = 7
+size = "1000B"
+rate = "1mbit"
+packets = "10p"
+"#;
+
+#[test]
+fn groups_parallel_links_and_addresses_are_resolved() {
+    let scenario = scenario(DIAMOND);
+    assert_eq!(scenario.title, "test", "the file's name");
+    let addresses: Vec<String> = scenario.nodes.iter().map(|node| node.address.to_string()).collect();
+    assert_eq!(addresses, ["10.0.0.2", "10.0.0.1", "10.0.0.3"]);
+    assert_eq!(
+        (scenario.nodes[0].clock_offset_ps, scenario.nodes[0].clock_drift_ppb),
+        (-3_000_000_000, 20_000)
+    );
+    let service = scenario.nodes[1].service.expect("a service");
+    assert_eq!(
+        (service.per_packet, service.rate),
+        (Duration::from_micros(20), Some(Rate::from_bits(1_000_000_000)))
+    );
+    let names: Vec<&str> = scenario.ports.iter().map(|port| port.name.as_str()).collect();
+    assert_eq!(names, ["a->r", "r->a", "r->b@out", "b->r@out", "b->r@spare", "r->b@spare"]);
+    assert_eq!(scenario.ports[5].ring.map(|ring| ring.completions), Some(4));
+    let flows: Vec<(&str, u16, u8)> = scenario
+        .flows
+        .iter()
+        .map(|flow| (flow.name.as_str(), flow.fields.source_port, flow.traffic_class))
+        .collect();
+    assert_eq!(
+        flows,
+        [("web/1", 49_152, 34 << 2), ("web/2", 49_153, 34 << 2), ("web/3", 49_154, 34 << 2), ("one", 7, 2)]
+    );
+    assert_eq!(scenario.flows[3].packets, Some(10));
+    assert_eq!(scenario.routes.path(0, 2), Some(vec![0, 2]), "the earlier of two links");
+    assert_eq!(scenario.routes.path(2, 0), Some(vec![3, 1]));
+}
+
+#[test]
+fn links_charge_and_traces_replace_their_rate() {
+    let scenario = scenario(DIAMOND);
+    let [first, out, spare] = scenario.links.as_slice() else { panic!() };
+    assert_eq!((first.charged(1), first.charged(1514)), (Bytes(1), Bytes(1514)));
+    assert_eq!((out.charged(60), out.charged(114)), (Bytes(64), Bytes(100)), "mpu holds after overhead");
+    assert!(out.trace[0].is_none() && out.trace[1].is_some(), "down is from the second node to the first");
+    assert_eq!(spare.trace[0].as_ref().map(|trace| trace.times_ms().to_vec()), Some(vec![0, 3, 3, 10]));
+    assert!(spare.trace[1].is_some());
+    assert_eq!(spare.rate, Rate::from_bits(4 * 1504 * 8 * 100));
+}
+
+#[test]
+fn matches_are_resolved_to_addresses_and_flows() {
+    let text = format!(
+        r#"{DIAMOND}
+[port."a->r".queue.top]
+kind = "prio"
+children = ["x", "rest"]
+[port."a->r".queue.x]
+kind = "fifo"
+match = [{{ flow = "web", destination = "b" }}, {{ source = "192.0.2.0/24", dscp = ["EF", 3], length = "64B-100B" }}]
+[port."a->r".queue.rest]
+kind = "fifo"
+"#
+    );
+    let scenario = scenario(&text);
+    let rules = &scenario.ports[0].tree.queues()[1].rules;
+    assert_eq!(rules[0].flows.as_deref(), Some([FlowId(0), FlowId(1), FlowId(2)].as_slice()));
+    let destination = rules[0].destination.expect("a destination");
+    assert_eq!((destination.address.to_string().as_str(), destination.bits), ("10.0.0.3", 32));
+    assert_eq!(rules[1].source.map(|source| source.bits), Some(24));
+    assert_eq!((rules[1].dscp.clone(), rules[1].length.clone()), (Some(vec![46, 3]), Some(64..=100)));
+    assert_eq!(scenario.ports[0].root, "top", "the only queue that is nobody's child");
+}
+
+#[test]
+fn overrides_are_part_of_the_text_that_is_kept() {
+    let set = [
+        "duration=20s",
+        "link.wan.rate=2mbit",
+        "port.home->server.queue.rest={ kind = \"lis\" }",
+        "record.packets=true",
+    ];
+    let scenario = with(example(), &set).expect("a scenario");
+    assert_eq!(scenario.duration, Duration::from_secs(20));
+    assert_eq!(scenario.links[2].rate, Rate::from_bits(2_000_000));
+    assert_eq!(scenario.ports[4].tree.queues()[2].kind, "lis");
+    assert!(scenario.record.packets);
+    assert!(scenario.text.contains("# left out of the statistics"), "comments stay");
+    let again = support::scenario(&scenario.text);
+    assert_eq!(again.ports[4].tree, scenario.ports[4].tree);
+    // The ring of a port that the file does not mention.
+    let scenario = with(example(), &["port.server->home.ring=4"]).expect("a scenario");
+    assert_eq!(scenario.ports[5].ring.map(|ring| ring.slots), Some(4));
+}
+
+#[test]
+fn changes_are_told_apart_by_what_they_do() {
+    let text = example().to_owned()
+        + r#"
+[port."home->server".queue.other]
+kind = "sis"
+[[change]]
+at = "50s"
+set = { "port.home->server.root" = "other", link.wan.rate = "5mbit", "flow.voice.stop" = "55s" }
+[[change]]
+at = "10s"
+set = { "port.home->server.queue.rest.limit" = "9p", "port.home->server.queue.other.limit" = "7p" }
+[[change]]
+at = "51s"
+set = { "flow.upload.rate" = "1mbit" }
+"#;
+    let scenario = scenario(&text);
+    let shown: Vec<String> = scenario
+        .changes
+        .iter()
+        .map(|change| match &change.action {
+            Action::Reconfigure { port, queues, tree } => {
+                format!("{port} {queues:?} of {}", tree.queues()[0].name)
+            }
+            Action::Replace { port, tree } => {
+                format!("{port} by {} {:?}", tree.queues()[0].name, tree.queues()[0].config.get("limit"))
+            }
+            Action::Link { link, rate, delay, loss } => format!("{link} {rate:?} {delay:?} {loss:?}"),
+            Action::Flow { flows, traffic, stop } => format!("{flows:?} {} {stop:?}", traffic.is_some()),
+        })
+        .collect();
+    assert_eq!(
+        shown,
+        [
+            "4 [\"rest\"] of link",
+            "4 [\"link\"] of link",
+            // The tree that was changed while it waited.
+            "4 by other Some(String(\"7p\"))",
+            "2 Some(Rate(5000000)) None None",
+            "0..1 false Some(Duration(55000000000000))",
+            "1..2 true None",
+        ]
+    );
+    assert_eq!(
+        scenario.changes[0].path,
+        "port.home->server.queue.rest.limit, port.home->server.queue.other.limit"
+    );
+    assert!(scenario.warnings.is_empty(), "{:?}", scenario.warnings);
+}
+
+#[test]
+fn what_is_allowed_but_hardly_meant_is_a_warning() {
+    let text = example().to_owned()
+        + "[port.\"home->server\".queue.other]\nkind = \"sis\"\n[[change]]\nat = \"61s\"\nset = { link.wan.rate = \"5mbit\" }\n";
+    let text = text
+        .replace("match = [{ protocol = \"udp\", destination_port = 5060 }]\n", "")
+        .replace("start = \"5s\"", "start = \"60s\"");
+    let scenario = scenario(&text);
+    let mut said: Vec<&str> = scenario.warnings.iter().map(lockgate_scenario::Problem::message).collect();
+    said.sort_unstable();
+    assert_eq!(
+        said,
+        [
+            "`flow.upload` starts after the run has ended",
+            "`rest` never gets a packet: `voice` before it takes all that comes",
+            "the queue `other` is never used",
+            "this change comes after the run has ended",
+        ]
+    );
+    assert!(scenario.warnings.iter().all(|warning| !warning.is_error() && warning.position().is_some()));
+}
+
+#[test]
+fn bounds_are_read_in_the_unit_of_their_metric() {
+    let metrics = |path: &str, names: &Names| match path {
+        "flow.voice.throughput" if names.flows.iter().any(|flow| flow == "voice") => Ok(Unit::BitsPerSecond),
+        "flow.voice.loss" => Ok(Unit::Ratio),
+        _ => Err("did you mean `flow.voice.loss`?".to_owned()),
+    };
+    let files = files();
+    let reader = Reader { files: &files, overrides: &[], metrics: Some(&metrics) };
+    let text = |that: &str, bound: &str| {
+        let (before, _) = example().split_once("[[expect]]").expect("an expectation");
+        format!("{before}[[expect]]\nthat = \"{that}\"\n{bound}\n")
+    };
+    let read = |that: &str, bound: &str| match reader.read(&text(that, bound), "test.toml") {
+        Ok(scenario) => format!("{:?}", scenario.expects[0].bounds),
+        Err(problems) => support::rendered(&problems),
+    };
+    assert_eq!(read("flow.voice.throughput", "at_least = \"1mbit\""), "[AtLeast(1000000.0)]");
+    assert_eq!(read("flow.voice.loss", "between = [0, \"1%\"]"), "[Between(0.0, 0.01)]");
+    assert!(read("flow.voice.throughput", "below = \"1ms\"").contains("is a rate, and `1ms` is none"));
+    assert!(read("flow.voice.throughput", "below = 5").contains("it needs a unit: write it like `10mbit`"));
+    assert!(read("flow.voice.owd", "below = 5").contains("help: did you mean `flow.voice.loss`?"));
+    let support_checks = lockgate_scenario::Expect {
+        that: String::new(),
+        unit: None,
+        bounds: vec![Bound::Between(1.0, 2.0), Bound::Below(2.0)],
+        text: String::new(),
+    };
+    assert_eq!(
+        [0.5, 1.0, 2.0, f64::NAN].map(|value| support_checks.holds(value)),
+        [false, true, false, false]
+    );
 }

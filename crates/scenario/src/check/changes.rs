@@ -85,7 +85,9 @@ impl Checker<'_> {
         let mut timeline = Vec::new();
         for (table, header) in self.list(root, "change") {
             let place = Place { what: "this `change`", table, header: &header };
-            let Some(change) = self.whole::<ChangeTable>(place) else { continue };
+            let noted = self.problems.len();
+            let change = self.whole::<ChangeTable>(place);
+            let Some(change) = change.filter(|_| self.problems.len() == noted) else { continue };
             if end.is_some_and(|end| change.at > end) {
                 let problem = Problem::new(place.value("at"), "this change comes after the run has ended");
                 self.warn(problem.help("let it come earlier, or the run last longer"));
@@ -180,7 +182,7 @@ impl Checker<'_> {
         }
     }
 
-    /// The table of an object as these settings make it; `None` with a problem noted.
+    /// The table of an object as these settings make it; those that cannot be are noted and left out.
     fn edited<'i>(
         &mut self,
         object: (&str, &str),
@@ -188,7 +190,7 @@ impl Checker<'_> {
         settings: &[Setting<'_, 'i>],
         scene: Scene<'_, 'i>,
         state: &State<'i>,
-    ) -> Option<(DeTable<'i>, Span)> {
+    ) -> (DeTable<'i>, Span) {
         let (section, name) = object;
         let written = scene.root.get(section).and_then(|tables| tables.get_ref().get(name));
         let header = written.map_or_else(|| settings[0].span(), Spanned::span);
@@ -197,7 +199,6 @@ impl Checker<'_> {
             (Some(table), _) | (None, Some(table)) => table.clone(),
             (None, None) => DeTable::new(),
         };
-        let noted = self.problems.len();
         for setting in settings {
             let first = setting.path[2].as_str();
             if !keys.contains(&first) {
@@ -220,13 +221,15 @@ impl Checker<'_> {
                 self.note(problem);
             }
         }
-        (self.problems.len() == noted).then_some((table, header))
+        (table, header)
     }
 
-    /// Reads an edited object again by `read`; what is wrong is said of the settings.
+    /// Reads an edited object again by `read`; what is wrong is said of the settings. `None` where there is
+    /// a problem beyond the first `since`.
     fn again<T>(
         &mut self,
         settings: &[Setting<'_, '_>],
+        since: usize,
         read: impl FnOnce(&mut Self) -> Option<T>,
     ) -> Option<T> {
         let (noted, warned) = (self.problems.len(), self.warnings.len());
@@ -241,7 +244,7 @@ impl Checker<'_> {
             let cause = settings.iter().find(within).unwrap_or(&settings[0]);
             self.note(problem.because_of(&cause.span()));
         }
-        value.filter(|_| self.problems.len() == noted)
+        value.filter(|_| self.problems.len() == since)
     }
 
     fn change_port<'i>(
@@ -273,10 +276,11 @@ impl Checker<'_> {
             self.note(problem.help(format!("changes times queues is at most {MOST_BUILT}")));
             return None;
         }
-        let (table, header) = self.edited(("port", name), &PORT_KEYS, settings, scene, state)?;
+        let noted = self.problems.len();
+        let (table, header) = self.edited(("port", name), &PORT_KEYS, settings, scene, state);
         let what = format!("`port.{name}`");
         let edited = Place { what: &what, table: &table, header: &header };
-        let read = self.again(settings, |checker| checker.port(edited, scene.world))?;
+        let read = self.again(settings, noted, |checker| checker.port(edited, scene.world))?;
         let before = state.trees.get(&place).unwrap_or(&scene.ports.models[place].tree);
         let tree = Arc::new(read.tree.clone());
         let action = match read.tree.differs_in(before) {
@@ -304,10 +308,11 @@ impl Checker<'_> {
         let place = network.links.iter().flatten().position(|link| link.name == name)?;
         let before =
             state.links.get(&place).or_else(|| network.links.iter().flatten().nth(place)).cloned()?;
-        let (table, header) = self.edited(("link", name), &LINK_KEYS, settings, scene, state)?;
+        let noted = self.problems.len();
+        let (table, header) = self.edited(("link", name), &LINK_KEYS, settings, scene, state);
         let what = format!("`link.{name}`");
         let edited = Place { what: &what, table: &table, header: &header };
-        let link = self.again(settings, |checker| checker.link(name, edited, network))?;
+        let link = self.again(settings, noted, |checker| checker.link(name, edited, network))?;
         let action = Action::Link {
             link: place,
             rate: Some(link.rate).filter(|rate| *rate != before.rate),
@@ -335,10 +340,12 @@ impl Checker<'_> {
         group.flow.as_ref()?;
         let shape: std::rc::Rc<Shape> = self.shapes.of::<TrafficConfig>();
         let keys: Vec<&str> = shape.names().chain(["stop"]).collect();
-        let (table, header) = self.edited(("flow", name), &keys, settings, scene, state)?;
+        let noted = self.problems.len();
+        let (table, header) = self.edited(("flow", name), &keys, settings, scene, state);
         let what = format!("`flow.{name}`");
         let edited = Place { what: &what, table: &table, header: &header };
-        let flow = self.again(settings, |checker| checker.flow(name, edited, scene.world.network).1)?;
+        let flow =
+            self.again(settings, noted, |checker| checker.flow(name, edited, scene.world.network).1)?;
         let traffic = settings.iter().any(|setting| setting.path[2] != "stop");
         let action = Action::Flow {
             flows: group.members.clone(),

@@ -2,7 +2,7 @@
 
 use core::str::FromStr;
 
-use lockgate_engine::units::{Bytes, Duration, Packets, Probability, Rate};
+use lockgate_engine::units::{Bytes, Duration, Packets, Rate};
 use toml::de::DeTable;
 
 use super::Checker;
@@ -143,7 +143,7 @@ fn in_unit(raw: &Raw, unit: Unit, that: &str) -> Result<f64, Wrong> {
         (Unit::Packets, Raw::Text(text)) => {
             read::<Packets>(text).map(|packets| packets.0 as f64).map_err(wrong)
         }
-        (Unit::Ratio, Raw::Text(text)) => read::<Probability>(text).map(Probability::as_f64).map_err(wrong),
+        (Unit::Ratio, Raw::Text(text)) => percent(text).ok_or_else(|| wrong(plain())),
         (Unit::Ratio | Unit::Number, Raw::Number(number)) if number.is_finite() => Ok(*number),
         (Unit::Seconds | Unit::BitsPerSecond | Unit::Bytes | Unit::Packets, Raw::Number(_)) => {
             Err(wrong(format!("it needs a unit: write it like {example}")))
@@ -163,7 +163,7 @@ fn in_any_unit(raw: &Raw) -> Result<f64, Wrong> {
             .map(Duration::as_secs_f64)
             .or_else(|_| read::<Bytes>(text).map(|bytes| bytes.0 as f64))
             .or_else(|_| read::<Packets>(text).map(|packets| packets.0 as f64))
-            .or_else(|_| read::<Probability>(text).map(Probability::as_f64))
+            .or_else(|why| percent(text).ok_or(why))
             .or_else(|_| read::<Rate>(text).map(|rate| rate.as_bits() as f64))
             .map_err(|why| {
                 let allowed = if why.contains("bytes") && why.contains("bits") {
@@ -175,6 +175,12 @@ fn in_any_unit(raw: &Raw) -> Result<f64, Wrong> {
                 (format!("`{}` is no bound", shorten(text)), allowed)
             }),
     }
+}
+
+/// `1%` as 0.01. A ratio may be more than one, so it is not read as a probability.
+fn percent(text: &str) -> Option<f64> {
+    let number: f64 = text.trim().strip_suffix('%')?.trim().parse().ok()?;
+    Some(number / 100.0).filter(|ratio| ratio.is_finite())
 }
 
 fn read<T: FromStr>(text: &str) -> Result<T, String>

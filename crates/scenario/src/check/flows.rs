@@ -15,7 +15,7 @@ use super::network::Network;
 use crate::diagnostic::Problem;
 use crate::file::FlowTable;
 use crate::model::{Flow, Transport};
-use crate::shape::{Place, shorten, split_outside_quotes, typed, unknown_keys};
+use crate::shape::{Place, shorten, sound, split_outside_quotes, typed, unknown_keys};
 use crate::traffic::Traffic;
 use crate::written::Carrier;
 
@@ -135,7 +135,7 @@ impl Checker<'_> {
         unknown_keys(place, &[&own, &offered], &[], &mut self.problems);
         let Some(table) = typed::<FlowTable>(place, &own, &mut self.problems) else {
             // The rest is looked through all the same.
-            let _ = typed::<TrafficConfig>(place, &offered, &mut self.problems);
+            let _ = sound::<TrafficConfig>(place, &offered, &mut self.problems);
             return (None, None);
         };
         let ends = self.flow_ends(&table, place, network);
@@ -252,13 +252,14 @@ impl Checker<'_> {
 
     fn traffic(&mut self, place: Place<'_, '_>) -> Option<Traffic> {
         let shape = self.shapes.of::<TrafficConfig>();
-        if !shape.names().any(|key| place.has(key)) {
+        let said = |key: &str| place.has(key) || place.misspells(key, &shape);
+        if !shape.names().any(said) {
             let problem =
                 Problem::new(place.header.clone(), format!("{} does not say what it sends", place.what));
             self.note(problem.help("add `size = \"200B\"` and `gap = \"20ms\"`; or `size` and `rate`; or a `profile`; or a `replay`"));
             return None;
         }
-        let config: TrafficConfig = typed(place, &shape, &mut self.problems)?;
+        let config: TrafficConfig = sound(place, &shape, &mut self.problems)?;
         let loaded = config.load_files(&mut |path| self.bytes_of(path));
         let problems = match loaded {
             Err(problems) => problems,
@@ -271,6 +272,10 @@ impl Checker<'_> {
             }
         };
         for invalid in problems {
+            let field = invalid.field.split('.').next().unwrap_or_default();
+            if !place.has(field) && place.misspells(field, &shape) {
+                continue;
+            }
             let problem = refused(&invalid, place);
             self.note(problem);
         }

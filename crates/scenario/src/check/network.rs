@@ -223,6 +223,8 @@ impl Checker<'_> {
     ) -> Option<Rate> {
         let asked = table.trace.as_ref().map(|files| [files.up.is_some(), files.down.is_some()]);
         let both = asked == Some([true, true]);
+        let shape = self.shapes.of::<LinkTable>();
+        let said = |key: &str| place.has(key) || place.misspells(key, &shape);
         match table.rate {
             Some(_) if both => {
                 let problem = Problem::new(place.key("rate"), "the trace gives the rate of both directions");
@@ -239,6 +241,8 @@ impl Checker<'_> {
                 None
             }
             Some(rate) => Some(rate),
+            // Given, but wrong or misspelt.
+            None if said("rate") || (said("trace") && table.trace.is_none()) => None,
             None if both => traces[0].as_ref().map(|trace| trace.mean_rate()),
             None => {
                 let what = if asked.is_some() { "for the direction without a trace" } else { "or a `trace`" };

@@ -16,7 +16,7 @@ use super::ports::World;
 use crate::diagnostic::{Problem, Span};
 use crate::file::QueueTable;
 use crate::nearest::{nearest, one_of, suggest};
-use crate::shape::{Place, Shape, Shapes, shorten, typed, unknown_key, unknown_keys};
+use crate::shape::{Place, Shape, Shapes, shorten, sound, split_outside_quotes, unknown_key};
 use crate::tree::{Queue, QueueTree, make};
 
 /// Levels a tree has at most: deeper ones are mistakes, and every level costs each packet.
@@ -98,7 +98,8 @@ impl Checker<'_> {
         }
         let noted = self.problems.len();
         let mut entries = self.entries(tables);
-        let sound = self.link_children(&mut entries) && self.check_shape(&entries);
+        self.link_children(&mut entries);
+        let sound = self.check_shape(&entries);
         for index in 0..entries.len() {
             self.parameters(index, &mut entries);
             let rules = self.rules(entries[index].place(), world);
@@ -177,26 +178,22 @@ impl Checker<'_> {
         entries
     }
 
-    /// Reads kinds and joins parents and children. Whether what was joined is a forest.
-    fn link_children(&mut self, entries: &mut [Entry<'_, '_>]) -> bool {
+    /// Reads kinds and joins parents and children, each child to one parent at most.
+    fn link_children(&mut self, entries: &mut [Entry<'_, '_>]) {
         let names: BTreeMap<&str, usize> =
             entries.iter().enumerate().map(|(index, entry)| (entry.name, index)).collect();
         let shape = self.shapes.of::<QueueTable>();
-        let mut sound = true;
         let mut named_by: BTreeMap<usize, (usize, Span)> = BTreeMap::new();
         for index in 0..entries.len() {
-            let Some(table) = typed::<QueueTable>(entries[index].place(), &shape, &mut self.problems) else {
-                sound = false;
+            let Some(table) = sound::<QueueTable>(entries[index].place(), &shape, &mut self.problems) else {
                 continue;
             };
             let kind = self.kind(&table.kind, entries[index].place());
-            sound &= kind.is_some();
             let mut children = Vec::new();
             for (nth, child) in table.children.iter().enumerate() {
                 let span = entries[index].place().element("children", nth);
                 let Some(&child_index) = names.get(child.as_str()) else {
                     self.note(Self::no_such("queue", child, span, names.keys().copied()));
-                    sound = false;
                     continue;
                 };
                 if let Some((parent, first)) = named_by.get(&child_index) {
@@ -208,14 +205,13 @@ impl Checker<'_> {
                             .see(first.clone(), "first here")
                             .help("a queue stands in one place: give each parent its own"),
                     );
-                    sound = false;
                     continue;
                 }
                 named_by.insert(child_index, (index, span.clone()));
                 children.push((child_index, span));
             }
             if let Some(kind) = &kind {
-                self.check_arity(kind, children.len(), table.children.len(), entries[index].place());
+                self.check_arity(kind, table.children.len(), entries[index].place());
             }
             entries[index].kind = kind;
             entries[index].children = children;
@@ -223,7 +219,6 @@ impl Checker<'_> {
         for (child, (parent, _)) in named_by {
             entries[child].parent = Some(parent);
         }
-        sound
     }
 
     fn kind(&mut self, kind: &str, place: Place<'_, '_>) -> Option<Kind> {
@@ -249,7 +244,7 @@ impl Checker<'_> {
         found
     }
 
-    fn check_arity(&mut self, kind: &Kind, children: usize, written: usize, place: Place<'_, '_>) {
+    fn check_arity(&mut self, kind: &Kind, written: usize, place: Place<'_, '_>) {
         let span = place.value("children");
         match kind.arity {
             Arity::None if written > 0 => {
@@ -274,7 +269,6 @@ impl Checker<'_> {
             }
             _ => {}
         }
-        let _ = children;
     }
 
     /// Notes cycles and trees that are too deep; without recursion, as both may be as long as the file.
@@ -392,14 +386,18 @@ impl Checker<'_> {
                 );
                 return None;
             };
-            let header = value.span();
-            let what = format!("what `{}` must know of its child", parent.name);
-            unknown_keys(
-                Place { what: &what, table: inner, header: &header },
-                &[&parent.share],
-                &[],
-                &mut self.problems,
-            );
+            for (key, _) in inner.iter().filter(|(key, _)| !parent.share.has(key.get_ref())) {
+                let problem = Problem::new(
+                    key.span(),
+                    format!(
+                        "`{}` must know nothing called `{}` of its children",
+                        parent.name,
+                        shorten(key.get_ref())
+                    ),
+                );
+                let known = suggest(key.get_ref(), parent.share.names());
+                self.note(problem.help("leave `share` out: there is nothing it must know").help_if(known));
+            }
             for (key, value) in inner {
                 if let Some((first, _)) = table.get_key_value(&**key.get_ref()) {
                     let problem = Problem::new(key.span(), format!("`{}` is given twice", key.get_ref()));
@@ -503,7 +501,7 @@ impl Checker<'_> {
             self.note(problem.help_if(suggest(root, names)));
             return None;
         };
-        if let Some(parent) = entries[index].parent {
+        if let Some(parent) = entries[index].parent.filter(|_| sound) {
             let problem = Problem::new(
                 place.value("root"),
                 format!("`{root}` is a child of `{}`, so it is no root", entries[parent].name),
@@ -515,19 +513,27 @@ impl Checker<'_> {
     }
 
     /// Builds the tree below `index` as the run will, noting what disciplines refuse. Where one cannot be
-    /// built, a FIFO stands in for it, so that those above it are looked at too.
+    /// built, a FIFO stands in for it, so that those above it are looked at too; a child whose share has
+    /// problems is left out.
     fn build(&mut self, index: usize, entries: &[Entry<'_, '_>]) -> Option<Node> {
         let entry = &entries[index];
         let mut children: Vec<Node> = Vec::new();
+        let mut shares: Vec<toml::Table> = Vec::new();
+        let mut present: Vec<usize> = Vec::new();
         for (child, _) in &entry.children {
-            children.extend(self.build(*child, entries).or_else(stand_in));
+            let node = self.build(*child, entries).or_else(stand_in);
+            if let (Some(node), Some(share)) = (node, entries[*child].share.clone()) {
+                children.push(node);
+                shares.push(share);
+                present.push(*child);
+            }
         }
         let kind = entry.kind.as_ref()?;
-        let mut queue = queue_of(entry)?;
-        let mut shares: Vec<toml::Table> = Vec::new();
-        for (child, _) in &entry.children {
-            shares.push(entries[*child].share.clone()?);
+        if present.is_empty() && kind.arity == Arity::Many {
+            // Said already: it names none, or none that could be read.
+            return None;
         }
+        let mut queue = queue_of(entry)?;
         let noted = self.problems.len();
         // What is refused is noted, taken out where it can be, and the rest tried again.
         for _ in 0..32 {
@@ -536,7 +542,12 @@ impl Checker<'_> {
                 Ok(node) => return (self.problems.len() == noted).then_some(node),
                 Err(invalid) => invalid,
             };
-            self.note(refused(&invalid, kind, entry, entries));
+            if self.problems.len() > noted && invalid.why.starts_with("missing field") {
+                // What was taken out cannot be left out.
+                break;
+            }
+            let child = invalid.child.and_then(|child| present.get(child)).map(|child| &entries[*child]);
+            self.note(refused(&invalid, kind, entry, child));
             let removed = match invalid.child {
                 None => queue.config.remove(invalid.field),
                 Some(child) => shares.get_mut(child).and_then(|share| share.remove(invalid.field)),
@@ -544,37 +555,25 @@ impl Checker<'_> {
             if removed.is_none() {
                 break;
             }
-            children = entry.children.iter().filter_map(|_| stand_in()).collect();
+            children = present.iter().filter_map(|_| stand_in()).collect();
         }
         None
     }
 }
 
 /// What a discipline refuses, at the place it speaks of.
-fn refused(invalid: &Invalid, kind: &Kind, entry: &Entry<'_, '_>, entries: &[Entry<'_, '_>]) -> Problem {
-    let child = invalid.child.and_then(|child| entry.children.get(child)).map(|(child, _)| &entries[*child]);
-    let span = match child {
-        Some(child)
-            if child
-                .place()
-                .table
-                .get("share")
-                .is_some_and(|share| share.get_ref().get(invalid.field).is_some()) =>
-        {
-            child.place().inner("share", invalid.field)
-        }
-        Some(child) => child.place().value(invalid.field),
-        None => entry.place().value(invalid.field),
-    };
-    let whose = child.map_or(entry.name, |child| child.name);
-    let message = format!("`{}` of the queue `{whose}` {}", invalid.field, invalid.why);
-    let (wrong, allowed) = match message.split_once(": ") {
-        Some((wrong, allowed)) => (wrong.to_owned(), Some(allowed.to_owned())),
-        None => (message, None),
-    };
-    Problem::new(span, wrong)
-        .help(format!("`lockgate list {}` shows what it takes", kind.name))
-        .help_if(allowed)
+fn refused(invalid: &Invalid, kind: &Kind, entry: &Entry<'_, '_>, child: Option<&Entry<'_, '_>>) -> Problem {
+    let place = child.unwrap_or(entry).place();
+    let shared = child.is_some()
+        && place.table.get("share").is_some_and(|share| share.get_ref().get(invalid.field).is_some());
+    let span = if shared { place.inner("share", invalid.field) } else { place.value(invalid.field) };
+    let message =
+        format!("`{}` of the queue `{}` {}", invalid.field, child.unwrap_or(entry).name, invalid.why);
+    let help = format!("`lockgate list {}` shows what it takes", kind.name);
+    match split_outside_quotes(&message) {
+        Some((wrong, allowed)) => Problem::new(span, wrong).help(allowed),
+        None => Problem::new(span, message).help(help),
+    }
 }
 
 fn stand_in() -> Option<Node> {
@@ -671,7 +670,7 @@ struct ReadConfig<'a, 'i>(Place<'a, 'i>, &'a Shape, &'a mut Vec<Problem>);
 impl Visitor for ReadConfig<'_, '_> {
     type Output = bool;
     fn visit<D: Discipline>(self) -> bool {
-        typed::<D::Config>(self.0, self.1, self.2).is_some()
+        sound::<D::Config>(self.0, self.1, self.2).is_some()
     }
 }
 
@@ -680,6 +679,6 @@ struct ReadShare<'a, 'i>(Place<'a, 'i>, &'a Shape, &'a mut Vec<Problem>);
 impl Visitor for ReadShare<'_, '_> {
     type Output = bool;
     fn visit<D: Discipline>(self) -> bool {
-        typed::<D::Share>(self.0, self.1, self.2).is_some()
+        sound::<D::Share>(self.0, self.1, self.2).is_some()
     }
 }

@@ -1,0 +1,155 @@
+//! What there is to say of a discipline: its parameters with types, defaults and docs, from its own types.
+
+use lockgate_engine::discipline::{Arity, Discipline};
+use lockgate_engine::disciplines::{self, KINDS, Visitor};
+use schemars::{JsonSchema, SchemaGenerator};
+use serde::Serialize;
+use serde_json::Value;
+
+/// A discipline as its reference page has it.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Reference {
+    /// Its name in scenario files.
+    pub kind: &'static str,
+    /// What it does, in a line.
+    pub summary: &'static str,
+    /// Where it is defined.
+    pub source: &'static str,
+    /// What it guarantees, each naming its theorem.
+    pub guarantees: &'static [&'static str],
+    /// How many children it takes: `none`, `none or one`, `at least one`.
+    pub children: &'static str,
+    /// Whether it always sends while it holds a packet.
+    pub work_conserving: bool,
+    /// Whether packets of one flow may overtake each other in it.
+    pub reorders: bool,
+    /// Its own parameters.
+    pub parameters: Vec<Parameter>,
+    /// What it must know of each child; written on the child.
+    pub shares: Vec<Parameter>,
+    /// Parameters to start from, in TOML; empty where the defaults do.
+    pub example: &'static str,
+    /// What a child says to it, in TOML; empty where there is nothing to say.
+    pub share_example: &'static str,
+}
+
+/// One parameter.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Parameter {
+    /// Its key.
+    pub name: String,
+    /// What it takes: `rate`, `limit`, `tail | head`, `whole number`.
+    pub takes: String,
+    /// What holds where it is not given; `None` where it must be given or where nothing holds.
+    pub default: Option<String>,
+    /// Whether it must be given.
+    pub required: bool,
+    /// What it does.
+    pub doc: String,
+}
+
+/// Every discipline, in the order of the list.
+pub fn references() -> Vec<Reference> {
+    KINDS.iter().filter_map(|kind| reference(kind)).collect()
+}
+
+/// The discipline called `kind`; `None` where there is none.
+pub fn reference(kind: &str) -> Option<Reference> {
+    disciplines::visit(kind, Describe)
+}
+
+struct Describe;
+
+impl Visitor for Describe {
+    type Output = Reference;
+    fn visit<D: Discipline>(self) -> Reference {
+        Reference {
+            kind: D::KIND,
+            summary: D::SUMMARY,
+            source: D::SOURCE,
+            guarantees: D::GUARANTEES,
+            children: match D::CHILDREN {
+                Arity::None => "none",
+                Arity::Optional => "none or one",
+                Arity::Many => "at least one",
+            },
+            work_conserving: D::WORK_CONSERVING,
+            reorders: D::REORDERS,
+            parameters: parameters::<D::Config>(),
+            shares: parameters::<D::Share>(),
+            example: D::EXAMPLE,
+            share_example: D::SHARE_EXAMPLE,
+        }
+    }
+}
+
+/// The parameters of a table type.
+pub fn parameters<T: JsonSchema>() -> Vec<Parameter> {
+    let schema = SchemaGenerator::default().into_root_schema_for::<T>().to_value();
+    let required: Vec<&str> =
+        schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
+    let properties = schema["properties"].as_object().into_iter().flatten();
+    properties
+        .map(|(name, property)| Parameter {
+            name: name.clone(),
+            takes: takes(property, &schema["$defs"]),
+            default: property.get("default").filter(|default| !default.is_null()).map(plain),
+            required: required.contains(&name.as_str()),
+            doc: property["description"].as_str().unwrap_or_default().replace('\n', " "),
+        })
+        .collect()
+}
+
+fn plain(value: &Value) -> String {
+    value.as_str().map_or_else(|| value.to_string(), ToOwned::to_owned)
+}
+
+/// What a property takes, in words.
+fn takes(property: &Value, definitions: &Value) -> String {
+    if let Some(either) = property["anyOf"].as_array().or_else(|| property["oneOf"].as_array()) {
+        let mut words: Vec<String> = Vec::new();
+        for one in either.iter().filter(|one| one["type"] != "null") {
+            let word = takes(one, definitions);
+            if !words.contains(&word) {
+                words.push(word);
+            }
+        }
+        return words.join(" | ");
+    }
+    if let Some(constant) = property.get("const") {
+        return plain(constant);
+    }
+    if let Some(values) = property["enum"].as_array() {
+        return values.iter().map(plain).collect::<Vec<_>>().join(" | ");
+    }
+    if let Some(name) = property["$ref"].as_str().and_then(|reference| reference.rsplit('/').next()) {
+        let definition = &definitions[name];
+        return match name {
+            "Rate" | "Duration" | "Limit" | "Probability" => name.to_lowercase(),
+            "Instant" => "time".to_owned(),
+            "Bytes" => "size".to_owned(),
+            "Packets" => "number of packets".to_owned(),
+            _ if definition["oneOf"].is_array()
+                || definition["enum"].is_array()
+                || definition["anyOf"].is_array() =>
+            {
+                takes(definition, definitions)
+            }
+            _ if definition["type"] == "object" => "table".to_owned(),
+            _ => takes(definition, definitions),
+        };
+    }
+    let types = &property["type"];
+    let first = types
+        .as_str()
+        .or_else(|| types.as_array()?.iter().filter_map(Value::as_str).find(|name| *name != "null"));
+    match first {
+        Some("integer") => "whole number".to_owned(),
+        Some("string") => "text".to_owned(),
+        Some("boolean") => "true | false".to_owned(),
+        Some("array") => format!("list of {}", takes(&property["items"], definitions)),
+        Some("object") => "table".to_owned(),
+        Some(other) => other.to_owned(),
+        None => "value".to_owned(),
+    }
+}

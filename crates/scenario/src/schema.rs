@@ -1,0 +1,180 @@
+//! The JSON Schema of scenario files, made from the types they are read into.
+//!
+//! Editors complete and check files by it. It says which keys there are and how values are written; what
+//! depends on several values (trees, routes, units of metrics) only [`read`](crate::read) can say.
+
+use std::collections::BTreeMap;
+
+use lockgate_engine::discipline::{Arity, Discipline};
+use lockgate_engine::disciplines::{self, KINDS, Visitor};
+use lockgate_traffic::TrafficConfig;
+use schemars::{JsonSchema, SchemaGenerator};
+use serde_json::{Map, Value, json};
+
+use crate::file::{
+    ChangeTable, ExpectTable, FlowTable, LinkTable, MatchTable, NodeTable, PortTable, QueueTable,
+    RecordTable, Top,
+};
+
+/// The JSON Schema (draft 2020-12) of a scenario file.
+pub fn schema() -> Value {
+    let mut generator = SchemaGenerator::default();
+    let mut root = table::<Top>(&mut generator);
+    let mut port = table::<PortTable>(&mut generator);
+    let queue = queue(&mut generator);
+    put(&mut port, "queue", named("The queues of the port, by name.", queue));
+    let mut flow = table::<FlowTable>(&mut generator);
+    merge(&mut flow, table::<TrafficConfig>(&mut generator));
+    let sections = [
+        ("record", table::<RecordTable>(&mut generator)),
+        ("node", named("Hosts and routers, by name.", table::<NodeTable>(&mut generator))),
+        ("link", named("Links, by name.", table::<LinkTable>(&mut generator))),
+        ("port", named("Queues where links leave nodes, by `from->to`.", port)),
+        ("flow", named("What is sent, by name.", flow)),
+        ("change", list("The timeline.", table::<ChangeTable>(&mut generator))),
+        ("expect", list("What results are held against.", table::<ExpectTable>(&mut generator))),
+    ];
+    for (name, section) in sections {
+        put(&mut root, name, section);
+    }
+    root["required"] = json!(["duration", "node", "link", "flow"]);
+    root["$schema"] = json!("https://json-schema.org/draft/2020-12/schema");
+    root["title"] = json!("Lockgate scenario");
+    root["description"] =
+        json!("A network, the queues in it, the traffic, what changes and what is expected.");
+    root["$defs"] = Value::Object(generator.take_definitions(true));
+    root
+}
+
+/// The schema of a table, its own type inlined.
+fn table<T: JsonSchema>(generator: &mut SchemaGenerator) -> Value {
+    let mut schema = T::json_schema(generator).to_value();
+    if !schema["properties"].is_object() {
+        schema["properties"] = json!({});
+    }
+    schema["additionalProperties"] = json!(false);
+    schema
+}
+
+fn put(table: &mut Value, key: &str, schema: Value) {
+    table["properties"][key] = schema;
+}
+
+fn named(description: &str, table: Value) -> Value {
+    json!({
+        "type": "object",
+        "description": description,
+        "propertyNames": { "minLength": 1 },
+        "additionalProperties": table,
+    })
+}
+
+fn list(description: &str, table: Value) -> Value {
+    json!({ "type": "array", "description": description, "items": table })
+}
+
+/// Adds the properties of `other`, and what it requires; a property that `table` has stays.
+fn merge(table: &mut Value, other: Value) {
+    let required: Vec<Value> = [&table["required"], &other["required"]]
+        .into_iter()
+        .filter_map(Value::as_array)
+        .flatten()
+        .cloned()
+        .collect();
+    if let (Some(own), Value::Object(mut other)) = (table["properties"].as_object_mut(), other)
+        && let Some(Value::Object(more)) = other.remove("properties")
+    {
+        for (name, property) in more {
+            own.entry(name).or_insert(property);
+        }
+    }
+    if !required.is_empty() {
+        table["required"] = Value::Array(required);
+    }
+}
+
+/// One alternative for each kind, told apart by `kind`.
+fn queue(generator: &mut SchemaGenerator) -> Value {
+    let mut shares: BTreeMap<String, Vec<Value>> = BTreeMap::new();
+    for kind in KINDS {
+        for (name, property) in disciplines::visit(kind, ShareProperties(generator)).unwrap_or_default() {
+            let known = shares.entry(name).or_default();
+            if !known.contains(&property) {
+                known.push(property);
+            }
+        }
+    }
+    let shares: Map<String, Value> = shares
+        .into_iter()
+        .map(|(name, mut properties)| {
+            let one =
+                if properties.len() == 1 { properties.remove(0) } else { json!({ "anyOf": properties }) };
+            (name, one)
+        })
+        .collect();
+    let alternatives: Vec<Value> = KINDS
+        .iter()
+        .filter_map(|kind| {
+            disciplines::visit(kind, Alternative { generator: &mut *generator, shares: &shares })
+        })
+        .collect();
+    json!({
+        "type": "object",
+        "required": ["kind"],
+        "properties": { "kind": { "enum": KINDS } },
+        "oneOf": alternatives,
+    })
+}
+
+struct ShareProperties<'a>(&'a mut SchemaGenerator);
+
+impl Visitor for ShareProperties<'_> {
+    type Output = Map<String, Value>;
+    fn visit<D: Discipline>(self) -> Self::Output {
+        let mut schema = table::<D::Share>(self.0);
+        match schema["properties"].take() {
+            Value::Object(properties) => properties,
+            _ => Map::new(),
+        }
+    }
+}
+
+struct Alternative<'a> {
+    generator: &'a mut SchemaGenerator,
+    shares: &'a Map<String, Value>,
+}
+
+impl Visitor for Alternative<'_> {
+    type Output = Value;
+    fn visit<D: Discipline>(self) -> Value {
+        let mut queue = table::<QueueTable>(self.generator);
+        merge(&mut queue, table::<D::Config>(self.generator));
+        merge(&mut queue, json!({ "properties": self.shares }));
+        put(&mut queue, "kind", json!({ "const": D::KIND, "description": D::SUMMARY }));
+        let rules = table::<MatchTable>(self.generator);
+        put(&mut queue, "match", list("A packet is taken where one of these holds.", rules));
+        put(
+            &mut queue,
+            "share",
+            json!({
+                "type": "object",
+                "description": "What the parent must know of this queue, where it has a parameter of that name itself.",
+                "properties": self.shares,
+                "additionalProperties": false,
+            }),
+        );
+        queue["title"] = json!(D::KIND);
+        queue["description"] = json!(D::SUMMARY);
+        match D::CHILDREN {
+            Arity::None => put(&mut queue, "children", json!({ "type": "array", "maxItems": 0 })),
+            Arity::Optional => queue["properties"]["children"]["maxItems"] = json!(1),
+            Arity::Many => {
+                queue["properties"]["children"]["minItems"] = json!(1);
+                if let Some(required) = queue["required"].as_array_mut() {
+                    required.push(json!("children"));
+                }
+            }
+        }
+        queue
+    }
+}

@@ -1,0 +1,515 @@
+//! Scenarios that are wrong: every problem, its place, what it says and how to put it right.
+
+mod support;
+
+use std::fmt::Write as _;
+use std::time::{Duration, Instant};
+
+use support::{problems, rendered};
+
+/// Twelve lines without a problem, to which cases add theirs from line 13 on.
+const BASE: &str = r#"duration = "10s"
+[node]
+a = {}
+b = {}
+[link.wan]
+between = ["a", "b"]
+rate = "10mbit"
+[flow.f]
+from = "a"
+to = "b"
+size = "100B"
+gap = "1ms"
+"#;
+
+/// Line, column, a part of the message, a part of the help.
+type Expected = (usize, usize, &'static str, &'static str);
+
+/// In place of a part of the help where there is none to give.
+const NO_HELP: &str = "\0";
+
+/// In place of a part of the help where any will do.
+const ANY: &str = "";
+
+/// Exactly these problems, in this order.
+#[track_caller]
+fn expect(text: &str, expected: &[Expected]) {
+    let problems = problems(text);
+    let shown = rendered(&problems);
+    assert_eq!(problems.len(), expected.len(), "{shown}");
+    for (problem, (line, column, message, help)) in problems.iter().zip(expected) {
+        assert_eq!(problem.position(), Some((*line, *column)), "{shown}");
+        assert!(problem.message().contains(message), "`{message}` in:\n{shown}");
+        let helped = match *help {
+            NO_HELP => problem.help_text().is_none(),
+            help => problem.help_text().is_some_and(|text| text.contains(help)),
+        };
+        assert!(helped, "`{help}` in:\n{shown}");
+        assert!(problem.is_error());
+    }
+}
+
+#[track_caller]
+fn add(more: &str, expected: &[Expected]) {
+    expect(&format!("{BASE}{more}"), expected);
+}
+
+#[track_caller]
+fn swap(old: &str, new: &str, expected: &[Expected]) {
+    assert!(BASE.contains(old), "`{old}` is not in the base");
+    expect(&BASE.replace(old, new), expected);
+}
+
+/// The base with queues of the port `a->b`, one a line, from line 13 on.
+#[track_caller]
+fn queues(lines: &[&str], expected: &[Expected]) {
+    let mut more = String::new();
+    for line in lines {
+        let _ = writeln!(more, "port.\"a->b\".{line}");
+    }
+    // Dotted keys stand at the top of the file.
+    expect(&format!("{more}{BASE}"), expected);
+}
+
+#[test]
+fn keys_that_nobody_knows() {
+    add("[nodes]\n", &[(13, 2, "has no key `nodes`", "did you mean `node`?")]);
+    swap("rate =", "rte =", &[(7, 1, "`link.wan` has no key `rte`", "`rate`")]);
+    swap("size =", "sise =", &[(11, 1, "`flow.f` has no key `sise`", "did you mean `size`?")]);
+    swap("a = {}", "a = { adress = \"10.0.0.9\" }", &[(3, 7, "`node.a` has no key `adress`", "`address`")]);
+    add("[record]\npacket = true\n", &[(14, 1, "`record` has no key `packet`", "`packets`")]);
+    add("[[expect]]\nthat = \"x\"\nbelwo = 1\n", &[(15, 1, "no key `belwo`", "`below`")]);
+    add("[[change]]\nat = \"1s\"\nsett = {}\n", &[(15, 1, "no key `sett`", "`set`")]);
+    queues(
+        &["queue.q = { kind = \"fifo\", limitt = \"5p\" }"],
+        &[(1, 40, "`fifo` has no key `limitt`", "`limit`")],
+    );
+    queues(
+        &[
+            "root = \"q\"",
+            "queue.q = { kind = \"drr\", children = [\"c\"] }",
+            "queue.c = { kind = \"fifo\", quantm = \"5B\" }",
+        ],
+        &[(3, 40, "neither `fifo` nor its parent `drr`", "`quantum`")],
+    );
+    add(
+        "[port.\"a->b\"]\nclock = { source = \"cpu\", hertz = 100 }\n",
+        &[(14, 9, "`clock` needs `hz`", "hz"), (14, 27, "`clock` has no key `hertz`", "`hz`")],
+    );
+    swap(
+        "gap = \"1ms\"",
+        "gap = { distribution = \"exponential\", maen = \"1ms\" }",
+        &[(12, 39, "`gap` has no key `maen`", "did you mean `mean`?")],
+    );
+}
+
+#[test]
+fn numbers_without_their_units() {
+    swap(
+        "\"10mbit\"",
+        "10",
+        &[(7, 8, "the bare number `10` is not a rate", "needs a unit, such as `10mbit`")],
+    );
+    swap("\"10s\"", "10", &[(1, 12, "the bare number `10` is not a duration", "needs a unit")]);
+    swap("\"1ms\"", "0.001", &[(12, 7, "the bare number `0.001` is not a duration", "needs a unit")]);
+    swap(
+        "\"10mbit\"",
+        "\"100kbps\"",
+        &[(7, 8, "`100kbps` is not a rate", "write `kbit` for bits or `kBps` for bytes")],
+    );
+    swap("\"10mbit\"", "\"100\"", &[(7, 8, "`100` is not a rate", "needs a unit")]);
+    swap(
+        "\"10mbit\"",
+        "\"10mbit\"\noverhead = 14",
+        &[(8, 12, "`14` is not a number of bytes", "such as `24B`")],
+    );
+    swap("\"1ms\"", "\"1m\"", &[(12, 7, "`1m` is not a duration", "`min` or `ms`")]);
+    queues(
+        &["queue.q = { kind = \"fifo\", limit = 100 }"],
+        &[(1, 48, "bare number `100` is not a limit", "`100p`")],
+    );
+}
+
+#[test]
+fn values_of_the_wrong_type_or_out_of_range() {
+    swap(
+        "\"10s\"",
+        "[1]",
+        &[(1, 12, "`duration` is a duration with its unit, such as `20ms`, not a list", NO_HELP)],
+    );
+    swap("\"10mbit\"", "\"0bit\"", &[(7, 8, "rate zero carries nothing", "10mbit")]);
+    swap("\"10s\"", "\"0s\"", &[(1, 12, "no duration", "more than `0s`")]);
+    swap("\"10s\"", "\"3000h\"", &[(1, 12, "too long", "2400h")]);
+    swap(
+        "\"10s\"",
+        "\"10s\"\nwarmup = \"10s\"",
+        &[(2, 10, "nothing is left", "less than the duration, 10s")],
+    );
+    swap("\"10mbit\"", "\"10mbit\"\nloss = nan", &[(8, 8, "`NaN` is not a probability", "between 0 and 1")]);
+    swap("\"10mbit\"", "\"10mbit\"\nloss = 1.5", &[(8, 8, "`1.5` is not a probability", "between 0 and 1")]);
+    add(
+        "destination_port = 70000\n",
+        &[(13, 20, "a whole number from 0 to 65535, not the number `70000`", NO_HELP)],
+    );
+    add("count = 0\n", &[(13, 9, "no flows", "at least 1")]);
+    add("count = 200000\n", &[(13, 9, "too many flows", "at most 100000")]);
+    add("packets = \"0p\"\n", &[(13, 11, "sends nothing", "let it send")]);
+    add("start = \"5s\"\nstop = \"4s\"\n", &[(14, 8, "stops at 4s, before it starts", "which is 5s")]);
+    add("dscp = \"EG\"\n", &[(13, 8, "`EG` is not a DSCP", "`EF`")]);
+    add("[port.\"a->b\"]\nring = 0\n", &[(14, 8, "a ring without slots", "at least 1 slot")]);
+    add(
+        "[port.\"a->b\"]\nring = { slots = 2, completions = 3 }\n",
+        &[(14, 35, "cannot be 3", "from 1 to the number of slots, 2")],
+    );
+    add(
+        "[port.\"a->b\"]\nclock = { source = \"cpu\", hz = 0 }\n",
+        &[(14, 32, "0 ticks a second", "1 to 1000000")],
+    );
+    add(
+        "[port.\"a->b\"]\nclock = { source = \"cpus\", hz = 1 }\n",
+        &[(14, 20, "`source` cannot be `cpus`", "did you mean `cpu`?")],
+    );
+    swap("gap = \"1ms\"", "gap = { distribution = \"exponential\", mean = \"0s\" }", &[(12, 46, "mean", "")]);
+}
+
+#[test]
+fn names_of_nothing() {
+    swap("to = \"b\"", "to = \"c\"", &[(10, 6, "there is no node called `c`", "it is one of `a`, `b`")]);
+    swap(
+        "from = \"a\"",
+        "from = \"sevrer\"",
+        &[(9, 8, "there is no node called `sevrer`", "one of `a`, `b`")],
+    );
+    swap(
+        "[\"a\", \"b\"]",
+        "[\"a\", \"c\"]",
+        &[(6, 17, "there is no node called `c`", "add `c = {}` below `[node]`")],
+    );
+    swap("[\"a\", \"b\"]", "[\"a\"]", &[(6, 11, "joins two nodes, not 1", "between = ")]);
+    swap("[\"a\", \"b\"]", "[\"a\", \"a\"]", &[(6, 11, "joins `a` with itself", "two different")]);
+    swap("to = \"b\"", "to = \"a\"", &[(10, 6, "from `a` to itself", "two different")]);
+    add("[port.\"a->c\"]\nring = 1\n", &[(13, 7, "there is no node called `c`", "one of `a`, `b`")]);
+    add("[port.wan]\nring = 1\n", &[(13, 7, "`wan` is not the name of a port", "`a->b`")]);
+}
+
+#[test]
+fn ways_and_ports_that_are_not_there() {
+    let island = BASE.replace("b = {}\n", "b = {}\nc = {}\n").replace("to = \"b\"", "to = \"c\"");
+    expect(&island, &[(11, 6, "no way leads from `a` to `c`", "join them by links")]);
+    let island = BASE.replace("b = {}\n", "b = {}\nc = {}\n") + "[port.\"a->c\"]\nring = 1\n";
+    expect(&island, &[(14, 7, "no link leads from `a` to `c`", "`a->b`")]);
+    let parallel = format!(
+        "{BASE}[link.spare]\nbetween = [\"b\", \"a\"]\nrate = \"1mbit\"\n[port.\"a->b\"]\nring = 1\n"
+    );
+    expect(&parallel, &[(16, 7, "several links lead from `a` to `b`", "`a->b@wan` or `a->b@spare`")]);
+}
+
+#[test]
+fn trees_that_are_none() {
+    queues(
+        &[
+            "queue.x = { kind = \"prio\", children = [\"y\"] }",
+            "queue.y = { kind = \"prio\", children = [\"x\"] }",
+        ],
+        &[(2, 52, "round in a circle: `x` → `y` → `x`", "cannot stand below itself")],
+    );
+    queues(
+        &["queue.x = { kind = \"prio\", children = [\"x\"] }"],
+        &[(1, 52, "circle: `x` → `x`", "cannot stand below itself")],
+    );
+    queues(
+        &[
+            "root = \"x\"",
+            "queue.x = { kind = \"prio\", children = [\"y\", \"y\"] }",
+            "queue.y = { kind = \"fifo\" }",
+        ],
+        &[(2, 57, "`y` is a child of `x` already", "one place")],
+    );
+    queues(
+        &["root = \"x\"", "queue.x = { kind = \"prio\", children = [\"z\"] }"],
+        &[(2, 52, "there is no queue called `z`", "it is `x`")],
+    );
+    queues(&["queue.x = { kind = \"prio\" }"], &[(1, 23, "`prio` needs children", "add `children")]);
+    queues(
+        &["queue.x = { kind = \"fifo\", children = [\"y\"] }", "queue.y = { kind = \"fifo\" }"],
+        &[(1, 51, "`fifo` is a leaf", "`prio`, `drr`")],
+    );
+    queues(
+        &["queue.x = { kind = \"fifo\" }", "queue.y = { kind = \"fifo\" }"],
+        &[(1, 6, "does not say which queue is its root", "`x`, `y`")],
+    );
+    queues(
+        &["root = \"y\"", "queue.x = { kind = \"fifo\" }"],
+        &[(1, 20, "no queue called `y`", "it is `x`")],
+    );
+    queues(&["queue.x = { kind = \"fiffo\" }"], &[(1, 32, "no discipline `fiffo`", "did you mean `fifo`?")]);
+    queues(&["queue.x = { kind = \"class\" }"], &[(1, 32, "owns classes", "inner class")]);
+    queues(&["queue.x = {}"], &[(1, 23, "the queue `x` needs `kind`", "its discipline")]);
+}
+
+#[test]
+fn what_disciplines_refuse() {
+    queues(
+        &[
+            "root = \"x\"",
+            "queue.x = { kind = \"drr\", children = [\"y\", \"z\", \"w\"] }",
+            "queue.y = { kind = \"fifo\", quantum = \"0B\", match = [{ dscp = 1 }] }",
+            "queue.z = { kind = \"fifo\", share = { quantum = \"0B\" }, match = [{ dscp = 2 }] }",
+            "queue.w = { kind = \"fifo\", limit = \"0p\" }",
+        ],
+        &[
+            (3, 50, "`quantum` of the queue `y` must be at least `1B`", "never send"),
+            (4, 60, "`quantum` of the queue `z` must be at least `1B`", "never send"),
+            (5, 48, "`limit` of the queue `w` holds nothing", "at least `1p`"),
+        ],
+    );
+    queues(
+        &["queue.x = { kind = \"tbf\", rate = \"0bit\", burst = \"2kB\" }"],
+        &[(1, 46, "`rate` of the queue `x` of zero", "`1mbit`")],
+    );
+    queues(
+        &["queue.x = { kind = \"tbf\" }"],
+        &[(1, 23, "needs `burst`", "bucket"), (1, 23, "needs `rate`", "add `rate = \"10mbit\"`")],
+    );
+    queues(
+        &[
+            "queue.x = { kind = \"tbf\", rate = \"1mbit\", burst = \"2kB\", limit = \"5p\", latency = \"1ms\" }",
+        ],
+        &[(1, 94, "say the same", "one of them")],
+    );
+}
+
+#[test]
+fn shares_and_parameters_of_the_same_name_are_kept_apart() {
+    queues(
+        &[
+            "root = \"x\"",
+            "queue.x = { kind = \"prio\", children = [\"y\"] }",
+            "queue.y = { kind = \"fifo\", share = { weight = 1 } }",
+        ],
+        &[(3, 50, "`prio` must know nothing called `weight` of its children", "leave `share` out")],
+    );
+    queues(
+        &[
+            "root = \"x\"",
+            "queue.x = { kind = \"drr\", children = [\"y\"] }",
+            "queue.y = { kind = \"fifo\", quantum = \"9B\", share = { quantum = \"8B\" } }",
+        ],
+        &[(3, 66, "`quantum` is given twice", "once")],
+    );
+    queues(
+        &["queue.x = { kind = \"fifo\", share = {} }"],
+        &[(1, 40, "no parent to share", "leave `share` out")],
+    );
+}
+
+#[test]
+fn matches_that_mean_nothing() {
+    let two = |rule: &str| format!("queue.y = {{ kind = \"fifo\", match = {rule} }}");
+    let check = |rule: &str, expected: &[Expected]| {
+        queues(&["root = \"x\"", "queue.x = { kind = \"prio\", children = [\"y\"] }", &two(rule)], expected);
+    };
+    check("[{ protocol = \"upd\" }]", &[(3, 62, "`upd` is not a protocol", "`udp`")]);
+    check("[{ destination_port = \"9-5\" }]", &[(3, 70, "`9-5` is not a port or a range", "`5-9`")]);
+    check("[{ destination_port = 70000 }]", &[(3, 70, "`70000` is not a port", "65535")]);
+    check("[{ source = \"c\" }]", &[(3, 60, "`c` is no node, no address and no prefix", "192.0.2.0/24")]);
+    check("[{ source = \"10.0.0.0/33\" }]", &[(3, 60, "no prefix", "192.0.2.0/24")]);
+    check("[{ flow = [\"f\", \"g\"] }]", &[(3, 64, "there is no flow called `g`", "it is `f`")]);
+    check("[{ dscp = [\"EF\", 64] }]", &[(3, 65, "`64` is not a DSCP", "0 to 63")]);
+    check("[{ tos = 0xb9 }]", &[(3, 57, "ECN bits", "multiple of 4")]);
+    check("[{ length = \"9B-5B\" }]", &[(3, 60, "not a length", "wrong way round")]);
+    check("[{}]", &[(3, 49, "takes every packet", "leave `match` out")]);
+    check("[]", &[(3, 48, "an empty `match`", "takes the rest")]);
+    check("{ dscp = 1 }", &[(3, 48, "`match` is a list", "[{ protocol")]);
+    check("[{ dscp = [] }]", &[(3, 58, "an empty list", "at least one")]);
+}
+
+#[test]
+fn changes_that_cannot_be() {
+    let change =
+        |set: &str, expected: &[Expected]| add(&format!("[[change]]\nat = \"2s\"\nset = {set}\n"), expected);
+    change("{ \"link.wan.rate\" = \"2mbps\" }", &[(15, 27, "`2mbps` is not a rate", "`mbit`")]);
+    change("{ \"link.wan.rate\" = \"0bit\" }", &[(15, 27, "rate zero", "10mbit")]);
+    change(
+        "{ link.wan.rat = \"2mbit\" }",
+        &[(15, 18, "`link.wan.rat` cannot change", "did you mean `rate`?")],
+    );
+    change("{ \"link.wam.rate\" = \"2mbit\" }", &[(15, 9, "no link called `wam`", "did you mean `wan`?")]);
+    change("{ \"flow.f.to\" = \"a\" }", &[(15, 9, "`flow.f.to` cannot change", "`stop`")]);
+    change("{ \"flow.g.gap\" = \"1ms\" }", &[(15, 9, "no flow called `g`", "it is `f`")]);
+    change(
+        "{ \"port.a->b.queue.q.limit\" = \"5p\" }",
+        &[(15, 9, "`port.a->b.queue` has no `q`", "it is `fifo`")],
+    );
+    change("{ \"port.a->b.queue.fifo.limit\" = \"0p\" }", &[(15, 40, "holds nothing", "at least `1p`")]);
+    change("{ \"port.a->b.queue.fifo.limt\" = \"5p\" }", &[(15, 9, "`fifo` has no key `limt`", "`limit`")]);
+    change("{ \"port.a->b.queue.fifo.kind\" = \"lifo\" }", &[(15, 39, "no discipline `lifo`", "`fifo`")]);
+    change("{ \"port.a->b.root\" = \"x\" }", &[(15, 28, "no queue called `x`", "")]);
+    change("{ \"port.a->c.root\" = \"x\" }", &[(15, 9, "no port called `a->c`", "`a->b`")]);
+    change("{ duration = \"20s\" }", &[(15, 9, "`duration` cannot change", "link.wan.rate")]);
+    change(
+        "{ lnik.wan.rate = \"1mbit\" }",
+        &[(15, 18, "`lnik.wan.rate` names nothing", "did you mean `link`?")],
+    );
+    change("{ \"link.wan\" = 5 }", &[(15, 9, "names no value", "link.wan.rate")]);
+    change("{ \"link..rate\" = 5 }", &[(15, 9, "an empty part", "link.wan.rate")]);
+    change("{}", &[(15, 7, "sets nothing", "link.wan.rate")]);
+    // What a change leaves behind counts for the next, by time and not by place.
+    add(
+        "[[change]]\nat = \"4s\"\nset = { port.\"a->b\".queue.fifo.burst = \"2kB\" }\n[[change]]\nat = \"2s\"\nset = { port.\"a->b\".queue.fifo = { kind = \"tbf\", rate = \"1mbit\", burst = \"0B\" } }\n",
+        &[(15, 32, "`fifo` has no key `burst`", ANY), (18, 74, "`burst` of the queue `fifo`", ANY)],
+    );
+}
+
+#[test]
+fn expectations_that_cannot_be_held() {
+    add("[[expect]]\nthat = \"x\"\n", &[(13, 1, "has no bound", "`below`")]);
+    add("[[expect]]\nbelow = 1\n", &[(13, 1, "needs `that`", "metric")]);
+    add("[[expect]]\nthat = \"x\"\nbelow = \"20\"\n", &[(15, 9, "`20` is no bound", "with its unit")]);
+    add("[[expect]]\nthat = \"x\"\nbelow = inf\n", &[(15, 9, "`inf` is no bound", "finite")]);
+    add(
+        "[[expect]]\nthat = \"x\"\nbetween = [\"9ms\", \"5ms\"]\n",
+        &[(15, 11, "nothing lies between", "lower bound first")],
+    );
+    add("[[expect]]\nthat = \"x\"\nbetween = [\"9ms\"]\n", &[(15, 11, "two bounds, not 1", "between = ")]);
+}
+
+#[test]
+fn files_that_are_not_there_or_not_what_they_should_be() {
+    swap(
+        "rate = \"10mbit\"",
+        "trace = \"no.trace\"",
+        &[(7, 9, "`no.trace` cannot be read: there is no such file", "folder of the scenario")],
+    );
+    swap(
+        "rate = \"10mbit\"",
+        "trace = \"bad.trace\"",
+        &[(7, 9, "`bad.trace` is not a link trace", "line 2: 3 ms is before")],
+    );
+    swap(
+        "rate = \"10mbit\"",
+        "trace = { up = \"lte.up\" }",
+        &[(5, 1, "needs `rate` for the direction without a trace", "10mbit")],
+    );
+    swap(
+        "rate = \"10mbit\"",
+        "rate = \"10mbit\"\ntrace = \"lte.up\"",
+        &[(7, 1, "gives the rate of both", "leave `rate` out")],
+    );
+}
+
+#[test]
+fn texts_that_are_no_toml() {
+    swap("\"10mbit\"", "10mbit", &[(7, 8, "`10mbit` needs quotes", "write `\"10mbit\"`")]);
+    swap("[link.wan]", "[link.wan", &[(5, 10, "header of a table does not end", "`]`")]);
+    swap("to = \"b\"", "to = \"b\"\nto = \"b\"", &[(11, 1, "`to` stands here a second time", "once")]);
+    swap("\"10s\"", "", &[(1, 12, "", "")]);
+}
+
+#[test]
+fn an_empty_file_is_answered_with_the_smallest_scenario() {
+    for text in ["", "\n", "# nothing\n"] {
+        let problems = problems(text);
+        assert_eq!(problems.len(), 1);
+        let problem = problems.iter().next().expect("one");
+        assert_eq!((problem.message(), problem.position()), ("the file is empty", None));
+        let help = problem.help_text().expect("a help");
+        let smallest = help.split_once("\n\n").expect("a scenario after the first line").1;
+        support::scenario(smallest);
+    }
+    expect(
+        "duration = \"1s\"\n",
+        &[(1, 1, "the scenario has no link", "[link.NAME]"), (1, 1, "has no flow", "[flow.NAME]")],
+    );
+}
+
+#[test]
+fn everything_is_said_at_once() {
+    let text = r#"duration = 10
+warmpu = "1s"
+[node]
+a = {}
+b = {}
+[link.wan]
+between = ["a", "c"]
+rate = "100kbps"
+delya = "1ms"
+[flow.x]
+from = "a"
+to = "bb"
+size = 200
+[port."a->b".queue.q]
+kind = "drr"
+children = ["x"]
+[port."a->b".queue.x]
+kind = "fq_codle"
+[[expect]]
+that = "jain_index"
+"#;
+    let problems = problems(text);
+    let lines: Vec<usize> =
+        problems.iter().filter_map(|problem| problem.position().map(|(line, _)| line)).collect();
+    assert_eq!(lines, [1, 2, 7, 8, 9, 12, 13, 18, 19], "{}", rendered(&problems));
+}
+
+#[test]
+fn a_tree_of_ten_thousand_levels_is_refused_quickly() {
+    // Within the number of queues a port may have, and beyond it.
+    for levels in [4_000, 10_000] {
+        let mut text = BASE.to_owned();
+        for level in 0..levels {
+            let _ = write!(
+                text,
+                "[port.\"a->b\".queue.q{level}]\nkind = \"prio\"\nchildren = [\"q{}\"]\n",
+                level + 1
+            );
+        }
+        let _ = write!(text, "[port.\"a->b\".queue.q{levels}]\nkind = \"fifo\"\n");
+        let started = Instant::now();
+        let problems = problems(&text);
+        assert_eq!(problems.len(), 1, "{}", rendered(&problems));
+        let problem = problems.iter().next().expect("one");
+        if levels < 4_096 {
+            assert!(problem.message().contains("on level 17"), "{}", problem.message());
+            assert!(problem.help_text().is_some_and(|help| help.contains("at most 16")));
+        } else {
+            assert!(problem.message().contains("too many for a port"), "{}", problem.message());
+        }
+        assert!(started.elapsed() < Duration::from_secs(20), "it took {:?}", started.elapsed());
+    }
+}
+
+#[test]
+fn nested_brackets_and_endless_texts_are_refused_quickly() {
+    let nested = format!("x = {}{}", "[".repeat(100_000), "]".repeat(100_000));
+    assert!(!problems(&nested).is_empty());
+    let long = "a".repeat(10 << 20);
+    let problems = problems(&long);
+    assert!(problems.iter().next().is_some_and(|problem| problem.message().contains("too long: 10 MiB")));
+}
+
+#[test]
+fn wrong_names_are_shown_short() {
+    let name = "x".repeat(5_000);
+    let problems = problems(&BASE.replace("to = \"b\"", &format!("to = \"{name}\"")));
+    assert!(problems.iter().all(|problem| problem.message().len() < 200), "{}", rendered(&problems));
+}
+
+#[test]
+fn renderings() {
+    insta::assert_snapshot!("unknown_key", rendered(&problems(&BASE.replace("size =", "sise ="))));
+    let bytes = BASE.replace("10mbit", "100kbps");
+    insta::assert_snapshot!("kbps", rendered(&problems(&bytes)));
+    let twice = format!(
+        "{BASE}[port.\"a->b\".queue.x]\nkind = \"prio\"\nchildren = [\"y\", \"y\"]\n[port.\"a->b\".queue.y]\nkind = \"fifo\"\n"
+    );
+    insta::assert_snapshot!("child_used_twice", rendered(&problems(&twice)));
+    let overridden =
+        support::with(BASE, &["link.wan.rate=0bit", "link.wam.rate=1mbit"]).expect_err("refused");
+    insta::assert_snapshot!("override_of_nothing", rendered(&overridden));
+    let overridden = support::with(BASE, &["link.wan.rate=0bit"]).expect_err("refused");
+    insta::assert_snapshot!("override", rendered(&overridden));
+    let change =
+        format!("{BASE}[[change]]\nat = \"2s\"\nset = {{ \"port.a->b.queue.fifo.kind\" = \"tbf\" }}\n");
+    insta::assert_snapshot!("change", rendered(&problems(&change)));
+}

@@ -1,0 +1,132 @@
+//! Changes on a port under load: nothing is lost, duplicated or forgotten.
+
+mod support;
+
+use lockgate_engine::classify::{Fields, Headers};
+use lockgate_engine::packet::{FlowId, Header, Packet};
+use lockgate_engine::port::{Poll, Port};
+use lockgate_engine::random::{Random, Seed};
+use lockgate_engine::units::{Duration, Instant};
+use lockgate_scenario::{Action, Scenario};
+use support::{example, scenario};
+
+/// The flows' addresses, as the simulator gives them.
+struct Table<'a>(&'a Scenario);
+
+impl Headers for Table<'_> {
+    fn fields(&self, packet: &Packet) -> Option<Fields> {
+        self.0.flows.get(packet.flow.0 as usize).map(|flow| flow.fields)
+    }
+}
+
+fn changing() -> Scenario {
+    scenario(
+        &(example().replace("ring  = 16", "").to_owned()
+            + r#"
+[port."home->server".queue.other]
+kind = "tbf"
+rate = "8mbit"
+burst = "10kB"
+limit = "10000p"
+[[change]]
+at = "1ms"
+set = { "port.home->server.queue.voice.quantum" = "3kB", "port.home->server.queue.rest.limit" = "400p" }
+[[change]]
+at = "2ms"
+set = { "port.home->server.root" = "other" }
+[[change]]
+at = "3ms"
+set = { "port.home->server.queue.other.rate" = "9mbit" }
+[[change]]
+at = "4ms"
+set = { "port.home->server.queue.rest.kind" = "lis", "port.home->server.root" = "link" }
+[[change]]
+at = "5ms"
+set = { "port.home->server.queue.rest.limit" = "3p" }
+"#),
+    )
+}
+
+#[test]
+fn no_packet_is_lost_but_those_a_smaller_limit_forces_out() {
+    let scenario = changing();
+    let headers = Table(&scenario);
+    let model = &scenario.ports[4];
+    let mut port = Port::new(model.tree.build().expect("a tree"), Random::stream(Seed(1), "port"));
+    let mut sequence = [0u32; 2];
+    let mut offer = |port: &mut Port, now: Instant, count: u32| {
+        for index in 0..count {
+            let flow = index % 2;
+            let header = Header {
+                flow: FlowId(flow),
+                sequence: sequence[flow as usize],
+                length: if flow == 0 { 200 } else { 1500 },
+                ..Header::default()
+            };
+            sequence[flow as usize] += 1;
+            port.offer(Packet::new(header), now, &headers);
+        }
+        count
+    };
+    let mut offered = 0;
+    let mut received = Vec::new();
+    let mut moved = Vec::new();
+    for (step, change) in scenario.changes.iter().take(5).enumerate() {
+        offered += offer(&mut port, change.at, 60);
+        let before = port.backlog().packets;
+        let count = change.apply_to_port(&mut port, change.at, &headers).expect("validated");
+        assert_eq!(
+            port.take_drops().count(),
+            if step == 4 { offered as usize / 2 - received_of(&received, 1) - 3 } else { 0 }
+        );
+        moved.push(count);
+        if step < 4 {
+            assert_eq!(port.backlog().packets, before, "nothing is lost at step {step}");
+        }
+        if let Poll::Transmit(packet) = port.poll(change.at, &headers) {
+            received.push((packet.flow.0, packet.sequence));
+        }
+    }
+    assert_eq!(moved[0], 0, "new parameters move nobody");
+    assert!(moved[1] > 0 && moved[3] > 0, "a new tree takes the waiting packets over: {moved:?}");
+    let mut now = Instant::ZERO + Duration::from_millis(6);
+    loop {
+        match port.poll(now, &headers) {
+            Poll::Transmit(packet) => received.push((packet.flow.0, packet.sequence)),
+            Poll::WaitUntil(time) => now = time,
+            Poll::Idle => break,
+        }
+    }
+    assert!(port.is_empty());
+    let mut seen = received.clone();
+    seen.sort_unstable();
+    seen.dedup();
+    assert_eq!(seen.len(), received.len(), "no packet came twice");
+    assert_eq!(
+        received.iter().filter(|(flow, _)| *flow == 0).count() as u32,
+        offered / 2,
+        "all of the flow without a small limit"
+    );
+    let mut balanced = true;
+    port.each_node(&mut |node| balanced &= node.counters().balance());
+    assert!(balanced);
+}
+
+fn received_of(received: &[(u32, u32)], flow: u32) -> usize {
+    received.iter().filter(|(of, _)| *of == flow).count()
+}
+
+#[test]
+fn a_change_of_someone_elses_port_is_refused_and_changes_nothing() {
+    let scenario = changing();
+    let mut port = Port::new(
+        lockgate_scenario::QueueTree::fifo().build().expect("a tree"),
+        Random::stream(Seed(1), "port"),
+    );
+    let headers = Table(&scenario);
+    port.offer(Packet::new(Header { length: 100, ..Header::default() }), Instant::ZERO, &headers);
+    let change = &scenario.changes[0];
+    assert!(matches!(change.action, Action::Reconfigure { .. }));
+    assert!(change.apply_to_port(&mut port, Instant::ZERO, &headers).is_err());
+    assert_eq!(port.backlog().packets, 1);
+}
