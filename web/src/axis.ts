@@ -1,0 +1,147 @@
+/** Axes: one prefix for all ticks of an axis, round numbers on them, and logarithmic ones that keep to the data. */
+import { THIN, scaleFor, significant, quantity } from "./format";
+import type { Ink } from "./palette";
+import type { Numbers } from "./report";
+
+/** The least and the greatest of some values; null where there are none. */
+export type Extent = readonly [number, number] | null;
+
+/** The extent of all values; with `positive`, of those above zero (a logarithmic axis has no place for the rest). */
+export function extent(columns: Iterable<Numbers>, positive = false): Extent {
+  let low = Infinity;
+  let high = -Infinity;
+  for (const column of columns) {
+    for (const value of column) {
+      if (value === null || !Number.isFinite(value) || (positive && value <= 0)) continue;
+      if (value < low) low = value;
+      if (value > high) high = value;
+    }
+  }
+  return low <= high ? [low, high] : null;
+}
+
+/** Whether a spread is so wide that a linear axis would hide the small end. */
+export function wantsLog(range: Extent): boolean {
+  return range !== null && range[0] > 0 && range[1] / range[0] > 50;
+}
+
+/** A step of 1, 2, 2.5 or 5 times a power of ten that cuts the span into about so many parts. */
+export function niceStep(span: number, parts: number): number {
+  if (!(span > 0) || !Number.isFinite(span)) return 1;
+  const raw = span / Math.max(1, parts);
+  const power = 10 ** Math.floor(Math.log10(raw));
+  const lead = raw / power;
+  return (lead <= 1 ? 1 : lead <= 2 ? 2 : lead <= 2.5 ? 2.5 : lead <= 5 ? 5 : 10) * power;
+}
+
+/** Limits of a linear axis on whole steps; from zero unless `zero` is false; counts (`whole`) never in fractions. */
+export function linearLimits(range: Extent, parts: number, zero = true, whole = false): { min: number; max: number; interval: number } {
+  let [low, high] = range ?? [0, 1];
+  if (zero && low > 0) low = 0;
+  if (high === low) high = low === 0 ? 1 : low + Math.abs(low) * 0.1;
+  const interval = Math.max(niceStep(high - low, parts), whole ? 1 : 0);
+  const steps = (value: number): number => Number((value / interval).toPrecision(12));
+  return { min: Math.floor(steps(low)) * interval, max: Math.ceil(steps(high)) * interval, interval };
+}
+
+/** Limits of a logarithmic axis: 1, 2 or 5 times a power of ten, at least a factor of ten apart. */
+export function logLimits(range: Extent): { min: number; max: number } {
+  const [low, high] = range ?? [1, 10];
+  const min = rounded(low, false);
+  const max = rounded(high, true);
+  if (max >= min * 9.99) return { min, max };
+  const decade = 10 ** Math.floor(Math.log10(low) + 1e-9);
+  return max <= decade * 10 * 1.001 ? { min: decade, max: decade * 10 } : { min, max: rounded(min * 10, true) };
+}
+
+function rounded(value: number, up: boolean): number {
+  const power = 10 ** Math.floor(Math.log10(value) + 1e-9);
+  const lead = value / power;
+  const steps = [1, 2, 5, 10];
+  const step = up ? steps.find((item) => item >= lead - 1e-6) : steps.findLast((item) => item <= lead + 1e-6);
+  return Number(((step ?? 1) * power).toPrecision(3));
+}
+
+/** The title of an axis: its name and the unit its ticks are in. */
+export function axisTitle(name: string, unit: string, range: Extent, log: boolean): string {
+  if (log) return name;
+  const label = scaleFor(Math.max(Math.abs(range?.[0] ?? 0), Math.abs(range?.[1] ?? 0)), unit).label;
+  return label === "" ? name : `${name}, ${label}`;
+}
+
+/** Writes the ticks of an axis: bare numbers in the axis's prefix, or, on a logarithmic one, each with its own. */
+export function tickFormatter(unit: string, range: Extent, log: boolean): (value: number) => string {
+  if (log) {
+    return (value) => (unit === "fraction" || unit === "" ? tidy(value) : quantity(value, unit, 2));
+  }
+  const { factor } = scaleFor(Math.max(Math.abs(range?.[0] ?? 0), Math.abs(range?.[1] ?? 0)), unit);
+  return (value) => significant(Number((value / factor).toPrecision(6)), 4);
+}
+
+function tidy(value: number): string {
+  if (value >= 0.001 && value <= 10_000) return significant(value, 2);
+  const power = Math.round(Math.log10(value));
+  return `10${[...String(power)].map((digit) => (digit === "-" ? "⁻" : ("⁰¹²³⁴⁵⁶⁷⁸⁹"[Number(digit)] ?? digit))).join("")}`;
+}
+
+/** The look all axes share. */
+export function axisLook(ink: Ink): object {
+  return {
+    axisLine: { show: true, lineStyle: { color: ink.rule } },
+    axisTick: { show: true, length: 4, lineStyle: { color: ink.rule } },
+    axisLabel: { color: ink.soft, fontSize: 11, hideOverlap: true },
+    splitLine: { show: true, lineStyle: { color: ink.grid } },
+    nameTextStyle: { color: ink.soft, fontSize: 11 },
+    minorTick: { show: false },
+  };
+}
+
+export interface AxisRequest {
+  name: string;
+  unit: string;
+  range: Extent;
+  log?: boolean;
+  ink: Ink;
+  /** Ticks wished for, on a linear axis. */
+  parts?: number;
+  /** What is counted has no ticks between whole numbers. */
+  whole?: boolean;
+  /** A linear axis starts at zero unless this says no. */
+  zero?: boolean;
+}
+
+/** A vertical axis with its title above it, left-aligned as a line of text. */
+export function yAxis(request: AxisRequest): object {
+  const { name, unit, range, log = false, ink, parts = 4, zero = true, whole = false } = request;
+  const limits = log ? logLimits(range) : linearLimits(range, parts, zero, whole);
+  return {
+    ...axisLook(ink),
+    type: log ? "log" : "value",
+    ...limits,
+    name: axisTitle(name, unit, [limits.min, limits.max], log),
+    nameLocation: "end",
+    nameGap: 10,
+    nameTextStyle: { color: ink.text, fontSize: 12, align: "left", padding: [0, 0, 0, -44] },
+    axisLabel: { color: ink.soft, fontSize: 11, formatter: tickFormatter(unit, [limits.min, limits.max], log) },
+  };
+}
+
+/** A horizontal axis with its title below its middle. */
+export function xAxis(request: AxisRequest): object {
+  const { name, unit, range, log = false, ink, parts = 6, zero = true, whole = false } = request;
+  const limits = log ? logLimits(range) : linearLimits(range, parts, zero, whole);
+  return {
+    ...axisLook(ink),
+    type: log ? "log" : "value",
+    ...limits,
+    name: axisTitle(name, unit, [limits.min, limits.max], log),
+    nameLocation: "middle",
+    nameGap: 26,
+    axisLabel: { color: ink.soft, fontSize: 11, hideOverlap: true, formatter: tickFormatter(unit, [limits.min, limits.max], log) },
+  };
+}
+
+/** A value at the pointer, as tooltips write it. */
+export function pointed(value: number | null | undefined, unit: string): string {
+  return value === null || value === undefined ? "–" : quantity(value, unit).replaceAll(THIN, "\u00a0");
+}

@@ -1,0 +1,73 @@
+/** The charting library, reduced to the parts used, and the looks all charts share. */
+import type { EChartsOption } from "echarts";
+import { BarChart, BoxplotChart, CustomChart, LineChart, ScatterChart } from "echarts/charts";
+import {
+  AxisPointerComponent,
+  DataZoomInsideComponent,
+  DataZoomSliderComponent,
+  GridComponent,
+  MarkAreaComponent,
+  MarkLineComponent,
+  TooltipComponent,
+} from "echarts/components";
+import { type ECharts, init, use } from "echarts/core";
+import { SVGRenderer } from "echarts/renderers";
+import type { Ink } from "./palette";
+
+use([
+  AxisPointerComponent,
+  BarChart,
+  BoxplotChart,
+  CustomChart,
+  DataZoomInsideComponent,
+  DataZoomSliderComponent,
+  GridComponent,
+  LineChart,
+  MarkAreaComponent,
+  MarkLineComponent,
+  SVGRenderer,
+  ScatterChart,
+  TooltipComponent,
+]);
+
+/** Single quotes: the library writes it into attributes of exported SVG as it is. */
+export const FONT = "system-ui, -apple-system, 'Segoe UI', 'Helvetica Neue', Arial, sans-serif";
+
+/** Makes a chart in an element; nothing moves, so what is drawn is what is measured and printed. */
+export function makeChart(element: HTMLElement, width: number, height: number): ECharts {
+  return init(element, null, { renderer: "svg", width, height });
+}
+
+/** What every chart's option starts from. */
+export function base(ink: Ink): EChartsOption {
+  return {
+    animation: false,
+    backgroundColor: "transparent",
+    textStyle: { fontFamily: FONT, color: ink.text },
+  };
+}
+
+/** A tooltip in the colours of the page, kept within the chart. */
+export function tooltip(ink: Ink): object {
+  return {
+    confine: true,
+    transitionDuration: 0,
+    backgroundColor: ink.panel,
+    borderColor: ink.rule,
+    borderWidth: 1,
+    padding: 8,
+    textStyle: { color: ink.text, fontSize: 12, fontFamily: FONT },
+    extraCssText: "box-shadow:0 2px 10px rgba(0,0,0,.18);border-radius:4px;max-width:min(90vw,560px)",
+  };
+}
+
+/** Draws an option into SVG text at a fixed size, away from the page. */
+export function chartToSvg(option: EChartsOption, width: number, height: number): string {
+  const chart = init(null, null, { renderer: "svg", ssr: true, width, height });
+  try {
+    chart.setOption(option);
+    return chart.renderToSVGString();
+  } finally {
+    chart.dispose();
+  }
+}

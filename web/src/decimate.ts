@@ -1,0 +1,73 @@
+/** Fewer points without losing a spike: the least and the greatest value of every bucket, in the order of time. */
+import type { Numbers } from "./report";
+
+/** One drawn point; a null breaks the line. */
+export type Point = [x: number, y: number | null];
+
+/**
+ * The points of a series within a window (with one beyond each edge, so that lines reach it), at most about
+ * `2 * buckets` of them. A gap in the data stays a gap.
+ */
+export function decimate(x: Numbers, y: Numbers, buckets: number, window?: readonly [number, number]): Point[] {
+  const [first, last] = window ? span(x, window) : [0, x.length];
+  const count = last - first;
+  const points: Point[] = [];
+  if (count <= 2 * buckets) {
+    for (let index = first; index < last; index += 1) {
+      const at = x[index];
+      if (at !== null && at !== undefined) points.push([at, y[index] ?? null]);
+    }
+    return points;
+  }
+  for (let bucket = 0; bucket < buckets; bucket += 1) {
+    const from = first + Math.floor((bucket * count) / buckets);
+    const to = first + Math.floor(((bucket + 1) * count) / buckets);
+    pushExtremes(points, x, y, from, to);
+  }
+  return points;
+}
+
+function pushExtremes(points: Point[], x: Numbers, y: Numbers, from: number, to: number): void {
+  let least = -1;
+  let most = -1;
+  let gap = -1;
+  for (let index = from; index < to; index += 1) {
+    const value = y[index] ?? null;
+    if (x[index] === null || x[index] === undefined) continue;
+    if (value === null) gap = index;
+    else {
+      if (least < 0 || value < (y[least] as number)) least = index;
+      if (most < 0 || value > (y[most] as number)) most = index;
+    }
+  }
+  const chosen = [...new Set([least, most, gap])].filter((index) => index >= 0).sort((a, b) => a - b);
+  for (const index of chosen) points.push([x[index] as number, y[index] ?? null]);
+}
+
+/** The range of indices whose x lies in the window, one more on each side. `x` does not decrease. */
+function span(x: Numbers, window: readonly [number, number]): [number, number] {
+  const first = lowerBound(x, window[0]);
+  const last = lowerBound(x, window[1]);
+  return [Math.max(0, first - 1), Math.min(x.length, last + 2)];
+}
+
+/** The first index whose x is not below `value`; the length where there is none. */
+export function lowerBound(x: Numbers, value: number): number {
+  let low = 0;
+  let high = x.length;
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if ((x[middle] ?? -Infinity) < value) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}
+
+/** The index whose x lies nearest to `value`; -1 in an empty series. */
+export function nearest(x: Numbers, value: number): number {
+  const after = lowerBound(x, value);
+  if (x.length === 0) return -1;
+  if (after >= x.length) return x.length - 1;
+  if (after === 0) return 0;
+  return value - (x[after - 1] ?? -Infinity) <= (x[after] ?? Infinity) - value ? after - 1 : after;
+}

@@ -1,0 +1,94 @@
+/** Delay in a box a flow and run: the quartiles, whiskers to the 5th and 95th percentile, the mean as a diamond. */
+import type { EChartsOption } from "echarts";
+import { extent, pointed, wantsLog, xAxis } from "../axis";
+import { base, tooltip } from "../chart";
+import { type Figure, type Settings, hiddenNote } from "../figure";
+import type { Ink } from "../palette";
+import type { Box } from "../report";
+import { type ShownRun, type View, flowOf } from "../selection";
+import { curveName, runShort } from "../style";
+import { tip } from "../tooltip";
+import { type RowLabel, labelWidth, rowAxis } from "./rows";
+
+interface Row extends RowLabel {
+  shown: ShownRun;
+  flow: string;
+  box: Box;
+}
+
+export function boxFigure(view: View, settings: Settings): Figure {
+  const rows: Row[] = view.flows.flatMap((flow) =>
+    view.runs.flatMap((shown) => {
+      const box = flowOf(shown.run, flow)?.box;
+      return box ? [{ shown, flow, box, first: flow, second: runShort(view, shown) }] : [];
+    }),
+  );
+  const values = rows.map(({ box }) => [box.p5, box.p25, box.p50, box.p75, box.p95, box.mean]);
+  const chosen = settings["x"] ?? (wantsLog(extent(values, true)) ? "log" : "linear");
+  return {
+    id: "owd-box",
+    title: "One-way delay by flow and run",
+    caption: `Boxes: the middle half of the packets, with the median; whiskers: 5th and 95th percentile; diamond: mean.${hiddenNote(view)}`,
+    empty: rows.length === 0 ? "No delay percentiles were recorded." : null,
+    choices: [
+      {
+        name: "x",
+        label: "x",
+        options: [
+          { value: "linear", label: "linear" },
+          { value: "log", label: "log" },
+        ],
+        chosen,
+      },
+    ],
+    key: () => [],
+    draw: (ink, width) => ({ height: rows.length * 30 + 64, option: option(view, ink, rows, chosen === "log", width) }),
+    table: () => ({
+      columns: ["flow", "run", "p5_s", "p25_s", "p50_s", "p75_s", "p95_s", "mean_s"],
+      rows: rows.map(({ flow, shown, box }) => [flow, shown.run.label, box.p5, box.p25, box.p50, box.p75, box.p95, box.mean]),
+    }),
+  };
+}
+
+function option(view: View, ink: Ink, rows: readonly Row[], log: boolean, width: number): EChartsOption {
+  const room = labelWidth(width, rows);
+  const range = extent(rows.map(({ box }) => [box.p5, box.p95, box.mean, box.p50]), log);
+  const colour = (row: Row): string => ink.series[view.slotOf(row.flow) % ink.series.length] as string;
+  return {
+    ...base(ink),
+    grid: { left: room, right: 28, top: 10, bottom: 46, outerBoundsMode: "none" },
+    xAxis: xAxis({ name: "One-way delay", unit: "s", range, log, ink }),
+    yAxis: rowAxis(ink, rows, room),
+    tooltip: {
+      ...tooltip(ink),
+      trigger: "item",
+      formatter: (parameters: { dataIndex: number }) => {
+        const row = rows[parameters.dataIndex];
+        if (!row) return "";
+        const lines = (["p5", "p25", "p50", "p75", "p95", "mean"] as const).map((name) => ({ cells: [name, pointed(row.box[name], "s")] }));
+        return tip(curveName(view, row.shown, row.flow), [], lines);
+      },
+    },
+    series: [
+      {
+        type: "boxplot",
+        layout: "horizontal",
+        boxWidth: [8, 16],
+        data: rows.map((row) => ({
+          value: [row.box.p5, row.box.p25, row.box.p50, row.box.p75, row.box.p95].map((value) => value ?? row.box.p50 ?? 0),
+          itemStyle: { color: `${colour(row)}33`, borderColor: colour(row), borderWidth: 1.6 },
+        })),
+      },
+      {
+        type: "scatter",
+        symbol: "diamond",
+        symbolSize: 9,
+        z: 5,
+        data: rows.map((row, index) => ({
+          value: [row.box.mean, index],
+          itemStyle: { color: ink.panel, borderColor: colour(row), borderWidth: 1.6 },
+        })),
+      },
+    ],
+  } as EChartsOption;
+}

@@ -1,0 +1,176 @@
+/** Curves over a value: what the distribution functions, the densities and the extra figures have in common. */
+import type { EChartsOption } from "echarts";
+import { type Extent, extent, pointed, xAxis, yAxis } from "../axis";
+import { base, tooltip } from "../chart";
+import { decimate, lowerBound } from "../decimate";
+import type { Table } from "../figure";
+import type { Dash, Ink } from "../palette";
+import type { Numbers } from "../report";
+import { type TipRow, tip } from "../tooltip";
+
+/** More points than any screen has columns are reduced to their extremes. */
+const BUCKETS = 1000;
+
+export interface Curve {
+  name: string;
+  x: Numbers;
+  y: Numbers;
+  /** Half-widths about y, where there are any. */
+  error?: Numbers;
+  colour: string;
+  dash: Dash;
+  mark: string | null;
+  /** Where the few marks of a line stand, 0 to 1 of their spacing. */
+  phase?: number;
+  /** Marks in outline, so that what lies below is seen; filled with this colour. */
+  hollow?: string;
+  /** Higher lies above. */
+  level?: number;
+  /** Points alone, without a line between them. */
+  points?: boolean;
+  /** A mark on every point, not only a few to tell lines apart. */
+  allMarked?: boolean;
+}
+
+export interface Axis {
+  name: string;
+  unit: string;
+  log: boolean;
+  /** Fixed limits, for fractions. */
+  limits?: { min: number; max: number };
+  zero?: boolean;
+}
+
+/** The option of a chart of curves on two continuous axes. */
+export function curvesOption(ink: Ink, curves: readonly Curve[], x: Axis, y: Axis): EChartsOption {
+  const xs = extent(curves.map((curve) => curve.x), x.log);
+  const ys = extent(curves.flatMap((curve) => [curve.y, ...bounds(curve)]), y.log);
+  return {
+    ...base(ink),
+    grid: { left: 62, right: 28, top: 36, bottom: 46, outerBoundsMode: "none" },
+    xAxis: { ...xAxis(request(ink, x, xs)), ...x.limits },
+    yAxis: { ...yAxis(request(ink, y, ys)), ...y.limits },
+    tooltip: {
+      ...tooltip(ink),
+      trigger: "axis",
+      axisPointer: { type: "line", lineStyle: { color: ink.soft, width: 1 }, snap: false },
+      formatter: (parameters: unknown) => tipOf(parameters, curves, x, y),
+    },
+    series: curves.flatMap((curve) => seriesOf(curve, x.log, y.log)),
+  } as EChartsOption;
+}
+
+const request = (ink: Ink, axis: Axis, range: Extent): Parameters<typeof xAxis>[0] => ({
+  name: axis.name,
+  unit: axis.unit,
+  range,
+  log: axis.log,
+  ink,
+  zero: axis.zero ?? true,
+});
+
+function bounds(curve: Curve): Numbers[] {
+  if (!curve.error || curve.error.length === 0) return [];
+  return [-1, 1].map((sign) =>
+    curve.y.map((value, index) => {
+      const half = curve.error?.[index] ?? null;
+      return value === null || half === null ? null : value + sign * half;
+    }),
+  );
+}
+
+function seriesOf(curve: Curve, xLog: boolean, yLog: boolean): object[] {
+  const data = decimate(curve.x, curve.y, BUCKETS)
+    .filter(([x]) => !xLog || x > 0)
+    .map(([x, y]) => [x, y !== null && yLog && y <= 0 ? null : y]);
+  const marks = curve.mark === null ? [] : data.filter(([, y]) => y !== null);
+  const step = curve.points || curve.allMarked ? 1 : Math.max(1, Math.floor(marks.length / 10));
+  const series: object[] = [];
+  if (!curve.points) {
+    series.push({
+      type: "line",
+      name: curve.name,
+      data,
+      // A single point has no line to be seen by.
+      showSymbol: data.length === 1,
+      silent: true,
+      z: curve.level ?? 2,
+      lineStyle: { color: curve.colour, width: 1.8, type: curve.dash ?? "solid", join: "round" },
+      itemStyle: { color: curve.colour },
+    });
+  }
+  if (curve.points || curve.mark !== null) {
+    series.push({
+      type: "scatter",
+      name: curve.name,
+      symbol: curve.mark ?? "circle",
+      symbolSize: curve.points && curve.hollow !== undefined ? 11 : 8,
+      silent: true,
+      z: (curve.level ?? 2) + 1,
+      itemStyle: { color: curve.hollow ?? curve.colour, borderColor: curve.colour, borderWidth: 1.8, opacity: 1 },
+      data: (curve.mark === null ? data : marks).filter((_, index) => index % step === Math.floor(step * (curve.phase ?? 0.5))),
+    });
+  }
+  if (curve.error && curve.error.some((half) => half !== null && half > 0)) series.push(errorBars(curve));
+  return series;
+}
+
+/** A vertical stroke with two feet at every point that has a half-width. */
+export function errorBars(curve: Curve, place: object = {}): object {
+  return {
+    ...place,
+    type: "custom",
+    name: curve.name,
+    silent: true,
+    clip: true,
+    data: curve.x.flatMap((x, index) => {
+      const y = curve.y[index] ?? null;
+      const half = curve.error?.[index] ?? null;
+      return x === null || y === null || half === null || half <= 0 ? [] : [[x, y - half, y + half]];
+    }),
+    encode: { x: 0, y: [1, 2] },
+    renderItem: (_: unknown, api: { value(index: number): number; coord(point: [number, number]): [number, number] }) => {
+      const [x, low] = api.coord([api.value(0), api.value(1)]);
+      const [, high] = api.coord([api.value(0), api.value(2)]);
+      const line = (x1: number, y1: number, x2: number, y2: number): object => ({
+        type: "line",
+        shape: { x1, y1, x2, y2 },
+        style: { stroke: curve.colour, lineWidth: 1.2 },
+      });
+      return { type: "group", children: [line(x, low, x, high), line(x - 4, low, x + 4, low), line(x - 4, high, x + 4, high)] };
+    },
+  };
+}
+
+/** The value of a curve at x: of the last point not beyond it, on curves that do not decrease in x. */
+function valueAt(curve: Curve, x: number): number | null {
+  const after = lowerBound(curve.x, x);
+  const index = curve.x[after] === x ? after : after - 1;
+  return index < 0 ? null : (curve.y[index] ?? null);
+}
+
+function tipOf(parameters: unknown, curves: readonly Curve[], x: Axis, y: Axis): HTMLElement | string {
+  const first = (Array.isArray(parameters) ? parameters[0] : parameters) as { axisValue?: unknown } | undefined;
+  const at = Number(first?.axisValue);
+  if (!Number.isFinite(at)) return "";
+  const rows: TipRow[] = curves
+    .slice(0, 24)
+    .map((curve) => ({ colour: curve.colour, cells: [curve.name, pointed(valueAt(curve, at), y.unit)] }));
+  return tip(`${x.name}: ${pointed(at, x.unit)}`, [], rows);
+}
+
+/** All points of some curves as a table in base units. */
+export function curvesTable(curves: readonly Curve[], x: string, y: string): Table {
+  const errors = curves.some((curve) => curve.error && curve.error.length > 0);
+  return {
+    columns: ["curve", x, y, ...(errors ? ["half_width"] : [])],
+    rows: curves.flatMap((curve) =>
+      curve.x.map((value, index) => [
+        curve.name,
+        value,
+        curve.y[index] ?? null,
+        ...(errors ? [curve.error?.[index] ?? null] : []),
+      ]),
+    ),
+  };
+}

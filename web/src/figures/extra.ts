@@ -1,0 +1,184 @@
+/** The figures a report brings along: reproductions of a paper's figures, sweeps, bounds. */
+import type { EChartsOption } from "echarts";
+import { axisLook, extent, pointed, yAxis } from "../axis";
+import { base, tooltip } from "../chart";
+import type { Figure, Settings } from "../figure";
+import { shortened } from "../format";
+import { type Ink, MODE_NAMES, dashOf } from "../palette";
+import type { Cell, ExtraAxis, ExtraFigure, ExtraSeries } from "../report";
+import { tip } from "../tooltip";
+import { type Axis, type Curve, curvesOption, curvesTable } from "./curves";
+
+const HEIGHT = 320;
+const PAPER_MARKS = ["diamond", "triangle", "rect", "circle"];
+
+/**
+ * Series of one name in several modes are one thing measured several ways: they share a colour. Where there is but one
+ * name the colours are free to tell the modes apart as well.
+ */
+function colourOf(figure: ExtraFigure, ink: Ink, series: ExtraSeries): string {
+  const names = [...new Set(figure.series.map((item) => item.name))];
+  if (names.length === 1) {
+    const modes = { sim: 0, live: 1, theory: ink.series.length - 1, paper: 2 };
+    return ink.series[modes[series.mode]] as string;
+  }
+  return ink.series[names.indexOf(series.name) % ink.series.length] as string;
+}
+
+const several = (figure: ExtraFigure): boolean => new Set(figure.series.filter((item) => item.mode !== "paper").map((item) => item.mode)).size > 1;
+
+const label = (series: ExtraSeries): string => (series.name === "" ? MODE_NAMES[series.mode] : `${series.name} (${MODE_NAMES[series.mode]})`);
+
+function curvesOf(figure: ExtraFigure, ink: Ink): Curve[] {
+  const mixed = several(figure);
+  let papers = 0;
+  return figure.series.map((series) => {
+    const paper = series.mode === "paper";
+    const few = series.x.length <= 40 && series.mode !== "theory";
+    return {
+      name: label(series),
+      x: series.x.map((value) => (typeof value === "number" ? value : null)),
+      y: series.y,
+      error: series.error,
+      colour: colourOf(figure, ink, series),
+      dash: dashOf(series.mode, mixed),
+      mark: paper ? (PAPER_MARKS[papers++ % PAPER_MARKS.length] ?? "diamond") : few ? "circle" : null,
+      ...(paper || (mixed && series.mode === "sim") ? { hollow: ink.panel } : {}),
+      level: paper ? 8 : series.mode === "theory" ? 6 : 2,
+      points: paper || figure.kind === "scatter",
+      allMarked: few,
+    };
+  });
+}
+
+const isNamed = (figure: ExtraFigure): boolean => figure.kind === "bar" || figure.series.some((series) => series.x.some((value) => typeof value === "string"));
+
+export function extraFigure(figure: ExtraFigure, settings: Settings): Figure {
+  const axis = (from: ExtraAxis, key: string): Axis => ({
+    name: from.label,
+    unit: from.unit,
+    log: (settings[key] ?? (from.log ? "log" : "linear")) === "log",
+    zero: key === "y",
+  });
+  const [x, y] = [axis(figure.x, "x"), axis(figure.y, "y")];
+  const named = isNamed(figure);
+  const choice = (name: "x" | "y", words: string, chosen: boolean): Figure["choices"][number] => ({
+    name,
+    label: words,
+    options: [
+      { value: "linear", label: "linear" },
+      { value: "log", label: "log" },
+    ],
+    chosen: chosen ? "log" : "linear",
+  });
+  return {
+    id: `extra-${figure.id}`,
+    title: figure.title,
+    caption: figure.caption,
+    empty: figure.series.some((series) => series.y.some((value) => value !== null)) ? null : "This figure has no points.",
+    choices: [...(named ? [] : [choice("x", "x", x.log)]), choice("y", "y", y.log)],
+    key: (ink) => [
+      {
+        label: "",
+        entries: curvesOf(figure, ink).map((curve) => ({
+          label: curve.name,
+          colour: curve.colour,
+          kind: figure.kind === "bar" && curve.points !== true ? "swatch" : "line",
+          dash: curve.points ? [0.01, 99] : curve.dash,
+          ...(curve.hollow === undefined ? {} : { hollow: curve.hollow }),
+          mark: curve.mark,
+        })),
+      },
+    ],
+    draw: (ink, width) => ({
+      height: HEIGHT,
+      option: named ? barsOption(figure, ink, y, width) : curvesOption(ink, curvesOf(figure, ink), x, y),
+    }),
+    table: () =>
+      named
+        ? {
+            columns: ["series", "x", "y", "half_width"],
+            rows: figure.series.flatMap((series) => series.x.map((value, index): Cell[] => [label(series), value, series.y[index] ?? null, series.error[index] ?? null])),
+          }
+        : curvesTable(curvesOf(figure, { series: ["#000"] } as unknown as Ink), column(figure.x, "x"), column(figure.y, "y")),
+  };
+}
+
+const column = (axis: ExtraAxis, otherwise: string): string => [axis.label || otherwise, axis.unit === "" ? "" : `[${axis.unit}]`].filter((part) => part !== "").join(" ");
+
+/** A bar has an outline where a line has a stroke: simulation dashed and pale, live full, theory dotted and empty. */
+function barLook(curve: Curve): object {
+  if (curve.dash === null) return { color: curve.colour };
+  return { color: `${curve.colour}${curve.hollow === undefined ? "00" : "40"}`, borderColor: curve.colour, borderWidth: 1.6, borderType: curve.dash };
+}
+
+/** Half-widths on bars: each stands over its own bar, whose place within the group is computed as the chart does. */
+function barErrors(figure: ExtraFigure, ink: Ink, curves: readonly Curve[], names: readonly string[]): object[] {
+  const bars = figure.series.filter((_, at) => curves[at]?.points !== true);
+  return bars.flatMap((series, place) => {
+    const data = series.x.flatMap((x, at) => {
+      const [y, half] = [series.y[at] ?? null, series.error[at] ?? null];
+      return y === null || half === null || half <= 0 ? [] : [[names.indexOf(String(x)), y - half, y + half]];
+    });
+    if (data.length === 0) return [];
+    return [
+      {
+        type: "custom",
+        silent: true,
+        z: 6,
+        data,
+        encode: { x: 0, y: [1, 2] },
+        renderItem: (_: unknown, api: { value(index: number): number; coord(point: [number, number]): [number, number]; barLayout(request: object): { offsetCenter: number }[] }) => {
+          const shift = api.barLayout({ count: bars.length, barMaxWidth: 34 })[place]?.offsetCenter ?? 0;
+          const [x, low] = api.coord([api.value(0), api.value(1)]);
+          const [, high] = api.coord([api.value(0), api.value(2)]);
+          const line = (x1: number, y1: number, x2: number, y2: number): object => ({ type: "line", shape: { x1: x1 + shift, y1, x2: x2 + shift, y2 }, style: { stroke: ink.text, lineWidth: 1.2 } });
+          return { type: "group", children: [line(x, low, x, high), line(x - 4, low, x + 4, low), line(x - 4, high, x + 4, high)] };
+        },
+      },
+    ];
+  });
+}
+
+function barsOption(figure: ExtraFigure, ink: Ink, y: Axis, width: number): EChartsOption {
+  const names = [...new Set(figure.series.flatMap((series) => series.x.map(String)))];
+  const curves = curvesOf(figure, ink);
+  const value = (series: ExtraSeries, name: string): number | null => series.y[series.x.map(String).indexOf(name)] ?? null;
+  const half = (series: ExtraSeries, name: string): number | null => series.error[series.x.map(String).indexOf(name)] ?? null;
+  const range = extent(figure.series.map((series) => series.y.map((item, at) => (item === null ? null : item + (series.error[at] ?? 0)))), y.log);
+  const letters = Math.max(4, Math.floor((width - 80) / Math.max(1, names.length) / 6.5));
+  return {
+    ...base(ink),
+    grid: { left: 62, right: 18, top: 36, bottom: 46, outerBoundsMode: "none" },
+    xAxis: {
+      ...axisLook(ink),
+      type: "category",
+      data: names,
+      name: figure.x.label,
+      nameLocation: "middle",
+      nameGap: 26,
+      splitLine: { show: false },
+      axisLabel: { color: ink.text, fontSize: 11, hideOverlap: true, formatter: (name: string) => shortened(name, letters) },
+    },
+    yAxis: yAxis({ name: y.name, unit: y.unit, range, log: y.log, ink }),
+    tooltip: {
+      ...tooltip(ink),
+      trigger: "axis",
+      axisPointer: { type: "shadow" },
+      formatter: (parameters: unknown) => {
+        const name = names[(parameters as { dataIndex: number }[])[0]?.dataIndex ?? -1] ?? "";
+        const rows = figure.series.map((series, at) => {
+          const width = half(series, name);
+          return { colour: curves[at]?.colour ?? ink.text, cells: [label(series), pointed(value(series, name), y.unit) + (width === null ? "" : ` ± ${pointed(width, y.unit)}`)] };
+        });
+        return tip(name, [], rows);
+      },
+    },
+    series: [...figure.series.map((series, at) => {
+      const curve = curves[at] as Curve;
+      return curve.points
+        ? { type: "scatter", name: curve.name, symbol: curve.mark ?? "diamond", symbolSize: 10, itemStyle: { color: ink.panel, borderColor: curve.colour, borderWidth: 2 }, z: 8, data: names.map((name) => value(series, name)) }
+        : { type: "bar", name: curve.name, barMaxWidth: 34, itemStyle: barLook(curve), data: names.map((name) => value(series, name)) };
+    }), ...barErrors(figure, ink, curves, names)],
+  } as EChartsOption;
+}

@@ -1,0 +1,117 @@
+/** Stacked bars, one a line: where the delay of a flow comes from, and why a queue dropped. */
+import type { EChartsOption } from "echarts";
+import { extent, pointed, xAxis } from "../axis";
+import { base, tooltip } from "../chart";
+import { type Figure, hiddenNote } from "../figure";
+import type { Ink } from "../palette";
+import { type View, flowOf, leavesOf } from "../selection";
+import { runShort } from "../style";
+import { tip } from "../tooltip";
+import { type RowLabel, labelWidth, rowAxis } from "./rows";
+
+interface Row extends RowLabel {
+  run: string;
+  parts: (number | null)[];
+}
+
+/** The order of colours within a bar: neighbours far apart in lightness as well as in hue. */
+const SLOTS = [0, 4, 2, 1, 3, 5, 6];
+
+function stackOption(ink: Ink, width: number, rows: readonly Row[], parts: readonly string[], name: string, unit: string): EChartsOption {
+  const room = labelWidth(width, rows);
+  const totals = rows.map((row) => row.parts.reduce<number>((sum, part) => sum + (part ?? 0), 0));
+  return {
+    ...base(ink),
+    grid: { left: room, right: 28, top: 10, bottom: 46, outerBoundsMode: "none" },
+    xAxis: xAxis({ name, unit, range: extent([[0], totals]), ink, whole: unit === "" }),
+    yAxis: rowAxis(ink, rows, room),
+    tooltip: {
+      ...tooltip(ink),
+      trigger: "axis",
+      axisPointer: { type: "none" },
+      formatter: (parameters: unknown) => {
+        const index = (parameters as { dataIndex: number }[])[0]?.dataIndex ?? -1;
+        const row = rows[index];
+        if (!row) return "";
+        const lines = parts.map((part, at) => ({ colour: partColour(ink, at), cells: [part, pointed(row.parts[at], unit)] }));
+        return tip([row.first, row.second].filter((text) => text !== "").join(", "), [], [...lines, { cells: ["sum", pointed(totals[index], unit)] }]);
+      },
+    },
+    series: parts.map((part, at) => ({
+      type: "bar",
+      name: part,
+      stack: "all",
+      barWidth: 15,
+      data: rows.map((row) => row.parts[at] ?? 0),
+      itemStyle: { color: partColour(ink, at), borderColor: ink.panel, borderWidth: 0.5 },
+    })),
+  } as EChartsOption;
+}
+
+const partColour = (ink: Ink, at: number): string => ink.series[(SLOTS[at % SLOTS.length] ?? 0) % ink.series.length] as string;
+
+export function splitFigure(view: View): Figure {
+  const parts = ["queueing", "serialisation", "propagation"] as const;
+  const rows: Row[] = view.flows.flatMap((flow) =>
+    view.runs.flatMap((shown) => {
+      const split = flowOf(shown.run, flow)?.split;
+      if (!split) return [];
+      return [{ first: flow, second: runShort(view, shown), run: shown.run.label, parts: parts.map((part) => split[part]) }];
+    }),
+  );
+  return {
+    id: "owd-split",
+    title: "Where the delay comes from",
+    caption: `The mean one-way delay in its parts: waiting in queues, being sent bit by bit, travelling.${hiddenNote(view)}`,
+    empty: rows.length === 0 ? "The delay was not split." : null,
+    choices: [],
+    key: (ink) => [{ label: "Part", entries: parts.map((label, at) => ({ label, colour: partColour(ink, at), kind: "swatch" })) }],
+    draw: (ink, width) => ({ height: rows.length * 30 + 64, option: stackOption(ink, width, rows, parts, "Mean one-way delay", "s") }),
+    table: () => ({
+      columns: ["flow", "run", ...parts.map((part) => `${part}_mean_s`)],
+      rows: rows.map((row) => [row.first, row.run, ...row.parts]),
+    }),
+  };
+}
+
+/** More lines than this are a wall; the table has them all. */
+const MOST = 24;
+
+export function dropsFigure(view: View): Figure {
+  const reasons: string[] = [];
+  const all: Row[] = [];
+  const drops: { row: Row; by: Record<string, number> }[] = [];
+  for (const shown of view.runs) {
+    for (const port of shown.run.ports) {
+      const several = shown.run.ports.length > 1;
+      for (const queue of leavesOf(port.queues)) {
+        const total = Object.values(queue.dropsBy).reduce((sum, count) => sum + count, 0);
+        if (total === 0) continue;
+        for (const reason of Object.keys(queue.dropsBy)) if (!reasons.includes(reason)) reasons.push(reason);
+        const row = {
+          first: several ? `${port.name} ${queue.name}` : queue.name,
+          second: runShort(view, shown),
+          run: shown.run.label,
+          parts: [],
+        };
+        drops.push({ row, by: queue.dropsBy });
+      }
+    }
+  }
+  for (const { row, by } of drops) all.push({ ...row, parts: reasons.map((reason) => by[reason] ?? 0) });
+  const size = (row: Row): number => row.parts.reduce<number>((sum, part) => sum + (part ?? 0), 0);
+  const most = all.length > MOST ? [...all].sort((a, b) => size(b) - size(a)).slice(0, MOST) : all;
+  const rows = most.toSorted((a, b) => (a.first < b.first ? -1 : a.first > b.first ? 1 : 0));
+  return {
+    id: "drops",
+    title: "Drops by reason",
+    caption:
+      "Packets dropped by each queue that dropped any, by reason." +
+      (all.length > MOST ? ` The ${MOST} largest of ${all.length}; all are in the table.` : ""),
+    empty: rows.length === 0 ? "No queue dropped a packet." : null,
+    choices: [],
+    key: (ink) => [{ label: "Reason", entries: reasons.map((reason, at) => ({ label: reason, colour: partColour(ink, at), kind: "swatch" })) }],
+    draw: (ink, width) => ({ height: rows.length * 30 + 64, option: stackOption(ink, width, rows, reasons, "Packets dropped", "") }),
+    table: () => ({ columns: ["queue", "run", ...reasons], rows: all.map((row) => [row.first, row.run, ...row.parts]) }),
+  };
+}

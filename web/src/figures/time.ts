@@ -1,0 +1,510 @@
+/** The record of a run over time: rate over delay over queue length over loss on one axis, with every change as a rule. */
+import type { EChartsOption } from "echarts";
+import { axisLook, extent, pointed, tickFormatter, yAxis } from "../axis";
+import { base, tooltip } from "../chart";
+import { type Point, decimate, nearest } from "../decimate";
+import { type Figure, type KeyGroup, type Settings, type Table, hiddenNote } from "../figure";
+import { quantity, significant } from "../format";
+import type { Dash, Ink } from "../palette";
+import type { Cell, Event, Flow, Numbers, Queue } from "../report";
+import { type ShownRun, type View, flowOf, leavesOf, portOf } from "../selection";
+import { flowKey, runName, styleOf } from "../style";
+import { type TipRow, tip } from "../tooltip";
+
+const LEFT = 58;
+const RIGHT = 14;
+/** The height of the strip with the brush, which a still picture does without. */
+const STRIP = 42;
+/** Points of a curve drawn at most (two a bucket); a spike survives any reduction. */
+const BUCKETS = 900;
+/** More queues than this in one port cannot be told apart. */
+const QUEUES = 7;
+/** Beyond so many rules their numbers would cover each other. */
+const NUMBERED = 24;
+
+interface Panel {
+  name: string;
+  unit: string;
+  height: number;
+  log: boolean;
+}
+
+/** One curve of a panel, before it is cut to a window. */
+interface Curve {
+  id: string;
+  panel: number;
+  x: Numbers;
+  y: Numbers;
+  colour: string;
+  dash: Dash;
+  mark: string | null;
+  phase: number;
+  width: number;
+  opacity: number;
+  area: boolean;
+}
+
+export interface Rule extends Event {
+  at: number;
+  run: ShownRun;
+}
+
+/** The events with a time, in its order; the same event at about the same time in several runs is one rule. */
+export function rulesOf(view: View): Rule[] {
+  const seen = new Map<string, number>();
+  const near = Math.max(...view.runs.map(({ run }) => Math.max(run.intervalS ?? 0, (run.summary.durationS ?? 0) / 1000)), 1e-3);
+  return view.runs
+    .flatMap((run) => run.run.events.map((event) => ({ ...event, run })))
+    .filter((event): event is Rule => event.at !== null)
+    .sort((a, b) => a.at - b.at)
+    .filter((event) => {
+      const identity = JSON.stringify([event.kind, event.path, event.value, event.text]);
+      const before = seen.get(identity);
+      if (before !== undefined && event.at - before <= near) return false;
+      seen.set(identity, event.at);
+      return true;
+    });
+}
+
+/** The queues of the chosen port that are drawn: leaves in the order of the tree, the fullest where there are too many. */
+function queuesOf(view: View): { shown: string[]; all: number } {
+  const queues = new Map<string, { queue: Queue; peak: number }>();
+  for (const { run } of view.runs) {
+    const all = portOf(run, view.port)?.queues ?? [];
+    for (const queue of leavesOf(all)) {
+      const peak = extent([queue.series.peakPackets, queue.series.backlogPackets])?.[1] ?? 0;
+      const known = queues.get(queue.name);
+      queues.set(queue.name, { queue, peak: Math.max(peak, known?.peak ?? 0) });
+    }
+  }
+  const names = [...queues.keys()];
+  if (names.length <= QUEUES) return { shown: names, all: names.length };
+  const fullest = new Set([...queues].sort((a, b) => b[1].peak - a[1].peak).slice(0, QUEUES).map(([name]) => name));
+  return { shown: names.filter((name) => fullest.has(name)), all: names.length };
+}
+
+/** A queue takes the colour of the flow it is named after, else one that no flow has. */
+function queueColours(view: View, queues: readonly string[], ink: Ink): Map<string, string> {
+  const taken = new Set(queues.filter((name) => view.flows.includes(name)).map((name) => view.slotOf(name)));
+  const flows = new Set(view.flows.map((name) => view.slotOf(name)));
+  const free = ink.series.map((_, slot) => slot).filter((slot) => !taken.has(slot));
+  free.sort((a, b) => Number(flows.has(a)) - Number(flows.has(b)) || a - b);
+  return new Map(
+    queues.map((name) => {
+      const slot = view.flows.includes(name) ? view.slotOf(name) : (free.shift() ?? 0);
+      return [name, ink.series[slot % ink.series.length] as string];
+    }),
+  );
+}
+
+function duration(view: View): readonly [number, number] {
+  const times = view.runs.flatMap(({ run }) => [
+    ...run.flows.map((flow) => flow.series.time),
+    ...run.ports.flatMap((port) => port.queues.map((queue) => queue.series.time)),
+  ]);
+  const stated = view.runs.map(({ run }) => run.summary.durationS);
+  const end = extent([...times, stated])?.[1] ?? 1;
+  return [0, end > 0 ? end : 1];
+}
+
+export function timeFigure(view: View, settings: Settings): Figure {
+  const delayLog = settings["delay"] === "log";
+  const bytes = settings["backlog"] === "bytes";
+  const queues = queuesOf(view);
+  const range = duration(view);
+  const panels: Panel[] = [
+    { name: "Rate", unit: "bit/s", height: 150, log: false },
+    { name: "One-way delay", unit: "s", height: 150, log: delayLog },
+    { name: bytes ? "Queue length" : "Queue length, packets", unit: bytes ? "B" : "", height: 120, log: false },
+    { name: "Lost, packets an interval", unit: "", height: 76, log: false },
+  ];
+  const some = view.runs.some(({ run }) => run.flows.some((flow) => flow.series.time.length > 0) || run.ports.length > 0);
+  const cut = queues.all > queues.shown.length ? ` Queues shown: the ${queues.shown.length} fullest of ${queues.all}.` : "";
+  const drawing = new TimeDrawing(view, panels, queues.shown, bytes, range);
+  return {
+    id: "time",
+    title: "Rate, delay, queue length and loss over time",
+    caption:
+      `Rate: received (thick) and offered (thin). Delay: median (thick) and 99th percentile (thin) of each interval. ` +
+      `Queue length of ${view.port || "no port"}: at the end of each interval (thick) and its greatest within it (thin).` +
+      `${drawing.rules.length > 0 ? " Vertical rules: events, numbered as they are listed." : ""}${cut}${hiddenNote(view)}`,
+    aside: asideOf(drawing.rules),
+    empty: some ? null : "No time series were recorded.",
+    choices: [
+      {
+        name: "delay",
+        label: "Delay axis",
+        options: [
+          { value: "linear", label: "linear" },
+          { value: "log", label: "log" },
+        ],
+        chosen: delayLog ? "log" : "linear",
+      },
+      {
+        name: "backlog",
+        label: "Queue in",
+        options: [
+          { value: "packets", label: "packets" },
+          { value: "bytes", label: "bytes" },
+        ],
+        chosen: bytes ? "bytes" : "packets",
+      },
+    ],
+    key: (ink) => {
+      const colours = queueColours(view, queues.shown, ink);
+      const groups: KeyGroup[] = flowKey(view, ink);
+      if (queues.shown.length > 0) {
+        groups.push({
+          label: `Queue of ${view.port}`,
+          entries: queues.shown.map((name) => ({ label: name, colour: colours.get(name) ?? ink.text, kind: "dot" })),
+        });
+      }
+      return groups;
+    },
+    draw: (ink, width, window) =>
+      window ? { height: drawing.height - STRIP, option: drawing.still(ink, width, window) } : { height: drawing.height, option: drawing.option(ink, width) },
+    table: () => timeTable(view, queues.shown),
+    zoom: (ink, window) => drawing.cut(ink, window),
+    range,
+  };
+}
+
+class TimeDrawing {
+  readonly height: number;
+  readonly rules: Rule[];
+  readonly #tops: number[] = [];
+  #width = 900;
+
+  constructor(
+    readonly view: View,
+    readonly panels: readonly Panel[],
+    readonly queues: readonly string[],
+    readonly bytes: boolean,
+    readonly range: readonly [number, number],
+  ) {
+    this.rules = rulesOf(view);
+    let top = 40;
+    for (const panel of panels) {
+      this.#tops.push(top);
+      top += panel.height + 34;
+    }
+    this.height = top + 58;
+  }
+
+  option(ink: Ink, width: number): EChartsOption {
+    this.#width = width;
+    const last = this.panels.length - 1;
+    return {
+      ...base(ink),
+      ...this.cut(ink, this.range),
+      grid: this.panels.map((panel, index) => ({
+        left: LEFT,
+        right: RIGHT,
+        top: this.#tops[index] as number,
+        height: panel.height,
+        outerBoundsMode: "none",
+      })),
+      xAxis: this.panels.map((_, index) => ({
+        ...axisLook(ink),
+        gridIndex: index,
+        type: "value",
+        min: this.range[0],
+        max: this.range[1],
+        name: index === last ? "Time, s" : "",
+        nameLocation: "middle",
+        nameGap: 24,
+        axisLabel: { show: index === last, color: ink.soft, fontSize: 11, hideOverlap: true, formatter: tickFormatter("", this.range, false) },
+        axisPointer: { label: { show: false } },
+      })),
+      axisPointer: { link: [{ xAxisIndex: "all" }], lineStyle: { color: ink.soft, width: 1 }, triggerTooltip: true },
+      tooltip: {
+        ...tooltip(ink),
+        trigger: "axis",
+        formatter: (parameters: unknown) => this.#tip(ink, parameters),
+      } as object,
+      dataZoom: [
+        {
+          type: "slider",
+          xAxisIndex: this.panels.map((_, index) => index),
+          filterMode: "none",
+          left: LEFT,
+          right: RIGHT,
+          bottom: 10,
+          height: 30,
+          brushSelect: true,
+          showDetail: width > 500,
+          labelFormatter: (value: number) => quantity(value, "s", 4),
+          textStyle: { color: ink.soft, fontSize: 11 },
+          borderColor: ink.rule,
+          backgroundColor: "transparent",
+          fillerColor: ink.name === "dark" ? "rgba(124,196,242,.14)" : "rgba(0,87,138,.09)",
+          dataBackground: { lineStyle: { color: ink.soft, width: 1 }, areaStyle: { color: ink.rule, opacity: 0.6 } },
+          selectedDataBackground: { lineStyle: { color: ink.accent, width: 1 }, areaStyle: { color: ink.accent, opacity: 0.2 } },
+          handleStyle: { color: ink.panel, borderColor: ink.soft },
+          moveHandleSize: 5,
+          moveHandleStyle: { color: ink.rule },
+          emphasis: { handleStyle: { borderColor: ink.accent }, moveHandleStyle: { color: ink.soft } },
+        },
+        {
+          type: "inside",
+          disabled: typeof matchMedia === "function" && matchMedia("(pointer: coarse)").matches,
+          xAxisIndex: this.panels.map((_, index) => index),
+          filterMode: "none",
+          zoomOnMouseWheel: "ctrl",
+          moveOnMouseWheel: false,
+          preventDefaultMouseMove: false,
+        },
+      ],
+    } as EChartsOption;
+  }
+
+  /** The window alone, without the means to change it: for a file. */
+  still(ink: Ink, width: number, window: readonly [number, number]): EChartsOption {
+    const { dataZoom: _, ...option } = this.option(ink, width);
+    const axes = (option.xAxis as object[]).map((axis) => ({ ...axis, min: window[0], max: window[1] }));
+    return { ...option, ...this.cut(ink, window), xAxis: axes } as EChartsOption;
+  }
+
+  /** The parts that follow the window: the points within it, and vertical axes that fit them. */
+  cut(ink: Ink, window: readonly [number, number]): EChartsOption {
+    const curves = this.#curves(ink);
+    const points = curves.map((curve) => decimate(curve.x, curve.y, BUCKETS, window));
+    const axes = this.panels.map((panel, index) => {
+      const values = points.filter((_, at) => curves[at]?.panel === index).map((column) => column.map((point) => point[1]));
+      return {
+        ...yAxis({ name: panel.name, unit: panel.unit, range: extent(values, panel.log), log: panel.log, ink, whole: panel.unit === "", parts: panel.height > 140 ? 5 : panel.height > 100 ? 4 : 2 }),
+        gridIndex: index,
+      };
+    });
+    const overview = this.#overview();
+    return {
+      yAxis: [...axes, { type: "value", show: false, gridIndex: 0 }],
+      series: [
+        // First, because the strip under the brush draws the first line it finds.
+        {
+          id: "overview",
+          type: "line",
+          data: overview,
+          yAxisIndex: this.panels.length,
+          showSymbol: false,
+          lineStyle: { opacity: 0 },
+          silent: true,
+          tooltip: { show: true },
+        },
+        ...this.panels.map((_, index) => this.#carrier(ink, index, window)),
+        ...curves.flatMap((curve, index) => this.#series(curve, points[index] ?? [], this.panels[curve.panel]?.log === true)),
+      ],
+    } as EChartsOption;
+  }
+
+  /** The sum of what the first shown run received: the silhouette under the brush. */
+  #overview(): Point[] {
+    const run = this.view.runs[0]?.run;
+    const flows = run ? this.view.flows.flatMap((name) => flowOf(run, name) ?? []) : [];
+    const longest = flows.reduce<Flow | undefined>((best, flow) => (flow.series.time.length > (best?.series.time.length ?? 0) ? flow : best), undefined);
+    if (!longest) return [[this.range[0], 0], [this.range[1], 0]];
+    const total = longest.series.time.map((_, index) => flows.reduce((sum, flow) => sum + (flow.series.received[index] ?? 0), 0));
+    return decimate(longest.series.time, total, 300);
+  }
+
+  /** An empty line that carries the rules of a panel and the shade of its warm-up. */
+  #carrier(ink: Ink, panel: number, window: readonly [number, number]): object {
+    const warmup = this.view.runs[0]?.run.summary.warmupS ?? 0;
+    const numbered = panel === 0 && this.rules.length <= NUMBERED;
+    const labels = this.#labels(window);
+    return {
+      id: `rules-${panel}`,
+      type: "line",
+      xAxisIndex: panel,
+      yAxisIndex: panel,
+      data: [],
+      silent: true,
+      markLine: {
+        silent: true,
+        symbol: "none",
+        animation: false,
+        lineStyle: { color: ink.soft, width: 1, type: "solid", opacity: this.rules.length > NUMBERED ? 0.25 : 0.8 },
+        label: { show: numbered, position: "end", distance: 2, color: ink.text, fontSize: 11, formatter: "{b}" },
+        data: this.rules.map((rule, index) => ({
+          xAxis: rule.at,
+          name: labels[index] ?? "",
+          lineStyle: rule.kind === "expect" ? { color: ink.bad } : {},
+        })),
+      },
+      markArea: {
+        silent: true,
+        itemStyle: { color: ink.text, opacity: 0.05 },
+        label: { show: panel === 0, position: "insideTopLeft", color: ink.soft, fontSize: 11 },
+        data: warmup > 0 ? [[{ name: "warm-up", xAxis: 0 }, { xAxis: warmup }]] : [],
+      },
+    };
+  }
+
+  /** The numbers above the rules; one that would cover its neighbour's is written beside it instead: `3,4`. */
+  #labels(window: readonly [number, number]): string[] {
+    const labels: string[] = [];
+    const apart = ((window[1] - window[0]) * 22) / Math.max(100, this.#width - LEFT - RIGHT);
+    let head = -1;
+    this.rules.forEach((rule, index) => {
+      const before = this.rules[head];
+      if (before && rule.at - before.at < apart) labels[head] = `${labels[head] ?? ""},${index + 1}`;
+      else {
+        head = index;
+        labels[index] = String(index + 1);
+      }
+    });
+    return labels;
+  }
+
+  #curves(ink: Ink): Curve[] {
+    const curves: Curve[] = [];
+    const colours = queueColours(this.view, this.queues, ink);
+    for (const shown of this.view.runs) {
+      for (const name of this.view.flows) {
+        const series = flowOf(shown.run, name)?.series;
+        if (!series) continue;
+        const style = styleOf(this.view, ink, shown, name);
+        const add = (panel: number, what: string, y: Numbers, thin: boolean, area = false): void => {
+          if (y.length === 0) return;
+          curves.push({
+            id: `${shown.index} ${what} ${name}`,
+            panel,
+            x: series.time,
+            y,
+            ...style,
+            mark: thin ? null : style.mark,
+            width: thin ? 1 : 1.8,
+            opacity: thin ? 0.6 : 1,
+            area,
+          });
+        };
+        add(0, "offered", series.offered, true);
+        add(0, "received", series.received, false);
+        add(1, "p99", series.p99, true);
+        add(1, "p50", series.p50, false);
+        add(3, "lost", series.lost, false, this.view.runs.length === 1);
+      }
+      this.#queueCurves(shown, ink, colours, curves);
+    }
+    return curves;
+  }
+
+  #queueCurves(shown: ShownRun, ink: Ink, colours: Map<string, string>, curves: Curve[]): void {
+    for (const name of this.queues) {
+      const series = portOf(shown.run, this.view.port)?.queues.find((queue) => queue.name === name)?.series;
+      if (!series) continue;
+      const style = styleOf(this.view, ink, shown, name);
+      const common = { panel: 2, x: series.time, ...style, colour: colours.get(name) ?? ink.text, area: false };
+      const now = this.bytes ? series.backlogBytes : series.backlogPackets;
+      if (!this.bytes && series.peakPackets.length > 0) {
+        curves.push({ ...common, id: `${shown.index} peak ${name}`, y: series.peakPackets, mark: null, width: 1, opacity: 0.5 });
+      }
+      if (now.length > 0) curves.push({ ...common, id: `${shown.index} backlog ${name}`, y: now, width: 1.6, opacity: 1 });
+    }
+  }
+
+  #series(curve: Curve, points: Point[], log: boolean): object[] {
+    const data = log ? points.map(([x, y]) => [x, y !== null && y > 0 ? y : null]) : points;
+    const place = { xAxisIndex: curve.panel, yAxisIndex: curve.panel, silent: true };
+    const line = {
+      ...place,
+      id: curve.id,
+      name: curve.id,
+      type: "line",
+      data,
+      showSymbol: false,
+      lineStyle: { color: curve.colour, width: curve.width, opacity: curve.opacity, type: curve.dash ?? "solid", join: "round" },
+      itemStyle: { color: curve.colour },
+      ...(curve.area ? { areaStyle: { color: curve.colour, opacity: 0.25 }, step: "end" } : {}),
+    };
+    if (curve.mark === null) return [line];
+    const step = Math.max(1, Math.floor(data.length / 12));
+    return [
+      line,
+      {
+        ...place,
+        id: `${curve.id} marks`,
+        type: "scatter",
+        symbol: curve.mark,
+        symbolSize: 7,
+        itemStyle: { color: curve.colour, opacity: curve.opacity },
+        data: data.filter((point, index) => index % step === Math.floor(step * curve.phase) && point[1] !== null),
+      },
+    ];
+  }
+
+  #tip(ink: Ink, parameters: unknown): HTMLElement | string {
+    const first = (Array.isArray(parameters) ? parameters[0] : parameters) as { axisValue?: unknown } | undefined;
+    const at = Number(first?.axisValue);
+    if (!Number.isFinite(at)) return "";
+    const rows: TipRow[] = [];
+    const colours = queueColours(this.view, this.queues, ink);
+    for (const shown of this.view.runs) {
+      if (this.view.runs.length > 1) rows.push({ cells: [runName(shown)] });
+      for (const name of this.view.flows) {
+        const series = flowOf(shown.run, name)?.series;
+        const index = series ? nearest(series.time, at) : -1;
+        if (!series || index < 0) continue;
+        rows.push({
+          colour: styleOf(this.view, ink, shown, name).colour,
+          cells: [
+            name,
+            pointed(series.offered[index], "bit/s"),
+            pointed(series.received[index], "bit/s"),
+            pointed(series.p50[index], "s"),
+            pointed(series.p99[index], "s"),
+            pointed(series.lost[index], ""),
+          ],
+        });
+      }
+      for (const name of this.queues) {
+        const series = portOf(shown.run, this.view.port)?.queues.find((queue) => queue.name === name)?.series;
+        const index = series ? nearest(series.time, at) : -1;
+        if (!series || index < 0) continue;
+        const peak = series.peakPackets[index];
+        rows.push({
+          colour: colours.get(name) ?? ink.text,
+          cells: [`queue ${name}`, `${pointed(series.backlogPackets[index], "")} p`, peak === null || peak === undefined ? "" : `max ${peak} p`],
+        });
+      }
+    }
+    const near = this.rules.filter((rule) => Math.abs(rule.at - at) <= (this.range[1] - this.range[0]) / 100);
+    const note = near.slice(0, 3).map((rule) => `${this.rules.indexOf(rule) + 1}: ${ruleText(rule)}`).join("; ");
+    return tip(`${significant(at, 6)} s`, ["", "offered", "received", "p50", "p99", "lost"], rows.slice(0, 24), note);
+  }
+}
+
+/** The events in one text, for a file that has no list beside it. */
+function asideOf(rules: readonly Rule[]): string {
+  if (rules.length === 0 || rules.length > NUMBERED) return "";
+  return `Events: ${rules.map((rule, index) => `${index + 1} at ${significant(rule.at, 6)} s, ${ruleText(rule)}`).join("; ")}.`;
+}
+
+/** An event in a line: what was set to what, or what was said. */
+export function ruleText(rule: Event): string {
+  const setting = rule.path !== "" ? `${rule.path}${rule.value !== "" ? ` = ${rule.value}` : ""}` : rule.value;
+  return [setting, rule.text].filter((part) => part !== "").join(" — ") || rule.kind;
+}
+
+function timeTable(view: View, queues: readonly string[]): Table {
+  const columns = ["run", "what", "name", "time_s", "offered_bps", "received_bps", "lost_packets", "owd_p50_s", "owd_p99_s", "owd_max_s", "backlog_packets", "peak_packets", "backlog_bytes", "dropped_packets", "marked_packets"];
+  const rows: Cell[][] = [];
+  for (const { run } of view.runs) {
+    for (const name of view.flows) {
+      const series = flowOf(run, name)?.series;
+      series?.time.forEach((at, i) => {
+        const pick = (column: Numbers): number | null => column[i] ?? null;
+        rows.push([run.label, "flow", name, at, pick(series.offered), pick(series.received), pick(series.lost), pick(series.p50), pick(series.p99), pick(series.max), null, null, null, null, null]);
+      });
+    }
+    for (const name of queues) {
+      const series = portOf(run, view.port)?.queues.find((queue) => queue.name === name)?.series;
+      series?.time.forEach((at, i) => {
+        const pick = (column: Numbers): number | null => column[i] ?? null;
+        rows.push([run.label, "queue", name, at, pick(series.offered), pick(series.sent), null, null, null, null, pick(series.backlogPackets), pick(series.peakPackets), pick(series.backlogBytes), pick(series.dropped), pick(series.marked)]);
+      });
+    }
+  }
+  return { columns, rows };
+}
+

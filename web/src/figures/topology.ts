@@ -1,0 +1,176 @@
+/** The network as it was run: nodes and links, routers as squares, rate and delay on every link. */
+import { svg } from "../dom";
+import type { Figure } from "../figure";
+import { quantity, shortened } from "../format";
+import type { Ink } from "../palette";
+import type { Report, TopologyLink, TopologyNode } from "../report";
+
+/** Beyond so many nodes names would cover each other: dots alone are drawn, and the table has the names. */
+const NAMED = 40;
+
+/** Where a node stands, both between 0 and 1. */
+export interface Place {
+  x: number;
+  y: number;
+}
+
+/**
+ * A place for every node: as given, or in columns by the distance in hops from one end of the longest shortest path,
+ * each column spread evenly; about the slowest link where it divides the network.
+ */
+export function places(nodes: readonly TopologyNode[], links: readonly Pick<TopologyLink, "from" | "to" | "rateBps">[]): Map<string, Place> {
+  const found = new Map<string, Place>();
+  if (nodes.length > 0 && nodes.every((node) => node.x !== null && node.y !== null)) {
+    for (const node of nodes) found.set(node.name, { x: clamp(node.x), y: clamp(node.y) });
+    return found;
+  }
+  const names = nodes.map((node) => node.name);
+  const beside = new Map<string, string[]>(names.map((name) => [name, []]));
+  for (const { from, to } of links) {
+    beside.get(from)?.push(to);
+    beside.get(to)?.push(from);
+  }
+  const column = sides(names, links);
+  for (const name of names) {
+    if (column.has(name)) continue;
+    const there = hops(beside, name);
+    const ends = [...there].reduce((far, entry) => (entry[1] > far[1] ? entry : far), [name, 0]);
+    // From the end that was named first, as scenarios are written from the sender to the receiver.
+    const back = hops(beside, ends[0]);
+    const other = [...back].reduce((far, entry) => (entry[1] > far[1] ? entry : far), [ends[0], 0]);
+    const start = names.indexOf(other[0]) < names.indexOf(ends[0]) ? other[0] : ends[0];
+    for (const [node, distance] of hops(beside, start)) column.set(node, distance);
+  }
+  const columns = new Map<number, string[]>();
+  for (const name of names) columns.set(column.get(name) ?? 0, [...(columns.get(column.get(name) ?? 0) ?? []), name]);
+  const last = Math.max(0, ...columns.keys());
+  for (const [at, members] of columns) {
+    members.forEach((name, index) => {
+      found.set(name, { x: last === 0 ? 0.5 : at / last, y: (index + 0.5) / members.length });
+    });
+  }
+  return found;
+}
+
+/**
+ * The columns about the slowest link, where it alone joins two parts: it is what a scenario is about, and what stands on
+ * the side that was named first feeds it. Empty where there is no such link.
+ */
+function sides(names: readonly string[], links: readonly Pick<TopologyLink, "from" | "to" | "rateBps">[]): Map<string, number> {
+  const column = new Map<string, number>();
+  const slowest = links.reduce<(typeof links)[number] | null>((least, link) => (link.rateBps !== null && link.rateBps < (least?.rateBps ?? Infinity) ? link : least), null);
+  if (!slowest) return column;
+  const beside = new Map<string, string[]>(names.map((name) => [name, []]));
+  for (const link of links) {
+    if (link === slowest) continue;
+    beside.get(link.from)?.push(link.to);
+    beside.get(link.to)?.push(link.from);
+  }
+  const [here, there] = [hops(beside, slowest.from), hops(beside, slowest.to)];
+  if (here.has(slowest.to) || !beside.has(slowest.from) || !beside.has(slowest.to)) return column;
+  const first = (side: Map<string, number>): number => Math.min(...[...side.keys()].map((name) => names.indexOf(name)));
+  const [left, right] = first(here) <= first(there) ? [here, there] : [there, here];
+  const depth = Math.max(...left.values());
+  for (const [name, distance] of left) column.set(name, depth - distance);
+  for (const [name, distance] of right) column.set(name, depth + 1 + distance);
+  return column;
+}
+
+const clamp = (value: number | null): number => Math.min(1, Math.max(0, value ?? 0.5));
+
+function hops(beside: Map<string, string[]>, start: string): Map<string, number> {
+  const distance = new Map([[start, 0]]);
+  const queue = [start];
+  for (let at = 0; at < queue.length; at += 1) {
+    const name = queue[at] as string;
+    for (const next of beside.get(name) ?? []) {
+      if (distance.has(next) || !beside.has(next)) continue;
+      distance.set(next, (distance.get(name) ?? 0) + 1);
+      queue.push(next);
+    }
+  }
+  return distance;
+}
+
+export function topologyFigure(report: Report): Figure {
+  const { nodes, links } = report;
+  return {
+    id: "topology",
+    title: "Topology",
+    caption:
+      "Squares forward, circles send or receive; a link is drawn thicker the faster it is." +
+      (nodes.length > NAMED ? ` ${nodes.length} nodes: their names are in the table.` : ""),
+    empty: nodes.length === 0 ? "The report carries no topology." : null,
+    choices: [],
+    key: () => [],
+    draw: (ink, width) => draw(report, ink, width),
+    table: () => ({
+      columns: ["link", "from", "to", "rate_bps", "delay_s"],
+      rows: links.map((link) => [link.name, link.from, link.to, link.rateBps, link.delayS]),
+    }),
+  };
+}
+
+function draw(report: Report, ink: Ink, width: number): { height: number; element: SVGSVGElement } {
+  const { nodes, links } = report;
+  const at = places(nodes, links);
+  const tallest = Math.max(1, ...tally([...at.values()].map((place) => Math.round(place.x * 1000))));
+  const named = nodes.length <= NAMED;
+  const height = Math.min(640, Math.max(110, tallest * (named ? (width < 520 ? 96 : 74) : 16) + 40));
+  const side = named ? 54 : 20;
+  const spot = (name: string): { x: number; y: number } => {
+    const place = at.get(name) ?? { x: 0.5, y: 0.5 };
+    return { x: side + place.x * (width - 2 * side), y: 26 + place.y * (height - 62) };
+  };
+  const rates = links.map((link) => link.rateBps ?? 0).filter((rate) => rate > 0);
+  const [slowest, fastest] = [Math.min(...rates), Math.max(...rates)];
+  const element = svg("svg", { xmlns: "http://www.w3.org/2000/svg", width, height, viewBox: `0 0 ${width} ${height}`, "font-family": "system-ui, sans-serif" });
+  for (const link of links) {
+    if (!at.has(link.from) || !at.has(link.to)) continue;
+    const share = fastest > slowest && link.rateBps ? Math.log(link.rateBps / slowest) / Math.log(fastest / slowest) : 0.4;
+    element.append(drawLink(ink, link, spot(link.from), spot(link.to), 1.5 + 4 * share, named));
+  }
+  for (const node of nodes) element.append(drawNode(ink, node, spot(node.name), named, nodes.length > 1 ? Math.max(9, Math.floor(width / 60)) : 40));
+  return { height, element };
+}
+
+function tally(values: readonly number[]): number[] {
+  const counts = new Map<number, number>();
+  for (const value of values) counts.set(value, (counts.get(value) ?? 0) + 1);
+  return [...counts.values()];
+}
+
+function drawLink(ink: Ink, link: TopologyLink, from: Place, to: Place, thickness: number, labelled: boolean): SVGGElement {
+  const group = svg("g", {}, svg("title", {}, `${link.name}: ${link.from} – ${link.to}, ${quantity(link.rateBps, "bit/s")}, ${quantity(link.delayS, "s")}`));
+  group.append(svg("line", { x1: from.x, y1: from.y, x2: to.x, y2: to.y, stroke: ink.rule, "stroke-width": thickness + 1 }));
+  if (!labelled) return group;
+  const length = Math.hypot(to.x - from.x, to.y - from.y);
+  const words = [link.rateBps === null ? "" : quantity(link.rateBps, "bit/s"), link.delayS === null ? "" : quantity(link.delayS, "s")].filter((word) => word !== "");
+  const middle = { x: (from.x + to.x) / 2, y: (from.y + to.y) / 2 };
+  // A short link takes its label in two lines, so that it stays between its nodes.
+  const lines = length > 190 ? [words.join(", ")] : words;
+  lines.forEach((line, index) => {
+    const y = lines.length === 1 ? middle.y - 7 - thickness / 2 : middle.y + (index === 0 ? -6 - thickness / 2 : 14 + thickness / 2);
+    group.append(
+      svg("text", { x: middle.x, y, "text-anchor": "middle", "font-size": 11, fill: ink.soft, stroke: ink.panel, "stroke-width": 4, "paint-order": "stroke", "stroke-linejoin": "round" }, line),
+    );
+  });
+  return group;
+}
+
+function drawNode(ink: Ink, node: TopologyNode, at: Place, labelled: boolean, letters: number): SVGGElement {
+  const group = svg("g", {}, svg("title", {}, node.name));
+  const size = labelled ? 8 : 4;
+  const look = { fill: node.router ? ink.accent : ink.panel, stroke: ink.accent, "stroke-width": 2 };
+  group.append(
+    node.router
+      ? svg("rect", { x: at.x - size, y: at.y - size, width: 2 * size, height: 2 * size, rx: 2, ...look })
+      : svg("circle", { cx: at.x, cy: at.y, r: size, ...look }),
+  );
+  if (labelled) {
+    group.append(
+      svg("text", { x: at.x, y: at.y + 25, "text-anchor": "middle", "font-size": 12, "font-weight": 600, fill: ink.text, stroke: ink.panel, "stroke-width": 4, "paint-order": "stroke", "stroke-linejoin": "round" }, shortened(node.name, letters)),
+    );
+  }
+  return group;
+}

@@ -1,0 +1,140 @@
+/** Numbers as people read them: SI prefixes, significant digits, grouped thousands. */
+
+/** A narrow space that does not break: between a number and its unit, and between groups of three digits. */
+export const THIN = "\u202f";
+/** What stands where there is no number. */
+export const NONE = "–";
+
+const PREFIXES: [factor: number, prefix: string][] = [
+  [1e-12, "p"],
+  [1e-9, "n"],
+  [1e-6, "µ"],
+  [1e-3, "m"],
+  [1, ""],
+  [1e3, "k"],
+  [1e6, "M"],
+  [1e9, "G"],
+  [1e12, "T"],
+];
+
+/** A unit with its prefix; a value divided by `factor` is in `label`. */
+export interface Scale {
+  factor: number;
+  label: string;
+}
+
+/** Which prefixes a unit takes: time only small ones (nobody reads kiloseconds), data only large ones, counts none. */
+function prefixes(unit: string): [number, string][] {
+  if (unit === "s") return PREFIXES.filter(([factor]) => factor <= 1);
+  if (unit === "bit/s" || unit === "B/s" || unit === "bit" || unit === "B" || unit === "Hz") {
+    return PREFIXES.filter(([factor]) => factor >= 1);
+  }
+  return [[1, ""]];
+}
+
+/** The unit as results spell it: `bps` and `bytes` become what people write. */
+export function canonicalUnit(unit: string): string {
+  if (unit === "bps" || unit === "bit/s") return "bit/s";
+  if (unit === "bytes" || unit === "byte") return "B";
+  if (unit === "1" || unit === "count" || unit === "number" || unit === "fraction" || unit === "packets") return "";
+  return unit;
+}
+
+/** The scale in which a value of this magnitude reads best: 0.012 s in ms, 9.98e6 bit/s in Mbit/s, a ratio in %. */
+export function scaleFor(magnitude: number, unit: string): Scale {
+  const canonical = canonicalUnit(unit);
+  if (canonical === "ratio") return { factor: 0.01, label: "%" };
+  const known = prefixes(canonical);
+  const size = Math.abs(magnitude);
+  let best = known.find(([factor]) => factor === 1) ?? [1, ""];
+  if (size > 0 && Number.isFinite(size)) {
+    // 999.6 is shown as 1000 with three digits, and belongs to the next prefix.
+    best = known[0] ?? best;
+    for (const entry of known) if (size >= entry[0] * 0.9995) best = entry;
+  }
+  return { factor: best[0], label: best[1] + canonical };
+}
+
+/** Digits of the whole part in groups of three. */
+export function grouped(digits: string): string {
+  const [whole = "", fraction] = digits.split(".");
+  const sign = whole.startsWith("-") ? "−" : "";
+  const bare = whole.replace("-", "");
+  const parts = bare.length > 4 ? bare.replace(/\B(?=(\d{3})+$)/g, THIN) : bare;
+  return sign + parts + (fraction === undefined ? "" : `.${fraction}`);
+}
+
+/** A number with so many significant digits, in exponent form only below 1e-4 and from 1e15; `padded` keeps zeros at the end. */
+export function significant(value: number | null | undefined, digits = 3, padded = false): string {
+  if (value === null || value === undefined || !Number.isFinite(value)) return NONE;
+  if (value === 0) return "0";
+  const size = Math.abs(value);
+  if (size < 1e-4 || size >= 1e15) {
+    const [mantissa = "", exponent = "0"] = value.toExponential(digits - 1).split("e");
+    return `${grouped(String(Number(mantissa)))}×10${superscript(String(Number(exponent)))}`;
+  }
+  const rounded = Number(value.toPrecision(digits));
+  const decimals = Math.max(0, digits - 1 - Math.floor(Math.log10(Math.abs(rounded))));
+  // Whole digits are never rounded away: 12 345 packets are not 12 300.
+  const shown = size >= 10 ** digits ? value.toFixed(0) : rounded.toFixed(Math.min(decimals, 20));
+  const bare = !padded;
+  return grouped(bare && shown.includes(".") ? shown.replace(/\.?0+$/, "") : shown);
+}
+
+function superscript(digits: string): string {
+  return [...digits].map((digit) => (digit === "-" ? "⁻" : ("⁰¹²³⁴⁵⁶⁷⁸⁹"[Number(digit)] ?? digit))).join("");
+}
+
+/** A value with its unit in the prefix that suits it: `12.3 ms`, `9.98 Mbit/s`, `0.12 %`. */
+export function quantity(value: number | null | undefined, unit: string, digits = 3): string {
+  if (value === null || value === undefined || !Number.isFinite(value)) return NONE;
+  const scale = scaleFor(value, unit);
+  const shown = significant(value / scale.factor, digits);
+  return scale.label === "" ? shown : `${shown}${THIN}${scale.label}`;
+}
+
+/** The scale for a whole column: by the middle of its magnitudes, so that neither end turns into zeros. */
+export function columnScale(values: readonly (number | null)[], unit: string): Scale {
+  let low = Infinity;
+  let high = 0;
+  for (const value of values) {
+    const size = Math.abs(value ?? 0);
+    if (size > 0 && size < low) low = size;
+    if (size > high) high = size;
+  }
+  return scaleFor(high === 0 ? 0 : Math.sqrt(low) * Math.sqrt(high), unit);
+}
+
+/** `2026-11-21T05:00:00Z` as `21 November 2026, 05:00 UTC`; what is no date is shown as it stands. */
+export function date(iso: string): string {
+  const time = new Date(iso);
+  if (iso === "" || Number.isNaN(time.getTime())) return iso;
+  const months =
+    "January February March April May June July August September October November December".split(" ");
+  const two = (value: number): string => String(value).padStart(2, "0");
+  return `${time.getUTCDate()} ${months[time.getUTCMonth()] ?? ""} ${time.getUTCFullYear()}, ${two(time.getUTCHours())}:${two(time.getUTCMinutes())} UTC`;
+}
+
+/** `1 flow`, `3 flows`. */
+export function plural(count: number, noun: string, many = `${noun}s`): string {
+  return `${grouped(String(count))} ${count === 1 ? noun : many}`;
+}
+
+/** A long text with its middle left out: both ends of a path tell more than its start. */
+export function shortened(text: string, most: number): string {
+  const symbols = [...text];
+  if (symbols.length <= most) return text;
+  const tail = Math.floor((most - 1) / 2);
+  return `${symbols.slice(0, most - 1 - tail).join("")}…${tail > 0 ? symbols.slice(-tail).join("") : ""}`;
+}
+
+/** A name as a part of a file name: letters, digits and hyphens. */
+export function slug(text: string): string {
+  const bare = text
+    .normalize("NFKD")
+    .toLowerCase()
+    .replace(/[^a-z0-9]+/g, "-")
+    .replace(/^-+|-+$/g, "")
+    .slice(0, 60);
+  return bare === "" ? "figure" : bare;
+}

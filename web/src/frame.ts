@@ -1,0 +1,253 @@
+/** A figure on the page: title, choices, key, picture, caption, its data as a table, and its download. */
+import type { ECharts } from "echarts/core";
+import { makeChart } from "./chart";
+import { download, h } from "./dom";
+import { figureSvg, sample } from "./export";
+import type { Choice, Figure, KeyGroup, Make, Settings } from "./figure";
+import { slug } from "./format";
+import type { Selection } from "./selection";
+import { makeTable } from "./table";
+import type { Theme } from "./theme";
+
+/** What all frames of a page share. */
+export interface Context {
+  selection: Selection;
+  theme: Theme;
+  /** Configuration and date, as every caption ends. */
+  configuration: string;
+}
+
+type Window = readonly [number, number];
+
+export class Frame {
+  readonly element: HTMLElement;
+  readonly #title = h("h3");
+  readonly #choices = h("span", { class: "choices" });
+  readonly #key = h("div", { class: "key" });
+  readonly #picture = h("div", { class: "picture" });
+  readonly #data = h("div", { class: "data", hidden: true });
+  readonly #caption = h("figcaption");
+  readonly #tableButton = h("button", { type: "button", "aria-expanded": "false", onclick: () => this.#toggleTable() }, "Data");
+  readonly #settings: Settings = {};
+  #figure: Figure;
+  #chart: ECharts | null = null;
+  #width = 0;
+  #window: Window | null = null;
+  #pending = 0;
+
+  constructor(
+    readonly make: Make,
+    readonly context: Context,
+  ) {
+    this.#figure = make(context.selection.view(), this.#settings);
+    const saving = h("button", { type: "button", class: "save", title: "Download this figure as an SVG file", onclick: () => this.save() }, "SVG");
+    const tools = h("span", { class: "buttons" }, this.#zoomButtons(), this.#tableButton, saving);
+    this.element = h(
+      "figure",
+      { id: `figure-${this.#figure.id}`, "data-figure": this.#figure.id },
+      h("header", {}, this.#title, h("span", { class: "tools" }, this.#choices, tools)),
+      this.#key,
+      this.#picture,
+      this.#data,
+      this.#caption,
+    );
+    context.selection.onChange(() => this.refresh());
+    context.theme.onChange(() => this.refresh());
+    new ResizeObserver(() => this.fit()).observe(this.#picture);
+    if (this.#figure.zoom) this.#picture.addEventListener("keydown", (event) => this.#press(event));
+  }
+
+  /** Makes the figure anew from what is shown and draws it. */
+  refresh(): void {
+    this.#figure = this.make(this.context.selection.view(), this.#settings);
+    this.#width = 0;
+    this.fit();
+  }
+
+  /** Draws where the width has changed. */
+  fit(): void {
+    const width = Math.floor(this.#picture.clientWidth);
+    if (width < 40 || width === this.#width) return;
+    this.#width = width;
+    this.#draw();
+  }
+
+  /** Brings all that is drawn onto the page now: a printer does not wait for the next frame. */
+  flush(): void {
+    this.#chart?.getZr().flush();
+  }
+
+  save(): void {
+    const { title } = this.context.selection.report;
+    download(`${slug(title)}-${slug(this.#figure.id)}.svg`, "image/svg+xml", figureSvg(this.#figure, this.context.configuration, this.#window ?? this.#figure.range));
+  }
+
+  #draw(): void {
+    const figure = this.#figure;
+    const { ink } = this.context.theme;
+    this.#title.textContent = figure.title;
+    this.#caption.replaceChildren(figure.caption, " ", h("span", { class: "configuration" }, this.context.configuration));
+    this.#choices.replaceChildren(...(figure.empty === null ? figure.choices.map((choice) => this.#choice(choice)) : []));
+    this.#key.replaceChildren(...(figure.empty === null ? drawKey(figure.key(ink), (flow) => this.context.selection.solo(flow)) : []));
+    this.element.classList.toggle("empty", figure.empty !== null);
+    if (figure.empty !== null) this.#caption.replaceChildren();
+    if (!this.#data.hidden) this.#fillTable();
+    if (figure.empty !== null) {
+      this.#dispose();
+      this.#picture.replaceChildren(h("p", { class: "nothing" }, figure.empty));
+      return;
+    }
+    const drawing = figure.draw(ink, this.#width);
+    if ("element" in drawing) {
+      this.#dispose();
+      drawing.element.setAttribute("role", "img");
+      drawing.element.setAttribute("aria-label", `${figure.title}. ${figure.caption}`);
+      this.#picture.replaceChildren(drawing.element);
+      return;
+    }
+    if (!this.#chart) {
+      this.#picture.replaceChildren();
+      this.#chart = makeChart(this.#picture, this.#width, drawing.height);
+      if (figure.zoom) this.#chart.on("datazoom", () => this.#zoomed());
+    } else this.#chart.resize({ width: this.#width, height: drawing.height });
+    this.#chart.setOption(drawing.option, { notMerge: true });
+    this.#describe(figure);
+    if (this.#window) this.#zoomTo(this.#window);
+  }
+
+  #describe(figure: Figure): void {
+    const picture = this.#picture;
+    picture.setAttribute("role", figure.zoom ? "application" : "img");
+    const keys = figure.zoom ? " Arrow keys move along the time axis, plus and minus zoom, 0 shows all of it." : "";
+    picture.setAttribute("aria-label", `${figure.title}. ${figure.caption}${keys} The numbers are in the table under “Data”.`);
+    if (figure.zoom) picture.tabIndex = 0;
+    picture.querySelector("svg")?.setAttribute("aria-hidden", "true");
+  }
+
+  #dispose(): void {
+    this.#chart?.dispose();
+    this.#chart = null;
+  }
+
+  #choice(choice: Choice): HTMLElement {
+    const buttons = choice.options.map((option) =>
+      h(
+        "button",
+        {
+          type: "button",
+          "aria-pressed": String(option.value === choice.chosen),
+          onclick: () => {
+            this.#settings[choice.name] = option.value;
+            const had = this.#choices.contains(document.activeElement);
+            this.refresh();
+            if (had) this.#choices.querySelector<HTMLElement>(`[data-choice="${choice.name}"] [aria-pressed="true"]`)?.focus();
+          },
+        },
+        option.label,
+      ),
+    );
+    return h("span", { class: "choice", role: "group", "aria-label": choice.label.length === 1 ? `${choice.label} axis` : choice.label, "data-choice": choice.name }, h("span", {}, choice.label), ...buttons);
+  }
+
+  // The data behind the picture.
+
+  #toggleTable(): void {
+    this.#data.hidden = !this.#data.hidden;
+    this.#tableButton.setAttribute("aria-expanded", String(!this.#data.hidden));
+    if (!this.#data.hidden) this.#fillTable();
+  }
+
+  #fillTable(): void {
+    const { columns, rows } = this.#figure.table();
+    this.#data.replaceChildren(makeTable({ name: "points", columns: columns.map((title) => ({ title })), rows, limit: 60 }));
+  }
+
+  // The window of the time axis.
+
+  #zoomButtons(): HTMLElement | null {
+    if (!this.#figure.zoom) return null;
+    const button = (label: string, name: string, key: string): HTMLElement =>
+      h("button", { type: "button", "aria-label": name, title: `${name} (${key})`, onclick: () => this.#step(key) }, label);
+    return h("span", { class: "zoom" }, button("◂", "Earlier", "ArrowLeft"), button("▸", "Later", "ArrowRight"), button("−", "Zoom out", "-"), button("+", "Zoom in", "+"), button("All", "Show all of the time", "0"));
+  }
+
+  #press(event: KeyboardEvent): void {
+    if (event.ctrlKey || event.metaKey || event.altKey) return;
+    if (this.#step(event.key)) event.preventDefault();
+  }
+
+  #step(key: string): boolean {
+    const range = this.#figure.range;
+    if (!range) return false;
+    const [from, to] = this.#window ?? range;
+    const span = to - from;
+    const middle = (from + to) / 2;
+    const moved = (by: number): Window => {
+      const start = Math.min(Math.max(range[0], from + by), range[1] - span);
+      return [start, start + span];
+    };
+    const sized = (by: number): Window => [Math.max(range[0], middle - (span * by) / 2), Math.min(range[1], middle + (span * by) / 2)];
+    const next: Record<string, Window> = {
+      ArrowLeft: moved(-span / 5),
+      ArrowRight: moved(span / 5),
+      "+": sized(0.5),
+      "=": sized(0.5),
+      "-": sized(2),
+      "0": range,
+    };
+    const window = next[key];
+    if (!window || !this.#chart) return false;
+    this.#zoomTo(window);
+    return true;
+  }
+
+  #zoomTo(window: Window): void {
+    this.#window = window;
+    this.#chart?.dispatchAction({ type: "dataZoom", dataZoomIndex: 0, startValue: window[0], endValue: window[1] });
+    this.#recut();
+  }
+
+  /** The brush was moved: the curves are cut anew, at most once a frame. */
+  #zoomed(): void {
+    const { range } = this.#figure;
+    const zoom = (this.#chart?.getOption() as { dataZoom?: { start?: number; end?: number }[] } | undefined)?.dataZoom?.[0];
+    if (!zoom || !range) return;
+    const at = (percent: number): number => range[0] + ((range[1] - range[0]) * percent) / 100;
+    const window: Window = [at(zoom.start ?? 0), at(zoom.end ?? 100)];
+    if (this.#window && window[0] === this.#window[0] && window[1] === this.#window[1]) return;
+    this.#window = window;
+    if (this.#pending !== 0) return;
+    this.#pending = requestAnimationFrame(() => {
+      this.#pending = 0;
+      this.#recut();
+    });
+  }
+
+  #recut(): void {
+    const { zoom, range } = this.#figure;
+    if (!zoom || !range || !this.#chart) return;
+    this.#chart.setOption(zoom(this.context.theme.ink, this.#window ?? range), { lazyUpdate: false });
+  }
+}
+
+/** The key of a figure; entries that name a flow are buttons that show it alone. */
+export function drawKey(groups: readonly KeyGroup[], solo: (flow: string) => void): HTMLElement[] {
+  return groups
+    .filter((group) => group.entries.length > 0)
+    .map((group) =>
+      h(
+        "span",
+        { class: "group" },
+        group.label === "" ? null : h("span", { class: "group-name" }, group.label),
+        ...group.entries.map((entry) => {
+          const picture = h("span", { class: "sample", "aria-hidden": "true" });
+          // Made here from colours and numbers alone; names never pass through it.
+          picture.innerHTML = `<svg width="26" height="12" viewBox="0 0 26 12">${sample(entry)}</svg>`;
+          const { flow } = entry;
+          return flow === undefined
+            ? h("span", { class: "entry" }, picture, h("span", { class: "name" }, entry.label))
+            : h("button", { type: "button", class: "entry", title: `Show ${flow} alone; again: show what was shown`, onclick: () => solo(flow) }, picture, h("span", { class: "name" }, entry.label));
+        }),
+      ),
+    );
+}

@@ -1,0 +1,150 @@
+/** The static report of a run: reads the numbers the page carries, and lays out what is drawn from them. */
+import "../style.css";
+import { h } from "../dom";
+import type { Make } from "../figure";
+import { boxFigure } from "../figures/box";
+import { ccdfFigure, cdfFigure, gapFigure } from "../figures/distribution";
+import { extraFigure } from "../figures/extra";
+import { dropsFigure, splitFigure } from "../figures/stack";
+import { timeFigure } from "../figures/time";
+import { topologyFigure } from "../figures/topology";
+import { date, shortened } from "../format";
+import { type Context, Frame } from "../frame";
+import { type Report, SCHEMA, readReport } from "../report";
+import { flowsSection } from "../sections/flows";
+import { comparisonTables, definitionList, eventList, eventTable } from "../sections/notes";
+import { picker } from "../sections/picker";
+import { queuesTable } from "../sections/queues";
+import { setupSection } from "../sections/setup";
+import { verdictSection } from "../sections/verdict";
+import { Selection } from "../selection";
+import { runName } from "../style";
+import { Theme } from "../theme";
+
+interface Section {
+  id: string;
+  title: string;
+  short: string;
+  parts: (HTMLElement | null)[];
+}
+
+function carried(): { report: Report; problem: string } {
+  try {
+    const report = readReport(JSON.parse(document.getElementById("lockgate-data")?.textContent ?? "{}"));
+    return { report, problem: "" };
+  } catch (error) {
+    return { report: readReport({}), problem: `The data of this page cannot be read: ${String(error)}` };
+  }
+}
+
+/** Configuration and date, as every caption ends: a figure that was cut out still says what it is of. */
+function configurationOf(report: Report): string {
+  const seeds = [...new Set(report.runs.map((run) => run.summary.seed).filter((seed) => seed !== ""))];
+  const runs = [report.runs.slice(0, 4).map((run, index) => runName({ run, index })).join(", ")];
+  if (seeds.length > 0) runs.push(`${seeds.length === 1 ? "seed" : "seeds"} ${seeds.slice(0, 4).join(", ")}`);
+  const more = report.runs.length > 4 ? `and ${report.runs.length - 4} more runs` : "";
+  const version = report.version === "" ? "" : `Lockgate ${report.version}`;
+  return `${[shortened(report.title, 90), ...runs, more, version, date(report.generated)].filter((part) => part !== "").join("; ")}.`;
+}
+
+class Page {
+  readonly theme = new Theme();
+  readonly selection: Selection;
+  readonly context: Context;
+  readonly frames: Frame[] = [];
+
+  constructor(readonly report: Report) {
+    this.selection = new Selection(report);
+    this.context = { selection: this.selection, theme: this.theme, configuration: configurationOf(report) };
+  }
+
+  show(root: HTMLElement, problem: string): void {
+    document.title = this.report.title === "" ? "Lockgate report" : `${this.report.title} – Lockgate report`;
+    const empty = this.report.schema === 0 && this.report.runs.length === 0 && this.report.figures.length === 0;
+    const sections = empty ? [] : this.#sections();
+    const notice = problem !== "" ? problem : empty ? "This page carries no results: it is the template that results are put into." : this.report.schema > SCHEMA ? `These results are in a newer form (${this.report.schema}) than this page knows (${SCHEMA}); parts may be missing.` : "";
+    root.replaceChildren(
+      h("a", { class: "skip", href: "#verdict" }, "To the results"),
+      this.#bar(sections),
+      h(
+        "main",
+        {},
+        h("header", { class: "title" }, h("h1", {}, this.report.title || "Lockgate report"), h("p", { class: "note" }, this.#subtitle())),
+        notice === "" ? null : h("p", { class: "notice", role: "alert" }, notice),
+        ...sections.map((section, index) => h("section", { id: section.id, "aria-labelledby": `${section.id}-title` }, h("h2", { id: `${section.id}-title` }, h("span", { class: "ordinal" }, String(index + 1)), section.title), ...section.parts)),
+      ),
+    );
+    for (const frame of this.frames) frame.refresh();
+    this.#printing();
+  }
+
+  #subtitle(): string {
+    const { runs, version, generated } = this.report;
+    const modes = runs.length === 0 ? "" : runs.length === 1 ? runName({ run: runs[0] as (typeof runs)[number], index: 0 }) : `${runs.length} runs: ${runs.slice(0, 6).map((run, index) => runName({ run, index })).join(", ")}${runs.length > 6 ? ", …" : ""}`;
+    return [modes, date(generated), version === "" ? "" : `Lockgate ${version}`].filter((part) => part !== "").join(" · ");
+  }
+
+  #frame(make: Make): HTMLElement {
+    const frame = new Frame(make, this.context);
+    this.frames.push(frame);
+    return frame.element;
+  }
+
+  #sections(): Section[] {
+    const { report } = this;
+    const pair = (...makes: Make[]): HTMLElement => h("div", { class: "pair" }, ...makes.map((make) => this.#frame(make)));
+    const sections: Section[] = [
+      { id: "verdict", title: "Verdict", short: "Verdict", parts: verdictSection(report) },
+      { id: "setup", title: "What was run", short: "Setup", parts: setupSection(report, this.#frame(() => topologyFigure(report))) },
+      { id: "time", title: "Over time", short: "Time", parts: [this.#frame(timeFigure), eventList(this.selection)] },
+      { id: "delay", title: "Delay", short: "Delay", parts: [pair(cdfFigure, ccdfFigure), pair(boxFigure, splitFigure), this.#frame(gapFigure)] },
+      { id: "flows", title: "Flows", short: "Flows", parts: flowsSection(report) },
+    ];
+    const figures = report.figures.map((figure) => this.#frame((_, settings) => extraFigure(figure, settings)));
+    const comparisons = comparisonTables(report);
+    if (figures.length + comparisons.length > 0) {
+      sections.push({ id: "comparison", title: "Comparison", short: "Comparison", parts: [...comparisons, figures.length > 0 ? h("div", { class: figures.length > 1 ? "pair" : "" }, ...figures) : null] });
+    }
+    sections.push({ id: "queues", title: "Queues and events", short: "Queues", parts: [queuesTable(report), this.#frame(dropsFigure), h("h3", {}, "Events"), eventTable(report)] });
+    if (report.definitions.length > 0) sections.push({ id: "definitions", title: "Definitions", short: "Definitions", parts: [definitionList(report)] });
+    return sections;
+  }
+
+  #bar(sections: readonly Section[]): HTMLElement {
+    const label = (): string => (this.theme.ink.name === "dark" ? "Light" : "Dark");
+    const toggle = h("button", { type: "button", id: "theme", title: "Switch between light and dark", onclick: () => this.theme.toggle() }, label());
+    this.theme.onChange(() => {
+      toggle.textContent = label();
+    });
+    return h(
+      "div",
+      { class: "bar" },
+      h("strong", {}, "Lockgate"),
+      h("nav", { "aria-label": "Sections" }, ...sections.map((section) => h("a", { href: `#${section.id}` }, section.short))),
+      h("span", { class: "end" }, sections.length > 0 ? picker(this.selection) : null, toggle),
+    );
+  }
+
+  /** Paper is narrow and white and folds nothing: everything is redrawn for it, and back afterwards. */
+  #printing(): void {
+    let folded: HTMLDetailsElement[] = [];
+    window.addEventListener("beforeprint", () => {
+      folded = [...document.querySelectorAll<HTMLDetailsElement>('details[data-print="open"]:not([open])')];
+      for (const details of folded) details.open = true;
+      document.body.classList.add("printing");
+      this.theme.printing(true);
+      for (const frame of this.frames) frame.flush();
+    });
+    window.addEventListener("afterprint", () => {
+      for (const details of folded) details.open = false;
+      document.body.classList.remove("printing");
+      this.theme.printing(false);
+    });
+  }
+}
+
+const root = document.getElementById("page");
+if (root) {
+  const { report, problem } = carried();
+  new Page(report).show(root, problem);
+}

@@ -1,0 +1,496 @@
+/**
+ * The numbers a report carries, and their reading: every field may be missing, none may break the page.
+ *
+ * The types mirror what `measure::report` writes. Units are base SI and stand in the names; statistics are computed
+ * there, never here.
+ */
+
+/** A column of a series: a missing sample is null, and is drawn as a gap. */
+export type Numbers = (number | null)[];
+
+/** How a run came about; `paper` is a value printed in a publication. */
+export type Mode = "sim" | "live" | "theory" | "paper";
+
+/** The statistics of one quantity by name: min, mean, std, p50 … max. */
+export type Spread = Record<string, number | null>;
+
+export interface FlowSummary {
+  numbers: Record<string, number | null>;
+  spreads: Record<string, Spread>;
+  lostBy: Record<string, number>;
+}
+
+export interface QueueSummary {
+  kind: string;
+  parent: string | null;
+  numbers: Record<string, number | null>;
+  sojourn: Spread;
+  dropsBy: Record<string, number>;
+}
+
+export interface PortSummary {
+  numbers: Record<string, number | null>;
+  queues: Record<string, QueueSummary>;
+}
+
+/** One expectation with what came of it; `holds` is null where it could not be decided. */
+export interface Expect {
+  that: string;
+  /** The comparison as it reads: "below 0.02", with the bounds apart for formatting. */
+  relation: string;
+  bounds: number[];
+  value: number | null;
+  holds: boolean | null;
+}
+
+export interface Interval {
+  mean: number | null;
+  halfWidth: number | null;
+  n: number | null;
+}
+
+export interface Summary {
+  title: string;
+  seed: string;
+  durationS: number | null;
+  warmupS: number | null;
+  jainIndex: number | null;
+  flows: Record<string, FlowSummary>;
+  ports: Record<string, PortSummary>;
+  expect: Expect[];
+  warnings: string[];
+  intervals: Record<string, Interval>;
+  engine: Record<string, number | null>;
+  /** What a live run says of its own exactness: any names and values. */
+  fidelity: Record<string, string | number | boolean | null>;
+}
+
+export interface FlowSeries {
+  time: Numbers;
+  offered: Numbers;
+  received: Numbers;
+  lost: Numbers;
+  p50: Numbers;
+  p99: Numbers;
+  max: Numbers;
+}
+
+export interface Points {
+  x: Numbers;
+  y: Numbers;
+}
+
+export interface Box {
+  p5: number | null;
+  p25: number | null;
+  p50: number | null;
+  p75: number | null;
+  p95: number | null;
+  mean: number | null;
+}
+
+export interface Split {
+  queueing: number | null;
+  serialisation: number | null;
+  propagation: number | null;
+}
+
+export interface Flow {
+  name: string;
+  series: FlowSeries;
+  owdCdf: Points;
+  iatDensity: Points;
+  box: Box | null;
+  split: Split | null;
+}
+
+export interface QueueSeries {
+  time: Numbers;
+  backlogPackets: Numbers;
+  peakPackets: Numbers;
+  backlogBytes: Numbers;
+  offered: Numbers;
+  sent: Numbers;
+  dropped: Numbers;
+  marked: Numbers;
+}
+
+export interface Queue {
+  name: string;
+  kind: string;
+  parent: string | null;
+  series: QueueSeries;
+  dropsBy: Record<string, number>;
+}
+
+export interface Port {
+  name: string;
+  rateBps: number | null;
+  queues: Queue[];
+}
+
+export interface Event {
+  at: number | null;
+  kind: string;
+  path: string;
+  value: string;
+  text: string;
+}
+
+export interface Run {
+  label: string;
+  mode: Mode;
+  summary: Summary;
+  intervalS: number | null;
+  flows: Flow[];
+  ports: Port[];
+  events: Event[];
+}
+
+export interface TopologyNode {
+  name: string;
+  x: number | null;
+  y: number | null;
+  router: boolean;
+}
+
+export interface TopologyLink {
+  name: string;
+  from: string;
+  to: string;
+  rateBps: number | null;
+  delayS: number | null;
+}
+
+export interface Definition {
+  name: string;
+  text: string;
+  source: string;
+  unit: string;
+}
+
+export type Cell = string | number | null;
+
+export interface Comparison {
+  title: string;
+  columns: string[];
+  rows: Cell[][];
+  note: string;
+}
+
+export interface ExtraAxis {
+  label: string;
+  unit: string;
+  log: boolean;
+}
+
+export interface ExtraSeries {
+  name: string;
+  mode: Mode;
+  /** Numbers, or names where the axis is one of categories. */
+  x: Cell[];
+  y: Numbers;
+  error: Numbers;
+}
+
+export interface ExtraFigure {
+  id: string;
+  title: string;
+  caption: string;
+  kind: "line" | "scatter" | "bar";
+  x: ExtraAxis;
+  y: ExtraAxis;
+  series: ExtraSeries[];
+}
+
+export interface Report {
+  /** 0 where the page carries no report at all. */
+  schema: number;
+  version: string;
+  generated: string;
+  title: string;
+  verdict: string[];
+  command: string;
+  scenario: string;
+  scenarioHash: string;
+  host: string;
+  nodes: TopologyNode[];
+  links: TopologyLink[];
+  definitions: Definition[];
+  runs: Run[];
+  comparisons: Comparison[];
+  figures: ExtraFigure[];
+}
+
+/** The newest form of the data this page knows. */
+export const SCHEMA = 1;
+
+type Raw = Record<string, unknown>;
+
+const record = (value: unknown): Raw =>
+  typeof value === "object" && value !== null && !Array.isArray(value) ? (value as Raw) : {};
+const list = (value: unknown): unknown[] => (Array.isArray(value) ? value : []);
+const text = (value: unknown, otherwise = ""): string =>
+  typeof value === "string" ? value : typeof value === "number" || typeof value === "boolean" ? String(value) : otherwise;
+const number = (value: unknown): number | null => (typeof value === "number" && Number.isFinite(value) ? value : null);
+const numbers = (value: unknown): Numbers => list(value).map(number);
+const texts = (value: unknown): string[] => list(value).map((item) => text(item)).filter((item) => item !== "");
+
+function mapValues<T>(value: unknown, read: (item: unknown) => T): Record<string, T> {
+  // A flow may be called `__proto__`: entries into a bare object, never assignment by name.
+  return Object.fromEntries(Object.entries(record(value)).map(([name, item]) => [name, read(item)]));
+}
+
+function counts(value: unknown): Record<string, number> {
+  return Object.fromEntries(
+    Object.entries(record(value)).flatMap(([name, item]) => {
+      const count = number(item);
+      return count === null ? [] : [[name, count]];
+    }),
+  );
+}
+
+const scalars = (value: unknown): Record<string, number | null> =>
+  Object.fromEntries(
+    Object.entries(record(value))
+      .filter(([, item]) => item === null || typeof item === "number")
+      .map(([name, item]) => [name, number(item)]),
+  );
+
+const spread = (value: unknown): Spread => scalars(value);
+
+function mode(value: unknown): Mode {
+  return value === "live" || value === "theory" || value === "paper" ? value : "sim";
+}
+
+function flowSummary(value: unknown): FlowSummary {
+  const raw = record(value);
+  const spreads = Object.fromEntries(
+    Object.entries(raw)
+      .filter(([name, item]) => name !== "lost_by" && typeof item === "object" && item !== null && !Array.isArray(item))
+      .map(([name, item]) => [name, spread(item)]),
+  );
+  return { numbers: scalars(raw), spreads, lostBy: counts(raw["lost_by"]) };
+}
+
+function queueSummary(value: unknown): QueueSummary {
+  const raw = record(value);
+  return {
+    kind: text(raw["kind"]),
+    parent: typeof raw["parent"] === "string" ? raw["parent"] : null,
+    numbers: scalars(raw),
+    sojourn: spread(raw["sojourn_s"]),
+    dropsBy: counts(raw["drops_by"]),
+  };
+}
+
+const RELATIONS: [key: string, words: string][] = [
+  ["below", "below"],
+  ["above", "above"],
+  ["at_most", "at most"],
+  ["at_least", "at least"],
+  ["equals", "equal to"],
+  ["between", "between"],
+];
+
+function expectation(value: unknown): Expect {
+  const raw = record(value);
+  const found = RELATIONS.find(([key]) => raw[key] !== undefined && raw[key] !== null);
+  const bound = found ? raw[found[0]] : null;
+  const bounds = (Array.isArray(bound) ? bound : [bound]).map(number).filter((item) => item !== null);
+  return {
+    that: text(raw["that"]),
+    relation: found ? found[1] : "",
+    bounds,
+    value: number(raw["value"]),
+    holds: typeof raw["holds"] === "boolean" ? raw["holds"] : null,
+  };
+}
+
+function summary(value: unknown): Summary {
+  const raw = record(value);
+  return {
+    title: text(raw["title"]),
+    seed: text(raw["seed"]),
+    durationS: number(raw["duration_s"]),
+    warmupS: number(raw["warmup_s"]),
+    jainIndex: number(raw["jain_index"]),
+    flows: mapValues(raw["flows"], flowSummary),
+    ports: mapValues(raw["ports"], (item) => ({
+      numbers: scalars(item),
+      queues: mapValues(record(item)["queues"], queueSummary),
+    })),
+    expect: list(raw["expect"]).map(expectation),
+    warnings: texts(raw["warnings"]),
+    intervals: mapValues(raw["intervals"], (item) => ({
+      mean: number(record(item)["mean"]),
+      halfWidth: number(record(item)["half_width"]),
+      n: number(record(item)["n"]),
+    })),
+    engine: scalars(raw["engine"]),
+    fidelity: Object.fromEntries(
+      Object.entries(record(raw["fidelity"])).map(([name, item]) => [
+        name,
+        typeof item === "number" || typeof item === "boolean" || typeof item === "string" ? item : null,
+      ]),
+    ),
+  };
+}
+
+function flow(value: unknown): Flow {
+  const raw = record(value);
+  const series = record(raw["series"]);
+  const points = (from: unknown, y: string): Points => ({ x: numbers(record(from)["value_s"]), y: numbers(record(from)[y]) });
+  const box = record(raw["owd_box"]);
+  const split = record(raw["split_s"]);
+  return {
+    name: text(raw["name"]),
+    series: {
+      time: numbers(series["time_s"]),
+      offered: numbers(series["offered_bps"]),
+      received: numbers(series["received_bps"]),
+      lost: numbers(series["lost_packets"]),
+      p50: numbers(series["owd_p50_s"]),
+      p99: numbers(series["owd_p99_s"]),
+      max: numbers(series["owd_max_s"]),
+    },
+    owdCdf: points(raw["owd_cdf"], "fraction"),
+    iatDensity: points(raw["iat_density"], "density"),
+    box:
+      number(box["p50"]) === null
+        ? null
+        : {
+            p5: number(box["p5"]),
+            p25: number(box["p25"]),
+            p50: number(box["p50"]),
+            p75: number(box["p75"]),
+            p95: number(box["p95"]),
+            mean: number(box["mean"]),
+          },
+    split:
+      Object.keys(split).length === 0
+        ? null
+        : {
+            queueing: number(split["queueing"]),
+            serialisation: number(split["serialisation"]),
+            propagation: number(split["propagation"]),
+          },
+  };
+}
+
+function queue(value: unknown): Queue {
+  const raw = record(value);
+  const series = record(raw["series"]);
+  return {
+    name: text(raw["name"]),
+    kind: text(raw["kind"]),
+    parent: typeof raw["parent"] === "string" ? raw["parent"] : null,
+    series: {
+      time: numbers(series["time_s"]),
+      backlogPackets: numbers(series["backlog_packets"]),
+      peakPackets: numbers(series["peak_packets"]),
+      backlogBytes: numbers(series["backlog_bytes"]),
+      offered: numbers(series["offered_bps"]),
+      sent: numbers(series["sent_bps"]),
+      dropped: numbers(series["dropped_packets"]),
+      marked: numbers(series["marked_packets"]),
+    },
+    dropsBy: counts(raw["drops_by"]),
+  };
+}
+
+function run(value: unknown, index: number): Run {
+  const raw = record(value);
+  return {
+    label: text(raw["label"]) || `run ${index + 1}`,
+    mode: mode(raw["mode"]),
+    summary: summary(raw["summary"]),
+    intervalS: number(raw["interval_s"]),
+    flows: list(raw["flows"]).map(flow),
+    ports: list(raw["ports"]).map((item) => ({
+      name: text(record(item)["name"]),
+      rateBps: number(record(item)["rate_bps"]),
+      queues: list(record(item)["queues"]).map(queue),
+    })),
+    events: list(raw["events"]).map((item) => {
+      const event = record(item);
+      return {
+        at: number(event["at_s"]),
+        kind: text(event["kind"], "note"),
+        path: text(event["path"]),
+        value: text(event["value"]),
+        text: text(event["text"]),
+      };
+    }),
+  };
+}
+
+const cell = (value: unknown): Cell => (typeof value === "string" ? value : typeof value === "boolean" ? (value ? "yes" : "no") : number(value));
+
+function figure(value: unknown, index: number): ExtraFigure {
+  const raw = record(value);
+  const axis = (from: unknown): ExtraAxis => ({
+    label: text(record(from)["label"]),
+    unit: text(record(from)["unit"]),
+    log: record(from)["log"] === true,
+  });
+  return {
+    id: text(raw["id"]) || `figure-${index + 1}`,
+    title: text(raw["title"]) || `Figure ${index + 1}`,
+    caption: text(raw["caption"]),
+    kind: raw["kind"] === "scatter" || raw["kind"] === "bar" ? raw["kind"] : "line",
+    x: axis(raw["x"]),
+    y: axis(raw["y"]),
+    series: list(raw["series"]).map((item) => ({
+      name: text(record(item)["name"]),
+      mode: mode(record(item)["mode"]),
+      x: list(record(item)["x"]).map(cell),
+      y: numbers(record(item)["y"]),
+      error: numbers(record(item)["error"]),
+    })),
+  };
+}
+
+/** Reads the parsed JSON of a page; whatever is missing or of the wrong type becomes empty. */
+export function readReport(value: unknown): Report {
+  const raw = record(value);
+  const topology = record(raw["topology"]);
+  return {
+    schema: number(raw["schema"]) ?? 0,
+    version: text(raw["version"]),
+    generated: text(raw["generated"]),
+    title: text(raw["title"]),
+    verdict: texts(raw["verdict"]),
+    command: text(raw["command"]),
+    scenario: text(raw["scenario"]),
+    scenarioHash: text(raw["scenario_hash"]),
+    host: text(raw["host"]),
+    nodes: list(topology["nodes"]).map((item) => ({
+      name: text(record(item)["name"]),
+      x: number(record(item)["x"]),
+      y: number(record(item)["y"]),
+      router: record(item)["router"] === true,
+    })),
+    links: list(topology["links"]).map((item) => ({
+      name: text(record(item)["name"]),
+      from: text(record(item)["from"]),
+      to: text(record(item)["to"]),
+      rateBps: number(record(item)["rate_bps"]),
+      delayS: number(record(item)["delay_s"]),
+    })),
+    definitions: list(raw["definitions"]).map((item) => ({
+      name: text(record(item)["name"]),
+      text: text(record(item)["text"]),
+      source: text(record(item)["source"]),
+      unit: text(record(item)["unit"]),
+    })),
+    runs: list(raw["runs"]).map(run),
+    comparisons: list(raw["comparisons"]).map((item) => ({
+      title: text(record(item)["title"]),
+      columns: list(record(item)["columns"]).map((name) => text(name)),
+      rows: list(record(item)["rows"]).map((row) => list(row).map(cell)),
+      note: text(record(item)["note"]),
+    })),
+    figures: list(raw["figures"]).map(figure),
+  };
+}

@@ -1,0 +1,96 @@
+/** The lists of a report: events under the record over time, tables of comparison, definitions. */
+import { h } from "../dom";
+import { NONE, THIN, significant } from "../format";
+import { type Rule, ruleText, rulesOf } from "../figures/time";
+import { MODE_NAMES } from "../palette";
+import type { Cell, Report } from "../report";
+import type { Selection } from "../selection";
+import { compareCells, makeTable } from "../table";
+
+/** Beyond this the list is folded. */
+const LONG = 8;
+
+/** A time on the axis of a run: always in seconds, as the axis is. */
+const seconds = (at: number): string => `${significant(at, 7)}${THIN}s`;
+
+const KINDS: Record<string, string> = { change: "change", expect: "expectation missed", note: "note" };
+
+/** The events, numbered as in the figure over time. */
+export function eventList(selection: Selection): HTMLElement {
+  const holder = h("div", { class: "events" });
+  const fill = (): void => {
+    const view = selection.view();
+    const rules = rulesOf(view);
+    const several = view.report.runs.length > 1;
+    const item = (rule: Rule, index: number): HTMLElement =>
+      h(
+        "li",
+        { value: index + 1, class: rule.kind },
+        h("span", { class: "at" }, seconds(rule.at)),
+        h("span", { class: "kind" }, KINDS[rule.kind] ?? rule.kind),
+        h("span", { class: "what" }, ruleText(rule)),
+        several && rulesOf({ ...view, runs: [rule.run] }).length !== rules.length ? h("small", {}, rule.run.run.label) : null,
+      );
+    if (rules.length === 0) {
+      holder.replaceChildren(h("p", { class: "nothing" }, "No events."));
+      return;
+    }
+    const first = h("ol", {}, ...rules.slice(0, LONG).map(item));
+    const rest = rules.slice(LONG);
+    holder.replaceChildren(
+      first,
+      ...(rest.length === 0 ? [] : [h("details", { "data-print": "open" }, h("summary", {}, `${rest.length} more`), h("ol", {}, ...rest.map((rule, index) => item(rule, index + LONG))))]),
+    );
+  };
+  selection.onChange(fill);
+  fill();
+  return holder;
+}
+
+/** All events as a table, to sort and to copy. */
+export function eventTable(report: Report): HTMLElement {
+  const rows: Cell[][] = report.runs.flatMap((run) =>
+    run.events.map((event): Cell[] => [event.at, `${run.label} (${MODE_NAMES[run.mode]})`, event.kind, event.path || null, event.value || null, event.text || null]),
+  );
+  if (rows.length === 0) return h("p", { class: "nothing" }, "No events.");
+  rows.sort((a, b) => compareCells(a[0] ?? null, b[0] ?? null, true));
+  return makeTable({
+    name: "events",
+    rows,
+    limit: 40,
+    filter: true,
+    columns: [
+      { title: "Time", csv: "at_s", draw: (value) => (typeof value === "number" ? seconds(value) : NONE) },
+      { title: "Run", csv: "run" },
+      { title: "Kind", csv: "kind" },
+      { title: "Path", csv: "path" },
+      { title: "Value", csv: "value" },
+      { title: "Text", csv: "text" },
+    ],
+  });
+}
+
+export function comparisonTables(report: Report): HTMLElement[] {
+  return report.comparisons.map((comparison) => {
+    const width = Math.max(comparison.columns.length, ...comparison.rows.map((row) => row.length), 0);
+    const columns = Array.from({ length: width }, (_, index) => ({ title: comparison.columns[index] ?? "" }));
+    return h(
+      "div",
+      { class: "comparison" },
+      h("h3", {}, comparison.title),
+      comparison.rows.length === 0 ? h("p", { class: "nothing" }, "No rows.") : makeTable({ name: "rows", columns, rows: comparison.rows, limit: 60, filter: true }),
+      comparison.note === "" ? null : h("p", { class: "note" }, comparison.note),
+    );
+  });
+}
+
+export function definitionList(report: Report): HTMLElement {
+  return h(
+    "dl",
+    { class: "definitions" },
+    ...report.definitions.flatMap((definition) => [
+      h("dt", {}, h("code", {}, definition.name), definition.unit === "" ? null : h("small", {}, ` ${definition.unit}`)),
+      h("dd", {}, definition.text, definition.source === "" ? null : h("small", {}, ` ${definition.source}`)),
+    ]),
+  );
+}

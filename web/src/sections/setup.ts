@@ -1,0 +1,83 @@
+/** What was run: scenario, command to repeat it, versions, seeds, and how exact a live run was. */
+import { copyText, download, h } from "../dom";
+import { NONE, date, plural, quantity, significant, slug } from "../format";
+import { MODE_NAMES } from "../palette";
+import type { Report, Run } from "../report";
+
+export function setupSection(report: Report, topology: HTMLElement): HTMLElement[] {
+  return [h("div", { class: "pair setup" }, h("div", {}, topology, ...scenario(report)), facts(report))];
+}
+
+function facts(report: Report): HTMLElement {
+  const rows: [string, Node | string][] = [];
+  if (report.command !== "") {
+    const copy = h("button", { type: "button", class: "quiet", onclick: () => void copyText(report.command, "Command") }, "Copy");
+    rows.push(["To repeat", h("span", { class: "command" }, h("code", {}, report.command), copy)]);
+  }
+  rows.push(["Lockgate", report.version || NONE], ["Made", date(report.generated) || NONE]);
+  if (report.host !== "") rows.push(["On", report.host]);
+  if (report.scenarioHash !== "") rows.push(["Scenario hash", h("code", {}, report.scenarioHash)]);
+  // What all runs share is said once.
+  const each = report.runs.map(runFacts);
+  const shared = (each[0] ?? []).filter(([name, value]) => each.length > 1 && each.every((facts) => facts.some((fact) => fact[0] === name && fact[1] === value)));
+  const names = new Set(shared.map(([name]) => name));
+  rows.push(...shared);
+  return h(
+    "div",
+    { class: "facts" },
+    list(rows),
+    ...report.runs.map((run, index) =>
+      h(
+        "div",
+        { class: "run-facts" },
+        report.runs.length > 1 ? h("h4", {}, run.label) : null,
+        list((each[index] ?? []).filter(([name]) => !names.has(name))),
+      ),
+    ),
+  );
+}
+
+function list(rows: readonly (readonly [string, Node | string])[]): HTMLElement {
+  return h("dl", {}, ...rows.flatMap(([name, value]) => [h("dt", {}, name), h("dd", {}, value)]));
+}
+
+function runFacts(run: Run): [string, string][] {
+  const { summary } = run;
+  const rows: [string, string][] = [["Mode", MODE_NAMES[run.mode]]];
+  if (summary.seed !== "") rows.push(["Seed", summary.seed]);
+  if (summary.durationS !== null) {
+    const warmup = summary.warmupS ?? 0;
+    rows.push(["Duration", `${quantity(summary.durationS, "s", 6)}${warmup > 0 ? `, of which the first ${quantity(warmup, "s", 6)} (warm-up) are left out of the statistics` : ""}`]);
+  }
+  if (run.intervalS !== null) rows.push(["Interval", `${quantity(run.intervalS, "s")} a sample`]);
+  const repetitions = Math.max(0, ...Object.values(summary.intervals).map((interval) => interval.n ?? 0));
+  if (repetitions > 1) rows.push(["Repetitions", `${repetitions}, intervals at 95\u202f%`]);
+  if (summary.jainIndex !== null) rows.push(["Jain index", significant(summary.jainIndex, 4)]);
+  const { packet_hops: hops, wall_s: wall } = summary.engine;
+  if (typeof hops === "number" && hops > 0) rows.push(["Engine", `${plural(hops, "packet-hop")}${typeof wall === "number" && wall > 0 ? ` in ${quantity(wall, "s")}` : ""}`]);
+  const fidelity = Object.entries(summary.fidelity);
+  if (fidelity.length > 0) {
+    const shown = fidelity.map(([name, value]) => `${name.replace(/_s$/, "").replaceAll("_", " ")} ${typeof value === "number" ? (name.endsWith("_s") ? quantity(value, "s") : significant(value, 4)) : String(value ?? NONE)}`);
+    rows.push(["Fidelity", shown.join("; ")]);
+  }
+  return rows;
+}
+
+function scenario(report: Report): HTMLElement[] {
+  if (report.scenario === "") return [];
+  const lines = report.scenario.split("\n").length;
+  return [
+    h(
+      "details",
+      { class: "scenario", "data-print": "open" },
+      h("summary", {}, "Scenario", h("small", {}, ` ${plural(lines, "line")}`)),
+      h("pre", { tabindex: 0 }, h("code", {}, report.scenario)),
+      h(
+        "div",
+        { class: "tools" },
+        h("button", { type: "button", class: "quiet", onclick: () => void copyText(report.scenario, "Scenario") }, "Copy"),
+        h("button", { type: "button", class: "quiet", onclick: () => download(`${slug(report.title)}.toml`, "text/plain", report.scenario) }, "Save"),
+      ),
+    ),
+  ];
+}

@@ -1,0 +1,112 @@
+/** What came of it: the verdict in words, then every expectation with its value, by shape, text and colour. */
+import { breakable, h, svg } from "../dom";
+import { NONE, plural, quantity, significant } from "../format";
+import { unitOf } from "../metric";
+import { MODE_NAMES } from "../palette";
+import type { Cell, Expect, Report, Run } from "../report";
+import { makeTable } from "../table";
+
+type State = "good" | "bad" | "none";
+
+const WORDS: Record<State, string> = { good: "holds", bad: "missed", none: "undecided" };
+
+/** A tick, a cross or a dash in a word's company: the state never hangs on its colour. */
+export function badge(state: State, text: string = WORDS[state]): HTMLElement {
+  const paths: Record<State, string> = { good: "M3 7.5 L6 10.5 L11 4", bad: "M3.5 3.5 L10.5 10.5 M10.5 3.5 L3.5 10.5", none: "M3 7 L11 7" };
+  return h(
+    "span",
+    { class: `badge ${state}` },
+    svg("svg", { width: 14, height: 14, viewBox: "0 0 14 14", "aria-hidden": "true" }, svg("path", { d: paths[state], fill: "none", stroke: "currentColor", "stroke-width": 2, "stroke-linecap": "round", "stroke-linejoin": "round" })),
+    text,
+  );
+}
+
+const stateOf = (expect: Expect): State => (expect.holds === null ? "none" : expect.holds ? "good" : "bad");
+
+/** `3 of 4 expectations hold`, with the state of the whole. */
+export function tallyOf(report: Report): { state: State; text: string } {
+  const all = report.runs.flatMap((run) => run.summary.expect);
+  const held = all.filter((expect) => expect.holds === true).length;
+  const missed = all.filter((expect) => expect.holds === false).length;
+  if (all.length === 0) return { state: "none", text: "No expectations were set" };
+  if (missed > 0) return { state: "bad", text: `${missed} of ${plural(all.length, "expectation")} missed` };
+  if (held < all.length) return { state: "none", text: `${held} of ${plural(all.length, "expectation")} hold, the others are undecided` };
+  return { state: "good", text: all.length === 1 ? "The expectation holds" : `All ${all.length} expectations hold` };
+}
+
+export function verdictSection(report: Report): HTMLElement[] {
+  const tally = tallyOf(report);
+  const parts: HTMLElement[] = [h("p", { class: "tally" }, badge(tally.state, tally.text))];
+  if (report.verdict.length > 0) parts.push(h("div", { class: "verdict" }, ...report.verdict.map((line) => h("p", {}, line))));
+  const warnings = report.runs.flatMap((run) => run.summary.warnings.map((warning) => ({ run, warning })));
+  if (warnings.length > 0) {
+    parts.push(
+      h(
+        "ul",
+        { class: "warnings", "aria-label": "Warnings" },
+        ...warnings.map(({ run, warning }) => h("li", {}, h("strong", {}, report.runs.length > 1 ? `Warning, ${run.label}: ` : "Warning: "), warning)),
+      ),
+    );
+  }
+  const table = expectTable(report);
+  if (table) parts.push(table);
+  return parts;
+}
+
+function expectTable(report: Report): HTMLElement | null {
+  const entries = report.runs
+    .flatMap((run) => run.summary.expect.map((expect, index) => ({ run, expect, index })))
+    .sort((a, b) => a.index - b.index);
+  if (entries.length === 0) return null;
+  const several = report.runs.filter((run) => run.summary.expect.length > 0).length > 1;
+  const unit = (expect: Expect): string => unitOf(expect.that, report.definitions);
+  const bound = (expect: Expect): string =>
+    `${expect.relation} ${expect.bounds.map((value) => quantity(value, unit(expect))).join(" and ")}`.trim();
+  const at = (row: number): { run: Run; expect: Expect } => entries[row] as { run: Run; expect: Expect };
+  const rows: Cell[][] = entries.map(({ run, expect }) => [
+    WORDS[stateOf(expect)],
+    expect.that,
+    expect.value,
+    bound(expect),
+    ...(several ? [run.label === run.mode ? MODE_NAMES[run.mode] : `${run.label} (${MODE_NAMES[run.mode]})`] : []),
+    margin(expect),
+  ]);
+  const offset = several ? 1 : 0;
+  return makeTable({
+    name: "expectations",
+    rows,
+    columns: [
+      { title: "Result", csv: "result", draw: (_, row) => badge(stateOf(at(row).expect)) },
+      { title: "Expectation", csv: "that", draw: (value) => h("code", {}, breakable(String(value ?? ""))) },
+      { title: "Measured", csv: "value_si", draw: (value: Cell, row: number) => h("b", { class: "value" }, typeof value === "number" ? quantity(value, unit(at(row).expect)) : NONE) },
+      { title: "Wanted", csv: "wanted" },
+      ...(several ? [{ title: "Run", csv: "run" }] : []),
+      { title: "Of the bound", csv: "value_over_bound", hint: "The measured value as a share of the bound", draw: (_: Cell, row: number) => gauge(at(row).expect, rows[row]?.[4 + offset] ?? null) },
+    ],
+  });
+}
+
+function margin(expect: Expect): number | null {
+  const bound = expect.bounds[0];
+  if (expect.value === null || expect.bounds.length !== 1 || bound === undefined || bound === 0) return null;
+  return expect.value / bound;
+}
+
+/** A bar of the value against a tick at the bound; beyond twice the bound the bar is cut and the number tells. */
+function gauge(expect: Expect, share: Cell): HTMLElement {
+  if (typeof share !== "number" || share < 0) return h("span", {}, NONE);
+  const [width, tick] = [80, 40];
+  const state = stateOf(expect);
+  return h(
+    "span",
+    { class: `gauge ${state}` },
+    svg(
+      "svg",
+      { width, height: 12, viewBox: `0 0 ${width} 12`, "aria-hidden": "true" },
+      svg("rect", { x: 0, y: 3, width, height: 6, fill: "var(--grid)" }),
+      svg("rect", { x: 0, y: 3, width: Math.min(width, share * tick), height: 6, fill: "currentColor" }),
+      svg("line", { x1: tick, x2: tick, y1: 0, y2: 12, stroke: "var(--text)", "stroke-width": 1.5 }),
+    ),
+    h("span", {}, share < 100 ? `${significant(share * 100, share < 10 ? 2 : 3)}\u202f%` : "far beyond"),
+  );
+}

@@ -1,0 +1,206 @@
+/** What of a report is shown: which flows, which runs, which port. Everything drawn is drawn from a `View` of it. */
+import { COLOURS } from "./palette";
+import type { Flow, Port, Report, Run } from "./report";
+
+/** A run that is shown, with its place in the report. */
+export interface ShownRun {
+  run: Run;
+  index: number;
+}
+
+/** What figures are drawn from: plain data, nothing to subscribe to. */
+export interface View {
+  report: Report;
+  runs: ShownRun[];
+  flows: string[];
+  /** Flows with curves that are not shown. */
+  hiddenFlows: number;
+  port: string;
+  /** Whether runs of more than one mode are shown, and modes therefore need their strokes. */
+  mixed: boolean;
+  slotOf(flow: string): number;
+}
+
+/** The flows with curves, largest by bytes received first (offered rate where the summary does not know). */
+export function rankFlows(report: Report): string[] {
+  const bytes = new Map<string, number>();
+  const order: string[] = [];
+  for (const run of report.runs) {
+    for (const flow of run.flows) {
+      const counted = run.summary.flows[flow.name]?.numbers["received_bytes"] ?? sum(flow) * (run.intervalS ?? 1) / 8;
+      if (!bytes.has(flow.name)) order.push(flow.name);
+      bytes.set(flow.name, Math.max(bytes.get(flow.name) ?? 0, counted));
+    }
+  }
+  // As few as can all be shown keep the order of the scenario.
+  if (order.length <= COLOURS) return order;
+  return order
+    .map((name, index) => ({ name, index, bytes: bytes.get(name) ?? 0 }))
+    .sort((a, b) => b.bytes - a.bytes || a.index - b.index)
+    .map((entry) => entry.name);
+}
+
+function sum(flow: Flow): number {
+  return flow.series.received.reduce<number>((total, value) => total + (value ?? 0), 0);
+}
+
+/** The names of all ports, the one worth looking at first: most drops, then largest backlog. */
+export function rankPorts(report: Report): string[] {
+  const weight = new Map<string, number>();
+  for (const run of report.runs) {
+    for (const port of run.ports) {
+      let drops = 0;
+      let peak = 0;
+      for (const queue of port.queues) {
+        for (const count of Object.values(queue.dropsBy)) drops += count;
+        for (const backlog of queue.series.peakPackets) peak = Math.max(peak, backlog ?? 0);
+        for (const backlog of queue.series.backlogPackets) peak = Math.max(peak, backlog ?? 0);
+      }
+      weight.set(port.name, Math.max(weight.get(port.name) ?? 0, drops * 1e6 + peak));
+    }
+  }
+  return [...weight].sort((a, b) => b[1] - a[1]).map(([name]) => name);
+}
+
+/** The queues of a port in the order of its tree, each with its depth; a cycle or a lost parent does no harm. */
+export function treeOf<T extends { name: string; parent: string | null }>(queues: readonly T[]): { queue: T; depth: number }[] {
+  const names = new Set(queues.map((queue) => queue.name));
+  const children = new Map<string | null, T[]>();
+  for (const queue of queues) {
+    const parent = queue.parent !== null && names.has(queue.parent) && queue.parent !== queue.name ? queue.parent : null;
+    children.set(parent, [...(children.get(parent) ?? []), queue]);
+  }
+  const rows: { queue: T; depth: number }[] = [];
+  const seen = new Set<T>();
+  const visit = (queue: T, depth: number): void => {
+    if (seen.has(queue)) return;
+    seen.add(queue);
+    rows.push({ queue, depth });
+    for (const child of children.get(queue.name) ?? []) visit(child, depth + 1);
+  };
+  for (const queue of children.get(null) ?? []) visit(queue, 0);
+  for (const queue of queues) visit(queue, 0);
+  return rows;
+}
+
+/** The queues that hold packets themselves: those without children, in the order of the tree. */
+export function leavesOf<T extends { name: string; parent: string | null }>(queues: readonly T[]): T[] {
+  const rows = treeOf(queues);
+  return rows.filter((row, index) => (rows[index + 1]?.depth ?? 0) <= row.depth).map((row) => row.queue);
+}
+
+export class Selection {
+  readonly ranked: string[];
+  readonly ports: string[];
+  #shown: Set<string>;
+  #runs: Set<number>;
+  #port: string;
+  #before: Set<string> | null = null;
+  readonly #slots = new Map<string, number>();
+  readonly #listeners: (() => void)[] = [];
+
+  constructor(readonly report: Report) {
+    this.ranked = rankFlows(report);
+    this.ports = rankPorts(report);
+    this.#shown = new Set(this.ranked.slice(0, COLOURS));
+    this.#runs = new Set(report.runs.map((_, index) => index));
+    this.#port = this.ports[0] ?? "";
+    this.#paint();
+  }
+
+  onChange(listener: () => void): void {
+    this.#listeners.push(listener);
+  }
+
+  isShown(flow: string): boolean {
+    return this.#shown.has(flow);
+  }
+
+  runShown(index: number): boolean {
+    return this.#runs.has(index);
+  }
+
+  get full(): boolean {
+    return this.#shown.size >= COLOURS;
+  }
+
+  /** Shows exactly these flows, as many of them as there are colours. */
+  showFlows(flows: readonly string[]): void {
+    this.#before = null;
+    this.#set(new Set(flows.slice(0, COLOURS)));
+  }
+
+  toggleFlow(flow: string): void {
+    const next = new Set(this.#shown);
+    if (!next.delete(flow) && next.size < COLOURS) next.add(flow);
+    this.#before = null;
+    this.#set(next);
+  }
+
+  /** Shows one flow alone; the second time, what was shown before. */
+  solo(flow: string): void {
+    const alone = this.#shown.size === 1 && this.#shown.has(flow);
+    const next = alone ? (this.#before ?? new Set(this.ranked.slice(0, COLOURS))) : new Set([flow]);
+    this.#before = alone ? null : this.#shown;
+    this.#set(next);
+  }
+
+  /** Shows or hides a run; one is always left. */
+  toggleRun(index: number): void {
+    if (!this.#runs.delete(index)) this.#runs.add(index);
+    else if (this.#runs.size === 0) this.#runs.add(index);
+    this.#changed();
+  }
+
+  showPort(name: string): void {
+    this.#port = name;
+    this.#changed();
+  }
+
+  view(): View {
+    const flows = this.ranked.filter((flow) => this.#shown.has(flow));
+    const runs = this.report.runs.map((run, index) => ({ run, index })).filter(({ index }) => this.#runs.has(index));
+    return {
+      report: this.report,
+      runs,
+      flows,
+      hiddenFlows: this.ranked.length - flows.length,
+      port: this.#port,
+      mixed: new Set(runs.map(({ run }) => run.mode)).size > 1,
+      slotOf: (flow) => this.#slots.get(flow) ?? 0,
+    };
+  }
+
+  #set(next: Set<string>): void {
+    this.#shown = next;
+    this.#paint();
+    this.#changed();
+  }
+
+  /** A flow keeps its colour as long as it is shown; new ones take the first that is free. */
+  #paint(): void {
+    for (const flow of [...this.#slots.keys()]) if (!this.#shown.has(flow) && this.ranked.length > COLOURS) this.#slots.delete(flow);
+    const used = new Set(this.#slots.values());
+    for (const flow of this.ranked) {
+      if (!this.#shown.has(flow) || this.#slots.has(flow)) continue;
+      let slot = 0;
+      while (used.has(slot)) slot += 1;
+      used.add(slot);
+      this.#slots.set(flow, slot);
+    }
+  }
+
+  #changed(): void {
+    for (const listener of this.#listeners) listener();
+  }
+}
+
+/** The flow of this name in a run, if it has curves. */
+export function flowOf(run: Run, name: string): Flow | undefined {
+  return run.flows.find((flow) => flow.name === name);
+}
+
+/** The port of this name in a run. */
+export function portOf(run: Run, name: string): Port | undefined {
+  return run.ports.find((port) => port.name === name);
+}

@@ -1,0 +1,74 @@
+/** How a curve of one flow in one run looks: colour by flow, stroke by mode, a mark for further runs of one mode. */
+import { type Dash, type Ink, MARKS, MODE_NAMES, dashOf } from "./palette";
+import type { KeyEntry, KeyGroup } from "./figure";
+import type { ShownRun, View } from "./selection";
+
+export interface Style {
+  colour: string;
+  dash: Dash;
+  mark: string | null;
+  /** Where on a curve its marks stand, 0 to 1 of their spacing: those of several runs do not cover each other. */
+  phase: number;
+}
+
+/** Whether runs take the colours: there is a single flow, so its colour would tell nothing. */
+const byRun = (view: View): boolean => view.flows.length <= 1 && view.runs.length > 1;
+
+/** The place of a run among those of its mode. */
+function ordinal(view: View, shown: ShownRun): number {
+  return view.report.runs.slice(0, shown.index).filter((run) => run.mode === shown.run.mode).length;
+}
+
+export function styleOf(view: View, ink: Ink, shown: ShownRun, flow: string): Style {
+  const slot = byRun(view) ? shown.index : view.slotOf(flow);
+  return {
+    colour: ink.series[slot % ink.series.length] as string,
+    dash: dashOf(shown.run.mode, view.mixed),
+    mark: MARKS[ordinal(view, shown) % MARKS.length] ?? null,
+    phase: (ordinal(view, shown) * 0.37 + 0.5) % 1,
+  };
+}
+
+/** `fifo (simulation)`; the mode alone where that is the label. */
+export function runName(shown: ShownRun): string {
+  const mode = MODE_NAMES[shown.run.mode];
+  const label = shown.run.label;
+  return label === shown.run.mode || label === mode ? mode : `${label} (${mode})`;
+}
+
+/** What tells a run from the others beside a row's name: nothing where it is alone, its label where labels differ. */
+export function runShort(view: View, shown: ShownRun): string {
+  if (view.runs.length <= 1) return "";
+  const labels = new Set(view.runs.map(({ run }) => run.label));
+  return labels.size === view.runs.length ? shown.run.label : runName(shown);
+}
+
+/** `voice`, or `voice, fifo (simulation)` where several runs are shown. */
+export function curveName(view: View, shown: ShownRun, flow: string): string {
+  return view.runs.length > 1 ? `${flow}, ${runName(shown)}` : flow;
+}
+
+/** The key every figure of flows carries: the flows by colour, the runs by stroke. */
+export function flowKey(view: View, ink: Ink): KeyGroup[] {
+  const groups: KeyGroup[] = [];
+  const alone = byRun(view);
+  groups.push({
+    label: "Flow",
+    entries: view.flows.map((flow) => ({
+      label: flow,
+      colour: alone ? ink.text : (ink.series[view.slotOf(flow) % ink.series.length] as string),
+      kind: "swatch",
+      flow,
+    })),
+  });
+  if (view.runs.length > 0) {
+    groups.push({
+      label: view.runs.length > 1 ? "Run" : "",
+      entries: view.runs.map((shown): KeyEntry => {
+        const style = styleOf(view, ink, shown, view.flows[0] ?? "");
+        return { label: runName(shown), colour: alone ? style.colour : ink.soft, kind: "line", dash: style.dash, mark: style.mark };
+      }),
+    });
+  }
+  return groups;
+}

@@ -1,0 +1,31 @@
+/** The box at the pointer: a small table, built of elements so that no name is ever read as HTML. */
+import { h } from "./dom";
+
+export interface TipRow {
+  colour?: string;
+  cells: string[];
+}
+
+/** A heading, the names of the columns, and the rows; a row without a colour is a heading within. */
+export function tip(heading: string, columns: readonly string[], rows: readonly TipRow[], note = ""): HTMLElement {
+  return h(
+    "div",
+    { class: "tip" },
+    h("div", { class: "tip-head" }, heading),
+    h(
+      "table",
+      {},
+      columns.length > 0 ? h("tr", {}, ...columns.map((column) => h("th", {}, column))) : null,
+      ...rows.map((row) =>
+        h(
+          "tr",
+          {},
+          ...row.cells.map((cell, index) =>
+            h("td", {}, index === 0 && row.colour !== undefined ? h("i", { style: `background:${row.colour}` }) : null, cell),
+          ),
+        ),
+      ),
+    ),
+    note === "" ? null : h("div", { class: "tip-note" }, note),
+  );
+}

@@ -1,0 +1,163 @@
+/** The built page in a real browser: opens from a disk, asks for nothing, draws everything, and can be printed. */
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { type Browser, type Page, chromium } from "playwright-core";
+import { build } from "vite";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { compareReport, edgeReport, fill, sampleReport, singleReport } from "./sample";
+
+const FLAGS = "--headless --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking --disable-component-update --disable-sync".split(" ");
+const BROWSERS = [process.env["CHROMIUM"] ?? "", "/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"];
+const executable = BROWSERS.find((path) => path !== "" && existsSync(path));
+const FIGURES = ["topology", "time", "owd-cdf", "owd-ccdf", "owd-box", "owd-split", "iat-density", "drops"];
+
+if (executable === undefined) console.log(`skipped: no Chromium at ${BROWSERS.filter((path) => path !== "").join(", ")}`);
+
+const folder = mkdtempSync(join(tmpdir(), "lockgate-web-"));
+let template = "";
+
+beforeAll(async () => {
+  await build({ root: fileURLToPath(new URL("..", import.meta.url)), logLevel: "silent", build: { outDir: folder, emptyOutDir: true } });
+  template = readFileSync(join(folder, "report.html"), "utf8");
+});
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+describe("the built file", () => {
+  it("carries the marker once, nothing from outside, and stays small", () => {
+    expect(template.split('<script type="application/json" id="lockgate-data">{}</script>')).toHaveLength(2);
+    expect(template).not.toMatch(/<script[^>]*\ssrc=|<link[^>]*\shref="(?!data:)/);
+    expect(fill(template, sampleReport()).length).toBeLessThan(1.5e6);
+  });
+});
+
+describe.skipIf(executable === undefined)("the page", () => {
+  let browser: Browser;
+  beforeAll(async () => {
+    browser = await chromium.launch({ executablePath: executable as string, args: FLAGS });
+  });
+  afterAll(() => browser?.close());
+
+  /** Opens a report and gathers whatever it complains of or asks for. */
+  async function open(name: string, html: string, width = 1280): Promise<{ page: Page; complaints: string[] }> {
+    const path = join(folder, `${name}.html`);
+    writeFileSync(path, html);
+    const context = await browser.newContext({ viewport: { width, height: 900 }, colorScheme: "light", acceptDownloads: true });
+    const page = await context.newPage();
+    const complaints: string[] = [];
+    page.on("console", (message) => complaints.push(`${message.type()}: ${message.text()}`));
+    page.on("pageerror", (error) => complaints.push(`error: ${error.message}`));
+    page.on("request", (request) => {
+      const address = request.url();
+      if (address !== `file://${path}` && !/^(data|blob):/.test(address)) complaints.push(`request: ${address}`);
+    });
+    await page.goto(`file://${path}`);
+    await page.waitForSelector("#page main");
+    return { page, complaints };
+  }
+
+  const drawn = (page: Page, id: string): Promise<number> => page.locator(`#figure-${id} .picture svg`).locator("path, line, rect, circle, text").count();
+
+  it("draws every figure, in light and dark, without a word or a request", async () => {
+    const { page, complaints } = await open("sample", fill(template, sampleReport()));
+    for (const id of [...FIGURES, "extra-load", "extra-bars"]) expect(await drawn(page, id), id).toBeGreaterThan(8);
+    expect(await page.locator("#verdict .badge.bad").count()).toBe(3);
+    expect(await page.title()).toContain("voice beside a bulk upload");
+    const strokes = await page.locator("#figure-owd-cdf .picture path[stroke-dasharray]").count();
+    expect(strokes).toBeGreaterThanOrEqual(3);
+    const before = await page.evaluate(() => getComputedStyle(document.body).backgroundColor);
+    await page.click("#theme");
+    expect(await page.evaluate(() => getComputedStyle(document.body).backgroundColor)).not.toBe(before);
+    for (const id of FIGURES) expect(await drawn(page, id), `${id} in dark`).toBeGreaterThan(8);
+    expect(complaints).toEqual([]);
+    await page.context().close();
+  });
+
+  it("saves figures as SVG that stands alone: well-formed, with title, configuration and date", async () => {
+    for (const [name, report, ids] of [
+      ["saved", sampleReport(), [...FIGURES, "extra-load", "extra-bars"]],
+      ["saved-edge", edgeReport(), ["topology", "time", "owd-box", "drops"]],
+    ] as const) {
+      const { page, complaints } = await open(name, fill(template, report));
+      for (const id of ids) {
+        const [saved] = await Promise.all([page.waitForEvent("download"), page.locator(`#figure-${id} button.save`).click()]);
+        expect(saved.suggestedFilename()).toMatch(/^[a-z0-9-]+\.svg$/);
+        const text = readFileSync(await saved.path(), "utf8");
+        const problem = await page.evaluate((source) => new DOMParser().parseFromString(source, "image/svg+xml").querySelector("parsererror")?.textContent ?? "", text);
+        expect(problem, `${name} ${id}`).toBe("");
+        expect(text).toContain("21 November 2026");
+        expect(text).toContain("simulation");
+        if (name === "saved" && id === "time") expect(text).toContain("2 at 30 s, port.home-&gt;server.queue.rest.target = 5ms");
+        expect(text).not.toMatch(/<script|<img|<foreignObject/);
+      }
+      expect(complaints).toEqual([]);
+      await page.context().close();
+    }
+  });
+
+  it("can be used from the keyboard: zoom, choices, data, sorting", async () => {
+    const { page, complaints } = await open("keys", fill(template, sampleReport()));
+    const ticks = (): Promise<string[]> => page.locator("#figure-time .picture svg text").allTextContents().then((texts) => texts.sort());
+    const whole = await ticks();
+    await page.locator("#figure-time .picture").focus();
+    await page.keyboard.press("+");
+    await page.keyboard.press("ArrowRight");
+    expect(await ticks()).not.toEqual(whole);
+    await page.keyboard.press("0");
+    expect(await ticks()).toEqual(whole);
+    await page.locator("#figure-owd-ccdf button", { hasText: "Data" }).press("Enter");
+    expect(await page.locator("#figure-owd-ccdf .data tbody tr").count()).toBe(60);
+    const heading = page.locator("#flows th button", { hasText: "Throughput" });
+    await heading.press("Enter");
+    expect(await page.locator("#flows tbody th").first().textContent()).toBe("upload");
+    await heading.press("Enter");
+    expect(await page.locator("#flows tbody th").first().textContent()).toBe("voice");
+    await page.locator("#figure-time .entry", { hasText: "web" }).first().press("Enter");
+    expect(await page.locator("#figure-owd-cdf button.entry").allTextContents()).toEqual(["web"]);
+    expect(complaints).toEqual([]);
+    await page.context().close();
+  });
+
+  it("is sane with names like code, nulls, hundreds of flows, and says what it hides", async () => {
+    const { page, complaints } = await open("edge", fill(template, edgeReport()));
+    expect(await page.locator("img, main script").count()).toBe(0);
+    expect(await page.title()).toContain("<img src=x");
+    expect(await page.locator("#figure-time figcaption").textContent()).toContain("7 of 304 flows");
+    await page.locator(".picker summary").click();
+    await page.locator(".picker input[type=search]").fill("client/17");
+    await page.keyboard.press("Enter");
+    expect(await page.locator("#figure-time button.entry").count()).toBe(7);
+    expect(await page.locator("#figure-time button.entry").first().textContent()).toBe("client/179");
+    expect(complaints).toEqual([]);
+    await page.context().close();
+  });
+
+  it.each([
+    ["sample", sampleReport],
+    ["single", singleReport],
+    ["compare", compareReport],
+    ["edge", edgeReport],
+  ])("fits a phone and paper: %s", async (name, report) => {
+    const { page, complaints } = await open(`phone-${name}`, fill(template, report()), 390);
+    expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBeLessThanOrEqual(390);
+    const pdf = await page.pdf({ preferCSSPageSize: true });
+    expect(pdf.length).toBeGreaterThan(10_000);
+    await page.emulateMedia({ media: "print" });
+    await page.evaluate(() => window.dispatchEvent(new Event("beforeprint")));
+    expect(await page.evaluate(() => Math.max(...[...document.querySelectorAll("main *")].map((item) => item.getBoundingClientRect().right)))).toBeLessThanOrEqual(720);
+    expect(complaints).toEqual([]);
+    await page.context().close();
+  });
+
+  it("says so where there are no results, or none that can be read", async () => {
+    const bare = await open("bare", template);
+    expect(await bare.page.locator(".notice").textContent()).toContain("no results");
+    const broken = await open("broken", template.replace("{}</script>", "{oops</script>"));
+    expect(await broken.page.locator(".notice").textContent()).toContain("cannot be read");
+    const newer = await open("newer", fill(template, { ...sampleReport(), schema: 99 }));
+    expect(await newer.page.locator(".notice").textContent()).toContain("newer form");
+    expect([...bare.complaints, ...broken.complaints, ...newer.complaints]).toEqual([]);
+    for (const { page } of [bare, broken, newer]) await page.context().close();
+  });
+});

@@ -1,0 +1,286 @@
+/** What can be checked without a browser: reading, formatting, axes, decimation, CSV, layout, selection. */
+import { describe, expect, it } from "vitest";
+import { extent, linearLimits, logLimits, niceStep, tickFormatter, wantsLog } from "../src/axis";
+import { toCsv } from "../src/csv";
+import { decimate, lowerBound, nearest } from "../src/decimate";
+import { sample, wrap, xml } from "../src/export";
+import { shares } from "../src/figures/rows";
+import { rulesOf } from "../src/figures/time";
+import { places } from "../src/figures/topology";
+import { THIN, columnScale, date, quantity, shortened, significant, slug } from "../src/format";
+import { unitOf } from "../src/metric";
+import { COLOURS, DARK, LIGHT, dashOf } from "../src/palette";
+import { type Report, readReport } from "../src/report";
+import { tallyOf } from "../src/sections/verdict";
+import { Selection, leavesOf, treeOf } from "../src/selection";
+import { compareCells } from "../src/table";
+import { edgeReport, sampleReport } from "./sample";
+
+const spaced = (text: string): string => text.replaceAll(THIN, " ");
+const sampled = (): Report => readReport(sampleReport());
+const edged = (): Report => readReport(JSON.parse(JSON.stringify(edgeReport())));
+
+describe("format", () => {
+  it.each([
+    [0.0123, "s", "12.3 ms"],
+    [9.98e6, "bit/s", "9.98 Mbit/s"],
+    [0.0012, "ratio", "0.12 %"],
+    [0, "ratio", "0 %"],
+    [999.6e-6, "s", "1 ms"],
+    [999.4e-6, "s", "999 µs"],
+    [3e-13, "s", "0.3 ps"],
+    [4000, "s", "4000 s"],
+    [12345, "packets", "12 345"],
+    [-0.02, "s", "−20 ms"],
+    [1e7, "bps", "10 Mbit/s"],
+    [0.5, "bit/s", "0.5 bit/s"],
+    [1500, "B", "1.5 kB"],
+  ])("%d %s reads as %s", (value, unit, wanted) => expect(spaced(quantity(value, unit))).toBe(wanted));
+
+  it("shows what is not a number as a dash", () => {
+    for (const value of [null, undefined, NaN, Infinity]) expect(quantity(value, "s")).toBe("–");
+  });
+
+  it("keeps every whole digit and pads only when asked", () => {
+    expect(spaced(significant(1234567))).toBe("1 234 567");
+    expect(significant(21)).toBe("21");
+    expect(significant(21, 3, true)).toBe("21.0");
+    expect(significant(0.00001234)).toBe("1.23×10⁻⁵");
+    expect(significant(0.1 + 0.2)).toBe("0.3");
+  });
+
+  it("takes a column's prefix from the middle of its magnitudes", () => {
+    expect(columnScale([0.0009, 1.2, null, 0], "s").label).toBe("ms");
+    expect(columnScale([], "s").label).toBe("s");
+    expect(columnScale([0, 0], "bit/s").label).toBe("bit/s");
+  });
+
+  it("writes dates in UTC and leaves alone what is none", () => {
+    expect(date("2026-11-21T05:00:00Z")).toBe("21 November 2026, 05:00 UTC");
+    expect(date("yesterday")).toBe("yesterday");
+    expect(date("")).toBe("");
+  });
+
+  it("shortens in the middle without cutting a character in two", () => {
+    expect(shortened("abcdefghij", 7)).toBe("abc…hij");
+    expect(shortened("🙂🙂🙂🙂", 3)).toBe("🙂…🙂");
+    expect(slug("Rate, delay & <loss>")).toBe("rate-delay-loss");
+    expect(slug("../..")).toBe("figure");
+  });
+
+  it("finds the unit of an address, by definition or by its words", () => {
+    expect(unitOf("flow.voice.owd.p99", [])).toBe("s");
+    expect(unitOf("port.home->server.queue.rate.sojourn.p95", [])).toBe("s");
+    expect(unitOf("flow.rate.loss", [])).toBe("ratio");
+    expect(unitOf("flow.x.throughput", [])).toBe("bit/s");
+    expect(unitOf("jain_index", [])).toBe("");
+    expect(unitOf("flow.x.thing.p50", [{ name: "thing", text: "", source: "", unit: "B" }])).toBe("B");
+  });
+});
+
+describe("axes", () => {
+  it("steps by 1, 2, 2.5 or 5", () => {
+    expect([niceStep(10, 5), niceStep(1, 4), niceStep(0.037, 4), niceStep(7, 2)].map((step) => Number(step.toPrecision(6)))).toEqual([2, 0.25, 0.01, 5]);
+    expect(niceStep(0, 4)).toBe(1);
+    expect(niceStep(Infinity, 4)).toBe(1);
+  });
+
+  it.each([[[0, 9.98e6]], [[0.01, 0.061]], [[-3, 8]], [[5, 5]], [[0, 0]], [null]] as const)("encloses %j on whole steps", (range) => {
+    const { min, max, interval } = linearLimits(range, 4);
+    expect(min).toBeLessThanOrEqual(range?.[0] ?? 0);
+    expect(max).toBeGreaterThanOrEqual(range?.[1] ?? 0);
+    expect(max).toBeGreaterThan(min);
+    expect(Math.abs(Math.round((max - min) / interval) - (max - min) / interval)).toBeLessThan(1e-9);
+  });
+
+  it.each([[[0.011, 0.17]], [[1e-4, 1]], [[5, 5]], [[1, 1]], [[0.9, 1.1]], [[1e-9, 1e9]], [null]] as const)("encloses %j on a logarithmic axis of a decade or more", (range) => {
+    const { min, max } = logLimits(range);
+    expect(min).toBeGreaterThan(0);
+    expect(min).toBeLessThanOrEqual((range?.[0] ?? 1) * (1 + 1e-9));
+    expect(max).toBeGreaterThanOrEqual((range?.[1] ?? 1) * (1 - 1e-9));
+    expect(max / min).toBeGreaterThanOrEqual(9.99);
+  });
+
+  it("leaves out nulls, and what a logarithm cannot take", () => {
+    expect(extent([[null, 3], [1, null]])).toEqual([1, 3]);
+    expect(extent([[-1, 0, 2]], true)).toEqual([2, 2]);
+    expect(extent([[null]])).toBeNull();
+    expect(wantsLog([1e-6, 1])).toBe(true);
+    expect(wantsLog([0, 1])).toBe(false);
+  });
+
+  it("writes ticks in the prefix of the axis, and on a logarithmic one each in its own", () => {
+    expect([0, 2.5e6, 1e7].map(tickFormatter("bit/s", [0, 1e7], false))).toEqual(["0", "2.5", "10"]);
+    expect([1e-5, 1e-3, 1].map(tickFormatter("s", [1e-5, 1], true)).map(spaced)).toEqual(["10 µs", "1 ms", "1 s"]);
+    expect([1, 0.01, 1e-4].map(tickFormatter("fraction", [1e-4, 1], true))).toEqual(["1", "0.01", "10⁻⁴"]);
+  });
+});
+
+describe("decimation", () => {
+  const x = Array.from({ length: 100_000 }, (_, index) => index);
+
+  it("keeps a spike of a single sample, high or low", () => {
+    const y = x.map(() => 1);
+    y[54_321] = 9;
+    y[70_001] = -9;
+    const points = decimate(x, y, 500);
+    expect(points.length).toBeLessThanOrEqual(1500);
+    expect(points).toContainEqual([54_321, 9]);
+    expect(points).toContainEqual([70_001, -9]);
+    expect(points.every((point, index) => index === 0 || point[0] > (points[index - 1]?.[0] ?? -1))).toBe(true);
+  });
+
+  it("leaves a gap a gap", () => {
+    const y = x.map((at) => (at === 40_000 ? null : at % 7));
+    expect(decimate(x, y, 500).some(([at, value]) => at === 40_000 && value === null)).toBe(true);
+  });
+
+  it("cuts to a window and one point beyond each edge", () => {
+    const y = x.map((at) => at);
+    expect(decimate(x, y, 500, [10.5, 13.5]).map(([at]) => at)).toEqual([10, 11, 12, 13, 14, 15]);
+    expect(decimate([], [], 10)).toEqual([]);
+    expect(decimate([1, 2], [5], 10)).toEqual([[1, 5], [2, null]]);
+  });
+
+  it("finds places in a sorted column", () => {
+    expect([0, 2, 2.5, 9].map((value) => lowerBound([1, 2, 3], value))).toEqual([0, 1, 2, 3]);
+    expect([-5, 1.4, 1.6, 99].map((value) => nearest([1, 2, 3], value))).toEqual([0, 0, 1, 2]);
+    expect(nearest([], 1)).toBe(-1);
+  });
+});
+
+describe("tables and files", () => {
+  it("quotes what CSV needs quoted and writes numbers in full", () => {
+    expect(toCsv(["a", 'b "c"'], [["x,y", 0.1234567890123], ["line\nbreak", null]])).toBe('a,"b ""c"""\r\n"x,y",0.1234567890123\r\n"line\nbreak",\r\n');
+  });
+
+  it("sorts numbers as numbers, names by their numbers, and what is missing last", () => {
+    expect([3, null, 10, 2].sort((a, b) => compareCells(a, b, true))).toEqual([2, 3, 10, null]);
+    expect([3, null, 10, 2].sort((a, b) => compareCells(a, b, false))).toEqual([10, 3, 2, null]);
+    expect(["c/10", "c/9"].sort((a, b) => compareCells(a, b, true))).toEqual(["c/9", "c/10"]);
+  });
+
+  it("writes XML that cannot be broken out of", () => {
+    expect(xml('<a b="c">&\u0001\ud800x')).toBe("&lt;a b=&quot;c&quot;&gt;&amp;x");
+    expect(sample({ label: "", colour: '"><script>', kind: "swatch" })).not.toContain("<script>");
+    expect(wrap("one two three", 7)).toEqual(["one two", "three"]);
+    expect(wrap("abcdefghij", 4)).toEqual(["abcd", "efgh", "ij"]);
+  });
+});
+
+describe("reading", () => {
+  it("reads the sample in full", () => {
+    const report = sampled();
+    expect(report.runs.map((run) => run.mode)).toEqual(["sim", "live"]);
+    expect(report.runs[0]?.flows[0]?.series.time).toHaveLength(600);
+    expect(report.runs[0]?.summary.flows["voice"]?.spreads["owd_s"]?.["p99"]).toBeGreaterThan(0.01);
+    expect(report.runs[0]?.summary.expect.map((item) => [item.relation, ...item.bounds])).toContainEqual(["between", 0.005, 0.08]);
+    expect(tallyOf(report)).toEqual({ state: "bad", text: "2 of 10 expectations missed" });
+  });
+
+  it.each([[null], [undefined], [3], ["x"], [[]], [{}], [{ runs: [null, 3, {}], figures: [null], comparisons: [{ rows: [3] }], topology: 7 }]])("makes something of %j", (value) => {
+    const report = readReport(value);
+    expect(() => new Selection(report).view()).not.toThrow();
+    expect(tallyOf(report).state).toBe("none");
+  });
+
+  it("takes a flow named like a property of objects for a flow", () => {
+    expect(Object.keys(edged().runs[0]?.summary.flows ?? {})).toContain("__proto__");
+  });
+
+  it("never calls an undecided expectation held", () => {
+    const one = (holds: boolean | null): Report => readReport({ runs: [{ summary: { expect: [{ that: "x", below: 1, value: 0, holds }, { that: "y", below: 1, value: 0, holds: true }] } }] });
+    expect(tallyOf(one(null)).state).toBe("none");
+    expect(tallyOf(one(true)).state).toBe("good");
+    expect(tallyOf(one(false)).state).toBe("bad");
+  });
+});
+
+describe("selection", () => {
+  it("shows the flows with the most bytes first, as many as there are colours, and says how many are hidden", () => {
+    const selection = new Selection(edged());
+    const view = selection.view();
+    expect(view.flows).toEqual(["client/300", "client/299", "client/298", "client/297", "client/296", "client/295", "client/294"]);
+    expect(view.hiddenFlows).toBe(297);
+    expect(new Set(view.flows.map((flow) => view.slotOf(flow))).size).toBe(COLOURS);
+    selection.toggleFlow("client/1");
+    expect(selection.view().flows).not.toContain("client/1");
+    const kept = selection.view().slotOf("client/299");
+    selection.toggleFlow("client/300");
+    selection.toggleFlow("client/1");
+    expect(selection.view().flows).toContain("client/1");
+    expect(selection.view().slotOf("client/299")).toBe(kept);
+  });
+
+  it("shows one flow alone and what was shown before again", () => {
+    const selection = new Selection(sampled());
+    selection.solo("web");
+    expect(selection.view().flows).toEqual(["web"]);
+    selection.solo("web");
+    expect(selection.view().flows).toEqual(["voice", "upload", "web"]);
+  });
+
+  it("always leaves one run", () => {
+    const selection = new Selection(sampled());
+    selection.toggleRun(0);
+    selection.toggleRun(1);
+    expect(selection.view().runs).toHaveLength(1);
+    expect(selection.view().mixed).toBe(false);
+  });
+
+  it("takes one event of two runs at about the same time for one rule", () => {
+    expect(rulesOf(new Selection(sampled()).view()).map((rule) => rule.at)).toEqual([12.3, 30, 30.5]);
+  });
+
+  it("walks a tree of queues in its order, cycles and lost parents included", () => {
+    const queue = (name: string, parent: string | null): { name: string; parent: string | null } => ({ name, parent });
+    const tree = [queue("b", "a"), queue("a", null), queue("c", "b"), queue("d", "gone"), queue("e", "f"), queue("f", "e"), queue("g", "g")];
+    expect(treeOf(tree).map((row) => `${row.depth}${row.queue.name}`)).toEqual(["0a", "1b", "2c", "0d", "0g", "0e", "1f"]);
+    expect(leavesOf(tree).map((leaf) => leaf.name)).toEqual(["c", "d", "g", "f"]);
+  });
+});
+
+describe("looks", () => {
+  it("has simulation dashed, live solid and theory dotted where they meet", () => {
+    expect([dashOf("sim", true), dashOf("live", true), dashOf("theory", true)]).toEqual([[6, 3], null, [1.5, 3]]);
+    expect(dashOf("sim", false)).toBeNull();
+  });
+
+  it("has text that can be read on its ground, in both themes", () => {
+    const light = (colour: string): number => {
+      const [r = 0, g = 0, b = 0] = [1, 3, 5].map((at) => {
+        const part = parseInt(colour.slice(at, at + 2), 16) / 255;
+        return part <= 0.03928 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4;
+      });
+      return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+    };
+    const contrast = (a: string, b: string): number => (Math.max(light(a), light(b)) + 0.05) / (Math.min(light(a), light(b)) + 0.05);
+    for (const ink of [LIGHT, DARK]) {
+      for (const colour of [ink.text, ink.soft, ink.accent, ink.good, ink.bad, ink.warn]) expect(contrast(colour, ink.page)).toBeGreaterThan(4.5);
+      expect(ink.series).toHaveLength(COLOURS);
+    }
+  });
+
+  it("shortens the second part of a row's label before the first", () => {
+    expect(shares(30, [{ first: "voice", second: "simulated" }])).toEqual({ first: 5, second: 23 });
+    expect(shares(10, [{ first: "voice", second: "on this machine" }])).toEqual({ first: 5, second: 4 });
+    expect(shares(10, [{ first: "a-very-long-name", second: "" }])).toEqual({ first: 10, second: 0 });
+  });
+});
+
+describe("topology", () => {
+  it("stands the sides of the slowest link to its left and right", () => {
+    const { nodes, links } = sampled();
+    const at = places(nodes, links);
+    expect([...at].map(([name, place]) => [name, place.x])).toEqual([["phone", 0], ["laptop", 0], ["home", 0.5], ["server", 1]]);
+    expect(at.get("phone")?.y).not.toBe(at.get("laptop")?.y);
+  });
+
+  it("has a place for every node of a ring, of parts that do not meet, and of links to nowhere", () => {
+    const node = (name: string): { name: string; x: null; y: null; router: boolean } => ({ name, x: null, y: null, router: false });
+    const link = (from: string, to: string): { from: string; to: string; rateBps: number } => ({ from, to, rateBps: 1e6 });
+    const at = places([..."abcdef"].map(node), [link("a", "b"), link("b", "c"), link("c", "a"), link("d", "e"), link("e", "nowhere")]);
+    expect(at.size).toBe(6);
+    for (const { x, y } of at.values()) expect(x >= 0 && x <= 1 && y >= 0 && y <= 1).toBe(true);
+  });
+});
