@@ -43,6 +43,8 @@ pub(crate) struct Account {
     promised: BTreeMap<String, (Tally, Bytes)>,
     /// When the last poll said to ask again.
     pub wake: Option<Instant>,
+    /// The flow of the packet that the last poll gave.
+    pub(crate) came: Option<u32>,
     /// A mixture of all that came out, to compare two runs.
     pub digest: u64,
 }
@@ -61,6 +63,7 @@ impl Account {
             disordered: 0,
             promised: BTreeMap::new(),
             wake: None,
+            came: None,
             digest: 0,
         }
     }
@@ -119,9 +122,11 @@ impl Account {
         let had = self.waiting();
         let polled = self.port.poll(self.now, &NoHeaders);
         self.wake = None;
+        self.came = None;
         let came = match polled {
             Poll::Transmit(packet) => {
                 let known = self.leaves(&packet);
+                self.came = Some(known.flow);
                 let last = &mut self.last_sent[known.flow as usize];
                 if self.disordered > 0 {
                     self.disordered -= 1;
@@ -229,12 +234,36 @@ impl Account {
             self.disordered = self.port.ring_occupancy();
             self.last_sent = [None; FLOWS as usize];
         }
-        self.topology = topology;
+        let old_root = core::mem::replace(&mut self.topology, topology).place;
         self.promised.clear();
+        let before = self.totals();
         let moved = self.port.replace(tree, self.now, &NoHeaders);
         assert_eq!(moved, in_tree, "a replacement moves what waits");
+        let after = self.totals();
+        for (place, old) in &before {
+            let new = &after[place];
+            let only_grew = old.offered.packets <= new.offered.packets
+                && old.sent == new.sent
+                && old.dropped.packets <= new.dropped.packets
+                && old.moved.packets + old.backlog.packets == new.moved.packets;
+            assert!(only_grew, "{place} counts on from {old:?} to {new:?}");
+        }
+        assert_eq!(after[&old_root].moved.packets - before[&old_root].moved.packets, moved as u64);
         self.wake = None;
         self.check();
+    }
+
+    /// The counters of every place there ever was, by its name.
+    fn totals(&mut self) -> BTreeMap<String, Counters> {
+        let mut totals = BTreeMap::new();
+        self.port.each_node(&mut |node| {
+            totals.insert(node.name().to_string(), *node.counters());
+        });
+        for (place, counters) in self.port.retired() {
+            let past = totals.insert(self.port.places()[usize::from(place)].name.to_string(), counters);
+            assert!(past.is_none(), "a place is both in the tree and retired");
+        }
+        totals
     }
 
     /// Takes everything out: it must be exactly what waits.

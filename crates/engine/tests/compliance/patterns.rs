@@ -132,6 +132,28 @@ fn cve_2025_37798_a_child_that_empties_itself_in_dequeue() {
 }
 
 #[test]
+fn a_child_that_emptied_itself_starts_anew_in_a_round_robin() {
+    let leaves = ["leaf/0", "leaf/1"].map(|name| Topology::leaf(name, Fickle::KIND));
+    let mut account = Account::plain(&Topology::over("root", "drr", leaves.into()), 7);
+    account.tell_fickle(&Config::TAME);
+    for flow in [0, 0, 1, 1] {
+        account.offer(flow, 1000, Duration::ZERO);
+    }
+    account.poll();
+    assert_eq!(account.came, Some(0), "514 bytes of its quantum are left");
+    let eats = serde_json::to_value(EATS).expect("a config");
+    account.reconfigure("leaf/0", &eats, &[]).expect("any temper");
+    account.poll();
+    assert_eq!(account.came, Some(1), "the first ate what it had");
+    assert_eq!(account.waiting(), 1);
+    account.tell_fickle(&Config::TAME);
+    // The second has 514 bytes left, too little; the first comes back with a full quantum.
+    account.offer(0, 1000, Duration::ZERO);
+    account.poll();
+    assert_eq!(account.came, Some(0));
+}
+
+#[test]
 fn cve_2025_38468_one_class_whose_only_packet_is_dropped_when_it_is_its_turn() {
     for parent in parents() {
         let mut account = Account::plain(
@@ -176,6 +198,26 @@ fn cve_2024_45016_2025_21702_and_68325_the_arriving_packet_is_the_victim() {
                 }
                 account.drain();
             }
+        }
+    }
+}
+
+#[test]
+fn a_smaller_limit_holds_at_once() {
+    for kind in kind::kinds() {
+        for config in limited(kind) {
+            let mut account = Account::plain(&Topology::alone(kind.name), 7);
+            for length in [64, 1514, 64, 300] {
+                offer_all(&mut account, length);
+            }
+            let limit: Limit = config["limit"].as_str().expect("text").parse().expect("a limit");
+            if account.reconfigure("root", &config, &[]).is_ok() {
+                let held = account.port.backlog();
+                assert!(limit.allows(held.packets, held.bytes.0), "{}: {held:?} in {config}", kind.name);
+                // No more than needed went.
+                assert!(!limit.allows(held.packets + 1, held.bytes.0 + 1514), "{}: {held:?}", kind.name);
+            }
+            account.drain();
         }
     }
 }
@@ -282,6 +324,25 @@ fn cve_2025_38083_a_timer_at_the_very_time_of_a_change() {
 }
 
 #[test]
+fn a_timer_below_a_shaper_that_waits_is_asked_for_and_run() {
+    for parent in parents() {
+        let mut account = tree("tbf", parent.name);
+        account.tell_fickle(&Config { timer: 256, ..Config::TAME });
+        // 15 kB go through at first; then the shaper waits for more than a millisecond.
+        for _ in 0..12 {
+            account.offer(0, 1514, Duration::ZERO);
+        }
+        while account.poll() {}
+        let (now, had) = (account.now, account.waiting());
+        let wake = account.wake.expect("a shaper waits");
+        assert!(wake <= now + Duration::from_micros(300), "{}: the timer is first, not {wake}", parent.name);
+        account.now = wake;
+        account.poll();
+        assert_eq!(account.waiting(), had - 1, "{}: the timer drops the newest", parent.name);
+    }
+}
+
+#[test]
 fn cve_2025_37752_parameters_are_judged_together_whatever_came_before() {
     // A way through many parameters, refused ones among them, ends where a straight way ends: in the
     // same answer to the last of them, and in the same service of what comes next.
@@ -359,7 +420,8 @@ fn refused_changes(place: &Topology) -> Vec<(Value, Value)> {
     match place.kind.as_str() {
         "tbf" => vec![
             (with(&place.config, "rate", "0bit"), share.clone()),
-            (with(&place.config, "peakrate", "1bit"), share.clone()),
+            (with(&with(&place.config, "mtu", "1514B"), "peakrate", "1mbit"), share.clone()),
+            (with(&place.config, "peakrate", "1gbit"), share.clone()),
             (with(&place.config, "mtu", "1514B"), share),
         ],
         "drr" => vec![(place.config.clone(), with(&share, "quantum", "0B"))],
