@@ -95,18 +95,40 @@ impl<const SUB: usize> Histogram<SUB> {
 
     /// Counts many values, faster than one by one: the sums stay in registers.
     pub fn record_all(&mut self, values: &[u64]) {
-        let (mut min, mut max, mut sum, mut squares) = (self.min, self.max, self.sum, self.squares);
-        for &value in values {
-            min = min.min(value);
-            max = max.max(value);
-            sum = sum.wrapping_add(u128::from(value));
-            squares = squares.saturating_add(u128::from(value) * u128::from(value));
+        for values in values.chunks(Moments::MOST) {
+            self.record_batch(values, &Moments::of(values));
         }
-        (self.min, self.max, self.sum, self.squares) = (min, max, sum, squares);
-        for &value in values {
-            self.count += 1;
-            self.increment(value);
+    }
+
+    /// Counts at most [`Moments::MOST`] values whose moments are known.
+    pub(crate) fn record_batch(&mut self, values: &[u64], moments: &Moments) {
+        let Some(&first) = values.first() else { return };
+        self.min = self.min.min(moments.min);
+        self.max = self.max.max(moments.max);
+        self.sum = self.sum.wrapping_add(moments.sum);
+        self.squares = self.squares.saturating_add(moments.squares);
+        let (octave, bucket) = Self::place(first);
+        if moments.min == moments.max
+            && let Some(counts) = &mut self.octaves[octave]
+        {
+            // All the same, as the serialisation of equal packets is: one count instead of many that would
+            // wait for each other.
+            counts[bucket] += values.len() as u64;
+            self.count += values.len() as u64;
+            return;
         }
+        let mut count = self.count;
+        for &value in values {
+            count += 1;
+            let (octave, bucket) = Self::place(value);
+            if let Some(counts) = &mut self.octaves[octave] {
+                counts[bucket] += 1;
+            } else {
+                self.count = count;
+                self.increment_first(value);
+            }
+        }
+        self.count = count;
     }
 
     #[inline]
@@ -325,6 +347,40 @@ impl<const SUB: usize> Histogram<SUB> {
                 (libm::exp2(from + 0.5 * step), count as f64 / total / width)
             })
             .collect()
+    }
+}
+
+/// Extremes and sums of a few values.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Moments {
+    min: u64,
+    max: u64,
+    sum: u128,
+    squares: u128,
+}
+
+impl Moments {
+    /// The most values it is made of: below, their sums cannot overflow.
+    pub(crate) const MOST: usize = 64;
+
+    pub(crate) fn of(values: &[u64]) -> Self {
+        let (mut min, mut max, mut sum, mut squares) = (u64::MAX, 0, 0u64, 0u128);
+        for &value in values {
+            min = min.min(value);
+            max = max.max(value);
+            sum = sum.wrapping_add(value);
+            squares = squares.wrapping_add(u128::from(value) * u128::from(value));
+        }
+        if max >> 58 == 0 && values.len() <= Self::MOST {
+            return Self { min, max, sum: u128::from(sum), squares };
+        }
+        let square = |value: &u64| u128::from(*value) * u128::from(*value);
+        Self {
+            min,
+            max,
+            sum: values.iter().map(|value| u128::from(*value)).sum(),
+            squares: values.iter().map(square).fold(0, u128::saturating_add),
+        }
     }
 }
 

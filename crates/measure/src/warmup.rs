@@ -101,7 +101,7 @@ mod tests {
         assert!((30..=90).contains(&cut), "{cut}");
         let steady: Vec<f64> = (0..600).map(|index| 1.0 + noise(index)).collect();
         assert!(mser5(&steady).expect("settled") <= 30);
-        let growing: Vec<f64> = (0..600).map(|index| index as f64).collect();
+        let growing: Vec<f64> = (0..600).map(f64::from).collect();
         assert_eq!(mser5(&growing), None);
         assert_eq!(mser5(&[1.0; 20]), None);
     }

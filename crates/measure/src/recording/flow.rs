@@ -10,7 +10,7 @@ use lockgate_engine::discipline::DropReason;
 use lockgate_engine::node::Tally;
 use lockgate_engine::units::{Bytes, Duration, Instant};
 
-use crate::histogram::{Coarse, Histogram};
+use crate::histogram::{Coarse, Histogram, Moments};
 use crate::series::FlowSeries;
 
 /// Headers above the payload that goodput leaves out where the driver does not say otherwise: Ethernet,
@@ -217,7 +217,7 @@ pub struct Delays {
     /// Sixteen times the interarrival jitter (RFC 3550 section A.8), in ps.
     jitter_16: u64,
     /// The packet received last.
-    last: Option<Pending>,
+    last: Option<Last>,
     /// Sequence number expected next: one more than the largest so far.
     expected: u32,
 }
@@ -244,8 +244,16 @@ struct Pending {
     sequence: u32,
 }
 
+/// What of a packet its successor is compared with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Last {
+    now: u64,
+    owd: u64,
+    sequence: u32,
+}
+
 /// Packets whose delays are counted together.
-const BATCH: usize = 64;
+const BATCH: usize = Moments::MOST;
 
 /// What was observed of one flow.
 #[derive(Clone, Debug, PartialEq)]
@@ -382,8 +390,9 @@ impl FlowRecord {
         for (owd, packet) in owd.iter_mut().zip(batch) {
             *owd = packet.now.saturating_sub(packet.sent);
         }
-        delays.owd.record_all(owd);
-        self.interval.record_all(owd);
+        let moments = Moments::of(owd);
+        delays.owd.record_batch(owd, &moments);
+        self.interval.record_batch(owd, &moments);
         for (queueing, packet) in other.iter_mut().zip(batch) {
             *queueing = packet.waited;
             delays.propagation_sum = delays.propagation_sum.wrapping_add(u128::from(packet.propagation));
@@ -393,7 +402,7 @@ impl FlowRecord {
             *rest = owd.saturating_sub(packet.waited).saturating_sub(packet.propagation);
         }
         delays.serialisation.record_all(other);
-        delays.pairs(batch);
+        delays.pairs(batch, owd, other);
         self.waiting = 0;
     }
 
@@ -479,44 +488,67 @@ impl FlowRecord {
 }
 
 impl Delays {
-    /// Delay variation, arrival gaps, jitter and reordering: what needs the packet before.
-    fn pairs(&mut self, batch: &[Pending]) {
-        let mut gaps = [0; BATCH];
-        let mut variations = [0; BATCH];
-        let (mut gap_count, mut variation_count) = (0, 0);
-        let mut last = self.last;
-        for packet in batch {
-            if let Some(before) = last {
-                gaps[gap_count & (BATCH - 1)] = packet.now.saturating_sub(before.now);
-                gap_count += 1;
-                // R_j - R_i - (S_j - S_i) = (R_j - S_j) - (R_i - S_i).
-                let difference = packet
-                    .now
-                    .wrapping_sub(packet.sent)
-                    .wrapping_sub(before.now.wrapping_sub(before.sent))
-                    .cast_signed();
-                let magnitude = difference.unsigned_abs();
-                // The sample code of RFC 3550 A.8: J += |D| - ((J + 8) >> 4), J being scaled by 16.
-                self.jitter_16 = (self.jitter_16 + magnitude.min(1 << 58)) - ((self.jitter_16 + 8) >> 4);
-                if packet.sequence == before.sequence.wrapping_add(1) {
-                    variations[variation_count & (BATCH - 1)] = magnitude;
-                    variation_count += 1;
-                    self.ipdv_signed_sum += i128::from(difference);
-                }
-                //= https://www.rfc-editor.org/rfc/rfc4737#section-3.3
-                // Serial arithmetic, so that numbers may wrap.
-                if packet.sequence.wrapping_sub(self.expected).cast_signed() < 0 {
-                    self.reordered += 1;
-                } else {
-                    self.expected = packet.sequence.wrapping_add(1);
-                }
+    /// Delay variation, arrival gaps, jitter and reordering: what needs the packet before. `owd` are the
+    /// delays of `batch`, `values` is room for as many.
+    fn pairs(&mut self, batch: &[Pending], owd: &[u64], values: &mut [u64]) {
+        let (Some(first), Some(end)) = (batch.first(), batch.last()) else { return };
+        let (packets, last) = if let Some(last) = self.last {
+            (batch, last)
+        } else {
+            self.expected = first.sequence.wrapping_add(1);
+            (&batch[1..], Last { now: first.now, owd: owd[0], sequence: first.sequence })
+        };
+        let owd = &owd[batch.len() - packets.len()..];
+        let values = &mut values[..packets.len()];
+        let mut before = last.now;
+        for (gap, packet) in values.iter_mut().zip(packets) {
+            *gap = packet.now.saturating_sub(before);
+            before = packet.now;
+        }
+        self.iat.record_all(values);
+        // R_j - R_i - (S_j - S_i) = (R_j - S_j) - (R_i - S_i).
+        let mut before = last.owd;
+        let mut jitter_16 = self.jitter_16;
+        for (variation, owd) in values.iter_mut().zip(owd) {
+            let magnitude = owd.abs_diff(before);
+            *variation = magnitude;
+            before = *owd;
+            // The sample code of RFC 3550 A.8: J += |D| - ((J + 8) >> 4), J being scaled by 16.
+            jitter_16 = (jitter_16 + magnitude.min(1 << 58)) - ((jitter_16 + 8) >> 4);
+        }
+        self.jitter_16 = jitter_16;
+        let expected = self.expected;
+        let in_order = |(place, packet): (usize, &Pending)| {
+            packet.sequence == last.sequence.wrapping_add(1 + place as u32)
+        };
+        if expected == last.sequence.wrapping_add(1) && packets.iter().enumerate().all(in_order) {
+            // The common case: none lost, none reordered. The signed differences telescope.
+            self.ipdv_signed_sum += i128::from(before) - i128::from(last.owd);
+            self.ipdv.record_all(values);
+            self.expected = end.sequence.wrapping_add(1);
+        } else {
+            self.broken_pairs(packets, owd, last);
+        }
+        self.last = Some(Last { now: end.now, owd: before, sequence: end.sequence });
+    }
+
+    /// Delay variation and reordering where packets are missing or out of order.
+    #[cold]
+    #[inline(never)]
+    fn broken_pairs(&mut self, packets: &[Pending], owd: &[u64], mut before: Last) {
+        for (packet, &owd) in packets.iter().zip(owd) {
+            if packet.sequence == before.sequence.wrapping_add(1) {
+                self.ipdv.record(owd.abs_diff(before.owd));
+                self.ipdv_signed_sum += i128::from(owd) - i128::from(before.owd);
+            }
+            //= https://www.rfc-editor.org/rfc/rfc4737#section-3.3
+            // Serial arithmetic, so that numbers may wrap.
+            if packet.sequence.wrapping_sub(self.expected).cast_signed() < 0 {
+                self.reordered += 1;
             } else {
                 self.expected = packet.sequence.wrapping_add(1);
             }
-            last = Some(*packet);
+            before = Last { now: packet.now, owd, sequence: packet.sequence };
         }
-        self.last = last;
-        self.iat.record_all(&gaps[..gap_count.min(BATCH)]);
-        self.ipdv.record_all(&variations[..variation_count.min(BATCH)]);
     }
 }
