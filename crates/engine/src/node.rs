@@ -170,7 +170,7 @@ impl Node {
     }
 
     /// Takes a packet in.
-    #[inline]
+    #[inline(always)]
     pub fn enqueue(&mut self, packet: Packet, cx: &mut Context<'_>) {
         let (packet, bytes) = self.admit(packet, cx);
         self.counters.backlog.add(bytes);
@@ -182,7 +182,7 @@ impl Node {
         self.note_peak();
     }
 
-    #[inline]
+    #[inline(always)]
     fn note_peak(&mut self) {
         if self.counters.backlog.packets > self.peak.packets {
             self.peak.packets = self.counters.backlog.packets;
@@ -193,7 +193,7 @@ impl Node {
     }
 
     /// Gives the packet that leaves now, or says when to ask again.
-    #[inline]
+    #[inline(always)]
     pub fn dequeue(&mut self, cx: &mut Context<'_>) -> Dequeue {
         if let Some(packet) = self.held.take() {
             self.leave(packet.bytes());
@@ -207,7 +207,7 @@ impl Node {
     }
 
     /// [`enqueue`](Self::enqueue), then [`dequeue`](Self::dequeue), for a node that [is empty](Self::is_empty).
-    #[inline]
+    #[inline(always)]
     pub fn pass(&mut self, packet: Packet, cx: &mut Context<'_>) -> Dequeue {
         debug_assert!(self.is_empty(), "only an empty node can be passed through");
         let (packet, bytes) = self.admit(packet, cx);
@@ -243,7 +243,7 @@ impl Node {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn dequeue_discipline(&mut self, cx: &mut Context<'_>) -> Dequeue {
         let before = cx.drops.totals;
         let dequeued = self.discipline.dequeue(cx);
@@ -258,7 +258,7 @@ impl Node {
         dequeued
     }
 
-    #[inline]
+    #[inline(always)]
     fn admit(&mut self, mut packet: Packet, cx: &mut Context<'_>) -> (Packet, Bytes) {
         packet.node = self.id;
         let bytes = packet.bytes();
@@ -271,7 +271,7 @@ impl Node {
         (packet, bytes)
     }
 
-    #[inline]
+    #[inline(always)]
     fn leave(&mut self, bytes: Bytes) {
         self.counters.backlog.remove(bytes);
         self.counters.sent.add(bytes);

@@ -14,6 +14,7 @@ pub struct FlowId(pub u32);
 
 /// What schedulers, classifiers and measurements may know of a packet. One cache line.
 #[derive(Debug, Default)]
+#[repr(align(64))]
 pub struct Header {
     /// The driver's own reference (a segment, a frame's address); the engine never looks at it.
     pub payload: u64,

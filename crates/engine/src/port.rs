@@ -84,7 +84,7 @@ impl Port {
     }
 
     /// Takes a packet in. It may be dropped at once, or another in its place.
-    #[inline]
+    #[inline(always)]
     pub fn offer(&mut self, mut packet: Packet, now: Instant, headers: &dyn Headers) {
         packet.arrived = now;
         let mut cx =
@@ -96,7 +96,7 @@ impl Port {
     }
 
     /// What the free link sends now.
-    #[inline]
+    #[inline(always)]
     pub fn poll(&mut self, now: Instant, headers: &dyn Headers) -> Poll {
         if self.root.is_timed() {
             self.run_timers(now, headers);
@@ -109,7 +109,7 @@ impl Port {
     }
 
     /// [`offer`](Self::offer), then [`poll`](Self::poll), for a free link and an [empty](Self::is_empty) port.
-    #[inline]
+    #[inline(always)]
     pub fn pass(&mut self, mut packet: Packet, now: Instant, headers: &dyn Headers) -> Poll {
         if self.ring.is_some() || self.root.is_timed() {
             self.offer(packet, now, headers);
@@ -122,20 +122,23 @@ impl Port {
         self.answer(now, dequeued)
     }
 
-    #[inline]
+    #[inline(always)]
     fn dequeue(&mut self, now: Instant, headers: &dyn Headers) -> Dequeue {
         let mut cx =
             Context { now: self.clock.read(now), random: &mut self.random, drops: &mut self.drops, headers };
         self.root.dequeue(&mut cx)
     }
 
-    #[inline]
+    #[inline(always)]
     fn answer(&mut self, now: Instant, dequeued: Dequeue) -> Poll {
         let wait = match dequeued {
             Dequeue::Packet(packet) => return Poll::Transmit(packet),
             Dequeue::NotBefore(time) => Some(self.clock.wake(now, time)),
             Dequeue::Empty => None,
         };
+        if !self.root.is_timed() {
+            return wait.map_or(Poll::Idle, Poll::WaitUntil);
+        }
         let timer = self.root.next_timer().map(|time| self.clock.wake(now, time));
         match (wait, timer) {
             (Some(wait), Some(timer)) => Poll::WaitUntil(wait.min(timer)),

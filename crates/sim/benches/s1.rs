@@ -39,7 +39,7 @@ fn main() {
             .recording
             .flows
             .iter()
-            .map(|flow| flow.totals(lockgate_measure::recording::Window::Run).received.packets)
+            .map(|flow| flow.totals(lockgate_measure::recording::Window::WholeRun).received.packets)
             .sum();
         if repetition == 0 {
             println!(

@@ -17,6 +17,7 @@ use lockgate_engine::packet::Packet;
 use lockgate_engine::port::{Poll, Port};
 use lockgate_engine::random::Random;
 use lockgate_engine::units::{Bytes, Duration, Instant, Probability, Rate};
+use lockgate_measure::recording::PortRecord;
 use lockgate_scenario::trace::{LinkTrace, OPPORTUNITY_BYTES};
 
 /// Picoseconds a byte takes at one bit per second.
@@ -123,16 +124,48 @@ impl TraceCursor {
     }
 }
 
-/// What became of a packet that the link took.
-pub(crate) struct Started {
-    /// The tree node it came from.
-    pub(crate) node: u16,
-    /// Its wait in this port.
-    pub(crate) sojourn: Duration,
-    /// Its frame bytes.
-    pub(crate) bytes: Bytes,
-    /// The packet, where the link loses it.
-    pub(crate) lost: Option<Packet>,
+/// Packets on the way, in the order of their arrival. The first stands apart: a link without delay never
+/// has another.
+#[derive(Default)]
+struct Flying {
+    first: Option<(Instant, Packet)>,
+    rest: VecDeque<(Instant, Packet)>,
+}
+
+impl Flying {
+    #[inline(always)]
+    fn push(&mut self, arrival: Instant, packet: Packet) {
+        if self.first.is_none() {
+            self.first = Some((arrival, packet));
+        } else {
+            self.push_behind(arrival, packet);
+        }
+    }
+
+    /// A shorter delay set during the run lets no packet overtake those already on the way.
+    fn push_behind(&mut self, arrival: Instant, packet: Packet) {
+        let last = self.newest().map_or(arrival, |(last, _)| arrival.max(*last));
+        self.rest.push_back((last, packet));
+    }
+
+    fn newest(&self) -> Option<&(Instant, Packet)> {
+        self.rest.back().or(self.first.as_ref())
+    }
+
+    /// When the first arrives.
+    #[inline(always)]
+    fn next(&self) -> Instant {
+        self.first.as_ref().map_or(Instant::NEVER, |(arrival, _)| *arrival)
+    }
+
+    #[inline(always)]
+    fn pop(&mut self) -> Option<Packet> {
+        let (_, packet) = self.first.take()?;
+        if !self.rest.is_empty() {
+            self.first = self.rest.pop_front();
+        }
+        Some(packet)
+    }
 }
 
 /// One direction of a link.
@@ -151,7 +184,9 @@ pub(crate) struct Link {
     free_at: Instant,
     /// When the port is to be polled next.
     wake: Instant,
-    flying: VecDeque<(Instant, Packet)>,
+    flying: Flying,
+    /// What the link itself lost, until it is put on record.
+    pub(crate) lost: Vec<Packet>,
 }
 
 impl Link {
@@ -167,17 +202,15 @@ impl Link {
             to,
             free_at: Instant::ZERO,
             wake: Instant::NEVER,
-            flying: VecDeque::new(),
+            flying: Flying::default(),
+            lost: Vec::new(),
         }
     }
 
     /// When something happens here next.
     #[inline(always)]
     pub(crate) fn next(&self) -> Instant {
-        match self.flying.front() {
-            Some((arrival, _)) if *arrival < self.wake => *arrival,
-            _ => self.wake,
-        }
+        self.flying.next().min(self.wake)
     }
 
     /// Whether the port is to be polled now.
@@ -189,30 +222,35 @@ impl Link {
     /// Takes the packet that arrives at the far end now.
     #[inline(always)]
     pub(crate) fn arrive(&mut self, now: Instant) -> Option<Packet> {
-        match self.flying.front() {
-            Some((arrival, _)) if *arrival <= now => self.flying.pop_front().map(|(_, packet)| packet),
-            _ => None,
-        }
+        if self.flying.next() <= now { self.flying.pop() } else { None }
     }
 
-    /// Polls the port: a pending poll's time has come, or the port has changed.
-    #[inline]
-    pub(crate) fn serve(&mut self, now: Instant, headers: &dyn Headers) -> Option<Started> {
+    /// Polls the port: a pending poll's time has come, or the port has changed. Returns whether a packet was
+    /// started.
+    #[inline(always)]
+    pub(crate) fn serve(&mut self, now: Instant, headers: &dyn Headers, record: &mut PortRecord) -> bool {
         if self.free_at > now {
             self.wake = self.free_at;
-            return None;
+            return false;
         }
         let poll = self.port.poll(now, headers);
-        self.act(poll, now)
+        self.act(poll, now, record)
     }
 
     /// Offers a packet to the port, and starts it where the link is free. No poll may be pending at `now`.
-    #[inline]
-    pub(crate) fn offer(&mut self, packet: Packet, now: Instant, headers: &dyn Headers) -> Option<Started> {
+    /// Returns whether a packet was started.
+    #[inline(always)]
+    pub(crate) fn offer(
+        &mut self,
+        packet: Packet,
+        now: Instant,
+        headers: &dyn Headers,
+        record: &mut PortRecord,
+    ) -> bool {
         if self.free_at > now {
             self.port.offer(packet, now, headers);
             self.wake = self.wake.min(self.free_at);
-            return None;
+            return false;
         }
         let poll = if self.port.is_empty() {
             self.port.pass(packet, now, headers)
@@ -220,48 +258,37 @@ impl Link {
             self.port.offer(packet, now, headers);
             self.port.poll(now, headers)
         };
-        self.act(poll, now)
+        self.act(poll, now, record)
     }
 
-    #[inline]
-    fn act(&mut self, poll: Poll, now: Instant) -> Option<Started> {
+    #[inline(always)]
+    fn act(&mut self, poll: Poll, now: Instant, record: &mut PortRecord) -> bool {
         match poll {
-            Poll::Transmit(packet) => Some(self.start(packet, now)),
-            Poll::WaitUntil(time) => {
-                self.wake = time;
-                None
+            Poll::Transmit(packet) => {
+                self.start(packet, now, record);
+                return true;
             }
-            Poll::Idle => {
-                self.wake = Instant::NEVER;
-                None
-            }
+            Poll::WaitUntil(time) => self.wake = time,
+            Poll::Idle => self.wake = Instant::NEVER,
         }
+        false
     }
 
     #[inline]
-    fn start(&mut self, mut packet: Packet, now: Instant) -> Started {
+    fn start(&mut self, mut packet: Packet, now: Instant, record: &mut PortRecord) {
         let sojourn = now.since(packet.arrived);
         packet.waited += sojourn;
         let bytes = packet.bytes();
+        record.on_transmit(packet.node, sojourn, bytes, now);
         let charged = if self.overhead == 0 && self.mpu == 0 { bytes } else { self.charged(bytes) };
         let end = self.transmitter.end(charged, now);
         self.free_at = end;
         self.wake = if self.port.has_more() { end } else { Instant::NEVER };
-        let node = packet.node;
-        let lost = if self.loss > Probability::ZERO && self.loss.hits(self.random.bits()) {
-            Some(packet)
+        if self.loss > Probability::ZERO && self.loss.hits(self.random.bits()) {
+            self.lost.push(packet);
         } else {
-            self.fly(packet, end + self.delay);
-            None
-        };
-        Started { node, sojourn, bytes, lost }
-    }
-
-    /// A shorter delay set during the run lets no packet overtake those already on the way.
-    #[inline]
-    fn fly(&mut self, packet: Packet, arrival: Instant) {
-        let after = self.flying.back().map_or(arrival, |(last, _)| arrival.max(*last));
-        self.flying.push_back((after, packet));
+            self.flying.push(end + self.delay, packet);
+        }
     }
 
     #[cold]
@@ -271,7 +298,7 @@ impl Link {
 
     /// The packet that was started last and is still on the way.
     pub(crate) fn newest(&self) -> Option<&Packet> {
-        self.flying.back().map(|(_, packet)| packet)
+        self.flying.newest().map(|(_, packet)| packet)
     }
 
     /// Looks at the port anew after a change to it or to the link.
@@ -282,7 +309,9 @@ impl Link {
     /// Takes out every packet, in the port and in flight.
     pub(crate) fn flush(&mut self, out: &mut Vec<Packet>) {
         self.port.flush(out);
-        out.extend(self.flying.drain(..).map(|(_, packet)| packet));
+        while let Some(packet) = self.flying.pop() {
+            out.push(packet);
+        }
     }
 }
 

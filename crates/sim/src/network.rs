@@ -6,7 +6,7 @@ use lockgate_engine::units::{Duration, Instant};
 use lockgate_measure::recording::{Loss, PacketRow, Received, Recording};
 
 use crate::events::Events;
-use crate::link::{Link, Started};
+use crate::link::Link;
 use crate::router::Router;
 use crate::source::Source;
 
@@ -103,11 +103,14 @@ impl Network {
     pub(crate) fn link_turn(&mut self, index: usize, now: Instant) {
         let link = &mut self.links[index];
         let arrived = link.arrive(now);
-        let started = if link.is_due(now) { link.serve(now, &self.flows) } else { None };
-        self.note(index, started, now);
-        self.events.set(Slots::link(index), self.links[index].next());
+        if link.is_due(now) {
+            let started = link.serve(now, &self.flows, &mut self.recording.ports[index]);
+            self.note(index, started, now);
+        }
+        let link = &self.links[index];
+        let node = link.to;
+        self.events.set(Slots::link(index), link.next());
         if let Some(packet) = arrived {
-            let node = self.links[index].to;
             self.arrive(packet, node, now);
         }
     }
@@ -170,10 +173,11 @@ impl Network {
         let link = &mut self.links[index];
         let before = link.next();
         if link.is_due(now) {
-            let started = link.serve(now, &self.flows);
+            let started = link.serve(now, &self.flows, &mut self.recording.ports[index]);
             self.note(index, started, now);
         }
-        let started = self.links[index].offer(packet, now, &self.flows);
+        let link = &mut self.links[index];
+        let started = link.offer(packet, now, &self.flows, &mut self.recording.ports[index]);
         self.note(index, started, now);
         let after = self.links[index].next();
         if after != before {
@@ -181,30 +185,28 @@ impl Network {
         }
     }
 
-    /// Puts on record what a link took, lost and dropped.
+    /// Puts on record what is not: drops, what the link lost, and the row of a packet it has started.
     #[inline(always)]
-    fn note(&mut self, index: usize, started: Option<Started>, now: Instant) {
-        if let Some(started) = started {
-            self.recording.ports[index].on_transmit(started.node, started.sojourn, started.bytes, now);
-            if self.recording.packets.is_some() {
-                self.keep_row(index, started.lost.as_ref(), now);
-            }
-            if let Some(packet) = started.lost {
-                self.lose(packet, Loss::Link);
-            }
-        }
-        if self.links[index].port.has_drops() {
-            self.collect_drops(index, now);
+    fn note(&mut self, index: usize, started: bool, now: Instant) {
+        let link = &self.links[index];
+        if link.port.has_drops() || !link.lost.is_empty() || self.recording.packets.is_some() {
+            self.note_more(index, started, now);
         }
     }
 
-    /// Keeps a row of the packet that a link has just taken.
     #[cold]
-    fn keep_row(&mut self, index: usize, lost: Option<&Packet>, now: Instant) {
-        let Some(packet) = lost.or_else(|| self.links[index].newest()) else { return };
-        let row = row(packet, index, Some(now), lost.map(|_| Loss::Link));
-        if let Some(rows) = &mut self.recording.packets {
-            rows.push(&row);
+    #[inline(never)]
+    fn note_more(&mut self, index: usize, started: bool, now: Instant) {
+        self.collect_drops(index, now);
+        let lost = self.links[index].lost.pop();
+        if let Some(rows) = &mut self.recording.packets
+            && started
+            && let Some(packet) = lost.as_ref().or_else(|| self.links[index].newest())
+        {
+            rows.push(&row(packet, index, Some(now), lost.as_ref().map(|_| Loss::Link)));
+        }
+        if let Some(packet) = lost {
+            self.lose(packet, Loss::Link);
         }
     }
 

@@ -56,7 +56,7 @@ queue.q = { kind = "fifo", limit = "9p" }"#;
     let size = r#"{ distribution = "exponential", mean = "1000B" }"#;
     for (gap_us, rho, seed) in [(1111, 1000.0 / 1111.0, 1), (1000, 1.0, 2)] {
         let recording = simulate(&one_link("3000s", "8mbit", port, &poisson("f", gap_us, size)), seed);
-        let totals = recording.flows[0].totals(lockgate_measure::recording::Window::Run);
+        let totals = recording.flows[0].totals(lockgate_measure::recording::Window::WholeRun);
         let loss = totals.lost.packets as f64 / totals.sent.packets as f64;
         let expected = if rho < 1.0 {
             (1.0 - rho) * f64::powi(rho, 10) / (1.0 - f64::powi(rho, 11))
@@ -113,7 +113,7 @@ queue.two = {{ kind = "fifo", limit = "1000000p" }}"#
             .max_by_key(lockgate_measure::histogram::Histogram::count)
             .expect("a place");
         // The backlog at every sampling, and when packets arrived at the sink, tell the busy periods.
-        let backlog = recording.ports[0].places()[0].series.backlog_packets.clone();
+        let backlog = recording.ports[0].places()[0].series.backlog.clone();
         (port, sojourn.count(), sojourn.sum(), backlog, sojourn.std())
     };
     let mut fifo = None;

@@ -1,4 +1,5 @@
 //! Scenarios as text, run in one call.
+#![allow(dead_code, reason = "each test file uses its part")]
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -11,7 +12,7 @@ use lockgate_sim::{Control, run};
 ///
 /// # Panics
 /// With the rendered problems where the text is not a valid scenario, or where the run fails.
-pub fn simulate(text: &str, seed: u64) -> Recording {
+pub(crate) fn simulate(text: &str, seed: u64) -> Recording {
     let files: BTreeMap<String, Arc<[u8]>> = BTreeMap::new();
     let scenario = match lockgate_scenario::read(text, "test.toml", &files, &[]) {
         Ok(scenario) => scenario,
@@ -21,7 +22,7 @@ pub fn simulate(text: &str, seed: u64) -> Recording {
 }
 
 /// One link from `a` to `b` at `rate` whose port has these queues (`root` the first), and these flows.
-pub fn one_link(duration: &str, rate: &str, port: &str, flows: &str) -> String {
+pub(crate) fn one_link(duration: &str, rate: &str, port: &str, flows: &str) -> String {
     format!(
         r#"
 title = "test"
@@ -38,7 +39,7 @@ link.line = {{ between = ["a", "b"], rate = "{rate}" }}
 
 /// `value` is within `tolerance` (relative) of `expected`.
 #[track_caller]
-pub fn assert_near(what: &str, value: f64, expected: f64, tolerance: f64) {
+pub(crate) fn assert_near(what: &str, value: f64, expected: f64, tolerance: f64) {
     let error = value / expected - 1.0;
     println!("{what}: {value:.6}, expected {expected:.6}, off by {:+.3} %", error * 100.0);
     assert!(error.abs() <= tolerance, "{what}: {value} is not within {tolerance} of {expected}");
