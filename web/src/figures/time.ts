@@ -3,7 +3,7 @@ import type { EChartsOption } from "echarts";
 import { axisLook, extent, pointed, tickFormatter, yAxis } from "../axis";
 import { base, tooltip } from "../chart";
 import { type Point, decimate, nearest } from "../decimate";
-import { type Figure, type KeyGroup, type Settings, type Table, hiddenNote } from "../figure";
+import { type Choice, type Figure, type KeyGroup, type Settings, type Table, hiddenNote } from "../figure";
 import { quantity, significant } from "../format";
 import type { Dash, Ink } from "../palette";
 import type { Cell, Event, Flow, Numbers, Queue } from "../report";
@@ -12,7 +12,7 @@ import { flowKey, runName, styleOf } from "../style";
 import { type TipRow, tip } from "../tooltip";
 
 const LEFT = 58;
-const RIGHT = 14;
+const RIGHT = 22;
 /** The height of the strip with the brush, which a still picture does without. */
 const STRIP = 42;
 /** Points of a curve drawn at most (two a bucket); a spike survives any reduction. */
@@ -107,6 +107,11 @@ function duration(view: View): readonly [number, number] {
   return [0, end > 0 ? end : 1];
 }
 
+/** A choice of two, the first unless `second`. */
+function choice(name: string, label: string, values: readonly [string, string], second: boolean): Choice {
+  return { name, label, options: values.map((value) => ({ value, label: value })), chosen: second ? values[1] : values[0] };
+}
+
 export function timeFigure(view: View, settings: Settings): Figure {
   const delayLog = settings["delay"] === "log";
   const bytes = settings["backlog"] === "bytes";
@@ -130,26 +135,7 @@ export function timeFigure(view: View, settings: Settings): Figure {
       `${drawing.rules.length > 0 ? " Vertical rules: events, numbered as they are listed." : ""}${cut}${hiddenNote(view)}`,
     aside: asideOf(drawing.rules),
     empty: some ? null : "No time series were recorded.",
-    choices: [
-      {
-        name: "delay",
-        label: "Delay axis",
-        options: [
-          { value: "linear", label: "linear" },
-          { value: "log", label: "log" },
-        ],
-        chosen: delayLog ? "log" : "linear",
-      },
-      {
-        name: "backlog",
-        label: "Queue in",
-        options: [
-          { value: "packets", label: "packets" },
-          { value: "bytes", label: "bytes" },
-        ],
-        chosen: bytes ? "bytes" : "packets",
-      },
-    ],
+    choices: [choice("delay", "Delay axis", ["linear", "log"], delayLog), choice("backlog", "Queue in", ["packets", "bytes"], bytes)],
     key: (ink) => {
       const colours = queueColours(view, queues.shown, ink);
       const groups: KeyGroup[] = flowKey(view, ink);
@@ -222,40 +208,45 @@ class TimeDrawing {
         trigger: "axis",
         formatter: (parameters: unknown) => this.#tip(ink, parameters),
       } as object,
-      dataZoom: [
-        {
-          type: "slider",
-          xAxisIndex: this.panels.map((_, index) => index),
-          filterMode: "none",
-          left: LEFT,
-          right: RIGHT,
-          bottom: 10,
-          height: 30,
-          brushSelect: true,
-          showDetail: width > 500,
-          labelFormatter: (value: number) => quantity(value, "s", 4),
-          textStyle: { color: ink.soft, fontSize: 11 },
-          borderColor: ink.rule,
-          backgroundColor: "transparent",
-          fillerColor: ink.name === "dark" ? "rgba(124,196,242,.14)" : "rgba(0,87,138,.09)",
-          dataBackground: { lineStyle: { color: ink.soft, width: 1 }, areaStyle: { color: ink.rule, opacity: 0.6 } },
-          selectedDataBackground: { lineStyle: { color: ink.accent, width: 1 }, areaStyle: { color: ink.accent, opacity: 0.2 } },
-          handleStyle: { color: ink.panel, borderColor: ink.soft },
-          moveHandleSize: 5,
-          moveHandleStyle: { color: ink.rule },
-          emphasis: { handleStyle: { borderColor: ink.accent }, moveHandleStyle: { color: ink.soft } },
-        },
-        {
-          type: "inside",
-          disabled: typeof matchMedia === "function" && matchMedia("(pointer: coarse)").matches,
-          xAxisIndex: this.panels.map((_, index) => index),
-          filterMode: "none",
-          zoomOnMouseWheel: "ctrl",
-          moveOnMouseWheel: false,
-          preventDefaultMouseMove: false,
-        },
-      ],
+      dataZoom: this.#brush(ink, width),
     } as EChartsOption;
+  }
+
+  /** The strip below the axis with its brush, and the wheel with Ctrl held over the panels. */
+  #brush(ink: Ink, width: number): object[] {
+    return [
+      {
+        type: "slider",
+        xAxisIndex: this.panels.map((_, index) => index),
+        filterMode: "none",
+        left: LEFT,
+        right: RIGHT,
+        bottom: 10,
+        height: 30,
+        brushSelect: true,
+        showDetail: width > 500,
+        labelFormatter: (value: number) => quantity(value, "s", 4),
+        textStyle: { color: ink.soft, fontSize: 11 },
+        borderColor: ink.rule,
+        backgroundColor: "transparent",
+        fillerColor: ink.name === "dark" ? "rgba(124,196,242,.14)" : "rgba(0,87,138,.09)",
+        dataBackground: { lineStyle: { color: ink.soft, width: 1 }, areaStyle: { color: ink.rule, opacity: 0.6 } },
+        selectedDataBackground: { lineStyle: { color: ink.accent, width: 1 }, areaStyle: { color: ink.accent, opacity: 0.2 } },
+        handleStyle: { color: ink.panel, borderColor: ink.soft },
+        moveHandleSize: 5,
+        moveHandleStyle: { color: ink.rule },
+        emphasis: { handleStyle: { borderColor: ink.accent }, moveHandleStyle: { color: ink.soft } },
+      },
+      {
+        type: "inside",
+        disabled: typeof matchMedia === "function" && matchMedia("(pointer: coarse)").matches,
+        xAxisIndex: this.panels.map((_, index) => index),
+        filterMode: "none",
+        zoomOnMouseWheel: "ctrl",
+        moveOnMouseWheel: false,
+        preventDefaultMouseMove: false,
+      },
+    ];
   }
 
   /** The window alone, without the means to change it: for a file. */

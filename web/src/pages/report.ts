@@ -1,5 +1,9 @@
 /** The static report of a run: reads the numbers the page carries, and lays out what is drawn from them. */
-import "../style.css";
+import "../style/page.css";
+import "../style/figure.css";
+import "../style/section.css";
+import "../style/narrow.css";
+import "../style/print.css";
 import { h } from "../dom";
 import type { Make } from "../figure";
 import { boxFigure } from "../figures/box";

@@ -2,8 +2,9 @@
 import { h } from "../dom";
 import { plural } from "../format";
 import { COLOURS } from "../palette";
-import { runName } from "../style";
+import type { Run } from "../report";
 import type { Selection } from "../selection";
+import { runName } from "../style";
 
 /** Names listed at once; the filter finds the others. */
 const LISTED = 60;
@@ -13,88 +14,10 @@ export function picker(selection: Selection): HTMLElement | null {
   const { report, ranked, ports } = selection;
   if (ranked.length <= 1 && report.runs.length <= 1 && ports.length <= 1) return null;
   const summary = h("summary");
-  const flows = h("div", { class: "list" });
-  const left = h("p", { class: "note", "aria-live": "polite" });
-  const filter = h("input", { type: "search", placeholder: "Filter flows by name", "aria-label": "Filter flows by name" });
-  const matching = (): string[] => ranked.filter((name) => name.toLowerCase().includes(filter.value.toLowerCase()));
-
-  const fill = (): void => {
-    const view = selection.view();
-    const parts = [];
-    if (ranked.length > 1) parts.push(view.flows.length === ranked.length ? plural(ranked.length, "flow") : `${view.flows.length} of ${plural(ranked.length, "flow")}`);
-    if (report.runs.length > 1) parts.push(view.runs.length === report.runs.length ? plural(report.runs.length, "run") : `${view.runs.length} of ${plural(report.runs.length, "run")}`);
-    if (ports.length > 1) parts.push(plural(ports.length, "port"));
-    summary.replaceChildren(h("span", { class: "wide" }, "Shown: "), parts.join(", "));
-    const found = matching();
-    flows.replaceChildren(
-      ...found.slice(0, LISTED).map((name) =>
-        h(
-          "label",
-          {},
-          h("input", { type: "checkbox", checked: selection.isShown(name), disabled: selection.full && !selection.isShown(name), onchange: () => selection.toggleFlow(name) }),
-          h("span", {}, name),
-        ),
-      ),
-    );
-    const hidden = found.length - Math.min(found.length, LISTED);
-    left.textContent =
-      (ranked.length > COLOURS ? `At most ${COLOURS} flows can be told apart; at first those with the most bytes are shown. ` : "") + (hidden > 0 ? `${hidden} more match: narrow the filter.` : "");
-    left.hidden = left.textContent === "";
-  };
-
-  filter.addEventListener("input", fill);
-  filter.addEventListener("keydown", (event) => {
-    if (event.key === "Enter") selection.showFlows(matching());
-  });
   const panel = h("div", { class: "panel" });
-  if (ranked.length > 1) {
-    panel.append(
-      h(
-        "fieldset",
-        {},
-        h("legend", {}, "Flows"),
-        ranked.length > 8 ? filter : null,
-        flows,
-        left,
-        ranked.length > COLOURS
-          ? h(
-              "div",
-              { class: "tools" },
-              h("button", { type: "button", onclick: () => selection.showFlows(matching()) }, `Show the first ${COLOURS} that match`),
-              h("button", { type: "button", onclick: () => selection.showFlows(ranked) }, "Largest"),
-            )
-          : null,
-      ),
-    );
-  }
-  if (report.runs.length > 1) {
-    panel.append(
-      h(
-        "fieldset",
-        {},
-        h("legend", {}, "Runs"),
-        ...report.runs.map((run, index) =>
-          h(
-            "label",
-            {},
-            h("input", {
-              type: "checkbox",
-              checked: true,
-              onchange: (event: Event) => {
-                selection.toggleRun(index);
-                (event.target as HTMLInputElement).checked = selection.runShown(index);
-              },
-            }),
-            h("span", {}, runName({ run, index })),
-          ),
-        ),
-      ),
-    );
-  }
-  if (ports.length > 1) {
-    const select = h("select", { "aria-label": "Port whose queues are drawn", onchange: (event: Event) => selection.showPort((event.target as HTMLSelectElement).value) }, ...ports.map((name) => h("option", { value: name }, name)));
-    panel.append(h("fieldset", {}, h("legend", {}, "Queues of port"), select));
-  }
+  if (ranked.length > 1) panel.append(flowChoice(selection));
+  if (report.runs.length > 1) panel.append(runChoice(selection));
+  if (ports.length > 1) panel.append(portChoice(selection));
   const details = h("details", { class: "picker" }, summary, panel);
   details.addEventListener("keydown", (event) => {
     if (event.key !== "Escape") return;
@@ -104,11 +27,74 @@ export function picker(selection: Selection): HTMLElement | null {
   document.addEventListener("pointerdown", (event) => {
     if (details.open && !details.contains(event.target as Node)) details.open = false;
   });
-  selection.onChange(() => {
-    const focused = document.activeElement instanceof HTMLInputElement && flows.contains(document.activeElement) ? [...flows.querySelectorAll("input")].indexOf(document.activeElement) : -1;
-    fill();
-    if (focused >= 0) flows.querySelectorAll("input")[focused]?.focus();
-  });
-  fill();
+  const name = (): void => summary.replaceChildren(h("span", { class: "wide" }, "Shown: "), shownText(selection));
+  selection.onChange(name);
+  name();
   return details;
+}
+
+/** `7 of 304 flows, 2 runs`. */
+function shownText(selection: Selection): string {
+  const { report, ranked, ports } = selection;
+  const view = selection.view();
+  const part = (shown: number, all: number, noun: string): string[] =>
+    all <= 1 ? [] : [shown === all ? plural(all, noun) : `${shown} of ${plural(all, noun)}`];
+  return [...part(view.flows.length, ranked.length, "flow"), ...part(view.runs.length, report.runs.length, "run"), ...part(ports.length, ports.length, "port")].join(", ");
+}
+
+function flowChoice(selection: Selection): HTMLElement {
+  const { ranked } = selection;
+  const many = ranked.length > COLOURS;
+  const flows = h("div", { class: "list" });
+  const left = h("p", { class: "note", "aria-live": "polite" });
+  const filter = h("input", { type: "search", placeholder: "Filter flows by name", "aria-label": "Filter flows by name" });
+  const matching = (): string[] => ranked.filter((name) => name.toLowerCase().includes(filter.value.toLowerCase()));
+  const box = (name: string): HTMLElement => {
+    const shown = selection.isShown(name);
+    const input = h("input", { type: "checkbox", checked: shown, disabled: selection.full && !shown, onchange: () => selection.toggleFlow(name) });
+    return h("label", {}, input, h("span", {}, name));
+  };
+  const fill = (): void => {
+    const found = matching();
+    // The list is made anew: whoever stood in it goes on standing there.
+    const at = [...flows.querySelectorAll("input")].indexOf(document.activeElement as HTMLInputElement);
+    flows.replaceChildren(...found.slice(0, LISTED).map(box));
+    if (at >= 0) flows.querySelectorAll("input")[at]?.focus();
+    const hidden = Math.max(0, found.length - LISTED);
+    left.textContent =
+      (many ? `At most ${COLOURS} flows can be told apart; at first those with the most bytes are shown. ` : "") +
+      (hidden > 0 ? `${hidden} more match: narrow the filter.` : "");
+    left.hidden = left.textContent === "";
+  };
+  filter.addEventListener("input", fill);
+  filter.addEventListener("keydown", (event) => {
+    if (event.key === "Enter") selection.showFlows(matching());
+  });
+  selection.onChange(fill);
+  fill();
+  const buttons = h(
+    "div",
+    { class: "tools" },
+    h("button", { type: "button", onclick: () => selection.showFlows(matching()) }, `Show the first ${COLOURS} that match`),
+    h("button", { type: "button", onclick: () => selection.showFlows(ranked) }, "Largest"),
+  );
+  return h("fieldset", {}, h("legend", {}, "Flows"), ranked.length > 8 ? filter : null, flows, left, many ? buttons : null);
+}
+
+function runChoice(selection: Selection): HTMLElement {
+  const box = (run: Run, index: number): HTMLElement => {
+    const input = h("input", { type: "checkbox", checked: true, onchange: () => selection.toggleRun(index) });
+    selection.onChange(() => {
+      input.checked = selection.runShown(index);
+    });
+    return h("label", {}, input, h("span", {}, runName({ run, index })));
+  };
+  return h("fieldset", {}, h("legend", {}, "Runs"), ...selection.report.runs.map(box));
+}
+
+function portChoice(selection: Selection): HTMLElement {
+  const options = selection.ports.map((name) => h("option", { value: name }, name));
+  const select = h("select", { "aria-label": "Port whose queues are drawn" }, ...options);
+  select.addEventListener("change", () => selection.showPort(select.value));
+  return h("fieldset", {}, h("legend", {}, "Queues of port"), select);
 }
