@@ -1,7 +1,7 @@
 //! What is observed of one flow: its packets' balance, their delays, and how both went over time.
 //!
 //! The hot calls only count and note the packet; the distributions are filled for 64 packets at a time, one
-//! histogram after the other, which is several times faster than all of them for each packet.
+//! histogram after the other: a batch's sums stay in registers, and equal values are one count.
 
 use core::fmt;
 
