@@ -5,7 +5,8 @@ use lockgate_engine::discipline::Invalid;
 use lockgate_engine::port::Port;
 use lockgate_engine::units::Instant;
 
-use crate::model::Action;
+use crate::model::{Action, Scenario};
+use crate::{Files, Override, Problems, read};
 
 /// One effect at one time. A `[[change]]` that sets several things gives several, one for each port,
 /// link or flow it concerns.
@@ -46,5 +47,30 @@ impl Change {
             Action::Replace { tree, .. } => Ok(port.replace(tree.build()?, now, headers)),
             Action::Link { .. } | Action::Flow { .. } => Ok(0),
         }
+    }
+}
+
+impl Scenario {
+    /// This scenario with a change more, as someone asks for it during the run: `lockgate set`, a knob of
+    /// the dashboard. All settings change at once at `at`. Returns the new scenario, whose text has the
+    /// change, and the effects to apply; what was asked for earlier is part of the text by then.
+    ///
+    /// # Errors
+    /// Everything that is wrong with the settings, exactly as if they stood in the file.
+    pub fn with_change(
+        &self,
+        at: Instant,
+        settings: &[Override],
+        files: &dyn Files,
+    ) -> Result<(Self, Vec<Change>), Problems> {
+        let set: Vec<String> = settings.iter().map(Override::as_setting).collect();
+        let text =
+            format!("{}\n[[change]]\nat = \"{at}\"\nset = {{ {} }}\n", self.text.trim_end(), set.join(", "));
+        let changed = read(&text, &self.title, files, &[])?;
+        // Changes stand by time, and at one time in the order of the file: the new ones are its last.
+        let end = changed.changes.partition_point(|change| change.at <= at);
+        let start = end.saturating_sub(changed.changes.len().saturating_sub(self.changes.len()));
+        let new = changed.changes[start..end].to_vec();
+        Ok((changed, new))
     }
 }

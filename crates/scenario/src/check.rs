@@ -25,7 +25,7 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use crate::Files;
-use crate::diagnostic::{Problem, Span};
+use crate::diagnostic::{MOST_PROBLEMS, Problem, Span};
 use crate::expect::Metrics;
 use crate::file::{RecordTable, Top};
 use crate::model::{Record, Scenario};
@@ -99,7 +99,7 @@ impl<'c> Checker<'c> {
     }
 
     fn warn(&mut self, problem: Problem) {
-        self.warnings.push(problem.as_warning());
+        self.warnings.push(problem.into_warning());
     }
 
     /// Reads a table that has the keys of `T` and no others; what is wrong is noted and read as if it were
@@ -153,7 +153,7 @@ impl<'c> Checker<'c> {
     }
 
     /// The tables of a section that was gone through before, without a word on what is wrong with it.
-    fn section_again<'a, 'i>(&self, root: &'a DeTable<'i>, section: &str) -> Vec<Entry<'a, 'i>> {
+    fn section_again<'a, 'i>(root: &'a DeTable<'i>, section: &str) -> Vec<Entry<'a, 'i>> {
         let tables = root.get(section).and_then(|value| value.get_ref().as_table());
         let entry = |(key, value): (&'a Spanned<std::borrow::Cow<'i, str>>, &'a Spanned<DeValue<'i>>)| {
             let name: &str = key.get_ref();
@@ -180,7 +180,7 @@ impl<'c> Checker<'c> {
             return Vec::new();
         };
         let mut tables = Vec::new();
-        for element in elements.iter() {
+        for element in elements {
             match element.get_ref() {
                 DeValue::Table(table) => tables.push((table, element.span())),
                 _ => self.note(wrong(element.span())),
@@ -200,12 +200,17 @@ impl<'c> Checker<'c> {
 
     /// A name that is not known, with the nearest one that is.
     fn no_such<'a>(
+        &self,
         what: &str,
         name: &str,
         span: Span,
         known: impl IntoIterator<Item = &'a str> + Clone,
     ) -> Problem {
         let problem = Problem::new(span, format!("there is no {what} called `{}`", shorten(name)));
+        if self.problems.len() > MOST_PROBLEMS {
+            // More than are shown: looking for near names would only cost time.
+            return problem;
+        }
         match suggest(name, known) {
             Some(help) => problem.help(help),
             None => problem.help(format!("the file has no {what} at all")),
@@ -239,7 +244,7 @@ impl<'c> Checker<'c> {
         }
         let end = top.as_ref().map(|top| Instant::ZERO + top.duration);
         let changes = self.changes(table, &network, &flows, &ports, end);
-        self.warn_unused(table, &ports, &changes.roots);
+        self.warn_unused(&ports, &changes.roots);
         let expects = self.expects(table, &ports, &flows, metrics);
         if let Some(end) = end {
             self.warn_late(table, &flows, end);

@@ -116,7 +116,7 @@ impl Problem {
         }
     }
 
-    pub(crate) fn as_warning(mut self) -> Self {
+    pub(crate) fn into_warning(mut self) -> Self {
         self.severity = Severity::Warning;
         self
     }
@@ -248,6 +248,14 @@ impl Problems {
     /// Never: no problems are no [`Problems`].
     pub fn is_empty(&self) -> bool {
         self.problems.is_empty()
+    }
+}
+
+impl IntoIterator for Problems {
+    type Item = Problem;
+    type IntoIter = std::vec::IntoIter<Problem>;
+    fn into_iter(self) -> Self::IntoIter {
+        self.problems.into_iter()
     }
 }
 

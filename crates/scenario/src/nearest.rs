@@ -30,7 +30,7 @@ pub(crate) fn one_of<'a>(known: impl IntoIterator<Item = &'a str>) -> Option<Str
     const SHOWN: usize = 24;
     let mut names: Vec<String> = known.into_iter().take(SHOWN + 1).map(|name| format!("`{name}`")).collect();
     if names.len() > SHOWN {
-        names[SHOWN] = "…".to_owned();
+        "…".clone_into(&mut names[SHOWN]);
     }
     match names.as_slice() {
         [] => None,

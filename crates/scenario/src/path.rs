@@ -121,47 +121,56 @@ impl Override {
         &self.text
     }
 
+    /// As an entry of a `set` table: the path in quotes, and the value as TOML.
+    pub(crate) fn as_setting(&self) -> String {
+        let mut value = self.value.clone();
+        value.decor_mut().clear();
+        format!("{} = {value}", Value::from(join(&self.path)))
+    }
+
     fn problem(&self, why: &str) -> Problem {
         Problem::new(None, format!("`--set {}` {why}", shorten(&self.text)))
     }
 
     /// Sets the value in `document`.
-    fn apply(&self, document: &mut DocumentMut) -> Result<(), Problem> {
+    fn apply(&self, document: &mut DocumentMut) -> Result<(), Box<Problem>> {
         self.create(document);
         self.set(document.as_table_mut(), 0)
     }
 
     /// Sets the value below `table`, to which the first `walked` segments lead.
-    fn set(&self, table: &mut dyn TableLike, walked: usize) -> Result<(), Problem> {
+    fn set(&self, table: &mut dyn TableLike, walked: usize) -> Result<(), Box<Problem>> {
         let Some(segment) = self.path.get(walked) else {
-            return Err(self.problem("names a whole entry").help("set a value in it"));
+            return Err(Box::new(self.problem("names a whole entry").help("set a value in it")));
         };
         if walked + 1 == self.path.len() {
             self.put(table, segment);
             return Ok(());
         }
         if !table.contains_key(segment) {
-            return Err(self.absent(walked, table));
+            return Err(Box::new(self.absent(walked, table)));
         }
         match table.get_mut(segment) {
             Some(Item::ArrayOfTables(tables)) => {
                 let count = tables.len();
                 let index = self.path[walked + 1].parse::<usize>().ok();
-                match index.and_then(|index| tables.get_mut(index)) {
-                    Some(entry) => self.set(entry, walked + 2),
-                    None => {
-                        let problem = self.problem(&format!("names no entry of `{segment}`"));
-                        Err(problem.help(format!("there are {count}, counted from 0: `{segment}.0`")))
-                    }
+                if let Some(entry) = index.and_then(|index| tables.get_mut(index)) {
+                    self.set(entry, walked + 2)
+                } else {
+                    let problem = self.problem(&format!("names no entry of `{segment}`"));
+                    Err(Box::new(problem.help(format!("there are {count}, counted from 0: `{segment}.0`"))))
                 }
             }
-            Some(item) => match item.as_table_like_mut() {
-                Some(inner) => self.set(inner, walked + 1),
-                None => {
+            Some(item) => {
+                if let Some(inner) = item.as_table_like_mut() {
+                    self.set(inner, walked + 1)
+                } else {
                     let problem = self.problem(&format!("goes through `{segment}`, which is no table"));
-                    Err(problem.help(format!("the path ends there: `{}`", join(&self.path[..=walked]))))
+                    Err(Box::new(
+                        problem.help(format!("the path ends there: `{}`", join(&self.path[..=walked]))),
+                    ))
                 }
-            },
+            }
             None => Ok(()),
         }
     }
@@ -220,7 +229,8 @@ pub(crate) fn apply_all(text: &str, overrides: &[Override]) -> Result<String, Ve
         return Ok(text.to_owned());
     }
     let Ok(mut document) = text.parse::<DocumentMut>() else { return Ok(text.to_owned()) };
-    let problems: Vec<Problem> = overrides.iter().filter_map(|one| one.apply(&mut document).err()).collect();
+    let problems: Vec<Problem> =
+        overrides.iter().filter_map(|one| one.apply(&mut document).err().map(|problem| *problem)).collect();
     if problems.is_empty() { Ok(document.to_string()) } else { Err(problems) }
 }
 

@@ -60,6 +60,7 @@ fn put(table: &mut Value, key: &str, schema: Value) {
     table["properties"][key] = schema;
 }
 
+#[allow(clippy::needless_pass_by_value, reason = "it becomes part of the schema")]
 fn named(description: &str, table: Value) -> Value {
     json!({
         "type": "object",
@@ -69,6 +70,7 @@ fn named(description: &str, table: Value) -> Value {
     })
 }
 
+#[allow(clippy::needless_pass_by_value, reason = "it becomes part of the schema")]
 fn list(description: &str, table: Value) -> Value {
     json!({ "type": "array", "description": description, "items": table })
 }

@@ -14,7 +14,7 @@ use serde_json::Value;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue, ValueDeserializer};
 
-use crate::diagnostic::{Problem, Span};
+use crate::diagnostic::{MOST_PROBLEMS, Problem, Span};
 use crate::nearest::{nearest, one_of};
 
 /// The keys of a type.
@@ -96,8 +96,7 @@ fn example(property: &Value) -> Option<&'static str> {
         "Duration" => Some("\"20ms\""),
         "Instant" => Some("\"30s\""),
         "Bytes" => Some("\"1500B\""),
-        "Packets" => Some("\"100p\""),
-        "Limit" => Some("\"100p\""),
+        "Packets" | "Limit" => Some("\"100p\""),
         _ => None,
     }
 }
@@ -186,6 +185,10 @@ pub(crate) fn unknown_keys(
         let name: &str = key.get_ref();
         if known().any(|known| known == name) {
             continue;
+        }
+        if problems.len() > MOST_PROBLEMS {
+            // More than are shown: looking for near names would only cost time.
+            return;
         }
         problems.push(unknown_key(place.what, name, key.span(), known().collect()));
     }

@@ -21,7 +21,7 @@ impl Headers for Table<'_> {
 
 fn changing() -> Scenario {
     scenario(
-        &(example().replace("ring  = 16", "").to_owned()
+        &(example().replace("ring  = 16", "").clone()
             + r#"
 [port."home->server".queue.other]
 kind = "tbf"
@@ -129,4 +129,28 @@ fn a_change_of_someone_elses_port_is_refused_and_changes_nothing() {
     assert!(matches!(change.action, Action::Reconfigure { .. }));
     assert!(change.apply_to_port(&mut port, Instant::ZERO, &headers).is_err());
     assert_eq!(port.backlog().packets, 1);
+}
+
+#[test]
+fn a_change_asked_for_during_the_run_is_one_of_the_file() {
+    let scenario = changing();
+    let set = |text: &str| lockgate_scenario::Override::parse(text).expect("an override");
+    let at = Instant::ZERO + Duration::from_micros(3_500);
+    let asked = [set("port.home->server.queue.other.rate=7mbit"), set("link.wan.delay=3ms")];
+    let (changed, new) = scenario.with_change(at, &asked, &support::files()).expect("a change");
+    let paths: Vec<&str> = new.iter().map(|change| change.path.as_str()).collect();
+    assert_eq!(paths, ["port.home->server.queue.other.rate", "link.wan.delay"]);
+    assert!(new.iter().all(|change| change.at == at));
+    assert_eq!(changed.changes.len(), scenario.changes.len() + 2);
+    // The next one builds on it: the tree has both changes.
+    let later = at + Duration::from_micros(1);
+    let (_, new) = changed
+        .with_change(later, &[set("port.home->server.queue.other.burst=20kB")], &support::files())
+        .expect("a change");
+    let Action::Reconfigure { tree, queues, .. } = &new[0].action else { panic!("{:?}", new[0]) };
+    assert_eq!(queues.as_slice(), ["other"]);
+    assert_eq!(tree.queues()[0].config["rate"].as_str(), Some("7mbit"));
+    let refused =
+        scenario.with_change(at, &[set("port.home->server.queue.other.rate=0bit")], &support::files());
+    assert!(support::rendered(&refused.expect_err("refused")).contains("of zero lets nothing pass"));
 }

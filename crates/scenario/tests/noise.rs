@@ -111,3 +111,45 @@ proptest! {
         }
     }
 }
+
+/// Nearly the largest texts that are read at all, of the shapes that cost most: what is more than
+/// proportional to their length would take minutes here.
+#[test]
+fn large_files_are_answered() {
+    let repeated = |line: &dyn Fn(usize) -> String| {
+        let mut text = String::from(
+            "duration = \"1s\"\n[node]\na = {}\nb = {}\n[link.l]\nbetween = [\"a\", \"b\"]\nrate = \"1mbit\"\n",
+        );
+        let mut index = 0;
+        while text.len() < 3 << 20 {
+            text += &line(index);
+            index += 1;
+        }
+        text
+    };
+    let texts = [
+        repeated(&|index| format!("unknown{index} = 1\n")),
+        repeated(&|index| {
+            format!("[flow.f{index}]\nfrom = \"a\"\nto = \"b\"\nsize = \"1B\"\ngap = \"1ms\"\n")
+        }),
+        repeated(&|index| {
+            format!("[flow.f{index}]\nfrom = \"x{index}\"\nto = \"y{index}\"\nsize = \"1B\"\n")
+        }),
+        repeated(&|index| {
+            format!("[[change]]\nat = \"1ms\"\nset = {{ link.l.rate = \"{}mbit\" }}\n", index + 1)
+        }),
+        repeated(&|index| {
+            format!(
+                "[[change]]\nat = \"1ms\"\nset = {{ \"port.a->b.queue.fifo.limit\" = \"{}p\" }}\n",
+                index + 1
+            )
+        }),
+        repeated(&|index| format!("[link.x{index}]\nbetween = [\"a\", \"b\"]\nrate = \"1mbit\"\n")),
+        repeated(&|index| format!("[[expect]]\nthat = \"x{index}\"\nbelow = 1\n")),
+        repeated(&|index| format!("[node.n{index}]\n")),
+        repeated(&|index| format!("[port.\"a->n{index}\"]\nring = 1\n")),
+    ];
+    for text in texts {
+        sound(&text);
+    }
+}

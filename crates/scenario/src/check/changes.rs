@@ -26,7 +26,7 @@ use crate::shape::{Place, Shape, shorten};
 use crate::tree::QueueTree;
 
 /// Queues built for all changes together at most: what a timeline may cost to check.
-const MOST_BUILT: usize = 1_000_000;
+const MOST_BUILT: usize = 200_000;
 
 /// What can change of a port and of a link; of a flow, what it sends and `stop`.
 const PORT_KEYS: [&str; 2] = ["root", "queue"];
@@ -158,7 +158,9 @@ impl Checker<'_> {
                 "link" => self.change_link(&name, &settings, scene, state),
                 "flow" => self.change_flow(&name, &settings, scene, state),
                 _ => {
-                    settings.iter().for_each(|setting| self.note(incomplete(setting)));
+                    for setting in &settings {
+                        self.note(incomplete(setting));
+                    }
                     None
                 }
             };
@@ -218,7 +220,7 @@ impl Checker<'_> {
                 add_default_queue(&mut table, &setting.key);
             }
             if let Err(problem) = insert(&mut table, &setting.path, 2, setting) {
-                self.note(problem);
+                self.note(*problem);
             }
         }
         (table, header)
@@ -258,7 +260,8 @@ impl Checker<'_> {
         let Some(place) = scene.ports.models.iter().position(|port| port.name == name) else {
             if scene.world.network.complete {
                 let known = scene.ports.models.iter().map(|port| port.name.as_str());
-                self.note(Self::no_such("port", name, settings[0].key.clone(), known));
+                let problem = self.no_such("port", name, settings[0].key.clone(), known);
+                self.note(problem);
             }
             return None;
         };
@@ -302,7 +305,8 @@ impl Checker<'_> {
         let network = scene.world.network;
         let known = network.link_names.iter().map(String::as_str);
         if !network.link_names.iter().any(|known| known == name) {
-            self.note(Self::no_such("link", name, settings[0].key.clone(), known));
+            let problem = self.no_such("link", name, settings[0].key.clone(), known);
+            self.note(problem);
             return None;
         }
         let place = network.links.iter().flatten().position(|link| link.name == name)?;
@@ -333,7 +337,8 @@ impl Checker<'_> {
     ) -> Option<Action> {
         let flows = scene.world.flows;
         let Some(place) = flows.places.get(name).copied() else {
-            self.note(Self::no_such("flow", name, settings[0].key.clone(), flows.names()));
+            let problem = self.no_such("flow", name, settings[0].key.clone(), flows.names());
+            self.note(problem);
             return None;
         };
         let group = &flows.groups[place];
@@ -399,7 +404,7 @@ fn insert<'i>(
     path: &[String],
     walked: usize,
     setting: &Setting<'_, 'i>,
-) -> Result<(), Problem> {
+) -> Result<(), Box<Problem>> {
     let segment = path[walked].as_str();
     if walked + 1 == path.len() {
         table
@@ -414,14 +419,14 @@ fn insert<'i>(
                 setting.key.clone(),
                 format!("`{}` is no table", shorten(&path::join(&path[..=walked]))),
             );
-            Err(problem.help("the path may end there"))
+            Err(Box::new(problem.help("the path may end there")))
         }
         None => {
             let problem = Problem::new(
                 setting.key.clone(),
                 format!("`{}` has no `{}`", shorten(&path::join(&path[..walked])), shorten(segment)),
             );
-            Err(problem.help_if(suggest(segment, names.iter().map(String::as_str))))
+            Err(Box::new(problem.help_if(suggest(segment, names.iter().map(String::as_str)))))
         }
     }
 }

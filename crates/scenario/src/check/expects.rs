@@ -13,6 +13,9 @@ use crate::expect::{Bound, Expect, Metrics, Names, Unit};
 use crate::file::{ExpectTable, Raw};
 use crate::shape::{Place, shorten};
 
+/// A key with one bound: its name, its value, and what it means.
+type Single<'a> = (&'static str, Option<&'a Raw>, fn(f64) -> Bound);
+
 impl Checker<'_> {
     pub(super) fn expects(
         &mut self,
@@ -61,7 +64,7 @@ impl Checker<'_> {
         };
         let mut bounds = Vec::new();
         let mut texts = Vec::new();
-        let single: [(&str, Option<&Raw>, fn(f64) -> Bound); 4] = [
+        let single: [Single<'_>; 4] = [
             ("below", table.below.as_ref(), Bound::Below),
             ("above", table.above.as_ref(), Bound::Above),
             ("at_most", table.at_most.as_ref(), Bound::AtMost),
@@ -73,29 +76,10 @@ impl Checker<'_> {
                 texts.push(format!("{} {raw}", key.replace('_', " ")));
             }
         }
-        match table.between.as_deref() {
-            None => {}
-            Some([low, high]) => {
-                let [first, second] = [0, 1].map(|index| place.element("between", index));
-                let low_value = self.bound(low, unit, &table.that, first);
-                let high_value = self.bound(high, unit, &table.that, second);
-                if let Some((low, high)) = low_value.zip(high_value) {
-                    if low > high {
-                        let problem =
-                            Problem::new(place.value("between"), "nothing lies between these bounds");
-                        self.note(problem.help("write the lower bound first"));
-                    }
-                    bounds.push(Bound::Between(low, high));
-                }
-                texts.push(format!("between {low} and {high}"));
-            }
-            Some(others) => {
-                let problem = Problem::new(
-                    place.value("between"),
-                    format!("`between` has two bounds, not {}", others.len()),
-                );
-                self.note(problem.help("write `between = [\"5ms\", \"20ms\"]`"));
-            }
+        if let Some(between) = table.between.as_deref() {
+            bounds.extend(self.between(between, unit, &table.that, place));
+            let both: Vec<String> = between.iter().map(ToString::to_string).collect();
+            texts.push(format!("between {}", both.join(" and ")));
         }
         if texts.is_empty() && self.problems.len() == noted {
             let problem = Problem::new(place.header.clone(), "this `expect` has no bound");
@@ -107,6 +91,31 @@ impl Checker<'_> {
             bounds,
             text: texts.join(" and "),
         })
+    }
+
+    /// The bounds of `between`.
+    fn between(
+        &mut self,
+        raw: &[Raw],
+        unit: Option<Unit>,
+        that: &str,
+        place: Place<'_, '_>,
+    ) -> Option<Bound> {
+        let [low, high] = raw else {
+            let wrong = format!("`between` has two bounds, not {}", raw.len());
+            self.note(
+                Problem::new(place.value("between"), wrong).help("write `between = [\"5ms\", \"20ms\"]`"),
+            );
+            return None;
+        };
+        let low = self.bound(low, unit, that, place.element("between", 0));
+        let high = self.bound(high, unit, that, place.element("between", 1));
+        let (low, high) = low.zip(high)?;
+        if low > high {
+            let problem = Problem::new(place.value("between"), "nothing lies between these bounds");
+            self.note(problem.help("write the lower bound first"));
+        }
+        Some(Bound::Between(low, high))
     }
 
     /// A bound in base units.

@@ -183,7 +183,8 @@ impl Checker<'_> {
         let mut end = |key: &str, node: &str| {
             let found = network.places.get(node).copied();
             if found.is_none() {
-                self.note(Self::no_such("node", node, place.value(key), network.node_names()));
+                let problem = self.no_such("node", node, place.value(key), network.node_names());
+                self.note(problem);
             }
             found
         };
@@ -284,7 +285,7 @@ impl Checker<'_> {
 
     /// Notes flows whose ends no way joins.
     pub(super) fn check_routes(&mut self, root: &DeTable<'_>, network: &Network, flows: &Flows) {
-        for entry in self.section_again(root, "flow") {
+        for entry in Self::section_again(root, "flow") {
             let Some(flow) = flows.get(entry.name).and_then(|group| group.flow.as_ref()) else { continue };
             if network.routes.path(flow.from, flow.to).is_none() {
                 let [from, to] = [&network.nodes[flow.from].name, &network.nodes[flow.to].name];
@@ -297,7 +298,7 @@ impl Checker<'_> {
 
     /// Warns of flows that never send.
     pub(super) fn warn_late(&mut self, root: &DeTable<'_>, flows: &Flows, end: Instant) {
-        for entry in self.section_again(root, "flow") {
+        for entry in Self::section_again(root, "flow") {
             let Some(flow) = flows.get(entry.name).and_then(|group| group.flow.as_ref()) else { continue };
             if flow.start != Duration::ZERO && Instant::ZERO + flow.start >= end {
                 let problem = Problem::new(

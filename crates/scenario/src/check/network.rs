@@ -49,7 +49,7 @@ impl Checker<'_> {
                 Problem::new(nodes[MOST_NODES].key.clone(), format!("{} nodes are too many", nodes.len()));
             self.note(problem.help(format!("a scenario has at most {MOST_NODES}")));
         }
-        self.nodes(nodes.into_iter().take(MOST_NODES).collect(), &mut network);
+        self.nodes(&nodes[..nodes.len().min(MOST_NODES)], &mut network);
         for entry in self.section(root, "link") {
             self.check_name("link", entry.name, entry.key.clone());
             let link = self.link(entry.name, entry.place(), &network);
@@ -60,10 +60,10 @@ impl Checker<'_> {
         network
     }
 
-    fn nodes(&mut self, entries: Vec<Entry<'_, '_>>, network: &mut Network) {
+    fn nodes(&mut self, entries: &[Entry<'_, '_>], network: &mut Network) {
         let mut given: BTreeMap<IpAddr, (&str, core::ops::Range<usize>)> = BTreeMap::new();
         let mut tables = Vec::new();
-        for entry in &entries {
+        for entry in entries {
             self.check_name("node", entry.name, entry.key.clone());
             let place = entry.place();
             let table = self.whole::<NodeTable>(place).unwrap_or_default();
@@ -157,19 +157,18 @@ impl Checker<'_> {
     fn ends(&mut self, table: &LinkTable, place: Place<'_, '_>, network: &Network) -> Option<[usize; 2]> {
         let mut ends = Vec::new();
         for (index, node) in table.between.iter().enumerate().take(3) {
-            match network.places.get(node) {
-                Some(place) => ends.push(*place),
-                None => {
-                    let problem =
-                        Self::no_such("node", node, place.element("between", index), network.node_names());
-                    let near = crate::nearest::nearest(node, network.node_names()).is_some();
-                    let node = crate::shape::shorten(node);
-                    self.note(if near {
-                        problem
-                    } else {
-                        problem.help(format!("declare it: add `{node} = {{}}` below `[node]`"))
-                    });
-                }
+            if let Some(place) = network.places.get(node) {
+                ends.push(*place);
+            } else {
+                let problem =
+                    self.no_such("node", node, place.element("between", index), network.node_names());
+                let near = crate::nearest::nearest(node, network.node_names()).is_some();
+                let node = crate::shape::shorten(node);
+                self.note(if near {
+                    problem
+                } else {
+                    problem.help(format!("declare it: add `{node} = {{}}` below `[node]`"))
+                });
             }
         }
         if table.between.len() != 2 {

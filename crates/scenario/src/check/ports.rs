@@ -113,7 +113,8 @@ impl Checker<'_> {
         let mut known = true;
         for node in [from, to.split('@').next().unwrap_or(to)] {
             if !network.places.contains_key(node) {
-                self.note(Self::no_such("node", node, span.clone(), network.node_names()));
+                let problem = self.no_such("node", node, span.clone(), network.node_names());
+                self.note(problem);
                 known = false;
             }
         }
@@ -169,13 +170,7 @@ impl Checker<'_> {
     }
 
     /// Warns of trees that neither stand at the root nor ever get there.
-    pub(super) fn warn_unused(
-        &mut self,
-        root: &DeTable<'_>,
-        ports: &Ports,
-        used: &BTreeSet<(usize, String)>,
-    ) {
-        let _ = root;
+    pub(super) fn warn_unused(&mut self, ports: &Ports, used: &BTreeSet<(usize, String)>) {
         let mut warnings = Vec::new();
         for (place, read) in &ports.read {
             let Some(read) = read else { continue };
@@ -189,7 +184,9 @@ impl Checker<'_> {
                 }
             }
         }
-        warnings.into_iter().for_each(|warning| self.warn(warning));
+        for warning in warnings {
+            self.warn(warning);
+        }
     }
 }
 

@@ -31,7 +31,7 @@ impl Checker<'_> {
             self.note(problem.help("leave it out: a queue without `match` takes the rest"));
         }
         let mut rules = Vec::new();
-        for element in elements.iter() {
+        for element in elements {
             let DeValue::Table(table) = element.get_ref() else {
                 self.note(wrong(element.span()));
                 continue;
@@ -65,12 +65,12 @@ impl Checker<'_> {
         let flows = table.flow.as_ref().map(|names| {
             let mut ids = Vec::new();
             for (index, name) in names.0.iter().enumerate() {
-                match world.flows.get(&name.0) {
-                    Some(group) => ids.extend(group.members.clone().map(|place| FlowId(place as u32))),
-                    None => {
-                        let span = place.element("flow", index);
-                        self.note(Self::no_such("flow", &name.0, span, world.flows.names()));
-                    }
+                if let Some(group) = world.flows.get(&name.0) {
+                    ids.extend(group.members.clone().map(|place| FlowId(place as u32)));
+                } else {
+                    let span = place.element("flow", index);
+                    let problem = self.no_such("flow", &name.0, span, world.flows.names());
+                    self.note(problem);
                 }
             }
             ids
@@ -104,18 +104,16 @@ impl Checker<'_> {
         if let Ok(address) = end.0.parse() {
             return Some(all(address));
         }
-        match end.0.parse::<IpNet>() {
-            Ok(prefix) => Some(Prefix { address: prefix.addr(), bits: prefix.prefix_len() }),
-            Err(_) => {
-                let known = world.network.node_names();
-                let problem =
-                    Problem::new(span, format!("`{}` is no node, no address and no prefix", shorten(&end.0)));
-                let near =
-                    crate::nearest::nearest(&end.0, known).map(|near| format!("did you mean `{near}`?"));
-                let help = "write a node's name, or an address or prefix such as `192.0.2.0/24`";
-                self.note(problem.help(help).help_if(near));
-                None
-            }
+        if let Ok(prefix) = end.0.parse::<IpNet>() {
+            Some(Prefix { address: prefix.addr(), bits: prefix.prefix_len() })
+        } else {
+            let known = world.network.node_names();
+            let problem =
+                Problem::new(span, format!("`{}` is no node, no address and no prefix", shorten(&end.0)));
+            let near = crate::nearest::nearest(&end.0, known).map(|near| format!("did you mean `{near}`?"));
+            let help = "write a node's name, or an address or prefix such as `192.0.2.0/24`";
+            self.note(problem.help(help).help_if(near));
+            None
         }
     }
 }

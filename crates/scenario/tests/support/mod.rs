@@ -43,7 +43,7 @@ pub(crate) fn with(text: &str, overrides: &[&str]) -> Result<Scenario, Problems>
 
 /// As a terminal without colours shows them.
 pub(crate) fn rendered(problems: &Problems) -> String {
-    problems.iter().map(|problem| rendered_one(problem)).collect::<Vec<_>>().join("\n")
+    problems.iter().map(rendered_one).collect::<Vec<_>>().join("\n")
 }
 
 pub(crate) fn rendered_one(problem: &lockgate_scenario::Problem) -> String {

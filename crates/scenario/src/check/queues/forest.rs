@@ -1,0 +1,205 @@
+//! Which queues are whose children: a forest, of known kinds, not too deep.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use lockgate_engine::discipline::{Arity, Discipline};
+use lockgate_engine::disciplines::{self, KINDS, Visitor};
+
+use super::super::Checker;
+use super::{Entry, Kind};
+use crate::diagnostic::{Problem, Span};
+use crate::file::QueueTable;
+use crate::nearest::{nearest, one_of};
+use crate::shape::{Place, Shapes, shorten, sound};
+
+/// Levels a tree has at most: deeper ones are mistakes, and every level costs each packet.
+const DEEPEST: usize = 16;
+
+/// An inner class of a discipline that owns its whole tree of classes.
+const CLASS: &str = "class";
+
+impl Checker<'_> {
+    /// Reads kinds and joins parents and children, each child to one parent at most.
+    pub(super) fn link_children(&mut self, entries: &mut [Entry<'_, '_>]) {
+        let names: BTreeMap<&str, usize> =
+            entries.iter().enumerate().map(|(index, entry)| (entry.name, index)).collect();
+        let shape = self.shapes.of::<QueueTable>();
+        let mut named_by: BTreeMap<usize, (usize, Span)> = BTreeMap::new();
+        for index in 0..entries.len() {
+            let Some(table) = sound::<QueueTable>(entries[index].place(), &shape, &mut self.problems) else {
+                continue;
+            };
+            let kind = self.kind(&table.kind, entries[index].place());
+            let mut children = Vec::new();
+            for (nth, child) in table.children.iter().enumerate() {
+                let span = entries[index].place().element("children", nth);
+                let Some(&child_index) = names.get(child.as_str()) else {
+                    let problem = self.no_such("queue", child, span, names.keys().copied());
+                    self.note(problem);
+                    continue;
+                };
+                if let Some((parent, first)) = named_by.get(&child_index) {
+                    let parent = entries[*parent].name;
+                    let problem =
+                        Problem::new(span, format!("the queue `{child}` is a child of `{parent}` already"));
+                    self.note(
+                        problem
+                            .see(first.clone(), "first here")
+                            .help("a queue stands in one place: give each parent its own"),
+                    );
+                    continue;
+                }
+                named_by.insert(child_index, (index, span.clone()));
+                children.push((child_index, span));
+            }
+            if let Some(kind) = &kind {
+                self.check_arity(kind, table.children.len(), entries[index].place());
+            }
+            entries[index].kind = kind;
+            entries[index].children = children;
+        }
+        for (child, (parent, _)) in named_by {
+            entries[child].parent = Some(parent);
+        }
+    }
+
+    fn kind(&mut self, kind: &str, place: Place<'_, '_>) -> Option<Kind> {
+        let found = disciplines::visit(kind, Describe(&mut self.shapes));
+        if found.is_none() {
+            let problem = if kind == CLASS {
+                Problem::new(place.value("kind"), "no discipline above this queue owns classes").help(format!(
+                    "`class` stands below a discipline that owns its whole tree of classes; give the queue a kind: `{}`",
+                    KINDS.join("`, `")
+                ))
+            } else {
+                let known = KINDS.iter().copied();
+                let problem =
+                    Problem::new(place.value("kind"), format!("there is no discipline `{}`", shorten(kind)));
+                match nearest(kind, known.clone()) {
+                    Some(near) => {
+                        problem.help(format!("did you mean `{near}`? `lockgate list` shows them all"))
+                    }
+                    None => problem.help_if(one_of(known)),
+                }
+            };
+            self.note(problem);
+        }
+        found
+    }
+
+    fn check_arity(&mut self, kind: &Kind, written: usize, place: Place<'_, '_>) {
+        let span = place.value("children");
+        match kind.arity {
+            Arity::None if written > 0 => {
+                let parents: Vec<&str> = KINDS
+                    .iter()
+                    .copied()
+                    .filter(|kind| disciplines::visit(kind, TakesMany) == Some(true))
+                    .collect();
+                let problem = Problem::new(span, format!("`{}` is a leaf: it takes no children", kind.name));
+                self.note(problem.help(format!(
+                    "leave `children` out, or use a kind that has them: `{}`",
+                    parents.join("`, `")
+                )));
+            }
+            Arity::Optional if written > 1 => {
+                let problem = Problem::new(span, format!("`{}` takes one child, not {written}", kind.name));
+                self.note(problem.help("name one, and give that one the others as children"));
+            }
+            Arity::Many if written == 0 => {
+                let problem = Problem::new(span, format!("`{}` needs children", kind.name));
+                self.note(problem.help("add `children = [\"…\"]` with at least one queue"));
+            }
+            _ => {}
+        }
+    }
+
+    /// Notes cycles and trees that are too deep; without recursion, as both may be as long as the file.
+    pub(super) fn check_shape(&mut self, entries: &[Entry<'_, '_>]) -> bool {
+        let mut sound = true;
+        let mut depth: Vec<Option<usize>> = vec![None; entries.len()];
+        let mut waiting: Vec<usize> =
+            (0..entries.len()).filter(|index| entries[*index].parent.is_none()).collect();
+        for root in &waiting {
+            depth[*root] = Some(1);
+        }
+        let mut too_deep = false;
+        while let Some(index) = waiting.pop() {
+            let level = depth[index].unwrap_or(1) + 1;
+            for (child, span) in &entries[index].children {
+                depth[*child] = Some(level);
+                waiting.push(*child);
+                if level == DEEPEST + 1 && !too_deep {
+                    too_deep = true;
+                    let problem = Problem::new(
+                        span.clone(),
+                        format!("the queue `{}` is on level {level}", entries[*child].name),
+                    );
+                    self.note(problem.help(format!("a tree has at most {DEEPEST} levels")));
+                }
+            }
+        }
+        sound &= !too_deep;
+        // What no root leads to goes round in circles: every queue has one parent at most.
+        let mut seen: BTreeSet<usize> = BTreeSet::new();
+        for start in (0..entries.len()).filter(|index| depth[*index].is_none()) {
+            let mut round = Vec::new();
+            let mut index = start;
+            while seen.insert(index) {
+                round.push(index);
+                match entries[index].parent {
+                    Some(parent) => index = parent,
+                    None => break,
+                }
+            }
+            if let Some(from) = round.iter().position(|member| *member == index) {
+                self.note(cycle(&round[from..], entries));
+                sound = false;
+            }
+        }
+        sound
+    }
+}
+
+fn cycle(round: &[usize], entries: &[Entry<'_, '_>]) -> Problem {
+    const SHOWN: usize = 8;
+    // The round was walked from child to parent; it reads from parent to child.
+    let mut members: Vec<usize> = round.iter().rev().copied().collect();
+    let first = members.iter().enumerate().min_by_key(|(_, index)| **index).map_or(0, |(at, _)| at);
+    members.rotate_left(first);
+    let mut names: Vec<String> =
+        members.iter().take(SHOWN).map(|index| format!("`{}`", entries[*index].name)).collect();
+    if members.len() > SHOWN {
+        names.push("…".to_owned());
+    }
+    names.push(format!("`{}`", entries[members[0]].name));
+    let last = members.last().copied().unwrap_or(members[0]);
+    let back = entries[last].children.iter().find(|(child, _)| *child == members[0]);
+    let span = back.map_or_else(|| entries[last].header.clone(), |(_, span)| span.clone());
+    Problem::new(span, format!("the children go round in a circle: {}", names.join(" → ")))
+        .label("here it comes back")
+        .help("a queue cannot stand below itself: take one of these out of `children`")
+}
+
+struct Describe<'a>(&'a mut Shapes);
+
+impl Visitor for Describe<'_> {
+    type Output = Kind;
+    fn visit<D: Discipline>(self) -> Kind {
+        Kind {
+            name: D::KIND,
+            arity: D::CHILDREN,
+            config: self.0.of::<D::Config>(),
+            share: self.0.of::<D::Share>(),
+        }
+    }
+}
+
+struct TakesMany;
+
+impl Visitor for TakesMany {
+    type Output = bool;
+    fn visit<D: Discipline>(self) -> bool {
+        D::CHILDREN == Arity::Many
+    }
+}

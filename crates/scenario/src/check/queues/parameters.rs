@@ -1,0 +1,234 @@
+//! What a queue is told: its own parameters, and what its parent must know of it.
+
+use std::rc::Rc;
+
+use lockgate_engine::discipline::Discipline;
+use lockgate_engine::disciplines::{self, Visitor};
+use serde::Deserialize;
+use toml::Spanned;
+use toml::de::{DeTable, DeValue, ValueDeserializer};
+
+use super::super::Checker;
+use super::{Entry, Kind};
+use crate::diagnostic::Problem;
+use crate::file::QueueTable;
+use crate::nearest::suggest;
+use crate::shape::{Key, Place, Shape, shorten, sound, unknown_key};
+
+/// Keys of a queue that are neither its discipline's nor its parent's, beside `kind` and `children`.
+const OWN_KEYS: [&str; 2] = ["match", "share"];
+
+impl Checker<'_> {
+    /// Reads a queue's own parameters, and what its parent must know of it.
+    pub(super) fn parameters(&mut self, index: usize, entries: &mut [Entry<'_, '_>]) {
+        let entry = &entries[index];
+        let Some(kind) = &entry.kind else { return };
+        let parent = entry.parent.map(|parent| &entries[parent]);
+        let parent_kind = parent.and_then(|parent| parent.kind.as_ref());
+        let place = entry.place();
+        let own = self.shapes.of::<QueueTable>();
+        let no_share = Rc::new(Shape::default());
+        let share = parent_kind.map_or(&no_share, |kind| &kind.share);
+        for (key, _) in place.entries() {
+            let name: &str = key.get_ref();
+            let known = own.has(name) || OWN_KEYS.contains(&name) || kind.config.has(name) || share.has(name);
+            // A parent that is not known may know what this one does not.
+            if !known && (parent.is_none() || parent_kind.is_some()) {
+                let all: Vec<&str> =
+                    kind.config.names().chain(share.names()).chain(own.names()).chain(OWN_KEYS).collect();
+                let who = match parent_kind {
+                    Some(parent) => format!("neither `{}` nor its parent `{}`", kind.name, parent.name),
+                    None => format!("`{}`", kind.name),
+                };
+                let problem = unknown_key(&who, name, key.span(), all);
+                self.note(if parent_kind.is_some() {
+                    problem.replace_message(format!("{who} has a key `{}`", shorten(name)))
+                } else {
+                    problem
+                });
+            }
+        }
+        let config = self.parameters_of_kind(kind, place);
+        let share = if let Some(parent) = parent_kind {
+            self.share(kind, parent, place)
+        } else {
+            if place.has("share") {
+                let problem = Problem::new(
+                    place.key("share"),
+                    format!("{} has no parent to share anything of", place.what),
+                );
+                self.note(problem.help("leave `share` out"));
+            }
+            Some(toml::Table::new())
+        };
+        entries[index].config = config;
+        entries[index].share = share;
+    }
+
+    fn parameters_of_kind(&mut self, kind: &Kind, place: Place<'_, '_>) -> Option<toml::Table> {
+        let sound = disciplines::visit(kind.name, ReadConfig(place, &kind.config, &mut self.problems))
+            .unwrap_or(false);
+        sound.then(|| plain(place.only(&kind.config), place, &mut self.problems)).flatten()
+    }
+
+    /// What the parent must know, read as that.
+    fn share(&mut self, kind: &Kind, parent: &Kind, place: Place<'_, '_>) -> Option<toml::Table> {
+        let noted = self.problems.len();
+        let table = self.shared(kind, parent, place);
+        if self.problems.len() != noted {
+            return None;
+        }
+        let what = format!("{}, a child of `{}`,", place.what, parent.name);
+        let shared = Place { what: &what, table: &table, header: place.header };
+        let sound = disciplines::visit(parent.name, ReadShare(shared, &parent.share, &mut self.problems))
+            .unwrap_or(false);
+        sound.then(|| plain(table.clone(), shared, &mut self.problems)).flatten()
+    }
+
+    /// What the parent must know: keys beside the child's own, and those under `share`. Where both have a
+    /// parameter of one name, the one beside is the child's.
+    fn shared<'i>(&mut self, kind: &Kind, parent: &Kind, place: Place<'_, 'i>) -> DeTable<'i> {
+        let mut table = DeTable::new();
+        for (key, value) in place.entries() {
+            let name: &str = key.get_ref();
+            if parent.share.has(name) && !kind.config.has(name) {
+                table.insert(key.clone(), value.clone());
+            }
+        }
+        match place.table.get("share").map(|share| (share.span(), share.get_ref())) {
+            None => {}
+            Some((_, DeValue::Table(inner))) => self.shared_apart(parent, inner, &mut table),
+            Some((span, _)) => {
+                let help = format!("write `share = {{ … }}` with what `{}` must know", parent.name);
+                self.note(Problem::new(span, "`share` is a table").help(help));
+            }
+        }
+        let both = |key: &&Key| kind.config.has(&key.name) && !table.contains_key(key.name.as_str());
+        for Key { name, .. } in parent.share.required().filter(both) {
+            let [own, above] = [kind.name, parent.name];
+            let problem = if place.has(name) {
+                let wrong = format!("this `{name}` is `{own}`'s own: its parent `{above}` needs one too");
+                Problem::new(place.key(name), wrong)
+            } else {
+                let wrong = format!("{} needs `{name}` for its parent `{above}`", place.what);
+                Problem::new(place.header.clone(), wrong)
+            };
+            let help = format!("both have a `{name}`: write the parent's as `share = {{ {name} = … }}`");
+            self.note(problem.help(help));
+        }
+        table
+    }
+
+    /// The keys under `share`.
+    fn shared_apart<'i>(&mut self, parent: &Kind, inner: &DeTable<'i>, table: &mut DeTable<'i>) {
+        for (key, value) in inner {
+            let name: &str = key.get_ref();
+            if !parent.share.has(name) {
+                let wrong =
+                    format!("`{}` must know nothing called `{}` of its children", parent.name, shorten(name));
+                let known = suggest(name, parent.share.names());
+                let problem = Problem::new(key.span(), wrong);
+                self.note(problem.help("leave `share` out: there is nothing it must know").help_if(known));
+            }
+            if let Some((first, _)) = table.get_key_value(name) {
+                let problem = Problem::new(key.span(), format!("`{name}` is given twice"));
+                self.note(problem.see(first.span(), "given here too").help("give it once"));
+            }
+            table.insert(key.clone(), value.clone());
+        }
+    }
+}
+
+/// A checked table without its places.
+fn plain(table: DeTable<'_>, place: Place<'_, '_>, problems: &mut Vec<Problem>) -> Option<toml::Table> {
+    let whole = Spanned::new(place.header.clone(), DeValue::Table(table));
+    toml::Table::deserialize(ValueDeserializer::from(whole))
+        .map_err(|error| {
+            let span = error.span().unwrap_or_else(|| place.header.clone());
+            problems.push(
+                Problem::new(span, "a number too large for the file")
+                    .help("it is at most 9223372036854775807"),
+            );
+        })
+        .ok()
+}
+
+struct ReadConfig<'a, 'i>(Place<'a, 'i>, &'a Shape, &'a mut Vec<Problem>);
+
+impl Visitor for ReadConfig<'_, '_> {
+    type Output = bool;
+    fn visit<D: Discipline>(self) -> bool {
+        sound::<D::Config>(self.0, self.1, self.2).is_some()
+    }
+}
+
+struct ReadShare<'a, 'i>(Place<'a, 'i>, &'a Shape, &'a mut Vec<Problem>);
+
+impl Visitor for ReadShare<'_, '_> {
+    type Output = bool;
+    fn visit<D: Discipline>(self) -> bool {
+        sound::<D::Share>(self.0, self.1, self.2).is_some()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+    use std::sync::Arc;
+
+    use lockgate_engine::discipline::Arity;
+    use lockgate_engine::disciplines::tbf;
+    use lockgate_engine::units::Rate;
+
+    use super::*;
+
+    /// A parent that needs a rate of its children, as CBQ does.
+    #[derive(schemars::JsonSchema)]
+    #[allow(dead_code, reason = "only its keys count")]
+    struct NeedsRate {
+        rate: Rate,
+    }
+
+    /// What a `tbf` below such a parent shares, and what is wrong with that.
+    fn shared(text: &str) -> (Vec<String>, Vec<String>) {
+        let root = DeTable::parse(text).expect("TOML");
+        let header = root.span();
+        let config = Rc::new(Shape::of::<tbf::Config>());
+        let kind = Kind { name: "tbf", arity: Arity::Optional, config, share: Rc::default() };
+        let share = Rc::new(Shape::of::<NeedsRate>());
+        let parent = Kind { name: "cbq", arity: Arity::Many, config: Rc::default(), share };
+        let files: BTreeMap<String, Arc<[u8]>> = BTreeMap::new();
+        let mut checker = Checker::new(&files, text);
+        let place = Place { what: "the queue `q`", table: root.get_ref(), header: &header };
+        let table = checker.shared(&kind, &parent, place);
+        let values = table.iter().filter_map(|(_, value)| value.get_ref().as_str().map(ToOwned::to_owned));
+        (
+            values.collect(),
+            checker
+                .problems
+                .iter()
+                .map(|problem| format!("{problem} / {}", problem.help_text().unwrap_or_default()))
+                .collect(),
+        )
+    }
+
+    #[test]
+    fn a_parameter_of_both_is_the_childs_and_the_parents_stands_in_share() {
+        let (values, problems) = shared("rate = \"1mbit\"");
+        assert!(values.is_empty());
+        assert_eq!(problems.len(), 1);
+        assert!(
+            problems[0].starts_with("this `rate` is `tbf`'s own: its parent `cbq` needs one too / "),
+            "{problems:?}"
+        );
+        assert!(problems[0].ends_with("`share = { rate = … }`"), "{problems:?}");
+        assert_eq!(
+            shared("rate = \"1mbit\"\nshare = { rate = \"2mbit\" }"),
+            (vec!["2mbit".to_owned()], Vec::new())
+        );
+        let (_, problems) = shared("burst = \"2kB\"");
+        assert!(problems[0].starts_with("the queue `q` needs `rate` for its parent `cbq`"), "{problems:?}");
+        let (_, problems) = shared("rate = \"1mbit\"\nshare = { rate = \"2mbit\", ceil = 5 }");
+        assert!(problems[0].contains("must know nothing called `ceil`"), "{problems:?}");
+    }
+}
