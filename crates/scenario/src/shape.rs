@@ -328,7 +328,22 @@ fn explain(table: &str, path: &[String], message: &str, span: Span) -> Problem {
         return Problem::new(span, format!("`{what}` needs `{field}`")).help(format!("add `{field}`"));
     }
     if let Some((found, expected)) = mismatch(message) {
-        return Problem::new(span, format!("`{what}` is {expected}, not {found}"));
+        // "a rate with its unit, such as `10mbit`": the example is the way out.
+        let (expected, example) = match expected.split_once(", such as ") {
+            Some((expected, example)) => (expected, Some(format!("write it like {example}"))),
+            None => (expected.as_str(), None),
+        };
+        let way = match expected {
+            "a text in quotes" => Some(format!("write `{what} = \"…\"`")),
+            "a list in brackets" => Some(format!("write `{what} = [ … ]`")),
+            "a table" => Some(format!("write `{what} = {{ … }}`")),
+            _ if expected.contains("number") && found.starts_with("the text") => {
+                Some("write it without quotes".to_owned())
+            }
+            _ => None,
+        };
+        let problem = Problem::new(span, format!("`{what}` is {expected}, not {found}"));
+        return problem.help_if(example).help_if(way);
     }
     match split_outside_quotes(message) {
         Some((wrong, allowed)) => Problem::new(span, wrong).help(allowed),

@@ -134,7 +134,7 @@ fn values_of_the_wrong_type_or_out_of_range() {
     swap(
         "\"10s\"",
         "[1]",
-        &[(1, 12, "`duration` is a duration with its unit, such as `20ms`, not a list", NO_HELP)],
+        &[(1, 12, "`duration` is a duration with its unit, not a list", "write it like `20ms`")],
     );
     swap("\"10mbit\"", "\"0bit\"", &[(7, 8, "rate zero carries nothing", "10mbit")]);
     swap("\"10s\"", "\"0s\"", &[(1, 12, "no duration", "more than `0s`")]);
@@ -149,6 +149,11 @@ fn values_of_the_wrong_type_or_out_of_range() {
     add(
         "destination_port = 70000\n",
         &[(13, 20, "a whole number from 0 to 65535, not the number `70000`", NO_HELP)],
+    );
+    add("destination_port = \"80\"\n", &[(13, 20, "not the text \"80\"", "without quotes")]);
+    add(
+        "[port.\"a->b\"]\nclock = 5\n",
+        &[(14, 9, "`clock` is a table, not the number `5`", "`clock = { … }`")],
     );
     add("count = 0\n", &[(13, 9, "no flows", "at least 1")]);
     add("count = 200000\n", &[(13, 9, "too many flows", "at most 100000")]);
@@ -238,6 +243,13 @@ fn trees_that_are_none() {
         &["root = \"x\"", "queue.x = { kind = \"prio\", children = [\"z\"] }"],
         &[(2, 52, "there is no queue called `z`", "it is `x`")],
     );
+    queues(
+        &[
+            "queue.x = { kind = \"drr\", children = [\"vioce\"] }",
+            "queue.voice = { kind = \"fifo\", quantum = \"9B\" }",
+        ],
+        &[(1, 51, "there is no queue called `vioce`", "did you mean `voice`?")],
+    );
     queues(&["queue.x = { kind = \"prio\" }"], &[(1, 23, "`prio` needs children", "add `children")]);
     queues(
         &["queue.x = { kind = \"fifo\", children = [\"y\"] }", "queue.y = { kind = \"fifo\" }"],
@@ -252,7 +264,7 @@ fn trees_that_are_none() {
         &[(1, 20, "no queue called `y`", "it is `x`")],
     );
     queues(&["queue.x = { kind = \"fiffo\" }"], &[(1, 32, "no discipline `fiffo`", "did you mean `fifo`?")]);
-    queues(&["queue.x = { kind = \"class\" }"], &[(1, 32, "owns classes", "inner class")]);
+    queues(&["queue.x = { kind = \"class\" }"], &[(1, 32, "owns classes", "give the queue a kind: `fifo`")]);
     queues(&["queue.x = {}"], &[(1, 23, "the queue `x` needs `kind`", "its discipline")]);
 }
 

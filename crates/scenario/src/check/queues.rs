@@ -88,16 +88,16 @@ impl Checker<'_> {
         }
         let noted = self.problems.len();
         let mut entries = self.entries(tables);
-        self.link_children(&mut entries);
+        let complete = self.link_children(&mut entries);
         let sound = self.check_shape(&entries);
         for index in 0..entries.len() {
-            self.parameters(index, &mut entries);
+            self.parameters(index, &mut entries, complete);
             let rules = self.rules(entries[index].place(), world);
             entries[index].rules = rules;
         }
         self.warn_matches(&entries);
         let roots: Vec<usize> = (0..entries.len()).filter(|index| entries[*index].parent.is_none()).collect();
-        let chosen = self.choose_root(place, root, &entries, &roots, sound);
+        let chosen = self.choose_root(place, root, &entries, &roots, sound && complete);
         if !sound {
             return None;
         }

@@ -19,14 +19,17 @@ const DEEPEST: usize = 16;
 const CLASS: &str = "class";
 
 impl Checker<'_> {
-    /// Reads kinds and joins parents and children, each child to one parent at most.
-    pub(super) fn link_children(&mut self, entries: &mut [Entry<'_, '_>]) {
+    /// Reads kinds and joins parents and children, each child to one parent at most. Whether every queue
+    /// that is nobody's child is so indeed: not where a parent could not be read, or names none there is.
+    pub(super) fn link_children(&mut self, entries: &mut [Entry<'_, '_>]) -> bool {
+        let mut complete = true;
         let names: BTreeMap<&str, usize> =
             entries.iter().enumerate().map(|(index, entry)| (entry.name, index)).collect();
         let shape = self.shapes.of::<QueueTable>();
         let mut named_by: BTreeMap<usize, (usize, Span)> = BTreeMap::new();
         for index in 0..entries.len() {
             let Some(table) = sound::<QueueTable>(entries[index].place(), &shape, &mut self.problems) else {
+                complete = false;
                 continue;
             };
             let kind = self.kind(&table.kind, entries[index].place());
@@ -36,6 +39,7 @@ impl Checker<'_> {
                 let Some(&child_index) = names.get(child.as_str()) else {
                     let problem = self.no_such("queue", child, span, names.keys().copied());
                     self.note(problem);
+                    complete = false;
                     continue;
                 };
                 if let Some((parent, first)) = named_by.get(&child_index) {
@@ -61,6 +65,7 @@ impl Checker<'_> {
         for (child, (parent, _)) in named_by {
             entries[child].parent = Some(parent);
         }
+        complete
     }
 
     fn kind(&mut self, kind: &str, place: Place<'_, '_>) -> Option<Kind> {

@@ -19,8 +19,9 @@ use crate::shape::{Key, Place, Shape, shorten, sound, unknown_key};
 const OWN_KEYS: [&str; 2] = ["match", "share"];
 
 impl Checker<'_> {
-    /// Reads a queue's own parameters, and what its parent must know of it.
-    pub(super) fn parameters(&mut self, index: usize, entries: &mut [Entry<'_, '_>]) {
+    /// Reads a queue's own parameters, and what its parent must know of it. `complete`: whether a queue that
+    /// is nobody's child is so indeed.
+    pub(super) fn parameters(&mut self, index: usize, entries: &mut [Entry<'_, '_>], complete: bool) {
         let entry = &entries[index];
         let Some(kind) = &entry.kind else { return };
         let parent = entry.parent.map(|parent| &entries[parent]);
@@ -29,11 +30,12 @@ impl Checker<'_> {
         let own = self.shapes.of::<QueueTable>();
         let no_share = Rc::new(Shape::default());
         let share = parent_kind.map_or(&no_share, |kind| &kind.share);
+        // A parent that is not known may know what this one does not.
+        let judged = if parent.is_none() { complete } else { parent_kind.is_some() };
         for (key, _) in place.entries() {
             let name: &str = key.get_ref();
             let known = own.has(name) || OWN_KEYS.contains(&name) || kind.config.has(name) || share.has(name);
-            // A parent that is not known may know what this one does not.
-            if !known && (parent.is_none() || parent_kind.is_some()) {
+            if !known && judged {
                 let all: Vec<&str> =
                     kind.config.names().chain(share.names()).chain(own.names()).chain(OWN_KEYS).collect();
                 let who = match parent_kind {
@@ -52,7 +54,7 @@ impl Checker<'_> {
         let share = if let Some(parent) = parent_kind {
             self.share(kind, parent, place)
         } else {
-            if place.has("share") {
+            if judged && place.has("share") {
                 let problem = Problem::new(
                     place.key("share"),
                     format!("{} has no parent to share anything of", place.what),
