@@ -168,6 +168,9 @@ impl JsonSchema for TraceFiles {
 pub(crate) struct PortTable {
     /// The queue that every packet enters first; needed where several are nobody's child.
     pub(crate) root: Option<String>,
+    /// The first queues of the trees that stand ready to be the root.
+    #[serde(default)]
+    pub(crate) alternatives: Vec<String>,
     /// How coarse the scheduler's clock and timer are; exact where it is not given.
     pub(crate) clock: Option<ClockConfig>,
     /// Packets in the device queue below the scheduler, such as `16` or `{ slots = 16, completions = 4 }`.

@@ -75,13 +75,15 @@ pub(crate) fn join(segments: &[String]) -> String {
 #[derive(Clone, Debug)]
 pub struct Override {
     path: Vec<String>,
-    value: Value,
+    /// `None` takes the key away.
+    value: Option<Value>,
     text: String,
 }
 
 impl Override {
     /// Reads `PATH=VALUE`. The value is TOML where it is valid TOML (`16`, `true`, `["a", "b"]`,
-    /// `{ kind = "fifo" }`), else a text (`2mbit`, `fifo`).
+    /// `{ kind = "fifo" }`), else a text (`2mbit`, `fifo`). No value at all (`flow.voice.profile=`) takes the
+    /// key out of the file.
     ///
     /// # Errors
     /// Where there is no `=`, or no path before it. Whether the path exists is seen when a scenario is read.
@@ -107,7 +109,8 @@ impl Override {
     pub fn new(path: &str, value: &str) -> Result<Self, PathError> {
         let segments = parse(path)?;
         let text = format!("{}={}", path.trim(), value.trim());
-        let value = value.trim().parse::<Value>().unwrap_or_else(|_| Value::from(value.trim()));
+        let value = value.trim();
+        let value = (!value.is_empty()).then(|| value.parse().unwrap_or_else(|_| Value::from(value)));
         Ok(Self { path: segments, value, text })
     }
 
@@ -123,7 +126,7 @@ impl Override {
 
     /// As an entry of a `set` table: the path in quotes, and the value as TOML.
     pub(crate) fn as_setting(&self) -> String {
-        let mut value = self.value.clone();
+        let mut value = self.value.clone().unwrap_or_else(|| Value::from(""));
         value.decor_mut().clear();
         format!("{} = {value}", Value::from(join(&self.path)))
     }
@@ -176,7 +179,10 @@ impl Override {
     }
 
     fn put(&self, table: &mut dyn TableLike, key: &str) {
-        let mut value = self.value.clone();
+        let Some(mut value) = self.value.clone() else {
+            table.remove(key);
+            return;
+        };
         match table.get(key).and_then(Item::as_value) {
             Some(old) => *value.decor_mut() = old.decor().clone(),
             None => value.decor_mut().clear(),
@@ -282,6 +288,7 @@ mod tests {
         assert_eq!(after(text, "duration=20s"), text.replace("10s", "20s"));
         assert!(after(text, "port.a->b.ring=16").ends_with("[port.\"a->b\"]\nring = 16\n"));
         assert!(after(text, "record.packets=true").ends_with("[record]\npackets = true\n"));
+        assert_eq!(after("a = 1\nb = 2\n", "a="), "b = 2\n", "no value takes the key away");
         let list = "[[expect]]\nthat = \"x\"\nbelow = \"1ms\"\n";
         assert_eq!(after(list, "expect.0.below=2ms"), list.replace("1ms", "2ms"));
     }

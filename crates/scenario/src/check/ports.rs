@@ -39,6 +39,8 @@ pub(super) struct PortRead {
     pub(super) queues: Vec<String>,
     /// The first queue of each tree, and where its name stands.
     pub(super) roots: Vec<(String, Span)>,
+    /// Those of them that are said to stand ready.
+    alternatives: Vec<String>,
     clock: Option<lockgate_engine::clock::ClockConfig>,
     ring: Option<lockgate_engine::ring::RingConfig>,
 }
@@ -157,6 +159,17 @@ impl Checker<'_> {
         }
         let root = table.as_ref().and_then(|table| table.root.as_deref());
         let trees = self.trees(place, root, world);
+        if let (Some(table), Some(trees)) = (&table, &trees) {
+            for (index, name) in table.alternatives.iter().enumerate() {
+                if !trees.roots.iter().any(|(root, _)| root == name) {
+                    let span = place.element("alternatives", index);
+                    let problem =
+                        Problem::new(span, format!("no tree of this port begins with `{}`", shorten(name)));
+                    let roots: Vec<&str> = trees.roots.iter().map(|(root, _)| root.as_str()).collect();
+                    self.note(problem.help(format!("they begin with `{}`", roots.join("` or `"))));
+                }
+            }
+        }
         let table = table.filter(|_| self.problems.len() == noted)?;
         let trees = trees?;
         Some(PortRead {
@@ -164,6 +177,7 @@ impl Checker<'_> {
             tree: trees.tree,
             queues: trees.queues,
             roots: trees.roots,
+            alternatives: table.alternatives,
             clock: table.clock,
             ring: table.ring.map(|ring| ring.0),
         })
@@ -174,11 +188,12 @@ impl Checker<'_> {
         let mut warnings = Vec::new();
         for (place, read) in &ports.read {
             let Some(read) = read else { continue };
-            for (name, span) in read.roots.iter().filter(|(name, _)| *name != read.root) {
+            let stands_ready = |name: &String| *name == read.root || read.alternatives.contains(name);
+            for (name, span) in read.roots.iter().filter(|(name, _)| !stands_ready(name)) {
                 if !used.contains(&(*place, name.clone())) {
                     let problem = Problem::new(span.clone(), format!("the queue `{name}` is never used"));
                     warnings.push(problem.help(format!(
-                        "no `children` name it, `root` is `{}`, and no change makes it the root",
+                        "no `children` name it, `root` is `{}`, no change makes it the root, and `alternatives` does not name it",
                         read.root
                     )));
                 }

@@ -1,0 +1,56 @@
+# Everything a fresh machine with Rust, Node and Python needs is installed from here, by the package managers' own clients.
+#
+#   make demo    build, run the demo, leave a report
+#   make test    everything that must hold
+#   make bench   how fast: per discipline, and the whole simulator beside its ceiling
+#   make fuzz    each parser against noise (SECONDS=300 each)
+#   make web     the page that reports are made of
+#   make docs    the generated reference pages
+
+SECONDS ?= 300
+CARGO ?= cargo
+LOCKGATE = target/release/lockgate
+
+.PHONY: demo test lint bench fuzz web docs build clean
+.DEFAULT_GOAL := demo
+
+demo: build
+	$(LOCKGATE) demo
+
+build: web
+	$(CARGO) build --release --locked -p lockgate-cli
+
+web: web/dist/report.html
+
+web/node_modules: web/package.json web/package-lock.json
+	cd web && npm ci --no-audit --no-fund
+	@touch $@
+
+web/dist/report.html: web/node_modules $(shell find web/src web/report.html web/index.html web/vite.config.ts -type f 2>/dev/null)
+	cd web && npm run build
+	@touch $@
+
+test: web lint
+	cd web && npm test
+	$(CARGO) test --workspace --locked
+
+lint: web
+	cd web && npm run check
+	$(CARGO) fmt --all --check
+	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
+	@if rustup target list --installed 2>/dev/null | grep -q wasm32-unknown-unknown; \
+	then $(CARGO) check --locked --target wasm32-unknown-unknown -p lockgate-sim; \
+	else echo "skipped: the wasm32 check (target wasm32-unknown-unknown is not installed)"; fi
+
+bench:
+	$(CARGO) bench --locked -p lockgate-sim -p lockgate-engine
+
+fuzz:
+	cd fuzz && for target in $$(sed -n 's/^name = "\(fuzz_.*\)"/\1/p' Cargo.toml); do \
+	  RUSTC_BOOTSTRAP=1 $(CARGO) fuzz run --fuzz-dir . $$target -- -max_total_time=$(SECONDS) -rss_limit_mb=4096 || exit 1; done
+
+docs: build
+	$(LOCKGATE) docs --out docs/reference
+
+clean:
+	rm -rf target web/dist web/node_modules

@@ -1,0 +1,165 @@
+//! What can be typed: the commands and their options.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand};
+
+/// A laboratory and a router for packet scheduling.
+#[derive(Debug, Parser)]
+#[command(
+    name = "lockgate",
+    version,
+    about = "A laboratory and a router for packet scheduling",
+    after_help = "Exit codes: 0 ok, 1 the run failed, 2 usage or scenario error, 3 an expectation was missed, 130 interrupted."
+)]
+pub(crate) struct Arguments {
+    #[command(subcommand)]
+    pub(crate) command: Option<Command>,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// The 60-second show: a second of buffer, and its cure
+    #[command(after_help = "Example:\n  lockgate demo --out /tmp/demo")]
+    Demo(Demo),
+    /// Runs a scenario and leaves a report
+    #[command(after_help = "Examples:
+  lockgate run scenarios/voice-beside-bulk.toml
+  lockgate run voice.toml --set port.home->server.root=priority
+  lockgate run voice.toml --repeat 10 --json > summary.json
+  lockgate run voice.toml --set 'flow.voice.replay={file=\"call.pcap\"}' --set flow.voice.profile=
+
+Values are TOML where they parse as TOML, else text; an empty value removes the key. Files are looked for
+beside the scenario, then where you are.")]
+    Run(Run),
+    /// Reads and validates scenarios without running them: every problem at once
+    #[command(after_help = "Example:\n  lockgate check scenarios/*.toml")]
+    Check(Check),
+    /// The disciplines, distributions, traffic profiles and metrics; with a name: its parameters and guarantees
+    #[command(after_help = "Examples:\n  lockgate list\n  lockgate list tbf\n  lockgate list distributions")]
+    List(List),
+    /// The experiments of the papers: each claim, the paper's value, ours, holds or not
+    #[command(after_help = "Examples:\n  lockgate reproduce caqt\n  lockgate reproduce caqt --quick --json")]
+    Reproduce(Reproduce),
+    /// Prints the JSON Schema of scenario files or of summary.json
+    #[command(after_help = "Example:\n  lockgate schema scenario > scenario.schema.json")]
+    Schema(Schema),
+    /// Prints a completion script for a shell
+    #[command(
+        after_help = "Example:\n  lockgate completions bash > ~/.local/share/bash-completion/completions/lockgate"
+    )]
+    Completions(Completions),
+    /// Prints the manual page
+    #[command(after_help = "Example:\n  lockgate man > lockgate.1")]
+    Man,
+    /// Writes the reference pages of the documentation
+    #[command(hide = true)]
+    Docs(Docs),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Demo {
+    #[command(flatten)]
+    pub(crate) output: Output,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Run {
+    /// The scenario file
+    pub(crate) file: PathBuf,
+    /// What all random draws start from
+    #[arg(long, default_value_t = 1, value_name = "N")]
+    pub(crate) seed: u64,
+    /// How many runs, with seeds from --seed on; results carry 95 % confidence intervals
+    #[arg(long, default_value_t = 1, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=10_000))]
+    pub(crate) repeat: u16,
+    /// Sets a value of the scenario; may be given again
+    #[arg(long = "set", value_name = "PATH=VALUE")]
+    pub(crate) overrides: Vec<String>,
+    /// How long to run, such as 30s
+    #[arg(long, value_name = "TIME")]
+    pub(crate) duration: Option<String>,
+    /// Keeps a row for every packet and port in packets.parquet
+    #[arg(long)]
+    pub(crate) packets: bool,
+    /// Writes every port's packets to ports.pcapng, with queueing delays and drop reasons as comments
+    #[arg(long)]
+    pub(crate) capture: bool,
+    #[command(flatten)]
+    pub(crate) output: Output,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Output {
+    /// Where results go [default: runs/<title>-<time>]
+    #[arg(long, value_name = "DIR")]
+    pub(crate) out: Option<PathBuf>,
+    /// Prints one JSON document in place of tables
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Says nothing but the results
+    #[arg(long, short)]
+    pub(crate) quiet: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Check {
+    /// The scenario files
+    #[arg(required = true)]
+    pub(crate) files: Vec<PathBuf>,
+    /// Sets a value of the scenario first; may be given again
+    #[arg(long = "set", value_name = "PATH=VALUE")]
+    pub(crate) overrides: Vec<String>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct List {
+    /// disciplines, distributions, profiles or metrics; or the name of one of them
+    pub(crate) name: Option<String>,
+    /// Prints one JSON document in place of tables
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Reproduce {
+    /// The paper: caqt
+    pub(crate) paper: Option<String>,
+    /// What all random draws start from
+    #[arg(long, default_value_t = 1, value_name = "N")]
+    pub(crate) seed: u64,
+    /// A tenth of the simulated time
+    #[arg(long)]
+    pub(crate) quick: bool,
+    #[command(flatten)]
+    pub(crate) output: Output,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Schema {
+    /// Which one
+    #[arg(value_enum)]
+    pub(crate) of: SchemaOf,
+}
+
+#[derive(Clone, Copy, Debug, clap::ValueEnum)]
+pub(crate) enum SchemaOf {
+    /// Scenario files
+    Scenario,
+    /// summary.json
+    Summary,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Completions {
+    /// The shell
+    #[arg(value_enum)]
+    pub(crate) shell: clap_complete::Shell,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Docs {
+    /// Where the pages go
+    #[arg(long, value_name = "DIR")]
+    pub(crate) out: PathBuf,
+}

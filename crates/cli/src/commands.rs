@@ -1,0 +1,31 @@
+//! The commands, one file each.
+
+mod check;
+mod completions;
+mod demo;
+mod docs;
+mod list;
+mod man;
+mod reproduce;
+mod run;
+mod schema;
+mod welcome;
+
+use crate::arguments::{Arguments, Command};
+use crate::exit::{Exit, Failure};
+
+/// Does what was typed.
+pub(crate) fn dispatch(arguments: &Arguments) -> Result<Exit, Failure> {
+    match &arguments.command {
+        None => Ok(welcome::welcome()),
+        Some(Command::Demo(demo)) => demo::demo(demo),
+        Some(Command::Run(run)) => run::run(run),
+        Some(Command::Check(check)) => check::check(check),
+        Some(Command::List(list)) => list::list(list),
+        Some(Command::Reproduce(reproduce)) => reproduce::reproduce(reproduce),
+        Some(Command::Schema(schema)) => schema::schema(schema),
+        Some(Command::Completions(completions)) => Ok(completions::completions(completions)),
+        Some(Command::Man) => man::man(),
+        Some(Command::Docs(docs)) => docs::docs(docs),
+    }
+}

@@ -1,0 +1,171 @@
+//! `lockgate list`: the disciplines, distributions, traffic profiles and metrics, and one of them in full.
+
+use lockgate_measure::metric::METRICS;
+use lockgate_scenario::reference::{Parameter, Reference, reference, references};
+use lockgate_traffic::{laws, profile};
+use serde_json::json;
+
+use crate::arguments::List;
+use crate::exit::{Exit, Failure};
+use crate::results;
+use crate::terminal::{self, say};
+
+pub(crate) fn list(arguments: &List) -> Result<Exit, Failure> {
+    let name = arguments.name.as_deref().unwrap_or("disciplines");
+    if arguments.json {
+        say!("{}", results::json(&document(name)?)?.trim_end());
+        return Ok(Exit::Ok);
+    }
+    match name {
+        "disciplines" => disciplines(),
+        "distributions" => distributions(),
+        "profiles" => profiles(),
+        "metrics" => metrics(),
+        kind => match reference(kind) {
+            Some(reference) => discipline(&reference),
+            None => return Err(unknown(kind)),
+        },
+    }
+    Ok(Exit::Ok)
+}
+
+fn unknown(name: &str) -> Failure {
+    let kinds: Vec<&str> = references().iter().map(|reference| reference.kind).collect();
+    Failure::usage(
+        format!("there is no list and no discipline called `{name}`"),
+        format!(
+            "the lists are disciplines, distributions, profiles, metrics; the disciplines {}",
+            kinds.join(", ")
+        ),
+    )
+}
+
+fn document(name: &str) -> Result<serde_json::Value, Failure> {
+    Ok(match name {
+        "disciplines" => json!(references()),
+        "distributions" => json!(
+            laws::descriptions()
+                .iter()
+                .map(|law| json!({ "name": law.name, "summary": law.summary, "source": law.source }))
+                .collect::<Vec<_>>()
+        ),
+        "profiles" => json!(
+            profile::descriptions()
+                .iter()
+                .map(|profile| json!({ "name": profile.name, "summary": profile.summary, "source": profile.source }))
+                .collect::<Vec<_>>()
+        ),
+        "metrics" => json!(METRICS),
+        kind => json!(reference(kind).ok_or_else(|| unknown(kind))?),
+    })
+}
+
+fn disciplines() {
+    let rows: Vec<Vec<String>> = references()
+        .iter()
+        .map(|reference| {
+            vec![
+                reference.kind.to_owned(),
+                reference.summary.to_owned(),
+                reference.children.to_owned(),
+                reference.source.to_owned(),
+            ]
+        })
+        .collect();
+    terminal::words(&["kind", "does", "children", "source"], &rows);
+    say!(
+        "\n`lockgate list KIND` shows parameters, guarantees and an example; see also distributions, profiles, metrics"
+    );
+}
+
+fn distributions() {
+    let rows: Vec<Vec<String>> = laws::descriptions()
+        .iter()
+        .map(|law| {
+            let parameters: Vec<String> =
+                law.parameters.iter().map(|parameter| parameter.field.name().to_owned()).collect();
+            vec![law.name.to_owned(), law.summary.to_owned(), parameters.join(", "), law.source.to_owned()]
+        })
+        .collect();
+    terminal::words(&["distribution", "what", "parameters", "source"], &rows);
+    say!("\nexample: gap = {{ distribution = \"exponential\", mean = \"20ms\" }}");
+}
+
+fn profiles() {
+    let rows: Vec<Vec<String>> = profile::descriptions()
+        .iter()
+        .map(|profile| vec![profile.name.to_owned(), profile.summary.to_owned(), profile.source.to_owned()])
+        .collect();
+    terminal::words(&["profile", "what", "source"], &rows);
+    say!("\nexample: profile = \"g711\"");
+}
+
+fn metrics() {
+    let rows: Vec<Vec<String>> = METRICS
+        .iter()
+        .map(|metric| {
+            let about = format!("{:?}", metric.about).to_lowercase();
+            let statistic = if metric.distribution { ".mean .p99 ..." } else { "" };
+            vec![
+                format!("{}{statistic}", metric.name),
+                about,
+                metric.unit.symbol().to_owned(),
+                metric.definition.to_owned(),
+                metric.source.to_owned(),
+            ]
+        })
+        .collect();
+    terminal::words(&["metric", "of a", "unit", "definition", "source"], &rows);
+    say!("\nexample: that = \"flow.voice.owd.p99\"");
+}
+
+fn discipline(reference: &Reference) {
+    terminal::heading(&format!("{}: {}", reference.kind, reference.summary));
+    say!("source: {}", reference.source);
+    say!("children: {}", reference.children);
+    let conserving = if reference.work_conserving { "yes" } else { "no: it makes packets wait" };
+    say!("work conserving: {conserving}");
+    say!("packets of one flow may overtake each other: {}", if reference.reorders { "yes" } else { "no" });
+    terminal::heading("guarantees");
+    for guarantee in reference.guarantees {
+        say!("- {guarantee}");
+    }
+    parameters("parameters", &reference.parameters);
+    parameters("written on each child", &reference.shares);
+    terminal::heading("example");
+    say!("{}", example(reference).trim_end());
+}
+
+fn parameters(title: &str, parameters: &[Parameter]) {
+    if parameters.is_empty() {
+        return;
+    }
+    terminal::heading(title);
+    let rows: Vec<Vec<String>> = parameters
+        .iter()
+        .map(|parameter| {
+            let default = match (&parameter.default, parameter.required) {
+                (Some(default), _) => default.clone(),
+                (None, true) => "required".to_owned(),
+                (None, false) => "-".to_owned(),
+            };
+            vec![parameter.name.clone(), parameter.takes.clone(), default, parameter.doc.clone()]
+        })
+        .collect();
+    terminal::words(&["name", "takes", "default", "what"], &rows);
+}
+
+/// The discipline's part of a scenario, to start from.
+pub(crate) fn example(reference: &Reference) -> String {
+    let mut text =
+        format!("[port.\"a->b\".queue.link]\nkind = \"{}\"\n{}", reference.kind, reference.example);
+    let leaf = |name: &str, extra: &str| {
+        format!("\n[port.\"a->b\".queue.{name}]\nkind = \"fifo\"\n{}{extra}", reference.share_example)
+    };
+    if reference.children == "at least one" {
+        text += "children = [\"voice\", \"rest\"]\n";
+        text += &leaf("voice", "match = [{ protocol = \"udp\", destination_port = 5060 }]\n");
+        text += &leaf("rest", "");
+    }
+    text
+}

@@ -1,0 +1,241 @@
+//! `lockgate run`: simulates a scenario and leaves a report.
+
+use lockgate_measure::metric::Address;
+use lockgate_measure::recording::Recording;
+use lockgate_measure::summary::{Expectation, Summary, summarise};
+use lockgate_scenario::Scenario;
+
+use crate::arguments::Run;
+use crate::exit::{Exit, Failure};
+use crate::files::Results;
+use crate::results::{self, Written};
+use crate::terminal::{self, say};
+use crate::{expectations, figures, interrupt, runs};
+
+pub(crate) fn run(arguments: &Run) -> Result<Exit, Failure> {
+    let mut overrides = arguments.overrides.clone();
+    overrides.extend(arguments.duration.iter().map(|duration| format!("duration={duration}")));
+    let mut scenario = runs::read_file(&arguments.file, &overrides)?;
+    scenario.record.packets |= arguments.packets;
+    scenario.record.capture |= arguments.capture;
+    if !arguments.output.quiet {
+        terminal::warnings(&scenario.warnings);
+    }
+    let results = Results::start(arguments.output.out.as_deref(), &scenario.title)?;
+    interrupt::listen();
+    let seeds: Vec<u64> =
+        (0..u64::from(arguments.repeat)).map(|run| arguments.seed.wrapping_add(run)).collect();
+    let runs = runs::simulate(&scenario, &seeds, arguments.output.quiet)?;
+    let (summary, holds) = judged(&scenario, &runs.recordings)?;
+    let written = Written {
+        scenario: &scenario,
+        seeds: &seeds,
+        recordings: &runs.recordings,
+        summary: &summary,
+        verdict: verdict(&summary),
+        interrupted: runs.interrupted,
+    };
+    let directory = results::write(results, &written)?;
+    if arguments.output.json {
+        say!("{}", results::json(&summary)?.trim_end());
+    } else {
+        show(&summary);
+        say!("\nreport: {}", directory.join("report.html").display());
+    }
+    Ok(match (runs.interrupted, holds) {
+        (true, _) => Exit::Interrupted,
+        (false, false) => Exit::ExpectMissed,
+        (false, true) => Exit::Ok,
+    })
+}
+
+/// The summary of the runs, the scenario's expectations held against it, and whether all hold.
+pub(crate) fn judged(scenario: &Scenario, recordings: &[Recording]) -> Result<(Summary, bool), Failure> {
+    let mut summary = summarise(recordings);
+    let holds = expectations::judge(scenario, &mut summary)?;
+    Ok((summary, holds))
+}
+
+/// A sentence for each expectation.
+fn verdict(summary: &Summary) -> Vec<String> {
+    summary
+        .expect
+        .iter()
+        .map(|expect| {
+            format!(
+                "{}: {} is {}, expected {}",
+                terminal::verdict(expect.holds),
+                expect.that,
+                value(expect),
+                bounds(expect)
+            )
+        })
+        .collect()
+}
+
+/// The tables of a run.
+pub(crate) fn show(summary: &Summary) {
+    let window = summary.duration_s - summary.warmup_s;
+    terminal::heading(&format!(
+        "{}  ({} simulated, the first {} left out, seed {})",
+        summary.title,
+        figures::seconds(Some(summary.duration_s)),
+        figures::seconds(Some(summary.warmup_s)),
+        summary.seed
+    ));
+    show_flows(summary);
+    show_queues(summary);
+    if !summary.intervals.is_empty() {
+        show_intervals(summary);
+    }
+    if !summary.expect.is_empty() {
+        terminal::heading("expectations");
+        let rows: Vec<Vec<String>> = summary
+            .expect
+            .iter()
+            .map(|expect| {
+                vec![
+                    expect.that.clone(),
+                    bounds(expect),
+                    value(expect),
+                    terminal::verdict(expect.holds).to_owned(),
+                ]
+            })
+            .collect();
+        terminal::words(&["metric", "expected", "value", "verdict"], &rows);
+    }
+    for warning in &summary.warnings {
+        say!("warning: {warning}");
+    }
+    let hops = summary.engine.packet_hops as f64;
+    if summary.engine.cpu_s > 0.0 && window > 0.0 {
+        say!(
+            "\n{} packet-hops in {} of processor time ({:.1} M a second)",
+            summary.engine.packet_hops,
+            figures::seconds(Some(summary.engine.cpu_s)),
+            hops / summary.engine.cpu_s / 1e6
+        );
+    }
+}
+
+fn show_flows(summary: &Summary) {
+    terminal::heading("flows");
+    let mut rows = Vec::new();
+    for (name, flow) in &summary.flows {
+        rows.push(vec![
+            name.clone(),
+            flow.sent_packets.to_string(),
+            flow.received_packets.to_string(),
+            figures::ratio(flow.loss_ratio),
+            figures::rate(flow.throughput_bps),
+            figures::seconds(flow.owd_s.p50),
+            figures::seconds(flow.owd_s.p99),
+            figures::seconds(flow.owd_s.max),
+            figures::seconds(flow.queueing_s.p99),
+            figures::seconds(flow.jitter_rfc3550_s),
+        ]);
+    }
+    let header = [
+        "flow",
+        "sent",
+        "received",
+        "loss",
+        "throughput",
+        "owd p50",
+        "p99",
+        "max",
+        "queueing p99",
+        "jitter RFC3550",
+    ];
+    terminal::table(&header, &rows);
+}
+
+/// Queues that had something to do: where a packet waited, was dropped, or that the scenario names.
+fn show_queues(summary: &Summary) {
+    let mut rows = Vec::new();
+    for (port, results) in &summary.ports {
+        for (name, queue) in &results.queues {
+            if queue.enqueued_packets == 0 || (queue.peak_backlog_packets <= 1 && results.queues.len() == 1) {
+                continue;
+            }
+            rows.push(vec![
+                format!("{port} {name}"),
+                queue.kind.clone(),
+                queue.sent_packets.to_string(),
+                queue.dropped_packets.to_string(),
+                queue.peak_backlog_packets.to_string(),
+                figures::rate(queue.throughput_bps),
+                figures::seconds(queue.sojourn_s.p50),
+                figures::seconds(queue.sojourn_s.p99),
+            ]);
+        }
+    }
+    if !rows.is_empty() {
+        terminal::heading("queues where packets waited");
+        terminal::table(
+            &[
+                "port and queue",
+                "kind",
+                "sent",
+                "dropped",
+                "peak backlog",
+                "throughput",
+                "sojourn p50",
+                "p99",
+            ],
+            &rows,
+        );
+    }
+}
+
+/// Means over repetitions; the delays and rates of flows, as the whole list is in summary.json.
+fn show_intervals(summary: &Summary) {
+    let count = summary.intervals.values().next().map_or(0, |interval| interval.n);
+    terminal::heading(&format!("means over {count} runs, with 95 % confidence intervals"));
+    let shown = [".throughput", ".loss", ".owd.mean", ".owd.p99"];
+    let rows: Vec<Vec<String>> = summary
+        .intervals
+        .iter()
+        .filter(|(path, _)| path.starts_with("flow.") && shown.iter().any(|end| path.ends_with(end)))
+        .map(|(path, interval)| {
+            let unit = unit(path);
+            vec![
+                path.clone(),
+                figures::quantity(Some(interval.mean), unit),
+                format!("+- {}", figures::quantity(interval.half_width, unit)),
+            ]
+        })
+        .collect();
+    terminal::table(&["metric", "mean", "95 %"], &rows);
+    say!("the other tables are of the first run; summary.json has every interval");
+}
+
+fn unit(path: &str) -> &'static str {
+    Address::parse(path).map_or("", |address| address.unit().symbol())
+}
+
+fn value(expect: &Expectation) -> String {
+    quantity(expect.value, unit(&expect.that))
+}
+
+fn quantity(value: Option<f64>, unit: &str) -> String {
+    if unit == "ratio" { figures::ratio(value) } else { figures::quantity(value, unit) }
+}
+
+fn bounds(expect: &Expectation) -> String {
+    let unit = unit(&expect.that);
+    let mut texts = Vec::new();
+    let named = [
+        ("below", expect.below),
+        ("above", expect.above),
+        ("at most", expect.at_most),
+        ("at least", expect.at_least),
+    ];
+    for (name, bound) in named {
+        texts.extend(bound.map(|bound| format!("{name} {}", quantity(Some(bound), unit))));
+    }
+    texts.extend(expect.between.map(|[low, high]| {
+        format!("between {} and {}", quantity(Some(low), unit), quantity(Some(high), unit))
+    }));
+    texts.join(", ")
+}

@@ -1,0 +1,17 @@
+//! Bare `lockgate`: what it is, in six lines.
+
+use crate::exit::Exit;
+use crate::terminal::say;
+
+pub(crate) fn welcome() -> Exit {
+    say!(
+        "\
+Lockgate is a laboratory and a router for packet scheduling.
+  lockgate demo            the 60-second show: a second of buffer, and its cure
+  lockgate run FILE        runs a scenario and leaves a report
+  lockgate check FILE      every problem of a scenario at once
+  lockgate list            the disciplines, with parameters and guarantees
+  lockgate --help          everything else"
+    );
+    Exit::Ok
+}

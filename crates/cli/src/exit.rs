@@ -1,0 +1,66 @@
+//! How a command ends: its exit code, and what it says when it fails.
+
+use std::fmt::Display;
+use std::process::ExitCode;
+
+use lockgate_scenario::diagnostic::Problems;
+
+/// How a command ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Exit {
+    /// As wished.
+    Ok = 0,
+    /// The run failed.
+    Failed = 1,
+    /// Wrong usage, or a scenario with errors.
+    Usage = 2,
+    /// An `expect` of the scenario, or a required claim of a paper, was missed.
+    ExpectMissed = 3,
+    /// Interrupted by the user; the results so far were written.
+    Interrupted = 130,
+}
+
+impl From<Exit> for ExitCode {
+    fn from(exit: Exit) -> Self {
+        Self::from(exit as u8)
+    }
+}
+
+/// Why a command has no result.
+#[derive(Debug)]
+pub(crate) enum Failure {
+    /// Wrong usage: what is wrong, and the way out.
+    Usage { message: String, help: String },
+    /// A scenario with errors, each with its place and its fix.
+    Scenario(Box<Problems>),
+    /// The run failed.
+    Run { message: String, help: String },
+}
+
+impl Failure {
+    pub(crate) fn usage(message: impl Display, help: impl Display) -> Self {
+        Self::Usage { message: message.to_string(), help: help.to_string() }
+    }
+
+    pub(crate) fn run(message: impl Display, help: impl Display) -> Self {
+        Self::Run { message: message.to_string(), help: help.to_string() }
+    }
+
+    /// Says what went wrong on stderr and gives the exit code.
+    pub(crate) fn report(self) -> Exit {
+        match self {
+            Self::Usage { message, help } => {
+                crate::terminal::error(&message, &help);
+                Exit::Usage
+            }
+            Self::Scenario(problems) => {
+                crate::terminal::problems(*problems);
+                Exit::Usage
+            }
+            Self::Run { message, help } => {
+                crate::terminal::error(&message, &help);
+                Exit::Failed
+            }
+        }
+    }
+}

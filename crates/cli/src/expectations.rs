@@ -1,0 +1,50 @@
+//! Between scenarios, which expect, and measurements, which know the metrics: neither knows the other.
+
+use lockgate_measure::metric::{self, MetricError, check_path};
+use lockgate_measure::summary::{Bound, Summary};
+use lockgate_scenario::{Names, Scenario, Unit};
+
+use crate::exit::Failure;
+
+/// What the metric at `path` counts; else why there is none, with the nearest one.
+pub(crate) fn unit_of(path: &str, names: &Names) -> Result<Unit, String> {
+    let names = metric::Names { flows: &names.flows, ports: &names.ports };
+    match check_path(path, &names) {
+        Ok(unit) => Ok(match unit {
+            metric::Unit::Seconds => Unit::Seconds,
+            metric::Unit::BitsPerSecond => Unit::BitsPerSecond,
+            metric::Unit::Bytes => Unit::Bytes,
+            metric::Unit::Packets => Unit::Packets,
+            metric::Unit::Ratio => Unit::Ratio,
+            metric::Unit::Number => Unit::Number,
+        }),
+        Err(MetricError::Unknown { why, nearest, .. }) => Err(match nearest {
+            Some(nearest) => format!("{why}; did you mean `{nearest}`?"),
+            None => why,
+        }),
+        Err(error @ MetricError::Empty { .. }) => Err(error.to_string()),
+    }
+}
+
+/// Holds the scenario's expectations against the summary, which keeps the results. Returns whether all hold.
+pub(crate) fn judge(scenario: &Scenario, summary: &mut Summary) -> Result<bool, Failure> {
+    let mut all = true;
+    for expect in &scenario.expects {
+        let bounds: Vec<Bound> = expect.bounds.iter().map(|bound| to_measure(*bound)).collect();
+        all &= summary
+            .expect(&expect.that, &bounds)
+            .map_err(|error| Failure::run(error, "`lockgate list metrics` shows what can be expected"))?;
+    }
+    Ok(all)
+}
+
+fn to_measure(bound: lockgate_scenario::Bound) -> Bound {
+    use lockgate_scenario::Bound as Written;
+    match bound {
+        Written::Below(value) => Bound::Below(value),
+        Written::Above(value) => Bound::Above(value),
+        Written::AtMost(value) => Bound::AtMost(value),
+        Written::AtLeast(value) => Bound::AtLeast(value),
+        Written::Between(low, high) => Bound::Between(low, high),
+    }
+}

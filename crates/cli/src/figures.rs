@@ -1,0 +1,75 @@
+//! Numbers as people read them: three digits and a prefix.
+
+/// Seconds, such as `1.23 ms`.
+pub(crate) fn seconds(value: Option<f64>) -> String {
+    with_prefix(value, "s")
+}
+
+/// Bits per second, such as `9.98 Mbit/s`.
+pub(crate) fn rate(value: Option<f64>) -> String {
+    with_prefix(value, "bit/s")
+}
+
+/// A fraction, such as `0.12 %`.
+pub(crate) fn ratio(value: Option<f64>) -> String {
+    value.map_or_else(|| "-".to_owned(), |value| format!("{} %", three_digits(value * 100.0)))
+}
+
+/// A value in the unit of its metric.
+pub(crate) fn quantity(value: Option<f64>, unit: &str) -> String {
+    match unit {
+        "s" | "bit/s" | "B" => with_prefix(value, unit),
+        "" => value.map_or_else(|| "-".to_owned(), three_digits),
+        _ => value.map_or_else(|| "-".to_owned(), |value| format!("{} {unit}", three_digits(value))),
+    }
+}
+
+/// `value` in `unit` with the prefix that leaves one to three digits before the point.
+fn with_prefix(value: Option<f64>, unit: &str) -> String {
+    const PREFIXES: [(f64, &str); 8] =
+        [(1e9, "G"), (1e6, "M"), (1e3, "k"), (1.0, ""), (1e-3, "m"), (1e-6, "u"), (1e-9, "n"), (1e-12, "p")];
+    let Some(value) = value else { return "-".to_owned() };
+    if value == 0.0 {
+        return format!("0 {unit}");
+    }
+    // Kiloseconds are nobody's unit.
+    let largest = if unit == "s" { 1.0 } else { f64::INFINITY };
+    let size = value.abs() * 1.0005;
+    let (scale, prefix) = PREFIXES
+        .into_iter()
+        .filter(|(scale, _)| *scale <= largest)
+        .find(|(scale, _)| size >= *scale)
+        .unwrap_or(PREFIXES[PREFIXES.len() - 1]);
+    format!("{} {prefix}{unit}", three_digits(value / scale))
+}
+
+/// Three significant digits, without an exponent.
+fn three_digits(value: f64) -> String {
+    let decimals = match value.abs() {
+        0.0 => 0,
+        size if size >= 99.95 => 0,
+        size if size >= 9.995 => 1,
+        size if size >= 0.9995 => 2,
+        size if size >= 0.099_95 => 3,
+        _ => 4,
+    };
+    format!("{value:.decimals$}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_have_three_digits_and_a_prefix() {
+        assert_eq!(seconds(Some(0.001_234)), "1.23 ms");
+        assert_eq!(seconds(Some(39.951)), "40.0 s");
+        assert_eq!(seconds(Some(1234.0)), "1234 s");
+        assert_eq!(seconds(None), "-");
+        assert_eq!(rate(Some(9_984_000.0)), "9.98 Mbit/s");
+        assert_eq!(rate(Some(999_999.9)), "1.00 Mbit/s");
+        assert_eq!(ratio(Some(0.0012)), "0.120 %");
+        assert_eq!(ratio(Some(0.0)), "0 %");
+        assert_eq!(quantity(Some(12.0), "packets"), "12.0 packets");
+    }
+}

@@ -1,0 +1,33 @@
+//! The command `lockgate`: the only crate that prints.
+//!
+//! Results go to stdout, everything else to stderr. Each command is one file in [`commands`].
+
+mod arguments;
+mod commands;
+mod exit;
+mod expectations;
+mod figures;
+mod files;
+mod interrupt;
+mod papers;
+mod results;
+mod runs;
+mod terminal;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use crate::exit::{Exit, Failure};
+
+fn main() -> ExitCode {
+    let arguments = match arguments::Arguments::try_parse() {
+        Ok(arguments) => arguments,
+        Err(error) => {
+            // Help and version are results; the rest is a usage error.
+            let _ = error.print();
+            return if error.use_stderr() { Exit::Usage } else { Exit::Ok }.into();
+        }
+    };
+    commands::dispatch(&arguments).unwrap_or_else(Failure::report).into()
+}

@@ -1,0 +1,182 @@
+//! What a run leaves: `manifest.json`, `scenario.toml`, `summary.json`, `events.ndjson`, `report.html`, and on
+//! request `packets.parquet` and `ports.pcapng`.
+
+use std::path::PathBuf;
+
+use lockgate_measure::export;
+use lockgate_measure::recording::{Event, Recording};
+use lockgate_measure::report::{ReportData, Run, Topology, TopologyLink, TopologyNode, page};
+use lockgate_measure::summary::Summary;
+use lockgate_scenario::Scenario;
+use serde::Serialize;
+use sha2::{Digest, Sha256};
+
+use crate::exit::Failure;
+use crate::files::Results;
+
+/// The page that reports are made of, with its place for the data.
+pub(crate) const TEMPLATE: &str = include_str!(concat!(env!("OUT_DIR"), "/report.html"));
+
+/// What a run was: enough to repeat it.
+#[derive(Serialize)]
+struct Manifest<'a> {
+    lockgate: &'static str,
+    title: &'a str,
+    mode: &'static str,
+    command: String,
+    scenario_sha256: String,
+    seeds: &'a [u64],
+    started: String,
+    interrupted: bool,
+    host: Host,
+}
+
+#[derive(Serialize)]
+struct Host {
+    system: String,
+    architecture: &'static str,
+    processors: usize,
+}
+
+impl Host {
+    fn this() -> Self {
+        let name = rustix::system::uname();
+        Self {
+            system: format!("{} {}", name.sysname().to_string_lossy(), name.release().to_string_lossy()),
+            architecture: std::env::consts::ARCH,
+            processors: std::thread::available_parallelism().map_or(1, usize::from),
+        }
+    }
+}
+
+/// The command as typed, for repeating it.
+pub(crate) fn command_line() -> String {
+    let quote = |word: String| {
+        if word.chars().all(|c| c.is_ascii_alphanumeric() || "-_./=:,>".contains(c)) && !word.contains('>') {
+            word
+        } else {
+            format!("'{}'", word.replace('\'', r"'\''"))
+        }
+    };
+    let words = std::env::args_os().skip(1).map(|word| quote(word.to_string_lossy().into_owned()));
+    std::iter::once("lockgate".to_owned()).chain(words).collect::<Vec<_>>().join(" ")
+}
+
+/// Now, as ISO 8601 in UTC.
+pub(crate) fn now() -> String {
+    jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
+}
+
+pub(crate) fn hash(text: &str) -> String {
+    Sha256::digest(text.as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// The head of a report: everything but its runs and figures.
+pub(crate) fn report_head(title: &str, scenario: &str) -> ReportData {
+    let mut report = ReportData::new(title);
+    report.generated = now();
+    report.command = command_line();
+    scenario.clone_into(&mut report.scenario);
+    report.scenario_hash = hash(scenario);
+    let host = Host::this();
+    report.host = format!("{}, {}, {} processors", host.system, host.architecture, host.processors);
+    report
+}
+
+/// The network of a scenario, to be drawn.
+pub(crate) fn topology(scenario: &Scenario) -> Topology {
+    let degree = |node: usize| scenario.links.iter().filter(|link| link.ends.contains(&node)).count();
+    let nodes = scenario.nodes.iter().enumerate().map(|(index, node)| TopologyNode {
+        name: node.name.clone(),
+        x: None,
+        y: None,
+        router: degree(index) > 1,
+    });
+    let links = scenario.links.iter().map(|link| TopologyLink {
+        name: link.name.clone(),
+        from: scenario.nodes[link.ends[0]].name.clone(),
+        to: scenario.nodes[link.ends[1]].name.clone(),
+        rate_bps: Some(link.rate.as_bits() as f64),
+        delay_s: link.delay.as_secs_f64(),
+    });
+    Topology { nodes: nodes.collect(), links: links.collect() }
+}
+
+/// What to write of a run of a scenario.
+pub(crate) struct Written<'a> {
+    pub(crate) scenario: &'a Scenario,
+    pub(crate) seeds: &'a [u64],
+    pub(crate) recordings: &'a [Recording],
+    pub(crate) summary: &'a Summary,
+    pub(crate) verdict: Vec<String>,
+    pub(crate) interrupted: bool,
+}
+
+/// Writes all files of a run and puts the directory in its place.
+pub(crate) fn write(results: Results, written: &Written<'_>) -> Result<PathBuf, Failure> {
+    let scenario = written.scenario;
+    let manifest = Manifest {
+        lockgate: env!("CARGO_PKG_VERSION"),
+        title: &scenario.title,
+        mode: "sim",
+        command: command_line(),
+        scenario_sha256: hash(&scenario.text),
+        seeds: written.seeds,
+        started: now(),
+        interrupted: written.interrupted,
+        host: Host::this(),
+    };
+    results.write("manifest.json", json(&manifest)?)?;
+    results.write("scenario.toml", &scenario.text)?;
+    results.write("summary.json", json(written.summary)?)?;
+    let Some(first) = written.recordings.first() else { return results.finish() };
+    results.write("events.ndjson", events(&first.events)?)?;
+    let mut report = report_head(&scenario.title, &scenario.text);
+    report.verdict.clone_from(&written.verdict);
+    report.topology = topology(scenario);
+    report.runs = vec![Run::new("simulation", first, written.summary)];
+    results.write("report.html", page(TEMPLATE, &report))?;
+    if scenario.record.packets {
+        results.write_with("packets.parquet", |writer| export::parquet::packets(first, writer).map(drop))?;
+    }
+    if scenario.record.capture {
+        results.write_with("ports.pcapng", |writer| export::pcapng::packets(first, writer).map(drop))?;
+    }
+    results.finish()
+}
+
+pub(crate) fn json(value: &impl Serialize) -> Result<String, Failure> {
+    serde_json::to_string_pretty(value)
+        .map(|text| text + "\n")
+        .map_err(|error| Failure::run(error, "this is a fault of Lockgate: please report it"))
+}
+
+#[derive(Serialize)]
+struct EventLine<'a> {
+    at_s: f64,
+    kind: lockgate_measure::recording::EventKind,
+    path: &'a str,
+    value: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    moved_packets: Option<u64>,
+    forced_out_packets: u64,
+    #[serde(skip_serializing_if = "str::is_empty")]
+    text: &'a str,
+}
+
+fn events(events: &[Event]) -> Result<String, Failure> {
+    let line = |event: &Event| {
+        serde_json::to_string(&EventLine {
+            at_s: event.at.as_secs_f64(),
+            kind: event.kind,
+            path: &event.path,
+            value: &event.value,
+            moved_packets: event.moved_packets,
+            forced_out_packets: event.forced_out_packets,
+            text: &event.text,
+        })
+        .map(|text| text + "\n")
+        .map_err(|error| Failure::run(error, "this is a fault of Lockgate: please report it"))
+    };
+    events.iter().map(line).collect()
+}

@@ -1,0 +1,112 @@
+//! Runs of a scenario: read it, simulate it with each seed on all processors, keep the user informed.
+
+use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Instant as WallInstant;
+
+use indicatif::ProgressBar;
+use lockgate_engine::random::Seed;
+use lockgate_engine::units::Instant;
+use lockgate_measure::recording::Recording;
+use lockgate_scenario::{Override, Reader, Scenario};
+use lockgate_sim::Control;
+use rayon::prelude::*;
+
+use crate::exit::Failure;
+use crate::files::{Beside, scenario_text};
+use crate::{expectations, interrupt, terminal};
+
+/// Steps of the progress bar a run.
+const STEPS: u64 = 1000;
+
+/// Reads a scenario file with what the command line sets.
+pub(crate) fn read_file(file: &Path, overrides: &[String]) -> Result<Scenario, Failure> {
+    let text = scenario_text(file)?;
+    let overrides = parse_overrides(overrides)?;
+    let name = file.display().to_string();
+    read_text(&text, &name, &Beside::new(file), &overrides)
+}
+
+/// Reads a scenario's text.
+pub(crate) fn read_text(
+    text: &str,
+    name: &str,
+    files: &Beside,
+    overrides: &[Override],
+) -> Result<Scenario, Failure> {
+    let reader = Reader { files, overrides, metrics: Some(&expectations::unit_of) };
+    reader.read(text, name).map_err(|problems| Failure::Scenario(Box::new(problems)))
+}
+
+/// `PATH=VALUE` from the command line.
+pub(crate) fn parse_overrides(texts: &[String]) -> Result<Vec<Override>, Failure> {
+    let parse = |text: &String| {
+        Override::parse(text).map_err(|why| {
+            Failure::usage(
+                format!("`--set {text}`: {why}"),
+                "write `--set PATH=VALUE`, such as `--set link.wan.rate=2mbit`",
+            )
+        })
+    };
+    texts.iter().map(parse).collect()
+}
+
+/// What runs yielded.
+pub(crate) struct Runs {
+    /// One a seed, in the order of the seeds.
+    pub(crate) recordings: Vec<Recording>,
+    /// Whether the user stopped them.
+    pub(crate) interrupted: bool,
+}
+
+/// Simulates `scenario` once for each seed, on all processors, with a progress bar unless `quiet`.
+pub(crate) fn simulate(scenario: &Scenario, seeds: &[u64], quiet: bool) -> Result<Runs, Failure> {
+    let bar = terminal::progress(STEPS * seeds.len() as u64, quiet);
+    let simulated = AtomicU64::new(0);
+    let started = WallInstant::now();
+    let outcomes: Result<Vec<_>, Failure> = seeds
+        .par_iter()
+        .map(|seed| {
+            simulate_one(scenario, *seed, &|step: u64, picos: u64| {
+                let total = simulated.fetch_add(picos, Ordering::Relaxed) + picos;
+                bar.inc(step);
+                show_speed(&bar, total, started);
+            })
+        })
+        .collect();
+    bar.finish_and_clear();
+    let outcomes = outcomes?;
+    let interrupted = interrupt::is_requested();
+    Ok(Runs { recordings: outcomes, interrupted })
+}
+
+fn show_speed(bar: &ProgressBar, picos: u64, started: WallInstant) {
+    let simulated = Instant::from_picos(picos).as_secs_f64();
+    let real = started.elapsed().as_secs_f64().max(1e-9);
+    bar.set_message(format!("{simulated:.0} s simulated, {:.0} times real time", simulated / real));
+}
+
+/// One run. `advance` is told by how many of its [`STEPS`] and by how many picoseconds it went on.
+pub(crate) fn simulate_one(
+    scenario: &Scenario,
+    seed: u64,
+    advance: &(dyn Fn(u64, u64) + Sync),
+) -> Result<Recording, Failure> {
+    let end = scenario.end().as_picos().max(1);
+    let (mut last, mut steps) = (0, 0);
+    let wall = WallInstant::now();
+    let cpu = lockgate_live::clock::thread_cpu_time();
+    let outcome = lockgate_sim::run(scenario, Seed(seed), &mut |now| {
+        let now = now.as_picos();
+        let reached = (u128::from(now) * u128::from(STEPS) / u128::from(end)) as u64;
+        advance(reached - steps, now - last);
+        (last, steps) = (now, reached);
+        if interrupt::is_requested() { Control::Stop } else { Control::Continue }
+    });
+    let mut recording = outcome
+        .map_err(|failure| Failure::run(failure, "please report this with the scenario and the seed"))?
+        .recording;
+    recording.engine.wall_s = wall.elapsed().as_secs_f64();
+    recording.engine.cpu_s = lockgate_live::clock::thread_cpu_time().as_secs_f64() - cpu.as_secs_f64();
+    Ok(recording)
+}

@@ -1,0 +1,136 @@
+//! What the terminal shows: tables on stdout; progress, warnings and errors on stderr.
+
+use std::io::IsTerminal;
+use std::time::Duration as WallTime;
+
+use anstyle::{AnsiColor, Style};
+use comfy_table::{Cell, CellAlignment, ContentArrangement, Table, presets};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use lockgate_scenario::diagnostic::{Problem, Problems};
+
+/// Prints a line of results. A reader that has gone (`lockgate list | head`) is no error.
+macro_rules! say {
+    ($($part:tt)*) => {{
+        use std::io::Write as _;
+        let _ = writeln!(std::io::stdout(), $($part)*);
+    }};
+}
+pub(crate) use say;
+
+const RED: Style = AnsiColor::Red.on_default().bold();
+const CYAN: Style = AnsiColor::Cyan.on_default();
+
+fn stderr_colours() -> bool {
+    std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty()) && std::io::stderr().is_terminal()
+}
+
+fn stdout_colours() -> bool {
+    std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty()) && std::io::stdout().is_terminal()
+}
+
+/// An error and the way out.
+pub(crate) fn error(message: &str, help: &str) {
+    if stderr_colours() {
+        eprintln!("{RED}error:{RED:#} {message}");
+        eprintln!("{CYAN}help:{CYAN:#}  {help}");
+    } else {
+        eprintln!("error: {message}");
+        eprintln!("help:  {help}");
+    }
+}
+
+/// Every problem of a scenario, each with its place underlined.
+pub(crate) fn problems(problems: Problems) {
+    let count = problems.len();
+    for problem in problems {
+        diagnostic(&problem);
+    }
+    eprintln!("{count} {} found; nothing was run", if count == 1 { "problem" } else { "problems" });
+}
+
+/// What is allowed in a scenario but probably not meant.
+pub(crate) fn warnings(warnings: &[Problem]) {
+    warnings.iter().for_each(diagnostic);
+}
+
+fn diagnostic(problem: &Problem) {
+    let theme = if stderr_colours() {
+        miette::GraphicalTheme::unicode()
+    } else {
+        miette::GraphicalTheme::unicode_nocolor()
+    };
+    let handler = miette::GraphicalReportHandler::new_themed(theme).with_width(100).with_links(false);
+    let mut text = String::new();
+    if handler.render_report(&mut text, problem).is_ok() {
+        eprintln!("{}", text.trim_end());
+    } else {
+        eprintln!("{problem}");
+    }
+}
+
+/// A table of results: the first column to the left, the others to the right.
+pub(crate) fn table(header: &[&str], rows: &[Vec<String>]) {
+    let mut table = Table::new();
+    table.load_style(presets::NOTHING).set_content_arrangement(ContentArrangement::Disabled);
+    table.set_header(header.iter().map(|title| Cell::new(title)));
+    for row in rows {
+        table.add_row(row.iter().map(Cell::new));
+    }
+    for (index, column) in table.column_iter_mut().enumerate() {
+        column.set_padding((0, 2));
+        if index > 0 {
+            column.set_cell_alignment(CellAlignment::Right);
+        }
+    }
+    for line in table.to_string().lines() {
+        say!("{}", line.trim_end());
+    }
+}
+
+/// A table of words: every column to the left, the last as wide as the terminal allows.
+pub(crate) fn words(header: &[&str], rows: &[Vec<String>]) {
+    let mut table = Table::new();
+    table.load_style(presets::NOTHING).set_content_arrangement(ContentArrangement::Dynamic);
+    if !std::io::stdout().is_terminal() {
+        table.set_width(120);
+    }
+    table.set_header(header.iter().map(|title| Cell::new(title)));
+    for row in rows {
+        table.add_row(row.iter().map(Cell::new));
+    }
+    for column in table.column_iter_mut() {
+        column.set_padding((0, 2));
+    }
+    for line in table.to_string().lines() {
+        say!("{}", line.trim_end());
+    }
+}
+
+/// A heading over a table.
+pub(crate) fn heading(text: &str) {
+    if stdout_colours() {
+        let bold = Style::new().bold();
+        say!("\n{bold}{text}{bold:#}");
+    } else {
+        say!("\n{text}");
+    }
+}
+
+/// "holds" or "missed", with a sign that does not need colour.
+pub(crate) fn verdict(holds: bool) -> &'static str {
+    if holds { "✓ holds" } else { "✗ missed" }
+}
+
+/// A progress bar over `steps` steps on stderr, where that is a terminal and `quiet` is not asked for.
+pub(crate) fn progress(steps: u64, quiet: bool) -> ProgressBar {
+    let target = if quiet || !std::io::stderr().is_terminal() {
+        ProgressDrawTarget::hidden()
+    } else {
+        ProgressDrawTarget::stderr_with_hz(10)
+    };
+    let style = ProgressStyle::with_template("{bar:32} {percent:>3} %  {msg}  ETA {eta}")
+        .unwrap_or_else(|_| ProgressStyle::default_bar());
+    let bar = ProgressBar::with_draw_target(Some(steps), target).with_style(style);
+    bar.enable_steady_tick(WallTime::from_millis(200));
+    bar
+}

@@ -1,0 +1,73 @@
+//! The arrows between the crates are those of ARCHITECTURE.md, and nothing makes results differ between
+//! machines.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::process::Command;
+
+/// Which crates each crate may use, tests and benches aside.
+const ARROWS: [(&str, &[&str]); 7] = [
+    ("engine", &[]),
+    ("traffic", &["engine"]),
+    ("scenario", &["engine", "traffic"]),
+    ("measure", &["engine"]),
+    ("sim", &["engine", "traffic", "scenario", "measure"]),
+    ("live", &["engine", "traffic", "scenario", "measure"]),
+    ("cli", &["engine", "traffic", "scenario", "measure", "sim", "live"]),
+];
+
+fn cargo(arguments: &[&str]) -> String {
+    let output = Command::new(env!("CARGO"))
+        .args(arguments)
+        .current_dir(env!("CARGO_MANIFEST_DIR"))
+        .output()
+        .expect("cargo runs");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).expect("text")
+}
+
+#[test]
+fn crates_use_only_those_before_them() {
+    let metadata = cargo(&["metadata", "--format-version=1", "--no-deps", "--offline", "--locked"]);
+    let metadata: serde_json::Value = serde_json::from_str(&metadata).expect("JSON");
+    let mut found: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+    let short = |name: &str| name.strip_prefix("lockgate-").map(str::to_owned);
+    for package in metadata["packages"].as_array().expect("packages") {
+        let name = short(package["name"].as_str().expect("a name")).expect("ours");
+        let uses = package["dependencies"]
+            .as_array()
+            .expect("dependencies")
+            .iter()
+            .filter(|dependency| dependency["kind"].is_null())
+            .filter_map(|dependency| short(dependency["name"].as_str()?))
+            .collect();
+        found.insert(name, uses);
+    }
+    assert_eq!(found.len(), ARROWS.len(), "a crate joined or left: say where it stands in ARROWS");
+    for (name, allowed) in ARROWS {
+        for used in &found[name] {
+            assert!(allowed.contains(&used.as_str()), "`{name}` must not use `{used}`");
+        }
+    }
+}
+
+/// Pure crates have no dependency that reads clocks, starts threads or opens files for them.
+#[test]
+fn pure_crates_stay_pure() {
+    for name in ["engine", "traffic", "scenario", "sim"] {
+        let tree = cargo(&[
+            "tree",
+            "--offline",
+            "--locked",
+            "-p",
+            &format!("lockgate-{name}"),
+            "-e",
+            "normal",
+            "--prefix",
+            "none",
+        ]);
+        for forbidden in ["tokio", "rayon", "rustix", "libc", "clap", "tracing"] {
+            let uses = tree.lines().any(|line| line.split(' ').next() == Some(forbidden));
+            assert!(!uses, "`{name}` must not depend on `{forbidden}`:\n{tree}");
+        }
+    }
+}
