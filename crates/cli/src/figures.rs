@@ -29,7 +29,7 @@ fn with_prefix(value: Option<f64>, unit: &str) -> String {
     const PREFIXES: [(f64, &str); 8] =
         [(1e9, "G"), (1e6, "M"), (1e3, "k"), (1.0, ""), (1e-3, "m"), (1e-6, "u"), (1e-9, "n"), (1e-12, "p")];
     let Some(value) = value else { return "-".to_owned() };
-    if value == 0.0 {
+    if value.abs() < 1e-13 {
         return format!("0 {unit}");
     }
     // Kiloseconds are nobody's unit.

@@ -68,8 +68,10 @@ fn median(values: &mut [f64]) -> f64 {
 
 fn scenario() -> Scenario {
     let text = include_str!("../../../papers/caqt/caqt.toml");
-    let mut overrides: Vec<String> =
-        ["a1", "a2", "a3", "b1", "b2", "c1", "c2"].iter().map(|flow| format!("flow.{flow}.gap.mean={MEAN_GAP_MS}ms")).collect();
+    let mut overrides: Vec<String> = ["a1", "a2", "a3", "b1", "b2", "c1", "c2"]
+        .iter()
+        .map(|flow| format!("flow.{flow}.gap.mean={MEAN_GAP_MS}ms"))
+        .collect();
     overrides.push(format!("duration={SECONDS}s"));
     overrides.push("warmup=0s".to_owned());
     let overrides: Vec<Override> =

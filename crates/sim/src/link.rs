@@ -330,7 +330,11 @@ mod tests {
         assert_eq!(cursor.end(Bytes(100), ms(39)), ms(40));
         // The trace repeats after 40 ms: opportunities at 40 (twice: the last and the first), 50, 50, 80.
         assert_eq!(cursor.end(Bytes(1504), ms(60)), ms(80));
-        assert_eq!(cursor.end(Bytes(1504), ms(80)), ms(80), "the last of one round and the first of the next");
+        assert_eq!(
+            cursor.end(Bytes(1504), ms(80)),
+            ms(80),
+            "the last of one round and the first of the next"
+        );
         assert_eq!(cursor.end(Bytes(1504), ms(80)), ms(90));
     }
 

@@ -212,7 +212,9 @@ impl Network {
 
     #[cold]
     #[inline(never)]
-    pub(crate) fn collect_drops(&mut self, index: usize, now: Instant) {
+    /// Puts the port's drops on record. Returns how many there were.
+    pub(crate) fn collect_drops(&mut self, index: usize, now: Instant) -> u64 {
+        let mut dropped = 0;
         for (packet, reason) in self.links[index].port.take_drops() {
             let why = Loss::Queue(reason);
             self.recording.flows[packet.flow.0 as usize].on_lost(packet.sent, packet.bytes(), why);
@@ -221,7 +223,9 @@ impl Network {
                 rows.push(&row(&packet, index, None, Some(why)));
             }
             self.pool.recycle(packet);
+            dropped += 1;
         }
+        dropped
     }
 
     #[cold]

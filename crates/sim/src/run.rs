@@ -4,11 +4,11 @@
 //! the ports), routers, sources (in the order of the flows), sampling. A link frees before a packet
 //! arrives at its port at the same instant.
 
-use lockgate_engine::port::Port;
 use lockgate_engine::discipline::Invalid;
+use lockgate_engine::packet::{FlowId, Pool};
+use lockgate_engine::port::Port;
 use lockgate_engine::random::{Random, Seed};
 use lockgate_engine::units::{Duration, Instant};
-use lockgate_engine::packet::{FlowId, Pool};
 use lockgate_measure::recording::{
     Event, EventKind, FlowSetup, Imbalance, Mode, PortSetup, Recording, Setup,
 };
@@ -163,6 +163,7 @@ impl Timeline<'_> {
 
     fn apply(&self, change: &Change, network: &mut Network, now: Instant) -> Result<(), Failure> {
         let mut moved_packets = None;
+        let mut forced_out_packets = 0;
         match &change.action {
             Action::Reconfigure { port, .. } | Action::Replace { port, .. } => {
                 let place = &mut network.links[*port];
@@ -172,7 +173,7 @@ impl Timeline<'_> {
                 place.touch(now);
                 moved_packets = matches!(change.action, Action::Replace { .. }).then_some(moved as u64);
                 network.events.set(Slots::link(*port), network.links[*port].next());
-                network.collect_drops(*port, now);
+                forced_out_packets = network.collect_drops(*port, now);
             }
             Action::Link { link, rate, delay, loss } => {
                 for index in [2 * link, 2 * link + 1] {
@@ -209,6 +210,7 @@ impl Timeline<'_> {
             value: change.value.clone(),
             old: None,
             moved_packets,
+            forced_out_packets,
             text: String::new(),
         });
         Ok(())

@@ -97,9 +97,7 @@ impl Source {
     #[inline]
     pub(crate) fn next(&self) -> Instant {
         match self.batch.get(self.position) {
-            Some(emission)
-                if self.packets_left > 0 && u64::from(emission.length) <= self.bytes_left =>
-            {
+            Some(emission) if self.packets_left > 0 && u64::from(emission.length) <= self.bytes_left => {
                 let at = self.start + emission.at;
                 if at < self.stop { at } else { Instant::NEVER }
             }

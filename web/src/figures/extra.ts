@@ -27,7 +27,11 @@ function colourOf(figure: ExtraFigure, ink: Ink, series: ExtraSeries): string {
 
 const several = (figure: ExtraFigure): boolean => new Set(figure.series.filter((item) => item.mode !== "paper").map((item) => item.mode)).size > 1;
 
-const label = (series: ExtraSeries): string => (series.name === "" ? MODE_NAMES[series.mode] : `${series.name} (${MODE_NAMES[series.mode]})`);
+const label = (figure: ExtraFigure, series: ExtraSeries): string => {
+  if (series.name === "") return MODE_NAMES[series.mode];
+  const oneMode = figure.series.every((other) => other.mode === series.mode);
+  return oneMode ? series.name : `${series.name} (${MODE_NAMES[series.mode]})`;
+};
 
 function curvesOf(figure: ExtraFigure, ink: Ink): Curve[] {
   const mixed = several(figure);
@@ -36,7 +40,7 @@ function curvesOf(figure: ExtraFigure, ink: Ink): Curve[] {
     const paper = series.mode === "paper";
     const few = series.x.length <= 40 && series.mode !== "theory";
     return {
-      name: label(series),
+      name: label(figure, series),
       x: series.x.map((value) => (typeof value === "number" ? value : null)),
       y: series.y,
       error: series.error,
@@ -98,7 +102,7 @@ export function extraFigure(figure: ExtraFigure, settings: Settings): Figure {
       named
         ? {
             columns: ["series", "x", "y", "half_width"],
-            rows: figure.series.flatMap((series) => series.x.map((value, index): Cell[] => [label(series), value, series.y[index] ?? null, series.error[index] ?? null])),
+            rows: figure.series.flatMap((series) => series.x.map((value, index): Cell[] => [label(figure, series), value, series.y[index] ?? null, series.error[index] ?? null])),
           }
         : curvesTable(curvesOf(figure, { series: ["#000"] } as unknown as Ink), column(figure.x, "x"), column(figure.y, "y")),
   };
@@ -169,7 +173,7 @@ function barsOption(figure: ExtraFigure, ink: Ink, y: Axis, width: number): ECha
         const name = names[(parameters as { dataIndex: number }[])[0]?.dataIndex ?? -1] ?? "";
         const rows = figure.series.map((series, at) => {
           const width = half(series, name);
-          return { colour: curves[at]?.colour ?? ink.text, cells: [label(series), pointed(value(series, name), y.unit) + (width === null ? "" : ` ± ${pointed(width, y.unit)}`)] };
+          return { colour: curves[at]?.colour ?? ink.text, cells: [label(figure, series), pointed(value(series, name), y.unit) + (width === null ? "" : ` ± ${pointed(width, y.unit)}`)] };
         });
         return tip(name, [], rows);
       },

@@ -100,16 +100,22 @@ class Page {
     const sections: Section[] = [
       { id: "verdict", title: "Verdict", short: "Verdict", parts: verdictSection(report) },
       { id: "setup", title: "What was run", short: "Setup", parts: setupSection(report, this.#frame(() => topologyFigure(report))) },
-      { id: "time", title: "Over time", short: "Time", parts: [this.#frame(timeFigure), eventList(this.selection)] },
-      { id: "delay", title: "Delay", short: "Delay", parts: [pair(cdfFigure, ccdfFigure), pair(boxFigure, splitFigure), this.#frame(gapFigure)] },
-      { id: "flows", title: "Flows", short: "Flows", parts: flowsSection(report) },
     ];
+    // Experiments of many runs carry figures and tables instead of the runs themselves.
+    const hasRuns = report.runs.length > 0;
+    if (hasRuns) {
+      sections.push(
+        { id: "time", title: "Over time", short: "Time", parts: [this.#frame(timeFigure), eventList(this.selection)] },
+        { id: "delay", title: "Delay", short: "Delay", parts: [pair(cdfFigure, ccdfFigure), pair(boxFigure, splitFigure), this.#frame(gapFigure)] },
+        { id: "flows", title: "Flows", short: "Flows", parts: flowsSection(report) },
+      );
+    }
     const figures = report.figures.map((figure) => this.#frame((_, settings) => extraFigure(figure, settings)));
     const comparisons = comparisonTables(report);
     if (figures.length + comparisons.length > 0) {
       sections.push({ id: "comparison", title: "Comparison", short: "Comparison", parts: [...comparisons, figures.length > 0 ? h("div", { class: figures.length > 1 ? "pair" : "" }, ...figures) : null] });
     }
-    sections.push({ id: "queues", title: "Queues and events", short: "Queues", parts: [queuesTable(report), this.#frame(dropsFigure), h("h3", {}, "Events"), eventTable(report)] });
+    if (hasRuns) sections.push({ id: "queues", title: "Queues and events", short: "Queues", parts: [queuesTable(report), this.#frame(dropsFigure), h("h3", {}, "Events"), eventTable(report)] });
     if (report.definitions.length > 0) sections.push({ id: "definitions", title: "Definitions", short: "Definitions", parts: [definitionList(report)] });
     return sections;
   }
@@ -125,7 +131,7 @@ class Page {
       { class: "bar" },
       h("strong", {}, "Lockgate"),
       h("nav", { "aria-label": "Sections" }, ...sections.map((section) => h("a", { href: `#${section.id}` }, section.short))),
-      h("span", { class: "end" }, sections.length > 0 ? picker(this.selection) : null, toggle),
+      h("span", { class: "end" }, this.report.runs.length > 0 ? picker(this.selection) : null, toggle),
     );
   }
 

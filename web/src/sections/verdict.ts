@@ -36,7 +36,8 @@ export function tallyOf(report: Report): { state: State; text: string } {
 
 export function verdictSection(report: Report): HTMLElement[] {
   const tally = tallyOf(report);
-  const parts: HTMLElement[] = [h("p", { class: "tally" }, badge(tally.state, tally.text))];
+  const silent = report.verdict.length > 0 && report.runs.every((run) => run.summary.expect.length === 0);
+  const parts: HTMLElement[] = silent ? [] : [h("p", { class: "tally" }, badge(tally.state, tally.text))];
   if (report.verdict.length > 0) parts.push(h("div", { class: "verdict" }, ...report.verdict.map((line) => h("p", {}, line))));
   const warnings = report.runs.flatMap((run) => run.summary.warnings.map((warning) => ({ run, warning })));
   if (warnings.length > 0) {

@@ -201,8 +201,8 @@ fn show_intervals(summary: &Summary) {
             let unit = unit(path);
             vec![
                 path.clone(),
-                figures::quantity(Some(interval.mean), unit),
-                format!("+- {}", figures::quantity(interval.half_width, unit)),
+                quantity(Some(interval.mean), unit),
+                format!("+- {}", quantity(interval.half_width, unit)),
             ]
         })
         .collect();

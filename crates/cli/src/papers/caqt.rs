@@ -204,6 +204,8 @@ fn values(cells: &[Cell]) -> BTreeMap<&'static str, f64> {
     };
     let ratio = |policy| throughput(policy)[2] / throughput(policy)[0];
     let fair = ["lis", "lisb", "ffs"];
+    let jitter_spread = |policy| spread(overload(policy).map(|group| group.jitter));
+    let deviation = |policy| overload(policy).iter().map(|group| group.deviation).sum::<f64>() / 3.0;
     let difference = |one: &[Group; 3], other: &[Group; 3], get: fn(&Group) -> f64| {
         largest(&[0, 1, 2].map(|index| (get(&one[index]) / get(&other[index]) - 1.0).abs()))
     };
@@ -218,7 +220,10 @@ fn values(cells: &[Cell]) -> BTreeMap<&'static str, f64> {
             "latency-ratio.ffs-lis",
             (latency("ffs")[1] / latency("lis")[1]).min(latency("ffs")[2] / latency("lis")[2]),
         ),
-        ("jitter-spread.fair", over(&fair, &|policy| spread(overload(policy).map(|group| group.jitter)))),
+        ("jitter-spread.lis", over(&["lis", "lisb"], &jitter_spread)),
+        ("jitter-spread.ffs", jitter_spread("ffs")),
+        ("deviation-ratio.lis", over(&["lis", "lisb"], &|policy| deviation(policy) / deviation("fifo"))),
+        ("deviation-ratio.ffs", deviation("ffs") / deviation("fifo")),
         (
             "difference.lisb-lis",
             difference(overload("lisb"), overload("lis"), |group| group.throughput).max(difference(
