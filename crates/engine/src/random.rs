@@ -49,7 +49,7 @@ impl Random {
         (self.0.next_u64() >> 11) as f64 * (1.0 / 9_007_199_254_740_992.0)
     }
 
-    /// The generator itself, for the distributions of `rand_distr`.
+    /// The generator itself, for whole batches of draws.
     #[inline]
     pub fn generator(&mut self) -> &mut ChaCha8Rng {
         &mut self.0

@@ -109,6 +109,8 @@ pub struct Event {
     pub old: Option<String>,
     /// Packets that moved to a new tree of queues.
     pub moved_packets: Option<u64>,
+    /// Waiting packets that the change forced out, because a limit became smaller.
+    pub forced_out_packets: u64,
     /// A sentence for the reader; may be empty.
     pub text: String,
 }

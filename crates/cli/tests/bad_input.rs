@@ -1,0 +1,203 @@
+//! Bad input: a clear error with the right exit code, never a panic, and nothing left behind.
+
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Output};
+
+fn lockgate(arguments: &[&str], folder: &Path) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_lockgate"))
+        .args(arguments)
+        .current_dir(folder)
+        .env("NO_COLOR", "1")
+        .output()
+        .expect("lockgate runs")
+}
+
+const GOOD: &str = r#"title = "good"
+duration = "1s"
+node.a = {}
+node.b = {}
+link.line = { between = ["a", "b"], rate = "1mbit" }
+[port."a->b"]
+root = "q"
+queue.q = { kind = "fifo" }
+[flow.f]
+from = "a"
+to = "b"
+transport = "udp"
+size = "1000B"
+rate = "500kbit"
+"#;
+
+/// Runs `text` and checks that it is refused with these words, and that nothing was written.
+#[track_caller]
+fn refused(what: &str, text: &[u8], words: &[&str]) {
+    let folder = tempfile::tempdir().expect("a folder");
+    fs::write(folder.path().join("bad.toml"), text).expect("written");
+    let output = lockgate(&["run", "bad.toml"], folder.path());
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{what}: {errors}");
+    assert!(!errors.contains("panicked"), "{what}: {errors}");
+    for word in words {
+        assert!(errors.contains(word), "{what}: `{word}` is not in\n{errors}");
+    }
+    assert!(output.stdout.is_empty(), "{what} printed results");
+    let left: Vec<_> = fs::read_dir(folder.path()).expect("a folder").flatten().map(|file| file.file_name()).collect();
+    assert_eq!(left, ["bad.toml"], "{what} left something behind");
+}
+
+fn with(from: &str, to: &str) -> String {
+    assert!(GOOD.contains(from), "the example has no `{from}`");
+    GOOD.replace(from, to)
+}
+
+#[test]
+fn what_is_wrong_in_a_scenario_is_said_with_its_place_and_its_fix() {
+    let cases: [(&str, String, &[&str]); 12] = [
+        ("unknown key", with("size =", "sise ="), &["bad.toml:13:1", "sise", "did you mean `size`"]),
+        ("bare number", with("\"500kbit\"", "500"), &["bad.toml:14:8", "500", "needs a unit"]),
+        ("kbps", with("500kbit", "500kbps"), &["bad.toml:14:8", "kbps", "kBps"]),
+        (
+            "cycle",
+            with("queue.q = { kind = \"fifo\" }", "queue.q = { kind = \"prio\", children = [\"p\"] }\nqueue.p = { kind = \"prio\", children = [\"q\"] }"),
+            &["bad.toml:"],
+        ),
+        (
+            "child used twice",
+            with(
+                "queue.q = { kind = \"fifo\" }",
+                "queue.q = { kind = \"prio\", children = [\"p\", \"p\"] }\nqueue.p = { kind = \"fifo\" }",
+            ),
+            &["bad.toml:8:45", "child of `q` already"],
+        ),
+        (
+            "weight 0",
+            with(
+                "queue.q = { kind = \"fifo\" }",
+                "queue.q = { kind = \"drr\", children = [\"p\"] }\nqueue.p = { kind = \"fifo\", quantum = \"0B\" }",
+            ),
+            &["bad.toml:", "quantum", "1B"],
+        ),
+        ("rate of 0", with("rate = \"1mbit\"", "rate = \"0bit\""), &["bad.toml:5", "rate"]),
+        ("no such node", with("to = \"b\"", "to = \"c\""), &["bad.toml:11:6", "`c`"]),
+        (
+            "no route",
+            with("node.b = {}", "node.b = {}\nnode.c = {}").replace("to = \"b\"", "to = \"c\""),
+            &["bad.toml:", "`c`"],
+        ),
+        ("empty file", String::new(), &["duration"]),
+        ("two at once", with("size =", "sise =").replace("500kbit", "500kbps"), &["sise", "kbps", "2 problems"]),
+        ("not TOML", with("duration = \"1s\"", "duration = \"1s"), &["bad.toml:2"]),
+    ];
+    for (what, text, words) in cases {
+        refused(what, text.as_bytes(), words);
+    }
+}
+
+#[test]
+fn hostile_files_are_refused_quickly() {
+    let deep = |levels: usize| {
+        let mut text = with("queue.q = { kind = \"fifo\" }", "");
+        text += "\n[port.\"a->b\".queue]\nq = { kind = \"prio\", children = [\"q0\"] }\n";
+        for level in 0..levels {
+            text += &format!("q{level} = {{ kind = \"prio\", children = [\"q{}\"] }}\n", level + 1);
+        }
+        text + &format!("q{levels} = {{ kind = \"fifo\" }}\n")
+    };
+    refused("a tree 100 deep", deep(100).as_bytes(), &["bad.toml:", "16"]);
+    refused("a tree 10 000 deep", deep(10_000).as_bytes(), &["bad.toml:", "4096"]);
+    let noise: Vec<u8> = (0..10_000_000u64).map(|i| (i.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 56) as u8).collect();
+    refused("10 MB of noise", &noise, &["not UTF-8"]);
+    refused("10 MB of text", "x".repeat(10_000_000).as_bytes(), &["4 MiB"]);
+}
+
+/// A pcap file header with this link type, and one packet of 60 bytes cut to `kept`.
+fn pcap(link_type: u32, kept: usize) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    for word in [0xA1B2_C3D4u32, 0x0004_0002, 0, 0, 65_535, link_type, 0, 0, 60, 60] {
+        bytes.extend(word.to_le_bytes());
+    }
+    bytes.extend(vec![0; kept]);
+    bytes
+}
+
+#[test]
+fn captures_that_cannot_be_replayed_are_refused() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let text = with("size = \"1000B\"\nrate = \"500kbit\"", "replay = { file = \"call.pcap\" }");
+    fs::write(folder.path().join("replay.toml"), text).expect("written");
+    let run = |capture: Option<Vec<u8>>| {
+        let path = folder.path().join("call.pcap");
+        match capture {
+            Some(bytes) => fs::write(&path, bytes).expect("written"),
+            None => drop(fs::remove_file(&path)),
+        }
+        let output = lockgate(&["run", "replay.toml", "--out", "out"], folder.path());
+        assert!(!folder.path().join("out").exists() || output.status.success(), "half-written results");
+        (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
+    };
+    let (code, errors) = run(None);
+    assert_eq!(code, Some(2));
+    assert!(errors.contains("call.pcap") && errors.contains("no such file"), "{errors}");
+    let (code, errors) = run(Some(pcap(105, 60)));
+    assert_eq!(code, Some(2), "{errors}");
+    assert!(errors.contains("802.11") || errors.contains("link type"), "{errors}");
+    let (code, errors) = run(Some(pcap(1, 60)[..20].to_vec()));
+    assert_eq!(code, Some(2), "{errors}");
+    assert!(!errors.contains("panicked"), "{errors}");
+    let (code, errors) = run(Some(pcap(1, 60)));
+    assert_eq!(code, Some(0), "{errors}");
+}
+
+#[test]
+fn results_go_where_they_can_or_nowhere() {
+    let folder = tempfile::tempdir().expect("a folder");
+    fs::write(folder.path().join("good.toml"), GOOD).expect("written");
+    fs::write(folder.path().join("file"), "").expect("written");
+    fs::create_dir(folder.path().join("mine")).expect("created");
+    fs::write(folder.path().join("mine/thesis.tex"), "precious").expect("written");
+    for out in ["file", "file/below", "mine", "/proc/lockgate"] {
+        let output = lockgate(&["run", "good.toml", "--out", out], folder.path());
+        let errors = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{out}: {errors}");
+        assert!(errors.contains("cannot write results") && errors.contains("--out"), "{out}: {errors}");
+    }
+    assert_eq!(fs::read_to_string(folder.path().join("mine/thesis.tex")).expect("kept"), "precious");
+    // A second run replaces the first, whole.
+    for _ in 0..2 {
+        let output = lockgate(&["run", "good.toml", "--out", "results/today"], folder.path());
+        assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+    }
+    let mut names: Vec<String> = fs::read_dir(folder.path().join("results"))
+        .expect("a folder")
+        .flatten()
+        .map(|file| file.file_name().to_string_lossy().into_owned())
+        .collect();
+    names.sort();
+    assert_eq!(names, ["today"], "no drafts are left");
+}
+
+#[test]
+fn wrong_usage_is_said_with_the_way_out() {
+    let folder = tempfile::tempdir().expect("a folder");
+    fs::write(folder.path().join("good.toml"), GOOD).expect("written");
+    let cases: [(&[&str], &str); 8] = [
+        (&["run"], "FILE"),
+        (&["run", "missing.toml"], "no such file"),
+        (&["run", "good.toml", "--set", "link"], "--set PATH=VALUE"),
+        (&["run", "good.toml", "--set", "link.lime.rate=1mbit"], "did you mean `line`"),
+        (&["run", "good.toml", "--duration", "5"], "needs a unit"),
+        (&["run", "good.toml", "--repeat", "0"], "--repeat"),
+        (&["list", "drrr"], "drr"),
+        (&["reproduce", "nothing"], "caqt"),
+    ];
+    for (arguments, word) in cases {
+        let output = lockgate(arguments, folder.path());
+        let errors = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}: {errors}");
+        assert!(errors.contains(word), "{arguments:?}: `{word}` is not in\n{errors}");
+    }
+    let bare = lockgate(&[], folder.path());
+    assert_eq!(bare.status.code(), Some(0));
+    assert_eq!(String::from_utf8_lossy(&bare.stdout).lines().count(), 6);
+}

@@ -1,0 +1,145 @@
+//! Every scenario of the repository is valid, runs, and gives the same bytes again.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+fn repository() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+fn lockgate(arguments: &[&str], threads: &str) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_lockgate"))
+        .args(arguments)
+        .current_dir(repository())
+        .env("RAYON_NUM_THREADS", threads)
+        .output()
+        .expect("lockgate runs")
+}
+
+fn scenarios() -> Vec<String> {
+    let mut found = Vec::new();
+    let papers = fs::read_dir(repository().join("papers")).expect("papers").flatten().map(|paper| paper.path());
+    for folder in std::iter::once(repository().join("scenarios")).chain(papers) {
+        for file in fs::read_dir(folder).expect("a folder").flatten() {
+            let name = file.file_name().to_string_lossy().into_owned();
+            if name.ends_with(".toml") && name != "claims.toml" {
+                found.push(file.path().display().to_string());
+            }
+        }
+    }
+    found.sort();
+    assert!(found.len() >= 5, "{found:?}");
+    found
+}
+
+/// `summary.json` without what a run cost.
+fn results(output: &Output) -> serde_json::Value {
+    let mut summary: serde_json::Value = serde_json::from_slice(&output.stdout)
+        .unwrap_or_else(|error| panic!("{error}: {}", String::from_utf8_lossy(&output.stderr)));
+    let engine = summary["engine"].as_object_mut().expect("engine");
+    assert!(engine.remove("wall_s").is_some() && engine.remove("cpu_s").is_some());
+    summary
+}
+
+#[test]
+fn every_scenario_runs_and_gives_the_same_results_on_any_number_of_threads() {
+    let directory = tempfile::tempdir().expect("a directory");
+    for scenario in scenarios() {
+        let out = directory.path().join("run");
+        let run = |threads: &str| {
+            let arguments =
+                ["run", &scenario, "--json", "--quiet", "--repeat", "3", "--seed", "7", "--out"];
+            let output = lockgate(&[&arguments[..], &[out.to_str().expect("UTF-8")]].concat(), threads);
+            let code = output.status.code();
+            assert!(
+                matches!(code, Some(0 | 3)),
+                "{scenario}: {code:?} {}",
+                String::from_utf8_lossy(&output.stderr)
+            );
+            let events = fs::read(out.join("events.ndjson")).expect("events");
+            (results(&output), events)
+        };
+        let (one, again) = (run("1"), run("4"));
+        assert_eq!(one, again, "{scenario} differs from run to run");
+        for file in ["manifest.json", "scenario.toml", "summary.json", "report.html"] {
+            assert!(out.join(file).is_file(), "{scenario} left no {file}");
+        }
+    }
+}
+
+#[test]
+fn voice_waits_in_one_queue_and_not_with_priority() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let out = directory.path().join("run").display().to_string();
+    let file = "scenarios/voice-beside-bulk.toml";
+    let fifo = lockgate(&["run", file, "--out", &out, "--json"], "1");
+    assert_eq!(fifo.status.code(), Some(3), "the expectations are missed under FIFO");
+    let priority =
+        lockgate(&["run", file, "--out", &out, "--json", "--set", "port.home->server.root=priority"], "1");
+    assert_eq!(priority.status.code(), Some(0), "and hold with priority");
+    // Adding the capture and the rows changes no result, and leaves them.
+    let kept = lockgate(
+        &[
+            "run",
+            file,
+            "--out",
+            &out,
+            "--json",
+            "--set",
+            "port.home->server.root=priority",
+            "--packets",
+            "--capture",
+        ],
+        "1",
+    );
+    assert_eq!(results(&kept), results(&priority));
+    let capture = fs::read(Path::new(&out).join("ports.pcapng")).expect("a capture");
+    let replayed = lockgate_traffic::Replay::read(&capture).expect("our own capture is read back");
+    let summary = results(&priority);
+    let hops = summary["engine"]["packet_hops"].as_u64().expect("a number");
+    assert!(replayed.packets.len() as u64 >= hops, "one packet a hop, and the dropped ones");
+    let rows = fs::read(Path::new(&out).join("packets.parquet")).expect("rows");
+    assert_eq!(&rows[..4], b"PAR1");
+}
+
+/// The real capture of a call, where the data that comes with the laboratory's papers is at hand.
+#[test]
+fn a_real_call_is_replayed() {
+    let call = repository().join("../shared/data/g711a.pcap");
+    if !call.exists() {
+        println!("skipped: {} is not there", call.display());
+        return;
+    }
+    let directory = tempfile::tempdir().expect("a directory");
+    let out = directory.path().join("run").display().to_string();
+    let replay = format!("flow.voice.replay={{ file = \"{}\", repeat = true }}", call.display());
+    let run = |more: &[&str]| {
+        let mut arguments = vec!["run", "scenarios/voice-beside-bulk.toml", "--out", &out, "--json"];
+        arguments.extend(["--set", &replay, "--set", "flow.voice.profile="]);
+        arguments.extend(more);
+        lockgate(&arguments, "1")
+    };
+    assert_eq!(run(&[]).status.code(), Some(3));
+    let priority = run(&["--set", "port.home->server.root=priority"]);
+    assert_eq!(priority.status.code(), Some(0));
+    // 252 bytes of UDP payload every 30 ms.
+    let voice = &results(&priority)["flows"]["voice"];
+    let (packets, bytes) = (voice["sent_packets"].as_u64(), voice["sent_bytes"].as_u64());
+    assert_eq!(bytes, packets.map(|packets| packets * (252 + 42)));
+    assert!(packets.is_some_and(|packets| (1800..1850).contains(&packets)), "55 s of 30 ms: {packets:?}");
+}
+
+#[test]
+fn the_demo_tells_its_story_in_three_lines() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let out = directory.path().join("demo").display().to_string();
+    let demo = lockgate(&["demo", "--out", &out], "1");
+    assert_eq!(demo.status.code(), Some(0));
+    let text = String::from_utf8_lossy(&demo.stdout);
+    let lines: Vec<&str> = text.trim_end().lines().rev().take(4).collect();
+    assert!(lines[0].starts_with("report: "), "{text}");
+    assert!(lines[1].contains("times less"), "{text}");
+    assert!(lines[2].contains(" 0 lost by it"), "{text}");
+    assert!(lines[3].contains("FIFO"), "{text}");
+}
