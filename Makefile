@@ -26,7 +26,7 @@ web/node_modules: web/package.json web/package-lock.json
 	cd web && npm ci --no-audit --no-fund
 	@touch $@
 
-web/dist/report.html: web/node_modules $(shell find web/src web/report.html web/index.html web/vite.config.ts -type f 2>/dev/null)
+web/dist/report.html: web/node_modules $(shell find web/src web/report.html web/vite.config.ts -type f 2>/dev/null)
 	cd web && npm run build
 	@touch $@
 

@@ -20,7 +20,7 @@ pub(crate) fn dispatch(arguments: &Arguments) -> Result<Exit, Failure> {
         None => Ok(welcome::welcome()),
         Some(Command::Demo(demo)) => demo::demo(demo),
         Some(Command::Run(run)) => run::run(run),
-        Some(Command::Check(check)) => check::check(check),
+        Some(Command::Check(check)) => Ok(check::check(check)),
         Some(Command::List(list)) => list::list(list),
         Some(Command::Reproduce(reproduce)) => reproduce::reproduce(reproduce),
         Some(Command::Schema(schema)) => schema::schema(schema),

@@ -116,8 +116,8 @@ impl Results {
         name: &str,
         fill: impl FnOnce(&mut (dyn Write + Send)) -> Result<(), E>,
     ) -> Result<(), Failure> {
-        let file = fs::File::create(self.draft.join(name)).map_err(|error| self.failed(name, &error))?;
-        let mut writer = BufWriter::new(file);
+        let created = fs::File::create(self.draft.join(name)).map_err(|error| self.failed(name, &error))?;
+        let mut writer = BufWriter::new(created);
         fill(&mut writer).map_err(|error| {
             Failure::run(format!("cannot write `{name}`: {error}"), "is there room on the disk?")
         })?;

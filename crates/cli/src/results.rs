@@ -1,6 +1,7 @@
 //! What a run leaves: `manifest.json`, `scenario.toml`, `summary.json`, `events.ndjson`, `report.html`, and on
 //! request `packets.parquet` and `ports.pcapng`.
 
+use std::fmt::Write;
 use std::path::PathBuf;
 
 use lockgate_measure::export;
@@ -68,7 +69,10 @@ pub(crate) fn now() -> String {
 }
 
 pub(crate) fn hash(text: &str) -> String {
-    Sha256::digest(text.as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect()
+    Sha256::digest(text.as_bytes()).iter().fold(String::new(), |mut digits, byte| {
+        let _ = write!(digits, "{byte:02x}");
+        digits
+    })
 }
 
 /// The head of a report: everything but its runs and figures.

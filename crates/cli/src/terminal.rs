@@ -72,7 +72,7 @@ fn diagnostic(problem: &Problem) {
 pub(crate) fn table(header: &[&str], rows: &[Vec<String>]) {
     let mut table = Table::new();
     table.load_style(presets::NOTHING).set_content_arrangement(ContentArrangement::Disabled);
-    table.set_header(header.iter().map(|title| Cell::new(title)));
+    table.set_header(header.iter().map(Cell::new));
     for row in rows {
         table.add_row(row.iter().map(Cell::new));
     }
@@ -94,7 +94,7 @@ pub(crate) fn words(header: &[&str], rows: &[Vec<String>]) {
     if !std::io::stdout().is_terminal() {
         table.set_width(120);
     }
-    table.set_header(header.iter().map(|title| Cell::new(title)));
+    table.set_header(header.iter().map(Cell::new));
     for row in rows {
         table.add_row(row.iter().map(Cell::new));
     }

@@ -1,5 +1,6 @@
 //! Bad input: a clear error with the right exit code, never a panic, and nothing left behind.
 
+use std::fmt::Write;
 use std::fs;
 use std::path::Path;
 use std::process::{Command, Output};
@@ -42,7 +43,8 @@ fn refused(what: &str, text: &[u8], words: &[&str]) {
         assert!(errors.contains(word), "{what}: `{word}` is not in\n{errors}");
     }
     assert!(output.stdout.is_empty(), "{what} printed results");
-    let left: Vec<_> = fs::read_dir(folder.path()).expect("a folder").flatten().map(|file| file.file_name()).collect();
+    let left: Vec<_> =
+        fs::read_dir(folder.path()).expect("a folder").flatten().map(|file| file.file_name()).collect();
     assert_eq!(left, ["bad.toml"], "{what} left something behind");
 }
 
@@ -59,7 +61,10 @@ fn what_is_wrong_in_a_scenario_is_said_with_its_place_and_its_fix() {
         ("kbps", with("500kbit", "500kbps"), &["bad.toml:14:8", "kbps", "kBps"]),
         (
             "cycle",
-            with("queue.q = { kind = \"fifo\" }", "queue.q = { kind = \"prio\", children = [\"p\"] }\nqueue.p = { kind = \"prio\", children = [\"q\"] }"),
+            with(
+                "queue.q = { kind = \"fifo\" }",
+                "queue.q = { kind = \"prio\", children = [\"p\"] }\nqueue.p = { kind = \"prio\", children = [\"q\"] }",
+            ),
             &["bad.toml:"],
         ),
         (
@@ -86,7 +91,11 @@ fn what_is_wrong_in_a_scenario_is_said_with_its_place_and_its_fix() {
             &["bad.toml:", "`c`"],
         ),
         ("empty file", String::new(), &["duration"]),
-        ("two at once", with("size =", "sise =").replace("500kbit", "500kbps"), &["sise", "kbps", "2 problems"]),
+        (
+            "two at once",
+            with("size =", "sise =").replace("500kbit", "500kbps"),
+            &["sise", "kbps", "2 problems"],
+        ),
         ("not TOML", with("duration = \"1s\"", "duration = \"1s"), &["bad.toml:2"]),
     ];
     for (what, text, words) in cases {
@@ -100,13 +109,14 @@ fn hostile_files_are_refused_quickly() {
         let mut text = with("queue.q = { kind = \"fifo\" }", "");
         text += "\n[port.\"a->b\".queue]\nq = { kind = \"prio\", children = [\"q0\"] }\n";
         for level in 0..levels {
-            text += &format!("q{level} = {{ kind = \"prio\", children = [\"q{}\"] }}\n", level + 1);
+            let _ = writeln!(text, "q{level} = {{ kind = \"prio\", children = [\"q{}\"] }}", level + 1);
         }
         text + &format!("q{levels} = {{ kind = \"fifo\" }}\n")
     };
     refused("a tree 100 deep", deep(100).as_bytes(), &["bad.toml:", "16"]);
     refused("a tree 10 000 deep", deep(10_000).as_bytes(), &["bad.toml:", "4096"]);
-    let noise: Vec<u8> = (0..10_000_000u64).map(|i| (i.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 56) as u8).collect();
+    let noise: Vec<u8> =
+        (0..10_000_000u64).map(|i| (i.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 56) as u8).collect();
     refused("10 MB of noise", &noise, &["not UTF-8"]);
     refused("10 MB of text", "x".repeat(10_000_000).as_bytes(), &["4 MiB"]);
 }

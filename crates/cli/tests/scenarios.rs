@@ -19,12 +19,13 @@ fn lockgate(arguments: &[&str], threads: &str) -> Output {
 
 fn scenarios() -> Vec<String> {
     let mut found = Vec::new();
-    let papers = fs::read_dir(repository().join("papers")).expect("papers").flatten().map(|paper| paper.path());
+    let papers =
+        fs::read_dir(repository().join("papers")).expect("papers").flatten().map(|paper| paper.path());
     for folder in std::iter::once(repository().join("scenarios")).chain(papers) {
         for file in fs::read_dir(folder).expect("a folder").flatten() {
-            let name = file.file_name().to_string_lossy().into_owned();
-            if name.ends_with(".toml") && name != "claims.toml" {
-                found.push(file.path().display().to_string());
+            let path = file.path();
+            if path.extension().is_some_and(|ending| ending == "toml") && !path.ends_with("claims.toml") {
+                found.push(path.display().to_string());
             }
         }
     }
@@ -48,8 +49,7 @@ fn every_scenario_runs_and_gives_the_same_results_on_any_number_of_threads() {
     for scenario in scenarios() {
         let out = directory.path().join("run");
         let run = |threads: &str| {
-            let arguments =
-                ["run", &scenario, "--json", "--quiet", "--repeat", "3", "--seed", "7", "--out"];
+            let arguments = ["run", &scenario, "--json", "--quiet", "--repeat", "3", "--seed", "7", "--out"];
             let output = lockgate(&[&arguments[..], &[out.to_str().expect("UTF-8")]].concat(), threads);
             let code = output.status.code();
             assert!(

@@ -109,6 +109,7 @@ pub(crate) fn run(seed: u64, last: u64) -> Recording {
         value: String::new(),
         old: None,
         moved_packets: None,
+        forced_out_packets: 0,
         text: "half <!-- way".into(),
     });
     recording.finish();

@@ -324,7 +324,7 @@ fn next_hops(scenario: &Scenario) -> Vec<u32> {
 }
 
 /// The ports a flow's packets pass, in order.
-fn path<'a>(scenario: &'a Scenario, flow: usize) -> impl Iterator<Item = usize> + 'a {
+fn path(scenario: &Scenario, flow: usize) -> impl Iterator<Item = usize> + '_ {
     let flow = &scenario.flows[flow];
     let mut node = flow.from;
     core::iter::from_fn(move || {

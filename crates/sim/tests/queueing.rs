@@ -77,7 +77,7 @@ queue.low = { kind = "fifo", limit = "1000000p" }"#;
     let recording = simulate(&one_link("6000s", "8mbit", port, &flows), 4);
     let (l1, l2) = (1.0 / 3.333, 0.25);
     let (rho1, rho2) = (l1, l2 * 1.5);
-    let residual = (l1 * 1.0 + l2 * 2.0 * 1.5 * 1.5) / 2.0;
+    let residual = 0.5 * (l1 * 1.0 + l2 * 2.0 * 1.5 * 1.5);
     let high = residual / (1.0 - rho1);
     let low = residual / ((1.0 - rho1) * (1.0 - rho1 - rho2));
     assert_near("W of the high band", mean_wait_ms(&recording, "high"), high, 0.02);

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use lockgate_engine::units::Duration;
 use lockgate_measure::recording::{EventKind, Recording};
 use lockgate_scenario::Scenario;
 
@@ -79,7 +80,7 @@ fn story(scenario: &Scenario, recording: &Recording) -> Option<Vec<String>> {
             .iter()
             .zip(&series.owd_p50)
             .filter(|(end, _)| (from..to).contains(&end.as_secs_f64()))
-            .filter_map(|(_, delay)| delay.map(|delay| delay.as_secs_f64()))
+            .filter_map(|(_, delay)| delay.map(Duration::as_secs_f64))
             .collect();
         delays.sort_by(f64::total_cmp);
         delays.get(delays.len() / 2).copied()

@@ -45,7 +45,7 @@ fn discipline(page: &mut String, reference: &Reference) {
     let _ = writeln!(page, "- work conserving: {}", if reference.work_conserving { "yes" } else { "no" });
     let _ = writeln!(page, "- may reorder within a flow: {}", if reference.reorders { "yes" } else { "no" });
     for guarantee in reference.guarantees {
-        let _ = writeln!(page, "- guarantees {guarantee}");
+        let _ = writeln!(page, "- guarantee: {guarantee}");
     }
     parameters(page, "Parameters", &reference.parameters);
     parameters(page, "Written on each child", &reference.shares);

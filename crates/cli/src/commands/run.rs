@@ -76,13 +76,13 @@ fn verdict(summary: &Summary) -> Vec<String> {
 /// The tables of a run.
 pub(crate) fn show(summary: &Summary) {
     let window = summary.duration_s - summary.warmup_s;
-    terminal::heading(&format!(
-        "{}  ({} simulated, the first {} left out, seed {})",
-        summary.title,
-        figures::seconds(Some(summary.duration_s)),
-        figures::seconds(Some(summary.warmup_s)),
-        summary.seed
-    ));
+    let left_out = if summary.warmup_s > 0.0 {
+        format!(", the first {} left out", figures::seconds(Some(summary.warmup_s)))
+    } else {
+        String::new()
+    };
+    let duration = figures::seconds(Some(summary.duration_s));
+    terminal::heading(&format!("{}  ({duration} simulated{left_out}, seed {})", summary.title, summary.seed));
     show_flows(summary);
     show_queues(summary);
     if !summary.intervals.is_empty() {

@@ -1,5 +1,6 @@
 //! Scenarios as text, run in one call.
 #![allow(dead_code, reason = "each test file uses its part")]
+#![allow(clippy::print_stdout, reason = "the figures are wanted")]
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

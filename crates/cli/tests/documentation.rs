@@ -1,0 +1,93 @@
+//! The reference pages are those the code makes, and the examples in the documentation are valid.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+fn repository() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+fn lockgate(arguments: &[&str]) -> std::process::Output {
+    Command::new(env!("CARGO_BIN_EXE_lockgate")).args(arguments).output().expect("lockgate runs")
+}
+
+#[test]
+fn the_reference_pages_are_up_to_date() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let out = directory.path().to_str().expect("UTF-8");
+    assert!(lockgate(&["docs", "--out", out]).status.success());
+    for page in ["disciplines.md", "traffic.md", "metrics.md"] {
+        let made = fs::read_to_string(directory.path().join(page)).expect("made");
+        let kept = fs::read_to_string(repository().join("docs/reference").join(page)).expect("kept");
+        assert!(made == kept, "docs/reference/{page} is out of date: run `make docs`");
+    }
+}
+
+/// A network for an example that is only a part of a scenario.
+const AROUND: &str = r#"duration = "1s"
+node.a = {}
+node.b = {}
+link.line = { between = ["a", "b"], rate = "10mbit" }
+flow.f = { from = "a", to = "b", transport = "udp", size = "1000B", rate = "1mbit" }
+"#;
+
+#[test]
+fn every_discipline_has_an_example_that_check_accepts() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let page = fs::read_to_string(repository().join("docs/reference/disciplines.md")).expect("the page");
+    let examples: Vec<&str> =
+        page.split("```toml\n").skip(1).filter_map(|part| part.split("```").next()).collect();
+    assert_eq!(examples.len(), lockgate_engine::disciplines::KINDS.len());
+    for (kind, example) in lockgate_engine::disciplines::KINDS.iter().zip(examples) {
+        let file = directory.path().join(format!("{kind}.toml"));
+        fs::write(&file, format!("{AROUND}\n[port.\"a->b\"]\nroot = \"link\"\n\n{example}"))
+            .expect("written");
+        let output = lockgate(&["check", file.to_str().expect("UTF-8")]);
+        assert!(output.status.success(), "{kind}: {}\n{example}", String::from_utf8_lossy(&output.stderr));
+    }
+}
+
+#[test]
+fn the_readme_and_the_guides_show_valid_scenarios() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let readme = fs::read_to_string(repository().join("README.md")).expect("the README");
+    let whole = |text: &str| {
+        text.split("```toml\n").nth(1).and_then(|part| part.split("```").next().map(str::to_owned))
+    };
+    let guide = fs::read_to_string(repository().join("docs/guides/first-scenario.md")).expect("the guide");
+    // The guide's parts add up to one scenario.
+    let parts: String =
+        guide.split("```toml\n").skip(1).filter_map(|part| part.split("```").next()).collect();
+    for (name, text) in [("readme", whole(&readme).expect("an example")), ("guide", parts)] {
+        let file = directory.path().join(format!("{name}.toml"));
+        fs::write(&file, &text).expect("written");
+        let out = directory.path().join(name);
+        let output = lockgate(&[
+            "run",
+            file.to_str().expect("UTF-8"),
+            "--out",
+            out.to_str().expect("UTF-8"),
+            "--quiet",
+        ]);
+        let errors = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(0), "{name}: {errors}\n{text}");
+    }
+}
+
+#[test]
+fn schemas_manual_and_completions_are_printed() {
+    for arguments in
+        [&["schema", "scenario"][..], &["schema", "summary"], &["list", "--json"], &["list", "tbf", "--json"]]
+    {
+        let output = lockgate(arguments);
+        assert!(output.status.success(), "{arguments:?}");
+        let _: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    }
+    for arguments in
+        [&["man"][..], &["completions", "bash"], &["completions", "zsh"], &["completions", "fish"]]
+    {
+        let output = lockgate(arguments);
+        assert!(output.status.success() && output.stdout.len() > 500, "{arguments:?}");
+    }
+}
