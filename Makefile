@@ -2,7 +2,7 @@
 #
 #   make demo    build, run the demo, leave a report
 #   make test    everything that must hold
-#   make bench   how fast: per discipline, and the whole simulator beside its ceiling
+#   make bench   how fast the simulator is, beside a bare event loop
 #   make fuzz    each parser against noise (SECONDS=300 each)
 #   make web     the page that reports are made of
 #   make docs    the generated reference pages
@@ -43,9 +43,10 @@ lint: web
 	else echo "skipped: the wasm32 check (target wasm32-unknown-unknown is not installed)"; fi
 
 bench:
-	$(CARGO) bench --locked -p lockgate-sim -p lockgate-engine
+	$(CARGO) bench --locked -p lockgate-sim
 
 fuzz:
+	@command -v cargo-fuzz >/dev/null || $(CARGO) install --locked cargo-fuzz
 	cd fuzz && for target in $$(sed -n 's/^name = "\(fuzz_.*\)"/\1/p' Cargo.toml); do \
 	  RUSTC_BOOTSTRAP=1 $(CARGO) fuzz run --fuzz-dir . $$target -- -max_total_time=$(SECONDS) -rss_limit_mb=4096 || exit 1; done
 

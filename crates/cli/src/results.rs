@@ -27,7 +27,7 @@ struct Manifest<'a> {
     command: String,
     scenario_sha256: String,
     seeds: &'a [u64],
-    started: String,
+    finished: String,
     interrupted: bool,
     host: Host,
 }
@@ -126,7 +126,7 @@ pub(crate) fn write(results: Results, written: &Written<'_>) -> Result<PathBuf, 
         command: command_line(),
         scenario_sha256: hash(&scenario.text),
         seeds: written.seeds,
-        started: now(),
+        finished: now(),
         interrupted: written.interrupted,
         host: Host::this(),
     };

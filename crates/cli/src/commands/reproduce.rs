@@ -51,7 +51,7 @@ pub(crate) fn reproduce(arguments: &Reproduce) -> Result<Exit, Failure> {
     };
     let document = results::json(&document)?;
     out.write("claims.json", &document)?;
-    out.write("manifest.json", results::json(&serde_json::json!({ "lockgate": env!("CARGO_PKG_VERSION"), "command": results::command_line(), "started": results::now(), "scenario_sha256": results::hash(&reproduction.scenario) }))?)?;
+    out.write("manifest.json", results::json(&serde_json::json!({ "lockgate": env!("CARGO_PKG_VERSION"), "command": results::command_line(), "finished": results::now(), "scenario_sha256": results::hash(&reproduction.scenario) }))?)?;
     out.write("scenario.toml", &reproduction.scenario)?;
     out.write("report.html", report(&reproduction))?;
     let directory = out.finish()?;
