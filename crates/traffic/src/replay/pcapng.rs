@@ -14,6 +14,10 @@ const SECOND: i128 = 1_000_000_000_000;
 /// The packet block that enhanced packet blocks replaced.
 const OBSOLETE_PACKET: u32 = 2;
 
+/// Type and length twice: less than that no block has. The parser takes it from the length it is told before
+/// it checks that for every type of block (pcap-parser 0.17).
+const SMALLEST_BLOCK: usize = 12;
+
 /// More than any block has: Wireshark refuses blocks of 16 MiB.
 const LARGEST_BLOCK: usize = 1 << 26;
 
@@ -87,6 +91,11 @@ pub(super) fn read(bytes: &[u8], seen: &mut Seen) -> Result<(), ReplayError> {
     let mut interfaces: Vec<Interface> = Vec::new();
     while !rest.is_empty() {
         let offset = bytes.len() - rest.len();
+        // A section header says itself what byte order its length is in, and the parser checks that.
+        if !is_pcapng(rest) && block_length(rest, is_big_endian).is_some_and(|length| length < SMALLEST_BLOCK)
+        {
+            return Err(ReplayError::Damaged { offset });
+        }
         let parsed = if is_big_endian { parse_block_be(rest) } else { parse_block_le(rest) };
         let block = match parsed {
             Ok((after, block)) => {
@@ -136,9 +145,12 @@ fn is_obsolete(block_type: u32, is_big_endian: bool) -> bool {
 /// Whether "incomplete" does not mean that the file ends here: all bytes that the block at the front claims
 /// are there and its parts do not fit into it, or it claims more than any block has.
 fn is_broken(rest: &[u8], is_big_endian: bool) -> bool {
-    let Some(length) = rest.get(4..8).and_then(|bytes| <[u8; 4]>::try_from(bytes).ok()) else {
-        return false;
-    };
-    let length = if is_big_endian { u32::from_be_bytes(length) } else { u32::from_le_bytes(length) };
-    usize::try_from(length).is_ok_and(|length| length <= rest.len() || length > LARGEST_BLOCK)
+    block_length(rest, is_big_endian).is_some_and(|length| length <= rest.len() || length > LARGEST_BLOCK)
+}
+
+/// The length that the block at the front claims; `None` where the file ends before it.
+fn block_length(rest: &[u8], is_big_endian: bool) -> Option<usize> {
+    let bytes = <[u8; 4]>::try_from(rest.get(4..8)?).ok()?;
+    let length = if is_big_endian { u32::from_be_bytes(bytes) } else { u32::from_le_bytes(bytes) };
+    usize::try_from(length).ok()
 }

@@ -127,6 +127,27 @@ fn lengths_are_as_on_ethernet() {
 }
 
 #[test]
+fn a_block_that_claims_less_than_its_own_length_is_damage() {
+    for order in [Little, Big] {
+        // Every type that the format has a number for, and lengths that cannot be.
+        for kind in (0..12).chain([0x0BAD, 0x8000_0001, 0x4000_0BAD]) {
+            for length in 0..12 {
+                let mut bytes = section(order);
+                let offset = bytes.len();
+                bytes.extend(order.u32(kind));
+                bytes.extend(order.u32(length));
+                bytes.extend([0; 64]);
+                assert_eq!(
+                    Replay::read(&bytes),
+                    Err(ReplayError::Damaged { offset }),
+                    "type {kind}, length {length}"
+                );
+            }
+        }
+    }
+}
+
+#[test]
 fn pcapng_with_several_interfaces_sections_and_resolutions() {
     for order in [Little, Big] {
         let other = if matches!(order, Little) { Big } else { Little };
