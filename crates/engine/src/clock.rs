@@ -62,6 +62,11 @@ impl ClockModel {
         })
     }
 
+    /// Whether readings or timers are not exact.
+    pub(crate) fn is_coarse(self) -> bool {
+        self.0.is_some()
+    }
+
     /// What the scheduler reads at `now`.
     #[inline]
     #[must_use]

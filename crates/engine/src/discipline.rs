@@ -20,7 +20,7 @@ use crate::classify::Headers;
 use crate::node::Node;
 use crate::packet::Packet;
 use crate::random::Random;
-use crate::units::{Bytes, Instant};
+use crate::units::Instant;
 
 /// A queueing discipline: decides which waiting packet leaves next, and which must be dropped.
 pub trait Discipline: Sized + Send + 'static {
@@ -145,8 +145,7 @@ pub struct Context<'a> {
 impl Context<'_> {
     /// Drops `packet`. It is counted at every level of the tree it was in.
     pub fn drop(&mut self, packet: Packet, reason: DropReason) {
-        self.drops.totals.packets += 1;
-        self.drops.totals.bytes += packet.bytes();
+        self.drops.account = self.drops.account.wrapping_add(Drops::DROP);
         self.drops.waiting.push((packet, reason));
     }
 
@@ -156,7 +155,7 @@ impl Context<'_> {
         let capable = packet.is_ecn_capable();
         if capable && !packet.is_marked() {
             packet.mark();
-            self.drops.totals.marks += 1;
+            self.drops.account = self.drops.account.wrapping_add(Drops::MARK);
         }
         capable
     }
@@ -201,19 +200,32 @@ impl DropReason {
     }
 }
 
-/// Running totals that only grow: what went by the third door.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct DropTotals {
-    pub(crate) packets: u64,
-    pub(crate) bytes: Bytes,
-    pub(crate) marks: u64,
-}
-
 /// A port's account of drops, until the driver takes them.
 #[derive(Default)]
 pub(crate) struct Drops {
-    pub(crate) totals: DropTotals,
+    /// Drops in the upper half, marks in the lower, so that one comparison says that there was neither. Only
+    /// differences over one call are looked at, and those are small.
+    account: u64,
     pub(crate) waiting: Vec<(Packet, DropReason)>,
+}
+
+impl Drops {
+    const DROP: u64 = 1 << 32;
+    const MARK: u64 = 1;
+
+    /// The account as it stands, to be compared with a later one.
+    #[inline(always)]
+    pub(crate) fn account(&self) -> u64 {
+        self.account
+    }
+
+    /// What was dropped, and how many packets were marked, since the account stood at `then`. The driver
+    /// must not have taken drops in between, which it cannot do within a call.
+    pub(crate) fn since(&self, then: u64) -> (impl Iterator<Item = &Packet>, u64) {
+        let difference = self.account.wrapping_sub(then);
+        let first = self.waiting.len() - (difference / Self::DROP) as usize;
+        (self.waiting[first..].iter().map(|(packet, _)| packet), difference % Self::DROP)
+    }
 }
 
 /// Parameters that cannot be: which field, and what is allowed.

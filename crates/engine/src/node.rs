@@ -8,7 +8,7 @@ use core::any::Any;
 use std::sync::Arc;
 
 use crate::classify::Classifier;
-use crate::discipline::{Child, Context, Dequeue, Discipline, DropTotals, Invalid};
+use crate::discipline::{Child, Context, Dequeue, Discipline, Invalid};
 use crate::packet::Packet;
 use crate::units::{Bytes, Instant};
 
@@ -22,13 +22,16 @@ pub struct Tally {
 }
 
 impl Tally {
-    #[inline]
+    /// Wraps where it overflows, which no run can reach (2^64 bytes are five years at 800 Gbit/s): packets
+    /// and bytes are then one addition of two lanes. What can go wrong, taking out more than there is, is
+    /// checked by [`remove`](Self::remove).
+    #[inline(always)]
     fn add(&mut self, bytes: Bytes) {
-        self.packets += 1;
-        self.bytes += bytes;
+        self.packets = self.packets.wrapping_add(1);
+        self.bytes.0 = self.bytes.0.wrapping_add(bytes.0);
     }
 
-    #[inline]
+    #[inline(always)]
     fn remove(&mut self, bytes: Bytes) {
         self.packets -= 1;
         self.bytes -= bytes;
@@ -174,10 +177,10 @@ impl Node {
     pub fn enqueue(&mut self, packet: Packet, cx: &mut Context<'_>) {
         let (packet, bytes) = self.admit(packet, cx);
         self.counters.backlog.add(bytes);
-        let before = cx.drops.totals;
+        let before = cx.drops.account();
         self.discipline.enqueue(packet, cx);
-        if cx.drops.totals != before {
-            self.settle(before, cx.drops.totals);
+        if cx.drops.account() != before {
+            self.settle(before, cx);
         }
         self.note_peak();
     }
@@ -212,10 +215,10 @@ impl Node {
         debug_assert!(self.is_empty(), "only an empty node can be passed through");
         let (packet, bytes) = self.admit(packet, cx);
         self.counters.backlog.add(bytes);
-        let before = cx.drops.totals;
+        let before = cx.drops.account();
         let dequeued = self.discipline.pass(packet, cx);
-        if cx.drops.totals != before {
-            self.settle(before, cx.drops.totals);
+        if cx.drops.account() != before {
+            self.settle(before, cx);
         }
         // Before it leaves: what only passes through was here as well.
         self.note_peak();
@@ -245,10 +248,10 @@ impl Node {
 
     #[inline(always)]
     fn dequeue_discipline(&mut self, cx: &mut Context<'_>) -> Dequeue {
-        let before = cx.drops.totals;
+        let before = cx.drops.account();
         let dequeued = self.discipline.dequeue(cx);
-        if cx.drops.totals != before {
-            self.settle(before, cx.drops.totals);
+        if cx.drops.account() != before {
+            self.settle(before, cx);
         }
         debug_assert!(
             !matches!(dequeued, Dequeue::NotBefore(time) if time <= cx.now),
@@ -278,14 +281,14 @@ impl Node {
     }
 
     #[cold]
-    fn settle(&mut self, before: DropTotals, after: DropTotals) {
-        let dropped =
-            Tally { packets: after.packets - before.packets, bytes: Bytes(after.bytes.0 - before.bytes.0) };
-        self.counters.dropped.packets += dropped.packets;
-        self.counters.dropped.bytes += dropped.bytes;
-        self.counters.backlog.packets -= dropped.packets;
-        self.counters.backlog.bytes -= dropped.bytes;
-        self.counters.marked_packets += after.marks - before.marks;
+    #[inline(never)]
+    fn settle(&mut self, before: u64, cx: &Context<'_>) {
+        let (dropped, marked) = cx.drops.since(before);
+        for packet in dropped {
+            self.counters.dropped.add(packet.bytes());
+            self.counters.backlog.remove(packet.bytes());
+        }
+        self.counters.marked_packets += marked;
     }
 
     /// When its state, or that of a node below, next changes by itself.
@@ -307,13 +310,13 @@ impl Node {
         if !self.timed {
             return;
         }
-        let before = cx.drops.totals;
+        let before = cx.drops.account();
         if self.discipline.next_timer().is_some_and(|time| time <= cx.now) {
             self.discipline.on_timer(cx);
         }
         self.discipline.each_child(&mut |child| child.on_timer(cx));
-        if cx.drops.totals != before {
-            self.settle(before, cx.drops.totals);
+        if cx.drops.account() != before {
+            self.settle(before, cx);
         }
     }
 
@@ -344,10 +347,10 @@ impl Node {
         let Some(discipline) = self.discipline.as_any().downcast_mut::<D>() else {
             return Err(Invalid::new("kind", format!("is `{kind}` here, not `{}`", D::KIND)));
         };
-        let before = cx.drops.totals;
+        let before = cx.drops.account();
         let result = discipline.reconfigure(config, shares, cx);
-        if cx.drops.totals != before {
-            self.settle(before, cx.drops.totals);
+        if cx.drops.account() != before {
+            self.settle(before, cx);
         }
         result
     }
@@ -363,15 +366,15 @@ impl Node {
         if &*self.name == name {
             return Some(what(self, cx));
         }
-        let before = cx.drops.totals;
+        let before = cx.drops.account();
         let mut found = None;
         self.discipline.each_child(&mut |child| {
             if found.is_none() {
                 found = child.find(name, cx, what);
             }
         });
-        if cx.drops.totals != before {
-            self.settle(before, cx.drops.totals);
+        if cx.drops.account() != before {
+            self.settle(before, cx);
         }
         found
     }

@@ -108,15 +108,18 @@ pub struct Pool(Vec<Packet>);
 
 impl Pool {
     /// A packet with this header.
-    #[inline]
+    #[inline(always)]
     pub fn take(&mut self, header: Header) -> Packet {
-        match self.0.pop() {
-            Some(mut packet) => {
-                *packet = header;
-                packet
-            }
-            None => Packet::new(header),
-        }
+        // The header is written where it stays; given to both branches, it would be copied twice.
+        let mut packet = self.0.pop().unwrap_or_else(Self::allocate);
+        *packet = header;
+        packet
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn allocate() -> Packet {
+        Packet::new(Header::default())
     }
 
     /// Gives a packet back.

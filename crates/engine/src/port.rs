@@ -31,6 +31,18 @@ pub enum Poll {
     Idle,
 }
 
+impl Poll {
+    /// The answer of a tree under an exact clock.
+    #[inline(always)]
+    fn of(dequeued: Dequeue) -> Self {
+        match dequeued {
+            Dequeue::Packet(packet) => Self::Transmit(packet),
+            Dequeue::NotBefore(time) => Self::WaitUntil(time),
+            Dequeue::Empty => Self::Idle,
+        }
+    }
+}
+
 /// A place in the tree, as results name it. Its index among [`Port::places`] is a packet's
 /// [`node`](crate::packet::Header::node).
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -53,6 +65,8 @@ pub struct Port {
     places: Vec<Place>,
     /// Counters of places that are no longer in the tree.
     retired: Vec<(u16, Counters)>,
+    /// Neither ring nor coarse clock nor timers: one question on the hot path instead of three.
+    plain: bool,
 }
 
 impl Port {
@@ -66,27 +80,44 @@ impl Port {
             drops: Drops::default(),
             places: Vec::new(),
             retired: Vec::new(),
+            plain: false,
         };
         port.number();
+        port.take_stock();
         port
     }
 
     /// The same port with a coarse clock.
     pub fn with_clock(mut self, config: ClockConfig) -> Result<Self, Invalid> {
         self.clock = ClockModel::new(config).ok_or_else(|| Invalid::new("hz", "is from 1 to 1000000"))?;
+        self.take_stock();
         Ok(self)
     }
 
     /// The same port with a device ring.
     pub fn with_ring(mut self, config: RingConfig) -> Result<Self, Invalid> {
         self.ring = Some(Ring::new(config).ok_or_else(|| Invalid::new("ring", "has at least one slot"))?);
+        self.take_stock();
         Ok(self)
+    }
+
+    fn take_stock(&mut self) {
+        self.plain = self.ring.is_none() && !self.clock.is_coarse() && !self.root.is_timed();
     }
 
     /// Takes a packet in. It may be dropped at once, or another in its place.
     #[inline(always)]
     pub fn offer(&mut self, mut packet: Packet, now: Instant, headers: &dyn Headers) {
         packet.arrived = now;
+        if !self.plain {
+            return self.offer_beyond(packet, now, headers);
+        }
+        let mut cx = Context { now, random: &mut self.random, drops: &mut self.drops, headers };
+        self.root.enqueue(packet, &mut cx);
+    }
+
+    #[inline(never)]
+    fn offer_beyond(&mut self, packet: Packet, now: Instant, headers: &dyn Headers) {
         let mut cx =
             Context { now: self.clock.read(now), random: &mut self.random, drops: &mut self.drops, headers };
         self.root.enqueue(packet, &mut cx);
@@ -98,6 +129,15 @@ impl Port {
     /// What the free link sends now.
     #[inline(always)]
     pub fn poll(&mut self, now: Instant, headers: &dyn Headers) -> Poll {
+        if !self.plain {
+            return self.poll_beyond(now, headers);
+        }
+        let mut cx = Context { now, random: &mut self.random, drops: &mut self.drops, headers };
+        Poll::of(self.root.dequeue(&mut cx))
+    }
+
+    #[inline(never)]
+    fn poll_beyond(&mut self, now: Instant, headers: &dyn Headers) -> Poll {
         if self.root.is_timed() {
             self.run_timers(now, headers);
         }
@@ -111,15 +151,13 @@ impl Port {
     /// [`offer`](Self::offer), then [`poll`](Self::poll), for a free link and an [empty](Self::is_empty) port.
     #[inline(always)]
     pub fn pass(&mut self, mut packet: Packet, now: Instant, headers: &dyn Headers) -> Poll {
-        if self.ring.is_some() || self.root.is_timed() {
-            self.offer(packet, now, headers);
-            return self.poll(now, headers);
-        }
         packet.arrived = now;
-        let mut cx =
-            Context { now: self.clock.read(now), random: &mut self.random, drops: &mut self.drops, headers };
-        let dequeued = self.root.pass(packet, &mut cx);
-        self.answer(now, dequeued)
+        if !self.plain {
+            self.offer_beyond(packet, now, headers);
+            return self.poll_beyond(now, headers);
+        }
+        let mut cx = Context { now, random: &mut self.random, drops: &mut self.drops, headers };
+        Poll::of(self.root.pass(packet, &mut cx))
     }
 
     #[inline(always)]
@@ -182,15 +220,15 @@ impl Port {
     }
 
     /// Whether a poll at the end of the transmission under way can yield anything.
-    #[inline]
+    #[inline(always)]
     pub fn has_more(&self) -> bool {
-        !self.root.is_empty() || self.ring.is_some() || self.root.is_timed()
+        !self.root.is_empty() || (!self.plain && (self.ring.is_some() || self.root.is_timed()))
     }
 
     /// Whether nothing waits, in the tree and in the ring.
     #[inline]
     pub fn is_empty(&self) -> bool {
-        self.root.is_empty() && self.ring.as_ref().is_none_or(|ring| ring.len() == 0)
+        self.root.is_empty() && (self.plain || self.ring.as_ref().is_none_or(|ring| ring.len() == 0))
     }
 
     /// What waits in the tree (the ring's packets have left it).
@@ -225,6 +263,7 @@ impl Port {
         self.root.each(&mut |node, _| retired.push((node.id(), *node.counters())));
         self.root = root;
         self.number();
+        self.take_stock();
         let count = waiting.len();
         let mut cx =
             Context { now: self.clock.read(now), random: &mut self.random, drops: &mut self.drops, headers };
