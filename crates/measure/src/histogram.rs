@@ -18,6 +18,9 @@ use std::array;
 /// Up to this many values a histogram keeps the values themselves.
 pub const EXACT: usize = 128;
 
+/// Values that are counted together, where a caller gathers them.
+pub(crate) const BATCH: usize = Moments::MOST;
+
 /// A coarse histogram (relative error of quantiles at most 2^-5), for one sampling interval.
 pub type Coarse = Histogram<16>;
 
@@ -107,6 +110,15 @@ impl<const SUB: usize> Histogram<SUB> {
         self.max = self.max.max(moments.max);
         self.sum = self.sum.wrapping_add(moments.sum);
         self.squares = self.squares.saturating_add(moments.squares);
+        if self.few.len() as u64 == self.count {
+            if self.few.len() + values.len() <= EXACT {
+                self.few.extend_from_slice(values);
+                self.count += values.len() as u64;
+                return;
+            }
+            self.spread();
+        }
+        self.count += values.len() as u64;
         let (octave, bucket) = Self::place(first);
         if moments.min == moments.max
             && let Some(counts) = &mut self.octaves[octave]
@@ -114,21 +126,22 @@ impl<const SUB: usize> Histogram<SUB> {
             // All the same, as the serialisation of equal packets is: one count instead of many that would
             // wait for each other.
             counts[bucket] += values.len() as u64;
-            self.count += values.len() as u64;
             return;
         }
-        let mut count = self.count;
         for &value in values {
-            count += 1;
             let (octave, bucket) = Self::place(value);
-            if let Some(counts) = &mut self.octaves[octave] {
-                counts[bucket] += 1;
-            } else {
-                self.count = count;
-                self.increment_first(value);
+            match &mut self.octaves[octave] {
+                Some(counts) => counts[bucket] += 1,
+                None => self.open(value),
             }
         }
-        self.count = count;
+    }
+
+    /// Counts the first value of an octave.
+    #[cold]
+    #[inline(never)]
+    fn open(&mut self, value: u64) {
+        self.add(value, 1);
     }
 
     #[inline]

@@ -10,7 +10,7 @@ use lockgate_engine::discipline::DropReason;
 use lockgate_engine::node::Tally;
 use lockgate_engine::units::{Bytes, Duration, Instant};
 
-use crate::histogram::{Coarse, Histogram, Moments};
+use crate::histogram::{BATCH, Coarse, Histogram, Moments};
 use crate::series::FlowSeries;
 
 /// Headers above the payload that goodput leaves out where the driver does not say otherwise: Ethernet,
@@ -252,9 +252,6 @@ struct Last {
     sequence: u32,
 }
 
-/// Packets whose delays are counted together.
-const BATCH: usize = Moments::MOST;
-
 /// What was observed of one flow.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FlowRecord {
@@ -306,7 +303,7 @@ impl FlowRecord {
     }
 
     /// The source sent a packet of this length.
-    #[inline]
+    #[inline(always)]
     pub fn on_sent(&mut self, now: Instant, bytes: Bytes) {
         count(&mut self.whole.sent, bytes);
         if now < self.warmup {
@@ -315,7 +312,7 @@ impl FlowRecord {
     }
 
     /// A packet reached the receiver.
-    #[inline]
+    #[inline(always)]
     pub fn on_received(&mut self, packet: &Received) {
         count(&mut self.whole.received, packet.bytes);
         if packet.sent < self.warmup {
@@ -527,18 +524,21 @@ impl Delays {
             self.ipdv.record_all(values);
             self.expected = end.sequence.wrapping_add(1);
         } else {
-            self.broken_pairs(packets, owd, last);
+            self.broken_pairs(packets, owd, values, last);
         }
         self.last = Some(Last { now: end.now, owd: before, sequence: end.sequence });
     }
 
-    /// Delay variation and reordering where packets are missing or out of order.
+    /// Delay variation and reordering where packets are missing or out of order. `variations` has one entry
+    /// a packet; those of true pairs are moved to its front.
     #[cold]
     #[inline(never)]
-    fn broken_pairs(&mut self, packets: &[Pending], owd: &[u64], mut before: Last) {
-        for (packet, &owd) in packets.iter().zip(owd) {
+    fn broken_pairs(&mut self, packets: &[Pending], owd: &[u64], variations: &mut [u64], mut before: Last) {
+        let mut pairs = 0;
+        for (place, (packet, &owd)) in packets.iter().zip(owd).enumerate() {
             if packet.sequence == before.sequence.wrapping_add(1) {
-                self.ipdv.record(owd.abs_diff(before.owd));
+                variations[pairs] = variations[place];
+                pairs += 1;
                 self.ipdv_signed_sum += i128::from(owd) - i128::from(before.owd);
             }
             //= https://www.rfc-editor.org/rfc/rfc4737#section-3.3
@@ -550,5 +550,6 @@ impl Delays {
             }
             before = Last { now: packet.now, owd, sequence: packet.sequence };
         }
+        self.ipdv.record_all(&variations[..pairs]);
     }
 }
