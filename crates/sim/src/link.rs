@@ -9,6 +9,7 @@
 //! transmission is an event only while something waits. **A link frees before a packet arrives at the
 //! same instant**: an offer at the time of a pending poll polls first.
 
+use core::hint::select_unpredictable;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
@@ -37,7 +38,7 @@ impl Transmitter {
     }
 
     /// When a packet of `bytes`, started at `now`, has been sent.
-    #[inline]
+    #[inline(always)]
     fn end(&mut self, bytes: Bytes, now: Instant) -> Instant {
         match self {
             Self::Rate(serialiser) => now + serialiser.time_for(bytes),
@@ -59,20 +60,24 @@ pub(crate) struct Serialiser {
 }
 
 impl Serialiser {
-    #[inline]
+    #[inline(always)]
     fn time_for(&mut self, bytes: Bytes) -> Duration {
-        if bytes.0 != self.bytes {
-            let Some(work) = bytes.0.checked_mul(BYTE_PICOS).filter(|_| self.rate > 0) else {
-                return Rate::from_bits(self.rate).time_for(bytes);
-            };
-            (self.bytes, self.picos, self.remainder) = (bytes.0, work / self.rate, work % self.rate);
+        if bytes.0 != self.bytes && !self.learn(bytes) {
+            return Rate::from_bits(self.rate).time_for(bytes);
         }
         self.carry += self.remainder;
         let over = self.carry >= self.rate;
-        if over {
-            self.carry -= self.rate;
-        }
+        // No branch: nobody can guess it.
+        self.carry = select_unpredictable(over, self.carry.wrapping_sub(self.rate), self.carry);
         Duration::from_picos(self.picos + u64::from(over))
+    }
+
+    /// Divides for a length that is not the last one; false where that is out of range.
+    #[inline(never)]
+    fn learn(&mut self, bytes: Bytes) -> bool {
+        let Some(work) = bytes.0.checked_mul(BYTE_PICOS).filter(|_| self.rate > 0) else { return false };
+        (self.bytes, self.picos, self.remainder) = (bytes.0, work / self.rate, work % self.rate);
+        true
     }
 }
 
@@ -92,6 +97,7 @@ impl TraceCursor {
 
     /// A packet leaves with the opportunity that carries its last byte. What an opportunity offers while
     /// nothing waits is gone.
+    #[inline(never)]
     fn end(&mut self, bytes: Bytes, now: Instant) -> Instant {
         if self.time(self.index) < now {
             self.index = self.first_from(now);
@@ -126,46 +132,65 @@ impl TraceCursor {
 
 /// Packets on the way, in the order of their arrival. The first stands apart: a link without delay never
 /// has another.
-#[derive(Default)]
 struct Flying {
-    first: Option<(Instant, Packet)>,
+    /// When the first arrives.
+    next: Instant,
+    first: Option<Packet>,
     rest: VecDeque<(Instant, Packet)>,
 }
 
 impl Flying {
+    const fn new() -> Self {
+        Self { next: Instant::NEVER, first: None, rest: VecDeque::new() }
+    }
+
     #[inline(always)]
     fn push(&mut self, arrival: Instant, packet: Packet) {
         if self.first.is_none() {
-            self.first = Some((arrival, packet));
+            self.next = arrival;
+            self.first = Some(packet);
         } else {
             self.push_behind(arrival, packet);
         }
     }
 
     /// A shorter delay set during the run lets no packet overtake those already on the way.
+    #[inline(never)]
     fn push_behind(&mut self, arrival: Instant, packet: Packet) {
-        let last = self.newest().map_or(arrival, |(last, _)| arrival.max(*last));
-        self.rest.push_back((last, packet));
+        let last = self.rest.back().map_or(self.next, |(last, _)| *last);
+        self.rest.push_back((arrival.max(last), packet));
     }
 
-    fn newest(&self) -> Option<&(Instant, Packet)> {
-        self.rest.back().or(self.first.as_ref())
-    }
-
-    /// When the first arrives.
-    #[inline(always)]
-    fn next(&self) -> Instant {
-        self.first.as_ref().map_or(Instant::NEVER, |(arrival, _)| *arrival)
+    fn newest(&self) -> Option<&Packet> {
+        self.rest.back().map(|(_, packet)| packet).or(self.first.as_ref())
     }
 
     #[inline(always)]
     fn pop(&mut self) -> Option<Packet> {
-        let (_, packet) = self.first.take()?;
-        if !self.rest.is_empty() {
-            self.first = self.rest.pop_front();
+        let packet = self.first.take();
+        if self.rest.is_empty() {
+            self.next = Instant::NEVER;
+        } else {
+            self.advance();
         }
-        Some(packet)
+        packet
     }
+
+    #[inline(never)]
+    fn advance(&mut self) {
+        if let Some((next, first)) = self.rest.pop_front() {
+            (self.next, self.first) = (next, Some(first));
+        }
+    }
+}
+
+/// Where a link leads.
+#[derive(Clone, Copy)]
+pub(crate) struct FarEnd {
+    /// Where the node's row begins in the table of next hops.
+    pub(crate) hops: usize,
+    /// The node's router, where it has a service time.
+    pub(crate) router: Option<u32>,
 }
 
 /// One direction of a link.
@@ -178,19 +203,19 @@ pub(crate) struct Link {
     pub(crate) mpu: u64,
     pub(crate) loss: Probability,
     pub(crate) random: Random,
-    /// The node at the far end.
-    pub(crate) to: usize,
+    pub(crate) far: FarEnd,
     /// When the transmission under way ends.
     free_at: Instant,
     /// When the port is to be polled next.
     wake: Instant,
     flying: Flying,
     /// What the link itself lost, until it is put on record.
-    pub(crate) lost: Vec<Packet>,
+    pub(crate) lost: Option<Packet>,
+    pub(crate) record: PortRecord,
 }
 
 impl Link {
-    pub(crate) fn new(port: Port, transmitter: Transmitter, to: usize, random: Random) -> Self {
+    pub(crate) fn new(port: Port, transmitter: Transmitter, far: FarEnd, random: Random, record: PortRecord) -> Self {
         Self {
             port,
             transmitter,
@@ -199,18 +224,25 @@ impl Link {
             mpu: 0,
             loss: Probability::ZERO,
             random,
-            to,
+            far,
             free_at: Instant::ZERO,
             wake: Instant::NEVER,
-            flying: Flying::default(),
-            lost: Vec::new(),
+            flying: Flying::new(),
+            lost: None,
+            record,
         }
     }
 
     /// When something happens here next.
     #[inline(always)]
     pub(crate) fn next(&self) -> Instant {
-        self.flying.next().min(self.wake)
+        self.flying.next.min(self.wake)
+    }
+
+    /// Whether there is something to put on record: a drop, or a packet the link lost.
+    #[inline(always)]
+    pub(crate) fn has_news(&self) -> bool {
+        self.port.has_drops() | self.lost.is_some()
     }
 
     /// Whether the port is to be polled now.
@@ -222,34 +254,46 @@ impl Link {
     /// Takes the packet that arrives at the far end now.
     #[inline(always)]
     pub(crate) fn arrive(&mut self, now: Instant) -> Option<Packet> {
-        if self.flying.next() <= now { self.flying.pop() } else { None }
+        if self.flying.next <= now { self.flying.pop() } else { None }
+    }
+
+    /// Whether a transmission is under way. While it is, no poll is due: [`is_due`](Self::is_due) is false.
+    #[inline(always)]
+    pub(crate) fn is_busy(&self, now: Instant) -> bool {
+        self.free_at > now
     }
 
     /// Polls the port: a pending poll's time has come, or the port has changed. Returns whether a packet was
     /// started.
     #[inline(always)]
-    pub(crate) fn serve(&mut self, now: Instant, headers: &dyn Headers, record: &mut PortRecord) -> bool {
-        if self.free_at > now {
+    pub(crate) fn serve(&mut self, now: Instant, headers: &dyn Headers) -> bool {
+        if self.is_busy(now) {
             self.wake = self.free_at;
             return false;
         }
         let poll = self.port.poll(now, headers);
-        self.act(poll, now, record)
+        self.act(poll, now)
     }
 
-    /// Offers a packet to the port, and starts it where the link is free. No poll may be pending at `now`.
-    /// Returns whether a packet was started.
+    /// Offers a packet to the port of a [busy](Self::is_busy) link. Returns whether the link is to be looked
+    /// at earlier than it was.
     #[inline(always)]
-    pub(crate) fn offer(
-        &mut self,
-        packet: Packet,
-        now: Instant,
-        headers: &dyn Headers,
-        record: &mut PortRecord,
-    ) -> bool {
-        if self.free_at > now {
-            self.port.offer(packet, now, headers);
-            self.wake = self.wake.min(self.free_at);
+    pub(crate) fn wait(&mut self, packet: Packet, now: Instant, headers: &dyn Headers) -> bool {
+        self.port.offer(packet, now, headers);
+        let earlier = self.wake > self.free_at;
+        if earlier {
+            self.wake = self.free_at;
+        }
+        earlier
+    }
+
+    /// Offers a packet to the port of a link that is not [busy](Self::is_busy), and starts what the port
+    /// gives. No poll may be pending at `now`. Returns whether a packet was started.
+    #[inline(always)]
+    pub(crate) fn offer(&mut self, packet: Packet, now: Instant, headers: &dyn Headers) -> bool {
+        // A poll that was due may have started a packet just now.
+        if self.is_busy(now) {
+            let _ = self.wait(packet, now, headers);
             return false;
         }
         let poll = if self.port.is_empty() {
@@ -258,14 +302,14 @@ impl Link {
             self.port.offer(packet, now, headers);
             self.port.poll(now, headers)
         };
-        self.act(poll, now, record)
+        self.act(poll, now)
     }
 
     #[inline(always)]
-    fn act(&mut self, poll: Poll, now: Instant, record: &mut PortRecord) -> bool {
+    fn act(&mut self, poll: Poll, now: Instant) -> bool {
         match poll {
             Poll::Transmit(packet) => {
-                self.start(packet, now, record);
+                self.start(packet, now);
                 return true;
             }
             Poll::WaitUntil(time) => self.wake = time,
@@ -274,31 +318,36 @@ impl Link {
         false
     }
 
-    #[inline]
-    fn start(&mut self, mut packet: Packet, now: Instant, record: &mut PortRecord) {
+    #[inline(always)]
+    fn start(&mut self, mut packet: Packet, now: Instant) {
         let sojourn = now.since(packet.arrived);
         packet.waited += sojourn;
         let bytes = packet.bytes();
-        record.on_transmit(packet.node, sojourn, bytes, now);
+        self.record.on_transmit(packet.node, sojourn, bytes, now);
         let charged = if self.overhead == 0 && self.mpu == 0 { bytes } else { self.charged(bytes) };
         let end = self.transmitter.end(charged, now);
         self.free_at = end;
         self.wake = if self.port.has_more() { end } else { Instant::NEVER };
-        if self.loss > Probability::ZERO && self.loss.hits(self.random.bits()) {
-            self.lost.push(packet);
+        if self.loss > Probability::ZERO && self.is_lost() {
+            self.lost = Some(packet);
         } else {
             self.flying.push(end + self.delay, packet);
         }
     }
 
-    #[cold]
+    #[inline(never)]
+    fn is_lost(&mut self) -> bool {
+        self.loss.hits(self.random.bits())
+    }
+
+    #[inline(never)]
     fn charged(&self, bytes: Bytes) -> Bytes {
         Bytes(bytes.0.saturating_add_signed(self.overhead).max(self.mpu).max(1))
     }
 
     /// The packet that was started last and is still on the way.
     pub(crate) fn newest(&self) -> Option<&Packet> {
-        self.flying.newest().map(|(_, packet)| packet)
+        self.flying.newest()
     }
 
     /// Looks at the port anew after a change to it or to the link.

@@ -4,9 +4,10 @@ use lockgate_engine::classify::{Fields, Headers};
 use lockgate_engine::packet::{Packet, Pool};
 use lockgate_engine::units::{Duration, Instant};
 use lockgate_measure::recording::{Loss, PacketRow, Received, Recording};
+use lockgate_scenario::Scenario;
 
-use crate::events::Events;
-use crate::link::Link;
+use crate::events::{Entry, Events};
+use crate::link::{FarEnd, Link};
 use crate::router::Router;
 use crate::source::Source;
 
@@ -22,9 +23,9 @@ impl Headers for FlowTable {
     }
 }
 
-/// Which slot of the tournament belongs to whom, in the order in which ties are settled: the timeline
-/// first, so that a change holds for what happens at its time; then links, routers and sources; the
-/// sampling last, so that it sees all that happened.
+/// Which slot of the tournament belongs to whom, in the order in which ties are settled: links, routers,
+/// sources. The timeline and the sampling have none: they are rare, and [`run`](crate::run) asks for them
+/// by one comparison an event.
 #[derive(Clone, Copy)]
 pub(crate) struct Slots {
     pub(crate) links: usize,
@@ -34,52 +35,48 @@ pub(crate) struct Slots {
 
 /// Whose turn it is.
 pub(crate) enum Turn {
-    Timeline,
     Link(usize),
     Router(usize),
     Source(usize),
-    Sampling,
 }
 
 impl Slots {
-    pub(crate) const TIMELINE: usize = 0;
+    pub(crate) fn of(scenario: &Scenario) -> Self {
+        Self {
+            links: scenario.ports.len(),
+            routers: scenario.nodes.iter().filter(|node| node.service.is_some()).count(),
+            sources: scenario.flows.len(),
+        }
+    }
 
     pub(crate) fn link(link: usize) -> usize {
-        1 + link
+        link
     }
 
     pub(crate) fn router(self, router: usize) -> usize {
-        1 + self.links + router
+        self.links + router
     }
 
     pub(crate) fn source(self, source: usize) -> usize {
-        1 + self.links + self.routers + source
+        self.links + self.routers + source
     }
 
-    pub(crate) fn sampling(self) -> usize {
-        1 + self.links + self.routers + self.sources
+    pub(crate) fn count(self) -> usize {
+        self.links + self.routers + self.sources
     }
 
     #[inline(always)]
     pub(crate) fn turn(self, slot: usize) -> Turn {
-        if slot == Self::TIMELINE {
-            return Turn::Timeline;
+        if slot < self.links {
+            return Turn::Link(slot);
         }
-        let index = slot - 1;
-        if index < self.links {
-            return Turn::Link(index);
-        }
-        let index = index - self.links;
-        if index < self.routers {
-            return Turn::Router(index);
-        }
-        let index = index - self.routers;
-        if index < self.sources { Turn::Source(index) } else { Turn::Sampling }
+        let index = slot - self.links;
+        if index < self.routers { Turn::Router(index) } else { Turn::Source(index - self.routers) }
     }
 }
 
 /// All that moves.
-pub(crate) struct Network {
+pub(crate) struct Network<E> {
     pub(crate) links: Vec<Link>,
     /// One a node that has a service time, with the node's place.
     pub(crate) routers: Vec<(usize, Router)>,
@@ -87,31 +84,33 @@ pub(crate) struct Network {
     pub(crate) flows: FlowTable,
     /// `next_hop[node * flows + flow]`: the link a packet of the flow leaves that node by, or [`DELIVER`].
     pub(crate) next_hop: Vec<u32>,
-    /// `router_of[node]`: its place in `routers`.
-    pub(crate) router_of: Vec<Option<usize>>,
     /// Propagation over each flow's whole path.
     pub(crate) propagation: Vec<Duration>,
     pub(crate) slots: Slots,
-    pub(crate) events: Events,
+    pub(crate) events: Events<E>,
     pub(crate) pool: Pool,
+    /// Without the records of its ports, which are with the links until the run closes.
     pub(crate) recording: Recording,
+    pub(crate) keeps_rows: bool,
 }
 
-impl Network {
+impl<E: Entry> Network<E> {
     /// A link's event: a packet arrives at its far end, or its port is to be polled, or both.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn link_turn(&mut self, index: usize, now: Instant) {
         let link = &mut self.links[index];
         let arrived = link.arrive(now);
+        let mut started = false;
         if link.is_due(now) {
-            let started = link.serve(now, &self.flows, &mut self.recording.ports[index]);
+            started = link.serve(now, &self.flows);
+        }
+        let (far, next, has_news) = (link.far, link.next(), link.has_news());
+        self.events.set(Slots::link(index), next);
+        if has_news | self.keeps_rows {
             self.note(index, started, now);
         }
-        let link = &self.links[index];
-        let node = link.to;
-        self.events.set(Slots::link(index), link.next());
         if let Some(packet) = arrived {
-            self.arrive(packet, node, now);
+            self.arrive(packet, far, now);
         }
     }
 
@@ -129,76 +128,85 @@ impl Network {
     #[inline]
     pub(crate) fn source_turn(&mut self, index: usize, now: Instant) {
         let source = &mut self.sources[index];
-        let header = source.send(now);
-        let node = source.node;
+        let packet = self.pool.take(source.send(now));
+        let (node, flow) = (source.node, source.flow);
         self.events.set(self.slots.source(index), source.next());
-        let packet = self.pool.take(header);
-        self.recording.flows[packet.flow.0 as usize].on_sent(now, packet.bytes());
+        self.recording.flows[flow.0 as usize].on_sent(now, packet.bytes());
         self.forward(packet, node, now);
     }
 
-    /// A packet arrives at a node.
-    #[inline]
-    fn arrive(&mut self, mut packet: Packet, node: usize, now: Instant) {
+    /// A packet arrives at the far end of a link.
+    #[inline(always)]
+    fn arrive(&mut self, mut packet: Packet, far: FarEnd, now: Instant) {
         packet.hops = packet.hops.saturating_add(1);
-        if let Some(index) = self.router_of[node]
-            && self.hop(&packet, node) != DELIVER
-        {
-            let (_, router) = &mut self.routers[index];
-            let refused = router.offer(packet, now);
-            self.events.set(self.slots.router(index), router.next());
-            if let Some(packet) = refused {
-                self.lose(packet, Loss::Router);
-            }
-            return;
+        let hop = self.next_hop[far.hops + packet.flow.0 as usize];
+        if hop == DELIVER {
+            self.deliver(packet, now);
+        } else if let Some(router) = far.router {
+            self.serve(packet, router, now);
+        } else {
+            self.offer(packet, hop as usize, now);
         }
-        self.forward(packet, node, now);
+    }
+
+    /// A packet arrives at a router that takes its time.
+    #[inline(never)]
+    fn serve(&mut self, packet: Packet, index: u32, now: Instant) {
+        let index = index as usize;
+        let (_, router) = &mut self.routers[index];
+        let refused = router.offer(packet, now);
+        self.events.set(self.slots.router(index), router.next());
+        if let Some(packet) = refused {
+            self.lose(packet, Loss::Router);
+        }
     }
 
     #[inline(always)]
-    fn hop(&self, packet: &Packet, node: usize) -> u32 {
-        self.next_hop[node * self.flows.0.len() + packet.flow.0 as usize]
-    }
-
-    #[inline]
     fn forward(&mut self, packet: Packet, node: usize, now: Instant) {
-        match self.hop(&packet, node) {
+        match self.next_hop[node * self.flows.0.len() + packet.flow.0 as usize] {
             DELIVER => self.deliver(packet, now),
             link => self.offer(packet, link as usize, now),
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn offer(&mut self, packet: Packet, index: usize, now: Instant) {
         let link = &mut self.links[index];
+        if link.is_busy(now) {
+            let earlier = link.wait(packet, now, &self.flows);
+            let (next, has_drops) = (link.next(), link.port.has_drops());
+            if earlier {
+                self.events.set(Slots::link(index), next);
+            }
+            if has_drops {
+                self.collect_drops(index, now);
+            }
+            return;
+        }
         let before = link.next();
         if link.is_due(now) {
-            let started = link.serve(now, &self.flows, &mut self.recording.ports[index]);
+            let started = link.serve(now, &self.flows);
             self.note(index, started, now);
         }
         let link = &mut self.links[index];
-        let started = link.offer(packet, now, &self.flows, &mut self.recording.ports[index]);
-        self.note(index, started, now);
-        let after = self.links[index].next();
-        if after != before {
+        let started = link.offer(packet, now, &self.flows);
+        let (after, has_news) = (link.next(), link.has_news());
+        if before == Instant::NEVER {
+            self.events.add(Slots::link(index), after);
+        } else if after != before {
             self.events.set(Slots::link(index), after);
+        }
+        if has_news | self.keeps_rows {
+            self.note(index, started, now);
         }
     }
 
     /// Puts on record what is not: drops, what the link lost, and the row of a packet it has started.
-    #[inline(always)]
-    fn note(&mut self, index: usize, started: bool, now: Instant) {
-        let link = &self.links[index];
-        if link.port.has_drops() || !link.lost.is_empty() || self.recording.packets.is_some() {
-            self.note_more(index, started, now);
-        }
-    }
-
     #[cold]
     #[inline(never)]
-    fn note_more(&mut self, index: usize, started: bool, now: Instant) {
+    fn note(&mut self, index: usize, started: bool, now: Instant) {
         self.collect_drops(index, now);
-        let lost = self.links[index].lost.pop();
+        let lost = self.links[index].lost.take();
         if let Some(rows) = &mut self.recording.packets
             && started
             && let Some(packet) = lost.as_ref().or_else(|| self.links[index].newest())
@@ -210,15 +218,16 @@ impl Network {
         }
     }
 
+    /// Puts the port's drops on record. Returns how many there were.
     #[cold]
     #[inline(never)]
-    /// Puts the port's drops on record. Returns how many there were.
     pub(crate) fn collect_drops(&mut self, index: usize, now: Instant) -> u64 {
         let mut dropped = 0;
-        for (packet, reason) in self.links[index].port.take_drops() {
+        let link = &mut self.links[index];
+        for (packet, reason) in link.port.take_drops() {
             let why = Loss::Queue(reason);
             self.recording.flows[packet.flow.0 as usize].on_lost(packet.sent, packet.bytes(), why);
-            self.recording.ports[index].on_drop(packet.node, reason, now);
+            link.record.on_drop(packet.node, reason, now);
             if let Some(rows) = &mut self.recording.packets {
                 rows.push(&row(&packet, index, None, Some(why)));
             }
@@ -234,7 +243,7 @@ impl Network {
         self.pool.recycle(packet);
     }
 
-    #[inline]
+    #[inline(always)]
     fn deliver(&mut self, packet: Packet, now: Instant) {
         let flow = packet.flow.0 as usize;
         self.recording.flows[flow].on_received(&Received {

@@ -2,7 +2,9 @@
 //!
 //! What happens at one instant happens in this order: changes of the timeline, links (in the order of
 //! the ports), routers, sources (in the order of the flows), sampling. A link frees before a packet
-//! arrives at its port at the same instant.
+//! arrives at its port at the same instant. Links, routers and sources meet in the tournament
+//! ([`events`](crate::events)); timeline, sampling and the end of the run are looked at only when the time
+//! of one of them has come.
 
 use lockgate_engine::discipline::Invalid;
 use lockgate_engine::packet::{FlowId, Pool};
@@ -10,13 +12,13 @@ use lockgate_engine::port::Port;
 use lockgate_engine::random::{Random, Seed};
 use lockgate_engine::units::{Duration, Instant};
 use lockgate_measure::recording::{
-    Event, EventKind, FlowSetup, Imbalance, Mode, PortSetup, Recording, Setup,
+    Event, EventKind, FlowSetup, Imbalance, Mode, PortRecord, PortSetup, Recording, Setup,
 };
 use lockgate_scenario::change::Change;
 use lockgate_scenario::model::{Action, PortModel, Scenario};
 
-use crate::events::Events;
-use crate::link::{Link, TraceCursor, Transmitter};
+use crate::events::{Entry, Events, Narrow, Wide};
+use crate::link::{FarEnd, Link, TraceCursor, Transmitter};
 use crate::network::{DELIVER, FlowTable, Network, Slots, Turn};
 use crate::router::Router;
 use crate::source::{HostClock, Source, SourceSetup};
@@ -72,56 +74,122 @@ pub fn run(
     seed: Seed,
     watch: &mut dyn FnMut(Instant) -> Control,
 ) -> Result<Outcome, Failure> {
-    let mut network = build(scenario, seed)?;
-    let mut timeline = Timeline { scenario, seed, next: 0 };
-    network.events.set(Slots::TIMELINE, timeline.next_time());
-    let slots = network.slots;
-    let first_sample = network.recording.next_sample(Instant::ZERO).unwrap_or(Instant::NEVER);
-    network.events.set(slots.sampling(), first_sample);
+    if Narrow::suits(scenario.end(), Slots::of(scenario).count()) {
+        play::<Narrow>(scenario, seed, watch)
+    } else {
+        play::<Wide>(scenario, seed, watch)
+    }
+}
 
-    let end = scenario.end();
+fn play<E: Entry>(
+    scenario: &Scenario,
+    seed: Seed,
+    watch: &mut dyn FnMut(Instant) -> Control,
+) -> Result<Outcome, Failure> {
+    let mut network = build::<E>(scenario, seed)?;
+    let mut timeline = Timeline { scenario, seed, next: 0 };
+    let slots = network.slots;
+    let mut rare = Rare::new(&network, &timeline, scenario.end());
     let mut stopped_at = None;
     let mut events: u64 = 0;
     loop {
         let (now, slot) = network.events.first();
-        if now >= end {
-            break;
+        if now >= rare.next {
+            match rare.turn(&mut network, &mut timeline, now, watch)? {
+                Step::Done => {}
+                Step::Stopped(at) => {
+                    stopped_at = Some(at);
+                    break;
+                }
+                Step::Ended => break,
+            }
+            events += 1;
+            continue;
         }
         events += 1;
         match slots.turn(slot) {
             Turn::Link(link) => network.link_turn(link, now),
             Turn::Source(source) => network.source_turn(source, now),
             Turn::Router(router) => network.router_turn(router, now),
-            Turn::Timeline => timeline.turn(&mut network, now)?,
-            Turn::Sampling => {
-                sample(&mut network, now);
-                if watch(now) == Control::Stop {
-                    stopped_at = Some(now);
-                    break;
-                }
-            }
         }
     }
-    let mut recording = close(network, stopped_at.unwrap_or(end))?;
+    let mut recording = close(network, stopped_at.unwrap_or(scenario.end()))?;
     recording.engine.events = events;
     Ok(Outcome { recording, stopped_early: stopped_at.is_some() })
 }
 
-fn sample(network: &mut Network, now: Instant) {
-    network.recording.sample_flows(now);
-    for (record, link) in network.recording.ports.iter_mut().zip(&mut network.links) {
-        record.sample(now, &mut link.port);
+/// What happens rarely: the timeline before, the sampling after everything else at its instant, and the
+/// end of the run before everything at its own.
+struct Rare {
+    sampling: Instant,
+    end: Instant,
+    /// The first instant at which an event of the network has to wait for one of these.
+    next: Instant,
+}
+
+/// What came of it.
+enum Step {
+    Done,
+    Stopped(Instant),
+    Ended,
+}
+
+impl Rare {
+    fn new<E>(network: &Network<E>, timeline: &Timeline<'_>, end: Instant) -> Self {
+        let sampling = network.recording.next_sample(Instant::ZERO).unwrap_or(Instant::NEVER);
+        let mut rare = Self { sampling, end, next: Instant::ZERO };
+        rare.look_ahead(timeline);
+        rare
     }
-    let next = network.recording.next_sample(now).unwrap_or(Instant::NEVER);
-    network.events.set(network.slots.sampling(), next);
+
+    fn look_ahead(&mut self, timeline: &Timeline<'_>) {
+        let after_sampling = self.sampling + Duration::from_picos(1);
+        self.next = timeline.next_time().min(after_sampling).min(self.end);
+    }
+
+    /// Does the first of them. `now` is the time of the network's next event.
+    #[cold]
+    #[inline(never)]
+    fn turn<E: Entry>(
+        &mut self,
+        network: &mut Network<E>,
+        timeline: &mut Timeline<'_>,
+        now: Instant,
+        watch: &mut dyn FnMut(Instant) -> Control,
+    ) -> Result<Step, Failure> {
+        let change = timeline.next_time();
+        let at = change.min(self.sampling);
+        if at >= self.end {
+            return Ok(Step::Ended);
+        }
+        if change <= self.sampling {
+            timeline.turn(network, change)?;
+        } else {
+            debug_assert!(self.sampling < now, "a sample sees all that happened at its instant");
+            sample(network, at);
+            self.sampling = network.recording.next_sample(at).unwrap_or(Instant::NEVER);
+            if watch(at) == Control::Stop {
+                return Ok(Step::Stopped(at));
+            }
+        }
+        self.look_ahead(timeline);
+        Ok(Step::Done)
+    }
+}
+
+fn sample<E>(network: &mut Network<E>, now: Instant) {
+    network.recording.sample_flows(now);
+    for link in &mut network.links {
+        link.record.sample(now, &mut link.port);
+    }
 }
 
 /// Takes the last samples, counts what is still inside, and checks that every packet is accounted for.
-fn close(mut network: Network, end: Instant) -> Result<Recording, Failure> {
+fn close<E: Entry>(mut network: Network<E>, end: Instant) -> Result<Recording, Failure> {
     network.recording.duration = end.since(Instant::ZERO);
     network.recording.sample_flows(end);
-    for (record, link) in network.recording.ports.iter_mut().zip(&mut network.links) {
-        record.finish(end, &mut link.port);
+    for link in &mut network.links {
+        link.record.finish(end, &mut link.port);
     }
     network.drain();
     let mut unbalanced = None;
@@ -135,6 +203,7 @@ fn close(mut network: Network, end: Instant) -> Result<Recording, Failure> {
     if let Some(queue) = unbalanced {
         return Err(Failure::Imbalance(queue));
     }
+    network.recording.ports = network.links.into_iter().map(|link| link.record).collect();
     network.recording.finish();
     network.recording.balance()?;
     Ok(network.recording)
@@ -152,16 +221,15 @@ impl Timeline<'_> {
         self.scenario.changes.get(self.next).map_or(Instant::NEVER, |change| change.at)
     }
 
-    fn turn(&mut self, network: &mut Network, now: Instant) -> Result<(), Failure> {
+    fn turn<E: Entry>(&mut self, network: &mut Network<E>, now: Instant) -> Result<(), Failure> {
         if let Some(change) = self.scenario.changes.get(self.next) {
             self.next += 1;
             self.apply(change, network, now)?;
         }
-        network.events.set(Slots::TIMELINE, self.next_time());
         Ok(())
     }
 
-    fn apply(&self, change: &Change, network: &mut Network, now: Instant) -> Result<(), Failure> {
+    fn apply<E: Entry>(&self, change: &Change, network: &mut Network<E>, now: Instant) -> Result<(), Failure> {
         let mut moved_packets = None;
         let mut forced_out_packets = 0;
         match &change.action {
@@ -180,12 +248,13 @@ impl Timeline<'_> {
                     let direction = &mut network.links[index];
                     if let (Some(rate), Transmitter::Rate(_)) = (rate, &direction.transmitter) {
                         direction.transmitter = Transmitter::at(*rate);
-                        network.recording.ports[index].on_rate(now, *rate);
+                        direction.record.on_rate(now, *rate);
                     }
                     direction.delay = delay.unwrap_or(direction.delay);
                     direction.loss = loss.unwrap_or(direction.loss);
                 }
-                network.propagation = propagation(self.scenario, &network.links);
+                let links = &network.links;
+                network.propagation = propagation(self.scenario, |port| links[port].delay);
             }
             Action::Flow { flows, traffic, stop } => {
                 for index in flows.clone() {
@@ -221,27 +290,23 @@ fn build_failure(place: &str, why: &Invalid) -> Failure {
     Failure::Build { place: place.to_owned(), why: why.to_string() }
 }
 
-fn build(scenario: &Scenario, seed: Seed) -> Result<Network, Failure> {
-    let mut links = Vec::with_capacity(scenario.ports.len());
-    for port in &scenario.ports {
-        links.push(build_link(scenario, port, seed)?);
-    }
-    let sources = build_sources(scenario, seed)?;
+fn build<E: Entry>(scenario: &Scenario, seed: Seed) -> Result<Network<E>, Failure> {
     let mut router_of = vec![None; scenario.nodes.len()];
     let mut routers = Vec::new();
     for (index, node) in scenario.nodes.iter().enumerate() {
         if let Some(service) = node.service {
-            router_of[index] = Some(routers.len());
+            router_of[index] = Some(routers.len() as u32);
             routers.push((index, Router::new(service)));
         }
     }
-    let slots = Slots { links: links.len(), routers: routers.len(), sources: sources.len() };
-    let mut events = Events::new(slots.sampling() + 1);
+    let sources = build_sources(scenario, seed)?;
+    let slots = Slots::of(scenario);
+    let mut events = Events::new(slots.count());
     for (index, source) in sources.iter().enumerate() {
         events.set(slots.source(index), source.next());
     }
-    let propagation = propagation(scenario, &links);
-    let recording = Recording::new(Setup {
+    let propagation = propagation(scenario, |port| scenario.links[scenario.ports[port].link].delay);
+    let mut recording = Recording::new(Setup {
         title: scenario.title.clone(),
         mode: Mode::Sim,
         seed,
@@ -252,22 +317,27 @@ fn build(scenario: &Scenario, seed: Seed) -> Result<Network, Failure> {
         ports: port_setups(scenario),
         keep_packets: scenario.record.packets || scenario.record.capture,
     });
+    let mut links = Vec::with_capacity(scenario.ports.len());
+    for (port, record) in scenario.ports.iter().zip(core::mem::take(&mut recording.ports)) {
+        let far = FarEnd { hops: port.to * scenario.flows.len(), router: router_of[port.to] };
+        links.push(build_link(scenario, port, far, record, seed)?);
+    }
     Ok(Network {
         links,
         routers,
         sources,
         flows: FlowTable(scenario.flows.iter().map(|flow| flow.fields).collect()),
         next_hop: next_hops(scenario),
-        router_of,
         propagation,
         slots,
         events,
         pool: Pool::default(),
+        keeps_rows: recording.packets.is_some(),
         recording,
     })
 }
 
-fn build_link(scenario: &Scenario, model: &PortModel, seed: Seed) -> Result<Link, Failure> {
+fn build_link(scenario: &Scenario, model: &PortModel, far: FarEnd, record: PortRecord, seed: Seed) -> Result<Link, Failure> {
     let link = &scenario.links[model.link];
     let failed = |why: Invalid| build_failure(&model.name, &why);
     let root = model.tree.build().map_err(failed)?;
@@ -283,7 +353,7 @@ fn build_link(scenario: &Scenario, model: &PortModel, seed: Seed) -> Result<Link
         None => Transmitter::at(link.rate),
     };
     let random = Random::stream(seed, &format!("link/{}/{}/loss", link.name, model.direction));
-    let mut built = Link::new(port, transmitter, model.to, random);
+    let mut built = Link::new(port, transmitter, far, random, record);
     built.delay = link.delay;
     built.loss = link.loss;
     built.overhead = i64::from(link.overhead);
@@ -335,9 +405,9 @@ fn path(scenario: &Scenario, flow: usize) -> impl Iterator<Item = usize> + '_ {
 }
 
 /// Propagation over the whole path of each flow, as the links' delays are now.
-fn propagation(scenario: &Scenario, links: &[Link]) -> Vec<Duration> {
+fn propagation(scenario: &Scenario, delay: impl Fn(usize) -> Duration) -> Vec<Duration> {
     (0..scenario.flows.len())
-        .map(|flow| path(scenario, flow).fold(Duration::ZERO, |sum, port| sum + links[port].delay))
+        .map(|flow| path(scenario, flow).fold(Duration::ZERO, |sum, port| sum + delay(port)))
         .collect()
 }
 

@@ -13,11 +13,13 @@ pub(crate) struct HostClock {
 
 impl HostClock {
     /// What this clock shows at `now`; never before its zero.
-    #[inline]
+    #[inline(always)]
     fn read(self, now: Instant) -> Instant {
-        if self.offset_ps == 0 && self.drift_ppb == 0 {
-            return now;
-        }
+        if self.offset_ps == 0 && self.drift_ppb == 0 { now } else { self.misread(now) }
+    }
+
+    #[inline(never)]
+    fn misread(self, now: Instant) -> Instant {
         let true_time = i128::from(now.as_picos());
         let shown =
             true_time + i128::from(self.offset_ps) + true_time * i128::from(self.drift_ppb) / 1_000_000_000;
@@ -86,7 +88,7 @@ impl Source {
         }
     }
 
-    #[inline]
+    #[inline(never)]
     fn refill(&mut self) {
         self.batch.clear();
         self.position = 0;
@@ -94,7 +96,7 @@ impl Source {
     }
 
     /// When the next packet is sent.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn next(&self) -> Instant {
         match self.batch.get(self.position) {
             Some(emission) if self.packets_left > 0 && u64::from(emission.length) <= self.bytes_left => {
@@ -106,7 +108,7 @@ impl Source {
     }
 
     /// The header of the packet that is sent now.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn send(&mut self, now: Instant) -> Header {
         let length = self.batch[self.position].length;
         self.position += 1;
