@@ -215,7 +215,13 @@ pub(crate) struct Link {
 }
 
 impl Link {
-    pub(crate) fn new(port: Port, transmitter: Transmitter, far: FarEnd, random: Random, record: PortRecord) -> Self {
+    pub(crate) fn new(
+        port: Port,
+        transmitter: Transmitter,
+        far: FarEnd,
+        random: Random,
+        record: PortRecord,
+    ) -> Self {
         Self {
             port,
             transmitter,

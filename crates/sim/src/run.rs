@@ -229,7 +229,12 @@ impl Timeline<'_> {
         Ok(())
     }
 
-    fn apply<E: Entry>(&self, change: &Change, network: &mut Network<E>, now: Instant) -> Result<(), Failure> {
+    fn apply<E: Entry>(
+        &self,
+        change: &Change,
+        network: &mut Network<E>,
+        now: Instant,
+    ) -> Result<(), Failure> {
         let mut moved_packets = None;
         let mut forced_out_packets = 0;
         match &change.action {
@@ -337,7 +342,13 @@ fn build<E: Entry>(scenario: &Scenario, seed: Seed) -> Result<Network<E>, Failur
     })
 }
 
-fn build_link(scenario: &Scenario, model: &PortModel, far: FarEnd, record: PortRecord, seed: Seed) -> Result<Link, Failure> {
+fn build_link(
+    scenario: &Scenario,
+    model: &PortModel,
+    far: FarEnd,
+    record: PortRecord,
+    seed: Seed,
+) -> Result<Link, Failure> {
     let link = &scenario.links[model.link];
     let failed = |why: Invalid| build_failure(&model.name, &why);
     let root = model.tree.build().map_err(failed)?;
