@@ -45,4 +45,6 @@ disciplines! {
     ffs::Ffs,
     nfs::Nfs,
     lisb::Lisb,
+    codel::Codel,
+    fq_codel::FqCodel,
 }

@@ -7,10 +7,16 @@
 
 mod common;
 
+#[path = "theorems/aqm.rs"]
+mod aqm;
+#[path = "theorems/codel.rs"]
+mod codel;
 #[path = "theorems/conservation.rs"]
 mod conservation;
 #[path = "theorems/fairness.rs"]
 mod fairness;
+#[path = "theorems/fq_codel.rs"]
+mod fq_codel;
 #[path = "theorems/queueing.rs"]
 mod queueing;
 #[path = "theorems/shaping.rs"]
