@@ -45,6 +45,7 @@ disciplines! {
     ffs::Ffs,
     nfs::Nfs,
     lisb::Lisb,
+    red::Red,
     codel::Codel,
     fq_codel::FqCodel,
 }

@@ -19,6 +19,8 @@ mod fairness;
 mod fq_codel;
 #[path = "theorems/queueing.rs"]
 mod queueing;
+#[path = "theorems/red.rs"]
+mod red;
 #[path = "theorems/shaping.rs"]
 mod shaping;
 
