@@ -48,4 +48,5 @@ disciplines! {
     red::Red,
     codel::Codel,
     fq_codel::FqCodel,
+    pie::Pie,
 }
