@@ -17,6 +17,8 @@ mod conservation;
 mod fairness;
 #[path = "theorems/fq_codel.rs"]
 mod fq_codel;
+#[path = "theorems/kernel.rs"]
+mod kernel;
 #[path = "theorems/pie.rs"]
 mod pie;
 #[path = "theorems/queueing.rs"]
