@@ -49,4 +49,5 @@ disciplines! {
     codel::Codel,
     fq_codel::FqCodel,
     pie::Pie,
+    cobalt::Cobalt,
 }

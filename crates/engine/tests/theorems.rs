@@ -9,6 +9,8 @@ mod common;
 
 #[path = "theorems/aqm.rs"]
 mod aqm;
+#[path = "theorems/cobalt.rs"]
+mod cobalt;
 #[path = "theorems/codel.rs"]
 mod codel;
 #[path = "theorems/conservation.rs"]
