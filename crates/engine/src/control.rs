@@ -6,9 +6,10 @@
 //! below it again                       stop; what was learnt is kept for 16 intervals
 //! ```
 //!
-//! One file for all that use it (`codel`, `fq_codel`). `interval / sqrt(n)` is the integer square root of
-//! `interval^2 / n`, so it is exact to the picosecond below. Linux works with a reciprocal root of 16 bits
-//! instead (one Newton step a drop), which differs by less than 0.1 % after the first few drops.
+//! One file for all that use it (`codel`, `fq_codel`; `cobalt` has its own rule and this spacing).
+//! `interval / sqrt(n)` is the integer square root of `interval^2 / n`, so it is exact to the picosecond below.
+//! Linux improves a reciprocal root of 16 bits by one Newton step a drop instead: its second gap of a spell is
+//! 29 % too short, the third 3 %, from the twentieth on less than 0.1 %, so it drops a little sooner.
 //!
 //! Source: RFC 8289, section 5 (the pseudocode). Differs: a packet of a sender that understands marks is
 //! marked and delivered instead of dropped, as in Linux, and counts as a drop.
