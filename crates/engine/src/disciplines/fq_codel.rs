@@ -189,9 +189,7 @@ impl Discipline for FqCodel {
             return;
         }
         self.push(packet, cx);
-        while !self.fits() {
-            self.drop_from_fattest(cx);
-        }
+        while !self.fits() && self.drop_from_fattest(cx) {}
     }
 
     //= https://www.rfc-editor.org/rfc/rfc8290#section-4.2
@@ -296,12 +294,12 @@ impl FqCodel {
         list.pop_front();
     }
 
-    /// Half of the fattest flow's bytes go from its head, up to a batch.
+    /// Half of the fattest flow's bytes go from its head, up to a batch. Returns whether any went.
     #[cold]
-    fn drop_from_fattest(&mut self, cx: &mut Context<'_>) {
-        let Some(slot) = self.fattest.find() else { return };
+    fn drop_from_fattest(&mut self, cx: &mut Context<'_>) -> bool {
+        let Some(slot) = self.fattest.find() else { return false };
         let half = self.flows[slot].queue.bytes().0 / 2;
-        let mut gone = 0;
+        let (before, mut gone) = (self.packets, 0);
         for _ in 0..self.config.drop_batch {
             let Some(packet) = self.pop(slot) else { break };
             gone += packet.bytes().0;
@@ -310,5 +308,6 @@ impl FqCodel {
                 break;
             }
         }
+        self.packets < before
     }
 }
