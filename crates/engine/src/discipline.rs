@@ -38,6 +38,8 @@ pub trait Discipline: Sized + Send + 'static {
     const WORK_CONSERVING: bool = true;
     /// Whether it may let a packet overtake an earlier one of the same flow.
     const REORDERS: bool = false;
+    /// Whether it may drop before it is full, as active queue management does.
+    const DROPS_EARLY: bool = false;
     /// Whether [`next_timer`](Self::next_timer) is ever `Some`.
     const TIMED: bool = false;
     /// Its own parameters as a user would start from, in TOML; empty where the defaults do. Valid with and

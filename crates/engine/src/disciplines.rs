@@ -45,4 +45,9 @@ disciplines! {
     ffs::Ffs,
     nfs::Nfs,
     lisb::Lisb,
+    red::Red,
+    codel::Codel,
+    fq_codel::FqCodel,
+    pie::Pie,
+    cobalt::Cobalt,
 }

@@ -13,6 +13,7 @@
 
 pub mod classify;
 pub mod clock;
+pub mod control;
 pub mod discipline;
 pub mod disciplines;
 pub mod node;

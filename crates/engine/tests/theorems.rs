@@ -7,12 +7,26 @@
 
 mod common;
 
+#[path = "theorems/aqm.rs"]
+mod aqm;
+#[path = "theorems/cobalt.rs"]
+mod cobalt;
+#[path = "theorems/codel.rs"]
+mod codel;
 #[path = "theorems/conservation.rs"]
 mod conservation;
 #[path = "theorems/fairness.rs"]
 mod fairness;
+#[path = "theorems/fq_codel.rs"]
+mod fq_codel;
+#[path = "theorems/kernel.rs"]
+mod kernel;
+#[path = "theorems/pie.rs"]
+mod pie;
 #[path = "theorems/queueing.rs"]
 mod queueing;
+#[path = "theorems/red.rs"]
+mod red;
 #[path = "theorems/shaping.rs"]
 mod shaping;
 

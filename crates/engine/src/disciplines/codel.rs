@@ -1,0 +1,126 @@
+//! Controlled delay: drops at the head when packets have waited too long for too long.
+//!
+//! ```text
+//! arrivals -> [ | | | | ] -> waited > target for a whole interval?  drop, ever faster
+//! ```
+//!
+//! The law is in [`crate::control`]. A packet's waiting counts from its arrival at the port, so it goes on
+//! when a tree is replaced.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::control::{Aim, ControlLaw, Source};
+use crate::discipline::{Child, Context, Dequeue, Discipline, DropReason, Invalid, NoShare};
+use crate::disciplines::fifo::refuse_nothing;
+use crate::packet::Packet;
+use crate::queue::PacketQueue;
+use crate::units::{Bytes, Duration, Limit, Packets};
+
+/// Parameters of `codel`.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Config {
+    /// How much may wait, in packets (`1000p`) or bytes (`64kB`). What arrives beyond is dropped.
+    pub limit: Limit,
+    /// The waiting that is acceptable for ever.
+    pub target: Duration,
+    /// How long the waiting may be above the target before the first drop; about the longest round trip.
+    pub interval: Duration,
+    /// A backlog of this or less is never too much.
+    pub mtu: Bytes,
+    /// Marks packets of senders that understand it, instead of dropping them.
+    pub ecn: bool,
+    /// Besides, marks every packet that waited longer than this.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ce_threshold: Option<Duration>,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            limit: Limit::Packets(Packets(1000)),
+            target: Duration::from_millis(5),
+            interval: Duration::from_millis(100),
+            mtu: Bytes(1514),
+            ecn: false,
+            ce_threshold: None,
+        }
+    }
+}
+
+impl Config {
+    fn aim(&self) -> Result<Aim, Invalid> {
+        refuse_nothing(self.limit)?;
+        let Self { target, interval, mtu, ecn, ce_threshold, .. } = *self;
+        Aim { target, interval, mtu, ecn, ce_threshold }.check()
+    }
+}
+
+/// Controlled delay.
+pub struct Codel {
+    limit: Limit,
+    aim: Aim,
+    law: ControlLaw,
+    queue: PacketQueue,
+}
+
+impl Source for PacketQueue {
+    #[inline]
+    fn pop(&mut self) -> Option<Packet> {
+        Self::pop(self)
+    }
+    #[inline]
+    fn bytes(&self) -> Bytes {
+        Self::bytes(self)
+    }
+}
+
+impl Discipline for Codel {
+    const KIND: &'static str = "codel";
+    const SUMMARY: &'static str = "controlled delay: drops at the head while the waiting stays above a target";
+    const SOURCE: &'static str = "RFC 8289; tc-codel(8)";
+    const GUARANTEES: &'static [&'static str] = &[
+        "no drop before the waiting was above the target for a whole interval (RFC 8289)",
+        "the n-th drop of a spell is followed by the next after interval/sqrt(n), to the picosecond",
+        "a spell that begins within 16 intervals of the last goes on from what it had learnt (RFC 8289)",
+    ];
+    const DROPS_EARLY: bool = true;
+    const EXAMPLE: &'static str = "limit = \"1000p\"\ntarget = \"5ms\"\ninterval = \"100ms\"\n";
+    type Config = Config;
+    type Share = NoShare;
+
+    fn new(config: Config, _: Vec<Child<NoShare>>) -> Result<Self, Invalid> {
+        let aim = config.aim()?;
+        Ok(Self { limit: config.limit, aim, law: ControlLaw::default(), queue: PacketQueue::default() })
+    }
+
+    fn reconfigure(&mut self, config: Config, _: Vec<NoShare>, cx: &mut Context<'_>) -> Result<(), Invalid> {
+        self.aim = config.aim()?;
+        self.limit = config.limit;
+        self.queue.shrink(self.limit, cx);
+        Ok(())
+    }
+
+    #[inline]
+    fn enqueue(&mut self, packet: Packet, cx: &mut Context<'_>) {
+        if self.queue.has_room(&packet, self.limit) {
+            self.queue.push(packet);
+        } else {
+            cx.drop(packet, DropReason::Limit);
+        }
+    }
+
+    #[inline]
+    fn dequeue(&mut self, cx: &mut Context<'_>) -> Dequeue {
+        self.law.dequeue(&self.aim, &mut self.queue, cx).map_or(Dequeue::Empty, Dequeue::Packet)
+    }
+
+    fn flush(&mut self, out: &mut Vec<Packet>) {
+        self.queue.flush(out);
+    }
+
+    fn gauges(&self, emit: &mut dyn FnMut(&'static str, f64)) {
+        self.law.gauges(emit);
+    }
+}

@@ -1,0 +1,401 @@
+//! Random early detection: drops with a probability that grows with the average backlog.
+//!
+//! ```text
+//! probability                                   forced
+//!      1 |                    ,--------------------
+//!        |              _ ,-  gentle: rises from maxP at max to 1 at twice max
+//!  maxP  |         _ -'|
+//!      0 |______,-'    |______________________ average backlog
+//!              min    max       2 max
+//! ```
+//!
+//! The average moves by `w = 2^-n` of the difference at each arrival (`n` from `burst`, as `tc` computes
+//! it), of the backlog before the arrival. In between, the gap from one drop to the next is uniform on
+//! `1..=1/p`. Flavours differ in arithmetic and in what an idle queue does to the average:
+//!
+//! - `paper`: Floyd and Jacobson. After idle time for `m` packets of `avpkt`, `(1-w)^m` of the average is left.
+//! - `linux`: integers of the kernel. The decay is a right shift from a table: a natural logarithm that is
+//!   used as a power of two, with cells in ticks of 64 ns by `tc` and in microseconds by the kernel.
+//! - `linux-2.4`: the same with cells in microseconds at both ends, and `maxP / (max - min)` rounded down to
+//!   a power of two.
+//! - `click`: packets of `avpkt` instead of bytes, `w` 1/16, `gentle`, and an empty queue counts once in 20 ms.
+
+mod average;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use self::average::Average;
+use crate::discipline::{Child, Context, Dequeue, Discipline, DropReason, Invalid, NoShare};
+use crate::disciplines::fifo::refuse_nothing;
+use crate::packet::Packet;
+use crate::queue::PacketQueue;
+use crate::units::{Bytes, Duration, Instant, Limit, Probability, Rate};
+
+/// Whose random early detection.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Flavour {
+    /// Floyd and Jacobson, 1993.
+    Paper,
+    /// Linux, since 2.6.
+    #[default]
+    Linux,
+    /// Linux 2.4.
+    #[serde(rename = "linux-2.4")]
+    Linux24,
+    /// Click's element RED.
+    Click,
+}
+
+/// Parameters of `red`.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Config {
+    /// Whose arithmetic and idle decay: `paper`, `linux`, `linux-2.4` or `click`.
+    pub flavour: Flavour,
+    /// How much may wait, in bytes (`60kB`) or packets (`100p`). What arrives beyond is dropped.
+    pub limit: Limit,
+    /// Average backlog below which nothing is dropped.
+    pub min: Bytes,
+    /// Average backlog from which everything is dropped (`gentle`: from twice this). Up to `4GB`.
+    pub max: Bytes,
+    /// Typical length of a packet.
+    pub avpkt: Bytes,
+    /// How many packets may come at once before the average follows; from it the weight is computed.
+    /// Without it, `(2 min + max) / (3 avpkt)`. The weight of `click` is always 1/16.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub burst: Option<u32>,
+    /// Probability of a drop where the average has come to `max`.
+    pub probability: Probability,
+    /// Rate of the link, by which idle time becomes packets that could have been sent.
+    pub bandwidth: Rate,
+    /// From `max` to twice `max` the probability rises to 1, instead of being 1. Not in Linux; on in `click`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub gentle: Option<bool>,
+    /// Marks packets of senders that understand it, instead of dropping them.
+    pub ecn: bool,
+    /// Moves `probability` each 500 ms, so that the average stays in the middle fifth of `min` to `max`.
+    pub adaptive: bool,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            flavour: Flavour::Linux,
+            limit: Limit::Bytes(Bytes(400_000)),
+            min: Bytes(30_000),
+            max: Bytes(90_000),
+            avpkt: Bytes(1000),
+            burst: None,
+            probability: Probability::from_f64(0.02).unwrap_or(Probability::ZERO),
+            bandwidth: Rate::from_bits(10_000_000),
+            gentle: None,
+            ecn: false,
+            adaptive: false,
+        }
+    }
+}
+
+/// Thresholds and averages are of 32 bits before they are scaled, as in Linux.
+const LARGEST: u64 = u32::MAX as u64;
+
+impl Config {
+    /// The weight's exponent; an error where these parameters cannot be.
+    fn check(&self) -> Result<i32, Invalid> {
+        refuse_nothing(self.limit)?;
+        if self.max.0 > LARGEST {
+            return Err(Invalid::new("max", "is up to `4294967295B`"));
+        }
+        if self.min >= self.max {
+            return Err(Invalid::new("min", "must be below `max`"));
+        }
+        if !(1..=LARGEST).contains(&self.avpkt.0) {
+            return Err(Invalid::new("avpkt", "is from `1B` to `4294967295B`"));
+        }
+        if self.bandwidth.is_zero() {
+            return Err(Invalid::new("bandwidth", "must be above `0bit`"));
+        }
+        let linux = matches!(self.flavour, Flavour::Linux | Flavour::Linux24);
+        if linux && self.gentle == Some(true) {
+            return Err(Invalid::new("gentle", "is not known to Linux: choose the flavour `paper` or `click`"));
+        }
+        if self.flavour == Flavour::Click {
+            return Ok(average::CLICK_SHIFT);
+        }
+        let burst = self
+            .burst
+            .map_or_else(|| (2 * self.min.0 + self.max.0).div_ceil(3 * self.avpkt.0), u64::from);
+        weight(burst, self.min.0 as f64 / self.avpkt.0 as f64).ok_or_else(|| {
+            Invalid::new("burst", "is from `min / avpkt` to what a weight of 2^-31 can follow")
+        })
+    }
+
+    fn is_gentle(&self) -> bool {
+        self.gentle.unwrap_or(self.flavour == Flavour::Click)
+    }
+}
+
+/// The least `n` such that a burst from an empty queue ends below `min` at a weight of `2^-n`.
+fn weight(burst: u64, min_packets: f64) -> Option<i32> {
+    let beyond = burst as f64 + 1.0 - min_packets;
+    (1..32).find(|n| {
+        let weight = libm::ldexp(1.0, -*n);
+        (1.0..=(1.0 - libm::pow(1.0 - weight, burst as f64)) / weight).contains(&beyond)
+    })
+}
+
+/// Random early detection.
+pub struct Red {
+    config: Config,
+    average: Average,
+    /// Packets since the last drop; -1 where none was judged.
+    count: i64,
+    /// What decides the next drop.
+    draw: u64,
+    /// Of 2^32.
+    probability: u64,
+    /// When adaptation comes next.
+    adapts: Instant,
+    queue: PacketQueue,
+}
+
+/// What the average says of an arriving packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Verdict {
+    Accept,
+    Early,
+    Forced,
+}
+
+impl Discipline for Red {
+    const KIND: &'static str = "red";
+    const SUMMARY: &'static str = "random early detection: drops with a probability that grows with the average backlog";
+    const SOURCE: &'static str = "Floyd and Jacobson, Transactions on Networking 1 (1993); tc-red(8); Click's element RED";
+    const GUARANTEES: &'static [&'static str] = &[
+        "average after n arrivals to a constant backlog q: q (1 - (1-w)^n)",
+        "at a constant average, gaps between drops are uniform on 1..1/p: a share 2p/(1+p) is dropped",
+        "after idle time for m packets, (1-w)^m of the average is left (paper); the table's shift (linux)",
+    ];
+    const DROPS_EARLY: bool = true;
+    const EXAMPLE: &'static str =
+        "limit = \"400kB\"\nmin = \"30kB\"\nmax = \"90kB\"\navpkt = \"1000B\"\nprobability = \"2%\"\n";
+    type Config = Config;
+    type Share = NoShare;
+
+    fn new(config: Config, _: Vec<Child<NoShare>>) -> Result<Self, Invalid> {
+        let shift = config.check()?;
+        Ok(Self {
+            average: Average::new(&config, shift),
+            count: -1,
+            draw: 0,
+            probability: scaled(config.probability),
+            adapts: Instant::ZERO + ADAPTATION,
+            queue: PacketQueue::default(),
+            config,
+        })
+    }
+
+    fn reconfigure(&mut self, config: Config, _: Vec<NoShare>, cx: &mut Context<'_>) -> Result<(), Invalid> {
+        let shift = config.check()?;
+        self.adapt(cx.now);
+        self.average = self.average.retuned(&config, shift);
+        self.count = -1;
+        self.probability = scaled(config.probability);
+        self.config = config;
+        self.queue.shrink(self.config.limit, cx);
+        if self.queue.is_empty() {
+            self.average.idles(cx.now);
+        }
+        Ok(())
+    }
+
+    fn enqueue(&mut self, mut packet: Packet, cx: &mut Context<'_>) {
+        self.adapt(cx.now);
+        self.average.sample(self.queue.bytes(), self.queue.len(), cx.now);
+        let reason = match self.judge(cx) {
+            Verdict::Accept => None,
+            Verdict::Early => Some(DropReason::Early),
+            Verdict::Forced => Some(DropReason::Forced),
+        };
+        if let Some(reason) = reason
+            && !(self.config.ecn && cx.mark(&mut packet))
+        {
+            cx.drop(packet, reason);
+        } else if self.queue.has_room(&packet, self.config.limit) {
+            self.queue.push(packet);
+        } else {
+            cx.drop(packet, DropReason::Limit);
+        }
+    }
+
+    fn dequeue(&mut self, cx: &mut Context<'_>) -> Dequeue {
+        if self.config.adaptive {
+            self.adapt(cx.now);
+        }
+        let Some(packet) = self.queue.pop() else {
+            self.average.idles(cx.now);
+            return Dequeue::Empty;
+        };
+        if self.queue.is_empty() {
+            // The link is idle when this one is sent.
+            self.average.idles(cx.now + self.config.bandwidth.time_for(packet.bytes()));
+        }
+        Dequeue::Packet(packet)
+    }
+
+    fn flush(&mut self, out: &mut Vec<Packet>) {
+        self.queue.flush(out);
+    }
+
+    fn gauges(&self, emit: &mut dyn FnMut(&'static str, f64)) {
+        emit("average_bytes", self.average.bytes());
+        emit("max_probability", self.probability as f64 / ONE as f64);
+    }
+}
+
+/// Probability 1.
+const ONE: u64 = 1 << 32;
+/// How often the probability adapts.
+const ADAPTATION: Duration = Duration::from_millis(500);
+
+fn scaled(probability: Probability) -> u64 {
+    (probability.as_f64() * ONE as f64) as u64
+}
+
+impl Red {
+    fn judge(&mut self, cx: &mut Context<'_>) -> Verdict {
+        match self.config.flavour {
+            Flavour::Linux | Flavour::Linux24 => self.judge_as_linux(cx),
+            Flavour::Paper => self.judge_as_paper(cx),
+            Flavour::Click => self.judge_as_click(cx),
+        }
+    }
+
+    /// `count` arrivals at `average - min` bytes above the minimum have come to the random number.
+    fn judge_as_linux(&mut self, cx: &mut Context<'_>) -> Verdict {
+        let (scaled, shift) = self.average.linux();
+        if scaled < self.config.min.0 << shift {
+            self.count = -1;
+            return Verdict::Accept;
+        }
+        if scaled >= self.config.max.0 << shift {
+            self.count = -1;
+            return Verdict::Forced;
+        }
+        self.count += 1;
+        let excess = (scaled - (self.config.min.0 << shift)) >> shift;
+        if self.count > 0 && u128::from(excess) * self.count as u128 >= u128::from(self.draw) {
+            self.count = 0;
+            self.draw = self.draw_as_linux(cx);
+            return Verdict::Early;
+        }
+        if self.count == 0 {
+            self.draw = self.draw_as_linux(cx);
+        }
+        Verdict::Accept
+    }
+
+    /// Uniform on 0 to `(max - min) / probability`.
+    fn draw_as_linux(&self, cx: &mut Context<'_>) -> u64 {
+        let delta = self.config.max.0 - self.config.min.0;
+        let bits = u64::from(cx.random.bits());
+        if self.config.flavour == Flavour::Linux24 {
+            // The least power of two above it, up to 2^31.
+            let wanted = delta as f64 / (self.probability as f64 / ONE as f64);
+            let exponent = (0..31).find(|exponent| libm::ldexp(1.0, *exponent) > wanted).unwrap_or(31);
+            return bits >> (32 - exponent);
+        }
+        bits / (self.probability / delta).max(1)
+    }
+
+    fn judge_as_paper(&mut self, cx: &mut Context<'_>) -> Verdict {
+        let (min, max) = (self.config.min.0 as f64, self.config.max.0 as f64);
+        let most = self.probability as f64 / ONE as f64;
+        let average = self.average.bytes();
+        let base = if average < min {
+            self.count = -1;
+            return Verdict::Accept;
+        } else if average < max {
+            most * (average - min) / (max - min)
+        } else if self.config.is_gentle() && average < 2.0 * max {
+            most + (1.0 - most) * (average - max) / max
+        } else {
+            self.count = -1;
+            return Verdict::Forced;
+        };
+        self.count += 1;
+        // `count` packets were let through since the last drop.
+        // Differs: the paper's listing counts the arriving one too, which the gaps of its section 7 do not.
+        let rest = 1.0 - self.count as f64 * base;
+        if rest <= 0.0 || cx.random.unit() * rest < base {
+            self.count = -1;
+            return Verdict::Early;
+        }
+        Verdict::Accept
+    }
+
+    /// All in fractions of 2^16, thresholds in packets.
+    fn judge_as_click(&mut self, cx: &mut Context<'_>) -> Verdict {
+        let packets = |bytes: Bytes| (bytes.0 / self.config.avpkt.0).max(1);
+        let (min, max) = (packets(self.config.min), packets(self.config.max).max(packets(self.config.min) + 1));
+        let scaled = self.average.click();
+        let whole = scaled >> average::CLICK_SCALE;
+        let last = if self.config.is_gentle() { 2 * max } else { max };
+        if whole <= min {
+            self.count = -1;
+            return Verdict::Accept;
+        }
+        if whole > last {
+            self.count = -1;
+            return Verdict::Forced;
+        }
+        let most = i128::from(self.probability >> 16);
+        let above = |packets: u64| i128::from(scaled) - i128::from(packets << average::CLICK_SCALE);
+        let unit = 1_i128 << average::CLICK_SCALE;
+        let base = if whole <= max {
+            most * above(min) / (i128::from(max - min) * unit)
+        } else {
+            most + ((1 << 16) - most) * above(max) / (i128::from(max) * unit)
+        };
+        self.count += 1;
+        if self.count > 0 && base > 0 && i128::from(self.count) > i128::from(self.draw) / base {
+            self.count = 0;
+            self.draw = u64::from(cx.random.bits() >> 16);
+            return Verdict::Early;
+        }
+        if self.count == 0 {
+            self.draw = u64::from(cx.random.bits() >> 16);
+        }
+        Verdict::Accept
+    }
+
+    /// Adapts the probability for each 500 ms that have passed. Between two calls nothing but time changes
+    /// the average, so that this is what a timer would have done.
+    fn adapt(&mut self, now: Instant) {
+        if !self.config.adaptive {
+            return;
+        }
+        let percent = ONE / 100;
+        let fifth = (self.config.max.0 - self.config.min.0) as f64 / 5.0;
+        let target = self.config.min.0 as f64 + 2.0 * fifth..=self.config.min.0 as f64 + 3.0 * fifth;
+        while self.adapts <= now && self.adapts < Instant::NEVER {
+            let average = self.average.at(self.adapts);
+            let before = self.probability;
+            if average > *target.end() && self.probability <= ONE / 2 {
+                self.probability += percent.min(self.probability / 4);
+            } else if average < *target.start() && self.probability >= percent {
+                self.probability = self.probability / 10 * 9;
+            }
+            self.adapts = self.adapts + ADAPTATION;
+            if self.probability == before && (average < *target.start() || self.average.is_constant()) {
+                // Nor will it change at any later time.
+                let left = now.since(self.adapts).as_picos() / ADAPTATION.as_picos();
+                self.adapts = self.adapts + ADAPTATION * left;
+                if self.adapts <= now {
+                    self.adapts = self.adapts + ADAPTATION;
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,250 @@
+//! The average backlog that random early detection goes by, in the arithmetic of each flavour.
+
+use super::{Config, Flavour};
+use crate::units::{Bytes, Duration, Instant};
+
+/// Click's weight is 2^-4.
+pub(super) const CLICK_SHIFT: i32 = 4;
+/// Binary digits of Click's average behind the point.
+pub(super) const CLICK_SCALE: u32 = 10;
+/// Click's clock for an empty queue: 50 Hz.
+const CLICK_TICK: Duration = Duration::from_millis(20);
+/// Entries of the table of shifts.
+const CELLS: usize = 256;
+
+/// The average, and since when the queue is idle.
+#[derive(Clone, Debug)]
+pub(super) struct Average {
+    law: Law,
+    idle: Option<Instant>,
+    avpkt: Bytes,
+}
+
+#[derive(Clone, Debug)]
+enum Law {
+    /// In bytes; the weight; time of a packet in seconds.
+    Paper { bytes: f64, weight: f64, packet: f64 },
+    /// In bytes times `2^shift`.
+    Linux { scaled: u64, shift: i32, table: Box<Table> },
+    /// In packets times `2^CLICK_SCALE`; the tick at which an empty queue was last seen.
+    Click { scaled: u64, seen: Option<u64> },
+}
+
+/// By how many binary places the average has decayed after so many cells of idle time.
+#[derive(Clone, Debug)]
+struct Table {
+    /// A cell is `2^cell` microseconds.
+    cell: u32,
+    shifts: [u8; CELLS],
+}
+
+impl Table {
+    /// The table of `tc`, whose ticks are `ticks` to the microsecond while the kernel counts microseconds.
+    fn new(shift: i32, packet_micros: f64, ticks: f64) -> Self {
+        let slope = -libm::log1p(-libm::ldexp(1.0, -shift)) / (packet_micros * ticks);
+        let horizon = 31.0 / slope;
+        let cell = (0..62).find(|cell| libm::ldexp(horizon, -*cell) < 512.0).unwrap_or(62);
+        let mut shifts = [31; CELLS];
+        shifts[0] = 0;
+        for (index, entry) in shifts.iter_mut().enumerate().take(CELLS - 1).skip(1) {
+            *entry = (libm::ldexp(index as f64, cell) * slope).min(31.0) as u8;
+        }
+        Self { cell: cell as u32, shifts }
+    }
+
+    /// What is left of `scaled` after `idle`.
+    fn decay(&self, scaled: u64, idle: Duration) -> u64 {
+        // The kernel looks no further than the table.
+        let last = (CELLS as u64) << self.cell;
+        let micros = (idle.as_picos() / 1_000_000).min(last - 1);
+        let shift = self.shifts[(micros >> self.cell) as usize % CELLS];
+        if shift > 0 {
+            return scaled >> shift;
+        }
+        let linear = (u128::from(scaled) * u128::from(micros)) >> self.cell;
+        scaled - u64::try_from(linear).unwrap_or(u64::MAX).min(scaled / 2)
+    }
+}
+
+/// Ticks of `tc` in a microsecond: one is 64 ns.
+const TICKS: f64 = 15.625;
+
+impl Average {
+    pub(super) fn new(config: &Config, shift: i32) -> Self {
+        let packet = config.bandwidth.time_for(config.avpkt).as_secs_f64();
+        let law = match config.flavour {
+            Flavour::Paper => Law::Paper { bytes: 0.0, weight: libm::ldexp(1.0, -shift), packet },
+            Flavour::Linux => {
+                Law::Linux { scaled: 0, shift, table: Box::new(Table::new(shift, packet * 1e6, TICKS)) }
+            }
+            Flavour::Linux24 => {
+                Law::Linux { scaled: 0, shift, table: Box::new(Table::new(shift, packet * 1e6, 1.0)) }
+            }
+            Flavour::Click => Law::Click { scaled: 0, seen: None },
+        };
+        Self { law, idle: None, avpkt: config.avpkt }
+    }
+
+    /// The same average under other parameters.
+    pub(super) fn retuned(&self, config: &Config, shift: i32) -> Self {
+        let now = self.bytes();
+        let mut new = Self::new(config, shift);
+        new.idle = self.idle;
+        match &mut new.law {
+            Law::Paper { bytes, .. } => *bytes = now,
+            Law::Linux { scaled, shift, .. } => *scaled = libm::ldexp(now, *shift) as u64,
+            Law::Click { scaled, .. } => {
+                *scaled = libm::ldexp(now / config.avpkt.0 as f64, CLICK_SCALE.cast_signed()) as u64;
+            }
+        }
+        new
+    }
+
+    /// A packet arrives to this backlog.
+    pub(super) fn sample(&mut self, backlog: Bytes, packets: usize, now: Instant) {
+        let idle = self.idle.filter(|since| *since <= now).map(|since| now.since(since));
+        self.idle = None;
+        match &mut self.law {
+            Law::Paper { bytes, weight, packet } => {
+                if let Some(idle) = idle {
+                    *bytes = decayed(*bytes, *weight, idle, *packet);
+                } else {
+                    *bytes += *weight * (backlog.0 as f64 - *bytes);
+                }
+            }
+            Law::Linux { scaled, shift, table } => {
+                *scaled = match idle {
+                    Some(idle) => table.decay(*scaled, idle),
+                    None => (*scaled - (*scaled >> *shift)).saturating_add(backlog.0),
+                }
+            }
+            Law::Click { scaled, seen } => {
+                if packets > 0 {
+                    *scaled = click(*scaled, packets as u64);
+                    *seen = None;
+                    return;
+                }
+                let tick = now.as_picos() / CLICK_TICK.as_picos();
+                let times = seen.map_or(1, |seen| tick - seen);
+                *seen = Some(tick);
+                for _ in 0..times {
+                    let next = click(*scaled, 0);
+                    if next == *scaled {
+                        break;
+                    }
+                    *scaled = next;
+                }
+            }
+        }
+    }
+
+    /// The queue is idle from `time` on, unless it was before.
+    pub(super) fn idles(&mut self, time: Instant) {
+        self.idle = Some(self.idle.map_or(time, |known| known.min(time)));
+    }
+
+    /// Whether time alone changes nothing.
+    pub(super) fn is_constant(&self) -> bool {
+        self.idle.is_none() || matches!(self.law, Law::Click { .. })
+    }
+
+    /// In bytes, as of the last arrival.
+    pub(super) fn bytes(&self) -> f64 {
+        match &self.law {
+            Law::Paper { bytes, .. } => *bytes,
+            Law::Linux { scaled, shift, .. } => libm::ldexp(*scaled as f64, -*shift),
+            Law::Click { scaled, .. } => {
+                libm::ldexp(*scaled as f64, -CLICK_SCALE.cast_signed()) * self.avpkt.0 as f64
+            }
+        }
+    }
+
+    /// In bytes, were a packet to arrive at `time`.
+    pub(super) fn at(&self, time: Instant) -> f64 {
+        let Some(since) = self.idle.filter(|since| *since <= time) else { return self.bytes() };
+        let idle = time.since(since);
+        match &self.law {
+            Law::Paper { bytes, weight, packet } => decayed(*bytes, *weight, idle, *packet),
+            Law::Linux { scaled, shift, table } => {
+                libm::ldexp(table.decay(*scaled, idle) as f64, -*shift)
+            }
+            Law::Click { .. } => self.bytes(),
+        }
+    }
+
+    /// The average times `2^shift`, and the shift.
+    pub(super) fn linux(&self) -> (u64, i32) {
+        match &self.law {
+            Law::Linux { scaled, shift, .. } => (*scaled, *shift),
+            _ => (0, 0),
+        }
+    }
+
+    /// The average in packets times `2^CLICK_SCALE`.
+    pub(super) fn click(&self) -> u64 {
+        match &self.law {
+            Law::Click { scaled, .. } => *scaled,
+            _ => 0,
+        }
+    }
+}
+
+/// `(1 - weight)^m` of `bytes`, with `m` the packets that `idle` had room for.
+fn decayed(bytes: f64, weight: f64, idle: Duration, packet: f64) -> f64 {
+    bytes * libm::pow(1.0 - weight, idle.as_secs_f64() / packet)
+}
+
+/// One sample of Click's average, rounded to the nearest.
+fn click(scaled: u64, packets: u64) -> u64 {
+    let sample = (packets << CLICK_SCALE) + (1 << (CLICK_SHIFT - 1));
+    if sample < scaled {
+        scaled - ((scaled - sample) >> CLICK_SHIFT)
+    } else {
+        scaled + ((sample - scaled) >> CLICK_SHIFT)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::units::Rate;
+
+    /// 10 Mbit/s and packets of 1000 bytes: 800 us each.
+    fn table(shift: i32, ticks: f64) -> Table {
+        Table::new(shift, 800.0, ticks)
+    }
+
+    #[test]
+    fn the_table_of_linux_has_the_cells_that_tc_shows() {
+        // `tc qdisc show` of the reference run: ewma 3, Scell_log 13.
+        assert_eq!(table(3, TICKS).cell, 13);
+        // As it was meant, in microseconds: 32.8 ms at a weight of 1/512.
+        assert_eq!(table(9, 1.0).cell, 15);
+        let old = table(9, 1.0);
+        let left = |millis| old.decay(1 << 40, Duration::from_millis(millis)) as f64 / f64::from(1 << 20) / f64::from(1 << 20);
+        assert!((left(8) - 0.756).abs() < 0.001, "straight down at first: {}", left(8));
+        assert!((left(17) - 0.5).abs() < 1e-9 && (left(400) - 0.5).abs() < 1e-9, "half after half a cell");
+        // 2^-floor(t/409 ms): a natural logarithm as a power of two.
+        assert!((left(4_300) - libm::exp2(-10.0)).abs() < 1e-9, "{}", left(4_300));
+        assert!(old.decay(1 << 40, Duration::MAX) <= 1 << 19);
+    }
+
+    #[test]
+    fn click_counts_an_empty_queue_once_and_then_fifty_times_a_second() {
+        let config = Config { flavour: Flavour::Click, bandwidth: Rate::from_bits(1), ..Config::default() };
+        let mut average = Average::new(&config, CLICK_SHIFT);
+        for _ in 0..200 {
+            average.sample(Bytes(1), 64, Instant::ZERO);
+        }
+        let full = average.click();
+        assert!(full.abs_diff(64 << CLICK_SCALE) < 16);
+        let at = |millis| Instant::ZERO + Duration::from_millis(millis);
+        average.sample(Bytes::ZERO, 0, at(100));
+        let once = average.click();
+        assert!((once as f64 / full as f64 - 15.0 / 16.0).abs() < 1e-3);
+        average.sample(Bytes::ZERO, 0, at(110));
+        assert_eq!(average.click(), once, "within a tick of 20 ms");
+        average.sample(Bytes::ZERO, 0, at(160));
+        assert!((average.click() as f64 / once as f64 - (15.0_f64 / 16.0).powi(3)).abs() < 1e-3);
+    }
+}
