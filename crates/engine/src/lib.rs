@@ -15,6 +15,7 @@ pub mod classify;
 pub mod clock;
 pub mod discipline;
 pub mod disciplines;
+pub mod fair;
 pub mod node;
 pub mod packet;
 pub mod port;

@@ -11,10 +11,18 @@ mod common;
 mod conservation;
 #[path = "theorems/fairness.rs"]
 mod fairness;
+#[path = "theorems/fluid.rs"]
+mod fluid;
 #[path = "theorems/queueing.rs"]
 mod queueing;
+#[path = "theorems/rounds.rs"]
+mod rounds;
 #[path = "theorems/shaping.rs"]
 mod shaping;
+#[path = "theorems/virtual_time.rs"]
+mod virtual_time;
+#[path = "theorems/weighted.rs"]
+mod weighted;
 
 use lockgate_engine::random::{Random, Seed};
 
