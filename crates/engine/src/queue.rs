@@ -1,6 +1,7 @@
 //! Where packets wait: the structures that disciplines are built from.
 
 pub mod active;
+pub mod longest;
 pub mod ranked;
 
 use std::collections::VecDeque;

@@ -7,8 +7,12 @@
 
 mod common;
 
+#[path = "theorems/buffer.rs"]
+mod buffer;
 #[path = "theorems/conservation.rs"]
 mod conservation;
+#[path = "theorems/deadlines.rs"]
+mod deadlines;
 #[path = "theorems/fairness.rs"]
 mod fairness;
 #[path = "theorems/fluid.rs"]
