@@ -7,6 +7,8 @@
 
 mod common;
 
+#[path = "theorems/ages.rs"]
+mod ages;
 #[path = "theorems/buffer.rs"]
 mod buffer;
 #[path = "theorems/conservation.rs"]

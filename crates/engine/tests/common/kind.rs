@@ -20,6 +20,7 @@ pub struct Kind {
     pub children: Arity,
     pub work_conserving: bool,
     pub reorders: bool,
+    pub classifies: bool,
     /// `EXAMPLE`, and its text.
     pub example: Value,
     pub example_text: &'static str,
@@ -68,6 +69,7 @@ fn declared(name: &str) -> Kind {
                 children: D::CHILDREN,
                 work_conserving: D::WORK_CONSERVING,
                 reorders: D::REORDERS,
+                classifies: D::CLASSIFIES,
                 example: toml::from_str(D::EXAMPLE).expect("the example is TOML"),
                 example_text: D::EXAMPLE,
                 share: toml::from_str(D::SHARE_EXAMPLE).expect("the example of a share is TOML"),
