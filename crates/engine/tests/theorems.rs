@@ -7,16 +7,24 @@
 
 mod common;
 
+#[path = "theorems/ages.rs"]
+mod ages;
 #[path = "theorems/aqm.rs"]
 mod aqm;
+#[path = "theorems/buffer.rs"]
+mod buffer;
 #[path = "theorems/cobalt.rs"]
 mod cobalt;
 #[path = "theorems/codel.rs"]
 mod codel;
 #[path = "theorems/conservation.rs"]
 mod conservation;
+#[path = "theorems/deadlines.rs"]
+mod deadlines;
 #[path = "theorems/fairness.rs"]
 mod fairness;
+#[path = "theorems/fluid.rs"]
+mod fluid;
 #[path = "theorems/fq_codel.rs"]
 mod fq_codel;
 #[path = "theorems/kernel.rs"]
@@ -27,8 +35,14 @@ mod pie;
 mod queueing;
 #[path = "theorems/red.rs"]
 mod red;
+#[path = "theorems/rounds.rs"]
+mod rounds;
 #[path = "theorems/shaping.rs"]
 mod shaping;
+#[path = "theorems/virtual_time.rs"]
+mod virtual_time;
+#[path = "theorems/weighted.rs"]
+mod weighted;
 
 use lockgate_engine::random::{Random, Seed};
 
