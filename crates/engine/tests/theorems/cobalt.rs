@@ -76,3 +76,48 @@ fn blue_keeps_the_queue_from_being_full_under_overload() {
         assert!((probability - (1.0 - 1.0 / load)).abs() < 0.03);
     }
 }
+
+#[test]
+fn what_cobalt_learnt_ebbs_while_all_is_well() {
+    let config = json!({ "limit": "100000p", "target": "50us", "interval": "1ms" });
+    let mut link = Link::new(port("cobalt", &config), FAST);
+    for _ in 0..20_000 {
+        link.offer(packet(0, 1000), Instant::ZERO);
+    }
+    let mut now = Instant::ZERO;
+    while link.port.backlog().packets > 3 {
+        now = link.next_event().expect("it is backlogged");
+        link.step(now);
+    }
+    let learnt = gauge(&mut link.port, "drop_count");
+    assert!(learnt > 80.0, "{learnt}");
+    // A packet a microsecond comes and goes; three wait, for three microseconds each.
+    let ebbs: f64 = (1..=learnt as u32).map(|count| 1e-3 / f64::from(count).sqrt()).sum();
+    let (from, mut gone) = (now, None);
+    for _ in 0..(3e6 * ebbs) as u32 {
+        now = now + Duration::from_micros(1);
+        link.offer(packet(0, 1000), now);
+        assert!(!link.port.is_empty(), "an empty queue has a rule of its own");
+        if gauge(&mut link.port, "drop_count") < 1.0 && gone.is_none() {
+            gone = Some(now.since(from).as_secs_f64());
+        }
+    }
+    let gone = gone.expect("it is forgotten");
+    println!("cobalt: a count of {learnt} is forgotten in {:.3} of the time it took", gone / ebbs);
+    assert!((gone / ebbs - 1.0).abs() < 0.1, "{gone} s against {ebbs} s");
+}
+
+#[test]
+fn blue_moves_once_a_target() {
+    let mut link = Link::new(port("cobalt", &json!({ "limit": "2p" })), SLOW);
+    // Full each millisecond, and never empty. The target is 5 ms: up at 0, 6, 12 ms.
+    for millis in 0..18 {
+        let now = Instant::ZERO + Duration::from_millis(millis);
+        for _ in 0..10 {
+            link.offer(packet(0, 1000), now);
+        }
+        let probability = gauge(&mut link.port, "drop_probability");
+        let steps = (1 + millis / 6) as f64;
+        assert!((probability * 256.0 - steps).abs() < 1e-6, "{probability} at {millis} ms");
+    }
+}

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use lockgate_engine::classify::NoHeaders;
 use lockgate_engine::packet::{FlowId, Packet};
+use lockgate_engine::port::Poll;
 use lockgate_engine::random::Random;
 use lockgate_engine::units::{Duration, Instant};
 use serde_json::json;
@@ -111,8 +112,13 @@ fn the_fattest_flow_pays_in_fq_codel() {
         let config = json!({ "flows": 65_536, "limit": "300p", "memory_limit": "200kB", "target": "1000s" });
         let mut port = port("fq_codel", &config);
         let mut held: BTreeMap<u32, (u64, u64)> = BTreeMap::new();
-        for _ in 0..3_000 {
-            let flow = random.below(5) * random.below(5);
+        for turn in 0..3_000 {
+            // One flow fills the room and leaves it; then two others share it; then all come.
+            let flow = match turn % 1_000 {
+                0..400 => 1,
+                400..800 => [9, 16][turn % 2],
+                _ => random.below(5) * random.below(5),
+            };
             let length = between(&mut random, 40, 1514);
             port.offer(Packet::new(packet(flow, length)), Instant::ZERO, &NoHeaders);
             let entry = held.entry(flow).or_default();
@@ -135,6 +141,13 @@ fn the_fattest_flow_pays_in_fq_codel() {
             }
             let (packets, bytes) = held.values().fold((0, 0), |sum, held| (sum.0 + held.0, sum.1 + held.1));
             assert!(packets <= 300 && bytes <= 200_000);
+            let leaving = if turn % 1_000 == 399 { 300 } else { u32::from(random.below(4) == 0) };
+            for _ in 0..leaving {
+                if let Poll::Transmit(packet) = port.poll(Instant::ZERO, &NoHeaders) {
+                    let entry = held.get_mut(&packet.flow.0).expect("known");
+                    *entry = (entry.0 - 1, entry.1 - u64::from(packet.length));
+                }
+            }
         }
     }
     println!("fq_codel: the flow that pays holds {worst:.3} of the most at least, 0.889 is allowed");
