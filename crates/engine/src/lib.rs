@@ -16,6 +16,7 @@ pub mod clock;
 pub mod control;
 pub mod discipline;
 pub mod disciplines;
+pub mod fair;
 pub mod node;
 pub mod packet;
 pub mod port;

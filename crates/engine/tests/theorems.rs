@@ -17,6 +17,8 @@ mod codel;
 mod conservation;
 #[path = "theorems/fairness.rs"]
 mod fairness;
+#[path = "theorems/fluid.rs"]
+mod fluid;
 #[path = "theorems/fq_codel.rs"]
 mod fq_codel;
 #[path = "theorems/kernel.rs"]
@@ -27,8 +29,14 @@ mod pie;
 mod queueing;
 #[path = "theorems/red.rs"]
 mod red;
+#[path = "theorems/rounds.rs"]
+mod rounds;
 #[path = "theorems/shaping.rs"]
 mod shaping;
+#[path = "theorems/virtual_time.rs"]
+mod virtual_time;
+#[path = "theorems/weighted.rs"]
+mod weighted;
 
 use lockgate_engine::random::{Random, Seed};
 

@@ -12,7 +12,9 @@ fn every_kind_is_described() {
         let name = kind.name;
         assert!(
             !name.is_empty()
-                && name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-' || c == '_')
+                && name
+                    .chars()
+                    .all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || matches!(c, '-' | '_' | '+'))
         );
         assert!(kind.summary.len() > 10 && !kind.summary.ends_with('.'), "{name}: a summary is a line");
         assert!(!kind.source.is_empty(), "{name} has a source");

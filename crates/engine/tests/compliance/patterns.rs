@@ -425,6 +425,11 @@ fn refused_changes(place: &Topology) -> Vec<(Value, Value)> {
             (with(&place.config, "mtu", "1514B"), share),
         ],
         "drr" => vec![(place.config.clone(), with(&share, "quantum", "0B"))],
+        "wrr" | "stfq" | "scfq" | "wf2q+" => {
+            let mut none = share;
+            none["weight"] = json!(0);
+            vec![(place.config.clone(), none)]
+        }
         "fickle" => vec![(json!({ "impossible": true }), share)],
         _ => parameters(&kind::kind(&place.kind).config_schema)
             .into_iter()

@@ -1,0 +1,116 @@
+//! Self-clocked fair queueing: the packet that would finish first in virtual time is served first.
+//!
+//! ```text
+//! S = max(V, F of the child's packet before it);  F = S + length / weight;  serve the smallest F
+//! V = F of the packet in service
+//! ```
+//!
+//! As fair as start-time fair queueing, but a packet that comes to an idle child may have to wait for one
+//! packet of every other child *and* as long as it takes at its own rate: see `stfq` and `wf2q+`. O(log n).
+
+use crate::discipline::{Arity, Child, Context, Dequeue, Discipline, Invalid};
+use crate::fair::{Classes, Tag, TagOrder};
+use crate::node::{Node, Peek};
+use crate::packet::Packet;
+use crate::units::Instant;
+
+pub use crate::fair::{Config, Share};
+
+/// Self-clocked fair queueing.
+pub struct Scfq {
+    classes: Classes,
+    /// Children whose next packet's length is known, by its finish tag.
+    order: TagOrder,
+    /// Children whose next packet's length is not known yet.
+    unmeasured: Vec<u32>,
+    /// Finish tag of the packet in service, or of the last.
+    clock: Tag,
+}
+
+impl Discipline for Scfq {
+    const KIND: &'static str = "scfq";
+    const SUMMARY: &'static str = "self-clocked fair queueing: the smallest virtual finish is served first";
+    const SOURCE: &'static str =
+        "Golestani, A self-clocked fair queueing scheme for broadband applications, INFOCOM 1994";
+    const GUARANTEES: &'static [&'static str] = &[
+        "fairness between backlogged children: |S_f/w_f - S_m/w_m| <= L_f/w_f + L_m/w_m",
+        "a packet is sent by EAT + L/r + sum of the other children's L_m/C, with EAT its arrival at a server of its own rate r",
+    ];
+    const CHILDREN: Arity = Arity::Many;
+    const SHARE_EXAMPLE: &'static str = "weight = 1\n";
+    type Config = Config;
+    type Share = Share;
+
+    fn new(_: Config, children: Vec<Child<Share>>) -> Result<Self, Invalid> {
+        let classes = Classes::new(children)?;
+        Ok(Self { classes, order: TagOrder::default(), unmeasured: Vec::new(), clock: Tag::ZERO })
+    }
+
+    fn reconfigure(&mut self, _: Config, shares: Vec<Share>, cx: &mut Context<'_>) -> Result<(), Invalid> {
+        if self.classes.reweigh(&shares, cx.now)? {
+            self.order.clear();
+            self.unmeasured.clear();
+            self.clock = Tag::ZERO;
+        }
+        Ok(())
+    }
+
+    fn enqueue(&mut self, packet: Packet, cx: &mut Context<'_>) {
+        self.classes.enqueue(packet, cx);
+    }
+
+    fn dequeue(&mut self, cx: &mut Context<'_>) -> Dequeue {
+        let mut earliest = self.measure(cx);
+        while let Some((finish, slot)) = self.order.pop() {
+            match self.classes.all[slot as usize].node.dequeue(cx) {
+                Dequeue::Packet(packet) => {
+                    self.clock = finish;
+                    self.classes.served(slot, packet.bytes());
+                    if self.classes.relist(slot).is_some() {
+                        self.unmeasured.push(slot);
+                    }
+                    return Dequeue::Packet(packet);
+                }
+                // It was measured and has been emptied since.
+                Dequeue::NotBefore(time) => {
+                    earliest = Some(earliest.map_or(time, |known| known.min(time)));
+                    self.classes.delist(slot);
+                }
+                Dequeue::Empty => self.classes.delist(slot),
+            }
+        }
+        earliest.map_or(Dequeue::Empty, Dequeue::NotBefore)
+    }
+
+    fn each_child(&mut self, visit: &mut dyn FnMut(&mut Node)) {
+        self.classes.all.iter_mut().for_each(|class| visit(&mut class.node));
+    }
+
+    fn gauges(&self, emit: &mut dyn FnMut(&'static str, f64)) {
+        emit("virtual_time_bytes", self.clock.as_bytes());
+    }
+}
+
+impl Scfq {
+    /// Gives every child that holds something a finish tag. Returns the earliest time that one named.
+    fn measure(&mut self, cx: &mut Context<'_>) -> Option<Instant> {
+        let Self { classes, order, unmeasured, clock } = self;
+        if classes.begins_busy_period(cx.now) {
+            *clock = Tag::ZERO;
+        }
+        classes.tag_fresh(|_| *clock, |_, slot| unmeasured.push(slot));
+        let mut earliest = classes.ask_waiting(*clock, cx, |_, slot| unmeasured.push(slot));
+        for slot in unmeasured.drain(..) {
+            let class = &mut classes.all[slot as usize];
+            match class.node.peek(cx) {
+                Peek::Length(length) => order.insert(class.start.after(length, class.weight), slot),
+                Peek::NotBefore(time) => {
+                    earliest = Some(earliest.map_or(time, |known| known.min(time)));
+                    classes.delist(slot);
+                }
+                Peek::Empty => classes.delist(slot),
+            }
+        }
+        earliest
+    }
+}

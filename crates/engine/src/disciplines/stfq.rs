@@ -1,0 +1,90 @@
+//! Start-time fair queueing: the packet that would start first in virtual time is served first.
+//!
+//! ```text
+//! S = max(V, F of the child's packet before it);  F = S + length / weight;  serve the smallest S
+//! V = S of the packet in service
+//! ```
+//!
+//! It never needs to know a length before it sends: a child decides at the last moment what it gives. Fair
+//! on a link whose rate varies, too, since virtual time is read off the packet in service. O(log n).
+
+use crate::discipline::{Arity, Child, Context, Dequeue, Discipline, Invalid};
+use crate::fair::{Classes, Tag, TagOrder};
+use crate::node::Node;
+use crate::packet::Packet;
+use crate::units::Instant;
+
+pub use crate::fair::{Config, Share};
+
+/// Start-time fair queueing.
+pub struct Stfq {
+    classes: Classes,
+    order: TagOrder,
+    /// Start tag of the packet in service, or of the last.
+    clock: Tag,
+}
+
+impl Discipline for Stfq {
+    const KIND: &'static str = "stfq";
+    const SUMMARY: &'static str = "start-time fair queueing: the smallest virtual start is served first";
+    const SOURCE: &'static str = "Goyal, Vin and Cheng, Start-time fair queueing, SIGCOMM 1996";
+    const GUARANTEES: &'static [&'static str] = &[
+        "fairness between backlogged children: |S_f/w_f - S_m/w_m| <= L_f/w_f + L_m/w_m",
+        "a packet is sent by EAT + sum of the other children's L_m/C + L/C, with EAT its arrival at a server of its own rate",
+    ];
+    const CHILDREN: Arity = Arity::Many;
+    const SHARE_EXAMPLE: &'static str = "weight = 1\n";
+    type Config = Config;
+    type Share = Share;
+
+    fn new(_: Config, children: Vec<Child<Share>>) -> Result<Self, Invalid> {
+        Ok(Self { classes: Classes::new(children)?, order: TagOrder::default(), clock: Tag::ZERO })
+    }
+
+    fn reconfigure(&mut self, _: Config, shares: Vec<Share>, cx: &mut Context<'_>) -> Result<(), Invalid> {
+        if self.classes.reweigh(&shares, cx.now)? {
+            self.order.clear();
+            self.clock = Tag::ZERO;
+        }
+        Ok(())
+    }
+
+    fn enqueue(&mut self, packet: Packet, cx: &mut Context<'_>) {
+        self.classes.enqueue(packet, cx);
+    }
+
+    fn dequeue(&mut self, cx: &mut Context<'_>) -> Dequeue {
+        let Self { classes, order, clock } = self;
+        if classes.begins_busy_period(cx.now) {
+            *clock = Tag::ZERO;
+        }
+        classes.tag_fresh(|_| *clock, |start, slot| order.insert(start, slot));
+        let mut earliest = classes.ask_waiting(*clock, cx, |start, slot| order.insert(start, slot));
+        while let Some((start, slot)) = order.pop() {
+            match classes.all[slot as usize].node.dequeue(cx) {
+                Dequeue::Packet(packet) => {
+                    *clock = start;
+                    classes.served(slot, packet.bytes());
+                    if let Some(next) = classes.relist(slot) {
+                        order.insert(next, slot);
+                    }
+                    return Dequeue::Packet(packet);
+                }
+                Dequeue::NotBefore(time) => {
+                    earliest = Some(earliest.map_or(time, |known: Instant| known.min(time)));
+                    classes.delist(slot);
+                }
+                Dequeue::Empty => classes.delist(slot),
+            }
+        }
+        earliest.map_or(Dequeue::Empty, Dequeue::NotBefore)
+    }
+
+    fn each_child(&mut self, visit: &mut dyn FnMut(&mut Node)) {
+        self.classes.all.iter_mut().for_each(|class| visit(&mut class.node));
+    }
+
+    fn gauges(&self, emit: &mut dyn FnMut(&'static str, f64)) {
+        emit("virtual_time_bytes", self.clock.as_bytes());
+    }
+}
