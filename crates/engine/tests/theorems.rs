@@ -9,12 +9,16 @@ mod common;
 
 #[path = "theorems/aqm.rs"]
 mod aqm;
+#[path = "theorems/buffer.rs"]
+mod buffer;
 #[path = "theorems/cobalt.rs"]
 mod cobalt;
 #[path = "theorems/codel.rs"]
 mod codel;
 #[path = "theorems/conservation.rs"]
 mod conservation;
+#[path = "theorems/deadlines.rs"]
+mod deadlines;
 #[path = "theorems/fairness.rs"]
 mod fairness;
 #[path = "theorems/fluid.rs"]

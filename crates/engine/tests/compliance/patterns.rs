@@ -425,7 +425,7 @@ fn refused_changes(place: &Topology) -> Vec<(Value, Value)> {
             (with(&place.config, "mtu", "1514B"), share),
         ],
         "drr" => vec![(place.config.clone(), with(&share, "quantum", "0B"))],
-        "wrr" | "stfq" | "scfq" | "wf2q+" => {
+        "wrr" | "stfq" | "scfq" | "wf2q+" | "wfq-altq" => {
             let mut none = share;
             none["weight"] = json!(0);
             vec![(place.config.clone(), none)]

@@ -1,10 +1,11 @@
 //! What the theorems on weighted children share: a link over them, traffic for them, and what was sent.
 
+use lockgate_engine::discipline::Arity;
 use lockgate_engine::packet::{FlowId, Header};
 use lockgate_engine::port::Port;
 use lockgate_engine::random::{Random, Seed};
 use lockgate_engine::units::{Duration, Instant, Rate};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::common::kind;
 use crate::common::link::Link;
@@ -31,13 +32,19 @@ pub(crate) struct Sent {
 
 /// A link over children of this kind with these weights, each with a queue without end.
 pub(crate) fn link(name: &str, weights: &[u64]) -> Link {
-    let children = weights.iter().enumerate().map(|(index, weight)| {
+    let share = |weight: &u64| if name == "rr" { json!({}) } else { json!({ "weight": weight }) };
+    link_of(name, &json!({}), &weights.iter().map(share).collect::<Vec<_>>())
+}
+
+/// A link of this kind; over children with these shares, each with a queue without end, if it takes any.
+pub(crate) fn link_of(name: &str, config: &Value, shares: &[Value]) -> Link {
+    let children = shares.iter().enumerate().map(|(index, share)| {
         let limit = json!({ "limit": "1000000p" });
         let node = kind::build("fifo", &format!("child/{index}"), &limit, Vec::new()).expect("valid");
-        let share = if name == "rr" { json!({}) } else { json!({ "weight": weight }) };
-        (share, node)
+        (share.clone(), node)
     });
-    let root = kind::build(name, "root", &json!({}), children.collect()).expect("valid");
+    let children = if kind::kind(name).children == Arity::None { Vec::new() } else { children.collect() };
+    let root = kind::build(name, "root", config, children).expect("valid");
     Link::new(Port::new(root, Random::stream(Seed(1), "port")), RATE)
 }
 
@@ -54,7 +61,11 @@ pub(crate) fn header(child: usize, length: u64, payload: usize) -> Header {
 
 /// Sends `offers`, in the order of their times, through a link of this kind.
 pub(crate) fn send(name: &str, weights: &[u64], offers: &[Offer]) -> Vec<Sent> {
-    let mut link = link(name, weights);
+    send_through(link(name, weights), offers)
+}
+
+/// Sends `offers`, in the order of their times, through `link`.
+pub(crate) fn send_through(mut link: Link, offers: &[Offer]) -> Vec<Sent> {
     for (index, offer) in offers.iter().enumerate() {
         let at = Instant::ZERO + Duration::from_micros(offer.at);
         link.offer(header(offer.child, offer.length, index), at);

@@ -1,0 +1,170 @@
+//! Earliest deadline first: each child has a deadline, counted from the arrival of its oldest packet.
+//!
+//! ```text
+//! deadline of a child = arrival of the oldest packet that waits in it + its relative deadline
+//! serve the child whose deadline is the earliest; nobody is dropped for being late
+//! ```
+//!
+//! Not preemptive. Where the children's traffic can be served in time at all, it is, but for the one packet
+//! that was being sent; where it cannot, all become late together. O(number of children).
+//!
+//! A packet that a child drops while it is not being asked (on a timer, by a change of its own limit) is
+//! taken for its oldest: the child's deadline is then that of the next.
+
+use std::collections::VecDeque;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::discipline::{Arity, Child, Context, Dequeue, Discipline, Invalid};
+use crate::node::Node;
+use crate::packet::Packet;
+use crate::units::{Duration, Instant};
+
+/// Parameters of `edf`: none of its own; each child has its deadline.
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Config {}
+
+/// A child's share.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Share {
+    /// How long after its arrival at this port a packet is to have been sent.
+    pub deadline: Duration,
+}
+
+impl Default for Share {
+    fn default() -> Self {
+        Self { deadline: Duration::from_millis(100) }
+    }
+}
+
+/// Earliest deadline first.
+pub struct Edf {
+    classes: Vec<Class>,
+}
+
+struct Class {
+    node: Node,
+    deadline: Duration,
+    /// When those that wait in it arrived, as far as it tells.
+    arrivals: VecDeque<Instant>,
+}
+
+impl Class {
+    /// Forgets the oldest arrivals, as many as have left without being seen.
+    fn settle(&mut self) {
+        let waiting = self.node.backlog().packets as usize;
+        if self.arrivals.len() > waiting {
+            self.arrivals.drain(..self.arrivals.len() - waiting);
+        }
+    }
+
+    /// One that arrived at this time has left.
+    fn forget(&mut self, arrival: Instant) {
+        if self.arrivals.front() == Some(&arrival) {
+            self.arrivals.pop_front();
+        } else if let Ok(place) = self.arrivals.binary_search(&arrival) {
+            self.arrivals.remove(place);
+        }
+    }
+
+    /// What the child dropped since there were `before` drops has left.
+    fn forget_dropped(&mut self, before: usize, cx: &Context<'_>) {
+        for (packet, _) in &cx.drops.waiting[before..] {
+            self.forget(packet.arrived);
+        }
+    }
+}
+
+impl Discipline for Edf {
+    const KIND: &'static str = "edf";
+    const SUMMARY: &'static str = "earliest deadline first, by a deadline for each child";
+    const SOURCE: &'static str =
+        "Liu and Layland, JACM 20 (1973); for links: Georgiadis, Guerin and Parekh, INFOCOM 1994";
+    const GUARANTEES: &'static [&'static str] = &[
+        "no packet ends later than its deadline + L_max/C if the children's envelopes a_i fit: sum of a_i(t - d_i) <= C t for all t",
+        "no packet ends later than its deadline if they fit with one longest packet more",
+    ];
+    const CHILDREN: Arity = Arity::Many;
+    const SHARE_EXAMPLE: &'static str = "deadline = \"20ms\"\n";
+    type Config = Config;
+    type Share = Share;
+
+    fn new(_: Config, children: Vec<Child<Share>>) -> Result<Self, Invalid> {
+        if children.is_empty() {
+            return Err(Invalid::new("children", "names at least one queue"));
+        }
+        let classes = children.into_iter().map(|child| Class {
+            node: child.node,
+            deadline: child.share.deadline,
+            arrivals: VecDeque::new(),
+        });
+        Ok(Self { classes: classes.collect() })
+    }
+
+    fn reconfigure(&mut self, _: Config, shares: Vec<Share>, _: &mut Context<'_>) -> Result<(), Invalid> {
+        for (class, share) in self.classes.iter_mut().zip(shares) {
+            class.deadline = share.deadline;
+        }
+        Ok(())
+    }
+
+    fn enqueue(&mut self, packet: Packet, cx: &mut Context<'_>) {
+        let slot = usize::from(packet.class).min(self.classes.len() - 1);
+        let class = &mut self.classes[slot];
+        class.settle();
+        // In the order of arrival, also when a tree was replaced by this one.
+        let place = class.arrivals.partition_point(|known| *known <= packet.arrived);
+        class.arrivals.insert(place, packet.arrived);
+        let dropped = cx.drops.waiting.len();
+        class.node.enqueue(packet, cx);
+        class.forget_dropped(dropped, cx);
+    }
+
+    fn dequeue(&mut self, cx: &mut Context<'_>) -> Dequeue {
+        let mut earliest: Option<Instant> = None;
+        // The deadline and place of the last that was asked and gave nothing: those behind it are left.
+        let mut asked: Option<(Instant, usize)> = None;
+        while let Some(next) = self.next_after(asked) {
+            let class = &mut self.classes[next.1];
+            let dropped = cx.drops.waiting.len();
+            let dequeued = class.node.dequeue(cx);
+            class.forget_dropped(dropped, cx);
+            match dequeued {
+                Dequeue::Packet(packet) => {
+                    class.forget(packet.arrived);
+                    return Dequeue::Packet(packet);
+                }
+                Dequeue::NotBefore(time) => {
+                    earliest = Some(earliest.map_or(time, |known| known.min(time)));
+                }
+                Dequeue::Empty => {}
+            }
+            asked = Some(next);
+        }
+        earliest.map_or(Dequeue::Empty, Dequeue::NotBefore)
+    }
+
+    fn each_child(&mut self, visit: &mut dyn FnMut(&mut Node)) {
+        self.classes.iter_mut().for_each(|class| visit(&mut class.node));
+    }
+}
+
+impl Edf {
+    /// The child of the earliest deadline behind `asked`; of equal deadlines the first child.
+    fn next_after(&mut self, asked: Option<(Instant, usize)>) -> Option<(Instant, usize)> {
+        let mut earliest = None;
+        for (slot, class) in self.classes.iter_mut().enumerate().filter(|(_, class)| !class.node.is_empty()) {
+            class.settle();
+            // Where more wait than arrivals are known of, it is as if they had come at the start.
+            let oldest = class.arrivals.front().copied().unwrap_or(Instant::ZERO);
+            let key = (oldest + class.deadline, slot);
+            if asked.is_none_or(|asked| asked < key) && earliest.is_none_or(|known| key < known) {
+                earliest = Some(key);
+            }
+        }
+        earliest
+    }
+}

@@ -1,0 +1,282 @@
+//! Stochastic fairness queueing: flows are hashed to queues, and the queues take turns.
+//!
+//! ```text
+//! flow --hash--> [ queue 0 | 1 | ... | divisor-1 ]     a turn:  allot > 0: send, allot -= length
+//!                      '-- those that hold something          allot <= 0: allot += quantum, to the end
+//! ```
+//!
+//! Nobody has to say which flows there are; two that meet in one queue share its turns, until the hash is
+//! changed (`perturb`). When all is full the newest packet of the longest queue goes: whoever fills the
+//! buffer pays. O(1) and O(log n) where it drops.
+//!
+//! Differs: flows are told apart by the flow a packet belongs to and not by its addresses; there may be as
+//! many queues in use as there are hash values (Linux: `flows`, 127 by default), each as long as the limit
+//! (Linux: `depth`).
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::discipline::{Child, Context, Dequeue, Discipline, DropReason, Invalid, NoShare};
+use crate::disciplines::fifo::refuse_nothing;
+use crate::packet::{FlowId, Packet};
+use crate::queue::PacketQueue;
+use crate::queue::active::ActiveList;
+use crate::queue::longest::Longest;
+use crate::units::{Bytes, Duration, Instant, Limit, Packets};
+
+/// Parameters of `sfq`.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Config {
+    /// How much may wait in all queues together, in packets (`127p`) or bytes (`64kB`).
+    pub limit: Limit,
+    /// Bytes a queue may send each round, at least `1B`; best the largest packet.
+    pub quantum: Bytes,
+    /// How often the hash is changed; `0s` is never. Packets that wait move to their new queues in order.
+    pub perturb: Duration,
+    /// Number of hash values, a power of two up to 65536.
+    pub divisor: u32,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            limit: Limit::Packets(Packets(127)),
+            quantum: Bytes(1514),
+            perturb: Duration::ZERO,
+            divisor: 1024,
+        }
+    }
+}
+
+impl Config {
+    fn check(&self) -> Result<(), Invalid> {
+        refuse_nothing(self.limit)?;
+        if self.quantum == Bytes::ZERO {
+            return Err(Invalid::new("quantum", "must be at least `1B`: queues of none would never send"));
+        }
+        if !self.divisor.is_power_of_two() || self.divisor > 65_536 {
+            return Err(Invalid::new("divisor", "is a power of two from 1 to 65536"));
+        }
+        Ok(())
+    }
+}
+
+/// Stochastic fairness queueing.
+pub struct Sfq {
+    config: Config,
+    queues: Vec<Queue>,
+    active: ActiveList,
+    longest: Longest,
+    packets: u64,
+    bytes: u64,
+    key: u32,
+    /// When the hash changes next; `None` before the first packet and where it never does.
+    rekey: Option<Instant>,
+}
+
+#[derive(Default)]
+struct Queue {
+    packets: PacketQueue,
+    /// Bytes it may still send in its turn; below zero what it sent too much.
+    allot: i128,
+}
+
+impl Discipline for Sfq {
+    const KIND: &'static str = "sfq";
+    const SUMMARY: &'static str = "stochastic fairness queueing: hashed flows take turns";
+    const SOURCE: &'static str = "McKenney, Stochastic fairness queueing, INFOCOM 1990; tc-sfq(8)";
+    const GUARANTEES: &'static [&'static str] = &[
+        "fairness between backlogged flows in queues of their own: |S_i - S_j| <= quantum + L_i + L_j",
+        "a flow within its share of the buffer loses nothing: the longest queue pays",
+    ];
+    const EXAMPLE: &'static str =
+        "limit = \"1000p\"\nquantum = \"1514B\"\nperturb = \"0s\"\ndivisor = 1024\n";
+    type Config = Config;
+    type Share = NoShare;
+
+    fn new(config: Config, _: Vec<Child<NoShare>>) -> Result<Self, Invalid> {
+        config.check()?;
+        let count = config.divisor as usize;
+        Ok(Self {
+            config,
+            queues: (0..count).map(|_| Queue::default()).collect(),
+            active: ActiveList::new(count),
+            longest: Longest::new(count),
+            packets: 0,
+            bytes: 0,
+            key: 0,
+            rekey: None,
+        })
+    }
+
+    fn reconfigure(&mut self, config: Config, _: Vec<NoShare>, cx: &mut Context<'_>) -> Result<(), Invalid> {
+        config.check()?;
+        let (divisor, unit) = (self.config.divisor, core::mem::discriminant(&self.config.limit));
+        let sooner = config.perturb != self.config.perturb;
+        self.config = config;
+        if divisor != self.config.divisor || unit != core::mem::discriminant(&self.config.limit) {
+            self.rehash(self.key);
+        }
+        if sooner {
+            self.rekey = None;
+        }
+        while !self.config.limit.allows(self.packets, self.bytes) {
+            let Some(packet) = self.evict() else { break };
+            cx.drop(packet, DropReason::Shrunk);
+        }
+        Ok(())
+    }
+
+    fn enqueue(&mut self, packet: Packet, cx: &mut Context<'_>) {
+        if !self.config.limit.allows(1, packet.bytes().0) {
+            // It cannot fit at all, so nobody is dropped for it.
+            cx.drop(packet, DropReason::Limit);
+            return;
+        }
+        self.perturb(cx);
+        let (arriving, came) = (self.queue_of(packet.flow), (packet.flow, packet.sequence));
+        self.push(arriving, packet);
+        while !self.config.limit.allows(self.packets, self.bytes) {
+            let Some(victim) = self.evict() else { break };
+            let itself = (victim.flow, victim.sequence) == came;
+            cx.drop(victim, if itself { DropReason::Limit } else { DropReason::PushOut });
+        }
+    }
+
+    fn dequeue(&mut self, cx: &mut Context<'_>) -> Dequeue {
+        self.perturb(cx);
+        // Turns since somebody sent: a whole round of them only raised allotments.
+        let mut turns = 0;
+        while let Some(slot) = self.active.current() {
+            if turns == self.active.len() {
+                self.credit();
+                turns = 0;
+            }
+            let queue = &mut self.queues[slot];
+            if queue.packets.is_empty() {
+                // Emptied by a drop.
+                self.active.retire();
+                continue;
+            }
+            if queue.allot <= 0 {
+                queue.allot += i128::from(self.config.quantum.0);
+                self.active.rotate();
+                turns += 1;
+                continue;
+            }
+            let Some(packet) = self.take(slot, PacketQueue::pop) else { continue };
+            let queue = &mut self.queues[slot];
+            queue.allot -= i128::from(packet.bytes().0);
+            if queue.packets.is_empty() {
+                self.active.retire();
+            }
+            return Dequeue::Packet(packet);
+        }
+        Dequeue::Empty
+    }
+
+    fn flush(&mut self, out: &mut Vec<Packet>) {
+        let from = out.len();
+        self.queues.iter_mut().for_each(|queue| queue.packets.flush(out));
+        out[from..].sort_by_key(|packet| (packet.arrived, packet.flow, packet.sequence));
+        self.longest.clear();
+        (self.packets, self.bytes) = (0, 0);
+    }
+
+    fn gauges(&self, emit: &mut dyn FnMut(&'static str, f64)) {
+        emit("active_queues", self.active.len() as f64);
+    }
+}
+
+impl Sfq {
+    /// The queue of `flow`: a multiplication spreads neighbouring numbers over all hash values.
+    fn queue_of(&self, flow: FlowId) -> usize {
+        let mixed = (u64::from(flow.0 ^ self.key) + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+        let mixed = (mixed ^ (mixed >> 32)).wrapping_mul(0xD6E8_FEB8_6659_FD93);
+        (mixed >> 32) as usize & (self.config.divisor as usize - 1)
+    }
+
+    fn push(&mut self, slot: usize, packet: Packet) {
+        self.packets += 1;
+        self.bytes += packet.bytes().0;
+        let queue = &mut self.queues[slot];
+        let begins = queue.packets.is_empty();
+        queue.packets.push(packet);
+        // A queue that a drop emptied is still listed, and starts anew all the same.
+        self.active.activate(slot);
+        if begins {
+            queue.allot = i128::from(self.config.quantum.0);
+        }
+        self.measure(slot);
+    }
+
+    fn take(&mut self, slot: usize, which: fn(&mut PacketQueue) -> Option<Packet>) -> Option<Packet> {
+        let packet = which(&mut self.queues[slot].packets)?;
+        self.packets -= 1;
+        self.bytes -= packet.bytes().0;
+        self.measure(slot);
+        Some(packet)
+    }
+
+    fn measure(&mut self, slot: usize) {
+        let packets = &self.queues[slot].packets;
+        let length = match self.config.limit {
+            Limit::Packets(_) => packets.len() as u64,
+            Limit::Bytes(_) => packets.bytes().0,
+        };
+        self.longest.set(slot, length);
+    }
+
+    /// The newest packet of the longest queue.
+    fn evict(&mut self) -> Option<Packet> {
+        let slot = self.longest.longest()?;
+        self.take(slot, PacketQueue::pop_newest)
+    }
+
+    /// Raises all allotments by the rounds that it takes until the first can send, but one.
+    fn credit(&mut self) {
+        let quantum = i128::from(self.config.quantum.0);
+        let needed = self.active.iter().map(|slot| -self.queues[slot].allot / quantum).min();
+        let rounds = needed.unwrap_or_default().max(0);
+        for slot in self.active.iter() {
+            self.queues[slot].allot += rounds * quantum;
+        }
+    }
+
+    /// Changes the hash where it is time.
+    fn perturb(&mut self, cx: &mut Context<'_>) {
+        if self.config.perturb.is_zero() {
+            return;
+        }
+        let due = self.rekey;
+        if due.is_none_or(|due| due <= cx.now) {
+            self.rekey = Some(cx.now + self.config.perturb);
+            if due.is_some() {
+                self.rehash(cx.random.bits());
+            }
+        }
+    }
+
+    /// Moves all packets to their queues under another key; a flow keeps its order.
+    fn rehash(&mut self, key: u32) {
+        let mut waiting = Vec::with_capacity(self.packets as usize);
+        // In the order of turns, so that those who were next still are.
+        while let Some(slot) = self.active.current() {
+            self.queues[slot].packets.flush(&mut waiting);
+            self.active.retire();
+        }
+        let count = self.config.divisor as usize;
+        if count != self.queues.len() {
+            self.queues = (0..count).map(|_| Queue::default()).collect();
+            self.active = ActiveList::new(count);
+            self.longest = Longest::new(count);
+        }
+        self.longest.clear();
+        (self.packets, self.bytes, self.key) = (0, 0, key);
+        for packet in waiting {
+            let slot = self.queue_of(packet.flow);
+            self.push(slot, packet);
+        }
+    }
+}
