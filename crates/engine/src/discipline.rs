@@ -42,6 +42,8 @@ pub trait Discipline: Sized + Send + 'static {
     const DROPS_EARLY: bool = false;
     /// Whether [`next_timer`](Self::next_timer) is ever `Some`.
     const TIMED: bool = false;
+    /// Whether it decides itself which child a packet goes to, whatever the children's rules say.
+    const CLASSIFIES: bool = false;
     /// Its own parameters as a user would start from, in TOML; empty where the defaults do. Valid with and
     /// without the children it may have, and with room for many Ethernet frames.
     const EXAMPLE: &'static str = "";

@@ -48,6 +48,7 @@ disciplines! {
     wfq_altq::WfqAltq,
     sfq::Sfq,
     edf::Edf,
+    run2c::Run2c,
     lis::Lis,
     sis::Sis,
     ffs::Ffs,

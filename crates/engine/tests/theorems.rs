@@ -7,6 +7,8 @@
 
 mod common;
 
+#[path = "theorems/ages.rs"]
+mod ages;
 #[path = "theorems/aqm.rs"]
 mod aqm;
 #[path = "theorems/buffer.rs"]

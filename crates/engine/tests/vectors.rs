@@ -5,7 +5,8 @@
 //! - `link`: the link's rate. At `8mbit` a byte takes a microsecond and 1000 bytes a millisecond.
 //! - `queue`: the tree: `kind`, its parameters, `children`; on a child, `share` is what it says to its parent.
 //! - `clock`, `ring`: the port's, if it has them.
-//! - `arrivals`: a table with the columns it needs of `at name flow length class hops stamp waited`.
+//! - `arrivals`: a table with the columns it needs of `at name flow length class hops stamp waited
+//!   tcp`. `tcp` is the sequence number of a TCP segment.
 //!   `stamp` is the arrival where it is not given. At one instant a transmission ends first, then packets
 //!   arrive in the order of the table, each meeting the link as the one before left it.
 //! - `departures`: `at name`, when the link begins to send each.
@@ -82,7 +83,7 @@ fn arrival(
     index: usize,
     sequences: &mut BTreeMap<u32, u32>,
 ) -> (Instant, Header) {
-    let known = ["at", "name", "flow", "length", "class", "hops", "stamp", "waited"];
+    let known = ["at", "name", "flow", "length", "class", "hops", "stamp", "waited", "tcp"];
     assert!(row.keys().all(|column| known.contains(column)), "the columns are {known:?}");
     let at: Instant = cell(row, "at").expect("an arrival has a time");
     let flow = cell(row, "flow").unwrap_or(0);
@@ -96,6 +97,9 @@ fn arrival(
         length: u32::try_from(length.0).expect("a frame"),
         class: cell(row, "class").unwrap_or(0),
         hops: cell(row, "hops").unwrap_or(0),
+        tcp_sequence: cell(row, "tcp").unwrap_or(0),
+        // A segment has at least its acknowledgement flag.
+        tcp_flags: if row.contains_key("tcp") { 0x10 } else { 0 },
         stamp: cell(row, "stamp").unwrap_or(at),
         waited: cell(row, "waited").unwrap_or(Duration::ZERO),
         sent: at,

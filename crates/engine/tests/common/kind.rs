@@ -21,6 +21,7 @@ pub struct Kind {
     pub work_conserving: bool,
     pub reorders: bool,
     pub drops_early: bool,
+    pub classifies: bool,
     /// `EXAMPLE`, and its text.
     pub example: Value,
     pub example_text: &'static str,
@@ -70,6 +71,7 @@ fn declared(name: &str) -> Kind {
                 work_conserving: D::WORK_CONSERVING,
                 reorders: D::REORDERS,
                 drops_early: D::DROPS_EARLY,
+                classifies: D::CLASSIFIES,
                 example: toml::from_str(D::EXAMPLE).expect("the example is TOML"),
                 example_text: D::EXAMPLE,
                 share: toml::from_str(D::SHARE_EXAMPLE).expect("the example of a share is TOML"),

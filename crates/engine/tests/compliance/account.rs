@@ -369,7 +369,7 @@ impl Account {
                 entry.1 += 1;
             }
         }
-        for place in self.topology.places() {
+        for place in self.topology.places_by_rules() {
             let (depth, count) = expected.get(place.place.as_str()).copied().unwrap_or_default();
             let above = count.checked_sub(nodes[&place.place].backlog.packets);
             assert!(

@@ -131,6 +131,20 @@ impl Topology {
         places
     }
 
+    /// The places whose packets are said by rules alone: every one but those below a kind that sorts its
+    /// packets itself.
+    pub(crate) fn places_by_rules(&self) -> Vec<&Self> {
+        let mut places = vec![self];
+        let mut next = 0;
+        while next < places.len() {
+            if !kind::kind(&places[next].kind).classifies {
+                places.extend(&places[next].children);
+            }
+            next += 1;
+        }
+        places
+    }
+
     /// The place of this name.
     pub(crate) fn place_mut(&mut self, name: &str) -> Option<&mut Self> {
         if self.place == name {

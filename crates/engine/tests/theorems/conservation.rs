@@ -13,11 +13,11 @@ use crate::{between, exponential, random};
 
 const RATE: Rate = Rate::from_bits(8_000_000);
 
-/// A node of this kind, over three FIFO children where it takes several.
+/// A node of this kind, over three FIFO children where it takes several, or two where it sorts itself.
 fn tree(kind: &Kind) -> Node {
     let fifo = kind::kind("fifo");
     let children = match kind.children {
-        Arity::Many => (0..3)
+        Arity::Many => (0..if kind.classifies { 2 } else { 3 })
             .map(|index| {
                 let name = format!("child/{index}");
                 let node = kind::build("fifo", &name, &fifo.example, Vec::new()).expect("valid");

@@ -1,0 +1,163 @@
+//! Two classes by age: what a flow sends first goes before what anybody sends later.
+//!
+//! ```text
+//! TCP sequence number    R (10 bits, random) | L (8, zero at first) | T (14, the low 10 random)
+//! short                  L is zero:  sequence mod 2^22 < 2^14
+//!
+//! first child [ short ] ---> strict priority, not preemptive
+//! last child  [ long  ] ---'
+//! ```
+//!
+//! By `sequence` the router keeps no state: senders that number their bytes as above tell how much they
+//! have sent. A flow is short for its first 15360 to 16383 bytes, and again for 2^14 bytes whenever L comes
+//! round, each 4 MiB. What is not TCP is long. By `bytes` the router counts what each flow sent through it:
+//! any sender, no coming round, and one number kept for each flow there ever was.
+//!
+//! The children's rules are not asked: it sorts packets itself.
+//!
+//! Differs: the paper prints the mask `0xFFC00000`, which keeps R and hides the rest, so that all of a
+//! connection's first 4 MB are short in one of 1024 and long in the others; its text and its results are those
+//! of `0x003FFFFF`. `printed_mask` shows the former.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::discipline::{Arity, Child, Context, Dequeue, Discipline, Invalid, NoShare};
+use crate::node::Node;
+use crate::packet::{FlowId, Header, Packet};
+use crate::units::Bytes;
+
+/// The bits of a sequence number that count a flow's bytes: all but R.
+const COUNT: u32 = 0x003F_FFFF;
+
+/// What a flow's age is read from.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum By {
+    /// The TCP sequence number, of senders that number their bytes for this.
+    #[default]
+    Sequence,
+    /// The bytes of the flow that came here before.
+    Bytes,
+}
+
+/// Parameters of `run2c`.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Config {
+    /// What a flow's age is read from: its `sequence` numbers or the `bytes` that came here before.
+    pub by: By,
+    /// The age at which a flow becomes long; by sequence at most `4194304B`, where the count comes round.
+    pub threshold: Bytes,
+    /// Whether to compare the bits that the paper's printed mask keeps: the wrong ones. By sequence only.
+    pub printed_mask: bool,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self { by: By::Sequence, threshold: Bytes(1 << 14), printed_mask: false }
+    }
+}
+
+impl Config {
+    fn check(&self) -> Result<(), Invalid> {
+        if self.threshold == Bytes::ZERO {
+            return Err(Invalid::new("threshold", "must be at least `1B`: nobody would be short"));
+        }
+        if self.by == By::Sequence && self.threshold.0 > u64::from(COUNT) + 1 {
+            return Err(Invalid::new("threshold", "is at most `4194304B` by sequence: the count comes round there"));
+        }
+        if self.by == By::Bytes && self.printed_mask {
+            return Err(Invalid::new("printed_mask", "is for `by = \"sequence\"`: bytes are compared without a mask"));
+        }
+        Ok(())
+    }
+
+    /// Whether this TCP sequence number is one of a flow's first bytes.
+    fn is_early(&self, sequence: u32) -> bool {
+        let mask = if self.printed_mask { !COUNT } else { COUNT };
+        u64::from(sequence & mask) < self.threshold.0
+    }
+}
+
+/// Two classes by age.
+pub struct Run2c {
+    config: Config,
+    /// Short and long, or one for both.
+    children: Vec<Node>,
+    /// Bytes of each flow that came; by `bytes` only.
+    ages: BTreeMap<FlowId, u64>,
+}
+
+impl Discipline for Run2c {
+    const KIND: &'static str = "run2c";
+    const SUMMARY: &'static str = "two classes by age: a flow's first bytes go before all later ones";
+    const SOURCE: &'static str =
+        "Avrachenkov, Ayesta, Brown and Nyberg, Differentiation between short and long TCP flows, INFOCOM 2004";
+    const GUARANTEES: &'static [&'static str] = &[
+        "a short packet waits as if there were no long ones, but for one packet under way",
+        "by sequence, a flow is short for its first 15360 to 16383 bytes and for 2^14 of each 2^22 after",
+    ];
+    const CHILDREN: Arity = Arity::Many;
+    const REORDERS: bool = true;
+    const CLASSIFIES: bool = true;
+    const EXAMPLE: &'static str = "by = \"sequence\"\nthreshold = \"16384B\"\n";
+    type Config = Config;
+    type Share = NoShare;
+
+    fn new(config: Config, children: Vec<Child<NoShare>>) -> Result<Self, Invalid> {
+        if !(1..=2).contains(&children.len()) {
+            return Err(Invalid::new("children", "names two queues, for short and for long (or one for both)"));
+        }
+        config.check()?;
+        let children = children.into_iter().map(|child| child.node).collect();
+        Ok(Self { config, children, ages: BTreeMap::new() })
+    }
+
+    fn reconfigure(&mut self, config: Config, _: Vec<NoShare>, _: &mut Context<'_>) -> Result<(), Invalid> {
+        config.check()?;
+        self.config = config;
+        if self.config.by == By::Sequence {
+            self.ages.clear();
+        }
+        Ok(())
+    }
+
+    fn enqueue(&mut self, packet: Packet, cx: &mut Context<'_>) {
+        let child = if self.is_short(&packet) { 0 } else { self.children.len() - 1 };
+        self.children[child].enqueue(packet, cx);
+    }
+
+    fn dequeue(&mut self, cx: &mut Context<'_>) -> Dequeue {
+        let mut earliest = None;
+        for child in self.children.iter_mut().filter(|child| !child.is_empty()) {
+            match child.dequeue(cx) {
+                Dequeue::Packet(packet) => return Dequeue::Packet(packet),
+                Dequeue::NotBefore(time) => earliest = Some(earliest.map_or(time, |known| time.min(known))),
+                Dequeue::Empty => {}
+            }
+        }
+        earliest.map_or(Dequeue::Empty, Dequeue::NotBefore)
+    }
+
+    fn each_child(&mut self, visit: &mut dyn FnMut(&mut Node)) {
+        self.children.iter_mut().for_each(visit);
+    }
+}
+
+impl Run2c {
+    fn is_short(&mut self, packet: &Header) -> bool {
+        match self.config.by {
+            // Every TCP segment has a flag.
+            By::Sequence => packet.tcp_flags != 0 && self.config.is_early(packet.tcp_sequence),
+            By::Bytes => {
+                let age = self.ages.entry(packet.flow).or_default();
+                let short = *age < self.config.threshold.0;
+                *age = age.saturating_add(u64::from(packet.length));
+                short
+            }
+        }
+    }
+}
