@@ -12,6 +12,7 @@ use serde_json::Value;
 use super::fickle::Fickle;
 
 /// What a kind declares.
+#[allow(clippy::struct_excessive_bools, reason = "each is a declaration of its own")]
 pub struct Kind {
     pub name: &'static str,
     pub summary: &'static str,
