@@ -78,6 +78,9 @@ fn voice_waits_in_one_queue_and_not_with_priority() {
     let priority =
         lockgate(&["run", file, "--out", &out, "--json", "--set", "port.home->server.root=priority"], "1");
     assert_eq!(priority.status.code(), Some(0), "and hold with priority");
+    let flows =
+        lockgate(&["run", file, "--out", &out, "--json", "--set", "port.home->server.root=flow-queues"], "1");
+    assert_eq!(flows.status.code(), Some(0), "and with flow queues");
     // Adding the capture and the rows changes no result, and leaves them.
     let kept = lockgate(
         &[
