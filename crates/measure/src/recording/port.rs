@@ -5,7 +5,7 @@ use lockgate_engine::node::{Counters, Tally};
 use lockgate_engine::port::Port;
 use lockgate_engine::units::{Bytes, Duration, Instant, Rate};
 
-use crate::histogram::Histogram;
+use crate::histogram::{BATCH, Histogram};
 use crate::series::PlaceSeries;
 
 /// What is known of a port before the run.
@@ -27,7 +27,7 @@ pub struct PortRecord {
     /// Transmitted before the end of the warm-up.
     transmitted_early: Tally,
     /// One a place that transmitted, by its number in the port: sojourn times in ps.
-    sojourns: Vec<Histogram>,
+    sojourns: Vec<Sojourns>,
     /// One a place that dropped, by its number: packets by reason.
     drops: Vec<[u64; DropReason::ALL.len()]>,
     places: Vec<PlaceRecord>,
@@ -36,6 +36,48 @@ pub struct PortRecord {
     rates: Vec<(Instant, Rate)>,
     /// What was known of it before.
     pub setup: PortSetup,
+}
+
+/// Sojourn times of one place. They are counted a batch at a time (see decision 004).
+#[derive(Clone, Debug, PartialEq)]
+struct Sojourns {
+    waiting: usize,
+    pending: [u64; BATCH],
+    counted: Histogram,
+}
+
+impl Default for Sojourns {
+    fn default() -> Self {
+        Self { waiting: 0, pending: [0; BATCH], counted: Histogram::default() }
+    }
+}
+
+impl Sojourns {
+    #[inline(always)]
+    fn note(&mut self, sojourn: Duration) {
+        // The mask says to the compiler what `settle` keeps: the batch is never full here.
+        self.pending[self.waiting & (BATCH - 1)] = sojourn.as_picos();
+        self.waiting += 1;
+        if self.waiting == BATCH {
+            self.settle();
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn settle(&mut self) {
+        self.counted.record_all(&self.pending);
+        self.waiting = 0;
+    }
+
+    fn add_to(&self, all: &mut Histogram) {
+        all.merge(&self.counted);
+        all.record_all(&self.pending[..self.waiting.min(BATCH)]);
+    }
+
+    fn is_empty(&self) -> bool {
+        self.waiting == 0 && self.counted.is_empty()
+    }
 }
 
 /// What was observed of one queue.
@@ -82,7 +124,7 @@ impl PortRecord {
             return;
         }
         match self.sojourns.get_mut(usize::from(node)) {
-            Some(sojourns) => sojourns.record(sojourn.as_picos()),
+            Some(sojourns) => sojourns.note(sojourn),
             None => self.on_transmit_first(node, sojourn),
         }
     }
@@ -90,8 +132,8 @@ impl PortRecord {
     #[cold]
     #[inline(never)]
     fn on_transmit_first(&mut self, node: u16, sojourn: Duration) {
-        self.sojourns.resize_with(usize::from(node) + 1, Histogram::default);
-        self.sojourns[usize::from(node)].record(sojourn.as_picos());
+        self.sojourns.resize_with(usize::from(node) + 1, Sojourns::default);
+        self.sojourns[usize::from(node)].note(sojourn);
     }
 
     /// The queue `node` dropped a packet.
@@ -204,7 +246,7 @@ impl PortRecord {
         let mut all = Histogram::default();
         for (node, sojourns) in self.sojourns.iter().enumerate() {
             if !sojourns.is_empty() && self.is_within(node, place) {
-                all.merge(sojourns);
+                sojourns.add_to(&mut all);
             }
         }
         all
