@@ -25,7 +25,7 @@ pub(crate) enum Command {
     /// Runs a scenario and leaves a report
     #[command(after_help = "Examples:
   lockgate run scenarios/voice-beside-bulk.toml
-  lockgate run voice.toml --set port.home->server.root=priority
+  lockgate run voice.toml --set 'port.home->server.root=priority'
   lockgate run voice.toml --repeat 10 --json > summary.json
   lockgate run voice.toml --set 'flow.voice.replay={file=\"call.pcap\"}' --set flow.voice.profile=
 

@@ -1,0 +1,32 @@
+//! Commands that are shown to people can be pasted into a shell: a port's `->` is a redirection there, so a path
+//! with one stands in quotes.
+
+use std::fs;
+use std::path::Path;
+
+fn check(path: &Path, wrong: &mut Vec<String>) {
+    let Ok(text) = fs::read_to_string(path) else { return };
+    for (number, line) in text.lines().enumerate() {
+        if line.contains("--set port.") && line.contains("->") {
+            wrong.push(format!("{}:{}: {line}", path.display(), number + 1));
+        }
+    }
+}
+
+fn walk(folder: &Path, wrong: &mut Vec<String>) {
+    for entry in fs::read_dir(folder).expect("a folder").flatten() {
+        let path = entry.path();
+        if path.is_dir() { walk(&path, wrong) } else { check(&path, wrong) }
+    }
+}
+
+#[test]
+fn ports_in_shown_commands_are_quoted() {
+    let repository = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let mut wrong = Vec::new();
+    for folder in ["docs", "papers", "scenarios", "crates/cli/src"] {
+        walk(&repository.join(folder), &mut wrong);
+    }
+    check(&repository.join("README.md"), &mut wrong);
+    assert!(wrong.is_empty(), "a shell would redirect here:\n{}", wrong.join("\n"));
+}
