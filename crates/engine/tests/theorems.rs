@@ -21,6 +21,8 @@ mod codel;
 mod conservation;
 #[path = "theorems/deadlines.rs"]
 mod deadlines;
+#[path = "theorems/dualpi2.rs"]
+mod dualpi2;
 #[path = "theorems/fairness.rs"]
 mod fairness;
 #[path = "theorems/fluid.rs"]
