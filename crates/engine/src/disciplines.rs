@@ -60,4 +60,5 @@ disciplines! {
     pie::Pie,
     cobalt::Cobalt,
     dualpi2::DualPi2,
+    cake::Cake,
 }
