@@ -13,6 +13,8 @@ mod ages;
 mod aqm;
 #[path = "theorems/buffer.rs"]
 mod buffer;
+#[path = "theorems/cake/mod.rs"]
+mod cake;
 #[path = "theorems/cobalt.rs"]
 mod cobalt;
 #[path = "theorems/codel.rs"]

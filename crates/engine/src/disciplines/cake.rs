@@ -50,13 +50,20 @@ use crate::units::{Bytes, Duration, Instant, Overhead, Probability, Rate};
 /// Parameters of `cake`.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
+#[allow(clippy::struct_excessive_bools, reason = "each is a switch of its own, as in tc")]
 pub struct Config {
     /// The rate of the shaper, counted in bytes on the link behind (`overhead`, `mpu`, `framing`); unlimited where it
     /// is not given. Then the tins take turns, and each has its part of whatever the link gives.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub bandwidth: Option<Rate>,
-    /// Preset of tins: `besteffort`, `diffserv3`, `diffserv4`, `diffserv8` or `precedence`. A change of it sorts what
-    /// waits anew.
+    /// Preset of tins. `besteffort` is one for all. `diffserv3`: bulk (CS1, LE) with a sixteenth of the link, best effort
+    /// with the rest, voice (CS6, CS7, EF, VA, TOS4) with a quarter. `diffserv4`: bulk, best effort, video (AF2, AF3, AF4,
+    /// CS2, CS3, TOS4) with a half, voice (CS4 to CS7, EF, VA) with a quarter. `diffserv8`, from the whole link down by
+    /// an eighth each: background (CS1, LE), high throughput (AF1, TOS2), best effort, streaming (AF3, AF4, CS3), low
+    /// latency (AF2, TOS4), interactive (CS2), minimum latency (CS4, CS5, EF, VA), network control (CS6, CS7).
+    /// `precedence`: eight as these, by the upper three bits of the code point. A tin within its part goes before those
+    /// below it, so that of eight the lowest get nothing while the highest three have always something. A change of
+    /// it sorts what waits anew.
     pub diffserv: Diffserv,
     /// What has a queue of its own and over what there is fairness: `flowblind`, `srchost`, `dsthost`, `hosts`,
     /// `flows`, `dual-srchost`, `dual-dsthost` or `triple-isolate`. A packet without addresses counts as its flow's,
@@ -84,8 +91,8 @@ pub struct Config {
     pub memlimit: Option<Bytes>,
     /// Clears the code point of what leaves, but not its ECN bits.
     pub wash: bool,
-    /// For the link before this one: packets that are dropped have used it as well, and the law leaves two packets
-    /// in every queue.
+    /// For the link before this one: packets that are dropped have used it as well and take their time at the
+    /// bandwidth, and the law leaves two packets in every queue. A sender that does not react is left with little.
     pub ingress: bool,
     /// Acknowledgements are not thinned: only `false` can be had.
     pub ack_filter: bool,
@@ -275,7 +282,12 @@ impl Discipline for Cake {
             if self.config.ingress {
                 self.charge(number, given.dropped, cx.now);
             }
-            let Some(mut packet) = given.packet else { continue };
+            let Some(mut packet) = given.packet else {
+                if self.config.bandwidth.is_some() && self.next > cx.now && self.backlog.packets > 0 {
+                    return Dequeue::NotBefore(self.next);
+                }
+                continue;
+            };
             self.charge(number, self.terms.compensation.on_link(packet.bytes()), cx.now);
             if self.config.wash {
                 packet.wash();
@@ -320,7 +332,7 @@ fn terms(config: &Config, salt: u64) -> Result<Terms, Invalid> {
         compensation: Compensation::new(config)?,
         steps: Steps::new(step(256.0), step(4096.0)),
         salt,
-        spared: if config.ingress { 2 } else { 1 },
+        ingress: config.ingress,
     })
 }
 

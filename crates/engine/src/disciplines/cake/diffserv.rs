@@ -11,14 +11,12 @@ pub enum Diffserv {
     Besteffort,
     /// Eight tins by the upper three bits of the code point; not for today's Internet.
     Precedence,
-    /// Bulk (CS1, LE) 1/16; best effort; voice (CS7, CS6, EF, VA, TOS4) 1/4.
+    /// Bulk, best effort, voice.
     #[default]
     Diffserv3,
-    /// Bulk (CS1, LE) 1/16; best effort; video (AF4x, AF3x, CS3, AF2x, CS2, TOS4) 1/2; voice (CS7, CS6, EF, VA, CS5,
-    /// CS4) 1/4.
+    /// Bulk, best effort, video, voice.
     Diffserv4,
-    /// Background (CS1, LE); high throughput (AF1x, TOS2); best effort; streaming (AF4x, AF3x, CS3); low latency
-    /// (AF2x, TOS4); interactive (CS2); minimum latency (EF, VA, CS5, CS4); network control (CS6, CS7).
+    /// Background, high throughput, best effort, streaming, low latency, interactive, minimum latency, network control.
     Diffserv8,
 }
 
@@ -80,7 +78,7 @@ impl Diffserv {
             },
             Self::Diffserv4 => match dscp {
                 CS1 | LE => 1,
-                // AF4x, AF3x, CS3, AF2x, CS2, TOS4.
+                // AF4, AF3, CS3, AF2, CS2, TOS4.
                 34 | 36 | 38 | 26 | 28 | 30 | 24 | 18 | 20 | 22 | 16 | 4 => 2,
                 // CS7, CS6, CS5, CS4.
                 56 | 48 | EF | VA | 40 | 32 => 3,

@@ -32,8 +32,8 @@ pub(super) struct Terms {
     pub compensation: Compensation,
     pub steps: Steps,
     pub salt: u64,
-    /// A packet is never dropped by its law while fewer than this are behind it.
-    pub spared: usize,
+    /// Whether what is dropped has used the link as well.
+    pub ingress: bool,
 }
 
 /// What waits in all tins.
@@ -56,6 +56,23 @@ struct Queue {
     bulk: bool,
     source: u32,
     destination: u32,
+}
+
+impl Queue {
+    /// Pays for bytes on the link.
+    fn charge(&mut self, length: Bytes) {
+        let cost = i64::try_from(length.0).unwrap_or(i64::MAX).saturating_mul(BYTE);
+        self.deficit = self.deficit.saturating_sub(cost);
+    }
+}
+
+/// What a queue's law makes of its oldest packet.
+enum Taken {
+    Packet(Packet),
+    /// It was dropped, and had this length on the link.
+    Dropped(Bytes),
+    /// There is none.
+    Nothing,
 }
 
 /// A tin.
@@ -81,7 +98,8 @@ pub(super) struct Tin {
     serial: u64,
 }
 
-/// What a tin gave, and the bytes on the link of those that its law dropped.
+/// What a tin gave, and the bytes on the link of those that its law dropped. No packet, although it holds some, is given
+/// after a drop on ingress.
 pub(super) struct Given {
     pub packet: Option<Packet>,
     pub dropped: Bytes,
@@ -191,19 +209,30 @@ impl Tin {
                 self.sit_out(slot, terms);
                 continue;
             }
-            if let Some(packet) = self.take(slot as usize, &mut dropped, terms, backlog, cx) {
-                let length = terms.compensation.on_link(packet.bytes());
-                let queue = &mut self.queues[slot as usize];
-                queue.deficit -= i64::try_from(length.0).map_or(i64::MAX / 2, |bytes| bytes.saturating_mul(BYTE));
-                return Given { packet: Some(packet), dropped };
-            }
-            self.unlist(is_new);
-            // A new flow that emptied is an old one for a round, or it would overtake all the others each time it
-            // sends a packet.
-            if is_new && !self.old.is_empty() {
-                self.list_old(slot, 1);
-            } else {
-                self.delist(slot);
+            match self.take(slot as usize, terms, backlog, cx) {
+                Taken::Packet(packet) => {
+                    let length = terms.compensation.on_link(packet.bytes());
+                    self.queues[slot as usize].charge(length);
+                    return Given { packet: Some(packet), dropped };
+                }
+                Taken::Dropped(length) => {
+                    dropped += length;
+                    if terms.ingress {
+                        // It has had its time on the link.
+                        self.queues[slot as usize].charge(length);
+                        return Given { packet: None, dropped };
+                    }
+                }
+                Taken::Nothing => {
+                    self.unlist(is_new);
+                    // A new flow that emptied is an old one for a round, or it would overtake all the others each
+                    // time it sends a packet.
+                    if is_new && !self.old.is_empty() {
+                        self.list_old(slot, 1);
+                    } else {
+                        self.delist(slot);
+                    }
+                }
             }
         }
     }
@@ -217,29 +246,23 @@ impl Tin {
         }
     }
 
-    /// The next packet of a queue that its law lets through.
-    fn take(
-        &mut self,
-        slot: usize,
-        dropped: &mut Bytes,
-        terms: &Terms,
-        backlog: &mut Backlog,
-        cx: &mut Context<'_>,
-    ) -> Option<Packet> {
-        loop {
-            let popped = self.pop(slot, terms, backlog, cx);
-            let (aim, queue) = (self.aim, &mut self.queues[slot]);
-            let Some(mut packet) = popped else {
-                queue.law.empty(&aim, terms.steps, cx.now);
-                return None;
-            };
-            let drops = queue.law.judge(&aim, &mut packet, queue.packets.bytes(), cx);
-            if !drops || queue.packets.len() < terms.spared {
-                return Some(packet);
-            }
-            *dropped += terms.compensation.on_link(packet.bytes());
-            cx.drop(packet, DropReason::Early);
+    /// The oldest packet of a queue, as its law judges it.
+    fn take(&mut self, slot: usize, terms: &Terms, backlog: &mut Backlog, cx: &mut Context<'_>) -> Taken {
+        let popped = self.pop(slot, terms, backlog, cx);
+        let (aim, queue) = (self.aim, &mut self.queues[slot]);
+        let Some(mut packet) = popped else {
+            queue.law.empty(&aim, terms.steps, cx.now);
+            return Taken::Nothing;
+        };
+        // The last packet of a queue is never dropped, on ingress nor the last two.
+        let spared = if terms.ingress { 2 } else { 1 };
+        let drops = queue.law.judge(&aim, &mut packet, queue.packets.bytes(), cx);
+        if !drops || queue.packets.len() < spared {
+            return Taken::Packet(packet);
         }
+        let length = terms.compensation.on_link(packet.bytes());
+        cx.drop(packet, DropReason::Early);
+        Taken::Dropped(length)
     }
 
     /// Takes the oldest packet of a queue, without its turn.
