@@ -202,7 +202,7 @@ impl Discipline for Cake {
     const GUARANTEES: &'static [&'static str] = &[
         "envelope: a busy period of length t sends at most bandwidth * t and one packet, as the link behind counts",
         "a saturated shaper delivers bandwidth * t less one packet",
-        "backlogged tins have their parts of the link to within a packet each, best effort the rest",
+        "backlogged tins have their parts of the link to within two packets, best effort the rest",
         "fairness between backlogged flows of one host: |S_i - S_j| <= 2 Q + L_i + L_j in any interval",
         "under dual and triple isolation, backlogged hosts share the link equally, whatever their numbers of flows",
         "a flow that sends less than a quantum a round waits for those before it and one packet",
