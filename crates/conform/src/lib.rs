@@ -11,17 +11,20 @@
 //!
 //! This crate is pure, and nothing in it judges by a clock.
 
+pub mod document;
 pub mod finding;
 pub mod kind;
 pub mod link;
 pub mod managed;
 pub mod oracle;
 pub mod oracles;
+pub mod page;
 pub mod simulate;
 pub mod spread;
 pub mod trials;
 pub mod weighted;
 
+pub use document::{Conformance, Row, Task, tasks};
 pub use finding::{Finding, Worst};
 pub use kind::Kind;
 pub use oracle::{Entry, Oracle};

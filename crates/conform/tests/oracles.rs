@@ -2,24 +2,27 @@
 
 #![allow(clippy::print_stdout, reason = "the ratios are for whoever asks to see them")]
 
-use lockgate_conform::{Entry, Kind, Trials, oracles};
+use lockgate_conform::{Entry, Kind, Task, oracles, page, tasks};
 
-/// The oracle holds for all its kinds, under traffic that tries it.
+/// The oracle holds for all its kinds, under traffic that tries it, and the reference page says what it finds.
 fn hold(entry: &Entry) {
-    let kinds: Vec<_> = Kind::all().into_iter().filter(|kind| entry.applies(kind)).collect();
-    assert!(!kinds.is_empty(), "{} is about no kind", entry.name);
-    let mut broken = Vec::new();
-    for kind in kinds {
-        for finding in entry.hold(&kind, Trials { seed: 1, count: entry.trials }) {
-            let ratio = finding.ratio.map_or_else(|| "exact".to_owned(), |ratio| format!("{ratio:.4}"));
-            let line = format!("{} {} {}: {ratio}", entry.family, kind.name, finding.what);
-            println!("{line} of {} {}", finding.bound, finding.unit);
-            if !finding.holds || !finding.is_sharp() {
-                broken.push(format!("{line}; {}", finding.why.unwrap_or_else(|| "tries nothing".to_owned())));
-            }
-        }
-    }
+    let tasks: Vec<_> =
+        tasks(&Kind::all(), 1, None).into_iter().filter(|task| task.entry.name == entry.name).collect();
+    assert!(!tasks.is_empty(), "{} is about no kind", entry.name);
+    let rows: Vec<_> = tasks.iter().map(Task::run).collect();
+    let section = page::section(&rows);
+    println!("{section}");
+    let findings = rows.iter().flat_map(|row| row.findings.iter().map(move |finding| (row.kind, finding)));
+    let broken: Vec<_> = findings
+        .filter(|(_, finding)| !finding.holds || !finding.is_sharp())
+        .map(|(kind, finding)| {
+            let why = finding.why.as_deref().unwrap_or("tries nothing");
+            format!("{kind}: {}: {why} ({:?})", finding.what, finding.ratio)
+        })
+        .collect();
     assert!(broken.is_empty(), "{}", broken.join("\n"));
+    let kept = include_str!("../../../docs/reference/conformance.md");
+    assert!(kept.contains(&section), "docs/reference/conformance.md is out of date: run `make docs`");
 }
 
 /// One test an oracle; the last one sees that none is forgotten.

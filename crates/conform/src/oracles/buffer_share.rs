@@ -58,7 +58,7 @@ impl Oracle for BufferShare {
     const FAMILY: &'static str = "O18";
     const NAME: &'static str = "buffer-share";
     const THEOREM: &'static str = "where the longest queue pays for a full buffer, whoever holds no more than its weight's share of it loses nothing";
-    const SOURCE: &'static str = "Suter, Lakshman, Stiliadis and Choudhury (1998), Design considerations for supporting TCP with per-flow queueing";
+    const SOURCE: &'static str = "Suter, Lakshman, Stiliadis and Choudhury, INFOCOM 1998";
     const TRIALS: u32 = 30;
 
     fn applies(kind: &Kind) -> bool {

@@ -30,7 +30,7 @@ impl Oracle for BusyPeriods {
     const NAME: &'static str = "busy-periods";
     const THEOREM: &'static str = "without loss, every work-conserving discipline is busy at exactly the times of a FIFO under the same \
          arrivals";
-    const SOURCE: &'static str = "Kleinrock, Queueing Systems II (1976), section 3.4: unfinished work";
+    const SOURCE: &'static str = "Kleinrock, Queueing Systems II (1976)";
     const TRIALS: u32 = 4;
 
     fn applies(kind: &Kind) -> bool {

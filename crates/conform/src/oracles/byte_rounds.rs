@@ -44,8 +44,7 @@ impl Oracle for ByteRounds {
     const FAMILY: &'static str = "O7";
     const NAME: &'static str = "byte-rounds";
     const THEOREM: &'static str = "of two children backlogged over any interval, |S_i/Q_i - S_j/Q_j| <= 1 + L_i/Q_i + L_j/Q_j";
-    const SOURCE: &'static str =
-        "Shreedhar and Varghese (1996), Efficient fair queuing using deficit round robin, lemma 2";
+    const SOURCE: &'static str = "Shreedhar and Varghese, SIGCOMM 1995, lemma 2";
     const TRIALS: u32 = 60;
 
     fn applies(kind: &Kind) -> bool {

@@ -18,7 +18,7 @@ impl Oracle for Changes {
     const NAME: &'static str = "changes";
     const THEOREM: &'static str = "a shaper that is set anew every 50 us keeps envelope and delivery as if it were left alone, and one that \
          changes between two rates those of their mean";
-    const SOURCE: &'static str = "Cruz (1991), A calculus for network delay I";
+    const SOURCE: &'static str = "Cruz, A calculus for network delay, part I (1991)";
     const TRIALS: u32 = 1;
 
     fn applies(kind: &Kind) -> bool {

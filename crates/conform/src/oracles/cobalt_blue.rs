@@ -55,7 +55,7 @@ impl Oracle for CobaltBlue {
     const NAME: &'static str = "cobalt-blue";
     const THEOREM: &'static str = "under overload by senders that do not react the drop probability goes to 1 - 1/load, one step of 1/256 in a \
          target, and the queue is seldom full";
-    const SOURCE: &'static str = "Feng and others (2002), The BLUE active queue management algorithms; tc-cake(8)";
+    const SOURCE: &'static str = "Feng et al., The BLUE active queue management algorithms, ToN 10 (2002); Palmei et al., LANMAN 2019";
     const TRIALS: u32 = 1;
 
     fn applies(kind: &Kind) -> bool {

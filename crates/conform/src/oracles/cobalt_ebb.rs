@@ -18,7 +18,7 @@ impl Oracle for CobaltEbb {
     const NAME: &'static str = "cobalt-ebb";
     const THEOREM: &'static str =
         "a count of n is forgotten in the time its drops took: the sum of interval / sqrt(k), k from 1 to n";
-    const SOURCE: &'static str = "Linux's sch_cake as described in tc-cake(8)";
+    const SOURCE: &'static str = "Palmei et al., LANMAN 2019; tc-cake(8)";
     const TRIALS: u32 = 1;
 
     fn applies(kind: &Kind) -> bool {

@@ -14,7 +14,7 @@ impl Oracle for CobaltSchedule {
     const NAME: &'static str = "cobalt-schedule";
     const THEOREM: &'static str = "the first drop comes an interval after the first departure over the target, the n-th interval / sqrt(n) after \
          the schedule of the one before, however late that was";
-    const SOURCE: &'static str = "Linux's sch_cake as described by Morton and Chroboczek (2018); tc-cake(8)";
+    const SOURCE: &'static str = "Palmei et al., LANMAN 2019; tc-cake(8)";
     const TRIALS: u32 = 20;
 
     fn applies(kind: &Kind) -> bool {

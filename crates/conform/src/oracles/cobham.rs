@@ -16,7 +16,7 @@ impl Oracle for Cobham {
     const NAME: &'static str = "cobham";
     const THEOREM: &'static str = "without preemption band k waits W_0 / ((1 - sigma_(k-1)) (1 - sigma_k)), W_0 = sum of lambda E[S^2] / 2; \
          weighted by load the waits sum to a FIFO's";
-    const SOURCE: &'static str = "Cobham (1954), Priority assignment in waiting line problems";
+    const SOURCE: &'static str = "Cobham, Priority assignment in waiting line problems (1954)";
     const TRIALS: u32 = 1;
 
     fn applies(kind: &Kind) -> bool {

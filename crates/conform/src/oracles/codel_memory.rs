@@ -27,7 +27,7 @@ impl Oracle for CodelMemory {
     const FAMILY: &'static str = "O15";
     const NAME: &'static str = "codel-memory";
     const THEOREM: &'static str = "a spell of drops within sixteen intervals of the last goes on from the count it had learnt; a later one begins anew";
-    const SOURCE: &'static str = "RFC 8289, section 5.4, and Linux: the gap after the spell's first drop";
+    const SOURCE: &'static str = "RFC 8289, section 5.4, with the sixteen intervals of Linux";
     const TRIALS: u32 = 1;
 
     fn applies(kind: &Kind) -> bool {

@@ -92,7 +92,7 @@ impl Oracle for Deadlines {
     const NAME: &'static str = "deadlines";
     const THEOREM: &'static str = "where the envelopes fit, sum of alpha_i(t - d_i) + L <= C t, no packet is late; without the L, none by more than \
          a packet";
-    const SOURCE: &'static str = "Georgiadis, Guerin and Parekh (1997), Optimal multiplexing on a single link; Liebeherr, Wrege and Ferrari (1996)";
+    const SOURCE: &'static str = "Georgiadis, Guerin and Parekh, INFOCOM 1994; Liebeherr, Wrege and Ferrari, ToN 4 (1996)";
     const TRIALS: u32 = 150;
 
     fn applies(kind: &Kind) -> bool {

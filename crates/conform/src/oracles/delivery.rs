@@ -65,7 +65,7 @@ impl Oracle for Delivery {
     const FAMILY: &'static str = "O5";
     const NAME: &'static str = "delivery";
     const THEOREM: &'static str = "a saturated shaper has delivered at least burst + rate t less one packet at any time t";
-    const SOURCE: &'static str = "Cruz (1991), A calculus for network delay I; tc-tbf(8)";
+    const SOURCE: &'static str = "Cruz, A calculus for network delay, part I (1991); tc-tbf(8)";
     const TRIALS: u32 = 20;
 
     fn applies(kind: &Kind) -> bool {

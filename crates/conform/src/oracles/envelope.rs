@@ -55,7 +55,7 @@ impl Oracle for Envelope {
     const NAME: &'static str = "envelope";
     const THEOREM: &'static str =
         "what leaves from the i-th packet to the j-th is at most burst + rate (t_j - t_i); also for the peak rate";
-    const SOURCE: &'static str = "Cruz (1991), A calculus for network delay I; tc-tbf(8)";
+    const SOURCE: &'static str = "Cruz, A calculus for network delay, part I (1991); tc-tbf(8)";
     const TRIALS: u32 = 60;
 
     fn applies(kind: &Kind) -> bool {

@@ -46,7 +46,7 @@ impl Oracle for FairIndex {
     const NAME: &'static str = "fair-index";
     const THEOREM: &'static str =
         "a busy child is never behind its share of the link by more than L_i + (L_max - L_i) w_i/W";
-    const SOURCE: &'static str = "Bennett and Zhang (1997), Hierarchical packet fair queueing, theorem 4";
+    const SOURCE: &'static str = "Bennett and Zhang, Hierarchical packet fair queueing algorithms, SIGCOMM 1996";
     const TRIALS: u32 = 60;
 
     fn applies(kind: &Kind) -> bool {

@@ -113,7 +113,7 @@ impl Oracle for FluidServer {
     const NAME: &'static str = "fluid-server";
     const THEOREM: &'static str = "beside a fluid server with the same children waiting: through at most L_max/C later, never ahead by more than \
          (1 - w/W) L_i nor behind by more than L_max";
-    const SOURCE: &'static str = "Parekh and Gallager (1993), theorems 1 and 2; Bennett and Zhang (1996), theorem 3; in exact fractions";
+    const SOURCE: &'static str = "Parekh and Gallager, ToN 1 (1993); Bennett and Zhang, INFOCOM 1996; in exact fractions";
     const TRIALS: u32 = 60;
 
     fn applies(kind: &Kind) -> bool {

@@ -71,7 +71,7 @@ impl Oracle for Latency {
     const NAME: &'static str = "latency";
     const THEOREM: &'static str =
         "a child with quantum Q of the frame F is served at rate C Q/F from (3 F - 2 Q)/C after it wakes";
-    const SOURCE: &'static str = "Stiliadis and Varma (1998), Latency-rate servers, table I";
+    const SOURCE: &'static str = "Stiliadis and Varma, Latency-rate servers, ToN 6 (1998)";
     const TRIALS: u32 = 40;
 
     fn applies(kind: &Kind) -> bool {

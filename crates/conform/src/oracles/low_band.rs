@@ -35,7 +35,7 @@ impl Oracle for LowBand {
     const NAME: &'static str = "low-band";
     const THEOREM: &'static str = "beside a high band held to (sigma, rho) a backlogged low band is served at least (C - rho) t - sigma - L in \
          any time t";
-    const SOURCE: &'static str = "Le Boudec and Thiran (2001), Network Calculus, section 6.2.1";
+    const SOURCE: &'static str = "Le Boudec and Thiran, Network Calculus (2001)";
     const TRIALS: u32 = 40;
 
     fn applies(kind: &Kind) -> bool {

@@ -36,7 +36,7 @@ impl Oracle for ManyChildren {
     const NAME: &'static str = "many-children";
     const THEOREM: &'static str = "a packet with half of the link waits for two packets among 2 or 300 others in WF2Q+ and SCFQ; in STFQ the wait \
          grows with the others, and there a light child's packet waits for one, in SCFQ at its own rate";
-    const SOURCE: &'static str = "Bennett and Zhang (1996), section 2; Goyal, Vin and Cheng (1997), section 2.3";
+    const SOURCE: &'static str = "Bennett and Zhang, INFOCOM 1996; Goyal, Vin and Cheng, SIGCOMM 1996";
     const TRIALS: u32 = 1;
 
     fn applies(kind: &Kind) -> bool {

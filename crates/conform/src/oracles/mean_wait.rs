@@ -92,8 +92,7 @@ impl Oracle for MeanWait {
     const NAME: &'static str = "mean-wait";
     const THEOREM: &'static str = "packets of one size and without loss: the mean wait is exactly that of a FIFO, whatever the order, and its \
          variance is least in a FIFO";
-    const SOURCE: &'static str =
-        "Kleinrock, Queueing Systems II (1976), section 3.4; Kingman (1962) for the variance";
+    const SOURCE: &'static str = "Kleinrock, Queueing Systems II (1976); Kingman (1962) for the variance";
     const TRIALS: u32 = 4;
 
     fn applies(kind: &Kind) -> bool {

@@ -27,8 +27,7 @@ impl Oracle for OwnRate {
     const NAME: &'static str = "own-rate";
     const THEOREM: &'static str = "beyond its expected arrival at rate r = C w/W a packet ends by: STFQ, the others' longest packets and its own \
          at C; SCFQ, the others' and L/r; WF2Q+, L/r and L_max/C";
-    const SOURCE: &'static str =
-        "Goyal, Vin and Cheng (1997), theorem 4; Golestani (1994); Bennett and Zhang (1997), theorem 4";
+    const SOURCE: &'static str = "Goyal, Vin and Cheng, SIGCOMM 1996; Golestani, INFOCOM 1994; Bennett and Zhang, SIGCOMM 1996";
     const TRIALS: u32 = 120;
 
     fn applies(kind: &Kind) -> bool {

@@ -60,7 +60,7 @@ impl Oracle for PacketRounds {
     const FAMILY: &'static str = "O7";
     const NAME: &'static str = "packet-rounds";
     const THEOREM: &'static str = "of two children backlogged over any interval, |N_i/w_i - N_j/w_j| <= 1 in packets";
-    const SOURCE: &'static str = "Katevenis, Sidiropoulos and Courcoubetis (1991), Weighted round-robin cell multiplexing";
+    const SOURCE: &'static str = "Katevenis, Sidiropoulos and Courcoubetis, JSAC 9 (1991)";
     const TRIALS: u32 = 60;
 
     fn applies(kind: &Kind) -> bool {

@@ -19,7 +19,7 @@ impl Oracle for PieTarget {
     const NAME: &'static str = "pie-target";
     const THEOREM: &'static str =
         "under a constant overload the wait goes to the target (within 10 %), and 1 - 1/load is lost (within 0.01)";
-    const SOURCE: &'static str = "RFC 8033, section 4.2; Pan and others (2013), section 5";
+    const SOURCE: &'static str = "RFC 8033, section 4.2";
     const TRIALS: u32 = 1;
 
     fn applies(kind: &Kind) -> bool {
@@ -37,10 +37,10 @@ impl Oracle for PieTarget {
                 let from = Instant::ZERO + Duration::from_secs(20);
                 let judged: Vec<_> = link.sent.iter().filter(|sent| sent.at > from).collect();
                 let sum: f64 = judged.iter().map(|sent| sent.at.since(sent.packet.sent).as_secs_f64()).sum();
-                let lost = link.dropped.len() as f64 / (link.dropped.len() + link.sent.len()) as f64;
+                let share = link.dropped.len() as f64 / (link.dropped.len() + link.sent.len()) as f64;
                 wait.fault(link.fault.as_ref());
                 wait.near(sum / judged.len() as f64, 15e-3, 0.1);
-                loss.real((lost - (1.0 - 1.0 / load)).abs(), 0.01);
+                loss.real((share - (1.0 - 1.0 / load)).abs(), 0.01);
             }
         }
         [wait, loss].map(|worst| worst.finding(trials.count)).into()

@@ -23,7 +23,7 @@ impl Oracle for Pollaczek {
     const NAME: &'static str = "pollaczek-khinchine";
     const THEOREM: &'static str =
         "Poisson arrivals wait lambda E[S^2] / (2 (1 - rho)) in the mean: M/M/1, M/D/1 and M/G/1 at rho 0.8";
-    const SOURCE: &'static str = "Kleinrock, Queueing Systems I (1975), section 5.6";
+    const SOURCE: &'static str = "Kleinrock, Queueing Systems I (1975), chapter 5";
     const TRIALS: u32 = 1;
 
     fn applies(kind: &Kind) -> bool {

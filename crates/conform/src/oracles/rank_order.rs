@@ -87,8 +87,7 @@ impl Oracle for RankOrder {
     const FAMILY: &'static str = "O20";
     const NAME: &'static str = "rank-order";
     const THEOREM: &'static str = "who leaves has the least rank of all that wait, ties to the earlier arrival; a full buffer gives up the greatest";
-    const SOURCE: &'static str =
-        "Andrews and others (2001), Universal-stability results and performance bounds; CAQT (2006)";
+    const SOURCE: &'static str = "Andrews et al., JACM 48 (2001); the CAQT policies, see papers/caqt";
     const TRIALS: u32 = 6;
 
     fn applies(kind: &Kind) -> bool {

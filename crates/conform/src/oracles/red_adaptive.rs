@@ -18,7 +18,7 @@ impl Oracle for RedAdaptive {
     const NAME: &'static str = "red-adaptive";
     const THEOREM: &'static str =
         "an adaptive RED brings its average to the middle fifth from min to max, whatever probability it began with";
-    const SOURCE: &'static str = "Floyd, Gummadi and Shenker (2001), Adaptive RED, section 3";
+    const SOURCE: &'static str = "Floyd, Gummadi and Shenker, Adaptive RED (2001)";
     const TRIALS: u32 = 1;
 
     fn applies(kind: &Kind) -> bool {

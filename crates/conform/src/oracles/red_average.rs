@@ -50,7 +50,7 @@ impl Oracle for RedAverage {
     const NAME: &'static str = "red-average";
     const THEOREM: &'static str =
         "over a constant queue q the average is q + (avg_0 - q) (1 - w)^n after n arrivals, but for rounding";
-    const SOURCE: &'static str = "Floyd and Jacobson (1993), Random early detection gateways, section 4";
+    const SOURCE: &'static str = "Floyd and Jacobson, Random early detection gateways (1993)";
     const TRIALS: u32 = 1;
 
     fn applies(kind: &Kind) -> bool {

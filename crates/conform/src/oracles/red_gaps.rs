@@ -71,7 +71,7 @@ impl Oracle for RedGaps {
     const NAME: &'static str = "red-gaps";
     const THEOREM: &'static str = "at a constant average the gaps between drops are uniform on 1..1/p_b (chi-square at 0.001), and 2 p_b / (1 + p_b) \
          is dropped (within 1.5 %)";
-    const SOURCE: &'static str = "Floyd and Jacobson (1993), Random early detection gateways, section 7";
+    const SOURCE: &'static str = "Floyd and Jacobson, Random early detection gateways (1993)";
     const TRIALS: u32 = 1;
 
     fn applies(kind: &Kind) -> bool {

@@ -50,7 +50,7 @@ impl Oracle for RedIdle {
     const NAME: &'static str = "red-idle";
     const THEOREM: &'static str = "idle for m packet times the average falls to (1 - w)^m in the paper; in Linux to a half within half a cell, and by \
          powers of two from a table of natural logarithms";
-    const SOURCE: &'static str = "Floyd and Jacobson (1993), section 4; Linux's red.h, as tc-red(8) sets it up";
+    const SOURCE: &'static str = "Floyd and Jacobson (1993); Linux's idle table, as tc-red(8) sets it up";
     const TRIALS: u32 = 1;
 
     fn applies(kind: &Kind) -> bool {

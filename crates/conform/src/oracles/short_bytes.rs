@@ -35,7 +35,7 @@ impl Oracle for ShortBytes {
     const NAME: &'static str = "short-bytes";
     const THEOREM: &'static str = "a connection is short for its first 2^14 - r - 1 bytes, r the low ten random bits of its initial number, and \
          again whenever 2^22 bytes have come round";
-    const SOURCE: &'static str = "RuN2C (2006): 10 random bits, 8 bits of length, 14 of threshold; derived";
+    const SOURCE: &'static str = "Avrachenkov, Ayesta, Brown and Nyberg, INFOCOM 2004: the layout of their sequence numbers";
     const TRIALS: u32 = 200;
 
     fn applies(kind: &Kind) -> bool {

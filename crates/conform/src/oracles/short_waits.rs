@@ -18,7 +18,7 @@ impl Oracle for ShortWaits {
     const NAME: &'static str = "short-waits";
     const THEOREM: &'static str =
         "short packets are through as if there were no long ones, but for one that is under way";
-    const SOURCE: &'static str = "RuN2C (2006); Cobham (1954) for the residual";
+    const SOURCE: &'static str = "Avrachenkov, Ayesta, Brown and Nyberg, INFOCOM 2004; Cobham (1954) for the residual";
     const TRIALS: u32 = 40;
 
     fn applies(kind: &Kind) -> bool {

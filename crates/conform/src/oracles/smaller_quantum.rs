@@ -18,7 +18,7 @@ impl Oracle for SmallerQuantum {
     const NAME: &'static str = "smaller-quantum";
     const THEOREM: &'static str = "a child whose quantum becomes smaller keeps to |S_i/Q_i - S_j/Q_j| <= 1 + L_i/Q_i + L_j/Q_j from then on, \
          whatever turn it was in";
-    const SOURCE: &'static str = "Shreedhar and Varghese (1996), lemma 2; our rule for changes";
+    const SOURCE: &'static str = "Shreedhar and Varghese, SIGCOMM 1995, lemma 2; our rule for changes";
     const TRIALS: u32 = 4;
 
     fn applies(kind: &Kind) -> bool {

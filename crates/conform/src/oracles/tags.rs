@@ -14,7 +14,7 @@ impl Oracle for Tags {
     const NAME: &'static str = "tags";
     const THEOREM: &'static str =
         "of two children backlogged over any interval, |S_i/w_i - S_j/w_j| <= L_i/w_i + L_j/w_j";
-    const SOURCE: &'static str = "Golestani (1994) for SCFQ; Goyal, Vin and Cheng (1997), theorem 1, for STFQ";
+    const SOURCE: &'static str = "Golestani, INFOCOM 1994 (SCFQ); Goyal, Vin and Cheng, SIGCOMM 1996, theorem 1 (STFQ)";
     const TRIALS: u32 = 60;
 
     fn applies(kind: &Kind) -> bool {
