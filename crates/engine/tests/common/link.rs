@@ -1,6 +1,6 @@
 //! A link that drives a port as a simulator does: it sends one packet after another at its rate.
 
-use lockgate_engine::classify::{Headers, NoHeaders};
+use lockgate_engine::classify::NoHeaders;
 use lockgate_engine::discipline::DropReason;
 use lockgate_engine::packet::{Header, Packet};
 use lockgate_engine::port::{Poll, Port};
@@ -24,7 +24,6 @@ pub struct Dropped {
 /// A port and the link behind it.
 pub struct Link {
     pub port: Port,
-    pub headers: Box<dyn Headers>,
     pub rate: Rate,
     /// When the transmission under way ends.
     pub busy_until: Option<Instant>,
@@ -35,21 +34,13 @@ pub struct Link {
 
 impl Link {
     pub fn new(port: Port, rate: Rate) -> Self {
-        Self {
-            port,
-            headers: Box::new(NoHeaders),
-            rate,
-            busy_until: None,
-            wake: None,
-            sent: Vec::new(),
-            dropped: Vec::new(),
-        }
+        Self { port, rate, busy_until: None, wake: None, sent: Vec::new(), dropped: Vec::new() }
     }
 
     /// Offers a packet at `now`, after everything that happens up to and at that time.
     pub fn offer(&mut self, header: Header, now: Instant) {
         self.run_until(now);
-        self.port.offer(Packet::new(header), now, &*self.headers);
+        self.port.offer(Packet::new(header), now, &NoHeaders);
         self.poll(now);
     }
 
@@ -74,7 +65,7 @@ impl Link {
     fn poll(&mut self, now: Instant) {
         if self.busy_until.is_none() {
             self.wake = None;
-            match self.port.poll(now, &*self.headers) {
+            match self.port.poll(now, &NoHeaders) {
                 Poll::Transmit(packet) => {
                     self.busy_until = Some(now + self.rate.time_for(packet.bytes()));
                     self.sent.push(Sent { at: now, packet });
