@@ -26,7 +26,7 @@ impl Oracle for CakeLate {
 
     fn hold(_: &Kind, trials: Trials) -> Vec<Finding> {
         let mut ahead = Worst::new("sent when a packet leaves, over the bandwidth", "B");
-        let mut behind = Worst::new("behind the bandwidth, once made up for", "B").sharp_from(0.01);
+        let mut behind = Worst::new("behind the bandwidth, once made up for", "B");
         let rate: u64 = 8_000_000;
         for trial in trials.each() {
             let mut random = trials.random("cake-late", trial);
@@ -47,7 +47,7 @@ impl Oracle for CakeLate {
                     sent += u64::from(link.sent[seen].packet.length);
                     seen += 1;
                     if step % 2_000 > 1_900 {
-                        behind.at_most((due - i128::from(sent)).max(-1514) + 1514, 2 * 1514, 1);
+                        behind.at_most((due - i128::from(sent)).max(0), 1514, 1);
                     }
                     link.offer(packet(0, between(&mut random, 64, 1514), 0), at);
                 }
