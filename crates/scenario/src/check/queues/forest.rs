@@ -25,6 +25,7 @@ impl Checker<'_> {
             entries.iter().enumerate().map(|(index, entry)| (entry.name, index)).collect();
         let shape = self.shapes.of::<QueueTable>();
         let mut named_by: BTreeMap<usize, (usize, Span)> = BTreeMap::new();
+        let mut written = Vec::with_capacity(entries.len());
         for index in 0..entries.len() {
             let Some(table) = sound::<QueueTable>(entries[index].place(), &shape, &mut self.problems) else {
                 complete = false;
@@ -54,9 +55,7 @@ impl Checker<'_> {
                 named_by.insert(child_index, (index, span.clone()));
                 children.push((child_index, span));
             }
-            if let Some(kind) = &kind {
-                self.check_arity(kind, table.children.len(), entries[index].place());
-            }
+            written.push((index, table.children.len()));
             entries[index].kind = kind;
             entries[index].children = children;
         }
@@ -64,6 +63,11 @@ impl Checker<'_> {
             entries[child].parent = Some(parent);
         }
         self.find_owners(entries, complete);
+        for (index, children) in written {
+            if let Some(kind) = &entries[index].kind {
+                self.check_arity(kind, children, entries[index].place());
+            }
+        }
         complete
     }
 
