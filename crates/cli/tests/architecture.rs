@@ -11,7 +11,7 @@ const ARROWS: [(&str, &[&str]); 7] = [
     ("scenario", &["engine", "traffic"]),
     ("measure", &["engine"]),
     ("sim", &["engine", "traffic", "scenario", "measure"]),
-    ("live", &["engine", "traffic", "scenario", "measure"]),
+    ("live", &["engine", "traffic", "scenario", "measure", "sim"]),
     ("cli", &["engine", "traffic", "scenario", "measure", "sim", "live"]),
 ];
 
