@@ -138,9 +138,8 @@ fn take_in<M: Machine>(network: &mut Network<'_>, machine: &mut M, wires: &[Wire
         }
         let Some((at, wire)) = first else { break };
         came += 1;
-        // What happens at the same instant inside happens first, as in the simulation.
         if at >= network.next() && at.since(network.next()) <= MOST_LAG {
-            network.play(at)?;
+            network.play_before_frame(at)?;
         }
         if network.has_ended() {
             break;

@@ -194,10 +194,25 @@ impl<'a> Network<'a> {
     /// # Errors
     /// A change that a port refuses.
     pub fn play(&mut self, until: Instant) -> Result<(), Failure> {
+        self.play_but(until, Instant::NEVER)
+    }
+
+    /// Plays what happens before a frame that enters at `at`: at one instant, as in the simulation, links and
+    /// routers come before sources, and samples are taken after them.
+    ///
+    /// # Errors
+    /// A change that a port refuses.
+    pub fn play_before_frame(&mut self, at: Instant) -> Result<(), Failure> {
+        self.play_but(at, at)
+    }
+
+    /// Plays until `until`, taking samples only of what is before `unsampled`.
+    fn play_but(&mut self, until: Instant, unsampled: Instant) -> Result<(), Failure> {
         loop {
             let (at, slot) = self.next_link();
             let change = self.next_change_at();
-            let first = at.min(change).min(self.sampling);
+            let sampling = if self.sampling < unsampled { self.sampling } else { Instant::NEVER };
+            let first = at.min(change).min(sampling);
             if first > until || first >= self.end {
                 self.now = self.now.max(until.min(self.end));
                 return Ok(());

@@ -131,8 +131,9 @@ fn driving(
     stop: &mut (dyn FnMut(Instant) -> bool + Send),
 ) -> Result<(Driven, Cost), Failure> {
     be_punctual();
-    sleep_until(clock, Instant::ZERO);
+    // What hosts say when their interfaces come up; senders wait for the start.
     kernel.discard();
+    sleep_until(clock, Instant::ZERO);
     let (cpu, waited) = (thread_cpu_time(), time_waited_for_cpu());
     let driven = drive(network, kernel, wires, stop)?;
     let cost = Cost {
