@@ -14,7 +14,7 @@ pub(crate) enum Exit {
     Failed = 1,
     /// Wrong usage, or a scenario with errors.
     Usage = 2,
-    /// An `expect` of the scenario, or a required claim of a paper, was missed, or a theorem does not hold.
+    /// An `expect` of the scenario, or a required claim of a paper, was missed, or a theorem or a comparison does not hold.
     ExpectMissed = 3,
     /// Interrupted by the user; the results so far were written.
     Interrupted = 130,
