@@ -14,7 +14,8 @@ use crate::files::{self, Results};
 use crate::terminal::{self, say};
 use crate::{interrupt, results};
 
-const COLUMNS: [&str; 7] = ["flow", "quantity", "kernel", "ours", "difference", "tolerance", "verdict"];
+const COLUMNS: [&str; 7] =
+    ["flow", "quantity", "kernel", "ours ± one run", "difference", "tolerance", "verdict"];
 
 pub(crate) fn against(arguments: &Conform, file: &Path) -> Result<Exit, Failure> {
     let shown = file.display();
@@ -72,11 +73,8 @@ fn cells(line: &Line) -> [String; 7] {
     let off = |value: f64| {
         if line.relative { format!("{:.2} %", value * 100.0) } else { quantity(value, line.unit) }
     };
-    let spread = if line.spread > 0.0 {
-        format!(" (one run ± {})", quantity(line.spread, line.unit))
-    } else {
-        String::new()
-    };
+    let spread =
+        if line.spread > 0.0 { format!(" ± {}", quantity(line.spread, line.unit)) } else { String::new() };
     [
         line.flow.clone(),
         line.quantity.to_owned(),
@@ -84,8 +82,16 @@ fn cells(line: &Line) -> [String; 7] {
         quantity(line.ours, line.unit) + &spread,
         off(line.difference),
         off(line.tolerance),
-        if line.holds { "✓ holds" } else { "✗ does not hold" }.to_owned(),
+        verdict(line),
     ]
+}
+
+fn verdict(line: &Line) -> String {
+    match line.deviations() {
+        _ if line.holds => "✓ holds".to_owned(),
+        Some(deviations) => format!("✗ does not hold; {deviations:.1} deviations of one run"),
+        None => "✗ does not hold".to_owned(),
+    }
 }
 
 fn show(document: &Comparison) {
@@ -99,7 +105,10 @@ fn show(document: &Comparison) {
             }
         }
     }
-    say!("\n{}", sentence(document));
+    say!(
+        "\nBehind ± is the standard deviation of one run: of ours, or of runs that start with other phases of the flows."
+    );
+    say!("{}", sentence(document));
 }
 
 fn sentence(document: &Comparison) -> String {
@@ -123,8 +132,8 @@ fn report(document: &Comparison) -> ReportData {
         columns: COLUMNS.map(str::to_owned).to_vec(),
         rows: run.lines.iter().map(|line| cells(line).map(Cell::Text).to_vec()).collect(),
         note: match run.runs {
-            1 => "nothing is drawn: one run".to_owned(),
-            runs => format!("ours is the mean of {runs} runs"),
+            1 => "nothing is drawn: one run; behind ± what other phases of the flows make of it".to_owned(),
+            runs => format!("ours is the mean of {runs} runs; behind ± the standard deviation of one"),
         },
     };
     report.comparisons = document.runs.iter().filter(|run| run.not_run.is_none()).map(table).collect();

@@ -1,6 +1,7 @@
 //! A run of the kernel beside ours: quantity by quantity, with the tolerance that each is allowed.
 
 use lockgate_engine::discipline::DropReason;
+use lockgate_engine::random::Seed;
 use lockgate_measure::recording::Recording;
 use lockgate_measure::summary::summarise;
 use schemars::JsonSchema;
@@ -15,7 +16,9 @@ use crate::simulate::simulate;
 const SCHEMA: u32 = 1;
 
 /// How many of our runs are taken where anything is drawn; the mean of them is compared.
-const DRAWS: u64 = 8;
+const DRAWS: u64 = 16;
+/// How many runs with other phases show what the phases decide, where nothing is drawn.
+const PHASES: u64 = 6;
 
 /// Reference runs of a kernel beside ours.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
@@ -66,7 +69,8 @@ pub struct Line {
     pub kernel: f64,
     /// Ours: the mean of all our runs.
     pub ours: f64,
-    /// Standard deviation of one of our runs; 0 where nothing is drawn.
+    /// Standard deviation of one run: of ours, or where nothing is drawn of runs whose flows start up to one of their
+    /// gaps later. What is decided by chance differs as much from one run of the kernel to another.
     pub spread: f64,
     /// Ours less the kernel's, as a share of the kernel's where `relative`.
     pub difference: f64,
@@ -78,23 +82,34 @@ pub struct Line {
     pub holds: bool,
 }
 
+/// The mean of the values, and the standard deviation of one.
+fn mean_and_spread(values: &[f64]) -> (f64, f64) {
+    let count = values.len().max(1) as f64;
+    let mean = values.iter().sum::<f64>() / count;
+    let square = values.iter().map(|value| (value - mean) * (value - mean)).sum::<f64>();
+    (mean, if count > 1.0 { libm::sqrt(square / (count - 1.0)) } else { 0.0 })
+}
+
 impl Line {
     fn new(flow: &str, quantity: &'static str, unit: &'static str, kernel: f64, ours: &[f64]) -> Self {
-        let count = ours.len().max(1) as f64;
-        let mean = ours.iter().sum::<f64>() / count;
-        let square = ours.iter().map(|value| (value - mean) * (value - mean)).sum::<f64>();
+        let (mean, spread) = mean_and_spread(ours);
         Self {
             flow: flow.to_owned(),
             quantity,
             unit,
             kernel,
             ours: mean,
-            spread: if count > 1.0 { libm::sqrt(square / (count - 1.0)) } else { 0.0 },
+            spread,
             difference: mean - kernel,
             tolerance: 0.0,
             relative: false,
             holds: false,
         }
+    }
+
+    /// By how many standard deviations of one run the kernel's value is off ours; `None` where nothing varies.
+    pub fn deviations(&self) -> Option<f64> {
+        (self.spread > 0.0).then(|| (self.ours - self.kernel).abs() / self.spread)
     }
 
     /// May differ by this share of the kernel's value.
@@ -127,15 +142,37 @@ pub fn compare(reference: &Reference, index: usize, seed: u64) -> RunComparison 
         Ok(experiment) => experiment,
         Err(why) => return not_run(id, None, why.clone()),
     };
-    let written = match scenario::write(id, experiment, reference.hz) {
+    let written = match scenario::write(id, experiment, reference.hz, None) {
         Ok(written) => written,
         Err(why) => return not_run(id, None, why),
     };
-    match lines(experiment, &written, seed) {
-        Ok((runs, lines)) => {
+    let text = written.text.as_str();
+    let result = if written.is_random {
+        let texts: Vec<_> = (seed..seed + DRAWS).map(|seed| (text, seed)).collect();
+        lines(experiment, &texts).map(|lines| (DRAWS, lines))
+    } else {
+        lines(experiment, &[(text, seed)]).map(|lines| (1, lines))
+    };
+    match result {
+        Ok((runs, mut lines)) => {
+            if runs == 1 {
+                phases(id, experiment, reference.hz, seed, &mut lines);
+            }
             RunComparison { id: id.clone(), scenario: Some(written.text), runs, not_run: None, lines }
         }
         Err(why) => not_run(id, Some(written.text), why),
+    }
+}
+
+/// Where nothing is drawn, what other phases of the flows make of it is how far chance goes.
+fn phases(id: &str, experiment: &Experiment, hz: u32, seed: u64, own: &mut [Line]) {
+    let shifted = |shift| scenario::write(id, experiment, hz, Some(Seed(shift)));
+    let Ok(shifted) = (seed..seed + PHASES).map(shifted).collect::<Result<Vec<Written>, _>>() else { return };
+    let texts: Vec<_> = shifted.iter().map(|written| (written.text.as_str(), seed)).collect();
+    let Ok(others) = lines(experiment, &texts) else { return };
+    for (own, other) in own.iter_mut().zip(others) {
+        // A spread that is rounding is none.
+        own.spread = if other.spread > 1e-9 * own.kernel.abs() { other.spread } else { 0.0 };
     }
 }
 
@@ -143,10 +180,9 @@ fn not_run(id: &str, scenario: Option<String>, why: String) -> RunComparison {
     RunComparison { id: id.to_owned(), scenario, runs: 0, not_run: Some(why), lines: Vec::new() }
 }
 
-fn lines(experiment: &Experiment, written: &Written, seed: u64) -> Result<(u64, Vec<Line>), String> {
-    let runs = if written.is_random { DRAWS } else { 1 };
-    let recordings =
-        (seed..seed + runs).map(|seed| simulate(&written.text, seed)).collect::<Result<Vec<_>, _>>()?;
+/// Runs the scenario with these seeds, or these scenarios with the first, and compares.
+fn lines(experiment: &Experiment, texts: &[(&str, u64)]) -> Result<Vec<Line>, String> {
+    let recordings = texts.iter().map(|(text, seed)| simulate(text, *seed)).collect::<Result<Vec<_>, _>>()?;
     let bottlenecks = recordings.iter().map(Bottleneck::new).collect::<Result<Vec<_>, _>>()?;
     let mut lines = Vec::new();
     for (name, udp) in experiment.udp() {
@@ -157,22 +193,24 @@ fn lines(experiment: &Experiment, written: &Written, seed: u64) -> Result<(u64, 
         });
         let observed = observed.collect::<Result<Vec<_>, String>>()?;
         datagrams(name, &result, &observed, &mut lines);
-        if written.is_codel {
-            oscillation(name, &result, &observed, udp.stop_s, &mut lines);
-        }
+        oscillation(name, &result, &observed, udp.stop_s, &mut lines);
     }
-    if let Some(split) = experiment.results.red_reconstruction {
-        let until = experiment.udp().map(|(_, udp)| udp.stop_s).fold(0.0, f64::max) - 0.3;
-        for (quantity, reason, kernel) in [
-            ("early drops", DropReason::Early, split.drops_early),
-            ("forced drops", DropReason::Forced, split.drops_forced),
-        ] {
-            let ours: Vec<_> = bottlenecks.iter().map(|bottleneck| bottleneck.drops(reason, until)).collect();
-            lines.push(Line::new("all", quantity, "", kernel, &ours).within_share(0.1));
-        }
-    }
+    red_split(experiment, &bottlenecks, &mut lines);
     connections(experiment, &recordings, &bottlenecks, &mut lines);
-    Ok((runs, lines))
+    Ok(lines)
+}
+
+/// Early and forced drops, where the kernel's are known.
+fn red_split(experiment: &Experiment, bottlenecks: &[Bottleneck<'_>], lines: &mut Vec<Line>) {
+    let Some(split) = experiment.results.red_reconstruction else { return };
+    let until = experiment.udp().map(|(_, udp)| udp.stop_s).fold(0.0, f64::max) - 0.3;
+    for (quantity, reason, kernel) in [
+        ("early drops", DropReason::Early, split.drops_early),
+        ("forced drops", DropReason::Forced, split.drops_forced),
+    ] {
+        let ours: Vec<_> = bottlenecks.iter().map(|bottleneck| bottleneck.drops(reason, until)).collect();
+        lines.push(Line::new("all", quantity, "", kernel, &ours).within_share(0.1));
+    }
 }
 
 fn datagrams(name: &str, result: &UdpResult, observed: &[Observed], lines: &mut Vec<Line>) {
@@ -211,10 +249,8 @@ fn oscillation(name: &str, result: &UdpResult, observed: &[Observed], stop: f64,
     lines.push(Line::new(name, "period of the delay", "s", kernel, &periods).within_share(0.1));
 }
 
-/// The mean distance of the peaks of a series of seconds that swings by half of its largest value; `None` where it
-/// does not.
+/// The mean distance of the peaks of a series of seconds that swings by half of its peaks; `None` where it does not.
 fn period(series: &[f64]) -> Option<f64> {
-    let largest = series.iter().copied().fold(0.0, f64::max);
     let is_peak = |index: &usize| {
         let around = |distance: usize| {
             let before = index.checked_sub(distance).and_then(|index| series.get(index));
@@ -224,8 +260,11 @@ fn period(series: &[f64]) -> Option<f64> {
     };
     let peaks: Vec<_> = (2..series.len().saturating_sub(2)).filter(is_peak).collect();
     let (first, last) = (*peaks.first()?, *peaks.last()?);
-    let between = series.get(first..last)?.iter().copied().fold(f64::INFINITY, f64::min);
-    (peaks.len() > 1 && between < largest / 2.0).then(|| (last - first) as f64 / (peaks.len() - 1) as f64)
+    let between = series.get(first..last)?;
+    let (low, high) = between
+        .iter()
+        .fold((f64::INFINITY, 0.0_f64), |(low, high), value| (low.min(*value), high.max(*value)));
+    (peaks.len() > 1 && low < high / 2.0).then(|| (last - first) as f64 / (peaks.len() - 1) as f64)
 }
 
 /// What came of all connections together.

@@ -2,6 +2,8 @@
 
 use core::fmt::Write as _;
 
+use lockgate_engine::random::{Random, Seed};
+
 use super::command::Commands;
 use super::tree::{self, Queue};
 use super::{Experiment, FlowSetup, Tcp, Udp};
@@ -11,8 +13,6 @@ pub(super) struct Written {
     pub text: String,
     /// Whether anything in it is drawn, so that one run is one of many.
     pub is_random: bool,
-    /// Whether a controlled delay makes the delay swing.
-    pub is_codel: bool,
 }
 
 /// Kinds that draw random numbers.
@@ -21,11 +21,17 @@ const RANDOM: [&str; 5] = ["red", "pie", "cobalt", "cake", "dualpi2"];
 /// How long packets take through the kernel's machine without any queue.
 const PATH: &str = "7us";
 
-/// A run of the kernel as a scenario; its timers have `hz` ticks a second.
+/// A run of the kernel as a scenario; its timers have `hz` ticks a second. With a `shift`, every flow starts later by a
+/// random part of one of its gaps: what comes of it then is what the flows' phases decide.
 ///
 /// # Errors
 /// What is not understood.
-pub(super) fn write(id: &str, experiment: &Experiment, hz: u32) -> Result<Written, String> {
+pub(super) fn write(
+    id: &str,
+    experiment: &Experiment,
+    hz: u32,
+    shift: Option<Seed>,
+) -> Result<Written, String> {
     let commands = Commands::read(&experiment.commands)?;
     let root = tree::build(&commands, hz)?;
     let has_tcp = experiment.tcp().next().is_some();
@@ -48,16 +54,16 @@ pub(super) fn write(id: &str, experiment: &Experiment, hz: u32) -> Result<Writte
     root.write(&mut text);
     for (name, flow) in &experiment.flows {
         let setup = match flow {
-            FlowSetup::Udp(udp) => datagrams(name, udp, experiment)?,
+            FlowSetup::Udp(udp) => {
+                let later =
+                    shift.map_or(0.0, |seed| Random::stream(seed, name).unit() * gap(udp, udp.offered_bps));
+                datagrams(name, udp, later, experiment)?
+            }
             FlowSetup::Tcp(tcp) => connection(tcp)?,
         };
         let _ = writeln!(text, "[flow.{}]\nfrom = \"a\"\nto = \"b\"\n{setup}", quoted(name));
     }
-    Ok(Written {
-        text,
-        is_random: is_random(experiment, &root),
-        is_codel: root.has("codel") || root.has("fq_codel"),
-    })
+    Ok(Written { text, is_random: is_random(experiment, &root) })
 }
 
 fn is_random(experiment: &Experiment, root: &Queue) -> bool {
@@ -79,26 +85,30 @@ fn seconds(value: f64) -> Result<String, String> {
     }
 }
 
-fn datagrams(name: &str, udp: &Udp, experiment: &Experiment) -> Result<String, String> {
+/// The time between two packets at this rate, in seconds.
+fn gap(udp: &Udp, rate: f64) -> f64 {
+    f64::from(udp.l2_bytes) * 8.0 / rate
+}
+
+fn datagrams(name: &str, udp: &Udp, later: f64, experiment: &Experiment) -> Result<String, String> {
     let says = |why: &str| format!("flow `{name}`: {why}");
     if !(udp.offered_bps > 0.0 && udp.offered_bps < 1e12) || udp.l2_bytes < 1 {
         return Err(says("it offers nothing, or too much"));
     }
     // Of random arrivals, what one run really offered is told, and differs from what was asked for.
     let told = experiment.result(name)?.offered_in_window_bps.filter(|rate| *rate > 0.0);
-    let gap = |rate: f64| f64::from(udp.l2_bytes) * 8.0 / rate;
     let traffic = match (udp.process.as_str(), udp.burst_packets) {
         ("poisson", 1) => {
-            let mean = seconds(gap(told.unwrap_or(udp.offered_bps)))?;
+            let mean = seconds(gap(udp, told.unwrap_or(udp.offered_bps)))?;
             format!("gap = {{ distribution = \"exponential\", mean = \"{mean}\" }}")
         }
         ("cbr", 1) => format!("rate = \"{}bit\"", libm::round(udp.offered_bps) as u64),
         ("cbr", packets) if packets > 1 => {
-            // All of a burst at once: at 100 Gbit/s, as long as they last, once in the time that they stand for.
-            let on = u64::from(packets) * u64::from(udp.l2_bytes) * 80;
-            let period = libm::round(gap(udp.offered_bps) * f64::from(packets) * 1e12) as u64;
+            // A burst at 1 Gbit/s, as a host sends one, once in the time that its packets stand for.
+            let on = u64::from(packets) * u64::from(udp.l2_bytes) * 8_000;
+            let period = libm::round(gap(udp, udp.offered_bps) * f64::from(packets) * 1e12) as u64;
             let off = period.checked_sub(on).ok_or_else(|| says("its bursts do not fit into its rate"))?;
-            format!("rate = \"100gbit\"\nbursts = {{ on = \"{on}ps\", off = \"{off}ps\" }}")
+            format!("rate = \"1gbit\"\nbursts = {{ on = \"{on}ps\", off = \"{off}ps\" }}")
         }
         (process, packets) => {
             return Err(says(&format!("`{process}` in bursts of {packets} is not understood")));
@@ -109,7 +119,7 @@ fn datagrams(name: &str, udp: &Udp, experiment: &Experiment) -> Result<String, S
         "transport = \"udp\"\ndestination_port = {}\nsize = \"{}B\"\n{traffic}\nstart = \"{}\"\nstop = \"{}\"{tos}",
         udp.dport,
         udp.l2_bytes,
-        seconds(udp.start_s)?,
+        seconds(udp.start_s + later)?,
         seconds(udp.stop_s)?
     ))
 }
