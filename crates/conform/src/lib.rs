@@ -23,6 +23,7 @@ pub mod page;
 pub mod simulate;
 pub mod spread;
 pub mod trials;
+pub mod twin;
 pub mod weighted;
 
 pub use document::{Conformance, Row, Task, tasks};

@@ -3,13 +3,13 @@
 use std::path::Path;
 
 use lockgate_conform::kernel::{Comparison, Line, Reference, RunComparison, compare};
-use lockgate_conform::page::quantity;
 use lockgate_measure::report::{Cell, Comparison as Table, ReportData};
 use rayon::prelude::*;
 
 use crate::arguments::Conform;
 use crate::commands::conform::write;
 use crate::exit::{Exit, Failure};
+use crate::figures;
 use crate::files::{self, Results};
 use crate::terminal::{self, say};
 use crate::{interrupt, results};
@@ -69,6 +69,15 @@ fn run(reference: &Reference, arguments: &Conform) -> (Vec<RunComparison>, bool)
     (runs.into_iter().flatten().collect(), interrupted)
 }
 
+/// A value with its unit; counts and shares as they are.
+fn quantity(value: f64, unit: &str) -> String {
+    if unit.is_empty() {
+        lockgate_conform::page::quantity(value, "")
+    } else {
+        figures::quantity(Some(value), unit)
+    }
+}
+
 fn cells(line: &Line) -> [String; 7] {
     let off = |value: f64| {
         if line.relative { format!("{:.2} %", value * 100.0) } else { quantity(value, line.unit) }
@@ -89,7 +98,7 @@ fn cells(line: &Line) -> [String; 7] {
 fn verdict(line: &Line) -> String {
     match line.deviations() {
         _ if line.holds => "✓ holds".to_owned(),
-        Some(deviations) => format!("✗ does not hold; {deviations:.1} deviations of one run"),
+        Some(deviations) => format!("✗ does not hold ({deviations:.1} sd)"),
         None => "✗ does not hold".to_owned(),
     }
 }
@@ -106,7 +115,7 @@ fn show(document: &Comparison) {
         }
     }
     say!(
-        "\nBehind ± is the standard deviation of one run: of ours, or of runs that start with other phases of the flows."
+        "\nBehind ± is the standard deviation (sd) of one run: of ours, or of runs that start with other phases of the flows."
     );
     say!("{}", sentence(document));
 }
