@@ -32,7 +32,10 @@ fn a_discipline_is_held_against_its_theorems() {
     assert!(output.stderr.is_empty(), "progress is for terminals");
     let output = conform(&["rr", "--trials", "2", "--seed", "9", "--json", "--out", "found"], folder.path());
     let document: Value = serde_json::from_slice(&output.stdout).expect("JSON");
-    assert_eq!((&document["schema"], &document["seed"], &document["holds"]), (&1.into(), &9.into(), &true.into()));
+    assert_eq!(
+        (&document["schema"], &document["seed"], &document["holds"]),
+        (&1.into(), &9.into(), &true.into())
+    );
     assert!(document["rows"].as_array().expect("rows").iter().all(|row| row["kind"] == "rr"));
     for file in ["report.html", "conformance.json", "manifest.json"] {
         assert!(folder.path().join("found").join(file).is_file(), "{file}");
@@ -66,7 +69,12 @@ fn the_simulator_is_held_against_a_kernel() {
     let output = run(8_000_000);
     let shown = stdout(&output);
     assert_eq!(output.status.code(), Some(0), "{shown}");
-    for words in ["8.00 Mbit/s", "mean delay", "not run: kind `teql` is not known yet", "✓ 3 of 3 quantities of 1 runs"] {
+    for words in [
+        "8.00 Mbit/s",
+        "mean delay",
+        "not run: kind `teql` is not known yet",
+        "✓ 3 of 3 quantities of 1 runs",
+    ] {
         assert!(shown.contains(words), "`{words}` is not in\n{shown}");
     }
     let output = run(7_900_000);

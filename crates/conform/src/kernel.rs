@@ -150,13 +150,19 @@ pub struct TcpResult {
     pub drops_total_at_bottleneck: Option<f64>,
 }
 
-/// Drops of RED, the last 0.3 s left out.
+/// Drops and marks of RED, the last 0.3 s left out.
 #[derive(Clone, Copy, Debug, Deserialize)]
 pub struct RedSplit {
     /// With a probability.
     pub drops_early: f64,
     /// Above the upper threshold.
     pub drops_forced: f64,
+    /// Packets that were marked with a probability instead.
+    #[serde(default)]
+    pub ce_marks_early: f64,
+    /// Packets that were marked above the upper threshold.
+    #[serde(default)]
+    pub ce_marks_forced: f64,
 }
 
 impl Reference {

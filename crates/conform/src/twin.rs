@@ -1,6 +1,5 @@
 //! The same traffic twice, changed in a way that must not matter: what the metamorphic oracles share.
 
-use lockgate_engine::discipline::Arity;
 use lockgate_engine::packet::{FlowId, Header};
 use lockgate_engine::port::Port;
 use lockgate_engine::random::{Random, Seed};
@@ -91,10 +90,8 @@ impl<'a> Twin<'a> {
         let leaf = |index: usize| {
             (self.kind.share.clone(), kind::build("fifo", &format!("child/{index}"), &limit, Vec::new()))
         };
-        let children = match self.kind.children {
-            Arity::Many => (0..self.children).map(leaf).collect(),
-            _ => Vec::new(),
-        };
+        let count = if self.kind.children.needs_children() { self.children } else { 0 };
+        let children = (0..count).map(leaf).collect();
         let root = kind::build(self.kind.name, "root", &self.config, children);
         let mut link = Link::new(Port::new(root, Random::stream(Seed(1), "port")), self.rate);
         for (payload, arrival) in arrivals.iter().enumerate() {

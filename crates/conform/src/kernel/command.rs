@@ -148,8 +148,9 @@ impl Commands {
                     conditions.push(("source_port", number(port)?));
                     rest = more;
                 }
-                ["match", "ip", "tos" | "dsfield", value, "0xff", more @ ..] => {
-                    conditions.push(("tos", number(value)?));
+                ["match", "ip", "tos" | "dsfield", value, "0xff" | "0xfc", more @ ..] => {
+                    // The two bits of ECN belong to the network.
+                    conditions.push(("tos", number(value)? & 0xfc));
                     rest = more;
                 }
                 ["flowid" | "classid", class, ..] => {

@@ -211,6 +211,11 @@ fn red_split(experiment: &Experiment, bottlenecks: &[Bottleneck<'_>], lines: &mu
         let ours: Vec<_> = bottlenecks.iter().map(|bottleneck| bottleneck.drops(reason, until)).collect();
         lines.push(Line::new("all", quantity, "", kernel, &ours).within_share(0.1));
     }
+    let marks = split.ce_marks_early + split.ce_marks_forced;
+    if marks > 0.0 {
+        let ours: Vec<_> = bottlenecks.iter().map(Bottleneck::marks).collect();
+        lines.push(Line::new("all", "marks", "", marks, &ours).within_share(0.1));
+    }
 }
 
 fn datagrams(name: &str, result: &UdpResult, observed: &[Observed], lines: &mut Vec<Line>) {

@@ -132,6 +132,12 @@ impl<'a> Bottleneck<'a> {
         self.rows().filter(of).count() as f64
     }
 
+    /// How many were marked, in the whole run.
+    pub(super) fn marks(&self) -> f64 {
+        let places = self.recording.ports[self.port as usize].places();
+        places.iter().map(|place| place.counters.marked_packets as f64).sum()
+    }
+
     /// Of the packets of connections: dropped in the queue, and the mean delay of those that came from 5 s on.
     pub(super) fn connections(&self, experiment: &Experiment) -> (f64, Option<f64>) {
         let flows: Vec<_> = experiment.tcp().filter_map(|(name, _)| self.flow(name)).collect();

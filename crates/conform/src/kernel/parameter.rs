@@ -159,6 +159,10 @@ fn literal(spelling: &Spelling, parameter: &Parameter, value: &str) -> Result<St
             let bare = if (spelling.tc, parameter.name.as_str()) == ("sfq", "perturb") { "s" } else { "us" };
             time(value, bare).map(quoted)
         }
+        // CBQ's weights are written as rates; only their proportions count.
+        "whole number" if parameter.name == "weight" && value.ends_with("bit") => {
+            rate(&value.to_ascii_lowercase()).map(|rate| rate.trim_end_matches("bit").to_owned())
+        }
         "whole number" => whole(value).map(|number| number.to_string()),
         "probability" | "number" => {
             let number: f64 = value.parse().map_err(|_| "it is not a number".to_owned())?;

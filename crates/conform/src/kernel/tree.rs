@@ -2,7 +2,7 @@
 
 use core::fmt::Write as _;
 
-use lockgate_scenario::reference::{Reference, reference};
+use lockgate_scenario::reference::{Parameter, Reference, reference};
 
 use super::command::{Commands, Filter, Qdisc};
 use super::parameter::{Spelling, spelling_of, translate};
@@ -59,11 +59,21 @@ impl Builder<'_> {
         let (spelling, reference) = known(&qdisc.kind)?;
         let mut entries = translate(&spelling, &qdisc.arguments, &reference.parameters)?;
         self.as_in_linux(&spelling, &reference, &mut entries);
-        let default = default_class(qdisc);
         let children = match qdisc.kind.as_str() {
             "prio" => self.bands(qdisc, depth)?,
             "htb" | "hfsc" | "cbq" | "drr" | "qfq" => {
-                self.classes(&qdisc.handle, &spelling, &reference, default.as_deref(), depth)?
+                let default = default_class(qdisc);
+                let owner = Owner {
+                    spelling: &spelling,
+                    reference: &reference,
+                    default,
+                    arguments: &qdisc.arguments,
+                };
+                let classes = self.classes(&qdisc.handle, &owner, depth)?;
+                if classes.is_empty() {
+                    return Err(format!("nothing is sent to any class of `{}`", qdisc.handle));
+                }
+                classes
             }
             _ => self.inner(qdisc, depth)?,
         };
@@ -151,24 +161,16 @@ impl Builder<'_> {
         bands.collect()
     }
 
-    /// The classes directly below `parent`, those with a filter first.
-    fn classes(
-        &self,
-        parent: &str,
-        spelling: &Spelling,
-        reference: &Reference,
-        default: Option<&str>,
-        depth: usize,
-    ) -> Result<Vec<Queue>, String> {
+    /// The classes directly below `parent` that anything is sent to, those with a filter first.
+    fn classes(&self, parent: &str, owner: &Owner<'_>, depth: usize) -> Result<Vec<Queue>, String> {
         if depth > DEEPEST {
             return Err(format!("the tree is deeper than {DEEPEST}"));
         }
         let mut queues = Vec::new();
         for class in self.commands.classes.iter().filter(|class| class.parent == parent) {
             let is_inner = self.commands.classes.iter().any(|other| other.parent == class.id);
-            let takes_rest = default == Some(class.id.as_str()) || self.takes_all(&class.id);
             let mut queue = if is_inner {
-                let children = self.classes(&class.id, spelling, reference, default, depth + 1)?;
+                let children = self.classes(&class.id, owner, depth + 1)?;
                 let matches = children.iter().flat_map(|child| child.matches.clone()).collect();
                 let name = name_of("class", &class.id);
                 Queue { name, kind: "class".to_owned(), entries: Vec::new(), children, matches }
@@ -177,23 +179,53 @@ impl Builder<'_> {
                 queue.matches = self.matches(&class.id);
                 queue
             };
-            queue.entries.extend(translate(spelling, &class.arguments, &reference.shares)?);
-            if takes_rest || queue.children.iter().any(|child| child.matches.is_empty()) {
+            let arguments = own_arguments(&class.arguments, owner);
+            queue.entries.extend(translate(owner.spelling, &arguments, &owner.reference.shares)?);
+            let takes_rest = owner.default.as_ref() == Some(&class.id)
+                || self.takes_all(&class.id)
+                || queue.children.iter().any(|child| child.matches.is_empty());
+            if takes_rest {
                 queue.matches.clear();
-                queues.push(queue);
-            } else if !queue.matches.is_empty() {
-                // A class that nothing is sent to is left out.
+            }
+            // A class that nothing is sent to is left out.
+            if takes_rest || !queue.matches.is_empty() {
                 queues.push(queue);
             }
         }
         // What takes the rest comes last: children are asked in order.
         queues.sort_by_key(|queue| queue.matches.is_empty());
-        if queues.is_empty() {
-            Err(format!("nothing is sent to any class below `{parent}`"))
+        Ok(queues)
+    }
+}
+
+/// The discipline that owns a tree of classes.
+struct Owner<'a> {
+    spelling: &'a Spelling,
+    reference: &'a Reference,
+    /// The class that takes what no filter does.
+    default: Option<String>,
+    arguments: &'a [String],
+}
+
+/// A class's arguments without those that repeat what the discipline itself says, as `tc` wants it of CBQ's classes.
+fn own_arguments(class: &[String], owner: &Owner<'_>) -> Vec<String> {
+    let is_of_root = |word: &String| {
+        let names = |parameters: &[Parameter]| parameters.iter().any(|parameter| parameter.name == *word);
+        names(&owner.reference.parameters) && !names(&owner.reference.shares)
+    };
+    let mut own = Vec::new();
+    let mut rest = class;
+    while let [word, more @ ..] = rest {
+        let repeats =
+            |value: &String| owner.arguments.windows(2).any(|pair| pair[0] == *word && pair[1] == *value);
+        if is_of_root(word) && more.first().is_some_and(repeats) {
+            rest = &more[1..];
         } else {
-            Ok(queues)
+            own.push(word.clone());
+            rest = more;
         }
     }
+    own
 }
 
 /// The class that takes what no filter does, as `htb default 20` says.

@@ -1,7 +1,5 @@
 //! A child more that has nothing to send: the same fates.
 
-use lockgate_engine::discipline::Arity;
-
 use crate::finding::{Finding, Worst};
 use crate::kind::Kind;
 use crate::oracle::Oracle;
@@ -21,7 +19,7 @@ impl Oracle for IdleChild {
     fn applies(kind: &Kind) -> bool {
         // Those that sort packets themselves know how many children they have; WF2Q+ reserves a rate for each child, idle
         // or not, and its virtual time runs by all of them.
-        kind.children == Arity::Many && !kind.classifies && !kind.is(&["wf2q+"])
+        kind.children.needs_children() && !kind.classifies && !kind.is(&["wf2q+"])
     }
 
     fn hold(kind: &Kind, trials: Trials) -> Vec<Finding> {
