@@ -71,6 +71,10 @@ oracles! {
     rank_order::RankOrder,
     coarse_clock::CoarseClock,
     device_ring::DeviceRing,
+    scaled_time::ScaledTime,
+    renamed_flows::RenamedFlows,
+    idle_child::IdleChild,
+    merged_flows::MergedFlows,
 }
 
 /// The oracle called `name`.

@@ -100,4 +100,8 @@ tests! {
     rank_order "rank-order",
     coarse_clock "coarse-clock",
     device_ring "device-ring",
+    scaled_time "scaled-time",
+    renamed_flows "renamed-flows",
+    idle_child "idle-child",
+    merged_flows "merged-flows",
 }
