@@ -45,6 +45,7 @@ disciplines! {
     stfq::Stfq,
     scfq::Scfq,
     wf2q_plus::Wf2qPlus,
+    qfq::Qfq,
     wfq_altq::WfqAltq,
     sfq::Sfq,
     edf::Edf,

@@ -13,6 +13,8 @@
 //! Tags are given to heads of children and not to arrivals: a child may drop or reorder what it holds
 //! without telling. For a FIFO child both are the same, since the tags of a busy child do not depend on V.
 
+pub(crate) mod groups;
+
 use std::collections::BTreeSet;
 
 use schemars::JsonSchema;
@@ -75,6 +77,24 @@ impl Tag {
         let all = (u128::from(length.0) << 32) / u128::from(weights);
         let part = if elapsed >= whole { all } else { part(all, elapsed, whole) };
         Self(self.0.saturating_add(part))
+    }
+
+    /// Steps of 2^-32 bytes per unit of weight.
+    #[inline]
+    pub(crate) fn steps(self) -> u128 {
+        self.0
+    }
+
+    /// The last multiple of 2^`bits` steps up to here.
+    #[inline]
+    pub(crate) fn rounded_down(self, bits: u32) -> Self {
+        Self(self.0 >> bits << bits)
+    }
+
+    /// Twice 2^`bits` steps later.
+    #[inline]
+    pub(crate) fn plus_two(self, bits: u32) -> Self {
+        Self(self.0.saturating_add(2 << bits))
     }
 
     /// Bytes per unit of weight, for display.
@@ -155,19 +175,29 @@ impl Classes {
             class.weight = share.weight;
         }
         if changed {
-            self.period += 1;
-            self.fresh.clear();
-            self.waiting.clear();
-            self.listed = 0;
-            for (slot, class) in self.all.iter_mut().enumerate() {
-                class.standing = Standing::Idle;
-                if !class.node.is_empty() {
-                    class.standing = Standing::Fresh;
-                    self.fresh.push((slot as u32, now));
-                }
-            }
+            self.begin_anew(now);
         }
         Ok(changed)
+    }
+
+    /// Takes all tags back: those that hold something begin level with each other.
+    pub(crate) fn begin_anew(&mut self, now: Instant) {
+        self.period += 1;
+        self.fresh.clear();
+        self.waiting.clear();
+        self.listed = 0;
+        for (slot, class) in self.all.iter_mut().enumerate() {
+            class.standing = Standing::Idle;
+            if !class.node.is_empty() {
+                class.standing = Standing::Fresh;
+                self.fresh.push((slot as u32, now));
+            }
+        }
+    }
+
+    /// Sum of the weights.
+    pub(crate) fn sum(&self) -> u64 {
+        self.all.iter().map(|class| u64::from(class.weight)).sum()
     }
 
     /// Hands a packet to its child.
