@@ -39,6 +39,7 @@ disciplines! {
     fifo::Fifo,
     prio::Prio,
     tbf::Tbf,
+    bandwidth_shaper::BandwidthShaper,
     drr::Drr,
     wrr::Wrr,
     rr::Rr,

@@ -434,6 +434,7 @@ fn refused_changes(place: &Topology) -> Vec<(Value, Value)> {
             none["weight"] = json!(0);
             vec![(place.config.clone(), none)]
         }
+        "bandwidth-shaper" => vec![(with(&place.config, "rate", "0bit"), share)],
         "fickle" => vec![(json!({ "impossible": true }), share)],
         _ => parameters(&kind::kind(&place.kind).config_schema)
             .into_iter()

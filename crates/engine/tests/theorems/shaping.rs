@@ -17,7 +17,11 @@ const WIRE: Rate = Rate::from_bits(u64::MAX);
 const BYTE: u128 = 8 * PICOS_PER_SECOND as u128;
 
 fn link(config: &Value) -> Link {
-    let root = kind::build("tbf", "shaper", config, Vec::new()).expect("valid");
+    link_of("tbf", config)
+}
+
+fn link_of(name: &str, config: &Value) -> Link {
+    let root = kind::build(name, "shaper", config, Vec::new()).expect("valid");
     Link::new(Port::new(root, Random::stream(Seed(1), "port")), WIRE)
 }
 
@@ -172,4 +176,57 @@ fn a_shaper_keeps_its_tokens_through_any_number_of_changes() {
     check_delivery(&sent, 200_000, 1500, until);
     let full = fullest(&sent, 200_000);
     assert!(full <= 1530 * BYTE, "{full}");
+}
+
+#[test]
+fn clicks_shaper_lets_two_seconds_of_its_rate_go_at_once_and_no_more() {
+    let mut worst = 0.0_f64;
+    for trial in 0..60 {
+        let mut random = random("by the second", trial);
+        let rate = between(&mut random, 20_000, 400_000);
+        let config = json!({ "rate": format!("{rate}bit"), "limit": "100000p" });
+        let mut link = link_of("bandwidth-shaper", &config);
+        let mut now = Instant::from_picos(between(&mut random, 0, 999) * PICOS_PER_SECOND / 1000);
+        for _ in 0..20 {
+            // A packet soon after a second began, silence almost to the end of a second, and a flood.
+            let began = now.as_picos() / PICOS_PER_SECOND + 1 + between(&mut random, 0, 2);
+            now = Instant::from_picos(began * PICOS_PER_SECOND)
+                + Duration::from_micros(between(&mut random, 1, 9));
+            link.offer(packet(between(&mut random, 1, 1514)), now);
+            let silence = between(&mut random, 900, 1_999);
+            now = now + Duration::from_millis(silence);
+            for _ in 0..rate * between(&mut random, 0, 4) / 8 / 700 {
+                link.offer(packet(between(&mut random, 40, 1514)), now);
+            }
+            now = now + Duration::from_millis(between(&mut random, 0, 8_000));
+        }
+        link.drain();
+        let full = fullest(&link.sent, rate);
+        let burst = (2 * u128::from(rate) + 8 * 1514) * u128::from(PICOS_PER_SECOND);
+        assert!(full <= burst, "trial {trial}: {full} is over {burst}");
+        worst = worst.max(full as f64 / burst as f64);
+    }
+    println!("bandwidth-shaper: burst {worst:.3} of two seconds and a packet");
+    assert!(worst > 0.95, "the traffic tries nothing");
+}
+
+#[test]
+fn clicks_shaper_delivers_its_rate_when_saturated() {
+    let mut random = random("saturated by the second", 0);
+    let rate = 300_000_u64;
+    let mut link = link_of("bandwidth-shaper", &json!({ "rate": format!("{rate}bit") }));
+    let mut sent = 0;
+    for _ in 0..3_000 {
+        while link.port.backlog().packets < 3 {
+            let now = link.sent.last().map_or(Instant::ZERO, |sent| sent.at);
+            link.offer(packet(between(&mut random, 1, 1514)), now);
+        }
+        link.step(link.next_event().expect("it is saturated"));
+        let Some(last) = link.sent.get(sent) else { continue };
+        sent = link.sent.len();
+        let served: u128 = link.sent.iter().map(|sent| u128::from(sent.packet.length)).sum();
+        let due = u128::from(rate) * u128::from(last.at.as_picos());
+        assert!(served * BYTE >= due, "{served} bytes by {}", last.at);
+        assert!((served - u128::from(last.packet.length)) * BYTE <= due, "{served} bytes by {}", last.at);
+    }
 }
