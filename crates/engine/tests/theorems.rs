@@ -27,6 +27,8 @@ mod fairness;
 mod fluid;
 #[path = "theorems/fq_codel.rs"]
 mod fq_codel;
+#[path = "theorems/guard.rs"]
+mod guard;
 #[path = "theorems/kernel.rs"]
 mod kernel;
 #[path = "theorems/pie.rs"]
