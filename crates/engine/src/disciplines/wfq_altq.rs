@@ -212,17 +212,13 @@ impl WfqAltq {
                 return;
             }
             let Some(slot) = self.longest(&refused) else { return };
-            match self.classes[slot].node.dequeue(cx) {
-                Dequeue::Packet(packet) => {
-                    let itself = came == Some((packet.flow, packet.sequence));
-                    let reason = match came {
-                        None => DropReason::Shrunk,
-                        Some(_) if itself => DropReason::Limit,
-                        Some(_) => DropReason::Head,
-                    };
-                    cx.drop(packet, reason);
-                }
-                _ => refused.push(slot),
+            let evicted = self.classes[slot].node.evict(cx, |packet| match came {
+                None => DropReason::Shrunk,
+                Some(came) if came == (packet.flow, packet.sequence) => DropReason::Limit,
+                Some(_) => DropReason::Head,
+            });
+            if !evicted {
+                refused.push(slot);
             }
         }
     }

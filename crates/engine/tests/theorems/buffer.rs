@@ -50,6 +50,32 @@ fn keeps_to_its_share(kind: &str, trial: u64) -> f64 {
 }
 
 #[test]
+fn a_packet_taken_from_a_child_to_make_room_is_counted_as_dropped_there() {
+    let mut random = random("evicted", 0);
+    let shares = [json!({ "weight": 100 }), json!({ "weight": 300 })];
+    let mut link = link_of("wfq-altq", &json!({ "limit": "8kB" }), &shares);
+    for _ in 0..500 {
+        let now = link.next_event().unwrap_or(Instant::ZERO);
+        for _ in 0..2 {
+            link.offer(header(random.below(2) as usize, between(&mut random, 40, 1514), 0), now);
+        }
+    }
+    link.drain();
+    let of = |packets: &mut dyn Iterator<Item = u16>, child| {
+        packets.filter(|class| *class == child).count() as u64
+    };
+    let mut counted = Vec::new();
+    link.port
+        .each_node(&mut |node| counted.push((node.counters().sent.packets, node.counters().dropped.packets)));
+    for child in 0..2 {
+        let sent = of(&mut link.sent.iter().map(|sent| sent.packet.class), child);
+        let dropped = of(&mut link.dropped.iter().map(|drop| drop.packet.class), child);
+        assert!(dropped > 50, "it is flooded");
+        assert_eq!(counted[1 + usize::from(child)], (sent, dropped), "child {child}");
+    }
+}
+
+#[test]
 fn who_keeps_to_its_share_of_the_buffer_loses_nothing() {
     for kind in ["wfq-altq", "sfq"] {
         let most = (0..30).map(|trial| keeps_to_its_share(kind, trial)).fold(0.0, f64::max);
