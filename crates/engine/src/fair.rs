@@ -14,8 +14,7 @@
 //! without telling. For a FIFO child both are the same, since the tags of a busy child do not depend on V.
 
 pub(crate) mod groups;
-
-use std::collections::BTreeSet;
+mod order;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -24,6 +23,8 @@ use crate::discipline::{Child, Context, Invalid};
 use crate::node::{Node, Peek};
 use crate::packet::Packet;
 use crate::units::{Bytes, Instant};
+
+pub(crate) use order::TagOrder;
 
 /// Parameters of a fair queueing discipline: none of its own; each child has its weight.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
@@ -328,31 +329,6 @@ impl Classes {
 #[inline]
 fn finish(class: &Class, period: u64) -> Tag {
     if class.period == period { class.finish } else { Tag::ZERO }
-}
-
-/// Children by a tag; of equal tags the first child's is the smallest. O(log n).
-#[derive(Default)]
-pub(crate) struct TagOrder(BTreeSet<(Tag, u32)>);
-
-impl TagOrder {
-    #[inline]
-    pub(crate) fn insert(&mut self, tag: Tag, slot: u32) {
-        self.0.insert((tag, slot));
-    }
-
-    #[inline]
-    pub(crate) fn first(&self) -> Option<(Tag, u32)> {
-        self.0.first().copied()
-    }
-
-    #[inline]
-    pub(crate) fn pop(&mut self) -> Option<(Tag, u32)> {
-        self.0.pop_first()
-    }
-
-    pub(crate) fn clear(&mut self) {
-        self.0.clear();
-    }
 }
 
 #[cfg(test)]
