@@ -49,6 +49,9 @@ beside the scenario, then where you are.")]
   lockgate conform wf2q+ --seed 7 --trials 1000
   lockgate conform --out conformance --json > conformance.json")]
     Conform(Conform),
+    /// What this host can do: live runs, each capability tried
+    #[command(after_help = "Example:\n  lockgate doctor")]
+    Doctor(Doctor),
     /// Prints the JSON Schema of scenario files or of what commands print
     #[command(after_help = "Example:\n  lockgate schema scenario > scenario.schema.json")]
     Schema(Schema),
@@ -88,8 +91,11 @@ pub(crate) struct Run {
     #[arg(long, value_name = "TIME")]
     pub(crate) duration: Option<String>,
     /// Runs on real packets on this machine, in real time, in place of the simulation
-    #[arg(long)]
+    #[arg(long, conflicts_with = "twin")]
     pub(crate) live: bool,
+    /// Runs both, the simulation and on real packets, and compares them
+    #[arg(long)]
+    pub(crate) twin: bool,
     /// Keeps a row for every packet and port in packets.parquet
     #[arg(long)]
     pub(crate) packets: bool,
@@ -98,6 +104,13 @@ pub(crate) struct Run {
     pub(crate) capture: bool,
     #[command(flatten)]
     pub(crate) output: Output,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Doctor {
+    /// Prints one JSON document in place of a table
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 #[derive(Debug, Args)]

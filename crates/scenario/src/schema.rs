@@ -170,7 +170,7 @@ impl Visitor for Alternative<'_> {
         match D::CHILDREN {
             Arity::None => put(&mut queue, "children", json!({ "type": "array", "maxItems": 0 })),
             Arity::Optional => queue["properties"]["children"]["maxItems"] = json!(1),
-            Arity::Many => {
+            Arity::Many | Arity::Classes => {
                 queue["properties"]["children"]["minItems"] = json!(1);
                 if let Some(required) = queue["required"].as_array_mut() {
                     required.push(json!("children"));
