@@ -101,7 +101,8 @@ pub(crate) fn prepare_live() -> Result<(), Failure> {
 pub(crate) fn live(scenario: &Scenario, seeds: &[u64], quiet: bool) -> Result<Runs, Failure> {
     let bar = terminal::progress(STEPS * seeds.len() as u64, quiet);
     let end = scenario.end().as_picos().max(1);
-    let mut runs = Runs { recordings: Vec::new(), interrupted: false, unfaithful: Vec::new(), programs: Vec::new() };
+    let mut runs =
+        Runs { recordings: Vec::new(), interrupted: false, unfaithful: Vec::new(), programs: Vec::new() };
     for (place, seed) in seeds.iter().enumerate() {
         let before = STEPS * place as u64;
         let outcome = lockgate_live::run(scenario, Seed(*seed), &mut |now| {

@@ -87,9 +87,8 @@ fn summary(done: &Output) -> Value {
 }
 
 fn has(tool: &str) -> bool {
-    let found = std::env::var_os("PATH").is_some_and(|path| {
-        std::env::split_paths(&path).any(|directory| directory.join(tool).is_file())
-    });
+    let found = std::env::var_os("PATH")
+        .is_some_and(|path| std::env::split_paths(&path).any(|directory| directory.join(tool).is_file()));
     if !found {
         println!("skipped: `{tool}` is not installed");
     }
@@ -161,10 +160,12 @@ fn it_leaves_nothing_when_killed() {
     }
     let before = traces();
     let mark = format!("sleep 1000.{}", std::process::id());
-    let text = scenario("30s", FOUR).replace("client = {}", &format!("client = {{ command = \"{mark} & {mark}\" }}"));
+    let text = scenario("30s", FOUR)
+        .replace("client = {}", &format!("client = {{ command = \"{mark} & {mark}\" }}"));
     for attempt in 0..10u64 {
         let place = Place::new();
-        let mut child = place.command(&text).stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("starts");
+        let mut child =
+            place.command(&text).stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("starts");
         // At some moment: while namespaces are made, or later while everything runs.
         std::thread::sleep(Duration::from_millis(7 * attempt * attempt));
         child.kill().expect("killed");
@@ -216,7 +217,8 @@ fn programs(nodes: &str, duration: &str, client: &str, server: Option<&str>) -> 
     let _ = summary(&done);
     let said = |node: &str| {
         let entries = fs::read_dir(place.out()).expect("results").flatten();
-        let mut files = entries.filter(|entry| entry.file_name().to_string_lossy().ends_with(&format!("-{node}.txt")));
+        let mut files =
+            entries.filter(|entry| entry.file_name().to_string_lossy().ends_with(&format!("-{node}.txt")));
         files.next().map(|entry| fs::read_to_string(entry.path()).expect("text")).unwrap_or_default()
     };
     [said("client"), said("server")]
@@ -228,11 +230,19 @@ fn ping_finds_its_way() {
         return;
     }
     for (nodes, hops) in [(FOUR, "ttl=62"), (SIX, "ttl=62")] {
-        let [said, _] = programs(nodes, "3s", "ping -n -c 3 -i 0.2 server; ping -n -c 1 r2; ping -n -t 1 -c 1 -W 1 server", None);
+        let [said, _] = programs(
+            nodes,
+            "3s",
+            "ping -n -c 3 -i 0.2 server; ping -n -c 1 r2; ping -n -t 1 -c 1 -W 1 server",
+            None,
+        );
         assert!(said.contains("3 packets transmitted, 3 received, 0% packet loss"), "{said}");
         assert_eq!(said.matches(hops).count(), 3, "two routers took one hop each: {said}");
         assert!(said.contains("1 packets transmitted, 1 received"), "a router answers: {said}");
-        assert!(said.contains("Time to live exceeded") || said.contains("Time exceeded: Hop limit"), "{said}");
+        assert!(
+            said.contains("Time to live exceeded") || said.contains("Time exceeded: Hop limit"),
+            "{said}"
+        );
     }
 }
 
@@ -241,13 +251,13 @@ fn traceroute_sees_every_router() {
     if !is_possible() || !has("traceroute") {
         return;
     }
-    for (nodes, hops) in [
-        (FOUR, ["10.0.0.2", "10.0.0.3", "10.0.0.4"]),
-        (SIX, ["fd00::2", "fd00::3", "fd00::4"]),
-    ] {
+    for (nodes, hops) in
+        [(FOUR, ["10.0.0.2", "10.0.0.3", "10.0.0.4"]), (SIX, ["fd00::2", "fd00::3", "fd00::4"])]
+    {
         let six = if nodes == SIX { "-6" } else { "-4" };
         let [said, _] = programs(nodes, "8s", &format!("traceroute {six} -n -q 1 -w 2 {}", hops[2]), None);
-        let seen: Vec<&str> = said.lines().skip(1).filter_map(|line| line.split_whitespace().nth(1)).collect();
+        let seen: Vec<&str> =
+            said.lines().skip(1).filter_map(|line| line.split_whitespace().nth(1)).collect();
         assert_eq!(seen, hops, "{said}");
     }
 }
@@ -265,7 +275,9 @@ fn a_file_comes_over_tcp_byte_by_byte() {
     let [said, _] = programs(
         FOUR,
         "8s",
-        &format!("curl -s --retry 20 --retry-delay 1 --retry-connrefused http://server:8000/noise | sha256sum; sha256sum < {path}"),
+        &format!(
+            "curl -s --retry 20 --retry-delay 1 --retry-connrefused http://server:8000/noise | sha256sum; sha256sum < {path}"
+        ),
         Some(&served),
     );
     let sums: Vec<&str> = said.lines().collect();
@@ -302,7 +314,10 @@ fn an_ordinary_user_may() {
     fs::copy(place.file(&scenario("500ms", FOUR)), own.join("scenario.toml")).expect("copied");
     fs::copy(LOCKGATE, own.join("lockgate")).expect("copied");
     let mut command = Command::new(own.join("lockgate"));
-    command.args(["run", "--live", "--quiet", "--json", "--out"]).arg(own.join("out")).arg(own.join("scenario.toml"));
+    command
+        .args(["run", "--live", "--quiet", "--json", "--out"])
+        .arg(own.join("out"))
+        .arg(own.join("scenario.toml"));
     let done = command.uid(65_534).gid(65_534).output();
     fs::remove_dir_all(&own).expect("removed");
     let done = done.expect("runs");
@@ -350,10 +365,17 @@ fn a_twin_is_a_table() {
     // 3: a tolerance was missed, as may happen on a busy machine.
     assert!(matches!(done.status.code(), Some(0 | 3 | 5)), "{done:?}");
     let twin: Value = serde_json::from_slice(&done.stdout).expect("JSON");
-    let metrics: Vec<&str> =
-        twin["differences"].as_array().expect("a list").iter().filter_map(|row| row["metric"].as_str()).collect();
+    let metrics: Vec<&str> = twin["differences"]
+        .as_array()
+        .expect("a list")
+        .iter()
+        .filter_map(|row| row["metric"].as_str())
+        .collect();
     assert_eq!(metrics, ["flow.probe.throughput", "flow.probe.owd.p50", "flow.probe.owd.p99"]);
-    assert_eq!(twin["simulated"]["flows"]["probe"]["sent_packets"], twin["live"]["flows"]["probe"]["sent_packets"]);
+    assert_eq!(
+        twin["simulated"]["flows"]["probe"]["sent_packets"],
+        twin["live"]["flows"]["probe"]["sent_packets"]
+    );
     for name in ["simulation.json", "summary.json", "twin.json", "report.html"] {
         assert!(Path::new(&place.out()).join(name).is_file(), "{name}");
     }

@@ -13,7 +13,7 @@ use rustix::thread::{CapabilitySet, capabilities};
 
 use crate::clock::Monotonic;
 use crate::failure::Failure;
-use crate::traffic::sleep::{be_punctual, sleep_until};
+use crate::traffic::sleep::{Punctual, Rank, sleep_until};
 
 /// How it stands with something.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -67,7 +67,11 @@ fn read(file: &str) -> Option<String> {
 fn system() -> Finding {
     let name = rustix::system::uname();
     let processors = std::thread::available_parallelism().map_or(1, usize::from);
-    let found = format!("{} {}, {processors} processors", name.sysname().to_string_lossy(), name.release().to_string_lossy());
+    let found = format!(
+        "{} {}, {processors} processors",
+        name.sysname().to_string_lossy(),
+        name.release().to_string_lossy()
+    );
     let mut finding = good("system", found);
     if processors < 2 {
         finding.state = State::Weak;
@@ -93,7 +97,8 @@ fn privileges() -> Finding {
     if lacking.is_empty() {
         return good("privileges", there);
     }
-    let found = if there.is_empty() { "an ordinary user".to_owned() } else { format!("{there}; not {lacking}") };
+    let found =
+        if there.is_empty() { "an ordinary user".to_owned() } else { format!("{there}; not {lacking}") };
     let help = "an ordinary user runs live in a user namespace, if the kernel allows it";
     Finding { what: "privileges", state: State::Weak, found, help: help.to_owned() }
 }
@@ -174,11 +179,12 @@ fn clock_source() -> Finding {
 /// How late a thread wakes up that sleeps for a millisecond.
 fn wake_up() -> Finding {
     let measured = std::thread::spawn(|| {
-        be_punctual();
+        let mut punctual = Punctual::new(Rank::End);
         let clock = Monotonic::start();
         let mut late: Histogram = Histogram::default();
         for _ in 0..TRIES {
             let until = clock.now() + Duration::from_millis(1);
+            punctual.on_sleep(until);
             sleep_until(&clock, until);
             late.record(clock.now().since(until.max(Instant::ZERO)).as_picos());
         }

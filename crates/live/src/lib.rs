@@ -22,9 +22,9 @@ pub mod traffic;
 #[cfg(target_os = "linux")]
 mod dataplane;
 #[cfg(target_os = "linux")]
-mod fidelity;
-#[cfg(target_os = "linux")]
 pub mod doctor;
+#[cfg(target_os = "linux")]
+mod fidelity;
 #[cfg(target_os = "linux")]
 mod program;
 #[cfg(target_os = "linux")]

@@ -37,7 +37,13 @@ const ASIDE: &str = "/tmp";
 
 /// Runs `command` on `host` from the start of the run until it ends, or the run does. To be called on a thread
 /// of its own, which is in the host's namespaces from then on.
-pub(crate) fn run(scenario: &Scenario, host: &Host, command: &str, clock: &Monotonic, halt: &AtomicBool) -> Ran {
+pub(crate) fn run(
+    scenario: &Scenario,
+    host: &Host,
+    command: &str,
+    clock: &Monotonic,
+    halt: &AtomicBool,
+) -> Ran {
     let mut ran = Ran {
         node: host.name.clone(),
         command: command.to_owned(),
@@ -45,7 +51,8 @@ pub(crate) fn run(scenario: &Scenario, host: &Host, command: &str, clock: &Monot
         is_well: false,
         output: Vec::new(),
     };
-    let started = output_file().and_then(|output| start(scenario, host, command, clock, &output).map(|child| (child, output)));
+    let started = output_file()
+        .and_then(|output| start(scenario, host, command, clock, &output).map(|child| (child, output)));
     let (mut child, mut output) = match started {
         Ok(started) => started,
         Err(error) => {
@@ -84,7 +91,11 @@ fn start(
     // A host without names is still a host.
     let _ = know_names(scenario);
     let mut shell = Command::new("/bin/sh");
-    shell.arg("-c").arg(command).env("LOCKGATE_NODE", &host.name).env("LOCKGATE_ADDRESS", host.address.to_string());
+    shell
+        .arg("-c")
+        .arg(command)
+        .env("LOCKGATE_NODE", &host.name)
+        .env("LOCKGATE_ADDRESS", host.address.to_string());
     shell.stdin(Stdio::null()).stdout(output.try_clone()?).stderr(output.try_clone()?);
     // SAFETY: between fork and exec the child makes one system call (prctl), which touches no memory of the
     // parent and takes no lock.

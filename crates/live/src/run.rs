@@ -11,7 +11,6 @@ use lockgate_scenario::Scenario;
 use lockgate_sim::parts::build_sources;
 
 use crate::Outcome;
-use crate::program;
 use crate::Ran;
 use crate::clock::{Monotonic, cpu_time, thread_cpu_time};
 use crate::dataplane::Kernel;
@@ -21,10 +20,11 @@ use crate::fidelity::Seen;
 use crate::frames::Frames;
 use crate::machine::{Renewal, Report};
 use crate::network::Network;
+use crate::program;
 use crate::testbed::{Host, Testbed};
 use crate::traffic::receive::{self, REPORTS};
 use crate::traffic::send::{self, Sending, Sent};
-use crate::traffic::sleep::{be_punctual, sleep_until};
+use crate::traffic::sleep::sleep_until;
 
 /// What hosts' interfaces carry at most: Ethernet's.
 const MTU: u32 = 1500;
@@ -137,7 +137,7 @@ fn driving(
     clock: &Monotonic,
     stop: &mut (dyn FnMut(Instant) -> bool + Send),
 ) -> Result<(Driven, Cost), Failure> {
-    be_punctual();
+    kernel.be_punctual();
     // What hosts say when their interfaces come up; senders wait for the start.
     kernel.discard();
     sleep_until(clock, Instant::ZERO);
@@ -240,7 +240,8 @@ impl<'scope> Ends<'scope> {
             let _ = receiver.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
         }
         let programs = self.programs.into_iter();
-        let ran = programs.map(|program| program.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
+        let ran =
+            programs.map(|program| program.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
         (all, ran.collect())
     }
 }

@@ -40,11 +40,10 @@ pub(super) fn twin(
     let one_by_one = |recordings: &[Recording]| -> Vec<Summary> {
         recordings.iter().map(|recording| summarise(core::slice::from_ref(recording))).collect()
     };
-    let differences = differences(
-        &one_by_one(&simulated.recordings),
-        &one_by_one(&live.recordings),
-        &|flow| runs::is_reliable(scenario, flow),
-    );
+    let differences =
+        differences(&one_by_one(&simulated.recordings), &one_by_one(&live.recordings), &|flow| {
+            runs::is_reliable(scenario, flow)
+        });
     let document = Twin {
         schema: 1,
         simulated: &of_simulated,
@@ -93,7 +92,9 @@ fn table(differences: &[Difference], repetitions: usize) {
                 difference.metric.clone(),
                 value(difference.simulated),
                 value(difference.live),
-                difference.relative.map_or_else(|| "-".to_owned(), |share| format!("{:+.2} %", share * 100.0)),
+                difference
+                    .relative
+                    .map_or_else(|| "-".to_owned(), |share| format!("{:+.2} %", share * 100.0)),
                 format!("+- {}", value(Some(difference.tolerance))),
                 terminal::verdict(difference.holds).to_owned(),
             ]
