@@ -8,9 +8,11 @@ mod docs;
 mod doctor;
 mod list;
 mod man;
+mod receive;
 mod reproduce;
 mod run;
 mod schema;
+mod send;
 mod twin;
 mod welcome;
 
@@ -28,6 +30,8 @@ pub(crate) fn dispatch(arguments: &Arguments) -> Result<Exit, Failure> {
         Some(Command::Reproduce(reproduce)) => reproduce::reproduce(reproduce),
         Some(Command::Conform(conform)) => conform::conform(conform),
         Some(Command::Doctor(doctor)) => doctor::doctor(doctor),
+        Some(Command::Send(send)) => send::send(send),
+        Some(Command::Receive(receive)) => receive::receive(receive),
         Some(Command::Schema(schema)) => schema::schema(schema),
         Some(Command::Completions(completions)) => Ok(completions::completions(completions)),
         Some(Command::Man) => man::man(),
