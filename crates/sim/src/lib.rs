@@ -8,10 +8,12 @@
 //! on any machine. Start at [`run::run`].
 
 mod events;
+mod hosts;
 mod link;
 mod network;
 mod router;
 pub mod run;
 mod source;
+pub mod tcp;
 
 pub use run::{Control, Failure, Outcome, run};

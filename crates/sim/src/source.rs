@@ -14,7 +14,7 @@ pub(crate) struct HostClock {
 impl HostClock {
     /// What this clock shows at `now`; never before its zero.
     #[inline(always)]
-    fn read(self, now: Instant) -> Instant {
+    pub(crate) fn read(self, now: Instant) -> Instant {
         if self.offset_ps == 0 && self.drift_ppb == 0 { now } else { self.misread(now) }
     }
 
@@ -31,7 +31,7 @@ impl HostClock {
 pub(crate) struct Source {
     pub(crate) flow: FlowId,
     pub(crate) node: usize,
-    arrivals: Arrivals,
+    arrivals: Option<Arrivals>,
     clock: HostClock,
     traffic_class: u8,
     /// What the emissions' times count from.
@@ -49,7 +49,8 @@ pub(crate) struct Source {
 pub(crate) struct SourceSetup {
     pub(crate) flow: FlowId,
     pub(crate) node: usize,
-    pub(crate) arrivals: Arrivals,
+    /// `None` for a flow that a connection sends.
+    pub(crate) arrivals: Option<Arrivals>,
     pub(crate) clock: HostClock,
     pub(crate) traffic_class: u8,
     pub(crate) start: Instant,
@@ -81,7 +82,7 @@ impl Source {
     /// Goes on from `now` with other arrivals, or within other bounds. Numbers go on.
     pub(crate) fn renew(&mut self, arrivals: Option<Arrivals>, now: Instant, stop: Instant) {
         self.stop = stop;
-        if let Some(arrivals) = arrivals {
+        if arrivals.is_some() {
             self.arrivals = arrivals;
             self.start = now;
             self.refill();
@@ -92,7 +93,9 @@ impl Source {
     fn refill(&mut self) {
         self.batch.clear();
         self.position = 0;
-        self.arrivals.fill(&mut self.batch);
+        if let Some(arrivals) = &mut self.arrivals {
+            arrivals.fill(&mut self.batch);
+        }
     }
 
     /// When the next packet is sent.
