@@ -274,7 +274,8 @@ pub(crate) struct FlowTable {
     /// TCP: segments that may be sent before the first acknowledgement; `10p` where it is not given.
     #[serde(default)]
     pub(crate) initial_window: Option<Packets>,
-    /// TCP: how much may be under way to the receiver; `6MiB` where it is not given.
+    /// TCP: how much may be under way to the receiver at most; `3MiB` where it is not given. It begins with
+    /// 65535 bytes and grows as receivers' buffers do.
     #[serde(default)]
     pub(crate) receive_window: Option<Bytes>,
     /// TCP: whether both ends understand congestion marks; so they do under `dctcp` and `prague`.

@@ -152,7 +152,7 @@ pub struct TcpModel {
     pub mss: u32,
     /// Segments that may be sent at first.
     pub initial_window: u32,
-    /// Bytes that may be under way to the receiver.
+    /// Bytes that may be under way to the receiver, at most: it begins with 65535.
     pub receive_window: u32,
     /// Whether congestion marks are understood (RFC 3168).
     pub ecn: bool,
@@ -177,7 +177,7 @@ impl Default for TcpModel {
             congestion: Congestion::Cubic,
             mss: 1448,
             initial_window: 10,
-            receive_window: 6 << 20,
+            receive_window: 3 << 20,
             ecn: false,
             sack: true,
             delayed_ack: Duration::from_millis(40),

@@ -16,6 +16,7 @@ pub mod congestion;
 pub mod endpoint;
 pub mod segment;
 
+mod buffer;
 mod rack;
 pub(crate) mod rate;
 mod receiver;

@@ -8,12 +8,13 @@
 
 use lockgate_engine::units::{Duration, Instant};
 
+use super::buffer::Buffer;
 use super::segment::{Block, SACK_BLOCKS, Segment, flag};
 
 /// Parameters of a receiver.
 #[derive(Clone, Copy, Debug)]
 pub struct ReceiverConfig {
-    /// Bytes that may be sent beyond what is acknowledged.
+    /// Bytes that may be sent beyond what is acknowledged, at most: it begins at 65535 and grows.
     pub window: u32,
     /// How long an acknowledgement of a single segment waits for a second; zero: none waits.
     pub delayed_ack: Duration,
@@ -40,6 +41,7 @@ pub struct ReceiverCounts {
 #[derive(Debug)]
 pub(crate) struct Receiver {
     config: ReceiverConfig,
+    buffer: Buffer,
     /// The number expected next.
     next: u64,
     /// What arrived beyond `next`, ascending, apart from one another.
@@ -73,6 +75,7 @@ impl Receiver {
     pub(crate) fn new(config: ReceiverConfig) -> Self {
         Self {
             config,
+            buffer: Buffer::new(config.window),
             next: 0,
             ranges: Vec::new(),
             recent: [(0, 0); SACK_BLOCKS],
@@ -134,6 +137,7 @@ impl Receiver {
             self.quick = self.quick.max(self.config.quick_acks);
         } else if start <= self.next {
             self.take_in_order(end);
+            self.grow_window(segment, before, now);
             self.decide(segment, now);
         } else {
             self.keep_beyond((start, end));
@@ -147,6 +151,19 @@ impl Receiver {
     fn is_kept(&self, start: u64, end: u64) -> bool {
         let place = self.ranges.partition_point(|range| range.1 < end);
         self.ranges.get(place).is_some_and(|range| range.0 <= start)
+    }
+
+    fn grow_window(&mut self, segment: &Segment, before: u64, now: Instant) {
+        if segment.length == 0 {
+            return;
+        }
+        if segment.length >= self.largest && segment.echo > Instant::ZERO {
+            self.buffer.on_echo(segment.echo, now);
+        }
+        let grows = self.buffer.on_data(segment.length.max(self.largest), self.next - before, now);
+        if grows && self.config.quick_acks > 0 {
+            self.quick = self.quick.max(1);
+        }
     }
 
     /// Bytes of data among these sequence numbers: without SYN and FIN.
@@ -285,7 +302,7 @@ impl Receiver {
         }
         segment.flags |= flag::ACK | if self.echoing { flag::ECE } else { 0 };
         segment.acknowledgment = self.next;
-        segment.window = self.config.window;
+        segment.window = self.buffer.window();
         segment.echo = self.echo;
         segment.marked = self.marked;
         if self.twice.is_some() || self.recents > 0 {

@@ -162,10 +162,6 @@ impl Scoreboard {
         self.ring.front()
     }
 
-    pub(crate) fn back(&self) -> Option<&Sent> {
-        self.ring.back()
-    }
-
     #[inline]
     fn at(&mut self, number: u32) -> &mut Sent {
         let place = number.wrapping_sub(self.base) as usize;

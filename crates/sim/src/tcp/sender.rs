@@ -292,7 +292,7 @@ impl Sender {
     fn send_new(&mut self, now: Instant) -> Option<Outgoing> {
         let start = self.nxt;
         let room = self.allowed.checked_sub(start).filter(|room| *room > 0)?;
-        let length = (self.written - start).min(u64::from(self.config.mss)).min(room);
+        let length = self.written.checked_sub(start)?.min(u64::from(self.config.mss)).min(room);
         let mut end = start + length;
         let mut flags = 0;
         if self.fin_at() == Some(end) && end < self.allowed {

@@ -136,6 +136,9 @@ impl Cubic {
     fn look_at_delay(&mut self, ack: &Ack, rtt: Duration, window: &mut Window) {
         let delay_min = *self.delay_min.get_or_insert(rtt);
         let start = &mut self.hystart;
+        if start.found || !window.is_in_slow_start() || window.cwnd < HYSTART_LOW_WINDOW {
+            return;
+        }
         if ack.una > start.round_end {
             *start = HyStart {
                 round_end: ack.next,
@@ -143,9 +146,6 @@ impl Cubic {
                 last_ack: ack.now,
                 ..HyStart::default()
             };
-        }
-        if start.found || !window.is_in_slow_start() || window.cwnd < HYSTART_LOW_WINDOW {
-            return;
         }
         if ack.now.since(start.last_ack) <= TRAIN_GAP {
             start.last_ack = ack.now;
