@@ -111,17 +111,7 @@ fn of_kernel(run: &Value, flows: &[&str]) -> Figures {
 
 fn samples(recording: &Recording, flow: usize) -> Vec<(f64, TcpSample)> {
     let tcp = recording.flows[flow].tcp.as_ref().expect("a TCP flow");
-    tcp.end.iter().map(Instant::as_secs_f64_of).zip(tcp.samples.iter().copied()).collect()
-}
-
-trait Seconds {
-    fn as_secs_f64_of(&self) -> f64;
-}
-
-impl Seconds for Instant {
-    fn as_secs_f64_of(&self) -> f64 {
-        self.as_secs_f64()
-    }
+    tcp.end.iter().map(|end| end.as_secs_f64()).zip(tcp.samples.iter().copied()).collect()
 }
 
 fn of_ours(recording: &Recording, flows: usize) -> Figures {
@@ -226,6 +216,7 @@ fn reno_two_flows_fair_queueing() {
 /// A Poisson flow of 12 Mbit/s from 10 to 25 s starves the TCP flow, which is back soon after.
 #[test]
 fn reno_alone_against_a_poisson_flow() {
+    const SEEDS: u64 = 5;
     let id = "E9_reno_n1_pfifo100_poisson12M_10to25";
     let Some(run) = reference(id) else {
         println!("skipped: the kernel's reference runs are not there");
@@ -247,7 +238,6 @@ stop = "25s"
     let (mut back, mut silent) = (0, Vec::new());
     let kernel = of_kernel(&run, &["t0"]);
     let mut sum = Figures::default();
-    const SEEDS: u64 = 5;
     for seed in 1..=SEEDS {
         let recording = simulate(&text, seed);
         let ours = of_ours(&recording, 1);

@@ -54,7 +54,7 @@ impl Sender {
             echoed: segment.echo,
         };
         self.allowed = self.allowed.max(allowed);
-        let mut delivery = Delivery::default();
+        let mut delivery = Delivery { echoed: segment.echo, ..Delivery::default() };
         self.read_blocks(segment, &mut delivery, &mut news);
         self.board.acknowledge(ack, &mut delivery);
         self.una = ack;

@@ -52,6 +52,8 @@ impl Sent {
 /// What an acknowledgement brought.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Delivery {
+    /// The timestamp that the acknowledgement echoes; zero where it has none.
+    pub(crate) echoed: Instant,
     /// Segments acknowledged by number that had not been by a block.
     pub(crate) acked: u32,
     /// Segments acknowledged by a block.
@@ -76,7 +78,11 @@ pub(crate) struct Delivery {
 
 impl Delivery {
     fn take(&mut self, entry: &Sent) {
-        let newer = self.newest.is_none_or(|(sent, end, _)| (entry.sent, entry.end) > (sent, end));
+        //= https://www.rfc-editor.org/rfc/rfc8985#section-6.2
+        // An echoed timestamp from before the repetition: it was the original that arrived.
+        let original = entry.has(REPEATED) && self.echoed > Instant::ZERO && self.echoed < entry.sent;
+        let newer = !original
+            && self.newest.is_none_or(|(sent, end, _)| (entry.sent, entry.end) > (sent, end));
         if newer {
             self.newest = Some((entry.sent, entry.end, entry.has(REPEATED)));
         }
