@@ -12,6 +12,8 @@ const AHEAD: u64 = 1 << 30;
 pub enum Application {
     /// Only receives; closes when the peer has.
     Sink,
+    /// What it writes is told from outside ([`Endpoint::write`](super::endpoint::Endpoint::write)).
+    Script,
     /// Always has more to send.
     Unlimited,
     /// Writes so many bytes at once, then closes.
@@ -80,7 +82,7 @@ impl Application {
     /// The connection opens.
     pub(crate) fn on_open(&mut self, sender: &mut Sender, now: Instant) {
         match self {
-            Self::Sink => {}
+            Self::Sink | Self::Script => {}
             Self::Unlimited => sender.write(AHEAD),
             Self::File(bytes) => {
                 sender.write(*bytes);

@@ -11,7 +11,7 @@
 use lockgate_engine::units::{Duration, Instant};
 
 use super::application::Application;
-use super::congestion::CongestionControl;
+use super::congestion::{CongestionControl, Phase};
 use super::receiver::{Receiver, ReceiverConfig};
 use super::segment::{Segment, flag};
 use super::sender::{Outgoing, Sender, SenderConfig};
@@ -198,6 +198,21 @@ impl Endpoint {
             ecn: self.sender.control.ecn_codepoint().unwrap_or(classic),
             again: outgoing.again,
         }
+    }
+
+    /// The application has `bytes` more to send. [`poll`](Self::poll) afterwards.
+    pub fn write(&mut self, bytes: u64) {
+        self.sender.write(bytes);
+    }
+
+    /// The application has nothing more to send. [`poll`](Self::poll) afterwards.
+    pub fn close(&mut self) {
+        self.sender.close();
+    }
+
+    /// What repair is under way.
+    pub fn phase(&self) -> Phase {
+        self.sender.phase
     }
 
     /// Whether both directions have ended.

@@ -132,7 +132,7 @@ impl Receiver {
             //= https://www.rfc-editor.org/rfc/rfc2883#section-4
             // What arrived twice is told in the first block of the acknowledgement.
             self.counts.duplicates += 1;
-            self.twice = self.config.sack.then_some((start, end));
+            self.twice = (self.config.sack && !segment.has(flag::SYN)).then_some((start, end));
             self.now = true;
             self.quick = self.quick.max(self.config.quick_acks);
         } else if start <= self.next {
@@ -297,7 +297,7 @@ impl Receiver {
     /// Writes what is acknowledged into a segment that goes out now.
     #[inline]
     pub(crate) fn acknowledge(&mut self, segment: &mut Segment) {
-        if self.now {
+        if self.now && self.said > 0 {
             self.quick = self.quick.saturating_sub(1);
         }
         segment.flags |= flag::ACK | if self.echoing { flag::ECE } else { 0 };

@@ -562,6 +562,11 @@ impl Sender {
         }
         if reducing && !self.control.owns_window() && acked > 0 {
             self.reduce_in_proportion(acked, news.advanced && new_losses == 0);
+            if !self.config.sack && news.advanced && self.board.waiting() > 0 {
+                //= https://www.rfc-editor.org/rfc/rfc6582#section-3.2
+                // A partial acknowledgement has the next segment sent again at once.
+                self.window.cwnd = self.window.cwnd.max(self.in_flight() + 1);
+            }
         }
     }
 
