@@ -59,4 +59,6 @@ disciplines! {
     fq_codel::FqCodel,
     pie::Pie,
     cobalt::Cobalt,
+    dualpi2::DualPi2,
+    cake::Cake,
 }

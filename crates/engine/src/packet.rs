@@ -71,6 +71,11 @@ impl Header {
         self.traffic_class & 0b11 == ECN_CE
     }
 
+    /// Clears the code point, but not the ECN bits.
+    pub(crate) fn wash(&mut self) {
+        self.traffic_class &= ECN_CE;
+    }
+
     pub(crate) fn mark(&mut self) {
         self.traffic_class |= ECN_CE;
     }
