@@ -7,7 +7,7 @@ use std::thread;
 
 use lockgate_engine::random::Seed;
 use lockgate_engine::units::{Duration, Instant};
-use lockgate_scenario::Scenario;
+use lockgate_scenario::{Scenario, Transport};
 use lockgate_sim::parts::build_sources;
 
 use crate::Outcome;
@@ -49,6 +49,12 @@ pub fn run(
     seed: Seed,
     stop: &mut (dyn FnMut(Instant) -> bool + Send),
 ) -> Result<Outcome, Failure> {
+    if let Some(flow) = scenario.flows.iter().find(|flow| flow.transport != Transport::Udp) {
+        return Err(Failure::Unsuited {
+            what: format!("flow `{}` is a TCP flow, which a live run does not drive yet", flow.name),
+            help: "simulate it: leave `--live` out".to_owned(),
+        });
+    }
     let nodes = hosts_of(scenario);
     let testbed = Testbed::build(scenario, &nodes, MTU)?;
     let mut is_host = vec![false; scenario.nodes.len()];

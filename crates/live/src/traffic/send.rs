@@ -149,7 +149,5 @@ impl Sending {
 
 /// Whether a flow is one of datagrams.
 pub(crate) fn is_datagrams(flow: &Flow) -> bool {
-    match flow.transport {
-        Transport::Udp => true,
-    }
+    flow.transport == Transport::Udp
 }
