@@ -112,8 +112,12 @@ far = { from = "far", to = "b", transport = "tcp", congestion = "reno", bytes = 
 #[test]
 fn scalable_controls_keep_the_queue_short_where_it_marks() {
     for congestion in ["dctcp", "prague"] {
-        let text = link("60s", "50mbit", "5ms", 0.0, "500p", &flow("f", &format!("congestion = \"{congestion}\"")))
-            .replace("kind = \"fifo\", limit = \"500p\"", "kind = \"codel\", ce_threshold = \"1ms\", ecn = true");
+        let text =
+            link("60s", "50mbit", "5ms", 0.0, "500p", &flow("f", &format!("congestion = \"{congestion}\"")))
+                .replace(
+                    "kind = \"fifo\", limit = \"500p\"",
+                    "kind = \"codel\", ce_threshold = \"1ms\", ecn = true",
+                );
         let recording = simulate(&text, 1);
         let share = goodput(&recording, 0) / (50e6 * 1448.0 / 1514.0);
         let waited = recording.flows[0].delays().queueing.mean().unwrap_or(0.0) / 1e9;
