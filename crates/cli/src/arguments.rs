@@ -10,7 +10,8 @@ use clap::{Args, Parser, Subcommand};
     name = "lockgate",
     version,
     about = "A laboratory and a router for packet scheduling",
-    after_help = "Exit codes: 0 ok, 1 the run failed, 2 usage or scenario error, 3 an expectation was missed, 130 interrupted."
+    after_help = "Exit codes: 0 ok, 1 the run failed, 2 usage or scenario error, 3 an expectation was missed or a theorem does not hold,
+4 this host lacks a capability, 5 it ran outside its fidelity limits, 130 interrupted."
 )]
 pub(crate) struct Arguments {
     #[command(subcommand)]
@@ -27,6 +28,7 @@ pub(crate) enum Command {
   lockgate run scenarios/voice-beside-bulk.toml
   lockgate run voice.toml --set 'port.home->server.root=priority'
   lockgate run voice.toml --repeat 10 --json > summary.json
+  lockgate run voice.toml --live
   lockgate run voice.toml --set 'flow.voice.replay={file=\"call.pcap\"}' --set flow.voice.profile=
 
 Values are TOML where they parse as TOML, else text; an empty value removes the key. Files are looked for
@@ -41,7 +43,13 @@ beside the scenario, then where you are.")]
     /// The experiments of the papers: each claim, the paper's value, ours, holds or not
     #[command(after_help = "Examples:\n  lockgate reproduce caqt\n  lockgate reproduce caqt --quick --json")]
     Reproduce(Reproduce),
-    /// Prints the JSON Schema of scenario files or of summary.json
+    /// Holds disciplines against their theorems: oracle, bound, worst measured, ratio
+    #[command(after_help = "Examples:
+  lockgate conform
+  lockgate conform wf2q+ --seed 7 --trials 1000
+  lockgate conform --out conformance --json > conformance.json")]
+    Conform(Conform),
+    /// Prints the JSON Schema of scenario files or of what commands print
     #[command(after_help = "Example:\n  lockgate schema scenario > scenario.schema.json")]
     Schema(Schema),
     /// Prints a completion script for a shell
@@ -79,6 +87,9 @@ pub(crate) struct Run {
     /// How long to run, such as 30s
     #[arg(long, value_name = "TIME")]
     pub(crate) duration: Option<String>,
+    /// Runs on real packets on this machine, in real time, in place of the simulation
+    #[arg(long)]
+    pub(crate) live: bool,
     /// Keeps a row for every packet and port in packets.parquet
     #[arg(long)]
     pub(crate) packets: bool,
@@ -136,6 +147,27 @@ pub(crate) struct Reproduce {
 }
 
 #[derive(Debug, Args)]
+pub(crate) struct Conform {
+    /// The kind of discipline [default: all]
+    pub(crate) kind: Option<String>,
+    /// What all random draws start from
+    #[arg(long, default_value_t = 1, value_name = "N")]
+    pub(crate) seed: u64,
+    /// How many trials an oracle makes, in place of its own number
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    pub(crate) trials: Option<u32>,
+    /// Leaves a report in this directory
+    #[arg(long, value_name = "DIR")]
+    pub(crate) out: Option<PathBuf>,
+    /// Prints one JSON document in place of tables
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Says nothing but the results
+    #[arg(long, short)]
+    pub(crate) quiet: bool,
+}
+
+#[derive(Debug, Args)]
 pub(crate) struct Schema {
     /// Which one
     #[arg(value_enum)]
@@ -148,6 +180,8 @@ pub(crate) enum SchemaOf {
     Scenario,
     /// summary.json
     Summary,
+    /// What `lockgate conform --json` prints
+    Conformance,
 }
 
 #[derive(Debug, Args)]
@@ -162,4 +196,7 @@ pub(crate) struct Docs {
     /// Where the pages go
     #[arg(long, value_name = "DIR")]
     pub(crate) out: PathBuf,
+    /// Which of them, by name [default: all]
+    #[arg(value_parser = ["disciplines", "traffic", "metrics", "conformance"])]
+    pub(crate) pages: Vec<String>,
 }

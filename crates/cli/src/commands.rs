@@ -2,6 +2,7 @@
 
 mod check;
 mod completions;
+pub(crate) mod conform;
 mod demo;
 mod docs;
 mod list;
@@ -23,6 +24,7 @@ pub(crate) fn dispatch(arguments: &Arguments) -> Result<Exit, Failure> {
         Some(Command::Check(check)) => Ok(check::check(check)),
         Some(Command::List(list)) => list::list(list),
         Some(Command::Reproduce(reproduce)) => reproduce::reproduce(reproduce),
+        Some(Command::Conform(conform)) => conform::conform(conform),
         Some(Command::Schema(schema)) => schema::schema(schema),
         Some(Command::Completions(completions)) => Ok(completions::completions(completions)),
         Some(Command::Man) => man::man(),

@@ -5,14 +5,15 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::process::Command;
 
 /// Which crates each crate may use, tests and benches aside.
-const ARROWS: [(&str, &[&str]); 7] = [
+const ARROWS: [(&str, &[&str]); 8] = [
     ("engine", &[]),
     ("traffic", &["engine"]),
     ("scenario", &["engine", "traffic"]),
     ("measure", &["engine"]),
     ("sim", &["engine", "traffic", "scenario", "measure"]),
-    ("live", &["engine", "traffic", "scenario", "measure"]),
-    ("cli", &["engine", "traffic", "scenario", "measure", "sim", "live"]),
+    ("conform", &["engine", "traffic", "scenario", "measure", "sim"]),
+    ("live", &["engine", "traffic", "scenario", "measure", "sim"]),
+    ("cli", &["engine", "traffic", "scenario", "measure", "sim", "conform", "live"]),
 ];
 
 fn cargo(arguments: &[&str]) -> String {
@@ -53,7 +54,7 @@ fn crates_use_only_those_before_them() {
 /// Pure crates have no dependency that reads clocks, starts threads or opens files for them.
 #[test]
 fn pure_crates_stay_pure() {
-    for name in ["engine", "traffic", "scenario", "measure", "sim"] {
+    for name in ["engine", "traffic", "scenario", "measure", "sim", "conform"] {
         let tree = cargo(&[
             "tree",
             "--offline",

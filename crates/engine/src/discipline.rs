@@ -59,7 +59,7 @@ pub trait Discipline: Sized + Send + 'static {
     fn new(config: Self::Config, children: Vec<Child<Self::Share>>) -> Result<Self, Invalid>;
 
     /// Adopts new parameters without losing packets, except those that a smaller limit forces out.
-    /// `shares` has one entry a child. On `Err` nothing has changed.
+    /// `shares` has one entry a child, or a class in pre-order. On `Err` nothing has changed.
     fn reconfigure(
         &mut self,
         config: Self::Config,
@@ -117,6 +117,16 @@ pub enum Arity {
     Optional,
     /// At least one.
     Many,
+    /// At least one class: a queue, or an inner class over classes in turn ([`Node::class`]). All of them are
+    /// the discipline's own ([`Classes`](crate::class::Classes)), each with a share.
+    Classes,
+}
+
+impl Arity {
+    /// Whether it takes any number of children, and at least one.
+    pub const fn needs_children(self) -> bool {
+        matches!(self, Self::Many | Self::Classes)
+    }
 }
 
 /// A child as its parent receives it: the parent's view of it and the queue itself.
@@ -247,7 +257,7 @@ pub struct Invalid {
     pub field: &'static str,
     /// What is wrong and what is allowed, in lower case without a full stop.
     pub why: String,
-    /// Where the field stands on a child: its place among the children.
+    /// Where the field stands on a child: its place among the children, or among the classes in pre-order.
     pub child: Option<usize>,
 }
 

@@ -11,6 +11,7 @@
 //! Read in this order: [`units`], [`packet`], [`discipline`] (the contract), [`disciplines`] (the list),
 //! [`node`] (the bookkeeping all of them share), [`port`].
 
+pub mod class;
 pub mod classify;
 pub mod clock;
 pub mod control;

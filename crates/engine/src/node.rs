@@ -124,8 +124,8 @@ pub enum Peek {
     Empty,
 }
 
-/// The object-safe half of [`Discipline`], written once for all of them.
-trait Erased: Send {
+/// The object-safe half of [`Discipline`], written once for all of them; and the inside of an inner class.
+pub(crate) trait Erased: Send {
     fn enqueue(&mut self, packet: Packet, cx: &mut Context<'_>);
     fn dequeue(&mut self, cx: &mut Context<'_>) -> Dequeue;
     /// Enqueue, then dequeue: an idle link costs one virtual call a packet.
@@ -136,6 +136,10 @@ trait Erased: Send {
     fn on_timer(&mut self, cx: &mut Context<'_>);
     fn gauges(&self, emit: &mut dyn FnMut(&'static str, f64));
     fn as_any(&mut self) -> &mut dyn Any;
+    /// The classes of an inner class. What a discipline owns is its own.
+    fn classes(&mut self) -> &mut [Node] {
+        &mut []
+    }
 }
 
 impl<D: Discipline> Erased for D {
@@ -198,10 +202,18 @@ impl Node {
         config: D::Config,
         children: Vec<Child<D::Share>>,
     ) -> Result<Self, Invalid> {
-        let mut discipline = Box::new(D::new(config, children)?);
-        let mut timed = D::TIMED;
+        Ok(Self::around(name, D::KIND, D::TIMED, Box::new(D::new(config, children)?)))
+    }
+
+    /// A node called `name` around this inside, which is of this kind; `timed`: it changes state by itself.
+    pub(crate) fn around(
+        name: &str,
+        kind: &'static str,
+        mut timed: bool,
+        mut discipline: Box<dyn Erased>,
+    ) -> Self {
         discipline.each_child(&mut |child| timed |= child.timed);
-        Ok(Self {
+        Self {
             discipline,
             held: None,
             offered: Count::default(),
@@ -214,9 +226,9 @@ impl Node {
             classifier: None,
             id: 0,
             timed,
-            kind: D::KIND,
+            kind,
             name: name.into(),
-        })
+        }
     }
 
     /// The same node, sorting arriving packets to its children by these rules.
@@ -237,6 +249,68 @@ impl Node {
             self.settle(before, cx);
         }
         self.note_peak(self.backlog.packets(), self.backlog.bytes());
+    }
+
+    /// [`enqueue`](Self::enqueue) of an inner class, whose owner brings the packet to one of its classes.
+    #[inline]
+    pub(crate) fn enqueue_through<R>(
+        &mut self,
+        packet: Packet,
+        cx: &mut Context<'_>,
+        below: impl FnOnce(&mut [Self], Packet, &mut Context<'_>) -> R,
+    ) -> R {
+        let (packet, bytes) = self.admit(packet, cx);
+        self.backlog.add(bytes);
+        let before = cx.drops.account();
+        let done = below(self.discipline.classes(), packet, cx);
+        if cx.drops.account() != before {
+            self.settle(before, cx);
+        }
+        self.note_peak(self.backlog.packets(), self.backlog.bytes());
+        done
+    }
+
+    /// [`dequeue`](Self::dequeue) of an inner class, whose owner says which of its classes sends.
+    #[inline]
+    pub(crate) fn dequeue_through(
+        &mut self,
+        cx: &mut Context<'_>,
+        below: impl FnOnce(&mut [Self], &mut Context<'_>) -> Dequeue,
+    ) -> Dequeue {
+        let before = cx.drops.account();
+        let dequeued = below(self.discipline.classes(), cx);
+        if cx.drops.account() != before {
+            self.settle(before, cx);
+        }
+        if let Dequeue::Packet(packet) = &dequeued {
+            self.backlog.remove(packet.bytes());
+        }
+        dequeued
+    }
+
+    /// [`peek`](Self::peek) of one of an inner class's classes.
+    #[inline]
+    pub(crate) fn peek_through(
+        &mut self,
+        cx: &mut Context<'_>,
+        below: impl FnOnce(&mut [Self], &mut Context<'_>) -> Peek,
+    ) -> Peek {
+        let before = cx.drops.account();
+        let peeked = below(self.discipline.classes(), cx);
+        if cx.drops.account() != before {
+            self.settle(before, cx);
+        }
+        peeked
+    }
+
+    /// The classes of an inner class; none where it is a discipline's.
+    pub(crate) fn classes(&mut self) -> &mut [Self] {
+        self.discipline.classes()
+    }
+
+    /// What is inside, where it is a `T`.
+    pub(crate) fn inside<T: 'static>(&mut self) -> Option<&mut T> {
+        self.discipline.as_any().downcast_mut()
     }
 
     #[inline(always)]

@@ -34,7 +34,7 @@ pub(crate) enum Transmitter {
 
 /// Turns bytes into time without adding up errors: what rounding down to the picosecond leaves over is
 /// carried to the next packet.
-pub(crate) struct Serialiser {
+struct Serialiser {
     rate: u64,
     /// Bit-picoseconds left over, under `rate`.
     carry: u64,
@@ -175,16 +175,17 @@ impl Flying {
 
 /// Where a link leads.
 #[derive(Clone, Copy)]
-pub(crate) struct FarEnd {
+pub struct FarEnd {
     /// Where the node's row begins in the table of next hops.
-    pub(crate) hops: usize,
+    pub hops: usize,
     /// The node's router, where it has a service time.
-    pub(crate) router: Option<u32>,
+    pub router: Option<u32>,
 }
 
 /// One direction of a link.
-pub(crate) struct Link {
-    pub(crate) port: Port,
+pub struct Link {
+    /// The queue before it.
+    pub port: Port,
     serialiser: Serialiser,
     delay: Duration,
     pub(crate) far: FarEnd,
@@ -194,8 +195,9 @@ pub(crate) struct Link {
     wake: Instant,
     flying: Flying,
     /// What the link itself lost, until it is put on record.
-    pub(crate) lost: Option<Packet>,
-    pub(crate) record: PortRecord,
+    pub lost: Option<Packet>,
+    /// What is observed of it.
+    pub record: PortRecord,
     /// Neither trace nor overhead nor loss: one question on the hot path instead of three.
     plain: bool,
     /// Where the link follows a trace and not the serialiser's rate.
@@ -249,7 +251,7 @@ impl Link {
     }
 
     /// Changes what the link does to packets from now on. A trace stays as it is, whatever the rate.
-    pub(crate) fn change(
+    pub fn change(
         &mut self,
         now: Instant,
         rate: Option<Rate>,
@@ -266,44 +268,44 @@ impl Link {
     }
 
     /// Propagation.
-    pub(crate) fn delay(&self) -> Duration {
+    pub fn delay(&self) -> Duration {
         self.delay
     }
 
     /// When something happens here next.
     #[inline(always)]
-    pub(crate) fn next(&self) -> Instant {
+    pub fn next(&self) -> Instant {
         self.flying.next.min(self.wake)
     }
 
     /// Whether there is something to put on record: a drop, or a packet the link lost.
     #[inline(always)]
-    pub(crate) fn has_news(&self) -> bool {
+    pub fn has_news(&self) -> bool {
         self.port.has_drops() | self.lost.is_some()
     }
 
     /// Whether the port is to be polled now.
     #[inline(always)]
-    pub(crate) fn is_due(&self, now: Instant) -> bool {
+    pub fn is_due(&self, now: Instant) -> bool {
         self.wake <= now
     }
 
     /// Takes the packet that arrives at the far end now.
     #[inline(always)]
-    pub(crate) fn arrive(&mut self, now: Instant) -> Option<Packet> {
+    pub fn arrive(&mut self, now: Instant) -> Option<Packet> {
         if self.flying.next <= now { self.flying.pop() } else { None }
     }
 
     /// Whether a transmission is under way. While it is, no poll is due: [`is_due`](Self::is_due) is false.
     #[inline(always)]
-    pub(crate) fn is_busy(&self, now: Instant) -> bool {
+    pub fn is_busy(&self, now: Instant) -> bool {
         self.free_at > now
     }
 
     /// Polls the port: a pending poll's time has come, which it never does while the link is
     /// [busy](Self::is_busy). Returns whether a packet was started.
     #[inline(always)]
-    pub(crate) fn serve(&mut self, now: Instant, headers: &dyn Headers) -> bool {
+    pub fn serve(&mut self, now: Instant, headers: &dyn Headers) -> bool {
         debug_assert!(!self.is_busy(now), "a busy link is not polled");
         match self.port.poll(now, headers) {
             Poll::Transmit(packet) => {
@@ -319,7 +321,7 @@ impl Link {
     /// Offers a packet to the port of a [busy](Self::is_busy) link. Returns whether the link is to be looked
     /// at earlier than it was.
     #[inline(always)]
-    pub(crate) fn wait(&mut self, packet: Packet, now: Instant, headers: &dyn Headers) -> bool {
+    pub fn wait(&mut self, packet: Packet, now: Instant, headers: &dyn Headers) -> bool {
         self.port.offer(packet, now, headers);
         let earlier = self.wake > self.free_at;
         if earlier {
@@ -328,11 +330,27 @@ impl Link {
         earlier
     }
 
+    /// Offers a packet to the port of a link whose pending poll, if it had come due, is done with, and starts
+    /// what the port gives. Returns whether a packet was started.
+    #[inline(always)]
+    pub fn offer(&mut self, packet: Packet, now: Instant, headers: &dyn Headers) -> bool {
+        // A poll that was due may have started a packet just now.
+        if self.is_busy(now) {
+            let _ = self.wait(packet, now, headers);
+            return false;
+        }
+        let (started, flying) = self.offer_idle(packet, now, headers);
+        if let Some((arrival, packet)) = flying {
+            self.fly(arrival, packet);
+        }
+        started
+    }
+
     /// Offers a packet to the port of a link that is not [busy](Self::is_busy), and starts what the port
     /// gives. No poll may be pending at `now`. Returns whether a packet was started, and where the link does
     /// not lose it, the packet with the time of its arrival: it is the caller's to let it [fly](Self::fly).
     #[inline(always)]
-    pub(crate) fn offer(
+    pub(crate) fn offer_idle(
         &mut self,
         packet: Packet,
         now: Instant,
@@ -410,17 +428,17 @@ impl Link {
     }
 
     /// The packet that was started last and is still on the way.
-    pub(crate) fn newest(&self) -> Option<&Packet> {
+    pub fn newest(&self) -> Option<&Packet> {
         self.flying.newest()
     }
 
     /// Looks at the port anew after a change to it or to the link.
-    pub(crate) fn touch(&mut self, now: Instant) {
+    pub fn touch(&mut self, now: Instant) {
         self.wake = self.free_at.max(now);
     }
 
     /// Takes out every packet, in the port and in flight.
-    pub(crate) fn flush(&mut self, out: &mut Vec<Packet>) {
+    pub fn flush(&mut self, out: &mut Vec<Packet>) {
         self.port.flush(out);
         while let Some(packet) = self.flying.pop() {
             out.push(packet);

@@ -204,7 +204,7 @@ impl<E: Entry> Network<E> {
             return None;
         }
         let before = link.next();
-        let (started, flying) = link.offer(packet, now, &self.flows);
+        let (started, flying) = link.offer_idle(packet, now, &self.flows);
         if let Some((arrival, packet)) = flying {
             let slot = Slots::link(index);
             if before == Instant::NEVER
@@ -241,16 +241,7 @@ impl<E: Entry> Network<E> {
         let started = self.links[index].serve(now, &self.flows);
         self.note(index, started, now);
         let link = &mut self.links[index];
-        let started = if link.is_busy(now) {
-            let _ = link.wait(packet, now, &self.flows);
-            false
-        } else {
-            let (started, flying) = link.offer(packet, now, &self.flows);
-            if let Some((arrival, packet)) = flying {
-                link.fly(arrival, packet);
-            }
-            started
-        };
+        let started = link.offer(packet, now, &self.flows);
         let (next, has_news) = (link.next(), link.has_news());
         self.events.set(Slots::link(index), next);
         if has_news | self.keeps_rows {

@@ -1,4 +1,4 @@
-//! `lockgate schema`: the JSON Schema of scenario files or of summary.json.
+//! `lockgate schema`: the JSON Schema of scenario files or of what commands print.
 
 use crate::arguments::{Schema, SchemaOf};
 use crate::exit::{Exit, Failure};
@@ -9,6 +9,7 @@ pub(crate) fn schema(arguments: &Schema) -> Result<Exit, Failure> {
     let schema = match arguments.of {
         SchemaOf::Scenario => lockgate_scenario::schema::schema(),
         SchemaOf::Summary => lockgate_measure::summary::schema(),
+        SchemaOf::Conformance => lockgate_conform::document::schema().to_value(),
     };
     say!("{}", results::json(&schema)?.trim_end());
     Ok(Exit::Ok)

@@ -1,0 +1,135 @@
+//! `lockgate conform`: disciplines held against their theorems.
+
+use lockgate_conform::page::{COLUMNS, cells, sentence};
+use lockgate_conform::{Conformance, Finding, Kind, Row, Task, tasks};
+use lockgate_measure::report::{Cell, Comparison, ReportData, page};
+use rayon::prelude::*;
+
+use crate::arguments::Conform;
+use crate::exit::{Exit, Failure};
+use crate::files::Results;
+use crate::terminal::{self, say};
+use crate::{interrupt, results};
+
+pub(crate) fn conform(arguments: &Conform) -> Result<Exit, Failure> {
+    let kinds = kinds(arguments.kind.as_deref())?;
+    let out = arguments.out.as_deref().map(|out| Results::start(Some(out), "conform")).transpose()?;
+    interrupt::listen();
+    let started = std::time::Instant::now();
+    let tasks = tasks(&kinds, arguments.seed, arguments.trials);
+    let (rows, interrupted) = run(&tasks, arguments.quiet);
+    let document = Conformance::new(&kinds, arguments.seed, rows);
+    let text = results::json(&document)?;
+    if arguments.json {
+        say!("{}", text.trim_end());
+    } else {
+        show(&document);
+        say!("{:.1} s", started.elapsed().as_secs_f64());
+    }
+    if let Some(out) = out {
+        let directory = write(out, &text, &report(&document))?;
+        if !arguments.json {
+            say!("report: {directory}");
+        }
+    }
+    Ok(match (document.holds, interrupted) {
+        (false, _) => Exit::ExpectMissed,
+        (true, true) => Exit::Interrupted,
+        (true, false) => Exit::Ok,
+    })
+}
+
+fn kinds(name: Option<&str>) -> Result<Vec<Kind>, Failure> {
+    let Some(name) = name else { return Ok(Kind::all()) };
+    Kind::named(name).map(|kind| vec![kind]).ok_or_else(|| {
+        let known: Vec<_> = Kind::all().iter().map(|kind| kind.name).collect();
+        Failure::usage(
+            format!("there is no discipline called `{name}`"),
+            format!("name one of {}", known.join(", ")),
+        )
+    })
+}
+
+/// Tries all of it on all processors; whether the user stopped it before the end.
+pub(crate) fn run(tasks: &[Task], quiet: bool) -> (Vec<Row>, bool) {
+    let bar = terminal::progress(tasks.len() as u64, quiet);
+    let rows: Vec<Option<Row>> = tasks
+        .par_iter()
+        .with_max_len(1)
+        .map(|task| {
+            if interrupt::is_requested() {
+                return None;
+            }
+            bar.set_message(format!("{} {}", task.entry.name, task.kind.name));
+            let row = task.run();
+            bar.inc(1);
+            Some(row)
+        })
+        .collect();
+    bar.finish_and_clear();
+    let interrupted = rows.iter().any(Option::is_none);
+    (rows.into_iter().flatten().collect(), interrupted)
+}
+
+fn show(document: &Conformance) {
+    for rows in document.by_oracle() {
+        let [first, ..] = rows else { continue };
+        terminal::heading(&format!("{} {}", first.family, first.oracle));
+        say!("{}\n({})", first.theorem, first.source);
+        let table: Vec<Vec<String>> = rows.iter().flat_map(cells).map(Vec::from).collect();
+        terminal::words(&COLUMNS, &table);
+    }
+    say!();
+    for (row, finding) in failures(document) {
+        let why = finding.why.as_deref().unwrap_or_default();
+        say!("✗ {} {} on {}: {why}", row.family, row.oracle, row.kind);
+    }
+    for kind in &document.without_oracle {
+        say!("{kind}: no oracle is about it");
+    }
+    say!("{}", sentence(document));
+}
+
+fn failures(document: &Conformance) -> impl Iterator<Item = (&Row, &Finding)> {
+    let all = document.rows.iter().flat_map(|row| row.findings.iter().map(move |finding| (row, finding)));
+    all.filter(|(_, finding)| !finding.holds)
+}
+
+fn report(document: &Conformance) -> ReportData {
+    let mut report = results::report_head("Disciplines against their theorems", "");
+    report.verdict = vec![sentence(document)];
+    let broken = |(row, finding): (&Row, &Finding)| {
+        let why = finding.why.as_deref().unwrap_or_default();
+        format!("{} {} on {} does not hold: {why}", row.family, row.oracle, row.kind)
+    };
+    report.verdict.extend(failures(document).map(broken));
+    if !document.without_oracle.is_empty() {
+        report.verdict.push(format!("without an oracle: {}", document.without_oracle.join(", ")));
+    }
+    let table = |rows: &[Row]| {
+        let first = rows.first()?;
+        let texts = rows.iter().flat_map(cells);
+        Some(Comparison {
+            title: format!("{} {}", first.family, first.oracle),
+            columns: COLUMNS.map(str::to_owned).to_vec(),
+            rows: texts.map(|cells| cells.map(Cell::Text).to_vec()).collect(),
+            note: format!("{} ({})", first.theorem, first.source),
+        })
+    };
+    report.comparisons = document.by_oracle().filter_map(table).collect();
+    report.definitions.clear();
+    report
+}
+
+/// Writes the document and the report; returns where the report is.
+pub(crate) fn write(out: Results, document: &str, report: &ReportData) -> Result<String, Failure> {
+    out.write("conformance.json", document)?;
+    let manifest = serde_json::json!({
+        "lockgate": env!("CARGO_PKG_VERSION"),
+        "command": results::command_line(),
+        "finished": results::now(),
+    });
+    out.write("manifest.json", results::json(&manifest)?)?;
+    out.write("report.html", page(results::TEMPLATE, report))?;
+    Ok(out.finish()?.join("report.html").display().to_string())
+}

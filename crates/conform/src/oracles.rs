@@ -1,0 +1,62 @@
+//! Every oracle the laboratory knows.
+//!
+//! To add one: write `oracles/<name>.rs`, then name it in the list below. `lockgate conform`, its reference
+//! page and the tests follow from this list.
+
+use crate::oracle::Entry;
+
+macro_rules! oracles {
+    ($($module:ident :: $oracle:ident),* $(,)?) => {
+        $(mod $module;)*
+
+        /// The oracles, in the order of the list.
+        pub const ALL: &[Entry] = &[$(Entry::of::<$module::$oracle>()),*];
+    };
+}
+
+oracles! {
+    busy_periods::BusyPeriods,
+    mean_wait::MeanWait,
+    pollaczek::Pollaczek,
+    full_buffer::FullBuffer,
+    cobham::Cobham,
+    envelope::Envelope,
+    delivery::Delivery,
+    changes::Changes,
+    byte_rounds::ByteRounds,
+    packet_rounds::PacketRounds,
+    smaller_quantum::SmallerQuantum,
+    latency::Latency,
+    low_band::LowBand,
+    fluid::FluidServer,
+    fair_index::FairIndex,
+    own_rate::OwnRate,
+    tags::Tags,
+    many_children::ManyChildren,
+    red_average::RedAverage,
+    red_gaps::RedGaps,
+    red_idle::RedIdle,
+    red_adaptive::RedAdaptive,
+    codel_schedule::CodelSchedule,
+    codel_memory::CodelMemory,
+    codel_marks::CodelMarks,
+    cobalt_schedule::CobaltSchedule,
+    cobalt_blue::CobaltBlue,
+    cobalt_ebb::CobaltEbb,
+    sparse_flow::SparseFlow,
+    fattest_flow::FattestFlow,
+    pie_update::PieUpdate,
+    pie_target::PieTarget,
+    deadlines::Deadlines,
+    buffer_share::BufferShare,
+    short_bytes::ShortBytes,
+    short_waits::ShortWaits,
+    rank_order::RankOrder,
+    coarse_clock::CoarseClock,
+    device_ring::DeviceRing,
+}
+
+/// The oracle called `name`.
+pub fn named(name: &str) -> Option<&'static Entry> {
+    ALL.iter().find(|entry| entry.name == name)
+}

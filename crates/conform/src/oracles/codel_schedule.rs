@@ -1,0 +1,90 @@
+//! Controlled delay: the schedule of its drops against the exact root.
+
+use lockgate_engine::discipline::DropReason;
+use lockgate_engine::random::Random;
+use lockgate_engine::units::Instant;
+use serde_json::json;
+
+use crate::finding::{Finding, Worst};
+use crate::kind::Kind;
+use crate::link::Link;
+use crate::managed::{FAST, packet, port};
+use crate::oracle::Oracle;
+use crate::trials::{Trials, between};
+
+/// The oracle.
+pub(super) struct CodelSchedule;
+
+/// A long queue of packets of one size that drains through this kind, and what it was set to.
+pub(super) struct Draining {
+    /// With all drops.
+    pub link: Link,
+    /// What a packet takes to be sent, in seconds.
+    pub packet_time: f64,
+    /// In seconds.
+    pub interval: f64,
+    /// In seconds.
+    pub target: f64,
+}
+
+impl Draining {
+    /// 60 000 packets at once: the queue lasts for more than twenty intervals.
+    pub(super) fn new(kind: &str, random: &mut Random) -> Self {
+        let length = between(random, 300, 1514);
+        let micros = between(random, 200, 3 * length as u32);
+        let target = micros / between(random, 4, 50);
+        let config = json!({
+            "limit": "100000p", "target": format!("{target}us"), "interval": format!("{micros}us"),
+        });
+        let mut link = Link::new(port(kind, &config), FAST);
+        for _ in 0..60_000 {
+            link.offer(packet(0, length), Instant::ZERO);
+        }
+        link.drain();
+        Self {
+            link,
+            packet_time: length as f64 * 1e-9,
+            interval: micros as f64 * 1e-6,
+            target: target as f64 * 1e-6,
+        }
+    }
+}
+
+impl Oracle for CodelSchedule {
+    const FAMILY: &'static str = "O15";
+    const NAME: &'static str = "codel-schedule";
+    const THEOREM: &'static str = "the first drop comes an interval after the wait went over the target, the n-th after it interval / sqrt(n) after \
+         the one before, each at the next departure";
+    const SOURCE: &'static str = "RFC 8289, sections 4.2 and 5.3";
+    const TRIALS: u32 = 20;
+
+    fn applies(kind: &Kind) -> bool {
+        kind.is(&["codel"])
+    }
+
+    fn hold(kind: &Kind, trials: Trials) -> Vec<Finding> {
+        let mut late_worst = Worst::new("after its schedule", "us").sharp_from(0.9);
+        let mut early_worst = Worst::new("before its schedule", "us");
+        for trial in trials.each() {
+            let draining = Draining::new(kind.name, &mut trials.random("codel", trial));
+            let (drops, packet_time) = (&draining.link.dropped, draining.packet_time);
+            late_worst.fault(draining.link.fault.as_ref());
+            late_worst.require(drops.len() > 50, || format!("only {} drops", drops.len()));
+            let mut due = draining.target + draining.interval;
+            for (index, drop) in drops.iter().enumerate() {
+                late_worst.require(drop.reason == DropReason::Early, || "a drop is not early".to_owned());
+                let late = drop.at.as_secs_f64() - due;
+                // The first is seen at a departure after the target, and again at one after the interval.
+                let most = if index == 0 { 2.0 * packet_time } else { packet_time };
+                late_worst.real(late * 1e6, (most + 1e-9) * 1e6);
+                // Rounding of each step.
+                early_worst.real(-late * 1e6, 1e-5 * (index + 1) as f64);
+                if index == 0 {
+                    due = drop.at.as_secs_f64();
+                }
+                due += draining.interval / libm::sqrt((index + 1) as f64);
+            }
+        }
+        [late_worst, early_worst].map(|worst| worst.finding(trials.count)).into()
+    }
+}

@@ -1,0 +1,138 @@
+//! WF2Q+ against a fluid server (generalised processor sharing) in exact fractions.
+
+use std::collections::VecDeque;
+
+use num_rational::BigRational;
+
+use crate::finding::{Finding, Worst};
+use crate::kind::Kind;
+use crate::oracle::Oracle;
+use crate::trials::Trials;
+use crate::weighted::{Offer, Sent, Traffic, send};
+
+/// The oracle.
+pub(super) struct FluidServer;
+
+fn whole(number: u64) -> BigRational {
+    BigRational::from_integer(number.into())
+}
+
+/// A fluid server: it serves all that wait at once, each child at its weight's share among them.
+struct Fluid<'a> {
+    weights: &'a [u64],
+    now: BigRational,
+    /// What each child still has, packet by packet: which, and the bytes left of it.
+    waiting: Vec<VecDeque<(usize, BigRational)>>,
+    /// Bytes of each child that went through.
+    served: Vec<BigRational>,
+    /// When each packet was through.
+    ends: Vec<BigRational>,
+}
+
+impl<'a> Fluid<'a> {
+    fn new(weights: &'a [u64], packets: usize) -> Self {
+        let count = weights.len();
+        Self {
+            weights,
+            now: whole(0),
+            waiting: vec![VecDeque::new(); count],
+            served: vec![whole(0); count],
+            ends: vec![whole(0); packets],
+        }
+    }
+
+    fn offer(&mut self, index: usize, offer: &Offer) {
+        self.run_until(&whole(offer.at));
+        self.waiting[offer.child].push_back((index, whole(offer.length)));
+    }
+
+    /// Serves until `until`, from the end of one packet to that of the next.
+    fn run_until(&mut self, until: &BigRational) {
+        while self.now < *until {
+            let busy: Vec<usize> =
+                (0..self.weights.len()).filter(|child| !self.waiting[*child].is_empty()).collect();
+            let sum: u64 = busy.iter().map(|child| self.weights[*child]).sum();
+            let first = busy
+                .iter()
+                .map(|child| &self.waiting[*child][0].1 * whole(sum) / whole(self.weights[*child]))
+                .min();
+            let Some(first) = first else { break };
+            let step = first.min(until - &self.now);
+            self.now += &step;
+            for child in busy {
+                let share = &step * whole(self.weights[child]) / whole(sum);
+                self.served[child] += &share;
+                let Some(front) = self.waiting[child].front_mut() else { continue };
+                front.1 -= share;
+                if front.1 == whole(0) {
+                    self.ends[front.0] = self.now.clone();
+                    self.waiting[child].pop_front();
+                }
+            }
+        }
+        self.now = until.clone();
+    }
+}
+
+/// Sends `traffic` through both servers and compares them at the end of every packet, while all children wait:
+/// how late, how far ahead and how far behind.
+fn compare(kind: &str, traffic: &Traffic, [late, ahead, behind]: &mut [Worst; 3]) {
+    let (sent, fault) = send(kind, &traffic.weights, &traffic.offers);
+    late.fault(fault.as_ref());
+    let mut fluid = Fluid::new(&traffic.weights, traffic.offers.len());
+    let mut served = vec![0; traffic.weights.len()];
+    let mut offers = traffic.offers.iter().enumerate().peekable();
+    let longest = whole(traffic.longest_of_all());
+    for Sent { offer, end, .. } in &sent {
+        while let Some((index, next)) = offers.next_if(|(_, next)| next.at <= *end) {
+            fluid.offer(index, next);
+        }
+        fluid.run_until(&whole(*end));
+        if fluid.waiting.iter().any(VecDeque::is_empty) {
+            return;
+        }
+        let child = traffic.offers[*offer].child;
+        served[child] += traffic.offers[*offer].length;
+        for (child, served) in served.iter().enumerate() {
+            let lead = whole(*served) - &fluid.served[child];
+            // (1 - w/W) L
+            let sum = traffic.sum();
+            let bound = whole((sum - traffic.weights[child]) * traffic.longest[child]) / whole(sum);
+            ahead.fraction(&lead, &bound);
+            behind.fraction(&-lead, &longest);
+        }
+        // The fluid server may not be through with it yet; then it is not late.
+        if fluid.ends[*offer] > whole(0) {
+            late.fraction(&(whole(*end) - &fluid.ends[*offer]), &longest);
+        }
+    }
+}
+
+impl Oracle for FluidServer {
+    const FAMILY: &'static str = "O10";
+    const NAME: &'static str = "fluid-server";
+    const THEOREM: &'static str = "beside a fluid server with the same children waiting: through at most L_max/C later, never ahead by more than \
+         (1 - w/W) L_i nor behind by more than L_max";
+    const SOURCE: &'static str = "Parekh and Gallager, ToN 1 (1993); Bennett and Zhang, INFOCOM 1996; in exact fractions";
+    const TRIALS: u32 = 60;
+
+    fn applies(kind: &Kind) -> bool {
+        kind.is(&["wf2q+"])
+    }
+
+    fn hold(kind: &Kind, trials: Trials) -> Vec<Finding> {
+        let mut findings = [
+            Worst::new("later than the fluid server", "us").sharp_from(0.8),
+            Worst::new("ahead of the fluid server", "B").sharp_from(0.8),
+            Worst::new("behind the fluid server", "B").sharp_from(0.8),
+        ];
+        for trial in trials.each() {
+            let mut traffic = Traffic::new(150, 6, 0.9, &mut trials.random("fluid", trial));
+            // All of it at once: as long as each child has some, the fluid server's rates are their shares. What
+            // an idle child leaves, the fluid server gives at once, and WF2Q+ as virtual time goes: no theorem.
+            traffic.offers.iter_mut().for_each(|offer| offer.at = 0);
+            compare(kind.name, &traffic, &mut findings);
+        }
+        findings.map(|worst| worst.finding(trials.count)).into()
+    }
+}

@@ -1,0 +1,74 @@
+//! How the wait of a child with half of the link grows with the number of the others.
+
+use crate::finding::{Finding, Worst};
+use crate::kind::Kind;
+use crate::oracle::Oracle;
+use crate::trials::Trials;
+use crate::weighted::{Offer, send};
+
+/// The oracle.
+pub(super) struct ManyChildren;
+
+/// When the packet of a child with half the link is through, in microseconds, that comes while `count` others
+/// wait; and what went wrong.
+fn wait_of_half(kind: &str, count: usize) -> (u64, Option<String>) {
+    let mut weights = vec![1; count];
+    weights.push(count as u64);
+    let mut offers: Vec<_> =
+        (0..3 * count).map(|index| Offer { at: 0, child: index % count, length: 1000 }).collect();
+    // The others' packets of one round have equal tags; it comes when the first is being sent.
+    let came = 500;
+    offers.push(Offer { at: came, child: count, length: 1000 });
+    let (sent, fault) = send(kind, &weights, &offers);
+    (sent.iter().find(|sent| sent.offer == 3 * count).map_or(0, |sent| sent.end - came), fault)
+}
+
+/// When the packet of a child of weight 1 beside one of weight 300 is through.
+fn wait_of_light(kind: &str) -> u64 {
+    let offers = (0..400).map(|_| Offer { at: 0, child: 1, length: 1000 });
+    let offers: Vec<_> = offers.chain([Offer { at: 500, child: 0, length: 1000 }]).collect();
+    let (sent, _) = send(kind, &[1, 300], &offers);
+    sent.iter().find(|sent| sent.offer == 400).map_or(0, |sent| sent.end)
+}
+
+impl Oracle for ManyChildren {
+    const FAMILY: &'static str = "O11";
+    const NAME: &'static str = "many-children";
+    const THEOREM: &'static str = "a packet with half of the link waits for two packets among 2 or 300 others in WF2Q+ and SCFQ; in STFQ the wait \
+         grows with the others, and there a light child's packet waits for one, in SCFQ at its own rate";
+    const SOURCE: &'static str = "Bennett and Zhang, INFOCOM 1996; Goyal, Vin and Cheng, SIGCOMM 1996";
+    const TRIALS: u32 = 1;
+
+    fn applies(kind: &Kind) -> bool {
+        kind.is(&["stfq", "scfq", "wf2q+"])
+    }
+
+    fn hold(kind: &Kind, trials: Trials) -> Vec<Finding> {
+        let mut few = Worst::new("wait of half among 2 others", "us");
+        let mut many = Worst::new("wait of half among 300 others", "us");
+        let mut light = Worst::new("wait of a light child", "us");
+        let (wait, fault) = wait_of_half(kind.name, 2);
+        few.fault(fault.as_ref());
+        // At half the link a packet takes 2 ms, and another's may be on the way; in STFQ all others go before.
+        few.at_most(i128::from(wait), if kind.name == "stfq" { 7_000 } else { 3_000 }, 1);
+        let (wait, fault) = wait_of_half(kind.name, 300);
+        many.fault(fault.as_ref());
+        if kind.name == "stfq" {
+            many.require(wait > 250_000, || format!("every other has an earlier start, and it took {wait} us"));
+            many.at_most(i128::from(wait), 601_000, 1);
+        } else {
+            many.at_most(i128::from(wait), 3_000, 1);
+        }
+        let wait = wait_of_light(kind.name);
+        match kind.name {
+            "stfq" => light.at_most(i128::from(wait), 2_000, 1),
+            "scfq" => {
+                light.require(wait > 250_000, || format!("its own rate is what it waits for: {wait} us"));
+                light.at_most(i128::from(wait), 302_000, 1);
+            }
+            // The fluid server would be through with it after 301 packets' times.
+            _ => light.at_most(i128::from(wait), 303_000, 1),
+        }
+        [few, many, light].map(|worst| worst.finding(trials.count)).into()
+    }
+}

@@ -1,0 +1,57 @@
+//! The wait in an M/G/1 queue.
+
+use super::full_buffer::{FIFO, poisson};
+use crate::finding::{Finding, Worst};
+use crate::kind::Kind;
+use crate::oracle::Oracle;
+use crate::simulate::{one_link, simulate};
+use crate::trials::Trials;
+use lockgate_measure::recording::Recording;
+
+/// The oracle.
+pub(super) struct Pollaczek;
+
+/// Mean wait in the queue `place` of the first port, in milliseconds; not a number without packets.
+pub(super) fn mean_wait_ms(recording: &Recording, place: &str) -> f64 {
+    let port = &recording.ports[0];
+    let index = port.places().iter().position(|found| found.name == place);
+    index.and_then(|index| port.sojourn(index as u16).mean()).map_or(f64::NAN, |picos| picos / 1e9)
+}
+
+impl Oracle for Pollaczek {
+    const FAMILY: &'static str = "O3";
+    const NAME: &'static str = "pollaczek-khinchine";
+    const THEOREM: &'static str =
+        "Poisson arrivals wait lambda E[S^2] / (2 (1 - rho)) in the mean: M/M/1, M/D/1 and M/G/1 at rho 0.8";
+    const SOURCE: &'static str = "Kleinrock, Queueing Systems I (1975), chapter 5";
+    const TRIALS: u32 = 1;
+
+    fn applies(kind: &Kind) -> bool {
+        kind.is(&["fifo"])
+    }
+
+    fn hold(_: &Kind, trials: Trials) -> Vec<Finding> {
+        // 0.8 packets a millisecond, which a packet takes in the mean. The exponential law is cut at 16 kB, which
+        // is e^-16 of it.
+        let laws = [
+            ("off M/M/1", r#"{ distribution = "exponential", mean = "1000B" }"#, 2.0),
+            ("off M/D/1", r#""1000B""#, 1.0),
+            ("off M/G/1", r#"{ distribution = "uniform", min = "500B", max = "1500B" }"#, 1.0 + 1.0 / 12.0),
+        ];
+        let hold = |(index, (what, size, square)): (usize, (&'static str, &str, f64))| {
+            let mut worst = Worst::new(what, "");
+            for trial in trials.each() {
+                let text = one_link("3000s", "8mbit", FIFO, &poisson("f", 1250, size));
+                match simulate(&text, trials.seed + 3 * u64::from(trial) + index as u64) {
+                    Ok(recording) => {
+                        // A few standard errors of a run of this length.
+                        worst.near(mean_wait_ms(&recording, "q"), 0.8 * square / (2.0 * 0.2), 0.05);
+                    }
+                    Err(why) => worst.fault(Some(&why)),
+                }
+            }
+            worst.finding(trials.count)
+        };
+        laws.into_iter().enumerate().map(hold).collect()
+    }
+}

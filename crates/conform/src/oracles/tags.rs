@@ -1,0 +1,34 @@
+//! Fair queueing by tags: how far two backlogged children can be apart.
+
+use crate::finding::{Finding, Worst};
+use crate::kind::Kind;
+use crate::oracle::Oracle;
+use crate::spread::{Shares, spread};
+use crate::trials::{Trials, between};
+
+/// The oracle.
+pub(super) struct Tags;
+
+impl Oracle for Tags {
+    const FAMILY: &'static str = "O11";
+    const NAME: &'static str = "tags";
+    const THEOREM: &'static str =
+        "of two children backlogged over any interval, |S_i/w_i - S_j/w_j| <= L_i/w_i + L_j/w_j";
+    const SOURCE: &'static str = "Golestani, INFOCOM 1994 (SCFQ); Goyal, Vin and Cheng, SIGCOMM 1996, theorem 1 (STFQ)";
+    const TRIALS: u32 = 60;
+
+    fn applies(kind: &Kind) -> bool {
+        kind.is(&["stfq", "scfq"])
+    }
+
+    fn hold(kind: &Kind, trials: Trials) -> Vec<Finding> {
+        let mut worst = Worst::new("difference of two children's service", "B").sharp_from(0.9);
+        for trial in trials.each() {
+            let mut random = trials.random("tags", trial);
+            let count = between(&mut random, 2, 6) as usize;
+            let shares = Shares::by_weight((0..count).map(|_| between(&mut random, 1, 20)).collect());
+            spread(kind.name, &shares, 3_000, &mut random, &mut worst);
+        }
+        vec![worst.finding(trials.count)]
+    }
+}

@@ -1,0 +1,93 @@
+//! Findings as tables of words: for the terminal, the report and the reference page.
+
+use core::fmt::Write as _;
+
+use crate::document::{Conformance, Row};
+use crate::finding::Finding;
+
+/// Heads of the tables.
+pub const COLUMNS: [&str; 7] = ["kind", "measured", "bound", "worst", "ratio", "trials", "verdict"];
+
+/// One row of a table for each finding of an oracle on a kind.
+pub fn cells(row: &Row) -> Vec<[String; 7]> {
+    let cells = |finding: &Finding| {
+        [
+            row.kind.to_owned(),
+            finding.what.to_owned(),
+            quantity(finding.bound, finding.unit),
+            quantity(finding.worst, finding.unit),
+            finding.ratio.map_or_else(|| "exact".to_owned(), |ratio| format!("{ratio:.3}")),
+            finding.trials.to_string(),
+            verdict(finding).to_owned(),
+        ]
+    };
+    row.findings.iter().map(cells).collect()
+}
+
+/// Whether it holds, with a sign that does not need colour.
+pub fn verdict(finding: &Finding) -> &'static str {
+    match finding.why {
+        Some(_) => "✗ does not hold",
+        None if finding.is_sharp() => "✓ holds",
+        None => "✓ holds, hardly tried",
+    }
+}
+
+/// Four significant digits and the unit.
+pub fn quantity(value: f64, unit: &str) -> String {
+    let text = match value.abs() {
+        0.0 => "0".to_owned(),
+        size if size < 1e-3 => format!("{value:.1e}"),
+        size if size < 1.0 => format!("{value:.4}"),
+        size if size < 10.0 => format!("{value:.3}"),
+        size if size < 100.0 => format!("{value:.2}"),
+        size if size < 1000.0 => format!("{value:.1}"),
+        _ => format!("{value:.0}"),
+    };
+    format!("{text} {unit}").trim_end().to_owned()
+}
+
+/// What holds of how much, in a sentence.
+pub fn sentence(document: &Conformance) -> String {
+    let findings = document.rows.iter().flat_map(|row| &row.findings);
+    let (all, held) =
+        findings.fold((0, 0), |(all, held), finding| (all + 1, held + u32::from(finding.holds)));
+    let oracles = document.by_oracle().count();
+    let sign = if document.holds { "✓" } else { "✗" };
+    format!("{sign} {held} of {all} findings of {oracles} oracles hold (seed {})", document.seed)
+}
+
+/// The reference page's section on one oracle, from its rows on every kind.
+pub fn section(rows: &[Row]) -> String {
+    let Some(first) = rows.first() else { return String::new() };
+    let mut section = format!("## {} {}\n\n{}.\n\n", first.family, first.oracle, capital(first.theorem));
+    let _ = writeln!(section, "Source: {}.\n", first.source);
+    let _ = writeln!(section, "| {} |\n|{}", COLUMNS.join(" | "), " --- |".repeat(COLUMNS.len()));
+    for cells in rows.iter().flat_map(cells) {
+        let _ = writeln!(section, "| {} |", cells.map(|text| text.replace('|', "\\|")).join(" | "));
+    }
+    section
+}
+
+/// The whole reference page, below its first line.
+pub fn reference(document: &Conformance) -> String {
+    let mut page = format!(
+        "# Conformance\n\nEvery discipline held against its theorems by `lockgate conform` (seed {}): the bound, the worst \
+         that random traffic made of it, and their ratio, where it came nearest. A ratio of 1 is a bound that is reached; \
+         exact means that nothing may differ at all.\n\n{}.\n",
+        document.seed,
+        sentence(document)
+    );
+    for rows in document.by_oracle() {
+        let _ = write!(page, "\n{}", section(rows));
+    }
+    if !document.without_oracle.is_empty() {
+        let _ = write!(page, "\n## Without an oracle\n\n{}.\n", document.without_oracle.join(", "));
+    }
+    page
+}
+
+fn capital(text: &str) -> String {
+    let mut chars = text.chars();
+    chars.next().map_or_else(String::new, |first| first.to_uppercase().chain(chars).collect())
+}

@@ -1,0 +1,37 @@
+//! Scenarios as text, run in one call.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use lockgate_engine::random::Seed;
+use lockgate_measure::recording::Recording;
+use lockgate_sim::{Control, run};
+
+/// Runs the scenario `text` with `seed`.
+///
+/// # Errors
+/// What is wrong with the scenario, every problem in a line; or why the run failed.
+pub fn simulate(text: &str, seed: u64) -> Result<Recording, String> {
+    let files: BTreeMap<String, Arc<[u8]>> = BTreeMap::new();
+    let scenario = lockgate_scenario::read(text, "scenario", &files, &[]).map_err(|problems| {
+        let lines = problems.into_iter().map(|problem| problem.to_string());
+        lines.collect::<Vec<_>>().join("; ")
+    })?;
+    let outcome = run(&scenario, Seed(seed), &mut |_| Control::Continue);
+    outcome.map(|outcome| outcome.recording).map_err(|failure| failure.to_string())
+}
+
+/// One link from `a` to `b` at `rate` whose port has these queues (`root` the first), and these flows.
+pub fn one_link(duration: &str, rate: &str, port: &str, flows: &str) -> String {
+    format!(
+        r#"title = "conform"
+duration = "{duration}"
+node.a = {{}}
+node.b = {{}}
+link.line = {{ between = ["a", "b"], rate = "{rate}" }}
+[port."a->b"]
+{port}
+{flows}
+"#
+    )
+}

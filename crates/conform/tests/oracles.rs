@@ -1,0 +1,86 @@
+//! Every oracle on every kind it is about, as `lockgate conform` runs it.
+
+#![allow(clippy::print_stdout, reason = "the ratios are for whoever asks to see them")]
+
+use lockgate_conform::{Entry, Kind, Task, oracles, page, tasks};
+
+/// The oracle holds for all its kinds, under traffic that tries it, and the reference page says what it finds.
+fn hold(entry: &Entry) {
+    let tasks: Vec<_> =
+        tasks(&Kind::all(), 1, None).into_iter().filter(|task| task.entry.name == entry.name).collect();
+    assert!(!tasks.is_empty(), "{} is about no kind", entry.name);
+    let rows: Vec<_> = tasks.iter().map(Task::run).collect();
+    let section = page::section(&rows);
+    println!("{section}");
+    let findings = rows.iter().flat_map(|row| row.findings.iter().map(move |finding| (row.kind, finding)));
+    let broken: Vec<_> = findings
+        .filter(|(_, finding)| !finding.holds || !finding.is_sharp())
+        .map(|(kind, finding)| {
+            let why = finding.why.as_deref().unwrap_or("tries nothing");
+            format!("{kind}: {}: {why} ({:?})", finding.what, finding.ratio)
+        })
+        .collect();
+    assert!(broken.is_empty(), "{}", broken.join("\n"));
+    let kept = include_str!("../../../docs/reference/conformance.md");
+    assert!(kept.contains(&section), "docs/reference/conformance.md is out of date: run `make docs`");
+}
+
+/// One test an oracle; the last one sees that none is forgotten.
+macro_rules! tests {
+    ($($test:ident $name:literal),* $(,)?) => {
+        $(
+            #[test]
+            fn $test() {
+                hold(oracles::named($name).expect("it is on the list"));
+            }
+        )*
+
+        #[test]
+        fn every_oracle_is_tested() {
+            let listed: Vec<_> = oracles::ALL.iter().map(|entry| entry.name).collect();
+            assert_eq!(listed, [$($name),*], "one test an oracle, in the order of the list");
+        }
+    };
+}
+
+tests! {
+    busy_periods "busy-periods",
+    mean_wait "mean-wait",
+    pollaczek "pollaczek-khinchine",
+    full_buffer "full-buffer",
+    cobham "cobham",
+    envelope "envelope",
+    delivery "delivery",
+    changes "changes",
+    byte_rounds "byte-rounds",
+    packet_rounds "packet-rounds",
+    smaller_quantum "smaller-quantum",
+    latency "latency",
+    low_band "low-band",
+    fluid "fluid-server",
+    fair_index "fair-index",
+    own_rate "own-rate",
+    tags "tags",
+    many_children "many-children",
+    red_average "red-average",
+    red_gaps "red-gaps",
+    red_idle "red-idle",
+    red_adaptive "red-adaptive",
+    codel_schedule "codel-schedule",
+    codel_memory "codel-memory",
+    codel_marks "codel-marks",
+    cobalt_schedule "cobalt-schedule",
+    cobalt_blue "cobalt-blue",
+    cobalt_ebb "cobalt-ebb",
+    sparse_flow "sparse-flow",
+    fattest_flow "fattest-flow",
+    pie_update "pie-update",
+    pie_target "pie-target",
+    deadlines "deadlines",
+    buffer_share "buffer-share",
+    short_bytes "short-bytes",
+    short_waits "short-waits",
+    rank_order "rank-order",
+    coarse_clock "coarse-clock",
+    device_ring "device-ring",
+}

@@ -1,0 +1,171 @@
+use super::*;
+use crate::classify::{Classifier, NoHeaders, Rule};
+use crate::discipline::{Arity, Discipline, DropReason, Drops, NoShare};
+use crate::disciplines::fifo::Fifo;
+use crate::packet::{FlowId, Header};
+use crate::random::{Random, Seed};
+use crate::units::Bytes;
+
+/// An owner that serves the last leaf first.
+struct Last {
+    classes: Classes,
+    given: Vec<usize>,
+}
+
+impl Discipline for Last {
+    const KIND: &'static str = "last";
+    const SUMMARY: &'static str = "the last leaf first";
+    const SOURCE: &'static str = "here";
+    const GUARANTEES: &'static [&'static str] = &[];
+    const CHILDREN: Arity = Arity::Classes;
+    type Config = NoShare;
+    type Share = NoShare;
+
+    fn new(_: NoShare, children: Vec<Child<NoShare>>) -> Result<Self, Invalid> {
+        let (classes, shares) = Classes::new(children)?;
+        assert_eq!(shares.len(), classes.len());
+        Ok(Self { classes, given: Vec::new() })
+    }
+    fn reconfigure(&mut self, _: NoShare, _: Vec<NoShare>, _: &mut Context<'_>) -> Result<(), Invalid> {
+        Ok(())
+    }
+    fn enqueue(&mut self, packet: Packet, cx: &mut Context<'_>) {
+        let leaf = self.classes.enqueue(packet, cx);
+        self.given.push(leaf);
+    }
+    fn dequeue(&mut self, cx: &mut Context<'_>) -> Dequeue {
+        for leaf in
+            (0..self.classes.len()).rev().filter(|class| self.classes.is_leaf(*class)).collect::<Vec<_>>()
+        {
+            if !self.classes.is_empty(leaf) {
+                let peeked = self.classes.peek(leaf, cx);
+                let dequeued = self.classes.dequeue(leaf, cx);
+                assert!(
+                    matches!((peeked, &dequeued), (Peek::Length(bytes), Dequeue::Packet(packet)) if bytes == packet.bytes())
+                );
+                return dequeued;
+            }
+        }
+        Dequeue::Empty
+    }
+    fn each_child(&mut self, visit: &mut dyn FnMut(&mut Node)) {
+        self.classes.each_child(visit);
+    }
+}
+
+fn child(node: Node) -> Child<NoShare> {
+    Child { share: NoShare {}, node }
+}
+
+/// A FIFO of two packets.
+fn leaf(name: &str) -> Child<NoShare> {
+    let config = serde_json::from_str(r#"{ "limit": "2p" }"#).expect("parameters");
+    child(Node::new::<Fifo>(name, config, Vec::new()).expect("valid"))
+}
+
+/// Sorts flows to children: one list a child.
+fn by_flow(flows: &[&[u32]]) -> Classifier {
+    let rule = |flows: &&[u32]| {
+        vec![Rule { flows: Some(flows.iter().copied().map(FlowId).collect()), ..Rule::default() }]
+    };
+    Classifier::new(flows.iter().map(rule).collect())
+}
+
+/// ```text
+/// root: 0 a (class): 1 b (class): 2 leaf of flow 0
+///                                 3 leaf of flow 1
+///                    4 leaf of flow 2
+///       5 leaf of flow 3
+/// ```
+fn tree() -> Node {
+    let b =
+        Node::class("b", vec![leaf("2"), leaf("3")]).expect("valid").with_classifier(by_flow(&[&[0], &[1]]));
+    let a = Node::class("a", vec![child(b), leaf("4")])
+        .expect("valid")
+        .with_classifier(by_flow(&[&[0, 1], &[2]]));
+    Node::new::<Last>("root", NoShare {}, vec![child(a), leaf("5")])
+        .expect("valid")
+        .with_classifier(by_flow(&[&[0, 1, 2], &[3]]))
+}
+
+#[test]
+fn every_level_accounts_for_what_passes_it_and_what_is_dropped_below() {
+    let mut root = tree();
+    let mut random = Random::stream(Seed(1), "test");
+    let mut drops = Drops::default();
+    let mut cx = Context { now: Instant::ZERO, random: &mut random, drops: &mut drops, headers: &NoHeaders };
+    for flow in [0, 1, 2, 3, 0, 0, 1, 1, 1] {
+        root.enqueue(Packet::new(Header { flow: FlowId(flow), length: 100, ..Header::default() }), &mut cx);
+    }
+    let last = root.inside::<Last>().expect("the owner");
+    assert_eq!(last.given, [2, 3, 4, 5, 2, 2, 3, 3, 3]);
+    assert_eq!([0, 1, 2, 5].map(|class| last.classes.height(class)), [2, 1, 0, 0]);
+    assert_eq!(last.classes.tops(), [0, 5]);
+    assert_eq!(last.classes.children(0), [1, 4]);
+    assert_eq!((last.classes.parent(3), last.classes.parent(0)), (Some(1), None));
+
+    let mut sent = Vec::new();
+    for _ in 0..3 {
+        let Dequeue::Packet(packet) = root.dequeue(&mut cx) else { panic!("it has more") };
+        sent.push(packet.flow.0);
+    }
+    assert_eq!(sent, [3, 2, 1]);
+    let mut seen = Vec::new();
+    root.each(&mut |node, depth| {
+        let counters = node.counters();
+        assert!(counters.balance(), "{}", node.name());
+        let packets =
+            [counters.offered, counters.sent, counters.dropped, counters.backlog].map(|t| t.packets);
+        seen.push((node.name().to_string(), depth, packets));
+    });
+    let expected = [
+        ("root", 0, [9, 3, 3, 3]),
+        ("a", 1, [8, 2, 3, 3]),
+        ("b", 2, [7, 1, 3, 3]),
+        ("2", 3, [3, 0, 1, 2]),
+        ("3", 3, [4, 1, 2, 1]),
+        ("4", 2, [1, 1, 0, 0]),
+        ("5", 1, [1, 1, 0, 0]),
+    ];
+    assert_eq!(seen, expected.map(|(name, depth, packets)| (name.to_owned(), depth, packets)));
+
+    let mut out = Vec::new();
+    root.flush(&mut out);
+    assert_eq!(out.len(), 3);
+    root.each(&mut |node, _| {
+        assert!(node.is_empty() && node.counters().balance(), "{}", node.name());
+    });
+}
+
+#[test]
+fn a_change_at_a_leaf_is_settled_at_every_class_above() {
+    let mut root = tree();
+    let mut random = Random::stream(Seed(1), "test");
+    let mut drops = Drops::default();
+    let mut cx = Context { now: Instant::ZERO, random: &mut random, drops: &mut drops, headers: &NoHeaders };
+    for flow in [0, 0, 1] {
+        root.enqueue(Packet::new(Header { flow: FlowId(flow), length: 100, ..Header::default() }), &mut cx);
+    }
+    root.find("2", &mut cx, &mut |node, cx| {
+        let config = serde_json::from_str(r#"{ "limit": "1p" }"#).expect("parameters");
+        node.reconfigure::<Fifo>(config, Vec::new(), cx).expect("valid");
+    })
+    .expect("it is there");
+    assert!(drops.waiting.iter().all(|(_, reason)| *reason == DropReason::Shrunk));
+    assert_eq!(drops.waiting.len(), 1);
+    root.each(&mut |node, _| {
+        assert!(node.counters().balance(), "{}", node.name());
+        let expected = match &**node.name() {
+            "root" | "a" | "b" => 200,
+            "2" | "3" => 100,
+            _ => 0,
+        };
+        assert_eq!(node.backlog().bytes, Bytes(expected), "{}", node.name());
+    });
+}
+
+#[test]
+fn classes_without_children_are_refused() {
+    assert!(Node::class::<NoShare>("none", Vec::new()).is_err_and(|invalid| invalid.field == "children"));
+    assert!(Classes::new::<NoShare>(Vec::new()).is_err_and(|invalid| invalid.field == "children"));
+}
