@@ -262,7 +262,11 @@ fn task(flow: &Flow, model: &TcpModel, start: Instant, seed: Seed) -> Result<App
                 .traffic
                 .arrivals(seed, &flow.name)
                 .map_err(|why| Failure::Build { place: flow.name.clone(), why: why.to_string() })?;
-            Application::Stream(Stream::new(arrivals, start, flow.bytes.map_or(u64::MAX, |bytes| bytes.0)))
+            Application::Stream(Box::new(Stream::new(
+                arrivals,
+                start,
+                flow.bytes.map_or(u64::MAX, |bytes| bytes.0),
+            )))
         }
     })
 }
