@@ -310,8 +310,7 @@ ecn = true
 "#;
     let scenario = scenario(text);
     let names: Vec<&str> = scenario.flows.iter().map(|flow| flow.name.as_str()).collect();
-    let expected =
-        ["bulk/1", "bulk/2", "voice", "stream", "bulk/1/return", "bulk/2/return", "stream/return"];
+    let expected = ["bulk/1", "bulk/2", "voice", "stream", "bulk/1/return", "bulk/2/return", "stream/return"];
     assert_eq!(names, expected);
     let (forth, back) = (&scenario.flows[1], &scenario.flows[5]);
     assert!(matches!(back.transport, Transport::TcpReturn { of: 1 }));

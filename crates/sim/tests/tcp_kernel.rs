@@ -179,8 +179,7 @@ fn held(id: &str, cc: &str, flows: &[&str], queue: &str) -> usize {
         return 0;
     };
     let start = |name: &&str| run["results"]["tcp"]["flows"][*name]["t_connect_s"].as_f64().unwrap_or(0.1);
-    let written: Vec<String> =
-        flows.iter().map(|name| flow(name, cc, "unlimited", start(name))).collect();
+    let written: Vec<String> = flows.iter().map(|name| flow(name, cc, "unlimited", start(name))).collect();
     let text = network(60, "10mbit", "20ms", queue, &written.concat());
     let recording = simulate(&text, 1);
     let ours = of_ours(&recording, flows.len());
@@ -252,7 +251,11 @@ stop = "25s"
         };
         silent.push(bits(11.0, 25.0) / 1e6);
         back += usize::from(bits(26.5, 27.0) > 5e6);
-        println!("seed {seed}: {:.3} Mbit/s under the other flow, {:.2} two seconds after it", bits(11.0, 25.0) / 1e6, bits(26.5, 27.0) / 1e6);
+        println!(
+            "seed {seed}: {:.3} Mbit/s under the other flow, {:.2} two seconds after it",
+            bits(11.0, 25.0) / 1e6,
+            bits(26.5, 27.0) / 1e6
+        );
     }
     println!("{id}, mean of {SEEDS} seeds (the kernel's is one run)");
     missed += usize::from(!row("goodput Mbit/s", kernel.goodput_bps / 1e6, sum.goodput_bps / 1e6, 3.0));
@@ -284,7 +287,8 @@ fn short_and_long_files() {
     let (mut missed, mut drops, mut again) = (0, 0, 0);
     for record in &recording.flows {
         drops += record.totals(Window::WholeRun).lost.packets;
-        again += record.tcp.as_ref().and_then(|tcp| tcp.samples.last()).map_or(0, |last| last.retransmissions);
+        again +=
+            record.tcp.as_ref().and_then(|tcp| tcp.samples.last()).map_or(0, |last| last.retransmissions);
     }
     let total = tcp["drops_total_at_bottleneck"].as_f64().expect("drops");
     missed += usize::from(!row("drops", total, drops as f64, 25.0));
@@ -296,7 +300,11 @@ fn short_and_long_files() {
         let large = usize::from(record.setup.name.starts_with('l'));
         let fct = record.completed().expect("it ends").as_secs_f64();
         if large == 1 {
-            println!("{}: kernel {:.2} s, ours {fct:.2} s", record.setup.name, at("t_last_byte_s") - at("t_connect_s"));
+            println!(
+                "{}: kernel {:.2} s, ours {fct:.2} s",
+                record.setup.name,
+                at("t_last_byte_s") - at("t_connect_s")
+            );
         }
         let count = if large == 1 { 5.0 } else { 50.0 };
         kernel[large] += (at("t_last_byte_s") - at("t_connect_s")) / count;

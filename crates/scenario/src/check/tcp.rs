@@ -45,7 +45,8 @@ impl Checker<'_> {
         let defaults = TcpModel::default();
         let congestion = table.congestion.unwrap_or_default();
         if place.has("packets") {
-            let problem = Problem::new(place.key("packets"), "a TCP flow decides itself what its packets are");
+            let problem =
+                Problem::new(place.key("packets"), "a TCP flow decides itself what its packets are");
             self.note(problem.help("say how much it sends: `bytes = \"1MB\"`"));
         }
         let mut bounded = |key: &str, value: Option<u64>, (least, most): (u64, u64), unit: &str, or: u32| {
@@ -75,7 +76,8 @@ impl Checker<'_> {
         );
         let minimum_rto = table.minimum_rto.unwrap_or(defaults.minimum_rto);
         if minimum_rto.is_zero() {
-            let problem = Problem::new(place.value("minimum_rto"), "a timeout needs room above the round trip");
+            let problem =
+                Problem::new(place.value("minimum_rto"), "a timeout needs room above the round trip");
             self.note(problem.help("`minimum_rto` is at least `1ms`; Linux has `200ms`"));
         }
         TcpModel {

@@ -260,7 +260,8 @@ impl CongestionControl for Bbr {
         let bandwidth = if self.bandwidth() > 0.0 {
             self.bandwidth()
         } else {
-            f64::from(window.cwnd) / ack.smoothed_rtt.unwrap_or(Duration::from_millis(1)).as_secs_f64().max(1e-6)
+            f64::from(window.cwnd)
+                / ack.smoothed_rtt.unwrap_or(Duration::from_millis(1)).as_secs_f64().max(1e-6)
         };
         // A percent below, so that no queue builds at the bottleneck by rounding.
         let pacing = pacing_gain * bandwidth * self.frame * 8.0 * 0.99;
