@@ -10,8 +10,8 @@ use clap::{Args, Parser, Subcommand};
     name = "lockgate",
     version,
     about = "A laboratory and a router for packet scheduling",
-    after_help = "Exit codes: 0 ok, 1 the run failed, 2 usage or scenario error, 3 an expectation was missed or a theorem does not hold,
-4 this host lacks a capability, 5 it ran outside its fidelity limits, 130 interrupted."
+    after_help = "Exit codes: 0 ok, 1 the run failed, 2 usage or scenario error, 3 an expectation was missed, or a theorem or a
+comparison does not hold, 4 this host lacks a capability, 5 it ran outside its fidelity limits, 130 interrupted."
 )]
 pub(crate) struct Arguments {
     #[command(subcommand)]
@@ -47,7 +47,8 @@ beside the scenario, then where you are.")]
     #[command(after_help = "Examples:
   lockgate conform
   lockgate conform wf2q+ --seed 7 --trials 1000
-  lockgate conform --out conformance --json > conformance.json")]
+  lockgate conform --out conformance --json > conformance.json
+  lockgate conform --against kernel.json")]
     Conform(Conform),
     /// Sends traffic to another host, where `lockgate receive` runs, and says how late it came there
     #[command(after_help = "Examples:
@@ -223,6 +224,9 @@ pub(crate) struct Conform {
     /// How many trials an oracle makes, in place of its own number
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     pub(crate) trials: Option<u32>,
+    /// Runs the simulator as a kernel was run, and shows what is beside the kernel's results
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["kind", "trials"])]
+    pub(crate) against: Option<PathBuf>,
     /// Leaves a report in this directory
     #[arg(long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
@@ -249,6 +253,8 @@ pub(crate) enum SchemaOf {
     Summary,
     /// What `lockgate conform --json` prints
     Conformance,
+    /// What `lockgate conform --against FILE --json` prints
+    Against,
 }
 
 #[derive(Debug, Args)]

@@ -1,5 +1,6 @@
 //! The commands, one file each.
 
+mod against;
 mod check;
 mod completions;
 pub(crate) mod conform;

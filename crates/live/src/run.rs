@@ -11,7 +11,7 @@ use lockgate_engine::random::Seed;
 use lockgate_engine::units::{Duration, Instant};
 use lockgate_scenario::Scenario;
 use lockgate_scenario::tcp::Application;
-use lockgate_sim::parts::build_sources;
+use lockgate_sim::parts::{build_sources, drawn_files};
 
 use crate::Outcome;
 use crate::Ran;
@@ -75,7 +75,8 @@ pub fn run(
     let halt = AtomicBool::new(false);
     let (tell, happened) = mpsc::channel();
     let interval = network.recording.interval;
-    let connections = tcp::Ends { scenario, clock: &clock, halt: &halt, tell, interval };
+    let files = drawn_files(scenario, seed)?;
+    let connections = tcp::Ends { scenario, clock: &clock, halt: &halt, tell, interval, files };
     let (driven, cost, ends, programs) = thread::scope(|scope| {
         let ends =
             Ends::start(scope, scenario, seed, &testbed, &clock, &halt, &connections, happened, &mut kernel)?;

@@ -284,10 +284,11 @@ duration = "10s"
 node.a = {}
 node.b = {}
 link.wan = { between = ["a", "b"], rate = "10mbit" }
-port."a->b" = { root = "q" }
-port."a->b".queue.q = { kind = "prio", children = ["first", "rest"] }
-port."a->b".queue.first = { kind = "fifo", match = [{ flow = "bulk" }] }
-port."a->b".queue.rest = { kind = "fifo" }
+[port."a->b"]
+root = "q"
+queue.q = { kind = "prio", children = ["first", "rest"] }
+queue.first = { kind = "fifo", match = [{ flow = "bulk" }] }
+queue.rest = { kind = "fifo" }
 [flow.bulk]
 from = "a"
 to = "b"

@@ -32,8 +32,10 @@ pub(crate) fn demo(arguments: &Demo) -> Result<Exit, Failure> {
     if arguments.output.json {
         say!("{}", results::json(&summary)?.trim_end());
     } else {
-        terminal::heading("A call, web pages and a backup share 10 Mbit/s behind one second of FIFO buffer.");
-        say!("Half-way the discipline is replaced by deficit round robin, under load.\n");
+        terminal::heading(
+            "A call, web pages and four TCP downloads share 10 Mbit/s behind one second of FIFO buffer.",
+        );
+        say!("Half-way the discipline is replaced by FQ-CoDel, under running TCP.\n");
         if let Some(recording) = runs.recordings.first() {
             strip(recording);
         }
@@ -93,7 +95,7 @@ fn story(scenario: &Scenario, recording: &Recording) -> Option<Vec<String>> {
             swap.forced_out_packets
         ),
         format!(
-            "deficit round robin:           the call waits {}, {:.0} times less",
+            "FQ-CoDel:                      the call waits {}, {:.0} times less",
             figures::seconds(Some(after)),
             before / after
         ),

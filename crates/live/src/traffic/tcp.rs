@@ -50,6 +50,15 @@ pub(crate) struct Ends<'env> {
     pub(crate) tell: Sender<ConnectionEvent>,
     /// How often a sender's state is sampled.
     pub(crate) interval: Duration,
+    /// By flow: when it starts, and how long its file is, where these are drawn.
+    pub(crate) files: Vec<Option<(Instant, Bytes)>>,
+}
+
+impl Ends<'_> {
+    /// When a flow starts.
+    fn start(&self, flow: usize) -> Instant {
+        self.files[flow].map_or(Instant::ZERO + self.scenario.flows[flow].start, |(start, _)| start)
+    }
 }
 
 /// The connection of a flow, where it is one.
@@ -187,7 +196,13 @@ pub(crate) fn send(
 ) -> io::Result<()> {
     let flow = &ends.scenario.flows[place];
     let Some(model) = model(flow) else { return Ok(()) };
-    sleep_until(ends.clock, Instant::ZERO + flow.start);
+    sleep_until(ends.clock, Instant::ZERO);
+    while ends.clock.now() < ends.start(place) {
+        if is_over(ends, until) {
+            return Ok(());
+        }
+        sleep_until(ends.clock, ends.start(place).min(ends.clock.now() + Duration::from_millis(20)));
+    }
     let stream = open_socket(flow, model)?;
     bind(&stream, &SocketAddr::new(flow.fields.source, flow.fields.source_port))?;
     if !open_connection(
@@ -203,6 +218,11 @@ pub(crate) fn send(
         scope.spawn(|| sampling(place, &stream, ends));
         let written = match model.application {
             Application::Unlimited => write_all(&stream, u64::MAX, ends, until),
+            // Drawn ones have become files.
+            Application::Drawn => {
+                let bytes = ends.files[place].map_or(0, |(_, bytes)| bytes.0);
+                write_all(&stream, bytes, ends, until)
+            }
             Application::File(bytes) => write_all(&stream, bytes.0, ends, until),
             Application::Stream => write_stream(&stream, flow, arrivals, ends, until),
         };
@@ -342,7 +362,7 @@ fn flow_of(scenario: &Scenario, listener: &TcpListener, peer: SocketAddr) -> Opt
 fn read_all(flow: usize, mut stream: &TcpStream, ends: &Ends<'_>) {
     let _ = stream.set_nonblocking(false);
     let _ = stream.set_read_timeout(Some(NAP));
-    let start = Instant::ZERO + ends.scenario.flows[flow].start;
+    let start = ends.start(flow);
     let mut chunk = vec![0; CHUNK];
     while !ends.halt.load(Ordering::Relaxed) {
         let what = match stream.read(&mut chunk) {

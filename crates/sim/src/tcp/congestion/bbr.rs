@@ -9,7 +9,7 @@
 
 use lockgate_engine::units::{Duration, Instant, Rate};
 
-use super::{Ack, CongestionControl, Phase, Window};
+use super::{Ack, Cause, CongestionControl, Phase, Window};
 
 /// 2 / ln 2: the least gain that doubles the rate each round.
 const HIGH_GAIN: f64 = 2.885;
@@ -272,7 +272,7 @@ impl CongestionControl for Bbr {
         window.ssthresh = super::NO_THRESHOLD;
     }
 
-    fn reduce(&mut self, window: &Window) -> u32 {
+    fn reduce(&mut self, window: &Window, _: Cause) -> u32 {
         self.prior_window = self.prior_window.max(window.cwnd);
         super::NO_THRESHOLD
     }
