@@ -89,6 +89,8 @@ pub(crate) fn is_reliable(scenario: &Scenario, name: &str) -> Option<bool> {
     let flow = scenario.flows.iter().find(|flow| flow.name == name)?;
     match flow.transport {
         Transport::Udp => Some(false),
+        Transport::Tcp(_) => Some(true),
+        Transport::TcpReturn { .. } => None,
     }
 }
 

@@ -413,3 +413,30 @@ fn a_sender_and_a_receiver_agree() {
     let error = received["clock_error_s"].as_f64().expect("an error");
     assert!(received["owd_s"]["min"].as_f64().expect("a delay") >= -error, "{received}");
 }
+
+#[test]
+fn connections_are_the_kernels() {
+    if !is_possible() {
+        return;
+    }
+    let place = Place::new();
+    let tcp = "[flow.file]\nfrom = \"client\"\nto = \"server\"\ntransport = \"tcp\"\ncongestion = \"reno\"\nbytes = \"300kB\"\n\
+               [flow.bulk]\nfrom = \"client\"\nto = \"server\"\ntransport = \"tcp\"\nbytes = \"unlimited\"\nstop = \"3s\"\n";
+    let done = place.command(&scenario("4s", &format!("{tcp}{FOUR}"))).output().expect("runs");
+    let flows = &summary(&done)["flows"];
+    for name in ["file", "file/return", "bulk", "bulk/return"] {
+        let count = |key: &str| flows[name][key].as_u64().expect("a number");
+        let balance = count("received_packets") + count("lost_packets") + count("inside_packets");
+        assert_eq!(count("sent_packets"), balance, "{name}");
+    }
+    assert!(flows["file"]["fct_s"].is_number(), "it was delivered: {}", flows["file"]);
+    // What applications got in four seconds, whole: not a byte more or less.
+    let delivered = flows["file"]["goodput_bps"].as_f64().expect("a rate") * 4.0 / 8.0;
+    assert!((delivered - 300_000.0).abs() < 1.0, "{delivered}");
+    assert_eq!(
+        (&flows["file"]["tcp"]["congestion"], &flows["bulk"]["tcp"]["congestion"]),
+        (&"reno".into(), &"cubic".into())
+    );
+    assert!(flows["bulk"]["tcp"]["cwnd_max_bytes"].as_f64() > Some(14_480.0), "{}", flows["bulk"]["tcp"]);
+    assert!(flows["bulk"]["fct_s"].is_number(), "it stopped a second before the end");
+}

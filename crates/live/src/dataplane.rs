@@ -3,7 +3,7 @@
 mod packet;
 
 use core::hint::spin_loop;
-use std::sync::mpsc::Sender;
+use std::sync::mpsc::{Receiver, Sender};
 
 use lockgate_engine::clock::Clock;
 use lockgate_engine::units::{Duration, Instant};
@@ -12,7 +12,7 @@ use rustix::time::Timespec;
 
 use crate::clock::{Monotonic, WallOffset};
 use crate::failure::Missing;
-use crate::machine::{Broken, Machine, Renewal, Report};
+use crate::machine::{Broken, ConnectionEvent, Machine, Renewal, Report};
 use crate::testbed::Testbed;
 use crate::traffic::sleep::{Punctual, Rank};
 
@@ -34,6 +34,7 @@ pub(crate) struct Kernel {
     reports: Vec<rtrb::Consumer<Report>>,
     /// By flow: its sender's ear.
     senders: Vec<Option<Sender<Renewal>>>,
+    connections: Option<Receiver<ConnectionEvent>>,
     punctual: Option<Punctual>,
 }
 
@@ -53,6 +54,7 @@ impl Kernel {
             wires,
             reports: Vec::new(),
             senders: Vec::new(),
+            connections: None,
             punctual: None,
         })
     }
@@ -62,7 +64,9 @@ impl Kernel {
         &mut self,
         reports: Vec<rtrb::Consumer<Report>>,
         senders: Vec<Option<Sender<Renewal>>>,
+        connections: Receiver<ConnectionEvent>,
     ) {
+        self.connections = Some(connections);
         self.reports = reports;
         self.senders = senders;
     }
@@ -123,6 +127,12 @@ impl Machine for Kernel {
             while let Ok(report) = reports.pop() {
                 take(report);
             }
+        }
+    }
+
+    fn connections(&mut self, take: &mut dyn FnMut(ConnectionEvent)) {
+        if let Some(connections) = &self.connections {
+            connections.try_iter().for_each(take);
         }
     }
 

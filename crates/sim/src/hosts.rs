@@ -149,6 +149,23 @@ impl Hosts {
     }
 }
 
+/// When each flow whose file is drawn starts, and how long its file is; `None` for all other flows.
+///
+/// # Errors
+/// Where a law cannot be built. Reading the scenario finds this first.
+pub fn drawn_files(scenario: &Scenario, seed: Seed) -> Result<Vec<Option<(Instant, Bytes)>>, Failure> {
+    let mut drawn = Drawn { seed, groups: BTreeMap::new() };
+    let mut files = vec![None; scenario.flows.len()];
+    for flow in &scenario.flows {
+        let Transport::TcpReturn { of } = flow.transport else { continue };
+        let Transport::Tcp(model) = scenario.flows[of].transport else { continue };
+        if model.application == Task::Drawn {
+            files[of] = Some(drawn.next(&scenario.flows[of])?);
+        }
+    }
+    Ok(files)
+}
+
 /// Draws the files of groups: sizes and starts, member after member.
 struct Drawn<'a> {
     seed: Seed,

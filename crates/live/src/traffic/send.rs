@@ -89,6 +89,8 @@ pub(crate) struct Sent {
     pub(crate) errors: u64,
     /// Datagrams that had to be longer than the scenario says, to be measured.
     pub(crate) stretched: u64,
+    /// Connections that broke, by the place of their flows, and why.
+    pub(crate) broken: Vec<(usize, String)>,
 }
 
 /// Sends `flows` until `stop`.
@@ -100,6 +102,7 @@ pub(crate) fn send(
 ) -> Sent {
     let mut punctual = Punctual::new(Rank::End);
     let mut sent = Sent::default();
+    sleep_until(clock, Instant::ZERO);
     let mut payload = vec![0; usize::from(u16::MAX)];
     while !stop.load(Ordering::Relaxed) {
         for Renewal { flow, arrivals, at, stop } in changes.try_iter() {
