@@ -11,8 +11,10 @@
 //!
 //! This crate is pure, and nothing in it judges by a clock.
 
+pub mod borrowing;
 pub mod document;
 pub mod finding;
+pub mod forest;
 pub mod kind;
 pub mod link;
 pub mod managed;

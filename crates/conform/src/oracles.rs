@@ -52,6 +52,9 @@ oracles! {
     short_bytes::ShortBytes,
     short_waits::ShortWaits,
     rank_order::RankOrder,
+    link_sharing::LinkSharing,
+    class_envelope::ClassEnvelope,
+    class_guarantee::ClassGuarantee,
     coarse_clock::CoarseClock,
     device_ring::DeviceRing,
 }

@@ -81,6 +81,9 @@ tests! {
     short_bytes "short-bytes",
     short_waits "short-waits",
     rank_order "rank-order",
+    link_sharing "link-sharing",
+    class_envelope "class-envelope",
+    class_guarantee "class-guarantee",
     coarse_clock "coarse-clock",
     device_ring "device-ring",
 }

@@ -1,7 +1,9 @@
 //! Where packets wait: the structures that disciplines are built from.
 
 pub mod active;
+pub mod bitmap;
 pub mod fattest;
+pub mod heap;
 pub mod longest;
 pub mod ranked;
 
