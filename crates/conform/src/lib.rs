@@ -21,6 +21,7 @@ pub mod managed;
 pub mod oracle;
 pub mod oracles;
 pub mod page;
+pub mod service;
 pub mod simulate;
 pub mod spread;
 pub mod trials;

@@ -55,6 +55,9 @@ oracles! {
     link_sharing::LinkSharing,
     class_envelope::ClassEnvelope,
     class_guarantee::ClassGuarantee,
+    service_deadlines::ServiceDeadlines,
+    virtual_shares::VirtualShares,
+    upper_limit::UpperLimit,
     coarse_clock::CoarseClock,
     device_ring::DeviceRing,
 }

@@ -84,6 +84,9 @@ tests! {
     link_sharing "link-sharing",
     class_envelope "class-envelope",
     class_guarantee "class-guarantee",
+    service_deadlines "service-deadlines",
+    virtual_shares "virtual-shares",
+    upper_limit "upper-limit",
     coarse_clock "coarse-clock",
     device_ring "device-ring",
 }

@@ -60,4 +60,5 @@ disciplines! {
     pie::Pie,
     cobalt::Cobalt,
     htb::Htb,
+    hfsc::Hfsc,
 }

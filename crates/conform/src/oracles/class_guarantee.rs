@@ -52,20 +52,24 @@ impl Oracle for ClassGuarantee {
                 }
                 let pause = Rate::from_bits(forest.classes[leaf].facts.ceil);
                 now = now + pause.time_for(Bytes(between(&mut random, 1, 12_000)));
-                link.run_until(now);
-                while seen < link.sent.len() {
-                    let sent = &link.sent[seen];
-                    seen += 1;
-                    if sent.packet.flow.0 as usize != watched {
-                        continue;
+                loop {
+                    while seen < link.sent.len() {
+                        let sent = &link.sent[seen];
+                        seen += 1;
+                        if sent.packet.flow.0 as usize != watched {
+                            continue;
+                        }
+                        let due = (u128::from(rate) * u128::from(sent.at.as_picos())).cast_signed();
+                        let before = sent_bytes.cast_signed() - due;
+                        worst.share(peak - before, (u128::from(2 * LARGEST) * BYTE).cast_signed());
+                        sent_bytes += u128::from(sent.packet.length) * BYTE;
+                        peak = peak.max(sent_bytes.cast_signed() - due);
+                        let at = sent.at;
+                        link.offer(header(watched, between(&mut random, 64, LARGEST as u32)), at);
                     }
-                    let due = u128::from(rate) * u128::from(sent.at.as_picos());
-                    let lead = sent_bytes.cast_signed() - due.cast_signed();
-                    worst.share(peak - lead, (u128::from(2 * LARGEST) * BYTE).cast_signed());
-                    sent_bytes += u128::from(sent.packet.length) * BYTE;
-                    peak = peak.max(sent_bytes.cast_signed() - due.cast_signed());
-                    let at = sent.at;
-                    link.offer(header(watched, between(&mut random, 64, LARGEST as u32)), at.max(now));
+                    if link.next_event().is_none_or(|at| at > now) || link.advance().is_none() {
+                        break;
+                    }
                 }
             }
             worst.fault(link.fault.as_ref());

@@ -165,7 +165,8 @@ impl Discipline for Htb {
     const CHILDREN: Arity = Arity::Classes;
     const WORK_CONSERVING: bool = false;
     const EXAMPLE: &'static str = "r2q = 10\n";
-    const SHARE_EXAMPLE: &'static str = "rate = \"10mbit\"\nceil = \"100mbit\"\n";
+    const SHARE_EXAMPLE: &'static str =
+        "rate = \"100mbit\"\nceil = \"1gbit\"\nburst = \"15kB\"\ncburst = \"15kB\"\n";
     type Config = Config;
     type Share = Share;
 

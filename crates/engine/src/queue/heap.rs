@@ -44,6 +44,12 @@ impl<Key: Ord + Copy> SlotHeap<Key> {
         self.places[slot] != NOWHERE
     }
 
+    /// The key of `slot`, where it is listed.
+    #[inline]
+    pub fn key(&self, slot: usize) -> Option<Key> {
+        self.entries.get(self.places[slot] as usize).map(|(key, _)| *key)
+    }
+
     /// Lists `slot` with this key, or changes its key.
     #[inline]
     pub fn set(&mut self, slot: usize, key: Key) {
@@ -143,6 +149,7 @@ mod tests {
             let first = keys.iter().map(|(slot, key)| (*key, *slot)).min();
             assert_eq!(heap.first(), first, "step {step}");
             assert_eq!((heap.len(), heap.contains(slot)), (keys.len(), keys.contains_key(&slot)));
+            assert_eq!(heap.key(slot), keys.get(&slot).copied());
         }
     }
 }

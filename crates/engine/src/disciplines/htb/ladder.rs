@@ -149,7 +149,7 @@ impl Ladder {
         }
         let bound = |used: bool, members: usize| if used { members } else { 0 };
         self.rows = (0..self.ready.len() * PRIORITIES)
-            .map(|row| Turns::new(bound(all & (1 << (row % PRIORITIES)) != 0, self.states.len())))
+            .map(|row| Turns::new(bound(all & (1 << (row % PRIORITIES)) != 0, self.states.len()), self.ready.len()))
             .collect();
         self.feeds.clear();
         for (class, state) in self.states.iter_mut().enumerate() {
@@ -157,7 +157,7 @@ impl Ladder {
             let Some(inner) = &mut state.inner else { continue };
             for priority in bits(used[class]) {
                 inner.feeds[priority] = self.feeds.len() as u32;
-                self.feeds.push(Turns::new(inner.children.len()));
+                self.feeds.push(Turns::new(inner.children.len(), self.ready.len()));
             }
         }
         self.ready.fill(0);
@@ -332,9 +332,9 @@ impl Ladder {
     pub(super) fn choose(&mut self) -> Option<(usize, usize)> {
         let level = self.ready.iter().position(|ready| *ready != 0)?;
         let priority = self.ready[level].trailing_zeros() as usize;
-        let mut class = self.row(level, priority).current()?;
+        let mut class = self.row(level, priority).current(level)?;
         while let Some(inner) = &self.states[class].inner {
-            let turn = self.feeds[inner.feeds[priority] as usize].current()?;
+            let turn = self.feeds[inner.feeds[priority] as usize].current(level)?;
             class = inner.children[turn];
         }
         Some((class, level))
@@ -384,11 +384,11 @@ impl Ladder {
         loop {
             let Class { level, turn, parent, .. } = self.states[class];
             let Some(above) = parent.filter(|_| level < lender) else {
-                self.row(level, priority).end(class);
+                self.row(level, priority).end(class, lender);
                 return;
             };
             // Only a whole round below is a turn above: who borrows shares by its quantum, wherever it stands.
-            if !self.feed(above, priority).end(turn) {
+            if !self.feed(above, priority).end(turn, lender) {
                 return;
             }
             class = above;
