@@ -37,52 +37,71 @@ impl Lender {
     }
 }
 
+/// How random forests are drawn.
+#[derive(Clone, Copy, Debug)]
+pub struct Draw {
+    /// Depths of buckets in bytes, from and to.
+    pub bursts: (u32, u32),
+    /// No ceiling but that at the top binds a leaf with more than one lender above it, unless the leaf never
+    /// borrows. Which of its lenders serves a leaf that is at its ceiling is decided packet by packet, and with
+    /// it what they have left for others: there the rates below do not follow from the tree alone.
+    pub is_decided: bool,
+}
+
 /// A random forest of at most three levels whose rates below a class sum to no more than its own.
-pub fn forest(random: &mut Random, bursts: (u32, u32)) -> Forest<Lender> {
+pub fn forest(random: &mut Random, draw: Draw) -> Forest<Lender> {
     let mut forest = Forest::default();
     for _ in 0..between(random, 1, 2) {
         let rate = between(random, 20_000_000, 60_000_000);
-        let top = lender(random, rate, rate, bursts);
-        grow(&mut forest, None, top, 2, bursts, random);
+        let top = draw.lender(random, rate, rate);
+        draw.grow(&mut forest, None, top, rate, random);
     }
     forest
 }
 
-fn lender(random: &mut Random, rate: u64, most: u64, bursts: (u32, u32)) -> Lender {
-    // Some never borrow, some may have all there is above.
-    let ceil = match random.below(4) {
-        0 => rate,
-        1 => most,
-        _ => rate + (most - rate) * between(random, 10, 90) / 100,
-    };
-    Lender {
-        rate,
-        ceil,
-        burst: between(random, bursts.0, bursts.1),
-        cburst: between(random, bursts.0, bursts.1),
-        priority: u64::from(random.below(5)) / 2,
-        quantum: between(random, 1_600, 4_800),
+impl Draw {
+    fn lender(self, random: &mut Random, rate: u64, most: u64) -> Lender {
+        // Some never borrow, some may have all there is above.
+        let ceil = match random.below(4) {
+            0 => rate,
+            1 => most,
+            _ => rate + (most - rate) * between(random, 10, 90) / 100,
+        };
+        let (from, to) = self.bursts;
+        Lender {
+            rate,
+            ceil,
+            burst: between(random, from, to),
+            cburst: between(random, from, to),
+            priority: u64::from(random.below(5)) / 2,
+            quantum: between(random, 1_600, 4_800),
+        }
     }
-}
 
-fn grow(
-    forest: &mut Forest<Lender>,
-    parent: Option<usize>,
-    lends: Lender,
-    levels: u32,
-    bursts: (u32, u32),
-    random: &mut Random,
-) {
-    let class = forest.add(parent, lends);
-    if levels == 0 || (parent.is_some() && random.below(4) == 0) {
-        return;
-    }
-    let parts: Vec<u64> = (0..between(random, 2, 4)).map(|_| between(random, 1, 6)).collect();
-    // The children are promised between half and all of the rate.
-    let whole = parts.iter().sum::<u64>() * 100 / between(random, 50, 100);
-    for part in parts {
-        let child = lender(random, lends.rate * part / (whole + 1), lends.ceil, bursts);
-        grow(forest, Some(class), child, levels - 1, bursts, random);
+    fn grow(
+        self,
+        forest: &mut Forest<Lender>,
+        parent: Option<usize>,
+        mut lender: Lender,
+        most: u64,
+        random: &mut Random,
+    ) {
+        let depth = parent.map_or(0, |parent| forest.depth(parent) + 1);
+        let is_leaf = depth == 2 || (depth == 1 && random.below(4) == 0);
+        if self.is_decided && is_leaf && depth == 2 && lender.ceil > lender.rate {
+            lender.ceil = most;
+        }
+        let class = forest.add(parent, lender);
+        if is_leaf {
+            return;
+        }
+        let parts: Vec<u64> = (0..between(random, 2, 4)).map(|_| between(random, 1, 6)).collect();
+        // The children are promised between half and all of the rate.
+        let whole = parts.iter().sum::<u64>() * 100 / between(random, 50, 100);
+        for part in parts {
+            let child = self.lender(random, lender.rate * part / (whole + 1), lender.ceil);
+            self.grow(forest, Some(class), child, most, random);
+        }
     }
 }
 
@@ -122,7 +141,8 @@ fn fill(forest: &Forest<Lender>, lender: usize, mut borrowers: Vec<usize>, rates
         let Lender { rate, ceil, .. } = forest.classes[class].facts;
         (if class == lender { rate } else { ceil }) as f64 - rates[class]
     };
-    let to_lender = |leaf: usize| forest.above(leaf).take_while(move |class| *class != lender).chain([lender]);
+    let to_lender =
+        |leaf: usize| forest.above(leaf).take_while(move |class| *class != lender).chain([lender]);
     loop {
         borrowers.retain(|leaf| to_lender(*leaf).all(|class| room(class, rates) > 1e-3));
         if borrowers.is_empty() {
@@ -134,7 +154,8 @@ fn fill(forest: &Forest<Lender>, lender: usize, mut borrowers: Vec<usize>, rates
                 weights[class] += forest.classes[*leaf].facts.quantum as f64;
             }
         }
-        let below = |class: &usize| borrowers.iter().any(|leaf| to_lender(*leaf).any(|above| above == *class));
+        let below =
+            |class: &usize| borrowers.iter().any(|leaf| to_lender(*leaf).any(|above| above == *class));
         let step = (0..rates.len())
             .filter(below)
             .map(|class| room(class, rates) / weights[class])

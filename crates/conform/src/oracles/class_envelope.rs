@@ -4,7 +4,7 @@ use lockgate_engine::units::{Bytes, Instant, Rate};
 use serde_json::json;
 
 use super::envelope::{BYTE, fullest};
-use crate::borrowing::{Lender, forest};
+use crate::borrowing::{Draw, Lender, forest};
 use crate::finding::{Finding, Worst};
 use crate::forest::{WIRE, header};
 use crate::kind::Kind;
@@ -33,7 +33,7 @@ impl Oracle for ClassEnvelope {
         let mut inner = Worst::new("burst of an inner class over its ceiling", "").sharp_from(0.2);
         for trial in trials.each() {
             let mut random = trials.random("class-envelope", trial);
-            let forest = forest(&mut random, (1_000, 12_000));
+            let forest = forest(&mut random, Draw { bursts: (1_000, 12_000), is_decided: false });
             let mut link = forest.link(kind.name, &json!({}), WIRE, &Lender::share);
             let all: Vec<usize> = forest.leaves().collect();
             let mut now = Instant::ZERO;

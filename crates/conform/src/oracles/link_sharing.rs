@@ -3,7 +3,7 @@
 use lockgate_engine::units::{Duration, Instant};
 use serde_json::json;
 
-use crate::borrowing::{Lender, forest, shares};
+use crate::borrowing::{Draw, Lender, forest, shares};
 use crate::finding::{Finding, Worst};
 use crate::forest::{WIRE, saturate};
 use crate::kind::Kind;
@@ -22,7 +22,7 @@ impl Oracle for LinkSharing {
     const FAMILY: &'static str = "O12";
     const NAME: &'static str = "link-sharing";
     const THEOREM: &'static str =
-        "leaves that always have packets get the max-min fair rates of their tree of rates, ceilings, priorities and quanta";
+        "leaves that always have packets get the max-min fair rates of their tree of rates, ceilings, priorities and quanta (a leaf at its ceiling has one lender)";
     const SOURCE: &'static str = "Floyd and Jacobson, Link-sharing, ToN 3 (1995), section 3; Devera, HTB theory (2002)";
     const TRIALS: u32 = 20;
 
@@ -31,12 +31,12 @@ impl Oracle for LinkSharing {
     }
 
     fn hold(kind: &Kind, trials: Trials) -> Vec<Finding> {
-        let mut off = Worst::new("rate off the max-min solution", "");
+        let mut off = Worst::new("rate off the max-min solution", "").sharp_from(0.1);
         let mut short = Worst::new("rate short of the guarantee", "");
         for trial in trials.each() {
             let mut random = trials.random("link-sharing", trial);
             // Bursts hold what comes in while the others take their turns: the solution is that of a fluid.
-            let forest = forest(&mut random, (60_000, 90_000));
+            let forest = forest(&mut random, Draw { bursts: (60_000, 90_000), is_decided: true });
             let busy: Vec<usize> = forest.leaves().filter(|_| random.below(4) > 0).collect();
             let mut link = forest.link(kind.name, &json!({}), WIRE, &Lender::share);
             let (from, to) = (Duration::from_secs(WARM), Duration::from_secs(WARM + SECONDS));

@@ -54,7 +54,9 @@ impl<'a> Book<'a> {
                 for (begun, before) in &self.begins[class] {
                     let allowed = before + limit.work(u128::from(sent.at.since(*begun).as_picos()));
                     let over = self.work[class].cast_signed() - allowed.cast_signed();
-                    worst.at_most(over, (u128::from(LARGEST) * BYTE).cast_signed(), BYTE as u64);
+                    // Where an old curve and a new one meet is rounded up to a picosecond each time.
+                    let rounding = self.begins[class].len() as u128 * u128::from(limit.m1);
+                    worst.at_most(over, (u128::from(LARGEST) * BYTE + rounding).cast_signed(), BYTE as u64);
                 }
             }
         }
