@@ -15,6 +15,8 @@ pub mod borrowing;
 pub mod document;
 pub mod finding;
 pub mod forest;
+pub mod hosts;
+pub mod kernel;
 pub mod kind;
 pub mod link;
 pub mod managed;
@@ -25,6 +27,7 @@ pub mod service;
 pub mod simulate;
 pub mod spread;
 pub mod trials;
+pub mod twin;
 pub mod weighted;
 
 pub use document::{Conformance, Row, Task, tasks};

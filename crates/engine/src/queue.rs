@@ -4,7 +4,7 @@ pub mod active;
 pub mod bitmap;
 pub mod fattest;
 pub mod heap;
-pub mod longest;
+pub mod places;
 pub mod ranked;
 
 use std::collections::VecDeque;
