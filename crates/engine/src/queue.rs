@@ -1,7 +1,6 @@
 //! Where packets wait: the structures that disciplines are built from.
 
 pub mod active;
-pub mod bitmap;
 pub mod fattest;
 pub mod heap;
 pub mod places;
