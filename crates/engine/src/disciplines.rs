@@ -63,4 +63,6 @@ disciplines! {
     cobalt::Cobalt,
     dualpi2::DualPi2,
     cake::Cake,
+    htb::Htb,
+    hfsc::Hfsc,
 }

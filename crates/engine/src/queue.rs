@@ -2,6 +2,7 @@
 
 pub mod active;
 pub mod fattest;
+pub mod heap;
 pub mod places;
 pub mod ranked;
 
