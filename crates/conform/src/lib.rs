@@ -13,6 +13,7 @@
 
 pub mod document;
 pub mod finding;
+pub mod hierarchy;
 pub mod kind;
 pub mod link;
 pub mod managed;

@@ -59,4 +59,5 @@ disciplines! {
     fq_codel::FqCodel,
     pie::Pie,
     cobalt::Cobalt,
+    cbq::Cbq,
 }
