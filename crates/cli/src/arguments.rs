@@ -10,7 +10,8 @@ use clap::{Args, Parser, Subcommand};
     name = "lockgate",
     version,
     about = "A laboratory and a router for packet scheduling",
-    after_help = "Exit codes: 0 ok, 1 the run failed, 2 usage or scenario error, 3 an expectation was missed or a theorem does not hold, 130 interrupted."
+    after_help = "Exit codes: 0 ok, 1 the run failed, 2 usage or scenario error, 3 an expectation was missed or a theorem does not hold,
+4 this host lacks a capability, 5 it ran outside its fidelity limits, 130 interrupted."
 )]
 pub(crate) struct Arguments {
     #[command(subcommand)]
@@ -27,6 +28,7 @@ pub(crate) enum Command {
   lockgate run scenarios/voice-beside-bulk.toml
   lockgate run voice.toml --set 'port.home->server.root=priority'
   lockgate run voice.toml --repeat 10 --json > summary.json
+  lockgate run voice.toml --live
   lockgate run voice.toml --set 'flow.voice.replay={file=\"call.pcap\"}' --set flow.voice.profile=
 
 Values are TOML where they parse as TOML, else text; an empty value removes the key. Files are looked for
@@ -85,6 +87,9 @@ pub(crate) struct Run {
     /// How long to run, such as 30s
     #[arg(long, value_name = "TIME")]
     pub(crate) duration: Option<String>,
+    /// Runs on real packets on this machine, in real time, in place of the simulation
+    #[arg(long)]
+    pub(crate) live: bool,
     /// Keeps a row for every packet and port in packets.parquet
     #[arg(long)]
     pub(crate) packets: bool,

@@ -16,6 +16,10 @@ pub(crate) enum Exit {
     Usage = 2,
     /// An `expect` of the scenario, or a required claim of a paper, was missed, or a theorem does not hold.
     ExpectMissed = 3,
+    /// This host lacks a capability.
+    Missing = 4,
+    /// It ran, but outside its stated fidelity limits.
+    Unfaithful = 5,
     /// Interrupted by the user; the results so far were written.
     Interrupted = 130,
 }
@@ -35,6 +39,8 @@ pub(crate) enum Failure {
     Scenario(Box<Problems>),
     /// The run failed.
     Run { message: String, help: String },
+    /// This host lacks a capability.
+    Missing { message: String, help: String },
 }
 
 impl Failure {
@@ -44,6 +50,19 @@ impl Failure {
 
     pub(crate) fn run(message: impl Display, help: impl Display) -> Self {
         Self::Run { message: message.to_string(), help: help.to_string() }
+    }
+
+    /// What a live run failed by.
+    pub(crate) fn live(failure: lockgate_live::Failure) -> Self {
+        use lockgate_live::Failure as Live;
+        match failure {
+            Live::Missing(missing) => Self::Missing { message: missing.to_string(), help: missing.help },
+            Live::Unsuited { what, help } => Self::Usage { message: what, help },
+            Live::Broken(_) => Self::run(failure, "the machine changed under the run; run it again"),
+            Live::Build { .. } | Live::Imbalance(_) => {
+                Self::run(failure, "please report this with the scenario and the seed")
+            }
+        }
     }
 
     /// Says what went wrong on stderr and gives the exit code.
@@ -56,6 +75,10 @@ impl Failure {
             Self::Scenario(problems) => {
                 crate::terminal::problems(*problems);
                 Exit::Usage
+            }
+            Self::Missing { message, help } => {
+                crate::terminal::error(&message, &help);
+                Exit::Missing
             }
             Self::Run { message, help } => {
                 crate::terminal::error(&message, &help);

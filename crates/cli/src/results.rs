@@ -5,7 +5,7 @@ use std::fmt::Write;
 use std::path::PathBuf;
 
 use lockgate_measure::export;
-use lockgate_measure::recording::{Event, Recording};
+use lockgate_measure::recording::{Event, Mode, Recording};
 use lockgate_measure::report::{ReportData, Run, Topology, TopologyLink, TopologyNode, page};
 use lockgate_measure::summary::Summary;
 use lockgate_scenario::Scenario;
@@ -122,7 +122,7 @@ pub(crate) fn write(results: Results, written: &Written<'_>) -> Result<PathBuf, 
     let manifest = Manifest {
         lockgate: env!("CARGO_PKG_VERSION"),
         title: &scenario.title,
-        mode: "sim",
+        mode: if written.summary.mode == Mode::Live { "live" } else { "sim" },
         command: command_line(),
         scenario_sha256: hash(&scenario.text),
         seeds: written.seeds,
@@ -138,7 +138,8 @@ pub(crate) fn write(results: Results, written: &Written<'_>) -> Result<PathBuf, 
     let mut report = report_head(&scenario.title, &scenario.text);
     report.verdict.clone_from(&written.verdict);
     report.topology = topology(scenario);
-    report.runs = vec![Run::new("simulation", first, written.summary)];
+    let label = if first.mode == Mode::Live { "live" } else { "simulation" };
+    report.runs = vec![Run::new(label, first, written.summary)];
     results.write("report.html", page(TEMPLATE, &report))?;
     if scenario.record.packets {
         results.write_with("packets.parquet", |writer| export::parquet::packets(first, writer).map(drop))?;

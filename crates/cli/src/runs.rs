@@ -57,6 +57,8 @@ pub(crate) struct Runs {
     pub(crate) recordings: Vec<Recording>,
     /// Whether the user stopped them.
     pub(crate) interrupted: bool,
+    /// Why live runs are outside their fidelity limits.
+    pub(crate) unfaithful: Vec<String>,
 }
 
 /// Simulates `scenario` once for each seed, on all processors, with a progress bar unless `quiet`.
@@ -77,7 +79,36 @@ pub(crate) fn simulate(scenario: &Scenario, seeds: &[u64], quiet: bool) -> Resul
     bar.finish_and_clear();
     let outcomes = outcomes?;
     let interrupted = interrupt::is_requested();
-    Ok(Runs { recordings: outcomes, interrupted })
+    Ok(Runs { recordings: outcomes, interrupted, unfaithful: Vec::new() })
+}
+
+/// Makes live runs possible for an ordinary user. To be called before any thread is started.
+pub(crate) fn prepare_live() -> Result<(), Failure> {
+    lockgate_live::prepare().map_err(|missing| Failure::live(missing.into()))
+}
+
+/// Runs `scenario` on real packets once for each seed, one after the other, in real time.
+pub(crate) fn live(scenario: &Scenario, seeds: &[u64], quiet: bool) -> Result<Runs, Failure> {
+    let bar = terminal::progress(STEPS * seeds.len() as u64, quiet);
+    let end = scenario.end().as_picos().max(1);
+    let mut runs = Runs { recordings: Vec::new(), interrupted: false, unfaithful: Vec::new() };
+    for (place, seed) in seeds.iter().enumerate() {
+        let before = STEPS * place as u64;
+        let outcome = lockgate_live::run(scenario, Seed(*seed), &mut |now| {
+            let reached = (u128::from(now.as_picos()) * u128::from(STEPS) / u128::from(end)) as u64;
+            bar.set_position(before + reached);
+            interrupt::is_requested()
+        });
+        let outcome = outcome.map_err(Failure::live)?;
+        runs.recordings.push(outcome.recording);
+        runs.unfaithful.extend(outcome.unfaithful);
+        if interrupt::is_requested() {
+            break;
+        }
+    }
+    bar.finish_and_clear();
+    runs.interrupted = interrupt::is_requested();
+    Ok(runs)
 }
 
 fn show_speed(bar: &ProgressBar, picos: u64, started: WallInstant) {

@@ -12,7 +12,7 @@ const ARROWS: [(&str, &[&str]); 8] = [
     ("measure", &["engine"]),
     ("sim", &["engine", "traffic", "scenario", "measure"]),
     ("conform", &["engine", "traffic", "scenario", "measure", "sim"]),
-    ("live", &["engine", "traffic", "scenario", "measure"]),
+    ("live", &["engine", "traffic", "scenario", "measure", "sim"]),
     ("cli", &["engine", "traffic", "scenario", "measure", "sim", "conform", "live"]),
 ];
 

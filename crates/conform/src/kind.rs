@@ -68,6 +68,28 @@ fn read<T: DeserializeOwned>(value: &Value) -> Result<T, String> {
     serde_json::from_value(value.clone()).map_err(|error| error.to_string())
 }
 
+fn children_of<Share: DeserializeOwned>(children: Vec<(Value, Node)>) -> Result<Vec<Child<Share>>, String> {
+    children.into_iter().map(|(share, node)| Ok(Child { share: read(&share)?, node })).collect()
+}
+
+/// An inner class called `place` over these children, to stand below the kind `owner`.
+///
+/// # Panics
+/// Where a share is refused: the oracle and the discipline disagree on what is valid.
+pub fn build_class(owner: &str, place: &str, children: Vec<(Value, Node)>) -> Node {
+    struct Build<'a>(&'a str, Vec<(Value, Node)>);
+    impl Visitor for Build<'_> {
+        type Output = Result<Node, String>;
+        fn visit<D: Discipline>(self) -> Self::Output {
+            Node::class::<D::Share>(self.0, children_of(self.1)?).map_err(|invalid| invalid.to_string())
+        }
+    }
+    let built = disciplines::visit(owner, Build(place, children));
+    built
+        .unwrap_or_else(|| Err(format!("there is no kind `{owner}`")))
+        .unwrap_or_else(|why| panic!("`{owner}` refuses what its oracle asks for: {why}"))
+}
+
 /// A node called `place` of this kind over these children, each with what it says to its parent.
 ///
 /// # Errors
@@ -83,11 +105,8 @@ pub fn try_build(
         type Output = Result<Node, String>;
         fn visit<D: Discipline>(self) -> Self::Output {
             let Self(place, config, children) = self;
-            let children = children
-                .into_iter()
-                .map(|(share, node)| Ok(Child { share: read(&share)?, node }))
-                .collect::<Result<_, String>>()?;
-            Node::new::<D>(place, read(config)?, children).map_err(|invalid| invalid.to_string())
+            Node::new::<D>(place, read(config)?, children_of(children)?)
+                .map_err(|invalid| invalid.to_string())
         }
     }
     let built = disciplines::visit(kind, Build(place, config, children));

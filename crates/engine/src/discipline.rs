@@ -114,6 +114,13 @@ pub enum Arity {
     Classes,
 }
 
+impl Arity {
+    /// Whether it takes any number of children, and at least one.
+    pub const fn needs_children(self) -> bool {
+        matches!(self, Self::Many | Self::Classes)
+    }
+}
+
 /// A child as its parent receives it: the parent's view of it and the queue itself.
 pub struct Child<Share> {
     /// What the parent must know.

@@ -4,6 +4,8 @@
 //!
 //! - `link`: the link's rate. At `8mbit` a byte takes a microsecond and 1000 bytes a millisecond.
 //! - `queue`: the tree: `kind`, its parameters, `children`; on a child, `share` is what it says to its parent.
+//!   An inner class has `kind = "class"`. Where leaves have a `flow`, packets go to them by their flow, not by
+//!   their `class`.
 //! - `clock`, `ring`: the port's, if it has them.
 //! - `arrivals`: a table with the columns it needs of `at name flow length class hops stamp waited
 //!   tcp`. `tcp` is the sequence number of a TCP segment.
@@ -17,6 +19,7 @@ mod common;
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use lockgate_engine::classify::{Classifier, Rule};
 use lockgate_engine::clock::ClockConfig;
 use lockgate_engine::disciplines::KINDS;
 use lockgate_engine::node::Node;
@@ -57,17 +60,39 @@ fn rows(table: &str) -> Vec<BTreeMap<&str, &str>> {
 }
 
 /// The tree of a `queue` table.
-fn tree(mut queue: Value, place: &str) -> Node {
+fn tree(queue: Value, place: &str) -> Node {
+    let owner = queue["kind"].as_str().expect("a queue has a kind").to_owned();
+    subtree(queue, place, &owner).0
+}
+
+/// The tree of a `queue` table, where `owner` owns it if it is an inner class, and the flows of its leaves.
+fn subtree(mut queue: Value, place: &str, owner: &str) -> (Node, Vec<FlowId>) {
     let table = queue.as_object_mut().expect("a queue is a table");
     let kind = table.remove("kind").expect("a queue has a kind");
-    let children = table.remove("children").unwrap_or_default();
-    let children = children.as_array().into_iter().flatten().enumerate().map(|(index, child)| {
+    let kind = kind.as_str().expect("text");
+    let owner = if kind::is_class(kind) { owner } else { kind };
+    let flow = table.remove("flow").and_then(|flow| u32::try_from(flow.as_u64()?).ok());
+    let below = table.remove("children").unwrap_or_default();
+    let (mut children, mut flows) = (Vec::new(), Vec::new());
+    for (index, child) in below.as_array().into_iter().flatten().enumerate() {
         let mut child = child.clone();
         let share = child.as_object_mut().and_then(|child| child.remove("share"));
-        (share.unwrap_or_else(|| serde_json::json!({})), tree(child, &format!("{place}/{index}")))
-    });
-    let children = children.collect();
-    kind::build(kind.as_str().expect("text"), place, &queue, children).expect("a valid queue")
+        let (node, of_child) = subtree(child, &format!("{place}/{index}"), owner);
+        children.push((share.unwrap_or_else(|| serde_json::json!({})), node));
+        flows.push(of_child);
+    }
+    let node = if kind::is_class(kind) {
+        kind::build_class(owner, place, children)
+    } else {
+        kind::build(kind, place, &queue, children)
+    };
+    let node = node.expect("a valid queue");
+    let all: Vec<FlowId> = flows.iter().flatten().copied().chain(flow.map(FlowId)).collect();
+    if flows.iter().all(Vec::is_empty) {
+        return (node, all);
+    }
+    let rules = flows.into_iter().map(|flows| vec![Rule { flows: Some(flows), ..Rule::default() }]);
+    (node.with_classifier(Classifier::new(rules.collect())), all)
 }
 
 fn cell<T: std::str::FromStr>(row: &BTreeMap<&str, &str>, column: &str) -> Option<T>

@@ -1,3 +1,68 @@
 //! What touches the real machine: its clock, and on Linux its packets.
+//!
+//! ```text
+//! Scenario -> testbed (namespaces, veths) -> driver { network: Ports, links, routers by the real clock } -> Recording
+//!                                              ^ frames   | frames
+//!             senders, programs (kernel) ------'          '----> receivers, programs (kernel)
+//! ```
+//!
+//! Start at `run`. What is pure here ([`frame`], [`network`], [`driver`]) is pure so that it can be run
+//! under a simulated kernel, too.
 
 pub mod clock;
+pub mod driver;
+pub mod failure;
+mod flows;
+pub mod frame;
+pub mod frames;
+pub mod machine;
+pub mod network;
+pub mod traffic;
+
+#[cfg(target_os = "linux")]
+mod dataplane;
+#[cfg(target_os = "linux")]
+mod fidelity;
+#[cfg(target_os = "linux")]
+mod run;
+#[cfg(target_os = "linux")]
+pub mod testbed;
+
+#[cfg(not(target_os = "linux"))]
+mod elsewhere;
+#[cfg(not(target_os = "linux"))]
+pub use elsewhere::run;
+#[cfg(target_os = "linux")]
+pub use run::run;
+
+pub use failure::{Failure, Missing};
+
+/// Makes live runs possible for this process where that takes a user namespace: for an ordinary user. To be
+/// called before any thread is started.
+///
+/// # Errors
+/// Where this host allows it neither to the user nor to users of namespaces of their own.
+#[cfg(target_os = "linux")]
+pub fn prepare() -> Result<(), Missing> {
+    if testbed::may_make_namespaces() { Ok(()) } else { testbed::enter_user_namespace() }
+}
+
+/// Live runs need Linux: nothing to prepare.
+///
+/// # Errors
+/// None.
+#[cfg(not(target_os = "linux"))]
+pub fn prepare() -> Result<(), Missing> {
+    Ok(())
+}
+
+/// What a live run yields.
+#[derive(Debug)]
+pub struct Outcome {
+    /// What was observed.
+    pub recording: lockgate_measure::recording::Recording,
+    /// Whether the watcher stopped it before its time.
+    pub stopped_early: bool,
+    /// Why the run is outside the limits within which its figures can be relied on; empty where it is not.
+    pub unfaithful: Vec<String>,
+}

@@ -72,6 +72,7 @@ impl Visitor for Describe {
                 Arity::None => "none",
                 Arity::Optional => "none or one",
                 Arity::Many => "at least one",
+                Arity::Classes => "at least one, inner classes (`kind = \"class\"`) among them",
             },
             work_conserving: D::WORK_CONSERVING,
             reorders: D::REORDERS,

@@ -16,7 +16,7 @@ const NONE: u32 = u32::MAX;
 
 impl Routes {
     /// The ways between `nodes` nodes joined by `links` to each of `destinations`.
-    pub(crate) fn new(nodes: usize, links: &[[usize; 2]], destinations: impl Iterator<Item = usize>) -> Self {
+    pub fn new(nodes: usize, links: &[[usize; 2]], destinations: impl Iterator<Item = usize>) -> Self {
         let mut ports_of: Vec<Vec<u32>> = vec![Vec::new(); nodes];
         let mut receiver = Vec::with_capacity(links.len() * 2);
         for (link, [a, b]) in links.iter().copied().enumerate() {

@@ -5,7 +5,8 @@
 
 use std::collections::BTreeMap;
 
-use lockgate_engine::discipline::{Arity, Discipline};
+use lockgate_engine::class;
+use lockgate_engine::discipline::{Arity, Discipline, NoShare};
 use lockgate_engine::disciplines::{self, KINDS, Visitor};
 use lockgate_traffic::TrafficConfig;
 use schemars::{JsonSchema, SchemaGenerator};
@@ -114,16 +115,19 @@ fn queue(generator: &mut SchemaGenerator) -> Value {
             (name, one)
         })
         .collect();
-    let alternatives: Vec<Value> = KINDS
+    let mut alternatives: Vec<Value> = KINDS
         .iter()
         .filter_map(|kind| {
             disciplines::visit(kind, Alternative { generator: &mut *generator, shares: &shares })
         })
         .collect();
+    let summary = "an inner class of a discipline above it that owns classes";
+    alternatives.push(alternative::<NoShare>(generator, &shares, (class::KIND, summary), Arity::Classes));
+    let kinds: Vec<&str> = KINDS.iter().copied().chain([class::KIND]).collect();
     json!({
         "type": "object",
         "required": ["kind"],
-        "properties": { "kind": { "enum": KINDS } },
+        "properties": { "kind": { "enum": kinds } },
         "oneOf": alternatives,
     })
 }
@@ -149,34 +153,44 @@ struct Alternative<'a> {
 impl Visitor for Alternative<'_> {
     type Output = Value;
     fn visit<D: Discipline>(self) -> Value {
-        let mut queue = table::<QueueTable>(self.generator);
-        merge(&mut queue, table::<D::Config>(self.generator));
-        merge(&mut queue, json!({ "properties": self.shares }));
-        put(&mut queue, "kind", json!({ "const": D::KIND, "description": D::SUMMARY }));
-        let rules = table::<MatchTable>(self.generator);
-        put(&mut queue, "match", list("A packet is taken where one of these holds.", rules));
-        put(
-            &mut queue,
-            "share",
-            json!({
-                "type": "object",
-                "description": "What the parent must know of this queue, where it has a parameter of that name itself.",
-                "properties": self.shares,
-                "additionalProperties": false,
-            }),
-        );
-        queue["title"] = json!(D::KIND);
-        queue["description"] = json!(D::SUMMARY);
-        match D::CHILDREN {
-            Arity::None => put(&mut queue, "children", json!({ "type": "array", "maxItems": 0 })),
-            Arity::Optional => queue["properties"]["children"]["maxItems"] = json!(1),
-            Arity::Many => {
-                queue["properties"]["children"]["minItems"] = json!(1);
-                if let Some(required) = queue["required"].as_array_mut() {
-                    required.push(json!("children"));
-                }
+        alternative::<D::Config>(self.generator, self.shares, (D::KIND, D::SUMMARY), D::CHILDREN)
+    }
+}
+
+/// A queue of this kind (its name and summary) with these parameters.
+fn alternative<Config: JsonSchema>(
+    generator: &mut SchemaGenerator,
+    shares: &Map<String, Value>,
+    (kind, summary): (&str, &str),
+    arity: Arity,
+) -> Value {
+    let mut queue = table::<QueueTable>(generator);
+    merge(&mut queue, table::<Config>(generator));
+    merge(&mut queue, json!({ "properties": shares }));
+    put(&mut queue, "kind", json!({ "const": kind, "description": summary }));
+    let rules = table::<MatchTable>(generator);
+    put(&mut queue, "match", list("A packet is taken where one of these holds.", rules));
+    put(
+        &mut queue,
+        "share",
+        json!({
+            "type": "object",
+            "description": "What the parent must know of this queue, where it has a parameter of that name itself.",
+            "properties": shares,
+            "additionalProperties": false,
+        }),
+    );
+    queue["title"] = json!(kind);
+    queue["description"] = json!(summary);
+    match arity {
+        Arity::None => put(&mut queue, "children", json!({ "type": "array", "maxItems": 0 })),
+        Arity::Optional => queue["properties"]["children"]["maxItems"] = json!(1),
+        Arity::Many | Arity::Classes => {
+            queue["properties"]["children"]["minItems"] = json!(1);
+            if let Some(required) = queue["required"].as_array_mut() {
+                required.push(json!("children"));
             }
         }
-        queue
     }
+    queue
 }

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use lockgate_engine::class;
 use lockgate_engine::classify::{Classifier, Rule};
 use lockgate_engine::discipline::{Child, Discipline, Invalid};
 use lockgate_engine::disciplines::{self, Visitor};
@@ -19,7 +20,7 @@ pub struct QueueTree {
 pub struct Queue {
     /// Its name in the scenario.
     pub name: Arc<str>,
-    /// Its discipline.
+    /// Its discipline, or `class` for an inner class.
     pub kind: &'static str,
     /// Its own parameters, as written.
     pub config: toml::Table,
@@ -57,17 +58,33 @@ impl QueueTree {
     /// What a discipline refuses. A tree that [`read`](crate::read) gave out was built once already, so
     /// there it does not happen.
     pub fn build(&self) -> Result<Node, Invalid> {
-        self.build_at(0)
+        let root = self.queues.first().ok_or_else(|| Invalid::new("root", "names no queue"))?;
+        self.build_at(root, root.kind)
     }
 
-    fn build_at(&self, place: usize) -> Result<Node, Invalid> {
-        let queue = self.queues.get(place).ok_or_else(|| Invalid::new("root", "names no queue"))?;
+    /// The node of `queue`, which `owner` owns where it is an inner class.
+    fn build_at(&self, queue: &Queue, owner: &'static str) -> Result<Node, Invalid> {
+        let owner = if queue.is_class() { owner } else { queue.kind };
         let mut children = Vec::with_capacity(queue.children.len());
         for &child in &queue.children {
-            children.push((self.queues[child].share.clone(), self.build_at(child)?));
+            let child = &self.queues[child];
+            children.push((child.share.clone(), self.build_at(child, owner)?));
         }
         let rules = queue.children.iter().map(|&child| self.queues[child].rules.clone()).collect();
-        make(queue, children, rules)
+        make(queue, owner, children, rules)
+    }
+
+    /// The queues whose shares `queue` is told, in its order: its children, and where those are inner classes
+    /// the ones below them too, parents first.
+    fn shares_of(&self, queue: &Queue) -> Vec<usize> {
+        let mut all = Vec::new();
+        for &child in &queue.children {
+            all.push(child);
+            if self.queues[child].is_class() {
+                all.extend(self.shares_of(&self.queues[child]));
+            }
+        }
+        all
     }
 
     /// Gives the node called `name` in `port` the parameters it has in this tree.
@@ -82,7 +99,7 @@ impl QueueTree {
             return Err(Invalid::new("queue", format!("`{name}` is not in the tree")));
         };
         let shares: Vec<toml::Table> =
-            queue.children.iter().map(|&child| self.queues[child].share.clone()).collect();
+            self.shares_of(queue).into_iter().map(|class| self.queues[class].share.clone()).collect();
         let reconfigured = port.with_node(name, now, headers, &mut |node, cx| {
             let visitor = Reconfigure { queue, shares: &shares, node, cx };
             disciplines::visit(queue.kind, visitor).unwrap_or_else(|| Err(unknown(queue.kind)))
@@ -104,8 +121,12 @@ impl QueueTree {
             {
                 return None;
             }
-            let shares =
-                new.children.iter().any(|&child| self.queues[child].share != before.queues[child].share);
+            // A class's share is its owner's to change.
+            let shares = !new.is_class()
+                && self
+                    .shares_of(new)
+                    .iter()
+                    .any(|&child| self.queues[child].share != before.queues[child].share);
             if new.config != old.config || shares {
                 differing.push(new.name.to_string());
             }
@@ -114,15 +135,23 @@ impl QueueTree {
     }
 }
 
-/// Makes the node of `queue` over its children, each with its share; `rules` has one entry a child.
+impl Queue {
+    /// Whether it is an inner class, which belongs to a discipline above it.
+    pub fn is_class(&self) -> bool {
+        self.kind == class::KIND
+    }
+}
+
+/// Makes the node of `queue` over its children, each with its share; `rules` has one entry a child. `owner` is
+/// the kind whose share the children speak: the queue's own, or that above an inner class.
 pub(crate) fn make(
     queue: &Queue,
+    owner: &str,
     children: Vec<(toml::Table, Node)>,
     rules: Vec<Vec<Rule>>,
 ) -> Result<Node, Invalid> {
     let classified = !rules.is_empty();
-    let node = disciplines::visit(queue.kind, Make { queue, children })
-        .unwrap_or_else(|| Err(unknown(queue.kind)))?;
+    let node = disciplines::visit(owner, Make { queue, children }).unwrap_or_else(|| Err(unknown(owner)))?;
     Ok(if classified { node.with_classifier(Classifier::new(rules)) } else { node })
 }
 
@@ -150,6 +179,9 @@ impl Visitor for Make<'_> {
         let mut children: Vec<Child<D::Share>> = Vec::with_capacity(self.children.len());
         for (place, (share, node)) in self.children.into_iter().enumerate() {
             children.push(Child { share: typed(&share).map_err(|invalid| invalid.on_child(place))?, node });
+        }
+        if self.queue.is_class() {
+            return Node::class(&self.queue.name, children);
         }
         Node::new::<D>(&self.queue.name, typed(&self.queue.config)?, children)
     }

@@ -264,7 +264,10 @@ fn trees_that_are_none() {
         &[(1, 20, "no queue called `y`", "it is `x`")],
     );
     queues(&["queue.x = { kind = \"fiffo\" }"], &[(1, 32, "no discipline `fiffo`", "did you mean `fifo`?")]);
-    queues(&["queue.x = { kind = \"class\" }"], &[(1, 32, "owns classes", "give the queue a kind: `fifo`")]);
+    queues(
+        &["queue.x = { kind = \"class\" }"],
+        &[(1, 32, "owns classes", "give the queue a kind of its own")],
+    );
     queues(&["queue.x = {}"], &[(1, 23, "the queue `x` needs `kind`", "its discipline")]);
 }
 

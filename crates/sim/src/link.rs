@@ -25,7 +25,7 @@ use lockgate_scenario::trace::{LinkTrace, OPPORTUNITY_BYTES};
 const BYTE_PICOS: u64 = 8_000_000_000_000;
 
 /// How fast the link takes packets.
-pub(crate) enum Transmitter {
+pub enum Transmitter {
     /// At a rate.
     Rate(Serialiser),
     /// At the opportunities of a recorded link.
@@ -33,7 +33,8 @@ pub(crate) enum Transmitter {
 }
 
 impl Transmitter {
-    pub(crate) fn at(rate: Rate) -> Self {
+    /// At this rate.
+    pub fn at(rate: Rate) -> Self {
         Self::Rate(Serialiser { rate: rate.as_bits(), carry: 0, bytes: 0, picos: 0, remainder: 0 })
     }
 
@@ -49,7 +50,7 @@ impl Transmitter {
 
 /// Turns bytes into time without adding up errors: what rounding down to the picosecond leaves over is
 /// carried to the next packet.
-pub(crate) struct Serialiser {
+pub struct Serialiser {
     rate: u64,
     /// Bit-picoseconds left over, under `rate`.
     carry: u64,
@@ -82,7 +83,7 @@ impl Serialiser {
 }
 
 /// Where a link is in its trace of delivery opportunities.
-pub(crate) struct TraceCursor {
+pub struct TraceCursor {
     trace: Arc<LinkTrace>,
     /// Index of the opportunity in use, counted through all repetitions of the trace.
     index: u64,
@@ -186,22 +187,26 @@ impl Flying {
 
 /// Where a link leads.
 #[derive(Clone, Copy)]
-pub(crate) struct FarEnd {
+pub struct FarEnd {
     /// Where the node's row begins in the table of next hops.
-    pub(crate) hops: usize,
+    pub hops: usize,
     /// The node's router, where it has a service time.
-    pub(crate) router: Option<u32>,
+    pub router: Option<u32>,
 }
 
 /// One direction of a link.
-pub(crate) struct Link {
-    pub(crate) port: Port,
-    pub(crate) transmitter: Transmitter,
-    pub(crate) delay: Duration,
+pub struct Link {
+    /// The queue before it.
+    pub port: Port,
+    /// How fast it takes packets.
+    pub transmitter: Transmitter,
+    /// How long a packet is on the way.
+    pub delay: Duration,
     /// Added to each frame's length before it is charged, and the least that is charged.
     pub(crate) overhead: i64,
     pub(crate) mpu: u64,
-    pub(crate) loss: Probability,
+    /// Probability that a packet is lost on the way.
+    pub loss: Probability,
     pub(crate) random: Random,
     pub(crate) far: FarEnd,
     /// When the transmission under way ends.
@@ -210,8 +215,9 @@ pub(crate) struct Link {
     wake: Instant,
     flying: Flying,
     /// What the link itself lost, until it is put on record.
-    pub(crate) lost: Option<Packet>,
-    pub(crate) record: PortRecord,
+    pub lost: Option<Packet>,
+    /// What is observed of it.
+    pub record: PortRecord,
 }
 
 impl Link {
@@ -241,38 +247,38 @@ impl Link {
 
     /// When something happens here next.
     #[inline(always)]
-    pub(crate) fn next(&self) -> Instant {
+    pub fn next(&self) -> Instant {
         self.flying.next.min(self.wake)
     }
 
     /// Whether there is something to put on record: a drop, or a packet the link lost.
     #[inline(always)]
-    pub(crate) fn has_news(&self) -> bool {
+    pub fn has_news(&self) -> bool {
         self.port.has_drops() | self.lost.is_some()
     }
 
     /// Whether the port is to be polled now.
     #[inline(always)]
-    pub(crate) fn is_due(&self, now: Instant) -> bool {
+    pub fn is_due(&self, now: Instant) -> bool {
         self.wake <= now
     }
 
     /// Takes the packet that arrives at the far end now.
     #[inline(always)]
-    pub(crate) fn arrive(&mut self, now: Instant) -> Option<Packet> {
+    pub fn arrive(&mut self, now: Instant) -> Option<Packet> {
         if self.flying.next <= now { self.flying.pop() } else { None }
     }
 
     /// Whether a transmission is under way. While it is, no poll is due: [`is_due`](Self::is_due) is false.
     #[inline(always)]
-    pub(crate) fn is_busy(&self, now: Instant) -> bool {
+    pub fn is_busy(&self, now: Instant) -> bool {
         self.free_at > now
     }
 
     /// Polls the port: a pending poll's time has come, or the port has changed. Returns whether a packet was
     /// started.
     #[inline(always)]
-    pub(crate) fn serve(&mut self, now: Instant, headers: &dyn Headers) -> bool {
+    pub fn serve(&mut self, now: Instant, headers: &dyn Headers) -> bool {
         if self.is_busy(now) {
             self.wake = self.free_at;
             return false;
@@ -284,7 +290,7 @@ impl Link {
     /// Offers a packet to the port of a [busy](Self::is_busy) link. Returns whether the link is to be looked
     /// at earlier than it was.
     #[inline(always)]
-    pub(crate) fn wait(&mut self, packet: Packet, now: Instant, headers: &dyn Headers) -> bool {
+    pub fn wait(&mut self, packet: Packet, now: Instant, headers: &dyn Headers) -> bool {
         self.port.offer(packet, now, headers);
         let earlier = self.wake > self.free_at;
         if earlier {
@@ -296,7 +302,7 @@ impl Link {
     /// Offers a packet to the port of a link that is not [busy](Self::is_busy), and starts what the port
     /// gives. No poll may be pending at `now`. Returns whether a packet was started.
     #[inline(always)]
-    pub(crate) fn offer(&mut self, packet: Packet, now: Instant, headers: &dyn Headers) -> bool {
+    pub fn offer(&mut self, packet: Packet, now: Instant, headers: &dyn Headers) -> bool {
         // A poll that was due may have started a packet just now.
         if self.is_busy(now) {
             let _ = self.wait(packet, now, headers);
@@ -352,17 +358,17 @@ impl Link {
     }
 
     /// The packet that was started last and is still on the way.
-    pub(crate) fn newest(&self) -> Option<&Packet> {
+    pub fn newest(&self) -> Option<&Packet> {
         self.flying.newest()
     }
 
     /// Looks at the port anew after a change to it or to the link.
-    pub(crate) fn touch(&mut self, now: Instant) {
+    pub fn touch(&mut self, now: Instant) {
         self.wake = self.free_at.max(now);
     }
 
     /// Takes out every packet, in the port and in flight.
-    pub(crate) fn flush(&mut self, out: &mut Vec<Packet>) {
+    pub fn flush(&mut self, out: &mut Vec<Packet>) {
         self.port.flush(out);
         while let Some(packet) = self.flying.pop() {
             out.push(packet);

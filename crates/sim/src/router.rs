@@ -7,7 +7,7 @@ use lockgate_engine::units::{Duration, Instant, Limit};
 use lockgate_scenario::model::Service;
 
 /// The queue before a router's processor.
-pub(crate) struct Router {
+pub struct Router {
     per_packet: Duration,
     service: Service,
     limit: Limit,
@@ -18,7 +18,8 @@ pub(crate) struct Router {
 }
 
 impl Router {
-    pub(crate) fn new(service: Service) -> Self {
+    /// A router with this processor.
+    pub fn new(service: Service) -> Self {
         Self {
             per_packet: service.per_packet,
             limit: service.limit,
@@ -30,7 +31,7 @@ impl Router {
     }
 
     /// When the next packet has been served.
-    pub(crate) fn next(&self) -> Instant {
+    pub fn next(&self) -> Instant {
         self.done
     }
 
@@ -39,7 +40,7 @@ impl Router {
     }
 
     /// Takes a packet in; gives it back where the queue is full.
-    pub(crate) fn offer(&mut self, mut packet: Packet, now: Instant) -> Option<Packet> {
+    pub fn offer(&mut self, mut packet: Packet, now: Instant) -> Option<Packet> {
         let bytes = packet.bytes().0;
         if !self.limit.allows(self.waiting.len() as u64 + 1, self.bytes + bytes) {
             return Some(packet);
@@ -54,7 +55,7 @@ impl Router {
     }
 
     /// Gives out the packet that has been served now. Its time here counts as waiting.
-    pub(crate) fn serve(&mut self, now: Instant) -> Option<Packet> {
+    pub fn serve(&mut self, now: Instant) -> Option<Packet> {
         let mut packet = self.waiting.pop_front()?;
         self.bytes -= packet.bytes().0;
         let waited = now.since(packet.arrived);
@@ -66,7 +67,8 @@ impl Router {
         Some(packet)
     }
 
-    pub(crate) fn flush(&mut self, out: &mut Vec<Packet>) {
+    /// Takes out every packet.
+    pub fn flush(&mut self, out: &mut Vec<Packet>) {
         self.bytes = 0;
         out.extend(self.waiting.drain(..));
     }

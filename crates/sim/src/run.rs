@@ -342,7 +342,11 @@ fn build<E: Entry>(scenario: &Scenario, seed: Seed) -> Result<Network<E>, Failur
     })
 }
 
-fn build_link(
+/// One direction of a link of `scenario`, with its port, its random streams and its record.
+///
+/// # Errors
+/// Where the port cannot be built. Reading the scenario finds this first.
+pub fn build_link(
     scenario: &Scenario,
     model: &PortModel,
     far: FarEnd,
@@ -372,7 +376,11 @@ fn build_link(
     Ok(built)
 }
 
-fn build_sources(scenario: &Scenario, seed: Seed) -> Result<Vec<Source>, Failure> {
+/// The sources of all flows, in their order.
+///
+/// # Errors
+/// Where traffic cannot be built. Reading the scenario finds this first.
+pub fn build_sources(scenario: &Scenario, seed: Seed) -> Result<Vec<Source>, Failure> {
     let build = |(index, flow): (usize, &lockgate_scenario::model::Flow)| {
         let arrivals = flow
             .traffic
@@ -416,13 +424,14 @@ fn path(scenario: &Scenario, flow: usize) -> impl Iterator<Item = usize> + '_ {
 }
 
 /// Propagation over the whole path of each flow, as the links' delays are now.
-fn propagation(scenario: &Scenario, delay: impl Fn(usize) -> Duration) -> Vec<Duration> {
+pub fn propagation(scenario: &Scenario, delay: impl Fn(usize) -> Duration) -> Vec<Duration> {
     (0..scenario.flows.len())
         .map(|flow| path(scenario, flow).fold(Duration::ZERO, |sum, port| sum + delay(port)))
         .collect()
 }
 
-fn flow_setups(scenario: &Scenario, propagation: &[Duration]) -> Vec<FlowSetup> {
+/// What is known of each flow before the run.
+pub fn flow_setups(scenario: &Scenario, propagation: &[Duration]) -> Vec<FlowSetup> {
     let setup = |(flow, propagation): (&lockgate_scenario::model::Flow, &Duration)| FlowSetup {
         name: flow.name.clone(),
         from: scenario.nodes[flow.from].name.clone(),
@@ -435,7 +444,8 @@ fn flow_setups(scenario: &Scenario, propagation: &[Duration]) -> Vec<FlowSetup> 
     scenario.flows.iter().zip(propagation).map(setup).collect()
 }
 
-fn port_setups(scenario: &Scenario) -> Vec<PortSetup> {
+/// What is known of each port before the run.
+pub fn port_setups(scenario: &Scenario) -> Vec<PortSetup> {
     let setup = |port: &PortModel| {
         let link = &scenario.links[port.link];
         let rate = link.trace[port.direction].as_ref().map_or(link.rate, |trace| trace.mean_rate());

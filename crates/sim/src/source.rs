@@ -6,15 +6,17 @@ use lockgate_traffic::arrivals::{Arrivals, Emission};
 
 /// A host's clock, as far as it is wrong.
 #[derive(Clone, Copy, Default)]
-pub(crate) struct HostClock {
-    pub(crate) offset_ps: i64,
-    pub(crate) drift_ppb: i64,
+pub struct HostClock {
+    /// How far it is ahead at the start, in picoseconds.
+    pub offset_ps: i64,
+    /// How much faster it runs, in parts per billion.
+    pub drift_ppb: i64,
 }
 
 impl HostClock {
     /// What this clock shows at `now`; never before its zero.
     #[inline(always)]
-    fn read(self, now: Instant) -> Instant {
+    pub fn read(self, now: Instant) -> Instant {
         if self.offset_ps == 0 && self.drift_ppb == 0 { now } else { self.misread(now) }
     }
 
@@ -28,9 +30,11 @@ impl HostClock {
 }
 
 /// One flow's source.
-pub(crate) struct Source {
-    pub(crate) flow: FlowId,
-    pub(crate) node: usize,
+pub struct Source {
+    /// Its flow.
+    pub flow: FlowId,
+    /// The node it sends from.
+    pub node: usize,
     arrivals: Arrivals,
     clock: HostClock,
     traffic_class: u8,
@@ -79,7 +83,7 @@ impl Source {
     }
 
     /// Goes on from `now` with other arrivals, or within other bounds. Numbers go on.
-    pub(crate) fn renew(&mut self, arrivals: Option<Arrivals>, now: Instant, stop: Instant) {
+    pub fn renew(&mut self, arrivals: Option<Arrivals>, now: Instant, stop: Instant) {
         self.stop = stop;
         if let Some(arrivals) = arrivals {
             self.arrivals = arrivals;
@@ -97,7 +101,7 @@ impl Source {
 
     /// When the next packet is sent.
     #[inline(always)]
-    pub(crate) fn next(&self) -> Instant {
+    pub fn next(&self) -> Instant {
         match self.batch.get(self.position) {
             Some(emission) if self.packets_left > 0 && u64::from(emission.length) <= self.bytes_left => {
                 let at = self.start + emission.at;
@@ -109,7 +113,7 @@ impl Source {
 
     /// The header of the packet that is sent now.
     #[inline(always)]
-    pub(crate) fn send(&mut self, now: Instant) -> Header {
+    pub fn send(&mut self, now: Instant) -> Header {
         let length = self.batch[self.position].length;
         self.position += 1;
         if self.position == self.batch.len() {

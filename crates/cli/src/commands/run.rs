@@ -1,7 +1,7 @@
 //! `lockgate run`: simulates a scenario and leaves a report.
 
 use lockgate_measure::metric::Address;
-use lockgate_measure::recording::Recording;
+use lockgate_measure::recording::{Mode, Recording};
 use lockgate_measure::summary::{Expectation, Summary, summarise};
 use lockgate_scenario::Scenario;
 
@@ -9,6 +9,7 @@ use crate::arguments::Run;
 use crate::exit::{Exit, Failure};
 use crate::files::Results;
 use crate::results::{self, Written};
+use crate::runs::Runs;
 use crate::terminal::{self, say};
 use crate::{expectations, figures, interrupt, runs};
 
@@ -21,11 +22,18 @@ pub(crate) fn run(arguments: &Run) -> Result<Exit, Failure> {
     if !arguments.output.quiet {
         terminal::warnings(&scenario.warnings);
     }
+    if arguments.live {
+        runs::prepare_live()?;
+    }
     let results = Results::start(arguments.output.out.as_deref(), &scenario.title)?;
     interrupt::listen();
     let seeds: Vec<u64> =
         (0..u64::from(arguments.repeat)).map(|run| arguments.seed.wrapping_add(run)).collect();
-    let runs = runs::simulate(&scenario, &seeds, arguments.output.quiet)?;
+    let runs = if arguments.live {
+        runs::live(&scenario, &seeds, arguments.output.quiet)?
+    } else {
+        runs::simulate(&scenario, &seeds, arguments.output.quiet)?
+    };
     let (summary, holds) = judged(&scenario, &runs.recordings)?;
     let written = Written {
         scenario: &scenario,
@@ -42,11 +50,17 @@ pub(crate) fn run(arguments: &Run) -> Result<Exit, Failure> {
         show(&summary);
         say!("\nreport: {}", directory.join("report.html").display());
     }
-    Ok(match (runs.interrupted, holds) {
-        (true, _) => Exit::Interrupted,
-        (false, false) => Exit::ExpectMissed,
-        (false, true) => Exit::Ok,
-    })
+    Ok(ended(&runs, holds))
+}
+
+/// How a command ends that ran a scenario. What is outside its fidelity limits cannot miss expectations.
+pub(crate) fn ended(runs: &Runs, holds: bool) -> Exit {
+    match (runs.interrupted, runs.unfaithful.is_empty(), holds) {
+        (true, ..) => Exit::Interrupted,
+        (false, false, _) => Exit::Unfaithful,
+        (false, true, false) => Exit::ExpectMissed,
+        (false, true, true) => Exit::Ok,
+    }
 }
 
 /// The summary of the runs, the scenario's expectations held against it, and whether all hold.
@@ -82,7 +96,8 @@ pub(crate) fn show(summary: &Summary) {
         String::new()
     };
     let duration = figures::seconds(Some(summary.duration_s));
-    terminal::heading(&format!("{}  ({duration} simulated{left_out}, seed {})", summary.title, summary.seed));
+    let how = if summary.mode == Mode::Live { "live" } else { "simulated" };
+    terminal::heading(&format!("{}  ({duration} {how}{left_out}, seed {})", summary.title, summary.seed));
     show_flows(summary);
     show_queues(summary);
     if !summary.intervals.is_empty() {
@@ -104,6 +119,9 @@ pub(crate) fn show(summary: &Summary) {
             .collect();
         terminal::words(&["metric", "expected", "value", "verdict"], &rows);
     }
+    if !summary.fidelity.is_empty() {
+        show_fidelity(summary);
+    }
     for warning in &summary.warnings {
         say!("warning: {warning}");
     }
@@ -116,6 +134,15 @@ pub(crate) fn show(summary: &Summary) {
             hops / summary.engine.cpu_s / 1e6
         );
     }
+}
+
+/// How exact a live run was.
+fn show_fidelity(summary: &Summary) {
+    let texts = summary.fidelity.iter().map(|(name, value)| match name.strip_suffix("_s") {
+        Some(name) => format!("{} {}", name.replace('_', " "), figures::seconds(Some(*value))),
+        None => format!("{} {value:.4}", name.replace('_', " ")).replace(".0000", ""),
+    });
+    say!("\nfidelity: {}", texts.collect::<Vec<_>>().join(", "));
 }
 
 fn show_flows(summary: &Summary) {

@@ -23,7 +23,7 @@ pub(super) const RATE: Rate = Rate::from_bits(8_000_000);
 fn tree(kind: &Kind) -> Node {
     let fifo = Kind::named("fifo").expect("it is on the list");
     let children = match kind.children {
-        Arity::Many => (0..if kind.classifies { 2 } else { 3 })
+        Arity::Many | Arity::Classes => (0..if kind.classifies { 2 } else { 3 })
             .map(|index| {
                 let node = kind::build("fifo", &format!("child/{index}"), &fifo.example, Vec::new());
                 (kind.share.clone(), node)

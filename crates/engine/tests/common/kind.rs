@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
 
+use lockgate_engine::class;
 use lockgate_engine::discipline::{Arity, Child, Context, Discipline, Invalid};
 use lockgate_engine::disciplines::{self, KINDS, Visitor};
 use lockgate_engine::node::Node;
@@ -38,6 +39,11 @@ pub struct Kind {
 pub enum Refusal {
     Text(String),
     Invalid(Invalid),
+}
+
+/// Whether `kind` is that of an inner class, which has no discipline of its own.
+pub fn is_class(kind: &str) -> bool {
+    kind == class::KIND
 }
 
 /// Does something with the discipline called `name`, one of the list or the test's own.
@@ -93,6 +99,22 @@ fn read<T: DeserializeOwned>(value: &Value) -> Result<T, Refusal> {
     serde_json::from_value(value.clone()).map_err(|error| Refusal::Text(error.to_string()))
 }
 
+fn children_of<Share: DeserializeOwned>(children: Vec<(Value, Node)>) -> Result<Vec<Child<Share>>, Refusal> {
+    children.into_iter().map(|(share, node)| Ok(Child { share: read(&share)?, node })).collect()
+}
+
+/// An inner class called `place` over these children, to stand below the kind `owner`.
+pub fn build_class(owner: &str, place: &str, children: Vec<(Value, Node)>) -> Result<Node, Refusal> {
+    struct Build<'a>(&'a str, Vec<(Value, Node)>);
+    impl Visitor for Build<'_> {
+        type Output = Result<Node, Refusal>;
+        fn visit<D: Discipline>(self) -> Self::Output {
+            Node::class::<D::Share>(self.0, children_of(self.1)?).map_err(Refusal::Invalid)
+        }
+    }
+    visit(owner, Build(place, children))
+}
+
 /// A node called `place` of this kind over these children, each with what it says to its parent.
 pub fn build(kind: &str, place: &str, config: &Value, children: Vec<(Value, Node)>) -> Result<Node, Refusal> {
     struct Build<'a>(&'a str, &'a Value, Vec<(Value, Node)>);
@@ -100,11 +122,7 @@ pub fn build(kind: &str, place: &str, config: &Value, children: Vec<(Value, Node
         type Output = Result<Node, Refusal>;
         fn visit<D: Discipline>(self) -> Self::Output {
             let Self(place, config, children) = self;
-            let children = children
-                .into_iter()
-                .map(|(share, node)| Ok(Child { share: read(&share)?, node }))
-                .collect::<Result<_, Refusal>>()?;
-            Node::new::<D>(place, read(config)?, children).map_err(Refusal::Invalid)
+            Node::new::<D>(place, read(config)?, children_of(children)?).map_err(Refusal::Invalid)
         }
     }
     visit(kind, Build(place, config, children))

@@ -51,6 +51,9 @@ fn trees(kind: &Kind) -> Vec<Topology> {
     if kind.children == Arity::Optional {
         trees.push(Topology::over("root", kind.name, vec![Topology::leaf("leaf/0", "fifo")]));
     }
+    if kind.children == Arity::Classes {
+        trees.push(Topology::classes(kind.name, "fifo"));
+    }
     trees
 }
 
@@ -97,7 +100,7 @@ fn try_it(kind: &Kind, tree: &Topology) -> Result<(), Refusal> {
         account.offer(flow, 9014, Duration::ZERO);
     }
     account.poll();
-    let shares: Vec<Value> = tree.children.iter().map(|child| child.share.clone()).collect();
+    let shares: Vec<Value> = tree.shares().iter().map(|child| child.share.clone()).collect();
     let changed = account.reconfigure("root", &tree.config, &shares);
     assert_eq!(built, changed, "{}: `new` and `reconfigure` disagree on {}", kind.name, tree.config);
     built?;

@@ -102,8 +102,12 @@ impl<'a> Storm<'a> {
                 self.account.poll();
             }
             Operation::Peek => {
+                // What an inner class sends next is its owner's to say.
                 let name = self.some_place();
-                self.account.peek(&name);
+                let topology = &mut self.account.topology;
+                if topology.place_mut(&name).is_some_and(|place| !kind::is_class(&place.kind)) {
+                    self.account.peek(&name);
+                }
             }
             Operation::Advance => {
                 let micros = u64::from(self.random.below(800));
@@ -138,12 +142,15 @@ impl<'a> Storm<'a> {
     fn reconfigure(&mut self) {
         let name = self.some_place();
         let place = self.account.topology.place_mut(&name).expect("its own place").clone();
+        if kind::is_class(&place.kind) {
+            return;
+        }
         let declared = kind::kind(&place.kind);
         let own = parameters::parameters(&declared.config_schema);
         let of_child: Vec<Parameter> = parameters::parameters(&declared.share_schema);
         let config = draw(&declared.example, &own, &mut self.random);
         let shares: Vec<_> =
-            place.children.iter().map(|_| draw(&declared.share, &of_child, &mut self.random)).collect();
+            place.shares().iter().map(|_| draw(&declared.share, &of_child, &mut self.random)).collect();
         // Refusals are part of the storm: the account checks that they change nothing.
         let _ = self.account.reconfigure(&name, &config, &shares);
     }

@@ -1,5 +1,6 @@
 //! The trees that the suite builds: every kind alone, and every pair nested over every leaf.
 
+use lockgate_engine::class;
 use lockgate_engine::classify::{Classifier, Rule};
 use lockgate_engine::discipline::{Arity, Discipline};
 use lockgate_engine::node::Node;
@@ -43,17 +44,34 @@ impl Topology {
     /// `grandparent > parent > leaf`, with a second child at each level that takes more than one.
     pub(crate) fn stack(grandparent: &str, parent: &str, leaf: &str) -> Self {
         let below = |kind: &str, first: Self, second: &str| match kind::kind(kind).children {
-            Arity::Many => vec![first, Self::leaf(second, leaf)],
-            _ => vec![first],
+            Arity::Many | Arity::Classes => vec![first, Self::leaf(second, leaf)],
+            Arity::None | Arity::Optional => vec![first],
         };
         let middle = Self::over("parent", parent, below(parent, Self::leaf("leaf/0", leaf), "leaf/1"));
         Self::over("root", grandparent, below(grandparent, middle, "leaf/2"))
     }
 
+    /// A kind that owns classes, two inner ones deep: `owner > class > class > (leaf, leaf)`, and a leaf beside
+    /// each inner class.
+    pub(crate) fn classes(owner: &str, leaf: &str) -> Self {
+        let class = |place: &str, children| Self {
+            config: Value::Object(serde_json::Map::new()),
+            ..Self::inner(place, owner, children)
+        };
+        let below = class("class/1", vec![Self::leaf("leaf/0", leaf), Self::leaf("leaf/1", leaf)]);
+        let above = class("class/0", vec![below, Self::leaf("leaf/2", leaf)]);
+        Self::over("root", owner, vec![above, Self::leaf("leaf/3", leaf)])
+    }
+
+    /// An inner class of `owner`.
+    fn inner(place: &str, owner: &str, children: Vec<Self>) -> Self {
+        Self { kind: class::KIND.into(), ..Self::over(place, owner, children) }
+    }
+
     /// A kind by itself, as far as it can be.
     pub(crate) fn alone(kind: &str) -> Self {
         match kind::kind(kind).children {
-            Arity::Many => {
+            Arity::Many | Arity::Classes => {
                 Self::over("root", kind, vec![Self::leaf("leaf/0", "fifo"), Self::leaf("leaf/1", "fifo")])
             }
             Arity::None | Arity::Optional => Self::leaf("root", kind),
@@ -67,7 +85,7 @@ impl Topology {
         let leaves = || {
             kinds
                 .iter()
-                .filter(|kind| kind.children != Arity::Many)
+                .filter(|kind| matches!(kind.children, Arity::None | Arity::Optional))
                 .map(|kind| kind.name)
                 .chain([Fickle::KIND])
         };
@@ -79,22 +97,32 @@ impl Topology {
                 }
             }
         }
+        for owner in kinds.iter().filter(|kind| kind.children == Arity::Classes) {
+            all.extend(leaves().map(|leaf| Self::classes(owner.name, leaf)));
+        }
         all
     }
 
     /// The tree itself.
     pub(crate) fn build(&self) -> Result<Node, Refusal> {
-        self.build_at(0)
+        self.build_at(0, &self.kind)
     }
 
-    fn build_at(&self, depth: u32) -> Result<Node, Refusal> {
+    /// The tree as it stands at this depth; `owner` is the kind that owns it, where it is an inner class.
+    fn build_at(&self, depth: u32, owner: &str) -> Result<Node, Refusal> {
+        let is_class = kind::is_class(&self.kind);
+        let owner = if is_class { owner } else { &self.kind };
         let children = self
             .children
             .iter()
-            .map(|child| Ok((child.share.clone(), child.build_at(depth + 1)?)))
+            .map(|child| Ok((child.share.clone(), child.build_at(depth + 1, owner)?)))
             .collect::<Result<Vec<_>, Refusal>>()?;
         let count = children.len();
-        let node = kind::build(&self.kind, &self.place, &self.config, children)?;
+        let node = if is_class {
+            kind::build_class(owner, &self.place, children)?
+        } else {
+            kind::build(&self.kind, &self.place, &self.config, children)?
+        };
         if count < 2 {
             return Ok(node);
         }
@@ -137,12 +165,25 @@ impl Topology {
         let mut places = vec![self];
         let mut next = 0;
         while next < places.len() {
-            if !kind::kind(&places[next].kind).classifies {
+            if kind::is_class(&places[next].kind) || !kind::kind(&places[next].kind).classifies {
                 places.extend(&places[next].children);
             }
             next += 1;
         }
         places
+    }
+
+    /// The places below that have a share for this one, in the order of its shares: its children, and where it
+    /// owns classes those below them too, parents first.
+    pub(crate) fn shares(&self) -> Vec<&Self> {
+        let mut shares = Vec::new();
+        for child in &self.children {
+            shares.push(child);
+            if kind::is_class(&child.kind) {
+                shares.extend(child.shares());
+            }
+        }
+        shares
     }
 
     /// The place of this name.
@@ -153,14 +194,22 @@ impl Topology {
         self.children.iter_mut().find_map(|child| child.place_mut(name))
     }
 
+    /// The kinds of its disciplines.
+    fn disciplines(&self) -> impl Iterator<Item = &'static Kind> {
+        self.places()
+            .into_iter()
+            .filter(|place| !kind::is_class(&place.kind))
+            .map(|place| kind::kind(&place.kind))
+    }
+
     /// Whether every kind in it is work conserving.
     pub(crate) fn is_work_conserving(&self) -> bool {
-        self.places().iter().all(|place| kind::kind(&place.kind).work_conserving)
+        self.disciplines().all(|kind| kind.work_conserving)
     }
 
     /// Whether any kind in it may reorder a flow.
     pub(crate) fn reorders(&self) -> bool {
-        self.places().iter().any(|place| kind::kind(&place.kind).reorders)
+        self.disciplines().any(|kind| kind.reorders)
     }
 
     /// Whether it has the hostile leaf.

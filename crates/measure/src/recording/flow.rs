@@ -76,20 +76,32 @@ pub enum Loss {
     Link,
     /// A router's service queue was full.
     Router,
+    /// It could go no further: its hop limit was reached, or no way leads on. Only live runs.
+    Hops,
+    /// All frames of the driver were held by queues. Only live runs.
+    Frames,
+    /// The machine's own kernel lost it between a host and the driver. Only live runs.
+    Host,
 }
 
 impl Loss {
     /// Every way to be lost.
-    pub const ALL: [Self; DropReason::ALL.len() + 2] = {
-        let mut all = [Self::Link; DropReason::ALL.len() + 2];
+    pub const ALL: [Self; DropReason::ALL.len() + Self::OTHERS.len()] = {
+        let mut all = [Self::Link; DropReason::ALL.len() + Self::OTHERS.len()];
         let mut index = 0;
         while index < DropReason::ALL.len() {
             all[index] = Self::Queue(DropReason::ALL[index]);
             index += 1;
         }
-        all[DropReason::ALL.len() + 1] = Self::Router;
+        while index < all.len() {
+            all[index] = Self::OTHERS[index - DropReason::ALL.len()];
+            index += 1;
+        }
         all
     };
+
+    /// Those that are no queue's.
+    const OTHERS: [Self; 5] = [Self::Link, Self::Router, Self::Hops, Self::Frames, Self::Host];
 
     /// Its place in [`ALL`](Self::ALL).
     pub fn index(self) -> usize {
@@ -102,6 +114,9 @@ impl Loss {
             Self::Queue(reason) => reason.name(),
             Self::Link => "link",
             Self::Router => "router",
+            Self::Hops => "hops",
+            Self::Frames => "frames",
+            Self::Host => "host",
         }
     }
 }

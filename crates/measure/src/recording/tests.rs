@@ -220,6 +220,9 @@ fn rows_come_back_as_they_went_in() {
     let names: Vec<&str> = Loss::ALL.iter().map(|loss| loss.name()).collect();
     assert_eq!(
         names,
-        ["limit", "head", "push-out", "early", "forced", "oversize", "shrunk", "link", "router"]
+        [
+            "limit", "head", "push-out", "early", "forced", "oversize", "shrunk", "link", "router", "hops",
+            "frames", "host"
+        ]
     );
 }

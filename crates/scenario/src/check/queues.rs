@@ -3,8 +3,11 @@
 mod forest;
 mod parameters;
 
+use core::iter::Peekable;
+use std::collections::BTreeMap;
 use std::rc::Rc;
 
+use lockgate_engine::class;
 use lockgate_engine::classify::Rule;
 use lockgate_engine::discipline::{Arity, Invalid};
 use lockgate_engine::node::Node;
@@ -31,8 +34,11 @@ pub(super) struct Trees {
 }
 
 /// What a kind is, as far as reading needs to know.
+#[derive(Clone)]
 struct Kind {
     name: &'static str,
+    /// The discipline that its children speak to: itself, or above an inner class the one that owns it.
+    owner: &'static str,
     arity: Arity,
     config: Rc<Shape>,
     share: Rc<Shape>,
@@ -238,22 +244,14 @@ impl Checker<'_> {
 
     /// Builds the tree below `index` as the run will, noting what disciplines refuse. Where one cannot be
     /// built, a FIFO stands in for it, so that those above it are looked at too; a child whose share has
-    /// problems is left out.
+    /// problems is left out. Inner classes are built with the discipline that owns them.
     fn build(&mut self, index: usize, entries: &[Entry<'_, '_>]) -> Option<Node> {
         let entry = &entries[index];
-        let mut children: Vec<Node> = Vec::new();
-        let mut shares: Vec<toml::Table> = Vec::new();
-        let mut present: Vec<usize> = Vec::new();
-        for (child, _) in &entry.children {
-            let node = self.build(*child, entries).or_else(stand_in);
-            if let (Some(node), Some(share)) = (node, entries[*child].share.clone()) {
-                children.push(node);
-                shares.push(share);
-                present.push(*child);
-            }
-        }
+        let mut below = Below::default();
+        self.below(index, entries, &mut below);
         let kind = entry.kind.as_ref()?;
-        if present.is_empty() && kind.arity == Arity::Many {
+        let Below { present, mut shares, mut leaves } = below;
+        if present.is_empty() && kind.arity.needs_children() {
             // Said already: it names none, or none that could be read.
             return None;
         }
@@ -261,8 +259,14 @@ impl Checker<'_> {
         let noted = self.problems.len();
         // What is refused is noted, taken out where it can be, and the rest tried again.
         for _ in 0..32 {
-            let offered = shares.iter().cloned().zip(core::mem::take(&mut children)).collect();
-            let invalid = match make(&queue, offered, Vec::new()) {
+            let offered = offered(
+                index,
+                kind.owner,
+                entries,
+                &mut present.iter().copied().zip(&shares).peekable(),
+                &mut leaves,
+            )?;
+            let invalid = match make(&queue, kind.owner, offered, Vec::new()) {
                 Ok(node) => return (self.problems.len() == noted).then_some(node),
                 Err(invalid) => invalid,
             };
@@ -279,10 +283,35 @@ impl Checker<'_> {
             if removed.is_none() {
                 break;
             }
-            children = present.iter().filter_map(|_| stand_in()).collect();
         }
         None
     }
+
+    /// What a discipline has below it, classes in pre-order.
+    fn below(&mut self, index: usize, entries: &[Entry<'_, '_>], below: &mut Below) {
+        for &(child, _) in &entries[index].children {
+            let is_class = entries[child].kind.as_ref().is_some_and(|kind| kind.name == class::KIND);
+            let node = if is_class { None } else { self.build(child, entries) };
+            let Some(share) = entries[child].share.clone() else { continue };
+            below.present.push(child);
+            below.shares.push(share);
+            below.leaves.extend(node.map(|node| (child, node)));
+            if is_class {
+                self.below(child, entries, below);
+            }
+        }
+    }
+}
+
+/// What stands below a discipline.
+#[derive(Default)]
+struct Below {
+    /// Its children, and below inner classes theirs, parents first; those that could be read.
+    present: Vec<usize>,
+    /// What each says to it.
+    shares: Vec<toml::Table>,
+    /// Those that are queues and could be built.
+    leaves: BTreeMap<usize, Node>,
 }
 
 /// What a discipline refuses, at the place it speaks of.
@@ -298,6 +327,29 @@ fn refused(invalid: &Invalid, kind: &Kind, entry: &Entry<'_, '_>, child: Option<
         Some((wrong, allowed)) => Problem::new(span, wrong).help(allowed),
         None => Problem::new(span, message).help(help),
     }
+}
+
+/// The children of the queue at `index` as `owner` is offered them; `present` are those left in pre-order. A FIFO
+/// stands in for a queue that is not, or no longer, among `leaves`.
+fn offered<'a>(
+    index: usize,
+    owner: &str,
+    entries: &[Entry<'_, '_>],
+    present: &mut Peekable<impl Iterator<Item = (usize, &'a toml::Table)>>,
+    leaves: &mut BTreeMap<usize, Node>,
+) -> Option<Vec<(toml::Table, Node)>> {
+    let mut children = Vec::new();
+    for &(child, _) in &entries[index].children {
+        let Some((_, share)) = present.next_if(|(next, _)| *next == child) else { continue };
+        let node = if entries[child].kind.as_ref().is_some_and(|kind| kind.name == class::KIND) {
+            let below = offered(child, owner, entries, present, leaves)?;
+            make(&queue_of(&entries[child])?, owner, below, Vec::new()).ok()?
+        } else {
+            leaves.remove(&child).or_else(stand_in)?
+        };
+        children.push((share.clone(), node));
+    }
+    Some(children)
 }
 
 fn stand_in() -> Option<Node> {

@@ -2,7 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use lockgate_engine::discipline::{Arity, Discipline};
+use lockgate_engine::class;
+use lockgate_engine::discipline::{Arity, Discipline, NoShare};
 use lockgate_engine::disciplines::{self, KINDS, Visitor};
 
 use super::super::Checker;
@@ -15,9 +16,6 @@ use crate::shape::{Place, Shapes, shorten, sound};
 /// Levels a tree has at most: deeper ones are mistakes, and every level costs each packet.
 const DEEPEST: usize = 16;
 
-/// An inner class of a discipline that owns its whole tree of classes.
-const CLASS: &str = "class";
-
 impl Checker<'_> {
     /// Reads kinds and joins parents and children, each child to one parent at most. Whether every queue
     /// that is nobody's child is so indeed: not where a parent could not be read, or names none there is.
@@ -27,6 +25,7 @@ impl Checker<'_> {
             entries.iter().enumerate().map(|(index, entry)| (entry.name, index)).collect();
         let shape = self.shapes.of::<QueueTable>();
         let mut named_by: BTreeMap<usize, (usize, Span)> = BTreeMap::new();
+        let mut written = Vec::with_capacity(entries.len());
         for index in 0..entries.len() {
             let Some(table) = sound::<QueueTable>(entries[index].place(), &shape, &mut self.problems) else {
                 complete = false;
@@ -56,51 +55,83 @@ impl Checker<'_> {
                 named_by.insert(child_index, (index, span.clone()));
                 children.push((child_index, span));
             }
-            if let Some(kind) = &kind {
-                self.check_arity(kind, table.children.len(), entries[index].place());
-            }
+            written.push((index, table.children.len()));
             entries[index].kind = kind;
             entries[index].children = children;
         }
         for (child, (parent, _)) in named_by {
             entries[child].parent = Some(parent);
         }
+        self.find_owners(entries, complete);
+        for (index, children) in written {
+            if let Some(kind) = &entries[index].kind {
+                self.check_arity(kind, children, entries[index].place());
+            }
+        }
         complete
     }
 
+    /// What `kind` is. An inner class is nothing yet but a class: [`find_owners`](Self::find_owners) says more.
     fn kind(&mut self, kind: &str, place: Place<'_, '_>) -> Option<Kind> {
+        if kind == class::KIND {
+            let none = self.shapes.of::<NoShare>();
+            let (name, arity) = (class::KIND, Arity::Classes);
+            return Some(Kind { name, owner: name, arity, config: none.clone(), share: none });
+        }
         let found = disciplines::visit(kind, Describe(&mut self.shapes));
         if found.is_none() {
-            let problem = if kind == CLASS {
-                Problem::new(place.value("kind"), "no discipline above this queue owns classes").help(format!(
-                    "`class` stands below a discipline that owns its whole tree of classes; give the queue a kind: `{}`",
-                    KINDS.join("`, `")
-                ))
-            } else {
-                let known = KINDS.iter().copied();
-                let problem =
-                    Problem::new(place.value("kind"), format!("there is no discipline `{}`", shorten(kind)));
-                match nearest(kind, known.clone()) {
-                    Some(near) => {
-                        problem.help(format!("did you mean `{near}`? `lockgate list` shows them all"))
-                    }
-                    None => problem.help_if(one_of(known)),
-                }
-            };
-            self.note(problem);
+            let known = KINDS.iter().copied().chain([class::KIND]);
+            let problem =
+                Problem::new(place.value("kind"), format!("there is no discipline `{}`", shorten(kind)));
+            self.note(match nearest(kind, known.clone()) {
+                Some(near) => problem.help(format!("did you mean `{near}`? `lockgate list` shows them all")),
+                None => problem.help_if(one_of(known)),
+            });
         }
         found
+    }
+
+    /// Finds the discipline that owns each inner class: the first above it that is no class itself. `complete`:
+    /// whether a queue that is nobody's child is so indeed.
+    fn find_owners(&mut self, entries: &mut [Entry<'_, '_>], complete: bool) {
+        let is_class = |kind: &Kind| kind.name == class::KIND;
+        for index in 0..entries.len() {
+            if !entries[index].kind.as_ref().is_some_and(is_class) {
+                continue;
+            }
+            // At most as many steps as there are queues: a circle is noted elsewhere.
+            let above = |index: &usize| entries[*index].parent;
+            let mut line = core::iter::successors(above(&index), above).take(entries.len());
+            let owner = line.find(|index| !entries[*index].kind.as_ref().is_some_and(is_class));
+            let kind = match owner.map(|owner| entries[owner].kind.as_ref()) {
+                Some(Some(owner)) if owner.arity == Arity::Classes => {
+                    Some(Kind { name: class::KIND, config: self.shapes.of::<NoShare>(), ..owner.clone() })
+                }
+                // What is above could not be read: nothing is known of this one either.
+                Some(None) => None,
+                None if !complete => None,
+                Some(Some(_)) | None => {
+                    let owners: Vec<&str> = kinds_that(|arity| arity == Arity::Classes).collect();
+                    let problem = Problem::new(
+                        entries[index].place().value("kind"),
+                        "no discipline above this queue owns classes",
+                    );
+                    self.note(problem.help(format!(
+                        "an inner class stands below one that does: `{}`; or give the queue a kind of its own",
+                        owners.join("`, `")
+                    )));
+                    None
+                }
+            };
+            entries[index].kind = kind;
+        }
     }
 
     fn check_arity(&mut self, kind: &Kind, written: usize, place: Place<'_, '_>) {
         let span = place.value("children");
         match kind.arity {
             Arity::None if written > 0 => {
-                let parents: Vec<&str> = KINDS
-                    .iter()
-                    .copied()
-                    .filter(|kind| disciplines::visit(kind, TakesMany) == Some(true))
-                    .collect();
+                let parents: Vec<&str> = kinds_that(Arity::needs_children).collect();
                 let problem = Problem::new(span, format!("`{}` is a leaf: it takes no children", kind.name));
                 self.note(problem.help(format!(
                     "leave `children` out, or use a kind that has them: `{}`",
@@ -111,7 +142,7 @@ impl Checker<'_> {
                 let problem = Problem::new(span, format!("`{}` takes one child, not {written}", kind.name));
                 self.note(problem.help("name one, and give that one the others as children"));
             }
-            Arity::Many if written == 0 => {
+            Arity::Many | Arity::Classes if written == 0 => {
                 let problem = Problem::new(span, format!("`{}` needs children", kind.name));
                 self.note(problem.help("add `children = [\"…\"]` with at least one queue"));
             }
@@ -193,6 +224,7 @@ impl Visitor for Describe<'_> {
     fn visit<D: Discipline>(self) -> Kind {
         Kind {
             name: D::KIND,
+            owner: D::KIND,
             arity: D::CHILDREN,
             config: self.0.of::<D::Config>(),
             share: self.0.of::<D::Share>(),
@@ -200,11 +232,14 @@ impl Visitor for Describe<'_> {
     }
 }
 
-struct TakesMany;
-
-impl Visitor for TakesMany {
-    type Output = bool;
-    fn visit<D: Discipline>(self) -> bool {
-        D::CHILDREN == Arity::Many
+/// The kinds whose arity is so.
+fn kinds_that(is_so: fn(Arity) -> bool) -> impl Iterator<Item = &'static str> {
+    struct ArityOf;
+    impl Visitor for ArityOf {
+        type Output = Arity;
+        fn visit<D: Discipline>(self) -> Arity {
+            D::CHILDREN
+        }
     }
+    KINDS.iter().copied().filter(move |kind| disciplines::visit(kind, ArityOf).is_some_and(is_so))
 }

@@ -1,0 +1,143 @@
+//! The kernel as the driver's [`Machine`]: one packet socket a host, reports from receivers, sleep.
+
+mod packet;
+
+use core::hint::spin_loop;
+use std::sync::mpsc::Sender;
+
+use lockgate_engine::clock::Clock;
+use lockgate_engine::units::{Duration, Instant};
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::time::Timespec;
+
+use crate::clock::{Monotonic, WallOffset};
+use crate::failure::Missing;
+use crate::machine::{Broken, Machine, Renewal, Report};
+use crate::testbed::Testbed;
+
+use packet::PacketSocket;
+
+/// How long before a set time sleep ends and spinning begins: sleep ends 30 to 40 us late at the median.
+const SPIN: Duration = Duration::from_micros(60);
+
+/// How often the wall clock, by which the kernel stamps frames, is compared with the monotonic one.
+const COMPARE_EVERY: Duration = Duration::from_millis(1);
+
+/// The kernel, as the driver sees it.
+pub(crate) struct Kernel {
+    clock: Monotonic,
+    wall: WallOffset,
+    compared: Instant,
+    latest: Instant,
+    wires: Vec<PacketSocket>,
+    reports: Vec<rtrb::Consumer<Report>>,
+    /// By flow: its sender's ear.
+    senders: Vec<Option<Sender<Renewal>>>,
+}
+
+impl Kernel {
+    /// Opens the wires of `testbed` for frames of up to `longest` bytes.
+    pub(crate) fn open(testbed: &Testbed, clock: Monotonic, longest: usize) -> Result<Self, Missing> {
+        let count = testbed.hosts.len();
+        let wires = testbed.middle.inside(|| {
+            let open = |host: &crate::testbed::Host| PacketSocket::open(&host.wire, longest, count);
+            testbed.hosts.iter().map(open).collect::<Result<Vec<_>, _>>()
+        })??;
+        Ok(Self {
+            clock,
+            wall: clock.beside_wall(),
+            compared: Instant::ZERO,
+            latest: Instant::ZERO,
+            wires,
+            reports: Vec::new(),
+            senders: Vec::new(),
+        })
+    }
+
+    /// Who reports, and who is to be told of changes.
+    pub(crate) fn join(
+        &mut self,
+        reports: Vec<rtrb::Consumer<Report>>,
+        senders: Vec<Option<Sender<Renewal>>>,
+    ) {
+        self.reports = reports;
+        self.senders = senders;
+    }
+
+    /// Throws away what came before the run.
+    pub(crate) fn discard(&mut self) {
+        for wire in &mut self.wires {
+            while wire.next().is_some() {
+                wire.take(&mut |_| {});
+            }
+        }
+    }
+
+    /// Frames that found no room in the wires' rings.
+    pub(crate) fn overruns(&self) -> u64 {
+        self.wires.iter().map(PacketSocket::overruns).sum()
+    }
+}
+
+impl Machine for Kernel {
+    fn now(&mut self) -> Instant {
+        self.latest = self.clock.now();
+        if self.latest.since(self.compared) >= COMPARE_EVERY {
+            self.wall = self.clock.beside_wall();
+            self.compared = self.latest;
+        }
+        self.latest
+    }
+
+    fn next_frame(&mut self, wire: usize) -> Option<Instant> {
+        let (seconds, nanoseconds) = self.wires[wire].next()?;
+        let at = self.wall.to_monotonic(seconds, nanoseconds);
+        if at <= self.latest {
+            return Some(at);
+        }
+        // Newer than the last look at the clock; or the wall clock has stepped, and the frame came by now.
+        Some(at.min(self.clock.now()))
+    }
+
+    fn take_frame(&mut self, wire: usize, take: &mut dyn FnMut(&[u8])) {
+        self.wires[wire].take(take);
+    }
+
+    fn send(&mut self, wire: usize, frames: &[&[u8]]) -> Result<usize, Broken> {
+        self.wires[wire].send(frames)
+    }
+
+    fn reports(&mut self, take: &mut dyn FnMut(Report)) {
+        for reports in &mut self.reports {
+            while let Ok(report) = reports.pop() {
+                take(report);
+            }
+        }
+    }
+
+    fn renew(&mut self, renewal: Renewal) {
+        if let Some(Some(sender)) = self.senders.get(renewal.flow) {
+            // A sender that has ended has nothing left to change.
+            let _ = sender.send(renewal);
+        }
+    }
+
+    fn wait(&mut self, until: Instant) -> Result<(), Broken> {
+        let spare = until.since(self.now());
+        if spare <= SPIN {
+            spin_loop();
+            return Ok(());
+        }
+        let spare = (spare.as_picos() - SPIN.as_picos()) / 1_000;
+        let timeout =
+            Timespec { tv_sec: (spare / 1_000_000_000) as i64, tv_nsec: (spare % 1_000_000_000) as _ };
+        let mut waiting: Vec<PollFd<'_>> =
+            self.wires.iter().map(|wire| PollFd::new(wire, PollFlags::IN)).collect();
+        match poll(&mut waiting, Some(&timeout)) {
+            Ok(_) | Err(rustix::io::Errno::INTR) => {}
+            Err(error) => return Err(Broken { what: "waiting for frames".into(), why: error.into() }),
+        }
+        let gone = waiting.iter().position(|wire| wire.revents().contains(PollFlags::ERR));
+        gone.map_or(Ok(()), |wire| Err(self.wires[wire].gone()))
+    }
+}

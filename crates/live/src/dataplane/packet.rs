@@ -1,0 +1,236 @@
+//! A packet socket on one end of a veth: frames in by a ring shared with the kernel, out by `sendmmsg`.
+//!
+//! The ring is of version 2: each frame is visible as soon as it is there. Version 3 hands over blocks, which
+//! adds up to a millisecond. The kernel stamps each frame when it comes off the wire, so it does not matter
+//! for its time when the driver looks.
+#![allow(unsafe_code, reason = "memory shared with the kernel, and its calls")]
+
+use core::ptr;
+use core::sync::atomic::{AtomicU32, Ordering};
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+
+use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
+use rustix::net::{AddressFamily, SocketFlags, SocketType, socket_with};
+
+use crate::failure::Missing;
+use crate::machine::Broken;
+use crate::testbed::index_of;
+
+/// Bytes of rings, all wires together.
+const RINGS: usize = 64 << 20;
+
+/// Fewest and most frames in a ring.
+const FRAMES: [usize; 2] = [256, 8192];
+
+/// Room the kernel needs in front of a frame: its header, the address, and alignment.
+const HEADROOM: usize = 128;
+
+/// Most frames a call sends.
+const BATCH: usize = 64;
+
+/// `ETH_P_ALL`, as it stands in a socket's address.
+const EVERYTHING: u16 = (libc::ETH_P_ALL as u16).to_be();
+
+/// A packet socket bound to an interface.
+pub(super) struct PacketSocket {
+    socket: OwnedFd,
+    name: String,
+    ring: *mut u8,
+    length: usize,
+    frame_size: usize,
+    frames: usize,
+    next: usize,
+}
+
+// SAFETY: the ring belongs to this socket alone, and is only touched through `&mut self`.
+unsafe impl Send for PacketSocket {}
+
+impl PacketSocket {
+    /// Opens a socket for frames of up to `longest` bytes on an interface of this thread's namespace; `wires`
+    /// is how many there will be.
+    pub(super) fn open(name: &str, longest: usize, wires: usize) -> Result<Self, Missing> {
+        let refused = |what: &str, error: io::Error| Missing::refused(what, &error);
+        let socket = socket_with(
+            AddressFamily::PACKET,
+            SocketType::RAW,
+            SocketFlags::CLOEXEC | SocketFlags::NONBLOCK,
+            None,
+        )
+        .map_err(|error| refused("open a packet socket (CAP_NET_RAW)", error.into()))?;
+        let frame_size = (longest + HEADROOM).next_power_of_two();
+        let frames = (RINGS / wires.max(1) / frame_size).clamp(FRAMES[0], FRAMES[1]).next_power_of_two();
+        let set = |option, value: u32| set_option(&socket, option, &value);
+        set(libc::PACKET_VERSION, libc::tpacket_versions::TPACKET_V2 as u32)
+            .map_err(|error| refused("use ring version 2 of packet sockets", error))?;
+        set(libc::PACKET_IGNORE_OUTGOING, 1).map_err(|error| refused("hear only what comes in", error))?;
+        set(libc::PACKET_QDISC_BYPASS, 1).map_err(|error| refused("send past the kernel's queues", error))?;
+        let block = (frame_size * 16).max(1 << 16);
+        let request = libc::tpacket_req {
+            tp_block_size: block as u32,
+            tp_block_nr: (frames * frame_size).div_ceil(block) as u32,
+            tp_frame_size: frame_size as u32,
+            tp_frame_nr: ((frames * frame_size).div_ceil(block) * (block / frame_size)) as u32,
+        };
+        set_option(&socket, libc::PACKET_RX_RING, &request)
+            .map_err(|error| refused("have a ring for a packet socket", error))?;
+        let (frames, length) =
+            (request.tp_frame_nr as usize, request.tp_block_nr as usize * request.tp_block_size as usize);
+        // SAFETY: the kernel chooses the address; nothing else is mapped there.
+        let ring = unsafe {
+            mmap(ptr::null_mut(), length, ProtFlags::READ | ProtFlags::WRITE, MapFlags::SHARED, &socket, 0)
+        }
+        .map_err(|error| refused("share a ring with the kernel", error.into()))?
+        .cast();
+        let opened = Self { socket, name: name.to_owned(), ring, length, frame_size, frames, next: 0 };
+        bind(&opened.socket, index_of(name)?).map_err(|error| refused("bind a packet socket", error))?;
+        Ok(opened)
+    }
+
+    fn header(&self) -> *mut libc::tpacket2_hdr {
+        // SAFETY: `next < frames`, so the place lies within the ring, which is mapped while `self` lives.
+        unsafe { self.ring.add(self.next * self.frame_size) }.cast()
+    }
+
+    fn status(&self) -> &AtomicU32 {
+        // SAFETY: the status is an aligned word of the ring, which the kernel changes as it does: atomically. It
+        // is mapped while `self` lives.
+        unsafe { AtomicU32::from_ptr(&raw mut (*self.header()).tp_status) }
+    }
+
+    /// When the next frame came, by the wall clock in seconds and nanoseconds; `None` where there is none.
+    pub(super) fn next(&mut self) -> Option<(i64, u32)> {
+        if self.status().load(Ordering::Acquire) & libc::TP_STATUS_USER == 0 {
+            return None;
+        }
+        let header = self.header();
+        // SAFETY: the status says that this frame is ours, so the kernel does not touch its header.
+        unsafe { Some((i64::from((*header).tp_sec), (*header).tp_nsec)) }
+    }
+
+    /// Shows the next frame, if there is one, and gives its place back.
+    pub(super) fn take(&mut self, take: &mut dyn FnMut(&[u8])) {
+        if self.status().load(Ordering::Acquire) & libc::TP_STATUS_USER == 0 {
+            return;
+        }
+        let header = self.header();
+        // SAFETY: the frame is ours, as above.
+        let (start, length) = unsafe { (usize::from((*header).tp_mac), (*header).tp_snaplen as usize) };
+        let length = length.min(self.frame_size.saturating_sub(start));
+        // SAFETY: `start + length <= frame_size`, so the bytes lie in this frame of the ring. The kernel leaves
+        // them alone until the status is given back, which is after the last use of the slice.
+        take(unsafe { core::slice::from_raw_parts(header.cast::<u8>().add(start), length) });
+        self.status().store(libc::TP_STATUS_KERNEL, Ordering::Release);
+        self.next = (self.next + 1) % self.frames;
+    }
+
+    /// Sends frames in order; returns how many the kernel took.
+    pub(super) fn send(&self, frames: &[&[u8]]) -> Result<usize, Broken> {
+        let mut done = 0;
+        for batch in frames.chunks(BATCH) {
+            let sent = self.send_batch(batch)?;
+            done += sent;
+            if sent < batch.len() {
+                break;
+            }
+        }
+        Ok(done)
+    }
+
+    fn send_batch(&self, frames: &[&[u8]]) -> Result<usize, Broken> {
+        // SAFETY: both are plain data of integers and pointers, for which zero is a value.
+        let (mut vectors, mut messages): ([libc::iovec; BATCH], [libc::mmsghdr; BATCH]) =
+            unsafe { (core::mem::zeroed(), core::mem::zeroed()) };
+        for ((vector, message), frame) in vectors.iter_mut().zip(&mut messages).zip(frames) {
+            vector.iov_base = frame.as_ptr().cast_mut().cast();
+            vector.iov_len = frame.len();
+            message.msg_hdr.msg_iov = vector;
+            message.msg_hdr.msg_iovlen = 1;
+        }
+        let count = frames.len().min(BATCH) as u32;
+        // SAFETY: `count` messages are filled in, each with one vector over a frame that outlives the call; the
+        // kernel only reads through them.
+        let sent = unsafe {
+            libc::sendmmsg(self.socket.as_raw_fd(), messages.as_mut_ptr(), count, libc::MSG_DONTWAIT)
+        };
+        if let Ok(sent) = usize::try_from(sent) {
+            return Ok(sent);
+        }
+        let why = io::Error::last_os_error();
+        match why.raw_os_error() {
+            Some(libc::EAGAIN | libc::ENOBUFS | libc::EINTR | libc::EMSGSIZE) => Ok(0),
+            _ => Err(Broken { what: format!("sending by wire `{}`", self.name), why }),
+        }
+    }
+
+    /// Why the wire is gone.
+    pub(super) fn gone(&self) -> Broken {
+        let why = rustix::net::sockopt::socket_error(&self.socket);
+        let why = match why {
+            Ok(Err(error)) | Err(error) => error.into(),
+            Ok(Ok(())) => io::Error::other("the wire is gone"),
+        };
+        Broken { what: format!("wire `{}`", self.name), why }
+    }
+
+    /// Frames that found no room in the ring since this was last asked.
+    pub(super) fn overruns(&self) -> u64 {
+        let mut statistics = libc::tpacket_stats { tp_packets: 0, tp_drops: 0 };
+        let mut length = size_of::<libc::tpacket_stats>() as libc::socklen_t;
+        // SAFETY: the kernel writes at most `length` bytes, which is the size of what it is given.
+        let done = unsafe {
+            libc::getsockopt(
+                self.socket.as_raw_fd(),
+                libc::SOL_PACKET,
+                libc::PACKET_STATISTICS,
+                (&raw mut statistics).cast(),
+                &raw mut length,
+            )
+        };
+        if done < 0 { 0 } else { u64::from(statistics.tp_drops) }
+    }
+}
+
+impl Drop for PacketSocket {
+    fn drop(&mut self) {
+        // SAFETY: the ring was mapped with this length, and nothing refers to it any more.
+        let _ = unsafe { munmap(self.ring.cast(), self.length) };
+    }
+}
+
+impl AsFd for PacketSocket {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
+    }
+}
+
+fn set_option<T>(socket: &OwnedFd, option: libc::c_int, value: &T) -> io::Result<()> {
+    // SAFETY: the kernel reads the size of a `T` from a `T`, which is plain data at every call of this.
+    let done = unsafe {
+        libc::setsockopt(
+            socket.as_raw_fd(),
+            libc::SOL_PACKET,
+            option,
+            ptr::from_ref(value).cast(),
+            size_of::<T>() as libc::socklen_t,
+        )
+    };
+    if done < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+}
+
+fn bind(socket: &OwnedFd, index: u32) -> io::Result<()> {
+    // SAFETY: the address is plain data of integers, for which zero is a value.
+    let mut address: libc::sockaddr_ll = unsafe { core::mem::zeroed() };
+    address.sll_family = libc::AF_PACKET as u16;
+    address.sll_protocol = EVERYTHING;
+    address.sll_ifindex = index.cast_signed();
+    // SAFETY: the kernel reads the size of a `sockaddr_ll` from one.
+    let done = unsafe {
+        libc::bind(
+            socket.as_raw_fd(),
+            (&raw const address).cast(),
+            size_of::<libc::sockaddr_ll>() as libc::socklen_t,
+        )
+    };
+    if done < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+}

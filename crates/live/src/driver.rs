@@ -1,0 +1,195 @@
+//! The loop: frames in, the network played as far as the clock has come, frames out, sleep.
+//!
+//! ```text
+//! for ever:  frames of all hosts, oldest first --enter--> network --play(now)--> leaving --> hosts
+//!            reports of receivers -----------------------> account
+//!            nothing came: sleep until shortly before the next event, then spin
+//! ```
+
+use lockgate_engine::units::{Duration, Instant};
+use lockgate_measure::recording::{Event, EventKind};
+
+use crate::failure::Failure;
+use crate::frame::answer::has;
+use crate::frame::{Mac, set_addresses};
+use crate::machine::Machine;
+use crate::network::{Entered, Leaving, Network};
+
+/// Most frames that enter before what is due is handed over.
+const BATCH: usize = 64;
+
+/// Most that the network lags behind the clock before time jumps: the process was stopped, or cannot keep up.
+const MOST_LAG: Duration = Duration::from_millis(100);
+
+/// Longest sleep: reports are looked for, and a wish to stop.
+const NAP: Duration = Duration::from_millis(5);
+
+/// How long receivers may take to report after the end.
+const GRACE: Duration = Duration::from_millis(100);
+
+/// Where frames of a host come and go: wires are numbered by their place in a slice of these.
+#[derive(Clone, Copy, Debug)]
+pub struct Wire {
+    /// The host's node.
+    pub node: usize,
+    /// The host's Ethernet address.
+    pub host: Mac,
+    /// The wire's own.
+    pub gateway: Mac,
+}
+
+/// How the loop ended, and what it saw.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Driven {
+    /// Whether it was asked to stop before the end of the run.
+    pub stopped_early: bool,
+    /// Frames that came in.
+    pub frames: u64,
+    /// Rounds of the loop.
+    pub rounds: u64,
+    /// Time that was jumped over.
+    pub skipped: Duration,
+}
+
+/// Drives `network` to its end, or until `stop` (which is told the time) says so.
+///
+/// # Errors
+/// A wire that is gone, or a change that a port refuses.
+pub fn drive<M: Machine>(
+    network: &mut Network<'_>,
+    machine: &mut M,
+    wires: &[Wire],
+    stop: &mut dyn FnMut(Instant) -> bool,
+) -> Result<Driven, Failure> {
+    let mut wire_of = Vec::new();
+    for (wire, host) in wires.iter().enumerate() {
+        wire_of.resize(wire_of.len().max(host.node + 1), 0);
+        wire_of[host.node] = wire;
+    }
+    let mut driven = Driven::default();
+    let mut leaving = Vec::new();
+    let mut asked = Instant::ZERO;
+    loop {
+        let came = take_in(network, machine, wires)?;
+        driven.frames += came as u64;
+        driven.rounds += 1;
+        let now = machine.now();
+        let lag = now.since(network.next().max(network.now()));
+        if lag > MOST_LAG {
+            driven.skipped += lag.saturating_sub(MOST_LAG);
+            note_jump(network, lag);
+            network.skip_to(now - MOST_LAG);
+        }
+        network.play(now)?;
+        core::mem::swap(&mut leaving, &mut network.leaving);
+        hand_over(network, machine, wires, &wire_of, &mut leaving)?;
+        machine.reports(&mut |report| network.report(report));
+        while let Some(renewal) = network.renewals.pop() {
+            machine.renew(renewal);
+        }
+        if network.has_ended() {
+            break;
+        }
+        if now.since(asked) >= NAP {
+            asked = now;
+            if stop(now) {
+                driven.stopped_early = true;
+                break;
+            }
+        }
+        if came == 0 {
+            machine.wait(network.next().min(now + NAP))?;
+        }
+    }
+    let until = machine.now() + GRACE;
+    while network.awaits_reports() && machine.now() < until {
+        machine.reports(&mut |report| network.report(report));
+        let nap = machine.now() + Duration::from_millis(1);
+        machine.wait(nap)?;
+    }
+    Ok(driven)
+}
+
+fn note_jump(network: &mut Network<'_>, lag: Duration) {
+    let at = network.now();
+    network.recording.events.push(Event {
+        at,
+        kind: EventKind::Note,
+        path: String::new(),
+        value: String::new(),
+        old: None,
+        moved_packets: None,
+        forced_out_packets: 0,
+        text: format!("the driver stood still for {lag}; what was due then happened after"),
+    });
+}
+
+/// Takes frames in, oldest first over all wires. Returns how many.
+fn take_in<M: Machine>(network: &mut Network<'_>, machine: &mut M, wires: &[Wire]) -> Result<usize, Failure> {
+    let mut came = 0;
+    while came < BATCH {
+        let mut first: Option<(Instant, usize)> = None;
+        for wire in 0..wires.len() {
+            if let Some(at) = machine.next_frame(wire)
+                && first.is_none_or(|(earliest, _)| at < earliest)
+            {
+                first = Some((at, wire));
+            }
+        }
+        let Some((at, wire)) = first else { break };
+        came += 1;
+        if at >= network.next() && at.since(network.next()) <= MOST_LAG {
+            network.play_before_frame(at)?;
+        }
+        if network.has_ended() {
+            break;
+        }
+        let host = wires[wire];
+        let mut answer = None;
+        machine.take_frame(wire, &mut |frame| {
+            if network.enter(host.node, at, frame) == Entered::Question {
+                answer = has(frame, host.gateway);
+            }
+        });
+        if let Some(answer) = answer {
+            // An answer that finds no room is asked for again.
+            let _ = machine.send(wire, &[&answer])?;
+        }
+    }
+    Ok(came)
+}
+
+/// Hands frames to their hosts.
+fn hand_over<M: Machine>(
+    network: &mut Network<'_>,
+    machine: &mut M,
+    wires: &[Wire],
+    wire_of: &[usize],
+    leaving: &mut Vec<Leaving>,
+) -> Result<(), Failure> {
+    if leaving.is_empty() {
+        return Ok(());
+    }
+    // Stable: to each host in order.
+    leaving.sort_by_key(|leaving| leaving.node);
+    for leaving in leaving.iter() {
+        let wire = &wires[wire_of[leaving.node]];
+        set_addresses(network.frames.bytes_mut(leaving.packet.payload), wire.host, wire.gateway);
+    }
+    while let Some(first) = leaving.first() {
+        let node = first.node;
+        let run = leaving.iter().take_while(|leaving| leaving.node == node).count().min(BATCH);
+        let mut frames: [&[u8]; BATCH] = [&[]; BATCH];
+        for (frame, leaving) in frames.iter_mut().zip(&leaving[..run]) {
+            *frame = network.frames.bytes(leaving.packet.payload);
+        }
+        let taken = machine.send(wire_of[node], &frames[..run])?;
+        // The kernel refuses one: that one is lost, and the next are tried again.
+        let refused = usize::from(taken < run);
+        let now = machine.now();
+        for (place, left) in leaving.drain(..taken + refused).enumerate() {
+            network.handed(left.packet, left.at, now, place < taken);
+        }
+    }
+    Ok(())
+}

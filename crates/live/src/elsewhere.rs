@@ -1,0 +1,20 @@
+//! Where there is no Linux there are no live runs.
+
+use lockgate_engine::random::Seed;
+use lockgate_engine::units::Instant;
+use lockgate_scenario::Scenario;
+
+use crate::Outcome;
+use crate::failure::{Failure, Missing};
+
+/// Runs `scenario` on real packets: not here.
+///
+/// # Errors
+/// Always: live runs need Linux.
+pub fn run(_: &Scenario, _: Seed, _: &mut (dyn FnMut(Instant) -> bool + Send)) -> Result<Outcome, Failure> {
+    Err(Failure::Missing(Missing {
+        what: "run a scenario on real packets".to_owned(),
+        why: "that needs Linux".to_owned(),
+        help: "leave `--live` out to simulate it".to_owned(),
+    }))
+}

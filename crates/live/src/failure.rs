@@ -1,0 +1,87 @@
+//! Why a live run has no result: this host lacks something, or the run itself went wrong.
+
+use std::io;
+
+use crate::machine::Broken;
+
+/// Why a live run has no result.
+#[derive(Debug, thiserror::Error)]
+pub enum Failure {
+    /// This host lacks a capability.
+    #[error(transparent)]
+    Missing(#[from] Missing),
+    /// A part of the network cannot be built. Reading the scenario finds this first.
+    #[error("`{place}` cannot be built: {why}")]
+    Build {
+        /// The port or flow.
+        place: String,
+        /// Why.
+        why: String,
+    },
+    /// What the scenario asks for cannot be had on real packets.
+    #[error("{what}")]
+    Unsuited {
+        /// What.
+        what: String,
+        /// The way out.
+        help: String,
+    },
+    /// A packet was lost from the account: a fault of Lockgate, never of the scenario.
+    #[error("the account of the run does not balance, which is a fault of Lockgate: {0}")]
+    Imbalance(String),
+    /// A wire vanished under the run.
+    #[error("the run broke off: {0}")]
+    Broken(#[from] Broken),
+}
+
+impl From<lockgate_sim::Failure> for Failure {
+    fn from(failure: lockgate_sim::Failure) -> Self {
+        match failure {
+            lockgate_sim::Failure::Build { place, why } => Self::Build { place, why },
+            lockgate_sim::Failure::Imbalance(why) => Self::Imbalance(why),
+        }
+    }
+}
+
+/// What this host lacks.
+#[derive(Debug, thiserror::Error)]
+#[error("this host cannot {what}: {why}")]
+pub struct Missing {
+    /// What cannot be done, as in "make a network namespace".
+    pub what: String,
+    /// What the kernel said, in words that lead somewhere.
+    pub why: String,
+    /// The way out.
+    pub help: String,
+}
+
+impl Missing {
+    /// What the kernel refused, with the usual causes of its answer.
+    pub fn refused(what: &str, error: &io::Error) -> Self {
+        let (why, help) = match error.raw_os_error() {
+            Some(1 | 13) => (
+                "permission denied".to_owned(),
+                "run it as root, or where the kernel allows user namespaces to ordinary users \
+                 (`/proc/sys/kernel/unprivileged_userns_clone`, \
+                 `/proc/sys/kernel/apparmor_restrict_unprivileged_userns`); `lockgate doctor` says what is there",
+            ),
+            Some(28) => (
+                "there are no more namespaces to be had".to_owned(),
+                "raise `/proc/sys/user/max_net_namespaces` and `/proc/sys/user/max_user_namespaces`",
+            ),
+            Some(38 | 93 | 94 | 95 | 97) => (
+                format!("the kernel does not know how ({error})"),
+                "`lockgate doctor` says what this kernel can do",
+            ),
+            Some(105 | 12) => (
+                format!("there is no memory for it ({error})"),
+                "raise the limit of locked memory (`ulimit -l`), or free some memory",
+            ),
+            Some(24 | 23) => {
+                (format!("too many files are open ({error})"), "raise the limit of open files (`ulimit -n`)")
+            }
+            _ => (error.to_string(), "`lockgate doctor` says what this host can do"),
+        };
+        Self { what: what.to_owned(), why, help: help.to_owned() }
+    }
+}

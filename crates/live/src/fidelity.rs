@@ -1,0 +1,124 @@
+//! How exact a live run was, and whether its figures can be relied on.
+//!
+//! | figure | what it says | limit |
+//! | --- | --- | --- |
+//! | `timer_lateness_p50_s`, `_p99_s` | from when a frame was due at its host to when it had been handed over | p99 1 ms |
+//! | `send_slip_p50_s`, `_p99_s` | from when a datagram should have left to when it did | p99 1 ms |
+//! | `send_errors` | datagrams that the sender's kernel refused | 0.01 % of those sent |
+//! | `host_losses` | frames that this machine lost between hosts and driver | 0.01 % of those sent |
+//! | `cpu_starved_ratio` | time the driver waited for a processor while it was ready, of the run | 2 % |
+//! | `stood_still_s` | time the driver lagged more than 100 ms behind | 0 |
+
+use lockgate_engine::units::Duration;
+use lockgate_measure::histogram::Histogram;
+
+/// What was seen beside the network.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Seen {
+    pub(crate) lateness: Histogram,
+    pub(crate) slip: Histogram,
+    pub(crate) send_errors: u64,
+    pub(crate) host_losses: u64,
+    pub(crate) ring_overruns: u64,
+    pub(crate) sent: u64,
+    pub(crate) starved: Duration,
+    pub(crate) stood_still: Duration,
+    pub(crate) duration: Duration,
+    pub(crate) driver_cpu: Duration,
+}
+
+/// Most that may be late at the 99th percentile.
+const MOST_LATE_S: f64 = 1e-3;
+
+/// Most of what was sent that the machine itself may lose.
+const MOST_LOST: f64 = 1e-4;
+
+/// Most of the run that the driver may wait for a processor.
+const MOST_STARVED: f64 = 0.02;
+
+impl Seen {
+    /// Every figure, by its name in the summary.
+    pub(crate) fn figures(&self) -> Vec<(String, f64)> {
+        let quantiles = |histogram: &Histogram| {
+            histogram.quantiles([0.5, 0.99]).map(|pair| pair.map(|value| value as f64 * 1e-12))
+        };
+        let mut figures = Vec::new();
+        for (name, histogram) in [("timer_lateness", &self.lateness), ("send_slip", &self.slip)] {
+            if let Some([median, high]) = quantiles(histogram) {
+                figures.push((format!("{name}_p50_s"), median));
+                figures.push((format!("{name}_p99_s"), high));
+            }
+        }
+        figures.push(("send_errors".to_owned(), self.send_errors as f64));
+        figures.push(("host_losses".to_owned(), self.host_losses as f64));
+        figures.push(("ring_overruns".to_owned(), self.ring_overruns as f64));
+        figures.push(("cpu_starved_ratio".to_owned(), self.starved_ratio()));
+        figures.push(("stood_still_s".to_owned(), self.stood_still.as_secs_f64()));
+        figures.push(("driver_cpu_s".to_owned(), self.driver_cpu.as_secs_f64()));
+        figures
+    }
+
+    fn starved_ratio(&self) -> f64 {
+        self.starved.as_secs_f64() / self.duration.as_secs_f64().max(1e-9)
+    }
+
+    /// A sentence for each limit that was passed.
+    pub(crate) fn reasons(&self) -> Vec<String> {
+        let mut reasons = Vec::new();
+        let mut late = |histogram: &Histogram, what: &str| {
+            let high = histogram.quantile(0.99).unwrap_or(0) as f64 * 1e-12;
+            if high > MOST_LATE_S {
+                let (high, most) = (high * 1e3, MOST_LATE_S * 1e3);
+                reasons
+                    .push(format!("{what} {high:.2} ms late at the 99th percentile; the limit is {most} ms"));
+            }
+        };
+        late(&self.lateness, "frames were handed over");
+        late(&self.slip, "datagrams were sent");
+        let allowed = self.sent as f64 * MOST_LOST;
+        for (count, what) in [
+            (self.send_errors, "datagrams were refused by the sending host"),
+            (self.host_losses, "frames were lost by this machine, outside the network under test"),
+        ] {
+            if count as f64 > allowed {
+                reasons.push(format!("{count} {what}; the limit is {MOST_LOST} of those sent"));
+            }
+        }
+        if self.starved_ratio() > MOST_STARVED {
+            reasons.push(format!(
+                "the driver waited for a processor {:.1} % of the time; the limit is {} %",
+                self.starved_ratio() * 100.0,
+                MOST_STARVED * 100.0
+            ));
+        }
+        if !self.stood_still.is_zero() {
+            reasons.push(format!(
+                "the driver stood still for {} in all, and time jumped over it",
+                self.stood_still
+            ));
+        }
+        reasons
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_limit_has_its_reason() {
+        let mut seen = Seen { duration: Duration::from_secs(10), sent: 100_000, ..Seen::default() };
+        seen.lateness.record(Duration::from_micros(900).as_picos());
+        seen.host_losses = 10;
+        assert_eq!(seen.reasons(), Vec::<String>::new());
+        seen.host_losses = 11;
+        seen.slip.record(Duration::from_millis(2).as_picos());
+        seen.starved = Duration::from_millis(201);
+        seen.stood_still = Duration::from_millis(1);
+        let reasons = seen.reasons().join("\n");
+        assert_eq!(reasons.lines().count(), 4, "{reasons}");
+        assert!(reasons.starts_with("datagrams were sent 2.0"), "{reasons}");
+        let figures = seen.figures();
+        assert!(figures.contains(&("host_losses".to_owned(), 11.0)), "{figures:?}");
+    }
+}

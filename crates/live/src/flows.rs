@@ -1,0 +1,68 @@
+//! Which flow a frame belongs to: one of the scenario's, or one of those that nobody planned.
+
+use core::net::IpAddr;
+
+use indexmap::IndexMap;
+use lockgate_engine::classify::Fields;
+use lockgate_engine::packet::FlowId;
+use lockgate_scenario::Scenario;
+
+/// Most conversations that are told apart beside the scenario's flows. Beyond, they share the last number.
+const MOST: u32 = 1 << 16;
+
+type Key = (u8, IpAddr, IpAddr, u16, u16);
+
+fn key(fields: &Fields) -> Key {
+    (fields.protocol, fields.source, fields.destination, fields.source_port, fields.destination_port)
+}
+
+/// The flows, by addresses and ports.
+#[derive(Debug)]
+pub(crate) struct Flows {
+    known: IndexMap<Key, u32>,
+    planned: u32,
+    next: u32,
+    last: Option<(Key, u32)>,
+}
+
+impl Flows {
+    pub(crate) fn new(scenario: &Scenario) -> Self {
+        let mut known = IndexMap::new();
+        for (place, flow) in scenario.flows.iter().enumerate() {
+            known.entry(key(&flow.fields)).or_insert(place as u32);
+        }
+        let planned = scenario.flows.len() as u32;
+        Self { known, planned, next: planned, last: None }
+    }
+
+    /// The number of a packet's flow: below [`planned`](Self::planned) where it is the scenario's.
+    pub(crate) fn of(&mut self, fields: &Fields) -> FlowId {
+        let key = key(fields);
+        if let Some((last, flow)) = self.last
+            && last == key
+        {
+            return FlowId(flow);
+        }
+        let flow = match self.known.get(&key) {
+            Some(flow) => *flow,
+            None => self.learn(key),
+        };
+        self.last = Some((key, flow));
+        FlowId(flow)
+    }
+
+    #[cold]
+    fn learn(&mut self, key: Key) -> u32 {
+        let flow = self.next;
+        if flow < self.planned + MOST {
+            self.known.insert(key, flow);
+            self.next += 1;
+        }
+        flow
+    }
+
+    /// How many flows the scenario has.
+    pub(crate) fn planned(&self) -> u32 {
+        self.planned
+    }
+}

@@ -1,0 +1,234 @@
+//! What stands in an Ethernet frame: read from outside, so any bytes may come, and none makes this panic.
+//!
+//! ```text
+//! Ethernet | IPv4 or IPv6 | UDP, TCP, ICMP      -> Seen::Ip: what classifiers and measurements may know
+//!          | ARP, neighbour solicitation        -> Seen::WhoHas: answered in place of a router
+//! ```
+//!
+//! Reading is left to `etherparse`; what a router changes on the way (hop limit, mark, addresses) is changed
+//! in place, checksums by difference (RFC 1624).
+
+pub mod answer;
+
+use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+use etherparse::{EtherType, NetSlice, SlicedPacket, TransportSlice};
+use lockgate_engine::classify::Fields;
+
+/// An Ethernet address.
+pub type Mac = [u8; 6];
+
+/// Length of the Ethernet header: no VLAN tags in Lockgate's own networks.
+pub const ETHERNET_HEADER: usize = 14;
+
+/// The broadcast address.
+pub const BROADCAST: Mac = [0xff; 6];
+
+/// What was found in a frame.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Seen {
+    /// An IP packet.
+    Ip(Ip),
+    /// The question who has this address.
+    WhoHas {
+        /// The address asked for.
+        target: IpAddr,
+    },
+    /// Anything else, broken frames among them.
+    Other,
+}
+
+/// An IP packet, as far as Lockgate needs to know it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ip {
+    /// Addresses, ports and flow label. Ports are 0 in later fragments.
+    pub fields: Fields,
+    /// DSCP and ECN.
+    pub traffic_class: u8,
+    /// TTL or hop limit.
+    pub hop_limit: u8,
+    /// TCP sequence number; 0 for other protocols.
+    pub tcp_sequence: u32,
+    /// TCP flags as in the header; 0 for other protocols.
+    pub tcp_flags: u8,
+    /// Where the payload above UDP or TCP begins in the frame; its end where there is none.
+    pub payload: usize,
+    /// Bytes of TCP or UDP payload.
+    pub payload_length: usize,
+}
+
+impl Seen {
+    /// Reads a frame.
+    pub fn in_frame(frame: &[u8]) -> Self {
+        let Ok(sliced) = SlicedPacket::from_ethernet(frame) else { return Self::Other };
+        if !sliced.link_exts.is_empty() {
+            return Self::Other;
+        }
+        match &sliced.net {
+            Some(NetSlice::Arp(arp)) => Self::in_arp(arp.slice()),
+            Some(NetSlice::Ipv4(ip)) => {
+                let header = ip.header();
+                Self::Ip(with_transport(
+                    frame,
+                    sliced.transport.as_ref(),
+                    Ip {
+                        fields: Fields {
+                            protocol: ip.payload_ip_number().0,
+                            source: IpAddr::V4(header.source_addr()),
+                            destination: IpAddr::V4(header.destination_addr()),
+                            source_port: 0,
+                            destination_port: 0,
+                            flow_label: 0,
+                        },
+                        traffic_class: header.slice()[1],
+                        hop_limit: header.ttl(),
+                        tcp_sequence: 0,
+                        tcp_flags: 0,
+                        payload: frame.len(),
+                        payload_length: 0,
+                    },
+                ))
+            }
+            Some(NetSlice::Ipv6(ip)) => {
+                let header = ip.header();
+                let fields = Fields {
+                    protocol: ip.payload().ip_number.0,
+                    source: IpAddr::V6(header.source_addr()),
+                    destination: IpAddr::V6(header.destination_addr()),
+                    source_port: 0,
+                    destination_port: 0,
+                    flow_label: header.flow_label().value(),
+                };
+                if let Some(target) = solicited(sliced.transport.as_ref()) {
+                    return Self::WhoHas { target };
+                }
+                Self::Ip(with_transport(
+                    frame,
+                    sliced.transport.as_ref(),
+                    Ip {
+                        fields,
+                        traffic_class: header.traffic_class(),
+                        hop_limit: header.hop_limit(),
+                        tcp_sequence: 0,
+                        tcp_flags: 0,
+                        payload: frame.len(),
+                        payload_length: 0,
+                    },
+                ))
+            }
+            None => Self::Other,
+        }
+    }
+
+    /// An ARP request for an IPv4 address over Ethernet (RFC 826).
+    fn in_arp(arp: &[u8]) -> Self {
+        const REQUEST: [u8; 8] = [0, 1, 8, 0, 6, 4, 0, 1];
+        match (arp.starts_with(&REQUEST), arp.get(24..28)) {
+            (true, Some(&[a, b, c, d])) => Self::WhoHas { target: IpAddr::V4(Ipv4Addr::new(a, b, c, d)) },
+            _ => Self::Other,
+        }
+    }
+}
+
+/// The target of a neighbour solicitation (RFC 4861 section 4.3).
+fn solicited(transport: Option<&TransportSlice<'_>>) -> Option<IpAddr> {
+    let Some(TransportSlice::Icmpv6(icmp)) = transport else { return None };
+    let bytes = icmp.slice();
+    if bytes.first() != Some(&135) {
+        return None;
+    }
+    let target: [u8; 16] = bytes.get(8..24)?.try_into().ok()?;
+    Some(IpAddr::V6(Ipv6Addr::from(target)))
+}
+
+fn with_transport(frame: &[u8], transport: Option<&TransportSlice<'_>>, mut ip: Ip) -> Ip {
+    let payload: &[u8] = match transport {
+        Some(TransportSlice::Udp(udp)) => {
+            ip.fields.source_port = udp.source_port();
+            ip.fields.destination_port = udp.destination_port();
+            udp.payload()
+        }
+        Some(TransportSlice::Tcp(tcp)) => {
+            ip.fields.source_port = tcp.source_port();
+            ip.fields.destination_port = tcp.destination_port();
+            ip.tcp_sequence = tcp.sequence_number();
+            ip.tcp_flags = tcp.header_slice()[13];
+            tcp.payload()
+        }
+        _ => return ip,
+    };
+    ip.payload = (payload.as_ptr() as usize).saturating_sub(frame.as_ptr() as usize).min(frame.len());
+    ip.payload_length = payload.len();
+    ip
+}
+
+/// Whether an IP packet stands in the frame, and which version.
+fn version(frame: &[u8]) -> Option<EtherType> {
+    match frame.get(12..14)? {
+        [0x08, 0x00] => Some(EtherType::IPV4),
+        [0x86, 0xdd] => Some(EtherType::IPV6),
+        _ => None,
+    }
+}
+
+/// Takes one from the hop limit of an IP frame. Returns false, and changes nothing, where it must not be
+/// forwarded further.
+pub fn take_hop(frame: &mut [u8]) -> bool {
+    let at = match version(frame) {
+        Some(EtherType::IPV4) => 22,
+        Some(EtherType::IPV6) => 21,
+        _ => return false,
+    };
+    match frame.get(at) {
+        Some(hops) if *hops > 1 => {}
+        _ => return false,
+    }
+    if at == 22 {
+        let old = u16::from_be_bytes([frame[22], frame.get(23).copied().unwrap_or(0)]);
+        frame[22] -= 1;
+        let new = u16::from_be_bytes([frame[22], frame.get(23).copied().unwrap_or(0)]);
+        adjust(frame, 24, old, new);
+    } else {
+        frame[21] -= 1;
+    }
+    true
+}
+
+/// Writes DSCP and ECN: a mark that a queue has set.
+pub fn set_traffic_class(frame: &mut [u8], class: u8) {
+    match version(frame) {
+        Some(EtherType::IPV4) if frame.len() >= 34 => {
+            let old = u16::from_be_bytes([frame[14], frame[15]]);
+            frame[15] = class;
+            let new = u16::from_be_bytes([frame[14], frame[15]]);
+            adjust(frame, 24, old, new);
+        }
+        Some(EtherType::IPV6) if frame.len() >= 54 => {
+            frame[14] = (frame[14] & 0xf0) | (class >> 4);
+            frame[15] = (frame[15] & 0x0f) | (class << 4);
+        }
+        _ => {}
+    }
+}
+
+/// Writes the Ethernet addresses.
+pub fn set_addresses(frame: &mut [u8], destination: Mac, source: Mac) {
+    if frame.len() >= ETHERNET_HEADER {
+        frame[..6].copy_from_slice(&destination);
+        frame[6..12].copy_from_slice(&source);
+    }
+}
+
+/// Corrects the checksum at `at` for a word that changed.
+//= https://www.rfc-editor.org/rfc/rfc1624#section-3
+fn adjust(frame: &mut [u8], at: usize, old: u16, new: u16) {
+    let Some(&[high, low]) = frame.get(at..at + 2) else { return };
+    let sum = u32::from(!u16::from_be_bytes([high, low])) + u32::from(!old) + u32::from(new);
+    let sum = (sum & 0xffff) + (sum >> 16);
+    let sum = (sum & 0xffff) + (sum >> 16);
+    let bytes = (!(sum as u16)).to_be_bytes();
+    frame[at..at + 2].copy_from_slice(&bytes);
+}
+
+#[cfg(test)]
+mod tests;

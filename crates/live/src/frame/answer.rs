@@ -1,0 +1,162 @@
+//! What a router answers of its own: who has an address, echo, and why a packet went no further.
+
+use core::net::IpAddr;
+
+use etherparse::icmpv4::{DestUnreachableHeader, TimeExceededCode as TimeExceeded4};
+use etherparse::icmpv6::{
+    DestUnreachableCode, NeighborAdvertisementHeader, TimeExceededCode as TimeExceeded6,
+};
+use etherparse::{
+    ArpEthIpv4Packet, ArpOperation, Icmpv4Type, Icmpv6Type, NetSlice, PacketBuilder, PacketBuilderStep,
+    SlicedPacket, TransportSlice,
+};
+
+use super::{ETHERNET_HEADER, Ip, Mac, Seen};
+
+/// Hop limit of packets that a router sends of its own.
+const HOP_LIMIT: u8 = 64;
+
+/// The least an IPv6 link carries, which an ICMPv6 error must fit (RFC 4443 section 2.4 (c)).
+const LEAST_MTU_6: usize = 1280;
+
+/// Bytes of the offending packet that an ICMPv4 error carries: as much as fits 576 (RFC 1812 section 4.3.2.3).
+const QUOTED_4: usize = 576 - 20 - 8;
+
+/// Why a packet went no further.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Why {
+    /// Its hop limit was reached.
+    Hops,
+    /// No way leads to its destination.
+    NoRoute,
+    /// Nobody listens at its port.
+    NoPort,
+    /// Nothing here speaks its protocol.
+    NoProtocol,
+}
+
+/// The answer to "who has this address" (ARP, neighbour discovery): `mac` has it.
+pub fn has(question: &[u8], mac: Mac) -> Option<Vec<u8>> {
+    let asker: Mac = question.get(6..12)?.try_into().ok()?;
+    let sliced = SlicedPacket::from_ethernet(question).ok()?;
+    let mut out = Vec::new();
+    match &sliced.net {
+        Some(NetSlice::Arp(arp)) => {
+            let arp = arp.slice();
+            let reply = ArpEthIpv4Packet {
+                operation: ArpOperation::REPLY,
+                sender_mac: mac,
+                sender_ipv4: arp.get(24..28)?.try_into().ok()?,
+                target_mac: arp.get(8..14)?.try_into().ok()?,
+                target_ipv4: arp.get(14..18)?.try_into().ok()?,
+            };
+            PacketBuilder::ethernet2(mac, asker).arp(reply.into()).write(&mut out).ok()?;
+        }
+        Some(NetSlice::Ipv6(ip)) => {
+            let Some(TransportSlice::Icmpv6(icmp)) = &sliced.transport else { return None };
+            let target: [u8; 16] = icmp.slice().get(8..24)?.try_into().ok()?;
+            let solicited = !ip.header().source_addr().is_unspecified();
+            let to = if solicited { ip.header().source() } else { ALL_NODES };
+            let header = NeighborAdvertisementHeader { router: true, solicited, r#override: true };
+            // The target's address, and as an option where it is (RFC 4861 section 4.4).
+            let mut payload = target.to_vec();
+            payload.extend([2, 1]);
+            payload.extend(mac);
+            PacketBuilder::ethernet2(mac, asker)
+                .ipv6(target, to, 255)
+                .icmpv6(Icmpv6Type::NeighborAdvertisement(header))
+                .write(&mut out, &payload)
+                .ok()?;
+        }
+        _ => return None,
+    }
+    Some(out)
+}
+
+/// `ff02::1`.
+const ALL_NODES: [u8; 16] = [0xff, 2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1];
+
+/// The answer to an echo request; `None` where it is none.
+pub fn echo(request: &[u8], ip: &Ip) -> Option<Vec<u8>> {
+    let sliced = SlicedPacket::from_ethernet(request).ok()?;
+    let mut out = Vec::new();
+    let (from, to) = (ip.fields.destination, ip.fields.source);
+    match sliced.transport? {
+        TransportSlice::Icmpv4(icmp) => {
+            let Icmpv4Type::EchoRequest(echo) = icmp.icmp_type() else { return None };
+            let reply = Icmpv4Type::EchoReply(echo);
+            builder(from, to)?.icmpv4(reply).write(&mut out, icmp.payload()).ok()?;
+        }
+        TransportSlice::Icmpv6(icmp) => {
+            let Icmpv6Type::EchoRequest(echo) = icmp.icmp_type() else { return None };
+            let reply = Icmpv6Type::EchoReply(echo);
+            builder(from, to)?.icmpv6(reply).write(&mut out, icmp.payload()).ok()?;
+        }
+        _ => return None,
+    }
+    Some(out)
+}
+
+/// What `from` says about the packet in `frame` that went no further. `None` where nothing is to be said
+/// (RFC 1812 section 4.3.2.7, RFC 4443 section 2.4 (e)): about errors, to many, from nobody, of later
+/// fragments.
+pub fn error(frame: &[u8], from: IpAddr, why: Why) -> Option<Vec<u8>> {
+    let Seen::Ip(ip) = Seen::in_frame(frame) else { return None };
+    let sliced = SlicedPacket::from_ethernet(frame).ok()?;
+    let silent = is_error(&sliced) || is_later_fragment(&sliced) || is_many(ip.fields.destination);
+    if silent || is_many(ip.fields.source) || ip.fields.source.is_unspecified() {
+        return None;
+    }
+    let quoted = frame.get(ETHERNET_HEADER..)?;
+    let mut out = Vec::new();
+    let step = builder(from, ip.fields.source)?;
+    if ip.fields.source.is_ipv4() {
+        let kind = match why {
+            Why::Hops => Icmpv4Type::TimeExceeded(TimeExceeded4::TtlExceededInTransit),
+            Why::NoRoute => Icmpv4Type::DestinationUnreachable(DestUnreachableHeader::Network),
+            Why::NoPort => Icmpv4Type::DestinationUnreachable(DestUnreachableHeader::Port),
+            Why::NoProtocol => Icmpv4Type::DestinationUnreachable(DestUnreachableHeader::Protocol),
+        };
+        step.icmpv4(kind).write(&mut out, &quoted[..quoted.len().min(QUOTED_4)]).ok()?;
+    } else {
+        let kind = match why {
+            Why::Hops => Icmpv6Type::TimeExceeded(TimeExceeded6::HopLimitExceeded),
+            Why::NoRoute => Icmpv6Type::DestinationUnreachable(DestUnreachableCode::NoRoute),
+            Why::NoPort | Why::NoProtocol => Icmpv6Type::DestinationUnreachable(DestUnreachableCode::Port),
+        };
+        step.icmpv6(kind).write(&mut out, &quoted[..quoted.len().min(LEAST_MTU_6 - 48)]).ok()?;
+    }
+    Some(out)
+}
+
+fn builder(from: IpAddr, to: IpAddr) -> Option<PacketBuilderStep<etherparse::IpHeaders>> {
+    // Ethernet addresses are written where the frame is delivered.
+    let step = PacketBuilder::ethernet2([0; 6], [0; 6]);
+    match (from, to) {
+        (IpAddr::V4(from), IpAddr::V4(to)) => Some(step.ipv4(from.octets(), to.octets(), HOP_LIMIT)),
+        (IpAddr::V6(from), IpAddr::V6(to)) => Some(step.ipv6(from.octets(), to.octets(), HOP_LIMIT)),
+        _ => None,
+    }
+}
+
+fn is_error(sliced: &SlicedPacket<'_>) -> bool {
+    match &sliced.transport {
+        Some(TransportSlice::Icmpv4(icmp)) => {
+            !matches!(icmp.icmp_type(), Icmpv4Type::EchoRequest(_) | Icmpv4Type::EchoReply(_))
+        }
+        Some(TransportSlice::Icmpv6(icmp)) => icmp.slice().first().is_none_or(|kind| *kind < 128),
+        _ => false,
+    }
+}
+
+fn is_later_fragment(sliced: &SlicedPacket<'_>) -> bool {
+    match &sliced.net {
+        Some(NetSlice::Ipv4(ip)) => ip.header().fragments_offset().value() != 0,
+        Some(NetSlice::Ipv6(ip)) => ip.is_payload_fragmented() && sliced.transport.is_none(),
+        _ => true,
+    }
+}
+
+fn is_many(address: IpAddr) -> bool {
+    address.is_multicast() || matches!(address, IpAddr::V4(address) if address.is_broadcast())
+}

@@ -1,0 +1,68 @@
+//! What the driver sees of the machine: frames, reports, sleep. The kernel is one, a simulated one another.
+
+use lockgate_engine::units::Instant;
+use lockgate_traffic::Arrivals;
+
+/// A datagram as its receiver saw it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Report {
+    /// The flow's place in the scenario.
+    pub flow: u32,
+    /// Its number within the flow.
+    pub sequence: u32,
+    /// When the receiver's kernel got it.
+    pub at: Instant,
+}
+
+/// New behaviour of a flow's sender.
+#[derive(Debug)]
+pub struct Renewal {
+    /// The flow's place in the scenario.
+    pub flow: usize,
+    /// What it sends from now on; `None` where that stays.
+    pub arrivals: Option<Arrivals>,
+    /// Now.
+    pub at: Instant,
+    /// When it stops.
+    pub stop: Instant,
+}
+
+/// A wire that no longer exists, or a kernel that no longer works.
+#[derive(Debug, thiserror::Error)]
+#[error("{what}: {why}")]
+pub struct Broken {
+    /// Which part.
+    pub what: String,
+    /// What the kernel said.
+    pub why: std::io::Error,
+}
+
+/// The machine around the network. Wires are numbered as the driver was told: one a host.
+pub trait Machine {
+    /// The time.
+    fn now(&mut self) -> Instant;
+
+    /// When the next frame on this wire came, if there is one. Not after [`now`](Self::now).
+    fn next_frame(&mut self, wire: usize) -> Option<Instant>;
+
+    /// Takes that frame.
+    fn take_frame(&mut self, wire: usize, take: &mut dyn FnMut(&[u8]));
+
+    /// Sends frames to a host, in order. Returns how many were taken; the kernel refused the next.
+    ///
+    /// # Errors
+    /// Where the wire is gone.
+    fn send(&mut self, wire: usize, frames: &[&[u8]]) -> Result<usize, Broken>;
+
+    /// Hands over what receivers have reported since.
+    fn reports(&mut self, take: &mut dyn FnMut(Report));
+
+    /// Tells a sender what changes.
+    fn renew(&mut self, renewal: Renewal);
+
+    /// Returns when a frame has come or the time is near; at once where it is very near.
+    ///
+    /// # Errors
+    /// Where a wire is gone.
+    fn wait(&mut self, until: Instant) -> Result<(), Broken>;
+}

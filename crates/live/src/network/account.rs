@@ -1,0 +1,265 @@
+//! The account: every packet that was sent is received, lost with a reason, or inside at the end.
+//!
+//! Datagrams of Lockgate's own are received when their receiver's socket says so; the kernel keeps their
+//! order, so a report also tells which of those handed over before never came. Everything else is received
+//! when it has been handed to the host.
+
+use std::collections::VecDeque;
+
+use lockgate_engine::node::Tally;
+use lockgate_engine::packet::{FlowId, Header, Packet};
+use lockgate_engine::units::Instant;
+use lockgate_measure::histogram::Histogram;
+use lockgate_measure::recording::{Loss, PacketRow, Received, Recording, Window};
+
+use super::Network;
+use crate::failure::Failure;
+use crate::machine::Report;
+
+/// A datagram that was handed over and not yet reported.
+#[derive(Clone, Copy, Debug)]
+struct Handed {
+    /// As it will be received, at the time when it had been handed over.
+    received: Received,
+    /// When it was due.
+    due: Instant,
+}
+
+/// What was handed over and not yet reported, and how exact the run was.
+#[derive(Debug)]
+pub struct Account {
+    /// By flow, in order.
+    handed: Vec<VecDeque<Handed>>,
+    /// By flow: the number that is expected next.
+    expected: Vec<u32>,
+    /// From the time a frame was due at its host to when it had been handed over, in ps.
+    pub lateness: Histogram,
+    /// Datagrams that never came to the driver.
+    pub lost_before: u64,
+    /// Frames that the kernel refused, and datagrams handed over that their socket never got.
+    pub lost_after: u64,
+    /// Reports that fit nothing.
+    pub strange: u64,
+}
+
+impl Account {
+    pub(super) fn new(flows: usize) -> Self {
+        Self {
+            handed: vec![VecDeque::new(); flows],
+            expected: vec![0; flows],
+            lateness: Histogram::default(),
+            lost_before: 0,
+            lost_after: 0,
+            strange: 0,
+        }
+    }
+}
+
+impl Network<'_> {
+    /// How exact the run has been so far.
+    pub fn account(&self) -> &Account {
+        &self.account
+    }
+
+    /// Whether datagrams have been handed over that are not reported yet.
+    pub fn awaits_reports(&self) -> bool {
+        self.account.handed.iter().any(|waiting| !waiting.is_empty())
+    }
+
+    /// The place of a flow's record: the last is shared by all that no flow of the scenario sent.
+    pub(super) fn record_of(&self, flow: FlowId) -> usize {
+        flow.0.min(self.flows.planned()) as usize
+    }
+
+    /// Counts datagrams whose numbers were left out as sent and lost: they never came to the driver. What
+    /// they measured is not known; they are counted like the one that came.
+    pub(super) fn account_gap(&mut self, header: &Header) {
+        let record = header.flow.0 as usize;
+        let missing = header.sequence.wrapping_sub(self.account.expected[record]);
+        if missing > u32::MAX / 2 {
+            return;
+        }
+        self.account.expected[record] = header.sequence.wrapping_add(1);
+        self.account.lost_before += u64::from(missing);
+        let flow = &mut self.recording.flows[record];
+        for _ in 0..missing {
+            flow.on_sent(header.sent, header.bytes());
+            flow.on_lost(header.sent, header.bytes(), Loss::Host);
+        }
+    }
+
+    /// A frame that was counted as sent but finds no room inside.
+    pub(super) fn never_entered(&mut self, header: &Header, why: Loss) {
+        let record = self.record_of(header.flow);
+        self.recording.flows[record].on_lost(header.sent, header.bytes(), why);
+    }
+
+    pub(super) fn lose(&mut self, packet: Packet, why: Loss) {
+        let record = self.record_of(packet.flow);
+        self.recording.flows[record].on_lost(packet.sent, packet.bytes(), why);
+        self.recycle(packet);
+    }
+
+    pub(super) fn recycle(&mut self, packet: Packet) {
+        self.frames.release(packet.payload);
+        self.pool.recycle(packet);
+    }
+
+    pub(super) fn collect_drops(&mut self, index: usize) -> u64 {
+        let now = self.now;
+        let planned = self.flows.planned();
+        let mut dropped = 0;
+        let link = &mut self.links[index];
+        for (packet, reason) in link.port.take_drops() {
+            let why = Loss::Queue(reason);
+            let record = packet.flow.0.min(planned) as usize;
+            self.recording.flows[record].on_lost(packet.sent, packet.bytes(), why);
+            link.record.on_drop(packet.node, reason, now);
+            if let Some(rows) = &mut self.recording.packets {
+                rows.push(&row(&packet, record, index, None, Some(why)));
+            }
+            self.frames.release(packet.payload);
+            self.pool.recycle(packet);
+            dropped += 1;
+        }
+        dropped
+    }
+
+    pub(super) fn add_row(&mut self, index: usize, lost: Option<&Packet>) {
+        let Some(packet) = lost.or_else(|| self.links[index].newest()) else { return };
+        let record = self.record_of(packet.flow);
+        let row = row(packet, record, index, Some(self.now), lost.map(|_| Loss::Link));
+        if let Some(rows) = &mut self.recording.packets {
+            rows.push(&row);
+        }
+    }
+
+    fn received(&mut self, packet: &Packet, now: Instant) -> Received {
+        let record = self.record_of(packet.flow);
+        let propagation = match self.propagation.get(record) {
+            Some(known) => *known,
+            None => {
+                let about = *self.frames.about(packet.payload);
+                self.propagation_between(about.from, about.to)
+            }
+        };
+        Received {
+            now,
+            sent: packet.sent,
+            waited: packet.waited,
+            propagation,
+            bytes: packet.bytes(),
+            sequence: packet.sequence,
+        }
+    }
+
+    pub(super) fn count_received(&mut self, packet: &Packet, now: Instant) {
+        let received = self.received(packet, now);
+        let record = self.record_of(packet.flow);
+        self.recording.flows[record].on_received(&received);
+    }
+
+    /// A packet that left, and was due at its host at `due`, has been handed over by `now`; or the kernel
+    /// has refused it.
+    pub fn handed(&mut self, packet: Packet, due: Instant, now: Instant, taken: bool) {
+        if !taken {
+            self.account.lost_after += 1;
+            return self.lose(packet, Loss::Host);
+        }
+        self.account.lateness.record(now.since(due).as_picos());
+        if self.frames.about(packet.payload).reported {
+            let received = self.received(&packet, now);
+            self.account.handed[packet.flow.0 as usize].push_back(Handed { received, due });
+        } else {
+            self.count_received(&packet, now);
+        }
+        self.recycle(packet);
+    }
+
+    /// A receiver has got a datagram.
+    pub fn report(&mut self, report: Report) {
+        let Some(handed) = self.account.handed.get_mut(report.flow as usize) else { return };
+        let found = handed.iter().position(|waiting| waiting.received.sequence == report.sequence);
+        let Some(place) = found else {
+            self.account.strange += 1;
+            return;
+        };
+        let flow = &mut self.recording.flows[report.flow as usize];
+        for missed in handed.drain(..place) {
+            self.account.lost_after += 1;
+            flow.on_lost(missed.received.sent, missed.received.bytes, Loss::Host);
+        }
+        if let Some(Handed { received, due }) = handed.pop_front() {
+            // The kernel's time stamp lies between the two; a step of its clock does not move it out.
+            let now = report.at.clamp(due, received.now.max(due));
+            flow.on_received(&Received { now, ..received });
+        }
+    }
+
+    /// Ends the run at what it has come to: what was handed over and never reported is lost, what is inside
+    /// is counted, and the account is checked.
+    ///
+    /// # Errors
+    /// An account that does not balance: a fault of Lockgate.
+    pub fn close(mut self) -> Result<(Recording, Account), Failure> {
+        let end = self.now;
+        for (flow, waiting) in self.account.handed.iter_mut().enumerate() {
+            for missed in waiting.drain(..) {
+                self.account.lost_after += 1;
+                self.recording.flows[flow].on_lost(missed.received.sent, missed.received.bytes, Loss::Host);
+            }
+        }
+        self.recording.duration = end.since(Instant::ZERO);
+        self.recording.sample_flows(end);
+        let mut left: Vec<Packet> = self.leaving.drain(..).map(|leaving| leaving.packet).collect();
+        for (_, router) in &mut self.routers {
+            router.flush(&mut left);
+        }
+        let mut unbalanced = None;
+        for link in &mut self.links {
+            link.record.finish(end, &mut link.port);
+            link.flush(&mut left);
+            link.port.each_node(&mut |node| {
+                if !node.counters().balance() || !node.is_empty() {
+                    unbalanced = Some(format!("queue `{}`: {:?}", node.name(), node.counters()));
+                }
+            });
+        }
+        if let Some(queue) = unbalanced {
+            return Err(Failure::Imbalance(queue));
+        }
+        for packet in left {
+            let record = self.record_of(packet.flow);
+            self.recording.flows[record].on_inside(packet.sent, packet.bytes());
+            self.recycle(packet);
+        }
+        self.recording.ports = self.links.into_iter().map(|link| link.record).collect();
+        let silent = |tally: Tally| tally.packets == 0;
+        if self.recording.flows.last().is_some_and(|other| silent(other.totals(Window::WholeRun).sent)) {
+            self.recording.flows.pop();
+        }
+        self.recording.finish();
+        self.recording.balance().map_err(|imbalance| Failure::Imbalance(imbalance.to_string()))?;
+        Ok((self.recording, self.account))
+    }
+}
+
+/// What is kept of a packet that left or was lost at a port.
+fn row(
+    packet: &Packet,
+    flow: usize,
+    port: usize,
+    departed: Option<Instant>,
+    drop: Option<Loss>,
+) -> PacketRow {
+    PacketRow {
+        flow: FlowId(flow as u32),
+        sequence: packet.sequence,
+        port: port as u32,
+        place: packet.node,
+        length: packet.length,
+        arrived: packet.arrived,
+        departed,
+        drop,
+    }
+}

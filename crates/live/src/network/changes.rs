@@ -1,0 +1,94 @@
+//! The timeline: what changes during the run, applied to the same objects as in the simulation.
+
+use lockgate_engine::units::{Duration, Instant};
+use lockgate_measure::recording::{Event, EventKind};
+use lockgate_scenario::{Action, Change};
+use lockgate_sim::parts::{Transmitter, propagation};
+
+use super::Network;
+use crate::failure::Failure;
+use crate::machine::Renewal;
+
+impl Network<'_> {
+    pub(super) fn next_change_at(&self) -> Instant {
+        self.scenario.changes.get(self.next_change).map_or(Instant::NEVER, |change| change.at)
+    }
+
+    pub(super) fn change(&mut self) -> Result<(), Failure> {
+        let scenario = self.scenario;
+        let Some(change) = scenario.changes.get(self.next_change) else { return Ok(()) };
+        self.next_change += 1;
+        self.apply(change)
+    }
+
+    /// Applies a change now. Packets that wait stay, except those that a smaller limit forces out.
+    ///
+    /// # Errors
+    /// What a discipline refuses; then nothing has changed.
+    pub fn apply(&mut self, change: &Change) -> Result<(), Failure> {
+        let now = self.now;
+        let mut moved_packets = None;
+        let mut forced_out_packets = 0;
+        match &change.action {
+            Action::Reconfigure { port, .. } | Action::Replace { port, .. } => {
+                let place = &mut self.links[*port];
+                let moved = change.apply_to_port(&mut place.port, now, &self.frames);
+                let failed = |why| Failure::Build { place: change.path.clone(), why };
+                let moved = moved.map_err(|why| failed(why.to_string()))?;
+                place.touch(now);
+                moved_packets = matches!(change.action, Action::Replace { .. }).then_some(moved as u64);
+                self.wakes[*port] = self.links[*port].next();
+                forced_out_packets = self.collect_drops(*port);
+            }
+            Action::Link { link, rate, delay, loss } => {
+                for index in [2 * link, 2 * link + 1] {
+                    let direction = &mut self.links[index];
+                    if let (Some(rate), Transmitter::Rate(_)) = (rate, &direction.transmitter) {
+                        direction.transmitter = Transmitter::at(*rate);
+                        direction.record.on_rate(now, *rate);
+                    }
+                    direction.delay = delay.unwrap_or(direction.delay);
+                    direction.loss = loss.unwrap_or(direction.loss);
+                }
+                let links = &self.links;
+                self.propagation = propagation(self.scenario, |port| links[port].delay);
+                self.other_propagation.clear();
+            }
+            Action::Flow { flows, traffic, stop } => {
+                for flow in flows.clone() {
+                    // The name of the stream is the simulation's, so that both draw the same.
+                    let name = format!("{}@{}", self.scenario.flows[flow].name, self.next_change);
+                    let arrivals = traffic
+                        .as_ref()
+                        .map(|traffic| traffic.arrivals(self.seed, &name))
+                        .transpose()
+                        .map_err(|why| Failure::Build { place: name, why: why.to_string() })?;
+                    let stop = stop.map_or(Instant::NEVER, |stop| Instant::ZERO + stop);
+                    self.renewals.push(Renewal { flow, arrivals, at: now, stop });
+                }
+            }
+        }
+        self.recording.events.push(Event {
+            at: now,
+            kind: EventKind::Change,
+            path: change.path.clone(),
+            value: change.value.clone(),
+            old: None,
+            moved_packets,
+            forced_out_packets,
+            text: String::new(),
+        });
+        Ok(())
+    }
+
+    /// Propagation between two nodes, as the links' delays are now.
+    pub(super) fn propagation_between(&mut self, from: u32, to: u32) -> Duration {
+        if let Some(known) = self.other_propagation.get(&(from, to)) {
+            return *known;
+        }
+        let path = self.routes.path(from as usize, to as usize).unwrap_or_default();
+        let sum = path.iter().fold(Duration::ZERO, |sum, port| sum + self.links[*port].delay);
+        self.other_propagation.insert((from, to), sum);
+        sum
+    }
+}

@@ -1,0 +1,178 @@
+//! One hop: a packet is forwarded, served by a router, offered to a port, or leaves; and what routers say.
+
+use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+use lockgate_engine::packet::{FlowId, Header, Packet};
+use lockgate_measure::recording::Loss;
+
+use super::{Entered, Leaving, MOST_ANSWERS, Network};
+use crate::frame::answer::{Why, echo, error};
+use crate::frame::{Seen, set_traffic_class, take_hop};
+use crate::frames::About;
+
+/// The address that hosts send everything to.
+pub const GATEWAY_4: Ipv4Addr = Ipv4Addr::new(169, 254, 0, 1);
+/// The same for IPv6.
+pub const GATEWAY_6: Ipv6Addr = Ipv6Addr::new(0xfe80, 0, 0, 0, 0, 0, 0, 1);
+
+/// IP protocol numbers.
+const TCP: u8 = 6;
+const UDP: u8 = 17;
+
+/// How long it takes to earn another answer, in ps.
+const EARNING: u64 = 1_000_000_000;
+
+impl Network<'_> {
+    /// A packet arrives at `node` by a link.
+    pub(super) fn arrive(&mut self, mut packet: Packet, node: usize) {
+        packet.hops = packet.hops.saturating_add(1);
+        if self.frames.about(packet.payload).to as usize == node {
+            return self.deliver(packet, node);
+        }
+        if !take_hop(self.frames.bytes_mut(packet.payload)) {
+            let frame = self.frames.bytes(packet.payload).to_vec();
+            self.lose(packet, Loss::Hops);
+            return self.say(node, &frame, Why::Hops);
+        }
+        let Some(index) = self.router_of[node] else { return self.forward(packet, node) };
+        let (_, router) = &mut self.routers[index as usize];
+        let refused = router.offer(packet, self.now);
+        self.wakes[self.links.len() + index as usize] = router.next();
+        if let Some(packet) = refused {
+            self.lose(packet, Loss::Router);
+        }
+    }
+
+    /// A packet is at `node` and goes on from there.
+    pub(super) fn forward(&mut self, packet: Packet, node: usize) {
+        let to = self.frames.about(packet.payload).to as usize;
+        if to == node {
+            return self.deliver(packet, node);
+        }
+        if let Some(port) = self.routes.next(node, to) {
+            return self.offer(packet, port);
+        }
+        let frame = self.frames.bytes(packet.payload).to_vec();
+        self.lose(packet, Loss::Hops);
+        self.say(node, &frame, Why::NoRoute);
+    }
+
+    fn offer(&mut self, packet: Packet, index: usize) {
+        let (link, now) = (&mut self.links[index], self.now);
+        let mut started = false;
+        if link.is_busy(now) {
+            let _ = link.wait(packet, now, &self.frames);
+        } else {
+            if link.is_due(now) && link.serve(now, &self.frames) {
+                self.note(index, true);
+            }
+            started = self.links[index].offer(packet, now, &self.frames);
+        }
+        self.wakes[index] = self.links[index].next();
+        self.note(index, started);
+    }
+
+    fn deliver(&mut self, packet: Packet, node: usize) {
+        if self.is_host[node] {
+            if packet.is_marked() {
+                set_traffic_class(self.frames.bytes_mut(packet.payload), packet.traffic_class);
+            }
+            self.leaving.push(Leaving { node, at: self.now, packet });
+            return;
+        }
+        let frame = self.frames.bytes(packet.payload).to_vec();
+        self.count_received(&packet, self.now);
+        self.recycle(packet);
+        self.to_itself(node, &frame);
+    }
+
+    /// A router that has no host got a packet: it answers echo, and says that it offers nothing else.
+    fn to_itself(&mut self, node: usize, frame: &[u8]) {
+        let Seen::Ip(ip) = Seen::in_frame(frame) else { return };
+        if let Some(reply) = echo(frame, &ip) {
+            return self.emit(node, &reply);
+        }
+        match ip.fields.protocol {
+            UDP => self.say(node, frame, Why::NoPort),
+            TCP => {}
+            _ => self.say(node, frame, Why::NoProtocol),
+        }
+    }
+
+    /// A host sent a packet to nowhere: the nearest router says so.
+    pub(super) fn say_no_route(&mut self, node: usize, frame: &[u8]) {
+        let near = self.scenario.ports.iter().find(|port| port.from == node).map_or(node, |port| port.to);
+        self.say(near, frame, Why::NoRoute);
+    }
+
+    fn say(&mut self, node: usize, about: &[u8], why: Why) {
+        let earned = self.now.since(self.answers_since).as_picos() / EARNING;
+        if earned > 0 {
+            let earned = earned.min(u64::from(MOST_ANSWERS)) as u32;
+            self.answers = (self.answers + earned).min(MOST_ANSWERS);
+            self.answers_since = self.now;
+        }
+        if self.answers == 0 {
+            return;
+        }
+        self.answers -= 1;
+        if let Some(report) = error(about, self.scenario.nodes[node].address, why) {
+            self.emit(node, &report);
+        }
+    }
+
+    /// A packet of a router's own.
+    fn emit(&mut self, node: usize, frame: &[u8]) {
+        let Seen::Ip(ip) = Seen::in_frame(frame) else { return };
+        let Some(to) = self.by_address.get(&ip.fields.destination).copied() else { return };
+        let about = About { fields: ip.fields, from: node as u32, to, reported: false };
+        let Some(slot) = self.frames.keep(frame, about) else { return };
+        let flow = self.flows.of(&ip.fields);
+        let header = Header {
+            payload: slot,
+            sent: self.now,
+            stamp: self.clocks[node].read(self.now),
+            flow,
+            sequence: self.next_sequence(flow),
+            length: frame.len() as u32,
+            traffic_class: ip.traffic_class,
+            ..Header::default()
+        };
+        let record = self.record_of(flow);
+        self.recording.flows[record].on_sent(self.now, header.bytes());
+        let packet = self.pool.take(header);
+        self.forward(packet, node);
+    }
+
+    /// Whether the question of the host at `node` is answered: for addresses of other nodes, and for the
+    /// gateway's, which stands for all.
+    pub(super) fn who_has(&self, node: usize, target: IpAddr) -> Entered {
+        let other = self.by_address.get(&target).is_some_and(|owner| *owner as usize != node);
+        if other || target == IpAddr::V4(GATEWAY_4) || target == IpAddr::V6(GATEWAY_6) {
+            Entered::Question
+        } else {
+            Entered::Ignored
+        }
+    }
+
+    pub(super) fn next_sequence(&mut self, flow: FlowId) -> u32 {
+        let record = self.record_of(flow);
+        let sequence = self.sequences[record];
+        self.sequences[record] = sequence.wrapping_add(1);
+        sequence
+    }
+
+    /// Puts on record what a link has to say: drops, what it lost, and the row of a packet it has started.
+    pub(super) fn note(&mut self, index: usize, started: bool) {
+        if self.links[index].has_news() {
+            self.collect_drops(index);
+        }
+        let lost = self.links[index].lost.take();
+        if started && self.recording.packets.is_some() {
+            self.add_row(index, lost.as_ref());
+        }
+        if let Some(packet) = lost {
+            self.lose(packet, Loss::Link);
+        }
+    }
+}

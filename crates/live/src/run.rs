@@ -1,0 +1,249 @@
+//! A live run: hosts are built, the ends of the flows started, the network driven, everything accounted for.
+
+use std::fs;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{self, Sender};
+use std::thread;
+
+use lockgate_engine::random::Seed;
+use lockgate_engine::units::{Duration, Instant};
+use lockgate_scenario::Scenario;
+use lockgate_sim::parts::build_sources;
+
+use crate::Outcome;
+use crate::clock::{Monotonic, cpu_time, thread_cpu_time};
+use crate::dataplane::Kernel;
+use crate::driver::{Driven, Wire, drive};
+use crate::failure::{Failure, Missing};
+use crate::fidelity::Seen;
+use crate::frames::Frames;
+use crate::machine::{Renewal, Report};
+use crate::network::Network;
+use crate::testbed::{Host, Testbed};
+use crate::traffic::receive::{self, REPORTS};
+use crate::traffic::send::{self, Sending, Sent};
+use crate::traffic::sleep::{be_punctual, sleep_until};
+
+/// What hosts' interfaces carry at most: Ethernet's.
+const MTU: u32 = 1500;
+
+/// Longest frame.
+const LONGEST: usize = 1514 + 14;
+
+/// Room for frames inside. Memory is used only as far as they are.
+const ROOM: u32 = 1 << 17;
+
+/// From when everything stands to the start of the run.
+const RUN_UP: Duration = Duration::from_millis(50);
+
+/// Runs `scenario` on real packets, with the random draws of `seed`.
+///
+/// `stop` is asked every few milliseconds, and told the time.
+///
+/// # Errors
+/// See [`Failure`]. Nothing is left behind, whatever happens.
+pub fn run(
+    scenario: &Scenario,
+    seed: Seed,
+    stop: &mut (dyn FnMut(Instant) -> bool + Send),
+) -> Result<Outcome, Failure> {
+    let nodes = hosts_of(scenario);
+    let testbed = Testbed::build(scenario, &nodes, MTU)?;
+    let mut is_host = vec![false; scenario.nodes.len()];
+    for node in &nodes {
+        is_host[*node] = true;
+    }
+    let mut network = Network::new(scenario, seed, is_host, Frames::new(ROOM, LONGEST))?;
+    let wires: Vec<Wire> = testbed
+        .hosts
+        .iter()
+        .map(|host| Wire { node: host.node, host: host.mac, gateway: host.gateway })
+        .collect();
+    let clock = Monotonic::start_in(RUN_UP);
+    let mut kernel = Kernel::open(&testbed, clock, LONGEST)?;
+    let (wall, cpu) = (Monotonic::start(), cpu_time());
+    let halt = AtomicBool::new(false);
+    let (driven, cost, ends) = thread::scope(|scope| {
+        let ends = Ends::start(scope, scenario, seed, &testbed, &clock, &halt, &mut kernel)?;
+        let network = &mut network;
+        let driver = scope.spawn(|| driving(network, &mut kernel, &wires, &clock, stop));
+        let driven = driver.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+        halt.store(true, Ordering::Relaxed);
+        let ends = ends.join();
+        let (driven, cost) = driven?;
+        Ok::<_, Failure>((driven, cost, ends))
+    })?;
+    let (mut recording, account) = network.close()?;
+    let seen = Seen {
+        lateness: account.lateness,
+        slip: ends.slip,
+        send_errors: ends.errors,
+        host_losses: account.lost_before + account.lost_after,
+        ring_overruns: kernel.overruns(),
+        sent: recording.flows.iter().map(sent_packets).sum(),
+        starved: cost.starved,
+        stood_still: driven.skipped,
+        duration: recording.duration,
+        driver_cpu: cost.cpu,
+    };
+    if ends.stretched > 0 {
+        recording.warnings.push(format!(
+            "{} datagrams were shorter than what can be measured live and were sent longer ({} bytes, IPv6 {})",
+            ends.stretched,
+            send::shortest(true),
+            send::shortest(false)
+        ));
+    }
+    recording.fidelity = seen.figures();
+    recording.engine.events = driven.frames;
+    recording.engine.wall_s = lockgate_engine::clock::Clock::now(&wall).as_secs_f64();
+    recording.engine.cpu_s = cpu_time().as_secs_f64() - cpu.as_secs_f64();
+    let unfaithful = seen.reasons();
+    recording
+        .warnings
+        .extend(unfaithful.iter().map(|reason| format!("outside the fidelity limits: {reason}")));
+    Ok(Outcome { recording, stopped_early: driven.stopped_early, unfaithful })
+}
+
+fn sent_packets(flow: &lockgate_measure::recording::FlowRecord) -> u64 {
+    flow.totals(lockgate_measure::recording::Window::WholeRun).sent.packets
+}
+
+/// Nodes that are hosts of their own: where flows end, and where at most one link does. The others are
+/// routers, which Lockgate is.
+fn hosts_of(scenario: &Scenario) -> Vec<usize> {
+    let links = |node: usize| scenario.links.iter().filter(|link| link.ends.contains(&node)).count();
+    let ends = |node: usize| scenario.flows.iter().any(|flow| flow.from == node || flow.to == node);
+    (0..scenario.nodes.len()).filter(|node| ends(*node) || links(*node) <= 1).collect()
+}
+
+/// What driving cost.
+struct Cost {
+    cpu: Duration,
+    starved: Duration,
+}
+
+fn driving(
+    network: &mut Network<'_>,
+    kernel: &mut Kernel,
+    wires: &[Wire],
+    clock: &Monotonic,
+    stop: &mut (dyn FnMut(Instant) -> bool + Send),
+) -> Result<(Driven, Cost), Failure> {
+    be_punctual();
+    // What hosts say when their interfaces come up; senders wait for the start.
+    kernel.discard();
+    sleep_until(clock, Instant::ZERO);
+    let (cpu, waited) = (thread_cpu_time(), time_waited_for_cpu());
+    let driven = drive(network, kernel, wires, stop)?;
+    let cost = Cost {
+        cpu: thread_cpu_time().saturating_sub(cpu),
+        starved: time_waited_for_cpu().saturating_sub(waited),
+    };
+    Ok((driven, cost))
+}
+
+/// How long this thread has waited for a processor while it was ready (`/proc/<pid>/schedstat`); zero where
+/// the kernel does not say.
+fn time_waited_for_cpu() -> Duration {
+    let text = fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
+    let nanos = text.split_whitespace().nth(1).and_then(|word| word.parse::<u64>().ok()).unwrap_or(0);
+    Duration::from_picos(nanos.saturating_mul(1_000))
+}
+
+/// The threads at the ends of the flows.
+struct Ends<'scope> {
+    senders: Vec<thread::ScopedJoinHandle<'scope, Sent>>,
+    receivers: Vec<thread::ScopedJoinHandle<'scope, u64>>,
+}
+
+impl<'scope> Ends<'scope> {
+    fn start<'env: 'scope>(
+        scope: &'scope thread::Scope<'scope, 'env>,
+        scenario: &'env Scenario,
+        seed: Seed,
+        testbed: &'env Testbed,
+        clock: &'env Monotonic,
+        halt: &'env AtomicBool,
+        kernel: &mut Kernel,
+    ) -> Result<Self, Failure> {
+        let mut ends = Self { senders: Vec::new(), receivers: Vec::new() };
+        let mut reports = Vec::new();
+        let mut ears: Vec<Option<Sender<Renewal>>> = scenario.flows.iter().map(|_| None).collect();
+        let started = ends.start_all(scope, scenario, seed, testbed, clock, halt, &mut reports, &mut ears);
+        if started.is_err() {
+            halt.store(true, Ordering::Relaxed);
+        }
+        started?;
+        kernel.join(reports, ears);
+        Ok(ends)
+    }
+
+    #[allow(clippy::too_many_arguments, reason = "what a thread at an end needs, handed through once")]
+    fn start_all<'env: 'scope>(
+        &mut self,
+        scope: &'scope thread::Scope<'scope, 'env>,
+        scenario: &'env Scenario,
+        seed: Seed,
+        testbed: &'env Testbed,
+        clock: &'env Monotonic,
+        halt: &'env AtomicBool,
+        reports: &mut Vec<rtrb::Consumer<Report>>,
+        ears: &mut [Option<Sender<Renewal>>],
+    ) -> Result<(), Failure> {
+        for host in &testbed.hosts {
+            let sockets = host.namespace.inside(|| receive::open(scenario, host.node))??;
+            if sockets.is_empty() {
+                continue;
+            }
+            let (mut producer, consumer) = rtrb::RingBuffer::new(REPORTS);
+            reports.push(consumer);
+            self.receivers.push(scope.spawn(move || receive::receive(&sockets, clock, &mut producer, halt)));
+        }
+        let mut sources: Vec<_> = build_sources(scenario, seed)?.into_iter().map(Some).collect();
+        for host in &testbed.hosts {
+            let mut flows = host.namespace.inside(|| sendings(scenario, host, &mut sources))??;
+            if flows.is_empty() {
+                continue;
+            }
+            let (ear, changes) = mpsc::channel();
+            for sending in &flows {
+                ears[sending.flow] = Some(ear.clone());
+            }
+            self.senders.push(scope.spawn(move || send::send(&mut flows, clock, &changes, halt)));
+        }
+        Ok(())
+    }
+
+    fn join(self) -> Sent {
+        let mut all = Sent::default();
+        for sender in self.senders {
+            let sent = sender.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+            all.slip.merge(&sent.slip);
+            all.errors += sent.errors;
+            all.stretched += sent.stretched;
+        }
+        for receiver in self.receivers {
+            let _ = receiver.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+        }
+        all
+    }
+}
+
+/// Opens the sockets of the flows that start at a host.
+fn sendings(
+    scenario: &Scenario,
+    host: &Host,
+    sources: &mut [Option<lockgate_sim::parts::Source>],
+) -> Result<Vec<Sending>, Missing> {
+    let mut flows = Vec::new();
+    for (place, flow) in scenario.flows.iter().enumerate() {
+        if flow.from == host.node
+            && send::is_datagrams(flow)
+            && let Some(source) = sources[place].take()
+        {
+            flows.push(Sending::open(place, flow, source)?);
+        }
+    }
+    Ok(flows)
+}

@@ -1,0 +1,108 @@
+//! The hosts of a run: a network namespace each, joined by veth pairs to one namespace in the middle.
+//!
+//! ```text
+//! [ host: eth0 10.0.0.1/32 ]===veth===[ w0  the middle:        w1 ]===veth===[ host: eth0 10.0.0.2/32 ]
+//!                                        frames, no addresses
+//! ```
+//!
+//! Nothing has a name in the system: namespaces are held by file descriptors alone, so they, their wires and
+//! addresses end when the process ends, however it ends. A host sends everything to a gateway whose Ethernet
+//! address it is told; Lockgate's routers are behind it.
+
+mod namespace;
+mod netlink;
+mod offload;
+
+use core::net::IpAddr;
+
+use lockgate_scenario::Scenario;
+
+use crate::failure::Missing;
+use crate::frame::Mac;
+use crate::network::{GATEWAY_4, GATEWAY_6};
+
+pub use namespace::{Namespace, enter_user_namespace, may_make_namespaces};
+use netlink::Netlink;
+pub(crate) use netlink::index_of;
+
+/// The name of a host's interface.
+pub const INTERFACE: &str = "eth0";
+
+/// A host of the run.
+#[derive(Debug)]
+pub struct Host {
+    /// Its place among the scenario's nodes.
+    pub node: usize,
+    /// Its name there.
+    pub name: String,
+    /// Its address.
+    pub address: IpAddr,
+    /// Its namespace.
+    pub namespace: Namespace,
+    /// Its interface's Ethernet address.
+    pub mac: Mac,
+    /// The Ethernet address of the wire's other end.
+    pub gateway: Mac,
+    /// The name of the wire's other end, in the middle.
+    pub wire: String,
+}
+
+/// The hosts, and the middle.
+#[derive(Debug)]
+pub struct Testbed {
+    /// The hosts, in the order of their nodes: a host's place is its wire's number.
+    pub hosts: Vec<Host>,
+    /// The namespace where all wires end.
+    pub middle: Namespace,
+}
+
+impl Testbed {
+    /// Builds hosts for the `nodes` of the scenario, with interfaces that carry packets of up to `mtu` bytes.
+    ///
+    /// # Errors
+    /// What the kernel refuses. Nothing is left behind.
+    pub fn build(scenario: &Scenario, nodes: &[usize], mtu: u32) -> Result<Self, Missing> {
+        let middle = Namespace::new()?;
+        let mut hosts = Vec::with_capacity(nodes.len());
+        for (wire, node) in nodes.iter().enumerate() {
+            let model = &scenario.nodes[*node];
+            let [high, low] = (wire as u16).to_be_bytes();
+            hosts.push(Host {
+                node: *node,
+                name: model.name.clone(),
+                address: model.address,
+                namespace: Namespace::new()?,
+                mac: [2, b'L', b'G', 0, high, low],
+                gateway: [2, b'L', b'G', 1, high, low],
+                wire: format!("w{wire}"),
+            });
+        }
+        middle.inside(|| -> Result<(), Missing> {
+            let mut netlink = Netlink::open()?;
+            for host in &hosts {
+                netlink.add_wire(host, mtu)?;
+                netlink.set_up(&host.wire)?;
+                offload::switch_off(&host.wire)?;
+            }
+            Ok(())
+        })??;
+        for host in &hosts {
+            host.namespace.inside(|| host.configure())??;
+        }
+        Ok(Self { hosts, middle })
+    }
+}
+
+impl Host {
+    /// Addresses, routes and neighbours, from inside its namespace.
+    fn configure(&self) -> Result<(), Missing> {
+        let mut netlink = Netlink::open()?;
+        netlink.set_up("lo")?;
+        netlink.set_up(INTERFACE)?;
+        offload::switch_off(INTERFACE)?;
+        netlink.add_address(INTERFACE, self.address)?;
+        let gateway = if self.address.is_ipv4() { IpAddr::V4(GATEWAY_4) } else { IpAddr::V6(GATEWAY_6) };
+        netlink.add_neighbour(INTERFACE, gateway, self.gateway)?;
+        netlink.add_default_route(INTERFACE, gateway, self.address)
+    }
+}

@@ -1,0 +1,98 @@
+//! A network namespace without a name: it lives as long as its file descriptor.
+
+use std::fs::{self, File};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+use rustix::process::{getegid, geteuid};
+use rustix::thread::{
+    CapabilitySet, LinkNameSpaceType, UnshareFlags, capabilities, move_into_link_name_space,
+};
+
+use crate::failure::Missing;
+
+/// A network namespace.
+#[derive(Debug)]
+pub struct Namespace(OwnedFd);
+
+impl Namespace {
+    /// A new one, with nothing in it but a loopback interface that is down.
+    ///
+    /// # Errors
+    /// Where the kernel does not allow it.
+    pub fn new() -> Result<Self, Missing> {
+        // A thread of its own, whose namespace it is for a moment: the caller's stays as it is.
+        on_thread(|| {
+            unshare(UnshareFlags::NEWNET).map_err(|error| refused("make a network namespace", &error))?;
+            let file = File::open("/proc/thread-self/ns/net")
+                .map_err(|error| Missing::refused("open a network namespace (is /proc mounted?)", &error))?;
+            Ok(Self(file.into()))
+        })
+    }
+
+    /// Moves the calling thread into it, for good.
+    ///
+    /// # Errors
+    /// Where the kernel does not allow it.
+    pub fn enter(&self) -> Result<(), Missing> {
+        move_into_link_name_space(self.0.as_fd(), Some(LinkNameSpaceType::Network))
+            .map_err(|error| refused("enter a network namespace", &error))
+    }
+
+    /// Does `work` on a thread inside it.
+    ///
+    /// # Errors
+    /// Where the kernel does not allow to enter it.
+    pub fn inside<R: Send>(&self, work: impl FnOnce() -> R + Send) -> Result<R, Missing> {
+        on_thread(|| {
+            self.enter()?;
+            Ok(work())
+        })
+    }
+}
+
+impl AsFd for Namespace {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0.as_fd()
+    }
+}
+
+fn on_thread<R: Send>(work: impl FnOnce() -> Result<R, Missing> + Send) -> Result<R, Missing> {
+    let thread = std::thread::scope(|scope| scope.spawn(work).join());
+    thread.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+}
+
+fn refused(what: &str, error: &rustix::io::Errno) -> Missing {
+    Missing::refused(what, &(*error).into())
+}
+
+#[allow(unsafe_code, reason = "rustix marks it so because sharing of file descriptors may end by it")]
+fn unshare(what: UnshareFlags) -> rustix::io::Result<()> {
+    // SAFETY: none of the flags used here (NEWNET, NEWUSER, NEWNS, NEWPID) includes FILES, so the table of file
+    // descriptors stays shared between all threads.
+    unsafe { rustix::thread::unshare_unsafe(what) }
+}
+
+pub(crate) fn unshare_mounts_and_processes() -> rustix::io::Result<()> {
+    unshare(UnshareFlags::NEWNS | UnshareFlags::NEWPID)
+}
+
+/// Whether this process may make network namespaces as it is. Starts no thread.
+pub fn may_make_namespaces() -> bool {
+    capabilities(None).is_ok_and(|sets| sets.effective.contains(CapabilitySet::SYS_ADMIN))
+}
+
+/// Makes an ordinary user root of a user namespace of their own, with this process in it: there it may make
+/// network namespaces. Files are still touched as that user. To be called before any thread is started.
+///
+/// # Errors
+/// Where the kernel does not allow it, or other threads run.
+pub fn enter_user_namespace() -> Result<(), Missing> {
+    let (user, group) = (geteuid().as_raw(), getegid().as_raw());
+    unshare(UnshareFlags::NEWUSER).map_err(|error| refused("make a user namespace", &error))?;
+    let write = |file: &str, text: String| {
+        fs::write(file, text).map_err(|error| Missing::refused("set up a user namespace", &error))
+    };
+    write("/proc/self/setgroups", "deny".to_owned())?;
+    write("/proc/self/uid_map", format!("0 {user} 1"))?;
+    write("/proc/self/gid_map", format!("0 {group} 1"))
+}

@@ -1,0 +1,9 @@
+//! The ends of the scenario's flows, as threads in the hosts' namespaces.
+
+#[cfg(target_os = "linux")]
+pub(crate) mod receive;
+#[cfg(target_os = "linux")]
+pub(crate) mod send;
+#[cfg(target_os = "linux")]
+pub(crate) mod sleep;
+pub mod stamp;

@@ -1,0 +1,199 @@
+//! The receiver of a host: takes the datagrams of the scenario's flows and reports when the kernel got them.
+//!
+//! Times are the kernel's, so the receiver need not be quick: it collects what has come every millisecond and
+//! leaves the processor to others.
+#![allow(unsafe_code, reason = "recvmmsg, with time stamps as control messages")]
+
+use core::net::SocketAddr;
+use std::collections::BTreeMap;
+use std::io;
+use std::net::UdpSocket;
+use std::os::fd::AsRawFd;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use lockgate_engine::clock::Clock;
+use lockgate_engine::units::Duration;
+use lockgate_scenario::Scenario;
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::time::Timespec;
+
+use super::sleep::sleep_until;
+use super::stamp::Stamp;
+use crate::clock::{Monotonic, WallOffset};
+use crate::failure::Missing;
+use crate::machine::Report;
+
+/// Most datagrams a call takes.
+const BATCH: usize = 64;
+
+/// What of a datagram is looked at.
+const LOOK: usize = 32;
+
+/// Room for a time stamp.
+const CONTROL: usize = 64;
+
+/// How long to leave a socket alone after it has been emptied.
+const PAUSE: Duration = Duration::from_millis(1);
+
+/// Longest wait for a datagram, in nanoseconds: then the end is looked for.
+const NAP: Timespec = Timespec { tv_sec: 0, tv_nsec: 20_000_000 };
+
+/// Bytes of room for datagrams that have not been taken: two milliseconds of a gigabit, four times over.
+const ROOM: usize = 4 << 20;
+
+/// Reports that may be on their way to the driver.
+pub(crate) const REPORTS: usize = 1 << 16;
+
+/// Opens the sockets of all flows that end at `node`, in the namespace of this thread.
+///
+/// # Errors
+/// What the kernel refuses: a port that is taken.
+pub(crate) fn open(scenario: &Scenario, node: usize) -> Result<Vec<UdpSocket>, Missing> {
+    let mut sockets = BTreeMap::new();
+    for flow in scenario.flows.iter().filter(|flow| flow.to == node && super::send::is_datagrams(flow)) {
+        let address = SocketAddr::new(flow.fields.destination, flow.fields.destination_port);
+        if sockets.contains_key(&address) {
+            continue;
+        }
+        let socket = open_one(address).map_err(|error| {
+            let what = format!("receive at {address} for flow `{}`", flow.name);
+            Missing::refused(&what, &error)
+        })?;
+        sockets.insert(address, socket);
+    }
+    Ok(sockets.into_values().collect())
+}
+
+fn open_one(address: SocketAddr) -> io::Result<UdpSocket> {
+    let socket = UdpSocket::bind(address)?;
+    socket.set_nonblocking(true)?;
+    // More than the system's limit where that is allowed.
+    if rustix::net::sockopt::set_socket_recv_buffer_size_force(&socket, ROOM).is_err() {
+        rustix::net::sockopt::set_socket_recv_buffer_size(&socket, ROOM)?;
+    }
+    let on: libc::c_int = 1;
+    // SAFETY: the kernel reads an `int` from one.
+    let done = unsafe {
+        libc::setsockopt(
+            socket.as_raw_fd(),
+            libc::SOL_SOCKET,
+            libc::SO_TIMESTAMPNS,
+            (&raw const on).cast(),
+            size_of::<libc::c_int>() as libc::socklen_t,
+        )
+    };
+    if done < 0 { Err(io::Error::last_os_error()) } else { Ok(socket) }
+}
+
+/// Receives until `stop`. Returns how many datagrams were nobody's.
+pub(crate) fn receive(
+    sockets: &[UdpSocket],
+    clock: &Monotonic,
+    reports: &mut rtrb::Producer<Report>,
+    stop: &AtomicBool,
+) -> u64 {
+    let mut strangers = 0;
+    let mut batch = Batch::new();
+    while !stop.load(Ordering::Relaxed) {
+        let mut waiting: Vec<PollFd<'_>> =
+            sockets.iter().map(|socket| PollFd::new(socket, PollFlags::IN)).collect();
+        if poll(&mut waiting, Some(&NAP)).unwrap_or(0) == 0 {
+            continue;
+        }
+        let wall = clock.beside_wall();
+        for socket in sockets {
+            loop {
+                let count = batch.take(socket);
+                for place in 0..count {
+                    strangers += u64::from(!batch.report(place, wall, reports));
+                }
+                if count < BATCH {
+                    break;
+                }
+            }
+        }
+        sleep_until(clock, clock.now() + PAUSE);
+    }
+    strangers
+}
+
+/// Room for a batch of datagrams.
+struct Batch {
+    looks: Box<[[u8; LOOK]; BATCH]>,
+    controls: Box<[Control; BATCH]>,
+    messages: Box<[libc::mmsghdr; BATCH]>,
+}
+
+/// Control messages are aligned as their header is.
+#[repr(C, align(8))]
+#[derive(Clone, Copy)]
+struct Control([u8; CONTROL]);
+
+impl Batch {
+    fn new() -> Self {
+        Self {
+            looks: Box::new([[0; LOOK]; BATCH]),
+            controls: Box::new([Control([0; CONTROL]); BATCH]),
+            // SAFETY: a message header is plain data of integers and pointers, for which zero is a value.
+            messages: Box::new(unsafe { core::mem::zeroed() }),
+        }
+    }
+
+    /// Takes what has come, up to a batch.
+    fn take(&mut self, socket: &UdpSocket) -> usize {
+        // SAFETY: an I/O vector is a pointer and a length, for which zero is a value.
+        let mut vectors: [libc::iovec; BATCH] = unsafe { core::mem::zeroed() };
+        for place in 0..BATCH {
+            vectors[place].iov_base = self.looks[place].as_mut_ptr().cast();
+            vectors[place].iov_len = LOOK;
+            let header = &mut self.messages[place].msg_hdr;
+            header.msg_iov = &raw mut vectors[place];
+            header.msg_iovlen = 1;
+            header.msg_control = self.controls[place].0.as_mut_ptr().cast();
+            header.msg_controllen = CONTROL as _;
+        }
+        // SAFETY: every message has one vector over `LOOK` bytes and `CONTROL` bytes of control, all of which
+        // outlive the call, as do the vectors.
+        let count = unsafe {
+            libc::recvmmsg(
+                socket.as_raw_fd(),
+                self.messages.as_mut_ptr(),
+                BATCH as u32,
+                libc::MSG_DONTWAIT,
+                core::ptr::null_mut(),
+            )
+        };
+        usize::try_from(count).unwrap_or(0)
+    }
+
+    /// Reports a datagram; false where it is none of the scenario's, or nobody can take the report.
+    fn report(&self, place: usize, wall: WallOffset, reports: &mut rtrb::Producer<Report>) -> bool {
+        let length = (self.messages[place].msg_len as usize).min(LOOK);
+        let Some(stamp) = Stamp::read(&self.looks[place][..length]) else { return false };
+        let Some((seconds, nanoseconds)) = self.time(place) else { return false };
+        let at = wall.to_monotonic(seconds, nanoseconds);
+        reports.push(Report { flow: stamp.flow, sequence: stamp.sequence, at }).is_ok()
+    }
+
+    /// The kernel's time stamp of a datagram.
+    fn time(&self, place: usize) -> Option<(i64, u32)> {
+        let header = &raw const self.messages[place].msg_hdr;
+        // SAFETY: the kernel has filled in the control messages of this header and their length; the walk stays
+        // within that length, and a time stamp is read only where the message is one and as long.
+        unsafe {
+            let mut control = libc::CMSG_FIRSTHDR(header);
+            while !control.is_null() {
+                let found = &*control;
+                if found.cmsg_level == libc::SOL_SOCKET
+                    && found.cmsg_type == libc::SO_TIMESTAMPNS
+                    && found.cmsg_len as usize >= libc::CMSG_LEN(size_of::<libc::timespec>() as u32) as usize
+                {
+                    let time = libc::CMSG_DATA(control).cast::<libc::timespec>().read_unaligned();
+                    return Some((time.tv_sec, time.tv_nsec as u32));
+                }
+                control = libc::CMSG_NXTHDR(header, control);
+            }
+        }
+        None
+    }
+}

@@ -1,0 +1,153 @@
+//! The sender of a host: the simulator's sources, whose datagrams leave by real sockets at their times.
+//!
+//! Every time counts from the run's anchor, so being late once makes nothing later. What is due is sent at
+//! once, with the time at which it really is; how far that is from when it should have been is recorded.
+
+use core::net::{IpAddr, SocketAddr};
+use std::io;
+use std::net::UdpSocket;
+use std::os::fd::AsFd;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::Receiver;
+
+use lockgate_engine::clock::Clock;
+use lockgate_engine::units::{Duration, Instant};
+use lockgate_measure::histogram::Histogram;
+use lockgate_scenario::{Flow, Transport};
+use lockgate_sim::parts::Source;
+use rustix::net::sockopt;
+
+use super::sleep::{be_punctual, sleep_until};
+use super::stamp::Stamp;
+use crate::clock::Monotonic;
+use crate::failure::Missing;
+use crate::machine::Renewal;
+
+/// Longest sleep: changes are listened for, and the end.
+const NAP: Duration = Duration::from_millis(20);
+
+/// Most datagrams of what is due before changes are listened for.
+const BATCH: usize = 256;
+
+/// Bytes of Ethernet, IP and UDP headers.
+pub(crate) const fn headers(is_ipv4: bool) -> u32 {
+    if is_ipv4 { 14 + 20 + 8 } else { 14 + 40 + 8 }
+}
+
+/// The shortest frame that can be measured.
+pub(crate) const fn shortest(is_ipv4: bool) -> u32 {
+    headers(is_ipv4) + Stamp::LENGTH as u32
+}
+
+/// A flow to be sent.
+pub(crate) struct Sending {
+    /// Its place in the scenario.
+    pub(crate) flow: usize,
+    source: Source,
+    socket: UdpSocket,
+    headers: u32,
+}
+
+impl Sending {
+    /// Opens the socket of a flow, in the namespace of this thread.
+    ///
+    /// # Errors
+    /// What the kernel refuses: a port that is taken.
+    pub(crate) fn open(place: usize, flow: &Flow, source: Source) -> Result<Self, Missing> {
+        let fields = &flow.fields;
+        let open = || -> io::Result<UdpSocket> {
+            let socket = UdpSocket::bind(SocketAddr::new(fields.source, fields.source_port))?;
+            socket.connect(SocketAddr::new(fields.destination, fields.destination_port))?;
+            socket.set_nonblocking(true)?;
+            set_class(&socket, fields.source, flow.traffic_class)?;
+            // What waits on a local queue would be late in a way nobody sees.
+            let _ = sockopt::set_socket_send_buffer_size(&socket, 1 << 20);
+            Ok(socket)
+        };
+        let socket = open()
+            .map_err(|error| Missing::refused(&format!("open a socket for flow `{}`", flow.name), &error))?;
+        Ok(Self { flow: place, source, socket, headers: headers(fields.source.is_ipv4()) })
+    }
+}
+
+/// Sets DSCP and ECN of what a socket sends.
+pub(crate) fn set_class(socket: impl AsFd, family: IpAddr, class: u8) -> io::Result<()> {
+    if family.is_ipv4() {
+        sockopt::set_ip_tos(socket, class)?;
+    } else {
+        sockopt::set_ipv6_tclass(socket, u32::from(class))?;
+    }
+    Ok(())
+}
+
+/// What a sender saw.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Sent {
+    /// From when a datagram should have left to when it did, in ps.
+    pub(crate) slip: Histogram,
+    /// Datagrams that the kernel refused; their numbers are left out, and counted as lost by the host.
+    pub(crate) errors: u64,
+    /// Datagrams that had to be longer than the scenario says, to be measured.
+    pub(crate) stretched: u64,
+}
+
+/// Sends `flows` until `stop`.
+pub(crate) fn send(
+    flows: &mut [Sending],
+    clock: &Monotonic,
+    changes: &Receiver<Renewal>,
+    stop: &AtomicBool,
+) -> Sent {
+    be_punctual();
+    let mut sent = Sent::default();
+    let mut payload = vec![0; usize::from(u16::MAX)];
+    while !stop.load(Ordering::Relaxed) {
+        for Renewal { flow, arrivals, at, stop } in changes.try_iter() {
+            if let Some(sending) = flows.iter_mut().find(|sending| sending.flow == flow) {
+                sending.source.renew(arrivals, at, stop);
+            }
+        }
+        let mut now = clock.now();
+        let mut first = Instant::NEVER;
+        for _ in 0..BATCH {
+            let Some(next) = flows.iter_mut().min_by_key(|sending| sending.source.next()) else {
+                return sent;
+            };
+            first = next.source.next();
+            if first > now {
+                now = clock.now();
+                if first > now {
+                    break;
+                }
+            }
+            next.send_one(first, clock, &mut payload, &mut sent);
+        }
+        if first > now {
+            sleep_until(clock, first.min(now + NAP));
+        }
+    }
+    sent
+}
+
+impl Sending {
+    fn send_one(&mut self, due: Instant, clock: &Monotonic, payload: &mut [u8], sent: &mut Sent) {
+        let header = self.source.send(due);
+        let wanted = header.length.saturating_sub(self.headers) as usize;
+        let length = wanted.clamp(Stamp::LENGTH, payload.len());
+        sent.stretched += u64::from(length > wanted);
+        let now = clock.now();
+        let stamp = Stamp { flow: self.flow as u32, sequence: header.sequence, sent: now };
+        payload[..Stamp::LENGTH].copy_from_slice(&stamp.to_bytes());
+        sent.slip.record(now.since(due).as_picos());
+        if self.socket.send(&payload[..length]).is_err() {
+            sent.errors += 1;
+        }
+    }
+}
+
+/// Whether a flow is one of datagrams.
+pub(crate) fn is_datagrams(flow: &Flow) -> bool {
+    match flow.transport {
+        Transport::Udp => true,
+    }
+}

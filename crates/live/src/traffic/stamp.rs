@@ -1,0 +1,73 @@
+//! What a datagram of Lockgate's own carries, so that it can be measured: flow, number, time of sending.
+//!
+//! ```text
+//! 0      2        6          10             16
+//! | 4C47 | flow   | sequence | nanoseconds  | zeros ...
+//! ```
+//!
+//! Nanoseconds count from the anchor of the run; 48 bits last for three days. Big endian.
+
+use lockgate_engine::units::Instant;
+
+/// The stamp of a datagram.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stamp {
+    /// The flow's place in the scenario.
+    pub flow: u32,
+    /// Its number within the flow.
+    pub sequence: u32,
+    /// When it was sent.
+    pub sent: Instant,
+}
+
+/// Picoseconds of a nanosecond.
+const NANO: u64 = 1_000;
+
+const MAGIC: [u8; 2] = *b"LG";
+
+impl Stamp {
+    /// Bytes it takes.
+    pub const LENGTH: usize = 16;
+
+    /// Writes it.
+    pub fn to_bytes(self) -> [u8; Self::LENGTH] {
+        let mut bytes = [0; Self::LENGTH];
+        let nanos = (self.sent.as_picos() / NANO).to_be_bytes();
+        bytes[..2].copy_from_slice(&MAGIC);
+        bytes[2..6].copy_from_slice(&self.flow.to_be_bytes());
+        bytes[6..10].copy_from_slice(&self.sequence.to_be_bytes());
+        bytes[10..].copy_from_slice(&nanos[2..]);
+        bytes
+    }
+
+    /// Reads the stamp at the start of a payload; `None` where there is none.
+    pub fn read(payload: &[u8]) -> Option<Self> {
+        let bytes: &[u8; Self::LENGTH] = payload.first_chunk()?;
+        let word = |at: usize| Some(u32::from_be_bytes(bytes.get(at..at + 4)?.try_into().ok()?));
+        let mut nanos = [0; 8];
+        nanos[2..].copy_from_slice(&bytes[10..]);
+        (bytes[..2] == MAGIC).then_some(())?;
+        Some(Self {
+            flow: word(2)?,
+            sequence: word(6)?,
+            sent: Instant::from_picos(u64::from_be_bytes(nanos).saturating_mul(NANO)),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_stamp_comes_back() {
+        let sent = Instant::from_picos(259_200_123_456_789_000);
+        let stamp = Stamp { flow: 70_000, sequence: u32::MAX, sent };
+        let mut payload = stamp.to_bytes().to_vec();
+        payload.extend([0; 9]);
+        assert_eq!(Stamp::read(&payload), Some(stamp));
+        assert_eq!(Stamp::read(&payload[..15]), None);
+        payload[0] = 0;
+        assert_eq!(Stamp::read(&payload), None);
+    }
+}

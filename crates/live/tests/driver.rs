@@ -1,0 +1,179 @@
+//! The driver under a simulated kernel: without faults it is the simulation, with faults it keeps its account.
+
+mod common;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use common::{Faults, Simulated, wires};
+use lockgate_engine::random::Seed;
+use lockgate_live::Failure;
+use lockgate_live::driver::{Driven, drive};
+use lockgate_live::frames::Frames;
+use lockgate_live::network::{Account, Network};
+use lockgate_measure::Recording;
+use lockgate_measure::recording::Window;
+use lockgate_scenario::{Scenario, read};
+use lockgate_sim::Control;
+
+const SCENARIO: &str = r#"
+title = "driver"
+duration = "400ms"
+warmup = "50ms"
+[node]
+a = {}
+b = {}
+r = { service = { per_packet = "20us", limit = "40p" } }
+s = {}
+c = {}
+[link.la]
+between = ["a", "r"]
+rate = "100mbit"
+delay = "100us"
+[link.lb]
+between = ["b", "r"]
+rate = "100mbit"
+[link.middle]
+between = ["r", "s"]
+rate = "10mbit"
+delay = "3ms"
+loss = 0.01
+[link.lc]
+between = ["s", "c"]
+rate = "1gbit"
+delay = "7us"
+[port."r->s"]
+root = "tree"
+alternatives = ["tree", "other"]
+[port."r->s".queue.tree]
+kind = "drr"
+children = ["first", "second"]
+[port."r->s".queue.first]
+kind = "red"
+limit = "100kB"
+match = [{ source = "10.0.0.1" }]
+[port."r->s".queue.second]
+kind = "fifo"
+limit = "30p"
+[port."r->s".queue.other]
+kind = "fq_codel"
+[flow.one]
+from = "a"
+to = "c"
+size = "1442B"
+gap = "1300us"
+[flow.two]
+from = "b"
+to = "c"
+size = "700B"
+gap = "1100us"
+[flow.three]
+from = "a"
+to = "c"
+size = "90B"
+gap = "5ms"
+destination_port = 7
+[flow.back]
+from = "c"
+to = "b"
+size = "60B"
+gap = "3ms"
+[[change]]
+at = "140ms"
+set = { "port.r->s.root" = "other" }
+[[change]]
+at = "220ms"
+set = { "link.middle.rate" = "7mbit" }
+[[change]]
+at = "300ms"
+set = { "flow.two.gap" = "4ms" }
+"#;
+
+fn scenario() -> Scenario {
+    let none: BTreeMap<String, Arc<[u8]>> = BTreeMap::new();
+    read(SCENARIO, "driver.toml", &none, &[]).unwrap_or_else(|problems| panic!("{problems:?}"))
+}
+
+fn live(
+    scenario: &Scenario,
+    seed: u64,
+    faults: Faults,
+    frames: u32,
+) -> Result<(Recording, Account, Driven), Failure> {
+    let (wires, is_host) = wires(scenario);
+    let mut network = Network::new(scenario, Seed(seed), is_host, Frames::new(frames, 1600))?;
+    let mut machine = Simulated::new(scenario, seed, faults);
+    let driven = drive(&mut network, &mut machine, &wires, &mut |_| false);
+    // The account is closed and holds even where a wire is gone.
+    let closed = network.close();
+    let (driven, (recording, account)) = (driven?, closed?);
+    Ok((recording, account, driven))
+}
+
+/// A kernel that is never late and loses nothing leaves nothing but the simulation: the same sojourn times of
+/// every queue, the same losses, the same delays, to the picosecond.
+#[test]
+fn without_faults_it_is_the_simulation() {
+    let scenario = scenario();
+    for seed in 1..4 {
+        let simulated =
+            lockgate_sim::run(&scenario, Seed(seed), &mut |_| Control::Continue).expect("runs").recording;
+        let (recording, account, driven) = live(&scenario, seed, Faults::default(), 1 << 12).expect("runs");
+        for (live, simulated) in recording.ports.iter().zip(&simulated.ports) {
+            // What differs is too long to be shown.
+            assert!(live == simulated, "port `{}` of seed {seed}", live.setup.name);
+        }
+        for (live, simulated) in recording.flows.iter().zip(&simulated.flows) {
+            assert_eq!(
+                live.totals(Window::WholeRun),
+                simulated.totals(Window::WholeRun),
+                "{}",
+                live.setup.name
+            );
+            assert_eq!(live.lost_by().collect::<Vec<_>>(), simulated.lost_by().collect::<Vec<_>>());
+            assert!(live.delays() == simulated.delays(), "flow `{}` of seed {seed}", live.setup.name);
+        }
+        assert_eq!(recording.flows.len(), simulated.flows.len(), "nothing else was sent");
+        assert_eq!(recording.events.len(), simulated.events.len());
+        assert_eq!((account.lost_before, account.lost_after, account.strange), (0, 0, 0));
+        assert_eq!((account.lateness.max(), driven.skipped.as_picos()), (Some(0), 0));
+    }
+}
+
+/// Late wake-ups, refused frames, full rings, lost reports, stops, clock steps, damage: never a panic, and
+/// every packet accounted for. `LOCKGATE_SEED` replays one.
+#[test]
+fn faults_are_accounted_for() {
+    let scenario = scenario();
+    let given = std::env::var("LOCKGATE_SEED").ok().and_then(|seed| seed.parse::<u64>().ok());
+    let seeds = given.map_or(1..1001, |seed| seed..seed + 1);
+    let (mut before, mut after, mut jumps, mut gone) = (0, 0, 0, 0);
+    for seed in seeds {
+        let bit = |place: u64, most: u32| if seed >> place & 1 == 1 { most } else { 0 };
+        let faults = Faults {
+            late: bit(0, 60),
+            short: bit(1, 60),
+            full: bit(2, 20),
+            report: bit(3, 20),
+            stopped: bit(4, 40),
+            stepped: bit(5, 20),
+            damaged: bit(6, 20),
+            gone: bit(7, 20),
+        };
+        // Few frames, so that they run out.
+        let frames = if seed % 3 == 0 { 20 } else { 1 << 12 };
+        match live(&scenario, seed, faults, frames) {
+            Ok((recording, account, driven)) => {
+                before += account.lost_before;
+                after += account.lost_after;
+                jumps += u32::from(!driven.skipped.is_zero());
+                recording.balance().unwrap_or_else(|why| panic!("seed {seed}: {why}"));
+            }
+            Err(Failure::Broken(_)) => gone += 1,
+            Err(other) => panic!("seed {seed}: {other}"),
+        }
+    }
+    if given.is_none() {
+        assert!(before > 0 && after > 0 && jumps > 0 && gone > 0, "{before} {after} {jumps} {gone}");
+    }
+}
