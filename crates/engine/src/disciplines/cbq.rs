@@ -209,6 +209,7 @@ impl Discipline for Cbq {
             state.deficit = state.deficit.min(settings.quantum);
             state.settings = settings;
         }
+        self.regroup();
         Ok(())
     }
 
@@ -311,6 +312,14 @@ impl Cbq {
             Dequeue::Empty if self.classes.is_empty(class) => Turn::Gone,
             // It holds packets and denies it. Delisted, nobody would ask it again.
             Dequeue::Empty => Turn::Refused,
+        }
+    }
+
+    /// Lists every class in the band it belongs to by now; turns are kept.
+    fn regroup(&mut self) {
+        let old = core::mem::replace(&mut self.bands, Bands::new(self.classes.len()));
+        for class in old.iter() {
+            self.bands.activate(self.band_of(class), class);
         }
     }
 

@@ -62,7 +62,7 @@ impl Cbq {
                 if pays && state.deficit <= 0 {
                     state.deficit += state.settings.quantum;
                 }
-                if self.classes.is_empty(class) || self.states[class].settings.band != band {
+                if self.classes.is_empty(class) {
                     self.leave_band(class, band, turn);
                     continue;
                 }
@@ -94,13 +94,10 @@ impl Cbq {
         None
     }
 
-    /// A class that is empty, or of another priority by now.
+    /// A class that is empty.
     fn leave_band(&mut self, class: usize, band: usize, turn: usize) {
         self.states[class].deficit = 0;
         self.bands.retire(band, turn);
-        if !self.classes.is_empty(class) {
-            self.bands.activate(self.states[class].settings.band, class);
-        }
     }
 
     /// Everybody is over the limit: the first that may borrow sends.

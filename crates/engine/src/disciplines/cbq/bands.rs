@@ -23,6 +23,11 @@ impl Bands {
         self.busy |= 1 << band;
     }
 
+    /// Every class that is listed, in the order of bands and turns.
+    pub(super) fn iter(&self) -> impl Iterator<Item = usize> + '_ {
+        self.rings.iter().flat_map(ActiveList::iter)
+    }
+
     /// The first band from `band` on that has classes.
     pub(super) fn next_busy(&self, band: usize) -> Option<usize> {
         let left = u32::from(self.busy) >> band;

@@ -37,6 +37,8 @@ pub enum Overlimit {
     Lowprio,
     /// It loses a packet, and then as `classic`.
     Drop,
+    /// It waits until its average is back at zero, and nothing is forgiven: the regulator of the paper.
+    Wait,
 }
 
 /// How ALTQ's classes of one priority take turns.

@@ -178,6 +178,7 @@ impl Cbq {
         let real = picos(cx.now);
         match self.states[class].settings.overlimit {
             Overlimit::Classic => self.delay(class),
+            Overlimit::Wait => {}
             Overlimit::Rclassic => {
                 let mut highest = class;
                 while let Some(above) = self.lender(highest).filter(|above| self.states[*above].level <= self.cutoff) {
