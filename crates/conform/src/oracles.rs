@@ -54,6 +54,9 @@ oracles! {
     rank_order::RankOrder,
     coarse_clock::CoarseClock,
     device_ring::DeviceRing,
+    cbq_clock::CbqClock,
+    cbq_sharing::CbqSharing,
+    cbq_rounds::CbqRounds,
 }
 
 /// The oracle called `name`.

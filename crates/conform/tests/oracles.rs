@@ -83,4 +83,7 @@ tests! {
     rank_order "rank-order",
     coarse_clock "coarse-clock",
     device_ring "device-ring",
+    cbq_clock "cbq-clock",
+    cbq_sharing "cbq-sharing",
+    cbq_rounds "cbq-rounds",
 }
