@@ -6,6 +6,8 @@ mod common;
 
 #[path = "theorems/kernel.rs"]
 mod kernel;
+#[path = "theorems/kernel_cbq.rs"]
+mod kernel_cbq;
 
 use lockgate_engine::random::{Random, Seed};
 

@@ -15,26 +15,26 @@ use crate::{exponential, random};
 
 const LINK: Rate = Rate::from_bits(10_000_000);
 
-fn runs() -> Option<Value> {
+pub(crate) fn runs() -> Option<Value> {
     let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data/kernel.json");
     let text = std::fs::read_to_string(&path).ok()?;
     Some(serde_json::from_str(&text).expect("JSON"))
 }
 
 /// A flow of a run, and what the kernel made of it.
-struct Flow {
-    name: String,
-    length: u64,
-    gap: f64,
-    is_poisson: bool,
-    start: f64,
-    stop: f64,
-    from: f64,
-    loss: f64,
-    mean_ms: f64,
+pub(crate) struct Flow {
+    pub name: String,
+    pub length: u64,
+    pub gap: f64,
+    pub is_poisson: bool,
+    pub start: f64,
+    pub stop: f64,
+    pub from: f64,
+    pub loss: f64,
+    pub mean_ms: f64,
 }
 
-fn flows(run: &Value) -> Vec<Flow> {
+pub(crate) fn flows(run: &Value) -> Vec<Flow> {
     let flows = run["flows"].as_object().expect("flows");
     flows
         .iter()
