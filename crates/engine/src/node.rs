@@ -8,8 +8,8 @@ use core::any::Any;
 use std::sync::Arc;
 
 use crate::classify::Classifier;
-use crate::discipline::{Child, Context, Dequeue, Discipline, Invalid};
-use crate::packet::Packet;
+use crate::discipline::{Child, Context, Dequeue, Discipline, DropReason, Invalid};
+use crate::packet::{Header, Packet};
 use crate::units::{Bytes, Instant};
 
 /// Packets and their bytes.
@@ -318,6 +318,24 @@ impl Node {
             Dequeue::NotBefore(time) => Peek::NotBefore(time),
             Dequeue::Empty => Peek::Empty,
         }
+    }
+
+    /// Drops the packet that [`dequeue`](Self::dequeue) would give, for the reason that `reason` finds in it:
+    /// how a parent makes room in its children. It is counted as dropped here and above, and not as sent;
+    /// a node below this one gave it away and counts it as sent. `false` where there is none to be had now.
+    pub fn evict(&mut self, cx: &mut Context<'_>, reason: impl FnOnce(&Header) -> DropReason) -> bool {
+        let packet = match self.held.take() {
+            Some(packet) => packet,
+            None => match self.dequeue_discipline(cx) {
+                Dequeue::Packet(packet) => packet,
+                Dequeue::NotBefore(_) | Dequeue::Empty => return false,
+            },
+        };
+        let before = cx.drops.account();
+        let reason = reason(&packet);
+        cx.drop(packet, reason);
+        self.settle(before, cx);
+        true
     }
 
     #[inline(always)]

@@ -2,7 +2,7 @@
 
 pub mod active;
 pub mod fattest;
-pub mod longest;
+pub mod places;
 pub mod ranked;
 
 use std::collections::VecDeque;

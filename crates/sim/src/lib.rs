@@ -8,11 +8,13 @@
 //! on any machine. Start at [`run::run`].
 
 mod events;
+mod hosts;
 mod link;
 mod network;
 mod router;
 pub mod run;
 mod source;
+pub mod tcp;
 
 /// What a driver by the real clock holds as well: the same links, routers and sources, built the same way.
 pub mod parts {

@@ -7,6 +7,7 @@ use lockgate_measure::recording::{Loss, PacketRow, Received, Recording};
 use lockgate_scenario::Scenario;
 
 use crate::events::{Entry, Events};
+use crate::hosts::Hosts;
 use crate::link::{FarEnd, Link};
 use crate::router::Router;
 use crate::source::Source;
@@ -31,6 +32,8 @@ pub(crate) struct Slots {
     pub(crate) links: usize,
     pub(crate) routers: usize,
     pub(crate) sources: usize,
+    /// Ends of TCP connections.
+    pub(crate) hosts: usize,
 }
 
 /// Whose turn it is.
@@ -38,6 +41,7 @@ pub(crate) enum Turn {
     Link(usize),
     Router(usize),
     Source(usize),
+    Host(usize),
 }
 
 impl Slots {
@@ -46,6 +50,7 @@ impl Slots {
             links: scenario.ports.len(),
             routers: scenario.nodes.iter().filter(|node| node.service.is_some()).count(),
             sources: scenario.flows.len(),
+            hosts: Hosts::count(scenario),
         }
     }
 
@@ -61,8 +66,12 @@ impl Slots {
         self.links + self.routers + source
     }
 
+    pub(crate) fn host(self, host: usize) -> usize {
+        self.links + self.routers + self.sources + host
+    }
+
     pub(crate) fn count(self) -> usize {
-        self.links + self.routers + self.sources
+        self.links + self.routers + self.sources + self.hosts
     }
 
     #[inline(always)]
@@ -71,7 +80,11 @@ impl Slots {
             return Turn::Link(slot);
         }
         let index = slot - self.links;
-        if index < self.routers { Turn::Router(index) } else { Turn::Source(index - self.routers) }
+        if index < self.routers {
+            return Turn::Router(index);
+        }
+        let index = index - self.routers;
+        if index < self.sources { Turn::Source(index) } else { Turn::Host(index - self.sources) }
     }
 }
 
@@ -81,6 +94,7 @@ pub(crate) struct Network<E> {
     /// One a node that has a service time, with the node's place.
     pub(crate) routers: Vec<(usize, Router)>,
     pub(crate) sources: Vec<Source>,
+    pub(crate) hosts: Hosts,
     pub(crate) flows: FlowTable,
     /// `next_hop[node * flows + flow]`: the link a packet of the flow leaves that node by, or [`DELIVER`].
     pub(crate) next_hop: Vec<u32>,
@@ -162,7 +176,7 @@ impl<E: Entry> Network<E> {
     }
 
     #[inline(always)]
-    fn forward(&mut self, packet: Packet, node: usize, now: Instant) {
+    pub(crate) fn forward(&mut self, packet: Packet, node: usize, now: Instant) {
         match self.next_hop[node * self.flows.0.len() + packet.flow.0 as usize] {
             DELIVER => self.deliver(packet, now),
             link => self.offer(packet, link as usize, now),
@@ -231,6 +245,7 @@ impl<E: Entry> Network<E> {
             if let Some(rows) = &mut self.recording.packets {
                 rows.push(&row(&packet, index, None, Some(why)));
             }
+            self.hosts.forget(&packet);
             self.pool.recycle(packet);
             dropped += 1;
         }
@@ -240,6 +255,7 @@ impl<E: Entry> Network<E> {
     #[cold]
     fn lose(&mut self, packet: Packet, why: Loss) {
         self.recording.flows[packet.flow.0 as usize].on_lost(packet.sent, packet.bytes(), why);
+        self.hosts.forget(&packet);
         self.pool.recycle(packet);
     }
 
@@ -254,6 +270,10 @@ impl<E: Entry> Network<E> {
             bytes: packet.bytes(),
             sequence: packet.sequence,
         });
+        if packet.tcp_flags != 0 {
+            self.host_arrival(packet, now);
+            return;
+        }
         self.pool.recycle(packet);
     }
 
@@ -268,6 +288,7 @@ impl<E: Entry> Network<E> {
         }
         for packet in left {
             self.recording.flows[packet.flow.0 as usize].on_inside(packet.sent, packet.bytes());
+            self.hosts.forget(&packet);
         }
     }
 }

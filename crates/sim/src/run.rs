@@ -1,7 +1,7 @@
 //! A run: build the network of a scenario, play its events in the order of time, close the account.
 //!
 //! What happens at one instant happens in this order: changes of the timeline, links (in the order of
-//! the ports), routers, sources (in the order of the flows), sampling. A link frees before a packet
+//! the ports), routers, sources (in the order of the flows), ends of TCP connections, sampling. A link frees before a packet
 //! arrives at its port at the same instant. Links, routers and sources meet in the tournament
 //! ([`events`](crate::events)); timeline, sampling and the end of the run are looked at only when the time
 //! of one of them has come.
@@ -10,14 +10,15 @@ use lockgate_engine::discipline::Invalid;
 use lockgate_engine::packet::{FlowId, Pool};
 use lockgate_engine::port::Port;
 use lockgate_engine::random::{Random, Seed};
-use lockgate_engine::units::{Duration, Instant};
+use lockgate_engine::units::{Bytes, Duration, Instant};
 use lockgate_measure::recording::{
     Event, EventKind, FlowSetup, Imbalance, Mode, PortRecord, PortSetup, Recording, Setup,
 };
 use lockgate_scenario::change::Change;
-use lockgate_scenario::model::{Action, PortModel, Scenario};
+use lockgate_scenario::model::{Action, PortModel, Scenario, Transport};
 
 use crate::events::{Entry, Events, Narrow, Wide};
+use crate::hosts::Hosts;
 use crate::link::{FarEnd, Link, TraceCursor, Transmitter};
 use crate::network::{DELIVER, FlowTable, Network, Slots, Turn};
 use crate::router::Router;
@@ -111,6 +112,7 @@ fn play<E: Entry>(
             Turn::Link(link) => network.link_turn(link, now),
             Turn::Source(source) => network.source_turn(source, now),
             Turn::Router(router) => network.router_turn(router, now),
+            Turn::Host(host) => network.host_turn(host, now),
         }
     }
     let mut recording = close(network, stopped_at.unwrap_or(scenario.end()))?;
@@ -177,7 +179,8 @@ impl Rare {
     }
 }
 
-fn sample<E>(network: &mut Network<E>, now: Instant) {
+fn sample<E: Entry>(network: &mut Network<E>, now: Instant) {
+    network.sample_hosts(now);
     network.recording.sample_flows(now);
     for link in &mut network.links {
         link.record.sample(now, &mut link.port);
@@ -187,11 +190,13 @@ fn sample<E>(network: &mut Network<E>, now: Instant) {
 /// Takes the last samples, counts what is still inside, and checks that every packet is accounted for.
 fn close<E: Entry>(mut network: Network<E>, end: Instant) -> Result<Recording, Failure> {
     network.recording.duration = end.since(Instant::ZERO);
+    network.sample_hosts(end);
     network.recording.sample_flows(end);
     for link in &mut network.links {
         link.record.finish(end, &mut link.port);
     }
     network.drain();
+    debug_assert!(network.hosts.is_clear(), "a packet has gone without its segment");
     let mut unbalanced = None;
     for link in &mut network.links {
         link.port.each_node(&mut |node| {
@@ -263,6 +268,10 @@ impl Timeline<'_> {
             }
             Action::Flow { flows, traffic, stop } => {
                 for index in flows.clone() {
+                    let stop = stop.map_or(Instant::NEVER, |stop| Instant::ZERO + stop);
+                    if network.stop_connection(index, stop, now) {
+                        continue;
+                    }
                     // Streams of their own: what was drawn ahead under the old law is not drawn again.
                     let name = format!("{}@{}", self.scenario.flows[index].name, self.next);
                     let arrivals = traffic
@@ -270,7 +279,6 @@ impl Timeline<'_> {
                         .map(|traffic| traffic.arrivals(self.seed, &name))
                         .transpose()
                         .map_err(|why| Failure::Build { place: name, why: why.to_string() })?;
-                    let stop = stop.map_or(Instant::NEVER, |stop| Instant::ZERO + stop);
                     network.sources[index].renew(arrivals, now, stop);
                     let slot = network.slots.source(index);
                     network.events.set(slot, network.sources[index].next());
@@ -310,6 +318,10 @@ fn build<E: Entry>(scenario: &Scenario, seed: Seed) -> Result<Network<E>, Failur
     for (index, source) in sources.iter().enumerate() {
         events.set(slots.source(index), source.next());
     }
+    let mut hosts = Hosts::build(scenario, seed)?;
+    for (host, time) in hosts.pending() {
+        events.set(slots.host(host), time);
+    }
     let propagation = propagation(scenario, |port| scenario.links[scenario.ports[port].link].delay);
     let mut recording = Recording::new(Setup {
         title: scenario.title.clone(),
@@ -322,6 +334,12 @@ fn build<E: Entry>(scenario: &Scenario, seed: Seed) -> Result<Network<E>, Failur
         ports: port_setups(scenario),
         keep_packets: scenario.record.packets || scenario.record.capture,
     });
+    for (flow, record) in scenario.flows.iter().zip(&mut recording.flows) {
+        if flow.transport != Transport::Udp {
+            // Goodput is what applications get.
+            record.on_delivered(Instant::ZERO, Bytes::ZERO);
+        }
+    }
     let mut links = Vec::with_capacity(scenario.ports.len());
     for (port, record) in scenario.ports.iter().zip(core::mem::take(&mut recording.ports)) {
         let far = FarEnd { hops: port.to * scenario.flows.len(), router: router_of[port.to] };
@@ -331,6 +349,7 @@ fn build<E: Entry>(scenario: &Scenario, seed: Seed) -> Result<Network<E>, Failur
         links,
         routers,
         sources,
+        hosts,
         flows: FlowTable(scenario.flows.iter().map(|flow| flow.fields).collect()),
         next_hop: next_hops(scenario),
         propagation,
@@ -382,9 +401,9 @@ pub fn build_link(
 /// Where traffic cannot be built. Reading the scenario finds this first.
 pub fn build_sources(scenario: &Scenario, seed: Seed) -> Result<Vec<Source>, Failure> {
     let build = |(index, flow): (usize, &lockgate_scenario::model::Flow)| {
-        let arrivals = flow
-            .traffic
-            .arrivals(seed, &flow.name)
+        let arrivals = (flow.transport == Transport::Udp)
+            .then(|| flow.traffic.arrivals(seed, &flow.name))
+            .transpose()
             .map_err(|why| Failure::Build { place: flow.name.clone(), why: why.to_string() })?;
         let host = &scenario.nodes[flow.from];
         Ok(Source::new(SourceSetup {
@@ -439,6 +458,11 @@ pub fn flow_setups(scenario: &Scenario, propagation: &[Duration]) -> Vec<FlowSet
         propagation: *propagation,
         fields: Some(flow.fields),
         traffic_class: flow.traffic_class,
+        is_return: matches!(flow.transport, Transport::TcpReturn { .. }),
+        congestion: match flow.transport {
+            Transport::Tcp(tcp) => Some(tcp.congestion.name().to_owned()),
+            _ => None,
+        },
         ..FlowSetup::default()
     };
     scenario.flows.iter().zip(propagation).map(setup).collect()

@@ -35,7 +35,7 @@ pub struct Source {
     pub flow: FlowId,
     /// The node it sends from.
     pub node: usize,
-    arrivals: Arrivals,
+    arrivals: Option<Arrivals>,
     clock: HostClock,
     traffic_class: u8,
     /// What the emissions' times count from.
@@ -53,7 +53,8 @@ pub struct Source {
 pub(crate) struct SourceSetup {
     pub(crate) flow: FlowId,
     pub(crate) node: usize,
-    pub(crate) arrivals: Arrivals,
+    /// `None` for a flow that a connection sends.
+    pub(crate) arrivals: Option<Arrivals>,
     pub(crate) clock: HostClock,
     pub(crate) traffic_class: u8,
     pub(crate) start: Instant,
@@ -85,7 +86,7 @@ impl Source {
     /// Goes on from `now` with other arrivals, or within other bounds. Numbers go on.
     pub fn renew(&mut self, arrivals: Option<Arrivals>, now: Instant, stop: Instant) {
         self.stop = stop;
-        if let Some(arrivals) = arrivals {
+        if arrivals.is_some() {
             self.arrivals = arrivals;
             self.start = now;
             self.refill();
@@ -96,7 +97,9 @@ impl Source {
     fn refill(&mut self) {
         self.batch.clear();
         self.position = 0;
-        self.arrivals.fill(&mut self.batch);
+        if let Some(arrivals) = &mut self.arrivals {
+            arrivals.fill(&mut self.batch);
+        }
     }
 
     /// When the next packet is sent.

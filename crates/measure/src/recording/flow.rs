@@ -11,6 +11,7 @@ use lockgate_engine::node::Tally;
 use lockgate_engine::units::{Bytes, Duration, Instant};
 
 use crate::histogram::{BATCH, Coarse, Histogram, Moments};
+use super::TcpRecord;
 use crate::series::FlowSeries;
 
 /// Headers above the payload that goodput leaves out where the driver does not say otherwise: Ethernet,
@@ -34,6 +35,10 @@ pub struct FlowSetup {
     pub fields: Option<Fields>,
     /// Its DSCP and ECN bits, for captures.
     pub traffic_class: u8,
+    /// Whether it is the other direction of a connection, which no comparison of flows counts.
+    pub is_return: bool,
+    /// Name of the congestion control of its sender; `None` where it has none.
+    pub congestion: Option<String>,
 }
 
 impl Default for FlowSetup {
@@ -46,6 +51,8 @@ impl Default for FlowSetup {
             header_bytes: UDP_HEADER_BYTES,
             fields: None,
             traffic_class: 0,
+            is_return: false,
+            congestion: None,
         }
     }
 }
@@ -287,6 +294,8 @@ pub struct FlowRecord {
     delivered_bytes: Option<u64>,
     completed: Option<Duration>,
     series: FlowSeries,
+    /// Its TCP sender, where it has one.
+    pub tcp: Option<Box<TcpRecord>>,
     /// What was known of it before.
     pub setup: FlowSetup,
 }
@@ -313,6 +322,7 @@ impl FlowRecord {
             delivered_bytes: None,
             completed: None,
             series: FlowSeries::default(),
+            tcp: setup.congestion.as_ref().map(|name| Box::new(TcpRecord::new(name, warmup))),
             setup,
         }
     }
