@@ -12,6 +12,7 @@ use core::fmt;
 use lockgate_engine::clock::ClockConfig;
 use lockgate_engine::ring::RingConfig;
 use lockgate_engine::units::{Bytes, Duration, Instant, Limit, Packets, Probability, Rate};
+use lockgate_traffic::LawConfig;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Deserialize;
 use serde::de::{self, Deserializer};
@@ -271,6 +272,13 @@ pub(crate) struct FlowTable {
     /// Congestion control of a TCP flow; `cubic` where it is not given.
     #[serde(default)]
     pub(crate) congestion: Option<Congestion>,
+    /// TCP: each connection carries a file whose size is drawn from this law. With `count`, a group of them.
+    #[serde(default)]
+    pub(crate) file: Option<LawConfig<Bytes>>,
+    /// TCP, with `file`: time between the starts of a group's connections; the first starts after one. Together
+    /// where it is not given.
+    #[serde(default)]
+    pub(crate) every: Option<LawConfig<Duration>>,
     /// TCP: payload of a full segment; `1448B` where it is not given, which makes frames of 1514 bytes.
     #[serde(default)]
     pub(crate) mss: Option<Bytes>,

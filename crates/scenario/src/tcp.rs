@@ -137,6 +137,9 @@ pub enum Application {
     Unlimited,
     /// So many bytes, then the connection closes.
     File(Bytes),
+    /// A file whose size is drawn from the law `size` of the flow's traffic, started when the law `gap` says, where
+    /// there is one: members of a group draw one after the other.
+    Drawn,
     /// What the flow's traffic offers, each emission a write of its length.
     Stream,
 }

@@ -178,8 +178,13 @@ fn values_of_the_wrong_type_or_out_of_range() {
 
 #[test]
 fn tcp_flows_say_what_they_send_and_how() {
-    let tcp = |keys: &str| BASE.replace("size = \"100B\"\ngap = \"1ms\"\n", &format!("transport = \"tcp\"\n{keys}\n"));
-    expect(&tcp("congestion = \"reno\""), &[(8, 1, "does not say how much it sends", "bytes = \"unlimited\"")]);
+    let tcp = |keys: &str| {
+        BASE.replace("size = \"100B\"\ngap = \"1ms\"\n", &format!("transport = \"tcp\"\n{keys}\n"))
+    };
+    expect(
+        &tcp("congestion = \"reno\""),
+        &[(8, 1, "does not say how much it sends", "bytes = \"unlimited\"")],
+    );
     expect(&tcp("bytes = \"0B\""), &[(12, 9, "sends nothing", "leave the flow out")]);
     let tcp = |keys: &str| tcp(&format!("bytes = \"1MB\"\n{keys}"));
     expect(

@@ -284,10 +284,11 @@ duration = "10s"
 node.a = {}
 node.b = {}
 link.wan = { between = ["a", "b"], rate = "10mbit" }
-port."a->b" = { root = "q" }
-port."a->b".queue.q = { kind = "prio", children = ["first", "rest"] }
-port."a->b".queue.first = { kind = "fifo", match = [{ flow = "bulk" }] }
-port."a->b".queue.rest = { kind = "fifo" }
+[port."a->b"]
+root = "q"
+queue.q = { kind = "prio", children = ["first", "rest"] }
+queue.first = { kind = "fifo", match = [{ flow = "bulk" }] }
+queue.rest = { kind = "fifo" }
 [flow.bulk]
 from = "a"
 to = "b"
@@ -310,8 +311,7 @@ ecn = true
 "#;
     let scenario = scenario(text);
     let names: Vec<&str> = scenario.flows.iter().map(|flow| flow.name.as_str()).collect();
-    let expected =
-        ["bulk/1", "bulk/2", "voice", "stream", "bulk/1/return", "bulk/2/return", "stream/return"];
+    let expected = ["bulk/1", "bulk/2", "voice", "stream", "bulk/1/return", "bulk/2/return", "stream/return"];
     assert_eq!(names, expected);
     let (forth, back) = (&scenario.flows[1], &scenario.flows[5]);
     assert!(matches!(back.transport, Transport::TcpReturn { of: 1 }));

@@ -19,10 +19,9 @@ use lockgate_sim::{Control, run};
 
 fn main() {
     let repetitions = std::env::args().skip(1).find_map(|argument| argument.parse().ok()).unwrap_or(5);
-    for (name, queue) in [
-        ("fifo 1000p", "kind = \"fifo\", limit = \"1000p\""),
-        ("fq_codel", "kind = \"fq_codel\""),
-    ] {
+    for (name, queue) in
+        [("fifo 1000p", "kind = \"fifo\", limit = \"1000p\""), ("fq_codel", "kind = \"fq_codel\"")]
+    {
         let scenario = scenario(100, "10s", queue);
         let mut speeds = Vec::new();
         for repetition in 0..repetitions {

@@ -9,12 +9,16 @@
 //! it will be: a timer that moves away, as the retransmission timer does with every acknowledgement, costs
 //! nothing until the old time comes.
 
+use std::collections::BTreeMap;
+
 use lockgate_engine::packet::{FlowId, Header, Packet};
 use lockgate_engine::random::{Random, Seed};
 use lockgate_engine::units::{Bytes, Duration, Instant};
 use lockgate_measure::recording::TcpSample;
 use lockgate_scenario::model::{Flow, Scenario, Transport};
 use lockgate_scenario::tcp::{Application as Task, InitialSequence, TcpModel};
+
+use lockgate_traffic::{Law, LawConfig};
 
 use crate::events::Entry;
 use crate::network::Network;
@@ -73,15 +77,21 @@ impl Hosts {
             receiving: vec![u32::MAX; scenario.flows.len()],
             segments: Segments::default(),
         };
+        let mut drawn = Drawn { seed, groups: BTreeMap::new() };
         for (back, flow) in scenario.flows.iter().enumerate() {
             let Transport::TcpReturn { of } = flow.transport else { continue };
-            let Transport::Tcp(model) = scenario.flows[of].transport else { continue };
+            let Transport::Tcp(mut model) = scenario.flows[of].transport else { continue };
             let forth = &scenario.flows[of];
+            let mut start = Instant::ZERO + forth.start;
+            if model.application == Task::Drawn {
+                let (at, bytes) = drawn.next(forth)?;
+                (start, model.application) = (at, Task::File(bytes));
+            }
             let active = hosts.ends.len() as u32;
             hosts.receiving[of] = active + 1;
             hosts.receiving[back] = active;
-            hosts.ends.push(build_end(scenario, (of, forth), &model, true, seed)?);
-            hosts.ends.push(build_end(scenario, (back, flow), &model, false, seed)?);
+            hosts.ends.push(build_end(scenario, (of, forth, start), &model, true, seed)?);
+            hosts.ends.push(build_end(scenario, (back, flow, start), &model, false, seed)?);
         }
         Ok(hosts)
     }
@@ -139,14 +149,57 @@ impl Hosts {
     }
 }
 
+/// Draws the files of groups: sizes and starts, member after member.
+struct Drawn<'a> {
+    seed: Seed,
+    groups: BTreeMap<&'a str, Group>,
+}
+
+struct Group {
+    sizes: (Law<Bytes>, Random),
+    gaps: Option<(Law<Duration>, Random)>,
+    last: Instant,
+}
+
+impl<'a> Drawn<'a> {
+    /// When the file of this flow starts, and how large it is.
+    fn next(&mut self, flow: &'a Flow) -> Result<(Instant, Bytes), Failure> {
+        let name = flow.name.split('/').next().unwrap_or(&flow.name);
+        if !self.groups.contains_key(name) {
+            let group = Group::new(flow, name, self.seed)
+                .map_err(|why| Failure::Build { place: name.to_owned(), why: why.to_string() })?;
+            self.groups.insert(name, group);
+        }
+        let Some(group) = self.groups.get_mut(name) else { return Ok((Instant::NEVER, Bytes::ZERO)) };
+        if let Some((law, random)) = &mut group.gaps {
+            group.last = group.last + law.draw(random);
+        }
+        let (law, random) = &mut group.sizes;
+        Ok((group.last, law.draw(random).max(Bytes(1))))
+    }
+}
+
+impl Group {
+    fn new(flow: &Flow, name: &str, seed: Seed) -> Result<Self, lockgate_traffic::Invalid> {
+        let (config, files) = (&flow.traffic.config, &flow.traffic.files);
+        let size = config.size.clone().unwrap_or_else(|| LawConfig::constant(Bytes(1)));
+        let stream = |what: &str| Random::stream(seed, &format!("flow/{name}/{what}"));
+        let gaps = match &config.gap {
+            Some(gap) => Some((Law::new(gap, "gap", files)?, stream("starts"))),
+            None => None,
+        };
+        let sizes = (Law::new(&size, "size", files)?, stream("files"));
+        Ok(Self { sizes, gaps, last: Instant::ZERO + flow.start })
+    }
+}
+
 fn build_end(
     scenario: &Scenario,
-    (place, flow): (usize, &Flow),
+    (place, flow, start): (usize, &Flow, Instant),
     model: &TcpModel,
     active: bool,
     seed: Seed,
 ) -> Result<End, Failure> {
-    let start = Instant::ZERO + flow.start;
     let headers = if flow.fields.source.is_ipv4() { IPV4_HEADERS } else { IPV6_HEADERS };
     let sender = SenderConfig {
         mss: model.mss,
@@ -202,6 +255,8 @@ fn task(flow: &Flow, model: &TcpModel, start: Instant, seed: Seed) -> Result<App
     Ok(match model.application {
         Task::Unlimited => Application::Unlimited,
         Task::File(bytes) => Application::File(bytes.0),
+        // Drawn ones have become files.
+        Task::Drawn => Application::Sink,
         Task::Stream => {
             let arrivals = flow
                 .traffic

@@ -204,8 +204,7 @@ fn held(id: &str, cc: &str, flows: &[&str], queue: &str) -> Vec<&'static str> {
         println!("skipped: the kernel's reference runs are not there");
         return Vec::new();
     };
-    let draws: Vec<Figures> =
-        LATER_MS.iter().map(|later| ours(&run, cc, flows, queue, *later)).collect();
+    let draws: Vec<Figures> = LATER_MS.iter().map(|later| ours(&run, cc, flows, queue, *later)).collect();
     let of = |pick: &dyn Fn(&Figures) -> f64| median(draws.iter().map(pick).collect());
     let middle = Figures {
         goodput_bps: of(&|draw| draw.goodput_bps),
@@ -221,7 +220,11 @@ fn held(id: &str, cc: &str, flows: &[&str], queue: &str) -> Vec<&'static str> {
     for (later, draw) in LATER_MS.iter().zip(&draws) {
         println!(
             "  +{later} ms: {:.3} Mbit/s, {:.2} ms, {} drops, cwnd {:.0?}, periods {:.2?}",
-            draw.goodput_bps / 1e6, draw.queueing_ms, draw.drops, draw.cwnd, draw.periods
+            draw.goodput_bps / 1e6,
+            draw.queueing_ms,
+            draw.drops,
+            draw.cwnd,
+            draw.periods
         );
     }
     compare(id, &of_kernel(&run, flows), &middle, flows)
@@ -293,7 +296,11 @@ stop = "25s"
         };
         silent.push(bits(11.0, 25.0) / 1e6);
         back += usize::from(bits(26.5, 27.0) > 5e6);
-        println!("seed {seed}: {:.3} Mbit/s under the other flow, {:.2} two seconds after it", bits(11.0, 25.0) / 1e6, bits(26.5, 27.0) / 1e6);
+        println!(
+            "seed {seed}: {:.3} Mbit/s under the other flow, {:.2} two seconds after it",
+            bits(11.0, 25.0) / 1e6,
+            bits(26.5, 27.0) / 1e6
+        );
     }
     println!("{id}, mean of {SEEDS} seeds (the kernel's is one run)");
     missed += usize::from(!row("goodput Mbit/s", kernel.goodput_bps / 1e6, sum.goodput_bps / 1e6, 3.0));
@@ -325,7 +332,8 @@ fn short_and_long_files() {
     let (mut missed, mut drops, mut again) = (0, 0, 0);
     for record in &recording.flows {
         drops += record.totals(Window::WholeRun).lost.packets;
-        again += record.tcp.as_ref().and_then(|tcp| tcp.samples.last()).map_or(0, |last| last.retransmissions);
+        again +=
+            record.tcp.as_ref().and_then(|tcp| tcp.samples.last()).map_or(0, |last| last.retransmissions);
     }
     let total = tcp["drops_total_at_bottleneck"].as_f64().expect("drops");
     missed += usize::from(!row("drops", total, drops as f64, 25.0));
@@ -337,7 +345,11 @@ fn short_and_long_files() {
         let large = usize::from(record.setup.name.starts_with('l'));
         let fct = record.completed().expect("it ends").as_secs_f64();
         if large == 1 {
-            println!("{}: kernel {:.2} s, ours {fct:.2} s", record.setup.name, at("t_last_byte_s") - at("t_connect_s"));
+            println!(
+                "{}: kernel {:.2} s, ours {fct:.2} s",
+                record.setup.name,
+                at("t_last_byte_s") - at("t_connect_s")
+            );
         }
         let count = if large == 1 { 5.0 } else { 50.0 };
         kernel[large] += (at("t_last_byte_s") - at("t_connect_s")) / count;

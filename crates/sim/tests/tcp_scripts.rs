@@ -377,7 +377,11 @@ fn play(text: &str) -> Result<(), String> {
     let sent: Vec<_> = stage.sent.iter().filter(|(at, _)| *at <= end + Duration::from_micros(1)).collect();
     for (place, wanted) in expected.iter().enumerate() {
         let Some((at, departure)) = sent.get(place) else {
-            return Err(format!("segment {} at {:.6} is not sent", place + 1, wanted.at.as_secs_f64() - 100.0));
+            return Err(format!(
+                "segment {} at {:.6} is not sent",
+                place + 1,
+                wanted.at.as_secs_f64() - 100.0
+            ));
         };
         if !wanted.is(*at, departure) {
             return Err(format!("segment {} is `{}`", place + 1, show(*at, departure)));
@@ -391,7 +395,8 @@ fn play(text: &str) -> Result<(), String> {
 
 fn transcript(text: &str) -> String {
     // Once more without expectations, for whoever has to see what went wrong.
-    let plain: Vec<&str> = text.lines().filter(|line| !line.contains(" > ") && !line.contains(" ? ")).collect();
+    let plain: Vec<&str> =
+        text.lines().filter(|line| !line.contains(" > ") && !line.contains(" ? ")).collect();
     let mut settings = Settings::default();
     let mut out = String::new();
     let mut stage: Option<Stage> = None;

@@ -32,7 +32,9 @@ pub(crate) fn demo(arguments: &Demo) -> Result<Exit, Failure> {
     if arguments.output.json {
         say!("{}", results::json(&summary)?.trim_end());
     } else {
-        terminal::heading("A call, web pages and four TCP downloads share 10 Mbit/s behind one second of FIFO buffer.");
+        terminal::heading(
+            "A call, web pages and four TCP downloads share 10 Mbit/s behind one second of FIFO buffer.",
+        );
         say!("Half-way the discipline is replaced by FQ-CoDel, under running TCP.\n");
         if let Some(recording) = runs.recordings.first() {
             strip(recording);

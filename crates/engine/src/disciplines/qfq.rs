@@ -204,10 +204,11 @@ impl Qfq {
         classes.served(slot, length);
         let before = *clock;
         *clock = before.during(length, *weights, 1, 1);
-        if let Some(start) = classes.relist(slot) {
-            if groups.insert(size.group, start, slot) && size.group != group {
-                groups.place(size.group, *clock);
-            }
+        if let Some(start) = classes.relist(slot)
+            && groups.insert(size.group, start, slot)
+            && size.group != group
+        {
+            groups.place(size.group, *clock);
         }
         groups.place(group, *clock);
         groups.advance(before, *clock);

@@ -10,8 +10,8 @@ use lockgate_engine::discipline::DropReason;
 use lockgate_engine::node::Tally;
 use lockgate_engine::units::{Bytes, Duration, Instant};
 
-use crate::histogram::{BATCH, Coarse, Histogram, Moments};
 use super::TcpRecord;
+use crate::histogram::{BATCH, Coarse, Histogram, Moments};
 use crate::series::FlowSeries;
 
 /// Headers above the payload that goodput leaves out where the driver does not say otherwise: Ethernet,

@@ -16,7 +16,7 @@ use crate::diagnostic::Problem;
 use crate::file::FlowTable;
 use crate::model::{Flow, Transport};
 use crate::shape::{Place, shorten, sound, split_outside_quotes, typed, unknown_keys};
-use crate::tcp::Application;
+use crate::tcp::{Application, TcpModel};
 use crate::traffic::Traffic;
 use crate::written::Carrier;
 
@@ -188,8 +188,13 @@ impl Checker<'_> {
             self.refuse_tcp_keys(place);
             Transport::Udp
         };
-        let greedy = matches!(transport, Transport::Tcp(tcp) if tcp.application != Application::Stream);
-        let traffic = if greedy { Some(Traffic::nothing()) } else { self.traffic(place) };
+        let traffic = match transport {
+            Transport::Tcp(TcpModel { application: Application::Drawn, .. }) => {
+                self.drawn_files(&table, place)
+            }
+            Transport::Tcp(tcp) if tcp.application != Application::Stream => Some(Traffic::nothing()),
+            _ => self.traffic(place),
+        };
         let fields = ends.map(|[from, to]| {
             let address =
                 |node: usize| network.nodes.get(node).map_or(IpAddr::from([0, 0, 0, 0]), |node| node.address);

@@ -1,16 +1,21 @@
 //! What a TCP flow says of its connection.
 
+use std::sync::Arc;
+
 use lockgate_engine::units::Bytes;
-use lockgate_traffic::TrafficConfig;
+use lockgate_traffic::{Law, LoadedFiles, TrafficConfig};
 
 use super::Checker;
 use crate::diagnostic::Problem;
 use crate::file::FlowTable;
 use crate::shape::Place;
 use crate::tcp::{Application, TcpModel};
+use crate::traffic::Traffic;
 
 /// Keys that only TCP flows have.
-const OWN_KEYS: [&str; 11] = [
+const OWN_KEYS: [&str; 13] = [
+    "file",
+    "every",
     "congestion",
     "mss",
     "initial_window",
@@ -45,7 +50,8 @@ impl Checker<'_> {
         let defaults = TcpModel::default();
         let congestion = table.congestion.unwrap_or_default();
         if place.has("packets") {
-            let problem = Problem::new(place.key("packets"), "a TCP flow decides itself what its packets are");
+            let problem =
+                Problem::new(place.key("packets"), "a TCP flow decides itself what its packets are");
             self.note(problem.help("say how much it sends: `bytes = \"1MB\"`"));
         }
         let mut bounded = |key: &str, value: Option<u64>, (least, most): (u64, u64), unit: &str, or: u32| {
@@ -75,7 +81,8 @@ impl Checker<'_> {
         );
         let minimum_rto = table.minimum_rto.unwrap_or(defaults.minimum_rto);
         if minimum_rto.is_zero() {
-            let problem = Problem::new(place.value("minimum_rto"), "a timeout needs room above the round trip");
+            let problem =
+                Problem::new(place.value("minimum_rto"), "a timeout needs room above the round trip");
             self.note(problem.help("`minimum_rto` is at least `1ms`; Linux has `200ms`"));
         }
         TcpModel {
@@ -94,7 +101,47 @@ impl Checker<'_> {
         }
     }
 
+    /// The laws of files and of the time between them, as traffic.
+    pub(super) fn drawn_files(&mut self, table: &FlowTable, place: Place<'_, '_>) -> Option<Traffic> {
+        let config =
+            TrafficConfig { size: table.file.clone(), gap: table.every.clone(), ..Default::default() };
+        let mut refused = Vec::new();
+        let files = config.load_files(&mut |path| self.bytes_of(path)).unwrap_or_else(|problems| {
+            refused = problems;
+            LoadedFiles::none()
+        });
+        if refused.is_empty() {
+            refused.extend(config.size.as_ref().and_then(|law| Law::new(law, "size", &files).err()));
+            refused.extend(config.gap.as_ref().and_then(|law| Law::new(law, "gap", &files).err()));
+        }
+        for invalid in &refused {
+            let key = if invalid.field.starts_with("gap") { "every" } else { "file" };
+            let problem = Problem::new(place.value(key), format!("`{key}` cannot be: {invalid}"));
+            self.note(
+                problem.help(
+                    "a law is a size or time, or such as `{ distribution = \"exponential\", mean = … }`",
+                ),
+            );
+        }
+        refused.is_empty().then(|| Traffic { config: Arc::new(config), files })
+    }
+
     fn application(&mut self, table: &FlowTable, place: Place<'_, '_>) -> Application {
+        if table.file.is_some() {
+            if let Some(key) = ["bytes", "size", "gap", "rate"].into_iter().find(|key| place.has(key)) {
+                let problem = Problem::new(
+                    place.key(key),
+                    format!("`{key}` does not go with `file`, which says how much is sent"),
+                );
+                self.note(problem.help(format!("leave `{key}` or `file` out")));
+            }
+            return Application::Drawn;
+        }
+        if place.has("every") {
+            let problem =
+                Problem::new(place.key("every"), "`every` is the time between files, and there are none");
+            self.note(problem.help("give their size too: `file = \"10kB\"`"));
+        }
         let offered = self.shapes.of::<TrafficConfig>();
         if offered.names().any(|key| place.has(key) || place.misspells(key, &offered)) {
             return Application::Stream;

@@ -121,6 +121,15 @@ pub enum Phase {
     Loss,
 }
 
+/// Why the window is reduced.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Cause {
+    /// Packets were lost.
+    Loss,
+    /// Packets carried a congestion mark.
+    Mark,
+}
+
 /// A congestion control. Windows are in segments, as kernels count them.
 pub trait CongestionControl: Send {
     /// What it does, in a line.
@@ -132,7 +141,7 @@ pub trait CongestionControl: Send {
     fn on_ack(&mut self, ack: &Ack, window: &mut Window);
 
     /// A loss, a mark or a timeout ends a round: the new threshold.
-    fn reduce(&mut self, window: &Window) -> u32;
+    fn reduce(&mut self, window: &Window, cause: Cause) -> u32;
 
     /// The reduction was a mistake: the window that stands again, at least `before`.
     fn undo(&mut self, window: &Window, before: u32) -> u32 {

@@ -12,7 +12,7 @@
 
 use lockgate_engine::units::{Duration, Instant};
 
-use super::congestion::{Ack, Phase};
+use super::congestion::{Ack, Cause, Phase};
 use super::rate::RateSample;
 use super::scoreboard::Delivery;
 use super::segment::{Segment, flag};
@@ -274,14 +274,14 @@ impl Sender {
         }
     }
 
-    fn begin_reduction(&mut self) {
+    fn begin_reduction(&mut self, cause: Cause) {
         self.high = self.nxt;
         self.probe = None;
         self.prior_cwnd = self.window.cwnd;
         self.reduction_delivered = 0;
         self.reduction_sent = 0;
         self.window.counted = 0;
-        self.window.ssthresh = self.control.reduce(&self.window);
+        self.window.ssthresh = self.control.reduce(&self.window, cause);
         self.owe_cwr();
     }
 
@@ -309,7 +309,7 @@ impl Sender {
             if !echo {
                 self.prior_ssthresh = Some(self.current_ssthresh());
             }
-            self.begin_reduction();
+            self.begin_reduction(Cause::Loss);
         }
         self.phase = Phase::Recovery;
     }
@@ -319,7 +319,7 @@ impl Sender {
         if self.phase < Phase::Reduction {
             self.counts.mark_reductions += 1;
             self.undo_from = None;
-            self.begin_reduction();
+            self.begin_reduction(Cause::Mark);
             self.phase = Phase::Reduction;
         }
     }
@@ -435,7 +435,7 @@ impl Sender {
             self.prior_cwnd = self.window.cwnd;
             //= https://www.rfc-editor.org/rfc/rfc5681#section-3.1
             // Not again for repetitions of the same data.
-            self.window.ssthresh = self.control.reduce(&self.window);
+            self.window.ssthresh = self.control.reduce(&self.window, Cause::Loss);
             self.control.on_timeout();
         }
         let new_round = self.phase < Phase::Recovery || self.una > self.high;
@@ -513,7 +513,7 @@ impl Sender {
             // The probe has repaired a loss that nothing else told of: the window is reduced for it.
             self.probe = None;
             if self.phase < Phase::Reduction {
-                self.begin_reduction();
+                self.begin_reduction(Cause::Loss);
                 self.phase = Phase::Reduction;
                 self.end_reduction();
                 self.keep_open();

@@ -81,8 +81,8 @@ impl Delivery {
         //= https://www.rfc-editor.org/rfc/rfc8985#section-6.2
         // An echoed timestamp from before the repetition: it was the original that arrived.
         let original = entry.has(REPEATED) && self.echoed > Instant::ZERO && self.echoed < entry.sent;
-        let newer = !original
-            && self.newest.is_none_or(|(sent, end, _)| (entry.sent, entry.end) > (sent, end));
+        let newer =
+            !original && self.newest.is_none_or(|(sent, end, _)| (entry.sent, entry.end) > (sent, end));
         if newer {
             self.newest = Some((entry.sent, entry.end, entry.has(REPEATED)));
         }
@@ -459,7 +459,8 @@ mod tests {
     }
 
     fn recount(board: &Scoreboard) -> (u32, u32, u32, u32) {
-        let count = |test: &dyn Fn(&Sent) -> bool| board.ring.iter().filter(|entry| test(entry)).count() as u32;
+        let count =
+            |test: &dyn Fn(&Sent) -> bool| board.ring.iter().filter(|entry| test(entry)).count() as u32;
         (
             count(&|entry| entry.has(SACKED)),
             count(&|entry| entry.has(LOST)),
@@ -499,7 +500,8 @@ mod tests {
         let (wait, marked) = board.lose_older((newest.0, newest.1), Duration::from_picos(97), now);
         assert_eq!((wait, marked), (Duration::from_picos(1), 4), "0 to 3; 4 is a picosecond too young");
         assert_eq!(board.in_flight(), 5);
-        let again = |board: &mut Scoreboard| board.retransmit(now, Snapshot::default()).map(|(start, ..)| start);
+        let again =
+            |board: &mut Scoreboard| board.retransmit(now, Snapshot::default()).map(|(start, ..)| start);
         assert_eq!([again(&mut board), again(&mut board)], [Some(0), Some(10)]);
         assert_eq!(counters(&board), recount(&board));
         board.lose_all(Duration::ZERO, now);

@@ -9,7 +9,7 @@
 
 use lockgate_engine::units::{Duration, Instant, Rate};
 
-use super::{Ack, CongestionControl, Phase, Window};
+use super::{Ack, Cause, CongestionControl, Phase, Window};
 
 /// 2 / ln 2: the least gain that doubles the rate each round.
 const HIGH_GAIN: f64 = 2.885;
@@ -260,7 +260,8 @@ impl CongestionControl for Bbr {
         let bandwidth = if self.bandwidth() > 0.0 {
             self.bandwidth()
         } else {
-            f64::from(window.cwnd) / ack.smoothed_rtt.unwrap_or(Duration::from_millis(1)).as_secs_f64().max(1e-6)
+            f64::from(window.cwnd)
+                / ack.smoothed_rtt.unwrap_or(Duration::from_millis(1)).as_secs_f64().max(1e-6)
         };
         // A percent below, so that no queue builds at the bottleneck by rounding.
         let pacing = pacing_gain * bandwidth * self.frame * 8.0 * 0.99;
@@ -271,7 +272,7 @@ impl CongestionControl for Bbr {
         window.ssthresh = super::NO_THRESHOLD;
     }
 
-    fn reduce(&mut self, window: &Window) -> u32 {
+    fn reduce(&mut self, window: &Window, _: Cause) -> u32 {
         self.prior_window = self.prior_window.max(window.cwnd);
         super::NO_THRESHOLD
     }

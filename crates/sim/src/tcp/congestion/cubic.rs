@@ -13,7 +13,7 @@
 use libm::cbrt;
 use lockgate_engine::units::{Duration, Instant};
 
-use super::{Ack, CongestionControl, Window};
+use super::{Ack, Cause, CongestionControl, Window};
 
 /// Segments per cubic second (RFC 9438 section 4.1).
 const C: f64 = 0.4;
@@ -193,7 +193,7 @@ impl CongestionControl for Cubic {
         }
     }
 
-    fn reduce(&mut self, window: &Window) -> u32 {
+    fn reduce(&mut self, window: &Window, _: Cause) -> u32 {
         self.epoch = None;
         self.reckoned = None;
         let cwnd = f64::from(window.cwnd);
@@ -224,7 +224,7 @@ mod tests {
         let rtt = Duration::from_millis(100);
         let mut cubic = Cubic::default();
         let mut window = Window { cwnd: 1000, ssthresh: 1000, counted: 0 };
-        window.ssthresh = cubic.reduce(&window);
+        window.ssthresh = cubic.reduce(&window, Cause::Loss);
         window.cwnd = window.ssthresh;
         assert_eq!(window.cwnd, 700);
         // K = cbrt(300 / 0.4) = 9.09 s. Acknowledgements of two, a window a round trip.

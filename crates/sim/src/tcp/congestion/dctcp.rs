@@ -4,7 +4,7 @@
 //! alpha <- (1 - g) alpha + g F       cwnd <- cwnd (1 - alpha / 2)       once a round trip, g = 1/16
 //! ```
 
-use super::{Ack, CongestionControl, Window};
+use super::{Ack, Cause, CongestionControl, Window};
 
 /// Weight of the last round's fraction, as a shift (RFC 8257 section 4.2: g = 1/16).
 const G_SHIFT: u32 = 4;
@@ -64,8 +64,13 @@ impl CongestionControl for Dctcp {
         super::Reno.on_ack(ack, window);
     }
 
-    fn reduce(&mut self, window: &Window) -> u32 {
-        self.reduced(window)
+    fn reduce(&mut self, window: &Window, cause: Cause) -> u32 {
+        match cause {
+            Cause::Mark => self.reduced(window),
+            //= https://www.rfc-editor.org/rfc/rfc8257#section-3.5
+            // A loss is answered as by any other TCP.
+            Cause::Loss => (window.cwnd / 2).max(2),
+        }
     }
 
     fn ecn_codepoint(&self) -> Option<u8> {
@@ -91,6 +96,7 @@ mod tests {
         }
         assert!((250..=262).contains(&(dctcp.alpha + 6)), "a quarter of 1024, rounded down: {}", dctcp.alpha);
         let window = Window { cwnd: 100, ssthresh: 50, counted: 0 };
-        assert_eq!(dctcp.reduce(&window), 100 - 100 * dctcp.alpha / 2048);
+        assert_eq!(dctcp.reduce(&window, Cause::Loss), 50);
+        assert_eq!(dctcp.reduce(&window, Cause::Mark), 100 - 100 * dctcp.alpha / 2048);
     }
 }

@@ -8,7 +8,7 @@
 
 use lockgate_engine::units::{Bytes, Duration, Rate};
 
-use super::{Ack, CongestionControl, Dctcp, Phase, Window};
+use super::{Ack, Cause, CongestionControl, Dctcp, Phase, Window};
 
 /// The round-trip time growth is reckoned for where the true one is shorter.
 const REFERENCE: Duration = Duration::from_millis(25);
@@ -17,8 +17,6 @@ const REFERENCE: Duration = Duration::from_millis(25);
 #[derive(Clone, Debug, Default)]
 pub struct Prague {
     marks: Dctcp,
-    /// Whether the last event was a mark and not a loss.
-    marked: bool,
     frame: u32,
     pacing: Option<Rate>,
 }
@@ -34,7 +32,6 @@ impl CongestionControl for Prague {
 
     fn on_ack(&mut self, ack: &Ack, window: &mut Window) {
         self.marks.observe(ack);
-        self.marked = ack.marked > 0;
         if ack.may_grow && ack.phase < Phase::Recovery {
             let clean = ack.acked.saturating_sub(ack.marked);
             let left = if window.is_in_slow_start() { window.slow_start(clean) } else { clean };
@@ -49,8 +46,8 @@ impl CongestionControl for Prague {
         });
     }
 
-    fn reduce(&mut self, window: &Window) -> u32 {
-        if self.marked { self.marks.reduced(window) } else { (window.cwnd / 2).max(2) }
+    fn reduce(&mut self, window: &Window, cause: Cause) -> u32 {
+        self.marks.reduce(window, cause)
     }
 
     fn pacing_rate(&self) -> Option<Rate> {

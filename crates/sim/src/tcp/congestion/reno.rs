@@ -1,6 +1,6 @@
 //! NewReno's window: one segment more a round trip, half as many after a loss.
 
-use super::{Ack, CongestionControl, Window};
+use super::{Ack, Cause, CongestionControl, Window};
 
 /// RFC 5681.
 #[derive(Clone, Copy, Debug, Default)]
@@ -27,7 +27,7 @@ impl CongestionControl for Reno {
         }
     }
 
-    fn reduce(&mut self, window: &Window) -> u32 {
+    fn reduce(&mut self, window: &Window, _: Cause) -> u32 {
         //= https://www.rfc-editor.org/rfc/rfc5681#section-3.1
         //# ssthresh = max (FlightSize / 2, 2*SMSS)
         // Differs: half the window, which is the flight where the window limits.
@@ -73,6 +73,6 @@ pub(super) mod tests {
             Reno.on_ack(&one, &mut window);
         }
         assert_eq!(window.cwnd, 17);
-        assert_eq!(Reno.reduce(&window), 8);
+        assert_eq!(Reno.reduce(&window, Cause::Loss), 8);
     }
 }
