@@ -81,7 +81,8 @@ fn children<D: Discipline>(
         let name = format!("{place}/{index}");
         let node = if branch.below.is_empty() {
             *next += 1;
-            let config = serde_json::from_value(json!({ "limit": limit })).map_err(|error| error.to_string())?;
+            let config =
+                serde_json::from_value(json!({ "limit": limit })).map_err(|error| error.to_string())?;
             Node::new::<Fifo>(&name, config, Vec::new())
         } else {
             let (below, classifier) = children::<D>(&branch.below, limit, &name, next)?;
@@ -131,9 +132,16 @@ impl Stream {
 pub fn send(link: &mut Link, streams: &[Stream]) {
     let mut next: Vec<Instant> = streams.iter().map(|stream| stream.start).collect();
     loop {
-        let first = (0..streams.len()).filter(|flow| next[*flow] < streams[*flow].stop).min_by_key(|flow| next[*flow]);
+        let first = (0..streams.len())
+            .filter(|flow| next[*flow] < streams[*flow].stop)
+            .min_by_key(|flow| next[*flow]);
         let Some(flow) = first else { break };
-        let header = Header { flow: FlowId(flow as u32), length: streams[flow].length, sent: next[flow], ..Header::default() };
+        let header = Header {
+            flow: FlowId(flow as u32),
+            length: streams[flow].length,
+            sent: next[flow],
+            ..Header::default()
+        };
         link.offer(header, next[flow]);
         next[flow] = next[flow] + streams[flow].gap();
     }
