@@ -15,6 +15,7 @@ pub mod borrowing;
 pub mod document;
 pub mod finding;
 pub mod forest;
+pub mod hierarchy;
 pub mod hosts;
 pub mod kernel;
 pub mod kind;

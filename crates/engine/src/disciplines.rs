@@ -61,6 +61,7 @@ disciplines! {
     fq_codel::FqCodel,
     pie::Pie,
     cobalt::Cobalt,
+    cbq::Cbq,
     dualpi2::DualPi2,
     cake::Cake,
     htb::Htb,
