@@ -14,6 +14,7 @@
 pub mod document;
 pub mod finding;
 pub mod hosts;
+pub mod kernel;
 pub mod kind;
 pub mod link;
 pub mod managed;
@@ -23,6 +24,7 @@ pub mod page;
 pub mod simulate;
 pub mod spread;
 pub mod trials;
+pub mod twin;
 pub mod weighted;
 
 pub use document::{Conformance, Row, Task, tasks};

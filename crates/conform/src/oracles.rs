@@ -22,14 +22,17 @@ oracles! {
     cobham::Cobham,
     envelope::Envelope,
     delivery::Delivery,
+    by_the_second::ByTheSecond,
     changes::Changes,
     byte_rounds::ByteRounds,
     packet_rounds::PacketRounds,
     smaller_quantum::SmallerQuantum,
     latency::Latency,
     low_band::LowBand,
+    guard::Guard,
     fluid::FluidServer,
     fair_index::FairIndex,
+    slot_index::SlotIndex,
     own_rate::OwnRate,
     tags::Tags,
     many_children::ManyChildren,
@@ -71,6 +74,10 @@ oracles! {
     rank_order::RankOrder,
     coarse_clock::CoarseClock,
     device_ring::DeviceRing,
+    scaled_time::ScaledTime,
+    renamed_flows::RenamedFlows,
+    idle_child::IdleChild,
+    merged_flows::MergedFlows,
 }
 
 /// The oracle called `name`.

@@ -14,6 +14,7 @@ use crate::clock::{Monotonic, WallOffset};
 use crate::failure::Missing;
 use crate::machine::{Broken, Machine, Renewal, Report};
 use crate::testbed::Testbed;
+use crate::traffic::sleep::{Punctual, Rank};
 
 use packet::PacketSocket;
 
@@ -33,6 +34,7 @@ pub(crate) struct Kernel {
     reports: Vec<rtrb::Consumer<Report>>,
     /// By flow: its sender's ear.
     senders: Vec<Option<Sender<Renewal>>>,
+    punctual: Option<Punctual>,
 }
 
 impl Kernel {
@@ -51,6 +53,7 @@ impl Kernel {
             wires,
             reports: Vec::new(),
             senders: Vec::new(),
+            punctual: None,
         })
     }
 
@@ -62,6 +65,11 @@ impl Kernel {
     ) {
         self.reports = reports;
         self.senders = senders;
+    }
+
+    /// Makes the calling thread, which is to drive, wake up on time.
+    pub(crate) fn be_punctual(&mut self) {
+        self.punctual = Some(Punctual::new(Rank::Driver));
     }
 
     /// Throws away what came before the run.
@@ -82,6 +90,9 @@ impl Kernel {
 impl Machine for Kernel {
     fn now(&mut self) -> Instant {
         self.latest = self.clock.now();
+        if let Some(punctual) = &mut self.punctual {
+            punctual.on_awake(self.latest);
+        }
         if self.latest.since(self.compared) >= COMPARE_EVERY {
             self.wall = self.clock.beside_wall();
             self.compared = self.latest;
@@ -127,6 +138,9 @@ impl Machine for Kernel {
         if spare <= SPIN {
             spin_loop();
             return Ok(());
+        }
+        if let Some(punctual) = &mut self.punctual {
+            punctual.on_sleep(self.latest);
         }
         let spare = (spare.as_picos() - SPIN.as_picos()) / 1_000;
         let timeout =

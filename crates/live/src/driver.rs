@@ -25,7 +25,7 @@ const MOST_LAG: Duration = Duration::from_millis(100);
 const NAP: Duration = Duration::from_millis(5);
 
 /// How long receivers may take to report after the end.
-const GRACE: Duration = Duration::from_millis(100);
+const GRACE: Duration = Duration::from_secs(1);
 
 /// Where frames of a host come and go: wires are numbered by their place in a slice of these.
 #[derive(Clone, Copy, Debug)]

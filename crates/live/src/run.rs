@@ -11,6 +11,7 @@ use lockgate_scenario::{Scenario, Transport};
 use lockgate_sim::parts::build_sources;
 
 use crate::Outcome;
+use crate::Ran;
 use crate::clock::{Monotonic, cpu_time, thread_cpu_time};
 use crate::dataplane::Kernel;
 use crate::driver::{Driven, Wire, drive};
@@ -19,10 +20,11 @@ use crate::fidelity::Seen;
 use crate::frames::Frames;
 use crate::machine::{Renewal, Report};
 use crate::network::Network;
+use crate::program;
 use crate::testbed::{Host, Testbed};
 use crate::traffic::receive::{self, REPORTS};
 use crate::traffic::send::{self, Sending, Sent};
-use crate::traffic::sleep::{be_punctual, sleep_until};
+use crate::traffic::sleep::sleep_until;
 
 /// What hosts' interfaces carry at most: Ethernet's.
 const MTU: u32 = 1500;
@@ -69,15 +71,15 @@ pub fn run(
     let mut kernel = Kernel::open(&testbed, clock, LONGEST)?;
     let (wall, cpu) = (Monotonic::start(), cpu_time());
     let halt = AtomicBool::new(false);
-    let (driven, cost, ends) = thread::scope(|scope| {
+    let (driven, cost, ends, programs) = thread::scope(|scope| {
         let ends = Ends::start(scope, scenario, seed, &testbed, &clock, &halt, &mut kernel)?;
         let network = &mut network;
         let driver = scope.spawn(|| driving(network, &mut kernel, &wires, &clock, stop));
         let driven = driver.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
         halt.store(true, Ordering::Relaxed);
-        let ends = ends.join();
+        let (ends, programs) = ends.join();
         let (driven, cost) = driven?;
-        Ok::<_, Failure>((driven, cost, ends))
+        Ok::<_, Failure>((driven, cost, ends, programs))
     })?;
     let (mut recording, account) = network.close()?;
     let seen = Seen {
@@ -108,19 +110,24 @@ pub fn run(
     recording
         .warnings
         .extend(unfaithful.iter().map(|reason| format!("outside the fidelity limits: {reason}")));
-    Ok(Outcome { recording, stopped_early: driven.stopped_early, unfaithful })
+    Ok(Outcome { recording, stopped_early: driven.stopped_early, unfaithful, programs })
+}
+
+pub(crate) fn received_packets(flow: &lockgate_measure::recording::FlowRecord) -> u64 {
+    flow.totals(lockgate_measure::recording::Window::WholeRun).received.packets
 }
 
 fn sent_packets(flow: &lockgate_measure::recording::FlowRecord) -> u64 {
     flow.totals(lockgate_measure::recording::Window::WholeRun).sent.packets
 }
 
-/// Nodes that are hosts of their own: where flows end, and where at most one link does. The others are
+/// Nodes that are hosts of their own: where flows end or programs run, and where at most one link does. The others are
 /// routers, which Lockgate is.
 fn hosts_of(scenario: &Scenario) -> Vec<usize> {
     let links = |node: usize| scenario.links.iter().filter(|link| link.ends.contains(&node)).count();
     let ends = |node: usize| scenario.flows.iter().any(|flow| flow.from == node || flow.to == node);
-    (0..scenario.nodes.len()).filter(|node| ends(*node) || links(*node) <= 1).collect()
+    let runs = |node: usize| scenario.nodes[node].command.is_some();
+    (0..scenario.nodes.len()).filter(|node| ends(*node) || runs(*node) || links(*node) <= 1).collect()
 }
 
 /// What driving cost.
@@ -136,7 +143,7 @@ fn driving(
     clock: &Monotonic,
     stop: &mut (dyn FnMut(Instant) -> bool + Send),
 ) -> Result<(Driven, Cost), Failure> {
-    be_punctual();
+    kernel.be_punctual();
     // What hosts say when their interfaces come up; senders wait for the start.
     kernel.discard();
     sleep_until(clock, Instant::ZERO);
@@ -161,6 +168,7 @@ fn time_waited_for_cpu() -> Duration {
 struct Ends<'scope> {
     senders: Vec<thread::ScopedJoinHandle<'scope, Sent>>,
     receivers: Vec<thread::ScopedJoinHandle<'scope, u64>>,
+    programs: Vec<thread::ScopedJoinHandle<'scope, Ran>>,
 }
 
 impl<'scope> Ends<'scope> {
@@ -173,7 +181,7 @@ impl<'scope> Ends<'scope> {
         halt: &'env AtomicBool,
         kernel: &mut Kernel,
     ) -> Result<Self, Failure> {
-        let mut ends = Self { senders: Vec::new(), receivers: Vec::new() };
+        let mut ends = Self { senders: Vec::new(), receivers: Vec::new(), programs: Vec::new() };
         let mut reports = Vec::new();
         let mut ears: Vec<Option<Sender<Renewal>>> = scenario.flows.iter().map(|_| None).collect();
         let started = ends.start_all(scope, scenario, seed, testbed, clock, halt, &mut reports, &mut ears);
@@ -218,10 +226,15 @@ impl<'scope> Ends<'scope> {
             }
             self.senders.push(scope.spawn(move || send::send(&mut flows, clock, &changes, halt)));
         }
+        for host in &testbed.hosts {
+            if let Some(command) = &scenario.nodes[host.node].command {
+                self.programs.push(scope.spawn(move || program::run(scenario, host, command, clock, halt)));
+            }
+        }
         Ok(())
     }
 
-    fn join(self) -> Sent {
+    fn join(self) -> (Sent, Vec<Ran>) {
         let mut all = Sent::default();
         for sender in self.senders {
             let sent = sender.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
@@ -232,7 +245,10 @@ impl<'scope> Ends<'scope> {
         for receiver in self.receivers {
             let _ = receiver.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
         }
-        all
+        let programs = self.programs.into_iter();
+        let ran =
+            programs.map(|program| program.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
+        (all, ran.collect())
     }
 }
 

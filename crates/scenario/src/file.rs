@@ -59,6 +59,9 @@ pub(crate) struct NodeTable {
     pub(crate) clock: Option<NodeClock>,
     /// Its processor, where that bounds what it forwards.
     pub(crate) service: Option<ServiceTable>,
+    /// A command that a shell runs on this host from the start to the end of a live run, such as
+    /// `iperf3 -c server`. Nodes are known by their names. A simulation leaves it out.
+    pub(crate) command: Option<String>,
 }
 
 /// How wrong a node's clock is: what its time stamps differ by.

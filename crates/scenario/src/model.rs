@@ -71,6 +71,8 @@ pub struct NodeModel {
     pub clock_drift_ppb: i64,
     /// Its processor, where that bounds what it forwards.
     pub service: Option<Service>,
+    /// What a shell runs on it in live runs.
+    pub command: Option<String>,
 }
 
 /// A router bound by its processor: packets are served one after another before they reach a port.

@@ -324,7 +324,7 @@ impl<E: Entry> Network<E> {
             let (node, flow) = (end.node, end.flow);
             let packet = self.pool.take(header);
             self.recording.flows[flow.0 as usize].on_sent(now, packet.bytes());
-            self.forward(packet, node, now);
+            self.forward_one_of_many(packet, node, now);
         }
         let end = &mut self.hosts.ends[place];
         let next = end.endpoint.next(now);

@@ -26,14 +26,8 @@ pub(crate) fn demo(arguments: &Demo) -> Result<Exit, Failure> {
     let (summary, _) = super::run::judged(&scenario, &runs.recordings)?;
     let verdict =
         runs.recordings.first().and_then(|recording| story(&scenario, recording)).unwrap_or_default();
-    let written = Written {
-        scenario: &scenario,
-        seeds: &[1],
-        recordings: &runs.recordings,
-        summary: &summary,
-        verdict: verdict.clone(),
-        interrupted: runs.interrupted,
-    };
+    let mut written = Written::new(&scenario, &[1], &runs, &summary);
+    written.verdict.clone_from(&verdict);
     let directory = results::write(results, &written)?;
     if arguments.output.json {
         say!("{}", results::json(&summary)?.trim_end());

@@ -17,7 +17,7 @@ use lockgate_scenario::{Flow, Transport};
 use lockgate_sim::parts::Source;
 use rustix::net::sockopt;
 
-use super::sleep::{be_punctual, sleep_until};
+use super::sleep::{Punctual, Rank, sleep_until};
 use super::stamp::Stamp;
 use crate::clock::Monotonic;
 use crate::failure::Missing;
@@ -98,7 +98,7 @@ pub(crate) fn send(
     changes: &Receiver<Renewal>,
     stop: &AtomicBool,
 ) -> Sent {
-    be_punctual();
+    let mut punctual = Punctual::new(Rank::End);
     let mut sent = Sent::default();
     let mut payload = vec![0; usize::from(u16::MAX)];
     while !stop.load(Ordering::Relaxed) {
@@ -122,7 +122,9 @@ pub(crate) fn send(
             }
             next.send_one(first, clock, &mut payload, &mut sent);
         }
+        punctual.on_awake(now);
         if first > now {
+            punctual.on_sleep(now);
             sleep_until(clock, first.min(now + NAP));
         }
     }

@@ -141,7 +141,7 @@ impl Tin {
         backlog.packets += 1;
         backlog.bytes += packet.bytes();
         queue.packets.push(packet);
-        backlog.fattest.update(self.first + slot, queue.packets.len(), queue.packets.bytes());
+        backlog.fattest.update(self.first + slot, queue.packets.len(), queue.packets.bytes().0);
         if !queue.listed {
             queue.listed = true;
             queue.source = self.hosts.acquire(identity.source);
@@ -279,7 +279,7 @@ impl Tin {
         self.bytes -= packet.bytes();
         backlog.packets -= 1;
         backlog.bytes -= packet.bytes();
-        backlog.fattest.update(self.first + slot, queue.packets.len(), queue.packets.bytes());
+        backlog.fattest.update(self.first + slot, queue.packets.len(), queue.packets.bytes().0);
         if self.ways.has_guests() {
             self.ways.left(Identity::of(&packet, terms.isolation, terms.salt, cx).tag);
         }
@@ -305,7 +305,7 @@ impl Tin {
             let queue = &mut self.queues[slot as usize];
             queue.packets.flush(out);
             (queue.listed, queue.bulk) = (false, false);
-            backlog.fattest.update(self.first + slot as usize, 0, Bytes::ZERO);
+            backlog.fattest.update(self.first + slot as usize, 0, 0);
         }
         self.hosts = Hosts::default();
         self.ways.clear();
