@@ -11,8 +11,11 @@
 //!
 //! This crate is pure, and nothing in it judges by a clock.
 
+pub mod borrowing;
 pub mod document;
 pub mod finding;
+pub mod forest;
+pub mod hierarchy;
 pub mod hosts;
 pub mod kernel;
 pub mod kind;
@@ -21,6 +24,7 @@ pub mod managed;
 pub mod oracle;
 pub mod oracles;
 pub mod page;
+pub mod service;
 pub mod simulate;
 pub mod spread;
 pub mod trials;

@@ -61,6 +61,9 @@ disciplines! {
     fq_codel::FqCodel,
     pie::Pie,
     cobalt::Cobalt,
+    cbq::Cbq,
     dualpi2::DualPi2,
     cake::Cake,
+    htb::Htb,
+    hfsc::Hfsc,
 }

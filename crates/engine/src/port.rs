@@ -267,7 +267,7 @@ impl Port {
         self.root.flush(&mut waiting);
         waiting.sort_by_key(|packet| (packet.arrived, packet.flow, packet.sequence));
         let retired = &mut self.retired;
-        self.root.each(&mut |node, _| retired.push((node.id(), *node.counters())));
+        self.root.each(&mut |node, _| retired.push((node.id(), node.counters())));
         self.root = root;
         self.number();
         self.take_stock();

@@ -116,6 +116,14 @@ impl Duration {
         Self(self.0.saturating_sub(other.0))
     }
 
+    /// `self + other` without a look at the end of time: for parts of a time that has passed, whose sum is
+    /// not more than that.
+    #[must_use]
+    #[inline(always)]
+    pub const fn joined(self, other: Self) -> Self {
+        Self(self.0.wrapping_add(other.0))
+    }
+
     /// Whether no time at all.
     pub const fn is_zero(self) -> bool {
         self.0 == 0

@@ -55,7 +55,7 @@ impl FromStr for Congestion {
     fn from_str(text: &str) -> Result<Self, String> {
         Self::ALL.into_iter().find(|known| known.name() == text).ok_or_else(|| {
             let names = Self::ALL.map(Self::name);
-            let near = crate::nearest::nearest(text, names.into_iter());
+            let near = crate::nearest::nearest(text, names);
             let near = near.map(|near| format!(", did you mean `{near}`")).unwrap_or_default();
             format!("it is one of `{}`{near}", names.join("`, `"))
         })

@@ -279,7 +279,11 @@ fn task(flow: &Flow, model: &TcpModel, start: Instant, seed: Seed) -> Result<App
                 .traffic
                 .arrivals(seed, &flow.name)
                 .map_err(|why| Failure::Build { place: flow.name.clone(), why: why.to_string() })?;
-            Application::Stream(Stream::new(arrivals, start, flow.bytes.map_or(u64::MAX, |bytes| bytes.0)))
+            Application::Stream(Box::new(Stream::new(
+                arrivals,
+                start,
+                flow.bytes.map_or(u64::MAX, |bytes| bytes.0),
+            )))
         }
     })
 }
@@ -337,7 +341,7 @@ impl<E: Entry> Network<E> {
             let (node, flow) = (end.node, end.flow);
             let packet = self.pool.take(header);
             self.recording.flows[flow.0 as usize].on_sent(now, packet.bytes());
-            self.forward(packet, node, now);
+            self.forward_one_of_many(packet, node, now);
         }
         let end = &mut self.hosts.ends[place];
         let next = end.endpoint.next(now);

@@ -89,7 +89,7 @@ impl Slots {
 }
 
 /// All that moves.
-pub(crate) struct Network<E> {
+pub(crate) struct Network<E: Entry> {
     pub(crate) links: Vec<Link>,
     /// One a node that has a service time, with the node's place.
     pub(crate) routers: Vec<(usize, Router)>,
@@ -106,12 +106,24 @@ pub(crate) struct Network<E> {
     /// Without the records of its ports, which are with the links until the run closes.
     pub(crate) recording: Recording,
     pub(crate) keeps_rows: bool,
+    /// Before this time nothing happens but what is in `events`: an arrival that would be the first of all can
+    /// be done with at once. Zero where each packet leaves a row, which it does while it is on a link.
+    pub(crate) quiet_until: Instant,
+    /// Arrivals that were done with at once.
+    pub(crate) at_once: u64,
+}
+
+/// A packet that arrives at the far end of a link now.
+pub(crate) struct Arrival {
+    packet: Packet,
+    far: FarEnd,
+    now: Instant,
 }
 
 impl<E: Entry> Network<E> {
     /// A link's event: a packet arrives at its far end, or its port is to be polled, or both.
     #[inline(always)]
-    pub(crate) fn link_turn(&mut self, index: usize, now: Instant) {
+    pub(crate) fn link_turn(&mut self, index: usize, now: Instant) -> Option<Arrival> {
         let link = &mut self.links[index];
         let arrived = link.arrive(now);
         let mut started = false;
@@ -123,44 +135,43 @@ impl<E: Entry> Network<E> {
         if has_news | self.keeps_rows {
             self.note(index, started, now);
         }
-        if let Some(packet) = arrived {
-            self.arrive(packet, far, now);
-        }
+        arrived.map(|packet| Arrival { packet, far, now })
     }
 
     /// A router's event: a packet has been served.
-    pub(crate) fn router_turn(&mut self, index: usize, now: Instant) {
+    #[inline(never)]
+    pub(crate) fn router_turn(&mut self, index: usize, now: Instant) -> Option<Arrival> {
         let (node, router) = &mut self.routers[index];
         let (node, served) = (*node, router.serve(now));
         self.events.set(self.slots.router(index), router.next());
-        if let Some(packet) = served {
-            self.forward(packet, node, now);
-        }
+        self.forward(served?, node, now)
     }
 
     /// A source's event: it sends a packet.
-    #[inline]
-    pub(crate) fn source_turn(&mut self, index: usize, now: Instant) {
+    #[inline(always)]
+    pub(crate) fn source_turn(&mut self, index: usize, now: Instant) -> Option<Arrival> {
         let source = &mut self.sources[index];
         let packet = self.pool.take(source.send(now));
         let (node, flow) = (source.node, source.flow);
         self.events.set(self.slots.source(index), source.next());
         self.recording.flows[flow.0 as usize].on_sent(now, packet.bytes());
-        self.forward(packet, node, now);
+        self.forward(packet, node, now)
     }
 
-    /// A packet arrives at the far end of a link.
+    /// A packet arrives at the far end of a link. Returns its next arrival, where nothing happens before it.
     #[inline(always)]
-    fn arrive(&mut self, mut packet: Packet, far: FarEnd, now: Instant) {
-        packet.hops = packet.hops.saturating_add(1);
+    pub(crate) fn arrive(&mut self, arrival: Arrival) -> Option<Arrival> {
+        let Arrival { mut packet, far, now } = arrival;
+        packet.hops += u8::from(packet.hops < u8::MAX);
         let hop = self.next_hop[far.hops + packet.flow.0 as usize];
         if hop == DELIVER {
             self.deliver(packet, now);
         } else if let Some(router) = far.router {
             self.serve(packet, router, now);
         } else {
-            self.offer(packet, hop as usize, now);
+            return self.offer(packet, hop as usize, now);
         }
+        None
     }
 
     /// A packet arrives at a router that takes its time.
@@ -176,15 +187,28 @@ impl<E: Entry> Network<E> {
     }
 
     #[inline(always)]
-    pub(crate) fn forward(&mut self, packet: Packet, node: usize, now: Instant) {
+    fn forward(&mut self, packet: Packet, node: usize, now: Instant) -> Option<Arrival> {
         match self.next_hop[node * self.flows.0.len() + packet.flow.0 as usize] {
-            DELIVER => self.deliver(packet, now),
+            DELIVER => {
+                self.deliver(packet, now);
+                None
+            }
             link => self.offer(packet, link as usize, now),
         }
     }
 
+    /// Sends a packet from `node` that others of the same instant may follow: nothing is done at once.
+    pub(crate) fn forward_one_of_many(&mut self, packet: Packet, node: usize, now: Instant) {
+        let quiet_until = core::mem::replace(&mut self.quiet_until, Instant::ZERO);
+        let arrival = self.forward(packet, node, now);
+        debug_assert!(arrival.is_none(), "no arrival is before the start of time");
+        self.quiet_until = quiet_until;
+    }
+
+    /// A packet arrives at a port. Returns its arrival at the far end of the link, where nothing happens
+    /// before it.
     #[inline(always)]
-    fn offer(&mut self, packet: Packet, index: usize, now: Instant) {
+    fn offer(&mut self, packet: Packet, index: usize, now: Instant) -> Option<Arrival> {
         let link = &mut self.links[index];
         if link.is_busy(now) {
             let earlier = link.wait(packet, now, &self.flows);
@@ -195,21 +219,53 @@ impl<E: Entry> Network<E> {
             if has_drops {
                 self.collect_drops(index, now);
             }
-            return;
+            return None;
+        }
+        if link.is_due(now) {
+            self.offer_late(packet, index, now);
+            return None;
         }
         let before = link.next();
-        if link.is_due(now) {
-            let started = link.serve(now, &self.flows);
-            self.note(index, started, now);
+        let (started, flying) = link.offer_idle(packet, now, &self.flows);
+        if let Some((arrival, packet)) = flying {
+            let slot = Slots::link(index);
+            if before == Instant::NEVER
+                && link.next() == Instant::NEVER
+                && arrival < self.quiet_until
+                && self.events.would_be_first(slot, arrival)
+                && !link.has_news()
+            {
+                self.at_once += 1;
+                return Some(Arrival { packet, far: link.far, now: arrival });
+            }
+            link.fly(arrival, packet);
         }
-        let link = &mut self.links[index];
-        let started = link.offer(packet, now, &self.flows);
+        self.on_changed(index, before, started, now);
+        None
+    }
+
+    /// A link that was idle is not, or is to be looked at another time than `before`.
+    #[inline(always)]
+    fn on_changed(&mut self, index: usize, before: Instant, started: bool, now: Instant) {
+        let link = &self.links[index];
         let (after, has_news) = (link.next(), link.has_news());
-        if before == Instant::NEVER {
-            self.events.add(Slots::link(index), after);
-        } else if after != before {
+        if after != before {
             self.events.set(Slots::link(index), after);
         }
+        if has_news | self.keeps_rows {
+            self.note(index, started, now);
+        }
+    }
+
+    /// A packet arrives at a port that is to be polled at the same instant: the poll comes first.
+    #[inline(never)]
+    fn offer_late(&mut self, packet: Packet, index: usize, now: Instant) {
+        let started = self.links[index].serve(now, &self.flows);
+        self.note(index, started, now);
+        let link = &mut self.links[index];
+        let started = link.offer(packet, now, &self.flows);
+        let (next, has_news) = (link.next(), link.has_news());
+        self.events.set(Slots::link(index), next);
         if has_news | self.keeps_rows {
             self.note(index, started, now);
         }

@@ -17,9 +17,9 @@ use lockgate_measure::recording::{
 use lockgate_scenario::change::Change;
 use lockgate_scenario::model::{Action, PortModel, Scenario, Transport};
 
-use crate::events::{Entry, Events, Narrow, Wide};
+use crate::events::{Entry, Events, Narrow, Small, Wide};
 use crate::hosts::Hosts;
-use crate::link::{FarEnd, Link, TraceCursor, Transmitter};
+use crate::link::{FarEnd, Link, LinkSetup, TraceCursor, Transmitter};
 use crate::network::{DELIVER, FlowTable, Network, Slots, Turn};
 use crate::router::Router;
 use crate::source::{HostClock, Source, SourceSetup};
@@ -75,7 +75,10 @@ pub fn run(
     seed: Seed,
     watch: &mut dyn FnMut(Instant) -> Control,
 ) -> Result<Outcome, Failure> {
-    if Narrow::suits(scenario.end(), Slots::of(scenario).count()) {
+    let (end, slots) = (scenario.end(), Slots::of(scenario).count());
+    if Small::suits(end, slots) {
+        play::<Small>(scenario, seed, watch)
+    } else if Narrow::suits(end, slots) {
         play::<Narrow>(scenario, seed, watch)
     } else {
         play::<Wide>(scenario, seed, watch)
@@ -90,7 +93,7 @@ fn play<E: Entry>(
     let mut network = build::<E>(scenario, seed)?;
     let mut timeline = Timeline { scenario, seed, next: 0 };
     let slots = network.slots;
-    let mut rare = Rare::new(&network, &timeline, scenario.end());
+    let mut rare = Rare::new(&mut network, &timeline, scenario.end());
     let mut stopped_at = None;
     let mut events: u64 = 0;
     loop {
@@ -108,13 +111,20 @@ fn play<E: Entry>(
             continue;
         }
         events += 1;
-        match slots.turn(slot) {
+        let mut arrival = match slots.turn(slot) {
             Turn::Link(link) => network.link_turn(link, now),
             Turn::Source(source) => network.source_turn(source, now),
             Turn::Router(router) => network.router_turn(router, now),
-            Turn::Host(host) => network.host_turn(host, now),
+            Turn::Host(host) => {
+                network.host_turn(host, now);
+                None
+            }
+        };
+        while let Some(arrived) = arrival {
+            arrival = network.arrive(arrived);
         }
     }
+    events += network.at_once;
     let mut recording = close(network, stopped_at.unwrap_or(scenario.end()))?;
     recording.engine.events = events;
     Ok(Outcome { recording, stopped_early: stopped_at.is_some() })
@@ -137,16 +147,17 @@ enum Step {
 }
 
 impl Rare {
-    fn new<E>(network: &Network<E>, timeline: &Timeline<'_>, end: Instant) -> Self {
+    fn new<E: Entry>(network: &mut Network<E>, timeline: &Timeline<'_>, end: Instant) -> Self {
         let sampling = network.recording.next_sample(Instant::ZERO).unwrap_or(Instant::NEVER);
         let mut rare = Self { sampling, end, next: Instant::ZERO };
-        rare.look_ahead(timeline);
+        rare.look_ahead(network, timeline);
         rare
     }
 
-    fn look_ahead(&mut self, timeline: &Timeline<'_>) {
+    fn look_ahead<E: Entry>(&mut self, network: &mut Network<E>, timeline: &Timeline<'_>) {
         let after_sampling = self.sampling + Duration::from_picos(1);
         self.next = timeline.next_time().min(after_sampling).min(self.end);
+        network.quiet_until = if network.keeps_rows { Instant::ZERO } else { self.next };
     }
 
     /// Does the first of them. `now` is the time of the network's next event.
@@ -174,7 +185,7 @@ impl Rare {
                 return Ok(Step::Stopped(at));
             }
         }
-        self.look_ahead(timeline);
+        self.look_ahead(network, timeline);
         Ok(Step::Done)
     }
 }
@@ -255,16 +266,10 @@ impl Timeline<'_> {
             }
             Action::Link { link, rate, delay, loss } => {
                 for index in [2 * link, 2 * link + 1] {
-                    let direction = &mut network.links[index];
-                    if let (Some(rate), Transmitter::Rate(_)) = (rate, &direction.transmitter) {
-                        direction.transmitter = Transmitter::at(*rate);
-                        direction.record.on_rate(now, *rate);
-                    }
-                    direction.delay = delay.unwrap_or(direction.delay);
-                    direction.loss = loss.unwrap_or(direction.loss);
+                    network.links[index].change(now, *rate, *delay, *loss);
                 }
                 let links = &network.links;
-                network.propagation = propagation(self.scenario, |port| links[port].delay);
+                network.propagation = propagation(self.scenario, |port| links[port].delay());
             }
             Action::Flow { flows, traffic, stop } => {
                 for index in flows.clone() {
@@ -357,6 +362,8 @@ fn build<E: Entry>(scenario: &Scenario, seed: Seed) -> Result<Network<E>, Failur
         events,
         pool: Pool::default(),
         keeps_rows: recording.packets.is_some(),
+        quiet_until: Instant::ZERO,
+        at_once: 0,
         recording,
     })
 }
@@ -384,15 +391,17 @@ pub fn build_link(
     }
     let transmitter = match &link.trace[model.direction] {
         Some(trace) => Transmitter::Trace(TraceCursor::new(trace.clone())),
-        None => Transmitter::at(link.rate),
+        None => Transmitter::Rate(link.rate),
+    };
+    let setup = LinkSetup {
+        transmitter,
+        delay: link.delay,
+        overhead: i64::from(link.overhead),
+        mpu: u64::from(link.mpu),
+        loss: link.loss,
     };
     let random = Random::stream(seed, &format!("link/{}/{}/loss", link.name, model.direction));
-    let mut built = Link::new(port, transmitter, far, random, record);
-    built.delay = link.delay;
-    built.loss = link.loss;
-    built.overhead = i64::from(link.overhead);
-    built.mpu = u64::from(link.mpu);
-    Ok(built)
+    Ok(Link::new(port, setup, far, random, record))
 }
 
 /// The sources of all flows, in their order.

@@ -40,7 +40,7 @@ impl Bands {
         for _ in 0..20 {
             for band in 0..last {
                 for _ in 0..between(&mut random, 30, 120) {
-                    let length = if trial % 2 == 0 { 1514 } else { between(&mut random, 40, 1514) };
+                    let length = if trial.is_multiple_of(2) { 1514 } else { between(&mut random, 40, 1514) };
                     link.offer(header(band, length, 0), now);
                 }
             }

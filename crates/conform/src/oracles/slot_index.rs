@@ -73,7 +73,9 @@ impl Oracle for SlotIndex {
                 continue;
             }
             let mut ends = vec![0; traffic.offers.len()];
-            sent.iter().for_each(|sent| ends[sent.offer] = sent.end);
+            for sent in &sent {
+                ends[sent.offer] = sent.end;
+            }
             for child in 0..traffic.weights.len() {
                 let bound = time_index(&traffic, child) * i128::from(traffic.weights[child]);
                 hold_child(&traffic, &sent, child, bound, &mut behind);

@@ -55,6 +55,12 @@ impl Places {
         }
     }
 
+    /// Whether no place is in it.
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.levels.last().is_none_or(|words| words[0] == 0)
+    }
+
     /// The first place of the set that is not before `place`.
     #[inline]
     pub fn next(&self, place: usize) -> Option<usize> {
@@ -99,6 +105,7 @@ mod tests {
                 }
                 let from = random.below(count as u32 + 1) as usize;
                 assert_eq!(places.next(from), set.range(from..).next().copied(), "from {from} of {count}");
+                assert_eq!(places.is_empty(), set.is_empty());
             }
         }
     }

@@ -176,7 +176,7 @@ impl Account {
 
     /// Lets `name`'s parent ask for its next packet's length.
     pub(crate) fn peek(&mut self, name: &str) {
-        let peeked = self.at(name, &mut |node, cx| (*node.counters(), node.peek(cx), node.peek(cx)));
+        let peeked = self.at(name, &mut |node, cx| (node.counters(), node.peek(cx), node.peek(cx)));
         let (before, first, second) = peeked;
         match (first, second) {
             (Peek::Length(length), again) => {
@@ -227,7 +227,7 @@ impl Account {
         self.port.each_node(&mut |node| {
             let mut gauges = Vec::new();
             node.gauges(&mut |name, value| gauges.push((name, value.to_bits())));
-            state.push((node.name().to_string(), *node.counters(), gauges));
+            state.push((node.name().to_string(), node.counters(), gauges));
         });
         state
     }
@@ -264,7 +264,7 @@ impl Account {
     fn totals(&mut self) -> BTreeMap<String, Counters> {
         let mut totals = BTreeMap::new();
         self.port.each_node(&mut |node| {
-            totals.insert(node.name().to_string(), *node.counters());
+            totals.insert(node.name().to_string(), node.counters());
         });
         for (place, counters) in self.port.retired() {
             let past = totals.insert(self.port.places()[usize::from(place)].name.to_string(), counters);
@@ -329,7 +329,7 @@ impl Account {
         let mut nodes = BTreeMap::new();
         self.port.each_node(&mut |node| {
             assert!(node.counters().balance(), "{} is out of balance: {:?}", node.name(), node.counters());
-            let past = nodes.insert(node.name().to_string(), *node.counters());
+            let past = nodes.insert(node.name().to_string(), node.counters());
             assert!(past.is_none(), "two places of one name");
         });
         for (place, counters) in self.port.retired() {

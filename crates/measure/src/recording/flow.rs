@@ -7,7 +7,7 @@ use core::fmt;
 
 use lockgate_engine::classify::Fields;
 use lockgate_engine::discipline::DropReason;
-use lockgate_engine::node::Tally;
+use lockgate_engine::node::{Count, Tally};
 use lockgate_engine::units::{Bytes, Duration, Instant};
 
 use super::TcpRecord;
@@ -256,14 +256,24 @@ impl Delays {
     }
 }
 
-/// A received packet whose delays are not in the histograms yet.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+/// Received packets whose delays are not in the histograms yet, in columns; times in ps.
+#[derive(Clone, Debug, PartialEq, Eq)]
 struct Pending {
-    now: u64,
-    sent: u64,
-    waited: u64,
-    propagation: u64,
-    sequence: u32,
+    now: [u64; BATCH],
+    sent: [u64; BATCH],
+    waited: [u64; BATCH],
+    propagation: [u64; BATCH],
+    sequence: [u32; BATCH],
+}
+
+impl Pending {
+    const EMPTY: Self = Self {
+        now: [0; BATCH],
+        sent: [0; BATCH],
+        waited: [0; BATCH],
+        propagation: [0; BATCH],
+        sequence: [0; BATCH],
+    };
 }
 
 /// What of a packet its successor is compared with.
@@ -279,13 +289,16 @@ struct Last {
 pub struct FlowRecord {
     warmup: Instant,
     /// All packets.
-    whole: Totals,
+    sent: Count,
+    received: Count,
+    lost: Tally,
+    inside: Tally,
     /// Those sent before the end of the warm-up.
     early: Totals,
     /// Received before the end of the warm-up.
     received_early: Tally,
     waiting: usize,
-    pending: Box<[Pending; BATCH]>,
+    pending: Box<Pending>,
     delays: Delays,
     interval: Coarse,
     /// Totals at the last sample.
@@ -310,11 +323,14 @@ impl FlowRecord {
     pub(super) fn new(setup: FlowSetup, warmup: Instant) -> Self {
         Self {
             warmup,
-            whole: Totals::default(),
+            sent: Count::default(),
+            received: Count::default(),
+            lost: Tally::default(),
+            inside: Tally::default(),
             early: Totals::default(),
             received_early: Tally::default(),
             waiting: 0,
-            pending: Box::new([Pending::default(); BATCH]),
+            pending: Box::new(Pending::EMPTY),
             delays: Delays::default(),
             interval: Coarse::default(),
             sampled: Totals::default(),
@@ -330,7 +346,7 @@ impl FlowRecord {
     /// The source sent a packet of this length.
     #[inline(always)]
     pub fn on_sent(&mut self, now: Instant, bytes: Bytes) {
-        count(&mut self.whole.sent, bytes);
+        self.sent.add(bytes);
         if now < self.warmup {
             count(&mut self.early.sent, bytes);
         }
@@ -339,19 +355,19 @@ impl FlowRecord {
     /// A packet reached the receiver.
     #[inline(always)]
     pub fn on_received(&mut self, packet: &Received) {
-        count(&mut self.whole.received, packet.bytes);
+        self.received.add(packet.bytes);
         if packet.sent < self.warmup {
-            self.on_received_early(packet);
+            self.on_received_early(packet.now, packet.sent, packet.bytes);
             return;
         }
         // The mask says to the compiler what `settle` keeps: the batch is never full here.
-        self.pending[self.waiting & (BATCH - 1)] = Pending {
-            now: packet.now.as_picos(),
-            sent: packet.sent.as_picos(),
-            waited: packet.waited.as_picos(),
-            propagation: packet.propagation.as_picos(),
-            sequence: packet.sequence,
-        };
+        let place = self.waiting & (BATCH - 1);
+        let pending = &mut *self.pending;
+        pending.now[place] = packet.now.as_picos();
+        pending.sent[place] = packet.sent.as_picos();
+        pending.waited[place] = packet.waited.as_picos();
+        pending.propagation[place] = packet.propagation.as_picos();
+        pending.sequence[place] = packet.sequence;
         self.waiting += 1;
         if self.waiting == BATCH {
             self.settle();
@@ -360,18 +376,18 @@ impl FlowRecord {
 
     #[cold]
     #[inline(never)]
-    fn on_received_early(&mut self, packet: &Received) {
-        count(&mut self.early.received, packet.bytes);
-        if packet.now < self.warmup {
-            count(&mut self.received_early, packet.bytes);
+    fn on_received_early(&mut self, now: Instant, sent: Instant, bytes: Bytes) {
+        count(&mut self.early.received, bytes);
+        if now < self.warmup {
+            count(&mut self.received_early, bytes);
         }
-        self.interval.record(packet.now.since(packet.sent).as_picos());
+        self.interval.record(now.since(sent).as_picos());
     }
 
     /// A packet was lost; `sent` is when the source sent it.
     #[inline(never)]
     pub fn on_lost(&mut self, sent: Instant, bytes: Bytes, why: Loss) {
-        count(&mut self.whole.lost, bytes);
+        count(&mut self.lost, bytes);
         if sent < self.warmup {
             count(&mut self.early.lost, bytes);
         } else {
@@ -381,7 +397,7 @@ impl FlowRecord {
 
     /// A packet is still in the network at the end of the run.
     pub fn on_inside(&mut self, sent: Instant, bytes: Bytes) {
-        count(&mut self.whole.inside, bytes);
+        count(&mut self.inside, bytes);
         if sent < self.warmup {
             count(&mut self.early.inside, bytes);
         }
@@ -403,40 +419,49 @@ impl FlowRecord {
     #[cold]
     #[inline(never)]
     pub(super) fn settle(&mut self) {
-        let batch = &self.pending[..self.waiting.min(BATCH)];
-        let mut owd = [0; BATCH];
-        let mut other = [0; BATCH];
-        let owd = &mut owd[..batch.len()];
-        let other = &mut other[..batch.len()];
+        let count = self.waiting.min(BATCH);
+        if count == 0 {
+            return;
+        }
+        let (now, sequence) = (&self.pending.now[..count], &self.pending.sequence[..count]);
+        let waited = &self.pending.waited[..count];
+        let propagation = &self.pending.propagation[..count];
+        let (mut owd, mut rest, mut gaps) = ([0; BATCH], [0; BATCH], [0; BATCH]);
+        let (owd, rest, gaps) = (&mut owd[..count], &mut rest[..count], &mut gaps[..count]);
         let delays = &mut self.delays;
-        for (owd, packet) in owd.iter_mut().zip(batch) {
-            *owd = packet.now.saturating_sub(packet.sent);
+        for ((owd, now), sent) in owd.iter_mut().zip(now).zip(&self.pending.sent) {
+            *owd = now.saturating_sub(*sent);
+        }
+        for (((rest, owd), waited), propagation) in rest.iter_mut().zip(&*owd).zip(waited).zip(propagation) {
+            *rest = owd.saturating_sub(*waited).saturating_sub(*propagation);
+        }
+        let propagated: u128 = propagation.iter().map(|time| u128::from(*time)).sum();
+        delays.propagation_sum = delays.propagation_sum.wrapping_add(propagated);
+        let mut before = delays.last.map_or(now[0], |last| last.now);
+        for (gap, &now) in gaps.iter_mut().zip(now) {
+            *gap = now.saturating_sub(before);
+            before = now;
         }
         let moments = Moments::of(owd);
         delays.owd.record_batch(owd, &moments);
         self.interval.record_batch(owd, &moments);
-        for (queueing, packet) in other.iter_mut().zip(batch) {
-            *queueing = packet.waited;
-            delays.propagation_sum = delays.propagation_sum.wrapping_add(u128::from(packet.propagation));
-        }
-        delays.queueing.record_all(other);
-        for ((rest, packet), owd) in other.iter_mut().zip(batch).zip(owd.iter()) {
-            *rest = owd.saturating_sub(packet.waited).saturating_sub(packet.propagation);
-        }
-        delays.serialisation.record_all(other);
-        delays.pairs(batch, owd, other);
+        delays.queueing.record_all(waited);
+        delays.serialisation.record_all(rest);
+        // The first packet of all has no gap before it.
+        delays.iat.record_all(&gaps[usize::from(delays.last.is_none())..]);
+        delays.pairs(now, sequence, owd, rest);
         self.waiting = 0;
     }
 
     /// Closes the sampling interval that ends at `now`.
     pub fn sample(&mut self, now: Instant) {
         self.settle();
+        let whole = self.totals(Window::WholeRun);
         let series = &mut self.series;
         let [p50, p99] = self
             .interval
             .quantiles([0.5, 0.99])
             .map_or([None; 2], |pair| pair.map(|value| Some(Duration::from_picos(value))));
-        let whole = &self.whole;
         series.end.push(now);
         series.offered_bytes.push(whole.sent.bytes.0 - self.sampled.sent.bytes.0);
         series.received_bytes.push(whole.received.bytes.0 - self.sampled.received.bytes.0);
@@ -445,7 +470,7 @@ impl FlowRecord {
         series.owd_p99.push(p99);
         series.owd_max.push(self.interval.max().map(Duration::from_picos));
         self.interval.clear();
-        self.sampled = self.whole;
+        self.sampled = whole;
     }
 
     /// Whether noted packets are not in the distributions yet.
@@ -458,21 +483,27 @@ impl FlowRecord {
     /// # Errors
     /// The numbers that do not add up.
     pub fn balance(&self) -> Result<(), Imbalance> {
-        self.whole.balance(&self.setup.name, Window::WholeRun)?;
+        self.totals(Window::WholeRun).balance(&self.setup.name, Window::WholeRun)?;
         self.totals(Window::AfterWarmup).balance(&self.setup.name, Window::AfterWarmup)
     }
 
     /// Its packets by what became of them.
     pub fn totals(&self, window: Window) -> Totals {
+        let whole = Totals {
+            sent: self.sent.tally(),
+            received: self.received.tally(),
+            lost: self.lost,
+            inside: self.inside,
+        };
         match window {
-            Window::WholeRun => self.whole,
-            Window::AfterWarmup => self.whole.without(&self.early),
+            Window::WholeRun => whole,
+            Window::AfterWarmup => whole.without(&self.early),
         }
     }
 
     /// What was received during the window, whenever it was sent: what throughput counts.
     pub fn received_in_window(&self) -> Tally {
-        let (all, early) = (self.whole.received, self.received_early);
+        let (all, early) = (self.received.tally(), self.received_early);
         Tally { packets: all.packets - early.packets, bytes: all.bytes.saturating_sub(early.bytes) }
     }
 
@@ -510,71 +541,76 @@ impl FlowRecord {
 }
 
 impl Delays {
-    /// Delay variation, arrival gaps, jitter and reordering: what needs the packet before. `owd` are the
-    /// delays of `batch`, `values` is room for as many.
-    fn pairs(&mut self, batch: &[Pending], owd: &[u64], values: &mut [u64]) {
-        let (Some(first), Some(end)) = (batch.first(), batch.last()) else { return };
-        let (packets, last) = if let Some(last) = self.last {
-            (batch, last)
-        } else {
-            self.expected = first.sequence.wrapping_add(1);
-            (&batch[1..], Last { now: first.now, owd: owd[0], sequence: first.sequence })
+    /// Delay variation, jitter and reordering: what needs the packet before. Arrivals, numbers and delays of a
+    /// batch, and room for as many values.
+    fn pairs(&mut self, now: &[u64], sequence: &[u32], owd: &[u64], values: &mut [u64]) {
+        let Some(last) = self.last else {
+            self.expected = sequence[0].wrapping_add(1);
+            self.last = Some(Last { now: now[0], owd: owd[0], sequence: sequence[0] });
+            if now.len() > 1 {
+                self.pairs(&now[1..], &sequence[1..], &owd[1..], &mut values[1..]);
+            }
+            return;
         };
-        let owd = &owd[batch.len() - packets.len()..];
-        let values = &mut values[..packets.len()];
-        let mut before = last.now;
-        for (gap, packet) in values.iter_mut().zip(packets) {
-            *gap = packet.now.saturating_sub(before);
-            before = packet.now;
-        }
-        self.iat.record_all(values);
         // R_j - R_i - (S_j - S_i) = (R_j - S_j) - (R_i - S_i).
-        let mut before = last.owd;
         let mut jitter_16 = self.jitter_16;
-        for (variation, owd) in values.iter_mut().zip(owd) {
+        let mut before = last.owd;
+        for (variation, &owd) in values.iter_mut().zip(owd) {
             let magnitude = owd.abs_diff(before);
             *variation = magnitude;
-            before = *owd;
+            before = owd;
             // The sample code of RFC 3550 A.8: J += |D| - ((J + 8) >> 4), J being scaled by 16.
             jitter_16 = (jitter_16 + magnitude.min(1 << 58)) - ((jitter_16 + 8) >> 4);
         }
         self.jitter_16 = jitter_16;
-        let expected = self.expected;
-        let in_order = |(place, packet): (usize, &Pending)| {
-            packet.sequence == last.sequence.wrapping_add(1 + place as u32)
-        };
-        if expected == last.sequence.wrapping_add(1) && packets.iter().enumerate().all(in_order) {
-            // The common case: none lost, none reordered. The signed differences telescope.
-            self.ipdv_signed_sum += i128::from(before) - i128::from(last.owd);
-            self.ipdv.record_all(values);
-            self.expected = end.sequence.wrapping_add(1);
-        } else {
-            self.broken_pairs(packets, owd, values, last);
-        }
-        self.last = Some(Last { now: end.now, owd: before, sequence: end.sequence });
+        // Over all of them the signed differences telescope.
+        self.ipdv_signed_sum += i128::from(before) - i128::from(last.owd);
+        let pairs = self.in_order(sequence, last, owd, values);
+        self.ipdv.record_all(&values[..pairs]);
+        self.last =
+            Some(Last { now: now[now.len() - 1], owd: before, sequence: sequence[sequence.len() - 1] });
     }
 
-    /// Delay variation and reordering where packets are missing or out of order. `variations` has one entry
-    /// a packet; those of true pairs are moved to its front.
-    #[cold]
-    #[inline(never)]
-    fn broken_pairs(&mut self, packets: &[Pending], owd: &[u64], variations: &mut [u64], mut before: Last) {
+    /// Reordering, and which of the variations are of packets sent one after the other: those are moved to
+    /// the front. Returns how many they are.
+    fn in_order(&mut self, sequence: &[u32], last: Last, owd: &[u64], variations: &mut [u64]) -> usize {
         let mut pairs = 0;
-        for (place, (packet, &owd)) in packets.iter().zip(owd).enumerate() {
-            if packet.sequence == before.sequence.wrapping_add(1) {
-                variations[pairs] = variations[place];
-                pairs += 1;
-                self.ipdv_signed_sum += i128::from(owd) - i128::from(before.owd);
+        let mut from = 0;
+        let mut before = last.sequence;
+        let mut is_ordered = self.expected == before.wrapping_add(1);
+        for (place, &sequence) in sequence.iter().enumerate() {
+            if sequence != before.wrapping_add(1) {
+                // Packets are missing, or out of order: this is no pair.
+                let ahead = if place == 0 { last.owd } else { owd[place - 1] };
+                self.ipdv_signed_sum -= i128::from(owd[place]) - i128::from(ahead);
+                variations.copy_within(from..place, pairs);
+                pairs += place - from;
+                from = place + 1;
+                is_ordered &= sequence.wrapping_sub(before).cast_signed() > 0;
             }
+            before = sequence;
+        }
+        variations.copy_within(from.., pairs);
+        pairs += variations.len() - from;
+        if is_ordered {
+            self.expected = before.wrapping_add(1);
+        } else {
+            self.count_reordered(sequence);
+        }
+        pairs
+    }
+
+    /// Packets that came after one sent later.
+    #[cold]
+    fn count_reordered(&mut self, sequence: &[u32]) {
+        for &sequence in sequence {
             //= https://www.rfc-editor.org/rfc/rfc4737#section-3.3
             // Serial arithmetic, so that numbers may wrap.
-            if packet.sequence.wrapping_sub(self.expected).cast_signed() < 0 {
+            if sequence.wrapping_sub(self.expected).cast_signed() < 0 {
                 self.reordered += 1;
             } else {
-                self.expected = packet.sequence.wrapping_add(1);
+                self.expected = sequence.wrapping_add(1);
             }
-            before = Last { now: packet.now, owd, sequence: packet.sequence };
         }
-        self.ipdv.record_all(&variations[..pairs]);
     }
 }

@@ -134,8 +134,11 @@ fn flow(record: &FlowRecord, window: f64) -> FlowSummary {
 fn tcp(record: &TcpRecord) -> TcpSummary {
     let samples = record.window().count() as f64;
     let windows = || record.window().map(|sample| sample.cwnd.0 as f64);
-    let rtts: Vec<f64> =
-        record.window().filter_map(|sample| sample.rtt).map(|rtt| rtt.as_secs_f64()).collect();
+    let rtts: Vec<f64> = record
+        .window()
+        .filter_map(|sample| sample.rtt)
+        .map(lockgate_engine::units::Duration::as_secs_f64)
+        .collect();
     TcpSummary {
         congestion: record.congestion.clone(),
         retransmissions: record.counted(|sample| sample.retransmissions),

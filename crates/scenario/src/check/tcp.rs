@@ -146,16 +146,12 @@ impl Checker<'_> {
         if offered.names().any(|key| place.has(key) || place.misspells(key, &offered)) {
             return Application::Stream;
         }
-        match table.bytes {
-            Some(amount) => amount.0.map_or(Application::Unlimited, Application::File),
-            None => {
-                let problem = Problem::new(
-                    place.header.clone(),
-                    format!("{} does not say how much it sends", place.what),
-                );
-                self.note(problem.help("add `bytes = \"1MB\"` or `bytes = \"unlimited\"`"));
-                Application::Unlimited
-            }
+        if let Some(amount) = table.bytes {
+            return amount.0.map_or(Application::Unlimited, Application::File);
         }
+        let problem =
+            Problem::new(place.header.clone(), format!("{} does not say how much it sends", place.what));
+        self.note(problem.help("add `bytes = \"1MB\"` or `bytes = \"unlimited\"`"));
+        Application::Unlimited
     }
 }

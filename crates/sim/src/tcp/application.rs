@@ -19,7 +19,7 @@ pub enum Application {
     /// Writes so many bytes at once, then closes.
     File(u64),
     /// Writes what its traffic offers, when it does.
-    Stream(Stream),
+    Stream(Box<Stream>),
 }
 
 /// Writes of given sizes at given times.

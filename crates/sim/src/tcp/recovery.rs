@@ -22,6 +22,7 @@ use super::sender::{Sender, TimerKind};
 const DUPLICATES: u32 = 3;
 
 /// What one acknowledgement showed.
+#[allow(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 struct News {
     advanced: bool,
     duplicate_report: bool,
@@ -576,7 +577,7 @@ impl Sender {
         let in_flight = self.in_flight();
         let threshold = self.window.ssthresh;
         let (sent, total) = (self.reduction_sent, self.reduction_delivered);
-        let send = if in_flight > threshold {
+        let allowance = if in_flight > threshold {
             //= https://www.rfc-editor.org/rfc/rfc6937#section-3.1
             // sndcnt = CEIL(prr_delivered * ssthresh / RecoverFS) - prr_out
             let due = (u64::from(total) * u64::from(threshold)).div_ceil(u64::from(self.prior_cwnd.max(1)));
@@ -587,7 +588,7 @@ impl Sender {
             bound.min(threshold - in_flight)
         };
         // The first repetition goes out at once.
-        let send = send.max(u32::from(sent == 0));
-        self.window.cwnd = in_flight + send;
+        let allowance = allowance.max(u32::from(sent == 0));
+        self.window.cwnd = in_flight + allowance;
     }
 }

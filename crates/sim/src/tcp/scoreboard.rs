@@ -34,7 +34,7 @@ pub(crate) struct Sent {
     pub(crate) start: u64,
     pub(crate) end: u64,
     /// When it was sent last.
-    pub(crate) sent: Instant,
+    pub(crate) at: Instant,
     pub(crate) snapshot: Snapshot,
     earlier: u32,
     later: u32,
@@ -80,14 +80,13 @@ impl Delivery {
     fn take(&mut self, entry: &Sent) {
         //= https://www.rfc-editor.org/rfc/rfc8985#section-6.2
         // An echoed timestamp from before the repetition: it was the original that arrived.
-        let original = entry.has(REPEATED) && self.echoed > Instant::ZERO && self.echoed < entry.sent;
-        let newer =
-            !original && self.newest.is_none_or(|(sent, end, _)| (entry.sent, entry.end) > (sent, end));
+        let original = entry.has(REPEATED) && self.echoed > Instant::ZERO && self.echoed < entry.at;
+        let newer = !original && self.newest.is_none_or(|(sent, end, _)| (entry.at, entry.end) > (sent, end));
         if newer {
-            self.newest = Some((entry.sent, entry.end, entry.has(REPEATED)));
+            self.newest = Some((entry.at, entry.end, entry.has(REPEATED)));
         }
         if self.snapshot.as_ref().is_none_or(|(known, _)| entry.snapshot.delivered >= known.delivered) {
-            self.snapshot = Some((entry.snapshot, entry.sent));
+            self.snapshot = Some((entry.snapshot, entry.at));
         }
         if entry.has(REPEATED) {
             return;
@@ -212,7 +211,7 @@ impl Scoreboard {
         self.ring.push_back(Sent {
             start,
             end,
-            sent: now,
+            at: now,
             snapshot,
             earlier: NONE,
             later: NONE,
@@ -247,7 +246,7 @@ impl Scoreboard {
         let entry = self.at(number);
         let (was_again, was_lost) = (entry.has(AGAIN), entry.has(LOST));
         entry.state |= AGAIN | REPEATED;
-        entry.sent = now;
+        entry.at = now;
         entry.snapshot = snapshot;
         let said = (entry.start, entry.end, entry.marks);
         self.again += u32::from(!was_again);
@@ -276,8 +275,8 @@ impl Scoreboard {
             if entry.has(REPEATED) {
                 delivery.repeated = true;
             } else {
-                delivery.first_sent.get_or_insert(entry.sent);
-                delivery.last_sent = Some(entry.sent);
+                delivery.first_sent.get_or_insert(entry.at);
+                delivery.last_sent = Some(entry.at);
                 delivery.reordered |= self.ranges.last().is_some_and(|range| range.0 >= entry.end);
             }
         }
@@ -334,8 +333,8 @@ impl Scoreboard {
         self.again -= u32::from(entry.has(AGAIN));
         delivery.take(entry);
         if !entry.has(REPEATED) {
-            delivery.first_sacked.get_or_insert(entry.sent);
-            delivery.last_sacked = Some(entry.sent);
+            delivery.first_sacked.get_or_insert(entry.at);
+            delivery.last_sacked = Some(entry.at);
             delivery.reordered |= entry.end < highest;
         }
         entry.state = (entry.state & !(LOST | AGAIN)) | SACKED;
@@ -386,11 +385,11 @@ impl Scoreboard {
         let mut number = self.first;
         while number != NONE {
             let entry = self.at(number);
-            if (entry.sent, entry.end) >= (sent, end) {
+            if (entry.at, entry.end) >= (sent, end) {
                 break;
             }
             let later = entry.later;
-            let left = (entry.sent + patience).since(now);
+            let left = (entry.at + patience).since(now);
             if left.is_zero() {
                 self.lose(number);
                 marked += 1;
@@ -408,7 +407,7 @@ impl Scoreboard {
         for place in 0..self.len() {
             let number = self.base.wrapping_add(place);
             let entry = self.at(number);
-            let recent = place > 0 && !(entry.sent + patience).since(now).is_zero();
+            let recent = place > 0 && !(entry.at + patience).since(now).is_zero();
             if entry.has(SACKED) || recent || entry.has(LOST) && !entry.has(AGAIN) {
                 continue;
             }
@@ -416,7 +415,7 @@ impl Scoreboard {
         }
     }
 
-    /// Marks the first segment as lost (NewReno).
+    /// Marks the first segment as lost (RFC 6582).
     pub(crate) fn lose_first(&mut self) {
         if self.ring.front().is_some_and(|entry| !entry.has(SACKED | LOST)) {
             self.lose(self.base);

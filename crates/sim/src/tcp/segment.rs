@@ -59,7 +59,7 @@ impl Segment {
     /// Sequence numbers it takes: its data, SYN and FIN.
     #[inline]
     pub fn span(&self) -> u64 {
-        let marks = (self.flags & flag::SYN != 0) as u64 + (self.flags & flag::FIN != 0) as u64;
+        let marks = u64::from(self.flags & flag::SYN != 0) + u64::from(self.flags & flag::FIN != 0);
         u64::from(self.length) + marks
     }
 

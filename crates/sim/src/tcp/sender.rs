@@ -78,6 +78,7 @@ pub struct SenderCounts {
 }
 
 /// The sending half.
+#[allow(clippy::struct_excessive_bools, reason = "independent switches of the protocol")]
 pub(crate) struct Sender {
     pub(crate) config: SenderConfig,
     pub(crate) control: Box<dyn CongestionControl>,
@@ -243,7 +244,7 @@ impl Sender {
             return self.probe_segment(kind, now);
         }
         if self.nxt == 0 {
-            return self.send_syn(now);
+            return Some(self.send_syn(now));
         }
         if self.una == 0 && self.board.waiting() == 0 || self.pace_at > now {
             return None;
@@ -263,12 +264,12 @@ impl Sender {
         Some(sent)
     }
 
-    fn send_syn(&mut self, now: Instant) -> Option<Outgoing> {
+    fn send_syn(&mut self, now: Instant) -> Outgoing {
         let snapshot = self.rate.on_send(now, true);
         self.board.push(0, FIRST_BYTE, flag::SYN, now, snapshot);
         self.nxt = FIRST_BYTE;
         self.timer = Some((now + self.rtt.timeout(), TimerKind::Retransmission));
-        Some(Outgoing { start: 0, length: 0, flags: flag::SYN, again: false })
+        Outgoing { start: 0, length: 0, flags: flag::SYN, again: false }
     }
 
     fn repeat(&mut self, now: Instant) -> Option<Outgoing> {
@@ -384,7 +385,7 @@ impl Sender {
 
     /// When the first segment in flight was sent last.
     pub(crate) fn front_sent(&self, now: Instant) -> Instant {
-        self.board.front().map_or(now, |front| front.sent)
+        self.board.front().map_or(now, |front| front.at)
     }
 
     /// Sets the timer anew after something was acknowledged or sent: the timeout counts from `from`.

@@ -35,6 +35,7 @@ enum Mode {
 
 /// draft-cardwell-iccrg-bbr-congestion-control-00.
 #[derive(Clone, Debug, Default)]
+#[allow(clippy::struct_excessive_bools, reason = "the draft's own state")]
 pub struct Bbr {
     mode: Mode,
     frame: f64,

@@ -36,7 +36,7 @@ impl Dctcp {
         if ack.una <= self.round_end {
             return false;
         }
-        let fraction = if self.acked > 0 { self.marked * ONE / self.acked } else { 0 };
+        let fraction = (self.marked * ONE).checked_div(self.acked).unwrap_or(0);
         self.alpha = self.alpha - (self.alpha >> G_SHIFT).max(u32::from(self.alpha > 0 && fraction == 0))
             + (fraction >> G_SHIFT);
         self.alpha = self.alpha.min(ONE);

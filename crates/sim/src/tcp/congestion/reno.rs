@@ -1,4 +1,4 @@
-//! NewReno's window: one segment more a round trip, half as many after a loss.
+//! Reno's window: one segment more a round trip, half as many after a loss.
 
 use super::{Ack, Cause, CongestionControl, Window};
 
