@@ -153,8 +153,10 @@ impl Machine for Kernel {
             punctual.on_sleep(self.latest);
         }
         let spare = (spare.as_picos() - SPIN.as_picos()) / 1_000;
-        let timeout =
-            Timespec { tv_sec: (spare / 1_000_000_000) as i64, tv_nsec: (spare % 1_000_000_000) as _ };
+        let timeout = Timespec {
+            tv_sec: (spare / 1_000_000_000).cast_signed(),
+            tv_nsec: (spare % 1_000_000_000).cast_signed(),
+        };
         let mut waiting: Vec<PollFd<'_>> =
             self.wires.iter().map(|wire| PollFd::new(wire, PollFlags::IN)).collect();
         match poll(&mut waiting, Some(&timeout)) {

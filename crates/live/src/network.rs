@@ -317,13 +317,11 @@ impl<'a> Network<'a> {
             return Entered::Yes;
         };
         let about = About { fields: ip.fields, from: node as u32, to, reported: stamp.is_some() };
-        match self.frames.keep(frame, about) {
-            Some(slot) => header.payload = slot,
-            None => {
-                self.never_entered(&header, Loss::Frames);
-                return Entered::Yes;
-            }
-        }
+        let Some(slot) = self.frames.keep(frame, about) else {
+            self.never_entered(&header, Loss::Frames);
+            return Entered::Yes;
+        };
+        header.payload = slot;
         let packet = self.pool.take(header);
         self.forward(packet, node);
         Entered::Yes

@@ -78,18 +78,17 @@ pub fn run(
     let files = drawn_files(scenario, seed)?;
     let connections = tcp::Ends { scenario, clock: &clock, halt: &halt, tell, interval, files };
     let (driven, cost, ends, programs) = thread::scope(|scope| {
-        let ends =
-            Ends::start(scope, scenario, seed, &testbed, &clock, &halt, &connections, happened, &mut kernel)?;
+        let ends = Ends::start(scope, seed, &testbed, &connections, happened, &mut kernel)?;
         let network = &mut network;
-        let driver = scope.spawn(|| driving(network, &mut kernel, &wires, &clock, stop));
-        let driven = driver.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+        let thread = scope.spawn(|| driving(network, &mut kernel, &wires, &clock, stop));
+        let driven = thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
         halt.store(true, Ordering::Relaxed);
         let (ends, programs) = ends.join();
         let (driven, cost) = driven?;
         Ok::<_, Failure>((driven, cost, ends, programs))
     })?;
     let (mut recording, account) = network.close()?;
-    let seen = Seen {
+    let figures = Seen {
         lateness: account.lateness,
         slip: ends.slip,
         send_errors: ends.errors,
@@ -112,11 +111,11 @@ pub fn run(
     for (flow, why) in &ends.broken {
         recording.warnings.push(format!("connection `{}` broke: {why}", scenario.flows[*flow].name));
     }
-    recording.fidelity = seen.figures();
+    recording.fidelity = figures.figures();
     recording.engine.events = driven.frames;
     recording.engine.wall_s = lockgate_engine::clock::Clock::now(&wall).as_secs_f64();
     recording.engine.cpu_s = cpu_time().as_secs_f64() - cpu.as_secs_f64();
-    let unfaithful = seen.reasons();
+    let unfaithful = figures.reasons();
     recording
         .warnings
         .extend(unfaithful.iter().map(|reason| format!("outside the fidelity limits: {reason}")));
@@ -186,11 +185,8 @@ struct Ends<'scope> {
 impl<'scope> Ends<'scope> {
     fn start<'env: 'scope>(
         scope: &'scope thread::Scope<'scope, 'env>,
-        scenario: &'env Scenario,
         seed: Seed,
         testbed: &'env Testbed,
-        clock: &'env Monotonic,
-        halt: &'env AtomicBool,
         connections: &'env tcp::Ends<'env>,
         happened: mpsc::Receiver<ConnectionEvent>,
         kernel: &mut Kernel,
@@ -203,30 +199,27 @@ impl<'scope> Ends<'scope> {
             connections: Vec::new(),
         };
         let mut reports = Vec::new();
-        let mut ears: Vec<Option<Sender<Renewal>>> = scenario.flows.iter().map(|_| None).collect();
-        let started =
-            ends.start_all(scope, scenario, seed, testbed, clock, halt, &mut reports, &mut ears, connections);
+        let flows = &connections.scenario.flows;
+        let mut ears: Vec<Option<Sender<Renewal>>> = flows.iter().map(|_| None).collect();
+        let started = ends.start_all(scope, seed, testbed, &mut reports, &mut ears, connections);
         if started.is_err() {
-            halt.store(true, Ordering::Relaxed);
+            connections.halt.store(true, Ordering::Relaxed);
         }
         started?;
         kernel.join(reports, ears, happened);
         Ok(ends)
     }
 
-    #[allow(clippy::too_many_arguments, reason = "what a thread at an end needs, handed through once")]
     fn start_all<'env: 'scope>(
         &mut self,
         scope: &'scope thread::Scope<'scope, 'env>,
-        scenario: &'env Scenario,
         seed: Seed,
         testbed: &'env Testbed,
-        clock: &'env Monotonic,
-        halt: &'env AtomicBool,
         reports: &mut Vec<rtrb::Consumer<Report>>,
         ears: &mut [Option<Sender<Renewal>>],
         connections: &'env tcp::Ends<'env>,
     ) -> Result<(), Failure> {
+        let tcp::Ends { scenario, clock, halt, .. } = *connections;
         for host in &testbed.hosts {
             let sockets = host.namespace.inside(|| receive::open(scenario, host.node))??;
             if sockets.is_empty() {
@@ -248,7 +241,7 @@ impl<'scope> Ends<'scope> {
             }
             self.senders.push(scope.spawn(move || send::send(&mut flows, clock, &changes, halt)));
         }
-        self.start_connections(scope, scenario, seed, testbed, connections, ears)?;
+        self.start_connections(scope, seed, testbed, connections, ears)?;
         for host in &testbed.hosts {
             if let Some(command) = &scenario.nodes[host.node].command {
                 self.programs.push(scope.spawn(move || program::run(scenario, host, command, clock, halt)));
@@ -261,12 +254,12 @@ impl<'scope> Ends<'scope> {
     fn start_connections<'env: 'scope>(
         &mut self,
         scope: &'scope thread::Scope<'scope, 'env>,
-        scenario: &'env Scenario,
         seed: Seed,
         testbed: &'env Testbed,
         connections: &'env tcp::Ends<'env>,
         ears: &mut [Option<Sender<Renewal>>],
     ) -> Result<(), Failure> {
+        let scenario = connections.scenario;
         for host in &testbed.hosts {
             let listeners = host.namespace.inside(|| {
                 tcp::tell_namespace(scenario, host.node);

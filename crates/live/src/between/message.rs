@@ -57,11 +57,12 @@ impl Message {
                 (3, session, pad([a.at_ns, a.offset_ns, a.error_ns, b.at_ns, b.offset_ns, b.error_ns]))
             }
             Self::Report { session, report: r } => {
-                let counts =
-                    [r.received, r.bytes, r.duplicates, r.reordered, r.span_ns].map(u64::cast_signed);
-                let [a, b, c, d, e] = counts;
-                let [least, median, high, most] = r.owd_ns;
-                (4, session, pad([a, b, c, d, e, least, median, high, most, r.error_ns]))
+                let mut words = [0; 11];
+                let counts = [r.received, r.bytes, r.duplicates, r.reordered, r.span_ns];
+                words[..5].copy_from_slice(&counts.map(u64::cast_signed));
+                words[5..9].copy_from_slice(&r.owd_ns);
+                words[9] = r.error_ns;
+                (4, session, words)
             }
         };
         let mut bytes = [0; LENGTH];

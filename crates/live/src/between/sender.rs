@@ -55,7 +55,7 @@ pub fn send(mut sender: Sender, stop: &dyn Fn() -> bool) -> io::Result<SendRepor
         Link { socket, clock: Monotonic::start(), session: sender.session, buffer: vec![0; 1 << 16] };
     let before = link.offset()?;
     let mut report = SendReport::default();
-    link.send_all(&mut sender, stop, &mut report)?;
+    link.send_all(&mut sender, stop, &mut report);
     let after = link.offset()?;
     report.offsets = [before, after];
     report.report = link.finish(report.offsets)?;
@@ -84,7 +84,7 @@ impl Link {
         for _ in 0..PROBES {
             match self.exchange()? {
                 Some(offset) if best.is_none_or(|best| offset.error_ns < best.error_ns) => {
-                    best = Some(offset)
+                    best = Some(offset);
                 }
                 Some(_) => {}
                 None => silent += 1,
@@ -127,12 +127,7 @@ impl Link {
         }
     }
 
-    fn send_all(
-        &mut self,
-        sender: &mut Sender,
-        stop: &dyn Fn() -> bool,
-        report: &mut SendReport,
-    ) -> io::Result<()> {
+    fn send_all(&mut self, sender: &mut Sender, stop: &dyn Fn() -> bool, report: &mut SendReport) {
         let headers = if sender.to.is_ipv4() { 42 } else { 62 };
         let start = self.clock.now();
         let mut slip: Histogram = Histogram::default();
@@ -167,7 +162,6 @@ impl Link {
         }
         let quantiles = slip.quantiles([0.5, 0.99]).unwrap_or_default();
         report.slip = quantiles.map(Duration::from_picos);
-        Ok(())
     }
 
     fn finish(&mut self, offsets: [Offset; 2]) -> io::Result<Report> {

@@ -136,12 +136,11 @@ impl Network<'_> {
 
     fn received(&mut self, packet: &Packet, now: Instant) -> Received {
         let record = self.record_of(packet.flow);
-        let propagation = match self.propagation.get(record) {
-            Some(known) => *known,
-            None => {
-                let about = *self.frames.about(packet.payload);
-                self.propagation_between(about.from, about.to)
-            }
+        let propagation = if let Some(known) = self.propagation.get(record) {
+            *known
+        } else {
+            let about = *self.frames.about(packet.payload);
+            self.propagation_between(about.from, about.to)
         };
         Received {
             now,
