@@ -65,13 +65,16 @@ impl Visitor for Build<'_> {
     }
 }
 
+/// Children, and the rules that sort flows to them.
+type Sorted<Share> = (Vec<Child<Share>>, Classifier);
+
 /// Nodes of these classes, the first leaf taking flow `next`; and the rules that sort flows to them.
 fn children<D: Discipline>(
     branches: &[Branch],
     limit: &str,
     place: &str,
     next: &mut u32,
-) -> Result<(Vec<Child<D::Share>>, Classifier), String> {
+) -> Result<Sorted<D::Share>, String> {
     let mut rules = Vec::new();
     let mut nodes = Vec::new();
     for (index, branch) in branches.iter().enumerate() {

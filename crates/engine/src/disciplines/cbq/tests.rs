@@ -117,7 +117,7 @@ fn poll(port: &mut Port, micros: u64) -> Result<u32, Option<u64>> {
 fn altq_sleeps_at_least_two_ticks() {
     let share = json!({ "rate": "4mbit", "bounded": true, "maxburst": 0, "minburst": 0 });
     for (tick, wait) in [("0ms", 1030), ("0.1ms", 1030), ("10ms", 20_000)] {
-        let mut port = port(&json!({ "flavour": "altq", "bandwidth": "8mbit", "tick": tick }), &[share.clone()]);
+        let mut port = port(&json!({ "flavour": "altq", "bandwidth": "8mbit", "tick": tick }), std::slice::from_ref(&share));
         (0..3).for_each(|_| offer(&mut port, 0, 0));
         assert_eq!([0, 1000, 2000].map(|at| poll(&mut port, at)), [Ok(0), Ok(0), Err(Some(wait))]);
         // An arrival asks as well, and what it needed has passed.
@@ -159,7 +159,7 @@ fn altq_borrows_the_pause_of_the_lender_unless_that_is_at_its_floor() {
 #[test]
 fn changing_the_flavour_keeps_time_and_loses_nothing() {
     let share = json!({ "rate": "1mbit", "bounded": true, "maxburst": 0 });
-    let mut port = port(&json!({ "flavour": "linux-2.2", "bandwidth": "8mbit" }), &[share.clone()]);
+    let mut port = port(&json!({ "flavour": "linux-2.2", "bandwidth": "8mbit" }), std::slice::from_ref(&share));
     (0..40).for_each(|_| offer(&mut port, 0, 0));
     let (mut now, mut came) = (0, 0);
     for flavour in ["altq", "linux", "linux-2.2", "linux", "altq", "linux-2.2"] {
