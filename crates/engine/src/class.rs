@@ -13,7 +13,7 @@
 //! class by its place in pre-order. Packets pass the inner classes on their way in and out, so the account
 //! of each level holds by the same code as everywhere.
 
-use crate::discipline::{Child, Context, Dequeue, Invalid};
+use crate::discipline::{Child, Context, Dequeue, DropReason, Invalid};
 use crate::node::{Erased, Node, Peek, Tally};
 use crate::packet::Packet;
 use crate::units::Instant;
@@ -174,6 +174,11 @@ impl Classes {
         peek(&mut self.tops, &self.places[leaf].path, cx)
     }
 
+    /// Drops the packet that `leaf` would send next: see [`Node::evict`]. Returns whether there was one.
+    pub fn evict(&mut self, leaf: usize, cx: &mut Context<'_>, reason: DropReason) -> bool {
+        evict(&mut self.tops, &self.places[leaf].path, cx, reason)
+    }
+
     /// What waits in `class` and below.
     #[inline]
     pub fn backlog(&mut self, class: usize) -> Tally {
@@ -258,6 +263,16 @@ fn peek(nodes: &mut [Node], path: &[u16], cx: &mut Context<'_>) -> Peek {
         [turn] => nodes[usize::from(turn)].peek(cx),
         [turn, ref below @ ..] => {
             nodes[usize::from(turn)].peek_through(cx, |classes, cx| peek(classes, below, cx))
+        }
+    }
+}
+
+fn evict(nodes: &mut [Node], path: &[u16], cx: &mut Context<'_>, reason: DropReason) -> bool {
+    match *path {
+        [] => false,
+        [turn] => nodes[usize::from(turn)].evict(cx, |_| reason),
+        [turn, ref below @ ..] => {
+            nodes[usize::from(turn)].peek_through(cx, |classes, cx| evict(classes, below, cx, reason))
         }
     }
 }

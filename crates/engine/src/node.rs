@@ -288,13 +288,13 @@ impl Node {
         dequeued
     }
 
-    /// [`peek`](Self::peek) of one of an inner class's classes.
+    /// [`peek`](Self::peek) or [`evict`](Self::evict) of one of an inner class's classes.
     #[inline]
-    pub(crate) fn peek_through(
+    pub(crate) fn peek_through<R>(
         &mut self,
         cx: &mut Context<'_>,
-        below: impl FnOnce(&mut [Self], &mut Context<'_>) -> Peek,
-    ) -> Peek {
+        below: impl FnOnce(&mut [Self], &mut Context<'_>) -> R,
+    ) -> R {
         let before = cx.drops.account();
         let peeked = below(self.discipline.classes(), cx);
         if cx.drops.account() != before {

@@ -205,9 +205,7 @@ impl Cbq {
                 self.delay(class);
             }
             Overlimit::Drop => {
-                if let Dequeue::Packet(packet) = self.classes.dequeue(class, cx) {
-                    cx.drop(packet, DropReason::Early);
-                }
+                self.classes.evict(class, cx, DropReason::Early);
                 self.delay(class);
             }
         }
