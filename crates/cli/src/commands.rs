@@ -10,6 +10,8 @@ mod man;
 mod reproduce;
 mod run;
 mod schema;
+mod set;
+mod watch;
 mod welcome;
 
 use crate::arguments::{Arguments, Command};
@@ -21,6 +23,8 @@ pub(crate) fn dispatch(arguments: &Arguments) -> Result<Exit, Failure> {
         None => Ok(welcome::welcome()),
         Some(Command::Demo(demo)) => demo::demo(demo),
         Some(Command::Run(run)) => run::run(run),
+        Some(Command::Watch(watch)) => watch::watch(watch),
+        Some(Command::Set(set)) => set::set(set),
         Some(Command::Check(check)) => Ok(check::check(check)),
         Some(Command::List(list)) => list::list(list),
         Some(Command::Reproduce(reproduce)) => reproduce::reproduce(reproduce),

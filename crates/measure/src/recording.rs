@@ -15,10 +15,12 @@
 mod flow;
 mod packets;
 mod port;
+mod watch;
 
 pub use flow::{Delays, FlowRecord, FlowSetup, Imbalance, Loss, Received, Totals, UDP_HEADER_BYTES, Window};
 pub use packets::{PacketRow, Packets};
 pub use port::{PlaceRecord, PortRecord, PortSetup};
+pub use watch::{SOJOURN_CLASSES, Seen};
 
 use lockgate_engine::classify::Fields;
 use lockgate_engine::packet::FlowId;

@@ -281,6 +281,8 @@ pub struct FlowRecord {
     pending: Box<[Pending; BATCH]>,
     delays: Delays,
     interval: Coarse,
+    /// One-way delays in ps since the last look, while somebody watches.
+    watched: Option<Box<Coarse>>,
     /// Totals at the last sample.
     sampled: Totals,
     lost_by: [u64; Loss::ALL.len()],
@@ -308,6 +310,7 @@ impl FlowRecord {
             pending: Box::new([Pending::default(); BATCH]),
             delays: Delays::default(),
             interval: Coarse::default(),
+            watched: None,
             sampled: Totals::default(),
             lost_by: [0; Loss::ALL.len()],
             delivered_bytes: None,
@@ -355,7 +358,11 @@ impl FlowRecord {
         if packet.now < self.warmup {
             count(&mut self.received_early, packet.bytes);
         }
-        self.interval.record(packet.now.since(packet.sent).as_picos());
+        let owd = packet.now.since(packet.sent).as_picos();
+        self.interval.record(owd);
+        if let Some(watched) = &mut self.watched {
+            watched.record(owd);
+        }
     }
 
     /// A packet was lost; `sent` is when the source sent it.
@@ -405,6 +412,9 @@ impl FlowRecord {
         let moments = Moments::of(owd);
         delays.owd.record_batch(owd, &moments);
         self.interval.record_batch(owd, &moments);
+        if let Some(watched) = &mut self.watched {
+            watched.record_batch(owd, &moments);
+        }
         for (queueing, packet) in other.iter_mut().zip(batch) {
             *queueing = packet.waited;
             delays.propagation_sum = delays.propagation_sum.wrapping_add(u128::from(packet.propagation));
@@ -436,6 +446,23 @@ impl FlowRecord {
         series.owd_max.push(self.interval.max().map(Duration::from_picos));
         self.interval.clear();
         self.sampled = self.whole;
+    }
+
+    /// Gathers one-way delays by the look as well, from now on.
+    pub fn watch(&mut self) {
+        self.watched.get_or_insert_default();
+    }
+
+    /// No longer does.
+    pub fn unwatch(&mut self) {
+        self.watched = None;
+    }
+
+    /// One-way delays in ps of the packets received since the last look, and starts over. Nothing where it is
+    /// not watched.
+    pub fn look_at_delays(&mut self) -> Coarse {
+        self.settle();
+        self.watched.as_mut().map(|watched| core::mem::take(&mut **watched)).unwrap_or_default()
     }
 
     /// Whether noted packets are not in the distributions yet.
