@@ -2,7 +2,7 @@
 #
 #   make demo    build, run the demo, leave a report
 #   make test    everything that must hold
-#   make bench   how fast the simulator is, beside a bare event loop
+#   make bench   how fast the simulator is, beside a bare event loop, and what every discipline costs
 #   make fuzz    each parser against noise (SECONDS=300 each)
 #   make web     the page that reports are made of
 #   make docs    the generated reference pages
@@ -44,6 +44,7 @@ lint: web
 
 bench:
 	$(CARGO) bench --locked -p lockgate-sim
+	LOCKGATE_BENCH=short $(CARGO) bench --locked -p lockgate-engine --bench disciplines
 
 fuzz:
 	@command -v cargo-fuzz >/dev/null || $(CARGO) install --locked cargo-fuzz

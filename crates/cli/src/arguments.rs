@@ -11,8 +11,8 @@ use clap::{Args, Parser, Subcommand};
     name = "lockgate",
     version,
     about = "A laboratory and a router for packet scheduling",
-    after_help = "Exit codes: 0 ok, 1 the run failed, 2 usage or scenario error, 3 an expectation was missed or a theorem does not hold,
-4 this host lacks a capability, 5 it ran outside its fidelity limits, 130 interrupted."
+    after_help = "Exit codes: 0 ok, 1 the run failed, 2 usage or scenario error, 3 an expectation was missed, or a theorem or a
+comparison does not hold, 4 this host lacks a capability, 5 it ran outside its fidelity limits, 130 interrupted."
 )]
 pub(crate) struct Arguments {
     #[command(subcommand)]
@@ -66,8 +66,20 @@ Elsewhere than on loopback, the token is read from LOCKGATE_TOKEN.")]
     #[command(after_help = "Examples:
   lockgate conform
   lockgate conform wf2q+ --seed 7 --trials 1000
-  lockgate conform --out conformance --json > conformance.json")]
+  lockgate conform --out conformance --json > conformance.json
+  lockgate conform --against kernel.json")]
     Conform(Conform),
+    /// Sends traffic to another host, where `lockgate receive` runs, and says how late it came there
+    #[command(after_help = "Examples:
+  lockgate send 192.0.2.7 --rate 2mbit --size 1442B --for 30s
+  lockgate send 192.0.2.7:9000 --profile g711 --dscp EF")]
+    Send(Send),
+    /// Receives what `lockgate send` sends
+    #[command(after_help = "Example:\n  lockgate receive 0.0.0.0:5201 --once")]
+    Receive(Receive),
+    /// What this host can do: live runs, each capability tried
+    #[command(after_help = "Example:\n  lockgate doctor")]
+    Doctor(Doctor),
     /// Prints the JSON Schema of scenario files or of what commands print
     #[command(after_help = "Example:\n  lockgate schema scenario > scenario.schema.json")]
     Schema(Schema),
@@ -107,8 +119,11 @@ pub(crate) struct Run {
     #[arg(long, value_name = "TIME")]
     pub(crate) duration: Option<String>,
     /// Runs on real packets on this machine, in real time, in place of the simulation
-    #[arg(long)]
+    #[arg(long, conflicts_with = "twin")]
     pub(crate) live: bool,
+    /// Runs both, the simulation and on real packets, and compares them
+    #[arg(long)]
+    pub(crate) twin: bool,
     /// Keeps a row for every packet and port in packets.parquet
     #[arg(long)]
     pub(crate) packets: bool,
@@ -184,6 +199,59 @@ pub(crate) struct Set {
 }
 
 #[derive(Debug, Args)]
+pub(crate) struct Send {
+    /// The receiver, as HOST or HOST:PORT; the port is 5201 where it is not given
+    pub(crate) to: String,
+    /// Length of each frame on Ethernet, as a scenario's `size`
+    #[arg(long)]
+    pub(crate) size: Option<String>,
+    /// Rate, as a scenario's `rate`
+    #[arg(long)]
+    pub(crate) rate: Option<String>,
+    /// Time between datagrams, as a scenario's `gap`
+    #[arg(long)]
+    pub(crate) gap: Option<String>,
+    /// A traffic profile, as `lockgate list profiles` names them
+    #[arg(long)]
+    pub(crate) profile: Option<String>,
+    /// DSCP, by name or number
+    #[arg(long)]
+    pub(crate) dscp: Option<String>,
+    /// How long to send
+    #[arg(long = "for", value_name = "TIME", default_value = "10s")]
+    pub(crate) duration: String,
+    /// What all random draws start from
+    #[arg(long, default_value_t = 1, value_name = "N")]
+    pub(crate) seed: u64,
+    /// Prints one JSON document in place of a table
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Receive {
+    /// Where to listen
+    #[arg(default_value = "0.0.0.0:5201")]
+    pub(crate) at: std::net::SocketAddr,
+    /// How long to listen at the most, in seconds
+    #[arg(long = "for", value_name = "SECONDS", default_value_t = 3600)]
+    pub(crate) seconds: u32,
+    /// Ends after the first sender
+    #[arg(long)]
+    pub(crate) once: bool,
+    /// Prints one JSON document a sender in place of lines
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Doctor {
+    /// Prints one JSON document in place of a table
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
 pub(crate) struct Output {
     /// Where results go [default: runs/<title>-<time>]
     #[arg(long, value_name = "DIR")]
@@ -239,6 +307,9 @@ pub(crate) struct Conform {
     /// How many trials an oracle makes, in place of its own number
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     pub(crate) trials: Option<u32>,
+    /// Runs the simulator as a kernel was run, and shows what is beside the kernel's results
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["kind", "trials"])]
+    pub(crate) against: Option<PathBuf>,
     /// Leaves a report in this directory
     #[arg(long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
@@ -265,6 +336,8 @@ pub(crate) enum SchemaOf {
     Summary,
     /// What `lockgate conform --json` prints
     Conformance,
+    /// What `lockgate conform --against FILE --json` prints
+    Against,
 }
 
 #[derive(Debug, Args)]

@@ -1,16 +1,21 @@
 //! The commands, one file each.
 
+mod against;
 mod check;
 mod completions;
 pub(crate) mod conform;
 mod demo;
 mod docs;
+mod doctor;
 mod list;
 mod man;
+mod receive;
 mod reproduce;
 mod run;
 mod schema;
+mod send;
 mod set;
+mod twin;
 mod watch;
 mod welcome;
 
@@ -29,6 +34,9 @@ pub(crate) fn dispatch(arguments: &Arguments) -> Result<Exit, Failure> {
         Some(Command::List(list)) => list::list(list),
         Some(Command::Reproduce(reproduce)) => reproduce::reproduce(reproduce),
         Some(Command::Conform(conform)) => conform::conform(conform),
+        Some(Command::Doctor(doctor)) => doctor::doctor(doctor),
+        Some(Command::Send(send)) => send::send(send),
+        Some(Command::Receive(receive)) => receive::receive(receive),
         Some(Command::Schema(schema)) => schema::schema(schema),
         Some(Command::Completions(completions)) => Ok(completions::completions(completions)),
         Some(Command::Man) => man::man(),

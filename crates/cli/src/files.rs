@@ -31,6 +31,11 @@ impl Files for Beside {
     }
 }
 
+/// The text of a file that is no scenario.
+pub(crate) fn text(path: &Path) -> Result<String, String> {
+    String::from_utf8(read(path)?).map_err(|_| "it is not UTF-8 text".to_owned())
+}
+
 fn read(path: &Path) -> Result<Vec<u8>, String> {
     let size = fs::metadata(path).map_err(|error| words(&error))?.len();
     if size > LARGEST {

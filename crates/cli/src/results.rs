@@ -114,6 +114,31 @@ pub(crate) struct Written<'a> {
     pub(crate) summary: &'a Summary,
     pub(crate) verdict: Vec<String>,
     pub(crate) interrupted: bool,
+    /// What the hosts' programs did.
+    pub(crate) programs: &'a [lockgate_live::Ran],
+    /// Another run of the same scenario, to be shown beneath.
+    pub(crate) overlaid: Option<Run>,
+}
+
+impl<'a> Written<'a> {
+    /// What to write of these runs, without a verdict.
+    pub(crate) fn new(
+        scenario: &'a Scenario,
+        seeds: &'a [u64],
+        runs: &'a crate::runs::Runs,
+        summary: &'a Summary,
+    ) -> Self {
+        Self {
+            scenario,
+            seeds,
+            recordings: &runs.recordings,
+            summary,
+            verdict: Vec::new(),
+            interrupted: runs.interrupted,
+            programs: &runs.programs,
+            overlaid: None,
+        }
+    }
 }
 
 /// Writes all files of a run and puts the directory in its place.
@@ -139,7 +164,10 @@ pub(crate) fn write(results: Results, written: &Written<'_>) -> Result<PathBuf, 
     report.verdict.clone_from(&written.verdict);
     report.topology = topology(scenario);
     let label = if first.mode == Mode::Live { "live" } else { "simulation" };
-    report.runs = vec![Run::new(label, first, written.summary)];
+    report.runs = written.overlaid.iter().cloned().chain([Run::new(label, first, written.summary)]).collect();
+    for (place, ran) in written.programs.iter().enumerate() {
+        results.write(&format!("program-{}-{}.txt", place + 1, ran.node), &ran.output)?;
+    }
     results.write("report.html", page(TEMPLATE, &report))?;
     if scenario.record.packets {
         results.write_with("packets.parquet", |writer| export::parquet::packets(first, writer).map(drop))?;

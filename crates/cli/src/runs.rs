@@ -8,7 +8,7 @@ use indicatif::ProgressBar;
 use lockgate_engine::random::Seed;
 use lockgate_engine::units::Instant;
 use lockgate_measure::recording::Recording;
-use lockgate_scenario::{Override, Reader, Scenario};
+use lockgate_scenario::{Override, Reader, Scenario, Transport};
 use lockgate_sim::Control;
 use rayon::prelude::*;
 
@@ -59,6 +59,8 @@ pub(crate) struct Runs {
     pub(crate) interrupted: bool,
     /// Why live runs are outside their fidelity limits.
     pub(crate) unfaithful: Vec<String>,
+    /// What the hosts' programs did, in live runs.
+    pub(crate) programs: Vec<lockgate_live::Ran>,
 }
 
 /// Simulates `scenario` once for each seed, on all processors, with a progress bar unless `quiet`.
@@ -79,7 +81,17 @@ pub(crate) fn simulate(scenario: &Scenario, seeds: &[u64], quiet: bool) -> Resul
     bar.finish_and_clear();
     let outcomes = outcomes?;
     let interrupted = interrupt::is_requested();
-    Ok(Runs { recordings: outcomes, interrupted, unfaithful: Vec::new() })
+    Ok(Runs { recordings: outcomes, interrupted, unfaithful: Vec::new(), programs: Vec::new() })
+}
+
+/// Whether a flow of the scenario is TCP; `None` where it is none of its flows.
+pub(crate) fn is_reliable(scenario: &Scenario, name: &str) -> Option<bool> {
+    let flow = scenario.flows.iter().find(|flow| flow.name == name)?;
+    match flow.transport {
+        Transport::Udp => Some(false),
+        Transport::Tcp(_) => Some(true),
+        Transport::TcpReturn { .. } => None,
+    }
 }
 
 /// Makes live runs possible for an ordinary user. To be called before any thread is started.
@@ -91,7 +103,8 @@ pub(crate) fn prepare_live() -> Result<(), Failure> {
 pub(crate) fn live(scenario: &Scenario, seeds: &[u64], quiet: bool) -> Result<Runs, Failure> {
     let bar = terminal::progress(STEPS * seeds.len() as u64, quiet);
     let end = scenario.end().as_picos().max(1);
-    let mut runs = Runs { recordings: Vec::new(), interrupted: false, unfaithful: Vec::new() };
+    let mut runs =
+        Runs { recordings: Vec::new(), interrupted: false, unfaithful: Vec::new(), programs: Vec::new() };
     for (place, seed) in seeds.iter().enumerate() {
         let before = STEPS * place as u64;
         let outcome = lockgate_live::run(scenario, Seed(*seed), &mut |now| {
@@ -102,6 +115,7 @@ pub(crate) fn live(scenario: &Scenario, seeds: &[u64], quiet: bool) -> Result<Ru
         let outcome = outcome.map_err(Failure::live)?;
         runs.recordings.push(outcome.recording);
         runs.unfaithful.extend(outcome.unfaithful);
+        runs.programs.extend(outcome.programs);
         if interrupt::is_requested() {
             break;
         }

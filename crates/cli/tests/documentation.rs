@@ -82,6 +82,7 @@ fn schemas_manual_and_completions_are_printed() {
         &["schema", "scenario"][..],
         &["schema", "summary"],
         &["schema", "conformance"],
+        &["schema", "against"],
         &["list", "--json"],
         &["list", "tbf", "--json"],
     ] {

@@ -11,17 +11,24 @@
 //!
 //! This crate is pure, and nothing in it judges by a clock.
 
+pub mod borrowing;
 pub mod document;
 pub mod finding;
+pub mod forest;
+pub mod hierarchy;
+pub mod hosts;
+pub mod kernel;
 pub mod kind;
 pub mod link;
 pub mod managed;
 pub mod oracle;
 pub mod oracles;
 pub mod page;
+pub mod service;
 pub mod simulate;
 pub mod spread;
 pub mod trials;
+pub mod twin;
 pub mod weighted;
 
 pub use document::{Conformance, Row, Task, tasks};

@@ -1,10 +1,13 @@
 //! A link that drives a port as a simulator does: it sends one packet after another at its rate.
 
-use lockgate_engine::classify::NoHeaders;
+use lockgate_engine::classify::{Headers, NoHeaders};
 use lockgate_engine::discipline::DropReason;
 use lockgate_engine::packet::{Header, Packet};
 use lockgate_engine::port::{Poll, Port};
 use lockgate_engine::units::{Instant, Rate};
+use serde_json::Value;
+
+use crate::kind;
 
 /// A packet that began to be sent, and when.
 #[derive(Debug)]
@@ -30,6 +33,8 @@ pub struct Dropped {
 pub struct Link {
     /// The port.
     pub port: Port,
+    /// Who knows the packets' addresses.
+    pub headers: Box<dyn Headers>,
     /// How fast the link is.
     pub rate: Rate,
     /// When the transmission under way ends.
@@ -46,13 +51,22 @@ pub struct Link {
 impl Link {
     /// A free link behind `port`.
     pub fn new(port: Port, rate: Rate) -> Self {
-        Self { port, rate, busy_until: None, wake: None, sent: Vec::new(), dropped: Vec::new(), fault: None }
+        Self {
+            port,
+            headers: Box::new(NoHeaders),
+            rate,
+            busy_until: None,
+            wake: None,
+            sent: Vec::new(),
+            dropped: Vec::new(),
+            fault: None,
+        }
     }
 
     /// Offers a packet at `now`, after everything that happens up to and at that time.
     pub fn offer(&mut self, header: Header, now: Instant) {
         self.run_until(now);
-        self.port.offer(Packet::new(header), now, &NoHeaders);
+        self.port.offer(Packet::new(header), now, &*self.headers);
         self.poll(now);
     }
 
@@ -84,6 +98,18 @@ impl Link {
         next
     }
 
+    /// Gives the place called `name` new parameters at `now`. What it refuses is a fault.
+    pub fn reconfigure(&mut self, name: &str, now: Instant, config: &Value) {
+        let headers = &*self.headers;
+        let answer =
+            self.port.with_node(name, now, headers, &mut |node, cx| kind::reconfigure(node, config, &[], cx));
+        match answer {
+            Some(Err(why)) => self.fail(|| why),
+            None => self.fail(|| format!("there is no place `{name}`")),
+            Some(Ok(())) => {}
+        }
+    }
+
     fn fail(&mut self, why: impl FnOnce() -> String) {
         if self.fault.is_none() {
             self.fault = Some(why());
@@ -93,7 +119,7 @@ impl Link {
     fn poll(&mut self, now: Instant) {
         if self.busy_until.is_none() {
             self.wake = None;
-            match self.port.poll(now, &NoHeaders) {
+            match self.port.poll(now, &*self.headers) {
                 Poll::Transmit(packet) => {
                     self.busy_until = Some(now + self.rate.time_for(packet.bytes()));
                     self.sent.push(Sent { at: now, packet });

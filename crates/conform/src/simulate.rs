@@ -14,8 +14,9 @@ use lockgate_sim::{Control, run};
 pub fn simulate(text: &str, seed: u64) -> Result<Recording, String> {
     let files: BTreeMap<String, Arc<[u8]>> = BTreeMap::new();
     let scenario = lockgate_scenario::read(text, "scenario", &files, &[]).map_err(|problems| {
-        let lines = problems.into_iter().map(|problem| problem.to_string());
-        lines.collect::<Vec<_>>().join("; ")
+        let mut lines: Vec<_> = problems.into_iter().map(|problem| problem.to_string()).collect();
+        lines.dedup();
+        lines.join("; ")
     })?;
     let outcome = run(&scenario, Seed(seed), &mut |_| Control::Continue);
     outcome.map(|outcome| outcome.recording).map_err(|failure| failure.to_string())

@@ -178,7 +178,7 @@ impl Classes {
     #[inline]
     pub fn backlog(&mut self, class: usize) -> Tally {
         let mut nodes = &mut self.tops[..];
-        let (last, path) = self.places[class].path.split_last().expect("a path has a turn");
+        let Some((last, path)) = self.places[class].path.split_last() else { return Tally::default() };
         for turn in path {
             nodes = nodes[usize::from(*turn)].classes();
         }

@@ -154,8 +154,10 @@ impl Classifier {
             .children
             .iter()
             .position(|rules| rules.is_empty() || rules.iter().any(|rule| rule.matches(packet, fields)));
+        let child = taken.unwrap_or(self.children.len().saturating_sub(1));
         Class {
-            child: taken.unwrap_or(self.children.len().saturating_sub(1)) as u16,
+            // A packet names no child beyond these: the last that can be named stands in for them.
+            child: u16::try_from(child).unwrap_or(u16::MAX),
             unclassified: taken.is_none(),
         }
     }

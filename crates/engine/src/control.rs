@@ -14,6 +14,8 @@
 //! Source: RFC 8289, section 5 (the pseudocode). Differs: a packet of a sender that understands marks is
 //! marked and delivered instead of dropped, as in Linux, and counts as a drop.
 
+pub mod cobalt;
+
 use crate::discipline::{Context, DropReason, Invalid};
 use crate::packet::Packet;
 use crate::units::{Bytes, Duration, Instant};

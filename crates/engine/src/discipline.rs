@@ -73,6 +73,14 @@ pub trait Discipline: Sized + Send + 'static {
     /// Gives the packet that leaves now, or says when to ask again.
     fn dequeue(&mut self, cx: &mut Context<'_>) -> Dequeue;
 
+    /// [`enqueue`](Self::enqueue), then [`dequeue`](Self::dequeue), where nothing waits in it: how a packet
+    /// goes through an idle link. Written out only where a packet can pass without being put down.
+    #[inline]
+    fn pass(&mut self, packet: Packet, cx: &mut Context<'_>) -> Dequeue {
+        self.enqueue(packet, cx);
+        self.dequeue(cx)
+    }
+
     /// Hands over every packet it holds itself, oldest first, whatever its own rules say. Packets in
     /// children are not its to give.
     fn flush(&mut self, out: &mut Vec<Packet>) {

@@ -13,7 +13,8 @@
 //! Tags are given to heads of children and not to arrivals: a child may drop or reorder what it holds
 //! without telling. For a FIFO child both are the same, since the tags of a busy child do not depend on V.
 
-use std::collections::BTreeSet;
+pub(crate) mod groups;
+mod order;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -22,6 +23,8 @@ use crate::discipline::{Child, Context, Invalid};
 use crate::node::{Node, Peek};
 use crate::packet::Packet;
 use crate::units::{Bytes, Instant};
+
+pub(crate) use order::TagOrder;
 
 /// Parameters of a fair queueing discipline: none of its own; each child has its weight.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
@@ -75,6 +78,24 @@ impl Tag {
         let all = (u128::from(length.0) << 32) / u128::from(weights);
         let part = if elapsed >= whole { all } else { part(all, elapsed, whole) };
         Self(self.0.saturating_add(part))
+    }
+
+    /// Steps of 2^-32 bytes per unit of weight.
+    #[inline]
+    pub(crate) fn steps(self) -> u128 {
+        self.0
+    }
+
+    /// The last multiple of 2^`bits` steps up to here.
+    #[inline]
+    pub(crate) fn rounded_down(self, bits: u32) -> Self {
+        Self(self.0 >> bits << bits)
+    }
+
+    /// Twice 2^`bits` steps later.
+    #[inline]
+    pub(crate) fn plus_two(self, bits: u32) -> Self {
+        Self(self.0.saturating_add(2 << bits))
     }
 
     /// Bytes per unit of weight, for display.
@@ -155,19 +176,29 @@ impl Classes {
             class.weight = share.weight;
         }
         if changed {
-            self.period += 1;
-            self.fresh.clear();
-            self.waiting.clear();
-            self.listed = 0;
-            for (slot, class) in self.all.iter_mut().enumerate() {
-                class.standing = Standing::Idle;
-                if !class.node.is_empty() {
-                    class.standing = Standing::Fresh;
-                    self.fresh.push((slot as u32, now));
-                }
-            }
+            self.begin_anew(now);
         }
         Ok(changed)
+    }
+
+    /// Takes all tags back: those that hold something begin level with each other.
+    pub(crate) fn begin_anew(&mut self, now: Instant) {
+        self.period += 1;
+        self.fresh.clear();
+        self.waiting.clear();
+        self.listed = 0;
+        for (slot, class) in self.all.iter_mut().enumerate() {
+            class.standing = Standing::Idle;
+            if !class.node.is_empty() {
+                class.standing = Standing::Fresh;
+                self.fresh.push((slot as u32, now));
+            }
+        }
+    }
+
+    /// Sum of the weights.
+    pub(crate) fn sum(&self) -> u64 {
+        self.all.iter().map(|class| u64::from(class.weight)).sum()
     }
 
     /// Hands a packet to its child.
@@ -298,31 +329,6 @@ impl Classes {
 #[inline]
 fn finish(class: &Class, period: u64) -> Tag {
     if class.period == period { class.finish } else { Tag::ZERO }
-}
-
-/// Children by a tag; of equal tags the first child's is the smallest. O(log n).
-#[derive(Default)]
-pub(crate) struct TagOrder(BTreeSet<(Tag, u32)>);
-
-impl TagOrder {
-    #[inline]
-    pub(crate) fn insert(&mut self, tag: Tag, slot: u32) {
-        self.0.insert((tag, slot));
-    }
-
-    #[inline]
-    pub(crate) fn first(&self) -> Option<(Tag, u32)> {
-        self.0.first().copied()
-    }
-
-    #[inline]
-    pub(crate) fn pop(&mut self) -> Option<(Tag, u32)> {
-        self.0.pop_first()
-    }
-
-    pub(crate) fn clear(&mut self) {
-        self.0.clear();
-    }
 }
 
 #[cfg(test)]

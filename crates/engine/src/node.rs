@@ -8,8 +8,8 @@ use core::any::Any;
 use std::sync::Arc;
 
 use crate::classify::Classifier;
-use crate::discipline::{Child, Context, Dequeue, Discipline, Invalid};
-use crate::packet::Packet;
+use crate::discipline::{Child, Context, Dequeue, Discipline, DropReason, Invalid};
+use crate::packet::{Header, Packet};
 use crate::units::{Bytes, Instant};
 
 /// Packets and their bytes.
@@ -21,21 +21,66 @@ pub struct Tally {
     pub bytes: Bytes,
 }
 
-impl Tally {
-    /// Wraps where it overflows, which no run can reach (2^64 bytes are five years at 800 Gbit/s): packets
-    /// and bytes are then one addition of two lanes. What can go wrong, taking out more than there is, is
-    /// checked by [`remove`](Self::remove).
-    #[inline(always)]
-    fn add(&mut self, bytes: Bytes) {
-        self.packets = self.packets.wrapping_add(1);
-        self.bytes.0 = self.bytes.0.wrapping_add(bytes.0);
+/// A tally that is counted with every packet: packets in the upper half of the number, bytes in the lower,
+/// so that one packet more or less is one addition (two instructions; as two words of a [`Tally`] the
+/// compiler makes six of them).
+///
+/// Bytes cannot reach the upper half: 2^64 of them are five years at 800 Gbit/s.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Count(u128);
+
+impl Count {
+    const fn of(bytes: Bytes) -> u128 {
+        (1 << 64) | bytes.0 as u128
     }
 
+    /// One packet more.
+    #[inline(always)]
+    pub const fn add(&mut self, bytes: Bytes) {
+        self.0 = self.0.wrapping_add(Self::of(bytes));
+    }
+
+    /// One packet less.
+    ///
+    /// # Panics
+    /// Where there is less than that: an account that cannot be right.
     #[inline(always)]
     fn remove(&mut self, bytes: Bytes) {
-        self.packets -= 1;
-        self.bytes -= bytes;
+        let (rest, is_overdrawn) = self.0.overflowing_sub(Self::of(bytes));
+        self.0 = rest;
+        if is_overdrawn {
+            overdrawn();
+        }
     }
+
+    /// Number of packets.
+    #[inline(always)]
+    pub const fn packets(self) -> u64 {
+        (self.0 >> 64) as u64
+    }
+
+    /// Their frame bytes.
+    #[inline(always)]
+    pub const fn bytes(self) -> Bytes {
+        Bytes(self.0 as u64)
+    }
+
+    /// Both.
+    pub const fn tally(self) -> Tally {
+        Tally { packets: self.packets(), bytes: self.bytes() }
+    }
+}
+
+impl From<Tally> for Count {
+    fn from(tally: Tally) -> Self {
+        Self((u128::from(tally.packets) << 64) | u128::from(tally.bytes.0))
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn overdrawn() -> ! {
+    panic!("more packets or bytes left a queue than came in")
 }
 
 /// What went through a node since the start. Every field but the backlog only grows.
@@ -108,8 +153,7 @@ impl<D: Discipline> Erased for D {
     }
     #[inline]
     fn pass(&mut self, packet: Packet, cx: &mut Context<'_>) -> Dequeue {
-        D::enqueue(self, packet, cx);
-        D::dequeue(self, cx)
+        D::pass(self, packet, cx)
     }
     fn flush(&mut self, out: &mut Vec<Packet>) {
         D::flush(self, out);
@@ -136,9 +180,14 @@ pub struct Node {
     discipline: Box<dyn Erased>,
     /// Taken from the discipline by `peek`, not yet sent. Only this struct knows of it.
     held: Option<Packet>,
-    counters: Counters,
+    offered: Count,
+    backlog: Count,
     /// Largest backlog since [`Node::take_peak`].
     peak: Tally,
+    dropped: Count,
+    moved: Count,
+    marked_packets: u64,
+    unclassified_packets: u64,
     classifier: Option<Box<Classifier>>,
     id: u16,
     timed: bool,
@@ -167,8 +216,13 @@ impl Node {
         Self {
             discipline,
             held: None,
-            counters: Counters::default(),
+            offered: Count::default(),
+            backlog: Count::default(),
             peak: Tally::default(),
+            dropped: Count::default(),
+            moved: Count::default(),
+            marked_packets: 0,
+            unclassified_packets: 0,
             classifier: None,
             id: 0,
             timed,
@@ -188,13 +242,13 @@ impl Node {
     #[inline(always)]
     pub fn enqueue(&mut self, packet: Packet, cx: &mut Context<'_>) {
         let (packet, bytes) = self.admit(packet, cx);
-        self.counters.backlog.add(bytes);
+        self.backlog.add(bytes);
         let before = cx.drops.account();
         self.discipline.enqueue(packet, cx);
         if cx.drops.account() != before {
             self.settle(before, cx);
         }
-        self.note_peak();
+        self.note_peak(self.backlog.packets(), self.backlog.bytes());
     }
 
     /// [`enqueue`](Self::enqueue) of an inner class, whose owner brings the packet to one of its classes.
@@ -206,13 +260,13 @@ impl Node {
         below: impl FnOnce(&mut [Self], Packet, &mut Context<'_>) -> R,
     ) -> R {
         let (packet, bytes) = self.admit(packet, cx);
-        self.counters.backlog.add(bytes);
+        self.backlog.add(bytes);
         let before = cx.drops.account();
         let done = below(self.discipline.classes(), packet, cx);
         if cx.drops.account() != before {
             self.settle(before, cx);
         }
-        self.note_peak();
+        self.note_peak(self.backlog.packets(), self.backlog.bytes());
         done
     }
 
@@ -229,7 +283,7 @@ impl Node {
             self.settle(before, cx);
         }
         if let Dequeue::Packet(packet) = &dequeued {
-            self.leave(packet.bytes());
+            self.backlog.remove(packet.bytes());
         }
         dequeued
     }
@@ -260,25 +314,27 @@ impl Node {
     }
 
     #[inline(always)]
-    fn note_peak(&mut self) {
-        if self.counters.backlog.packets > self.peak.packets {
-            self.peak.packets = self.counters.backlog.packets;
+    fn note_peak(&mut self, packets: u64, bytes: Bytes) {
+        if packets > self.peak.packets {
+            self.peak.packets = packets;
         }
-        if self.counters.backlog.bytes > self.peak.bytes {
-            self.peak.bytes = self.counters.backlog.bytes;
+        if bytes > self.peak.bytes {
+            self.peak.bytes = bytes;
         }
     }
 
     /// Gives the packet that leaves now, or says when to ask again.
     #[inline(always)]
     pub fn dequeue(&mut self, cx: &mut Context<'_>) -> Dequeue {
-        if let Some(packet) = self.held.take() {
-            self.leave(packet.bytes());
+        if self.held.is_some()
+            && let Some(packet) = self.held.take()
+        {
+            self.backlog.remove(packet.bytes());
             return Dequeue::Packet(packet);
         }
         let dequeued = self.dequeue_discipline(cx);
         if let Dequeue::Packet(packet) = &dequeued {
-            self.leave(packet.bytes());
+            self.backlog.remove(packet.bytes());
         }
         dequeued
     }
@@ -288,18 +344,29 @@ impl Node {
     pub fn pass(&mut self, packet: Packet, cx: &mut Context<'_>) -> Dequeue {
         debug_assert!(self.is_empty(), "only an empty node can be passed through");
         let (packet, bytes) = self.admit(packet, cx);
-        self.counters.backlog.add(bytes);
         let before = cx.drops.account();
         let dequeued = self.discipline.pass(packet, cx);
+        if matches!(dequeued, Dequeue::Packet(_)) && cx.drops.account() == before {
+            // One came in and one left: nothing waits. What only passes through was here as well.
+            self.note_peak(1, bytes);
+        } else {
+            self.stop(bytes, before, &dequeued, cx);
+        }
+        dequeued
+    }
+
+    /// The account of a packet that did not pass at once, or was marked on its way.
+    #[inline(never)]
+    fn stop(&mut self, bytes: Bytes, before: u64, dequeued: &Dequeue, cx: &Context<'_>) {
+        self.backlog.add(bytes);
         if cx.drops.account() != before {
             self.settle(before, cx);
         }
-        // Before it leaves: what only passes through was here as well.
-        self.note_peak();
-        if let Dequeue::Packet(packet) = &dequeued {
-            self.leave(packet.bytes());
+        // Before it leaves, as on any other way.
+        self.note_peak(self.backlog.packets(), self.backlog.bytes());
+        if let Dequeue::Packet(packet) = dequeued {
+            self.backlog.remove(packet.bytes());
         }
-        dequeued
     }
 
     /// The length of the packet that [`dequeue`](Self::dequeue) gives next. It takes the packet out of the
@@ -318,6 +385,24 @@ impl Node {
             Dequeue::NotBefore(time) => Peek::NotBefore(time),
             Dequeue::Empty => Peek::Empty,
         }
+    }
+
+    /// Drops the packet that [`dequeue`](Self::dequeue) would give, for the reason that `reason` finds in it:
+    /// how a parent makes room in its children. It is counted as dropped here and above, and not as sent;
+    /// a node below this one gave it away and counts it as sent. `false` where there is none to be had now.
+    pub fn evict(&mut self, cx: &mut Context<'_>, reason: impl FnOnce(&Header) -> DropReason) -> bool {
+        let packet = match self.held.take() {
+            Some(packet) => packet,
+            None => match self.dequeue_discipline(cx) {
+                Dequeue::Packet(packet) => packet,
+                Dequeue::NotBefore(_) | Dequeue::Empty => return false,
+            },
+        };
+        let before = cx.drops.account();
+        let reason = reason(&packet);
+        cx.drop(packet, reason);
+        self.settle(before, cx);
+        true
     }
 
     #[inline(always)]
@@ -339,19 +424,13 @@ impl Node {
     fn admit(&mut self, mut packet: Packet, cx: &mut Context<'_>) -> (Packet, Bytes) {
         packet.node = self.id;
         let bytes = packet.bytes();
-        self.counters.offered.add(bytes);
+        self.offered.add(bytes);
         if let Some(classifier) = &self.classifier {
             let class = classifier.classify(&packet, cx.headers);
             packet.class = class.child;
-            self.counters.unclassified_packets += u64::from(class.unclassified);
+            self.unclassified_packets += u64::from(class.unclassified);
         }
         (packet, bytes)
-    }
-
-    #[inline(always)]
-    fn leave(&mut self, bytes: Bytes) {
-        self.counters.backlog.remove(bytes);
-        self.counters.sent.add(bytes);
     }
 
     #[cold]
@@ -359,10 +438,10 @@ impl Node {
     fn settle(&mut self, before: u64, cx: &Context<'_>) {
         let (dropped, marked) = cx.drops.since(before);
         for packet in dropped {
-            self.counters.dropped.add(packet.bytes());
-            self.counters.backlog.remove(packet.bytes());
+            self.dropped.add(packet.bytes());
+            self.backlog.remove(packet.bytes());
         }
-        self.counters.marked_packets += marked;
+        self.marked_packets += marked;
     }
 
     /// When its state, or that of a node below, next changes by itself.
@@ -401,8 +480,8 @@ impl Node {
         self.discipline.flush(out);
         self.discipline.each_child(&mut |child| child.flush(out));
         for packet in &out[from..] {
-            self.counters.backlog.remove(packet.bytes());
-            self.counters.moved.add(packet.bytes());
+            self.backlog.remove(packet.bytes());
+            self.moved.add(packet.bytes());
         }
     }
 
@@ -466,23 +545,40 @@ impl Node {
     /// Whether no packet waits here or below.
     #[inline]
     pub fn is_empty(&self) -> bool {
-        self.counters.backlog.packets == 0
+        self.backlog.packets() == 0
     }
 
     /// What waits, here and below.
     #[inline]
     pub fn backlog(&self) -> Tally {
-        self.counters.backlog
+        self.backlog.tally()
     }
 
     /// What went through since the start.
-    pub fn counters(&self) -> &Counters {
-        &self.counters
+    ///
+    /// What was sent is not counted: it is what came in and is neither here, nor dropped, nor moved. A packet
+    /// that got lost in a discipline is therefore found as a backlog that never ends, by whoever flushes it.
+    pub fn counters(&self) -> Counters {
+        let gone = |count: fn(Count) -> u64| {
+            count(self.offered)
+                .wrapping_sub(count(self.dropped))
+                .wrapping_sub(count(self.moved))
+                .wrapping_sub(count(self.backlog))
+        };
+        Counters {
+            offered: self.offered.tally(),
+            sent: Tally { packets: gone(Count::packets), bytes: Bytes(gone(|count| count.bytes().0)) },
+            dropped: self.dropped.tally(),
+            moved: self.moved.tally(),
+            backlog: self.backlog.tally(),
+            marked_packets: self.marked_packets,
+            unclassified_packets: self.unclassified_packets,
+        }
     }
 
     /// The largest backlog since this was last asked.
     pub fn take_peak(&mut self) -> Tally {
-        core::mem::replace(&mut self.peak, self.counters.backlog)
+        core::mem::replace(&mut self.peak, self.backlog.tally())
     }
 
     /// Its name in the scenario.
@@ -513,6 +609,11 @@ impl Node {
     /// Takes a place in a port: its number, and the counters of the node of that name before it.
     pub(crate) fn settle_in(&mut self, id: u16, past: Counters) {
         self.id = id;
-        self.counters = past;
+        self.offered = past.offered.into();
+        self.dropped = past.dropped.into();
+        self.moved = past.moved.into();
+        self.backlog = past.backlog.into();
+        self.marked_packets = past.marked_packets;
+        self.unclassified_packets = past.unclassified_packets;
     }
 }

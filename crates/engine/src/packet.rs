@@ -34,9 +34,10 @@ pub struct Header {
     pub tcp_sequence: u32,
     /// Layer-2 frame length in bytes.
     pub length: u32,
-    /// The tree node it entered last, as numbered by the port.
+    /// The tree node it entered last, as numbered by the port. 16 bits: the header has a byte to spare, and a
+    /// scenario's port has 4096 queues at most ([`Place::MOST`](crate::port::Place::MOST)).
     pub node: u16,
-    /// Which child of the current node it was classified to.
+    /// Which child of the current node it was classified to; so a node has 65536 children that can be named.
     pub class: u16,
     /// Routers passed so far.
     pub hops: u8,
@@ -69,6 +70,11 @@ impl Header {
     /// Whether it carries a congestion mark.
     pub fn is_marked(&self) -> bool {
         self.traffic_class & 0b11 == ECN_CE
+    }
+
+    /// Clears the code point, but not the ECN bits.
+    pub(crate) fn wash(&mut self) {
+        self.traffic_class &= ECN_CE;
     }
 
     pub(crate) fn mark(&mut self) {

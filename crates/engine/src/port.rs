@@ -8,6 +8,7 @@
 //! offer, at the time a poll named, and at the end of a transmission while something waits
 //! ([`Port::has_more`]). The port shows the discipline the time as its clock model has it.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::classify::Headers;
@@ -53,6 +54,12 @@ pub struct Place {
     pub kind: &'static str,
     /// The place above it.
     pub parent: Option<u16>,
+}
+
+impl Place {
+    /// How many places a port can tell apart, over all trees it ever had: a packet names one in 16 bits, for
+    /// which its header has room and no more. Places beyond share the number of the last.
+    pub const MOST: usize = 1 << 16;
 }
 
 /// A link's queue: a tree of disciplines, a clock, and a device ring.
@@ -260,7 +267,7 @@ impl Port {
         self.root.flush(&mut waiting);
         waiting.sort_by_key(|packet| (packet.arrived, packet.flow, packet.sequence));
         let retired = &mut self.retired;
-        self.root.each(&mut |node, _| retired.push((node.id(), *node.counters())));
+        self.root.each(&mut |node, _| retired.push((node.id(), node.counters())));
         self.root = root;
         self.number();
         self.take_stock();
@@ -312,24 +319,47 @@ impl Port {
     /// Gives every node of the tree its number: that of the place of its name, or a new one.
     fn number(&mut self) {
         let Self { root, places, retired, .. } = self;
+        let mut known: BTreeMap<Arc<str>, usize> =
+            places.iter().enumerate().map(|(index, place)| (place.name.clone(), index)).collect();
+        let mut past: BTreeMap<u16, Counters> = retired.drain(..).collect();
         let mut path: Vec<u16> = Vec::new();
         root.each(&mut |node, depth| {
             path.truncate(depth);
             let parent = path.last().copied();
-            let id = if let Some(known) = places.iter().position(|place| place.name == *node.name()) {
-                places[known].kind = node.kind();
-                places[known].parent = parent;
-                known as u16
-            } else {
+            let index = *known.entry(node.name().clone()).or_insert(places.len());
+            if index == places.len() {
                 places.push(Place { name: node.name().clone(), kind: node.kind(), parent });
-                (places.len() - 1) as u16
-            };
-            let past = retired
-                .iter()
-                .position(|(place, _)| *place == id)
-                .map_or_else(Counters::default, |index| retired.swap_remove(index).1);
-            node.settle_in(id, past);
+            } else {
+                places[index].kind = node.kind();
+                places[index].parent = parent;
+            }
+            let id = index.min(Place::MOST - 1) as u16;
+            node.settle_in(id, past.remove(&id).unwrap_or_default());
             path.push(id);
         });
+        retired.extend(past);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::discipline::Child;
+    use crate::disciplines::{Drr, Fifo, drr, fifo};
+    use crate::random::Seed;
+
+    #[test]
+    fn places_beyond_what_a_packet_can_name_share_the_last_number_and_mix_up_no_other() {
+        let children = (0..Place::MOST + 10).map(|index| Child {
+            share: drr::Share::default(),
+            node: Node::new::<Fifo>(&index.to_string(), fifo::Config::default(), Vec::new()).expect("valid"),
+        });
+        let root = Node::new::<Drr>("root", drr::Config::default(), children.collect()).expect("valid");
+        let mut port = Port::new(root, Random::stream(Seed(1), "port"));
+        assert_eq!(port.places().len(), Place::MOST + 11);
+        let mut ids = Vec::new();
+        port.each_node(&mut |node| ids.push(usize::from(node.id())));
+        let expected: Vec<_> = (0..Place::MOST + 11).map(|index| index.min(Place::MOST - 1)).collect();
+        assert_eq!(ids, expected);
     }
 }

@@ -2,7 +2,8 @@
 
 pub mod active;
 pub mod fattest;
-pub mod longest;
+pub mod heap;
+pub mod places;
 pub mod ranked;
 
 use std::collections::VecDeque;
@@ -38,7 +39,18 @@ impl PacketQueue {
     /// Appends a packet.
     #[inline]
     pub fn push(&mut self, packet: Packet) {
-        self.bytes += packet.bytes();
+        // Cannot overflow: no machine holds 2^32 packets.
+        self.bytes.0 = self.bytes.0.wrapping_add(packet.bytes().0);
+        if self.packets.len() == self.packets.capacity() {
+            return self.push_growing(packet);
+        }
+        self.packets.push_back(packet);
+    }
+
+    /// Out of line and last of all, so that what comes before keeps no registers for it.
+    #[cold]
+    #[inline(never)]
+    fn push_growing(&mut self, packet: Packet) {
         self.packets.push_back(packet);
     }
 

@@ -116,6 +116,14 @@ impl Duration {
         Self(self.0.saturating_sub(other.0))
     }
 
+    /// `self + other` without a look at the end of time: for parts of a time that has passed, whose sum is
+    /// not more than that.
+    #[must_use]
+    #[inline(always)]
+    pub const fn joined(self, other: Self) -> Self {
+        Self(self.0.wrapping_add(other.0))
+    }
+
     /// Whether no time at all.
     pub const fn is_zero(self) -> bool {
         self.0 == 0
@@ -263,6 +271,11 @@ impl Probability {
         self.0 as f64 / 4_294_967_296.0
     }
 
+    /// The probability in steps of 2^-32.
+    pub(crate) const fn steps(self) -> u64 {
+        self.0
+    }
+
     /// Whether a uniformly drawn 32-bit number falls under this probability.
     #[inline]
     pub const fn hits(self, draw: u32) -> bool {
@@ -289,6 +302,19 @@ impl Limit {
         }
     }
 }
+
+/// From when on a queue is too long: a waiting (`1ms`) or a number of packets (`5p`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Threshold {
+    /// A packet that waited longer than this.
+    Time(Duration),
+    /// More packets than this.
+    Packets(Packets),
+}
+
+/// Bytes that a link adds to every frame, or leaves out where it is below zero: `38B`, `-4B`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Overhead(pub i64);
 
 #[cfg(test)]
 mod tests {

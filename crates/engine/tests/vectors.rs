@@ -8,11 +8,13 @@
 //!   their `class`.
 //! - `clock`, `ring`: the port's, if it has them.
 //! - `arrivals`: a table with the columns it needs of `at name flow length class hops stamp waited
-//!   tcp`. `tcp` is the sequence number of a TCP segment.
+//!   tcp dscp ecn`. `tcp` is the sequence number of a TCP segment, `ecn` the codepoint as a number: 0 none,
+//!   1 ECT(1), 2 ECT(0), 3 CE.
 //!   `stamp` is the arrival where it is not given. At one instant a transmission ends first, then packets
 //!   arrive in the order of the table, each meeting the link as the one before left it.
 //! - `departures`: `at name`, when the link begins to send each.
 //! - `drops`: `at name reason`.
+//! - `marked`: the names of those that left with congestion experienced and had come without.
 
 mod common;
 
@@ -44,6 +46,7 @@ struct Case {
     arrivals: String,
     departures: String,
     drops: Option<String>,
+    marked: Option<String>,
 }
 
 /// A table's rows, each with its cells by column.
@@ -108,7 +111,7 @@ fn arrival(
     index: usize,
     sequences: &mut BTreeMap<u32, u32>,
 ) -> (Instant, Header) {
-    let known = ["at", "name", "flow", "length", "class", "hops", "stamp", "waited", "tcp"];
+    let known = ["at", "name", "flow", "length", "class", "hops", "stamp", "waited", "tcp", "dscp", "ecn"];
     assert!(row.keys().all(|column| known.contains(column)), "the columns are {known:?}");
     let at: Instant = cell(row, "at").expect("an arrival has a time");
     let flow = cell(row, "flow").unwrap_or(0);
@@ -125,6 +128,7 @@ fn arrival(
         tcp_sequence: cell(row, "tcp").unwrap_or(0),
         // A segment has at least its acknowledgement flag.
         tcp_flags: if row.contains_key("tcp") { 0x10 } else { 0 },
+        traffic_class: cell::<u8>(row, "dscp").unwrap_or(0) << 2 | cell::<u8>(row, "ecn").unwrap_or(0),
         stamp: cell(row, "stamp").unwrap_or(at),
         waited: cell(row, "waited").unwrap_or(Duration::ZERO),
         sent: at,
@@ -177,6 +181,15 @@ fn check(path: &Path) {
     let told = expected(case.drops.as_deref().unwrap_or_default(), &["at", "name", "reason"]);
     assert_eq!(drops, told, "drops");
     assert_eq!(departures.len() + drops.len(), arrivals.len());
+    let was_marked = |payload: u64| arrivals[payload as usize].get("ecn") == Some(&"3");
+    let marked: Vec<_> = link
+        .sent
+        .iter()
+        .filter(|sent| sent.packet.is_marked() && !was_marked(sent.packet.payload))
+        .map(|sent| name(sent.packet.payload))
+        .collect();
+    let told: Vec<_> = case.marked.as_deref().unwrap_or_default().split_whitespace().collect();
+    assert_eq!(marked, told, "marked");
 }
 
 #[test]

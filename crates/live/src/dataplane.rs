@@ -3,7 +3,7 @@
 mod packet;
 
 use core::hint::spin_loop;
-use std::sync::mpsc::Sender;
+use std::sync::mpsc::{Receiver, Sender};
 
 use lockgate_engine::clock::Clock;
 use lockgate_engine::units::{Duration, Instant};
@@ -12,8 +12,9 @@ use rustix::time::Timespec;
 
 use crate::clock::{Monotonic, WallOffset};
 use crate::failure::Missing;
-use crate::machine::{Broken, Machine, Renewal, Report};
+use crate::machine::{Broken, ConnectionEvent, Machine, Renewal, Report};
 use crate::testbed::Testbed;
+use crate::traffic::sleep::{Punctual, Rank};
 
 use packet::PacketSocket;
 
@@ -33,6 +34,8 @@ pub(crate) struct Kernel {
     reports: Vec<rtrb::Consumer<Report>>,
     /// By flow: its sender's ear.
     senders: Vec<Option<Sender<Renewal>>>,
+    connections: Option<Receiver<ConnectionEvent>>,
+    punctual: Option<Punctual>,
 }
 
 impl Kernel {
@@ -51,6 +54,8 @@ impl Kernel {
             wires,
             reports: Vec::new(),
             senders: Vec::new(),
+            connections: None,
+            punctual: None,
         })
     }
 
@@ -59,9 +64,16 @@ impl Kernel {
         &mut self,
         reports: Vec<rtrb::Consumer<Report>>,
         senders: Vec<Option<Sender<Renewal>>>,
+        connections: Receiver<ConnectionEvent>,
     ) {
+        self.connections = Some(connections);
         self.reports = reports;
         self.senders = senders;
+    }
+
+    /// Makes the calling thread, which is to drive, wake up on time.
+    pub(crate) fn be_punctual(&mut self) {
+        self.punctual = Some(Punctual::new(Rank::Driver));
     }
 
     /// Throws away what came before the run.
@@ -82,6 +94,9 @@ impl Kernel {
 impl Machine for Kernel {
     fn now(&mut self) -> Instant {
         self.latest = self.clock.now();
+        if let Some(punctual) = &mut self.punctual {
+            punctual.on_awake(self.latest);
+        }
         if self.latest.since(self.compared) >= COMPARE_EVERY {
             self.wall = self.clock.beside_wall();
             self.compared = self.latest;
@@ -115,6 +130,12 @@ impl Machine for Kernel {
         }
     }
 
+    fn connections(&mut self, take: &mut dyn FnMut(ConnectionEvent)) {
+        if let Some(connections) = &self.connections {
+            connections.try_iter().for_each(take);
+        }
+    }
+
     fn renew(&mut self, renewal: Renewal) {
         if let Some(Some(sender)) = self.senders.get(renewal.flow) {
             // A sender that has ended has nothing left to change.
@@ -128,9 +149,14 @@ impl Machine for Kernel {
             spin_loop();
             return Ok(());
         }
+        if let Some(punctual) = &mut self.punctual {
+            punctual.on_sleep(self.latest);
+        }
         let spare = (spare.as_picos() - SPIN.as_picos()) / 1_000;
-        let timeout =
-            Timespec { tv_sec: (spare / 1_000_000_000) as i64, tv_nsec: (spare % 1_000_000_000) as _ };
+        let timeout = Timespec {
+            tv_sec: (spare / 1_000_000_000).cast_signed(),
+            tv_nsec: (spare % 1_000_000_000).cast_signed(),
+        };
         let mut waiting: Vec<PollFd<'_>> =
             self.wires.iter().map(|wire| PollFd::new(wire, PollFlags::IN)).collect();
         match poll(&mut waiting, Some(&timeout)) {

@@ -7,7 +7,7 @@
 //! | `send_errors` | datagrams that the sender's kernel refused | 0.01 % of those sent |
 //! | `host_losses` | frames that this machine lost between hosts and driver | 0.01 % of those sent |
 //! | `cpu_starved_ratio` | time the driver waited for a processor while it was ready, of the run | 2 % |
-//! | `stood_still_s` | time the driver lagged more than 100 ms behind | 0 |
+//! | `stood_still_s` | time the driver was stopped, or kept from running, for more than 100 ms at once | 0 |
 
 use lockgate_engine::units::Duration;
 use lockgate_measure::histogram::Histogram;
@@ -92,10 +92,8 @@ impl Seen {
             ));
         }
         if !self.stood_still.is_zero() {
-            reasons.push(format!(
-                "the driver stood still for {} in all, and time jumped over it",
-                self.stood_still
-            ));
+            reasons
+                .push(format!("the driver stood still for {:.3} s in all", self.stood_still.as_secs_f64()));
         }
         reasons
     }

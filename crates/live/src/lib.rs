@@ -9,6 +9,7 @@
 //! Start at `run`. What is pure here ([`frame`], [`network`], [`driver`]) is pure so that it can be run
 //! under a simulated kernel, too.
 
+pub mod between;
 pub mod clock;
 pub mod driver;
 pub mod failure;
@@ -22,7 +23,11 @@ pub mod traffic;
 #[cfg(target_os = "linux")]
 mod dataplane;
 #[cfg(target_os = "linux")]
+pub mod doctor;
+#[cfg(target_os = "linux")]
 mod fidelity;
+#[cfg(target_os = "linux")]
+mod program;
 #[cfg(target_os = "linux")]
 mod run;
 #[cfg(target_os = "linux")]
@@ -65,4 +70,21 @@ pub struct Outcome {
     pub stopped_early: bool,
     /// Why the run is outside the limits within which its figures can be relied on; empty where it is not.
     pub unfaithful: Vec<String>,
+    /// What the programs of its hosts did.
+    pub programs: Vec<Ran>,
+}
+
+/// What became of a program on a host.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Ran {
+    /// The host's name.
+    pub node: String,
+    /// The command.
+    pub command: String,
+    /// How it ended, in words.
+    pub ended: String,
+    /// Whether it ended by itself, and well.
+    pub is_well: bool,
+    /// What it said, errors included, as far as it fits a mebibyte.
+    pub output: Vec<u8>,
 }

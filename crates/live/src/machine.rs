@@ -1,6 +1,7 @@
 //! What the driver sees of the machine: frames, reports, sleep. The kernel is one, a simulated one another.
 
-use lockgate_engine::units::Instant;
+use lockgate_engine::units::{Bytes, Duration, Instant};
+use lockgate_measure::recording::TcpSample;
 use lockgate_traffic::Arrivals;
 
 /// A datagram as its receiver saw it.
@@ -25,6 +26,28 @@ pub struct Renewal {
     pub at: Instant,
     /// When it stops.
     pub stop: Instant,
+}
+
+/// Something that happened at an end of a connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ConnectionEvent {
+    /// The flow's place in the scenario.
+    pub flow: usize,
+    /// When.
+    pub at: Instant,
+    /// What.
+    pub what: Happened,
+}
+
+/// What happened at an end of a connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Happened {
+    /// The receiving application got so many bytes.
+    Delivered(Bytes),
+    /// The sender stands like this.
+    Sampled(TcpSample),
+    /// All has been delivered, this long after the flow's start.
+    Completed(Duration),
 }
 
 /// A wire that no longer exists, or a kernel that no longer works.
@@ -56,6 +79,11 @@ pub trait Machine {
 
     /// Hands over what receivers have reported since.
     fn reports(&mut self, take: &mut dyn FnMut(Report));
+
+    /// Hands over what has happened at the ends of connections since.
+    fn connections(&mut self, take: &mut dyn FnMut(ConnectionEvent)) {
+        let _ = take;
+    }
 
     /// Tells a sender what changes.
     fn renew(&mut self, renewal: Renewal);

@@ -17,9 +17,9 @@ use std::collections::BTreeMap;
 
 use lockgate_engine::packet::{Header, Packet, Pool};
 use lockgate_engine::random::Seed;
-use lockgate_engine::units::{Duration, Instant};
+use lockgate_engine::units::{Bytes, Duration, Instant};
 use lockgate_measure::recording::{FlowSetup, Loss, Mode, Recording, Setup};
-use lockgate_scenario::{Routes, Scenario};
+use lockgate_scenario::{Routes, Scenario, Transport};
 use lockgate_sim::parts::{
     FarEnd, HostClock, Link, Router, build_link, flow_setups, port_setups, propagation,
 };
@@ -124,6 +124,12 @@ impl<'a> Network<'a> {
             ports: port_setups(scenario),
             keep_packets: scenario.record.packets || scenario.record.capture,
         });
+        for (flow, record) in scenario.flows.iter().zip(&mut recording.flows) {
+            if flow.transport != Transport::Udp {
+                // Goodput is what applications get.
+                record.on_delivered(Instant::ZERO, Bytes::ZERO);
+            }
+        }
         let mut links = Vec::with_capacity(scenario.ports.len());
         for (port, record) in scenario.ports.iter().zip(core::mem::take(&mut recording.ports)) {
             let far = FarEnd { hops: 0, router: router_of[port.to] };
@@ -311,13 +317,11 @@ impl<'a> Network<'a> {
             return Entered::Yes;
         };
         let about = About { fields: ip.fields, from: node as u32, to, reported: stamp.is_some() };
-        match self.frames.keep(frame, about) {
-            Some(slot) => header.payload = slot,
-            None => {
-                self.never_entered(&header, Loss::Frames);
-                return Entered::Yes;
-            }
-        }
+        let Some(slot) = self.frames.keep(frame, about) else {
+            self.never_entered(&header, Loss::Frames);
+            return Entered::Yes;
+        };
+        header.payload = slot;
         let packet = self.pool.take(header);
         self.forward(packet, node);
         Entered::Yes

@@ -1,6 +1,8 @@
 //! A live run: hosts are built, the ends of the flows started, the network driven, everything accounted for.
 
+use std::cell::Cell;
 use std::fs;
+use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, Sender};
 use std::thread;
@@ -8,21 +10,25 @@ use std::thread;
 use lockgate_engine::random::Seed;
 use lockgate_engine::units::{Duration, Instant};
 use lockgate_scenario::Scenario;
-use lockgate_sim::parts::build_sources;
+use lockgate_scenario::tcp::Application;
+use lockgate_sim::parts::{build_sources, drawn_files};
 
 use crate::Outcome;
+use crate::Ran;
 use crate::clock::{Monotonic, cpu_time, thread_cpu_time};
 use crate::dataplane::Kernel;
 use crate::driver::{Driven, Wire, drive};
 use crate::failure::{Failure, Missing};
 use crate::fidelity::Seen;
 use crate::frames::Frames;
-use crate::machine::{Renewal, Report};
+use crate::machine::{ConnectionEvent, Renewal, Report};
 use crate::network::Network;
+use crate::program;
 use crate::testbed::{Host, Testbed};
 use crate::traffic::receive::{self, REPORTS};
 use crate::traffic::send::{self, Sending, Sent};
-use crate::traffic::sleep::{be_punctual, sleep_until};
+use crate::traffic::sleep::sleep_until;
+use crate::traffic::tcp;
 
 /// What hosts' interfaces carry at most: Ethernet's.
 const MTU: u32 = 1500;
@@ -33,8 +39,12 @@ const LONGEST: usize = 1514 + 14;
 /// Room for frames inside. Memory is used only as far as they are.
 const ROOM: u32 = 1 << 17;
 
-/// From when everything stands to the start of the run.
-const RUN_UP: Duration = Duration::from_millis(50);
+/// From when the hosts stand to the start of the run: their threads and sockets are made meanwhile, on a
+/// machine that may be busy.
+const RUN_UP: Duration = Duration::from_millis(300);
+
+/// The same for each flow.
+const RUN_UP_FLOW: Duration = Duration::from_millis(5);
 
 /// Runs `scenario` on real packets, with the random draws of `seed`.
 ///
@@ -59,22 +69,26 @@ pub fn run(
         .iter()
         .map(|host| Wire { node: host.node, host: host.mac, gateway: host.gateway })
         .collect();
-    let clock = Monotonic::start_in(RUN_UP);
+    let clock = Monotonic::start_in(RUN_UP + RUN_UP_FLOW * scenario.flows.len() as u64);
     let mut kernel = Kernel::open(&testbed, clock, LONGEST)?;
     let (wall, cpu) = (Monotonic::start(), cpu_time());
     let halt = AtomicBool::new(false);
-    let (driven, cost, ends) = thread::scope(|scope| {
-        let ends = Ends::start(scope, scenario, seed, &testbed, &clock, &halt, &mut kernel)?;
+    let (tell, happened) = mpsc::channel();
+    let interval = network.recording.interval;
+    let files = drawn_files(scenario, seed)?;
+    let connections = tcp::Ends { scenario, clock: &clock, halt: &halt, tell, interval, files };
+    let (driven, cost, ends, programs) = thread::scope(|scope| {
+        let ends = Ends::start(scope, seed, &testbed, &connections, happened, &mut kernel)?;
         let network = &mut network;
-        let driver = scope.spawn(|| driving(network, &mut kernel, &wires, &clock, stop));
-        let driven = driver.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+        let thread = scope.spawn(|| driving(network, &mut kernel, &wires, &clock, stop));
+        let driven = thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
         halt.store(true, Ordering::Relaxed);
-        let ends = ends.join();
+        let (ends, programs) = ends.join();
         let (driven, cost) = driven?;
-        Ok::<_, Failure>((driven, cost, ends))
+        Ok::<_, Failure>((driven, cost, ends, programs))
     })?;
     let (mut recording, account) = network.close()?;
-    let seen = Seen {
+    let figures = Seen {
         lateness: account.lateness,
         slip: ends.slip,
         send_errors: ends.errors,
@@ -82,7 +96,7 @@ pub fn run(
         ring_overruns: kernel.overruns(),
         sent: recording.flows.iter().map(sent_packets).sum(),
         starved: cost.starved,
-        stood_still: driven.skipped,
+        stood_still: driven.stood_still,
         duration: recording.duration,
         driver_cpu: cost.cpu,
     };
@@ -94,27 +108,35 @@ pub fn run(
             send::shortest(false)
         ));
     }
-    recording.fidelity = seen.figures();
+    for (flow, why) in &ends.broken {
+        recording.warnings.push(format!("connection `{}` broke: {why}", scenario.flows[*flow].name));
+    }
+    recording.fidelity = figures.figures();
     recording.engine.events = driven.frames;
     recording.engine.wall_s = lockgate_engine::clock::Clock::now(&wall).as_secs_f64();
     recording.engine.cpu_s = cpu_time().as_secs_f64() - cpu.as_secs_f64();
-    let unfaithful = seen.reasons();
+    let unfaithful = figures.reasons();
     recording
         .warnings
         .extend(unfaithful.iter().map(|reason| format!("outside the fidelity limits: {reason}")));
-    Ok(Outcome { recording, stopped_early: driven.stopped_early, unfaithful })
+    Ok(Outcome { recording, stopped_early: driven.stopped_early, unfaithful, programs })
+}
+
+pub(crate) fn received_packets(flow: &lockgate_measure::recording::FlowRecord) -> u64 {
+    flow.totals(lockgate_measure::recording::Window::WholeRun).received.packets
 }
 
 fn sent_packets(flow: &lockgate_measure::recording::FlowRecord) -> u64 {
     flow.totals(lockgate_measure::recording::Window::WholeRun).sent.packets
 }
 
-/// Nodes that are hosts of their own: where flows end, and where at most one link does. The others are
+/// Nodes that are hosts of their own: where flows end or programs run, and where at most one link does. The others are
 /// routers, which Lockgate is.
 fn hosts_of(scenario: &Scenario) -> Vec<usize> {
     let links = |node: usize| scenario.links.iter().filter(|link| link.ends.contains(&node)).count();
     let ends = |node: usize| scenario.flows.iter().any(|flow| flow.from == node || flow.to == node);
-    (0..scenario.nodes.len()).filter(|node| ends(*node) || links(*node) <= 1).collect()
+    let runs = |node: usize| scenario.nodes[node].command.is_some();
+    (0..scenario.nodes.len()).filter(|node| ends(*node) || runs(*node) || links(*node) <= 1).collect()
 }
 
 /// What driving cost.
@@ -130,7 +152,7 @@ fn driving(
     clock: &Monotonic,
     stop: &mut (dyn FnMut(Instant) -> bool + Send),
 ) -> Result<(Driven, Cost), Failure> {
-    be_punctual();
+    kernel.be_punctual();
     // What hosts say when their interfaces come up; senders wait for the start.
     kernel.discard();
     sleep_until(clock, Instant::ZERO);
@@ -155,42 +177,49 @@ fn time_waited_for_cpu() -> Duration {
 struct Ends<'scope> {
     senders: Vec<thread::ScopedJoinHandle<'scope, Sent>>,
     receivers: Vec<thread::ScopedJoinHandle<'scope, u64>>,
+    programs: Vec<thread::ScopedJoinHandle<'scope, Ran>>,
+    listeners: Vec<thread::ScopedJoinHandle<'scope, ()>>,
+    connections: Vec<(usize, thread::ScopedJoinHandle<'scope, io::Result<()>>)>,
 }
 
 impl<'scope> Ends<'scope> {
     fn start<'env: 'scope>(
         scope: &'scope thread::Scope<'scope, 'env>,
-        scenario: &'env Scenario,
         seed: Seed,
         testbed: &'env Testbed,
-        clock: &'env Monotonic,
-        halt: &'env AtomicBool,
+        connections: &'env tcp::Ends<'env>,
+        happened: mpsc::Receiver<ConnectionEvent>,
         kernel: &mut Kernel,
     ) -> Result<Self, Failure> {
-        let mut ends = Self { senders: Vec::new(), receivers: Vec::new() };
+        let mut ends = Self {
+            senders: Vec::new(),
+            receivers: Vec::new(),
+            programs: Vec::new(),
+            listeners: Vec::new(),
+            connections: Vec::new(),
+        };
         let mut reports = Vec::new();
-        let mut ears: Vec<Option<Sender<Renewal>>> = scenario.flows.iter().map(|_| None).collect();
-        let started = ends.start_all(scope, scenario, seed, testbed, clock, halt, &mut reports, &mut ears);
+        let flows = &connections.scenario.flows;
+        let mut ears: Vec<Option<Sender<Renewal>>> = flows.iter().map(|_| None).collect();
+        let started = ends.start_all(scope, seed, testbed, &mut reports, &mut ears, connections);
         if started.is_err() {
-            halt.store(true, Ordering::Relaxed);
+            connections.halt.store(true, Ordering::Relaxed);
         }
         started?;
-        kernel.join(reports, ears);
+        kernel.join(reports, ears, happened);
         Ok(ends)
     }
 
-    #[allow(clippy::too_many_arguments, reason = "what a thread at an end needs, handed through once")]
     fn start_all<'env: 'scope>(
         &mut self,
         scope: &'scope thread::Scope<'scope, 'env>,
-        scenario: &'env Scenario,
         seed: Seed,
         testbed: &'env Testbed,
-        clock: &'env Monotonic,
-        halt: &'env AtomicBool,
         reports: &mut Vec<rtrb::Consumer<Report>>,
         ears: &mut [Option<Sender<Renewal>>],
+        connections: &'env tcp::Ends<'env>,
     ) -> Result<(), Failure> {
+        let tcp::Ends { scenario, clock, halt, .. } = *connections;
         for host in &testbed.hosts {
             let sockets = host.namespace.inside(|| receive::open(scenario, host.node))??;
             if sockets.is_empty() {
@@ -212,10 +241,62 @@ impl<'scope> Ends<'scope> {
             }
             self.senders.push(scope.spawn(move || send::send(&mut flows, clock, &changes, halt)));
         }
+        self.start_connections(scope, seed, testbed, connections, ears)?;
+        for host in &testbed.hosts {
+            if let Some(command) = &scenario.nodes[host.node].command {
+                self.programs.push(scope.spawn(move || program::run(scenario, host, command, clock, halt)));
+            }
+        }
         Ok(())
     }
 
-    fn join(self) -> Sent {
+    /// Listens for all connections, then starts them, each on a thread of its own.
+    fn start_connections<'env: 'scope>(
+        &mut self,
+        scope: &'scope thread::Scope<'scope, 'env>,
+        seed: Seed,
+        testbed: &'env Testbed,
+        connections: &'env tcp::Ends<'env>,
+        ears: &mut [Option<Sender<Renewal>>],
+    ) -> Result<(), Failure> {
+        let scenario = connections.scenario;
+        for host in &testbed.hosts {
+            let listeners = host.namespace.inside(|| {
+                tcp::tell_namespace(scenario, host.node);
+                tcp::listen(scenario, host.node)
+            })??;
+            for listener in listeners {
+                self.listeners.push(scope.spawn(move || {
+                    thread::scope(|readers| tcp::receive(&listener, connections, readers));
+                }));
+            }
+        }
+        for (place, flow) in scenario.flows.iter().enumerate() {
+            let (Some(model), Some(host)) =
+                (tcp::model(flow), testbed.hosts.iter().find(|host| host.node == flow.from))
+            else {
+                continue;
+            };
+            host.namespace.inside(|| tcp::check(flow, model))??;
+            let arrivals = match model.application {
+                Application::Stream => {
+                    let failed = |why: lockgate_traffic::Invalid| Failure::Build {
+                        place: flow.name.clone(),
+                        why: why.to_string(),
+                    };
+                    Some(flow.traffic.arrivals(seed, &flow.name).map_err(failed)?)
+                }
+                _ => None,
+            };
+            let (ear, changes) = mpsc::channel();
+            ears[place] = Some(ear);
+            self.connections
+                .push((place, scope.spawn(move || connection(place, host, arrivals, &changes, connections))));
+        }
+        Ok(())
+    }
+
+    fn join(self) -> (Sent, Vec<Ran>) {
         let mut all = Sent::default();
         for sender in self.senders {
             let sent = sender.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
@@ -226,8 +307,39 @@ impl<'scope> Ends<'scope> {
         for receiver in self.receivers {
             let _ = receiver.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
         }
-        all
+        for listener in self.listeners {
+            listener.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+        }
+        for (flow, connection) in self.connections {
+            let ended = connection.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+            if let Err(error) = ended {
+                all.broken.push((flow, error.to_string()));
+            }
+        }
+        let programs = self.programs.into_iter();
+        let ran =
+            programs.map(|program| program.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
+        (all, ran.collect())
     }
+}
+
+/// A connection's sender, in its host's namespace, until its flow stops.
+fn connection(
+    place: usize,
+    host: &Host,
+    arrivals: Option<lockgate_traffic::Arrivals>,
+    changes: &mpsc::Receiver<Renewal>,
+    ends: &tcp::Ends<'_>,
+) -> io::Result<()> {
+    host.namespace.enter().map_err(io::Error::other)?;
+    let stop = ends.scenario.flows[place].stop.map_or(Instant::NEVER, |stop| Instant::ZERO + stop);
+    let stop = Cell::new(stop);
+    tcp::send(place, arrivals, ends, &|| {
+        if let Some(renewal) = changes.try_iter().last() {
+            stop.set(renewal.stop);
+        }
+        stop.get()
+    })
 }
 
 /// Opens the sockets of the flows that start at a host.

@@ -21,6 +21,7 @@ use crate::failure::Missing;
 use crate::frame::Mac;
 use crate::network::{GATEWAY_4, GATEWAY_6};
 
+pub(crate) use namespace::unshare_mounts_and_processes;
 pub use namespace::{Namespace, enter_user_namespace, may_make_namespaces};
 use netlink::Netlink;
 pub(crate) use netlink::index_of;

@@ -7,3 +7,5 @@ pub(crate) mod send;
 #[cfg(target_os = "linux")]
 pub(crate) mod sleep;
 pub mod stamp;
+#[cfg(target_os = "linux")]
+pub(crate) mod tcp;

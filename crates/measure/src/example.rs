@@ -67,7 +67,7 @@ fn port() -> Port {
     let fifo = |name, limit| {
         let config = fifo::Config { limit: Limit::Packets(Packets(limit)), overflow: Overflow::Tail };
         let node = Node::new::<fifo::Fifo>(name, config, Vec::new()).expect("a queue");
-        Child { share: lockgate_engine::discipline::NoShare {}, node }
+        Child { share: prio::Share::default(), node }
     };
     let children = vec![fifo("voice", 2), fifo("rest", 10)];
     let root = Node::new::<prio::Prio>("link", prio::Config {}, children).expect("a tree");

@@ -67,8 +67,9 @@ impl<const SUB: usize> Histogram<SUB> {
         }
     }
 
-    /// Octave and bucket of a value.
-    #[inline]
+    /// Octave and bucket of a value. The octave does not depend on the bucket: its counts are on their way
+    /// from memory while the bucket is being found, which makes a batch twice as fast.
+    #[inline(always)]
     fn place(value: u64) -> (usize, usize) {
         let top = (value | (SUB as u64 - 1)).ilog2();
         let octave = top + 1 - Self::BITS;
@@ -96,7 +97,8 @@ impl<const SUB: usize> Histogram<SUB> {
         self.increment(value);
     }
 
-    /// Counts many values, faster than one by one: the sums stay in registers.
+    /// Counts many values, faster than one by one: the sums stay in registers, and equal values are one
+    /// count.
     pub fn record_all(&mut self, values: &[u64]) {
         for values in values.chunks(Moments::MOST) {
             self.record_batch(values, &Moments::of(values));
@@ -105,7 +107,6 @@ impl<const SUB: usize> Histogram<SUB> {
 
     /// Counts at most [`Moments::MOST`] values whose moments are known.
     pub(crate) fn record_batch(&mut self, values: &[u64], moments: &Moments) {
-        let Some(&first) = values.first() else { return };
         self.min = self.min.min(moments.min);
         self.max = self.max.max(moments.max);
         self.sum = self.sum.wrapping_add(moments.sum);
@@ -119,15 +120,16 @@ impl<const SUB: usize> Histogram<SUB> {
             self.spread();
         }
         self.count += values.len() as u64;
-        let (octave, bucket) = Self::place(first);
-        if moments.min == moments.max
-            && let Some(counts) = &mut self.octaves[octave]
-        {
-            // All the same, as the serialisation of equal packets is: one count instead of many that would
-            // wait for each other.
-            counts[bucket] += values.len() as u64;
-            return;
+        if moments.min == moments.max {
+            self.add(moments.min, values.len() as u64);
+        } else {
+            self.distribute(values);
         }
+    }
+
+    /// Counts values in their buckets.
+    #[inline]
+    fn distribute(&mut self, values: &[u64]) {
         for &value in values {
             let (octave, bucket) = Self::place(value);
             match &mut self.octaves[octave] {
@@ -167,12 +169,14 @@ impl<const SUB: usize> Histogram<SUB> {
 
     /// Moves the kept values into buckets.
     fn spread(&mut self) {
-        for value in core::mem::take(&mut self.few) {
-            self.add(value, 1);
-        }
+        let few = core::mem::take(&mut self.few);
+        self.distribute(&few);
     }
 
     fn add(&mut self, value: u64, times: u64) {
+        if times == 0 {
+            return;
+        }
         let (octave, bucket) = Self::place(value);
         self.octaves[octave].get_or_insert_with(|| Box::new([0; SUB]))[bucket] += times;
     }
@@ -376,7 +380,14 @@ impl Moments {
     /// The most values it is made of: below, their sums cannot overflow.
     pub(crate) const MOST: usize = 64;
 
+    #[inline]
     pub(crate) fn of(values: &[u64]) -> Self {
+        if let [first, second, ..] = values
+            && first == second
+            && values.iter().fold(0, |difference, value| difference | (value ^ first)) == 0
+        {
+            return Self::of_equal(*first, values.len());
+        }
         let (mut min, mut max, mut sum, mut squares) = (u64::MAX, 0, 0u64, 0u128);
         for &value in values {
             min = min.min(value);
@@ -387,10 +398,21 @@ impl Moments {
         if max >> 58 == 0 && values.len() <= Self::MOST {
             return Self { min, max, sum: u128::from(sum), squares };
         }
+        Self::of_large(values)
+    }
+
+    /// As the serialisation of equal packets is, and the wait before an idle link.
+    fn of_equal(value: u64, times: usize) -> Self {
+        let (wide, times) = (u128::from(value), times as u128);
+        Self { min: value, max: value, sum: wide * times, squares: (wide * wide).saturating_mul(times) }
+    }
+
+    #[cold]
+    fn of_large(values: &[u64]) -> Self {
         let square = |value: &u64| u128::from(*value) * u128::from(*value);
         Self {
-            min,
-            max,
+            min: values.iter().copied().min().unwrap_or(u64::MAX),
+            max: values.iter().copied().max().unwrap_or(0),
             sum: values.iter().map(|value| u128::from(*value)).sum(),
             squares: values.iter().map(square).fold(0, u128::saturating_add),
         }

@@ -21,6 +21,7 @@ pub mod recording;
 pub mod report;
 pub mod series;
 pub mod summary;
+pub mod twin;
 pub mod warmup;
 
 pub use recording::Recording;

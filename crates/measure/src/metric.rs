@@ -97,7 +97,7 @@ const fn delay(name: &'static str, about: About, source: &'static str, definitio
 }
 
 use About::{Flow, Port, Queue, Run};
-use Unit::{BitsPerSecond, Bytes, Packets, Ratio, Seconds};
+use Unit::{BitsPerSecond, Bytes, Number, Packets, Ratio, Seconds};
 
 /// Every metric.
 pub const METRICS: &[Metric] = &[
@@ -162,6 +162,36 @@ pub const METRICS: &[Metric] = &[
         "packets received after one that was sent later, of all received",
     ),
     value("fct", Flow, Seconds, "", "flow completion time: from its start until all it had was delivered"),
+    value("retransmissions", Flow, Packets, "RFC 5681", "segments the TCP sender sent again in the window"),
+    value(
+        "timeouts",
+        Flow,
+        Number,
+        "RFC 6298",
+        "times the TCP sender's retransmission timer expired in the window",
+    ),
+    value(
+        "cwnd_mean",
+        Flow,
+        Bytes,
+        "RFC 5681",
+        "mean congestion window of the samples in the window, payload",
+    ),
+    value(
+        "cwnd_min",
+        Flow,
+        Bytes,
+        "RFC 5681",
+        "smallest congestion window of the samples in the window, payload",
+    ),
+    value(
+        "cwnd_max",
+        Flow,
+        Bytes,
+        "RFC 5681",
+        "largest congestion window of the samples in the window, payload",
+    ),
+    value("rtt_mean", Flow, Seconds, "RFC 6298", "mean of the TCP sender's smoothed round-trip time"),
     value("sent_packets", Flow, Packets, "", "packets the source sent in the window"),
     value("sent_bytes", Flow, Bytes, "", "frame bytes the source sent in the window"),
     value("received_packets", Flow, Packets, "", "packets received of those sent in the window"),

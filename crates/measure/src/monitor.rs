@@ -335,7 +335,7 @@ impl PortState {
         port.each_node(&mut |node| {
             let id = usize::from(node.id());
             let (Some(state), Some(seen)) = (places.get_mut(id), seen.get(id)) else { return };
-            let mut queue = state.close(*node.counters(), seen, interval, looks);
+            let mut queue = state.close(node.counters(), seen, interval, looks);
             queue.name = node.name().to_string();
             queue.kind = node.kind();
             queue.place = node.id();

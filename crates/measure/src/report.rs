@@ -9,7 +9,7 @@ mod run;
 pub use page::{MARKER, page};
 pub use run::{
     BoxPlot, Cdf, Density, EventData, FlowData, FlowSeriesData, PortData, QueueData, QueueSeriesData, Run,
-    Split,
+    Split, TcpSeriesData,
 };
 
 use serde::Serialize;

@@ -98,6 +98,34 @@ pub struct FlowSummary {
     pub iat_s: Distribution,
     /// Flow completion time; `null` where it did not end.
     pub fct_s: Option<f64>,
+    /// Its TCP sender; absent for other flows.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tcp: Option<TcpSummary>,
+}
+
+/// A TCP sender's results. Windows are of the samples taken in the window of the statistics.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct TcpSummary {
+    /// Its congestion control.
+    pub congestion: String,
+    /// Segments sent again.
+    pub retransmissions: u64,
+    /// Times the retransmission timer expired.
+    pub timeouts: u64,
+    /// Times fast recovery began.
+    pub recoveries: u64,
+    /// Reductions for congestion marks.
+    pub mark_reductions: u64,
+    /// Reductions that were taken back.
+    pub undone: u64,
+    /// Mean congestion window, in payload bytes.
+    pub cwnd_mean_bytes: Option<f64>,
+    /// Smallest congestion window.
+    pub cwnd_min_bytes: Option<f64>,
+    /// Largest congestion window.
+    pub cwnd_max_bytes: Option<f64>,
+    /// Mean of the smoothed round-trip time.
+    pub rtt_mean_s: Option<f64>,
 }
 
 /// A port's results.

@@ -14,6 +14,7 @@ mod network;
 mod ports;
 mod queues;
 mod rules;
+mod tcp;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -12,10 +12,12 @@ use core::fmt;
 use lockgate_engine::clock::ClockConfig;
 use lockgate_engine::ring::RingConfig;
 use lockgate_engine::units::{Bytes, Duration, Instant, Limit, Packets, Probability, Rate};
+use lockgate_traffic::LawConfig;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Deserialize;
 use serde::de::{self, Deserializer};
 
+use crate::tcp::{Congestion, InitialSequence};
 use crate::written::{
     Address, Amount, Carrier, Drift, Dscp, Endpoint, FlowLabel, Lengths, Name, OneOrMany, Ports, Protocol,
     SignedBytes, SignedTime, TcpFlag, Tos,
@@ -57,6 +59,9 @@ pub(crate) struct NodeTable {
     pub(crate) clock: Option<NodeClock>,
     /// Its processor, where that bounds what it forwards.
     pub(crate) service: Option<ServiceTable>,
+    /// A command that a shell runs on this host from the start to the end of a live run, such as
+    /// `iperf3 -c server`. Nodes are known by their names. A simulation leaves it out.
+    pub(crate) command: Option<String>,
 }
 
 /// How wrong a node's clock is: what its time stamps differ by.
@@ -261,12 +266,52 @@ pub(crate) struct FlowTable {
     pub(crate) from: String,
     /// The node that receives.
     pub(crate) to: String,
-    /// How it is carried: `udp`.
+    /// How it is carried: `udp` or `tcp`.
     #[serde(default)]
     pub(crate) transport: Option<Carrier>,
-    /// Congestion control of a TCP flow.
+    /// Congestion control of a TCP flow; `cubic` where it is not given.
     #[serde(default)]
-    pub(crate) congestion: Option<String>,
+    pub(crate) congestion: Option<Congestion>,
+    /// TCP: each connection carries a file whose size is drawn from this law. With `count`, a group of them.
+    #[serde(default)]
+    pub(crate) file: Option<LawConfig<Bytes>>,
+    /// TCP, with `file`: time between the starts of a group's connections; the first starts after one. Together
+    /// where it is not given.
+    #[serde(default)]
+    pub(crate) every: Option<LawConfig<Duration>>,
+    /// TCP: payload of a full segment; `1448B` where it is not given, which makes frames of 1514 bytes.
+    #[serde(default)]
+    pub(crate) mss: Option<Bytes>,
+    /// TCP: segments that may be sent before the first acknowledgement; `10p` where it is not given.
+    #[serde(default)]
+    pub(crate) initial_window: Option<Packets>,
+    /// TCP: how much may be under way to the receiver at most; `3MiB` where it is not given. It begins with
+    /// 65535 bytes and grows as receivers' buffers do.
+    #[serde(default)]
+    pub(crate) receive_window: Option<Bytes>,
+    /// TCP: whether both ends understand congestion marks; so they do under `dctcp` and `prague`.
+    #[serde(default)]
+    pub(crate) ecn: Option<bool>,
+    /// TCP: whether the receiver tells what arrived beyond a gap; it does where this is not given.
+    #[serde(default)]
+    pub(crate) sack: Option<bool>,
+    /// TCP: how long an acknowledgement waits for a second segment; `40ms` where it is not given, `0s` for none.
+    #[serde(default)]
+    pub(crate) delayed_ack: Option<Duration>,
+    /// TCP: acknowledgements at the start that do not wait; `16p` where it is not given, as in Linux.
+    #[serde(default)]
+    pub(crate) quick_acks: Option<Packets>,
+    /// TCP: the least that is added to the round-trip time for the retransmission timeout; `200ms` where it is
+    /// not given, as in Linux.
+    #[serde(default)]
+    pub(crate) minimum_rto: Option<Duration>,
+    /// TCP: whether segments are spaced out over the round trip; `bbr` and `prague` always do.
+    #[serde(default)]
+    pub(crate) pacing: Option<bool>,
+    /// TCP: how the first sequence number is chosen: `random`, or `run2c` for routers that tell a flow's age by
+    /// it.
+    #[serde(default)]
+    pub(crate) initial_sequence: Option<InitialSequence>,
     /// Source port; one from 49152 on where it is not given. The members of a group count up from it.
     #[serde(default)]
     pub(crate) source_port: Option<u16>,
@@ -288,10 +333,11 @@ pub(crate) struct FlowTable {
     /// When it stops at the latest.
     #[serde(default)]
     pub(crate) stop: Option<Duration>,
-    /// How many packets it sends at most.
+    /// How many packets it sends at most; for UDP.
     #[serde(default)]
     pub(crate) packets: Option<Packets>,
-    /// How many bytes it sends at most.
+    /// How many bytes it sends at most: frames of UDP, data of TCP. A TCP flow without `gap`, `rate` or `profile`
+    /// sends them as fast as it can: a size makes it a file, `unlimited` a bulk transfer.
     #[serde(default)]
     pub(crate) bytes: Option<Amount>,
     /// How many such flows there are: a group, its members called `NAME/1`, `NAME/2` and so on.

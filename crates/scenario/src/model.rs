@@ -21,6 +21,7 @@ use crate::change::Change;
 use crate::diagnostic::Problem;
 use crate::expect::Expect;
 use crate::routes::Routes;
+use crate::tcp::TcpModel;
 use crate::trace::LinkTrace;
 use crate::traffic::Traffic;
 use crate::tree::QueueTree;
@@ -42,7 +43,8 @@ pub struct Scenario {
     pub ports: Vec<PortModel>,
     /// Which port leads where.
     pub routes: Routes,
-    /// What is sent. Groups (`count = 3`) stand expanded as `name/1` to `name/3`, side by side.
+    /// What is sent. Groups (`count = 3`) stand expanded as `name/1` to `name/3`, side by side. The other
+    /// directions of TCP flows, `name/return`, stand behind all of them.
     pub flows: Vec<Flow>,
     /// What changes during the run, by time, then by the order of the file.
     pub changes: Vec<Change>,
@@ -69,6 +71,8 @@ pub struct NodeModel {
     pub clock_drift_ppb: i64,
     /// Its processor, where that bounds what it forwards.
     pub service: Option<Service>,
+    /// What a shell runs on it in live runs.
+    pub command: Option<String>,
 }
 
 /// A router bound by its processor: packets are served one after another before they reach a port.
@@ -169,6 +173,14 @@ pub struct Flow {
 pub enum Transport {
     /// Datagrams, sent as the traffic says.
     Udp,
+    /// A connection; what it does beside its traffic.
+    Tcp(TcpModel),
+    /// The other direction of a connection: acknowledgements, and answers. It stands behind all flows of the
+    /// file.
+    TcpReturn {
+        /// The place in `flows` of the connection.
+        of: usize,
+    },
 }
 
 /// What is kept of the run beside its statistics.

@@ -126,9 +126,10 @@ fn takes(property: &Value, definitions: &Value) -> String {
     if let Some(name) = property["$ref"].as_str().and_then(|reference| reference.rsplit('/').next()) {
         let definition = &definitions[name];
         return match name {
-            "Rate" | "Duration" | "Limit" | "Probability" => name.to_lowercase(),
+            "Rate" | "Duration" | "Limit" | "Probability" | "Threshold" => name.to_lowercase(),
             "Instant" => "time".to_owned(),
             "Bytes" => "size".to_owned(),
+            "Overhead" => "size, also below zero".to_owned(),
             "Packets" => "number of packets".to_owned(),
             _ if definition["oneOf"].is_array()
                 || definition["enum"].is_array()

@@ -96,6 +96,8 @@ fn example(property: &Value) -> Option<&'static str> {
         "Duration" => Some("\"20ms\""),
         "Instant" => Some("\"30s\""),
         "Bytes" => Some("\"1500B\""),
+        "Threshold" => Some("\"1ms\""),
+        "Overhead" => Some("\"38B\""),
         "Packets" | "Limit" => Some("\"100p\""),
         _ => None,
     }

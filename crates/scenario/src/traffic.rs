@@ -16,6 +16,11 @@ pub struct Traffic {
 }
 
 impl Traffic {
+    /// No packets of its own: what a file transfer sends follows from its transport.
+    pub fn nothing() -> Self {
+        Self { config: Arc::new(TrafficConfig::default()), files: LoadedFiles::none() }
+    }
+
     /// The packets that the flow called `flow` offers in the run with `seed`.
     ///
     /// # Errors

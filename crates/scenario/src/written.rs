@@ -446,14 +446,14 @@ pub(crate) enum Carrier {
 
 impl Written for Carrier {
     const NAME: &'static str = "Transport";
-    const ABOUT: &'static str = "How the flow is carried: `udp`.";
+    const ABOUT: &'static str = "How the flow is carried: `udp` or `tcp`.";
     const WHAT: &'static str = "a transport";
     const EXAMPLE: &'static str = "udp";
     fn from_text(text: &str) -> Result<Self, String> {
         match text.to_ascii_lowercase().as_str() {
             "udp" => Ok(Self::Udp),
             "tcp" => Ok(Self::Tcp),
-            _ => Err("it is `udp`".to_owned()),
+            _ => Err("it is `udp` or `tcp`".to_owned()),
         }
     }
 }

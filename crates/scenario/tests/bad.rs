@@ -177,13 +177,28 @@ fn values_of_the_wrong_type_or_out_of_range() {
 }
 
 #[test]
-fn tcp_flows_are_known_and_refused() {
-    let tcp = BASE.replace(
-        "size = \"100B\"\ngap = \"1ms\"\n",
-        "transport = \"tcp\"\ncongestion = \"cubic\"\nbytes = \"unlimited\"\n",
+fn tcp_flows_say_what_they_send_and_how() {
+    let tcp = |keys: &str| {
+        BASE.replace("size = \"100B\"\ngap = \"1ms\"\n", &format!("transport = \"tcp\"\n{keys}\n"))
+    };
+    expect(
+        &tcp("congestion = \"reno\""),
+        &[(8, 1, "does not say how much it sends", "bytes = \"unlimited\"")],
     );
-    expect(&tcp, &[(11, 13, "TCP flows are not simulated yet", "transport = \"udp\"")]);
+    expect(&tcp("bytes = \"0B\""), &[(12, 9, "sends nothing", "leave the flow out")]);
+    let tcp = |keys: &str| tcp(&format!("bytes = \"1MB\"\n{keys}"));
+    expect(
+        &tcp("congestion = \"cubik\""),
+        &[(13, 14, "`cubik` is not a congestion control", "did you mean `cubic`")],
+    );
+    expect(&tcp("receive_window = \"0B\""), &[(13, 18, "`receive_window` cannot be 0B", "from `1448B`")]);
+    expect(&tcp("mss = \"1MB\""), &[(13, 7, "`mss` cannot be 1000000B", "to `65483B`")]);
+    expect(&tcp("initial_window = \"0p\""), &[(13, 18, "`initial_window` cannot be 0p", "from `1p`")]);
+    expect(&tcp("minimum_rto = \"0s\""), &[(13, 15, "a timeout needs room", "at least `1ms`")]);
+    expect(&tcp("packets = \"3p\""), &[(13, 1, "decides itself what its packets are", "bytes = \"1MB\"")]);
+    expect(&tcp("initial_sequence = \"zero\""), &[(13, 20, "`zero` is not a way", "`random` or `run2c`")]);
     add("congestion = \"cubic\"\n", &[(13, 1, "only TCP has congestion control", "leave `congestion` out")]);
+    add("mss = \"1000B\"\n", &[(13, 1, "only TCP has `mss`", "transport = \"tcp\"")]);
 }
 
 #[test]

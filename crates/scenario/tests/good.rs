@@ -4,7 +4,7 @@ mod support;
 
 use lockgate_engine::packet::FlowId;
 use lockgate_engine::units::{Bytes, Duration, Instant, Rate};
-use lockgate_scenario::{Action, Bound, Names, Reader, Unit};
+use lockgate_scenario::{Action, Application, Bound, Congestion, Names, Reader, Transport, Unit};
 use support::{example, files, scenario, with};
 
 #[test]
@@ -275,4 +275,52 @@ fn bounds_are_read_in_the_unit_of_their_metric() {
         [0.5, 1.0, 2.0, f64::NAN].map(|value| support_checks.holds(value)),
         [false, true, false, false]
     );
+}
+
+#[test]
+fn a_connection_has_two_directions() {
+    let text = r#"
+duration = "10s"
+node.a = {}
+node.b = {}
+link.wan = { between = ["a", "b"], rate = "10mbit" }
+[port."a->b"]
+root = "q"
+queue.q = { kind = "prio", children = ["first", "rest"] }
+queue.first = { kind = "fifo", match = [{ flow = "bulk" }] }
+queue.rest = { kind = "fifo" }
+[flow.bulk]
+from = "a"
+to = "b"
+transport = "tcp"
+congestion = "reno"
+bytes = "1MB"
+count = 2
+destination_port = 80
+[flow.voice]
+from = "a"
+to = "b"
+profile = "g711"
+[flow.stream]
+from = "b"
+to = "a"
+transport = "tcp"
+rate = "1mbit"
+size = "1000B"
+ecn = true
+"#;
+    let scenario = scenario(text);
+    let names: Vec<&str> = scenario.flows.iter().map(|flow| flow.name.as_str()).collect();
+    let expected = ["bulk/1", "bulk/2", "voice", "stream", "bulk/1/return", "bulk/2/return", "stream/return"];
+    assert_eq!(names, expected);
+    let (forth, back) = (&scenario.flows[1], &scenario.flows[5]);
+    assert!(matches!(back.transport, Transport::TcpReturn { of: 1 }));
+    assert_eq!((forth.from, forth.to), (back.to, back.from));
+    assert_eq!((forth.fields.protocol, back.fields.source_port), (6, 80));
+    assert_eq!(forth.fields.source_port, back.fields.destination_port);
+    let Transport::Tcp(bulk) = forth.transport else { panic!("{:?}", forth.transport) };
+    assert_eq!(bulk.application, Application::File(Bytes(1_000_000)));
+    assert_eq!((bulk.congestion, bulk.mss, bulk.ecn), (Congestion::Reno, 1448, false));
+    let Transport::Tcp(stream) = scenario.flows[3].transport else { panic!("not TCP") };
+    assert_eq!((stream.application, stream.ecn), (Application::Stream, true));
 }

@@ -9,8 +9,8 @@
 //! Measured per replacement at 32 slots against a binary heap: 8 ns and 31 ns. The order of ties is part
 //! of what a run means; it is settled by the order of slots (see [`run`](crate::run)).
 //!
-//! One pending time stands apart from the tree: where a packet is on a fast link, its arrival is set, comes
-//! first and is done with before anything else happens, and never climbs the tree (1 ns a packet-hop).
+//! Where a packet goes onto an idle link and its arrival would be the first of all, it is done with at once
+//! and never set ([`would_be_first`](Events::would_be_first)).
 
 use core::hint::select_unpredictable;
 
@@ -19,54 +19,50 @@ use lockgate_engine::units::Instant;
 /// An entry of the tournament: a time and a slot in one number, so that the smaller of two is the earlier,
 /// and of two at one time the lower slot.
 pub(crate) trait Entry: Copy + Ord {
+    /// `tree[1]` is the winner; the second half are the leaves. Its length is a power of two.
+    type Tree: AsRef<[Self]>;
+
+    /// A tree of at least these leaves; `bits` are those of their number.
+    fn tree(leaves: impl Fn(usize) -> Self, bits: u32) -> Self::Tree;
+    /// How many bits the number of a slot takes, and of one that is none.
+    fn bits(slots: usize) -> u32;
     /// `time` and `slot`, where slots take `bits` bits.
     fn new(time: Instant, slot: usize, bits: u32) -> Self;
     fn time(self, bits: u32) -> Instant;
-    fn is_pending(self, bits: u32) -> bool;
     fn slot(self, bits: u32) -> usize;
     /// The smaller one, chosen without a branch: who wins is anybody's guess, and a wrong guess of the
     /// processor costs more than the whole climb. (Left to itself the compiler writes a branch.)
     fn earlier(self, other: Self) -> Self;
+    /// Sets a slot's entry in the tree, and who wins on the way up.
+    fn climb(tree: &mut Self::Tree, slot: usize, new: Self);
 }
 
-/// Time and slot in 63 bits of one word: two instructions a comparison. For all runs that are not both very
-/// long and very large; see [`Narrow::suits`].
+/// Time and slot in 63 bits of one word, two instructions a comparison.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Narrow(u64);
+struct Word(u64);
 
-impl Narrow {
-    /// Whether a run that ends at `end` has room in a word: thirty slots for three days, a thousand for two
-    /// hours. Times that have no room are after the end, where nothing is played.
-    pub(crate) fn suits(end: Instant, slots: usize) -> bool {
-        end.as_picos() < Self::last(bits(slots))
-    }
-}
-
-impl Narrow {
-    /// Stands for all times that have no room.
+impl Word {
+    /// Stands for all times that have no room. They are after the end, where nothing is played.
     #[inline(always)]
-    fn last(bits: u32) -> u64 {
+    const fn last(bits: u32) -> u64 {
         (u64::MAX >> 1) >> bits
     }
-}
 
-impl Entry for Narrow {
     #[inline(always)]
     fn new(time: Instant, slot: usize, bits: u32) -> Self {
         Self((time.as_picos().min(Self::last(bits)) << bits) | slot as u64)
     }
+
     #[inline(always)]
     fn time(self, bits: u32) -> Instant {
         Instant::from_picos(self.0 >> bits)
     }
-    #[inline(always)]
-    fn is_pending(self, bits: u32) -> bool {
-        self.0 >> bits < Self::last(bits)
-    }
+
     #[inline(always)]
     fn slot(self, bits: u32) -> usize {
         (self.0 & ((1 << bits) - 1)) as usize
     }
+
     #[inline(always)]
     fn earlier(self, other: Self) -> Self {
         // By the sign of the difference (entries have 63 bits): a plain `<` is recognised as a minimum, and
@@ -76,11 +72,116 @@ impl Entry for Narrow {
     }
 }
 
+/// Up to 31 slots and three days in one word. All sizes are known to the compiler: five levels in line, no
+/// check of an index, shifts by constants.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Small(Word);
+
+const SMALL_BITS: u32 = 5;
+/// Leaves of the small tree.
+const SMALL: usize = 1 << SMALL_BITS;
+
+impl Small {
+    /// Whether a run that ends at `end` has room.
+    pub(crate) fn suits(end: Instant, slots: usize) -> bool {
+        slots < SMALL && end.as_picos() < Word::last(SMALL_BITS)
+    }
+}
+
+impl Entry for Small {
+    type Tree = [Self; 2 * SMALL];
+
+    fn tree(leaf: impl Fn(usize) -> Self, _: u32) -> Self::Tree {
+        core::array::from_fn(|place| leaf(place % SMALL))
+    }
+    fn bits(_: usize) -> u32 {
+        SMALL_BITS
+    }
+    #[inline(always)]
+    fn new(time: Instant, slot: usize, _: u32) -> Self {
+        Self(Word::new(time, slot, SMALL_BITS))
+    }
+    #[inline(always)]
+    fn time(self, _: u32) -> Instant {
+        self.0.time(SMALL_BITS)
+    }
+    #[inline(always)]
+    fn slot(self, _: u32) -> usize {
+        self.0.slot(SMALL_BITS)
+    }
+    #[inline(always)]
+    fn earlier(self, other: Self) -> Self {
+        Self(self.0.earlier(other.0))
+    }
+    #[inline(always)]
+    fn climb(tree: &mut Self::Tree, slot: usize, new: Self) {
+        let mut place = SMALL + slot % SMALL;
+        // The winner so far stays in a register; only its rivals are read.
+        let mut winner = new;
+        tree[place] = winner;
+        for _ in 0..SMALL_BITS {
+            winner = winner.earlier(tree[place ^ 1]);
+            place >>= 1;
+            tree[place] = winner;
+        }
+    }
+}
+
+/// Time and slot in one word, for all runs that are not both very long and very large.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Narrow(Word);
+
+impl Narrow {
+    /// Whether a run that ends at `end` has room: thirty slots for three days, a thousand for two hours.
+    pub(crate) fn suits(end: Instant, slots: usize) -> bool {
+        end.as_picos() < Word::last(bits(slots))
+    }
+}
+
+impl Entry for Narrow {
+    type Tree = Box<[Self]>;
+
+    fn tree(leaf: impl Fn(usize) -> Self, bits: u32) -> Self::Tree {
+        boxed(leaf, bits)
+    }
+    fn bits(slots: usize) -> u32 {
+        bits(slots)
+    }
+    #[inline(always)]
+    fn new(time: Instant, slot: usize, bits: u32) -> Self {
+        Self(Word::new(time, slot, bits))
+    }
+    #[inline(always)]
+    fn time(self, bits: u32) -> Instant {
+        self.0.time(bits)
+    }
+    #[inline(always)]
+    fn slot(self, bits: u32) -> usize {
+        self.0.slot(bits)
+    }
+    #[inline(always)]
+    fn earlier(self, other: Self) -> Self {
+        Self(self.0.earlier(other.0))
+    }
+    #[inline(always)]
+    fn climb(tree: &mut Self::Tree, slot: usize, new: Self) {
+        climb(tree, slot, new);
+    }
+}
+
 /// Time and slot in a word each.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Wide(Instant, usize);
 
 impl Entry for Wide {
+    type Tree = Box<[Self]>;
+
+    fn tree(leaf: impl Fn(usize) -> Self, bits: u32) -> Self::Tree {
+        boxed(leaf, bits)
+    }
+    fn bits(slots: usize) -> u32 {
+        bits(slots)
+    }
     #[inline(always)]
     fn new(time: Instant, slot: usize, _: u32) -> Self {
         Self(time, slot)
@@ -88,10 +189,6 @@ impl Entry for Wide {
     #[inline(always)]
     fn time(self, _: u32) -> Instant {
         self.0
-    }
-    #[inline(always)]
-    fn is_pending(self, _: u32) -> bool {
-        self.0 < Instant::NEVER
     }
     #[inline(always)]
     fn slot(self, _: u32) -> usize {
@@ -102,99 +199,24 @@ impl Entry for Wide {
         let wins = other < self;
         Self(select_unpredictable(wins, other.0, self.0), select_unpredictable(wins, other.1, self.1))
     }
+    #[inline(always)]
+    fn climb(tree: &mut Self::Tree, slot: usize, new: Self) {
+        climb(tree, slot, new);
+    }
 }
 
 /// How many bits the number of a slot takes, and of one that is none.
 fn bits(slots: usize) -> u32 {
-    (slots + 1).next_power_of_two().trailing_zeros().max(SMALL_BITS)
+    (slots + 1).next_power_of_two().trailing_zeros()
 }
 
-/// Pending times of a fixed number of slots.
-pub(crate) struct Events<E> {
-    /// `tree[1]` is the winner; the second half are the leaves. Its length is a power of two.
-    tree: Box<[E]>,
-    /// The slot that is not in the tree (there it is not pending) but here, and its entry.
-    apart: E,
-    apart_slot: usize,
-    bits: u32,
-}
-
-impl<E: Entry> Events<E> {
-    /// `slots` slots, none of them pending.
-    pub(crate) fn new(slots: usize) -> Self {
-        let bits = bits(slots);
-        let leaves = 1usize << bits;
-        let none = |slot: usize| E::new(Instant::NEVER, slot, bits);
-        let mut tree: Box<[E]> = (0..2 * leaves).map(|place| none(place % leaves)).collect();
-        for place in (1..leaves).rev() {
-            tree[place] = tree[2 * place];
-        }
-        Self { tree, apart: none(leaves - 1), apart_slot: leaves - 1, bits }
-    }
-
-    /// The earliest pending time and its slot; where nothing is pending, a time after the end.
-    #[inline(always)]
-    pub(crate) fn first(&self) -> (Instant, usize) {
-        let winner = self.tree[1].earlier(self.apart);
-        (winner.time(self.bits), winner.slot(self.bits))
-    }
-
-    /// Sets the time of a slot; [`Instant::NEVER`] for not pending.
-    #[inline(always)]
-    pub(crate) fn set(&mut self, slot: usize, time: Instant) {
-        let new = E::new(time, slot, self.bits);
-        if self.apart_slot == slot {
-            self.apart = new;
-        } else {
-            self.climb(slot, new);
-        }
-    }
-
-    /// Sets the time of a slot that is not pending: it stands apart where it is earlier than what does.
-    #[inline(always)]
-    pub(crate) fn add(&mut self, slot: usize, time: Instant) {
-        let new = E::new(time, slot, self.bits);
-        if new < self.apart {
-            let displaced = core::mem::replace(&mut self.apart, new);
-            let displaced_slot = core::mem::replace(&mut self.apart_slot, slot);
-            if displaced.is_pending(self.bits) {
-                self.climb(displaced_slot, displaced);
-            }
-        } else {
-            self.climb(slot, new);
-        }
-    }
-
-    /// Sets a slot's entry in the tree, and who wins on the way up.
-    #[inline(always)]
-    fn climb(&mut self, slot: usize, new: E) {
-        match <&mut [E; 2 * SMALL]>::try_from(&mut *self.tree) {
-            Ok(tree) => climb_small(tree, slot, new),
-            Err(_) => climb_large(&mut self.tree, slot, new),
-        }
-    }
-}
-
-/// Leaves of the least tree. Its size is known to the compiler: five levels in line, and no check of an
-/// index (2.3 ns a packet-hop against the loop for larger trees).
-const SMALL: usize = 1 << SMALL_BITS;
-const SMALL_BITS: u32 = 5;
-
-#[inline(always)]
-fn climb_small<E: Entry>(tree: &mut [E; 2 * SMALL], slot: usize, new: E) {
-    let mut place = (SMALL + slot) % (2 * SMALL);
-    // The winner so far stays in a register; only its rivals are read.
-    let mut winner = new;
-    tree[place] = winner;
-    for _ in 0..SMALL_BITS {
-        winner = winner.earlier(tree[place ^ 1]);
-        place >>= 1;
-        tree[place] = winner;
-    }
+fn boxed<E: Entry>(leaf: impl Fn(usize) -> E, bits: u32) -> Box<[E]> {
+    let leaves = 1usize << bits;
+    (0..2 * leaves).map(|place| leaf(place % leaves)).collect()
 }
 
 #[inline(never)]
-fn climb_large<E: Entry>(tree: &mut [E], slot: usize, new: E) {
+fn climb<E: Entry>(tree: &mut [E], slot: usize, new: E) {
     // The mask holds every index within the tree, which spares two checks a level.
     let mask = tree.len() - 1;
     let mut place = tree.len() / 2 + slot;
@@ -204,6 +226,44 @@ fn climb_large<E: Entry>(tree: &mut [E], slot: usize, new: E) {
         winner = winner.earlier(tree[(place ^ 1) & mask]);
         place >>= 1;
         tree[place & mask] = winner;
+    }
+}
+
+/// Pending times of a fixed number of slots.
+pub(crate) struct Events<E: Entry> {
+    tree: E::Tree,
+    bits: u32,
+}
+
+impl<E: Entry> Events<E> {
+    /// `slots` slots, none of them pending.
+    pub(crate) fn new(slots: usize) -> Self {
+        let bits = E::bits(slots);
+        let none = |slot: usize| E::new(Instant::NEVER, slot, bits);
+        let mut tree = E::tree(none, bits);
+        for slot in 0..tree.as_ref().len() / 2 {
+            E::climb(&mut tree, slot, none(slot));
+        }
+        Self { tree, bits }
+    }
+
+    /// The earliest pending time and its slot; where nothing is pending, a time after the end.
+    #[inline(always)]
+    pub(crate) fn first(&self) -> (Instant, usize) {
+        let winner = self.tree.as_ref()[1];
+        (winner.time(self.bits), winner.slot(self.bits))
+    }
+
+    /// Sets the time of a slot; [`Instant::NEVER`] for not pending.
+    #[inline(always)]
+    pub(crate) fn set(&mut self, slot: usize, time: Instant) {
+        E::climb(&mut self.tree, slot, E::new(time, slot, self.bits));
+    }
+
+    /// Whether a slot that is not pending would be the first, were it set to this time.
+    #[inline(always)]
+    pub(crate) fn would_be_first(&self, slot: usize, time: Instant) -> bool {
+        E::new(time, slot, self.bits) < self.tree.as_ref()[1]
     }
 }
 
@@ -218,12 +278,13 @@ mod tests {
         for &(slot, time) in sets {
             let slot = slot % slots;
             let time = if time == 0 { u64::MAX } else { time };
-            if model[slot] == u64::MAX {
-                events.add(slot, Instant::from_picos(time));
-            } else {
-                events.set(slot, Instant::from_picos(time));
-            }
+            let foreseen = events.would_be_first(slot, Instant::from_picos(time));
+            let was_pending = model[slot] < u64::MAX;
+            events.set(slot, Instant::from_picos(time));
             model[slot] = time;
+            if !was_pending && time < u64::MAX {
+                prop_assert_eq!(foreseen, events.first().1 == slot);
+            }
             let earliest = model.iter().copied().min().unwrap_or(u64::MAX);
             let (found, winner) = events.first();
             if earliest < u64::MAX {
@@ -232,6 +293,13 @@ mod tests {
             }
         }
         Ok(())
+    }
+
+    #[test]
+    fn thirty_one_slots_are_small() {
+        assert!(Small::suits(Instant::from_picos(280_000_000_000_000_000), 31));
+        assert!(!Small::suits(Instant::from_picos(280_000_000_000_000_000), 32));
+        assert!(!Small::suits(Instant::from_picos(300_000_000_000_000_000), 31));
     }
 
     #[test]
@@ -249,6 +317,9 @@ mod tests {
             slots in 1usize..70,
             sets in prop::collection::vec((0usize..70, 0u64..20), 1..200),
         ) {
+            if slots < SMALL {
+                check::<Small>(slots, &sets)?;
+            }
             check::<Narrow>(slots, &sets)?;
             check::<Wide>(slots, &sets)?;
         }

@@ -8,15 +8,18 @@
 //! on any machine. Start at [`run::run`].
 
 mod events;
+mod hosts;
 mod link;
 mod network;
 mod router;
 pub mod run;
 mod source;
+pub mod tcp;
 
 /// What a driver by the real clock holds as well: the same links, routers and sources, built the same way.
 pub mod parts {
-    pub use crate::link::{FarEnd, Link, Transmitter};
+    pub use crate::hosts::drawn_files;
+    pub use crate::link::{FarEnd, Link};
     pub use crate::router::Router;
     pub use crate::run::{build_link, build_sources, flow_setups, port_setups, propagation};
     pub use crate::source::{HostClock, Source};

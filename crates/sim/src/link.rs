@@ -25,32 +25,16 @@ use lockgate_scenario::trace::{LinkTrace, OPPORTUNITY_BYTES};
 const BYTE_PICOS: u64 = 8_000_000_000_000;
 
 /// How fast the link takes packets.
-pub enum Transmitter {
+pub(crate) enum Transmitter {
     /// At a rate.
-    Rate(Serialiser),
+    Rate(Rate),
     /// At the opportunities of a recorded link.
     Trace(TraceCursor),
 }
 
-impl Transmitter {
-    /// At this rate.
-    pub fn at(rate: Rate) -> Self {
-        Self::Rate(Serialiser { rate: rate.as_bits(), carry: 0, bytes: 0, picos: 0, remainder: 0 })
-    }
-
-    /// When a packet of `bytes`, started at `now`, has been sent.
-    #[inline(always)]
-    fn end(&mut self, bytes: Bytes, now: Instant) -> Instant {
-        match self {
-            Self::Rate(serialiser) => now + serialiser.time_for(bytes),
-            Self::Trace(cursor) => cursor.end(bytes, now),
-        }
-    }
-}
-
 /// Turns bytes into time without adding up errors: what rounding down to the picosecond leaves over is
 /// carried to the next packet.
-pub struct Serialiser {
+struct Serialiser {
     rate: u64,
     /// Bit-picoseconds left over, under `rate`.
     carry: u64,
@@ -61,6 +45,10 @@ pub struct Serialiser {
 }
 
 impl Serialiser {
+    fn at(rate: Rate) -> Self {
+        Self { rate: rate.as_bits(), carry: 0, bytes: 0, picos: 0, remainder: 0 }
+    }
+
     #[inline(always)]
     fn time_for(&mut self, bytes: Bytes) -> Duration {
         if bytes.0 != self.bytes && !self.learn(bytes) {
@@ -83,7 +71,7 @@ impl Serialiser {
 }
 
 /// Where a link is in its trace of delivery opportunities.
-pub struct TraceCursor {
+pub(crate) struct TraceCursor {
     trace: Arc<LinkTrace>,
     /// Index of the opportunity in use, counted through all repetitions of the trace.
     index: u64,
@@ -198,16 +186,8 @@ pub struct FarEnd {
 pub struct Link {
     /// The queue before it.
     pub port: Port,
-    /// How fast it takes packets.
-    pub transmitter: Transmitter,
-    /// How long a packet is on the way.
-    pub delay: Duration,
-    /// Added to each frame's length before it is charged, and the least that is charged.
-    pub(crate) overhead: i64,
-    pub(crate) mpu: u64,
-    /// Probability that a packet is lost on the way.
-    pub loss: Probability,
-    pub(crate) random: Random,
+    serialiser: Serialiser,
+    delay: Duration,
     pub(crate) far: FarEnd,
     /// When the transmission under way ends.
     free_at: Instant,
@@ -218,31 +198,78 @@ pub struct Link {
     pub lost: Option<Packet>,
     /// What is observed of it.
     pub record: PortRecord,
+    /// Neither trace nor overhead nor loss: one question on the hot path instead of three.
+    plain: bool,
+    /// Where the link follows a trace and not the serialiser's rate.
+    trace: Option<TraceCursor>,
+    /// Added to each frame's length before it is charged, and the least that is charged.
+    overhead: i64,
+    mpu: u64,
+    loss: Probability,
+    random: Random,
+}
+
+/// What a link does to packets.
+pub(crate) struct LinkSetup {
+    pub(crate) transmitter: Transmitter,
+    pub(crate) delay: Duration,
+    pub(crate) overhead: i64,
+    pub(crate) mpu: u64,
+    pub(crate) loss: Probability,
 }
 
 impl Link {
-    pub(crate) fn new(
-        port: Port,
-        transmitter: Transmitter,
-        far: FarEnd,
-        random: Random,
-        record: PortRecord,
-    ) -> Self {
-        Self {
+    pub(crate) fn new(port: Port, setup: LinkSetup, far: FarEnd, random: Random, record: PortRecord) -> Self {
+        let (rate, trace) = match setup.transmitter {
+            Transmitter::Rate(rate) => (rate, None),
+            Transmitter::Trace(cursor) => (Rate::from_bits(0), Some(cursor)),
+        };
+        let mut link = Self {
             port,
-            transmitter,
-            delay: Duration::ZERO,
-            overhead: 0,
-            mpu: 0,
-            loss: Probability::ZERO,
-            random,
+            serialiser: Serialiser::at(rate),
+            delay: setup.delay,
             far,
             free_at: Instant::ZERO,
             wake: Instant::NEVER,
             flying: Flying::new(),
             lost: None,
             record,
+            plain: false,
+            trace,
+            overhead: setup.overhead,
+            mpu: setup.mpu,
+            loss: setup.loss,
+            random,
+        };
+        link.take_stock();
+        link
+    }
+
+    fn take_stock(&mut self) {
+        self.plain =
+            self.trace.is_none() && self.overhead == 0 && self.mpu == 0 && self.loss == Probability::ZERO;
+    }
+
+    /// Changes what the link does to packets from now on. A trace stays as it is, whatever the rate.
+    pub fn change(
+        &mut self,
+        now: Instant,
+        rate: Option<Rate>,
+        delay: Option<Duration>,
+        loss: Option<Probability>,
+    ) {
+        if let Some(rate) = rate.filter(|_| self.trace.is_none()) {
+            self.serialiser = Serialiser::at(rate);
+            self.record.on_rate(now, rate);
         }
+        self.delay = delay.unwrap_or(self.delay);
+        self.loss = loss.unwrap_or(self.loss);
+        self.take_stock();
+    }
+
+    /// Propagation.
+    pub fn delay(&self) -> Duration {
+        self.delay
     }
 
     /// When something happens here next.
@@ -275,16 +302,20 @@ impl Link {
         self.free_at > now
     }
 
-    /// Polls the port: a pending poll's time has come, or the port has changed. Returns whether a packet was
-    /// started.
+    /// Polls the port: a pending poll's time has come, which it never does while the link is
+    /// [busy](Self::is_busy). Returns whether a packet was started.
     #[inline(always)]
     pub fn serve(&mut self, now: Instant, headers: &dyn Headers) -> bool {
-        if self.is_busy(now) {
-            self.wake = self.free_at;
-            return false;
+        debug_assert!(!self.is_busy(now), "a busy link is not polled");
+        match self.port.poll(now, headers) {
+            Poll::Transmit(packet) => {
+                if let Some((arrival, packet)) = self.start(packet, now) {
+                    self.fly(arrival, packet);
+                }
+                true
+            }
+            refused => self.rest(&refused),
         }
-        let poll = self.port.poll(now, headers);
-        self.act(poll, now)
     }
 
     /// Offers a packet to the port of a [busy](Self::is_busy) link. Returns whether the link is to be looked
@@ -299,8 +330,8 @@ impl Link {
         earlier
     }
 
-    /// Offers a packet to the port of a link that is not [busy](Self::is_busy), and starts what the port
-    /// gives. No poll may be pending at `now`. Returns whether a packet was started.
+    /// Offers a packet to the port of a link whose pending poll, if it had come due, is done with, and starts
+    /// what the port gives. Returns whether a packet was started.
     #[inline(always)]
     pub fn offer(&mut self, packet: Packet, now: Instant, headers: &dyn Headers) -> bool {
         // A poll that was due may have started a packet just now.
@@ -308,51 +339,90 @@ impl Link {
             let _ = self.wait(packet, now, headers);
             return false;
         }
+        let (started, flying) = self.offer_idle(packet, now, headers);
+        if let Some((arrival, packet)) = flying {
+            self.fly(arrival, packet);
+        }
+        started
+    }
+
+    /// Offers a packet to the port of a link that is not [busy](Self::is_busy), and starts what the port
+    /// gives. No poll may be pending at `now`. Returns whether a packet was started, and where the link does
+    /// not lose it, the packet with the time of its arrival: it is the caller's to let it [fly](Self::fly).
+    #[inline(always)]
+    pub(crate) fn offer_idle(
+        &mut self,
+        packet: Packet,
+        now: Instant,
+        headers: &dyn Headers,
+    ) -> (bool, Option<(Instant, Packet)>) {
         let poll = if self.port.is_empty() {
             self.port.pass(packet, now, headers)
         } else {
             self.port.offer(packet, now, headers);
             self.port.poll(now, headers)
         };
-        self.act(poll, now)
+        match poll {
+            Poll::Transmit(packet) => (true, self.start(packet, now)),
+            refused => (self.rest(&refused), None),
+        }
     }
 
+    /// Nothing to send: false, and the time to ask again.
     #[inline(always)]
-    fn act(&mut self, poll: Poll, now: Instant) -> bool {
-        match poll {
-            Poll::Transmit(packet) => {
-                self.start(packet, now);
-                return true;
-            }
-            Poll::WaitUntil(time) => self.wake = time,
-            Poll::Idle => self.wake = Instant::NEVER,
-        }
+    fn rest(&mut self, refused: &Poll) -> bool {
+        self.wake = if let Poll::WaitUntil(time) = refused { *time } else { Instant::NEVER };
         false
     }
 
+    /// Puts a packet that was started on the way.
     #[inline(always)]
-    fn start(&mut self, mut packet: Packet, now: Instant) {
+    pub(crate) fn fly(&mut self, arrival: Instant, packet: Packet) {
+        self.flying.push(arrival, packet);
+    }
+
+    /// Transmits a packet; gives it back with the time of its arrival, unless the link loses it.
+    #[inline(always)]
+    fn start(&mut self, mut packet: Packet, now: Instant) -> Option<(Instant, Packet)> {
         let sojourn = now.since(packet.arrived);
-        packet.waited += sojourn;
+        // Its stays in queues lie one after the other between its being sent and now.
+        packet.waited = packet.waited.joined(sojourn);
         let bytes = packet.bytes();
         self.record.on_transmit(packet.node, sojourn, bytes, now);
-        let charged = if self.overhead == 0 && self.mpu == 0 { bytes } else { self.charged(bytes) };
-        let end = self.transmitter.end(charged, now);
+        if !self.plain {
+            return self.start_beyond(packet, bytes, now);
+        }
+        let end = now + self.serialiser.time_for(bytes);
+        self.occupy(end);
+        Some((end + self.delay, packet))
+    }
+
+    /// Transmits until `end`.
+    #[inline(always)]
+    fn occupy(&mut self, end: Instant) {
         self.free_at = end;
         self.wake = if self.port.has_more() { end } else { Instant::NEVER };
-        if self.loss > Probability::ZERO && self.is_lost() {
-            self.lost = Some(packet);
-        } else {
-            self.flying.push(end + self.delay, packet);
-        }
     }
 
     #[inline(never)]
+    fn start_beyond(&mut self, packet: Packet, bytes: Bytes, now: Instant) -> Option<(Instant, Packet)> {
+        let charged = if self.overhead == 0 && self.mpu == 0 { bytes } else { self.charged(bytes) };
+        let end = match &mut self.trace {
+            Some(cursor) => cursor.end(charged, now),
+            None => now + self.serialiser.time_for(charged),
+        };
+        self.occupy(end);
+        if self.loss > Probability::ZERO && self.is_lost() {
+            self.lost = Some(packet);
+            return None;
+        }
+        Some((end + self.delay, packet))
+    }
+
     fn is_lost(&mut self) -> bool {
         self.loss.hits(self.random.bits())
     }
 
-    #[inline(never)]
     fn charged(&self, bytes: Bytes) -> Bytes {
         Bytes(bytes.0.saturating_add_signed(self.overhead).max(self.mpu).max(1))
     }
@@ -401,12 +471,12 @@ mod tests {
 
     #[test]
     fn rounding_does_not_add_up() {
-        let mut transmitter = Transmitter::at(Rate::from_bits(429_000));
+        let mut serialiser = Serialiser::at(Rate::from_bits(429_000));
         let mut now = Instant::ZERO;
         for _ in 0..429_000 {
-            now = transmitter.end(Bytes(1058), now);
+            now = now + serialiser.time_for(Bytes(1058));
         }
         assert_eq!(now.as_picos(), 1058 * 8 * 1_000_000_000_000);
-        assert_eq!(Transmitter::at(Rate::from_bits(0)).end(Bytes(1), now), Instant::NEVER);
+        assert_eq!(now + Serialiser::at(Rate::from_bits(0)).time_for(Bytes(1)), Instant::NEVER);
     }
 }

@@ -7,6 +7,7 @@ use lockgate_measure::recording::{Loss, PacketRow, Received, Recording};
 use lockgate_scenario::Scenario;
 
 use crate::events::{Entry, Events};
+use crate::hosts::Hosts;
 use crate::link::{FarEnd, Link};
 use crate::router::Router;
 use crate::source::Source;
@@ -31,6 +32,8 @@ pub(crate) struct Slots {
     pub(crate) links: usize,
     pub(crate) routers: usize,
     pub(crate) sources: usize,
+    /// Ends of TCP connections.
+    pub(crate) hosts: usize,
 }
 
 /// Whose turn it is.
@@ -38,6 +41,7 @@ pub(crate) enum Turn {
     Link(usize),
     Router(usize),
     Source(usize),
+    Host(usize),
 }
 
 impl Slots {
@@ -46,6 +50,7 @@ impl Slots {
             links: scenario.ports.len(),
             routers: scenario.nodes.iter().filter(|node| node.service.is_some()).count(),
             sources: scenario.flows.len(),
+            hosts: Hosts::count(scenario),
         }
     }
 
@@ -61,8 +66,12 @@ impl Slots {
         self.links + self.routers + source
     }
 
+    pub(crate) fn host(self, host: usize) -> usize {
+        self.links + self.routers + self.sources + host
+    }
+
     pub(crate) fn count(self) -> usize {
-        self.links + self.routers + self.sources
+        self.links + self.routers + self.sources + self.hosts
     }
 
     #[inline(always)]
@@ -71,16 +80,21 @@ impl Slots {
             return Turn::Link(slot);
         }
         let index = slot - self.links;
-        if index < self.routers { Turn::Router(index) } else { Turn::Source(index - self.routers) }
+        if index < self.routers {
+            return Turn::Router(index);
+        }
+        let index = index - self.routers;
+        if index < self.sources { Turn::Source(index) } else { Turn::Host(index - self.sources) }
     }
 }
 
 /// All that moves.
-pub(crate) struct Network<E> {
+pub(crate) struct Network<E: Entry> {
     pub(crate) links: Vec<Link>,
     /// One a node that has a service time, with the node's place.
     pub(crate) routers: Vec<(usize, Router)>,
     pub(crate) sources: Vec<Source>,
+    pub(crate) hosts: Hosts,
     pub(crate) flows: FlowTable,
     /// `next_hop[node * flows + flow]`: the link a packet of the flow leaves that node by, or [`DELIVER`].
     pub(crate) next_hop: Vec<u32>,
@@ -92,12 +106,24 @@ pub(crate) struct Network<E> {
     /// Without the records of its ports, which are with the links until the run closes.
     pub(crate) recording: Recording,
     pub(crate) keeps_rows: bool,
+    /// Before this time nothing happens but what is in `events`: an arrival that would be the first of all can
+    /// be done with at once. Zero where each packet leaves a row, which it does while it is on a link.
+    pub(crate) quiet_until: Instant,
+    /// Arrivals that were done with at once.
+    pub(crate) at_once: u64,
+}
+
+/// A packet that arrives at the far end of a link now.
+pub(crate) struct Arrival {
+    packet: Packet,
+    far: FarEnd,
+    now: Instant,
 }
 
 impl<E: Entry> Network<E> {
     /// A link's event: a packet arrives at its far end, or its port is to be polled, or both.
     #[inline(always)]
-    pub(crate) fn link_turn(&mut self, index: usize, now: Instant) {
+    pub(crate) fn link_turn(&mut self, index: usize, now: Instant) -> Option<Arrival> {
         let link = &mut self.links[index];
         let arrived = link.arrive(now);
         let mut started = false;
@@ -109,44 +135,43 @@ impl<E: Entry> Network<E> {
         if has_news | self.keeps_rows {
             self.note(index, started, now);
         }
-        if let Some(packet) = arrived {
-            self.arrive(packet, far, now);
-        }
+        arrived.map(|packet| Arrival { packet, far, now })
     }
 
     /// A router's event: a packet has been served.
-    pub(crate) fn router_turn(&mut self, index: usize, now: Instant) {
+    #[inline(never)]
+    pub(crate) fn router_turn(&mut self, index: usize, now: Instant) -> Option<Arrival> {
         let (node, router) = &mut self.routers[index];
         let (node, served) = (*node, router.serve(now));
         self.events.set(self.slots.router(index), router.next());
-        if let Some(packet) = served {
-            self.forward(packet, node, now);
-        }
+        self.forward(served?, node, now)
     }
 
     /// A source's event: it sends a packet.
-    #[inline]
-    pub(crate) fn source_turn(&mut self, index: usize, now: Instant) {
+    #[inline(always)]
+    pub(crate) fn source_turn(&mut self, index: usize, now: Instant) -> Option<Arrival> {
         let source = &mut self.sources[index];
         let packet = self.pool.take(source.send(now));
         let (node, flow) = (source.node, source.flow);
         self.events.set(self.slots.source(index), source.next());
         self.recording.flows[flow.0 as usize].on_sent(now, packet.bytes());
-        self.forward(packet, node, now);
+        self.forward(packet, node, now)
     }
 
-    /// A packet arrives at the far end of a link.
+    /// A packet arrives at the far end of a link. Returns its next arrival, where nothing happens before it.
     #[inline(always)]
-    fn arrive(&mut self, mut packet: Packet, far: FarEnd, now: Instant) {
-        packet.hops = packet.hops.saturating_add(1);
+    pub(crate) fn arrive(&mut self, arrival: Arrival) -> Option<Arrival> {
+        let Arrival { mut packet, far, now } = arrival;
+        packet.hops += u8::from(packet.hops < u8::MAX);
         let hop = self.next_hop[far.hops + packet.flow.0 as usize];
         if hop == DELIVER {
             self.deliver(packet, now);
         } else if let Some(router) = far.router {
             self.serve(packet, router, now);
         } else {
-            self.offer(packet, hop as usize, now);
+            return self.offer(packet, hop as usize, now);
         }
+        None
     }
 
     /// A packet arrives at a router that takes its time.
@@ -162,15 +187,28 @@ impl<E: Entry> Network<E> {
     }
 
     #[inline(always)]
-    fn forward(&mut self, packet: Packet, node: usize, now: Instant) {
+    fn forward(&mut self, packet: Packet, node: usize, now: Instant) -> Option<Arrival> {
         match self.next_hop[node * self.flows.0.len() + packet.flow.0 as usize] {
-            DELIVER => self.deliver(packet, now),
+            DELIVER => {
+                self.deliver(packet, now);
+                None
+            }
             link => self.offer(packet, link as usize, now),
         }
     }
 
+    /// Sends a packet from `node` that others of the same instant may follow: nothing is done at once.
+    pub(crate) fn forward_one_of_many(&mut self, packet: Packet, node: usize, now: Instant) {
+        let quiet_until = core::mem::replace(&mut self.quiet_until, Instant::ZERO);
+        let arrival = self.forward(packet, node, now);
+        debug_assert!(arrival.is_none(), "no arrival is before the start of time");
+        self.quiet_until = quiet_until;
+    }
+
+    /// A packet arrives at a port. Returns its arrival at the far end of the link, where nothing happens
+    /// before it.
     #[inline(always)]
-    fn offer(&mut self, packet: Packet, index: usize, now: Instant) {
+    fn offer(&mut self, packet: Packet, index: usize, now: Instant) -> Option<Arrival> {
         let link = &mut self.links[index];
         if link.is_busy(now) {
             let earlier = link.wait(packet, now, &self.flows);
@@ -181,21 +219,53 @@ impl<E: Entry> Network<E> {
             if has_drops {
                 self.collect_drops(index, now);
             }
-            return;
+            return None;
+        }
+        if link.is_due(now) {
+            self.offer_late(packet, index, now);
+            return None;
         }
         let before = link.next();
-        if link.is_due(now) {
-            let started = link.serve(now, &self.flows);
-            self.note(index, started, now);
+        let (started, flying) = link.offer_idle(packet, now, &self.flows);
+        if let Some((arrival, packet)) = flying {
+            let slot = Slots::link(index);
+            if before == Instant::NEVER
+                && link.next() == Instant::NEVER
+                && arrival < self.quiet_until
+                && self.events.would_be_first(slot, arrival)
+                && !link.has_news()
+            {
+                self.at_once += 1;
+                return Some(Arrival { packet, far: link.far, now: arrival });
+            }
+            link.fly(arrival, packet);
         }
-        let link = &mut self.links[index];
-        let started = link.offer(packet, now, &self.flows);
+        self.on_changed(index, before, started, now);
+        None
+    }
+
+    /// A link that was idle is not, or is to be looked at another time than `before`.
+    #[inline(always)]
+    fn on_changed(&mut self, index: usize, before: Instant, started: bool, now: Instant) {
+        let link = &self.links[index];
         let (after, has_news) = (link.next(), link.has_news());
-        if before == Instant::NEVER {
-            self.events.add(Slots::link(index), after);
-        } else if after != before {
+        if after != before {
             self.events.set(Slots::link(index), after);
         }
+        if has_news | self.keeps_rows {
+            self.note(index, started, now);
+        }
+    }
+
+    /// A packet arrives at a port that is to be polled at the same instant: the poll comes first.
+    #[inline(never)]
+    fn offer_late(&mut self, packet: Packet, index: usize, now: Instant) {
+        let started = self.links[index].serve(now, &self.flows);
+        self.note(index, started, now);
+        let link = &mut self.links[index];
+        let started = link.offer(packet, now, &self.flows);
+        let (next, has_news) = (link.next(), link.has_news());
+        self.events.set(Slots::link(index), next);
         if has_news | self.keeps_rows {
             self.note(index, started, now);
         }
@@ -231,6 +301,7 @@ impl<E: Entry> Network<E> {
             if let Some(rows) = &mut self.recording.packets {
                 rows.push(&row(&packet, index, None, Some(why)));
             }
+            self.hosts.forget(&packet);
             self.pool.recycle(packet);
             dropped += 1;
         }
@@ -240,6 +311,7 @@ impl<E: Entry> Network<E> {
     #[cold]
     fn lose(&mut self, packet: Packet, why: Loss) {
         self.recording.flows[packet.flow.0 as usize].on_lost(packet.sent, packet.bytes(), why);
+        self.hosts.forget(&packet);
         self.pool.recycle(packet);
     }
 
@@ -254,6 +326,10 @@ impl<E: Entry> Network<E> {
             bytes: packet.bytes(),
             sequence: packet.sequence,
         });
+        if packet.tcp_flags != 0 {
+            self.host_arrival(packet, now);
+            return;
+        }
         self.pool.recycle(packet);
     }
 
@@ -268,6 +344,7 @@ impl<E: Entry> Network<E> {
         }
         for packet in left {
             self.recording.flows[packet.flow.0 as usize].on_inside(packet.sent, packet.bytes());
+            self.hosts.forget(&packet);
         }
     }
 }

@@ -1,7 +1,7 @@
 //! A run: build the network of a scenario, play its events in the order of time, close the account.
 //!
 //! What happens at one instant happens in this order: changes of the timeline, links (in the order of
-//! the ports), routers, sources (in the order of the flows), sampling. A link frees before a packet
+//! the ports), routers, sources (in the order of the flows), ends of TCP connections, sampling. A link frees before a packet
 //! arrives at its port at the same instant. Links, routers and sources meet in the tournament
 //! ([`events`](crate::events)); timeline, sampling and the end of the run are looked at only when the time
 //! of one of them has come.
@@ -12,16 +12,17 @@ use lockgate_engine::discipline::Invalid;
 use lockgate_engine::packet::{FlowId, Pool};
 use lockgate_engine::port::Port;
 use lockgate_engine::random::{Random, Seed};
-use lockgate_engine::units::{Duration, Instant};
+use lockgate_engine::units::{Bytes, Duration, Instant};
 use lockgate_measure::monitor;
 use lockgate_measure::recording::{
     Event, EventKind, FlowRecord, FlowSetup, Imbalance, Mode, PortRecord, PortSetup, Recording, Setup,
 };
 use lockgate_scenario::change::Change;
-use lockgate_scenario::model::{Action, PortModel, Scenario};
+use lockgate_scenario::model::{Action, PortModel, Scenario, Transport};
 
-use crate::events::{Entry, Events, Narrow, Wide};
-use crate::link::{FarEnd, Link, TraceCursor, Transmitter};
+use crate::events::{Entry, Events, Narrow, Small, Wide};
+use crate::hosts::Hosts;
+use crate::link::{FarEnd, Link, LinkSetup, TraceCursor, Transmitter};
 use crate::network::{DELIVER, FlowTable, Network, Slots, Turn};
 use crate::router::Router;
 use crate::source::{HostClock, Source, SourceSetup};
@@ -125,7 +126,10 @@ pub fn watched(scenario: &Scenario, seed: Seed, watcher: &mut dyn Watcher) -> Re
 }
 
 fn simulate(scenario: &Scenario, seed: Seed, watch: Watch<'_>) -> Result<Outcome, Failure> {
-    if Narrow::suits(scenario.end(), Slots::of(scenario).count()) {
+    let (end, slots) = (scenario.end(), Slots::of(scenario).count());
+    if Small::suits(end, slots) {
+        play::<Small>(scenario, seed, watch)
+    } else if Narrow::suits(end, slots) {
         play::<Narrow>(scenario, seed, watch)
     } else {
         play::<Wide>(scenario, seed, watch)
@@ -145,7 +149,7 @@ fn play<E: Entry>(scenario: &Scenario, seed: Seed, mut watch: Watch<'_>) -> Resu
     }
     let mut timeline = Timeline { scenario: Cow::Borrowed(scenario), seed, next: 0 };
     let slots = network.slots;
-    let mut rare = Rare::new(&network, &timeline, &mut watch, scenario.end());
+    let mut rare = Rare::new(&mut network, &timeline, &mut watch, scenario.end());
     let mut stopped_at = None;
     let mut events: u64 = 0;
     loop {
@@ -164,12 +168,20 @@ fn play<E: Entry>(scenario: &Scenario, seed: Seed, mut watch: Watch<'_>) -> Resu
             continue;
         }
         events += 1;
-        match slots.turn(slot) {
+        let mut arrival = match slots.turn(slot) {
             Turn::Link(link) => network.link_turn(link, now),
             Turn::Source(source) => network.source_turn(source, now),
             Turn::Router(router) => network.router_turn(router, now),
+            Turn::Host(host) => {
+                network.host_turn(host, now);
+                None
+            }
+        };
+        while let Some(arrived) = arrival {
+            arrival = network.arrive(arrived);
         }
     }
+    events += network.at_once;
     let mut recording = close(network, stopped_at.unwrap_or(scenario.end()))?;
     recording.engine.events = events;
     Ok(Outcome { recording, stopped_early: stopped_at.is_some() })
@@ -196,17 +208,23 @@ enum Step {
 }
 
 impl Rare {
-    fn new<E>(network: &Network<E>, timeline: &Timeline<'_>, watch: &mut Watch<'_>, end: Instant) -> Self {
+    fn new<E: Entry>(
+        network: &mut Network<E>,
+        timeline: &Timeline<'_>,
+        watch: &mut Watch<'_>,
+        end: Instant,
+    ) -> Self {
         let sampling = network.recording.next_sample(Instant::ZERO).unwrap_or(Instant::NEVER);
         let look = watch.watcher.as_ref().map_or(Instant::NEVER, |watcher| watcher.next(Instant::ZERO));
         let mut rare = Self { sampling, look, end, next: Instant::ZERO };
-        rare.look_ahead(timeline);
+        rare.look_ahead(network, timeline);
         rare
     }
 
-    fn look_ahead(&mut self, timeline: &Timeline<'_>) {
+    fn look_ahead<E: Entry>(&mut self, network: &mut Network<E>, timeline: &Timeline<'_>) {
         let after_sampling = self.sampling.min(self.look) + Duration::from_picos(1);
         self.next = timeline.next_time().min(after_sampling).min(self.end);
+        network.quiet_until = if network.keeps_rows { Instant::ZERO } else { self.next };
     }
 
     /// Does the first of them. `now` is the time of the network's next event.
@@ -228,7 +246,7 @@ impl Rare {
             timeline.turn(network, change)?;
         } else if self.look < self.sampling {
             let step = self.look(network, timeline, watch);
-            self.look_ahead(timeline);
+            self.look_ahead(network, timeline);
             return Ok(step);
         } else {
             debug_assert!(self.sampling < now, "a sample sees all that happened at its instant");
@@ -238,13 +256,13 @@ impl Rare {
                 return Ok(Step::Stopped(at));
             }
         }
-        self.look_ahead(timeline);
+        self.look_ahead(network, timeline);
         Ok(Step::Done)
     }
 }
 
 impl Rare {
-    fn look<E>(
+    fn look<E: Entry>(
         &mut self,
         network: &mut Network<E>,
         timeline: &mut Timeline<'_>,
@@ -273,7 +291,8 @@ impl Rare {
     }
 }
 
-fn sample<E>(network: &mut Network<E>, now: Instant) {
+fn sample<E: Entry>(network: &mut Network<E>, now: Instant) {
+    network.sample_hosts(now);
     network.recording.sample_flows(now);
     for link in &mut network.links {
         link.record.sample(now, &mut link.port);
@@ -283,12 +302,14 @@ fn sample<E>(network: &mut Network<E>, now: Instant) {
 /// Takes the last samples, counts what is still inside, and checks that every packet is accounted for.
 fn close<E: Entry>(mut network: Network<E>, end: Instant) -> Result<Recording, Failure> {
     network.recording.duration = end.since(Instant::ZERO);
+    network.sample_hosts(end);
     network.recording.sample_flows(end);
     for link in &mut network.links {
         link.record.finish(end, &mut link.port);
     }
     monitor::unwatch(&mut network.recording, network.links.iter_mut().map(|link| &mut link.record));
     network.drain();
+    debug_assert!(network.hosts.is_clear(), "a packet has gone without its segment");
     let mut unbalanced = None;
     for link in &mut network.links {
         link.port.each_node(&mut |node| {
@@ -348,19 +369,17 @@ impl Timeline<'_> {
             }
             Action::Link { link, rate, delay, loss } => {
                 for index in [2 * link, 2 * link + 1] {
-                    let direction = &mut network.links[index];
-                    if let (Some(rate), Transmitter::Rate(_)) = (rate, &direction.transmitter) {
-                        direction.transmitter = Transmitter::at(*rate);
-                        direction.record.on_rate(now, *rate);
-                    }
-                    direction.delay = delay.unwrap_or(direction.delay);
-                    direction.loss = loss.unwrap_or(direction.loss);
+                    network.links[index].change(now, *rate, *delay, *loss);
                 }
                 let links = &network.links;
-                network.propagation = propagation(&self.scenario, |port| links[port].delay);
+                network.propagation = propagation(&self.scenario, |port| links[port].delay());
             }
             Action::Flow { flows, traffic, stop } => {
                 for index in flows.clone() {
+                    let stop = stop.map_or(Instant::NEVER, |stop| Instant::ZERO + stop);
+                    if network.stop_connection(index, stop, now) {
+                        continue;
+                    }
                     // Streams of their own: what was drawn ahead under the old law is not drawn again.
                     let name = format!("{}@{}", self.scenario.flows[index].name, self.next);
                     let arrivals = traffic
@@ -368,7 +387,6 @@ impl Timeline<'_> {
                         .map(|traffic| traffic.arrivals(self.seed, &name))
                         .transpose()
                         .map_err(|why| Failure::Build { place: name, why: why.to_string() })?;
-                    let stop = stop.map_or(Instant::NEVER, |stop| Instant::ZERO + stop);
                     network.sources[index].renew(arrivals, now, stop);
                     let slot = network.slots.source(index);
                     network.events.set(slot, network.sources[index].next());
@@ -408,6 +426,10 @@ fn build<E: Entry>(scenario: &Scenario, seed: Seed) -> Result<Network<E>, Failur
     for (index, source) in sources.iter().enumerate() {
         events.set(slots.source(index), source.next());
     }
+    let mut hosts = Hosts::build(scenario, seed)?;
+    for (host, time) in hosts.pending() {
+        events.set(slots.host(host), time);
+    }
     let propagation = propagation(scenario, |port| scenario.links[scenario.ports[port].link].delay);
     let mut recording = Recording::new(Setup {
         title: scenario.title.clone(),
@@ -420,6 +442,12 @@ fn build<E: Entry>(scenario: &Scenario, seed: Seed) -> Result<Network<E>, Failur
         ports: port_setups(scenario),
         keep_packets: scenario.record.packets || scenario.record.capture,
     });
+    for (flow, record) in scenario.flows.iter().zip(&mut recording.flows) {
+        if flow.transport != Transport::Udp {
+            // Goodput is what applications get.
+            record.on_delivered(Instant::ZERO, Bytes::ZERO);
+        }
+    }
     let mut links = Vec::with_capacity(scenario.ports.len());
     for (port, record) in scenario.ports.iter().zip(core::mem::take(&mut recording.ports)) {
         let far = FarEnd { hops: port.to * scenario.flows.len(), router: router_of[port.to] };
@@ -429,6 +457,7 @@ fn build<E: Entry>(scenario: &Scenario, seed: Seed) -> Result<Network<E>, Failur
         links,
         routers,
         sources,
+        hosts,
         flows: FlowTable(scenario.flows.iter().map(|flow| flow.fields).collect()),
         next_hop: next_hops(scenario),
         propagation,
@@ -436,6 +465,8 @@ fn build<E: Entry>(scenario: &Scenario, seed: Seed) -> Result<Network<E>, Failur
         events,
         pool: Pool::default(),
         keeps_rows: recording.packets.is_some(),
+        quiet_until: Instant::ZERO,
+        at_once: 0,
         recording,
     })
 }
@@ -463,15 +494,17 @@ pub fn build_link(
     }
     let transmitter = match &link.trace[model.direction] {
         Some(trace) => Transmitter::Trace(TraceCursor::new(trace.clone())),
-        None => Transmitter::at(link.rate),
+        None => Transmitter::Rate(link.rate),
+    };
+    let setup = LinkSetup {
+        transmitter,
+        delay: link.delay,
+        overhead: i64::from(link.overhead),
+        mpu: u64::from(link.mpu),
+        loss: link.loss,
     };
     let random = Random::stream(seed, &format!("link/{}/{}/loss", link.name, model.direction));
-    let mut built = Link::new(port, transmitter, far, random, record);
-    built.delay = link.delay;
-    built.loss = link.loss;
-    built.overhead = i64::from(link.overhead);
-    built.mpu = u64::from(link.mpu);
-    Ok(built)
+    Ok(Link::new(port, setup, far, random, record))
 }
 
 /// The sources of all flows, in their order.
@@ -480,9 +513,9 @@ pub fn build_link(
 /// Where traffic cannot be built. Reading the scenario finds this first.
 pub fn build_sources(scenario: &Scenario, seed: Seed) -> Result<Vec<Source>, Failure> {
     let build = |(index, flow): (usize, &lockgate_scenario::model::Flow)| {
-        let arrivals = flow
-            .traffic
-            .arrivals(seed, &flow.name)
+        let arrivals = (flow.transport == Transport::Udp)
+            .then(|| flow.traffic.arrivals(seed, &flow.name))
+            .transpose()
             .map_err(|why| Failure::Build { place: flow.name.clone(), why: why.to_string() })?;
         let host = &scenario.nodes[flow.from];
         Ok(Source::new(SourceSetup {
@@ -537,6 +570,11 @@ pub fn flow_setups(scenario: &Scenario, propagation: &[Duration]) -> Vec<FlowSet
         propagation: *propagation,
         fields: Some(flow.fields),
         traffic_class: flow.traffic_class,
+        is_return: matches!(flow.transport, Transport::TcpReturn { .. }),
+        congestion: match flow.transport {
+            Transport::Tcp(tcp) => Some(tcp.congestion.name().to_owned()),
+            _ => None,
+        },
         ..FlowSetup::default()
     };
     scenario.flows.iter().zip(propagation).map(setup).collect()

@@ -35,25 +35,29 @@ pub struct Source {
     pub flow: FlowId,
     /// The node it sends from.
     pub node: usize,
-    arrivals: Arrivals,
+    arrivals: Option<Arrivals>,
     clock: HostClock,
     traffic_class: u8,
     /// What the emissions' times count from.
     start: Instant,
     stop: Instant,
+    /// [`u64::MAX`] for no limit, as `bytes_left`.
     packets_left: u64,
     bytes_left: u64,
     sequence: u32,
     /// Drawn in batches: one dispatch for many packets.
     batch: Vec<Emission>,
     position: usize,
+    /// How many of the batch are sent at all: where the flow stops, or has sent all it may, the rest is not.
+    usable: usize,
 }
 
 /// What a source is made of.
 pub(crate) struct SourceSetup {
     pub(crate) flow: FlowId,
     pub(crate) node: usize,
-    pub(crate) arrivals: Arrivals,
+    /// `None` for a flow that a connection sends.
+    pub(crate) arrivals: Option<Arrivals>,
     pub(crate) clock: HostClock,
     pub(crate) traffic_class: u8,
     pub(crate) start: Instant,
@@ -77,6 +81,7 @@ impl Source {
             sequence: 0,
             batch: Vec::new(),
             position: 0,
+            usable: 0,
         };
         source.refill();
         source
@@ -85,29 +90,68 @@ impl Source {
     /// Goes on from `now` with other arrivals, or within other bounds. Numbers go on.
     pub fn renew(&mut self, arrivals: Option<Arrivals>, now: Instant, stop: Instant) {
         self.stop = stop;
-        if let Some(arrivals) = arrivals {
+        self.settle();
+        if arrivals.is_some() {
             self.arrivals = arrivals;
             self.start = now;
             self.refill();
+        } else {
+            self.look_ahead();
         }
     }
 
     #[inline(never)]
     fn refill(&mut self) {
+        self.settle();
         self.batch.clear();
         self.position = 0;
-        self.arrivals.fill(&mut self.batch);
+        if let Some(arrivals) = &mut self.arrivals {
+            arrivals.fill(&mut self.batch);
+        }
+        self.look_ahead();
+    }
+
+    /// Takes what was sent of the batch off what may be sent.
+    fn settle(&mut self) {
+        let sent = &self.batch[..self.position];
+        if self.packets_left < u64::MAX {
+            self.packets_left -= sent.len() as u64;
+        }
+        if self.bytes_left < u64::MAX {
+            self.bytes_left -= sent.iter().map(|emission| u64::from(emission.length)).sum::<u64>();
+        }
+        self.batch.drain(..self.position);
+        self.position = 0;
+    }
+
+    /// Finds out how much of what is left of the batch can be sent.
+    fn look_ahead(&mut self) {
+        // Times never fall: where the last is early enough, all are.
+        let start = self.start;
+        let is_late = |emission: &Emission| start + emission.at >= self.stop;
+        let mut usable = self.batch.len();
+        if self.batch.last().is_some_and(is_late) {
+            usable = self.batch.partition_point(|emission| !is_late(emission));
+        }
+        usable = usize::try_from(self.packets_left).map_or(usable, |packets| packets.min(usable));
+        if self.bytes_left < u64::MAX {
+            let mut bytes = self.bytes_left;
+            let fits = |emission: &&Emission| {
+                let rest = bytes.checked_sub(u64::from(emission.length));
+                bytes = rest.unwrap_or(bytes);
+                rest.is_some()
+            };
+            usable = self.batch[..usable].iter().take_while(fits).count();
+        }
+        self.usable = usable;
     }
 
     /// When the next packet is sent.
     #[inline(always)]
     pub fn next(&self) -> Instant {
-        match self.batch.get(self.position) {
-            Some(emission) if self.packets_left > 0 && u64::from(emission.length) <= self.bytes_left => {
-                let at = self.start + emission.at;
-                if at < self.stop { at } else { Instant::NEVER }
-            }
-            _ => Instant::NEVER,
+        match self.batch.get(..self.usable).and_then(|usable| usable.get(self.position)) {
+            Some(emission) => self.start + emission.at,
+            None => Instant::NEVER,
         }
     }
 
@@ -119,8 +163,6 @@ impl Source {
         if self.position == self.batch.len() {
             self.refill();
         }
-        self.packets_left -= 1;
-        self.bytes_left -= u64::from(length);
         let sequence = self.sequence;
         self.sequence = sequence.wrapping_add(1);
         Header {

@@ -6,12 +6,16 @@ use lockgate_measure::report::{Cell, Comparison, ReportData, page};
 use rayon::prelude::*;
 
 use crate::arguments::Conform;
+use crate::commands::against::against;
 use crate::exit::{Exit, Failure};
 use crate::files::Results;
 use crate::terminal::{self, say};
 use crate::{interrupt, results};
 
 pub(crate) fn conform(arguments: &Conform) -> Result<Exit, Failure> {
+    if let Some(file) = &arguments.against {
+        return against(arguments, file);
+    }
     let kinds = kinds(arguments.kind.as_deref())?;
     let out = arguments.out.as_deref().map(|out| Results::start(Some(out), "conform")).transpose()?;
     interrupt::listen();
@@ -121,7 +125,7 @@ fn report(document: &Conformance) -> ReportData {
     report
 }
 
-/// Writes the document and the report; returns where the report is.
+/// Writes document and report; returns where the report is.
 pub(crate) fn write(out: Results, document: &str, report: &ReportData) -> Result<String, Failure> {
     out.write("conformance.json", document)?;
     let manifest = serde_json::json!({

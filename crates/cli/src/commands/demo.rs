@@ -26,20 +26,16 @@ pub(crate) fn demo(arguments: &Demo) -> Result<Exit, Failure> {
     let (summary, _) = super::run::judged(&scenario, &runs.recordings)?;
     let verdict =
         runs.recordings.first().and_then(|recording| story(&scenario, recording)).unwrap_or_default();
-    let written = Written {
-        scenario: &scenario,
-        seeds: &[1],
-        recordings: &runs.recordings,
-        summary: &summary,
-        verdict: verdict.clone(),
-        interrupted: runs.interrupted,
-    };
+    let mut written = Written::new(&scenario, &[1], &runs, &summary);
+    written.verdict.clone_from(&verdict);
     let directory = results::write(results, &written)?;
     if arguments.output.json {
         say!("{}", results::json(&summary)?.trim_end());
     } else {
-        terminal::heading("A call, web pages and a backup share 10 Mbit/s behind one second of FIFO buffer.");
-        say!("Half-way the discipline is replaced by deficit round robin, under load.\n");
+        terminal::heading(
+            "A call, web pages and four TCP downloads share 10 Mbit/s behind one second of FIFO buffer.",
+        );
+        say!("Half-way the discipline is replaced by FQ-CoDel, under running TCP.\n");
         if let Some(recording) = runs.recordings.first() {
             strip(recording);
         }
@@ -99,7 +95,7 @@ fn story(scenario: &Scenario, recording: &Recording) -> Option<Vec<String>> {
             swap.forced_out_packets
         ),
         format!(
-            "deficit round robin:           the call waits {}, {:.0} times less",
+            "FQ-CoDel:                      the call waits {}, {:.0} times less",
             figures::seconds(Some(after)),
             before / after
         ),

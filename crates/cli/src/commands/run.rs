@@ -22,32 +22,30 @@ pub(crate) fn run(arguments: &Run) -> Result<Exit, Failure> {
     if !arguments.output.quiet {
         terminal::warnings(&scenario.warnings);
     }
-    if arguments.live {
+    if arguments.live || arguments.twin {
         runs::prepare_live()?;
     }
     let results = Results::start(arguments.output.out.as_deref(), &scenario.title)?;
     interrupt::listen();
     let seeds: Vec<u64> =
         (0..u64::from(arguments.repeat)).map(|run| arguments.seed.wrapping_add(run)).collect();
+    if arguments.twin {
+        return super::twin::twin(arguments, &scenario, &seeds, results);
+    }
     let runs = if arguments.live {
         runs::live(&scenario, &seeds, arguments.output.quiet)?
     } else {
         runs::simulate(&scenario, &seeds, arguments.output.quiet)?
     };
     let (summary, holds) = judged(&scenario, &runs.recordings)?;
-    let written = Written {
-        scenario: &scenario,
-        seeds: &seeds,
-        recordings: &runs.recordings,
-        summary: &summary,
-        verdict: verdict(&summary),
-        interrupted: runs.interrupted,
-    };
+    let mut written = Written::new(&scenario, &seeds, &runs, &summary);
+    written.verdict = verdict(&summary);
     let directory = results::write(results, &written)?;
     if arguments.output.json {
         say!("{}", results::json(&summary)?.trim_end());
     } else {
         show(&summary);
+        show_programs(&runs);
         say!("\nreport: {}", directory.join("report.html").display());
     }
     Ok(ended(&runs, holds))
@@ -133,6 +131,17 @@ pub(crate) fn show(summary: &Summary) {
             figures::seconds(Some(summary.engine.cpu_s)),
             hops / summary.engine.cpu_s / 1e6
         );
+    }
+}
+
+/// What became of the hosts' programs.
+fn show_programs(runs: &Runs) {
+    if runs.programs.is_empty() {
+        return;
+    }
+    terminal::heading("programs");
+    for ran in &runs.programs {
+        say!("{}: `{}` {}", ran.node, ran.command, ran.ended);
     }
 }
 

@@ -10,6 +10,7 @@ pub(crate) fn schema(arguments: &Schema) -> Result<Exit, Failure> {
         SchemaOf::Scenario => lockgate_scenario::schema::schema(),
         SchemaOf::Summary => lockgate_measure::summary::schema(),
         SchemaOf::Conformance => lockgate_conform::document::schema().to_value(),
+        SchemaOf::Against => lockgate_conform::kernel::schema().to_value(),
     };
     say!("{}", results::json(&schema)?.trim_end());
     Ok(Exit::Ok)

@@ -175,6 +175,8 @@ fn write(
         verdict: super::run::verdict(&summary),
         summary: &summary,
         interrupted: stopped,
+        programs: &[],
+        overlaid: None,
     };
     let directory = results::write(results, &written)?;
     eprintln!("report: {}", directory.join("report.html").display());

@@ -20,11 +20,14 @@ fn account(traffic: &Traffic, sent: &[Sent], child: usize, time: u64) -> i128 {
     mine * i128::from(traffic.sum()) - all * i128::from(traffic.weights[child])
 }
 
-/// From any time in a busy period of `child` to the end of one of its packets.
-fn hold_child(traffic: &Traffic, sent: &[Sent], child: usize, worst: &mut Worst) {
-    let (weight, sum) = (i128::from(traffic.weights[child]), i128::from(traffic.sum()));
-    let bound = i128::from(traffic.longest[child]) * sum
-        + i128::from(traffic.longest_of_all() - traffic.longest[child]) * weight;
+/// `L_i + (L_max - L_i) w_i/W`, W times.
+fn index(traffic: &Traffic, child: usize) -> i128 {
+    i128::from(traffic.longest[child]) * i128::from(traffic.sum())
+        + i128::from(traffic.longest_of_all() - traffic.longest[child]) * i128::from(traffic.weights[child])
+}
+
+/// From any time in a busy period of `child` to the end of one of its packets: behind by at most `bound / W`.
+pub(super) fn hold_child(traffic: &Traffic, sent: &[Sent], child: usize, bound: i128, worst: &mut Worst) {
     let (mut highest, mut busy_until, mut behind) = (0, None, 0);
     for own in sent.iter().filter(|sent| traffic.offers[sent.offer].child == child) {
         let arrived = traffic.offers[own.offer].at;
@@ -38,7 +41,7 @@ fn hold_child(traffic: &Traffic, sent: &[Sent], child: usize, worst: &mut Worst)
         busy_until = Some(own.end);
     }
     // Tags are rounded by less than a byte over a run.
-    worst.at_most(behind, bound + sum, traffic.sum());
+    worst.at_most(behind, bound + i128::from(traffic.sum()), traffic.sum());
 }
 
 impl Oracle for FairIndex {
@@ -62,7 +65,7 @@ impl Oracle for FairIndex {
             let (sent, fault) = send(kind.name, &traffic.weights, &traffic.offers);
             worst.fault(fault.as_ref());
             for child in 0..traffic.weights.len() {
-                hold_child(&traffic, &sent, child, &mut worst);
+                hold_child(&traffic, &sent, child, index(&traffic, child), &mut worst);
             }
         }
         vec![worst.finding(trials.count)]

@@ -32,7 +32,7 @@ fn hold_drops(held: &mut Held, dropped: &[Packet], worst: &mut Worst, wrong: &mu
     let most = held.values().map(|held| held.1).max().unwrap_or(0);
     let victim = held.get(&first.flow.0).map_or(0, |held| held.1);
     // Backlogs are sorted in steps of an eighth.
-    worst.at_most(8 * i128::from(most), 9 * i128::from(victim), 8 * most.max(1));
+    worst.at_most(64 * i128::from(most), 65 * i128::from(victim), 64 * most.max(1));
     // Half of it goes, and not a packet more.
     let gone: u64 = dropped.iter().map(|packet| u64::from(packet.length)).sum();
     let half = gone >= victim / 2 && gone - u64::from(last.length) < victim / 2;
@@ -71,7 +71,7 @@ impl Oracle for FattestFlow {
     const FAMILY: &'static str = "O15";
     const NAME: &'static str = "fattest-flow";
     const THEOREM: &'static str =
-        "at the limit the flow with the most bytes (within an eighth) pays with half of them, at most 64 packets";
+        "at the limit the flow with the most bytes (within a 64th) pays with half of them, at most 64 packets";
     const SOURCE: &'static str = "RFC 8290, section 4.1.3; tc-fq_codel(8)";
     const TRIALS: u32 = 20;
 

@@ -23,7 +23,7 @@ impl Oracle for SparseFlow {
     const TRIALS: u32 = 20;
 
     fn applies(kind: &Kind) -> bool {
-        kind.is(&["fq_codel"])
+        kind.is(&["fq_codel", "cake"])
     }
 
     fn hold(kind: &Kind, trials: Trials) -> Vec<Finding> {
@@ -31,7 +31,10 @@ impl Oracle for SparseFlow {
         for trial in trials.each() {
             let mut random = trials.random("sparse", trial);
             let bulk = between(&mut random, 1, 8) as u32;
-            let config = json!({ "flows": 65_536, "limit": "1000000p", "target": "1000s" });
+            let config = match kind.name {
+                "cake" => json!({ "diffserv": "besteffort", "rtt": "100000s", "memlimit": "100MB" }),
+                _ => json!({ "flows": 65_536, "limit": "1000000p", "target": "1000s" }),
+            };
             let mut link = Link::new(port(kind.name, &config), SLOW);
             let mut now = Instant::ZERO;
             for flow in 1..=bulk {

@@ -7,18 +7,19 @@
 //! queue full / empty      probability of a drop up by 1/256 / down by 1/4096, at most once a target
 //! ```
 //!
-//! The spacing is that of [`crate::control`]. Differs: `sch_cake` also lets a packet wait for the time of a few
+//! The law is in [`crate::control::cobalt`], its spacing in [`crate::control`]. Differs: `sch_cake` also lets a packet wait for the time of a few
 //! packets at its shaper's rate; here a backlog of `mtu` is never too much, as in `codel`.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::control::Aim;
+use crate::control::cobalt::{CobaltLaw, Steps};
 use crate::discipline::{Child, Context, Dequeue, Discipline, DropReason, Invalid, NoShare};
 use crate::disciplines::fifo::refuse_nothing;
 use crate::packet::Packet;
 use crate::queue::PacketQueue;
-use crate::units::{Bytes, Duration, Instant, Limit, Packets, Probability};
+use crate::units::{Bytes, Duration, Limit, Packets, Probability};
 
 /// Parameters of `cobalt`.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
@@ -61,13 +62,10 @@ impl Config {
         let Self { target, interval, mtu, ecn, .. } = *self;
         Aim { target, interval, mtu, ecn, ce_threshold: None }.check()
     }
-}
 
-/// Probability 1.
-const ONE: u64 = 1 << 32;
-
-fn scaled(probability: Probability) -> u64 {
-    (probability.as_f64() * ONE as f64) as u64
+    fn steps(&self) -> Steps {
+        Steps::new(self.increase, self.decrease)
+    }
 }
 
 /// `CoDel` and BLUE alternate.
@@ -75,13 +73,7 @@ pub struct Cobalt {
     config: Config,
     aim: Aim,
     queue: PacketQueue,
-    count: u32,
-    dropping: bool,
-    drop_next: Instant,
-    /// Of 2^32.
-    probability: u64,
-    /// When the probability changed last.
-    changed: Option<Instant>,
+    law: CobaltLaw,
 }
 
 impl Discipline for Cobalt {
@@ -100,16 +92,7 @@ impl Discipline for Cobalt {
 
     fn new(config: Config, _: Vec<Child<NoShare>>) -> Result<Self, Invalid> {
         let aim = config.aim()?;
-        Ok(Self {
-            config,
-            aim,
-            queue: PacketQueue::default(),
-            count: 0,
-            dropping: false,
-            drop_next: Instant::ZERO,
-            probability: 0,
-            changed: None,
-        })
+        Ok(Self { config, aim, queue: PacketQueue::default(), law: CobaltLaw::default() })
     }
 
     fn reconfigure(&mut self, config: Config, _: Vec<NoShare>, cx: &mut Context<'_>) -> Result<(), Invalid> {
@@ -125,25 +108,19 @@ impl Discipline for Cobalt {
             return;
         }
         cx.drop(packet, DropReason::Limit);
-        if self.may_change(cx.now) {
-            self.probability = (self.probability + scaled(self.config.increase)).min(ONE);
-            self.changed = Some(cx.now);
-        }
-        self.dropping = true;
-        self.drop_next = cx.now;
-        self.count = self.count.max(1);
+        self.law.full(&self.aim, self.config.steps(), cx.now);
     }
 
     fn dequeue(&mut self, cx: &mut Context<'_>) -> Dequeue {
         loop {
             let Some(mut packet) = self.queue.pop() else {
-                self.empty(cx.now);
+                self.law.empty(&self.aim, self.config.steps(), cx.now);
                 return Dequeue::Empty;
             };
-            let drops = self.judge(&mut packet, cx);
+            let drops = self.law.judge(&self.aim, &mut packet, self.queue.bytes(), cx);
             if !drops || self.queue.is_empty() {
                 if self.queue.is_empty() {
-                    self.empty(cx.now);
+                    self.law.empty(&self.aim, self.config.steps(), cx.now);
                 }
                 return Dequeue::Packet(packet);
             }
@@ -156,63 +133,6 @@ impl Discipline for Cobalt {
     }
 
     fn gauges(&self, emit: &mut dyn FnMut(&'static str, f64)) {
-        emit("drop_count", f64::from(self.count));
-        emit("drop_probability", self.probability as f64 / ONE as f64);
-    }
-}
-
-impl Cobalt {
-    /// Whether the probability has been left alone for a target.
-    fn may_change(&self, now: Instant) -> bool {
-        self.changed.is_none_or(|last| now.since(last) > self.aim.target)
-    }
-
-    /// The queue has run empty.
-    fn empty(&mut self, now: Instant) {
-        if self.probability > 0 && self.may_change(now) {
-            self.probability = self.probability.saturating_sub(scaled(self.config.decrease));
-            self.changed = Some(now);
-        }
-        self.dropping = false;
-        if self.count > 0 && now >= self.drop_next {
-            self.count -= 1;
-            self.drop_next = self.drop_next + self.aim.spacing(self.count);
-        }
-    }
-
-    /// Whether a packet that could leave is dropped.
-    fn judge(&mut self, packet: &mut Packet, cx: &mut Context<'_>) -> bool {
-        let now = cx.now;
-        let over = now.since(packet.arrived) > self.aim.target && self.queue.bytes() > self.aim.mtu;
-        let mut due = self.count > 0 && now >= self.drop_next;
-        if over {
-            if !self.dropping {
-                self.dropping = true;
-                self.drop_next = now + self.aim.spacing(self.count);
-            }
-            self.count = self.count.max(1);
-        } else {
-            self.dropping = false;
-        }
-        let mut drops = false;
-        if due && self.dropping {
-            drops = !(self.aim.ecn && cx.mark(packet));
-            self.count = self.count.saturating_add(1);
-            self.drop_next = self.drop_next + self.aim.spacing(self.count);
-        } else {
-            while due {
-                self.count -= 1;
-                self.drop_next = self.drop_next + self.aim.spacing(self.count);
-                due = self.count > 0 && now >= self.drop_next;
-            }
-        }
-        drops |= self.probability > 0 && u64::from(cx.random.bits()) < self.probability;
-        // While nothing happens, the next drop stays at most an interval away.
-        if self.count == 0 {
-            self.drop_next = now + self.aim.interval;
-        } else if now > self.drop_next && !drops {
-            self.drop_next = now;
-        }
-        drops
+        self.law.gauges(emit);
     }
 }

@@ -6,12 +6,13 @@
 //! ```
 //!
 //! Not preemptive. Where the children's traffic can be served in time at all, it is, but for the one packet
-//! that was being sent; where it cannot, all become late together. O(number of children).
+//! that was being sent; where it cannot, all become late together. O(log n), and as many steps more as there
+//! are children that hold packets and do not give them now.
 //!
 //! A packet that a child drops while it is not being asked (on a timer, by a change of its own limit) is
 //! taken for its oldest: the child's deadline is then that of the next.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -43,6 +44,9 @@ impl Default for Share {
 /// Earliest deadline first.
 pub struct Edf {
     classes: Vec<Class>,
+    /// Children that may hold something by the deadline that was last known of them. It can only have become
+    /// later since, by a drop that was not told: who comes first is looked at again.
+    order: BTreeSet<(Instant, u32)>,
 }
 
 struct Class {
@@ -50,9 +54,22 @@ struct Class {
     deadline: Duration,
     /// When those that wait in it arrived, as far as it tells.
     arrivals: VecDeque<Instant>,
+    /// Its deadline in the order, if it is there.
+    listed: Option<Instant>,
 }
 
 impl Class {
+    /// The deadline of its oldest packet; `None` where it holds none.
+    fn due(&mut self) -> Option<Instant> {
+        if self.node.is_empty() {
+            self.arrivals.clear();
+            return None;
+        }
+        self.settle();
+        // Where more wait than arrivals are known of, it is as if they had come at the start.
+        Some(self.arrivals.front().copied().unwrap_or(Instant::ZERO) + self.deadline)
+    }
+
     /// Forgets the oldest arrivals, as many as have left without being seen.
     fn settle(&mut self) {
         let waiting = self.node.backlog().packets as usize;
@@ -100,13 +117,17 @@ impl Discipline for Edf {
             node: child.node,
             deadline: child.share.deadline,
             arrivals: VecDeque::new(),
+            listed: None,
         });
-        Ok(Self { classes: classes.collect() })
+        Ok(Self { classes: classes.collect(), order: BTreeSet::new() })
     }
 
     fn reconfigure(&mut self, _: Config, shares: Vec<Share>, _: &mut Context<'_>) -> Result<(), Invalid> {
         for (class, share) in self.classes.iter_mut().zip(shares) {
             class.deadline = share.deadline;
+        }
+        for slot in 0..self.classes.len() {
+            self.list(slot);
         }
         Ok(())
     }
@@ -121,30 +142,46 @@ impl Discipline for Edf {
         let dropped = cx.drops.waiting.len();
         class.node.enqueue(packet, cx);
         class.forget_dropped(dropped, cx);
+        self.list(slot);
     }
 
     fn dequeue(&mut self, cx: &mut Context<'_>) -> Dequeue {
         let mut earliest: Option<Instant> = None;
-        // The deadline and place of the last that was asked and gave nothing: those behind it are left.
-        let mut asked: Option<(Instant, usize)> = None;
-        while let Some(next) = self.next_after(asked) {
-            let class = &mut self.classes[next.1];
+        // Those that were asked and gave nothing: they are listed again at the end.
+        let mut asked: Vec<usize> = Vec::new();
+        let mut found = None;
+        while let Some((listed, slot)) = self.order.pop_first() {
+            let slot = slot as usize;
+            let class = &mut self.classes[slot];
+            class.listed = None;
+            if class.due() != Some(listed) {
+                self.list(slot);
+                continue;
+            }
             let dropped = cx.drops.waiting.len();
             let dequeued = class.node.dequeue(cx);
             class.forget_dropped(dropped, cx);
             match dequeued {
                 Dequeue::Packet(packet) => {
                     class.forget(packet.arrived);
-                    return Dequeue::Packet(packet);
+                    self.list(slot);
+                    found = Some(packet);
+                    break;
                 }
                 Dequeue::NotBefore(time) => {
                     earliest = Some(earliest.map_or(time, |known| known.min(time)));
                 }
                 Dequeue::Empty => {}
             }
-            asked = Some(next);
+            asked.push(slot);
         }
-        earliest.map_or(Dequeue::Empty, Dequeue::NotBefore)
+        for slot in asked {
+            self.list(slot);
+        }
+        match found {
+            Some(packet) => Dequeue::Packet(packet),
+            None => earliest.map_or(Dequeue::Empty, Dequeue::NotBefore),
+        }
     }
 
     fn each_child(&mut self, visit: &mut dyn FnMut(&mut Node)) {
@@ -153,18 +190,18 @@ impl Discipline for Edf {
 }
 
 impl Edf {
-    /// The child of the earliest deadline behind `asked`; of equal deadlines the first child.
-    fn next_after(&mut self, asked: Option<(Instant, usize)>) -> Option<(Instant, usize)> {
-        let mut earliest = None;
-        for (slot, class) in self.classes.iter_mut().enumerate().filter(|(_, class)| !class.node.is_empty()) {
-            class.settle();
-            // Where more wait than arrivals are known of, it is as if they had come at the start.
-            let oldest = class.arrivals.front().copied().unwrap_or(Instant::ZERO);
-            let key = (oldest + class.deadline, slot);
-            if asked.is_none_or(|asked| asked < key) && earliest.is_none_or(|known| key < known) {
-                earliest = Some(key);
-            }
+    /// Puts a child where its deadline is; of equal deadlines the first child comes first.
+    fn list(&mut self, slot: usize) {
+        let class = &mut self.classes[slot];
+        let due = class.due();
+        if due == class.listed {
+            return;
         }
-        earliest
+        if let Some(listed) = core::mem::replace(&mut class.listed, due) {
+            self.order.remove(&(listed, slot as u32));
+        }
+        if let Some(due) = due {
+            self.order.insert((due, slot as u32));
+        }
     }
 }

@@ -86,7 +86,19 @@ impl Discipline for Fifo {
 
     #[inline]
     fn dequeue(&mut self, _: &mut Context<'_>) -> Dequeue {
-        self.queue.pop().map_or(Dequeue::Empty, Dequeue::Packet)
+        match self.queue.pop() {
+            Some(packet) => Dequeue::Packet(packet),
+            None => Dequeue::Empty,
+        }
+    }
+
+    #[inline]
+    fn pass(&mut self, packet: Packet, cx: &mut Context<'_>) -> Dequeue {
+        if self.queue.has_room(&packet, self.config.limit) {
+            return Dequeue::Packet(packet);
+        }
+        self.overflow(packet, cx);
+        self.dequeue(cx)
     }
 
     fn flush(&mut self, out: &mut Vec<Packet>) {

@@ -7,7 +7,7 @@
 //! ```
 //!
 //! Flows that share a hash share a queue, as in the source; the hash is salted by the port's random numbers.
-//! The fattest flow is found in constant time ([`crate::queue::fattest`]): it holds more than 8/9 of what
+//! The fattest flow is found in constant time ([`crate::queue::fattest`]): it holds more than 64/65 of what
 //! the fattest of all holds. Linux scans every queue for the exact one.
 
 use std::collections::VecDeque;
@@ -137,7 +137,7 @@ impl Discipline for FqCodel {
     const GUARANTEES: &'static [&'static str] = &[
         "fairness between backlogged flows: |S_i - S_j| <= Q + L_i + L_j in any interval (deficit round robin)",
         "a flow that sends less than a quantum a round waits for those before it and one packet (RFC 8290)",
-        "when full, the flow that loses holds more than 8/9 of the largest backlog of a flow",
+        "when full, the flow that loses holds more than 64/65 of the largest backlog of a flow",
     ];
     const DROPS_EARLY: bool = true;
     const EXAMPLE: &'static str = "limit = \"10240p\"\nflows = 1024\nquantum = \"1514B\"\n";
@@ -210,7 +210,7 @@ impl Discipline for FqCodel {
             let mut source =
                 OfAll { queue: &mut flow.queue, packets: &mut self.packets, bytes: &mut self.bytes };
             let packet = flow.law.dequeue(&self.aim, &mut source, cx);
-            self.fattest.update(slot as usize, flow.queue.len(), flow.queue.bytes());
+            self.fattest.update(slot as usize, flow.queue.len(), flow.queue.bytes().0);
             if let Some(packet) = packet {
                 flow.deficit -= i64::from(packet.length);
                 return Dequeue::Packet(packet);
@@ -233,7 +233,7 @@ impl Discipline for FqCodel {
         for (slot, flow) in self.flows.iter_mut().enumerate() {
             flow.queue.flush(out);
             flow.listed = false;
-            self.fattest.update(slot, 0, Bytes::ZERO);
+            self.fattest.update(slot, 0, 0);
         }
         self.new.clear();
         self.old.clear();
@@ -267,7 +267,7 @@ impl FqCodel {
         self.packets += 1;
         self.bytes += packet.bytes();
         flow.queue.push(packet);
-        self.fattest.update(slot, flow.queue.len(), flow.queue.bytes());
+        self.fattest.update(slot, flow.queue.len(), flow.queue.bytes().0);
         if !flow.listed {
             flow.listed = true;
             flow.deficit = self.config.quantum.0.cast_signed();
@@ -281,7 +281,7 @@ impl FqCodel {
         let packet = flow.queue.pop()?;
         self.packets -= 1;
         self.bytes -= packet.bytes();
-        self.fattest.update(slot, flow.queue.len(), flow.queue.bytes());
+        self.fattest.update(slot, flow.queue.len(), flow.queue.bytes().0);
         Some(packet)
     }
 

@@ -1,71 +1,188 @@
-//! Strict priority over its children, first child first.
+//! Strict priority over its children, first child first; a child's priority can be bounded.
 //!
 //! ```text
 //! band 0 [ | | ] --.
 //! band 1 [ | | ] ----> the first that has a packet     a shaper that waits does not block those below it
 //! band 2 [ | | ] --'
+//!
+//! guarded band:  bucket of guard_burst bytes, filled at guard_rate; without the tokens for its next packet
+//!                it is passed over, and sends only what the other bands leave
 //! ```
 //!
-//! Not preemptive, and without a guard: a band that is always busy starves those below it.
+//! Not preemptive. Without a guard, a band that is always busy starves those below it. With one it can take
+//! no more than `guard_burst + guard_rate * t` from them in any time t, and what it sends beyond that it
+//! sends while they have nothing: nothing is dropped and the link never idles. A maximum wait for the lower
+//! bands would bound their delay only as long as few of them are late; a policed upper band leaves them a
+//! rate.
+//!
+//! A packet longer than the bucket is sent with priority when the bucket is full, and is owed.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::discipline::{Arity, Child, Context, Dequeue, Discipline, Invalid, NoShare};
-use crate::node::Node;
+use crate::discipline::{Arity, Child, Context, Dequeue, Discipline, Invalid};
+use crate::node::{Node, Peek};
 use crate::packet::Packet;
+use crate::units::{Bytes, Instant, PICOS_PER_SECOND, Rate};
 
 /// Parameters of `prio`: none.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Config {}
 
+/// A child's share.
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Share {
+    /// The rate up to which it goes before those behind it; without it, always. Needs `guard_burst`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub guard_rate: Option<Rate>,
+    /// What it may send before the others at once after it sent little: at least its longest packet. Needs
+    /// `guard_rate`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub guard_burst: Option<Bytes>,
+}
+
+/// A bucket of bytes, counted in bit-picoseconds so that nothing is rounded.
+struct Guard {
+    rate: Rate,
+    burst: Bytes,
+    /// Below zero what is owed.
+    tokens: i128,
+    updated: Instant,
+}
+
+/// Bit-picoseconds of a byte.
+const BYTE: i128 = 8 * PICOS_PER_SECOND as i128;
+
+fn worth(bytes: Bytes) -> i128 {
+    // Below 2^107: a burst is at most 2^64 bytes.
+    i128::from(bytes.0) * BYTE
+}
+
+impl Guard {
+    /// The guard of this share; `None` where it has none.
+    fn of(share: &Share, now: Instant) -> Option<Self> {
+        let (rate, burst) = (share.guard_rate?, share.guard_burst?);
+        Some(Self { rate, burst, tokens: worth(burst), updated: now })
+    }
+
+    /// Whether the band may go before those below with a packet of this length.
+    fn allows(&mut self, length: Bytes, now: Instant) -> bool {
+        let gained = i128::from(now.since(self.updated).as_picos()).saturating_mul(self.rate.as_bits().into());
+        self.updated = self.updated.max(now);
+        self.tokens = self.tokens.saturating_add(gained).min(worth(self.burst));
+        self.tokens >= worth(length.min(self.burst))
+    }
+
+    /// What this one has, as far as `next` can hold it.
+    fn hand_on(&self, next: &mut Self) {
+        next.tokens = self.tokens.min(worth(next.burst));
+        next.updated = self.updated;
+    }
+}
+
+fn check(shares: &[Share]) -> Result<(), Invalid> {
+    for (child, share) in shares.iter().enumerate() {
+        let why = match (share.guard_rate, share.guard_burst) {
+            (Some(rate), _) if rate.is_zero() => {
+                ("guard_rate", "of zero is no priority at all: put the child behind the others")
+            }
+            (Some(_), None) => ("guard_rate", "needs `guard_burst`, the depth of its bucket, such as `3kB`"),
+            (None, Some(_)) => ("guard_burst", "is the depth of the `guard_rate` bucket, and there is none"),
+            (Some(_), Some(Bytes(0))) => ("guard_burst", "must hold the longest packet, such as `1514B`"),
+            _ => continue,
+        };
+        return Err(Invalid::new(why.0, why.1).on_child(child));
+    }
+    Ok(())
+}
+
 /// Strict priority.
 pub struct Prio {
-    bands: Vec<Node>,
+    bands: Vec<Band>,
+}
+
+struct Band {
+    node: Node,
+    guard: Option<Guard>,
 }
 
 impl Discipline for Prio {
     const KIND: &'static str = "prio";
-    const SUMMARY: &'static str = "strict priority over its children, first child first";
-    const SOURCE: &'static str = "tc-prio(8)";
+    const SUMMARY: &'static str = "strict priority over its children, first child first; bounded where it says so";
+    const SOURCE: &'static str = "tc-prio(8); the guard is our own, the bound by Le Boudec and Thiran, Network calculus, 2001";
     const GUARANTEES: &'static [&'static str] = &[
         "mean delay of each band by Cobham's formula (non-preemptive priority, M/G/1)",
         "conservation law (Kleinrock): the bands' delays weighted by load sum to those of FIFO",
+        "under guards: the bands below get at least (C - sum of guard_rate) t - sum of guard_burst - L_max in any time t in which they wait (strict priority over a policed band)",
     ];
     const CHILDREN: Arity = Arity::Many;
     type Config = Config;
-    type Share = NoShare;
+    type Share = Share;
 
-    fn new(_: Config, children: Vec<Child<NoShare>>) -> Result<Self, Invalid> {
+    fn new(_: Config, children: Vec<Child<Share>>) -> Result<Self, Invalid> {
         if children.is_empty() {
             return Err(Invalid::new("children", "names at least one queue"));
         }
-        Ok(Self { bands: children.into_iter().map(|child| child.node).collect() })
+        check(&children.iter().map(|child| child.share.clone()).collect::<Vec<_>>())?;
+        let bands = children
+            .into_iter()
+            .map(|child| Band { node: child.node, guard: Guard::of(&child.share, Instant::ZERO) });
+        Ok(Self { bands: bands.collect() })
     }
 
-    fn reconfigure(&mut self, _: Config, _: Vec<NoShare>, _: &mut Context<'_>) -> Result<(), Invalid> {
+    fn reconfigure(&mut self, _: Config, shares: Vec<Share>, cx: &mut Context<'_>) -> Result<(), Invalid> {
+        check(&shares)?;
+        for (band, share) in self.bands.iter_mut().zip(shares) {
+            let mut next = Guard::of(&share, cx.now);
+            if let (Some(next), Some(guard)) = (&mut next, &mut band.guard) {
+                guard.allows(Bytes::ZERO, cx.now);
+                guard.hand_on(next);
+            }
+            band.guard = next;
+        }
         Ok(())
     }
 
     fn enqueue(&mut self, packet: Packet, cx: &mut Context<'_>) {
         let band = usize::from(packet.class).min(self.bands.len() - 1);
-        self.bands[band].enqueue(packet, cx);
+        self.bands[band].node.enqueue(packet, cx);
     }
 
     fn dequeue(&mut self, cx: &mut Context<'_>) -> Dequeue {
         let mut earliest = None;
-        for band in self.bands.iter_mut().filter(|band| !band.is_empty()) {
-            match band.dequeue(cx) {
+        let mut passed_over = None;
+        for (index, band) in self.bands.iter_mut().enumerate().filter(|(_, band)| !band.node.is_empty()) {
+            if let Some(guard) = &mut band.guard
+                && let Peek::Length(length) = band.node.peek(cx)
+            {
+                if !guard.allows(length, cx.now) {
+                    passed_over = passed_over.or(Some(index));
+                    continue;
+                }
+                guard.tokens = guard.tokens.saturating_sub(worth(length));
+            }
+            match band.node.dequeue(cx) {
                 Dequeue::Packet(packet) => return Dequeue::Packet(packet),
                 Dequeue::NotBefore(time) => earliest = Some(earliest.map_or(time, |known| time.min(known))),
                 Dequeue::Empty => {}
             }
         }
-        earliest.map_or(Dequeue::Empty, Dequeue::NotBefore)
+        // Nobody else has anything: what the guard holds back takes nothing from them.
+        match passed_over {
+            Some(index) => self.bands[index].node.dequeue(cx),
+            None => earliest.map_or(Dequeue::Empty, Dequeue::NotBefore),
+        }
     }
 
     fn each_child(&mut self, visit: &mut dyn FnMut(&mut Node)) {
-        self.bands.iter_mut().for_each(visit);
+        self.bands.iter_mut().for_each(|band| visit(&mut band.node));
+    }
+
+    fn gauges(&self, emit: &mut dyn FnMut(&'static str, f64)) {
+        if let Some(guard) = self.bands.iter().find_map(|band| band.guard.as_ref()) {
+            emit("guard_tokens_bytes", guard.tokens as f64 / BYTE as f64);
+        }
     }
 }

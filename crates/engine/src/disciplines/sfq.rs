@@ -6,12 +6,13 @@
 //! ```
 //!
 //! Nobody has to say which flows there are; two that meet in one queue share its turns, until the hash is
-//! changed (`perturb`). When all is full the newest packet of the longest queue goes: whoever fills the
-//! buffer pays. O(1) and O(log n) where it drops.
+//! changed (`perturb`). When all is full the newest packet of the longest queue goes (the oldest under
+//! `headdrop`): whoever fills the buffer pays. O(1), also where it drops ([`crate::queue::fattest`]: the
+//! longest exactly up to 127 packets, and within 1/64 of it beyond).
 //!
-//! Differs: flows are told apart by the flow a packet belongs to and not by its addresses; there may be as
-//! many queues in use as there are hash values (Linux: `flows`, 127 by default), each as long as the limit
-//! (Linux: `depth`).
+//! Differs: flows are told apart by the flow a packet belongs to and not by its addresses; `depth` and
+//! `flows` may be larger than 127 and 65408; after a change of the hash a queue keeps what `depth` and
+//! `flows` would not have let in.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -21,7 +22,7 @@ use crate::disciplines::fifo::refuse_nothing;
 use crate::packet::{FlowId, Packet};
 use crate::queue::PacketQueue;
 use crate::queue::active::ActiveList;
-use crate::queue::longest::Longest;
+use crate::queue::fattest::Fattest;
 use crate::units::{Bytes, Duration, Instant, Limit, Packets};
 
 /// Parameters of `sfq`.
@@ -36,6 +37,12 @@ pub struct Config {
     pub perturb: Duration,
     /// Number of hash values, a power of two up to 65536.
     pub divisor: u32,
+    /// How many packets may wait in a queue, at least 1.
+    pub depth: u32,
+    /// How many queues may be in use, at least 1: a packet of a further one is dropped.
+    pub flows: u32,
+    /// Whether a full queue drops its oldest packet instead of the one arriving, or its newest.
+    pub headdrop: bool,
 }
 
 impl Default for Config {
@@ -45,6 +52,9 @@ impl Default for Config {
             quantum: Bytes(1514),
             perturb: Duration::ZERO,
             divisor: 1024,
+            depth: 127,
+            flows: 127,
+            headdrop: false,
         }
     }
 }
@@ -58,6 +68,11 @@ impl Config {
         if !self.divisor.is_power_of_two() || self.divisor > 65_536 {
             return Err(Invalid::new("divisor", "is a power of two from 1 to 65536"));
         }
+        for (field, value) in [("depth", self.depth), ("flows", self.flows)] {
+            if value == 0 {
+                return Err(Invalid::new(field, "must be at least 1: none would let nothing in"));
+            }
+        }
         Ok(())
     }
 }
@@ -67,7 +82,9 @@ pub struct Sfq {
     config: Config,
     queues: Vec<Queue>,
     active: ActiveList,
-    longest: Longest,
+    longest: Fattest,
+    /// Queues that hold something.
+    in_use: u32,
     packets: u64,
     bytes: u64,
     key: u32,
@@ -88,10 +105,10 @@ impl Discipline for Sfq {
     const SOURCE: &'static str = "McKenney, Stochastic fairness queueing, INFOCOM 1990; tc-sfq(8)";
     const GUARANTEES: &'static [&'static str] = &[
         "fairness between backlogged flows in queues of their own: |S_i - S_j| <= quantum + L_i + L_j",
-        "a flow within its share of the buffer loses nothing: the longest queue pays",
+        "a flow within its share of the buffer loses nothing: the longest queue pays, or one within 1/64 of it beyond 127 packets",
     ];
     const EXAMPLE: &'static str =
-        "limit = \"1000p\"\nquantum = \"1514B\"\nperturb = \"0s\"\ndivisor = 1024\n";
+        "limit = \"1000p\"\nquantum = \"1514B\"\nperturb = \"0s\"\ndivisor = 1024\ndepth = 127\nflows = 127\n";
     type Config = Config;
     type Share = NoShare;
 
@@ -102,7 +119,8 @@ impl Discipline for Sfq {
             config,
             queues: (0..count).map(|_| Queue::default()).collect(),
             active: ActiveList::new(count),
-            longest: Longest::new(count),
+            longest: Fattest::new(count),
+            in_use: 0,
             packets: 0,
             bytes: 0,
             key: 0,
@@ -121,6 +139,12 @@ impl Discipline for Sfq {
         if sooner {
             self.rekey = None;
         }
+        for slot in 0..self.queues.len() {
+            while self.queues[slot].packets.len() > self.config.depth as usize {
+                let Some(packet) = self.give_up(slot) else { break };
+                cx.drop(packet, DropReason::Shrunk);
+            }
+        }
         while !self.config.limit.allows(self.packets, self.bytes) {
             let Some(packet) = self.evict() else { break };
             cx.drop(packet, DropReason::Shrunk);
@@ -136,11 +160,25 @@ impl Discipline for Sfq {
         }
         self.perturb(cx);
         let (arriving, came) = (self.queue_of(packet.flow), (packet.flow, packet.sequence));
+        let waiting = self.queues[arriving].packets.len();
+        if waiting == 0 && self.in_use >= self.config.flows {
+            cx.drop(packet, DropReason::Limit);
+            return;
+        }
+        if waiting >= self.config.depth as usize {
+            let oldest = if self.config.headdrop { self.take(arriving, PacketQueue::pop) } else { None };
+            let Some(oldest) = oldest else {
+                cx.drop(packet, DropReason::Limit);
+                return;
+            };
+            cx.drop(oldest, DropReason::Head);
+        }
         self.push(arriving, packet);
         while !self.config.limit.allows(self.packets, self.bytes) {
             let Some(victim) = self.evict() else { break };
             let itself = (victim.flow, victim.sequence) == came;
-            cx.drop(victim, if itself { DropReason::Limit } else { DropReason::PushOut });
+            let other = if self.config.headdrop { DropReason::Head } else { DropReason::PushOut };
+            cx.drop(victim, if itself { DropReason::Limit } else { other });
         }
     }
 
@@ -181,7 +219,7 @@ impl Discipline for Sfq {
         self.queues.iter_mut().for_each(|queue| queue.packets.flush(out));
         out[from..].sort_by_key(|packet| (packet.arrived, packet.flow, packet.sequence));
         self.longest.clear();
-        (self.packets, self.bytes) = (0, 0);
+        (self.packets, self.bytes, self.in_use) = (0, 0, 0);
     }
 
     fn gauges(&self, emit: &mut dyn FnMut(&'static str, f64)) {
@@ -202,6 +240,7 @@ impl Sfq {
         self.bytes += packet.bytes().0;
         let queue = &mut self.queues[slot];
         let begins = queue.packets.is_empty();
+        self.in_use += u32::from(begins);
         queue.packets.push(packet);
         // A queue that a drop emptied is still listed, and starts anew all the same.
         self.active.activate(slot);
@@ -215,6 +254,7 @@ impl Sfq {
         let packet = which(&mut self.queues[slot].packets)?;
         self.packets -= 1;
         self.bytes -= packet.bytes().0;
+        self.in_use -= u32::from(self.queues[slot].packets.is_empty());
         self.measure(slot);
         Some(packet)
     }
@@ -225,13 +265,18 @@ impl Sfq {
             Limit::Packets(_) => packets.len() as u64,
             Limit::Bytes(_) => packets.bytes().0,
         };
-        self.longest.set(slot, length);
+        self.longest.update(slot, packets.len(), length);
     }
 
-    /// The newest packet of the longest queue.
+    /// The packet that a full queue loses: the newest, or the oldest.
+    fn give_up(&mut self, slot: usize) -> Option<Packet> {
+        self.take(slot, if self.config.headdrop { PacketQueue::pop } else { PacketQueue::pop_newest })
+    }
+
+    /// The packet that the longest queue loses.
     fn evict(&mut self) -> Option<Packet> {
-        let slot = self.longest.longest()?;
-        self.take(slot, PacketQueue::pop_newest)
+        let slot = self.longest.find()?;
+        self.give_up(slot)
     }
 
     /// Raises all allotments by the rounds that it takes until the first can send, but one.
@@ -270,10 +315,10 @@ impl Sfq {
         if count != self.queues.len() {
             self.queues = (0..count).map(|_| Queue::default()).collect();
             self.active = ActiveList::new(count);
-            self.longest = Longest::new(count);
+            self.longest = Fattest::new(count);
         }
         self.longest.clear();
-        (self.packets, self.bytes, self.key) = (0, 0, key);
+        (self.packets, self.bytes, self.in_use, self.key) = (0, 0, 0, key);
         for packet in waiting {
             let slot = self.queue_of(packet.flow);
             self.push(slot, packet);

@@ -210,8 +210,8 @@ impl Discipline for Tbf {
                 .unwrap_or(Duration::ZERO);
             if length > self.burst.min(self.mtu) {
                 // Only a child's packet that was waiting when the buckets were made smaller.
-                if let Some(packet) = self.pop(cx) {
-                    cx.drop(packet, DropReason::Oversize);
+                if let Waiting::Child(child) = &mut self.waiting {
+                    child.evict(cx, |_| DropReason::Oversize);
                 }
                 continue;
             }

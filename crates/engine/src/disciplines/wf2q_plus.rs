@@ -44,10 +44,6 @@ struct Service {
     length: Bytes,
 }
 
-fn sum(classes: &Classes) -> u64 {
-    classes.all.iter().map(|class| u64::from(class.weight)).sum()
-}
-
 impl Discipline for Wf2qPlus {
     const KIND: &'static str = "wf2q+";
     const SUMMARY: &'static str = "worst-case fair weighted fair queueing: nearest to a fluid server of all";
@@ -66,7 +62,7 @@ impl Discipline for Wf2qPlus {
     fn new(_: Config, children: Vec<Child<Share>>) -> Result<Self, Invalid> {
         let classes = Classes::new(children)?;
         Ok(Self {
-            weights: sum(&classes),
+            weights: classes.sum(),
             classes,
             later: TagOrder::default(),
             eligible: TagOrder::default(),
@@ -77,7 +73,7 @@ impl Discipline for Wf2qPlus {
 
     fn reconfigure(&mut self, _: Config, shares: Vec<Share>, cx: &mut Context<'_>) -> Result<(), Invalid> {
         if self.classes.reweigh(&shares, cx.now)? {
-            self.weights = sum(&self.classes);
+            self.weights = self.classes.sum();
             self.later.clear();
             self.eligible.clear();
             self.clock = Tag::ZERO;

@@ -10,12 +10,17 @@
 //! so its packets wait longer; what is dropped is the oldest, so that a light queue's survivors are fresh.
 //!
 //! As in the original an empty queue leaves the ring only at a visit with a quota above zero, and joins
-//! with none, but for the very first. Rounds in which nobody could send are taken in one step.
+//! with none, but for the very first. Rounds in which nobody could send are taken in one step. O(log n), where
+//! the original looks at all active queues for a drop; what a child drops on a timer or by a change of its own
+//! is noticed when it is next looked at.
 //!
 //! Differs: the original hashes addresses to 256 queues and gives weights to hash values, so two flows may
 //! meet in one queue and share its weight by accident. Here a queue is a child: its flows are said by
 //! `match`, its weight stands on it as under every other discipline of weights (so one can be put in the
 //! place of another), and results are given for each. Weight 0 is refused: the original divides by it.
+
+use std::cmp::Reverse;
+use std::collections::BTreeSet;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -23,7 +28,7 @@ use serde::{Deserialize, Serialize};
 use crate::discipline::{Arity, Child, Context, Dequeue, Discipline, DropReason, Invalid};
 use crate::disciplines::fifo::refuse_nothing;
 use crate::fair::check_weights;
-use crate::node::Node;
+use crate::node::{Node, Tally};
 use crate::packet::{FlowId, Packet};
 use crate::queue::active::ActiveList;
 use crate::units::{Bytes, Instant, Limit};
@@ -64,6 +69,11 @@ pub struct WfqAltq {
     config: Config,
     classes: Vec<Class>,
     active: ActiveList,
+    /// Children that hold something by their length (over their weight); of equal ones the first is last.
+    order: BTreeSet<(u128, Reverse<u32>)>,
+    /// What all children hold, as far as is known: what one dropped without being asked is still in it.
+    packets: u64,
+    bytes: u64,
 }
 
 struct Class {
@@ -71,6 +81,9 @@ struct Class {
     weight: u32,
     /// Bytes it may send; below zero what it sent too much.
     quota: i128,
+    /// What it held when it was last looked at, and its length in the order then.
+    known: Tally,
+    length: u128,
 }
 
 impl Class {
@@ -103,10 +116,17 @@ impl Discipline for WfqAltq {
         let active = ActiveList::new(children.len());
         let classes = children
             .into_iter()
-            .map(|child| Class { node: child.node, weight: child.share.weight, quota: 0 })
+            .map(|child| Class {
+                node: child.node,
+                weight: child.share.weight,
+                quota: 0,
+                known: Tally::default(),
+                length: 0,
+            })
             .collect();
-        Ok(Self { config, classes, active })
+        Ok(Self { config, classes, active, order: BTreeSet::new(), packets: 0, bytes: 0 })
     }
+
     fn reconfigure(&mut self, config: Config, shares: Vec<Share>, cx: &mut Context<'_>) -> Result<(), Invalid> {
         refuse_nothing(config.limit)?;
         check_weights(shares.iter().map(|share| share.weight))?;
@@ -116,6 +136,7 @@ impl Discipline for WfqAltq {
             // What a larger weight left over would otherwise hold the others up.
             class.quota = class.quota.min(class.quantum());
         }
+        (0..self.classes.len()).for_each(|slot| self.measure(slot));
         self.shrink(None, cx);
         Ok(())
     }
@@ -131,6 +152,7 @@ impl Discipline for WfqAltq {
                 class.quota = if first { class.quantum() } else { 0 };
             }
         }
+        self.measure(slot);
         self.shrink(Some(came), cx);
     }
 
@@ -148,7 +170,10 @@ impl Discipline for WfqAltq {
             }
             let class = &mut self.classes[slot];
             if class.quota > 0 {
-                match class.node.dequeue(cx) {
+                let dequeued = class.node.dequeue(cx);
+                self.measure(slot);
+                let class = &mut self.classes[slot];
+                match dequeued {
                     Dequeue::Packet(packet) => {
                         class.quota -= i128::from(packet.bytes().0);
                         return Dequeue::Packet(packet);
@@ -199,44 +224,48 @@ impl WfqAltq {
         }
     }
 
-    /// Drops the oldest of the longest queue until the limit is kept. `came` is the packet that just did.
-    fn shrink(&mut self, came: Option<(FlowId, u32)>, cx: &mut Context<'_>) {
-        // Queues that gave nothing when they were asked: they are not asked again.
-        let mut refused: Vec<usize> = Vec::new();
-        loop {
-            let (packets, bytes) = self.active.iter().fold((0, 0), |(packets, bytes), slot| {
-                let backlog = self.classes[slot].node.backlog();
-                (packets + backlog.packets, bytes + backlog.bytes.0)
-            });
-            if self.config.limit.allows(packets, bytes) {
-                return;
-            }
-            let Some(slot) = self.longest(&refused) else { return };
-            match self.classes[slot].node.dequeue(cx) {
-                Dequeue::Packet(packet) => {
-                    let itself = came == Some((packet.flow, packet.sequence));
-                    let reason = match came {
-                        None => DropReason::Shrunk,
-                        Some(_) if itself => DropReason::Limit,
-                        Some(_) => DropReason::Head,
-                    };
-                    cx.drop(packet, reason);
-                }
-                _ => refused.push(slot),
+    /// Looks at what a child holds.
+    fn measure(&mut self, slot: usize) {
+        let class = &mut self.classes[slot];
+        let backlog = class.node.backlog();
+        let weight = if self.config.weighted_drop { u128::from(class.weight) } else { 1 };
+        // Lengths that differ do so by more than a part in 2^64: the quotients are in the same order.
+        let length = (u128::from(backlog.bytes.0) << 64) / weight;
+        let known = core::mem::replace(&mut class.known, backlog);
+        let before = core::mem::replace(&mut class.length, length);
+        self.packets = self.packets - known.packets + backlog.packets;
+        self.bytes = self.bytes - known.bytes.0 + backlog.bytes.0;
+        if before != length {
+            let place = Reverse(slot as u32);
+            self.order.remove(&(before, place));
+            if length > 0 {
+                self.order.insert((length, place));
             }
         }
     }
 
-    /// The listed queue of most bytes (over its weight); of equal ones the first child.
-    fn longest(&self, refused: &[usize]) -> Option<usize> {
-        let weighted = self.config.weighted_drop;
-        let weight = |slot: usize| if weighted { u128::from(self.classes[slot].weight) } else { 1 };
-        let bytes = |slot: usize| u128::from(self.classes[slot].node.backlog().bytes.0);
-        let held = |slot: &usize| !self.classes[*slot].node.is_empty() && !refused.contains(slot);
-        // Compared as products: a quotient would make queues equal that are not.
-        self.active.iter().filter(held).max_by(|one, other| {
-            let lengths = (bytes(*one) * weight(*other)).cmp(&(bytes(*other) * weight(*one)));
-            lengths.then(other.cmp(one))
-        })
+    /// Drops the oldest of the longest queue until the limit is kept. `came` is the packet that just did.
+    fn shrink(&mut self, came: Option<(FlowId, u32)>, cx: &mut Context<'_>) {
+        // Queues that gave nothing when they were asked: they are not asked again.
+        let mut refused: Vec<usize> = Vec::new();
+        while !self.config.limit.allows(self.packets, self.bytes) {
+            let longest = self.order.iter().rev().map(|(_, slot)| slot.0 as usize);
+            let Some(slot) = longest.into_iter().find(|slot| !refused.contains(slot)) else { return };
+            let known = self.classes[slot].known;
+            self.measure(slot);
+            if self.classes[slot].known != known {
+                // It has lost packets since: it may not be the longest, nor the limit be exceeded.
+                continue;
+            }
+            let evicted = self.classes[slot].node.evict(cx, |packet| match came {
+                None => DropReason::Shrunk,
+                Some(came) if came == (packet.flow, packet.sequence) => DropReason::Limit,
+                Some(_) => DropReason::Head,
+            });
+            self.measure(slot);
+            if !evicted {
+                refused.push(slot);
+            }
+        }
     }
 }

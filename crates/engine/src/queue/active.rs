@@ -48,6 +48,26 @@ impl ActiveList {
         }
     }
 
+    /// The slot whose turn comes after `turns` others.
+    #[inline]
+    pub fn get(&self, turns: usize) -> Option<usize> {
+        self.turns.get(turns).map(|slot| *slot as usize)
+    }
+
+    /// Ends the turns of this many slots: they go to the end, in their order.
+    pub fn rotate_by(&mut self, turns: usize) {
+        if let Some(turns) = turns.checked_rem(self.turns.len()) {
+            self.turns.rotate_left(turns);
+        }
+    }
+
+    /// Delists the slot whose turn comes after `turns` others; nothing where there is none.
+    pub fn retire_at(&mut self, turns: usize) {
+        if let Some(slot) = self.turns.remove(turns) {
+            self.listed[slot as usize] = false;
+        }
+    }
+
     /// Delists the current slot.
     #[inline]
     pub fn retire(&mut self) {
@@ -95,5 +115,20 @@ mod tests {
         list.retire();
         list.retire();
         assert!(list.is_empty());
+    }
+
+    #[test]
+    fn turns_can_be_passed_and_slots_retired_within_the_ring() {
+        let mut list = ActiveList::new(4);
+        list.rotate_by(1);
+        (0..4).for_each(|slot| assert!(list.activate(slot)));
+        list.rotate_by(5);
+        assert_eq!(list.iter().collect::<Vec<_>>(), [1, 2, 3, 0]);
+        list.retire_at(2);
+        list.retire_at(3);
+        assert_eq!(list.iter().collect::<Vec<_>>(), [1, 2, 0]);
+        assert_eq!((list.get(2), list.get(3)), (Some(0), None));
+        assert!(list.activate(3), "it can come back");
+        assert_eq!(list.current(), Some(1));
     }
 }

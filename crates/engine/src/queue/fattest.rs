@@ -1,25 +1,23 @@
 //! Which of many queues holds most, kept up to date in constant time.
 //!
-//! Queues lie in buckets by their backlog, eight to every doubling, and a bitmap says which buckets hold
-//! any. The queue that is found holds more than 8/9 of what the fullest holds; within a bucket it is the
-//! one that came there last. No scan over queues, whatever their number.
+//! Queues lie in buckets by their backlog, 64 to every doubling, and a bitmap of two levels says which
+//! buckets hold any. Up to 127 (bytes or packets) a bucket is one length and what is found is the fullest;
+//! beyond, it holds more than 64/65 of what the fullest holds. Within a bucket it is the one that came there
+//! last. No scan over queues, whatever their number.
 
-use crate::units::Bytes;
-
-/// Buckets to a doubling, as a power of two.
-const STEPS: u32 = 3;
-/// 0..=7 bytes have a bucket each, then eight for each of the 61 doublings up to 2^64.
-const BUCKETS: usize = 8 + 61 * 8;
+/// Buckets to a doubling.
+const STEPS: usize = 64;
+/// The lengths below 64 have a bucket each, then 64 for each of the 58 doublings up to 2^64.
+const BUCKETS: usize = STEPS + 58 * STEPS;
 const NONE: u32 = u32::MAX;
 
 /// The bucket of a backlog.
-fn bucket(bytes: Bytes) -> usize {
-    let bytes = bytes.0;
-    if bytes < 8 {
-        return bytes as usize;
+fn bucket(length: u64) -> usize {
+    if length < STEPS as u64 {
+        return length as usize;
     }
-    let doubling = bytes.ilog2() - STEPS;
-    8 * doubling as usize + (bytes >> doubling) as usize
+    let doubling = length.ilog2() - STEPS.ilog2();
+    STEPS * doubling as usize + (length >> doubling) as usize
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -33,7 +31,9 @@ struct Entry {
 #[derive(Debug)]
 pub struct Fattest {
     heads: Vec<u32>,
-    occupied: [u64; BUCKETS.div_ceil(64)],
+    occupied: [u64; BUCKETS / 64],
+    /// The words of `occupied` that are not zero.
+    words: u64,
     entries: Vec<Entry>,
 }
 
@@ -42,17 +42,38 @@ impl Fattest {
     pub fn new(count: usize) -> Self {
         Self {
             heads: vec![NONE; BUCKETS],
-            occupied: [0; BUCKETS.div_ceil(64)],
+            occupied: [0; BUCKETS / 64],
+            words: 0,
             entries: vec![Entry { previous: NONE, next: NONE, bucket: NONE }; count],
         }
     }
 
-    /// Tells that `queue` holds `bytes` in `packets`. One of no packets is not listed.
+    /// Tells that `queue` holds `packets`, which are `length` long in whatever unit. One of no packets is
+    /// not listed.
     #[inline]
-    pub fn update(&mut self, queue: usize, packets: usize, bytes: Bytes) {
-        let to = if packets == 0 { NONE } else { bucket(bytes) as u32 };
+    pub fn update(&mut self, queue: usize, packets: usize, length: u64) {
+        let to = if packets == 0 { NONE } else { bucket(length) as u32 };
         if self.entries[queue].bucket != to {
             self.relink(queue, to);
+        }
+    }
+
+    /// Forgets all lengths.
+    pub fn clear(&mut self) {
+        self.heads.fill(NONE);
+        self.occupied.fill(0);
+        self.words = 0;
+        self.entries.fill(Entry { previous: NONE, next: NONE, bucket: NONE });
+    }
+
+    fn occupy(&mut self, bucket: u32, occupied: bool) {
+        let (word, bit) = (bucket as usize / 64, 1 << (bucket % 64));
+        if occupied {
+            self.occupied[word] |= bit;
+            self.words |= 1 << word;
+        } else {
+            self.occupied[word] &= !bit;
+            self.words &= !(u64::from(self.occupied[word] == 0) << word);
         }
     }
 
@@ -62,7 +83,7 @@ impl Fattest {
             if previous == NONE {
                 self.heads[bucket as usize] = next;
                 if next == NONE {
-                    self.occupied[bucket as usize / 64] &= !(1 << (bucket % 64));
+                    self.occupy(bucket, false);
                 }
             } else {
                 self.entries[previous as usize].next = next;
@@ -78,14 +99,14 @@ impl Fattest {
         }
         if to != NONE {
             self.heads[to as usize] = queue as u32;
-            self.occupied[to as usize / 64] |= 1 << (to % 64);
+            self.occupy(to, true);
         }
     }
 
     /// A queue of the fullest bucket; `None` where all are empty.
     pub fn find(&self) -> Option<usize> {
-        let (index, word) = self.occupied.iter().enumerate().rev().find(|(_, word)| **word != 0)?;
-        Some(self.heads[64 * index + word.ilog2() as usize] as usize)
+        let word = self.words.checked_ilog2()? as usize;
+        Some(self.heads[64 * word + self.occupied[word].ilog2() as usize] as usize)
     }
 }
 
@@ -95,20 +116,26 @@ mod tests {
     use crate::random::{Random, Seed};
 
     #[test]
-    fn buckets_are_in_the_order_of_backlogs_and_an_eighth_wide() {
+    fn buckets_are_in_the_order_of_backlogs_and_a_64th_wide() {
         let sizes =
-            (0..5_000).chain((13..64).flat_map(|bit| [(1_u64 << bit) - 1, 1 << bit])).chain([u64::MAX]);
+            (0..50_000).chain((16..64).flat_map(|bit| [(1_u64 << bit) - 1, 1 << bit])).chain([u64::MAX]);
         let mut last = (0, 0);
         for size in sizes {
-            let at = bucket(Bytes(size));
+            let at = bucket(size);
             assert!(at < BUCKETS);
             assert!(at >= last.1, "{size} lies below {}", last.0);
             if at == last.1 {
-                assert!(u128::from(size) * 8 < u128::from(last.0) * 9 || size == 0, "{size} with {}", last.0);
+                assert!(
+                    u128::from(size) * 64 < u128::from(last.0) * 65 || size == 0,
+                    "{size} with {}",
+                    last.0
+                );
             } else {
                 last = (size, at);
             }
+            assert!(size > 127 || at as u64 == size, "{size} has a bucket of its own");
         }
+        assert_eq!(bucket(u64::MAX), BUCKETS - 1);
     }
 
     #[test]
@@ -124,16 +151,18 @@ mod tests {
                 1 => u64::from(random.below(100)),
                 _ => u64::from(random.below(589_000)),
             };
-            fattest.update(queue, usize::from(held[queue] > 0), Bytes(held[queue]));
+            fattest.update(queue, usize::from(held[queue] > 0), held[queue]);
             let most = *held.iter().max().expect("some");
             match fattest.find() {
                 Some(found) => {
-                    assert!(held[found] * 9 > most * 8, "{} of {most}", held[found]);
+                    assert!(held[found] * 65 > most * 64, "{} of {most}", held[found]);
                     worst = worst.min(held[found] as f64 / most as f64);
                 }
                 None => assert_eq!(most, 0),
             }
         }
-        assert!(worst < 0.92, "the sizes try nothing");
+        assert!(worst < 0.9995, "the sizes try nothing: {worst}");
+        fattest.clear();
+        assert_eq!(fattest.find(), None);
     }
 }

@@ -11,7 +11,9 @@ use std::borrow::Cow;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
-use super::{Bytes, Duration, Instant, Limit, PICOS_PER_SECOND, Packets, Probability, Rate};
+use super::{
+    Bytes, Duration, Instant, Limit, Overhead, PICOS_PER_SECOND, Packets, Probability, Rate, Threshold,
+};
 
 /// A text that is not the quantity it should be: what is wrong, and how it is written.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -339,6 +341,61 @@ impl fmt::Display for Limit {
 
 textual!(Limit, LIMIT, "Limit", "How much may wait: packets such as `100p`, or bytes such as `64kB`.");
 
+const THRESHOLD: Notation =
+    Notation { what: "a threshold", example: "1ms` or `5p", units: &[("p", 1), ("s", 1)], refused: &[] };
+
+impl FromStr for Threshold {
+    type Err = Malformed;
+    fn from_str(text: &str) -> Result<Self, Malformed> {
+        if text.trim().ends_with('p') {
+            text.parse().map(Self::Packets)
+        } else {
+            text.parse().map(Self::Time).map_err(|error: Malformed| Malformed {
+                what: THRESHOLD.what,
+                why: format!("{}; packets are written `5p`", error.why),
+                ..error
+            })
+        }
+    }
+}
+
+impl fmt::Display for Threshold {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Time(time) => time.fmt(f),
+            Self::Packets(packets) => packets.fmt(f),
+        }
+    }
+}
+
+textual!(Threshold, THRESHOLD, "Threshold", "A waiting such as `1ms`, or a number of packets such as `5p`.");
+
+const OVERHEAD: Notation =
+    Notation { what: "an overhead", example: "38B` or `-4B", units: &[("B", 1)], refused: &[] };
+
+impl FromStr for Overhead {
+    type Err = Malformed;
+    fn from_str(text: &str) -> Result<Self, Malformed> {
+        let fail = |why: &str| Malformed::new(OVERHEAD.what, text, why);
+        let (below, size) = match text.trim().strip_prefix('-') {
+            Some(size) => (true, size),
+            None => (false, text),
+        };
+        let Bytes(bytes) = size.parse().map_err(|error: Malformed| fail(&error.why))?;
+        let bytes = i64::try_from(bytes).map_err(|_| fail("it is too large"))?;
+        Ok(Self(if below { -bytes } else { bytes }))
+    }
+}
+
+impl fmt::Display for Overhead {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(if self.0 < 0 { "-" } else { "" })?;
+        Bytes(self.0.unsigned_abs()).fmt(f)
+    }
+}
+
+textual!(Overhead, OVERHEAD, "Overhead", "Bytes added to every frame, or left out: `38B`, `-4B`.");
+
 impl FromStr for Probability {
     type Err = Malformed;
     fn from_str(text: &str) -> Result<Self, Malformed> {
@@ -447,6 +504,12 @@ mod tests {
             proptest::prop_assert_eq!(Rate::from_bits(value).to_string().parse(), Ok(Rate::from_bits(value)));
             proptest::prop_assert_eq!(Bytes(value).to_string().parse(), Ok(Bytes(value)));
             proptest::prop_assert_eq!(Packets(value).to_string().parse(), Ok(Packets(value)));
+            let overhead = Overhead((value >> 1).cast_signed() - (1 << 62));
+            proptest::prop_assert_eq!(overhead.to_string().parse(), Ok(overhead));
+            let threshold = Threshold::Time(Duration::from_picos(value));
+            proptest::prop_assert_eq!(threshold.to_string().parse(), Ok(threshold));
+            let threshold = Threshold::Packets(Packets(value));
+            proptest::prop_assert_eq!(threshold.to_string().parse(), Ok(threshold));
         }
 
         #[test]
@@ -454,6 +517,8 @@ mod tests {
             let _ = text.parse::<Duration>();
             let _ = text.parse::<Limit>();
             let _ = text.parse::<Probability>();
+            let _ = text.parse::<Threshold>();
+            let _ = text.parse::<Overhead>();
         }
     }
 }

@@ -15,6 +15,9 @@ use crate::common::fickle::{self, Fickle};
 use crate::common::kind::{self, Refusal};
 use crate::topology::{FLOWS, Topology};
 
+/// Kinds that drop packets of their children.
+const EVICTS: [&str; 2] = ["wfq-altq", "tbf"];
+
 /// What the test knows of a packet it offered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Known {
@@ -39,8 +42,10 @@ pub(crate) struct Account {
     last_sent: [Option<u32>; FLOWS as usize],
     /// Packets in the ring that a tree which may reorder put there, before it was replaced.
     disordered: usize,
-    /// The length a place promised for its next packet, and what it had sent then.
-    promised: BTreeMap<String, (Tally, Bytes)>,
+    /// Whether another tree was there before, under some of the same names.
+    replaced: bool,
+    /// The length a place promised for its next packet, and what it had sent and dropped then.
+    promised: BTreeMap<String, (Counters, Bytes)>,
     /// When the last poll said to ask again.
     pub wake: Option<Instant>,
     /// The flow of the packet that the last poll gave.
@@ -61,6 +66,7 @@ impl Account {
             sequences: [0; FLOWS as usize],
             last_sent: [None; FLOWS as usize],
             disordered: 0,
+            replaced: false,
             promised: BTreeMap::new(),
             wake: None,
             came: None,
@@ -170,12 +176,12 @@ impl Account {
 
     /// Lets `name`'s parent ask for its next packet's length.
     pub(crate) fn peek(&mut self, name: &str) {
-        let peeked = self.at(name, &mut |node, cx| (*node.counters(), node.peek(cx), node.peek(cx)));
+        let peeked = self.at(name, &mut |node, cx| (node.counters(), node.peek(cx), node.peek(cx)));
         let (before, first, second) = peeked;
         match (first, second) {
             (Peek::Length(length), again) => {
                 assert_eq!(again, first, "a second peek differs");
-                self.promised.entry(name.to_owned()).or_insert((before.sent, length));
+                self.promised.entry(name.to_owned()).or_insert((before, length));
             }
             (Peek::NotBefore(time), _) => assert!(time > self.now || self.has_coarse_clock(time)),
             (Peek::Empty, _) => {}
@@ -221,7 +227,7 @@ impl Account {
         self.port.each_node(&mut |node| {
             let mut gauges = Vec::new();
             node.gauges(&mut |name, value| gauges.push((name, value.to_bits())));
-            state.push((node.name().to_string(), *node.counters(), gauges));
+            state.push((node.name().to_string(), node.counters(), gauges));
         });
         state
     }
@@ -236,6 +242,7 @@ impl Account {
         }
         let old_root = core::mem::replace(&mut self.topology, topology).place;
         self.promised.clear();
+        self.replaced = true;
         let before = self.totals();
         let moved = self.port.replace(tree, self.now, &NoHeaders);
         assert_eq!(moved, in_tree, "a replacement moves what waits");
@@ -257,7 +264,7 @@ impl Account {
     fn totals(&mut self) -> BTreeMap<String, Counters> {
         let mut totals = BTreeMap::new();
         self.port.each_node(&mut |node| {
-            totals.insert(node.name().to_string(), *node.counters());
+            totals.insert(node.name().to_string(), node.counters());
         });
         for (place, counters) in self.port.retired() {
             let past = totals.insert(self.port.places()[usize::from(place)].name.to_string(), counters);
@@ -322,7 +329,7 @@ impl Account {
         let mut nodes = BTreeMap::new();
         self.port.each_node(&mut |node| {
             assert!(node.counters().balance(), "{} is out of balance: {:?}", node.name(), node.counters());
-            let past = nodes.insert(node.name().to_string(), *node.counters());
+            let past = nodes.insert(node.name().to_string(), node.counters());
             assert!(past.is_none(), "two places of one name");
         });
         for (place, counters) in self.port.retired() {
@@ -357,6 +364,22 @@ impl Account {
             assert!(own.bytes >= below.bytes, "{}: bytes of what is held", place.place);
             assert!(held == Some(1) || own.bytes == below.bytes, "{}: bytes of nothing", place.place);
         }
+        self.check_sent(nodes);
+    }
+
+    /// What the root's children sent, the root sent or holds: what it takes from a child and drops, it has
+    /// the child count as dropped. As long as no tree was replaced or flushed.
+    fn check_sent(&self, nodes: &BTreeMap<String, Counters>) {
+        let root = &nodes[&self.topology.place];
+        if self.topology.children.is_empty() || root.moved.packets > 0 || self.replaced {
+            return;
+        }
+        let of_children = |get: fn(&Counters) -> u64| -> u64 {
+            self.topology.children.iter().map(|child| get(&nodes[&child.place])).sum()
+        };
+        let held = root.backlog.packets - of_children(|counters| counters.backlog.packets);
+        let sent = of_children(|counters| counters.sent.packets);
+        assert_eq!(sent, root.sent.packets + held, "{}: sent by its children", self.topology.place);
     }
 
     /// Each place holds what the test expects there, but for a packet held at each place above it.
@@ -381,10 +404,21 @@ impl Account {
         }
     }
 
-    /// The first packet that left a place since it was peeked has the length that was promised.
+    /// The first packet that left a place since it was peeked has the length that was promised. Where the
+    /// parent evicts, it may be the promised one that was dropped.
     fn check_promises(&mut self, nodes: &BTreeMap<String, Counters>) {
+        let places = self.topology.places();
+        let evicted: Vec<&str> = places
+            .iter()
+            .filter(|place| EVICTS.contains(&place.kind.as_str()))
+            .flat_map(|place| &place.children)
+            .map(|child| child.place.as_str())
+            .collect();
         self.promised.retain(|place, (before, length)| {
-            let sent = nodes[place].sent;
+            let (sent, before, dropped) = (nodes[place].sent, before.sent, before.dropped);
+            if nodes[place].dropped != dropped && evicted.contains(&place.as_str()) {
+                return false;
+            }
             match sent.packets - before.packets {
                 0 => return true,
                 1 => assert_eq!(sent.bytes.0 - before.bytes.0, length.0, "{place} broke its promise"),

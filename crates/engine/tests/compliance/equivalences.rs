@@ -21,7 +21,7 @@ fn outcome(poll: Poll) -> Result<u64, Option<Instant>> {
 /// Counters and peaks of every place.
 fn state(port: &mut Port) -> Vec<(Counters, Tally)> {
     let mut state = Vec::new();
-    port.each_node(&mut |node| state.push((*node.counters(), node.take_peak())));
+    port.each_node(&mut |node| state.push((node.counters(), node.take_peak())));
     state
 }
 

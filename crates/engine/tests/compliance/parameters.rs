@@ -60,6 +60,11 @@ fn values(name: &str, property: &Value, definitions: &Value) -> (Vec<Value>, Vec
                 texts(&["1mbit", "10mbit", "50mbit", "1gbit"]),
             ),
             "Bytes" => (ends("B"), texts(&["1B", "300B", "1514B", "10kB", "100kB"])),
+            "Threshold" => ([ends("ps"), ends("p")].concat(), texts(&["1us", "1ms", "1p", "20p"])),
+            "Overhead" => (
+                texts(&["-65B", "-64B", "-1B", "0B", "256B", "257B", "9223372036854775807B"]),
+                texts(&["-14B", "0B", "38B", "44B"]),
+            ),
             "Packets" => (ends("p"), texts(&["1p", "3p", "40p"])),
             "Duration" | "Instant" => (ends("ps"), texts(&["1us", "1ms", "20ms"])),
             "Limit" => {

@@ -440,11 +440,12 @@ fn refused_changes(place: &Topology) -> Vec<(Value, Value)> {
             (with(&place.config, "mtu", "1514B"), share),
         ],
         "drr" => vec![(place.config.clone(), with(&share, "quantum", "0B"))],
-        "wrr" | "stfq" | "scfq" | "wf2q+" | "wfq-altq" => {
+        "wrr" | "stfq" | "scfq" | "wf2q+" | "qfq" | "wfq-altq" => {
             let mut none = share;
             none["weight"] = json!(0);
             vec![(place.config.clone(), none)]
         }
+        "bandwidth-shaper" => vec![(with(&place.config, "rate", "0bit"), share)],
         "fickle" => vec![(json!({ "impossible": true }), share)],
         _ => parameters(&kind::kind(&place.kind).config_schema)
             .into_iter()

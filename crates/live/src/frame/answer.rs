@@ -16,10 +16,10 @@ use super::{ETHERNET_HEADER, Ip, Mac, Seen};
 /// Hop limit of packets that a router sends of its own.
 const HOP_LIMIT: u8 = 64;
 
-/// The least an IPv6 link carries, which an ICMPv6 error must fit (RFC 4443 section 2.4 (c)).
+/// The least an IPv6 link carries, which an `ICMPv6` error must fit (RFC 4443 section 2.4 (c)).
 const LEAST_MTU_6: usize = 1280;
 
-/// Bytes of the offending packet that an ICMPv4 error carries: as much as fits 576 (RFC 1812 section 4.3.2.3).
+/// Bytes of the offending packet that an `ICMPv4` error carries: as much as fits 576 (RFC 1812 section 4.3.2.3).
 const QUOTED_4: usize = 576 - 20 - 8;
 
 /// Why a packet went no further.

@@ -14,7 +14,7 @@ use lockgate_measure::recording::{Loss, PacketRow, Received, Recording, Window};
 
 use super::Network;
 use crate::failure::Failure;
-use crate::machine::Report;
+use crate::machine::{ConnectionEvent, Happened, Report};
 
 /// A datagram that was handed over and not yet reported.
 #[derive(Clone, Copy, Debug)]
@@ -136,12 +136,11 @@ impl Network<'_> {
 
     fn received(&mut self, packet: &Packet, now: Instant) -> Received {
         let record = self.record_of(packet.flow);
-        let propagation = match self.propagation.get(record) {
-            Some(known) => *known,
-            None => {
-                let about = *self.frames.about(packet.payload);
-                self.propagation_between(about.from, about.to)
-            }
+        let propagation = if let Some(known) = self.propagation.get(record) {
+            *known
+        } else {
+            let about = *self.frames.about(packet.payload);
+            self.propagation_between(about.from, about.to)
         };
         Received {
             now,
@@ -193,6 +192,20 @@ impl Network<'_> {
             // The kernel's time stamp lies between the two; a step of its clock does not move it out.
             let now = report.at.clamp(due, received.now.max(due));
             flow.on_received(&Received { now, ..received });
+        }
+    }
+
+    /// Something has happened at an end of a connection.
+    pub fn on_connection(&mut self, event: ConnectionEvent) {
+        let Some(flow) = self.recording.flows.get_mut(event.flow) else { return };
+        match event.what {
+            Happened::Delivered(bytes) => flow.on_delivered(event.at, bytes),
+            Happened::Completed(after) => flow.on_complete(after),
+            Happened::Sampled(sample) => {
+                if let Some(record) = &mut flow.tcp {
+                    record.push(event.at, sample);
+                }
+            }
         }
     }
 

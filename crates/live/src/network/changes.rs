@@ -3,7 +3,7 @@
 use lockgate_engine::units::{Duration, Instant};
 use lockgate_measure::recording::{Event, EventKind};
 use lockgate_scenario::{Action, Change};
-use lockgate_sim::parts::{Transmitter, propagation};
+use lockgate_sim::parts::propagation;
 
 use super::Network;
 use crate::failure::Failure;
@@ -42,16 +42,10 @@ impl Network<'_> {
             }
             Action::Link { link, rate, delay, loss } => {
                 for index in [2 * link, 2 * link + 1] {
-                    let direction = &mut self.links[index];
-                    if let (Some(rate), Transmitter::Rate(_)) = (rate, &direction.transmitter) {
-                        direction.transmitter = Transmitter::at(*rate);
-                        direction.record.on_rate(now, *rate);
-                    }
-                    direction.delay = delay.unwrap_or(direction.delay);
-                    direction.loss = loss.unwrap_or(direction.loss);
+                    self.links[index].change(now, *rate, *delay, *loss);
                 }
                 let links = &self.links;
-                self.propagation = propagation(self.scenario, |port| links[port].delay);
+                self.propagation = propagation(self.scenario, |port| links[port].delay());
                 self.other_propagation.clear();
             }
             Action::Flow { flows, traffic, stop } => {
@@ -87,7 +81,7 @@ impl Network<'_> {
             return *known;
         }
         let path = self.routes.path(from as usize, to as usize).unwrap_or_default();
-        let sum = path.iter().fold(Duration::ZERO, |sum, port| sum + self.links[*port].delay);
+        let sum = path.iter().fold(Duration::ZERO, |sum, port| sum + self.links[*port].delay());
         self.other_propagation.insert((from, to), sum);
         sum
     }

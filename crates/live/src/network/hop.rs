@@ -83,11 +83,11 @@ impl Network<'_> {
         let frame = self.frames.bytes(packet.payload).to_vec();
         self.count_received(&packet, self.now);
         self.recycle(packet);
-        self.to_itself(node, &frame);
+        self.answer(node, &frame);
     }
 
     /// A router that has no host got a packet: it answers echo, and says that it offers nothing else.
-    fn to_itself(&mut self, node: usize, frame: &[u8]) {
+    fn answer(&mut self, node: usize, frame: &[u8]) {
         let Seen::Ip(ip) = Seen::in_frame(frame) else { return };
         if let Some(reply) = echo(frame, &ip) {
             return self.emit(node, &reply);

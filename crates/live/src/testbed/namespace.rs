@@ -22,7 +22,7 @@ impl Namespace {
     pub fn new() -> Result<Self, Missing> {
         // A thread of its own, whose namespace it is for a moment: the caller's stays as it is.
         on_thread(|| {
-            unshare(UnshareFlags::NEWNET).map_err(|error| refused("make a network namespace", &error))?;
+            unshare(UnshareFlags::NEWNET).map_err(|error| refused("make a network namespace", error))?;
             let file = File::open("/proc/thread-self/ns/net")
                 .map_err(|error| Missing::refused("open a network namespace (is /proc mounted?)", &error))?;
             Ok(Self(file.into()))
@@ -35,7 +35,7 @@ impl Namespace {
     /// Where the kernel does not allow it.
     pub fn enter(&self) -> Result<(), Missing> {
         move_into_link_name_space(self.0.as_fd(), Some(LinkNameSpaceType::Network))
-            .map_err(|error| refused("enter a network namespace", &error))
+            .map_err(|error| refused("enter a network namespace", error))
     }
 
     /// Does `work` on a thread inside it.
@@ -61,8 +61,8 @@ fn on_thread<R: Send>(work: impl FnOnce() -> Result<R, Missing> + Send) -> Resul
     thread.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
 }
 
-fn refused(what: &str, error: &rustix::io::Errno) -> Missing {
-    Missing::refused(what, &(*error).into())
+fn refused(what: &str, error: rustix::io::Errno) -> Missing {
+    Missing::refused(what, &error.into())
 }
 
 #[allow(unsafe_code, reason = "rustix marks it so because sharing of file descriptors may end by it")]
@@ -88,7 +88,7 @@ pub fn may_make_namespaces() -> bool {
 /// Where the kernel does not allow it, or other threads run.
 pub fn enter_user_namespace() -> Result<(), Missing> {
     let (user, group) = (geteuid().as_raw(), getegid().as_raw());
-    unshare(UnshareFlags::NEWUSER).map_err(|error| refused("make a user namespace", &error))?;
+    unshare(UnshareFlags::NEWUSER).map_err(|error| refused("make a user namespace", error))?;
     let write = |file: &str, text: String| {
         fs::write(file, text).map_err(|error| Missing::refused("set up a user namespace", &error))
     };

@@ -56,7 +56,7 @@ fn set(socket: &OwnedFd, name: &str, command: u32) -> io::Result<()> {
     // SAFETY: `ifreq` is plain data of integers and a pointer, for which zero is a value.
     let mut request: libc::ifreq = unsafe { core::mem::zeroed() };
     for (to, from) in request.ifr_name.iter_mut().take(libc::IFNAMSIZ - 1).zip(name.bytes()) {
-        *to = from as libc::c_char;
+        *to = from.cast_signed();
     }
     request.ifr_ifru.ifru_data = (&raw mut value).cast();
     // SAFETY: the descriptor is open, `request` is a whole `ifreq` whose name ends in a zero byte, and its data

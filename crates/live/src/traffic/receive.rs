@@ -143,11 +143,11 @@ impl Batch {
     fn take(&mut self, socket: &UdpSocket) -> usize {
         // SAFETY: an I/O vector is a pointer and a length, for which zero is a value.
         let mut vectors: [libc::iovec; BATCH] = unsafe { core::mem::zeroed() };
-        for place in 0..BATCH {
-            vectors[place].iov_base = self.looks[place].as_mut_ptr().cast();
-            vectors[place].iov_len = LOOK;
+        for (place, vector) in vectors.iter_mut().enumerate() {
+            vector.iov_base = self.looks[place].as_mut_ptr().cast();
+            vector.iov_len = LOOK;
             let header = &mut self.messages[place].msg_hdr;
-            header.msg_iov = &raw mut vectors[place];
+            header.msg_iov = &raw mut *vector;
             header.msg_iovlen = 1;
             header.msg_control = self.controls[place].0.as_mut_ptr().cast();
             header.msg_controllen = CONTROL as _;

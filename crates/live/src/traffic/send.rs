@@ -17,7 +17,7 @@ use lockgate_scenario::{Flow, Transport};
 use lockgate_sim::parts::Source;
 use rustix::net::sockopt;
 
-use super::sleep::{be_punctual, sleep_until};
+use super::sleep::{Punctual, Rank, sleep_until};
 use super::stamp::Stamp;
 use crate::clock::Monotonic;
 use crate::failure::Missing;
@@ -89,6 +89,8 @@ pub(crate) struct Sent {
     pub(crate) errors: u64,
     /// Datagrams that had to be longer than the scenario says, to be measured.
     pub(crate) stretched: u64,
+    /// Connections that broke, by the place of their flows, and why.
+    pub(crate) broken: Vec<(usize, String)>,
 }
 
 /// Sends `flows` until `stop`.
@@ -98,8 +100,9 @@ pub(crate) fn send(
     changes: &Receiver<Renewal>,
     stop: &AtomicBool,
 ) -> Sent {
-    be_punctual();
+    let mut punctual = Punctual::new(Rank::End);
     let mut sent = Sent::default();
+    sleep_until(clock, Instant::ZERO);
     let mut payload = vec![0; usize::from(u16::MAX)];
     while !stop.load(Ordering::Relaxed) {
         for Renewal { flow, arrivals, at, stop } in changes.try_iter() {
@@ -122,7 +125,9 @@ pub(crate) fn send(
             }
             next.send_one(first, clock, &mut payload, &mut sent);
         }
+        punctual.on_awake(now);
         if first > now {
+            punctual.on_sleep(now);
             sleep_until(clock, first.min(now + NAP));
         }
     }
@@ -147,7 +152,5 @@ impl Sending {
 
 /// Whether a flow is one of datagrams.
 pub(crate) fn is_datagrams(flow: &Flow) -> bool {
-    match flow.transport {
-        Transport::Udp => true,
-    }
+    flow.transport == Transport::Udp
 }

@@ -1,16 +1,69 @@
 //! Sleep that ends when it should: the thread's timer slack taken away, its priority raised where allowed.
+//!
+//! A thread that sleeps most of the time gets real-time priority: it then wakes up beside a busy machine, too.
+//! One that does not sleep would keep everything else from running, until the kernel stops it for 50 ms each
+//! second; so it gives that priority up as long as it has no time to sleep.
+#![allow(unsafe_code, reason = "sched_setscheduler")]
 
-use lockgate_engine::units::Instant;
+use lockgate_engine::units::{Duration, Instant};
 use rustix::thread::{ClockId, clock_nanosleep_absolute};
 
 use crate::clock::Monotonic;
 
-/// Lets the calling thread's sleep end on time. What is refused makes it less exact, not wrong: the run's
-/// fidelity shows it.
-pub(crate) fn be_punctual() {
-    let _ = rustix::thread::set_current_timer_slack(core::num::NonZeroU64::new(1));
-    // A thread's own niceness on Linux.
-    let _ = rustix::process::setpriority_process(Some(rustix::thread::gettid()), -15);
+/// How long a thread may go without sleep before it gives real-time priority up.
+const AWAKE: Duration = Duration::from_millis(10);
+
+/// Who comes first among those with real-time priority.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Rank {
+    /// The ends of flows.
+    End = 1,
+    /// The driver.
+    Driver = 2,
+}
+
+/// The punctuality of the thread that made it.
+#[derive(Debug)]
+pub(crate) struct Punctual {
+    rank: Rank,
+    is_real_time: bool,
+    /// Whether real-time priority is refused.
+    is_refused: bool,
+    slept: Instant,
+}
+
+impl Punctual {
+    /// Lets the calling thread's sleep end on time. What is refused makes it less exact, not wrong: the run's
+    /// fidelity shows it.
+    pub(crate) fn new(rank: Rank) -> Self {
+        let _ = rustix::thread::set_current_timer_slack(core::num::NonZeroU64::new(1));
+        // A thread's own niceness on Linux, for when it has no real-time priority.
+        let _ = rustix::process::setpriority_process(Some(rustix::thread::gettid()), -15);
+        Self { rank, is_real_time: false, is_refused: false, slept: Instant::ZERO }
+    }
+
+    /// The thread is about to sleep.
+    pub(crate) fn on_sleep(&mut self, now: Instant) {
+        self.slept = now;
+        if !self.is_real_time && !self.is_refused {
+            self.is_real_time = schedule(libc::SCHED_FIFO, self.rank as i32);
+            self.is_refused = !self.is_real_time;
+        }
+    }
+
+    /// The thread is awake.
+    pub(crate) fn on_awake(&mut self, now: Instant) {
+        if self.is_real_time && now.since(self.slept) > AWAKE {
+            self.is_real_time = !schedule(libc::SCHED_OTHER, 0);
+        }
+    }
+}
+
+/// Sets how the calling thread is scheduled. What it starts is scheduled as usual.
+fn schedule(policy: libc::c_int, priority: i32) -> bool {
+    let parameters = libc::sched_param { sched_priority: priority };
+    // SAFETY: 0 is the calling thread, and the kernel reads one `sched_param`.
+    unsafe { libc::sched_setscheduler(0, policy | libc::SCHED_RESET_ON_FORK, &raw const parameters) == 0 }
 }
 
 /// Sleeps until `clock` shows `at`, or a signal comes.

@@ -7,9 +7,10 @@ use core::fmt;
 
 use lockgate_engine::classify::Fields;
 use lockgate_engine::discipline::DropReason;
-use lockgate_engine::node::Tally;
+use lockgate_engine::node::{Count, Tally};
 use lockgate_engine::units::{Bytes, Duration, Instant};
 
+use super::TcpRecord;
 use crate::histogram::{BATCH, Coarse, Histogram, Moments};
 use crate::series::FlowSeries;
 
@@ -34,6 +35,10 @@ pub struct FlowSetup {
     pub fields: Option<Fields>,
     /// Its DSCP and ECN bits, for captures.
     pub traffic_class: u8,
+    /// Whether it is the other direction of a connection, which no comparison of flows counts.
+    pub is_return: bool,
+    /// Name of the congestion control of its sender; `None` where it has none.
+    pub congestion: Option<String>,
 }
 
 impl Default for FlowSetup {
@@ -46,6 +51,8 @@ impl Default for FlowSetup {
             header_bytes: UDP_HEADER_BYTES,
             fields: None,
             traffic_class: 0,
+            is_return: false,
+            congestion: None,
         }
     }
 }
@@ -249,14 +256,24 @@ impl Delays {
     }
 }
 
-/// A received packet whose delays are not in the histograms yet.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+/// Received packets whose delays are not in the histograms yet, in columns; times in ps.
+#[derive(Clone, Debug, PartialEq, Eq)]
 struct Pending {
-    now: u64,
-    sent: u64,
-    waited: u64,
-    propagation: u64,
-    sequence: u32,
+    now: [u64; BATCH],
+    sent: [u64; BATCH],
+    waited: [u64; BATCH],
+    propagation: [u64; BATCH],
+    sequence: [u32; BATCH],
+}
+
+impl Pending {
+    const EMPTY: Self = Self {
+        now: [0; BATCH],
+        sent: [0; BATCH],
+        waited: [0; BATCH],
+        propagation: [0; BATCH],
+        sequence: [0; BATCH],
+    };
 }
 
 /// What of a packet its successor is compared with.
@@ -272,13 +289,16 @@ struct Last {
 pub struct FlowRecord {
     warmup: Instant,
     /// All packets.
-    whole: Totals,
+    sent: Count,
+    received: Count,
+    lost: Tally,
+    inside: Tally,
     /// Those sent before the end of the warm-up.
     early: Totals,
     /// Received before the end of the warm-up.
     received_early: Tally,
     waiting: usize,
-    pending: Box<[Pending; BATCH]>,
+    pending: Box<Pending>,
     delays: Delays,
     interval: Coarse,
     /// One-way delays in ps since the last look, while somebody watches.
@@ -289,6 +309,8 @@ pub struct FlowRecord {
     delivered_bytes: Option<u64>,
     completed: Option<Duration>,
     series: FlowSeries,
+    /// Its TCP sender, where it has one.
+    pub tcp: Option<Box<TcpRecord>>,
     /// What was known of it before.
     pub setup: FlowSetup,
 }
@@ -303,11 +325,14 @@ impl FlowRecord {
     pub(super) fn new(setup: FlowSetup, warmup: Instant) -> Self {
         Self {
             warmup,
-            whole: Totals::default(),
+            sent: Count::default(),
+            received: Count::default(),
+            lost: Tally::default(),
+            inside: Tally::default(),
             early: Totals::default(),
             received_early: Tally::default(),
             waiting: 0,
-            pending: Box::new([Pending::default(); BATCH]),
+            pending: Box::new(Pending::EMPTY),
             delays: Delays::default(),
             interval: Coarse::default(),
             watched: None,
@@ -316,6 +341,7 @@ impl FlowRecord {
             delivered_bytes: None,
             completed: None,
             series: FlowSeries::default(),
+            tcp: setup.congestion.as_ref().map(|name| Box::new(TcpRecord::new(name, warmup))),
             setup,
         }
     }
@@ -323,7 +349,7 @@ impl FlowRecord {
     /// The source sent a packet of this length.
     #[inline(always)]
     pub fn on_sent(&mut self, now: Instant, bytes: Bytes) {
-        count(&mut self.whole.sent, bytes);
+        self.sent.add(bytes);
         if now < self.warmup {
             count(&mut self.early.sent, bytes);
         }
@@ -332,19 +358,19 @@ impl FlowRecord {
     /// A packet reached the receiver.
     #[inline(always)]
     pub fn on_received(&mut self, packet: &Received) {
-        count(&mut self.whole.received, packet.bytes);
+        self.received.add(packet.bytes);
         if packet.sent < self.warmup {
-            self.on_received_early(packet);
+            self.on_received_early(packet.now, packet.sent, packet.bytes);
             return;
         }
         // The mask says to the compiler what `settle` keeps: the batch is never full here.
-        self.pending[self.waiting & (BATCH - 1)] = Pending {
-            now: packet.now.as_picos(),
-            sent: packet.sent.as_picos(),
-            waited: packet.waited.as_picos(),
-            propagation: packet.propagation.as_picos(),
-            sequence: packet.sequence,
-        };
+        let place = self.waiting & (BATCH - 1);
+        let pending = &mut *self.pending;
+        pending.now[place] = packet.now.as_picos();
+        pending.sent[place] = packet.sent.as_picos();
+        pending.waited[place] = packet.waited.as_picos();
+        pending.propagation[place] = packet.propagation.as_picos();
+        pending.sequence[place] = packet.sequence;
         self.waiting += 1;
         if self.waiting == BATCH {
             self.settle();
@@ -353,12 +379,12 @@ impl FlowRecord {
 
     #[cold]
     #[inline(never)]
-    fn on_received_early(&mut self, packet: &Received) {
-        count(&mut self.early.received, packet.bytes);
-        if packet.now < self.warmup {
-            count(&mut self.received_early, packet.bytes);
+    fn on_received_early(&mut self, now: Instant, sent: Instant, bytes: Bytes) {
+        count(&mut self.early.received, bytes);
+        if now < self.warmup {
+            count(&mut self.received_early, bytes);
         }
-        let owd = packet.now.since(packet.sent).as_picos();
+        let owd = now.since(sent).as_picos();
         self.interval.record(owd);
         if let Some(watched) = &mut self.watched {
             watched.record(owd);
@@ -368,7 +394,7 @@ impl FlowRecord {
     /// A packet was lost; `sent` is when the source sent it.
     #[inline(never)]
     pub fn on_lost(&mut self, sent: Instant, bytes: Bytes, why: Loss) {
-        count(&mut self.whole.lost, bytes);
+        count(&mut self.lost, bytes);
         if sent < self.warmup {
             count(&mut self.early.lost, bytes);
         } else {
@@ -378,7 +404,7 @@ impl FlowRecord {
 
     /// A packet is still in the network at the end of the run.
     pub fn on_inside(&mut self, sent: Instant, bytes: Bytes) {
-        count(&mut self.whole.inside, bytes);
+        count(&mut self.inside, bytes);
         if sent < self.warmup {
             count(&mut self.early.inside, bytes);
         }
@@ -400,14 +426,28 @@ impl FlowRecord {
     #[cold]
     #[inline(never)]
     pub(super) fn settle(&mut self) {
-        let batch = &self.pending[..self.waiting.min(BATCH)];
-        let mut owd = [0; BATCH];
-        let mut other = [0; BATCH];
-        let owd = &mut owd[..batch.len()];
-        let other = &mut other[..batch.len()];
+        let count = self.waiting.min(BATCH);
+        if count == 0 {
+            return;
+        }
+        let (now, sequence) = (&self.pending.now[..count], &self.pending.sequence[..count]);
+        let waited = &self.pending.waited[..count];
+        let propagation = &self.pending.propagation[..count];
+        let (mut owd, mut rest, mut gaps) = ([0; BATCH], [0; BATCH], [0; BATCH]);
+        let (owd, rest, gaps) = (&mut owd[..count], &mut rest[..count], &mut gaps[..count]);
         let delays = &mut self.delays;
-        for (owd, packet) in owd.iter_mut().zip(batch) {
-            *owd = packet.now.saturating_sub(packet.sent);
+        for ((owd, now), sent) in owd.iter_mut().zip(now).zip(&self.pending.sent) {
+            *owd = now.saturating_sub(*sent);
+        }
+        for (((rest, owd), waited), propagation) in rest.iter_mut().zip(&*owd).zip(waited).zip(propagation) {
+            *rest = owd.saturating_sub(*waited).saturating_sub(*propagation);
+        }
+        let propagated: u128 = propagation.iter().map(|time| u128::from(*time)).sum();
+        delays.propagation_sum = delays.propagation_sum.wrapping_add(propagated);
+        let mut before = delays.last.map_or(now[0], |last| last.now);
+        for (gap, &now) in gaps.iter_mut().zip(now) {
+            *gap = now.saturating_sub(before);
+            before = now;
         }
         let moments = Moments::of(owd);
         delays.owd.record_batch(owd, &moments);
@@ -415,28 +455,23 @@ impl FlowRecord {
         if let Some(watched) = &mut self.watched {
             watched.record_batch(owd, &moments);
         }
-        for (queueing, packet) in other.iter_mut().zip(batch) {
-            *queueing = packet.waited;
-            delays.propagation_sum = delays.propagation_sum.wrapping_add(u128::from(packet.propagation));
-        }
-        delays.queueing.record_all(other);
-        for ((rest, packet), owd) in other.iter_mut().zip(batch).zip(owd.iter()) {
-            *rest = owd.saturating_sub(packet.waited).saturating_sub(packet.propagation);
-        }
-        delays.serialisation.record_all(other);
-        delays.pairs(batch, owd, other);
+        delays.queueing.record_all(waited);
+        delays.serialisation.record_all(rest);
+        // The first packet of all has no gap before it.
+        delays.iat.record_all(&gaps[usize::from(delays.last.is_none())..]);
+        delays.pairs(now, sequence, owd, rest);
         self.waiting = 0;
     }
 
     /// Closes the sampling interval that ends at `now`.
     pub fn sample(&mut self, now: Instant) {
         self.settle();
+        let whole = self.totals(Window::WholeRun);
         let series = &mut self.series;
         let [p50, p99] = self
             .interval
             .quantiles([0.5, 0.99])
             .map_or([None; 2], |pair| pair.map(|value| Some(Duration::from_picos(value))));
-        let whole = &self.whole;
         series.end.push(now);
         series.offered_bytes.push(whole.sent.bytes.0 - self.sampled.sent.bytes.0);
         series.received_bytes.push(whole.received.bytes.0 - self.sampled.received.bytes.0);
@@ -445,7 +480,7 @@ impl FlowRecord {
         series.owd_p99.push(p99);
         series.owd_max.push(self.interval.max().map(Duration::from_picos));
         self.interval.clear();
-        self.sampled = self.whole;
+        self.sampled = whole;
     }
 
     /// Gathers one-way delays by the look as well, from now on.
@@ -475,21 +510,27 @@ impl FlowRecord {
     /// # Errors
     /// The numbers that do not add up.
     pub fn balance(&self) -> Result<(), Imbalance> {
-        self.whole.balance(&self.setup.name, Window::WholeRun)?;
+        self.totals(Window::WholeRun).balance(&self.setup.name, Window::WholeRun)?;
         self.totals(Window::AfterWarmup).balance(&self.setup.name, Window::AfterWarmup)
     }
 
     /// Its packets by what became of them.
     pub fn totals(&self, window: Window) -> Totals {
+        let whole = Totals {
+            sent: self.sent.tally(),
+            received: self.received.tally(),
+            lost: self.lost,
+            inside: self.inside,
+        };
         match window {
-            Window::WholeRun => self.whole,
-            Window::AfterWarmup => self.whole.without(&self.early),
+            Window::WholeRun => whole,
+            Window::AfterWarmup => whole.without(&self.early),
         }
     }
 
     /// What was received during the window, whenever it was sent: what throughput counts.
     pub fn received_in_window(&self) -> Tally {
-        let (all, early) = (self.whole.received, self.received_early);
+        let (all, early) = (self.received.tally(), self.received_early);
         Tally { packets: all.packets - early.packets, bytes: all.bytes.saturating_sub(early.bytes) }
     }
 
@@ -527,71 +568,76 @@ impl FlowRecord {
 }
 
 impl Delays {
-    /// Delay variation, arrival gaps, jitter and reordering: what needs the packet before. `owd` are the
-    /// delays of `batch`, `values` is room for as many.
-    fn pairs(&mut self, batch: &[Pending], owd: &[u64], values: &mut [u64]) {
-        let (Some(first), Some(end)) = (batch.first(), batch.last()) else { return };
-        let (packets, last) = if let Some(last) = self.last {
-            (batch, last)
-        } else {
-            self.expected = first.sequence.wrapping_add(1);
-            (&batch[1..], Last { now: first.now, owd: owd[0], sequence: first.sequence })
+    /// Delay variation, jitter and reordering: what needs the packet before. Arrivals, numbers and delays of a
+    /// batch, and room for as many values.
+    fn pairs(&mut self, now: &[u64], sequence: &[u32], owd: &[u64], values: &mut [u64]) {
+        let Some(last) = self.last else {
+            self.expected = sequence[0].wrapping_add(1);
+            self.last = Some(Last { now: now[0], owd: owd[0], sequence: sequence[0] });
+            if now.len() > 1 {
+                self.pairs(&now[1..], &sequence[1..], &owd[1..], &mut values[1..]);
+            }
+            return;
         };
-        let owd = &owd[batch.len() - packets.len()..];
-        let values = &mut values[..packets.len()];
-        let mut before = last.now;
-        for (gap, packet) in values.iter_mut().zip(packets) {
-            *gap = packet.now.saturating_sub(before);
-            before = packet.now;
-        }
-        self.iat.record_all(values);
         // R_j - R_i - (S_j - S_i) = (R_j - S_j) - (R_i - S_i).
-        let mut before = last.owd;
         let mut jitter_16 = self.jitter_16;
-        for (variation, owd) in values.iter_mut().zip(owd) {
+        let mut before = last.owd;
+        for (variation, &owd) in values.iter_mut().zip(owd) {
             let magnitude = owd.abs_diff(before);
             *variation = magnitude;
-            before = *owd;
+            before = owd;
             // The sample code of RFC 3550 A.8: J += |D| - ((J + 8) >> 4), J being scaled by 16.
             jitter_16 = (jitter_16 + magnitude.min(1 << 58)) - ((jitter_16 + 8) >> 4);
         }
         self.jitter_16 = jitter_16;
-        let expected = self.expected;
-        let in_order = |(place, packet): (usize, &Pending)| {
-            packet.sequence == last.sequence.wrapping_add(1 + place as u32)
-        };
-        if expected == last.sequence.wrapping_add(1) && packets.iter().enumerate().all(in_order) {
-            // The common case: none lost, none reordered. The signed differences telescope.
-            self.ipdv_signed_sum += i128::from(before) - i128::from(last.owd);
-            self.ipdv.record_all(values);
-            self.expected = end.sequence.wrapping_add(1);
-        } else {
-            self.broken_pairs(packets, owd, values, last);
-        }
-        self.last = Some(Last { now: end.now, owd: before, sequence: end.sequence });
+        // Over all of them the signed differences telescope.
+        self.ipdv_signed_sum += i128::from(before) - i128::from(last.owd);
+        let pairs = self.in_order(sequence, last, owd, values);
+        self.ipdv.record_all(&values[..pairs]);
+        self.last =
+            Some(Last { now: now[now.len() - 1], owd: before, sequence: sequence[sequence.len() - 1] });
     }
 
-    /// Delay variation and reordering where packets are missing or out of order. `variations` has one entry
-    /// a packet; those of true pairs are moved to its front.
-    #[cold]
-    #[inline(never)]
-    fn broken_pairs(&mut self, packets: &[Pending], owd: &[u64], variations: &mut [u64], mut before: Last) {
+    /// Reordering, and which of the variations are of packets sent one after the other: those are moved to
+    /// the front. Returns how many they are.
+    fn in_order(&mut self, sequence: &[u32], last: Last, owd: &[u64], variations: &mut [u64]) -> usize {
         let mut pairs = 0;
-        for (place, (packet, &owd)) in packets.iter().zip(owd).enumerate() {
-            if packet.sequence == before.sequence.wrapping_add(1) {
-                variations[pairs] = variations[place];
-                pairs += 1;
-                self.ipdv_signed_sum += i128::from(owd) - i128::from(before.owd);
+        let mut from = 0;
+        let mut before = last.sequence;
+        let mut is_ordered = self.expected == before.wrapping_add(1);
+        for (place, &sequence) in sequence.iter().enumerate() {
+            if sequence != before.wrapping_add(1) {
+                // Packets are missing, or out of order: this is no pair.
+                let ahead = if place == 0 { last.owd } else { owd[place - 1] };
+                self.ipdv_signed_sum -= i128::from(owd[place]) - i128::from(ahead);
+                variations.copy_within(from..place, pairs);
+                pairs += place - from;
+                from = place + 1;
+                is_ordered &= sequence.wrapping_sub(before).cast_signed() > 0;
             }
+            before = sequence;
+        }
+        variations.copy_within(from.., pairs);
+        pairs += variations.len() - from;
+        if is_ordered {
+            self.expected = before.wrapping_add(1);
+        } else {
+            self.count_reordered(sequence);
+        }
+        pairs
+    }
+
+    /// Packets that came after one sent later.
+    #[cold]
+    fn count_reordered(&mut self, sequence: &[u32]) {
+        for &sequence in sequence {
             //= https://www.rfc-editor.org/rfc/rfc4737#section-3.3
             // Serial arithmetic, so that numbers may wrap.
-            if packet.sequence.wrapping_sub(self.expected).cast_signed() < 0 {
+            if sequence.wrapping_sub(self.expected).cast_signed() < 0 {
                 self.reordered += 1;
             } else {
-                self.expected = packet.sequence.wrapping_add(1);
+                self.expected = sequence.wrapping_add(1);
             }
-            before = Last { now: packet.now, owd, sequence: packet.sequence };
         }
-        self.ipdv.record_all(&variations[..pairs]);
     }
 }

@@ -1,7 +1,7 @@
 //! What is observed of one port: each queue's counters, sojourn times and backlog, and its link's load.
 
 use lockgate_engine::discipline::DropReason;
-use lockgate_engine::node::{Counters, Node, Tally};
+use lockgate_engine::node::{Count, Counters, Node, Tally};
 use lockgate_engine::port::Port;
 use lockgate_engine::units::{Bytes, Duration, Instant, Rate};
 
@@ -24,9 +24,9 @@ pub struct PortSetup {
 #[derive(Clone, Debug, PartialEq)]
 pub struct PortRecord {
     warmup: Instant,
-    transmitted: Tally,
+    transmitted: Count,
     /// Transmitted before the end of the warm-up.
-    transmitted_early: Tally,
+    transmitted_early: Count,
     /// One a place that transmitted, by its number in the port: sojourn times in ps.
     sojourns: Vec<Sojourns>,
     /// One a place that dropped, by its number: packets by reason.
@@ -44,8 +44,9 @@ pub struct PortRecord {
 /// Sojourn times of one place. They are counted a batch at a time (see decision 004).
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Sojourns {
-    waiting: usize,
     pending: [u64; BATCH],
+    /// How many are pending; a full batch is counted at once.
+    waiting: usize,
     counted: Histogram,
 }
 
@@ -59,9 +60,9 @@ impl Sojourns {
     #[inline(always)]
     fn note(&mut self, sojourn: Duration) {
         // The mask says to the compiler what `settle` keeps: the batch is never full here.
-        self.pending[self.waiting & (BATCH - 1)] = sojourn.as_picos();
-        self.waiting += 1;
-        if self.waiting == BATCH {
+        self.pending[self.waiting % BATCH] = sojourn.as_picos();
+        self.waiting = (self.waiting + 1) % BATCH;
+        if self.waiting == 0 {
             self.settle();
         }
     }
@@ -70,12 +71,11 @@ impl Sojourns {
     #[inline(never)]
     fn settle(&mut self) {
         self.counted.record_all(&self.pending);
-        self.waiting = 0;
     }
 
     fn add_to(&self, all: &mut Histogram) {
         all.merge(&self.counted);
-        all.record_all(&self.pending[..self.waiting.min(BATCH)]);
+        all.record_all(&self.pending[..self.waiting]);
     }
 
     fn is_empty(&self) -> bool {
@@ -106,8 +106,8 @@ impl PortRecord {
     pub(super) fn new(setup: PortSetup, warmup: Instant) -> Self {
         Self {
             warmup,
-            transmitted: Tally::default(),
-            transmitted_early: Tally::default(),
+            transmitted: Count::default(),
+            transmitted_early: Count::default(),
             sojourns: Vec::new(),
             drops: Vec::new(),
             places: Vec::new(),
@@ -121,8 +121,7 @@ impl PortRecord {
     /// The link begins to send a packet that spent `sojourn` in the port; `node` is the queue it was in.
     #[inline(always)]
     pub fn on_transmit(&mut self, node: u16, sojourn: Duration, bytes: Bytes, now: Instant) {
-        self.transmitted.packets += 1;
-        self.transmitted.bytes += bytes;
+        self.transmitted.add(bytes);
         if now < self.warmup {
             self.transmitted_early = self.transmitted;
             if let Some(watch) = &mut self.watch {
@@ -239,7 +238,7 @@ impl PortRecord {
                 peak = larger(peak, core::mem::take(&mut place.peak));
             }
             if let Some(place) = places.get_mut(usize::from(node.id())) {
-                place.sample(*node.counters(), peak, now, warmup);
+                place.sample(node.counters(), peak, now, warmup);
             }
         });
         for (id, counters) in port.retired() {
@@ -284,12 +283,12 @@ impl PortRecord {
 
     /// Packets and bytes sent during the whole run.
     pub fn transmitted(&self) -> Tally {
-        self.transmitted
+        self.transmitted.tally()
     }
 
     /// Packets and bytes sent during the window.
     pub fn transmitted_in_window(&self) -> Tally {
-        let (all, early) = (self.transmitted, self.transmitted_early);
+        let (all, early) = (self.transmitted.tally(), self.transmitted_early.tally());
         Tally { packets: all.packets - early.packets, bytes: all.bytes.saturating_sub(early.bytes) }
     }
 

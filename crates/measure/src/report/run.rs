@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use super::Origin;
 use crate::histogram::Histogram;
-use crate::recording::{EventKind, FlowRecord, PortRecord, Recording};
+use crate::recording::{EventKind, FlowRecord, PortRecord, Recording, TcpRecord};
 use crate::series::rates;
 use crate::summary::Summary;
 
@@ -42,6 +42,9 @@ pub struct FlowData {
     pub name: String,
     /// How it went over time.
     pub series: FlowSeriesData,
+    /// Its TCP sender over time; `null` for other flows.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tcp: Option<TcpSeriesData>,
     /// Distribution function of its one-way delay.
     pub owd_cdf: Cdf,
     /// Density of the time between arrivals.
@@ -64,6 +67,21 @@ pub struct FlowSeriesData {
     pub owd_p50_s: Vec<Option<f64>>,
     pub owd_p99_s: Vec<Option<f64>>,
     pub owd_max_s: Vec<Option<f64>>,
+}
+
+/// A TCP sender over time; columns of one length. Windows in payload bytes.
+#[derive(Clone, Debug, Serialize)]
+#[allow(missing_docs, reason = "the fields are the document's keys, named with their units")]
+pub struct TcpSeriesData {
+    pub congestion: String,
+    pub time_s: Vec<f64>,
+    pub cwnd_bytes: Vec<u64>,
+    pub ssthresh_bytes: Vec<Option<u64>>,
+    pub in_flight_bytes: Vec<u64>,
+    pub rtt_s: Vec<Option<f64>>,
+    pub rto_s: Vec<f64>,
+    /// Sent again since the sample before.
+    pub retransmissions: Vec<u64>,
 }
 
 /// A distribution function; its complement is `1 - fraction`.
@@ -206,6 +224,7 @@ fn flow_data(record: &FlowRecord) -> FlowData {
             owd_p99_s: seconds(&series.owd_p99),
             owd_max_s: seconds(&series.owd_max),
         },
+        tcp: record.tcp.as_deref().map(tcp_data),
         owd_cdf: cdf(&delays.owd),
         iat_density: density(&delays.iat),
         owd_box: box_plot(&delays.owd),
@@ -215,6 +234,22 @@ fn flow_data(record: &FlowRecord) -> FlowData {
             propagation: (received > 0)
                 .then(|| short(delays.propagation_sum as f64 / received as f64 / 1e12)),
         },
+    }
+}
+
+fn tcp_data(record: &TcpRecord) -> TcpSeriesData {
+    let samples = &record.samples;
+    let totals = samples.iter().map(|sample| sample.retransmissions);
+    let before = core::iter::once(0).chain(totals.clone());
+    TcpSeriesData {
+        congestion: record.congestion.clone(),
+        time_s: times(&record.end),
+        cwnd_bytes: samples.iter().map(|sample| sample.cwnd.0).collect(),
+        ssthresh_bytes: samples.iter().map(|sample| sample.ssthresh.map(|bytes| bytes.0)).collect(),
+        in_flight_bytes: samples.iter().map(|sample| sample.in_flight.0).collect(),
+        rtt_s: samples.iter().map(|sample| sample.rtt.map(|rtt| short(rtt.as_secs_f64()))).collect(),
+        rto_s: samples.iter().map(|sample| short(sample.rto.as_secs_f64())).collect(),
+        retransmissions: totals.zip(before).map(|(total, before)| total - before).collect(),
     }
 }
 

@@ -4,10 +4,12 @@ use indexmap::IndexMap;
 use lockgate_engine::node::{Counters, Tally};
 use lockgate_engine::units::Instant;
 
-use super::{Distribution, EngineSummary, FlowSummary, PICOS, PortSummary, QueueSummary, SCHEMA, Summary};
+use super::{
+    Distribution, EngineSummary, FlowSummary, PICOS, PortSummary, QueueSummary, SCHEMA, Summary, TcpSummary,
+};
 use crate::fairness::jain;
 use crate::intervals::interval;
-use crate::recording::{FlowRecord, Mode, PlaceRecord, PortRecord, Recording, Window};
+use crate::recording::{FlowRecord, Mode, PlaceRecord, PortRecord, Recording, TcpRecord, Window};
 use crate::warmup;
 
 /// The results of a run: `recordings` is the run, followed by its repetitions, which serve the confidence
@@ -59,7 +61,8 @@ fn summarise_one(recording: &Recording) -> Summary {
     let end = Instant::ZERO + recording.duration;
     let flows: IndexMap<String, FlowSummary> =
         recording.flows.iter().map(|record| (record.setup.name.clone(), flow(record, window))).collect();
-    let shares: Vec<f64> = flows.values().filter_map(|flow| flow.throughput_bps).collect();
+    let compared = flows.values().zip(&recording.flows).filter(|(_, record)| !record.setup.is_return);
+    let shares: Vec<f64> = compared.filter_map(|(flow, _)| flow.throughput_bps).collect();
     let mut warnings = recording.warnings.clone();
     warnings.extend(warmup::warnings(recording));
     if recording.window().is_zero() && !recording.duration.is_zero() {
@@ -124,6 +127,29 @@ fn flow(record: &FlowRecord, window: f64) -> FlowSummary {
         jitter_rfc3550_s: (!delays.iat.is_empty()).then(|| delays.jitter().as_secs_f64()),
         iat_s: Distribution::of_picos(&delays.iat),
         fct_s: record.completed().map(lockgate_engine::units::Duration::as_secs_f64),
+        tcp: record.tcp.as_deref().map(tcp),
+    }
+}
+
+fn tcp(record: &TcpRecord) -> TcpSummary {
+    let samples = record.window().count() as f64;
+    let windows = || record.window().map(|sample| sample.cwnd.0 as f64);
+    let rtts: Vec<f64> = record
+        .window()
+        .filter_map(|sample| sample.rtt)
+        .map(lockgate_engine::units::Duration::as_secs_f64)
+        .collect();
+    TcpSummary {
+        congestion: record.congestion.clone(),
+        retransmissions: record.counted(|sample| sample.retransmissions),
+        timeouts: record.counted(|sample| sample.timeouts),
+        recoveries: record.counted(|sample| sample.recoveries),
+        mark_reductions: record.counted(|sample| sample.mark_reductions),
+        undone: record.counted(|sample| sample.undone),
+        cwnd_mean_bytes: ratio(windows().sum(), samples),
+        cwnd_min_bytes: windows().reduce(f64::min),
+        cwnd_max_bytes: windows().reduce(f64::max),
+        rtt_mean_s: ratio(rtts.iter().sum(), rtts.len() as f64),
     }
 }
 

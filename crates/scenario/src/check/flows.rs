@@ -16,6 +16,7 @@ use crate::diagnostic::Problem;
 use crate::file::FlowTable;
 use crate::model::{Flow, Transport};
 use crate::shape::{Place, shorten, sound, split_outside_quotes, typed, unknown_keys};
+use crate::tcp::{Application, TcpModel};
 use crate::traffic::Traffic;
 use crate::written::Carrier;
 
@@ -25,7 +26,8 @@ const MOST_FLOWS: usize = 100_000;
 /// First of the ports that flows without one are given (RFC 6335 section 6: dynamic ports).
 const FIRST_PORT: u32 = 49_152;
 
-/// IP protocol number of UDP.
+/// IP protocol numbers.
+const TCP: u8 = 6;
 const UDP: u8 = 17;
 
 /// The flows, as far as they could be read.
@@ -41,6 +43,8 @@ pub(super) struct Group {
     pub(super) name: String,
     /// Places among the scenario's flows.
     pub(super) members: Range<usize>,
+    /// Places of the other directions of TCP flows; empty for others.
+    pub(super) returns: Range<usize>,
     /// Whether `count` is given, so that members are numbered.
     numbered: bool,
     /// `None` where it has problems. Its name and ports are those of the first member.
@@ -89,7 +93,43 @@ impl Flows {
                 flows.extend((0..group.members.len()).map(|index| group.member(flow, index)));
             }
         }
+        for group in &self.groups {
+            let Some(flow) = &group.flow else { continue };
+            for (place, index) in group.members.clone().zip(0..group.returns.len()) {
+                flows.push(returning(&group.member(flow, index), place));
+            }
+        }
         flows
+    }
+
+    /// Gives the other directions of TCP flows their places, behind all flows.
+    fn place_returns(&mut self) {
+        let mut next = self.total;
+        for group in &mut self.groups {
+            let tcp = group.flow.as_ref().is_some_and(|flow| matches!(flow.transport, Transport::Tcp(_)));
+            let count = if tcp { group.members.len() } else { 0 };
+            group.returns = next..next + count;
+            next += count;
+        }
+    }
+}
+
+/// The other direction of `flow`, which stands at `place`.
+fn returning(flow: &Flow, place: usize) -> Flow {
+    let fields = flow.fields;
+    Flow {
+        name: format!("{}/return", flow.name),
+        from: flow.to,
+        to: flow.from,
+        transport: Transport::TcpReturn { of: place },
+        fields: Fields {
+            source: fields.destination,
+            destination: fields.source,
+            source_port: fields.destination_port,
+            destination_port: fields.source_port,
+            ..fields
+        },
+        ..flow.clone()
     }
 }
 
@@ -114,11 +154,13 @@ impl Checker<'_> {
             flows.groups.push(Group {
                 name: entry.name.to_owned(),
                 members: start..start + members,
+                returns: 0..0,
                 numbered: count.is_some(),
                 flow,
                 port_given: place.has("source_port"),
             });
         }
+        flows.place_returns();
         flows
     }
 
@@ -139,18 +181,25 @@ impl Checker<'_> {
             return (None, None);
         };
         let ends = self.flow_ends(&table, place, network);
-        if table.transport == Some(Carrier::Tcp) {
-            let problem = Problem::new(place.value("transport"), "TCP flows are not simulated yet");
-            self.note(problem.help("write `transport = \"udp\"` with what it sends, or leave this flow out"));
-            return (table.count, None);
-        }
         self.check_flow(&table, place);
-        let traffic = self.traffic(place);
+        let transport = if table.transport == Some(Carrier::Tcp) {
+            Transport::Tcp(self.tcp(&table, place))
+        } else {
+            self.refuse_tcp_keys(place);
+            Transport::Udp
+        };
+        let traffic = match transport {
+            Transport::Tcp(TcpModel { application: Application::Drawn, .. }) => {
+                self.drawn_files(&table, place)
+            }
+            Transport::Tcp(tcp) if tcp.application != Application::Stream => Some(Traffic::nothing()),
+            _ => self.traffic(place),
+        };
         let fields = ends.map(|[from, to]| {
             let address =
                 |node: usize| network.nodes.get(node).map_or(IpAddr::from([0, 0, 0, 0]), |node| node.address);
             Fields {
-                protocol: UDP,
+                protocol: if transport == Transport::Udp { UDP } else { TCP },
                 source: address(from),
                 destination: address(to),
                 source_port: table.source_port.unwrap_or(0),
@@ -162,7 +211,7 @@ impl Checker<'_> {
             name: name.to_owned(),
             from,
             to,
-            transport: Transport::Udp,
+            transport,
             fields,
             traffic_class: table.tos.map(|tos| tos.0).or(table.dscp.map(|code| code.0 << 2)).unwrap_or(0),
             traffic,
@@ -214,10 +263,6 @@ impl Checker<'_> {
     }
 
     fn check_flow(&mut self, table: &FlowTable, place: Place<'_, '_>) {
-        if table.congestion.is_some() {
-            let problem = Problem::new(place.key("congestion"), "only TCP has congestion control");
-            self.note(problem.help("leave `congestion` out"));
-        }
         if table.dscp.is_some() && table.tos.is_some() {
             let problem = Problem::new(place.key("tos"), "`tos` contains the DSCP");
             self.note(problem.see(place.key("dscp"), "given here too").help("give one of `dscp` and `tos`"));

@@ -108,6 +108,7 @@ impl Checker<'_> {
                     rate: service.rate,
                     limit: service.limit,
                 }),
+                command: table.command,
             });
         }
     }

@@ -66,7 +66,9 @@ impl Checker<'_> {
             let mut ids = Vec::new();
             for (index, name) in names.0.iter().enumerate() {
                 if let Some(group) = world.flows.get(&name.0) {
-                    ids.extend(group.members.clone().map(|place| FlowId(place as u32)));
+                    // A connection is meant in both directions.
+                    let places = group.members.clone().chain(group.returns.clone());
+                    ids.extend(places.map(|place| FlowId(place as u32)));
                 } else {
                     let span = place.element("flow", index);
                     let problem = self.no_such("flow", &name.0, span, world.flows.names());

@@ -1,0 +1,73 @@
+//! `lockgate receive`: the receiver on its own.
+
+use lockgate_engine::units::Duration;
+use lockgate_live::between::{self, Receiver, Report};
+
+use crate::arguments::Receive;
+use crate::exit::{Exit, Failure};
+use crate::terminal::say;
+use crate::{figures, interrupt, results};
+
+pub(crate) fn receive(arguments: &Receive) -> Result<Exit, Failure> {
+    interrupt::listen();
+    let receiver = Receiver {
+        address: arguments.at,
+        at_most: Duration::from_secs(u64::from(arguments.seconds)),
+        once: arguments.once,
+    };
+    eprintln!("listening at {}", arguments.at);
+    let json = arguments.json;
+    let done = between::receive(&receiver, &interrupt::is_requested, &mut |from, report| {
+        if json {
+            let text = results::json(&document(report)).unwrap_or_default();
+            say!("{}", text.trim_end());
+        } else {
+            say!("from {from}:");
+            show(report);
+        }
+    });
+    done.map_err(|error| {
+        Failure::run(
+            format!("cannot receive at {}: {error}", arguments.at),
+            "is the port taken, or not yours?",
+        )
+    })?;
+    Ok(if interrupt::is_requested() { Exit::Interrupted } else { Exit::Ok })
+}
+
+const NANO: f64 = 1e-9;
+
+/// A report as JSON.
+pub(super) fn document(report: &Report) -> serde_json::Value {
+    let [min, p50, p99, max] = report.owd_ns.map(|nanos| nanos as f64 * NANO);
+    serde_json::json!({
+        "schema": 1,
+        "received_packets": report.received,
+        "received_bytes": report.bytes,
+        "duplicate_packets": report.duplicates,
+        "reordered_packets": report.reordered,
+        "throughput_bps": throughput(report),
+        "owd_s": { "min": min, "p50": p50, "p99": p99, "max": max },
+        "clock_error_s": report.error_ns as f64 * NANO,
+    })
+}
+
+fn throughput(report: &Report) -> Option<f64> {
+    (report.span_ns > 0).then(|| report.bytes as f64 * 8.0 / (report.span_ns as f64 * NANO))
+}
+
+/// A report in lines.
+pub(super) fn show(report: &Report) {
+    let [min, p50, p99, max] = report.owd_ns.map(|nanos| figures::quantity(Some(nanos as f64 * NANO), "s"));
+    say!(
+        "received {} packets ({}), {} again, {} out of order",
+        report.received,
+        figures::rate(throughput(report)),
+        report.duplicates,
+        report.reordered
+    );
+    say!(
+        "one-way delay min {min}, p50 {p50}, p99 {p99}, max {max}; each +- {}, the error of the clocks",
+        figures::seconds(Some(report.error_ns as f64 * NANO))
+    );
+}

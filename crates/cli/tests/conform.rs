@@ -1,0 +1,107 @@
+//! `lockgate conform`: tables, documents, a report, and the right exit codes.
+
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Output};
+
+use serde_json::Value;
+
+fn conform(arguments: &[&str], folder: &Path) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_lockgate"))
+        .arg("conform")
+        .args(arguments)
+        .current_dir(folder)
+        .env("NO_COLOR", "1")
+        .output()
+        .expect("lockgate runs")
+}
+
+fn stdout(output: &Output) -> String {
+    String::from_utf8(output.stdout.clone()).expect("UTF-8")
+}
+
+#[test]
+fn a_discipline_is_held_against_its_theorems() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let output = conform(&["rr", "--trials", "2"], folder.path());
+    assert_eq!(output.status.code(), Some(0));
+    let shown = stdout(&output);
+    for words in ["O7 packet-rounds", "|N_i/w_i - N_j/w_j| <= 1", "ratio", "✓ holds", "O1 busy-periods"] {
+        assert!(shown.contains(words), "`{words}` is not in\n{shown}");
+    }
+    assert!(output.stderr.is_empty(), "progress is for terminals");
+    let output = conform(&["rr", "--trials", "2", "--seed", "9", "--json", "--out", "found"], folder.path());
+    let document: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    assert_eq!(
+        (&document["schema"], &document["seed"], &document["holds"]),
+        (&1.into(), &9.into(), &true.into())
+    );
+    assert!(document["rows"].as_array().expect("rows").iter().all(|row| row["kind"] == "rr"));
+    for file in ["report.html", "conformance.json", "manifest.json"] {
+        assert!(folder.path().join("found").join(file).is_file(), "{file}");
+    }
+    let again = conform(&["rr", "--trials", "2", "--seed", "9", "--json"], folder.path());
+    assert_eq!(again.stdout, output.stdout, "the same seed gives the same bytes");
+}
+
+/// One run of a FIFO as an emulated kernel might leave it, received at this rate.
+fn reference(rate: u32) -> String {
+    format!(
+        r#"{{ "experiments": [
+    {{ "id": "one", "duration_s": 4.0,
+       "commands": ["link sl0: a device, rate 8000000 bit/s", "tc qdisc add dev sl0 root handle 10: pfifo limit 10"],
+       "flows": {{ "f": {{ "type": "udp", "dport": 9000, "l2_bytes": 1000, "offered_bps": 16000000.0,
+           "process": "cbr", "start_s": 0.0, "stop_s": 4.0 }} }},
+       "results": {{ "udp": {{ "f": {{ "window_s": [2.0, 4.0], "recv_rate_bps": {rate}, "loss_ratio_window": 0.5,
+           "delay_us": {{ "mean": 10750.0, "min": 10507.0, "max": 11007.0 }} }} }} }} }},
+    {{ "id": "other", "duration_s": 4.0, "commands": ["tc qdisc add dev r1 root teql"], "flows": {{}},
+       "results": {{}} }} ] }}"#
+    )
+}
+
+#[test]
+fn the_simulator_is_held_against_a_kernel() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let run = |rate| {
+        fs::write(folder.path().join("kernel.json"), reference(rate)).expect("written");
+        conform(&["--against", "kernel.json"], folder.path())
+    };
+    let output = run(8_000_000);
+    let shown = stdout(&output);
+    assert_eq!(output.status.code(), Some(0), "{shown}");
+    for words in [
+        "8.00 Mbit/s",
+        "mean delay",
+        "not run: kind `teql` is not known yet",
+        "✓ 3 of 3 quantities of 1 runs",
+    ] {
+        assert!(shown.contains(words), "`{words}` is not in\n{shown}");
+    }
+    let output = run(7_900_000);
+    assert_eq!(output.status.code(), Some(3));
+    assert!(stdout(&output).contains("✗ does not hold"));
+}
+
+#[test]
+fn wrong_usage_is_said_and_leaves_nothing() {
+    let folder = tempfile::tempdir().expect("a folder");
+    fs::write(folder.path().join("text"), "no JSON").expect("written");
+    fs::write(folder.path().join("list"), "[1]").expect("written");
+    for (arguments, words) in [
+        (&["nope"][..], "there is no discipline called `nope`"),
+        (&["--trials", "0"], "--trials"),
+        (&["--seed", "-1"], "--seed"),
+        (&["--against", "missing"], "there is no such file"),
+        (&["--against", "text"], "not JSON"),
+        (&["--against", "list", "--out", "o"], "experiments"),
+        (&["rr", "--against", "text"], "cannot be used with"),
+        (&["rr", "--out", "text"], "it is a file"),
+    ] {
+        let output = conform(arguments, folder.path());
+        let errors = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}: {errors}");
+        assert!(errors.contains(words), "`{words}` is not in {errors}");
+        assert!(output.stdout.is_empty(), "{arguments:?}");
+    }
+    assert_eq!(fs::read_dir(folder.path()).expect("a folder").count(), 2, "nothing is left");
+}

@@ -1,0 +1,442 @@
+//! Live runs, by the command itself, on the kernel of this machine. Where it does not allow them: skipped.
+//!
+//! No test here judges a wall-clock time: a run outside its fidelity limits (exit code 5) is as good.
+#![cfg(target_os = "linux")]
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+use std::time::Duration;
+
+use serde_json::Value;
+
+const LOCKGATE: &str = env!("CARGO_BIN_EXE_lockgate");
+
+/// Two hosts, two routers in a chain between them, and a third host.
+fn scenario(duration: &str, extra: &str) -> String {
+    format!(
+        r#"
+title = "live"
+duration = "{duration}"
+[link.la]
+between = ["client", "r1"]
+rate = "100mbit"
+delay = "1ms"
+[link.middle]
+between = ["r1", "r2"]
+rate = "20mbit"
+delay = "3ms"
+[link.lb]
+between = ["r2", "server"]
+rate = "100mbit"
+delay = "1ms"
+[flow.probe]
+from = "client"
+to = "server"
+size = "200B"
+gap = "5ms"
+{extra}
+"#
+    )
+}
+
+const FOUR: &str = "[node]\nclient = {}\nr1 = {}\nr2 = {}\nserver = {}\n";
+const SIX: &str = "[node]\nclient = { address = \"fd00::1\" }\nr1 = { address = \"fd00::2\" }\n\
+                   r2 = { address = \"fd00::3\" }\nserver = { address = \"fd00::4\" }\n";
+
+struct Place(tempfile::TempDir);
+
+impl Place {
+    fn new() -> Self {
+        Self(tempfile::tempdir().expect("a directory"))
+    }
+
+    fn file(&self, text: &str) -> PathBuf {
+        let path = self.0.path().join("scenario.toml");
+        fs::write(&path, text).expect("written");
+        path
+    }
+
+    fn out(&self) -> PathBuf {
+        self.0.path().join("out")
+    }
+
+    fn command(&self, text: &str) -> Command {
+        let mut command = Command::new(LOCKGATE);
+        command.args(["run", "--live", "--quiet", "--json", "--out"]).arg(self.out()).arg(self.file(text));
+        command
+    }
+}
+
+/// Whether live runs are possible here; says so where not.
+fn is_possible() -> bool {
+    let done = Command::new(LOCKGATE).args(["doctor", "--json"]).output().expect("runs");
+    if done.status.code() == Some(4) {
+        println!("skipped: {}", String::from_utf8_lossy(&done.stderr).lines().next().unwrap_or_default());
+        return false;
+    }
+    assert_eq!(done.status.code(), Some(0), "{}", String::from_utf8_lossy(&done.stderr));
+    true
+}
+
+fn summary(done: &Output) -> Value {
+    assert!(matches!(done.status.code(), Some(0 | 5)), "{done:?}");
+    serde_json::from_slice(&done.stdout).expect("JSON")
+}
+
+fn has(tool: &str) -> bool {
+    let found = std::env::var_os("PATH")
+        .is_some_and(|path| std::env::split_paths(&path).any(|directory| directory.join(tool).is_file()));
+    if !found {
+        println!("skipped: `{tool}` is not installed");
+    }
+    found
+}
+
+/// What a run could leave on the host: interfaces, named namespaces, network settings, processes of ours.
+fn traces() -> BTreeMap<String, String> {
+    let mut traces = BTreeMap::new();
+    let names = |directory: &str| -> BTreeSet<String> {
+        let entries = fs::read_dir(directory).into_iter().flatten().flatten();
+        entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect()
+    };
+    traces.insert("interfaces".into(), format!("{:?}", names("/sys/class/net")));
+    traces.insert("namespaces".into(), format!("{:?}", names("/run/netns")));
+    traces.insert("addresses".into(), fs::read_to_string("/proc/net/fib_trie").unwrap_or_default());
+    traces.insert("mounts".into(), fs::read_to_string("/proc/self/mounts").unwrap_or_default());
+    let mut directories = vec![PathBuf::from("/proc/sys/net"), PathBuf::from("/proc/sys/user")];
+    while let Some(directory) = directories.pop() {
+        for entry in fs::read_dir(&directory).into_iter().flatten().flatten() {
+            let path = entry.path();
+            if path.is_dir() {
+                directories.push(path);
+            } else if let Ok(value) = fs::read_to_string(&path) {
+                traces.insert(path.display().to_string(), value);
+            }
+        }
+    }
+    traces
+}
+
+/// Processes whose command line has this in it.
+fn processes(mark: &str) -> Vec<String> {
+    let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
+    let lines = entries.filter_map(|entry| fs::read(entry.path().join("cmdline")).ok());
+    let lines = lines.map(|line| String::from_utf8_lossy(&line).replace('\0', " "));
+    lines.filter(|line| line.contains(mark) && !line.contains("cargo")).collect()
+}
+
+#[test]
+fn a_run_is_the_same_live_and_leaves_nothing() {
+    if !is_possible() {
+        return;
+    }
+    let place = Place::new();
+    let before = traces();
+    // Nothing of the host's is needed: not even a PATH.
+    let done = place.command(&(scenario("1s", FOUR))).env_clear().output().expect("runs");
+    let summary = summary(&done);
+    assert_eq!(summary["mode"], "live");
+    let flow = &summary["flows"]["probe"];
+    let count = |key: &str| flow[key].as_u64().expect("a number");
+    // Every 5 ms for a second, but how many the machine gets around to is its own affair.
+    let sent = count("sent_packets");
+    assert!((1..200).contains(&sent), "{flow}");
+    assert_eq!(count("received_packets") + count("lost_packets") + count("inside_packets"), sent);
+    assert!(count("received_packets") > 0, "{flow}");
+    // Serialisation of 200 B at 100, 20 and 100 Mbit/s, and 5 ms of propagation: never less.
+    let least = flow["owd_s"]["min"].as_f64().expect("a delay");
+    assert!(least >= 5e-3 + (16.0 + 80.0 + 16.0) * 1e-6, "{least}");
+    for name in ["timer_lateness_p99_s", "send_slip_p99_s", "host_losses", "cpu_starved_ratio"] {
+        assert!(summary["fidelity"][name].is_number(), "{name}");
+    }
+    assert_eq!(traces(), before);
+}
+
+#[test]
+fn it_leaves_nothing_when_killed() {
+    if !is_possible() {
+        return;
+    }
+    let before = traces();
+    let mark = format!("sleep 1000.{}", std::process::id());
+    let text = scenario("30s", FOUR)
+        .replace("client = {}", &format!("client = {{ command = \"{mark} & {mark}\" }}"));
+    for attempt in 0..10u64 {
+        let place = Place::new();
+        let mut child =
+            place.command(&text).stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("starts");
+        // At some moment: while namespaces are made, or later while everything runs.
+        std::thread::sleep(Duration::from_millis(7 * attempt * attempt));
+        child.kill().expect("killed");
+        child.wait().expect("waited for");
+        // The kernel takes namespaces and processes away on its own time.
+        for _ in 0..1000 {
+            if processes(&mark).is_empty() {
+                break;
+            }
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        assert_eq!(processes(&mark), Vec::<String>::new(), "attempt {attempt}");
+    }
+    assert_eq!(traces(), before);
+}
+
+#[test]
+fn an_interrupted_run_writes_what_there_is() {
+    if !is_possible() {
+        return;
+    }
+    let place = Place::new();
+    let child = place.command(&scenario("60s", FOUR)).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
+    let child = child.expect("starts");
+    std::thread::sleep(Duration::from_millis(1500));
+    let interrupted = Command::new("kill").args(["-INT", &child.id().to_string()]).status();
+    assert!(interrupted.is_ok_and(|status| status.success()));
+    let done = child.wait_with_output().expect("ends");
+    assert_eq!(done.status.code(), Some(130), "{done:?}");
+    let summary: Value = serde_json::from_slice(&done.stdout).expect("JSON");
+    assert!(summary["duration_s"].as_f64().expect("a time") < 60.0);
+    assert!(place.out().join("report.html").is_file());
+}
+
+/// Runs programs on client and server; returns what each said.
+fn programs(nodes: &str, duration: &str, client: &str, server: Option<&str>) -> [String; 2] {
+    let place = Place::new();
+    let quote = |text: &str| serde_json::to_string(text).expect("text");
+    let with = |nodes: String, name: &str, command: &str| {
+        let (head, tail) = nodes.split_once(&format!("{name} = {{")).expect("a node");
+        let comma = if tail.trim_start().starts_with('}') { "" } else { "," };
+        format!("{head}{name} = {{ command = {}{comma}{tail}", quote(command))
+    };
+    let mut nodes = with(nodes.to_owned(), "client", client);
+    if let Some(server) = server {
+        nodes = with(nodes, "server", server);
+    }
+    let done = place.command(&scenario(duration, &nodes)).output().expect("runs");
+    let _ = summary(&done);
+    let said = |node: &str| {
+        let entries = fs::read_dir(place.out()).expect("results").flatten();
+        let mut files =
+            entries.filter(|entry| entry.file_name().to_string_lossy().ends_with(&format!("-{node}.txt")));
+        files.next().map(|entry| fs::read_to_string(entry.path()).expect("text")).unwrap_or_default()
+    };
+    [said("client"), said("server")]
+}
+
+#[test]
+fn ping_finds_its_way() {
+    if !is_possible() || !has("ping") {
+        return;
+    }
+    for (nodes, hops) in [(FOUR, "ttl=62"), (SIX, "ttl=62")] {
+        let [said, _] = programs(
+            nodes,
+            "3s",
+            "ping -n -c 3 -i 0.2 server; ping -n -c 1 r2; ping -n -t 1 -c 1 -W 1 server",
+            None,
+        );
+        assert!(said.contains("3 packets transmitted, 3 received, 0% packet loss"), "{said}");
+        assert_eq!(said.matches(hops).count(), 3, "two routers took one hop each: {said}");
+        assert!(said.contains("1 packets transmitted, 1 received"), "a router answers: {said}");
+        assert!(
+            said.contains("Time to live exceeded") || said.contains("Time exceeded: Hop limit"),
+            "{said}"
+        );
+    }
+}
+
+#[test]
+fn traceroute_sees_every_router() {
+    if !is_possible() || !has("traceroute") {
+        return;
+    }
+    for (nodes, hops) in
+        [(FOUR, ["10.0.0.2", "10.0.0.3", "10.0.0.4"]), (SIX, ["fd00::2", "fd00::3", "fd00::4"])]
+    {
+        let six = if nodes == SIX { "-6" } else { "-4" };
+        let [said, _] = programs(nodes, "8s", &format!("traceroute {six} -n -q 1 -w 2 {}", hops[2]), None);
+        let seen: Vec<&str> =
+            said.lines().skip(1).filter_map(|line| line.split_whitespace().nth(1)).collect();
+        assert_eq!(seen, hops, "{said}");
+    }
+}
+
+#[test]
+fn a_file_comes_over_tcp_byte_by_byte() {
+    if !is_possible() || !has("curl") || !has("python3") || !has("sha256sum") {
+        return;
+    }
+    let files = tempfile::tempdir().expect("a directory");
+    let noise: Vec<u8> = (0..3_000_000u32).map(|n| (n.wrapping_mul(2_654_435_761) >> 13) as u8).collect();
+    fs::write(files.path().join("noise"), &noise).expect("written");
+    let path = files.path().join("noise").display().to_string();
+    let served = format!("cd {} && exec python3 -m http.server 8000 --bind 0.0.0.0", files.path().display());
+    let [said, _] = programs(
+        FOUR,
+        "8s",
+        &format!(
+            "curl -s --retry 20 --retry-delay 1 --retry-connrefused http://server:8000/noise | sha256sum; sha256sum < {path}"
+        ),
+        Some(&served),
+    );
+    let sums: Vec<&str> = said.lines().collect();
+    assert_eq!(sums.len(), 2, "{said}");
+    assert_eq!(sums[0], sums[1], "the same bytes");
+}
+
+#[test]
+fn iperf3_fills_the_bottleneck() {
+    if !is_possible() || !has("iperf3") {
+        return;
+    }
+    for nodes in [FOUR, SIX] {
+        let [said, _] =
+            programs(nodes, "5s", "sleep 0.5; iperf3 -c server -t 3 -C cubic --json", Some("iperf3 -s -1"));
+        let report: Value = serde_json::from_str(&said).unwrap_or_else(|_| panic!("{said}"));
+        let rate = report["end"]["sum_received"]["bits_per_second"].as_f64().expect("a rate");
+        // 20 Mbit/s of frames of 1514 bytes carry at most 1448 each; the least says only that TCP works.
+        assert!(rate < 20e6 * 1448.0 / 1514.0 * 1.02 && rate > 1e6, "{rate}");
+    }
+}
+
+#[test]
+fn an_ordinary_user_may() {
+    if !is_possible() || !has("setpriv") || !rustix::process::geteuid().is_root() {
+        println!("skipped: not root, or no `setpriv`");
+        return;
+    }
+    let place = Place::new();
+    // Where that user may read and write.
+    let own = PathBuf::from(format!("/tmp/lockgate-test-{}", std::process::id()));
+    fs::create_dir_all(&own).expect("a directory");
+    std::os::unix::fs::chown(&own, Some(65_534), Some(65_534)).expect("given away");
+    fs::copy(place.file(&scenario("500ms", FOUR)), own.join("scenario.toml")).expect("copied");
+    fs::copy(LOCKGATE, own.join("lockgate")).expect("copied");
+    let mut command = Command::new(own.join("lockgate"));
+    command
+        .args(["run", "--live", "--quiet", "--json", "--out"])
+        .arg(own.join("out"))
+        .arg(own.join("scenario.toml"));
+    let done = command.uid(65_534).gid(65_534).output();
+    fs::remove_dir_all(&own).expect("removed");
+    let done = done.expect("runs");
+    if done.status.code() == Some(4) {
+        println!("skipped: this kernel gives ordinary users no user namespaces");
+        return;
+    }
+    let sent = summary(&done)["flows"]["probe"]["sent_packets"].as_u64().expect("a number");
+    assert!((1..100).contains(&sent), "{sent}");
+}
+
+#[test]
+fn what_is_missing_is_named() {
+    if !is_possible() || !has("unshare") {
+        return;
+    }
+    let place = Place::new();
+    let file = place.file(&scenario("1s", FOUR));
+    let limited = format!(
+        "echo 2 > /proc/sys/user/max_net_namespaces && exec {LOCKGATE} run --live --quiet --out {} {}",
+        place.out().display(),
+        file.display()
+    );
+    let done = Command::new("unshare").args(["-Ur", "sh", "-c", &limited]).output().expect("runs");
+    let said = String::from_utf8_lossy(&done.stderr);
+    if said.contains("unshare") {
+        println!("skipped: {said}");
+        return;
+    }
+    assert_eq!((done.status.code(), done.status.signal()), (Some(4), None), "{said}");
+    assert!(said.contains("cannot make a network namespace: there are no more namespaces"), "{said}");
+    assert!(said.contains("max_net_namespaces"), "{said}");
+    assert!(!place.out().exists(), "nothing was written");
+}
+
+#[test]
+fn a_twin_is_a_table() {
+    if !is_possible() {
+        return;
+    }
+    let place = Place::new();
+    let file = place.file(&scenario("1s", FOUR));
+    let mut command = Command::new(LOCKGATE);
+    command.args(["run", "--twin", "--quiet", "--json", "--out"]).arg(place.out()).arg(file);
+    let done = command.output().expect("runs");
+    // 3: a tolerance was missed, as may happen on a busy machine.
+    assert!(matches!(done.status.code(), Some(0 | 3 | 5)), "{done:?}");
+    let twin: Value = serde_json::from_slice(&done.stdout).expect("JSON");
+    let metrics: Vec<&str> = twin["differences"]
+        .as_array()
+        .expect("a list")
+        .iter()
+        .filter_map(|row| row["metric"].as_str())
+        .collect();
+    assert_eq!(metrics, ["flow.probe.throughput", "flow.probe.owd.p50", "flow.probe.owd.p99"]);
+    assert_eq!(
+        twin["simulated"]["flows"]["probe"]["sent_packets"],
+        twin["live"]["flows"]["probe"]["sent_packets"]
+    );
+    for name in ["simulation.json", "summary.json", "twin.json", "report.html"] {
+        assert!(Path::new(&place.out()).join(name).is_file(), "{name}");
+    }
+}
+
+#[test]
+fn a_sender_and_a_receiver_agree() {
+    // A port of the dynamic range that nobody has now.
+    let port = std::net::UdpSocket::bind("127.0.0.1:0")
+        .and_then(|socket| socket.local_addr())
+        .expect("a port")
+        .port();
+    let address = format!("127.0.0.1:{port}");
+    let receiver = Command::new(LOCKGATE)
+        .args(["receive", &address, "--once", "--json", "--for", "60"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .expect("starts");
+    let sent = Command::new(LOCKGATE)
+        .args(["send", &address, "--size", "300B", "--gap", "2ms", "--for", "1s", "--json"])
+        .output()
+        .expect("runs");
+    let received = receiver.wait_with_output().expect("ends");
+    assert!(sent.status.success(), "{sent:?}");
+    let sent: Value = serde_json::from_slice(&sent.stdout).expect("JSON");
+    let received: Value = serde_json::from_slice(&received.stdout).expect("JSON");
+    assert_eq!(sent["sent_packets"], 499, "every 2 ms, after 2 ms, before a second");
+    assert_eq!(sent["receiver"], received, "both say the same");
+    assert_eq!(received["received_bytes"].as_u64(), received["received_packets"].as_u64().map(|n| n * 300));
+    // One machine, but two clocks, each from its program's start: no delay is below zero by more than the error.
+    let error = received["clock_error_s"].as_f64().expect("an error");
+    assert!(received["owd_s"]["min"].as_f64().expect("a delay") >= -error, "{received}");
+}
+
+#[test]
+fn connections_are_the_kernels() {
+    if !is_possible() {
+        return;
+    }
+    let place = Place::new();
+    let tcp = "[flow.file]\nfrom = \"client\"\nto = \"server\"\ntransport = \"tcp\"\ncongestion = \"reno\"\nbytes = \"300kB\"\n\
+               [flow.bulk]\nfrom = \"client\"\nto = \"server\"\ntransport = \"tcp\"\nbytes = \"unlimited\"\nstop = \"3s\"\n";
+    let done = place.command(&scenario("4s", &format!("{tcp}{FOUR}"))).output().expect("runs");
+    let flows = &summary(&done)["flows"];
+    for name in ["file", "file/return", "bulk", "bulk/return"] {
+        let count = |key: &str| flows[name][key].as_u64().expect("a number");
+        let balance = count("received_packets") + count("lost_packets") + count("inside_packets");
+        assert_eq!(count("sent_packets"), balance, "{name}");
+    }
+    assert!(flows["file"]["fct_s"].is_number(), "it was delivered: {}", flows["file"]);
+    // What applications got in four seconds, whole: not a byte more or less.
+    let delivered = flows["file"]["goodput_bps"].as_f64().expect("a rate") * 4.0 / 8.0;
+    assert!((delivered - 300_000.0).abs() < 1.0, "{delivered}");
+    assert_eq!(
+        (&flows["file"]["tcp"]["congestion"], &flows["bulk"]["tcp"]["congestion"]),
+        (&"reno".into(), &"cubic".into())
+    );
+    assert!(flows["bulk"]["tcp"]["cwnd_max_bytes"].as_f64() > Some(14_480.0), "{}", flows["bulk"]["tcp"]);
+    assert!(flows["bulk"]["fct_s"].is_number(), "it stopped a second before the end");
+}

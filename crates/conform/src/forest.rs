@@ -1,0 +1,134 @@
+//! What the oracles on trees of classes share: a tree, a link over it, and leaves that never run dry.
+
+use lockgate_engine::classify::{Classifier, Rule};
+use lockgate_engine::node::Node;
+use lockgate_engine::packet::{FlowId, Header};
+use lockgate_engine::port::Port;
+use lockgate_engine::random::{Random, Seed};
+use lockgate_engine::units::{Instant, Rate};
+use serde_json::{Value, json};
+
+use crate::kind;
+use crate::link::Link;
+use crate::trials::between;
+
+/// So fast that packets leave when they are released: the classes alone decide.
+pub const WIRE: Rate = Rate::from_bits(u64::MAX);
+
+/// A class that is tried: what its discipline is told of it, and what the oracle knows.
+#[derive(Clone, Debug)]
+pub struct Class<Facts> {
+    /// What the oracle knows.
+    pub facts: Facts,
+    /// The class above, by its number; `None` at the top.
+    pub parent: Option<usize>,
+    /// The classes below, by their numbers; none for a leaf.
+    pub children: Vec<usize>,
+}
+
+/// Classes by number, parents before their children. The flow of a leaf has the leaf's number.
+#[derive(Clone, Debug)]
+pub struct Forest<Facts> {
+    /// The classes.
+    pub classes: Vec<Class<Facts>>,
+}
+
+impl<Facts> Default for Forest<Facts> {
+    fn default() -> Self {
+        Self { classes: Vec::new() }
+    }
+}
+
+impl<Facts> Forest<Facts> {
+    /// Adds a class below `parent`; returns its number.
+    pub fn add(&mut self, parent: Option<usize>, facts: Facts) -> usize {
+        let number = self.classes.len();
+        self.classes.push(Class { facts, parent, children: Vec::new() });
+        if let Some(parent) = parent {
+            self.classes[parent].children.push(number);
+        }
+        number
+    }
+
+    /// The classes that packets wait in.
+    pub fn leaves(&self) -> impl Iterator<Item = usize> + '_ {
+        (0..self.classes.len()).filter(|class| self.classes[*class].children.is_empty())
+    }
+
+    /// The classes at the top.
+    pub fn tops(&self) -> Vec<usize> {
+        (0..self.classes.len()).filter(|class| self.classes[*class].parent.is_none()).collect()
+    }
+
+    /// `class` and those above it, the nearest first.
+    pub fn above(&self, class: usize) -> impl Iterator<Item = usize> + '_ {
+        core::iter::successors(Some(class), |class| self.classes[*class].parent)
+    }
+
+    /// The leaves of `class`: itself, where it is one.
+    pub fn leaves_of(&self, class: usize) -> Vec<usize> {
+        self.leaves().filter(|leaf| self.above(*leaf).any(|above| above == class)).collect()
+    }
+
+    /// How far `class` stands from the top.
+    pub fn depth(&self, class: usize) -> usize {
+        self.above(class).count() - 1
+    }
+
+    /// A link of this rate over a discipline that owns these classes.
+    pub fn link(&self, owner: &str, config: &Value, rate: Rate, share: &dyn Fn(&Facts) -> Value) -> Link {
+        let children = self.nodes(owner, &self.tops(), share);
+        let root = kind::build(owner, "root", config, children).with_classifier(self.sorter(&self.tops()));
+        Link::new(Port::new(root, Random::stream(Seed(1), "port")), rate)
+    }
+
+    fn nodes(&self, owner: &str, classes: &[usize], share: &dyn Fn(&Facts) -> Value) -> Vec<(Value, Node)> {
+        let node = |class: &usize| {
+            let place = format!("class/{class}");
+            let Class { facts, children, .. } = &self.classes[*class];
+            let node = if children.is_empty() {
+                kind::build("fifo", &place, &json!({ "limit": "1000000p" }), Vec::new())
+            } else {
+                kind::build_class(owner, &place, self.nodes(owner, children, share))
+                    .with_classifier(self.sorter(children))
+            };
+            (share(facts), node)
+        };
+        classes.iter().map(node).collect()
+    }
+
+    /// Sorts the flows of leaves to these classes.
+    fn sorter(&self, classes: &[usize]) -> Classifier {
+        let rule = |class: &usize| {
+            let flows = self.leaves_of(*class).into_iter().map(|leaf| FlowId(leaf as u32)).collect();
+            vec![Rule { flows: Some(flows), ..Rule::default() }]
+        };
+        Classifier::new(classes.iter().map(rule).collect())
+    }
+}
+
+/// The header of a packet for a leaf.
+pub fn header(leaf: usize, length: u64) -> Header {
+    Header { flow: FlowId(leaf as u32), length: length as u32, ..Header::default() }
+}
+
+/// Runs `link` until `until` with every one of `leaves` having packets of `lengths` at all times.
+pub fn saturate(link: &mut Link, leaves: &[usize], lengths: (u32, u32), until: Instant, random: &mut Random) {
+    let mut draw = || between(random, lengths.0, lengths.1);
+    for leaf in leaves {
+        for _ in 0..3 {
+            link.offer(header(*leaf, draw()), Instant::ZERO);
+        }
+    }
+    let mut seen = 0;
+    loop {
+        while seen < link.sent.len() {
+            let (at, leaf) = (link.sent[seen].at, link.sent[seen].packet.flow.0 as usize);
+            link.offer(header(leaf, draw()), at);
+            seen += 1;
+        }
+        if link.next_event().is_none_or(|at| at > until) || link.advance().is_none() {
+            break;
+        }
+    }
+}

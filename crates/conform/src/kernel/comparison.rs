@@ -1,0 +1,304 @@
+//! A run of the kernel beside ours: quantity by quantity, with the tolerance that each is allowed.
+
+use lockgate_engine::discipline::DropReason;
+use lockgate_engine::random::Seed;
+use lockgate_measure::recording::Recording;
+use lockgate_measure::summary::summarise;
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::observed::{Bottleneck, Observed};
+use super::scenario::{self, Written};
+use super::{Experiment, Reference, UdpResult};
+use crate::simulate::simulate;
+
+/// Version of the document's form.
+const SCHEMA: u32 = 1;
+
+/// How many of our runs are taken where anything is drawn; the mean of them is compared.
+const DRAWS: u64 = 16;
+/// How many runs with other phases show what the phases decide, where nothing is drawn.
+const PHASES: u64 = 6;
+
+/// Reference runs of a kernel beside ours.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct Comparison {
+    /// Version of this document's form.
+    pub schema: u32,
+    /// What our draws started from.
+    pub seed: u64,
+    /// One a run of the kernel, in the file's order.
+    pub runs: Vec<RunComparison>,
+    /// Whether all that was compared is within its tolerance.
+    pub holds: bool,
+}
+
+impl Comparison {
+    /// The document of these runs.
+    pub fn new(seed: u64, runs: Vec<RunComparison>) -> Self {
+        let holds = runs.iter().flat_map(|run| &run.lines).all(|line| line.holds);
+        Self { schema: SCHEMA, seed, runs, holds }
+    }
+}
+
+/// One run of the kernel beside ours.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct RunComparison {
+    /// Its name in the file.
+    pub id: String,
+    /// The scenario that was run; null where none could be written.
+    pub scenario: Option<String>,
+    /// How many of our runs were taken; 0 where none was.
+    pub runs: u64,
+    /// Why it was not run.
+    pub not_run: Option<String>,
+    /// What was compared.
+    pub lines: Vec<Line>,
+}
+
+/// One quantity of a flow, or of a whole run.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct Line {
+    /// The flow; `all` for the run.
+    pub flow: String,
+    /// What is compared.
+    pub quantity: &'static str,
+    /// Its unit; empty for a share or a count.
+    pub unit: &'static str,
+    /// The kernel's value.
+    pub kernel: f64,
+    /// Ours: the mean of all our runs.
+    pub ours: f64,
+    /// Standard deviation of one run: of ours, or where nothing is drawn of runs whose flows start up to one of their
+    /// gaps later. What is decided by chance differs as much from one run of the kernel to another.
+    pub spread: f64,
+    /// Ours less the kernel's, as a share of the kernel's where `relative`.
+    pub difference: f64,
+    /// How large the difference may be to either side.
+    pub tolerance: f64,
+    /// Whether difference and tolerance are shares of the kernel's value.
+    pub relative: bool,
+    /// Whether it is within its tolerance.
+    pub holds: bool,
+}
+
+/// The mean of the values, and the standard deviation of one.
+fn mean_and_spread(values: &[f64]) -> (f64, f64) {
+    let count = values.len().max(1) as f64;
+    let mean = values.iter().sum::<f64>() / count;
+    let square = values.iter().map(|value| (value - mean) * (value - mean)).sum::<f64>();
+    (mean, if count > 1.0 { libm::sqrt(square / (count - 1.0)) } else { 0.0 })
+}
+
+impl Line {
+    fn new(flow: &str, quantity: &'static str, unit: &'static str, kernel: f64, ours: &[f64]) -> Self {
+        let (mean, spread) = mean_and_spread(ours);
+        Self {
+            flow: flow.to_owned(),
+            quantity,
+            unit,
+            kernel,
+            ours: mean,
+            spread,
+            difference: mean - kernel,
+            tolerance: 0.0,
+            relative: false,
+            holds: false,
+        }
+    }
+
+    /// By how many standard deviations of one run the kernel's value is off ours; `None` where nothing varies.
+    pub fn deviations(&self) -> Option<f64> {
+        (self.spread > 0.0).then(|| (self.ours - self.kernel).abs() / self.spread)
+    }
+
+    /// May differ by this share of the kernel's value.
+    fn within_share(mut self, tolerance: f64) -> Self {
+        // Of nothing there is no share: then ours must be nothing too.
+        let share = if self.kernel == 0.0 { self.difference } else { self.difference / self.kernel };
+        (self.difference, self.relative) = (share, true);
+        self.within(tolerance)
+    }
+
+    /// May differ by this much.
+    fn within(mut self, tolerance: f64) -> Self {
+        self.tolerance = tolerance;
+        self.holds = self.difference.abs() <= tolerance;
+        self
+    }
+}
+
+/// The JSON Schema of the document.
+pub fn schema() -> schemars::Schema {
+    schemars::schema_for!(Comparison)
+}
+
+/// Runs the simulator as the kernel was run, and compares. What cannot be run says why.
+pub fn compare(reference: &Reference, index: usize, seed: u64) -> RunComparison {
+    let Some((id, experiment)) = reference.experiments.get(index) else {
+        return not_run("", None, "there is no such run".to_owned());
+    };
+    let experiment = match experiment {
+        Ok(experiment) => experiment,
+        Err(why) => return not_run(id, None, why.clone()),
+    };
+    let written = match scenario::write(id, experiment, reference.hz, None) {
+        Ok(written) => written,
+        Err(why) => return not_run(id, None, why),
+    };
+    let text = written.text.as_str();
+    let result = if written.is_random {
+        let texts: Vec<_> = (seed..seed + DRAWS).map(|seed| (text, seed)).collect();
+        lines(experiment, &texts).map(|lines| (DRAWS, lines))
+    } else {
+        lines(experiment, &[(text, seed)]).map(|lines| (1, lines))
+    };
+    match result {
+        Ok((runs, mut lines)) => {
+            if runs == 1 {
+                phases(id, experiment, reference.hz, seed, &mut lines);
+            }
+            RunComparison { id: id.clone(), scenario: Some(written.text), runs, not_run: None, lines }
+        }
+        Err(why) => not_run(id, Some(written.text), why),
+    }
+}
+
+/// Where nothing is drawn, what other phases of the flows make of it is how far chance goes.
+fn phases(id: &str, experiment: &Experiment, hz: u32, seed: u64, own: &mut [Line]) {
+    let shifted = |shift| scenario::write(id, experiment, hz, Some(Seed(shift)));
+    let Ok(shifted) = (seed..seed + PHASES).map(shifted).collect::<Result<Vec<Written>, _>>() else { return };
+    let texts: Vec<_> = shifted.iter().map(|written| (written.text.as_str(), seed)).collect();
+    let Ok(others) = lines(experiment, &texts) else { return };
+    for (own, other) in own.iter_mut().zip(others) {
+        // A spread that is rounding is none.
+        own.spread = if other.spread > 1e-9 * own.kernel.abs() { other.spread } else { 0.0 };
+    }
+}
+
+fn not_run(id: &str, scenario: Option<String>, why: String) -> RunComparison {
+    RunComparison { id: id.to_owned(), scenario, runs: 0, not_run: Some(why), lines: Vec::new() }
+}
+
+/// Runs the scenario with these seeds, or these scenarios with the first, and compares.
+fn lines(experiment: &Experiment, texts: &[(&str, u64)]) -> Result<Vec<Line>, String> {
+    let recordings = texts.iter().map(|(text, seed)| simulate(text, *seed)).collect::<Result<Vec<_>, _>>()?;
+    let bottlenecks = recordings.iter().map(Bottleneck::new).collect::<Result<Vec<_>, _>>()?;
+    let mut lines = Vec::new();
+    for (name, udp) in experiment.udp() {
+        let result = experiment.result(name)?;
+        let observed = bottlenecks.iter().map(|bottleneck| {
+            let flow = bottleneck.flow(name).ok_or_else(|| format!("flow `{name}` was not run"))?;
+            Ok(bottleneck.observe(flow, result.window_s))
+        });
+        let observed = observed.collect::<Result<Vec<_>, String>>()?;
+        datagrams(name, &result, &observed, &mut lines);
+        oscillation(name, &result, &observed, udp.stop_s, &mut lines);
+    }
+    red_split(experiment, &bottlenecks, &mut lines);
+    connections(experiment, &recordings, &bottlenecks, &mut lines);
+    Ok(lines)
+}
+
+/// Early and forced drops, where the kernel's are known.
+fn red_split(experiment: &Experiment, bottlenecks: &[Bottleneck<'_>], lines: &mut Vec<Line>) {
+    let Some(split) = experiment.results.red_reconstruction else { return };
+    let until = experiment.udp().map(|(_, udp)| udp.stop_s).fold(0.0, f64::max) - 0.3;
+    for (quantity, reason, kernel) in [
+        ("early drops", DropReason::Early, split.drops_early),
+        ("forced drops", DropReason::Forced, split.drops_forced),
+    ] {
+        let ours: Vec<_> = bottlenecks.iter().map(|bottleneck| bottleneck.drops(reason, until)).collect();
+        lines.push(Line::new("all", quantity, "", kernel, &ours).within_share(0.1));
+    }
+    let marks = split.ce_marks_early + split.ce_marks_forced;
+    if marks > 0.0 {
+        let ours: Vec<_> = bottlenecks.iter().map(Bottleneck::marks).collect();
+        lines.push(Line::new("all", "marks", "", marks, &ours).within_share(0.1));
+    }
+}
+
+fn datagrams(name: &str, result: &UdpResult, observed: &[Observed], lines: &mut Vec<Line>) {
+    let window = result.window_s[1] - result.window_s[0];
+    let all = |value: &dyn Fn(&Observed) -> f64| observed.iter().map(value).collect::<Vec<_>>();
+    let rates = all(&|one| one.received_bytes as f64 * 8.0 / window);
+    lines.push(Line::new(name, "received", "bit/s", result.recv_rate_bps, &rates).within_share(0.01));
+    let losses = all(&Observed::loss);
+    lines.push(Line::new(name, "loss", "", result.loss_ratio_window, &losses).within(0.01));
+    let delays: Vec<_> =
+        observed.iter().filter_map(Observed::mean_delay_us).map(|delay| delay / 1e6).collect();
+    if let Some(kernel) = result.delay_us.as_ref().filter(|_| !delays.is_empty()) {
+        lines.push(Line::new(name, "mean delay", "s", kernel.mean / 1e6, &delays).within_share(0.1));
+    }
+}
+
+/// The swings of a delay that goes up and down, as `CoDel`'s under a flood.
+fn oscillation(name: &str, result: &UdpResult, observed: &[Observed], stop: f64, lines: &mut Vec<Line>) {
+    // The last second may be cut.
+    let whole = |series: &[Option<f64>]| {
+        series.iter().take(stop as usize).map(|value| value.unwrap_or(0.0)).collect::<Vec<_>>()
+    };
+    let (Some(delays), Some(kernel)) =
+        (&result.delay_us, period(&whole(&result.delay_ms_mean_by_send_second)))
+    else {
+        return;
+    };
+    let ranges: Vec<_> = observed.iter().map(|one| one.delay_range_us() / 1e6).collect();
+    lines.push(
+        Line::new(name, "range of the delay", "s", (delays.max - delays.min) / 1e6, &ranges)
+            .within_share(0.1),
+    );
+    // Without a swing of its own the period is nothing, which never holds.
+    let periods: Vec<_> =
+        observed.iter().map(|one| period(&whole(&one.by_second())).unwrap_or(0.0)).collect();
+    lines.push(Line::new(name, "period of the delay", "s", kernel, &periods).within_share(0.1));
+}
+
+/// The mean distance of the peaks of a series of seconds that swings by half of its peaks; `None` where it does not.
+fn period(series: &[f64]) -> Option<f64> {
+    let is_peak = |index: &usize| {
+        let around = |distance: usize| {
+            let before = index.checked_sub(distance).and_then(|index| series.get(index));
+            [before, series.get(index + distance)].into_iter().flatten().all(|other| *other <= series[*index])
+        };
+        around(1) && around(2)
+    };
+    let peaks: Vec<_> = (2..series.len().saturating_sub(2)).filter(is_peak).collect();
+    let (first, last) = (*peaks.first()?, *peaks.last()?);
+    let between = series.get(first..last)?;
+    let (low, high) = between
+        .iter()
+        .fold((f64::INFINITY, 0.0_f64), |(low, high), value| (low.min(*value), high.max(*value)));
+    (peaks.len() > 1 && low < high / 2.0).then(|| (last - first) as f64 / (peaks.len() - 1) as f64)
+}
+
+/// What came of all connections together.
+fn connections(
+    experiment: &Experiment,
+    recordings: &[Recording],
+    bottlenecks: &[Bottleneck<'_>],
+    lines: &mut Vec<Line>,
+) {
+    let Some(kernel) = &experiment.results.tcp else { return };
+    if let Some(goodput) = kernel.total_goodput_bps_5s_to_end {
+        let total = |recording: &Recording| {
+            let summary = summarise(std::slice::from_ref(recording));
+            let flows = experiment.tcp().filter_map(|(name, _)| summary.flows.get(name)?.goodput_bps);
+            flows.sum::<f64>()
+        };
+        let ours: Vec<_> = recordings.iter().map(total).collect();
+        lines.push(Line::new("all tcp", "goodput", "bit/s", goodput, &ours).within_share(0.03));
+    }
+    let observed: Vec<_> = bottlenecks.iter().map(|bottleneck| bottleneck.connections(experiment)).collect();
+    if let Some(drops) = kernel.drops_total_at_bottleneck {
+        let ours: Vec<_> = observed.iter().map(|(drops, _)| *drops).collect();
+        lines.push(Line::new("all tcp", "drops", "", drops, &ours).within_share(0.25));
+    }
+    let delays: Vec<_> = observed.iter().filter_map(|(_, delay)| delay.map(|delay| delay / 1e6)).collect();
+    if let Some(kernel) = kernel.queue_delay_us_after5s.as_ref().filter(|_| !delays.is_empty()) {
+        lines.push(
+            Line::new("all tcp", "mean delay in the queue", "s", kernel.mean / 1e6, &delays)
+                .within_share(0.1),
+        );
+    }
+}

@@ -1,0 +1,154 @@
+//! What one of our runs did, in the terms in which the kernel's results are told.
+
+use lockgate_engine::discipline::DropReason;
+use lockgate_engine::units::{Bytes, Duration, Instant};
+use lockgate_measure::recording::{Loss, PacketRow, Packets, Recording};
+
+use super::Experiment;
+
+/// What came of a flow of datagrams.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Observed {
+    /// Sent within the window.
+    pub sent: u64,
+    /// Of those sent, received.
+    pub received: u64,
+    pub received_bytes: u64,
+    delay_sum_us: f64,
+    delay_min_us: f64,
+    pub delay_max_us: f64,
+    /// Sum of delays and packets, by the second in which they were sent, from the start.
+    seconds: Vec<(f64, u64)>,
+}
+
+impl Observed {
+    pub(super) fn loss(&self) -> f64 {
+        if self.sent == 0 { 0.0 } else { (self.sent - self.received) as f64 / self.sent as f64 }
+    }
+
+    pub(super) fn mean_delay_us(&self) -> Option<f64> {
+        (self.received > 0).then(|| self.delay_sum_us / self.received as f64)
+    }
+
+    pub(super) fn delay_range_us(&self) -> f64 {
+        self.delay_max_us - self.delay_min_us
+    }
+
+    /// Mean delays by second, in milliseconds.
+    pub(super) fn by_second(&self) -> Vec<Option<f64>> {
+        self.seconds.iter().map(|(sum, count)| (*count > 0).then(|| sum / *count as f64 / 1e3)).collect()
+    }
+
+    fn receive(&mut self, bytes: u32, delay_us: f64) {
+        self.delay_min_us = if self.received == 0 { delay_us } else { self.delay_min_us.min(delay_us) };
+        self.delay_max_us = self.delay_max_us.max(delay_us);
+        self.delay_sum_us += delay_us;
+        self.received += 1;
+        self.received_bytes += u64::from(bytes);
+    }
+
+    fn receive_in_second(&mut self, second: usize, delay_us: f64) {
+        // A run is at most 1e6 s long.
+        if self.seconds.len() <= second {
+            self.seconds.resize(second + 1, (0.0, 0));
+        }
+        self.seconds[second].0 += delay_us;
+        self.seconds[second].1 += 1;
+    }
+}
+
+/// A recording and how to read the rows of its bottleneck.
+pub(super) struct Bottleneck<'a> {
+    recording: &'a Recording,
+    port: u32,
+    /// What the way to the bottleneck takes.
+    access: Duration,
+}
+
+impl<'a> Bottleneck<'a> {
+    /// # Errors
+    /// Where the recording has no such port or kept no packets.
+    pub(super) fn new(recording: &'a Recording) -> Result<Self, String> {
+        let find = |name: &str| recording.ports.iter().position(|port| port.setup.name == name);
+        let port = find("r->b").ok_or_else(|| "the run has no bottleneck".to_owned())?;
+        let access = find("a->r").map(|index| recording.ports[index].setup.delay).unwrap_or_default();
+        if recording.packets.is_none() {
+            return Err("the run kept no packets".to_owned());
+        }
+        Ok(Self { recording, port: port as u32, access })
+    }
+
+    fn rows(&self) -> impl Iterator<Item = PacketRow> + '_ {
+        let rows = self.recording.packets.iter().flat_map(Packets::iter);
+        rows.filter(|row| row.port == self.port)
+    }
+
+    /// When the packet of this row was sent.
+    fn sent(&self, row: &PacketRow) -> Instant {
+        row.arrived - self.access
+    }
+
+    /// From the bottleneck's door to the receiver, in microseconds; `None` for a packet that was not received.
+    fn delay_us(&self, row: &PacketRow) -> Option<f64> {
+        if row.drop.is_some() {
+            return None;
+        }
+        let setup = &self.recording.ports[self.port as usize].setup;
+        let waited = row.departed?.since(row.arrived);
+        let sending = setup.rate.time_for(Bytes(u64::from(row.length)));
+        Some((waited.as_secs_f64() + sending.as_secs_f64() + setup.delay.as_secs_f64()) * 1e6)
+    }
+
+    /// The index of a flow.
+    pub(super) fn flow(&self, name: &str) -> Option<u32> {
+        self.recording.flows.iter().position(|flow| flow.setup.name == name).map(|index| index as u32)
+    }
+
+    /// What came of a flow's packets that were sent within these seconds.
+    pub(super) fn observe(&self, flow: u32, window: [f64; 2]) -> Observed {
+        let mut observed = Observed::default();
+        for row in self.rows().filter(|row| row.flow.0 == flow) {
+            let sent = self.sent(&row).as_secs_f64();
+            let delay = self.delay_us(&row);
+            if let Some(delay) = delay {
+                observed.receive_in_second(sent as usize, delay);
+            }
+            // The clocks of both are exact; a nanosecond is what the file rounds to.
+            if sent < window[0] - 1e-9 || sent > window[1] {
+                continue;
+            }
+            observed.sent += 1;
+            if let Some(delay) = delay {
+                observed.receive(row.length, delay);
+            }
+        }
+        observed
+    }
+
+    /// How many were dropped for this reason of those sent before `until` seconds.
+    pub(super) fn drops(&self, reason: DropReason, until: f64) -> f64 {
+        let of =
+            |row: &PacketRow| row.drop == Some(Loss::Queue(reason)) && self.sent(row).as_secs_f64() < until;
+        self.rows().filter(of).count() as f64
+    }
+
+    /// How many were marked, in the whole run.
+    pub(super) fn marks(&self) -> f64 {
+        let places = self.recording.ports[self.port as usize].places();
+        places.iter().map(|place| place.counters.marked_packets as f64).sum()
+    }
+
+    /// Of the packets of connections: dropped in the queue, and the mean delay of those that came from 5 s on.
+    pub(super) fn connections(&self, experiment: &Experiment) -> (f64, Option<f64>) {
+        let flows: Vec<_> = experiment.tcp().filter_map(|(name, _)| self.flow(name)).collect();
+        let (mut drops, mut sum, mut count) = (0.0, 0.0, 0.0);
+        for row in self.rows().filter(|row| flows.contains(&row.flow.0)) {
+            drops += f64::from(u8::from(row.drop.is_some()));
+            if let Some(delay) = self.delay_us(&row).filter(|_| row.arrived.as_secs_f64() >= 5.0) {
+                sum += delay;
+                count += 1.0;
+            }
+        }
+        (drops, (count > 0.0).then(|| sum / count))
+    }
+}

@@ -1,0 +1,315 @@
+//! Arguments of `tc` as parameters of a scenario.
+//!
+//! Names are `tc`'s in both, so that what remains is the spelling: which unit a bare number has, flags, other names for
+//! one thing. What a kind of ours does not know is an error, not left out.
+
+use lockgate_scenario::reference::Parameter;
+
+/// How `tc` writes a discipline.
+pub(super) struct Spelling {
+    /// Its name in `tc`.
+    pub tc: &'static str,
+    /// Ours.
+    pub ours: &'static str,
+    /// The unit of a bare `limit`.
+    limit: &'static str,
+    /// Other names for one thing.
+    aliases: &'static [(&'static str, &'static str)],
+    /// What says nothing to a scheduler without rate tables, with a value each.
+    ignored: &'static [&'static str],
+}
+
+const fn spelling(tc: &'static str, ours: &'static str, limit: &'static str) -> Spelling {
+    Spelling { tc, ours, limit, aliases: &[], ignored: &[] }
+}
+
+const SPELLINGS: &[Spelling] = &[
+    spelling("pfifo", "fifo", "p"),
+    spelling("bfifo", "fifo", "B"),
+    spelling("red", "red", "B"),
+    Spelling {
+        aliases: &[("buffer", "burst"), ("maxburst", "burst"), ("minburst", "mtu")],
+        ..spelling("tbf", "tbf", "B")
+    },
+    Spelling {
+        ignored: &["default", "r2q", "direct_qlen"],
+        aliases: &[("buffer", "burst"), ("cbuffer", "cburst")],
+        ..spelling("htb", "htb", "p")
+    },
+    Spelling { ignored: &["default"], ..spelling("hfsc", "hfsc", "p") },
+    Spelling { ignored: &["cell"], ..spelling("cbq", "cbq", "p") },
+    Spelling { ignored: &["bands"], ..spelling("prio", "prio", "p") },
+];
+
+/// The spelling of a kind; most are called alike, and count their limit in packets.
+pub(super) fn spelling_of(tc: &str) -> Option<Spelling> {
+    let known = SPELLINGS.iter().find(|spelling| spelling.tc == tc);
+    match known {
+        Some(known) => Some(Spelling { ..*known }),
+        None => lockgate_engine::disciplines::KINDS
+            .iter()
+            .find(|kind| **kind == tc)
+            .map(|kind| spelling(kind, kind, "p")),
+    }
+}
+
+/// What a flag takes, in words of the reference.
+const FLAG: &str = "true | false";
+
+fn named<'a>(parameters: &'a [Parameter], name: &str) -> Option<&'a Parameter> {
+    parameters.iter().find(|parameter| parameter.name == name)
+}
+
+fn is_flag(parameters: &[Parameter], name: &str) -> bool {
+    named(parameters, name).is_some_and(|parameter| parameter.takes == FLAG)
+}
+
+/// Whether `word` is one of the words that the parameter takes.
+fn is_choice(parameter: &Parameter, word: &str) -> bool {
+    parameter.takes != FLAG
+        && parameter.takes.contains('|')
+        && parameter.takes.split(" | ").any(|one| one == word)
+}
+
+/// `tc`'s arguments as keys and TOML values of these parameters.
+///
+/// # Errors
+/// The first that is not understood.
+pub(super) fn translate(
+    spelling: &Spelling,
+    arguments: &[String],
+    parameters: &[Parameter],
+) -> Result<Vec<(String, String)>, String> {
+    let mut entries = Vec::new();
+    let mut rest = arguments;
+    while let [word, more @ ..] = rest {
+        rest = more;
+        let alias = spelling.aliases.iter().find(|(alias, _)| alias == word);
+        let name = alias.map_or(word.as_str(), |(_, name)| name);
+        if spelling.ignored.contains(&word.as_str()) {
+            rest = rest.get(1..).unwrap_or_default();
+        } else if is_flag(parameters, name) {
+            entries.push((name.to_owned(), "true".to_owned()));
+        } else if let Some(flag) = word.strip_prefix("no").filter(|flag| is_flag(parameters, flag)) {
+            entries.push((flag.to_owned(), "false".to_owned()));
+        } else if let Some(curves) = curves_of(name).filter(|curves| named(parameters, curves[0]).is_some()) {
+            let (value, more) = curve(rest)?;
+            rest = more;
+            entries.extend(curves.iter().map(|name| ((*name).to_owned(), value.clone())));
+        } else if let Some(parameter) = named(parameters, name) {
+            let [value, more @ ..] = rest else {
+                return Err(format!("`{word}` of `{}` has no value", spelling.tc));
+            };
+            rest = more;
+            let literal =
+                literal(spelling, parameter, value).map_err(|why| format!("`{word} {value}`: {why}"))?;
+            entries.push((name.to_owned(), literal));
+        } else if let Some(parameter) = parameters.iter().find(|parameter| is_choice(parameter, word)) {
+            entries.push((parameter.name.clone(), format!("\"{word}\"")));
+        } else {
+            return Err(format!("`{word}` of `{}` is not known to our `{}`", spelling.tc, spelling.ours));
+        }
+    }
+    Ok(entries)
+}
+
+/// Which service curves of H-FSC a word sets.
+fn curves_of(word: &str) -> Option<&'static [&'static str]> {
+    match word {
+        "rt" => Some(&["rt"]),
+        "ls" => Some(&["ls"]),
+        "ul" => Some(&["ul"]),
+        "sc" => Some(&["rt", "ls"]),
+        _ => None,
+    }
+}
+
+/// A service curve, `[m1 RATE d TIME] m2 RATE` or `rate RATE`, as a table; and the words after it.
+fn curve(words: &[String]) -> Result<(String, &[String]), String> {
+    let mut entries = Vec::new();
+    let mut rest = words;
+    while let [key @ ("m1" | "m2" | "rate" | "d"), value, ..] = two(rest)[..] {
+        let (key, value) = match key {
+            "d" => ("d", time(value, "us")?),
+            "rate" => ("m2", rate(value)?),
+            key => (key, rate(value)?),
+        };
+        entries.push(format!("{key} = \"{value}\""));
+        rest = &rest[2..];
+    }
+    if entries.is_empty() {
+        Err("a service curve has `m2 RATE`".to_owned())
+    } else {
+        Ok((format!("{{ {} }}", entries.join(", ")), rest))
+    }
+}
+
+fn two(words: &[String]) -> Vec<&str> {
+    words.iter().take(2).map(String::as_str).collect()
+}
+
+/// A value of `tc` as a TOML literal of what the parameter takes.
+fn literal(spelling: &Spelling, parameter: &Parameter, value: &str) -> Result<String, String> {
+    let quoted = |text: String| format!("\"{text}\"");
+    match parameter.takes.as_str() {
+        "rate" => rate(value).map(quoted),
+        "limit" if spelling.limit == "p" => whole(value).map(|packets| quoted(format!("{packets}p"))),
+        "size" | "limit" => size(value).map(quoted),
+        "duration" => {
+            let bare = if (spelling.tc, parameter.name.as_str()) == ("sfq", "perturb") { "s" } else { "us" };
+            time(value, bare).map(quoted)
+        }
+        // CBQ's weights are written as rates; only their proportions count.
+        "whole number" if parameter.name == "weight" && value.ends_with("bit") => {
+            rate(&value.to_ascii_lowercase()).map(|rate| rate.trim_end_matches("bit").to_owned())
+        }
+        "whole number" => whole(value).map(|number| number.to_string()),
+        "probability" | "number" => {
+            let number: f64 = value.parse().map_err(|_| "it is not a number".to_owned())?;
+            if number.is_finite() { Ok(format!("{number:?}")) } else { Err("it is not a number".to_owned()) }
+        }
+        choice if choice.split(" | ").any(|one| one == value) => Ok(quoted(value.to_owned())),
+        takes => Err(format!("our `{}` takes {takes}", parameter.name)),
+    }
+}
+
+fn whole(text: &str) -> Result<u64, String> {
+    text.trim_end_matches('p').parse().map_err(|_| "it is not a whole number".to_owned())
+}
+
+/// A number and its unit.
+fn split(text: &str) -> Result<(f64, String), String> {
+    let end = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
+    let number: f64 = text[..end].parse().map_err(|_| "it is not a number with a unit".to_owned())?;
+    Ok((number, text[end..].to_ascii_lowercase()))
+}
+
+/// A whole number of the smallest unit.
+fn scaled(number: f64, factor: f64) -> Result<u64, String> {
+    let value = libm::round(number * factor);
+    if (0.0..9e18).contains(&value) { Ok(value as u64) } else { Err("it is out of range".to_owned()) }
+}
+
+/// `tc`'s rates: bits by powers of 1000 or, with an `i`, of 1024; `bps` are bytes.
+fn rate(text: &str) -> Result<String, String> {
+    let (number, unit) = split(text)?;
+    let (prefix, bits) = match (unit.strip_suffix("bit"), unit.strip_suffix("bps")) {
+        (Some(prefix), _) => (prefix, 1.0),
+        (_, Some(prefix)) => (prefix, 8.0),
+        _ if unit.is_empty() => ("", 1.0),
+        _ => return Err("it is not a rate".to_owned()),
+    };
+    let factor = match prefix {
+        "" => 1.0,
+        "k" => 1e3,
+        "m" => 1e6,
+        "g" => 1e9,
+        "ki" => 1024.0,
+        "mi" => 1024.0 * 1024.0,
+        "gi" => 1024.0 * 1024.0 * 1024.0,
+        _ => return Err("it is not a rate".to_owned()),
+    };
+    Ok(format!("{}bit", scaled(number, factor * bits)?))
+}
+
+/// `tc`'s sizes: bytes by powers of 1024, or bits.
+fn size(text: &str) -> Result<String, String> {
+    let (number, unit) = split(text)?;
+    let factor = match unit.as_str() {
+        "" | "b" => 1.0,
+        "k" | "kb" => 1024.0,
+        "m" | "mb" => 1024.0 * 1024.0,
+        "g" | "gb" => 1024.0 * 1024.0 * 1024.0,
+        "kbit" => 125.0,
+        "mbit" => 125_000.0,
+        "gbit" => 125_000_000.0,
+        _ => return Err("it is not a size".to_owned()),
+    };
+    Ok(format!("{}B", scaled(number, factor)?))
+}
+
+/// `tc`'s times; a bare number is in `bare`.
+fn time(text: &str, bare: &str) -> Result<String, String> {
+    let (number, unit) = split(text)?;
+    let factor = match if unit.is_empty() { bare } else { unit.as_str() } {
+        "s" | "sec" | "secs" => 1e9,
+        "ms" | "msec" | "msecs" => 1e6,
+        "us" | "usec" | "usecs" => 1e3,
+        "ns" | "nsec" | "nsecs" => 1.0,
+        _ => return Err("it is not a time".to_owned()),
+    };
+    Ok(format!("{}ns", scaled(number, factor)?))
+}
+
+/// A time in microseconds.
+pub(super) fn micros(text: &str) -> Result<u64, String> {
+    let nanos = time(text, "us")?;
+    nanos.trim_end_matches("ns").parse::<u64>().map(|nanos| nanos / 1000).map_err(|error| error.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use lockgate_scenario::reference::reference;
+
+    fn words(text: &str) -> Vec<String> {
+        text.split_whitespace().map(str::to_owned).collect()
+    }
+
+    fn translated(tc: &str, arguments: &str) -> Result<String, String> {
+        let spelling = spelling_of(tc).expect("known");
+        let reference = reference(spelling.ours).expect("listed");
+        let entries = translate(&spelling, &words(arguments), &reference.parameters)?;
+        Ok(entries.iter().map(|(key, value)| format!("{key}={value}")).collect::<Vec<_>>().join(" "))
+    }
+
+    #[test]
+    fn arguments_become_parameters() {
+        for (tc, arguments, expected) in [
+            ("pfifo", "limit 50", r#"limit="50p""#),
+            ("bfifo", "limit 64kb", r#"limit="65536B""#),
+            (
+                "tbf",
+                "rate 1mbit buffer 5000 limit 20000",
+                r#"rate="1000000bit" burst="5000B" limit="20000B""#,
+            ),
+            (
+                "tbf",
+                "rate 125kbps burst 5k latency 50ms",
+                r#"rate="1000000bit" burst="5120B" latency="50000000ns""#,
+            ),
+            ("codel", "target 5000 noecn", r#"target="5000000ns" ecn=false"#),
+            ("sfq", "perturb 10 quantum 1514", r#"perturb="10000000000ns" quantum="1514B""#),
+            (
+                "red",
+                "min 15000 probability 0.02 burst 20 ecn",
+                r#"min="15000B" probability=0.02 burst=20 ecn=true"#,
+            ),
+        ] {
+            assert_eq!(translated(tc, arguments).as_deref(), Ok(expected), "{tc} {arguments}");
+        }
+    }
+
+    #[test]
+    fn what_is_not_known_is_said() {
+        for (tc, arguments, word) in [
+            ("tbf", "rate 1mbit frobnicate 3", "frobnicate"),
+            ("tbf", "rate", "no value"),
+            ("tbf", "rate fast", "rate fast"),
+            ("pfifo", "limit 5x", "limit 5x"),
+        ] {
+            let why = translated(tc, arguments).expect_err(arguments);
+            assert!(why.contains(word), "{why}");
+        }
+        assert!(spelling_of("teql").is_none());
+    }
+
+    #[test]
+    fn service_curves_become_tables() {
+        let arguments = words("m1 5mbit d 10ms m2 1mbit ls rate 2mbit");
+        let (first, rest) = curve(&arguments).expect("a curve");
+        assert_eq!(first, r#"{ m1 = "5000000bit", d = "10000000ns", m2 = "1000000bit" }"#);
+        assert_eq!(rest, &arguments[6..]);
+        assert!(curve(&words("d 10ms")).is_ok() && curve(&words("ls")).is_err());
+    }
+}

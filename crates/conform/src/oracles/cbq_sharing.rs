@@ -1,0 +1,207 @@
+//! Link sharing in random hierarchies: what classes get in the long run, and what they are owed.
+//!
+//! A link of 10 Mbit/s over two or three classes, each a leaf or two or three leaves; rates are random parts of
+//! what is above, weights are rates. Some leaves are bounded, some are offered less than their rate, some nothing.
+
+use lockgate_engine::port::Port;
+use lockgate_engine::random::{Random, Seed};
+use lockgate_engine::units::Rate;
+use serde_json::json;
+
+use crate::finding::{Finding, Worst};
+use crate::hierarchy::{Branch, Stream, hierarchy, rate_of, send};
+use crate::kind::Kind;
+use crate::link::Link;
+use crate::oracle::Oracle;
+use crate::trials::{Trials, between};
+
+/// The oracle.
+pub(super) struct CbqSharing;
+
+const LINK: u64 = 10_000_000;
+
+/// A class of the reference: rates in bits a second.
+struct Class {
+    rate: f64,
+    bounded: bool,
+    demand: f64,
+    below: Vec<Class>,
+}
+
+impl Class {
+    /// What it can use at most.
+    fn wants(&self) -> f64 {
+        let demand = if self.below.is_empty() { self.demand } else { self.below.iter().map(Self::wants).sum() };
+        if self.bounded { demand.min(self.rate) } else { demand }
+    }
+}
+
+/// Shares `capacity` among classes in proportion to their rates, none getting more than it can use; appends what
+/// each leaf gets.
+fn fill(classes: &[Class], capacity: f64, out: &mut Vec<f64>) {
+    let mut got = vec![None; classes.len()];
+    let mut left = capacity;
+    loop {
+        let open = || (0..classes.len()).filter(|class| got[*class].is_none());
+        let sum: f64 = open().map(|class| classes[class].rate).sum();
+        let full: Vec<usize> =
+            open().filter(|class| classes[*class].wants() <= left * classes[*class].rate / sum).collect();
+        if full.is_empty() {
+            let rest: Vec<usize> = open().collect();
+            for class in rest {
+                got[class] = Some(left * classes[class].rate / sum);
+            }
+            break;
+        }
+        for class in full {
+            let wants = classes[class].wants();
+            got[class] = Some(wants);
+            left -= wants;
+        }
+        if got.iter().all(Option::is_some) {
+            break;
+        }
+    }
+    for (class, got) in classes.iter().zip(got) {
+        let got = got.unwrap_or_default();
+        if class.below.is_empty() { out.push(got) } else { fill(&class.below, got, out) }
+    }
+}
+
+/// What leaves are offered.
+#[derive(Clone, Copy, PartialEq)]
+enum Load {
+    /// More than they can get, all of them.
+    Full,
+    /// Some of them less than their rate, or nothing.
+    Mixed,
+}
+
+/// Random parts of `rate`, each at least a sixth of an even one.
+fn parts(rate: u64, random: &mut Random) -> Vec<u64> {
+    let count = between(random, 2, 3);
+    let cuts: Vec<u64> = (0..count).map(|_| between(random, 10, 60)).collect();
+    let sum: u64 = cuts.iter().sum();
+    cuts.iter().map(|cut| rate * cut / sum).collect()
+}
+
+fn leaf(rate: u64, load: Load, random: &mut Random) -> Class {
+    let demand = match (load, random.below(5)) {
+        (Load::Full, _) => LINK as f64,
+        (_, 2..) => 2.0 * LINK as f64 / 3.0,
+        (_, 0) => rate as f64 * 0.6,
+        _ => 0.0,
+    };
+    let bounded = load == Load::Mixed && random.below(4) == 0;
+    Class { rate: rate as f64, bounded, demand, below: Vec::new() }
+}
+
+fn classes(load: Load, random: &mut Random) -> Vec<Class> {
+    let tops = parts(LINK, random);
+    let inner = |rate: u64, random: &mut Random| {
+        if random.below(2) == 0 {
+            return leaf(rate, load, random);
+        }
+        let below = parts(rate, random).into_iter().map(|rate| leaf(rate, load, random)).collect();
+        Class { rate: rate as f64, bounded: false, demand: 0.0, below }
+    };
+    tops.into_iter().map(|rate| inner(rate, random)).collect()
+}
+
+fn branches(classes: &[Class]) -> Vec<Branch> {
+    let branch = |class: &Class| {
+        let share = json!({ "rate": format!("{}bit", class.rate as u64), "bounded": class.bounded });
+        Branch::over(share, branches(&class.below))
+    };
+    classes.iter().map(branch).collect()
+}
+
+fn leaves(classes: &[Class]) -> Vec<&Class> {
+    classes.iter().flat_map(|class| if class.below.is_empty() { vec![class] } else { leaves(&class.below) }).collect()
+}
+
+/// The rates that leaves get from 5 to 35 s.
+fn measure(flavour: &str, classes: &[Class]) -> Result<Vec<f64>, String> {
+    let config = json!({ "flavour": flavour, "bandwidth": "10mbit" });
+    let root = hierarchy("cbq", &config, &branches(classes), "50p")?;
+    let mut link = Link::new(Port::new(root, Random::stream(Seed(1), "port")), Rate::from_bits(LINK));
+    let streams = leaves(classes).into_iter().enumerate().map(|(flow, leaf)| {
+        // At 1 bit a second the second packet comes after the end.
+        let from = if leaf.demand > 0.0 { flow as u64 } else { 40_000 };
+        Stream::new(1000, (leaf.demand as u64).max(1), from, 35_000)
+    });
+    send(&mut link, &streams.collect::<Vec<_>>());
+    let rates = (0..leaves(classes).len() as u32).map(|flow| rate_of(&link, flow, 5.0, 35.0)).collect();
+    link.fault.map_or(Ok(rates), Err)
+}
+
+struct Statements {
+    full: Worst,
+    owed: Worst,
+    bounded: Worst,
+    filled: Worst,
+    used: Worst,
+}
+
+impl Statements {
+    fn hold(&mut self, flavour: &str, load: Load, random: &mut Random) {
+        let classes = classes(load, random);
+        let rates = match measure(flavour, &classes) {
+            Ok(rates) => rates,
+            Err(why) => return self.full.fault(Some(&why)),
+        };
+        let wanted = classes.iter().map(Class::wants).sum::<f64>().min(LINK as f64);
+        if wanted > 0.0 {
+            self.used.real(1.0 - rates.iter().sum::<f64>() / wanted, 0.02);
+        }
+        let mut ideal = Vec::new();
+        fill(&classes, LINK as f64, &mut ideal);
+        for ((leaf, got), ideal) in leaves(&classes).into_iter().zip(rates).zip(ideal) {
+            let owed = leaf.wants().min(leaf.rate);
+            if owed > 0.0 {
+                self.owed.real(1.0 - got / owed, 0.03);
+            }
+            if load == Load::Full {
+                self.full.real((got - leaf.rate).abs() / LINK as f64, 0.02);
+            } else {
+                self.filled.real((got - ideal).abs() / LINK as f64, 0.2);
+            }
+            if leaf.bounded {
+                self.bounded.real(got / leaf.rate - 1.0, 0.02);
+            }
+        }
+    }
+}
+
+impl Oracle for CbqSharing {
+    const FAMILY: &'static str = "O12";
+    const NAME: &'static str = "cbq-sharing";
+    const THEOREM: &'static str = "where all ask for more, each gets its rate, but for 2 % of the link; none gets less than min(demand, rate); one that is bounded gets no \
+         more than its rate; what is left over is used, and shared by turns: up to a fifth of the link off the max-min shares";
+    const SOURCE: &'static str = "Floyd and Jacobson, IEEE/ACM ToN 3(4), 1995; max-min shares by water filling";
+    const TRIALS: u32 = 40;
+
+    fn applies(kind: &Kind) -> bool {
+        kind.is(&["cbq"])
+    }
+
+    fn hold(_: &Kind, trials: Trials) -> Vec<Finding> {
+        let names = [
+            ("linux", ["off its rate, of the link, linux", "short of what it is owed, linux", "over a bounded rate, linux", "off the max-min share, of the link, linux", "left unused, linux"]),
+            ("altq", ["off its rate, of the link, altq", "short of what it is owed, altq", "over a bounded rate, altq", "off the max-min share, of the link, altq", "left unused, altq"]),
+        ];
+        let mut findings = Vec::new();
+        for (flavour, names) in names {
+            let [full, owed, bounded, filled, used] = names.map(|what| Worst::new(what, ""));
+            let mut statements = Statements { full, owed, bounded, filled, used };
+            for trial in trials.each() {
+                let mut random = trials.random("cbq-sharing", trial);
+                statements.hold(flavour, Load::Full, &mut random);
+                statements.hold(flavour, Load::Mixed, &mut random);
+            }
+            let Statements { full, owed, bounded, filled, used } = statements;
+            findings.extend([full, owed, bounded, filled, used].map(|worst| worst.finding(trials.count)));
+        }
+        findings
+    }
+}

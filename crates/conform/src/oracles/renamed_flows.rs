@@ -1,0 +1,43 @@
+//! Flows under other names, children in another order: the same fates.
+
+use crate::finding::{Finding, Worst};
+use crate::kind::Kind;
+use crate::oracle::Oracle;
+use crate::trials::Trials;
+use crate::twin::{Arrival, FLOWS, Twin, same, traffic};
+
+/// The oracle.
+pub(super) struct RenamedFlows;
+
+impl Oracle for RenamedFlows {
+    const FAMILY: &'static str = "M2";
+    const NAME: &'static str = "renamed-flows";
+    const THEOREM: &'static str =
+        "where flows have other numbers, and equal children another order, each packet has the same fate at the same time";
+    const SOURCE: &'static str = "nothing but rules and weights tells one flow from another; ties go by arrival where nothing else is said";
+    const TRIALS: u32 = 3;
+
+    fn applies(kind: &Kind) -> bool {
+        // The order of its children is what they are to it (prio), whose turn is next (rr, htb), or who is first of
+        // those with equal tags or deadlines. Where a flow's queue stands in cake is the work of a hash of its name.
+        !kind.is(&["prio", "rr", "stfq", "scfq", "edf", "htb", "hfsc", "cake"])
+    }
+
+    fn hold(kind: &Kind, trials: Trials) -> Vec<Finding> {
+        let mut worst = Worst::new("packets of another fate or time", "");
+        for trial in trials.each() {
+            let arrivals = traffic(trials, trial);
+            let renamed: Vec<_> = arrivals
+                .iter()
+                .map(|arrival| Arrival {
+                    flow: 7 * (FLOWS - arrival.flow),
+                    class: if kind.classifies { arrival.class } else { 2 - arrival.class },
+                    ..*arrival
+                })
+                .collect();
+            let twin = Twin::new(kind);
+            same(twin.fates(&arrivals), twin.fates(&renamed), &mut worst);
+        }
+        vec![worst.finding(trials.count)]
+    }
+}

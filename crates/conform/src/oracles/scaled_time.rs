@@ -1,0 +1,90 @@
+//! All times twice as long: the same fates, twice as late.
+
+use lockgate_engine::units::{Duration, Instant, Rate};
+use lockgate_scenario::reference::{Parameter, reference};
+use serde_json::{Value, json};
+
+use crate::finding::{Finding, Worst};
+use crate::kind::Kind;
+use crate::oracle::Oracle;
+use crate::trials::Trials;
+use crate::twin::{Arrival, Fate, Twin, same, traffic};
+
+/// The oracle.
+pub(super) struct ScaledTime;
+
+const SCALE: u64 = 2;
+
+fn stretch(time: Duration) -> Duration {
+    Duration::from_picos(time.as_picos() * SCALE)
+}
+
+/// A parameter's value where all times are longer: durations grow and rates fall.
+fn stretched(parameter: &Parameter, value: &Value) -> Option<Value> {
+    let text = value.as_str()?;
+    match parameter.takes.as_str() {
+        "duration" => {
+            let time: Duration = text.parse().ok()?;
+            Some(json!(format!("{}ps", stretch(time).as_picos())))
+        }
+        "rate" => {
+            let rate: Rate = text.parse().ok()?;
+            Some(json!(format!("{}bit", rate.as_bits() / SCALE)))
+        }
+        _ => None,
+    }
+}
+
+/// The parameters with everything said that has to do with time: first as they are, then stretched.
+fn configs(kind: &Kind) -> [Value; 2] {
+    let (mut own, mut longer) = (kind.example.clone(), kind.example.clone());
+    for parameter in reference(kind.name).map(|reference| reference.parameters).unwrap_or_default() {
+        let default = parameter.default.clone().map(Value::String);
+        let Some(value) = kind.example.get(&parameter.name).cloned().or(default) else { continue };
+        if let Some(stretched) = stretched(&parameter, &value) {
+            own[&parameter.name] = value;
+            longer[&parameter.name] = stretched;
+        }
+    }
+    [own, longer]
+}
+
+impl Oracle for ScaledTime {
+    const FAMILY: &'static str = "M1";
+    const NAME: &'static str = "scaled-time";
+    const THEOREM: &'static str =
+        "where arrivals, link and every time in the parameters are twice as slow, each packet has the same fate at twice the time";
+    const SOURCE: &'static str = "no rule of these disciplines has a time of its own";
+    const TRIALS: u32 = 3;
+
+    fn applies(kind: &Kind) -> bool {
+        // RED's idle table is in microseconds, the weights of PIE and DualPI2 are per second, Click's shaper counts by the
+        // second.
+        !kind.is(&["red", "pie", "dualpi2", "bandwidth-shaper"])
+    }
+
+    fn hold(kind: &Kind, trials: Trials) -> Vec<Finding> {
+        let mut worst = Worst::new("packets of another fate or time", "");
+        let [own, longer] = configs(kind);
+        for trial in trials.each() {
+            let arrivals = traffic(trials, trial);
+            let twin = Twin { config: own.clone(), ..Twin::new(kind) };
+            let (fates, fault) = twin.fates(&arrivals);
+            let later = |time: Instant| Instant::ZERO + stretch(time.since(Instant::ZERO));
+            let slow: Vec<_> = arrivals
+                .iter()
+                .map(|arrival| Arrival {
+                    at: later(arrival.at),
+                    age: stretch(arrival.age),
+                    waited: stretch(arrival.waited),
+                    ..*arrival
+                })
+                .collect();
+            let rate = Rate::from_bits(twin.rate.as_bits() / SCALE);
+            let slow = Twin { config: longer.clone(), rate, ..Twin::new(kind) }.fates(&slow);
+            let expected = fates.into_iter().map(|fate| Fate { at: later(fate.at), ..fate }).collect();
+            same((expected, fault), slow, &mut worst);
+        }
+        vec![worst.finding(trials.count)]
+    }
+}

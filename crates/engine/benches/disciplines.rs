@@ -1,0 +1,400 @@
+//! What a scheduling decision costs: nanoseconds for a packet in and a packet out, every kind of the list.
+//!
+//! ```text
+//! cargo bench -p lockgate-engine [-- FILTER]                 kind/size/depth, such as `drr/1000` or `^sfq`
+//! LOCKGATE_BENCH=short cargo bench -p lockgate-engine        all of it in a few minutes
+//! ```
+//!
+//! A port holds `size` flows (or classes, for a kind that takes children: each a FIFO), each with one packet
+//! (shallow) or sixteen (deep, as far as two million packets go). Every flow always waits: what is sent is
+//! offered again to its own flow at once. Flows take their turns in a shuffled order, so that a large port
+//! is out of the cache, as it would be. The ports' time goes on by a nanosecond a pair, and limits are far
+//! away: what is measured is the order of service, not the drop. In ranked kinds a packet gets a rank at
+//! random. Figures are the thread's own processor time, the median of ten samples.
+//!
+//! `nested` is a tree of three levels of the same kind (of its classes, where it owns them), ten by ten by
+//! ten; sorting a packet by ten rules at each level is in it.
+#![allow(clippy::print_stdout, reason = "a bench prints")]
+
+use std::collections::BTreeMap;
+use std::time::Duration as Elapsed;
+
+use criterion::Criterion;
+use lockgate_engine::classify::{Classifier, NoHeaders, Rule};
+use lockgate_engine::discipline::{Arity, Child, Discipline};
+use lockgate_engine::disciplines::{self, Fifo, KINDS, Visitor};
+use lockgate_engine::node::Node;
+use lockgate_engine::packet::{FlowId, Header, Packet};
+use lockgate_engine::port::{Poll, Port};
+use lockgate_engine::random::{Random, Seed};
+use lockgate_engine::units::{Duration, Instant};
+use rustix::time::{ClockId, clock_gettime};
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+
+const SIZES: [usize; 4] = [8, 1_000, 100_000, 1_000_000];
+/// A packet names its class in sixteen bits.
+const MOST_CLASSES: usize = 65_536;
+const LEVELS: u32 = 3;
+const MOST_PACKETS: usize = 2_000_000;
+const DEEP: usize = 16;
+
+/// What is aimed at for each size, and for three levels, in nanoseconds.
+const TARGETS: [(&str, [u32; 5]); 7] = [
+    ("fifo", [12, 12, 12, 12, 0]),
+    ("drr", [20, 20, 60, 160, 0]),
+    ("sfq", [0, 60, 0, 0, 0]),
+    ("fq_codel", [0, 60, 0, 0, 0]),
+    ("wf2q+", [80, 80, 200, 500, 0]),
+    ("htb", [0, 0, 0, 0, 100]),
+    ("hfsc", [0, 0, 0, 0, 100]),
+];
+
+/// The kind's parameters, with room for everything.
+fn parameters(kind: &str, example: &str) -> Value {
+    let mut config: Value = toml::from_str(example).expect("the example is TOML");
+    let mut set = |name: &str, value: Value| config[name] = value;
+    match kind {
+        "fifo" | "pie" | "codel" | "cobalt" | "lis" | "sis" | "ffs" | "nfs" | "lisb" => {
+            set("limit", json!("100000000p"));
+        }
+        "red" => {
+            for (name, value) in [("min", "3GB"), ("max", "4GB"), ("limit", "9GB")] {
+                set(name, json!(value));
+            }
+        }
+        "tbf" => {
+            for (name, value) in [("rate", "1000000gbit"), ("burst", "1GB"), ("limit", "1000GB")] {
+                set(name, json!(value));
+            }
+        }
+        "bandwidth-shaper" => {
+            set("rate", json!("1000000gbit"));
+            set("limit", json!("100000000p"));
+        }
+        "sfq" => {
+            set("limit", json!("100000000p"));
+            for (name, value) in [("divisor", 65_536), ("flows", 65_536), ("depth", 100_000_000)] {
+                set(name, json!(value));
+            }
+        }
+        "fq_codel" => {
+            set("limit", json!("100000000p"));
+            set("memory_limit", json!("1000GB"));
+            set("flows", json!(65_536));
+        }
+        "wfq-altq" => set("limit", json!("1000GB")),
+        _ => {}
+    }
+    config
+}
+
+fn read<T: DeserializeOwned>(value: Value) -> T {
+    serde_json::from_value(value).expect("valid parameters")
+}
+
+/// Flows or classes to put a load on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Shape {
+    Flat(usize),
+    /// Ten by ten by ten.
+    Nested,
+}
+
+impl Shape {
+    fn flows(self) -> usize {
+        match self {
+            Self::Flat(flows) => flows,
+            Self::Nested => 1_000,
+        }
+    }
+}
+
+/// Builds the tree of a kind; `Err` says why it is not built.
+struct Build(Shape);
+
+impl Visitor for Build {
+    type Output = Result<Node, String>;
+    fn visit<D: Discipline>(self) -> Self::Output {
+        let Self(shape) = self;
+        if !takes_several::<D>() {
+            return match shape {
+                Shape::Flat(_) => Ok(node::<D>("root", Vec::new())),
+                Shape::Nested => Err("takes no children".to_owned()),
+            };
+        }
+        match shape {
+            Shape::Flat(count) if D::CLASSIFIES && count > 8 => {
+                Err("two children are all it takes".to_owned())
+            }
+            Shape::Flat(_) if D::CLASSIFIES => Ok(node::<D>("root", leaves("root", 2))),
+            Shape::Flat(count) if count > MOST_CLASSES => {
+                Err(format!("a packet names one of {MOST_CLASSES} classes"))
+            }
+            Shape::Flat(count) => Ok(node::<D>("root", leaves("root", count))),
+            Shape::Nested if D::CLASSIFIES => Err("two children are all it takes".to_owned()),
+            Shape::Nested => Ok(nested::<D>("root", LEVELS, 0)),
+        }
+    }
+}
+
+fn takes_several<D: Discipline>() -> bool {
+    matches!(D::CHILDREN, Arity::Many | Arity::Classes)
+}
+
+fn shared<D: Discipline>(children: Vec<Node>) -> Vec<Child<D::Share>> {
+    let share: Value = toml::from_str(D::SHARE_EXAMPLE).expect("the example is TOML");
+    children.into_iter().map(|node| Child { share: read(share.clone()), node }).collect()
+}
+
+fn node<D: Discipline>(name: &str, children: Vec<Node>) -> Node {
+    let children = shared::<D>(children);
+    let mut config = parameters(D::KIND, D::EXAMPLE);
+    if !children.is_empty()
+        && matches!(D::CHILDREN, Arity::Optional)
+        && let Some(config) = config.as_object_mut()
+    {
+        config.remove("limit");
+    }
+    Node::new::<D>(name, read(config), children).expect("valid parameters")
+}
+
+fn leaves(name: &str, count: usize) -> Vec<Node> {
+    let config = json!({ "limit": "100000000p" });
+    (0..count)
+        .map(|index| {
+            Node::new::<Fifo>(&format!("{name}/{index}"), read(config.clone()), Vec::new()).expect("valid")
+        })
+        .collect()
+}
+
+/// A tree whose levels sort packets by the decimal digits of their lengths, from `from` on.
+fn nested<D: Discipline>(name: &str, levels: u32, from: u32) -> Node {
+    let step = 10_u32.pow(levels - 1);
+    let children = if levels == 1 {
+        leaves(name, 10)
+    } else {
+        (0..10)
+            .map(|index| nested::<D>(&format!("{name}/{index}"), levels - 1, from + index * step))
+            .collect()
+    };
+    let rules = (0..10).map(|index| {
+        let first = from + index * step;
+        vec![Rule { length: Some(first..=first + step - 1), ..Rule::default() }]
+    });
+    // Below the top, a hierarchy of classes has inner classes; others are nested in themselves.
+    let node = if levels < LEVELS && matches!(D::CHILDREN, Arity::Classes) {
+        Node::class(name, shared::<D>(children)).expect("valid parameters")
+    } else {
+        node::<D>(name, children)
+    };
+    node.with_classifier(Classifier::new(rules.collect()))
+}
+
+/// A port under load.
+struct Load {
+    port: Port,
+    now: Instant,
+    /// Dropped, and not offered again yet.
+    spare: Vec<Packet>,
+    draw: u64,
+    ranks: bool,
+    packets: usize,
+}
+
+impl Load {
+    fn new(kind: &str, root: Node, shape: Shape, each: usize) -> Self {
+        let mut random = Random::stream(Seed(1), "order");
+        let mut load = Self {
+            port: Port::new(root, Random::stream(Seed(1), "port")),
+            now: Instant::ZERO,
+            spare: Vec::new(),
+            draw: 1,
+            ranks: ["lis", "sis", "ffs", "nfs", "lisb"].contains(&kind),
+            packets: shape.flows() * each,
+        };
+        let mut flows: Vec<u32> = (0..shape.flows() as u32).collect();
+        for _ in 0..each {
+            for last in (1..flows.len()).rev() {
+                flows.swap(last, random.below(last as u32 + 1) as usize);
+            }
+            for flow in &flows {
+                // Lengths are near each other, so that all flows have about as many turns.
+                let length = if shape == Shape::Nested { *flow } else { 1_000 + flow % 500 };
+                let class = (*flow % MOST_CLASSES as u32) as u16;
+                load.offer(Packet::new(Header { flow: FlowId(*flow), class, length, ..Header::default() }));
+            }
+        }
+        load
+    }
+
+    fn offer(&mut self, mut packet: Packet) {
+        if self.ranks {
+            self.draw ^= self.draw << 13;
+            self.draw ^= self.draw >> 7;
+            self.draw ^= self.draw << 17;
+            packet.stamp = Instant::from_picos(self.draw >> 20);
+            packet.waited = Duration::from_picos(self.draw >> 40);
+            packet.hops = (self.draw >> 60) as u8;
+        }
+        self.port.offer(packet, self.now, &NoHeaders);
+        if self.port.has_drops() {
+            self.spare.extend(self.port.take_drops().map(|(packet, _)| packet));
+        }
+    }
+
+    /// Sends a packet, and offers it again.
+    #[inline]
+    fn pair(&mut self) {
+        self.now = self.now + Duration::from_picos(1_000);
+        match self.port.poll(self.now, &NoHeaders) {
+            Poll::Transmit(packet) => self.offer(packet),
+            Poll::WaitUntil(time) => self.now = time,
+            Poll::Idle => {}
+        }
+        if let Some(packet) = self.spare.pop() {
+            self.offer(packet);
+        }
+    }
+
+    fn pairs(&mut self, count: u64) -> Elapsed {
+        let start = cpu_time();
+        for _ in 0..count {
+            self.pair();
+        }
+        cpu_time().saturating_sub(start)
+    }
+}
+
+/// Processor time of this thread: what others on the machine do is left out, as far as it can be.
+fn cpu_time() -> Elapsed {
+    let time = clock_gettime(ClockId::ThreadCPUTime);
+    Elapsed::new(time.tv_sec.cast_unsigned(), time.tv_nsec as u32)
+}
+
+fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    values[values.len() / 2]
+}
+
+/// Measures one port, if the filter lets it; returns the median of its samples in nanoseconds.
+fn measure(
+    criterion: &mut Criterion,
+    kind: &str,
+    shape: Shape,
+    each: usize,
+    id: &str,
+) -> Option<Result<f64, String>> {
+    let mut load: Option<Load> = None;
+    let mut refused = None;
+    let mut samples = Vec::new();
+    // What cannot be built is not measured; to know, it is built when criterion asks for it.
+    criterion.bench_function(id, |bencher| {
+        if load.is_none() && refused.is_none() {
+            match disciplines::visit(kind, Build(shape)).expect("a kind of the list") {
+                Ok(root) => {
+                    let mut built = Load::new(kind, root, shape, each);
+                    // Once around, so that memory is where it will be.
+                    built.pairs(built.packets.min(MOST_PACKETS) as u64);
+                    load = Some(built);
+                }
+                Err(why) => refused = Some(why),
+            }
+        }
+        bencher.iter_custom(|count| match &mut load {
+            Some(load) => {
+                let elapsed = load.pairs(count);
+                samples.push(elapsed.as_secs_f64() * 1e9 / count as f64);
+                elapsed
+            }
+            None => Elapsed::from_nanos(count),
+        });
+    });
+    match refused {
+        Some(why) => Some(Err(why)),
+        None => (!samples.is_empty()).then(|| Ok(median(samples))),
+    }
+}
+
+fn size_name(size: usize) -> String {
+    match size {
+        0..1_000 => size.to_string(),
+        1_000..1_000_000 => format!("{}k", size / 1_000),
+        _ => format!("{}M", size / 1_000_000),
+    }
+}
+
+/// A row of the table at the end.
+type Cells = BTreeMap<usize, Result<f64, String>>;
+
+fn print_table(rows: &BTreeMap<(usize, &str, &str), Cells>) {
+    println!("\nns per enqueue + dequeue pair, median of the samples; `*` misses its aim");
+    println!("{:<18}{:<9}{:>10}{:>10}{:>10}{:>10}{:>10}", "kind", "depth", "8", "1k", "100k", "1M", "nested");
+    let mut notes = BTreeMap::new();
+    for ((_, kind, depth), cells) in rows {
+        let target = TARGETS.iter().find(|(name, _)| name == kind).map(|(_, target)| target);
+        let cell = |column: usize| match cells.get(&column) {
+            Some(Ok(nanos)) => {
+                let limit = target.and_then(|target| target.get(column)).copied().unwrap_or(0);
+                let over = limit > 0 && *nanos > f64::from(limit);
+                format!("{nanos:.1}{}", if over { "*" } else { "" })
+            }
+            Some(Err(_)) | None => "-".to_owned(),
+        };
+        let cells_text: Vec<_> = (0..=SIZES.len()).map(|column| format!("{:>10}", cell(column))).collect();
+        println!("{kind:<18}{depth:<9}{}", cells_text.concat());
+        for (column, why) in cells.iter().filter_map(|(column, cell)| Some((column, cell.as_ref().err()?))) {
+            notes.entry(why.as_str()).or_insert_with(Vec::new).push((*kind, *column));
+        }
+    }
+    for (why, places) in notes {
+        let mut kinds: Vec<_> = places.iter().map(|(kind, _)| *kind).collect();
+        kinds.dedup();
+        println!("- {why}: {}", kinds.join(", "));
+    }
+}
+
+fn main() {
+    let short = std::env::var("LOCKGATE_BENCH").is_ok_and(|mode| mode == "short");
+    let (warm, measure_for) = if short { (30, 150) } else { (500, 2_000) };
+    let mut criterion = Criterion::default()
+        .without_plots()
+        .sample_size(10)
+        .warm_up_time(Elapsed::from_millis(warm))
+        .measurement_time(Elapsed::from_millis(measure_for))
+        .configure_from_args();
+    let mut rows: BTreeMap<(usize, &str, &str), Cells> = BTreeMap::new();
+    for (place, kind) in KINDS.iter().enumerate() {
+        for (depth, each) in [("shallow", 1), ("deep", DEEP)] {
+            let shapes = SIZES.iter().map(|size| Shape::Flat(*size)).chain([Shape::Nested]);
+            for (column, shape) in shapes.enumerate() {
+                let size = shape.flows();
+                // A class kind's largest port, where a hundred thousand are more than it can name.
+                let classes = disciplines::visit(kind, TakesChildren).unwrap_or(false);
+                let shape = match shape {
+                    Shape::Flat(100_000) if classes => Shape::Flat(MOST_CLASSES),
+                    shape => shape,
+                };
+                let each = each.min(MOST_PACKETS / size).max(1);
+                let name =
+                    if shape == Shape::Nested { "nested".to_owned() } else { size_name(shape.flows()) };
+                let id = format!("{kind}/{name}/{depth}");
+                if let Some(cell) = measure(&mut criterion, kind, shape, each, &id) {
+                    rows.entry((place, kind, depth)).or_default().insert(column, cell);
+                }
+            }
+        }
+    }
+    criterion.final_summary();
+    print_table(&rows);
+}
+
+/// Whether a kind's flows are its children.
+struct TakesChildren;
+
+impl Visitor for TakesChildren {
+    type Output = bool;
+    fn visit<D: Discipline>(self) -> bool {
+        takes_several::<D>()
+    }
+}

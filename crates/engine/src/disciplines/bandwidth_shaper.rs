@@ -1,0 +1,194 @@
+//! Click's bandwidth shaper: compares what was sent with what the second so far allows. Not a token bucket.
+//!
+//! ```text
+//! allowed = rate * (time since the second began)        a packet may go while sent <= allowed; sent += length
+//! a second begins:  sent -= rate, if it is above zero   what was not used up is carried over, once
+//! ```
+//!
+//! It does not bound bursts as a shaper is expected to. An idle one may send at once what has passed of the
+//! current second, and besides what it had not used up in the last second in which it sent: up to *two
+//! seconds* of its rate, and a packet that goes over. Only while it always has something to send are its
+//! packets spaced. Where bursts matter, take `tbf`.
+//!
+//! Differs: bits are counted exactly, where Click's gap is a number of 2^-12 microseconds and its clock shows
+//! whole microseconds; and a second in which nobody asks counts as asked once (Click's does where nothing
+//! upstream tells it to sleep).
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::discipline::{Arity, Child, Context, Dequeue, Discipline, DropReason, Invalid, NoShare};
+use crate::disciplines::fifo::refuse_nothing;
+use crate::node::Node;
+use crate::packet::Packet;
+use crate::queue::PacketQueue;
+use crate::units::{Duration, Instant, Limit, PICOS_PER_SECOND, Packets, Rate};
+
+/// Parameters of `bandwidth-shaper`.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Config {
+    /// Long-run rate. A change of it begins a new account.
+    pub rate: Rate,
+    /// How much may wait, in packets or bytes; `1000p` where it is not given. It belongs to the child where
+    /// there is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limit: Option<Limit>,
+}
+
+impl Config {
+    fn check(&self, has_child: bool) -> Result<Limit, Invalid> {
+        if self.rate.is_zero() {
+            return Err(Invalid::new("rate", "of zero lets nothing pass: give it a rate such as `1mbit`"));
+        }
+        if has_child && self.limit.is_some() {
+            return Err(Invalid::new("limit", "belongs to the child, which does the queueing"));
+        }
+        let limit = self.limit.unwrap_or(Limit::Packets(Packets(1000)));
+        refuse_nothing(limit)?;
+        Ok(limit)
+    }
+}
+
+/// What was sent, against what may be.
+struct Account {
+    rate: Rate,
+    /// Seconds since the start, of the second that the account is of; `None` before the first packet.
+    second: Option<u64>,
+    /// Bits sent that count in this second; below zero what was carried over.
+    sent: i128,
+}
+
+impl Account {
+    fn new(rate: Rate) -> Self {
+        Self { rate, second: None, sent: 0 }
+    }
+
+    /// Bits that the second so far allows, rounded down.
+    fn allowed(&self, now: Instant) -> i128 {
+        let part = u128::from(now.as_picos() % PICOS_PER_SECOND) * u128::from(self.rate.as_bits());
+        (part / u128::from(PICOS_PER_SECOND)).cast_signed()
+    }
+
+    /// Begins the seconds that have begun.
+    fn turn(&mut self, now: Instant) {
+        let second = now.as_picos() / PICOS_PER_SECOND;
+        match self.second.replace(second) {
+            // The first packet may go at once, and saves up nothing of the second it comes in.
+            None => self.sent = self.allowed(now),
+            Some(before) => {
+                let rate = i128::from(self.rate.as_bits());
+                let needed = (self.sent.max(0) + rate - 1) / rate;
+                self.sent -= rate * needed.min(i128::from(second.saturating_sub(before)));
+            }
+        }
+    }
+
+    /// When the next packet may go, if that is later than `now`, for which [`turn`](Self::turn) was called.
+    fn wait(&self, now: Instant) -> Option<Instant> {
+        if self.sent <= self.allowed(now) {
+            return None;
+        }
+        // After as many whole seconds as take it below a second's worth, the rest of it at the rate.
+        let (rate, sent) = (u128::from(self.rate.as_bits()), self.sent.unsigned_abs());
+        let whole = (sent - 1) / rate;
+        let rest = ((sent - whole * rate) * u128::from(PICOS_PER_SECOND)).div_ceil(rate);
+        let picos = whole * u128::from(PICOS_PER_SECOND) + rest;
+        let began = Instant::from_picos(now.as_picos() / PICOS_PER_SECOND * PICOS_PER_SECOND);
+        Some(began + Duration::from_picos(u64::try_from(picos).unwrap_or(u64::MAX)))
+    }
+}
+
+/// Where the packets wait.
+enum Waiting {
+    Here(PacketQueue, Limit),
+    Child(Node),
+}
+
+/// Click's bandwidth shaper.
+pub struct BandwidthShaper {
+    account: Account,
+    waiting: Waiting,
+}
+
+impl Discipline for BandwidthShaper {
+    const KIND: &'static str = "bandwidth-shaper";
+    const SUMMARY: &'static str = "Click's shaper: a rate by the second; idle, it saves up to two seconds of it";
+    const SOURCE: &'static str = "Click, element BandwidthShaper and its GapRate";
+    const GUARANTEES: &'static [&'static str] = &[
+        "envelope: at most 2s * rate + rate * t + one packet leave in any interval t, and no smaller burst holds",
+        "a saturated shaper delivers at least rate * t - one packet",
+    ];
+    const CHILDREN: Arity = Arity::Optional;
+    const WORK_CONSERVING: bool = false;
+    const EXAMPLE: &'static str = "rate = \"10mbit\"\n";
+    type Config = Config;
+    type Share = NoShare;
+
+    fn new(config: Config, children: Vec<Child<NoShare>>) -> Result<Self, Invalid> {
+        let limit = config.check(!children.is_empty())?;
+        let waiting = match children.into_iter().next() {
+            Some(child) => Waiting::Child(child.node),
+            None => Waiting::Here(PacketQueue::default(), limit),
+        };
+        Ok(Self { account: Account::new(config.rate), waiting })
+    }
+
+    fn reconfigure(&mut self, config: Config, _: Vec<NoShare>, cx: &mut Context<'_>) -> Result<(), Invalid> {
+        let limit = config.check(matches!(self.waiting, Waiting::Child(_)))?;
+        if config.rate != self.account.rate {
+            self.account = Account::new(config.rate);
+        }
+        if let Waiting::Here(queue, own) = &mut self.waiting {
+            queue.shrink(limit, cx);
+            *own = limit;
+        }
+        Ok(())
+    }
+
+    fn enqueue(&mut self, packet: Packet, cx: &mut Context<'_>) {
+        match &mut self.waiting {
+            Waiting::Here(queue, limit) if queue.has_room(&packet, *limit) => queue.push(packet),
+            Waiting::Here(..) => cx.drop(packet, DropReason::Limit),
+            Waiting::Child(child) => child.enqueue(packet, cx),
+        }
+    }
+
+    fn dequeue(&mut self, cx: &mut Context<'_>) -> Dequeue {
+        let empty = match &self.waiting {
+            Waiting::Here(queue, _) => queue.is_empty(),
+            Waiting::Child(child) => child.is_empty(),
+        };
+        if empty {
+            return Dequeue::Empty;
+        }
+        self.account.turn(cx.now);
+        if let Some(time) = self.account.wait(cx.now) {
+            return Dequeue::NotBefore(time);
+        }
+        let dequeued = match &mut self.waiting {
+            Waiting::Here(queue, _) => queue.pop().map_or(Dequeue::Empty, Dequeue::Packet),
+            Waiting::Child(child) => child.dequeue(cx),
+        };
+        if let Dequeue::Packet(packet) = &dequeued {
+            self.account.sent += 8 * i128::from(packet.length);
+        }
+        dequeued
+    }
+
+    fn flush(&mut self, out: &mut Vec<Packet>) {
+        if let Waiting::Here(queue, _) = &mut self.waiting {
+            queue.flush(out);
+        }
+    }
+
+    fn each_child(&mut self, visit: &mut dyn FnMut(&mut Node)) {
+        if let Waiting::Child(child) = &mut self.waiting {
+            visit(child);
+        }
+    }
+
+    fn gauges(&self, emit: &mut dyn FnMut(&'static str, f64)) {
+        emit("sent_in_second_bytes", self.account.sent as f64 / 8.0);
+    }
+}

@@ -1,0 +1,443 @@
+//! Common Applications Kept Enhanced: a shaper without bursts, tins by code point, queues by flow with fairness
+//! between hosts, and a control law in each queue.
+//!
+//! ```text
+//!        dscp      flow, 1024 queues a tin          new, then old by rounds           T_next
+//! packet ----> tin ---------> [ | | ] cobalt --.
+//!                             [ | ]   cobalt ---+--> the tin's flow --> tin --> shaper --> link
+//!                             [ | | | ] cobalt -'       highest tin within its part of the link,
+//!                  full: the fattest loses its head      else the one that is nearest to it
+//!
+//! a packet leaves at T_next or later; then T_next += its length on the link / bandwidth
+//! a packet that comes when all is empty: T_next = now, where that is later
+//! ```
+//!
+//! The shaper keeps no tokens: what leaves in a busy period of length t is `bandwidth * t` and a packet at most.
+//! Where the link is late for a packet, those behind it may catch up.
+//!
+//! Differs: hosts are told apart exactly and not by a hash; only flows that have sent a quantum count as a host's,
+//! as in Linux since 5.1; a flow that shares a queue stays there as long as it has packets in it, so that none is
+//! reordered; memory is the bytes of the frames. What a tin borrows is not held against it for longer than one
+//! packet. The manual speaks of a shorter interval for voice and its own listing shows none: here there is none. A
+//! backlog of 1514 bytes in a flow's queue is never too much. Acknowledgements are not thinned (`ack-filter`), rates
+//! not estimated (`autorate-ingress`); there is no `nat`, `fwmark` nor `split-gso`, of which the engine knows nothing.
+//! Code point 1 is LE (RFC 8622), which the manual also calls TOS1.
+
+mod diffserv;
+mod framing;
+mod hosts;
+mod tin;
+mod ways;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+pub use self::diffserv::Diffserv;
+use self::diffserv::Part;
+use self::framing::Compensation;
+pub use self::framing::Framing;
+use self::hosts::Identity;
+pub use self::hosts::Isolation;
+use self::tin::{Backlog, Terms, Tin};
+use self::ways::QUEUES;
+use crate::control::Aim;
+use crate::control::cobalt::Steps;
+use crate::discipline::{Child, Context, Dequeue, Discipline, DropReason, Invalid, NoShare};
+use crate::packet::Packet;
+use crate::queue::fattest::Fattest;
+use crate::units::{Bytes, Duration, Instant, Overhead, Probability, Rate};
+
+/// Parameters of `cake`.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+#[allow(clippy::struct_excessive_bools, reason = "each is a switch of its own, as in tc")]
+pub struct Config {
+    /// The rate of the shaper, counted in bytes on the link behind (`overhead`, `mpu`, `framing`); unlimited where it
+    /// is not given. Then the tins take turns, and each has its part of whatever the link gives.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub bandwidth: Option<Rate>,
+    /// Preset of tins. `besteffort` is one for all. `diffserv3`: bulk (CS1, LE) with a sixteenth of the link, best effort
+    /// with the rest, voice (CS6, CS7, EF, VA, TOS4) with a quarter. `diffserv4`: bulk, best effort, video (AF2, AF3, AF4,
+    /// CS2, CS3, TOS4) with a half, voice (CS4 to CS7, EF, VA) with a quarter. `diffserv8`, from the whole link down by
+    /// an eighth each: background (CS1, LE), high throughput (AF1, TOS2), best effort, streaming (AF3, AF4, CS3), low
+    /// latency (AF2, TOS4), interactive (CS2), minimum latency (CS4, CS5, EF, VA), network control (CS6, CS7).
+    /// `precedence`: eight as these, by the upper three bits of the code point. A tin within its part goes before those
+    /// below it, so that of eight the lowest get nothing while the highest three have always something. A change of
+    /// it sorts what waits anew.
+    pub diffserv: Diffserv,
+    /// What has a queue of its own and over what there is fairness: `flowblind`, `srchost`, `dsthost`, `hosts`,
+    /// `flows`, `dual-srchost`, `dual-dsthost` or `triple-isolate`. A packet without addresses counts as its flow's,
+    /// and the flow as a host. A change of it sorts what waits anew.
+    pub isolation: Isolation,
+    /// The round trip to be good for: the law's interval; a twentieth of it is the target, or the time of one and a
+    /// half full frames at the tin's part of the link where that is more.
+    pub rtt: Duration,
+    /// Bytes that every packet has on the link behind besides its own, from `-64B` to `256B`. Where it is given, a
+    /// packet's own are those without its 14 bytes of Ethernet. `tc`'s words: `ethernet` is 38B with mpu 84B, `docsis`
+    /// 18B with mpu 64B, `conservative` 48B with atm, `pppoe-ptm` 30B and `bridged-ptm` 22B with ptm, `pppoa-vcmux` 10B,
+    /// `pppoa-llc` 14B, `pppoe-vcmux` 32B, `pppoe-llcsnap` 40B, `bridged-vcmux` 24B, `bridged-llcsnap` 32B, `ipoa-vcmux`
+    /// 8B, `ipoa-llcsnap` 16B with atm; `ether-vlan` is 4B more.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub overhead: Option<Overhead>,
+    /// The overhead is added to the whole frame.
+    pub raw: bool,
+    /// The least length on the link with its overhead, up to `256B`.
+    pub mpu: Bytes,
+    /// How the link cuts packets up: `noatm`, `atm` (53 bytes for every 48 begun) or `ptm` (one more for every 64).
+    pub framing: Framing,
+    /// Bytes that may wait; the fattest queue loses its head beyond. Where it is not given, four times what the
+    /// bandwidth brings in a round trip, at least 4 MiB, and never more than 10240 full frames.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub memlimit: Option<Bytes>,
+    /// Clears the code point of what leaves, but not its ECN bits.
+    pub wash: bool,
+    /// For the link before this one: packets that are dropped have used it as well and take their time at the
+    /// bandwidth, and the law leaves two packets in every queue. A sender that does not react is left with little.
+    pub ingress: bool,
+    /// Acknowledgements are not thinned: only `false` can be had.
+    pub ack_filter: bool,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            bandwidth: None,
+            diffserv: Diffserv::default(),
+            isolation: Isolation::default(),
+            rtt: Duration::from_millis(100),
+            overhead: None,
+            raw: false,
+            mpu: Bytes::ZERO,
+            framing: Framing::default(),
+            memlimit: None,
+            wash: false,
+            ingress: false,
+            ack_filter: false,
+        }
+    }
+}
+
+/// A full frame.
+const MTU: Bytes = Bytes(1514);
+/// Bytes of a turn among the tins for a whole link, where there is no shaper.
+const TIN_QUANTUM: u64 = 1024;
+
+impl Config {
+    fn check(&self) -> Result<(), Invalid> {
+        if self.bandwidth.is_some_and(Rate::is_zero) {
+            return Err(Invalid::new("bandwidth", "of zero lets nothing pass: leave it out for an unlimited one"));
+        }
+        if self.rtt.is_zero() {
+            return Err(Invalid::new("rtt", "must be longer than `0ms`: it is the scale of the distance between drops"));
+        }
+        if self.memlimit == Some(Bytes::ZERO) {
+            return Err(Invalid::new("memlimit", "holds nothing: it is at least the bytes of a packet"));
+        }
+        if self.ack_filter {
+            return Err(Invalid::new("ack_filter", "is not there: leave it out, acknowledgements are not thinned"));
+        }
+        Compensation::new(self).map(|_| ())
+    }
+
+    fn memory(&self) -> Bytes {
+        let most = Bytes(10_240 * MTU.0);
+        let derived = self.bandwidth.map_or(most, |rate| {
+            let trip = rate.bytes_in(self.rtt).0.saturating_mul(4);
+            Bytes(trip.max(4 << 20)).min(most)
+        });
+        self.memlimit.unwrap_or(derived)
+    }
+
+    /// A tin's law and quantum.
+    fn tin(&self, part: Part) -> (Aim, u64) {
+        let base = self.rtt / 20;
+        let scaled = |time: Duration| part_of(time, part);
+        let slow = self.bandwidth.map_or(Duration::ZERO, |rate| scaled(rate.time_for(MTU)));
+        let target = base.max(slow + slow / 2);
+        let interval = self.rtt + target.saturating_sub(base);
+        let quantum = self.bandwidth.map_or(MTU.0, |rate| {
+            let share = u128::from(rate.as_bits()) * u128::from(part.numerator) / u128::from(part.denominator);
+            // A 4096th of a second's bytes.
+            u64::try_from(share / 8 / 4096).unwrap_or(u64::MAX).clamp(300, MTU.0)
+        });
+        (Aim { target, interval, mtu: MTU, ecn: true, ce_threshold: None }, quantum)
+    }
+
+    fn tins(&self) -> Vec<Tin> {
+        let parts = self.diffserv.parts().iter().enumerate();
+        let tin = |(number, part): (usize, &Part)| {
+            let (aim, quantum) = self.tin(*part);
+            Tin::new(number, aim, quantum)
+        };
+        parts.map(tin).collect()
+    }
+}
+
+/// The time that a part of the link takes for what the whole takes `time` for.
+fn part_of(time: Duration, part: Part) -> Duration {
+    let picos = u128::from(time.as_picos()) * u128::from(part.denominator) / u128::from(part.numerator);
+    Duration::from_picos(u64::try_from(picos).unwrap_or(u64::MAX))
+}
+
+/// Common Applications Kept Enhanced.
+pub struct Cake {
+    config: Config,
+    memory: Bytes,
+    terms: Terms,
+    /// Whether `terms.salt` is drawn.
+    salted: bool,
+    tins: Vec<Tin>,
+    backlog: Backlog,
+    /// When the shaper lets the next packet go.
+    next: Instant,
+    /// The tin whose turn it is, where there is no shaper.
+    turn: usize,
+}
+
+impl Discipline for Cake {
+    const KIND: &'static str = "cake";
+    const SUMMARY: &'static str =
+        "common applications kept enhanced: shaper, tins by code point, fair flows and hosts, cobalt";
+    const SOURCE: &'static str = "Høiland-Jørgensen, Täht, Morton, Piece of CAKE, LANMAN 2018; tc-cake(8)";
+    const GUARANTEES: &'static [&'static str] = &[
+        "envelope: a busy period of length t sends at most bandwidth * t and one packet, as the link behind counts",
+        "a saturated shaper delivers bandwidth * t less one packet",
+        "backlogged tins have their parts of the link to within two packets, best effort the rest",
+        "fairness between backlogged flows of one host: |S_i - S_j| <= 2 Q + L_i + L_j in any interval",
+        "under dual and triple isolation, backlogged hosts share the link equally, whatever their numbers of flows",
+        "a flow that sends less than a quantum a round waits for those before it and one packet",
+        "packets of a flow that carry one code point keep their order",
+    ];
+    const WORK_CONSERVING: bool = false;
+    const DROPS_EARLY: bool = true;
+    const EXAMPLE: &'static str = "bandwidth = \"50mbit\"\ndiffserv = \"diffserv3\"\nrtt = \"100ms\"\n";
+    type Config = Config;
+    type Share = NoShare;
+
+    fn new(config: Config, _: Vec<Child<NoShare>>) -> Result<Self, Invalid> {
+        config.check()?;
+        let tins = config.tins();
+        let fattest = Fattest::new(tins.len() * QUEUES);
+        Ok(Self {
+            memory: config.memory(),
+            terms: terms(&config, 0)?,
+            salted: false,
+            tins,
+            backlog: Backlog { packets: 0, bytes: Bytes::ZERO, fattest },
+            next: Instant::ZERO,
+            turn: 0,
+            config,
+        })
+    }
+
+    fn reconfigure(&mut self, config: Config, _: Vec<NoShare>, cx: &mut Context<'_>) -> Result<(), Invalid> {
+        config.check()?;
+        let terms = terms(&config, self.terms.salt)?;
+        let sorts = config.diffserv != self.config.diffserv || config.isolation != self.config.isolation;
+        let (before, after) = (self.config.bandwidth, config.bandwidth);
+        self.next = retimed(self.next, before, after, cx.now);
+        let mut waiting = Vec::new();
+        if sorts {
+            self.flush(&mut waiting);
+            self.tins = config.tins();
+            self.tins.iter_mut().for_each(|tin| tin.clock = cx.now);
+            self.backlog.fattest = Fattest::new(self.tins.len() * QUEUES);
+            self.turn = 0;
+        } else {
+            for (tin, part) in self.tins.iter_mut().zip(config.diffserv.parts()) {
+                (tin.aim, tin.quantum) = config.tin(*part);
+                tin.clock = retimed(tin.clock, before, after, cx.now);
+            }
+        }
+        self.memory = config.memory();
+        self.config = config;
+        self.terms = terms;
+        for packet in waiting {
+            self.push(packet, cx);
+        }
+        while self.backlog.bytes > self.memory && self.evict(DropReason::Shrunk, cx) {}
+        Ok(())
+    }
+
+    fn enqueue(&mut self, packet: Packet, cx: &mut Context<'_>) {
+        if packet.bytes() > self.memory {
+            // It cannot fit at all, so nobody is dropped for it.
+            cx.drop(packet, DropReason::Limit);
+            return;
+        }
+        if self.backlog.packets == 0 {
+            self.next = self.next.max(cx.now);
+        }
+        self.push(packet, cx);
+        while self.backlog.bytes > self.memory && self.evict(DropReason::Head, cx) {}
+    }
+
+    fn dequeue(&mut self, cx: &mut Context<'_>) -> Dequeue {
+        if self.config.bandwidth.is_some() && self.next > cx.now && self.backlog.packets > 0 {
+            return Dequeue::NotBefore(self.next);
+        }
+        while let Some(number) = self.choose(cx.now) {
+            let tin = &mut self.tins[number];
+            let given = tin.dequeue(&self.terms, &mut self.backlog, cx);
+            if self.config.ingress {
+                self.charge(number, given.dropped, cx.now);
+            }
+            let Some(mut packet) = given.packet else {
+                if self.config.bandwidth.is_some() && self.next > cx.now && self.backlog.packets > 0 {
+                    return Dequeue::NotBefore(self.next);
+                }
+                continue;
+            };
+            self.charge(number, self.terms.compensation.on_link(packet.bytes()), cx.now);
+            if self.config.wash {
+                packet.wash();
+            }
+            return Dequeue::Packet(packet);
+        }
+        Dequeue::Empty
+    }
+
+    fn flush(&mut self, out: &mut Vec<Packet>) {
+        let from = out.len();
+        self.tins.iter_mut().for_each(|tin| tin.flush(out, &mut self.backlog));
+        out[from..].sort_by_key(|packet| packet.arrived);
+    }
+
+    fn gauges(&self, emit: &mut dyn FnMut(&'static str, f64)) {
+        const TINS: [&str; 8] = [
+            "tin_0_bytes",
+            "tin_1_bytes",
+            "tin_2_bytes",
+            "tin_3_bytes",
+            "tin_4_bytes",
+            "tin_5_bytes",
+            "tin_6_bytes",
+            "tin_7_bytes",
+        ];
+        let mut sums = [0; 3];
+        for (tin, name) in self.tins.iter().zip(TINS) {
+            emit(name, tin.bytes.0 as f64);
+            sums.iter_mut().zip(tin.flows()).for_each(|(sum, flows)| *sum += flows);
+        }
+        for (name, sum) in ["new_flows", "old_flows", "way_collisions"].into_iter().zip(sums) {
+            emit(name, sum as f64);
+        }
+    }
+}
+
+fn terms(config: &Config, salt: u64) -> Result<Terms, Invalid> {
+    let step = |of: f64| Probability::from_f64(1.0 / of).unwrap_or(Probability::ZERO);
+    Ok(Terms {
+        isolation: config.isolation,
+        compensation: Compensation::new(config)?,
+        steps: Steps::new(step(256.0), step(4096.0)),
+        salt,
+        ingress: config.ingress,
+    })
+}
+
+/// A time that the shaper waits for, at another rate: the bytes between now and then are the same.
+fn retimed(time: Instant, before: Option<Rate>, after: Option<Rate>, now: Instant) -> Instant {
+    let (Some(before), Some(after)) = (before, after) else { return now };
+    if before == after || time <= now {
+        return time;
+    }
+    let bit_picos = u128::from(time.since(now).as_picos()) * u128::from(before.as_bits());
+    let picos = bit_picos.div_ceil(u128::from(after.as_bits()));
+    now + Duration::from_picos(u64::try_from(picos).unwrap_or(u64::MAX))
+}
+
+impl Cake {
+    fn push(&mut self, packet: Packet, cx: &mut Context<'_>) {
+        if !self.salted {
+            self.salted = true;
+            self.terms.salt = (u64::from(cx.random.bits()) << 32) | u64::from(cx.random.bits());
+        }
+        let identity = Identity::of(&packet, self.terms.isolation, self.terms.salt, cx);
+        let tin = &mut self.tins[self.config.diffserv.tin(packet.dscp())];
+        if tin.packets == 0 {
+            tin.clock = tin.clock.max(cx.now);
+        }
+        tin.push(packet, &identity, &self.terms, &mut self.backlog);
+    }
+
+    /// Drops the head of the fattest queue. Returns whether there was one.
+    #[cold]
+    fn evict(&mut self, reason: DropReason, cx: &mut Context<'_>) -> bool {
+        let Some(queue) = self.backlog.fattest.find() else { return false };
+        let number = queue / QUEUES;
+        let evicted = self.tins[number].evict(queue % QUEUES, &self.terms, &mut self.backlog, cx);
+        let Some(packet) = evicted else { return false };
+        if self.config.ingress && reason == DropReason::Head {
+            self.charge(number, self.terms.compensation.on_link(packet.bytes()), cx.now);
+        }
+        cx.drop(packet, reason);
+        true
+    }
+
+    /// Counts bytes on the link against the shaper and a tin's part.
+    fn charge(&mut self, number: usize, length: Bytes, now: Instant) {
+        let part = self.config.diffserv.parts()[number];
+        let tin = &mut self.tins[number];
+        if let Some(rate) = self.config.bandwidth {
+            let time = rate.time_for(length);
+            self.next = self.next + time;
+            let ahead = tin.clock.min(now) + part_of(time, part);
+            tin.clock = tin.clock.max(ahead);
+        } else {
+            tin.deficit = tin.deficit.saturating_sub(i64::try_from(length.0).unwrap_or(i64::MAX));
+        }
+    }
+
+    /// The tin that sends next.
+    fn choose(&mut self, now: Instant) -> Option<usize> {
+        if self.config.bandwidth.is_none() {
+            return self.choose_by_turns();
+        }
+        let mut nearest: Option<(Instant, usize)> = None;
+        for (number, tin) in self.tins.iter().enumerate().rev() {
+            if tin.packets == 0 {
+                continue;
+            }
+            if tin.clock <= now {
+                return Some(number);
+            }
+            if nearest.is_none_or(|(clock, _)| tin.clock < clock) {
+                nearest = Some((tin.clock, number));
+            }
+        }
+        nearest.map(|(_, number)| number)
+    }
+
+    /// Deficit round robin over the tins that hold something, by their parts.
+    fn choose_by_turns(&mut self) -> Option<usize> {
+        if self.backlog.packets == 0 {
+            return None;
+        }
+        let quantum = |number: usize| {
+            let part = self.config.diffserv.parts()[number];
+            (TIN_QUANTUM * part.numerator / part.denominator).cast_signed()
+        };
+        loop {
+            for _ in 0..self.tins.len() {
+                let tin = &mut self.tins[self.turn];
+                if tin.packets > 0 && tin.deficit > 0 {
+                    return Some(self.turn);
+                }
+                if tin.packets == 0 {
+                    tin.deficit = tin.deficit.min(0);
+                }
+                self.turn = (self.turn + 1) % self.tins.len();
+                if self.tins[self.turn].packets > 0 {
+                    self.tins[self.turn].deficit += quantum(self.turn);
+                }
+            }
+            // A round only raised deficits: as many of them at once as change nothing else.
+            let holding = || self.tins.iter().enumerate().filter(|(_, tin)| tin.packets > 0);
+            let rounds = holding().map(|(number, tin)| (-tin.deficit).max(0) / quantum(number)).min()?;
+            for (number, tin) in self.tins.iter_mut().enumerate().filter(|(_, tin)| tin.packets > 0) {
+                tin.deficit += rounds * quantum(number);
+            }
+        }
+    }
+}

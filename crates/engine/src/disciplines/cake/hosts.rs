@@ -1,0 +1,161 @@
+//! Who sends to whom: what tells flows apart, and how many bulk flows a host has.
+
+use core::net::IpAddr;
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::discipline::Context;
+use crate::packet::{FlowId, Packet};
+
+/// What has a queue of its own, and over what there is fairness besides.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Isolation {
+    /// All of a tin is one queue.
+    Flowblind,
+    /// A queue for every source address.
+    Srchost,
+    /// A queue for every destination address.
+    Dsthost,
+    /// A queue for every pair of addresses.
+    Hosts,
+    /// A queue for every flow: addresses, protocol and ports.
+    Flows,
+    /// A queue for every flow, and fairness first over source addresses.
+    DualSrchost,
+    /// A queue for every flow, and fairness first over destination addresses.
+    DualDsthost,
+    /// A queue for every flow, and fairness over source and destination addresses at once.
+    #[default]
+    TripleIsolate,
+}
+
+/// A host: its address, or a flow whose packets have none.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Host {
+    Address(IpAddr),
+    Flow(FlowId),
+}
+
+/// What a packet is put in its queue by.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Identity {
+    /// 64 bits of hash that tell flows apart.
+    pub tag: u64,
+    pub source: Host,
+    pub destination: Host,
+}
+
+/// Mixes so that every bit counts.
+fn mix(state: u64, value: u64) -> u64 {
+    let mut mixed = state.rotate_left(23) ^ value;
+    for factor in [0xFF51_AFD7_ED55_8CCD, 0xC4CE_B9FE_1A85_EC53_u64] {
+        mixed = (mixed ^ (mixed >> 33)).wrapping_mul(factor);
+    }
+    mixed ^ (mixed >> 33)
+}
+
+fn mix_host(state: u64, host: Host) -> u64 {
+    let (kind, bits) = match host {
+        Host::Address(IpAddr::V4(address)) => (4, u128::from(address.to_bits())),
+        Host::Address(IpAddr::V6(address)) => (6, address.to_bits()),
+        Host::Flow(flow) => (0, u128::from(flow.0)),
+    };
+    mix(mix(mix(state, kind), bits as u64), (bits >> 64) as u64)
+}
+
+impl Identity {
+    /// Of a packet, by its addresses as far as it has any.
+    pub(super) fn of(packet: &Packet, isolation: Isolation, salt: u64, cx: &Context<'_>) -> Self {
+        let by_flow = Host::Flow(packet.flow);
+        if isolation == Isolation::Flowblind {
+            return Self { tag: salt, source: by_flow, destination: by_flow };
+        }
+        let Some(fields) = cx.headers.fields(packet) else {
+            return Self { tag: mix_host(salt, by_flow), source: by_flow, destination: by_flow };
+        };
+        let (source, destination) = (Host::Address(fields.source), Host::Address(fields.destination));
+        let tag = match isolation {
+            Isolation::Srchost => mix_host(salt, source),
+            Isolation::Dsthost => mix_host(salt, destination),
+            Isolation::Hosts => mix_host(mix_host(salt, source), destination),
+            _ => {
+                let ports = u64::from(fields.source_port) << 16 | u64::from(fields.destination_port);
+                let ends = mix_host(mix_host(salt, source), destination);
+                mix(ends, ports << 8 | u64::from(fields.protocol))
+            }
+        };
+        Self { tag, source, destination }
+    }
+}
+
+/// One host's bulk flows.
+#[derive(Clone, Copy, Debug)]
+struct Load {
+    host: Host,
+    /// Queues that know it.
+    users: u32,
+    sends: u32,
+    receives: u32,
+}
+
+/// The hosts of the flows that have something waiting.
+#[derive(Debug, Default)]
+pub(super) struct Hosts {
+    places: BTreeMap<Host, u32>,
+    loads: Vec<Load>,
+    free: Vec<u32>,
+}
+
+impl Hosts {
+    /// The place of a host, which is kept until it is released as often.
+    pub(super) fn acquire(&mut self, host: Host) -> u32 {
+        let place = *self.places.entry(host).or_insert_with(|| {
+            let load = Load { host, users: 0, sends: 0, receives: 0 };
+            if let Some(place) = self.free.pop() {
+                self.loads[place as usize] = load;
+                place
+            } else {
+                self.loads.push(load);
+                self.loads.len() as u32 - 1
+            }
+        });
+        self.loads[place as usize].users += 1;
+        place
+    }
+
+    pub(super) fn release(&mut self, place: u32) {
+        let load = &mut self.loads[place as usize];
+        load.users -= 1;
+        if load.users == 0 {
+            self.places.remove(&load.host);
+            self.free.push(place);
+        }
+    }
+
+    /// Counts a bulk flow from one place to another.
+    pub(super) fn begin_bulk(&mut self, source: u32, destination: u32) {
+        self.loads[source as usize].sends += 1;
+        self.loads[destination as usize].receives += 1;
+    }
+
+    pub(super) fn end_bulk(&mut self, source: u32, destination: u32) {
+        self.loads[source as usize].sends -= 1;
+        self.loads[destination as usize].receives -= 1;
+    }
+
+    /// Among how many flows a host's share is divided.
+    pub(super) fn load(&self, isolation: Isolation, source: u32, destination: u32) -> u32 {
+        let sends = self.loads[source as usize].sends;
+        let receives = self.loads[destination as usize].receives;
+        let load = match isolation {
+            Isolation::DualSrchost => sends,
+            Isolation::DualDsthost => receives,
+            Isolation::TripleIsolate => sends.max(receives),
+            _ => 1,
+        };
+        load.max(1)
+    }
+}

@@ -1,0 +1,321 @@
+//! A tin: its flows' queues, whose turn it is, and each queue's control law.
+//!
+//! ```text
+//! new     flows that just began, until they have sent a quantum
+//! old     the others by the round in which they come next: a turn gives quantum / (bulk flows of the host)
+//! ```
+//!
+//! Where a turn gives less than a packet, a flow sits out as many rounds as it takes to pay for what it sent. They
+//! are counted when it has sent, with its host's bulk flows of that time, so that a packet costs O(log n) whatever
+//! the quantum.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use super::framing::Compensation;
+use super::hosts::{Hosts, Identity, Isolation};
+use super::ways::{Found, QUEUES, Ways};
+use crate::control::Aim;
+use crate::control::cobalt::{CobaltLaw, Steps};
+use crate::discipline::{Context, DropReason};
+use crate::packet::Packet;
+use crate::queue::PacketQueue;
+use crate::queue::fattest::Fattest;
+use crate::units::{Bytes, Instant};
+
+/// One byte of a deficit.
+const BYTE: i64 = 1 << 20;
+
+/// What a tin is told of the whole.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Terms {
+    pub isolation: Isolation,
+    pub compensation: Compensation,
+    pub steps: Steps,
+    pub salt: u64,
+    /// Whether what is dropped has used the link as well.
+    pub ingress: bool,
+}
+
+/// What waits in all tins.
+#[derive(Debug)]
+pub(super) struct Backlog {
+    pub packets: u64,
+    pub bytes: Bytes,
+    pub fattest: Fattest,
+}
+
+/// A flow's queue.
+#[derive(Default)]
+struct Queue {
+    packets: PacketQueue,
+    law: CobaltLaw,
+    /// Bytes of its turn that are left, in units of 1 / `BYTE`.
+    deficit: i64,
+    listed: bool,
+    /// Whether it counts among its hosts' bulk flows.
+    bulk: bool,
+    source: u32,
+    destination: u32,
+}
+
+impl Queue {
+    /// Pays for bytes on the link.
+    fn charge(&mut self, length: Bytes) {
+        let cost = i64::try_from(length.0).unwrap_or(i64::MAX).saturating_mul(BYTE);
+        self.deficit = self.deficit.saturating_sub(cost);
+    }
+}
+
+/// What a queue's law makes of its oldest packet.
+enum Taken {
+    Packet(Packet),
+    /// It was dropped, and had this length on the link.
+    Dropped(Bytes),
+    /// There is none.
+    Nothing,
+}
+
+/// A tin.
+pub(super) struct Tin {
+    pub aim: Aim,
+    /// Bytes a turn.
+    pub quantum: u64,
+    /// When it has used its part of the link up to now.
+    pub clock: Instant,
+    /// Bytes of its turn among the tins that are left, where there is no shaper.
+    pub deficit: i64,
+    pub packets: u64,
+    pub bytes: Bytes,
+    /// Its first queue's number among all tins'.
+    first: usize,
+    /// None before the first packet.
+    queues: Vec<Queue>,
+    ways: Ways,
+    hosts: Hosts,
+    new: VecDeque<u32>,
+    old: BTreeMap<(u64, u64), u32>,
+    round: u64,
+    serial: u64,
+}
+
+/// What a tin gave, and the bytes on the link of those that its law dropped. No packet, although it holds some, is given
+/// after a drop on ingress.
+pub(super) struct Given {
+    pub packet: Option<Packet>,
+    pub dropped: Bytes,
+}
+
+impl Tin {
+    pub(super) fn new(number: usize, aim: Aim, quantum: u64) -> Self {
+        Self {
+            aim,
+            quantum,
+            clock: Instant::ZERO,
+            deficit: 0,
+            packets: 0,
+            bytes: Bytes::ZERO,
+            first: number * QUEUES,
+            queues: Vec::new(),
+            ways: Ways::default(),
+            hosts: Hosts::default(),
+            new: VecDeque::new(),
+            old: BTreeMap::new(),
+            round: 0,
+            serial: 0,
+        }
+    }
+
+    pub(super) fn push(&mut self, packet: Packet, identity: &Identity, terms: &Terms, backlog: &mut Backlog) {
+        if self.queues.is_empty() {
+            self.queues.resize_with(QUEUES, Queue::default);
+        }
+        let queues = &self.queues;
+        let (slot, found) = self.ways.place(identity.tag, |queue| !queues[queue].listed);
+        let queue = &mut self.queues[slot];
+        if found == Found::Free {
+            // What was learnt of the flow before is nothing to this one.
+            queue.law = CobaltLaw::default();
+        }
+        self.packets += 1;
+        self.bytes += packet.bytes();
+        backlog.packets += 1;
+        backlog.bytes += packet.bytes();
+        queue.packets.push(packet);
+        backlog.fattest.update(self.first + slot, queue.packets.len(), queue.packets.bytes().0);
+        if !queue.listed {
+            queue.listed = true;
+            queue.source = self.hosts.acquire(identity.source);
+            queue.destination = self.hosts.acquire(identity.destination);
+            self.queues[slot].deficit = self.turn(slot, terms);
+            self.new.push_back(slot as u32);
+        }
+    }
+
+    /// What a turn gives to a queue.
+    fn turn(&self, slot: usize, terms: &Terms) -> i64 {
+        let queue = &self.queues[slot];
+        let load = self.hosts.load(terms.isolation, queue.source, queue.destination);
+        (self.quantum.cast_signed() * BYTE / i64::from(load)).max(1)
+    }
+
+    /// Lists a queue for the round in which it has paid for what it sent.
+    fn sit_out(&mut self, slot: u32, terms: &Terms) {
+        let queue = &mut self.queues[slot as usize];
+        if !queue.bulk && !queue.packets.is_empty() {
+            queue.bulk = true;
+            self.hosts.begin_bulk(queue.source, queue.destination);
+        }
+        let turn = self.turn(slot as usize, terms);
+        let queue = &mut self.queues[slot as usize];
+        let rounds = -queue.deficit / turn + 1;
+        queue.deficit += rounds * turn;
+        self.list_old(slot, rounds.cast_unsigned());
+    }
+
+    fn list_old(&mut self, slot: u32, rounds: u64) {
+        if self.old.is_empty() {
+            self.round = 0;
+        }
+        self.old.insert((self.round + rounds, self.serial), slot);
+        self.serial += 1;
+    }
+
+    fn delist(&mut self, slot: u32) {
+        let queue = &mut self.queues[slot as usize];
+        queue.listed = false;
+        if queue.bulk {
+            queue.bulk = false;
+            self.hosts.end_bulk(queue.source, queue.destination);
+        }
+        self.hosts.release(queue.source);
+        self.hosts.release(queue.destination);
+    }
+
+    /// The packet that leaves now.
+    //= https://www.rfc-editor.org/rfc/rfc8290#section-4.2
+    pub(super) fn dequeue(&mut self, terms: &Terms, backlog: &mut Backlog, cx: &mut Context<'_>) -> Given {
+        let mut dropped = Bytes::ZERO;
+        loop {
+            let (slot, is_new) = match (self.new.front(), self.old.first_key_value()) {
+                (Some(slot), _) => (*slot, true),
+                (None, Some(((round, _), slot))) => {
+                    self.round = *round;
+                    (*slot, false)
+                }
+                (None, None) => return Given { packet: None, dropped },
+            };
+            if self.queues[slot as usize].deficit <= 0 {
+                self.unlist(is_new);
+                self.sit_out(slot, terms);
+                continue;
+            }
+            match self.take(slot as usize, terms, backlog, cx) {
+                Taken::Packet(packet) => {
+                    let length = terms.compensation.on_link(packet.bytes());
+                    self.queues[slot as usize].charge(length);
+                    return Given { packet: Some(packet), dropped };
+                }
+                Taken::Dropped(length) => {
+                    dropped += length;
+                    if terms.ingress {
+                        // It has had its time on the link.
+                        self.queues[slot as usize].charge(length);
+                        return Given { packet: None, dropped };
+                    }
+                }
+                Taken::Nothing => {
+                    self.unlist(is_new);
+                    // A new flow that emptied is an old one for a round, or it would overtake all the others each
+                    // time it sends a packet.
+                    if is_new && !self.old.is_empty() {
+                        self.list_old(slot, 1);
+                    } else {
+                        self.delist(slot);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Takes the first of the list that has its turn.
+    fn unlist(&mut self, is_new: bool) {
+        if is_new {
+            self.new.pop_front();
+        } else {
+            self.old.pop_first();
+        }
+    }
+
+    /// The oldest packet of a queue, as its law judges it.
+    fn take(&mut self, slot: usize, terms: &Terms, backlog: &mut Backlog, cx: &mut Context<'_>) -> Taken {
+        let popped = self.pop(slot, terms, backlog, cx);
+        let (aim, queue) = (self.aim, &mut self.queues[slot]);
+        let Some(mut packet) = popped else {
+            queue.law.empty(&aim, terms.steps, cx.now);
+            return Taken::Nothing;
+        };
+        // The last packet of a queue is never dropped, on ingress nor the last two.
+        let spared = if terms.ingress { 2 } else { 1 };
+        let drops = queue.law.judge(&aim, &mut packet, queue.packets.bytes(), cx);
+        if !drops || queue.packets.len() < spared {
+            return Taken::Packet(packet);
+        }
+        let length = terms.compensation.on_link(packet.bytes());
+        cx.drop(packet, DropReason::Early);
+        Taken::Dropped(length)
+    }
+
+    /// Takes the oldest packet of a queue, without its turn.
+    fn pop(
+        &mut self,
+        slot: usize,
+        terms: &Terms,
+        backlog: &mut Backlog,
+        cx: &mut Context<'_>,
+    ) -> Option<Packet> {
+        let queue = &mut self.queues[slot];
+        let packet = queue.packets.pop()?;
+        self.packets -= 1;
+        self.bytes -= packet.bytes();
+        backlog.packets -= 1;
+        backlog.bytes -= packet.bytes();
+        backlog.fattest.update(self.first + slot, queue.packets.len(), queue.packets.bytes().0);
+        if self.ways.has_guests() {
+            self.ways.left(Identity::of(&packet, terms.isolation, terms.salt, cx).tag);
+        }
+        Some(packet)
+    }
+
+    /// The oldest packet of a queue, because all is full.
+    pub(super) fn evict(
+        &mut self,
+        slot: usize,
+        terms: &Terms,
+        backlog: &mut Backlog,
+        cx: &mut Context<'_>,
+    ) -> Option<Packet> {
+        let packet = self.pop(slot, terms, backlog, cx)?;
+        self.queues[slot].law.full(&self.aim, terms.steps, cx.now);
+        Some(packet)
+    }
+
+    /// Takes all out, in the order of queues.
+    pub(super) fn flush(&mut self, out: &mut Vec<Packet>, backlog: &mut Backlog) {
+        for slot in self.new.drain(..).chain(core::mem::take(&mut self.old).into_values()) {
+            let queue = &mut self.queues[slot as usize];
+            queue.packets.flush(out);
+            (queue.listed, queue.bulk) = (false, false);
+            backlog.fattest.update(self.first + slot as usize, 0, 0);
+        }
+        self.hosts = Hosts::default();
+        self.ways.clear();
+        backlog.packets -= self.packets;
+        backlog.bytes -= self.bytes;
+        (self.packets, self.bytes) = (0, Bytes::ZERO);
+    }
+
+    /// How many flows just began, how many are long at it, and how many found all queues of their set taken.
+    pub(super) fn flows(&self) -> [u64; 3] {
+        [self.new.len() as u64, self.old.len() as u64, self.ways.collisions]
+    }
+}

@@ -1,0 +1,121 @@
+//! Which queue a flow has: 1024 of them in sets of eight, and any free one of its set will do.
+//!
+//! With `n` flows a new one finds its own queue taken with probability about `n / 1024`, but all eight of its set
+//! only if eight others hash there. A flow keeps its queue as long as it has packets in it, also where it had to
+//! share one, so that it is never reordered.
+
+/// Queues of a tin.
+pub(super) const QUEUES: usize = 1024;
+/// Queues of a set.
+const WAYS: usize = 8;
+
+/// How a flow came to its queue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Found {
+    /// It had it already.
+    Known,
+    /// It was free.
+    Free,
+    /// All of the set are taken, and it shares one.
+    Shared,
+}
+
+/// A flow in a queue that is another's.
+#[derive(Clone, Copy, Debug)]
+struct Guest {
+    queue: u32,
+    tag: u64,
+    packets: u32,
+}
+
+/// Who has which queue.
+#[derive(Debug)]
+pub(super) struct Ways {
+    tags: Vec<Option<u64>>,
+    /// Few: those that found no free queue.
+    guests: Vec<Guest>,
+    pub(super) collisions: u64,
+}
+
+impl Default for Ways {
+    fn default() -> Self {
+        Self { tags: vec![None; QUEUES], guests: Vec::new(), collisions: 0 }
+    }
+}
+
+impl Ways {
+    /// The queue for a packet of the flow with this tag.
+    pub(super) fn place(&mut self, tag: u64, is_free: impl Fn(usize) -> bool) -> (usize, Found) {
+        let own = (tag as usize) % QUEUES;
+        let set = own - own % WAYS;
+        if !self.guests.is_empty()
+            && let Some(guest) = self.guests.iter_mut().find(|guest| guest.tag == tag)
+        {
+            guest.packets += 1;
+            return (guest.queue as usize, Found::Known);
+        }
+        // Its own first, then the others in turn.
+        let ways = || (0..WAYS).map(|way| set + (own + way) % WAYS);
+        if let Some(queue) = ways().find(|queue| self.tags[*queue] == Some(tag)) {
+            return (queue, Found::Known);
+        }
+        if let Some(queue) = ways().find(|queue| is_free(*queue)) {
+            self.tags[queue] = Some(tag);
+            return (queue, Found::Free);
+        }
+        self.collisions += 1;
+        self.guests.push(Guest { queue: own as u32, tag, packets: 1 });
+        (own, Found::Shared)
+    }
+
+    /// Whether any flow is in a queue that is another's: then [`left`](Self::left) must be told.
+    pub(super) fn has_guests(&self) -> bool {
+        !self.guests.is_empty()
+    }
+
+    /// A packet of the flow with this tag left.
+    pub(super) fn left(&mut self, tag: u64) {
+        if let Some(index) = self.guests.iter().position(|guest| guest.tag == tag) {
+            self.guests[index].packets -= 1;
+            if self.guests[index].packets == 0 {
+                self.guests.swap_remove(index);
+            }
+        }
+    }
+
+    /// Forgets who shared queues: all are empty.
+    pub(super) fn clear(&mut self) {
+        self.guests.clear();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_flow_takes_any_free_queue_of_its_set_and_keeps_it() {
+        let mut ways = Ways::default();
+        let mut taken = vec![false; QUEUES];
+        // Nine flows whose own queue is number 3 of the first set.
+        let tags: Vec<u64> = (0..9).map(|flow| 3 + flow * QUEUES as u64).collect();
+        let mut places = Vec::new();
+        for tag in &tags[..8] {
+            let (queue, found) = ways.place(*tag, |queue| !taken[queue]);
+            assert_eq!(found, Found::Free);
+            taken[queue] = true;
+            places.push(queue);
+        }
+        assert_eq!(places, [3, 4, 5, 6, 7, 0, 1, 2]);
+        assert_eq!(ways.place(tags[4], |_| false), (7, Found::Known));
+        assert_eq!(ways.place(tags[8], |queue| !taken[queue]), (3, Found::Shared));
+        // A queue comes free, but its packets are still in the other.
+        taken[5] = false;
+        assert_eq!(ways.place(tags[8], |queue| !taken[queue]), (3, Found::Known));
+        ways.left(tags[8]);
+        assert!(ways.has_guests());
+        ways.left(tags[8]);
+        assert!(!ways.has_guests());
+        assert_eq!(ways.place(tags[8], |queue| !taken[queue]), (5, Found::Free));
+    }
+}

@@ -1,0 +1,344 @@
+//! Class based queueing: a hierarchy of classes that share a link, each regulated by how idle it is.
+//!
+//! ```text
+//! link (10 mbit)                 a class that is under its limit sends
+//!  |- a  (6 mbit)                one that is over it borrows from the nearest class above that is under its own
+//!  |   |- b  3 mbit              one that finds none (or is `bounded`) waits
+//!  |   '- c  3 mbit
+//!  '- d  4 mbit  (bounded)       first by priority, within a priority by weighted round robin
+//! ```
+//!
+//! Whether a class is over its limit says an average of the idle time between its packets
+//! (`cbq/estimator.rs`). What is sent is charged to the class and to all above, up to one that is
+//! `isolated`. How high a class may borrow is bounded by *top-level* sharing: while a class below is under its
+//! limit and has packets, nobody borrows from higher up.
+//!
+//! Three programs of this name differ in what they promise:
+//!
+//! - `linux-2.2` moves its own clock at each dequeue after a packet by `max(time passed, length / bandwidth)`.
+//!   Time gained in a burst into a device ring is never paid back, so its clock runs fast and **every class
+//!   gets more than its rate**: the more the fuller the link. It takes a ring of two packets or more.
+//! - `linux` takes a packet's end from the time it was sent, and keeps its rates. Yet *classic*, the action
+//!   at the limit, forgives what a class owes beyond one packet: a limited class may get some percent more than
+//!   its rate where timers are coarse.
+//! - `altq` reckons with when the link will have ended (at most 16 packets ahead), puts a class to sleep at
+//!   its limit, and forgets its debt beyond `minidle`.
+//!
+//! The clock's grain: times here are exact; that of a kernel comes from the port's clock model, which shows
+//! the time in ticks and rounds waits up to them.
+//!
+//! Differs: `exempt` is of the paper that introduced CBQ to Linux routers, and in no program: a class that is never
+//! over its limit. All flavours have `isolated` and `penalty` is exact time. A class that begins to have packets
+//! joins the end of its round in `altq` too. `weight` is what ALTQ calls allotment. The leaf's queue is a
+//! discipline of its own: ALTQ's default is a `fifo` with `overflow = "head"`.
+
+mod altq;
+mod bands;
+mod config;
+mod estimator;
+mod linux;
+
+pub use config::{Config, Flavour, Overlimit, RoundRobin, Share};
+
+use crate::class::Classes;
+use crate::discipline::{Arity, Child, Context, Dequeue, Discipline, Invalid};
+use crate::node::Node;
+use crate::packet::Packet;
+use crate::units::{Bytes, Duration, Instant};
+
+use bands::Bands;
+use config::Settings;
+use estimator::{Estimator, Picos};
+
+/// Borrowing is not bounded.
+const NO_CUTOFF: usize = usize::MAX;
+
+/// Class based queueing.
+pub struct Cbq {
+    config: Config,
+    classes: Classes,
+    /// One a class, and last the link above them.
+    states: Vec<State>,
+    bands: Bands,
+    clock: Clock,
+    /// Sent, and not yet charged: Linux does that when it is next asked.
+    pending: Option<Charge>,
+    /// Up to which level classes may borrow: Linux's top level, ALTQ's cutoff.
+    cutoff: usize,
+    /// When the link will have sent all, as ALTQ reckons.
+    link_end: Picos,
+    /// Classes that have another priority for a time, or that are set aside.
+    penalised: Vec<usize>,
+    /// Classes that were given a quantum in the round under way.
+    credited: Vec<usize>,
+}
+
+/// A class, or the link.
+struct State {
+    settings: Settings,
+    estimator: Estimator,
+    /// Bytes it may send in this round; below zero what it sent too much.
+    deficit: i128,
+    /// Linux: the action at the limit has been taken. ALTQ: it sleeps.
+    is_delayed: bool,
+    /// Until when it is penalised, in real time.
+    penalised_until: Option<Picos>,
+    /// Until when its queue gives nothing.
+    throttled_until: Instant,
+    /// The class above; the link's is the link.
+    parent: usize,
+    level: usize,
+}
+
+/// What the classes take for the time.
+#[derive(Clone, Copy, Debug, Default)]
+struct Clock {
+    /// The clock that estimators are read from: ahead of real time in `linux-2.2`.
+    now: Picos,
+    /// Real time when it was set.
+    real: Picos,
+}
+
+/// A packet that has been sent.
+#[derive(Clone, Copy)]
+struct Charge {
+    class: usize,
+    /// The class that was under its limit: its own or one above.
+    lender: usize,
+    length: Bytes,
+}
+
+/// The earliest time at which something may be sent that may not be now.
+struct Wake {
+    /// Real time.
+    now: Instant,
+    earliest: Option<Instant>,
+}
+
+impl Wake {
+    fn new(now: Instant) -> Self {
+        Self { now, earliest: None }
+    }
+
+    fn at(&mut self, time: Instant) {
+        self.earliest = Some(self.earliest.map_or(time, |known| known.min(time)));
+    }
+
+    /// In `delay`, at the least in a moment.
+    fn after(&mut self, delay: Picos) {
+        self.at(self.now + Duration::from_picos(u64::try_from(delay.max(1)).unwrap_or(u64::MAX)));
+    }
+
+    fn answer(self) -> Dequeue {
+        self.earliest.map_or(Dequeue::Empty, Dequeue::NotBefore)
+    }
+}
+
+/// What a class said when it was its turn.
+enum Turn {
+    Sent(Packet),
+    /// It has had its quantum first.
+    Credited,
+    Refused,
+    /// It is not in this round any more.
+    Gone,
+}
+
+fn picos(time: Instant) -> Picos {
+    Picos::from(time.as_picos())
+}
+
+impl Discipline for Cbq {
+    const KIND: &'static str = "cbq";
+    const SUMMARY: &'static str =
+        "class based queueing: link sharing in a hierarchy, regulated by the idle time of each class";
+    const SOURCE: &'static str =
+        "Floyd and Jacobson, IEEE/ACM ToN 3(4), 1995; tc-cbq(8); Linux 2.4 and 5.10; altq_rmclass.c of ALTQ";
+    const GUARANTEES: &'static [&'static str] = &[
+        "a class gets its rate where it asks for it and its band is not starved (flavours `linux`, `altq`)",
+        "a bounded class gets no more than its rate in the long run, but for what its action at the limit forgives",
+        "backlogged classes of one priority under their limits share in proportion to their weights",
+        "flavour `linux-2.2` gives every class more than its rate where a device ring takes two packets or more",
+    ];
+    const CHILDREN: Arity = Arity::Classes;
+    const WORK_CONSERVING: bool = false;
+    const DROPS_EARLY: bool = true;
+    const EXAMPLE: &'static str = "flavour = \"linux\"\nbandwidth = \"1gbit\"\navpkt = \"1000B\"\n";
+    const SHARE_EXAMPLE: &'static str = "rate = \"100mbit\"\nbounded = false\n";
+    type Config = Config;
+    type Share = Share;
+
+    fn new(config: Config, children: Vec<Child<Share>>) -> Result<Self, Invalid> {
+        let (classes, shares) = Classes::new(children)?;
+        let settings = config.settings(&shares)?;
+        let link = classes.len();
+        let top = classes.tops().iter().map(|class| classes.height(*class)).max().unwrap_or_default();
+        let state = |(class, settings): (usize, Settings)| State {
+            estimator: Estimator::new(&settings.tuning),
+            settings,
+            deficit: 0,
+            is_delayed: false,
+            penalised_until: None,
+            throttled_until: Instant::ZERO,
+            parent: if class == link { link } else { classes.parent(class).unwrap_or(link) },
+            level: if class == link { top + 1 } else { classes.height(class) },
+        };
+        Ok(Self {
+            states: settings.into_iter().enumerate().map(state).collect(),
+            bands: Bands::new(classes.len()),
+            config,
+            classes,
+            clock: Clock::default(),
+            pending: None,
+            cutoff: NO_CUTOFF,
+            link_end: 0,
+            penalised: Vec::new(),
+            credited: Vec::new(),
+        })
+    }
+
+    fn reconfigure(&mut self, config: Config, shares: Vec<Share>, cx: &mut Context<'_>) -> Result<(), Invalid> {
+        let settings = config.settings(&shares)?;
+        if config.flavour != self.config.flavour {
+            self.leave_flavour(cx.now);
+        }
+        self.config = config;
+        for (state, settings) in self.states.iter_mut().zip(settings) {
+            state.estimator.retune(&state.settings.tuning, &settings.tuning, self.clock.now);
+            // What a larger quantum left over would otherwise hold the others up.
+            state.deficit = state.deficit.min(settings.quantum);
+            state.settings = settings;
+        }
+        self.regroup();
+        Ok(())
+    }
+
+    fn enqueue(&mut self, packet: Packet, cx: &mut Context<'_>) {
+        let class = self.classes.enqueue(packet, cx);
+        if self.classes.is_empty(class) {
+            return;
+        }
+        if self.states[class].throttled_until <= cx.now {
+            self.lower_cutoff(class, self.clock_at(picos(cx.now)));
+        }
+        self.bands.activate(self.band_of(class), class);
+    }
+
+    fn dequeue(&mut self, cx: &mut Context<'_>) -> Dequeue {
+        match self.config.flavour {
+            Flavour::Altq => self.dequeue_altq(cx),
+            Flavour::Linux22 | Flavour::Linux => self.dequeue_linux(cx),
+        }
+    }
+
+    fn each_child(&mut self, visit: &mut dyn FnMut(&mut Node)) {
+        self.classes.each_child(visit);
+    }
+
+    fn gauges(&self, emit: &mut dyn FnMut(&'static str, f64)) {
+        let seconds = |picos: Picos| picos as f64 / 1e12;
+        let link = self.states.len() - 1;
+        let average = |state: &State| state.estimator.average >> state.settings.tuning.ewma;
+        let classes = &self.states[..link];
+        emit("link_avgidle_seconds", seconds(average(&self.states[link])));
+        emit("least_avgidle_seconds", seconds(classes.iter().map(average).min().unwrap_or_default()));
+        let last = classes.iter().filter_map(|state| state.estimator.undertime).max();
+        let ahead = last.map_or(0, |undertime| (undertime - self.clock.now).max(0));
+        emit("latest_undertime_seconds", seconds(ahead));
+        emit("largest_deficit_bytes", classes.iter().map(|state| state.deficit).max().unwrap_or_default() as f64);
+        emit("clock_ahead_seconds", seconds(self.clock.now - self.clock.real));
+    }
+}
+
+impl Cbq {
+    fn link(&self) -> usize {
+        self.states.len() - 1
+    }
+
+    /// The class above that shares in what this one sends.
+    fn sharing(&self, class: usize) -> Option<usize> {
+        (!self.states[class].settings.isolated).then(|| self.states[class].parent)
+    }
+
+    /// The class above from which this one may borrow.
+    fn lender(&self, class: usize) -> Option<usize> {
+        (!self.states[class].settings.bounded).then(|| self.states[class].parent)
+    }
+
+    /// Whether a class has sent too much.
+    fn is_over(&self, class: usize, now: Picos) -> bool {
+        let state = &self.states[class];
+        !state.settings.exempt && state.estimator.is_over(now)
+    }
+
+    /// The band a class belongs to now.
+    fn band_of(&self, class: usize) -> usize {
+        let state = &self.states[class];
+        let is_low = state.settings.overlimit == Overlimit::Lowprio && state.penalised_until.is_some();
+        if is_low { state.settings.second_band } else { state.settings.band }
+    }
+
+    /// Charges a packet to its class and those above.
+    fn charge(&mut self, charge: Charge, start: Picos, end: Picos) {
+        let mut next = Some(charge.class);
+        while let Some(class) = next {
+            let State { settings, estimator, .. } = &mut self.states[class];
+            estimator.update(&settings.tuning, start, end, charge.length);
+            next = self.sharing(class);
+        }
+    }
+
+    /// A packet came to `class`: nobody borrows from above the first class over it that is under its limit.
+    fn lower_cutoff(&mut self, class: usize, now: Picos) {
+        let mut next = Some(class);
+        while let Some(class) = next.filter(|class| self.states[*class].level < self.cutoff) {
+            if !self.is_over(class, now) {
+                self.cutoff = self.states[class].level;
+                return;
+            }
+            next = self.lender(class);
+        }
+    }
+
+    /// Asks the queue of a class whose turn it is, and delists it where it has nothing.
+    fn ask(&mut self, class: usize, wake: &mut Wake, cx: &mut Context<'_>) -> Turn {
+        match self.classes.dequeue(class, cx) {
+            Dequeue::Packet(packet) => Turn::Sent(packet),
+            Dequeue::NotBefore(time) => {
+                self.states[class].throttled_until = time;
+                wake.at(time);
+                Turn::Refused
+            }
+            Dequeue::Empty if self.classes.is_empty(class) => Turn::Gone,
+            // It holds packets and denies it. Delisted, nobody would ask it again.
+            Dequeue::Empty => Turn::Refused,
+        }
+    }
+
+    /// Lists every class in the band it belongs to by now; turns are kept.
+    fn regroup(&mut self) {
+        let old = core::mem::replace(&mut self.bands, Bands::new(self.classes.len()));
+        for class in old.iter() {
+            self.bands.activate(self.band_of(class), class);
+        }
+    }
+
+    /// Makes the state one that any flavour can go on from.
+    fn leave_flavour(&mut self, now: Instant) {
+        if self.config.flavour != Flavour::Altq {
+            self.advance_clock(now);
+        }
+        let real = picos(now);
+        let back = real - if self.config.flavour == Flavour::Altq { real } else { self.clock.now };
+        for state in &mut self.states {
+            state.estimator.shift(back);
+            state.is_delayed = false;
+        }
+        self.clock = Clock { now: real, real };
+        self.link_end = real;
+        self.cutoff = NO_CUTOFF;
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,272 @@
+//! How Linux serves classes: its clock, its rounds, borrowing, top-level sharing and the actions at the limit.
+
+use super::bands::BANDS;
+use super::estimator::Picos;
+use super::{Cbq, Charge, Clock, Flavour, NO_CUTOFF, Overlimit, Turn, Wake, picos};
+use crate::discipline::{Context, Dequeue, DropReason};
+use crate::packet::Packet;
+use crate::units::{Bytes, Instant};
+
+impl Cbq {
+    pub(super) fn dequeue_linux(&mut self, cx: &mut Context<'_>) -> Dequeue {
+        self.advance_clock(cx.now);
+        self.end_penalties(picos(cx.now));
+        let link = self.link();
+        loop {
+            let mut wake = Wake::new(cx.now);
+            let mut band = 0;
+            while let Some(busy) = self.bands.next_busy(band) {
+                if let Some(packet) = self.serve_band(busy, &mut wake, cx) {
+                    return Dequeue::Packet(packet);
+                }
+                band = busy + 1;
+                if band == BANDS {
+                    break;
+                }
+            }
+            let link_is_free = self.states[link].estimator.undertime.is_none();
+            if self.cutoff == NO_CUTOFF && link_is_free {
+                return wake.answer();
+            }
+            // Nobody may send because of a bound on borrowing, or because the link is thought to be busy, which
+            // it is not: it asks. Without this a class could wait for one that never comes.
+            self.cutoff = NO_CUTOFF;
+            self.states[link].estimator.undertime = None;
+        }
+    }
+
+    /// Charges what was sent last and sets the clock.
+    ///
+    /// Linux 2.2 adds the packet's time on the link, and of the time that really passed only what goes beyond:
+    /// a packet that follows at once has gained its length on the clock for good.
+    pub(super) fn advance_clock(&mut self, now: Instant) {
+        let real = picos(now);
+        let mut passed = (real - self.clock.real).max(0);
+        if let Some(charge) = self.pending.take() {
+            let on_link = Picos::from(self.config.bandwidth.time_for(charge.length).as_picos());
+            let start = self.clock.now;
+            self.clock.now += on_link;
+            self.charge(charge, start, start + on_link);
+            self.lower_top_level_after(charge);
+            passed = (passed - on_link).max(0);
+        }
+        let now = if self.config.flavour == Flavour::Linux22 { self.clock.now + passed } else { real };
+        self.clock = Clock { now, real };
+    }
+
+    /// Where the class that sent has more and its lender is under its limit, nobody borrows from higher up.
+    fn lower_top_level_after(&mut self, charge: Charge) {
+        let mut lender = charge.lender;
+        if self.cutoff < self.states[lender].level || self.classes.is_empty(charge.class) {
+            return;
+        }
+        while self.states[lender].estimator.undertime.is_some() {
+            match self.lender(lender) {
+                Some(above) => lender = above,
+                None => return,
+            }
+        }
+        self.cutoff = self.states[lender].level;
+    }
+
+    /// The time at `real` without another dequeue.
+    pub(super) fn clock_at(&self, real: Picos) -> Picos {
+        match self.config.flavour {
+            Flavour::Linux22 => self.clock.now + (real - self.clock.real).max(0),
+            Flavour::Linux | Flavour::Altq => real,
+        }
+    }
+
+    /// One packet of the classes of a band, in rounds until each that may send has had the quantum it lacks.
+    fn serve_band(&mut self, band: usize, wake: &mut Wake, cx: &mut Context<'_>) -> Option<Packet> {
+        loop {
+            self.credited.clear();
+            let mut turn = 0;
+            while let Some(class) = self.bands.at(band, turn) {
+                match self.take_turn(class, band, wake, cx) {
+                    Turn::Sent(packet) => {
+                        self.end_turn(class, band, turn, packet.bytes());
+                        return Some(packet);
+                    }
+                    Turn::Credited => {
+                        self.credited.push(class);
+                        turn += 1;
+                    }
+                    Turn::Refused => turn += 1,
+                    Turn::Gone => self.bands.retire(band, turn),
+                }
+            }
+            // Rounds in which nobody could send are taken in one step.
+            let states = &mut self.states;
+            let missing = |class: &usize| match (states[*class].deficit, states[*class].settings.quantum) {
+                (deficit, _) if deficit > 0 => 0,
+                (deficit, quantum) => -deficit / quantum + 1,
+            };
+            let rounds = self.credited.iter().map(missing).min()?;
+            for class in &self.credited {
+                let state = &mut states[*class];
+                state.deficit += rounds * state.settings.quantum;
+            }
+        }
+    }
+
+    fn take_turn(&mut self, class: usize, band: usize, wake: &mut Wake, cx: &mut Context<'_>) -> Turn {
+        let own_band = self.band_of(class);
+        if own_band != band {
+            self.bands.activate(own_band, class);
+            return Turn::Gone;
+        }
+        let is_empty = self.classes.is_empty(class);
+        let lender = if is_empty { Some(class) } else { self.find_lender(class, wake, cx) };
+        let Some(lender) = lender else {
+            return if self.classes.is_empty(class) { Turn::Gone } else { Turn::Refused };
+        };
+        let state = &mut self.states[class];
+        if state.deficit <= 0 {
+            // So does one that has just become empty: its deficit stays for when it comes back.
+            state.deficit += state.settings.quantum;
+            return Turn::Credited;
+        }
+        if is_empty {
+            return Turn::Gone;
+        }
+        let turn = self.ask(class, wake, cx);
+        if let Turn::Sent(packet) = &turn {
+            self.pending = Some(Charge { class, lender, length: packet.bytes() });
+        }
+        turn
+    }
+
+    /// The packet is counted; the turn passes on where the quantum is used up, with a quantum for the next.
+    fn end_turn(&mut self, class: usize, band: usize, turn: usize, length: Bytes) {
+        let state = &mut self.states[class];
+        state.deficit -= i128::from(length.0);
+        if state.deficit > 0 {
+            return;
+        }
+        self.bands.turn_to(band, turn + 1);
+        if let Some(next) = self.bands.at(band, 0) {
+            let state = &mut self.states[next];
+            state.deficit += state.settings.quantum;
+        }
+    }
+
+    /// The first of the class and those above it that is under its limit, if it may be borrowed from.
+    fn find_lender(&mut self, class: usize, wake: &mut Wake, cx: &mut Context<'_>) -> Option<usize> {
+        if self.is_set_aside(class) {
+            self.wake_after_penalty(class, wake);
+            return None;
+        }
+        let now = self.clock.now;
+        let mut lender = class;
+        while self.is_over(lender, now) {
+            let Some(above) = self.lender(lender) else {
+                self.act(class, wake, cx);
+                return None;
+            };
+            if self.states[above].level > self.cutoff {
+                return None;
+            }
+            lender = above;
+        }
+        self.states[lender].is_delayed = false;
+        Some(lender)
+    }
+
+    /// The action on a class that is over its limit and cannot borrow.
+    fn act(&mut self, class: usize, wake: &mut Wake, cx: &mut Context<'_>) {
+        let real = picos(cx.now);
+        match self.states[class].settings.overlimit {
+            Overlimit::Classic => self.delay(class),
+            Overlimit::Wait => {}
+            Overlimit::Rclassic => {
+                let mut highest = class;
+                while let Some(above) = self.lender(highest).filter(|above| self.states[*above].level <= self.cutoff) {
+                    highest = above;
+                }
+                self.delay(highest);
+            }
+            Overlimit::Delay => {
+                if !self.states[class].is_delayed {
+                    self.delay(class);
+                    let state = &self.states[class];
+                    let wait = state.estimator.undertime.map_or(0, |undertime| undertime - self.clock.now);
+                    let until = real + wait.max(1) + state.settings.penalty;
+                    self.penalise(class, until);
+                    self.wake_after_penalty(class, wake);
+                    return;
+                }
+            }
+            Overlimit::Lowprio => {
+                let penalty = self.states[class].settings.penalty;
+                if penalty > 0 {
+                    self.penalise(class, real + penalty);
+                }
+                self.delay(class);
+            }
+            Overlimit::Drop => {
+                if let Dequeue::Packet(packet) = self.classes.dequeue(class, cx) {
+                    cx.drop(packet, DropReason::Early);
+                }
+                self.delay(class);
+            }
+        }
+        // It may go on when any class it could borrow from is under its limit again.
+        let mut next = Some(class);
+        while let Some(above) = next {
+            if let Some(undertime) = self.states[above].estimator.undertime {
+                wake.after(undertime - self.clock.now);
+            }
+            next = self.lender(above);
+        }
+    }
+
+    /// *Classic*: the first time, the class waits its pause longer, and what it owes is forgiven.
+    fn delay(&mut self, class: usize) {
+        let now = self.clock.now;
+        let state = &mut self.states[class];
+        let (estimator, tuning) = (&mut state.estimator, &state.settings.tuning);
+        let Some(undertime) = estimator.undertime.filter(|_| !state.is_delayed) else { return };
+        let delay = undertime - now + tuning.offtime - estimator.debt(tuning);
+        estimator.undertime = Some(now + delay.max(1));
+        state.is_delayed = true;
+    }
+
+    /// Whether `delay` holds the class whatever else becomes free.
+    fn is_set_aside(&self, class: usize) -> bool {
+        let state = &self.states[class];
+        state.settings.overlimit == Overlimit::Delay && state.penalised_until.is_some()
+    }
+
+    fn wake_after_penalty(&self, class: usize, wake: &mut Wake) {
+        if let Some(until) = self.states[class].penalised_until {
+            wake.after(until - picos(wake.now));
+        }
+    }
+
+    fn penalise(&mut self, class: usize, until: Picos) {
+        if self.states[class].penalised_until.replace(until).is_none() {
+            self.penalised.push(class);
+        }
+    }
+
+    /// Classes whose penalty is over take their own places again.
+    fn end_penalties(&mut self, real: Picos) {
+        let mut index = 0;
+        while let Some(class) = self.penalised.get(index).copied() {
+            let state = &mut self.states[class];
+            if state.penalised_until.is_some_and(|until| real < until) {
+                index += 1;
+                continue;
+            }
+            state.penalised_until = None;
+            if state.settings.overlimit == Overlimit::Delay {
+                state.is_delayed = false;
+            }
+            self.penalised.swap_remove(index);
+            if !self.classes.is_empty(class) {
+                self.bands.activate(self.band_of(class), class);
+            }
+        }
+    }
+}

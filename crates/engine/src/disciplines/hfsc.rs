@@ -1,0 +1,290 @@
+//! Hierarchical fair service curves: guarantees of delay apart from shares of the link.
+//!
+//! ```text
+//! real time     leaves with `rt`: of those that are eligible, the earliest deadline     comes first
+//! link sharing  from the top down: of those not over their `ul`, the smallest virtual   takes the rest
+//!               time, that is, the one furthest behind its `ls`
+//! ```
+//!
+//! A curve is a rate, or two: `m1` for the time `d` after a backlog begins, then `m2`. With `m1` above `m2` a leaf
+//! that sends little is served soon (its delay is that of `m1`, its share that of `m2`); with `m1` below `m2` it
+//! lets others go first. Deadlines hold where the `rt` curves of all leaves together stay below what the link
+//! carries in any time: what the link carries, a discipline does not know, so that is for the scenario to see to.
+//!
+//! What link sharing gives is not held against a leaf later: its deadlines count the work done under the
+//! real-time criterion alone. Real-time service ignores `ul` and counts towards it, as in Linux. `ul` is counted
+//! from the start of a backlog: a class that others kept below it may make up for that.
+
+mod curve;
+mod guarantee;
+mod sharing;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::class::Classes;
+use crate::discipline::{Arity, Child, Context, Dequeue, Discipline, Invalid, NoShare};
+use crate::node::{Node, Peek};
+use crate::packet::Packet;
+use crate::units::{Bytes, Instant};
+
+pub use curve::Shape;
+use guarantee::Guarantees;
+use sharing::{Shares, Sharing};
+
+/// What a class says: its service curves, each a rate such as `10mbit`, or
+/// `{ m1 = "2mbit", d = "10ms", m2 = "1mbit" }`. A leaf needs `rt`, `ls` or `sc`, an inner class `ls` or `sc`.
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Share {
+    /// Real-time curve of a leaf: its packets leave by the deadlines that this curve makes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rt: Option<Shape>,
+    /// Link-sharing curve: siblings share in proportion to theirs.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ls: Option<Shape>,
+    /// Upper limit of what link sharing gives; needs a link-sharing curve.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ul: Option<Shape>,
+    /// `rt` and `ls` in one. On an inner class it is `ls`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sc: Option<Shape>,
+}
+
+/// A share with `sc` put where it belongs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Curves {
+    real_time: Option<Shape>,
+    shares: Shares,
+}
+
+impl Curves {
+    fn new(share: &Share, is_leaf: bool) -> Result<Self, Invalid> {
+        let &Share { rt, ls, ul, sc } = share;
+        for (field, curve) in [("rt", rt), ("ls", ls), ("ul", ul), ("sc", sc)] {
+            if curve.is_some_and(|curve| curve.m2.is_zero()) {
+                return Err(Invalid::new(field, "must go on with a rate: `m2` is above zero"));
+            }
+            if sc.is_some() && curve.is_some() && matches!(field, "rt" | "ls") {
+                return Err(Invalid::new(field, "and `sc`, which is `rt` and `ls` in one, say the same: give one of them"));
+            }
+        }
+        if rt.is_some() && !is_leaf {
+            return Err(Invalid::new("rt", "is for leaves: an inner class has `ls`"));
+        }
+        let (real_time, link_share) = (rt.or(sc).filter(|_| is_leaf), ls.or(sc));
+        match link_share {
+            None if !is_leaf => Err(Invalid::new("ls", "is needed on an inner class, such as `10mbit`")),
+            None if real_time.is_none() => Err(Invalid::new("ls", "or `rt` is needed, such as `10mbit`: without a curve a class is never served")),
+            None if ul.is_some() => Err(Invalid::new("ul", "limits link sharing: give the class `ls` as well")),
+            _ => Ok(Self { real_time, shares: Shares { link_share, upper_limit: ul } }),
+        }
+    }
+
+    fn all(shares: &[Share], classes: &Classes) -> Result<Vec<Self>, Invalid> {
+        let curves = |(class, share)| {
+            Self::new(share, classes.is_leaf(class)).map_err(|why: Invalid| why.on_child(class))
+        };
+        shares.iter().enumerate().map(curves).collect()
+    }
+}
+
+/// Hierarchical fair service curves.
+pub struct Hfsc {
+    classes: Classes,
+    curves: Vec<Curves>,
+    guarantees: Guarantees,
+    sharing: Sharing,
+    /// Which leaves are known to hold packets.
+    known: Vec<bool>,
+    /// Leaves that began to hold packets since the last packet left, and when.
+    fresh: Vec<(usize, Instant)>,
+    /// Leaves that hold packets and gave none when they were asked.
+    waiting: Vec<usize>,
+}
+
+impl Discipline for Hfsc {
+    const KIND: &'static str = "hfsc";
+    const SUMMARY: &'static str = "hierarchical fair service curves: guarantees of delay apart from shares of the link";
+    const SOURCE: &'static str = "Stoica, Zhang and Ng, SIGCOMM 1997 and ToN 8 (2000); tc-hfsc(7)";
+    const GUARANTEES: &'static [&'static str] = &[
+        "every packet ends by the deadline of its leaf's rt curve + L_max/C, where the rt curves sum to no more than the link",
+        "siblings that always send share in proportion to ls: |W_i/r_i - W_j/r_j| <= L/r_i + L/r_j at every level",
+        "a class without rt below it sends at most its ul curve and one packet from the start of its backlog",
+    ];
+    const CHILDREN: Arity = Arity::Classes;
+    const WORK_CONSERVING: bool = false;
+    const SHARE_EXAMPLE: &'static str = "ls = \"10mbit\"\n";
+    type Config = NoShare;
+    type Share = Share;
+
+    fn new(_: NoShare, children: Vec<Child<Share>>) -> Result<Self, Invalid> {
+        let (classes, shares) = Classes::new(children)?;
+        let curves = Curves::all(&shares, &classes)?;
+        let shares: Vec<Shares> = curves.iter().map(|curves| curves.shares).collect();
+        Ok(Self {
+            guarantees: Guarantees::new(curves.iter().map(|curves| curves.real_time)),
+            sharing: Sharing::new(&classes, &shares),
+            known: vec![false; classes.len()],
+            fresh: Vec::new(),
+            waiting: Vec::new(),
+            classes,
+            curves,
+        })
+    }
+
+    fn reconfigure(&mut self, _: NoShare, shares: Vec<Share>, cx: &mut Context<'_>) -> Result<(), Invalid> {
+        let curves = Curves::all(&shares, &self.classes)?;
+        if curves == self.curves {
+            return Ok(());
+        }
+        self.guarantees.retune(curves.iter().map(|curves| curves.real_time));
+        let shares: Vec<Shares> = curves.iter().map(|curves| curves.shares).collect();
+        self.sharing.retune(&shares);
+        self.curves = curves;
+        self.fresh.clear();
+        self.waiting.clear();
+        for leaf in 0..self.classes.len() {
+            self.known[leaf] = self.classes.is_leaf(leaf) && !self.classes.is_empty(leaf);
+            if self.known[leaf] {
+                self.fresh.push((leaf, cx.now));
+            }
+        }
+        Ok(())
+    }
+
+    fn enqueue(&mut self, packet: Packet, cx: &mut Context<'_>) {
+        let leaf = self.classes.enqueue(packet, cx);
+        if !self.known[leaf] && !self.classes.is_empty(leaf) {
+            self.known[leaf] = true;
+            self.fresh.push((leaf, cx.now));
+        }
+    }
+
+    fn dequeue(&mut self, cx: &mut Context<'_>) -> Dequeue {
+        let now = cx.now;
+        let mut earliest = self.begin_fresh(cx);
+        loop {
+            let urgent = self.guarantees.choose(now);
+            let Some(leaf) = urgent.or_else(|| self.sharing.choose(now)) else { break };
+            match self.classes.dequeue(leaf, cx) {
+                Dequeue::Packet(packet) => {
+                    self.account(leaf, packet.bytes(), urgent.is_some(), cx);
+                    return Dequeue::Packet(packet);
+                }
+                Dequeue::NotBefore(time) => earliest = sooner(earliest, time),
+                Dequeue::Empty => {}
+            }
+            self.end(leaf, now);
+        }
+        let next = [earliest, self.guarantees.next_eligible(), self.sharing.next_fit()];
+        match next.into_iter().flatten().min() {
+            // A leaf may have lost its packets unseen, by a timer: then its class is waited for in vain.
+            Some(time) if self.holds_packets() => Dequeue::NotBefore(time),
+            _ => Dequeue::Empty,
+        }
+    }
+
+    fn each_child(&mut self, visit: &mut dyn FnMut(&mut Node)) {
+        self.classes.each_child(visit);
+    }
+
+    fn gauges(&self, emit: &mut dyn FnMut(&'static str, f64)) {
+        let (eligible, early) = self.guarantees.counts();
+        let (virtual_time, held) = self.sharing.top();
+        emit("virtual_time_seconds", virtual_time);
+        emit("eligible_leaves", eligible as f64);
+        emit("early_leaves", early as f64);
+        emit("held_classes", held as f64);
+    }
+}
+
+impl Hfsc {
+    /// Begins the backlogs of leaves that began to hold packets, and of those that gave none last time: a
+    /// change of theirs is not told, so they are asked again. Returns the earliest time that one named.
+    fn begin_fresh(&mut self, cx: &mut Context<'_>) -> Option<Instant> {
+        let mut earliest = None;
+        if self.fresh.is_empty() && self.waiting.is_empty() {
+            return earliest;
+        }
+        let mut asked = core::mem::take(&mut self.fresh);
+        asked.extend(self.waiting.drain(..).map(|leaf| (leaf, cx.now)));
+        for (leaf, since) in asked.drain(..) {
+            if self.guarantees.covers(leaf) {
+                match self.classes.peek(leaf, cx) {
+                    Peek::Length(length) => self.guarantees.begin(leaf, since, length, cx.now),
+                    Peek::NotBefore(time) => {
+                        earliest = sooner(earliest, time);
+                        self.wait(leaf);
+                        continue;
+                    }
+                    Peek::Empty => {
+                        self.wait(leaf);
+                        continue;
+                    }
+                }
+            } else if self.classes.is_empty(leaf) {
+                self.known[leaf] = false;
+                continue;
+            }
+            if self.sharing.covers(leaf) {
+                self.sharing.begin(leaf, since, cx.now);
+            }
+        }
+        // Its room is kept.
+        self.fresh = asked;
+        earliest
+    }
+
+    /// A leaf that gives nothing is asked again later, if it holds anything.
+    fn wait(&mut self, leaf: usize) {
+        self.known[leaf] = !self.classes.is_empty(leaf);
+        if self.known[leaf] {
+            self.waiting.push(leaf);
+        }
+    }
+
+    /// A leaf that was chosen, or is about to be, gives nothing.
+    fn end(&mut self, leaf: usize, now: Instant) {
+        self.guarantees.end(leaf);
+        if self.sharing.covers(leaf) {
+            self.sharing.end(leaf, now);
+        }
+        self.wait(leaf);
+    }
+
+    /// A leaf sent a packet of this length, under the real-time criterion where `real_time`.
+    #[inline]
+    fn account(&mut self, leaf: usize, length: Bytes, real_time: bool, cx: &mut Context<'_>) {
+        let is_empty = self.classes.is_empty(leaf);
+        self.sharing.sent(leaf, length, is_empty, cx.now);
+        if is_empty {
+            self.known[leaf] = false;
+        }
+        if !self.guarantees.covers(leaf) {
+            return;
+        }
+        let next = match self.classes.peek(leaf, cx) {
+            Peek::Length(next) => Some(next),
+            Peek::NotBefore(_) | Peek::Empty => None,
+        };
+        self.guarantees.sent(leaf, length, real_time, next, cx.now);
+        if next.is_none() && !is_empty {
+            self.end(leaf, cx.now);
+        }
+    }
+
+    fn holds_packets(&mut self) -> bool {
+        (0..self.classes.tops().len()).any(|top| {
+            let top = self.classes.tops()[top];
+            !self.classes.is_empty(top)
+        })
+    }
+}
+
+fn sooner(known: Option<Instant>, time: Instant) -> Option<Instant> {
+    Some(known.map_or(time, |known| known.min(time)))
+}
+
+#[cfg(test)]
+mod tests;

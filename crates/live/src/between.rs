@@ -1,0 +1,98 @@
+//! `lockgate send` and `lockgate receive`: the traffic generator between any two hosts, each with its own clock.
+//!
+//! ```text
+//! sender                                        receiver
+//!   Probe t1  ---------------------------------->  t2        offset = ((t2 - t1) + (t3 - t4)) / 2,
+//!   t4        <----------------------------------  Echo t3   wrong by at most half of (t4 - t1) - (t3 - t2)
+//!   datagrams (flow, number, time)  ------------->
+//!   Finish: what was sent, the offsets  --------->  Report: what came, and how late
+//! ```
+//!
+//! The offset of the clocks is measured before and after (RFC 5905 section 8), from the exchange that took
+//! least time of many; between the two it is taken as a straight line, so that drift is no error. One-way
+//! delays carry the larger of the two bounds. Time stamps are taken when the program sends and receives.
+
+pub mod message;
+mod receiver;
+mod sender;
+
+pub use receiver::{Receiver, receive};
+pub use sender::{Sender, send};
+
+use lockgate_engine::units::Duration;
+
+/// The receiver's clock less the sender's, as it was at one moment.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Offset {
+    /// When, by the sender's clock, in nanoseconds.
+    pub at_ns: i64,
+    /// The receiver's clock less the sender's, in nanoseconds.
+    pub offset_ns: i64,
+    /// By how much that may be wrong, either way, whatever the ways there and back have in common.
+    pub error_ns: i64,
+}
+
+/// What a receiver says at the end. Delays in nanoseconds by the corrected clock; they may be negative by as
+/// much as the error.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Report {
+    /// Datagrams that came, each counted once.
+    pub received: u64,
+    /// Their frame bytes.
+    pub bytes: u64,
+    /// Datagrams that came again.
+    pub duplicates: u64,
+    /// Datagrams that came after one sent later (RFC 4737).
+    pub reordered: u64,
+    /// From the first that came to the last.
+    pub span_ns: u64,
+    /// Least, median, 99th percentile and most of the one-way delay.
+    pub owd_ns: [i64; 4],
+    /// By how much these may be wrong.
+    pub error_ns: i64,
+}
+
+/// What a sender knows at the end.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct SendReport {
+    /// Datagrams sent.
+    pub sent: u64,
+    /// Their frame bytes.
+    pub sent_bytes: u64,
+    /// Datagrams that the kernel refused.
+    pub errors: u64,
+    /// From when a datagram should have left to when it did: median and 99th percentile.
+    pub slip: [Duration; 2],
+    /// The clocks before and after.
+    pub offsets: [Offset; 2],
+    /// What the receiver says.
+    pub report: Report,
+}
+
+impl Offset {
+    /// The offset at another moment, on the line between two.
+    pub fn between(offsets: [Self; 2], at_ns: i64) -> i64 {
+        let [first, last] = offsets;
+        let span = i128::from(last.at_ns) - i128::from(first.at_ns);
+        if span <= 0 {
+            return first.offset_ns;
+        }
+        let moved = i128::from(last.offset_ns) - i128::from(first.offset_ns);
+        let share = moved * (i128::from(at_ns) - i128::from(first.at_ns)) / span;
+        i64::try_from(i128::from(first.offset_ns) + share).unwrap_or(first.offset_ns)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn drift_is_a_straight_line() {
+        let offset = |at_ns, offset_ns| Offset { at_ns, offset_ns, error_ns: 10 };
+        let two = [offset(1_000, 500), offset(2_000, 700)];
+        assert_eq!(Offset::between(two, 1_000), 500);
+        assert_eq!(Offset::between(two, 1_500), 600);
+        assert_eq!(Offset::between([two[0], two[0]], 9_000), 500);
+    }
+}

@@ -1,0 +1,184 @@
+//! The sender: measures the clocks, sends on an absolute schedule, measures again, asks what came.
+
+use core::net::SocketAddr;
+use std::io;
+use std::net::UdpSocket;
+
+use lockgate_engine::clock::Clock;
+use lockgate_engine::units::{Duration, Instant};
+use lockgate_measure::histogram::Histogram;
+use lockgate_sim::parts::Source;
+
+use super::message::Message;
+use super::{Offset, Report, SendReport};
+use crate::clock::Monotonic;
+use crate::traffic::stamp::Stamp;
+
+/// Questions what time it is, before and after.
+const PROBES: u32 = 40;
+
+/// How long an answer is waited for.
+const PATIENCE: std::time::Duration = std::time::Duration::from_millis(500);
+
+/// Questions without any answer after which nobody is there.
+const MOST_SILENT: u32 = 6;
+
+/// How to send.
+pub struct Sender {
+    /// Where to.
+    pub to: SocketAddr,
+    /// What.
+    pub source: Source,
+    /// DSCP and ECN.
+    pub traffic_class: u8,
+    /// Number of this run, told apart from others of the same sender.
+    pub session: u32,
+}
+
+struct Link {
+    socket: UdpSocket,
+    clock: Monotonic,
+    session: u32,
+    buffer: Vec<u8>,
+}
+
+/// Sends until the source ends or `stop`, which is asked before each datagram.
+///
+/// # Errors
+/// Where the receiver cannot be reached, or does not answer.
+pub fn send(mut sender: Sender, stop: &dyn Fn() -> bool) -> io::Result<SendReport> {
+    let any: SocketAddr = if sender.to.is_ipv4() { ([0, 0, 0, 0], 0).into() } else { ([0u16; 8], 0).into() };
+    let socket = UdpSocket::bind(any)?;
+    socket.connect(sender.to)?;
+    set_class(&socket, sender.to, sender.traffic_class);
+    let mut link =
+        Link { socket, clock: Monotonic::start(), session: sender.session, buffer: vec![0; 1 << 16] };
+    let before = link.offset()?;
+    let mut report = SendReport::default();
+    link.send_all(&mut sender, stop, &mut report);
+    let after = link.offset()?;
+    report.offsets = [before, after];
+    report.report = link.finish(report.offsets)?;
+    Ok(report)
+}
+
+#[cfg(target_os = "linux")]
+fn set_class(socket: &UdpSocket, to: SocketAddr, class: u8) {
+    // Where it is refused, datagrams go without: the receiver counts them all the same.
+    let _ = crate::traffic::send::set_class(socket, to.ip(), class);
+}
+
+#[cfg(not(target_os = "linux"))]
+fn set_class(_: &UdpSocket, _: SocketAddr, _: u8) {}
+
+fn nanos(at: Instant) -> i64 {
+    (at.as_picos() / 1_000).cast_signed()
+}
+
+impl Link {
+    /// The clocks' offset, from the quickest of many exchanges.
+    fn offset(&mut self) -> io::Result<Offset> {
+        self.socket.set_read_timeout(Some(PATIENCE))?;
+        let mut best: Option<Offset> = None;
+        let mut silent = 0;
+        for _ in 0..PROBES {
+            match self.exchange()? {
+                Some(offset) if best.is_none_or(|best| offset.error_ns < best.error_ns) => {
+                    best = Some(offset);
+                }
+                Some(_) => {}
+                None => silent += 1,
+            }
+            if best.is_none() && silent >= MOST_SILENT {
+                break;
+            }
+        }
+        let silence = || io::Error::new(io::ErrorKind::TimedOut, "nobody answers there");
+        best.ok_or_else(silence)
+    }
+
+    //= https://www.rfc-editor.org/rfc/rfc5905#section-8
+    fn exchange(&mut self) -> io::Result<Option<Offset>> {
+        let sent_ns = nanos(self.clock.now());
+        self.socket.send(&Message::Probe { session: self.session, sent_ns }.to_bytes())?;
+        loop {
+            let length = match self.socket.recv(&mut self.buffer) {
+                Ok(length) => length,
+                Err(error) if is_patience(&error) => return Ok(None),
+                Err(error) => return Err(error),
+            };
+            let back_ns = nanos(self.clock.now());
+            let Some(Message::Echo { session, sent_ns: asked, came_ns, answered_ns }) =
+                Message::read(&self.buffer[..length])
+            else {
+                continue;
+            };
+            if session != self.session || asked != sent_ns {
+                continue;
+            }
+            let there = came_ns.saturating_sub(sent_ns);
+            let back = answered_ns.saturating_sub(back_ns);
+            let took = back_ns.saturating_sub(sent_ns).saturating_sub(answered_ns.saturating_sub(came_ns));
+            return Ok(Some(Offset {
+                at_ns: sent_ns,
+                offset_ns: i64::midpoint(there, back),
+                error_ns: took.max(0) / 2,
+            }));
+        }
+    }
+
+    fn send_all(&mut self, sender: &mut Sender, stop: &dyn Fn() -> bool, report: &mut SendReport) {
+        let headers = if sender.to.is_ipv4() { 42 } else { 62 };
+        let start = self.clock.now();
+        let mut slip: Histogram = Histogram::default();
+        let mut payload = vec![0; 1 << 16];
+        loop {
+            let next = sender.source.next();
+            if next == Instant::NEVER || stop() {
+                break;
+            }
+            let due = start + next.since(Instant::ZERO);
+            let now = self.clock.now();
+            if due > now {
+                // In steps, so that a wish to stop is heard.
+                let nap = due.since(now).min(Duration::from_millis(100));
+                std::thread::sleep(std::time::Duration::from_nanos(nap.as_picos() / 1_000));
+                continue;
+            }
+            let header = sender.source.send(next);
+            let length = (header.length as usize).saturating_sub(headers).clamp(Stamp::LENGTH, 65_000);
+            // A length of its own keeps a datagram from being taken for a message.
+            let length = if length == super::message::LENGTH { length + 1 } else { length };
+            let stamp = Stamp { flow: self.session, sequence: header.sequence, sent: now };
+            payload[..Stamp::LENGTH].copy_from_slice(&stamp.to_bytes());
+            slip.record(now.since(due).as_picos());
+            match self.socket.send(&payload[..length]) {
+                Ok(_) => {
+                    report.sent += 1;
+                    report.sent_bytes += (length + headers) as u64;
+                }
+                Err(_) => report.errors += 1,
+            }
+        }
+        let quantiles = slip.quantiles([0.5, 0.99]).unwrap_or_default();
+        report.slip = quantiles.map(Duration::from_picos);
+    }
+
+    fn finish(&mut self, offsets: [Offset; 2]) -> io::Result<Report> {
+        for _ in 0..MOST_SILENT {
+            self.socket.send(&Message::Finish { session: self.session, offsets }.to_bytes())?;
+            while let Ok(length) = self.socket.recv(&mut self.buffer) {
+                if let Some(Message::Report { session, report }) = Message::read(&self.buffer[..length])
+                    && session == self.session
+                {
+                    return Ok(report);
+                }
+            }
+        }
+        Err(io::Error::new(io::ErrorKind::TimedOut, "the receiver did not report"))
+    }
+}
+
+fn is_patience(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut)
+}

@@ -1,0 +1,203 @@
+//! What this host can do: each capability tried, not guessed.
+
+use std::fs;
+use std::io;
+
+use lockgate_engine::clock::Clock;
+use lockgate_engine::random::Seed;
+use lockgate_engine::units::{Duration, Instant};
+use lockgate_measure::histogram::Histogram;
+use lockgate_scenario::Scenario;
+use rustix::net::{AddressFamily, SocketFlags, SocketType, socket_with};
+use rustix::thread::{CapabilitySet, capabilities};
+
+use crate::clock::Monotonic;
+use crate::failure::Failure;
+use crate::traffic::sleep::{Punctual, Rank, sleep_until};
+
+/// How it stands with something.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum State {
+    /// It is there.
+    Good,
+    /// It works without, less well.
+    Weak,
+    /// Live runs need it.
+    Missing,
+}
+
+/// Something that live runs need or use.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Finding {
+    /// What was looked for.
+    pub what: &'static str,
+    /// How it stands.
+    pub state: State,
+    /// What was found.
+    pub found: String,
+    /// What to do about it; empty where nothing is to be done.
+    pub help: String,
+}
+
+/// How long waking up is tried for, and how often.
+const TRIES: u64 = 200;
+
+/// Looks at this host. `trial` is a small scenario that is run live.
+pub fn examine(trial: &Scenario) -> Vec<Finding> {
+    vec![
+        system(),
+        privileges(),
+        tried(trial),
+        express_path(),
+        locked_memory(),
+        congestion_controls(),
+        clock_source(),
+        wake_up(),
+    ]
+}
+
+fn good(what: &'static str, found: impl Into<String>) -> Finding {
+    Finding { what, state: State::Good, found: found.into(), help: String::new() }
+}
+
+fn read(file: &str) -> Option<String> {
+    fs::read_to_string(file).ok().map(|text| text.trim().to_owned())
+}
+
+fn system() -> Finding {
+    let name = rustix::system::uname();
+    let processors = std::thread::available_parallelism().map_or(1, usize::from);
+    let found = format!(
+        "{} {}, {processors} processors",
+        name.sysname().to_string_lossy(),
+        name.release().to_string_lossy()
+    );
+    let mut finding = good("system", found);
+    if processors < 2 {
+        finding.state = State::Weak;
+        "with one processor the driver and the hosts wait for each other".clone_into(&mut finding.help);
+    }
+    finding
+}
+
+fn privileges() -> Finding {
+    let has = capabilities(None).map_or(CapabilitySet::empty(), |sets| sets.effective);
+    let wanted = [
+        (CapabilitySet::SYS_ADMIN, "CAP_SYS_ADMIN"),
+        (CapabilitySet::NET_ADMIN, "CAP_NET_ADMIN"),
+        (CapabilitySet::NET_RAW, "CAP_NET_RAW"),
+        (CapabilitySet::BPF, "CAP_BPF"),
+        (CapabilitySet::SYS_NICE, "CAP_SYS_NICE"),
+    ];
+    let named = |there: bool| {
+        let names = wanted.iter().filter(|(one, _)| has.contains(*one) == there).map(|(_, name)| *name);
+        names.collect::<Vec<_>>().join(", ")
+    };
+    let (there, lacking) = (named(true), named(false));
+    if lacking.is_empty() {
+        return good("privileges", there);
+    }
+    let found =
+        if there.is_empty() { "an ordinary user".to_owned() } else { format!("{there}; not {lacking}") };
+    let help = "an ordinary user runs live in a user namespace, if the kernel allows it";
+    Finding { what: "privileges", state: State::Weak, found, help: help.to_owned() }
+}
+
+/// The whole of it: namespaces, wires, packet sockets, a run.
+fn tried(trial: &Scenario) -> Finding {
+    let what = "live runs";
+    match crate::run(trial, Seed(1), &mut |_| false) {
+        Ok(outcome) => {
+            let figure = |name: &str| {
+                let found = outcome.recording.fidelity.iter().find(|(known, _)| known == name);
+                found.map_or(0.0, |(_, value)| *value * 1e6)
+            };
+            let received: u64 = outcome.recording.flows.iter().map(crate::run::received_packets).sum();
+            let found = format!(
+                "{received} packets through namespaces of its own; handed over {:.0} us late (p99 {:.0} us)",
+                figure("timer_lateness_p50_s"),
+                figure("timer_lateness_p99_s")
+            );
+            let mut finding = good(what, found);
+            if !outcome.unfaithful.is_empty() {
+                finding.state = State::Weak;
+                finding.help = outcome.unfaithful.join("; ");
+            }
+            finding
+        }
+        Err(failure) => {
+            let help = match &failure {
+                Failure::Missing(missing) => missing.help.clone(),
+                _ => String::new(),
+            };
+            Finding { what, state: State::Missing, found: failure.to_string(), help }
+        }
+    }
+}
+
+fn express_path() -> Finding {
+    let what = "AF_XDP sockets";
+    match socket_with(AddressFamily::XDP, SocketType::RAW, SocketFlags::CLOEXEC, None) {
+        Ok(_) => good(what, "to be had; live runs use packet sockets so far"),
+        Err(error) => Finding {
+            what,
+            state: State::Weak,
+            found: format!("not to be had: {}", io::Error::from(error)),
+            help: "packet sockets are used".to_owned(),
+        },
+    }
+}
+
+fn locked_memory() -> Finding {
+    let limit = rustix::process::getrlimit(rustix::process::Resource::Memlock).current;
+    good("locked memory", limit.map_or_else(|| "no limit".to_owned(), |bytes| format!("{} KiB", bytes >> 10)))
+}
+
+fn congestion_controls() -> Finding {
+    let what = "congestion controls";
+    let there = read("/proc/sys/net/ipv4/tcp_available_congestion_control").unwrap_or_default();
+    let default = read("/proc/sys/net/ipv4/tcp_congestion_control").unwrap_or_default();
+    let allowed = read("/proc/sys/net/ipv4/tcp_allowed_congestion_control").unwrap_or_default();
+    let mut finding = good(what, format!("{there} (default {default}, to ordinary users {allowed})"));
+    if !there.split(' ').any(|name| name == "cubic") {
+        finding.state = State::Weak;
+        "flows of other congestion controls cannot be run live".clone_into(&mut finding.help);
+    }
+    finding
+}
+
+fn clock_source() -> Finding {
+    let found = read("/sys/devices/system/clocksource/clocksource0/current_clocksource").unwrap_or_default();
+    let mut finding = good("clock source", found.clone());
+    if !["tsc", "kvm-clock", "arch_sys_counter", "hyperv_clocksource_tsc_page"].contains(&found.as_str()) {
+        finding.state = State::Weak;
+        "reading the time is a system call: live runs are slower".clone_into(&mut finding.help);
+    }
+    finding
+}
+
+/// How late a thread wakes up that sleeps for a millisecond.
+fn wake_up() -> Finding {
+    let measured = std::thread::spawn(|| {
+        let mut punctual = Punctual::new(Rank::End);
+        let clock = Monotonic::start();
+        let mut late: Histogram = Histogram::default();
+        for _ in 0..TRIES {
+            let until = clock.now() + Duration::from_millis(1);
+            punctual.on_sleep(until);
+            sleep_until(&clock, until);
+            late.record(clock.now().since(until.max(Instant::ZERO)).as_picos());
+        }
+        late.quantiles([0.5, 0.99])
+    });
+    let [median, high] = measured.join().ok().flatten().unwrap_or_default();
+    let micros = |picos: u64| picos as f64 * 1e-6;
+    let found = format!("{:.0} us late at the median, p99 {:.0} us", micros(median), micros(high));
+    let mut finding = good("waking up", found);
+    if high > Duration::from_millis(1).as_picos() {
+        finding.state = State::Weak;
+        "something else uses the processors; live runs may be outside their fidelity limits"
+            .clone_into(&mut finding.help);
+    }
+    finding
+}

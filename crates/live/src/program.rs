@@ -1,0 +1,148 @@
+//! A program on a host: any command, in the host's network namespace, with the other nodes known by name.
+//!
+//! It runs in a process namespace of its own whose first process dies with Lockgate's thread, so nothing of it
+//! outlives the run, not even after `kill -9`. The names of nodes stand in an `/etc/hosts` that only it sees.
+
+use core::fmt::Write as _;
+use std::fs::{self, File};
+use std::io::{Read, Seek};
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::path::Path;
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::sleep;
+
+use lockgate_engine::clock::Clock;
+use lockgate_engine::units::Instant;
+use lockgate_scenario::Scenario;
+use rustix::fs::{MemfdFlags, memfd_create};
+use rustix::mount::{
+    MountFlags, MountPropagationFlags, UnmountFlags, mount, mount_bind, mount_change, unmount,
+};
+use rustix::process::{Signal, set_parent_process_death_signal};
+
+use crate::Ran;
+use crate::clock::Monotonic;
+use crate::testbed::{Host, unshare_mounts_and_processes};
+use crate::traffic::sleep::sleep_until;
+
+/// Most bytes of a program's output that are kept.
+const MOST_OUTPUT: u64 = 1 << 20;
+
+/// How often it is looked whether a program has ended.
+const LOOK: std::time::Duration = std::time::Duration::from_millis(10);
+
+/// Where the file of names is made, out of sight: a directory that every system has.
+const ASIDE: &str = "/tmp";
+
+/// Runs `command` on `host` from the start of the run until it ends, or the run does. To be called on a thread
+/// of its own, which is in the host's namespaces from then on.
+pub(crate) fn run(
+    scenario: &Scenario,
+    host: &Host,
+    command: &str,
+    clock: &Monotonic,
+    halt: &AtomicBool,
+) -> Ran {
+    let mut ran = Ran {
+        node: host.name.clone(),
+        command: command.to_owned(),
+        ended: String::new(),
+        is_well: false,
+        output: Vec::new(),
+    };
+    let started = output_file()
+        .and_then(|output| start(scenario, host, command, clock, &output).map(|child| (child, output)));
+    let (mut child, mut output) = match started {
+        Ok(started) => started,
+        Err(error) => {
+            ran.ended = format!("could not be started: {error}");
+            return ran;
+        }
+    };
+    match wait(&mut child, halt) {
+        Some(status) => {
+            ran.is_well = status.success();
+            ran.ended = words(status, clock.now());
+        }
+        None => "was ended with the run".clone_into(&mut ran.ended),
+    }
+    let read = output.rewind().and_then(|()| output.take(MOST_OUTPUT).read_to_end(&mut ran.output));
+    if let Err(error) = read {
+        let _ = write!(ran.ended, "; its output could not be read: {error}");
+    }
+    ran
+}
+
+fn output_file() -> std::io::Result<File> {
+    Ok(File::from(memfd_create("output", MemfdFlags::CLOEXEC)?))
+}
+
+#[allow(unsafe_code, reason = "what the child does before it becomes the program")]
+fn start(
+    scenario: &Scenario,
+    host: &Host,
+    command: &str,
+    clock: &Monotonic,
+    output: &File,
+) -> std::io::Result<Child> {
+    host.namespace.enter().map_err(std::io::Error::other)?;
+    unshare_mounts_and_processes()?;
+    // A host without names is still a host.
+    let _ = know_names(scenario);
+    let mut shell = Command::new("/bin/sh");
+    shell
+        .arg("-c")
+        .arg(command)
+        .env("LOCKGATE_NODE", &host.name)
+        .env("LOCKGATE_ADDRESS", host.address.to_string());
+    shell.stdin(Stdio::null()).stdout(output.try_clone()?).stderr(output.try_clone()?);
+    // SAFETY: between fork and exec the child makes one system call (prctl), which touches no memory of the
+    // parent and takes no lock.
+    unsafe {
+        shell.pre_exec(|| Ok(set_parent_process_death_signal(Some(Signal::KILL))?));
+    }
+    sleep_until(clock, Instant::ZERO);
+    shell.spawn()
+}
+
+/// An `/etc/hosts` with the scenario's nodes, which only this thread and its children see.
+fn know_names(scenario: &Scenario) -> std::io::Result<()> {
+    mount_change("/", MountPropagationFlags::PRIVATE | MountPropagationFlags::REC)?;
+    mount("none", ASIDE, "tmpfs", MountFlags::empty(), None)?;
+    let names = Path::new(ASIDE).join("hosts");
+    let mut text = "127.0.0.1 localhost\n::1 localhost\n".to_owned();
+    for node in &scenario.nodes {
+        let _ = writeln!(text, "{} {}", node.address, node.name);
+    }
+    let bound = fs::write(&names, text).and_then(|()| Ok(mount_bind(&names, "/etc/hosts")?));
+    // What was there before comes back; the file stays where it is bound.
+    unmount(ASIDE, UnmountFlags::DETACH)?;
+    bound
+}
+
+/// How it ended; `None` where the run ended first, and it was killed.
+fn wait(child: &mut Child, halt: &AtomicBool) -> Option<ExitStatus> {
+    loop {
+        match child.try_wait() {
+            Ok(Some(status)) => return Some(status),
+            Ok(None) if !halt.load(Ordering::Relaxed) => sleep(LOOK),
+            _ => {
+                // It is the first process of its namespace: all others there die with it.
+                let _ = child.kill();
+                let _ = child.wait();
+                return None;
+            }
+        }
+    }
+}
+
+fn words(status: ExitStatus, at: Instant) -> String {
+    let at = format!("{:.3} s", at.as_secs_f64());
+    match (status.code(), status.signal()) {
+        (Some(0), _) => format!("ended well after {at}"),
+        (Some(code), _) => format!("ended with exit code {code} after {at}"),
+        (None, Some(signal)) => format!("was ended by signal {signal} after {at}"),
+        (None, None) => format!("ended after {at}"),
+    }
+}

@@ -1,0 +1,157 @@
+//! What a TCP flow says of its connection.
+
+use std::sync::Arc;
+
+use lockgate_engine::units::Bytes;
+use lockgate_traffic::{Law, LoadedFiles, TrafficConfig};
+
+use super::Checker;
+use crate::diagnostic::Problem;
+use crate::file::FlowTable;
+use crate::shape::Place;
+use crate::tcp::{Application, TcpModel};
+use crate::traffic::Traffic;
+
+/// Keys that only TCP flows have.
+const OWN_KEYS: [&str; 13] = [
+    "file",
+    "every",
+    "congestion",
+    "mss",
+    "initial_window",
+    "receive_window",
+    "ecn",
+    "sack",
+    "delayed_ack",
+    "quick_acks",
+    "minimum_rto",
+    "pacing",
+    "initial_sequence",
+];
+
+/// Largest payload: an IPv4 packet of 65535 bytes without 52 of headers.
+const LARGEST_SEGMENT: u64 = 65_535 - 52;
+
+impl Checker<'_> {
+    /// Notes keys that mean nothing without TCP.
+    pub(super) fn refuse_tcp_keys(&mut self, place: Place<'_, '_>) {
+        for key in OWN_KEYS.into_iter().filter(|key| place.has(key)) {
+            let what = match key {
+                "congestion" => "only TCP has congestion control".to_owned(),
+                _ => format!("only TCP has `{key}`"),
+            };
+            let problem = Problem::new(place.key(key), what);
+            self.note(problem.help(format!("leave `{key}` out, or write `transport = \"tcp\"`")));
+        }
+    }
+
+    /// The connection of a TCP flow.
+    pub(super) fn tcp(&mut self, table: &FlowTable, place: Place<'_, '_>) -> TcpModel {
+        let defaults = TcpModel::default();
+        let congestion = table.congestion.unwrap_or_default();
+        if place.has("packets") {
+            let problem =
+                Problem::new(place.key("packets"), "a TCP flow decides itself what its packets are");
+            self.note(problem.help("say how much it sends: `bytes = \"1MB\"`"));
+        }
+        let mut bounded = |key: &str, value: Option<u64>, (least, most): (u64, u64), unit: &str, or: u32| {
+            let Some(value) = value else { return or };
+            if !(least..=most).contains(&value) {
+                let what = format!("`{key}` cannot be {value}{unit}");
+                self.note(
+                    Problem::new(place.value(key), what)
+                        .help(format!("it is from `{least}{unit}` to `{most}{unit}`")),
+                );
+            }
+            value.min(u64::from(u32::MAX)) as u32
+        };
+        let bytes = |value: Option<Bytes>| value.map(|bytes| bytes.0);
+        let packets = |value: Option<lockgate_engine::units::Packets>| value.map(|packets| packets.0);
+        let mss = bounded("mss", bytes(table.mss), (64, LARGEST_SEGMENT), "B", defaults.mss);
+        let initial_window =
+            bounded("initial_window", packets(table.initial_window), (1, 1000), "p", defaults.initial_window);
+        let quick_acks =
+            bounded("quick_acks", packets(table.quick_acks), (0, 1000), "p", defaults.quick_acks);
+        let receive_window = bounded(
+            "receive_window",
+            bytes(table.receive_window),
+            (u64::from(mss), 1 << 30),
+            "B",
+            defaults.receive_window.max(mss),
+        );
+        let minimum_rto = table.minimum_rto.unwrap_or(defaults.minimum_rto);
+        if minimum_rto.is_zero() {
+            let problem =
+                Problem::new(place.value("minimum_rto"), "a timeout needs room above the round trip");
+            self.note(problem.help("`minimum_rto` is at least `1ms`; Linux has `200ms`"));
+        }
+        TcpModel {
+            application: self.application(table, place),
+            congestion,
+            mss,
+            initial_window,
+            receive_window,
+            ecn: table.ecn.unwrap_or(congestion.wants_marks()),
+            sack: table.sack.unwrap_or(defaults.sack),
+            delayed_ack: table.delayed_ack.unwrap_or(defaults.delayed_ack),
+            quick_acks,
+            minimum_rto,
+            pacing: table.pacing.unwrap_or(defaults.pacing),
+            initial_sequence: table.initial_sequence.unwrap_or_default(),
+        }
+    }
+
+    /// The laws of files and of the time between them, as traffic.
+    pub(super) fn drawn_files(&mut self, table: &FlowTable, place: Place<'_, '_>) -> Option<Traffic> {
+        let config =
+            TrafficConfig { size: table.file.clone(), gap: table.every.clone(), ..Default::default() };
+        let mut refused = Vec::new();
+        let files = config.load_files(&mut |path| self.bytes_of(path)).unwrap_or_else(|problems| {
+            refused = problems;
+            LoadedFiles::none()
+        });
+        if refused.is_empty() {
+            refused.extend(config.size.as_ref().and_then(|law| Law::new(law, "size", &files).err()));
+            refused.extend(config.gap.as_ref().and_then(|law| Law::new(law, "gap", &files).err()));
+        }
+        for invalid in &refused {
+            let key = if invalid.field.starts_with("gap") { "every" } else { "file" };
+            let problem = Problem::new(place.value(key), format!("`{key}` cannot be: {invalid}"));
+            self.note(
+                problem.help(
+                    "a law is a size or time, or such as `{ distribution = \"exponential\", mean = … }`",
+                ),
+            );
+        }
+        refused.is_empty().then(|| Traffic { config: Arc::new(config), files })
+    }
+
+    fn application(&mut self, table: &FlowTable, place: Place<'_, '_>) -> Application {
+        if table.file.is_some() {
+            if let Some(key) = ["bytes", "size", "gap", "rate"].into_iter().find(|key| place.has(key)) {
+                let problem = Problem::new(
+                    place.key(key),
+                    format!("`{key}` does not go with `file`, which says how much is sent"),
+                );
+                self.note(problem.help(format!("leave `{key}` or `file` out")));
+            }
+            return Application::Drawn;
+        }
+        if place.has("every") {
+            let problem =
+                Problem::new(place.key("every"), "`every` is the time between files, and there are none");
+            self.note(problem.help("give their size too: `file = \"10kB\"`"));
+        }
+        let offered = self.shapes.of::<TrafficConfig>();
+        if offered.names().any(|key| place.has(key) || place.misspells(key, &offered)) {
+            return Application::Stream;
+        }
+        if let Some(amount) = table.bytes {
+            return amount.0.map_or(Application::Unlimited, Application::File);
+        }
+        let problem =
+            Problem::new(place.header.clone(), format!("{} does not say how much it sends", place.what));
+        self.note(problem.help("add `bytes = \"1MB\"` or `bytes = \"unlimited\"`"));
+        Application::Unlimited
+    }
+}

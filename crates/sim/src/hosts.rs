@@ -1,0 +1,371 @@
+//! The ends of all TCP connections, and the way between them and the network.
+//!
+//! ```text
+//! flow f  --packets-->  the passive end of its connection   } both ends are alike: either may send data
+//! f's return  ------->  the active end                      } the other acknowledgements
+//! ```
+//!
+//! An end owns one slot of the tournament. The slot is set only when the end wants to be looked at earlier than
+//! it will be: a timer that moves away, as the retransmission timer does with every acknowledgement, costs
+//! nothing until the old time comes.
+
+use std::collections::BTreeMap;
+
+use lockgate_engine::packet::{FlowId, Header, Packet};
+use lockgate_engine::random::{Random, Seed};
+use lockgate_engine::units::{Bytes, Duration, Instant};
+use lockgate_measure::recording::TcpSample;
+use lockgate_scenario::model::{Flow, Scenario, Transport};
+use lockgate_scenario::tcp::{Application as Task, InitialSequence, TcpModel};
+
+use lockgate_traffic::{Law, LawConfig};
+
+use crate::events::Entry;
+use crate::network::Network;
+use crate::run::Failure;
+use crate::source::HostClock;
+use crate::tcp::application::{Application, Stream};
+use crate::tcp::congestion::{NO_THRESHOLD, create};
+use crate::tcp::endpoint::{Endpoint, Role};
+use crate::tcp::segment::Segments;
+use crate::tcp::{ReceiverConfig, SenderConfig};
+
+/// Ethernet and IP headers.
+const IPV4_HEADERS: u32 = 14 + 20;
+const IPV6_HEADERS: u32 = 14 + 40;
+
+/// One end, and where it stands.
+struct End {
+    endpoint: Endpoint,
+    /// The flow its packets belong to.
+    flow: FlowId,
+    node: usize,
+    clock: HostClock,
+    traffic_class: u8,
+    /// Ethernet and IP headers of its packets.
+    headers: u32,
+    mss: u32,
+    first_sequence: u32,
+    /// Packets sent so far.
+    sequence: u32,
+    /// When the tournament will look at it.
+    armed: Instant,
+    start: Instant,
+    /// Bytes its application is to get; `u64::MAX` where that is not known.
+    expected: u64,
+    delivered: u64,
+    complete: bool,
+}
+
+/// The ends of all connections: the active end of the k-th at 2 k, the passive one after it.
+pub(crate) struct Hosts {
+    ends: Vec<End>,
+    /// By flow, the end its packets arrive at; `u32::MAX` where the flow is no connection's.
+    receiving: Vec<u32>,
+    segments: Segments,
+}
+
+impl Hosts {
+    /// How many ends a scenario has.
+    pub(crate) fn count(scenario: &Scenario) -> usize {
+        2 * scenario.flows.iter().filter(|flow| matches!(flow.transport, Transport::Tcp(_))).count()
+    }
+
+    pub(crate) fn build(scenario: &Scenario, seed: Seed) -> Result<Self, Failure> {
+        let mut hosts = Self {
+            ends: Vec::with_capacity(Self::count(scenario)),
+            receiving: vec![u32::MAX; scenario.flows.len()],
+            segments: Segments::default(),
+        };
+        let mut drawn = Drawn { seed, groups: BTreeMap::new() };
+        for (back, flow) in scenario.flows.iter().enumerate() {
+            let Transport::TcpReturn { of } = flow.transport else { continue };
+            let Transport::Tcp(mut model) = scenario.flows[of].transport else { continue };
+            let forth = &scenario.flows[of];
+            let mut start = Instant::ZERO + forth.start;
+            if model.application == Task::Drawn {
+                let (at, bytes) = drawn.next(forth)?;
+                (start, model.application) = (at, Task::File(bytes));
+            }
+            let active = hosts.ends.len() as u32;
+            hosts.receiving[of] = active + 1;
+            hosts.receiving[back] = active;
+            hosts.ends.push(build_end(scenario, (of, forth, start), &model, true, seed)?);
+            hosts.ends.push(build_end(scenario, (back, flow, start), &model, false, seed)?);
+        }
+        Ok(hosts)
+    }
+
+    /// The first pending time of each end.
+    pub(crate) fn pending(&mut self) -> impl Iterator<Item = (usize, Instant)> + '_ {
+        self.ends.iter_mut().enumerate().map(|(place, end)| {
+            end.armed = end.endpoint.next(Instant::ZERO);
+            (place, end.armed)
+        })
+    }
+
+    /// The packet that carried it is gone: its segment's place is free.
+    pub(crate) fn forget(&mut self, packet: &Packet) {
+        if packet.tcp_flags != 0 {
+            let _ = self.segments.take(packet.payload);
+        }
+    }
+
+    /// Shows what each sender is like now, by its flow.
+    pub(crate) fn each_sender(&self, show: &mut dyn FnMut(FlowId, TcpSample)) {
+        for end in &self.ends {
+            let (cwnd, ssthresh) = end.endpoint.window();
+            let (rtt, rto) = end.endpoint.rtt();
+            let counts = end.endpoint.counts();
+            let bytes = |segments: u32| Bytes(u64::from(segments) * u64::from(end.mss));
+            show(
+                end.flow,
+                TcpSample {
+                    cwnd: bytes(cwnd),
+                    ssthresh: (ssthresh < NO_THRESHOLD).then(|| bytes(ssthresh)),
+                    in_flight: bytes(end.endpoint.in_flight()),
+                    rtt,
+                    rto,
+                    retransmissions: counts.retransmissions,
+                    timeouts: counts.timeouts,
+                    recoveries: counts.recoveries,
+                    mark_reductions: counts.mark_reductions,
+                    undone: counts.undone,
+                },
+            );
+        }
+    }
+
+    /// The active end of flow `flow`, where it is a connection.
+    fn active(&mut self, flow: usize) -> Option<(usize, &mut End)> {
+        let passive = self.receiving.get(flow).copied().filter(|end| *end != u32::MAX)? as usize;
+        let active = passive.checked_sub(1)?;
+        self.ends.get_mut(active).map(|end| (active, end))
+    }
+
+    /// Whether all segments that were kept have been taken.
+    pub(crate) fn is_clear(&self) -> bool {
+        self.segments.len() == 0
+    }
+}
+
+/// When each flow whose file is drawn starts, and how long its file is; `None` for all other flows.
+///
+/// # Errors
+/// Where a law cannot be built. Reading the scenario finds this first.
+pub fn drawn_files(scenario: &Scenario, seed: Seed) -> Result<Vec<Option<(Instant, Bytes)>>, Failure> {
+    let mut drawn = Drawn { seed, groups: BTreeMap::new() };
+    let mut files = vec![None; scenario.flows.len()];
+    for flow in &scenario.flows {
+        let Transport::TcpReturn { of } = flow.transport else { continue };
+        let Transport::Tcp(model) = scenario.flows[of].transport else { continue };
+        if model.application == Task::Drawn {
+            files[of] = Some(drawn.next(&scenario.flows[of])?);
+        }
+    }
+    Ok(files)
+}
+
+/// Draws the files of groups: sizes and starts, member after member.
+struct Drawn<'a> {
+    seed: Seed,
+    groups: BTreeMap<&'a str, Group>,
+}
+
+struct Group {
+    sizes: (Law<Bytes>, Random),
+    gaps: Option<(Law<Duration>, Random)>,
+    last: Instant,
+}
+
+impl<'a> Drawn<'a> {
+    /// When the file of this flow starts, and how large it is.
+    fn next(&mut self, flow: &'a Flow) -> Result<(Instant, Bytes), Failure> {
+        let name = flow.name.split('/').next().unwrap_or(&flow.name);
+        if !self.groups.contains_key(name) {
+            let group = Group::new(flow, name, self.seed)
+                .map_err(|why| Failure::Build { place: name.to_owned(), why: why.to_string() })?;
+            self.groups.insert(name, group);
+        }
+        let Some(group) = self.groups.get_mut(name) else { return Ok((Instant::NEVER, Bytes::ZERO)) };
+        if let Some((law, random)) = &mut group.gaps {
+            group.last = group.last + law.draw(random);
+        }
+        let (law, random) = &mut group.sizes;
+        Ok((group.last, law.draw(random).max(Bytes(1))))
+    }
+}
+
+impl Group {
+    fn new(flow: &Flow, name: &str, seed: Seed) -> Result<Self, lockgate_traffic::Invalid> {
+        let (config, files) = (&flow.traffic.config, &flow.traffic.files);
+        let size = config.size.clone().unwrap_or_else(|| LawConfig::constant(Bytes(1)));
+        let stream = |what: &str| Random::stream(seed, &format!("flow/{name}/{what}"));
+        let gaps = match &config.gap {
+            Some(gap) => Some((Law::new(gap, "gap", files)?, stream("starts"))),
+            None => None,
+        };
+        let sizes = (Law::new(&size, "size", files)?, stream("files"));
+        Ok(Self { sizes, gaps, last: Instant::ZERO + flow.start })
+    }
+}
+
+fn build_end(
+    scenario: &Scenario,
+    (place, flow, start): (usize, &Flow, Instant),
+    model: &TcpModel,
+    active: bool,
+    seed: Seed,
+) -> Result<End, Failure> {
+    let headers = if flow.fields.source.is_ipv4() { IPV4_HEADERS } else { IPV6_HEADERS };
+    let sender = SenderConfig {
+        mss: model.mss,
+        initial_window: model.initial_window,
+        minimum_rto: model.minimum_rto,
+        sack: model.sack,
+        ecn: model.ecn,
+        pacing: model.pacing,
+    };
+    let receiver = ReceiverConfig {
+        window: model.receive_window,
+        delayed_ack: model.delayed_ack,
+        quick_acks: model.quick_acks,
+        sack: model.sack,
+        ecn: model.ecn,
+        exact_echo: model.congestion.wants_marks(),
+    };
+    let application = if active { task(flow, model, start, seed)? } else { Application::Sink };
+    let role = if active { Role::Active(start) } else { Role::Passive };
+    let frame = headers + 32 + model.mss;
+    let mut endpoint = Endpoint::new(role, (sender, receiver), create(model.congestion), frame, application);
+    if active && let Some(stop) = flow.stop {
+        endpoint.set_stop(Instant::ZERO + stop);
+    }
+    let mut random = Random::stream(seed, &format!("flow/{}/sequence", flow.name));
+    let first_sequence = match model.initial_sequence {
+        InitialSequence::Random => random.bits(),
+        InitialSequence::Run2c => (random.below(1024) << 22) | random.below(1024),
+    };
+    let host = &scenario.nodes[flow.from];
+    Ok(End {
+        endpoint,
+        flow: FlowId(place as u32),
+        node: flow.from,
+        clock: HostClock { offset_ps: host.clock_offset_ps, drift_ppb: host.clock_drift_ppb },
+        traffic_class: flow.traffic_class & !0b11,
+        headers,
+        mss: model.mss,
+        first_sequence,
+        sequence: 0,
+        armed: Instant::NEVER,
+        start,
+        expected: match model.application {
+            Task::File(bytes) if !active => bytes.0,
+            _ => u64::MAX,
+        },
+        delivered: 0,
+        complete: false,
+    })
+}
+
+fn task(flow: &Flow, model: &TcpModel, start: Instant, seed: Seed) -> Result<Application, Failure> {
+    Ok(match model.application {
+        Task::Unlimited => Application::Unlimited,
+        Task::File(bytes) => Application::File(bytes.0),
+        // Drawn ones have become files.
+        Task::Drawn => Application::Sink,
+        Task::Stream => {
+            let arrivals = flow
+                .traffic
+                .arrivals(seed, &flow.name)
+                .map_err(|why| Failure::Build { place: flow.name.clone(), why: why.to_string() })?;
+            Application::Stream(Box::new(Stream::new(
+                arrivals,
+                start,
+                flow.bytes.map_or(u64::MAX, |bytes| bytes.0),
+            )))
+        }
+    })
+}
+
+impl<E: Entry> Network<E> {
+    /// An end's time has come.
+    pub(crate) fn host_turn(&mut self, place: usize, now: Instant) {
+        self.hosts.ends[place].endpoint.on_timer(now);
+        self.send_from(place, now);
+    }
+
+    /// A TCP packet has reached its host.
+    pub(crate) fn host_arrival(&mut self, packet: Packet, now: Instant) {
+        let flow = packet.flow.0 as usize;
+        let segment = self.hosts.segments.take(packet.payload);
+        let marked = packet.is_marked();
+        self.pool.recycle(packet);
+        let place = self.hosts.receiving[flow] as usize;
+        let Some(end) = self.hosts.ends.get_mut(place) else { return };
+        let arrival = end.endpoint.on_segment(&segment, marked, now);
+        if arrival.delivered > 0 {
+            end.delivered += arrival.delivered;
+            self.recording.flows[flow].on_delivered(now, Bytes(arrival.delivered));
+        }
+        if !end.complete && (end.delivered >= end.expected || arrival.ended) {
+            end.complete = true;
+            if end.delivered > 0 {
+                self.recording.flows[flow].on_complete(now.since(end.start));
+            }
+        }
+        self.send_from(place, now);
+    }
+
+    /// Sends what an end has to send now, and sets its slot.
+    fn send_from(&mut self, place: usize, now: Instant) {
+        loop {
+            let end = &mut self.hosts.ends[place];
+            let Some(departure) = end.endpoint.poll(now) else { break };
+            let segment = departure.segment;
+            let sequence = end.sequence;
+            end.sequence = sequence.wrapping_add(1);
+            let header = Header {
+                payload: self.hosts.segments.keep(segment),
+                sent: now,
+                stamp: end.clock.read(now),
+                waited: Duration::ZERO,
+                flow: end.flow,
+                sequence,
+                tcp_sequence: end.first_sequence.wrapping_add(segment.sequence as u32),
+                length: end.headers + segment.header_bytes() + segment.length,
+                traffic_class: end.traffic_class | departure.ecn,
+                tcp_flags: segment.flags,
+                ..Header::default()
+            };
+            let (node, flow) = (end.node, end.flow);
+            let packet = self.pool.take(header);
+            self.recording.flows[flow.0 as usize].on_sent(now, packet.bytes());
+            self.forward_one_of_many(packet, node, now);
+        }
+        let end = &mut self.hosts.ends[place];
+        let next = end.endpoint.next(now);
+        if next < end.armed || end.armed <= now {
+            end.armed = next;
+            self.events.set(self.slots.host(place), next);
+        }
+    }
+
+    /// Sets when the application of flow `flow` stops, where it is a TCP flow. Returns whether it is.
+    pub(crate) fn stop_connection(&mut self, flow: usize, stop: Instant, now: Instant) -> bool {
+        let Some((place, end)) = self.hosts.active(flow) else { return false };
+        end.endpoint.set_stop(stop);
+        self.send_from(place, now);
+        true
+    }
+
+    /// Puts the senders on record as they are now.
+    pub(crate) fn sample_hosts(&mut self, now: Instant) {
+        let flows = &mut self.recording.flows;
+        self.hosts.each_sender(&mut |flow, sample| {
+            if let Some(record) = &mut flows[flow.0 as usize].tcp {
+                record.push(now, sample);
+            }
+        });
+    }
+}

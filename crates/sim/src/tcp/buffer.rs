@@ -1,0 +1,102 @@
+//! The receive window: small at first, growing as a receiver's buffer does.
+//!
+//! ```text
+//! window  <- window + 2 mss            with each segment in order, up to the bound
+//! bound   <- 2 x the most that was read in a round trip + 16 mss (more while that grows), up to the largest
+//! ```
+//!
+//! As Linux (dynamic right-sizing: Fisk and Feng 2001): while the window grows, acknowledgements do not wait.
+
+use lockgate_engine::units::{Duration, Instant};
+
+/// What a receiver offers before it has seen any data.
+const INITIAL: u32 = 65_535;
+
+/// The buffer of one receiver.
+#[derive(Clone, Debug)]
+pub(crate) struct Buffer {
+    largest: u32,
+    bound: u32,
+    window: u32,
+    /// Round-trip time as the receiver sees it by the timestamps that come back.
+    rtt: Option<Duration>,
+    measured: Instant,
+    /// Read since the measurement began, and the most of all measurements.
+    read: u64,
+    most: u64,
+}
+
+impl Buffer {
+    /// One that offers at most `largest` bytes.
+    pub(crate) fn new(largest: u32) -> Self {
+        let window = INITIAL.min(largest);
+        Self { largest, bound: window, window, rtt: None, measured: Instant::ZERO, read: 0, most: 14_480 }
+    }
+
+    /// Bytes beyond what is acknowledged that may be sent.
+    pub(crate) fn window(&self) -> u32 {
+        self.window
+    }
+
+    /// A full segment came that echoes a timestamp of `echo`.
+    pub(crate) fn on_echo(&mut self, echo: Instant, now: Instant) {
+        let sample = now.since(echo);
+        self.rtt = Some(match self.rtt {
+            None => sample,
+            Some(rtt) => rtt.saturating_sub(rtt / 8) + sample / 8,
+        });
+    }
+
+    /// A segment of `mss` or fewer bytes came in order, and `read` bytes were read by the application. Returns
+    /// whether the window grows.
+    pub(crate) fn on_data(&mut self, mss: u32, read: u64, now: Instant) -> bool {
+        let grows = self.window < self.bound;
+        self.window = self.window.saturating_add(2 * mss).min(self.bound);
+        self.read += read;
+        if self.rtt.is_some_and(|rtt| now.since(self.measured) >= rtt) {
+            self.measure(mss);
+            self.measured = now;
+        }
+        grows
+    }
+
+    fn measure(&mut self, mss: u32) {
+        let read = core::mem::take(&mut self.read);
+        if read <= self.most {
+            return;
+        }
+        let wanted = 2 * read + 16 * u64::from(mss);
+        let growth = u128::from(wanted) * u128::from(read - self.most) / u128::from(self.most.max(1));
+        let wanted = wanted.saturating_add(u64::try_from(2 * growth).unwrap_or(u64::MAX));
+        self.bound = self.bound.max(wanted.min(u64::from(self.largest)) as u32);
+        self.most = read;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_window_stays_ahead_of_what_is_read_and_stops_at_the_largest() {
+        let ms = Duration::from_millis;
+        let mut buffer = Buffer::new(400_000);
+        assert_eq!(buffer.window(), 65_535);
+        let mut now = Instant::ZERO + ms(1000);
+        buffer.on_echo(now - ms(100), now);
+        for round in 1..8u64 {
+            for _ in 0..10 * round {
+                assert!(u64::from(buffer.window()) > 10 * round * 1448, "round {round}");
+                now = now + Duration::from_micros(100_000 / (10 * round));
+                buffer.on_data(1448, 1448, now);
+            }
+        }
+        assert!(buffer.window() <= 400_000);
+        for _ in 0..10_000 {
+            now = now + Duration::from_micros(100);
+            buffer.on_data(1448, 1448, now);
+        }
+        assert_eq!(buffer.window(), 400_000);
+        assert!(!buffer.on_data(1448, 1448, now), "at its largest it does not grow");
+    }
+}

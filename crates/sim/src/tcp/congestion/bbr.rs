@@ -1,0 +1,304 @@
+//! BBR, version 1: a model of the path (its bandwidth, its smallest round-trip time) sets rate and window.
+//!
+//! ```text
+//! STARTUP --(bandwidth grew < 25 % in 3 rounds)--> DRAIN --(in flight <= BDP)--> PROBE_BW <--> PROBE_RTT
+//! pacing rate = gain * bandwidth         window = gain * bandwidth * smallest round-trip time
+//! ```
+//!
+//! Differs: no model of aggregated acknowledgements and no detection of token-bucket policers.
+
+use lockgate_engine::units::{Duration, Instant, Rate};
+
+use super::{Ack, Cause, CongestionControl, Phase, Window};
+
+/// 2 / ln 2: the least gain that doubles the rate each round.
+const HIGH_GAIN: f64 = 2.885;
+/// Gains of the phases of `PROBE_BW`, a smallest round-trip time each.
+const CYCLE: [f64; 8] = [1.25, 0.75, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0];
+/// Rounds over which the largest bandwidth is remembered.
+const BANDWIDTH_ROUNDS: u64 = 10;
+/// How long the smallest round-trip time is trusted.
+const RTT_MEMORY: Duration = Duration::from_secs(10);
+/// How long the window stays small to measure it anew.
+const PROBE_RTT_TIME: Duration = Duration::from_millis(200);
+/// The least window, in segments.
+const LEAST: u32 = 4;
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Mode {
+    #[default]
+    Startup,
+    Drain,
+    ProbeBandwidth,
+    ProbeRtt,
+}
+
+/// draft-cardwell-iccrg-bbr-congestion-control-00.
+#[derive(Clone, Debug, Default)]
+#[allow(clippy::struct_excessive_bools, reason = "the draft's own state")]
+pub struct Bbr {
+    mode: Mode,
+    frame: f64,
+    /// The largest bandwidth of each of the last rounds, in segments a second: three best, as (round, value).
+    best: [(u64, f64); 3],
+    round: u64,
+    round_end: u64,
+    round_start: bool,
+    smallest_rtt: Option<Duration>,
+    smallest_rtt_at: Instant,
+    full_bandwidth: f64,
+    full_rounds: u32,
+    full: bool,
+    cycle: usize,
+    cycle_at: Instant,
+    probe_rtt_done: Option<Instant>,
+    probe_rtt_round: bool,
+    prior_window: u32,
+    phase: Phase,
+    conserve: bool,
+    pacing: Option<f64>,
+}
+
+impl Bbr {
+    fn bandwidth(&self) -> f64 {
+        self.best[0].1
+    }
+
+    /// A running maximum over the last rounds.
+    fn remember(&mut self, sample: f64) {
+        let now = self.round;
+        if sample >= self.best[0].1 || now - self.best[2].0 > BANDWIDTH_ROUNDS {
+            self.best = [(now, sample); 3];
+            return;
+        }
+        if sample >= self.best[1].1 {
+            self.best[1] = (now, sample);
+            self.best[2] = (now, sample);
+        } else if sample >= self.best[2].1 {
+            self.best[2] = (now, sample);
+        }
+        let age = now - self.best[0].0;
+        if age > BANDWIDTH_ROUNDS {
+            self.best = [self.best[1], self.best[2], (now, sample)];
+            if now - self.best[0].0 > BANDWIDTH_ROUNDS {
+                self.best = [self.best[1], self.best[2], (now, sample)];
+            }
+        } else if self.best[1].0 == self.best[0].0 && age > BANDWIDTH_ROUNDS / 4 {
+            self.best[1] = (now, sample);
+            self.best[2] = (now, sample);
+        } else if self.best[2].0 == self.best[1].0 && age > BANDWIDTH_ROUNDS / 2 {
+            self.best[2] = (now, sample);
+        }
+    }
+
+    /// Bandwidth times smallest round-trip time times `gain`, in segments.
+    fn target(&self, gain: f64) -> u32 {
+        match self.smallest_rtt {
+            Some(rtt) if self.bandwidth() > 0.0 => {
+                let segments = libm::ceil(self.bandwidth() * rtt.as_secs_f64() * gain) as u32;
+                // Room for what hosts and receivers batch, and an even number.
+                (segments + 3).next_multiple_of(2)
+            }
+            _ => 10,
+        }
+    }
+
+    fn update_bandwidth(&mut self, ack: &Ack) {
+        self.round_start = false;
+        let rate = &ack.rate;
+        if rate.interval.is_zero() || rate.delivered == 0 {
+            return;
+        }
+        if rate.prior_delivered >= self.round_end {
+            self.round_end = ack.delivered;
+            self.round += 1;
+            self.round_start = true;
+            self.conserve = false;
+        }
+        let sample = rate.delivered as f64 / rate.interval.as_secs_f64();
+        if !rate.application_limited || sample >= self.bandwidth() {
+            self.remember(sample);
+        }
+    }
+
+    fn check_full(&mut self, ack: &Ack) {
+        if self.full || !self.round_start || ack.rate.application_limited {
+            return;
+        }
+        if self.bandwidth() >= self.full_bandwidth * 1.25 {
+            self.full_bandwidth = self.bandwidth();
+            self.full_rounds = 0;
+            return;
+        }
+        self.full_rounds += 1;
+        self.full = self.full_rounds >= 3;
+    }
+
+    fn probe_bandwidth(&mut self, now: Instant) {
+        self.mode = Mode::ProbeBandwidth;
+        // Any phase but the draining one may come first; the draft draws it, this starts at the third.
+        (self.cycle, self.cycle_at) = (2, now);
+    }
+
+    fn advance_cycle(&mut self, ack: &Ack) {
+        if self.mode != Mode::ProbeBandwidth {
+            return;
+        }
+        let full_length = ack.now.since(self.cycle_at) > self.smallest_rtt.unwrap_or_default();
+        let gain = CYCLE[self.cycle];
+        let over = if gain > 1.0 {
+            full_length && (ack.losses > 0 || ack.in_flight_before >= self.target(gain))
+        } else if gain < 1.0 {
+            full_length || ack.in_flight_before <= self.target(1.0)
+        } else {
+            full_length
+        };
+        if over {
+            self.cycle = (self.cycle + 1) % CYCLE.len();
+            self.cycle_at = ack.now;
+        }
+    }
+
+    fn update_rtt(&mut self, ack: &Ack, window: &mut Window) {
+        let expired = ack.now > self.smallest_rtt_at + RTT_MEMORY;
+        if let Some(rtt) = ack.rtt
+            && (self.smallest_rtt.is_none_or(|smallest| rtt <= smallest) || expired)
+        {
+            (self.smallest_rtt, self.smallest_rtt_at) = (Some(rtt), ack.now);
+        }
+        if expired && self.smallest_rtt.is_some() && self.mode != Mode::ProbeRtt {
+            self.mode = Mode::ProbeRtt;
+            self.prior_window = self.prior_window.max(window.cwnd);
+            self.probe_rtt_done = None;
+        }
+        if self.mode != Mode::ProbeRtt {
+            return;
+        }
+        match self.probe_rtt_done {
+            None if ack.in_flight <= LEAST => {
+                self.probe_rtt_done = Some(ack.now + PROBE_RTT_TIME);
+                self.probe_rtt_round = false;
+                self.round_end = ack.delivered;
+            }
+            None => {}
+            Some(done) => {
+                self.probe_rtt_round |= self.round_start;
+                if self.probe_rtt_round && ack.now > done {
+                    self.smallest_rtt_at = ack.now;
+                    window.cwnd = window.cwnd.max(self.prior_window);
+                    if self.full {
+                        self.probe_bandwidth(ack.now);
+                    } else {
+                        self.mode = Mode::Startup;
+                    }
+                }
+            }
+        }
+    }
+
+    fn gains(&self) -> (f64, f64) {
+        match self.mode {
+            Mode::Startup => (HIGH_GAIN, HIGH_GAIN),
+            Mode::Drain => (1.0 / HIGH_GAIN, HIGH_GAIN),
+            Mode::ProbeBandwidth => (CYCLE[self.cycle], 2.0),
+            Mode::ProbeRtt => (1.0, 1.0),
+        }
+    }
+
+    fn set_window(&mut self, ack: &Ack, gain: f64, window: &mut Window) {
+        let was = self.phase;
+        self.phase = ack.phase;
+        if ack.phase >= Phase::Recovery && was < Phase::Recovery {
+            // First round of a recovery: one packet out for each that is delivered.
+            self.conserve = true;
+            self.round_end = ack.delivered;
+            self.prior_window = self.prior_window.max(window.cwnd);
+            window.cwnd = ack.in_flight + ack.acked.max(1);
+        } else if ack.phase < Phase::Recovery && was >= Phase::Recovery {
+            window.cwnd = window.cwnd.max(self.prior_window);
+            self.conserve = false;
+        } else if self.conserve {
+            window.cwnd = window.cwnd.saturating_sub(ack.losses).max(ack.in_flight + ack.acked).max(1);
+        } else {
+            let target = self.target(gain);
+            if self.full {
+                window.cwnd = (window.cwnd + ack.acked).min(target);
+            } else if window.cwnd < target || ack.delivered < 10 {
+                window.cwnd += ack.acked;
+            }
+            window.cwnd = window.cwnd.max(LEAST);
+        }
+        if self.mode == Mode::ProbeRtt {
+            window.cwnd = window.cwnd.min(LEAST);
+        } else if ack.phase < Phase::Recovery {
+            self.prior_window = window.cwnd;
+        }
+    }
+}
+
+impl CongestionControl for Bbr {
+    fn summary(&self) -> &'static str {
+        "rate and window from a model of the path: its bandwidth and its smallest round-trip time"
+    }
+
+    fn source(&self) -> &'static str {
+        "draft-cardwell-iccrg-bbr-congestion-control-00; Cardwell et al., ACM Queue 14(5) 2016"
+    }
+
+    fn on_ack(&mut self, ack: &Ack, window: &mut Window) {
+        self.update_bandwidth(ack);
+        self.advance_cycle(ack);
+        self.check_full(ack);
+        if self.mode == Mode::Startup && self.full {
+            self.mode = Mode::Drain;
+        }
+        if self.mode == Mode::Drain && ack.in_flight <= self.target(1.0) {
+            self.probe_bandwidth(ack.now);
+        }
+        self.update_rtt(ack, window);
+        let (pacing_gain, window_gain) = self.gains();
+        // Before there is a bandwidth: the window over the round-trip time.
+        let bandwidth = if self.bandwidth() > 0.0 {
+            self.bandwidth()
+        } else {
+            f64::from(window.cwnd)
+                / ack.smoothed_rtt.unwrap_or(Duration::from_millis(1)).as_secs_f64().max(1e-6)
+        };
+        // A percent below, so that no queue builds at the bottleneck by rounding.
+        let pacing = pacing_gain * bandwidth * self.frame * 8.0 * 0.99;
+        if self.full || self.pacing.is_none_or(|known| pacing > known) {
+            self.pacing = Some(pacing);
+        }
+        self.set_window(ack, window_gain, window);
+        window.ssthresh = super::NO_THRESHOLD;
+    }
+
+    fn reduce(&mut self, window: &Window, _: Cause) -> u32 {
+        self.prior_window = self.prior_window.max(window.cwnd);
+        super::NO_THRESHOLD
+    }
+
+    fn on_timeout(&mut self) {
+        (self.full_bandwidth, self.full_rounds) = (0.0, 0);
+        self.round_start = true;
+        self.phase = Phase::Loss;
+        self.conserve = false;
+    }
+
+    fn undo(&mut self, window: &Window, _: u32) -> u32 {
+        (self.full_bandwidth, self.full_rounds) = (0.0, 0);
+        window.cwnd
+    }
+
+    fn pacing_rate(&self) -> Option<Rate> {
+        self.pacing.map(|bits| Rate::from_bits(bits as u64))
+    }
+
+    fn owns_window(&self) -> bool {
+        true
+    }
+
+    fn set_segment(&mut self, frame_bytes: u32) {
+        self.frame = f64::from(frame_bytes);
+    }
+}

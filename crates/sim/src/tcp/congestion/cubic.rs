@@ -1,0 +1,263 @@
+//! CUBIC: the window is a cubic function of the time since the last loss, flat where that happened.
+//!
+//! ```text
+//! W(t) = C (t - K)^3 + Wmax      K = cbrt((Wmax - cwnd) / C)      C = 0.4 segments / s^3
+//! ```
+//!
+//! Slow start ends by `HyStart`: when acknowledgements have come back to back for half the smallest round-trip
+//! time, or when the round-trip time has grown by an eighth of it (4 to 16 ms).
+//!
+//! Differs: the window after a loss is 717/1024 of the one before and the curve bends at most by one segment
+//! for two acknowledged, as in Linux; the first epoch, without a Wmax, grows by at most 5 % a round trip.
+
+use libm::cbrt;
+use lockgate_engine::units::{Duration, Instant};
+
+use super::{Ack, Cause, CongestionControl, Window};
+
+/// Segments per cubic second (RFC 9438 section 4.1).
+const C: f64 = 0.4;
+/// The multiplicative decrease (RFC 9438 section 4.6: 0.7).
+const BETA: f64 = 717.0 / 1024.0;
+/// Below it `HyStart` does not look.
+const HYSTART_LOW_WINDOW: u32 = 16;
+/// Samples of a round that the delay is judged by.
+const HYSTART_SAMPLES: u32 = 8;
+/// Acknowledgements closer than this are a train.
+const TRAIN_GAP: Duration = Duration::from_millis(2);
+
+/// RFC 9438.
+#[derive(Clone, Debug)]
+pub struct Cubic {
+    /// The window before the last reduction, lowered where it had not been reached again.
+    last_max: u32,
+    origin: u32,
+    /// When the epoch began.
+    epoch: Option<Instant>,
+    /// Seconds from the epoch to the plateau.
+    k: f64,
+    /// Segments acknowledged in this epoch, and the window that Reno would have.
+    acked: u32,
+    reno: u32,
+    delay_min: Option<Duration>,
+    hystart: HyStart,
+    /// The last result and when it was reckoned.
+    each: u32,
+    reckoned: Option<(Instant, u32)>,
+}
+
+#[derive(Clone, Debug, Default)]
+struct HyStart {
+    found: bool,
+    round_end: u64,
+    round_start: Instant,
+    last_ack: Instant,
+    samples: u32,
+    smallest: Option<Duration>,
+}
+
+impl Default for Cubic {
+    fn default() -> Self {
+        Self {
+            last_max: 0,
+            origin: 0,
+            epoch: None,
+            k: 0.0,
+            acked: 0,
+            reno: 0,
+            delay_min: None,
+            hystart: HyStart::default(),
+            each: 1,
+            reckoned: None,
+        }
+    }
+}
+
+impl Cubic {
+    /// For how many acknowledged segments the window grows by one.
+    fn segments_each(&mut self, now: Instant, window: &Window, acked: u32) -> u32 {
+        let cwnd = window.cwnd;
+        self.acked = self.acked.saturating_add(acked);
+        // The curve is looked at some thirty times a second, or when the window has moved.
+        if let Some((at, of)) = self.reckoned
+            && of == cwnd
+            && now.since(at) <= Duration::from_micros(31_250)
+        {
+            return self.each;
+        }
+        if self.epoch.is_some() && self.reckoned.is_some_and(|(at, _)| at == now) {
+            return self.friendly(cwnd);
+        }
+        self.reckoned = Some((now, cwnd));
+        let epoch = if let Some(epoch) = self.epoch { epoch } else { self.begin(now, cwnd, acked) };
+        let ahead = self.delay_min.unwrap_or(Duration::ZERO);
+        let t = (now + ahead).since(epoch).as_secs_f64() - self.k;
+        //= https://www.rfc-editor.org/rfc/rfc9438#section-4.2
+        // W_cubic(t) = C * (t - K)^3 + W_max
+        // In whole segments: within one of the plateau the window hardly moves.
+        let above = i64::from(self.origin) + (C * t * t * t) as i64 - i64::from(cwnd);
+        self.each = if above > 0 { (i64::from(cwnd) / above) as u32 } else { cwnd.saturating_mul(100) };
+        if self.last_max == 0 {
+            self.each = self.each.min(20);
+        }
+        self.friendly(cwnd)
+    }
+
+    fn begin(&mut self, now: Instant, cwnd: u32, acked: u32) -> Instant {
+        self.epoch = Some(now);
+        self.acked = acked;
+        self.reno = cwnd;
+        if self.last_max <= cwnd {
+            (self.k, self.origin) = (0.0, cwnd);
+        } else {
+            self.k = cbrt(f64::from(self.last_max - cwnd) / C);
+            self.origin = self.last_max;
+        }
+        now
+    }
+
+    /// Not slower than Reno with the same decrease would be.
+    fn friendly(&mut self, cwnd: u32) -> u32 {
+        //= https://www.rfc-editor.org/rfc/rfc9438#section-4.3
+        // alpha_cubic = 3 * (1 - beta) / (1 + beta): one segment more for cwnd / alpha acknowledged.
+        let each = (f64::from(cwnd) * (1.0 + BETA) / (3.0 * (1.0 - BETA))) as u32;
+        let each = each.max(1);
+        while self.acked > each {
+            self.acked -= each;
+            self.reno += 1;
+        }
+        if self.reno > cwnd {
+            self.each = self.each.min(cwnd / (self.reno - cwnd));
+        }
+        self.each = self.each.max(2);
+        self.each
+    }
+
+    fn look_at_delay(&mut self, ack: &Ack, rtt: Duration, window: &mut Window) {
+        let delay_min = *self.delay_min.get_or_insert(rtt);
+        let start = &mut self.hystart;
+        if start.found || !window.is_in_slow_start() || window.cwnd < HYSTART_LOW_WINDOW {
+            return;
+        }
+        if ack.una > start.round_end {
+            *start = HyStart {
+                round_end: ack.next,
+                round_start: ack.now,
+                last_ack: ack.now,
+                ..HyStart::default()
+            };
+        }
+        if ack.now.since(start.last_ack) <= TRAIN_GAP {
+            start.last_ack = ack.now;
+            start.found = ack.now.since(start.round_start) > delay_min / 2;
+        }
+        let smallest = start.smallest.map_or(rtt, |smallest| smallest.min(rtt));
+        start.smallest = Some(smallest);
+        if start.samples < HYSTART_SAMPLES {
+            start.samples += 1;
+        } else {
+            let margin = (delay_min / 8).clamp(Duration::from_millis(4), Duration::from_millis(16));
+            start.found |= smallest > delay_min + margin;
+        }
+        if start.found {
+            window.ssthresh = window.cwnd;
+        }
+    }
+}
+
+impl CongestionControl for Cubic {
+    fn summary(&self) -> &'static str {
+        "the window is a cubic function of the time since the last loss"
+    }
+
+    fn source(&self) -> &'static str {
+        "RFC 9438; HyStart: Ha and Rhee 2011"
+    }
+
+    fn on_ack(&mut self, ack: &Ack, window: &mut Window) {
+        if let Some(rtt) = ack.rtt {
+            // A second after a loss queues are not what they will be.
+            let early = self.epoch.is_some_and(|epoch| ack.now.since(epoch) < Duration::from_secs(1));
+            if !early {
+                self.delay_min = Some(self.delay_min.map_or(rtt, |smallest| smallest.min(rtt)));
+                self.look_at_delay(ack, rtt, window);
+            }
+        }
+        if !ack.may_grow {
+            return;
+        }
+        let left = if window.is_in_slow_start() { window.slow_start(ack.acked) } else { ack.acked };
+        if left > 0 {
+            let each = self.segments_each(ack.now, window, left);
+            window.grow(each, left);
+        }
+    }
+
+    fn reduce(&mut self, window: &Window, _: Cause) -> u32 {
+        self.epoch = None;
+        self.reckoned = None;
+        let cwnd = f64::from(window.cwnd);
+        //= https://www.rfc-editor.org/rfc/rfc9438#section-4.7
+        // Fast convergence: a window that did not come back to its maximum makes room.
+        self.last_max =
+            if window.cwnd < self.last_max { (cwnd * (1.0 + BETA) / 2.0) as u32 } else { window.cwnd };
+        ((cwnd * BETA) as u32).max(2)
+    }
+
+    fn on_timeout(&mut self) {
+        *self = Self { hystart: HyStart::default(), ..Self::default() };
+    }
+
+    fn on_restart(&mut self, idle: Duration) {
+        // The time without sending is no time of the curve.
+        self.epoch = self.epoch.map(|epoch| epoch + idle);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::reno::tests::ack;
+    use super::*;
+
+    #[test]
+    fn the_window_follows_the_curve_between_two_losses() {
+        let rtt = Duration::from_millis(100);
+        let mut cubic = Cubic::default();
+        let mut window = Window { cwnd: 1000, ssthresh: 1000, counted: 0 };
+        window.ssthresh = cubic.reduce(&window, Cause::Loss);
+        window.cwnd = window.ssthresh;
+        assert_eq!(window.cwnd, 700);
+        // K = cbrt(300 / 0.4) = 9.09 s. Acknowledgements of two, a window a round trip.
+        let k = cbrt(300.0 / 0.4);
+        let start = Instant::ZERO + Duration::from_secs(5);
+        let mut now = start;
+        while now < start + Duration::from_secs(14) {
+            let gap = Duration::from_picos(rtt.as_picos() * 2 / u64::from(window.cwnd));
+            now = now + gap;
+            cubic.on_ack(&ack(now, rtt, 2), &mut window);
+            let t = now.since(start).as_secs_f64() + 0.1 - k;
+            let curve = 1000.0 + 0.4 * t * t * t;
+            // One round trip behind its target at most.
+            let slope = 0.4 * 3.0 * t * t * 0.1 + 1.0 + 0.01 * curve;
+            assert!((f64::from(window.cwnd) - curve).abs() < slope + 5.0, "{} {curve} at {t}", window.cwnd);
+        }
+    }
+
+    #[test]
+    fn a_longer_round_trip_ends_slow_start() {
+        let mut cubic = Cubic::default();
+        let mut window = Window::new(20);
+        let ms = Duration::from_millis;
+        let mut one = ack(Instant::ZERO + ms(40), ms(40), 1);
+        (one.una, one.next) = (1, 20);
+        cubic.on_ack(&one, &mut window);
+        for n in 0..10 {
+            one.now = one.now + ms(5);
+            one.una = 21 + n;
+            one.next = 60;
+            one.rtt = Some(ms(46));
+            cubic.on_ack(&one, &mut window);
+        }
+        assert!(!window.is_in_slow_start(), "46 ms are more than 40 + 40/8");
+    }
+}

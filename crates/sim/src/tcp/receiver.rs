@@ -1,0 +1,327 @@
+//! The receiving half of a connection: what has arrived, and when that is said.
+//!
+//! ```text
+//!        next                       what is beyond a gap
+//! ---------|      [ range ]   [ range ]
+//!          '--- acknowledged by number    '--- told by blocks, the newest first (RFC 2018)
+//! ```
+
+use lockgate_engine::units::{Duration, Instant};
+
+use super::buffer::Buffer;
+use super::segment::{Block, SACK_BLOCKS, Segment, flag};
+
+/// Parameters of a receiver.
+#[derive(Clone, Copy, Debug)]
+pub struct ReceiverConfig {
+    /// Bytes that may be sent beyond what is acknowledged, at most: it begins at 65535 and grows.
+    pub window: u32,
+    /// How long an acknowledgement of a single segment waits for a second; zero: none waits.
+    pub delayed_ack: Duration,
+    /// Acknowledgements at the start that do not wait (Linux: 16).
+    pub quick_acks: u32,
+    /// Whether it tells what arrived beyond a gap.
+    pub sack: bool,
+    /// Whether it echoes congestion marks.
+    pub ecn: bool,
+    /// Whether it echoes each change of the mark, as DCTCP wants it (RFC 8257 section 3.2).
+    pub exact_echo: bool,
+}
+
+/// Counts of a receiver.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ReceiverCounts {
+    /// Segments with data that had arrived before.
+    pub duplicates: u64,
+    /// Bytes that arrived in order.
+    pub delivered_bytes: u64,
+}
+
+/// The receiving half.
+#[derive(Debug)]
+pub(crate) struct Receiver {
+    config: ReceiverConfig,
+    buffer: Buffer,
+    /// The number expected next.
+    next: u64,
+    /// What arrived beyond `next`, ascending, apart from one another.
+    ranges: Vec<Block>,
+    /// Blocks to tell, the newest first.
+    recent: [Block; SACK_BLOCKS],
+    recents: usize,
+    /// What arrived twice, to be told once (RFC 2883).
+    twice: Option<Block>,
+    /// The number the last acknowledgement said.
+    said: u64,
+    /// When a waiting acknowledgement goes out.
+    due: Instant,
+    now: bool,
+    quick: u32,
+    /// The largest segment so far: two of these are acknowledged at once.
+    largest: u32,
+    last_data: Instant,
+    /// The timestamp to echo (RFC 7323 section 4.3).
+    pub(crate) echo: Instant,
+    /// Packets that carried a congestion mark.
+    pub(crate) marked: u32,
+    echoing: bool,
+    last_marked: bool,
+    /// The FIN's number, once it is known.
+    pub(crate) fin: Option<u64>,
+    pub(crate) counts: ReceiverCounts,
+}
+
+impl Receiver {
+    pub(crate) fn new(config: ReceiverConfig) -> Self {
+        Self {
+            config,
+            buffer: Buffer::new(config.window),
+            next: 0,
+            ranges: Vec::new(),
+            recent: [(0, 0); SACK_BLOCKS],
+            recents: 0,
+            twice: None,
+            said: 0,
+            due: Instant::NEVER,
+            now: false,
+            quick: config.quick_acks,
+            largest: 0,
+            last_data: Instant::ZERO,
+            echo: Instant::ZERO,
+            marked: 0,
+            echoing: false,
+            last_marked: false,
+            fin: None,
+            counts: ReceiverCounts::default(),
+        }
+    }
+
+    /// The number expected next: what is acknowledged.
+    pub(crate) fn next_expected(&self) -> u64 {
+        self.next
+    }
+
+    /// Whether everything, the FIN included, has arrived.
+    pub(crate) fn is_finished(&self) -> bool {
+        self.fin.is_some_and(|fin| self.next > fin)
+    }
+
+    /// Takes in a segment's data; `marked` where its packet carried a congestion mark, `rto` what a long
+    /// silence is measured by. Returns the bytes of data that are in order now and were not before.
+    pub(crate) fn on_segment(&mut self, segment: &Segment, marked: bool, rto: Duration, now: Instant) -> u64 {
+        self.note_marks(segment, marked);
+        if segment.sequence <= self.said && segment.sent > self.echo {
+            //= https://www.rfc-editor.org/rfc/rfc7323#section-4.3
+            // (2) If SEG.TSval >= TS.Recent and SEG.SEQ <= Last.ACK.sent, the timestamp is the one to echo.
+            self.echo = segment.sent;
+        }
+        if segment.span() == 0 {
+            if segment.sequence < self.next {
+                // A probe of the window.
+                self.now = true;
+            }
+            return 0;
+        }
+        if segment.has(flag::FIN) {
+            self.fin = Some(segment.end() - 1);
+        }
+        self.note_silence(rto, now);
+        let before = self.next;
+        let (start, end) = (segment.sequence, segment.end());
+        if end <= self.next || self.is_kept(start, end) {
+            //= https://www.rfc-editor.org/rfc/rfc2883#section-4
+            // What arrived twice is told in the first block of the acknowledgement.
+            self.counts.duplicates += 1;
+            self.twice = (self.config.sack && !segment.has(flag::SYN)).then_some((start, end));
+            self.now = true;
+            self.quick = self.quick.max(self.config.quick_acks);
+        } else if start <= self.next {
+            self.take_in_order(end);
+            self.grow_window(segment, before, now);
+            self.decide(segment, now);
+        } else {
+            self.keep_beyond((start, end));
+            //= https://www.rfc-editor.org/rfc/rfc5681#section-4.2
+            //# A TCP receiver SHOULD send an immediate duplicate ACK when an out-of-order segment arrives.
+            self.now = true;
+        }
+        self.data_between(before, self.next)
+    }
+
+    fn is_kept(&self, start: u64, end: u64) -> bool {
+        let place = self.ranges.partition_point(|range| range.1 < end);
+        self.ranges.get(place).is_some_and(|range| range.0 <= start)
+    }
+
+    fn grow_window(&mut self, segment: &Segment, before: u64, now: Instant) {
+        if segment.length == 0 {
+            return;
+        }
+        if segment.length >= self.largest && segment.echo > Instant::ZERO {
+            self.buffer.on_echo(segment.echo, now);
+        }
+        let grows = self.buffer.on_data(segment.length.max(self.largest), self.next - before, now);
+        if grows && self.config.quick_acks > 0 {
+            self.quick = self.quick.max(1);
+        }
+    }
+
+    /// Bytes of data among these sequence numbers: without SYN and FIN.
+    fn data_between(&mut self, from: u64, to: u64) -> u64 {
+        let syn = u64::from(from == 0 && to > 0);
+        let fin = u64::from(self.fin.is_some_and(|fin| from <= fin && fin < to));
+        let data = to - from - syn - fin;
+        self.counts.delivered_bytes += data;
+        data
+    }
+
+    fn note_silence(&mut self, rto: Duration, now: Instant) {
+        // After a silence the sender begins anew with a small window: quick again, as Linux does.
+        if self.last_data > Instant::ZERO && now.since(self.last_data) > rto {
+            self.quick = self.quick.max(self.config.quick_acks);
+        }
+        self.last_data = now;
+    }
+
+    fn note_marks(&mut self, segment: &Segment, marked: bool) {
+        self.marked += u32::from(marked);
+        if !self.config.ecn {
+            return;
+        }
+        if self.config.exact_echo {
+            //= https://www.rfc-editor.org/rfc/rfc8257#section-3.2
+            // A change of the mark is said at once.
+            if segment.length > 0 && marked != self.last_marked {
+                self.now |= self.next > self.said;
+                self.last_marked = marked;
+            }
+            self.echoing = marked;
+            return;
+        }
+        //= https://www.rfc-editor.org/rfc/rfc3168#section-6.1.3
+        // Every acknowledgement echoes until the sender says that it has reduced its window.
+        if segment.has(flag::CWR) {
+            self.echoing = false;
+        }
+        if marked {
+            self.now |= !self.echoing;
+            self.echoing = true;
+        }
+    }
+
+    fn take_in_order(&mut self, end: u64) {
+        self.next = end;
+        let mut filled = 0;
+        while let Some(range) = self.ranges.get(filled).filter(|range| range.0 <= self.next) {
+            self.next = self.next.max(range.1);
+            filled += 1;
+        }
+        if filled > 0 {
+            self.ranges.drain(..filled);
+            //= https://www.rfc-editor.org/rfc/rfc5681#section-4.2
+            // A segment that fills a gap is acknowledged at once.
+            self.now = true;
+            let next = self.next;
+            self.forget_blocks(|block| block.1 <= next);
+        } else if !self.ranges.is_empty() {
+            self.now = true;
+        }
+    }
+
+    fn forget_blocks(&mut self, gone: impl Fn(&Block) -> bool) {
+        let mut kept = 0;
+        for place in 0..self.recents {
+            if !gone(&self.recent[place]) {
+                self.recent[kept] = self.recent[place];
+                kept += 1;
+            }
+        }
+        self.recents = kept;
+    }
+
+    fn keep_beyond(&mut self, (start, end): Block) {
+        let first = self.ranges.partition_point(|range| range.1 < start);
+        let mut merged = (start, end);
+        let mut last = first;
+        while let Some(range) = self.ranges.get(last).filter(|range| range.0 <= end) {
+            merged = (merged.0.min(range.0), merged.1.max(range.1));
+            last += 1;
+        }
+        if last == first {
+            self.ranges.insert(first, merged);
+        } else {
+            self.ranges[first] = merged;
+            self.ranges.drain(first + 1..last);
+        }
+        //= https://www.rfc-editor.org/rfc/rfc2018#section-4
+        // The first block holds the segment that triggered this acknowledgement.
+        self.forget_blocks(|block| merged.0 <= block.0 && block.1 <= merged.1);
+        let kept = self.recents.min(SACK_BLOCKS - 1);
+        self.recent.copy_within(0..kept, 1);
+        self.recent[0] = merged;
+        self.recents = kept + 1;
+    }
+
+    /// Whether the acknowledgement of what came in order waits.
+    fn decide(&mut self, segment: &Segment, now: Instant) {
+        self.largest = self.largest.max(segment.length);
+        //= https://www.rfc-editor.org/rfc/rfc5681#section-4.2
+        // At least every second full-sized segment is acknowledged at once.
+        let second = self.next - self.said > u64::from(self.largest);
+        let short = segment.length < self.largest;
+        let close = segment.flags & (flag::FIN | flag::SYN) != 0;
+        if second || short || close || self.quick > 0 || self.config.delayed_ack.is_zero() {
+            self.now = true;
+        } else if self.due == Instant::NEVER {
+            self.due = now + self.config.delayed_ack;
+        }
+    }
+
+    /// The time for a waiting acknowledgement has come.
+    pub(crate) fn on_timer(&mut self, now: Instant) {
+        self.now |= self.due <= now;
+    }
+
+    /// When a waiting acknowledgement goes out at the latest.
+    #[inline]
+    pub(crate) fn due(&self) -> Instant {
+        self.due
+    }
+
+    /// Whether an acknowledgement is to go out now, by itself if need be.
+    #[inline]
+    pub(crate) fn wants_to_acknowledge(&self) -> bool {
+        self.now
+    }
+
+    /// Writes what is acknowledged into a segment that goes out now.
+    #[inline]
+    pub(crate) fn acknowledge(&mut self, segment: &mut Segment) {
+        if self.now && self.said > 0 {
+            self.quick = self.quick.saturating_sub(1);
+        }
+        segment.flags |= flag::ACK | if self.echoing { flag::ECE } else { 0 };
+        segment.acknowledgment = self.next;
+        segment.window = self.buffer.window();
+        segment.echo = self.echo;
+        segment.marked = self.marked;
+        if self.twice.is_some() || self.recents > 0 {
+            self.write_blocks(segment);
+        }
+        (self.said, self.now, self.due) = (self.next, false, Instant::NEVER);
+    }
+
+    fn write_blocks(&mut self, segment: &mut Segment) {
+        if !self.config.sack {
+            return;
+        }
+        let twice = self.twice.take();
+        let blocks = twice.into_iter().chain(self.recent[..self.recents].iter().copied());
+        let mut count = 0;
+        for (place, block) in segment.sack.iter_mut().zip(blocks) {
+            *place = block;
+            count += 1;
+        }
+        segment.sack_count = count;
+    }
+}

@@ -1,0 +1,514 @@
+//! What was sent and is not acknowledged yet: one entry a segment, and what is known of its fate.
+//!
+//! ```text
+//!  una                                                nxt
+//!   |  lost, sent again | sacked | sacked | in flight |          in flight = sent - sacked - lost + sent again
+//! ```
+//!
+//! Entries stand in a ring in the order of their sequence numbers, and in a list in the order of their last
+//! transmission, which RACK walks (RFC 8985 section 5). A segment is marked at most once a transmission, so
+//! the work an acknowledgement makes is bounded by what it tells anew; blocks that are known already are
+//! found in the list of ranges.
+
+use std::collections::VecDeque;
+
+use lockgate_engine::units::{Duration, Instant};
+
+use super::rate::Snapshot;
+use super::segment::Block;
+
+const SACKED: u8 = 1;
+const LOST: u8 = 2;
+/// Sent again, and that transmission is in flight.
+const AGAIN: u8 = 4;
+/// Sent more than once at some time.
+const REPEATED: u8 = 8;
+const LISTED: u8 = 16;
+
+/// Stands for no entry.
+const NONE: u32 = u32::MAX;
+
+/// One segment that is not acknowledged.
+#[derive(Clone, Debug)]
+pub(crate) struct Sent {
+    pub(crate) start: u64,
+    pub(crate) end: u64,
+    /// When it was sent last.
+    pub(crate) at: Instant,
+    pub(crate) snapshot: Snapshot,
+    earlier: u32,
+    later: u32,
+    /// Of the segment's own flags: SYN and FIN.
+    pub(crate) marks: u8,
+    state: u8,
+}
+
+impl Sent {
+    fn has(&self, bits: u8) -> bool {
+        self.state & bits != 0
+    }
+}
+
+/// What an acknowledgement brought.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Delivery {
+    /// The timestamp that the acknowledgement echoes; zero where it has none.
+    pub(crate) echoed: Instant,
+    /// Segments acknowledged by number that had not been by a block.
+    pub(crate) acked: u32,
+    /// Segments acknowledged by a block.
+    pub(crate) sacked: u32,
+    /// Whether a segment among them that never was sent twice.
+    pub(crate) originals: bool,
+    /// Whether all that were acknowledged by number had been sent once.
+    pub(crate) repeated: bool,
+    /// When the first and the last of the never repeated ones acknowledged by number were sent.
+    pub(crate) first_sent: Option<Instant>,
+    pub(crate) last_sent: Option<Instant>,
+    /// The same for blocks.
+    pub(crate) first_sacked: Option<Instant>,
+    pub(crate) last_sacked: Option<Instant>,
+    /// Whether a segment arrived after one sent later, without having been repeated.
+    pub(crate) reordered: bool,
+    /// The newest delivered transmission: when it was sent, its end, whether a repetition.
+    pub(crate) newest: Option<(Instant, u64, bool)>,
+    /// What the rate of delivery is reckoned from.
+    pub(crate) snapshot: Option<(Snapshot, Instant)>,
+}
+
+impl Delivery {
+    fn take(&mut self, entry: &Sent) {
+        //= https://www.rfc-editor.org/rfc/rfc8985#section-6.2
+        // An echoed timestamp from before the repetition: it was the original that arrived.
+        let original = entry.has(REPEATED) && self.echoed > Instant::ZERO && self.echoed < entry.at;
+        let newer = !original && self.newest.is_none_or(|(sent, end, _)| (entry.at, entry.end) > (sent, end));
+        if newer {
+            self.newest = Some((entry.at, entry.end, entry.has(REPEATED)));
+        }
+        if self.snapshot.as_ref().is_none_or(|(known, _)| entry.snapshot.delivered >= known.delivered) {
+            self.snapshot = Some((entry.snapshot, entry.at));
+        }
+        if entry.has(REPEATED) {
+            return;
+        }
+        self.originals = true;
+    }
+}
+
+/// The segments in flight and what is known of them.
+#[derive(Debug)]
+pub(crate) struct Scoreboard {
+    ring: VecDeque<Sent>,
+    /// Number of the ring's first entry.
+    base: u32,
+    /// Ends of the list by time of transmission.
+    first: u32,
+    last: u32,
+    /// What blocks have acknowledged, ascending, apart from one another.
+    ranges: Vec<Block>,
+    sacked: u32,
+    lost: u32,
+    again: u32,
+    /// Lost and not sent again yet, and where to look for the first of them.
+    waiting: u32,
+    waiting_from: u32,
+}
+
+impl Scoreboard {
+    pub(crate) fn new() -> Self {
+        Self {
+            ring: VecDeque::new(),
+            base: 0,
+            first: NONE,
+            last: NONE,
+            ranges: Vec::new(),
+            sacked: 0,
+            lost: 0,
+            again: 0,
+            waiting: 0,
+            waiting_from: 0,
+        }
+    }
+
+    /// Segments not acknowledged by number.
+    #[inline]
+    pub(crate) fn len(&self) -> u32 {
+        self.ring.len() as u32
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.ring.is_empty()
+    }
+
+    /// Segments believed to be on the way (RFC 6675's pipe).
+    #[inline]
+    pub(crate) fn in_flight(&self) -> u32 {
+        (self.len() + self.again).saturating_sub(self.sacked + self.lost)
+    }
+
+    pub(crate) fn sacked(&self) -> u32 {
+        self.sacked
+    }
+
+    pub(crate) fn lost(&self) -> u32 {
+        self.lost
+    }
+
+    pub(crate) fn again(&self) -> u32 {
+        self.again
+    }
+
+    /// Lost and not sent again yet.
+    pub(crate) fn waiting(&self) -> u32 {
+        self.waiting
+    }
+
+    pub(crate) fn front(&self) -> Option<&Sent> {
+        self.ring.front()
+    }
+
+    #[inline]
+    fn at(&mut self, number: u32) -> &mut Sent {
+        let place = number.wrapping_sub(self.base) as usize;
+        &mut self.ring[place]
+    }
+
+    fn append(&mut self, number: u32) {
+        let last = self.last;
+        if last == NONE {
+            self.first = number;
+        } else {
+            self.at(last).later = number;
+        }
+        self.last = number;
+        let entry = self.at(number);
+        (entry.earlier, entry.later) = (last, NONE);
+        entry.state |= LISTED;
+    }
+
+    fn unlink(&mut self, number: u32) {
+        let entry = self.at(number);
+        if !entry.has(LISTED) {
+            return;
+        }
+        entry.state &= !LISTED;
+        let (earlier, later) = (entry.earlier, entry.later);
+        if earlier == NONE {
+            self.first = later;
+        } else {
+            self.at(earlier).later = later;
+        }
+        if later == NONE {
+            self.last = earlier;
+        } else {
+            self.at(later).earlier = earlier;
+        }
+    }
+
+    /// A new segment was sent.
+    pub(crate) fn push(&mut self, start: u64, end: u64, marks: u8, now: Instant, snapshot: Snapshot) {
+        let number = self.base.wrapping_add(self.len());
+        self.ring.push_back(Sent {
+            start,
+            end,
+            at: now,
+            snapshot,
+            earlier: NONE,
+            later: NONE,
+            marks,
+            state: 0,
+        });
+        self.append(number);
+    }
+
+    /// The first lost segment that has not been sent again, as it is sent again now.
+    pub(crate) fn retransmit(&mut self, now: Instant, snapshot: Snapshot) -> Option<(u64, u64, u8)> {
+        if self.waiting == 0 {
+            return None;
+        }
+        let from = self.waiting_from.wrapping_sub(self.base) as usize;
+        let from = if from <= self.ring.len() { from } else { 0 };
+        let waits = |entry: &Sent| entry.has(LOST) && !entry.has(AGAIN);
+        let place = from + self.ring.iter().skip(from).position(waits)?;
+        let number = self.base.wrapping_add(place as u32);
+        self.waiting_from = number.wrapping_add(1);
+        Some(self.repeat(number, now, snapshot))
+    }
+
+    /// Sends the last segment again though it is not known to be lost (a probe).
+    pub(crate) fn repeat_last(&mut self, now: Instant, snapshot: Snapshot) -> Option<(u64, u64, u8)> {
+        let number = self.base.wrapping_add(self.len().checked_sub(1)?);
+        Some(self.repeat(number, now, snapshot))
+    }
+
+    fn repeat(&mut self, number: u32, now: Instant, snapshot: Snapshot) -> (u64, u64, u8) {
+        self.unlink(number);
+        let entry = self.at(number);
+        let (was_again, was_lost) = (entry.has(AGAIN), entry.has(LOST));
+        entry.state |= AGAIN | REPEATED;
+        entry.at = now;
+        entry.snapshot = snapshot;
+        let said = (entry.start, entry.end, entry.marks);
+        self.again += u32::from(!was_again);
+        self.waiting -= u32::from(was_lost && !was_again);
+        self.append(number);
+        said
+    }
+
+    /// All before `una` is acknowledged.
+    pub(crate) fn acknowledge(&mut self, una: u64, delivery: &mut Delivery) {
+        while self.ring.front().is_some_and(|entry| entry.end <= una) {
+            self.unlink(self.base);
+            let Some(entry) = self.ring.pop_front() else { break };
+            self.base = self.base.wrapping_add(1);
+            if entry.has(LOST) {
+                self.lost -= 1;
+                self.waiting -= u32::from(!entry.has(AGAIN));
+            }
+            self.again -= u32::from(entry.has(AGAIN));
+            if entry.has(SACKED) {
+                self.sacked -= 1;
+                continue;
+            }
+            delivery.acked += 1;
+            delivery.take(&entry);
+            if entry.has(REPEATED) {
+                delivery.repeated = true;
+            } else {
+                delivery.first_sent.get_or_insert(entry.at);
+                delivery.last_sent = Some(entry.at);
+                delivery.reordered |= self.ranges.last().is_some_and(|range| range.0 >= entry.end);
+            }
+        }
+        if self.ranges.first().is_some_and(|range| range.0 < una) {
+            let gone = self.ranges.partition_point(|range| range.1 <= una);
+            self.ranges.drain(..gone);
+        }
+    }
+
+    /// A block says that this arrived.
+    pub(crate) fn sack(&mut self, (start, end): Block, delivery: &mut Delivery) {
+        let mut from = start.max(self.ring.front().map_or(u64::MAX, |entry| entry.start));
+        let end = end.min(self.ring.back().map_or(0, |entry| entry.end));
+        while from < end {
+            // The known range at or after `from`, if any, bounds what is new.
+            let place = self.ranges.partition_point(|range| range.1 <= from);
+            let known = self.ranges.get(place).copied();
+            if let Some((known_start, known_end)) = known
+                && known_start <= from
+            {
+                from = known_end;
+                continue;
+            }
+            let until = known.map_or(end, |(known_start, _)| known_start.min(end));
+            self.sack_segments(from, until, delivery);
+            from = until;
+        }
+    }
+
+    /// Marks the segments within a range of which nothing was known.
+    fn sack_segments(&mut self, start: u64, end: u64, delivery: &mut Delivery) {
+        let mut place = self.ring.partition_point(|entry| entry.start < start);
+        let highest = self.ranges.last().map_or(0, |range| range.1);
+        let mut reached = None;
+        while let Some(entry) = self.ring.get(place).filter(|entry| entry.end <= end) {
+            let (low, high) = (entry.start, entry.end);
+            self.sack_entry(place, highest, delivery);
+            reached = Some((reached.map_or(low, |(first, _): Block| first), high));
+            place += 1;
+        }
+        if let Some(range) = reached {
+            self.insert_range(range);
+        }
+    }
+
+    fn sack_entry(&mut self, place: usize, highest: u64, delivery: &mut Delivery) {
+        let number = self.base.wrapping_add(place as u32);
+        self.unlink(number);
+        let entry = &mut self.ring[place];
+        if entry.has(LOST) {
+            self.lost -= 1;
+            self.waiting -= u32::from(!entry.has(AGAIN));
+        }
+        self.again -= u32::from(entry.has(AGAIN));
+        delivery.take(entry);
+        if !entry.has(REPEATED) {
+            delivery.first_sacked.get_or_insert(entry.at);
+            delivery.last_sacked = Some(entry.at);
+            delivery.reordered |= entry.end < highest;
+        }
+        entry.state = (entry.state & !(LOST | AGAIN)) | SACKED;
+        self.sacked += 1;
+        delivery.sacked += 1;
+    }
+
+    fn insert_range(&mut self, (start, end): Block) {
+        let place = self.ranges.partition_point(|range| range.1 < start);
+        match self.ranges.get_mut(place) {
+            Some(range) if range.0 <= end => {
+                *range = (range.0.min(start), range.1.max(end));
+                let joined = range.1;
+                if self.ranges.get(place + 1).is_some_and(|next| next.0 <= joined) {
+                    let next = self.ranges.remove(place + 1);
+                    self.ranges[place].1 = next.1;
+                }
+            }
+            _ => self.ranges.insert(place, (start, end)),
+        }
+    }
+
+    fn lose(&mut self, number: u32) {
+        self.unlink(number);
+        let base = self.base;
+        let entry = self.at(number);
+        let (was_lost, was_again) = (entry.has(LOST), entry.has(AGAIN));
+        entry.state = (entry.state | LOST) & !AGAIN;
+        self.lost += u32::from(!was_lost);
+        self.again -= u32::from(was_again);
+        self.waiting += u32::from(!was_lost || was_again);
+        let (place, hint) = (number.wrapping_sub(base), self.waiting_from.wrapping_sub(base));
+        if place < hint || hint > self.len() {
+            self.waiting_from = number;
+        }
+    }
+
+    /// Marks as lost what was sent before `(sent, end)`, the newest delivered transmission, and `patience`
+    /// or longer ago. Returns how long until the last of those that are not that old becomes so, and how many
+    /// were marked.
+    pub(crate) fn lose_older(
+        &mut self,
+        (sent, end): (Instant, u64),
+        patience: Duration,
+        now: Instant,
+    ) -> (Duration, u32) {
+        let (mut wait, mut marked) = (Duration::ZERO, 0);
+        let mut number = self.first;
+        while number != NONE {
+            let entry = self.at(number);
+            if (entry.at, entry.end) >= (sent, end) {
+                break;
+            }
+            let later = entry.later;
+            let left = (entry.at + patience).since(now);
+            if left.is_zero() {
+                self.lose(number);
+                marked += 1;
+            } else {
+                wait = wait.max(left);
+            }
+            number = later;
+        }
+        (wait, marked)
+    }
+
+    /// After a timeout: marks the first segment as lost, and all others but those sent less than `patience`
+    /// ago.
+    pub(crate) fn lose_all(&mut self, patience: Duration, now: Instant) {
+        for place in 0..self.len() {
+            let number = self.base.wrapping_add(place);
+            let entry = self.at(number);
+            let recent = place > 0 && !(entry.at + patience).since(now).is_zero();
+            if entry.has(SACKED) || recent || entry.has(LOST) && !entry.has(AGAIN) {
+                continue;
+            }
+            self.lose(number);
+        }
+    }
+
+    /// Marks the first segment as lost (RFC 6582).
+    pub(crate) fn lose_first(&mut self) {
+        if self.ring.front().is_some_and(|entry| !entry.has(SACKED | LOST)) {
+            self.lose(self.base);
+        }
+    }
+
+    /// Nothing is lost after all.
+    pub(crate) fn find_again(&mut self) {
+        for place in 0..self.len() {
+            let number = self.base.wrapping_add(place);
+            let entry = self.at(number);
+            if entry.has(LOST) {
+                let listed = entry.has(LISTED);
+                entry.state &= !LOST;
+                // In the order of numbers: exact but for repetitions that are themselves in doubt.
+                if !listed {
+                    self.append(number);
+                }
+            }
+        }
+        (self.lost, self.waiting) = (0, 0);
+    }
+
+    /// Whether a segment not acknowledged yet was sent more than once.
+    pub(crate) fn any_repeated(&self) -> bool {
+        self.again > 0 || self.ring.front().is_some_and(|entry| entry.has(REPEATED))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn board(segments: u64) -> Scoreboard {
+        let mut board = Scoreboard::new();
+        for n in 0..segments {
+            board.push(n * 10, n * 10 + 10, 0, Instant::from_picos(n), Snapshot::default());
+        }
+        board
+    }
+
+    fn recount(board: &Scoreboard) -> (u32, u32, u32, u32) {
+        let count =
+            |test: &dyn Fn(&Sent) -> bool| board.ring.iter().filter(|entry| test(entry)).count() as u32;
+        (
+            count(&|entry| entry.has(SACKED)),
+            count(&|entry| entry.has(LOST)),
+            count(&|entry| entry.has(AGAIN)),
+            count(&|entry| entry.has(LOST) && !entry.has(AGAIN)),
+        )
+    }
+
+    fn counters(board: &Scoreboard) -> (u32, u32, u32, u32) {
+        (board.sacked, board.lost, board.again, board.waiting)
+    }
+
+    #[test]
+    fn blocks_tell_each_segment_once_and_ranges_join() {
+        let mut board = board(10);
+        let mut delivery = Delivery::default();
+        board.sack((20, 40), &mut delivery);
+        board.sack((60, 70), &mut delivery);
+        assert_eq!(delivery.sacked, 3);
+        board.sack((20, 70), &mut delivery);
+        assert_eq!((delivery.sacked, board.ranges.as_slice()), (5, &[(20, 70)][..]));
+        board.sack((20, 75), &mut delivery);
+        assert_eq!(delivery.sacked, 5, "half a segment is none");
+        assert_eq!(board.in_flight(), 5);
+        board.acknowledge(40, &mut delivery);
+        assert_eq!((delivery.acked, board.sacked, board.len()), (2, 3, 6));
+        assert_eq!(counters(&board), recount(&board));
+    }
+
+    #[test]
+    fn the_older_ones_are_lost_and_sent_again_in_order() {
+        let mut board = board(10);
+        let mut delivery = Delivery::default();
+        board.sack((50, 60), &mut delivery);
+        let now = Instant::from_picos(100);
+        let newest = delivery.newest.expect("one was delivered");
+        let (wait, marked) = board.lose_older((newest.0, newest.1), Duration::from_picos(97), now);
+        assert_eq!((wait, marked), (Duration::from_picos(1), 4), "0 to 3; 4 is a picosecond too young");
+        assert_eq!(board.in_flight(), 5);
+        let again =
+            |board: &mut Scoreboard| board.retransmit(now, Snapshot::default()).map(|(start, ..)| start);
+        assert_eq!([again(&mut board), again(&mut board)], [Some(0), Some(10)]);
+        assert_eq!(counters(&board), recount(&board));
+        board.lose_all(Duration::ZERO, now);
+        assert_eq!(counters(&board), recount(&board));
+        assert_eq!(again(&mut board), Some(0), "the repetitions are lost too");
+        board.find_again();
+        assert_eq!(counters(&board), recount(&board));
+        board.acknowledge(100, &mut delivery);
+        assert_eq!((board.len(), counters(&board), board.first), (0, (0, 0, 0, 0), NONE));
+    }
+}

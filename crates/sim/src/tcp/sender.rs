@@ -1,0 +1,461 @@
+//! The sending half of a connection: what may be sent now, what is sent again, when the timer expires.
+//!
+//! ```text
+//! write, close -->  [ una .. sent .. nxt .. written .. end ]  --poll--> segments
+//!                        ^ on_ack: number, blocks, marks
+//!                        ^ on_timer: timeout | probe for a lost tail | reordering | closed window
+//! ```
+//!
+//! What acknowledgements mean for repair and window is in [`recovery`](super::recovery).
+
+use lockgate_engine::units::{Bytes, Duration, Instant};
+
+use super::congestion::{CongestionControl, Phase, Window};
+use super::rack::Rack;
+use super::rate::Rate;
+use super::rtt::Rtt;
+use super::scoreboard::Scoreboard;
+use super::segment::flag;
+
+/// Sequence number of the first byte of data: the SYN has number 0.
+pub(crate) const FIRST_BYTE: u64 = 1;
+
+/// Parameters of a sender.
+#[derive(Clone, Copy, Debug)]
+pub struct SenderConfig {
+    /// Payload bytes of a full segment.
+    pub mss: u32,
+    /// Segments that may be sent at first (RFC 6928: 10).
+    pub initial_window: u32,
+    /// Least variance term of the retransmission timeout.
+    pub minimum_rto: Duration,
+    /// Whether the peers tell each other what arrived beyond a gap.
+    pub sack: bool,
+    /// Whether it understands congestion marks.
+    pub ecn: bool,
+    /// Whether segments are spaced out over the round trip whatever the congestion control wants.
+    pub pacing: bool,
+}
+
+/// What the one timer is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum TimerKind {
+    /// Nothing was acknowledged for the retransmission timeout.
+    Retransmission,
+    /// The tail of what was sent may be lost (RFC 8985 section 7).
+    TailProbe,
+    /// What may have been overtaken is lost by now.
+    Reordering,
+    /// The peer's window is closed.
+    WindowProbe,
+}
+
+/// A segment as the sender wants it sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Outgoing {
+    pub(crate) start: u64,
+    pub(crate) length: u32,
+    /// SYN, FIN, CWR.
+    pub(crate) flags: u8,
+    pub(crate) again: bool,
+}
+
+/// Counts of a sender.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SenderCounts {
+    /// Segments sent again.
+    pub retransmissions: u64,
+    /// Times the retransmission timer expired.
+    pub timeouts: u64,
+    /// Times fast recovery began.
+    pub recoveries: u64,
+    /// Reductions that were taken back.
+    pub undone: u64,
+    /// Reductions for congestion marks.
+    pub mark_reductions: u64,
+    /// Probes for a lost tail.
+    pub tail_probes: u64,
+}
+
+/// The sending half.
+#[allow(clippy::struct_excessive_bools, reason = "independent switches of the protocol")]
+pub(crate) struct Sender {
+    pub(crate) config: SenderConfig,
+    pub(crate) control: Box<dyn CongestionControl>,
+    pub(crate) window: Window,
+    pub(crate) board: Scoreboard,
+    pub(crate) rtt: Rtt,
+    pub(crate) rack: Rack,
+    pub(crate) rate: Rate,
+    pub(crate) una: u64,
+    pub(crate) nxt: u64,
+    /// The end of what the application wrote.
+    pub(crate) written: u64,
+    /// Whether the application has closed: a FIN follows what was written.
+    closed: bool,
+    /// The end of what the peer's window allows.
+    pub(crate) allowed: u64,
+    pub(crate) phase: Phase,
+    pub(crate) timer: Option<(Instant, TimerKind)>,
+    // Repair, see `recovery`.
+    pub(crate) high: u64,
+    pub(crate) prior_cwnd: u32,
+    pub(crate) prior_ssthresh: Option<u32>,
+    pub(crate) reduction_delivered: u32,
+    pub(crate) reduction_sent: u32,
+    pub(crate) undo_from: Option<u64>,
+    pub(crate) undo_repeats: u32,
+    /// When the first repetition since nothing was in doubt was sent.
+    pub(crate) repeated_at: Option<Instant>,
+    pub(crate) frto: bool,
+    pub(crate) hold_repeats: bool,
+    pub(crate) timeouts_in_row: u32,
+    /// Duplicate acknowledgements, where there are no blocks.
+    pub(crate) duplicates: u32,
+    /// Where the probe for a lost tail must be acknowledged to, and whether it repeated something.
+    pub(crate) probe: Option<(u64, bool)>,
+    probe_now: Option<TimerKind>,
+    // Window validation (RFC 7661 in spirit, as Linux does it).
+    pub(crate) limited: bool,
+    pub(crate) most_in_flight: u32,
+    round_end: u64,
+    last_sent: Instant,
+    cwr_due: bool,
+    pace_at: Instant,
+    pub(crate) counts: SenderCounts,
+}
+
+impl Sender {
+    pub(crate) fn new(config: SenderConfig, mut control: Box<dyn CongestionControl>, frame: u32) -> Self {
+        control.set_segment(frame);
+        Self {
+            control,
+            window: Window::new(config.initial_window),
+            board: Scoreboard::new(),
+            rtt: Rtt::new(config.minimum_rto),
+            rack: Rack::new(),
+            rate: Rate::default(),
+            una: 0,
+            nxt: 0,
+            written: FIRST_BYTE,
+            closed: false,
+            allowed: FIRST_BYTE,
+            phase: Phase::Open,
+            timer: None,
+            high: 0,
+            prior_cwnd: 0,
+            prior_ssthresh: None,
+            reduction_delivered: 0,
+            reduction_sent: 0,
+            undo_from: None,
+            undo_repeats: 0,
+            repeated_at: None,
+            frto: false,
+            hold_repeats: false,
+            timeouts_in_row: 0,
+            duplicates: 0,
+            probe: None,
+            probe_now: None,
+            limited: false,
+            most_in_flight: 0,
+            round_end: 0,
+            last_sent: Instant::ZERO,
+            cwr_due: false,
+            pace_at: Instant::ZERO,
+            counts: SenderCounts::default(),
+            config,
+        }
+    }
+
+    /// The application has `bytes` more to send.
+    pub(crate) fn write(&mut self, bytes: u64) {
+        if !self.closed {
+            self.written = self.written.saturating_add(bytes);
+        }
+    }
+
+    /// The application has nothing more to send.
+    pub(crate) fn close(&mut self) {
+        self.closed = true;
+    }
+
+    /// Takes back what was written and not sent, and closes.
+    pub(crate) fn stop(&mut self) {
+        self.written = self.written.min(self.nxt.max(FIRST_BYTE));
+        self.closed = true;
+    }
+
+    /// The SYN may be lost: it is sent again.
+    pub(crate) fn repeat_syn(&mut self, now: Instant) {
+        self.board.lose_all(Duration::ZERO, now);
+    }
+
+    /// The SYN was acknowledged.
+    pub(crate) fn on_connected(&mut self) {
+        //= https://www.rfc-editor.org/rfc/rfc5681#section-3.1
+        // A lost SYN leaves one segment for the initial window. Differs: only from the second timeout on, as
+        // Linux, because the first may be too early for a long path.
+        if self.counts.timeouts > 1 {
+            self.window.cwnd = 1;
+        }
+        self.timeouts_in_row = 0;
+    }
+
+    /// Whether the SYN was acknowledged.
+    pub(crate) fn is_connected(&self) -> bool {
+        self.una > 0
+    }
+
+    /// Whether everything, the FIN included, was acknowledged.
+    pub(crate) fn is_finished(&self) -> bool {
+        self.closed && self.una > self.written
+    }
+
+    /// Segments in flight, repetitions counted, lost ones not.
+    #[inline]
+    pub(crate) fn in_flight(&self) -> u32 {
+        self.board.in_flight().saturating_sub(self.duplicates)
+    }
+
+    fn fin_at(&self) -> Option<u64> {
+        self.closed.then_some(self.written)
+    }
+
+    fn unsent(&self) -> bool {
+        self.nxt < self.written || self.fin_at() == Some(self.nxt)
+    }
+
+    /// When the timer expires or pacing allows the next segment.
+    #[inline]
+    pub(crate) fn next(&self, now: Instant) -> Instant {
+        let timer = self.timer.map_or(Instant::NEVER, |(at, _)| at);
+        if self.pace_at > now && self.wants_to_send() { timer.min(self.pace_at) } else { timer }
+    }
+
+    fn wants_to_send(&self) -> bool {
+        let room = self.in_flight() < self.window.cwnd;
+        room && (self.board.waiting() > 0 && !self.hold_repeats || self.unsent() && self.nxt < self.allowed)
+    }
+
+    /// The next segment that may go out now, if any. Ask until there is none.
+    #[inline]
+    pub(crate) fn poll(&mut self, now: Instant) -> Option<Outgoing> {
+        if let Some(kind) = self.probe_now.take() {
+            return self.probe_segment(kind, now);
+        }
+        if self.nxt == 0 {
+            return Some(self.send_syn(now));
+        }
+        if self.una == 0 && self.board.waiting() == 0 || self.pace_at > now {
+            return None;
+        }
+        if self.board.waiting() == 0 && !self.unsent() {
+            return None;
+        }
+        let in_flight = self.in_flight();
+        if in_flight >= self.window.cwnd {
+            self.limited = true;
+            return None;
+        }
+        let repeat = self.board.waiting() > 0 && !self.hold_repeats;
+        let sent = if repeat { self.repeat(now) } else { None };
+        let sent = sent.or_else(|| self.send_new(now))?;
+        self.after_send(now, sent);
+        Some(sent)
+    }
+
+    fn send_syn(&mut self, now: Instant) -> Outgoing {
+        let snapshot = self.rate.on_send(now, true);
+        self.board.push(0, FIRST_BYTE, flag::SYN, now, snapshot);
+        self.nxt = FIRST_BYTE;
+        self.timer = Some((now + self.rtt.timeout(), TimerKind::Retransmission));
+        Outgoing { start: 0, length: 0, flags: flag::SYN, again: false }
+    }
+
+    fn repeat(&mut self, now: Instant) -> Option<Outgoing> {
+        let snapshot = self.rate.on_send(now, false);
+        let (start, end, marks) = self.board.retransmit(now, snapshot)?;
+        if start == self.una && !matches!(self.timer, Some((_, TimerKind::Reordering))) {
+            // The first segment in flight is sent again: the timeout counts from here.
+            self.timer = Some((now + self.rtt.timeout(), TimerKind::Retransmission));
+        }
+        Some(self.repeated(start, end, marks, now))
+    }
+
+    fn repeated(&mut self, start: u64, end: u64, marks: u8, now: Instant) -> Outgoing {
+        self.counts.retransmissions += 1;
+        self.repeated_at.get_or_insert(now);
+        self.undo_repeats += u32::from(self.undo_from.is_some());
+        let taken = u64::from(marks & flag::FIN != 0) + u64::from(marks & flag::SYN != 0);
+        Outgoing { start, length: (end - start - taken) as u32, flags: marks, again: true }
+    }
+
+    fn send_new(&mut self, now: Instant) -> Option<Outgoing> {
+        let start = self.nxt;
+        let room = self.allowed.checked_sub(start).filter(|room| *room > 0)?;
+        let length = self.written.checked_sub(start)?.min(u64::from(self.config.mss)).min(room);
+        let mut end = start + length;
+        let mut flags = 0;
+        if self.fin_at() == Some(end) && end < self.allowed {
+            flags |= flag::FIN;
+            end += 1;
+        }
+        if end == start {
+            return None;
+        }
+        if self.board.is_empty() {
+            self.restart_after_idle(now);
+        }
+        let snapshot = self.rate.on_send(now, self.board.is_empty());
+        self.board.push(start, end, flags, now, snapshot);
+        self.nxt = end;
+        if self.cwr_due {
+            //= https://www.rfc-editor.org/rfc/rfc3168#section-6.1.2
+            // The first new segment after the window was reduced says so.
+            self.cwr_due = false;
+            flags |= flag::CWR;
+        }
+        Some(Outgoing { start, length: length as u32, flags, again: false })
+    }
+
+    /// The congestion control has reduced the window for marks: the peer may stop echoing.
+    pub(crate) fn owe_cwr(&mut self) {
+        self.cwr_due = self.config.ecn;
+    }
+
+    pub(crate) fn withdraw_cwr(&mut self) {
+        self.cwr_due = false;
+    }
+
+    fn after_send(&mut self, now: Instant, sent: Outgoing) {
+        if self.phase == Phase::Recovery || self.phase == Phase::Reduction {
+            self.reduction_sent += 1;
+        }
+        self.last_sent = now;
+        let in_flight = self.in_flight();
+        // A round trip's largest flight, and whether the window was what bounded it.
+        let limited = in_flight >= self.window.cwnd;
+        if self.una >= self.round_end || limited || !self.limited && in_flight > self.most_in_flight {
+            self.limited = limited;
+            (self.most_in_flight, self.round_end) = (in_flight, self.nxt);
+        }
+        if !self.unsent() && in_flight < self.window.cwnd {
+            self.rate.on_application_limit(in_flight);
+        }
+        self.pace(now, sent.length);
+        match self.timer {
+            None => self.arm(now, now),
+            // The timeout goes on counting from the first segment in flight.
+            Some((_, TimerKind::TailProbe)) => self.arm(now, self.front_sent(now)),
+            Some(_) => {}
+        }
+    }
+
+    fn pace(&mut self, now: Instant, length: u32) {
+        let rate = self.control.pacing_rate().or_else(|| {
+            let rtt = self.rtt.smoothed().filter(|_| self.config.pacing)?;
+            // Linux's ratios: twice the window a round trip in slow start, 1.2 times after it.
+            let ratio = if self.window.cwnd < self.window.ssthresh / 2 { 2.0 } else { 1.2 };
+            let bytes = u64::from(self.window.cwnd) * u64::from(self.config.mss);
+            let bits = bytes as f64 * 8.0 * ratio / rtt.as_secs_f64().max(1e-9);
+            Some(lockgate_engine::units::Rate::from_bits(bits as u64))
+        });
+        if let Some(rate) = rate
+            && length > 0
+        {
+            let frame = u64::from(length) + 66;
+            self.pace_at = self.pace_at.max(now) + rate.time_for(Bytes(frame)).min(Duration::from_secs(1));
+        }
+    }
+
+    fn restart_after_idle(&mut self, now: Instant) {
+        let idle = now.since(self.last_sent);
+        let timeout = self.rtt.timeout();
+        if self.last_sent == Instant::ZERO || idle <= timeout {
+            return;
+        }
+        self.control.on_restart(idle);
+        //= https://www.rfc-editor.org/rfc/rfc5681#section-4.1
+        // Restart window: the initial one, reached by a halving for each timeout of silence.
+        self.window.ssthresh = self.current_ssthresh();
+        let restart = self.config.initial_window.min(self.window.cwnd);
+        let halvings = (idle.as_picos() / timeout.as_picos().max(1)).min(31) as u32;
+        self.window.cwnd = (self.window.cwnd >> halvings).max(restart);
+    }
+
+    /// When the first segment in flight was sent last.
+    pub(crate) fn front_sent(&self, now: Instant) -> Instant {
+        self.board.front().map_or(now, |front| front.at)
+    }
+
+    /// Sets the timer anew after something was acknowledged or sent: the timeout counts from `from`.
+    pub(crate) fn arm(&mut self, now: Instant, from: Instant) {
+        if self.board.is_empty() {
+            let closed = self.unsent() && self.nxt >= self.allowed && self.una > 0;
+            self.timer = closed.then(|| (now + self.rtt.timeout(), TimerKind::WindowProbe));
+            return;
+        }
+        let timeout = (from + self.rtt.timeout()).max(now + Duration::from_micros(1));
+        self.timer = Some(match self.tail_probe_after() {
+            Some(wait) => ((now + wait).min(timeout), TimerKind::TailProbe),
+            None => (timeout, TimerKind::Retransmission),
+        });
+    }
+
+    /// How long after the last event the tail is probed for.
+    fn tail_probe_after(&self) -> Option<Duration> {
+        let quiet = self.phase == Phase::Open || self.phase == Phase::Reduction;
+        if !self.config.sack || !quiet || self.probe.is_some() || self.una == 0 {
+            return None;
+        }
+        //= https://www.rfc-editor.org/rfc/rfc8985#section-7.2
+        // PTO = 2 * SRTT, and room for a delayed acknowledgement of a single segment. The caller sees to
+        // it that this is never after the timeout.
+        let single = if self.board.len() == 1 { self.config.minimum_rto } else { Duration::from_millis(8) };
+        Some(self.rtt.smoothed()? * 2 + single)
+    }
+
+    /// Its timer's time has come.
+    pub(crate) fn on_timer(&mut self, now: Instant) {
+        self.hold_repeats = false;
+        let Some((at, kind)) = self.timer else { return };
+        if at > now {
+            return;
+        }
+        match kind {
+            TimerKind::Retransmission => self.on_timeout(now),
+            TimerKind::Reordering => {
+                self.timer = None;
+                self.on_reordering_timer(now);
+            }
+            TimerKind::TailProbe | TimerKind::WindowProbe => {
+                self.timer = None;
+                self.probe_now = Some(kind);
+            }
+        }
+    }
+
+    /// A segment that goes out though the window may not allow it.
+    fn probe_segment(&mut self, kind: TimerKind, now: Instant) -> Option<Outgoing> {
+        if kind == TimerKind::WindowProbe {
+            self.rtt.back_off();
+            self.timer = Some((now + self.rtt.timeout(), TimerKind::WindowProbe));
+            // A byte that was acknowledged already: the answer tells the window (RFC 9293 section 3.8.6.1).
+            return Some(Outgoing { start: self.una - 1, length: 0, flags: 0, again: true });
+        }
+        //= https://www.rfc-editor.org/rfc/rfc8985#section-7.3
+        // A probe carries new data where there are some, else the last segment again.
+        let sent = self.send_new(now).or_else(|| {
+            let snapshot = self.rate.on_send(now, false);
+            let (start, end, marks) = self.board.repeat_last(now, snapshot)?;
+            Some(self.repeated(start, end, marks, now))
+        });
+        self.counts.tail_probes += 1;
+        if let Some(sent) = sent {
+            self.probe = Some((self.nxt, sent.again));
+            self.last_sent = now;
+        }
+        self.timer = Some((now + self.rtt.timeout(), TimerKind::Retransmission));
+        sent
+    }
+}
