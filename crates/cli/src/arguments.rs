@@ -138,6 +138,7 @@ pub(crate) struct Run {
 pub(crate) const WEB: &str = "127.0.0.1:8180";
 
 #[derive(Debug, Args)]
+#[allow(clippy::struct_excessive_bools, reason = "each is an option of the command line")]
 pub(crate) struct Watch {
     /// The scenario file
     pub(crate) file: PathBuf,

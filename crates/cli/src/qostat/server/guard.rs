@@ -63,7 +63,7 @@ impl Guard {
         if text(header::ORIGIN).is_some_and(|origin| origin != format!("http://{host}")) {
             return Some((StatusCode::FORBIDDEN, "another page may not ask", "open the page of this server"));
         }
-        let site = headers.get("sec-fetch-site").map(|site| site.as_bytes());
+        let site = headers.get("sec-fetch-site").map(axum::http::HeaderValue::as_bytes);
         let changes = method != Method::GET && method != Method::HEAD;
         if changes && site.is_some_and(|site| site != b"same-origin" && site != b"none") {
             return Some((StatusCode::FORBIDDEN, "another page may not ask", "open the page of this server"));

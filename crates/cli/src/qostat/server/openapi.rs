@@ -1,4 +1,4 @@
-//! What can be asked, as an OpenAPI document.
+//! What can be asked, as a document of the `OpenAPI` kind.
 
 use serde_json::{Value, json};
 

@@ -1,6 +1,7 @@
 //! The stream of samples as server-sent events: batches, some twenty a second.
 
 use std::convert::Infallible;
+use std::fmt::Write;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -96,11 +97,11 @@ impl Stream {
         self.last = Instant::now();
         let mut text = String::new();
         if missed > 0 {
-            text.push_str(&format!("event: missed\ndata: {missed}\n\n"));
+            let _ = write!(text, "event: missed\ndata: {missed}\n\n");
         }
         if !batch.is_empty() {
             let parts: Vec<&str> = batch.iter().map(|frame| &*frame.json).collect();
-            text.push_str(&format!("event: samples\ndata: [{}]\n\n", parts.join(",")));
+            let _ = write!(text, "event: samples\ndata: [{}]\n\n", parts.join(","));
         }
         let status = self.reader.0.status();
         let controls = format!(
@@ -113,7 +114,7 @@ impl Stream {
         let version = (status.version, status.ended, controls);
         if self.version.as_ref() != Some(&version) {
             let json = serde_json::to_string(&*status).unwrap_or_default();
-            text.push_str(&format!("event: status\ndata: {json}\n\n"));
+            let _ = write!(text, "event: status\ndata: {json}\n\n");
             self.version = Some(version);
         }
         if text.is_empty() {

@@ -1,5 +1,6 @@
 //! A line a sample, for pipes and logs.
 
+use std::fmt::Write;
 use std::time::Duration;
 
 use lockgate_measure::monitor::{EventSample, PortSample, Sample};
@@ -47,13 +48,13 @@ fn show(sample: &Sample) {
 pub(crate) fn event_line(event: &EventSample) -> String {
     let mut line = format!("{:10.3} s  ", event.at_s);
     if !event.path.is_empty() {
-        line += &format!("set {}={}", event.path, event.value);
+        let _ = write!(line, "set {}={}", event.path, event.value);
     }
     if let Some(moved) = event.moved_packets {
-        line += &format!(", {moved} packets moved");
+        let _ = write!(line, ", {moved} packets moved");
     }
     if event.forced_out_packets > 0 {
-        line += &format!(", {} packets forced out", event.forced_out_packets);
+        let _ = write!(line, ", {} packets forced out", event.forced_out_packets);
     }
     if !event.text.is_empty() {
         line += &event.text;
@@ -77,7 +78,7 @@ fn port(port: &PortSample) -> Option<String> {
         root.dropped_packets
     );
     for queue in port.queues.iter().skip(1).filter(|queue| queue.packets > 0 || queue.sent_packets > 0) {
-        text += &format!(", {} {}p {}", queue.name, queue.packets, figures::rate(Some(queue.sent_bps)));
+        let _ = write!(text, ", {} {}p {}", queue.name, queue.packets, figures::rate(Some(queue.sent_bps)));
     }
     Some(text)
 }

@@ -1,6 +1,6 @@
 //! The screen of `lockgate watch`: what it knows, what keys do.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 use std::io;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver as Answers, Sender, channel};
@@ -36,7 +36,7 @@ pub(crate) struct Screen {
     pub(crate) sample: Option<Arc<Sample>>,
     pub(crate) events: VecDeque<EventSample>,
     /// Backlog in packets over the last samples, by port and queue.
-    pub(crate) history: HashMap<(usize, u16), VecDeque<u64>>,
+    pub(crate) history: BTreeMap<(usize, u16), VecDeque<u64>>,
     /// Which line of the queues is selected, and which of its knobs.
     pub(crate) line: usize,
     pub(crate) knob: usize,
@@ -65,7 +65,7 @@ impl Screen {
             status,
             sample: None,
             events: VecDeque::new(),
-            history: HashMap::new(),
+            history: BTreeMap::new(),
             line: 0,
             knob: 0,
             frozen: false,
@@ -105,7 +105,7 @@ impl Screen {
             if idle && shown.queues.len() == 1 {
                 continue;
             }
-            let mut depths: HashMap<u16, usize> = HashMap::new();
+            let mut depths: BTreeMap<u16, usize> = BTreeMap::new();
             for queue in &shown.queues {
                 let depth = queue.parent.and_then(|parent| depths.get(&parent)).map_or(0, |depth| depth + 1);
                 depths.insert(queue.place, depth);
@@ -192,13 +192,11 @@ impl Screen {
 
     fn step(&mut self, up: bool) -> Wish {
         let Some(knob) = self.knobs().get(self.knob).copied().cloned() else { return Wish::Nothing };
-        match knob::step(&knob, up) {
-            Some(value) => Wish::Set(format!("{}={value}", knob.path)),
-            None => {
-                self.message = format!("{} has no step; press Enter and type", knob.key);
-                Wish::Nothing
-            }
+        if let Some(value) = knob::step(&knob, up) {
+            return Wish::Set(format!("{}={value}", knob.path));
         }
+        self.message = format!("{} has no step; press Enter and type", knob.key);
+        Wish::Nothing
     }
 
     fn swap_root(&mut self) -> Wish {
@@ -206,7 +204,7 @@ impl Screen {
         let port = lines.get(self.line).and_then(|(port, ..)| self.status.ports.get(*port));
         let Some(root) = port.and_then(|port| port.root.clone()) else { return Wish::Nothing };
         if root.choices.len() < 2 {
-            self.message = "this port has one tree only".to_owned();
+            "this port has one tree only".clone_into(&mut self.message);
             return Wish::Nothing;
         }
         knob::step(&root, true).map_or(Wish::Nothing, |value| Wish::Set(format!("{}={value}", root.path)))
