@@ -1,5 +1,6 @@
 //! What can be typed: the commands and their options.
 
+use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
@@ -34,6 +35,24 @@ pub(crate) enum Command {
 Values are TOML where they parse as TOML, else text; an empty value removes the key. Files are looked for
 beside the scenario, then where you are.")]
     Run(Run),
+    /// Shows a running run, with its knobs: in the terminal, and with --web in the browser
+    #[command(after_help = "Examples:
+  lockgate watch scenarios/voice-beside-bulk.toml --sim
+  lockgate watch scenarios/bufferbloat.toml --sim --pace 10 --web
+  lockgate watch voice.toml --sim --every 10ms --web 0.0.0.0:8180 --name lab.example
+  lockgate watch voice.toml --sim --pace 0 --out /tmp/session > samples.txt
+
+Where the output is no terminal, each sample is a line. `lockgate set` turns the knobs of a run with --web.
+Elsewhere than on loopback, changes need the token in LOCKGATE_TOKEN, or the one that is printed.")]
+    Watch(Watch),
+    /// Sets values of a run that `lockgate watch --web` shows, all at once
+    #[command(after_help = "Examples:
+  lockgate set 'port.home->server.queue.voice.limit=20p'
+  lockgate set 'port.home->server.root=priority' --for 30s
+  lockgate set link.wan.rate=5mbit link.wan.delay=40ms --to 192.0.2.7:8180
+
+Elsewhere than on loopback, the token is read from LOCKGATE_TOKEN.")]
+    Set(Set),
     /// Reads and validates scenarios without running them: every problem at once
     #[command(after_help = "Example:\n  lockgate check scenarios/*.toml")]
     Check(Check),
@@ -113,6 +132,71 @@ pub(crate) struct Run {
     pub(crate) capture: bool,
     #[command(flatten)]
     pub(crate) output: Output,
+}
+
+/// Where the page of a running run is, unless said otherwise.
+pub(crate) const WEB: &str = "127.0.0.1:8180";
+
+#[derive(Debug, Args)]
+#[allow(clippy::struct_excessive_bools, reason = "each is an option of the command line")]
+pub(crate) struct Watch {
+    /// The scenario file
+    pub(crate) file: PathBuf,
+    /// Simulates, in the pace of the clock
+    #[arg(long, required = true)]
+    pub(crate) sim: bool,
+    /// How many times as fast as the clock; 0: as fast as can be
+    #[arg(long, default_value_t = 1.0, value_name = "TIMES")]
+    pub(crate) pace: f64,
+    /// How often to sample, from 10ms to 5s
+    #[arg(long, default_value = "100ms", value_name = "TIME")]
+    pub(crate) every: String,
+    /// Serves the page and the interfaces at this address
+    #[arg(long, value_name = "ADDRESS", num_args = 0..=1, default_missing_value = WEB)]
+    pub(crate) web: Option<SocketAddr>,
+    /// A name by which browsers call this machine, beside its addresses; may be given again
+    #[arg(long = "name", value_name = "NAME", requires = "web")]
+    pub(crate) names: Vec<String>,
+    /// Lets nobody change anything over HTTP
+    #[arg(long, requires = "web")]
+    pub(crate) read_only: bool,
+    /// What all random draws start from
+    #[arg(long, default_value_t = 1, value_name = "N")]
+    pub(crate) seed: u64,
+    /// Sets a value of the scenario first; may be given again
+    #[arg(long = "set", value_name = "PATH=VALUE")]
+    pub(crate) overrides: Vec<String>,
+    /// How long to run, such as 1h
+    #[arg(long, value_name = "TIME")]
+    pub(crate) duration: Option<String>,
+    /// Leaves the results in this directory, as `lockgate run` does
+    #[arg(long, value_name = "DIR")]
+    pub(crate) out: Option<PathBuf>,
+    /// Leaves the scenario that replays the session in this file
+    #[arg(long, value_name = "FILE")]
+    pub(crate) save: Option<PathBuf>,
+    /// A line a sample, even on a terminal
+    #[arg(long)]
+    pub(crate) plain: bool,
+    /// A JSON document a sample in place of a line
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Set {
+    /// What to set, such as `link.wan.rate=2mbit`
+    #[arg(required = true, value_name = "PATH=VALUE")]
+    pub(crate) settings: Vec<String>,
+    /// After this time the values go back by themselves, such as 30s
+    #[arg(long = "for", value_name = "TIME")]
+    pub(crate) lasting: Option<String>,
+    /// Where `lockgate watch --web` serves
+    #[arg(long, default_value = WEB, value_name = "ADDRESS")]
+    pub(crate) to: SocketAddr,
+    /// Prints the answer as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 #[derive(Debug, Args)]

@@ -14,7 +14,9 @@ mod reproduce;
 mod run;
 mod schema;
 mod send;
+mod set;
 mod twin;
+mod watch;
 mod welcome;
 
 use crate::arguments::{Arguments, Command};
@@ -26,6 +28,8 @@ pub(crate) fn dispatch(arguments: &Arguments) -> Result<Exit, Failure> {
         None => Ok(welcome::welcome()),
         Some(Command::Demo(demo)) => demo::demo(demo),
         Some(Command::Run(run)) => run::run(run),
+        Some(Command::Watch(watch)) => watch::watch(watch),
+        Some(Command::Set(set)) => set::set(set),
         Some(Command::Check(check)) => Ok(check::check(check)),
         Some(Command::List(list)) => list::list(list),
         Some(Command::Reproduce(reproduce)) => reproduce::reproduce(reproduce),

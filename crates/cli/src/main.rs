@@ -10,6 +10,7 @@ mod figures;
 mod files;
 mod interrupt;
 mod papers;
+mod qostat;
 mod results;
 mod runs;
 mod terminal;

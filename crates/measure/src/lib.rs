@@ -3,6 +3,7 @@
 //! ```text
 //! driver --hot calls--> Recording --summarise--> Summary --> summary.json, expectations
 //!                           |--> report data --> the page
+//!                           |--> Monitor --> samples of the running run
 //!                           '--> Parquet, pcapng
 //! ```
 //!
@@ -15,6 +16,7 @@ pub mod fairness;
 pub mod histogram;
 pub mod intervals;
 pub mod metric;
+pub mod monitor;
 pub mod recording;
 pub mod report;
 pub mod series;

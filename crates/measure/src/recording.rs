@@ -16,11 +16,13 @@ mod flow;
 mod packets;
 mod port;
 mod tcp;
+mod watch;
 
 pub use flow::{Delays, FlowRecord, FlowSetup, Imbalance, Loss, Received, Totals, UDP_HEADER_BYTES, Window};
 pub use packets::{PacketRow, Packets};
 pub use port::{PlaceRecord, PortRecord, PortSetup};
 pub use tcp::{TcpRecord, TcpSample};
+pub use watch::{SOJOURN_CLASSES, Seen};
 
 use lockgate_engine::classify::Fields;
 use lockgate_engine::packet::FlowId;

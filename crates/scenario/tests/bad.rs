@@ -319,6 +319,46 @@ fn what_disciplines_refuse() {
 }
 
 #[test]
+fn classes_speak_to_the_discipline_that_owns_them() {
+    queues(
+        &[
+            "root = \"x\"",
+            "queue.x = { kind = \"htb\", children = [\"c\", \"z\"] }",
+            "queue.c = { kind = \"class\", rate = \"2mbit\", ceil = \"1mbit\", children = [\"y\"] }",
+            "queue.y = { kind = \"fifo\", rate = \"0bit\", limit = \"0p\" }",
+            "queue.z = { kind = \"class\", rate = \"1mbit\", children = [] }",
+        ],
+        &[
+            (4, 66, "`limit` of the queue `y` holds nothing", "at least `1p`"),
+            (5, 67, "`class` needs children", "at least one queue"),
+            (4, 49, "`rate` of the queue `y`", ANY),
+            (3, 67, "`ceil` of the queue `c`", ANY),
+        ],
+    );
+    queues(
+        &[
+            "root = \"x\"",
+            "queue.x = { kind = \"prio\", children = [\"c\"] }",
+            "queue.c = { kind = \"class\", children = [\"y\"] }",
+            "queue.y = { kind = \"fifo\" }",
+        ],
+        &[(3, 32, "no discipline above this queue owns classes", "`cbq`, `htb`, `hfsc`")],
+    );
+    queues(
+        &[
+            "root = \"x\"",
+            "queue.x = { kind = \"htb\", children = [\"c\"] }",
+            "queue.c = { kind = \"class\", rate = \"1mbit\", limit = \"5p\", children = [\"y\"] }",
+            "queue.y = { kind = \"fifo\" }",
+        ],
+        &[
+            (3, 56, "neither `class` nor its parent `htb` has a key `limit`", ANY),
+            (4, 23, "the queue `y` needs `rate`", ANY),
+        ],
+    );
+}
+
+#[test]
 fn shares_and_parameters_of_the_same_name_are_kept_apart() {
     queues(
         &[

@@ -25,4 +25,4 @@ pub mod parts {
     pub use crate::source::{HostClock, Source};
 }
 
-pub use run::{Control, Failure, Outcome, run};
+pub use run::{Control, Failure, Outcome, Scene, Watcher, Wish, run, watched};

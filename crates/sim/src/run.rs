@@ -6,13 +6,16 @@
 //! ([`events`](crate::events)); timeline, sampling and the end of the run are looked at only when the time
 //! of one of them has come.
 
+use std::borrow::Cow;
+
 use lockgate_engine::discipline::Invalid;
 use lockgate_engine::packet::{FlowId, Pool};
 use lockgate_engine::port::Port;
 use lockgate_engine::random::{Random, Seed};
 use lockgate_engine::units::{Bytes, Duration, Instant};
+use lockgate_measure::monitor;
 use lockgate_measure::recording::{
-    Event, EventKind, FlowSetup, Imbalance, Mode, PortRecord, PortSetup, Recording, Setup,
+    Event, EventKind, FlowRecord, FlowSetup, Imbalance, Mode, PortRecord, PortSetup, Recording, Setup,
 };
 use lockgate_scenario::change::Change;
 use lockgate_scenario::model::{Action, PortModel, Scenario, Transport};
@@ -31,6 +34,40 @@ pub enum Control {
     Continue,
     /// Stop here and account for what there is.
     Stop,
+}
+
+/// Somebody who looks at a run while it goes on, and may turn its knobs.
+pub trait Watcher {
+    /// When to look next after `now`; [`Instant::NEVER`] where never.
+    fn next(&self, now: Instant) -> Instant;
+
+    /// Looks, after all that happens at this instant. May take its time: the run waits.
+    fn look(&mut self, scene: Scene<'_>) -> Wish;
+}
+
+/// A run at one instant.
+pub struct Scene<'a> {
+    /// When.
+    pub now: Instant,
+    /// The scenario as it is played from here on.
+    pub scenario: &'a Scenario,
+    /// The links and their ports, in the order of the scenario's ports.
+    pub links: &'a mut [Link],
+    /// What is on record of the flows.
+    pub flows: &'a mut [FlowRecord],
+    /// What has happened so far.
+    pub events: &'a [Event],
+}
+
+/// What a watcher wants.
+pub enum Wish {
+    /// That the run goes on.
+    Continue,
+    /// That it ends here.
+    Stop,
+    /// That it goes on as this scenario says, which is the one it plays with changes later than now
+    /// ([`Scenario::with_change`]).
+    Change(Box<Scenario>),
 }
 
 /// What a run yields.
@@ -75,6 +112,20 @@ pub fn run(
     seed: Seed,
     watch: &mut dyn FnMut(Instant) -> Control,
 ) -> Result<Outcome, Failure> {
+    simulate(scenario, seed, Watch { sampled: watch, watcher: None })
+}
+
+/// Simulates `scenario` as [`run`] does, with somebody who looks at it and turns its knobs. Where they turn
+/// none, the outcome is that of `run`, byte for byte; where they do, it is that of the scenario their last
+/// [`Wish::Change`] gave.
+///
+/// # Errors
+/// See [`Failure`].
+pub fn watched(scenario: &Scenario, seed: Seed, watcher: &mut dyn Watcher) -> Result<Outcome, Failure> {
+    simulate(scenario, seed, Watch { sampled: &mut |_| Control::Continue, watcher: Some(watcher) })
+}
+
+fn simulate(scenario: &Scenario, seed: Seed, watch: Watch<'_>) -> Result<Outcome, Failure> {
     let (end, slots) = (scenario.end(), Slots::of(scenario).count());
     if Small::suits(end, slots) {
         play::<Small>(scenario, seed, watch)
@@ -85,22 +136,28 @@ pub fn run(
     }
 }
 
-fn play<E: Entry>(
-    scenario: &Scenario,
-    seed: Seed,
-    watch: &mut dyn FnMut(Instant) -> Control,
-) -> Result<Outcome, Failure> {
+/// Who is told of the run while it goes on.
+struct Watch<'a> {
+    sampled: &'a mut dyn FnMut(Instant) -> Control,
+    watcher: Option<&'a mut dyn Watcher>,
+}
+
+fn play<E: Entry>(scenario: &Scenario, seed: Seed, mut watch: Watch<'_>) -> Result<Outcome, Failure> {
     let mut network = build::<E>(scenario, seed)?;
-    let mut timeline = Timeline { scenario, seed, next: 0 };
+    if watch.watcher.is_some() {
+        monitor::watch(&mut network.recording, network.links.iter_mut().map(|link| &mut link.record));
+    }
+    let mut timeline = Timeline { scenario: Cow::Borrowed(scenario), seed, next: 0 };
     let slots = network.slots;
-    let mut rare = Rare::new(&mut network, &timeline, scenario.end());
+    let mut rare = Rare::new(&mut network, &timeline, &mut watch, scenario.end());
     let mut stopped_at = None;
     let mut events: u64 = 0;
     loop {
         let (now, slot) = network.events.first();
         if now >= rare.next {
-            match rare.turn(&mut network, &mut timeline, now, watch)? {
+            match rare.turn(&mut network, &mut timeline, now, &mut watch)? {
                 Step::Done => {}
+                Step::Looked => continue,
                 Step::Stopped(at) => {
                     stopped_at = Some(at);
                     break;
@@ -134,6 +191,8 @@ fn play<E: Entry>(
 /// end of the run before everything at its own.
 struct Rare {
     sampling: Instant,
+    /// When the watcher looks; after the sampling at its instant.
+    look: Instant,
     end: Instant,
     /// The first instant at which an event of the network has to wait for one of these.
     next: Instant,
@@ -142,20 +201,28 @@ struct Rare {
 /// What came of it.
 enum Step {
     Done,
+    /// Not an event of the run, so that a run costs the same events watched or not.
+    Looked,
     Stopped(Instant),
     Ended,
 }
 
 impl Rare {
-    fn new<E: Entry>(network: &mut Network<E>, timeline: &Timeline<'_>, end: Instant) -> Self {
+    fn new<E: Entry>(
+        network: &mut Network<E>,
+        timeline: &Timeline<'_>,
+        watch: &mut Watch<'_>,
+        end: Instant,
+    ) -> Self {
         let sampling = network.recording.next_sample(Instant::ZERO).unwrap_or(Instant::NEVER);
-        let mut rare = Self { sampling, end, next: Instant::ZERO };
+        let look = watch.watcher.as_ref().map_or(Instant::NEVER, |watcher| watcher.next(Instant::ZERO));
+        let mut rare = Self { sampling, look, end, next: Instant::ZERO };
         rare.look_ahead(network, timeline);
         rare
     }
 
     fn look_ahead<E: Entry>(&mut self, network: &mut Network<E>, timeline: &Timeline<'_>) {
-        let after_sampling = self.sampling + Duration::from_picos(1);
+        let after_sampling = self.sampling.min(self.look) + Duration::from_picos(1);
         self.next = timeline.next_time().min(after_sampling).min(self.end);
         network.quiet_until = if network.keeps_rows { Instant::ZERO } else { self.next };
     }
@@ -168,25 +235,59 @@ impl Rare {
         network: &mut Network<E>,
         timeline: &mut Timeline<'_>,
         now: Instant,
-        watch: &mut dyn FnMut(Instant) -> Control,
+        watch: &mut Watch<'_>,
     ) -> Result<Step, Failure> {
         let change = timeline.next_time();
-        let at = change.min(self.sampling);
+        let at = change.min(self.sampling).min(self.look);
         if at >= self.end {
             return Ok(Step::Ended);
         }
-        if change <= self.sampling {
+        if change <= self.sampling.min(self.look) {
             timeline.turn(network, change)?;
+        } else if self.look < self.sampling {
+            let step = self.look(network, timeline, watch);
+            self.look_ahead(network, timeline);
+            return Ok(step);
         } else {
             debug_assert!(self.sampling < now, "a sample sees all that happened at its instant");
             sample(network, at);
             self.sampling = network.recording.next_sample(at).unwrap_or(Instant::NEVER);
-            if watch(at) == Control::Stop {
+            if (watch.sampled)(at) == Control::Stop {
                 return Ok(Step::Stopped(at));
             }
         }
         self.look_ahead(network, timeline);
         Ok(Step::Done)
+    }
+}
+
+impl Rare {
+    fn look<E: Entry>(
+        &mut self,
+        network: &mut Network<E>,
+        timeline: &mut Timeline<'_>,
+        watch: &mut Watch<'_>,
+    ) -> Step {
+        let Some(watcher) = &mut watch.watcher else {
+            self.look = Instant::NEVER;
+            return Step::Looked;
+        };
+        let now = self.look;
+        let scene = Scene {
+            now,
+            scenario: &timeline.scenario,
+            links: &mut network.links,
+            flows: &mut network.recording.flows,
+            events: &network.recording.events,
+        };
+        match watcher.look(scene) {
+            Wish::Continue => {}
+            Wish::Stop => return Step::Stopped(now),
+            Wish::Change(scenario) => timeline.scenario = Cow::Owned(*scenario),
+        }
+        // A watcher that names no later time is not asked again.
+        self.look = Some(watcher.next(now)).filter(|next| *next > now).unwrap_or(Instant::NEVER);
+        Step::Looked
     }
 }
 
@@ -206,6 +307,7 @@ fn close<E: Entry>(mut network: Network<E>, end: Instant) -> Result<Recording, F
     for link in &mut network.links {
         link.record.finish(end, &mut link.port);
     }
+    monitor::unwatch(&mut network.recording, network.links.iter_mut().map(|link| &mut link.record));
     network.drain();
     debug_assert!(network.hosts.is_clear(), "a packet has gone without its segment");
     let mut unbalanced = None;
@@ -227,7 +329,7 @@ fn close<E: Entry>(mut network: Network<E>, end: Instant) -> Result<Recording, F
 
 /// The scenario's changes, in the order of their times.
 struct Timeline<'a> {
-    scenario: &'a Scenario,
+    scenario: Cow<'a, Scenario>,
     seed: Seed,
     next: usize,
 }
@@ -238,8 +340,9 @@ impl Timeline<'_> {
     }
 
     fn turn<E: Entry>(&mut self, network: &mut Network<E>, now: Instant) -> Result<(), Failure> {
-        if let Some(change) = self.scenario.changes.get(self.next) {
-            self.next += 1;
+        let next = self.next;
+        self.next += 1;
+        if let Some(change) = self.scenario.changes.get(next) {
             self.apply(change, network, now)?;
         }
         Ok(())
@@ -269,7 +372,7 @@ impl Timeline<'_> {
                     network.links[index].change(now, *rate, *delay, *loss);
                 }
                 let links = &network.links;
-                network.propagation = propagation(self.scenario, |port| links[port].delay());
+                network.propagation = propagation(&self.scenario, |port| links[port].delay());
             }
             Action::Flow { flows, traffic, stop } => {
                 for index in flows.clone() {

@@ -24,6 +24,7 @@ import { verdictSection } from "../sections/verdict";
 import { Selection } from "../selection";
 import { runName } from "../style";
 import { Theme } from "../theme";
+import { showLive } from "./live";
 
 interface Section {
   id: string;
@@ -153,8 +154,19 @@ class Page {
   }
 }
 
+/** Whether the page was served by a running run, and is to ask it. */
+function isLive(): boolean {
+  try {
+    return (JSON.parse(document.getElementById("lockgate-data")?.textContent ?? "{}") as { live?: unknown }).live === true;
+  } catch {
+    return false;
+  }
+}
+
 const root = document.getElementById("page");
-if (root) {
+if (root && isLive()) {
+  showLive(root);
+} else if (root) {
   const { report, problem } = carried();
   new Page(report).show(root, problem);
 }

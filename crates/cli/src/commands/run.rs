@@ -69,7 +69,7 @@ pub(crate) fn judged(scenario: &Scenario, recordings: &[Recording]) -> Result<(S
 }
 
 /// A sentence for each expectation.
-fn verdict(summary: &Summary) -> Vec<String> {
+pub(super) fn verdict(summary: &Summary) -> Vec<String> {
     summary
         .expect
         .iter()

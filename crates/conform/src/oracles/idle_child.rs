@@ -17,9 +17,9 @@ impl Oracle for IdleChild {
     const TRIALS: u32 = 3;
 
     fn applies(kind: &Kind) -> bool {
-        // Those that sort packets themselves know how many children they have; WF2Q+ reserves a rate for each child, idle
-        // or not, and its virtual time runs by all of them.
-        kind.children.needs_children() && !kind.classifies && !kind.is(&["wf2q+"])
+        // Those that sort packets themselves know how many children they have; WF2Q+ and QFQ reserve a rate for each
+        // child, idle or not, and their virtual time runs by all of them.
+        kind.children.needs_children() && !kind.classifies && !kind.is(&["wf2q+", "qfq"])
     }
 
     fn hold(kind: &Kind, trials: Trials) -> Vec<Finding> {

@@ -18,9 +18,9 @@ impl Oracle for RenamedFlows {
     const TRIALS: u32 = 3;
 
     fn applies(kind: &Kind) -> bool {
-        // The order of its children is what they are to it (prio), whose turn is next (rr), or who is first of those with
-        // equal tags or deadlines.
-        !kind.is(&["prio", "rr", "stfq", "scfq", "edf"])
+        // The order of its children is what they are to it (prio), whose turn is next (rr, htb), or who is first of
+        // those with equal tags or deadlines. Where a flow's queue stands in cake is the work of a hash of its name.
+        !kind.is(&["prio", "rr", "stfq", "scfq", "edf", "htb", "hfsc", "cake"])
     }
 
     fn hold(kind: &Kind, trials: Trials) -> Vec<Finding> {

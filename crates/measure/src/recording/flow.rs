@@ -301,6 +301,8 @@ pub struct FlowRecord {
     pending: Box<Pending>,
     delays: Delays,
     interval: Coarse,
+    /// One-way delays in ps since the last look, while somebody watches.
+    watched: Option<Box<Coarse>>,
     /// Totals at the last sample.
     sampled: Totals,
     lost_by: [u64; Loss::ALL.len()],
@@ -333,6 +335,7 @@ impl FlowRecord {
             pending: Box::new(Pending::EMPTY),
             delays: Delays::default(),
             interval: Coarse::default(),
+            watched: None,
             sampled: Totals::default(),
             lost_by: [0; Loss::ALL.len()],
             delivered_bytes: None,
@@ -381,7 +384,11 @@ impl FlowRecord {
         if now < self.warmup {
             count(&mut self.received_early, bytes);
         }
-        self.interval.record(now.since(sent).as_picos());
+        let owd = now.since(sent).as_picos();
+        self.interval.record(owd);
+        if let Some(watched) = &mut self.watched {
+            watched.record(owd);
+        }
     }
 
     /// A packet was lost; `sent` is when the source sent it.
@@ -445,6 +452,9 @@ impl FlowRecord {
         let moments = Moments::of(owd);
         delays.owd.record_batch(owd, &moments);
         self.interval.record_batch(owd, &moments);
+        if let Some(watched) = &mut self.watched {
+            watched.record_batch(owd, &moments);
+        }
         delays.queueing.record_all(waited);
         delays.serialisation.record_all(rest);
         // The first packet of all has no gap before it.
@@ -471,6 +481,23 @@ impl FlowRecord {
         series.owd_max.push(self.interval.max().map(Duration::from_picos));
         self.interval.clear();
         self.sampled = whole;
+    }
+
+    /// Gathers one-way delays by the look as well, from now on.
+    pub fn watch(&mut self) {
+        self.watched.get_or_insert_default();
+    }
+
+    /// No longer does.
+    pub fn unwatch(&mut self) {
+        self.watched = None;
+    }
+
+    /// One-way delays in ps of the packets received since the last look, and starts over. Nothing where it is
+    /// not watched.
+    pub fn look_at_delays(&mut self) -> Coarse {
+        self.settle();
+        self.watched.as_mut().map(|watched| core::mem::take(&mut **watched)).unwrap_or_default()
     }
 
     /// Whether noted packets are not in the distributions yet.

@@ -1,10 +1,11 @@
 //! What is observed of one port: each queue's counters, sojourn times and backlog, and its link's load.
 
 use lockgate_engine::discipline::DropReason;
-use lockgate_engine::node::{Count, Counters, Tally};
+use lockgate_engine::node::{Count, Counters, Node, Tally};
 use lockgate_engine::port::Port;
 use lockgate_engine::units::{Bytes, Duration, Instant, Rate};
 
+use super::watch::{Seen, Watch};
 use crate::histogram::{BATCH, Histogram};
 use crate::series::PlaceSeries;
 
@@ -34,13 +35,15 @@ pub struct PortRecord {
     ends: Vec<Instant>,
     /// Rate of the link over time: since when, how much.
     rates: Vec<(Instant, Rate)>,
+    /// What is counted besides while somebody watches.
+    watch: Option<Box<Watch>>,
     /// What was known of it before.
     pub setup: PortSetup,
 }
 
 /// Sojourn times of one place. They are counted a batch at a time (see decision 004).
 #[derive(Clone, Debug, PartialEq)]
-struct Sojourns {
+pub(super) struct Sojourns {
     pending: [u64; BATCH],
     /// How many are pending; a full batch is counted at once.
     waiting: usize,
@@ -110,6 +113,7 @@ impl PortRecord {
             places: Vec::new(),
             ends: Vec::new(),
             rates: vec![(Instant::ZERO, setup.rate)],
+            watch: None,
             setup,
         }
     }
@@ -120,6 +124,9 @@ impl PortRecord {
         self.transmitted.add(bytes);
         if now < self.warmup {
             self.transmitted_early = self.transmitted;
+            if let Some(watch) = &mut self.watch {
+                watch.on_transmit(node, sojourn);
+            }
             return;
         }
         match self.sojourns.get_mut(usize::from(node)) {
@@ -131,13 +138,73 @@ impl PortRecord {
     #[cold]
     #[inline(never)]
     fn on_transmit_first(&mut self, node: u16, sojourn: Duration) {
-        self.sojourns.resize_with(usize::from(node) + 1, Sojourns::default);
-        self.sojourns[usize::from(node)].note(sojourn);
+        let sojourns = if let Some(watch) = &mut self.watch {
+            watch.on_transmit(node, sojourn);
+            &mut watch.recorded
+        } else {
+            &mut self.sojourns
+        };
+        if usize::from(node) >= sojourns.len() {
+            sojourns.resize_with(usize::from(node) + 1, Sojourns::default);
+        }
+        sojourns[usize::from(node)].note(sojourn);
+    }
+
+    /// Counts sojourn times and drops by the interval as well, from now on.
+    pub fn watch(&mut self) {
+        if self.watch.is_none() {
+            let recorded = core::mem::take(&mut self.sojourns);
+            self.watch = Some(Box::new(Watch { recorded, ..Watch::default() }));
+        }
+    }
+
+    /// No longer does. What was recorded is as if nobody had watched.
+    pub fn unwatch(&mut self) {
+        if let Some(watch) = self.watch.take() {
+            self.sojourns = watch.recorded;
+        }
+    }
+
+    /// The most that waited in a place since the last look; and the place starts over. The recording's own
+    /// next sample is not changed by it.
+    pub fn look_at_peak(&mut self, node: &mut Node) -> Tally {
+        let peak = node.take_peak();
+        let Some(watch) = &mut self.watch else { return peak };
+        let place = watch.place(node.id());
+        place.peak = larger(place.peak, peak);
+        larger(peak, core::mem::take(&mut place.unseen))
+    }
+
+    /// What is seen of each place, by its number, while the port is watched; nothing where it is not.
+    pub fn seen(&self) -> Vec<Seen> {
+        let mut all = vec![Seen::default(); self.places.len()];
+        let Some(watch) = &self.watch else { return all };
+        for (node, watched) in watch.places.iter().enumerate() {
+            let mut at = Some(node);
+            // No chain of parents is longer than there are places.
+            for _ in 0..=self.places.len() {
+                let Some(seen) = at.and_then(|place| all.get_mut(place)) else { break };
+                seen.add(watched);
+                at = at.and_then(|place| self.places.get(place)?.parent).map(usize::from);
+            }
+        }
+        all
+    }
+
+    /// Starts the next interval of what is seen.
+    pub fn close_interval(&mut self) {
+        for place in self.watch.iter_mut().flat_map(|watch| &mut watch.places) {
+            place.sojourn.clear();
+        }
     }
 
     /// The queue `node` dropped a packet.
     #[inline(never)]
     pub fn on_drop(&mut self, node: u16, reason: DropReason, now: Instant) {
+        let index = DropReason::ALL.iter().position(|known| *known == reason).unwrap_or(0);
+        if let Some(watch) = &mut self.watch {
+            watch.place(node).drops[index] += 1;
+        }
         if now < self.warmup {
             return;
         }
@@ -145,7 +212,6 @@ impl PortRecord {
         if place >= self.drops.len() {
             self.drops.resize(place + 1, Default::default());
         }
-        let index = DropReason::ALL.iter().position(|known| *known == reason).unwrap_or(0);
         self.drops[place][index] += 1;
     }
 
@@ -160,7 +226,35 @@ impl PortRecord {
     /// it), the window's counters begin exactly there; otherwise at the sample before.
     pub fn sample(&mut self, now: Instant, port: &mut Port) {
         let rows = self.ends.len();
+        self.learn_places(port);
         self.ends.push(now);
+        let watch = &mut self.watch;
+        let (places, warmup) = (&mut self.places, self.warmup);
+        port.each_node(&mut |node| {
+            let mut peak = node.take_peak();
+            if let Some(watch) = watch {
+                let place = watch.place(node.id());
+                place.unseen = larger(place.unseen, peak);
+                peak = larger(peak, core::mem::take(&mut place.peak));
+            }
+            if let Some(place) = places.get_mut(usize::from(node.id())) {
+                place.sample(node.counters(), peak, now, warmup);
+            }
+        });
+        for (id, counters) in port.retired() {
+            if let Some(place) = places.get_mut(usize::from(id)) {
+                place.sample(counters, Tally::default(), now, warmup);
+            }
+        }
+        // A place that is neither in the tree nor retired does not exist; rows stay aligned even so.
+        for place in places.iter_mut().filter(|place| place.series.len() == rows) {
+            place.sample(place.counters, Tally::default(), now, warmup);
+        }
+    }
+
+    /// Takes in the places that the port has got since.
+    pub fn learn_places(&mut self, port: &Port) {
+        let rows = self.ends.len();
         for (known, place) in port.places().iter().enumerate() {
             if let Some(record) = self.places.get_mut(known) {
                 record.kind = place.kind;
@@ -176,22 +270,6 @@ impl PortRecord {
                     series: PlaceSeries::after(rows),
                 });
             }
-        }
-        let (places, warmup) = (&mut self.places, self.warmup);
-        port.each_node(&mut |node| {
-            let peak = node.take_peak();
-            if let Some(place) = places.get_mut(usize::from(node.id())) {
-                place.sample(node.counters(), peak, now, warmup);
-            }
-        });
-        for (id, counters) in port.retired() {
-            if let Some(place) = places.get_mut(usize::from(id)) {
-                place.sample(counters, Tally::default(), now, warmup);
-            }
-        }
-        // A place that is neither in the tree nor retired does not exist; rows stay aligned even so.
-        for place in places.iter_mut().filter(|place| place.series.len() == rows) {
-            place.sample(place.counters, Tally::default(), now, warmup);
         }
     }
 
@@ -276,6 +354,10 @@ impl PortRecord {
         }
         false
     }
+}
+
+fn larger(one: Tally, other: Tally) -> Tally {
+    Tally { packets: one.packets.max(other.packets), bytes: one.bytes.max(other.bytes) }
 }
 
 impl PlaceRecord {

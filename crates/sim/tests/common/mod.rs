@@ -7,19 +7,27 @@ use std::sync::Arc;
 
 use lockgate_engine::random::Seed;
 use lockgate_measure::recording::Recording;
+use lockgate_scenario::Scenario;
 use lockgate_sim::{Control, run};
+
+/// The scenario that `text` is.
+///
+/// # Panics
+/// With the rendered problems where it is none.
+pub(crate) fn scenario(text: &str) -> Scenario {
+    let files: BTreeMap<String, Arc<[u8]>> = BTreeMap::new();
+    match lockgate_scenario::read(text, "test.toml", &files, &[]) {
+        Ok(scenario) => scenario,
+        Err(problems) => panic!("{problems:?}\n{text}"),
+    }
+}
 
 /// Runs the scenario `text` with `seed`.
 ///
 /// # Panics
 /// With the rendered problems where the text is not a valid scenario, or where the run fails.
 pub(crate) fn simulate(text: &str, seed: u64) -> Recording {
-    let files: BTreeMap<String, Arc<[u8]>> = BTreeMap::new();
-    let scenario = match lockgate_scenario::read(text, "test.toml", &files, &[]) {
-        Ok(scenario) => scenario,
-        Err(problems) => panic!("{problems:?}\n{text}"),
-    };
-    run(&scenario, Seed(seed), &mut |_| Control::Continue).expect("the run succeeds").recording
+    run(&scenario(text), Seed(seed), &mut |_| Control::Continue).expect("the run succeeds").recording
 }
 
 /// One link from `a` to `b` at `rate` whose port has these queues (`root` the first), and these flows.

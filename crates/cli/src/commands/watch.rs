@@ -1,0 +1,188 @@
+//! `lockgate watch`: a running run, seen and changed while it goes on.
+
+use std::fs;
+use std::io::{IsTerminal, Read};
+use std::net::SocketAddr;
+use std::sync::mpsc::sync_channel;
+use std::sync::{Arc, Mutex};
+use std::thread;
+use std::time::{Duration as WallTime, Instant as WallInstant};
+
+use lockgate_engine::random::Seed;
+use lockgate_engine::units::Duration;
+use lockgate_measure::recording::Recording;
+use lockgate_scenario::Scenario;
+
+use super::run::judged;
+use crate::arguments::Watch;
+use crate::exit::{Exit, Failure};
+use crate::files::{Beside, Results};
+use crate::qostat::hub::{COMMANDS, SAMPLES};
+use crate::qostat::server::{self, Guard, Shared, is_pace};
+use crate::qostat::session::{LONGEST, SHORTEST, Status, saved};
+use crate::qostat::view::{lines, screen};
+use crate::qostat::{Command, Hub, Session};
+use crate::results::{self, Written};
+use crate::{interrupt, runs, terminal};
+
+pub(crate) fn watch(arguments: &Watch) -> Result<Exit, Failure> {
+    let every = interval(&arguments.every)?;
+    if !is_pace(arguments.pace) {
+        let help = "--pace is 0 for as fast as can be, else from 0.001 to 1000000";
+        return Err(Failure::usage(format!("a pace of {} cannot be kept", arguments.pace), help));
+    }
+    let mut overrides = arguments.overrides.clone();
+    overrides.extend(arguments.duration.iter().map(|duration| format!("duration={duration}")));
+    let scenario = runs::read_file(&arguments.file, &overrides)?;
+    terminal::warnings(&scenario.warnings);
+    let results =
+        arguments.out.as_deref().map(|out| Results::start(Some(out), &scenario.title)).transpose()?;
+    interrupt::listen();
+    let files = Beside::new(&arguments.file);
+    let (commands, asked) = sync_channel(COMMANDS);
+    let (samples, taken) = sync_channel(SAMPLES);
+    let board = Arc::new(Mutex::new(Arc::new(Status::default())));
+    let hub = Hub::start(taken, commands, board.clone());
+    let paced = (arguments.pace, every);
+    let mut session = Session::new(&scenario, arguments.seed, paced, &files, asked, samples, board);
+    let frames = hub.subscribe();
+    if let Some(address) = arguments.web {
+        serve(address, arguments, &hub)?;
+    }
+    let outcome = thread::scope(|scope| {
+        let (scenario, seed) = (&scenario, arguments.seed);
+        let run = scope.spawn(move || {
+            let played = play(scenario, seed, &mut session);
+            // Lets go of the samples, so that the hub knows the end.
+            let changed = session.leave();
+            played.map(|(recording, stopped)| (recording, stopped, changed))
+        });
+        let shown = show(arguments, &hub, frames);
+        hub.tell(Command::Stop);
+        let outcome = run.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+        shown.map_err(|error| {
+            Failure::run(format!("the terminal cannot be drawn on: {error}"), "use --plain")
+        })?;
+        outcome
+    });
+    let (recording, stopped, changed) = outcome?;
+    // Who quits the view has what they came for.
+    let interrupted = stopped && interrupt::is_requested();
+    if let Some(file) = &arguments.save {
+        fs::write(file, saved(&hub.status())).map_err(|error| {
+            Failure::run(
+                format!("cannot write `{}`: {error}", file.display()),
+                "name another file with --save",
+            )
+        })?;
+    }
+    let Some(results) = results else { return Ok(if interrupted { Exit::Interrupted } else { Exit::Ok }) };
+    write(results, changed.as_ref().unwrap_or(&scenario), arguments.seed, recording, stopped)
+}
+
+fn interval(text: &str) -> Result<Duration, Failure> {
+    text.parse::<Duration>().ok().filter(|every| (SHORTEST..=LONGEST).contains(every)).ok_or_else(|| {
+        Failure::usage(format!("`--every {text}` is no interval of samples"), "it is from 10ms to 5s")
+    })
+}
+
+fn play(scenario: &Scenario, seed: u64, session: &mut Session<'_>) -> Result<(Recording, bool), Failure> {
+    let wall = WallInstant::now();
+    let cpu = lockgate_live::clock::thread_cpu_time();
+    let outcome = lockgate_sim::watched(scenario, Seed(seed), session)
+        .map_err(|failure| Failure::run(failure, "please report this with the scenario and the seed"))?;
+    let mut recording = outcome.recording;
+    recording.engine.wall_s = wall.elapsed().as_secs_f64();
+    recording.engine.cpu_s = lockgate_live::clock::thread_cpu_time().as_secs_f64() - cpu.as_secs_f64();
+    Ok((recording, outcome.stopped_early))
+}
+
+/// Serves the session, and says where.
+fn serve(address: SocketAddr, arguments: &Watch, hub: &Arc<Hub>) -> Result<(), Failure> {
+    let given = std::env::var("LOCKGATE_TOKEN").ok().filter(|token| !token.is_empty());
+    let away = !address.ip().is_loopback();
+    let token = match given {
+        None if away => Some(fresh_token()?),
+        given => given,
+    };
+    let names = arguments.names.clone();
+    let guard = Arc::new(Guard { names, token: token.clone(), read_only: arguments.read_only });
+    let shared = Shared { hub: hub.clone(), guard, page: page().into() };
+    let address = server::start(address, shared).map_err(|error| {
+        Failure::usage(format!("cannot listen at {address}: {error}"), "name another address with --web")
+    })?;
+    match token {
+        Some(token) if away => eprintln!("page: http://{address}/#token={token}"),
+        _ => eprintln!("page: http://{address}/"),
+    }
+    Ok(())
+}
+
+/// 128 random bits.
+fn fresh_token() -> Result<String, Failure> {
+    let mut bits = [0; 16];
+    let read = fs::File::open("/dev/urandom").and_then(|mut source| source.read_exact(&mut bits));
+    read.map_err(|error| {
+        Failure::run(format!("no token can be drawn: {error}"), "give one in LOCKGATE_TOKEN")
+    })?;
+    Ok(format!("{:032x}", u128::from_ne_bytes(bits)))
+}
+
+/// The page of reports, told that it is to ask for a running run instead.
+fn page() -> String {
+    let live = results::TEMPLATE.replacen(
+        lockgate_measure::report::MARKER,
+        r#"<script type="application/json" id="lockgate-data">{"live":true}</script>"#,
+        1,
+    );
+    live.replacen("default-src 'none';", "default-src 'none'; connect-src 'self';", 1)
+}
+
+fn show(
+    arguments: &Watch,
+    hub: &Arc<Hub>,
+    frames: tokio::sync::broadcast::Receiver<crate::qostat::hub::Frame>,
+) -> std::io::Result<()> {
+    if arguments.plain
+        || arguments.json
+        || !std::io::stdout().is_terminal()
+        || !std::io::stdin().is_terminal()
+    {
+        lines::print(hub, frames, arguments.json);
+        // Who looks at the page looks at the end of the run too.
+        while arguments.web.is_some() && !interrupt::is_requested() {
+            thread::sleep(WallTime::from_millis(50));
+        }
+        return Ok(());
+    }
+    let colour = std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
+    screen::show(hub, frames, colour)
+}
+
+fn write(
+    results: Results,
+    scenario: &Scenario,
+    seed: u64,
+    recording: Recording,
+    stopped: bool,
+) -> Result<Exit, Failure> {
+    let recordings = [recording];
+    let (summary, holds) = judged(scenario, &recordings)?;
+    let written = Written {
+        scenario,
+        seeds: &[seed],
+        recordings: &recordings,
+        verdict: super::run::verdict(&summary),
+        summary: &summary,
+        interrupted: stopped,
+        programs: &[],
+        overlaid: None,
+    };
+    let directory = results::write(results, &written)?;
+    eprintln!("report: {}", directory.join("report.html").display());
+    Ok(match (stopped && interrupt::is_requested(), holds) {
+        (true, _) => Exit::Interrupted,
+        (false, true) => Exit::Ok,
+        (false, false) => Exit::ExpectMissed,
+    })
+}

@@ -1,0 +1,162 @@
+//! Where samples go: to everybody who reads now, and into the memory of the last minutes. Readers that fall
+//! behind lose samples, which they are told; nobody waits for them.
+
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
+use std::sync::{Arc, Mutex};
+use std::time::Duration as WallTime;
+
+use lockgate_engine::units::Duration;
+use lockgate_measure::monitor::{EventSample, Sample};
+use tokio::sync::broadcast;
+
+use super::session::{Board, Command, Done, Refused, Status};
+
+/// Samples that wait for one reader at most.
+const WAITING: usize = 256;
+
+/// Commands that wait for the run at most.
+pub(crate) const COMMANDS: usize = 64;
+
+/// Samples on their way from the run at most.
+pub(crate) const SAMPLES: usize = 256;
+
+/// What is kept: fifteen minutes, as far as this many bytes of text hold them.
+const KEPT_S: f64 = 900.0;
+const KEPT_BYTES: usize = 64 << 20;
+
+/// Events kept.
+const KEPT_EVENTS: usize = 10_000;
+
+/// How long a command may take: the run answers at its next look.
+const PATIENCE: WallTime = WallTime::from_secs(8);
+
+/// A sample and its text, which is made once.
+#[derive(Clone, Debug)]
+pub(crate) struct Frame {
+    pub(crate) sample: Arc<Sample>,
+    pub(crate) json: Arc<str>,
+}
+
+/// What is kept.
+#[derive(Debug, Default)]
+struct Kept {
+    frames: VecDeque<Frame>,
+    bytes: usize,
+    events: VecDeque<EventSample>,
+}
+
+/// Everything that is shared between a session and its readers.
+pub(crate) struct Hub {
+    board: Board,
+    commands: SyncSender<Command>,
+    frames: broadcast::Sender<Frame>,
+    kept: Mutex<Kept>,
+    over: AtomicBool,
+    /// Who reads the stream now.
+    pub(crate) streams: AtomicUsize,
+}
+
+impl Hub {
+    /// A hub over these channels; a thread of its own takes the samples in until the run lets go of its end.
+    pub(crate) fn start(
+        samples: Receiver<Arc<Sample>>,
+        commands: SyncSender<Command>,
+        board: Board,
+    ) -> Arc<Self> {
+        let hub = Arc::new(Self {
+            board,
+            commands,
+            frames: broadcast::Sender::new(WAITING),
+            kept: Mutex::default(),
+            over: AtomicBool::new(false),
+            streams: AtomicUsize::new(0),
+        });
+        let keeper = hub.clone();
+        std::thread::spawn(move || {
+            for sample in samples {
+                keeper.take(sample);
+            }
+            keeper.over.store(true, Ordering::Release);
+        });
+        hub
+    }
+
+    fn take(&self, sample: Arc<Sample>) {
+        let json: Arc<str> = serde_json::to_string(&*sample).unwrap_or_default().into();
+        let frame = Frame { sample, json };
+        if let Ok(mut kept) = self.kept.lock() {
+            kept.bytes += frame.json.len();
+            kept.events.extend(frame.sample.events.iter().cloned());
+            let surplus = kept.events.len().saturating_sub(KEPT_EVENTS);
+            kept.events.drain(..surplus);
+            let oldest = frame.sample.at_s - KEPT_S;
+            kept.frames.push_back(frame.clone());
+            while kept.bytes > KEPT_BYTES || kept.frames.front().is_some_and(|kept| kept.sample.at_s < oldest)
+            {
+                let Some(old) = kept.frames.pop_front() else { break };
+                kept.bytes -= old.json.len();
+            }
+        }
+        // Without readers there is nobody to tell.
+        let _ = self.frames.send(frame);
+    }
+
+    /// The samples from now on.
+    pub(crate) fn subscribe(&self) -> broadcast::Receiver<Frame> {
+        self.frames.subscribe()
+    }
+
+    /// Whether the run has ended and every sample of it has been taken in.
+    pub(crate) fn is_over(&self) -> bool {
+        self.over.load(Ordering::Acquire)
+    }
+
+    /// The last sample.
+    pub(crate) fn latest(&self) -> Option<Frame> {
+        self.kept.lock().ok()?.frames.back().cloned()
+    }
+
+    /// The samples kept that end later than `after_s`, at most `most` of them, the latest.
+    pub(crate) fn since(&self, after_s: f64, most: usize) -> Vec<Frame> {
+        let Ok(kept) = self.kept.lock() else { return Vec::new() };
+        let start = kept.frames.partition_point(|frame| frame.sample.at_s <= after_s);
+        let start = start.max(kept.frames.len().saturating_sub(most));
+        kept.frames.iter().skip(start).cloned().collect()
+    }
+
+    /// What happened so far, the oldest first.
+    pub(crate) fn events(&self) -> Vec<EventSample> {
+        self.kept.lock().map(|kept| kept.events.iter().cloned().collect()).unwrap_or_default()
+    }
+
+    /// How the session stands.
+    pub(crate) fn status(&self) -> Arc<Status> {
+        self.board.lock().map(|board| board.clone()).unwrap_or_default()
+    }
+
+    /// Sends a command that has no answer. One that finds no room is lost: the run has 64 to do by then.
+    pub(crate) fn tell(&self, command: Command) -> bool {
+        self.commands.try_send(command).is_ok()
+    }
+
+    /// Sets values, and waits for the answer.
+    pub(crate) fn set(&self, settings: Vec<String>, lasting: Option<Duration>) -> Result<Done, Refused> {
+        let (reply, answer) = sync_channel(1);
+        match self.commands.try_send(Command::Set { settings, lasting, reply }) {
+            Ok(()) => {}
+            Err(TrySendError::Full(_)) => return Err(Refused::because("the run is busy", "try again")),
+            Err(TrySendError::Disconnected(_)) => return Err(ended()),
+        }
+        match answer.recv_timeout(PATIENCE) {
+            Ok(answer) => answer,
+            Err(_) if self.status().ended => Err(ended()),
+            Err(_) => Err(Refused::because("the run did not answer in time", "try again")),
+        }
+    }
+}
+
+fn ended() -> Refused {
+    Refused::because("the run has ended", "start it again to change it")
+}

@@ -1,0 +1,199 @@
+//! What can be asked, and the answers.
+
+use axum::Router;
+use axum::body::{Body, to_bytes};
+use axum::extract::{Query, Request, State};
+use axum::http::{StatusCode, header};
+use axum::middleware;
+use axum::response::{IntoResponse, Response};
+use axum::routing::{get, post};
+use lockgate_engine::units::Duration;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::{BODY, Shared, guard, openapi, stream};
+use crate::qostat::exports;
+use crate::qostat::session::{Command, LONGEST, Refused, SHORTEST, saved};
+
+/// Samples given out at once at most.
+const MOST: usize = 10_000;
+
+pub(super) fn router(shared: Shared) -> Router {
+    Router::new()
+        .route("/", get(page))
+        .route("/api/state", get(state))
+        .route("/api/samples", get(samples))
+        .route("/api/stream", get(stream::stream))
+        .route("/api/events", get(events))
+        .route("/api/scenario", get(scenario))
+        .route("/api/set", post(set))
+        .route("/api/control", post(control))
+        .route("/api/tc", get(tc))
+        .route("/api/openapi.json", get(openapi))
+        .route("/metrics", get(metrics))
+        .fallback(absent)
+        .method_not_allowed_fallback(wrong_method)
+        .layer(middleware::from_fn_with_state(shared.clone(), guard::check))
+        .with_state(shared)
+}
+
+/// A refusal in the form of all of them.
+pub(super) fn refuse(status: StatusCode, message: &str, help: &str) -> impl IntoResponse + use<> {
+    answer(status, &json!(Refused::because(message, help)))
+}
+
+fn answer(status: StatusCode, value: &Value) -> Response {
+    text(status, "application/json", value.to_string())
+}
+
+fn text(status: StatusCode, kind: &'static str, body: String) -> Response {
+    (status, [(header::CONTENT_TYPE, kind)], body).into_response()
+}
+
+async fn absent() -> Response {
+    refuse(StatusCode::NOT_FOUND, "there is nothing here", "see /api/openapi.json").into_response()
+}
+
+async fn wrong_method() -> Response {
+    refuse(StatusCode::METHOD_NOT_ALLOWED, "not by this method", "see /api/openapi.json").into_response()
+}
+
+async fn page(State(shared): State<Shared>) -> Response {
+    text(StatusCode::OK, "text/html; charset=utf-8", shared.page.to_string())
+}
+
+async fn state(State(shared): State<Shared>) -> Response {
+    let status = shared.hub.status();
+    let mut value = json!(*status);
+    value["changes_need_token"] = json!(shared.guard.token.is_some());
+    value["read_only"] = json!(shared.guard.read_only);
+    value["events"] = json!(shared.hub.events());
+    value["sample"] = json!(shared.hub.latest().as_ref().map(|frame| &*frame.sample));
+    answer(StatusCode::OK, &value)
+}
+
+#[derive(Deserialize)]
+struct Range {
+    after: Option<f64>,
+    most: Option<usize>,
+}
+
+async fn samples(
+    State(shared): State<Shared>,
+    range: Result<Query<Range>, axum::extract::rejection::QueryRejection>,
+) -> Response {
+    let Ok(Query(range)) = range else {
+        return refuse(StatusCode::BAD_REQUEST, "not a range", "after: seconds, most: a number")
+            .into_response();
+    };
+    let after = range.after.filter(|after| !after.is_nan()).unwrap_or(f64::NEG_INFINITY);
+    let frames = shared.hub.since(after, range.most.unwrap_or(MOST).min(MOST));
+    let parts: Vec<&str> = frames.iter().map(|frame| &*frame.json).collect();
+    text(StatusCode::OK, "application/json", format!("[{}]", parts.join(",")))
+}
+
+async fn events(State(shared): State<Shared>) -> Response {
+    answer(StatusCode::OK, &json!(shared.hub.events()))
+}
+
+async fn scenario(State(shared): State<Shared>) -> Response {
+    text(StatusCode::OK, "application/toml; charset=utf-8", saved(&shared.hub.status()))
+}
+
+async fn tc(State(shared): State<Shared>) -> Response {
+    answer(StatusCode::OK, &exports::tc(shared.hub.latest().as_ref().map(|frame| &*frame.sample)))
+}
+
+async fn openapi() -> Response {
+    answer(StatusCode::OK, &openapi::document())
+}
+
+async fn metrics(State(shared): State<Shared>) -> Response {
+    let (latest, hub) = (shared.hub.latest(), &shared.hub);
+    let streams = hub.streams.load(std::sync::atomic::Ordering::Relaxed);
+    let sample = latest.as_ref().map(|frame| &*frame.sample);
+    let body = exports::prometheus(sample, &hub.status(), hub.events().len(), streams);
+    text(StatusCode::OK, "text/plain; version=0.0.4; charset=utf-8", body)
+}
+
+/// The body as JSON of this form; else what is wrong with it.
+async fn body<T: for<'de> Deserialize<'de>>(request: Request) -> Result<T, Response> {
+    let refused = |status, message: &str| refuse(status, message, "see /api/openapi.json").into_response();
+    // A body that is somewhat too long is read to its end, or the client would not live to read the answer.
+    let read = to_bytes(Body::new(request.into_body()), 4 * BODY).await;
+    let bytes = read.ok().filter(|bytes| bytes.len() <= BODY).ok_or_else(|| {
+        refused(StatusCode::PAYLOAD_TOO_LARGE, "the body is longer than 64 KiB, or was cut off")
+    })?;
+    serde_json::from_slice(&bytes)
+        .map_err(|error| refused(StatusCode::BAD_REQUEST, &format!("the body is wrong: {error}")))
+}
+
+/// What to set.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Set {
+    /// `PATH=VALUE`, all at once.
+    set: Vec<String>,
+    /// After what time the values go back by themselves, such as `30s`.
+    #[serde(rename = "for")]
+    lasting: Option<String>,
+}
+
+async fn set(State(shared): State<Shared>, request: Request) -> Response {
+    let wanted: Set = match body(request).await {
+        Ok(wanted) => wanted,
+        Err(response) => return response,
+    };
+    let lasting = match wanted.lasting.map(|text| text.parse::<Duration>()).transpose() {
+        Ok(lasting) if lasting.is_none_or(|lasting| !lasting.is_zero()) => lasting,
+        _ => {
+            return refuse(StatusCode::UNPROCESSABLE_ENTITY, "`for` is no time", "such as \"30s\"")
+                .into_response();
+        }
+    };
+    let hub = shared.hub.clone();
+    match tokio::task::spawn_blocking(move || hub.set(wanted.set, lasting)).await {
+        Ok(Ok(done)) => answer(StatusCode::OK, &json!(done)),
+        Ok(Err(refused)) => answer(StatusCode::UNPROCESSABLE_ENTITY, &json!(refused)),
+        Err(_) => {
+            refuse(StatusCode::SERVICE_UNAVAILABLE, "the run is gone", "start it again").into_response()
+        }
+    }
+}
+
+/// How the session goes on.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Control {
+    every: Option<String>,
+    pace: Option<f64>,
+    held: Option<bool>,
+}
+
+async fn control(State(shared): State<Shared>, request: Request) -> Response {
+    let wanted: Control = match body(request).await {
+        Ok(wanted) => wanted,
+        Err(response) => return response,
+    };
+    let wrong =
+        |message: &str, help: &str| refuse(StatusCode::UNPROCESSABLE_ENTITY, message, help).into_response();
+    let every = match wanted.every.map(|text| text.parse::<Duration>()).transpose() {
+        Ok(every) if every.is_none_or(|every| (SHORTEST..=LONGEST).contains(&every)) => every,
+        _ => return wrong("`every` is out of range", "from 10ms to 5s"),
+    };
+    if wanted.pace.is_some_and(|pace| !is_pace(pace)) {
+        return wrong("`pace` is out of range", "0 for as fast as can be, else 0.001 to 1000000");
+    }
+    let commands =
+        [every.map(Command::Every), wanted.pace.map(Command::Pace), wanted.held.map(Command::Hold)];
+    if commands.into_iter().flatten().all(|command| shared.hub.tell(command)) {
+        answer(StatusCode::OK, &json!({}))
+    } else {
+        refuse(StatusCode::SERVICE_UNAVAILABLE, "the run is busy or has ended", "try again").into_response()
+    }
+}
+
+/// Whether a run may go so many times as fast as the clock.
+pub(crate) fn is_pace(pace: f64) -> bool {
+    pace.abs() < f64::MIN_POSITIVE || (0.001..=1e6).contains(&pace)
+}

@@ -1,0 +1,179 @@
+//! Who may ask what: by the host a browser thinks it talks to, the page that asks, and a token.
+
+use std::net::{IpAddr, SocketAddr};
+
+use axum::extract::{Request, State};
+use axum::http::{HeaderMap, Method, StatusCode, header};
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
+use subtle::ConstantTimeEq;
+
+use super::Shared;
+use super::api::refuse;
+
+/// What is allowed.
+#[derive(Debug)]
+pub(crate) struct Guard {
+    /// Names by which the server may be called beside `localhost` and addresses.
+    pub(crate) names: Vec<String>,
+    /// What a change must carry; `None`: nothing.
+    pub(crate) token: Option<String>,
+    /// Whether nothing can be changed at all.
+    pub(crate) read_only: bool,
+}
+
+impl Guard {
+    /// Whether `host` is a name by which this server may be called. An address needs no name server to mean
+    /// this machine, so no page can be made to reach it under its own name (DNS rebinding); a name does.
+    fn knows_host(&self, host: &str) -> bool {
+        let name = if host.parse::<SocketAddr>().is_ok() {
+            return true;
+        } else if let Some((name, port)) = host.rsplit_once(':')
+            && !port.is_empty()
+            && port.bytes().all(|digit| digit.is_ascii_digit())
+        {
+            name
+        } else {
+            host
+        };
+        let bare = name.strip_prefix('[').and_then(|name| name.strip_suffix(']')).unwrap_or(name);
+        bare.parse::<IpAddr>().is_ok()
+            || name.eq_ignore_ascii_case("localhost")
+            || self.names.iter().any(|known| name.eq_ignore_ascii_case(known))
+    }
+
+    /// Why a request with these headers is not answered.
+    fn objection(
+        &self,
+        method: &Method,
+        headers: &HeaderMap,
+    ) -> Option<(StatusCode, &'static str, &'static str)> {
+        let text = |name| headers.get(name).map(|value| value.to_str().unwrap_or("?"));
+        let Some(host) = text(header::HOST).filter(|_| headers.get_all(header::HOST).iter().count() == 1)
+        else {
+            return Some((StatusCode::BAD_REQUEST, "the request names no host", "send one Host header"));
+        };
+        if !self.knows_host(host) {
+            return Some((
+                StatusCode::MISDIRECTED_REQUEST,
+                "this server is not called so",
+                "use its address, or name it with --name",
+            ));
+        }
+        if text(header::ORIGIN).is_some_and(|origin| origin != format!("http://{host}")) {
+            return Some((StatusCode::FORBIDDEN, "another page may not ask", "open the page of this server"));
+        }
+        let site = headers.get("sec-fetch-site").map(axum::http::HeaderValue::as_bytes);
+        let changes = method != Method::GET && method != Method::HEAD;
+        if changes && site.is_some_and(|site| site != b"same-origin" && site != b"none") {
+            return Some((StatusCode::FORBIDDEN, "another page may not ask", "open the page of this server"));
+        }
+        if !changes {
+            return None;
+        }
+        if self.read_only {
+            return Some((
+                StatusCode::FORBIDDEN,
+                "nothing can be changed here",
+                "start it without --read-only",
+            ));
+        }
+        let json = text(header::CONTENT_TYPE).is_some_and(|kind| {
+            kind.split(';').next().is_some_and(|kind| kind.trim().eq_ignore_ascii_case("application/json"))
+        });
+        if !json {
+            return Some((
+                StatusCode::UNSUPPORTED_MEDIA_TYPE,
+                "the body is not JSON",
+                "send Content-Type: application/json",
+            ));
+        }
+        let given =
+            text(header::AUTHORIZATION).and_then(|given| given.strip_prefix("Bearer ")).unwrap_or_default();
+        let passes = self.token.as_ref().is_none_or(|token| token.as_bytes().ct_eq(given.as_bytes()).into());
+        (!passes).then_some((
+            StatusCode::UNAUTHORIZED,
+            "changes need the token",
+            "send Authorization: Bearer TOKEN, or open the page at the address that carries it",
+        ))
+    }
+}
+
+/// Lets a request pass, or says why not.
+pub(super) async fn check(State(shared): State<Shared>, request: Request, next: Next) -> Response {
+    if let Some((status, message, help)) = shared.guard.objection(request.method(), request.headers()) {
+        return refuse(status, message, help).into_response();
+    }
+    let mut response = next.run(request).await;
+    let headers = response.headers_mut();
+    let fixed = [
+        (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
+        (header::X_FRAME_OPTIONS, "DENY"),
+        (header::REFERRER_POLICY, "no-referrer"),
+        (header::CACHE_CONTROL, "no-store"),
+    ];
+    for (name, value) in fixed {
+        headers.insert(name, header::HeaderValue::from_static(value));
+    }
+    headers.insert("cross-origin-resource-policy", header::HeaderValue::from_static("same-origin"));
+    response
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn guard(token: Option<&str>) -> Guard {
+        Guard { names: vec!["lab.example".into()], token: token.map(str::to_owned), read_only: false }
+    }
+
+    fn status(guard: &Guard, method: &Method, headers: &[(&'static str, &'static str)]) -> u16 {
+        let mut map = HeaderMap::new();
+        for (name, value) in headers {
+            map.append(*name, header::HeaderValue::from_static(value));
+        }
+        guard.objection(method, &map).map_or(200, |(status, ..)| status.as_u16())
+    }
+
+    #[test]
+    fn names_that_a_name_server_could_turn_are_refused() {
+        let guard = guard(None);
+        for host in ["localhost:8", "127.0.0.1", "127.0.0.1:80", "[::1]:80", "[::1]", "LAB.example:1"] {
+            assert_eq!(status(&guard, &Method::GET, &[("host", host)]), 200, "{host}");
+        }
+        for host in
+            ["evil.example", "localhost.evil.example:80", "127.0.0.1.evil.example", "", "lab.example:x"]
+        {
+            assert_ne!(status(&guard, &Method::GET, &[("host", host)]), 200, "{host}");
+        }
+        assert_eq!(status(&guard, &Method::GET, &[]), 400);
+        assert_eq!(status(&guard, &Method::GET, &[("host", "localhost"), ("host", "evil.example")]), 400);
+    }
+
+    #[test]
+    fn other_pages_and_wrong_tokens_change_nothing() {
+        let guard = guard(Some("right"));
+        let json = ("content-type", "application/json");
+        let host = ("host", "localhost:80");
+        let with = |more: &[(&'static str, &'static str)]| {
+            let mut all = vec![host, json];
+            all.extend_from_slice(more);
+            status(&guard, &Method::POST, &all)
+        };
+        let token = ("authorization", "Bearer right");
+        assert_eq!(with(&[token]), 200);
+        assert_eq!(with(&[token, ("origin", "http://localhost:80")]), 200);
+        assert_eq!(with(&[token, ("origin", "http://evil.example")]), 403);
+        assert_eq!(with(&[token, ("origin", "null")]), 403);
+        assert_eq!(with(&[token, ("sec-fetch-site", "cross-site")]), 403);
+        assert_eq!(with(&[]), 401);
+        assert_eq!(with(&[("authorization", "Bearer wrong")]), 401);
+        assert_eq!(with(&[("authorization", "Bearer ")]), 401);
+        assert_eq!(
+            status(&guard, &Method::POST, &[host, token]),
+            415,
+            "a form needs no leave of the browser"
+        );
+        assert_eq!(status(&guard, &Method::GET, &[host, ("origin", "http://evil.example")]), 403);
+    }
+}

@@ -1,0 +1,100 @@
+//! What can be asked, as a document of the `OpenAPI` kind.
+
+use serde_json::{Value, json};
+
+fn get(summary: &str, kind: &str) -> Value {
+    json!({ "get": {
+        "summary": summary,
+        "responses": {
+            "200": { "description": "as it is now", "content": { kind: {} } },
+            "default": refusal(),
+        },
+    } })
+}
+
+fn refusal() -> Value {
+    json!({
+        "description": "what is wrong, each with its way out",
+        "content": { "application/json": { "schema": { "$ref": "#/components/schemas/Refused" } } },
+    })
+}
+
+fn post(summary: &str, schema: &str) -> Value {
+    json!({ "post": {
+        "summary": summary,
+        "security": [{}, { "token": [] }],
+        "requestBody": {
+            "required": true,
+            "content": { "application/json": { "schema": { "$ref": format!("#/components/schemas/{schema}") } } },
+        },
+        "responses": {
+            "200": { "description": "done", "content": { "application/json": {} } },
+            "default": refusal(),
+        },
+    } })
+}
+
+/// The document.
+pub(super) fn document() -> Value {
+    let mut samples = get("The samples kept, the last fifteen minutes at most", "application/json");
+    samples["get"]["parameters"] = json!([
+        { "name": "after", "in": "query", "schema": { "type": "number" }, "description": "seconds of the run" },
+        { "name": "most", "in": "query", "schema": { "type": "integer", "minimum": 0 } },
+    ]);
+    json!({
+        "openapi": "3.1.0",
+        "info": {
+            "title": "Lockgate, a running run",
+            "version": env!("CARGO_PKG_VERSION"),
+            "description": "See the queues, turn the knobs. Requests by another page's script, or by a name that \
+                            the server does not know itself by, are refused.",
+        },
+        "paths": {
+            "/": get("The page", "text/html"),
+            "/api/state": get("The network, its knobs, the events, and the latest sample", "application/json"),
+            "/api/samples": samples,
+            "/api/stream": get("Samples as they come: events `samples`, `missed`, `status`", "text/event-stream"),
+            "/api/events": get("What happened so far", "application/json"),
+            "/api/scenario": get("The scenario that replays this session", "application/toml"),
+            "/api/tc": get("As `tc -j -s qdisc show` prints it", "application/json"),
+            "/api/openapi.json": get("This document", "application/json"),
+            "/metrics": get("For Prometheus", "text/plain"),
+            "/api/set": post("Sets values, all at once or none", "Set"),
+            "/api/control": post("How often to sample, how fast to go, whether to wait", "Control"),
+        },
+        "components": {
+            "securitySchemes": { "token": { "type": "http", "scheme": "bearer" } },
+            "schemas": {
+                "Set": {
+                    "type": "object",
+                    "required": ["set"],
+                    "additionalProperties": false,
+                    "properties": {
+                        "set": { "type": "array", "minItems": 1, "items": { "type": "string" },
+                                 "examples": [["port.home->server.queue.voice.limit=20p"]] },
+                        "for": { "type": ["string", "null"], "description": "goes back after this time",
+                                 "examples": ["30s"] },
+                    },
+                },
+                "Control": {
+                    "type": "object",
+                    "additionalProperties": false,
+                    "properties": {
+                        "every": { "type": ["string", "null"], "description": "10ms to 5s" },
+                        "pace": { "type": ["number", "null"], "description": "times the clock; 0: as fast as can be" },
+                        "held": { "type": ["boolean", "null"], "description": "whether the run waits" },
+                    },
+                },
+                "Refused": {
+                    "type": "object",
+                    "required": ["problems"],
+                    "properties": { "problems": { "type": "array", "items": {
+                        "type": "object",
+                        "required": ["message", "help"],
+                        "properties": { "message": { "type": "string" }, "help": { "type": "string" } },
+                    } } },
+                },
+            },
+        },
+    })
+}

@@ -1,0 +1,84 @@
+//! A line a sample, for pipes and logs.
+
+use std::fmt::Write;
+use std::time::Duration;
+
+use lockgate_measure::monitor::{EventSample, PortSample, Sample};
+use tokio::sync::broadcast::Receiver;
+use tokio::sync::broadcast::error::TryRecvError;
+
+use crate::figures;
+use crate::interrupt;
+use crate::qostat::hub::{Frame, Hub};
+use crate::terminal::say;
+
+/// Prints samples until the run ends, as JSON where asked.
+pub(crate) fn print(hub: &Hub, mut frames: Receiver<Frame>, json: bool) {
+    let mut known_over = false;
+    loop {
+        match frames.try_recv() {
+            Ok(frame) if json => say!("{}", frame.json),
+            Ok(frame) => show(&frame.sample),
+            Err(TryRecvError::Lagged(lost)) => eprintln!("{lost} samples missed"),
+            Err(TryRecvError::Closed) => return,
+            Err(TryRecvError::Empty) => {
+                // What was sent before the end is read before it counts.
+                if known_over || interrupt::is_requested() {
+                    return;
+                }
+                known_over = hub.is_over();
+                if !known_over {
+                    std::thread::sleep(Duration::from_millis(10));
+                }
+            }
+        }
+    }
+}
+
+fn show(sample: &Sample) {
+    for event in &sample.events {
+        say!("{}", event_line(event));
+    }
+    let ports: Vec<String> = sample.ports.iter().filter_map(port).collect();
+    let ports = if ports.is_empty() { "idle".to_owned() } else { ports.join("  |  ") };
+    say!("{:10.3} s  {ports}", sample.at_s);
+}
+
+/// What happened, in a line.
+pub(crate) fn event_line(event: &EventSample) -> String {
+    let mut line = format!("{:10.3} s  ", event.at_s);
+    if !event.path.is_empty() {
+        let _ = write!(line, "set {}={}", event.path, event.value);
+    }
+    if let Some(moved) = event.moved_packets {
+        let _ = write!(line, ", {moved} packets moved");
+    }
+    if event.forced_out_packets > 0 {
+        let _ = write!(line, ", {} packets forced out", event.forced_out_packets);
+    }
+    if !event.text.is_empty() {
+        line += &event.text;
+    }
+    line
+}
+
+/// A port that had something to do: its root, then every queue in which packets wait.
+fn port(port: &PortSample) -> Option<String> {
+    let root = port.queues.first()?;
+    if root.offered_bps <= 0.0 && root.packets == 0 {
+        return None;
+    }
+    let mut text = format!(
+        "{} {} {}p {} p99 {} dropped {}",
+        port.name,
+        root.name,
+        root.packets,
+        figures::rate(Some(port.sent_bps)),
+        figures::seconds(root.sojourn_p99_s),
+        root.dropped_packets
+    );
+    for queue in port.queues.iter().skip(1).filter(|queue| queue.packets > 0 || queue.sent_packets > 0) {
+        let _ = write!(text, ", {} {}p {}", queue.name, queue.packets, figures::rate(Some(queue.sent_bps)));
+    }
+    Some(text)
+}

@@ -1,0 +1,142 @@
+//! The screen at its smallest, as characters.
+
+use std::sync::Arc;
+
+use lockgate_measure::monitor::{FlowSample, PortSample, QueueSample, QueueTotal, Sample};
+use ratatui::Terminal;
+use ratatui::backend::TestBackend;
+use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+use ratatui::style::Color;
+
+use super::*;
+use crate::qostat::effective::Knob;
+use crate::qostat::session::{PortStatus, Status};
+use crate::qostat::view::screen::Wish;
+
+fn queue(name: &str, place: u16, parent: Option<u16>, packets: u64) -> QueueSample {
+    QueueSample {
+        name: name.to_owned(),
+        kind: "fifo",
+        place,
+        parent,
+        packets,
+        mean_packets: packets as f64,
+        peak_packets: packets * 2,
+        offered_bps: 12e6,
+        sent_bps: 9.98e6,
+        dropped_packets: u64::from(place == 2),
+        sojourn_p99_s: Some(0.061),
+        total: QueueTotal { offered_packets: 1, ..QueueTotal::default() },
+        ..QueueSample::default()
+    }
+}
+
+fn knob(key: &str, value: &str, choices: &[&str]) -> Knob {
+    Knob {
+        path: format!("port.a->b.{key}"),
+        key: key.to_owned(),
+        value: Some(value.to_owned()),
+        is_default: false,
+        takes: String::new(),
+        about: String::new(),
+        choices: choices.iter().map(|choice| (*choice).to_owned()).collect(),
+    }
+}
+
+fn screen(colour: bool) -> Screen {
+    let queues = vec![("voice".to_owned(), vec![knob("limit", "50p", &[])])];
+    let root = Some(knob("root", "link", &["link", "other"]));
+    let ports = vec![PortStatus { name: "a->b".to_owned(), root, queues, ..PortStatus::default() }];
+    let flows = vec!["call".to_owned()];
+    let status = Status {
+        title: "a test".to_owned(),
+        every_s: 0.1,
+        pace: 1.0,
+        duration_s: 60.0,
+        ports,
+        flows,
+        ..Status::default()
+    };
+    let mut screen = Screen::new(Arc::new(status), colour);
+    let queues =
+        vec![queue("link", 0, None, 41), queue("voice", 1, Some(0), 1), queue("rest", 2, Some(0), 40)];
+    let ports = vec![PortSample { name: "a->b".to_owned(), queues, ..PortSample::default() }];
+    let flow = FlowSample {
+        name: "call".to_owned(),
+        received_bps: 80e3,
+        owd_p99_s: Some(0.0014),
+        ..FlowSample::default()
+    };
+    screen.take(Arc::new(Sample { at_s: 12.3, ports, flows: vec![flow], ..Sample::default() }));
+    screen
+}
+
+fn drawn(screen: &Screen) -> (String, bool) {
+    let mut terminal = Terminal::new(TestBackend::new(80, 24)).expect("a terminal");
+    terminal.draw(|frame| paint(screen, frame)).expect("a picture");
+    let buffer = terminal.backend().buffer();
+    let coloured = buffer.content().iter().any(|cell| cell.fg != Color::Reset || cell.bg != Color::Reset);
+    let text = buffer
+        .content()
+        .chunks(80)
+        .map(|row| row.iter().map(ratatui::buffer::Cell::symbol).collect::<String>());
+    (text.collect::<Vec<_>>().join("\n"), coloured)
+}
+
+fn press(screen: &mut Screen, code: KeyCode) -> Wish {
+    screen.press(KeyEvent::new(code, KeyModifiers::NONE))
+}
+
+#[test]
+fn everything_is_on_the_smallest_screen() {
+    let (text, coloured) = drawn(&screen(true));
+    for part in [
+        "running",
+        "12.30 s",
+        "a->b link",
+        "└voice",
+        "└rest",
+        "41p",
+        "12.00M",
+        "9.98M",
+        "61.0ms",
+        "call",
+        "80.0k",
+        "q quit",
+    ] {
+        assert!(text.contains(part), "no {part} in\n{text}");
+    }
+    assert!(coloured);
+    let rest = text.lines().find(|line| line.contains("└rest")).expect("a line");
+    assert!(rest.contains("████▉     │") || rest.contains("████▉    │"), "half a bar and the peak: {rest}");
+}
+
+#[test]
+fn without_colour_nothing_is_coloured() {
+    let (text, coloured) = drawn(&screen(false));
+    assert!(!coloured, "{text}");
+}
+
+#[test]
+fn keys_turn_the_knobs_of_the_selected_queue() {
+    let mut screen = screen(true);
+    assert_eq!(press(&mut screen, KeyCode::Char('r')), Wish::Set("port.a->b.root=other".to_owned()));
+    press(&mut screen, KeyCode::Down);
+    assert_eq!(press(&mut screen, KeyCode::Char('+')), Wish::Set("port.a->b.limit=62p".to_owned()));
+    assert_eq!(press(&mut screen, KeyCode::Char('-')), Wish::Set("port.a->b.limit=40p".to_owned()));
+    press(&mut screen, KeyCode::Enter);
+    for code in [KeyCode::Backspace, KeyCode::Backspace, KeyCode::Char('7'), KeyCode::Char('p')] {
+        assert_eq!(press(&mut screen, code), Wish::Nothing, "letters are typed, not obeyed");
+    }
+    assert_eq!(press(&mut screen, KeyCode::Enter), Wish::Set("port.a->b.limit=57p".to_owned()));
+    assert_eq!(press(&mut screen, KeyCode::Char('q')), Wish::Quit);
+}
+
+#[test]
+fn a_frozen_screen_stands_still() {
+    let mut screen = screen(true);
+    press(&mut screen, KeyCode::Char(' '));
+    screen.take(Arc::new(Sample { at_s: 13.0, ..Sample::default() }));
+    let (text, _) = drawn(&screen);
+    assert!(text.contains("frozen") && text.contains("12.30 s"), "{text}");
+}

@@ -1,0 +1,303 @@
+//! The screen of `lockgate watch`: what it knows, what keys do.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::io;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver as Answers, Sender, channel};
+use std::time::Duration;
+
+use lockgate_engine::units::Duration as RunTime;
+use lockgate_measure::monitor::{EventSample, QueueSample, Sample};
+use ratatui::crossterm::event::{self, Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
+use tokio::sync::broadcast::Receiver;
+use tokio::sync::broadcast::error::TryRecvError;
+
+use super::{knob, paint};
+use crate::interrupt;
+use crate::qostat::effective::Knob;
+use crate::qostat::hub::{Frame, Hub};
+use crate::qostat::session::{Command, LONGEST, SHORTEST, Status};
+
+/// Values a sparkline remembers.
+const HISTORY: usize = 512;
+
+/// Events on the screen at most.
+const EVENTS: usize = 64;
+
+/// Between two looks for keys and samples.
+const FRAME: Duration = Duration::from_millis(40);
+
+/// Intervals that `[` and `]` step through.
+const INTERVALS_MS: [u64; 9] = [10, 20, 50, 100, 200, 500, 1000, 2000, 5000];
+
+/// What is shown.
+pub(crate) struct Screen {
+    pub(crate) status: Arc<Status>,
+    pub(crate) sample: Option<Arc<Sample>>,
+    pub(crate) events: VecDeque<EventSample>,
+    /// Backlog in packets over the last samples, by port and queue.
+    pub(crate) history: BTreeMap<(usize, u16), VecDeque<u64>>,
+    /// Which line of the queues is selected, and which of its knobs.
+    pub(crate) line: usize,
+    pub(crate) knob: usize,
+    /// Whether the picture stands still; samples are gathered all the same.
+    pub(crate) frozen: bool,
+    /// What is being typed as a new value.
+    pub(crate) typing: Option<String>,
+    pub(crate) message: String,
+    pub(crate) missed: u64,
+    pub(crate) colour: bool,
+}
+
+/// What a key asks for.
+#[derive(Debug, PartialEq)]
+pub(crate) enum Wish {
+    Nothing,
+    Quit,
+    Set(String),
+    Every(RunTime),
+    Hold(bool),
+}
+
+impl Screen {
+    pub(crate) fn new(status: Arc<Status>, colour: bool) -> Self {
+        Self {
+            status,
+            sample: None,
+            events: VecDeque::new(),
+            history: BTreeMap::new(),
+            line: 0,
+            knob: 0,
+            frozen: false,
+            typing: None,
+            message: String::new(),
+            missed: 0,
+            colour,
+        }
+    }
+
+    /// Takes a sample in.
+    pub(crate) fn take(&mut self, sample: Arc<Sample>) {
+        for (port, shown) in sample.ports.iter().enumerate() {
+            for queue in &shown.queues {
+                let values = self.history.entry((port, queue.place)).or_default();
+                values.push_back(queue.packets);
+                if values.len() > HISTORY {
+                    values.pop_front();
+                }
+            }
+        }
+        for event in &sample.events {
+            self.events.push_front(event.clone());
+        }
+        self.events.truncate(EVENTS);
+        if !self.frozen || self.sample.is_none() {
+            self.sample = Some(sample);
+        }
+    }
+
+    /// The queues in the order of the lines, with their port and depth. Ports that are but one queue at which
+    /// nothing ever came are left out, so that the busy ones stand on the first screen.
+    pub(crate) fn lines(&self) -> Vec<(usize, usize, &QueueSample)> {
+        let mut lines = Vec::new();
+        for (port, shown) in self.sample.iter().flat_map(|sample| sample.ports.iter().enumerate()) {
+            let idle = shown.queues.iter().all(|queue| queue.total.offered_packets == 0);
+            if idle && shown.queues.len() == 1 {
+                continue;
+            }
+            let mut depths: BTreeMap<u16, usize> = BTreeMap::new();
+            for queue in &shown.queues {
+                let depth = queue.parent.and_then(|parent| depths.get(&parent)).map_or(0, |depth| depth + 1);
+                depths.insert(queue.place, depth);
+                lines.push((port, depth, queue));
+            }
+        }
+        lines
+    }
+
+    /// The knobs of the selected queue; of a root also the choice of the tree, and those of the link.
+    pub(crate) fn knobs(&self) -> Vec<&Knob> {
+        let lines = self.lines();
+        let Some((port, depth, queue)) = lines.get(self.line) else { return Vec::new() };
+        let Some(port) = self.status.ports.get(*port) else { return Vec::new() };
+        let own = port.queues.iter().find(|(name, _)| *name == queue.name);
+        let mut knobs: Vec<&Knob> = own.into_iter().flat_map(|(_, knobs)| knobs).collect();
+        if *depth == 0 {
+            knobs.extend(&port.root);
+            let link = self.status.links.iter().find(|link| link.name == port.link);
+            knobs.extend(link.into_iter().flat_map(|link| &link.knobs));
+        }
+        knobs
+    }
+
+    /// What a key does.
+    pub(crate) fn press(&mut self, key: KeyEvent) -> Wish {
+        if key.modifiers.contains(KeyModifiers::CONTROL) && key.code == KeyCode::Char('c') {
+            return Wish::Quit;
+        }
+        if let Some(typed) = self.typing.take() {
+            return self.typed(typed, key.code);
+        }
+        match key.code {
+            KeyCode::Char('q') | KeyCode::Esc => return Wish::Quit,
+            KeyCode::Down | KeyCode::Char('j') => self.select(1),
+            KeyCode::Up | KeyCode::Char('k') => self.select(-1),
+            KeyCode::Right | KeyCode::Tab => self.turn(1),
+            KeyCode::Left | KeyCode::BackTab => self.turn(-1),
+            KeyCode::Char('+' | '=') => return self.step(true),
+            KeyCode::Char('-') => return self.step(false),
+            KeyCode::Enter => {
+                let value = self.knobs().get(self.knob).and_then(|knob| knob.value.clone());
+                self.typing = (!self.knobs().is_empty()).then(|| value.unwrap_or_default());
+            }
+            KeyCode::Char('r') => return self.swap_root(),
+            KeyCode::Char(' ') => self.frozen = !self.frozen,
+            KeyCode::Char('h') => return Wish::Hold(!self.status.held),
+            KeyCode::Char('[') => return self.interval(false),
+            KeyCode::Char(']') => return self.interval(true),
+            _ => {}
+        }
+        Wish::Nothing
+    }
+
+    fn typed(&mut self, mut typed: String, key: KeyCode) -> Wish {
+        match key {
+            KeyCode::Esc => return Wish::Nothing,
+            KeyCode::Enter => {
+                return self
+                    .knobs()
+                    .get(self.knob)
+                    .map_or(Wish::Nothing, |knob| Wish::Set(format!("{}={typed}", knob.path)));
+            }
+            KeyCode::Backspace => {
+                typed.pop();
+            }
+            KeyCode::Char(letter) => typed.push(letter),
+            _ => {}
+        }
+        self.typing = Some(typed);
+        Wish::Nothing
+    }
+
+    fn select(&mut self, by: isize) {
+        let count = self.lines().len();
+        self.line = self.line.saturating_add_signed(by).min(count.saturating_sub(1));
+        self.knob = 0;
+    }
+
+    fn turn(&mut self, by: isize) {
+        let count = self.knobs().len();
+        self.knob = self.knob.saturating_add_signed(by).min(count.saturating_sub(1));
+    }
+
+    fn step(&mut self, up: bool) -> Wish {
+        let Some(knob) = self.knobs().get(self.knob).copied().cloned() else { return Wish::Nothing };
+        if let Some(value) = knob::step(&knob, up) {
+            return Wish::Set(format!("{}={value}", knob.path));
+        }
+        self.message = format!("{} has no step; press Enter and type", knob.key);
+        Wish::Nothing
+    }
+
+    fn swap_root(&mut self) -> Wish {
+        let lines = self.lines();
+        let port = lines.get(self.line).and_then(|(port, ..)| self.status.ports.get(*port));
+        let Some(root) = port.and_then(|port| port.root.clone()) else { return Wish::Nothing };
+        if root.choices.len() < 2 {
+            "this port has one tree only".clone_into(&mut self.message);
+            return Wish::Nothing;
+        }
+        knob::step(&root, true).map_or(Wish::Nothing, |value| Wish::Set(format!("{}={value}", root.path)))
+    }
+
+    fn interval(&self, longer: bool) -> Wish {
+        let now = (self.status.every_s * 1e3).round() as u64;
+        let next = if longer {
+            INTERVALS_MS.into_iter().find(|step| *step > now)
+        } else {
+            INTERVALS_MS.into_iter().rev().find(|step| *step < now)
+        };
+        next.map_or(Wish::Nothing, |millis| {
+            Wish::Every(RunTime::from_millis(millis).max(SHORTEST).min(LONGEST))
+        })
+    }
+}
+
+/// Shows the screen until the user quits.
+///
+/// # Errors
+/// Where the terminal cannot be drawn on.
+pub(crate) fn show(hub: &Arc<Hub>, mut frames: Receiver<Frame>, colour: bool) -> io::Result<()> {
+    let mut terminal = ratatui::try_init()?;
+    let mut screen = Screen::new(hub.status(), colour);
+    let (told, answers) = channel();
+    let shown = loop {
+        gather(hub, &mut frames, &mut screen, &answers);
+        if let Err(error) = terminal.draw(|frame| paint::paint(&screen, frame)) {
+            break Err(error);
+        }
+        match keys(hub, &mut screen, &told) {
+            Ok(true) => {}
+            Ok(false) => break Ok(()),
+            Err(error) => break Err(error),
+        }
+        if interrupt::is_requested() {
+            break Ok(());
+        }
+    };
+    ratatui::restore();
+    shown
+}
+
+fn gather(hub: &Hub, frames: &mut Receiver<Frame>, screen: &mut Screen, answers: &Answers<String>) {
+    loop {
+        match frames.try_recv() {
+            Ok(frame) => screen.take(frame.sample),
+            Err(TryRecvError::Lagged(lost)) => screen.missed += lost,
+            Err(TryRecvError::Empty | TryRecvError::Closed) => break,
+        }
+    }
+    screen.status = hub.status();
+    if let Some(answer) = answers.try_iter().last() {
+        screen.message = answer;
+    }
+}
+
+/// Does what keys ask for; `false` where that is to quit.
+fn keys(hub: &Arc<Hub>, screen: &mut Screen, told: &Sender<String>) -> io::Result<bool> {
+    let mut patience = FRAME;
+    while event::poll(patience)? {
+        patience = Duration::ZERO;
+        let Event::Key(key) = event::read()? else { continue };
+        if key.kind == KeyEventKind::Release {
+            continue;
+        }
+        match screen.press(key) {
+            Wish::Nothing => {}
+            Wish::Quit => return Ok(false),
+            Wish::Every(every) => {
+                hub.tell(Command::Every(every));
+            }
+            Wish::Hold(held) => {
+                hub.tell(Command::Hold(held));
+            }
+            Wish::Set(setting) => {
+                // The answer comes with the run's next look, which may be a while at a slow pace.
+                let (hub, told) = (hub.clone(), told.clone());
+                screen.message = format!("setting {setting} ...");
+                std::thread::spawn(move || {
+                    let answer = match hub.set(vec![setting.clone()], None) {
+                        Ok(done) => {
+                            format!("set {setting} at {:.3} s (was {})", done.at_s, done.before.join(", "))
+                        }
+                        Err(refused) => refused.problems.first().map_or_else(String::new, |problem| {
+                            format!("refused: {}; {}", problem.message, problem.help)
+                        }),
+                    };
+                    let _ = told.send(answer);
+                });
+            }
+        }
+    }
+    Ok(true)
+}

@@ -1,0 +1,198 @@
+//! Somebody who looks changes nothing; somebody who turns knobs leaves a scenario that says so.
+
+mod common;
+
+use std::collections::BTreeMap;
+
+use common::scenario;
+use lockgate_engine::random::Seed;
+use lockgate_engine::units::{Duration, Instant};
+use lockgate_measure::monitor::{Monitor, Sample};
+use lockgate_measure::recording::Recording;
+use lockgate_measure::summary::summarise;
+use lockgate_scenario::{Override, Scenario};
+use lockgate_sim::{Control, Scene, Watcher, Wish, run, watched};
+
+const TEXT: &str = r#"
+duration = "4s"
+warmup = "1s"
+node.a = {}
+node.b = {}
+link.l = { between = ["a", "b"], rate = "10mbit", delay = "5ms", loss = 0.01 }
+[port."a->b"]
+root = "q"
+queue.q = { kind = "drr", children = ["one", "two"] }
+queue.one = { kind = "fifo", limit = "50p", match = [{ flow = "one" }] }
+queue.two = { kind = "fifo", limit = "80p" }
+queue.fair = { kind = "fq_codel" }
+[flow.one]
+from = "a"
+to = "b"
+transport = "udp"
+size = "1000B"
+gap = { distribution = "exponential", mean = "1ms" }
+[flow.two]
+from = "a"
+to = "b"
+transport = "udp"
+size = { distribution = "uniform", min = "100B", max = "1500B" }
+gap = { distribution = "exponential", mean = "1ms" }
+[[change]]
+at = "2s"
+set = { "port.a->b.queue.two.limit" = "20p" }
+"#;
+
+/// Looks every `step`, closes an interval every tenth look, and sets what is due.
+struct Looker {
+    step: Duration,
+    looks: u64,
+    monitor: Monitor,
+    samples: Vec<Sample>,
+    knobs: Vec<(u64, &'static str)>,
+    last: Option<Scenario>,
+}
+
+impl Looker {
+    fn new(knobs: Vec<(u64, &'static str)>) -> Self {
+        Self {
+            step: Duration::from_micros(7_001),
+            looks: 0,
+            monitor: Monitor::default(),
+            samples: Vec::new(),
+            knobs,
+            last: None,
+        }
+    }
+}
+
+impl Watcher for Looker {
+    fn next(&self, now: Instant) -> Instant {
+        now + self.step
+    }
+
+    fn look(&mut self, scene: Scene<'_>) -> Wish {
+        self.looks += 1;
+        self.monitor.look(scene.links.iter_mut().map(|link| (&mut link.port, &mut link.record)));
+        if self.looks.is_multiple_of(10) {
+            let ports = scene.links.iter_mut().map(|link| (&mut link.port, &mut link.record));
+            self.samples.push(self.monitor.close(scene.now, ports, scene.flows, scene.events));
+        }
+        let looks = self.looks;
+        let Some((_, knob)) = self.knobs.iter().find(|(at, _)| *at == looks) else { return Wish::Continue };
+        let settings = [Override::parse(knob).expect("a setting")];
+        let files: BTreeMap<String, std::sync::Arc<[u8]>> = BTreeMap::new();
+        let (changed, effects) = scene
+            .scenario
+            .with_change(scene.now + Duration::from_micros(1), &settings, &files)
+            .expect("a valid change");
+        assert_eq!(effects.len(), 1);
+        self.last = Some(changed.clone());
+        Wish::Change(Box::new(changed))
+    }
+}
+
+/// Everything a recording says.
+fn assert_same(one: &Recording, other: &Recording) {
+    let text = |recording: &Recording| {
+        let mut summary = summarise(std::slice::from_ref(recording));
+        summary.engine.cpu_s = 0.0;
+        summary.engine.wall_s = 0.0;
+        format!("{summary:?}")
+    };
+    assert_eq!(text(one), text(other));
+    assert_eq!(one.events, other.events);
+    assert_eq!(one.engine.events, other.engine.events);
+    for (one, other) in one.flows.iter().zip(&other.flows) {
+        assert_eq!(one.delays(), other.delays());
+        assert_eq!(one.series(), other.series());
+    }
+    for (one, other) in one.ports.iter().zip(&other.ports) {
+        assert_eq!(one.places(), other.places());
+        assert_eq!(one.ends(), other.ends());
+        for place in 0..one.places().len() as u16 {
+            assert_eq!(one.sojourn(place), other.sojourn(place));
+            assert_eq!(one.drops_by(place), other.drops_by(place));
+        }
+    }
+}
+
+fn alone(scenario: &Scenario) -> Recording {
+    run(scenario, Seed(3), &mut |_| Control::Continue).expect("a run").recording
+}
+
+fn looked_at(scenario: &Scenario, looker: &mut Looker) -> Recording {
+    watched(scenario, Seed(3), looker).expect("a run").recording
+}
+
+#[test]
+fn a_run_is_the_same_whether_it_is_watched_or_not() {
+    let scenario = scenario(TEXT);
+    let mut looker = Looker::new(Vec::new());
+    let watched = looked_at(&scenario, &mut looker);
+    assert_same(&watched, &alone(&scenario));
+    assert!(looker.samples.len() > 50, "{} samples", looker.samples.len());
+}
+
+#[test]
+fn what_is_set_while_it_runs_is_a_scenario_that_replays_it() {
+    let scenario = scenario(TEXT);
+    let knobs = vec![
+        (100, "port.a->b.queue.one.quantum=3kB"),
+        (200, "flow.one.gap={ distribution = \"exponential\", mean = \"600us\" }"),
+        (250, "link.l.rate=5mbit"),
+        (300, "port.a->b.root=fair"),
+    ];
+    let mut looker = Looker::new(knobs);
+    let session = looked_at(&scenario, &mut looker);
+    let saved = looker.last.expect("changes");
+    assert_eq!(session.events.len(), 5);
+    assert_same(&alone(&common::scenario(&saved.text)), &session);
+    assert_ne!(alone(&scenario).flows[0].delays(), session.flows[0].delays());
+}
+
+#[test]
+fn samples_add_up_to_the_run() {
+    let scenario = scenario(TEXT);
+    let mut looker = Looker::new(Vec::new());
+    let recording = looked_at(&scenario, &mut looker);
+    let last = looker.samples.last().expect("samples");
+    let port = &last.ports[0];
+    let queue = |sample: &Sample, name: &str| {
+        sample.ports[0].queues.iter().find(|queue| queue.name == name).cloned().expect("the queue")
+    };
+    let root = queue(last, "q");
+    let (one, two) = (queue(last, "one"), queue(last, "two"));
+    assert_eq!(root.total.sent_packets, one.total.sent_packets + two.total.sent_packets);
+    assert_eq!(root.total.sojourn_count, root.total.sent_packets, "of every packet sent, warm-up included");
+    assert_eq!(root.total.sojourn_count, one.total.sojourn_count + two.total.sojourn_count);
+    let sum = |pick: fn(&lockgate_measure::monitor::QueueSample) -> u64, name: &str| -> u64 {
+        looker.samples.iter().map(|sample| pick(&queue(sample, name))).sum()
+    };
+    assert_eq!(sum(|queue| queue.sent_packets, "two"), two.total.sent_packets);
+    assert_eq!(sum(|queue| queue.dropped_packets, "q"), root.total.dropped_packets);
+    let by_reason = |queue: &lockgate_measure::monitor::QueueSample| -> u64 {
+        queue.dropped_by.iter().map(|(_, packets)| packets).sum()
+    };
+    assert_eq!(sum(by_reason, "q"), root.total.dropped_packets);
+    assert!(root.total.dropped_packets > 100, "{}", root.total.dropped_packets);
+    let sent: u64 = looker
+        .samples
+        .iter()
+        .map(|sample| (sample.ports[0].sent_bps * sample.interval_s / 8.0).round() as u64)
+        .sum();
+    assert!(sent <= recording.ports[0].transmitted().bytes.0);
+    // The link is full: 10 Mbit/s within a packet an interval, and no queue beyond its limit.
+    for sample in looker.samples.iter().skip(2) {
+        assert!(
+            (sample.ports[0].sent_bps - 10e6).abs() < 1500.0 * 8.0 / 0.07 * 2.0,
+            "{}",
+            sample.ports[0].sent_bps
+        );
+        let one = queue(sample, "one");
+        // Fifty in the FIFO, and the one that its parent has looked at.
+        assert!(one.packets <= one.peak_packets && one.peak_packets <= 51, "{one:?}");
+        assert!(one.mean_packets <= one.peak_packets as f64);
+    }
+    assert_eq!(port.name, "a->b");
+    assert_eq!(looker.samples.iter().map(|sample| sample.events.len()).sum::<usize>(), 1);
+}

@@ -1,0 +1,41 @@
+/** What the strips draw, as columns of numbers. */
+import type { Sample } from "./feed";
+
+export type Column = (number | null)[];
+
+/** A queue's place on the page: its port and its number there. */
+export interface Chosen {
+  port: number;
+  place: number;
+  label: string;
+}
+
+/** Columns of a strip, from the samples: time first, then two for each queue. Where samples are missing the line is broken, never bridged. */
+export function columns(samples: readonly Sample[], chosen: readonly Chosen[], strip: number): Column[] {
+  const all: Column[] = [[], ...chosen.flatMap(() => [[], []] as Column[])];
+  let before: Sample | undefined;
+  for (const sample of samples) {
+    if (before && sample.number > before.number + 1) {
+      (all[0] as Column).push((before.at_s + sample.at_s) / 2);
+      for (const column of all.slice(1)) column.push(null);
+    }
+    (all[0] as Column).push(sample.at_s);
+    chosen.forEach(({ port, place }, index) => {
+      const queue = sample.ports[port]?.queues.find((queue) => queue.place === place);
+      const pair: [number | null, number | null] =
+        queue === undefined
+          ? [null, null]
+          : strip === 0
+            ? [queue.sent_bps, queue.offered_bps]
+            : strip === 1
+              ? [queue.sojourn_p99_s, queue.sojourn_p50_s]
+              : strip === 2
+                ? [queue.packets, queue.peak_packets]
+                : [queue.dropped_packets, queue.marked_packets];
+      (all[1 + 2 * index] as Column).push(pair[0]);
+      (all[2 + 2 * index] as Column).push(pair[1]);
+    });
+    before = sample;
+  }
+  return all;
+}

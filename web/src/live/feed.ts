@@ -1,0 +1,224 @@
+/** The running run as the server tells of it: samples kept in rings, the status, the events; and what is asked of it. */
+
+/** A value that can be set. */
+export interface Knob {
+  path: string;
+  key: string;
+  value: string | null;
+  is_default: boolean;
+  takes: string;
+  about: string;
+  choices: string[];
+}
+
+export interface QueueSample {
+  name: string;
+  kind: string;
+  place: number;
+  parent: number | null;
+  packets: number;
+  bytes: number;
+  mean_packets: number;
+  peak_packets: number;
+  offered_bps: number;
+  sent_bps: number;
+  sent_packets: number;
+  dropped_packets: number;
+  dropped_by: [string, number][];
+  marked_packets: number;
+  sojourn_p50_s: number | null;
+  sojourn_p99_s: number | null;
+  gauges: [string, number][];
+  total: { offered_packets: number };
+}
+
+export interface PortSample {
+  name: string;
+  sent_bps: number;
+  ring_packets: number;
+  queues: QueueSample[];
+}
+
+export interface FlowSample {
+  name: string;
+  offered_bps: number;
+  received_bps: number;
+  lost_packets: number;
+  owd_p50_s: number | null;
+  owd_p99_s: number | null;
+}
+
+export interface RunEvent {
+  at_s: number;
+  kind: string;
+  path: string;
+  value: string;
+  moved_packets: number | null;
+  forced_out_packets: number;
+  text: string;
+}
+
+export interface Sample {
+  number: number;
+  at_s: number;
+  interval_s: number;
+  dropped_samples: number;
+  ports: PortSample[];
+  flows: FlowSample[];
+  events: RunEvent[];
+}
+
+export interface Status {
+  title: string;
+  mode: string;
+  seed: number;
+  duration_s: number;
+  pace: number;
+  every_s: number;
+  held: boolean;
+  ended: boolean;
+  version: number;
+  nodes: string[];
+  links: { name: string; from: string; to: string; rate_bps: number; delay_s: number; knobs: Knob[] }[];
+  ports: { name: string; from: string; to: string; link: string; root: Knob | null; queues: [string, Knob[]][] }[];
+  flows: string[];
+}
+
+interface State extends Status {
+  changes_need_token: boolean;
+  read_only: boolean;
+  events: RunEvent[];
+}
+
+/** What the page remembers, in seconds of the run. */
+export const KEPT_S = 900;
+
+/** Samples kept at most: a ring, so that a page that is left open for a day is no larger. */
+const KEPT = 18_000;
+
+/** How long without a word until the page says that the stream is cut. */
+const SILENCE_MS = 5_000;
+
+const TOKEN = "lockgate-token";
+
+/** Takes samples into `kept`, the oldest falling out; returns how many intervals are missing before the new ones. */
+export function keep(kept: Sample[], fresh: readonly Sample[]): number {
+  let missing = 0;
+  for (const sample of fresh) {
+    const last = kept.at(-1);
+    if (last && sample.number <= last.number) continue;
+    if (last) missing += sample.number - last.number - 1;
+    kept.push(sample);
+  }
+  const oldest = (kept.at(-1)?.at_s ?? 0) - KEPT_S;
+  let surplus = Math.max(0, kept.length - KEPT);
+  while (surplus < kept.length && (kept[surplus] as Sample).at_s < oldest) surplus += 1;
+  // In blocks, so that a full ring does not move all of itself for each sample.
+  if (surplus > 256) kept.splice(0, surplus);
+  return missing;
+}
+
+export class Feed {
+  status: Status | null = null;
+  readonly samples: Sample[] = [];
+  readonly events: RunEvent[] = [];
+  needsToken = false;
+  readOnly = false;
+  missed = 0;
+  /** Whether the server has said anything lately. */
+  connected = false;
+  #heard = 0;
+  readonly #listeners: (() => void)[] = [];
+
+  onChange(listener: () => void): void {
+    this.#listeners.push(listener);
+  }
+
+  #tell(): void {
+    for (const listener of this.#listeners) listener();
+  }
+
+  async start(): Promise<void> {
+    const token = new URLSearchParams(location.hash.slice(1)).get("token");
+    if (token !== null) {
+      sessionStorage.setItem(TOKEN, token);
+      history.replaceState(null, "", location.pathname);
+    }
+    const state = (await (await fetch("api/state")).json()) as State;
+    this.status = state;
+    this.needsToken = state.changes_need_token;
+    this.readOnly = state.read_only;
+    this.events.push(...state.events);
+    keep(this.samples, (await (await fetch("api/samples?most=6000")).json()) as Sample[]);
+    this.#listen();
+    window.setInterval(() => {
+      const connected = performance.now() - this.#heard < SILENCE_MS;
+      if (connected !== this.connected) {
+        this.connected = connected;
+        this.#tell();
+      }
+    }, 500);
+    this.#tell();
+  }
+
+  #listen(): void {
+    void this.#read().catch(() => undefined).finally(() => {
+      if (this.status?.ended !== true) window.setTimeout(() => this.#listen(), 1_000);
+    });
+  }
+
+  /** Reads the stream to its end. Not by `EventSource`: that says nothing of comments, which are how a stream without samples says that it is alive. */
+  async #read(): Promise<void> {
+    const response = await fetch("api/stream");
+    const reader = response.body?.pipeThrough(new TextDecoderStream()).getReader();
+    let text = "";
+    for (;;) {
+      const part = await reader?.read();
+      if (part === undefined || part.done) return;
+      this.#heard = performance.now();
+      this.connected = true;
+      text += part.value;
+      const blocks = text.split("\n\n");
+      text = blocks.pop() ?? "";
+      for (const block of blocks) this.#take(block);
+      this.#tell();
+    }
+  }
+
+  #take(block: string): void {
+    const name = /^event: (.*)$/m.exec(block)?.[1];
+    const data = /^data: (.*)$/m.exec(block)?.[1] ?? "";
+    if (name === "missed") this.missed += Number(data);
+    else if (name === "status") this.status = JSON.parse(data) as Status;
+    else if (name === "samples") {
+      const fresh = JSON.parse(data) as Sample[];
+      const last = this.samples.at(-1)?.number ?? -1;
+      keep(this.samples, fresh);
+      for (const sample of fresh) if (sample.number > last) this.events.push(...sample.events);
+      if (this.events.length > 2_000) this.events.splice(0, 1_000);
+    }
+  }
+
+  /** Sets values; the answer is a sentence. */
+  async set(settings: string[], lasting = ""): Promise<{ ok: boolean; text: string }> {
+    return this.#post("api/set", lasting === "" ? { set: settings } : { set: settings, for: lasting });
+  }
+
+  async control(what: { every?: string; pace?: number; held?: boolean }): Promise<{ ok: boolean; text: string }> {
+    return this.#post("api/control", what);
+  }
+
+  async #post(path: string, body: unknown): Promise<{ ok: boolean; text: string }> {
+    const headers: Record<string, string> = { "Content-Type": "application/json" };
+    const token = sessionStorage.getItem(TOKEN);
+    if (token !== null) headers["Authorization"] = `Bearer ${token}`;
+    try {
+      const response = await fetch(path, { method: "POST", headers, body: JSON.stringify(body) });
+      const answer = (await response.json()) as { at_s?: number; before?: string[]; problems?: { message: string; help: string }[] };
+      if (response.ok) return { ok: true, text: answer.at_s === undefined ? "done" : `set at ${answer.at_s.toFixed(3)} s (was ${(answer.before ?? []).join(", ")})` };
+      return { ok: false, text: (answer.problems ?? []).map((problem) => `${problem.message}; ${problem.help}`).join(" ") || `refused (${response.status})` };
+    } catch {
+      return { ok: false, text: "the server does not answer" };
+    }
+  }
+}

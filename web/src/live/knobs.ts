@@ -1,0 +1,73 @@
+/** The knobs beside a queue: a draft, Enter applies it, and what is shown is what the run said. */
+import { announce, h } from "../dom";
+import type { Feed, Knob } from "./feed";
+import { step } from "./step";
+
+/** One knob: its name, its value in a field that is a draft until Enter, and a step down and up. */
+function knobRow(feed: Feed, knob: Knob, lasting: () => string): HTMLElement {
+  const say = h("span", { class: "said", role: "status" });
+  const apply = async (value: string): Promise<void> => {
+    row.dataset["state"] = "draft";
+    const answer = await feed.set([`${knob.path}=${value}`], lasting());
+    row.dataset["state"] = answer.ok ? "set" : "refused";
+    say.textContent = answer.ok ? "✓" : `✗ ${answer.text}`;
+    announce(answer.text);
+  };
+  const shell = `lockgate set '${knob.path}=${knob.value ?? ""}'`;
+  const label = `${knob.path}, ${knob.takes}`;
+  const field =
+    knob.choices.length > 1
+      ? h("select", { "aria-label": label, onchange: (event: Event) => void apply((event.target as HTMLSelectElement).value) }, ...knob.choices.map((choice) => h("option", { value: choice, selected: choice === knob.value }, choice)))
+      : h("input", {
+          "aria-label": label,
+          value: knob.value ?? "",
+          size: 9,
+          spellcheck: "false",
+          autocomplete: "off",
+          oninput: () => (row.dataset["state"] = "draft"),
+          onkeydown: (event: KeyboardEvent) => {
+            if (event.key === "Enter") void apply((event.target as HTMLInputElement).value);
+            if (event.key === "Escape") {
+              (event.target as HTMLInputElement).value = knob.value ?? "";
+              row.dataset["state"] = "";
+            }
+          },
+        });
+  const button = (up: boolean): HTMLElement | null => {
+    const next = knob.choices.length > 1 ? null : step(knob.value, [], up);
+    return next === null ? null : h("button", { type: "button", "aria-label": `${up ? "raise" : "lower"} ${knob.path} to ${next}`, onclick: () => void apply(next) }, up ? "+" : "−");
+  };
+  const row = h("div", { class: "knob", title: `${knob.about}\n${shell}` }, h("span", { class: "key" }, knob.key, knob.is_default ? h("small", {}, " default") : null), button(false), field, button(true), say);
+  return row;
+}
+
+/** The knobs of the selected queue. Built anew only when the run says that values differ, so that a draft is left alone. */
+export class KnobPanel {
+  readonly element = h("section", { class: "knobs", "aria-label": "Knobs of the selected queue" });
+  #shown = "";
+
+  constructor(readonly feed: Feed) {}
+
+  show(portIndex: number, queue: string): void {
+    const status = this.feed.status;
+    const port = status?.ports[portIndex];
+    if (!status || !port) return;
+    const link = status.links.find((link) => link.name === port.link);
+    const own = port.queues.find(([name]) => name === queue)?.[1] ?? [];
+    const key = JSON.stringify([queue, own, port.root, link?.knobs, this.feed.readOnly]);
+    if (key === this.#shown) return;
+    this.#shown = key;
+    const lasting = h("input", { size: 5, placeholder: "for ever", "aria-label": "for how long, such as 30s", spellcheck: "false" });
+    const rows = (knobs: readonly Knob[]): HTMLElement[] => knobs.map((knob) => knobRow(this.feed, knob, () => lasting.value.trim()));
+    const root = port.root && port.root.choices.length > 1 ? [port.root] : [];
+    this.element.replaceChildren(
+      h("h2", {}, `Knobs of ${queue}`),
+      this.feed.readOnly ? h("p", { class: "note" }, "Nothing can be changed here.") : h("label", { class: "note" }, "Changes hold ", lasting),
+      ...rows(own),
+      root.length > 0 ? h("h3", {}, `Tree of ${port.name}`) : "",
+      ...rows(root),
+      h("h3", {}, `Link ${port.link}`),
+      ...rows(link?.knobs ?? []),
+    );
+  }
+}

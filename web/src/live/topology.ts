@@ -1,0 +1,104 @@
+/** The network as a picture: links as wide as they carry, filled as far as they are loaded, with what waits before them. */
+import { svg } from "../dom";
+import type { Ink } from "../palette";
+import type { Sample, Status } from "./feed";
+
+interface Point {
+  x: number;
+  y: number;
+}
+
+/** Places for the nodes: by their distance from the first in columns, spread over the height. */
+export function places(status: Status, width: number, height: number): Map<string, Point> {
+  const depth = new Map<string, number>();
+  const order: string[] = [];
+  for (const start of status.nodes) {
+    if (depth.has(start)) continue;
+    depth.set(start, 0);
+    order.push(start);
+    for (let index = order.length - 1; index < order.length; index += 1) {
+      const node = order[index] as string;
+      for (const link of status.links) {
+        const other = link.from === node ? link.to : link.to === node ? link.from : null;
+        if (other === null || depth.has(other)) continue;
+        depth.set(other, (depth.get(node) ?? 0) + 1);
+        order.push(other);
+      }
+    }
+  }
+  // Leaves hang beside each other: a leaf stands a column before its only neighbour where that is near the start.
+  for (const node of order) {
+    const links = status.links.filter((link) => link.from === node || link.to === node);
+    const neighbour = links.length === 1 ? (links[0]?.from === node ? links[0]?.to : links[0]?.from) : undefined;
+    const sends = status.ports.some((port) => port.from === node) && status.nodes.indexOf(node) < status.nodes.length / 2;
+    if (neighbour !== undefined && sends && (depth.get(node) ?? 0) > (depth.get(neighbour) ?? 0)) depth.set(node, (depth.get(neighbour) ?? 1) - 1);
+  }
+  const low = Math.min(...depth.values());
+  const columns = Math.max(...depth.values()) - low + 1;
+  const found = new Map<string, Point>();
+  for (let column = 0; column < columns; column += 1) {
+    const nodes = order.filter((node) => (depth.get(node) ?? 0) - low === column);
+    nodes.forEach((node, index) => {
+      found.set(node, { x: columns === 1 ? width / 2 : 60 + ((width - 120) * column) / (columns - 1), y: (height * (index + 0.5)) / nodes.length });
+    });
+  }
+  return found;
+}
+
+const bits = (bps: number): string => (bps >= 1e9 ? `${(bps / 1e9).toFixed(2)} G` : bps >= 1e6 ? `${(bps / 1e6).toFixed(2)} M` : bps >= 1e3 ? `${(bps / 1e3).toFixed(0)} k` : `${bps.toFixed(0)} `);
+
+/** Draws the network as it is in a sample; a click on a link's queue selects its port. */
+export function drawTopology(into: SVGSVGElement, status: Status, sample: Sample | undefined, ink: Ink, selected: number, select: (port: number) => void): void {
+  const [width, height] = [Math.max(300, into.clientWidth || 600), 190];
+  into.setAttribute("viewBox", `0 0 ${width} ${height}`);
+  const at = places(status, width, height);
+  const parts: SVGElement[] = [];
+  for (const link of status.links) {
+    const [from, to] = [at.get(link.from), at.get(link.to)];
+    if (!from || !to) continue;
+    const thick = Math.min(14, Math.max(4, 2 * Math.log10(Math.max(10, link.rate_bps / 1e4))));
+    parts.push(svg("line", { x1: from.x, y1: from.y, x2: to.x, y2: to.y, stroke: ink.rule, "stroke-width": thick, "stroke-linecap": "round" }));
+    status.ports.forEach((port, index) => {
+      if (port.link !== link.name) return;
+      const [start, end] = port.from === link.from ? [from, to] : [to, from];
+      const shown = sample?.ports[index];
+      const root = shown?.queues[0];
+      const load = Math.min(1, (shown?.sent_bps ?? 0) / Math.max(1, link.rate_bps));
+      const idle = root === undefined || root.total.offered_packets === 0;
+      if (load > 0) parts.push(svg("line", { x1: start.x, y1: start.y, x2: start.x + (end.x - start.x) * load, y2: start.y + (end.y - start.y) * load, stroke: ink.accent, "stroke-width": thick * 0.55, "stroke-linecap": "round" }));
+      if (idle && index !== selected) return;
+      const length = Math.hypot(end.x - start.x, end.y - start.y) || 1;
+      const [x, y] = [start.x + ((end.x - start.x) * 34) / length, start.y + ((end.y - start.y) * 34) / length];
+      const dropping = (root?.dropped_packets ?? 0) > 0;
+      const name = `${port.name}: ${root?.packets ?? 0} packets wait, ${bits(shown?.sent_bps ?? 0)}bit/s of ${bits(link.rate_bps)}bit/s${dropping ? ", dropping" : ""}`;
+      const mark = svg(
+        "g",
+        {
+          class: "queue-mark",
+          role: "button",
+          tabindex: 0,
+          "aria-label": name,
+          "aria-pressed": String(index === selected),
+          onclick: () => select(index),
+          onkeydown: (event: KeyboardEvent) => {
+            if (event.key === "Enter") select(index);
+          },
+        },
+        svg("title", {}, name),
+        svg("circle", { cx: x, cy: y, r: 12, fill: ink.page, stroke: dropping ? ink.bad : index === selected ? ink.accent : ink.soft, "stroke-width": dropping || index === selected ? 3 : 1.5 }),
+        svg("text", { x, y: y + 4, "text-anchor": "middle", "font-size": 11, fill: ink.text }, String(root?.packets ?? 0)),
+      );
+      parts.push(mark);
+      if (!idle) parts.push(svg("text", { x: (start.x + end.x) / 2, y: (start.y + end.y) / 2 - 10, "text-anchor": "middle", "font-size": 11, fill: ink.soft }, `${bits(shown?.sent_bps ?? 0)}/${bits(link.rate_bps)}bit/s${dropping ? " drops" : ""}`));
+    });
+  }
+  for (const [name, { x, y }] of at) {
+    parts.push(svg("circle", { cx: x, cy: y, r: 6, fill: ink.text }), svg("text", { x, y: y + 22, "text-anchor": "middle", "font-size": 12, fill: ink.text }, name));
+  }
+  // Only what differs is worth a rebuild: a focused mark keeps its focus otherwise.
+  const focused = document.activeElement?.getAttribute("aria-label")?.split(":")[0];
+  into.replaceChildren(...parts);
+  if (focused !== undefined && focused !== "") {
+    for (const mark of into.querySelectorAll<SVGGElement>(".queue-mark")) if (mark.getAttribute("aria-label")?.startsWith(`${focused}:`)) mark.focus();
+  }
+}

@@ -1,0 +1,270 @@
+/** The page of a running run: topology, queues with knobs, strips over time, events; pause and scrub. */
+import "uplot/dist/uPlot.min.css";
+import "../style/live.css";
+import { announce, breakable, h, svg } from "../dom";
+import type { Chosen } from "../live/columns";
+import { Feed, type QueueSample, type RunEvent, type Sample } from "../live/feed";
+import { KnobPanel } from "../live/knobs";
+import { Strips } from "../live/strips";
+import { drawTopology } from "../live/topology";
+import { Theme } from "../theme";
+
+/** Least time between two pictures. */
+const FRAME_MS = 33;
+const INTERVALS = ["10ms", "20ms", "50ms", "100ms", "200ms", "500ms", "1s", "2s", "5s"];
+const PACES = [0.1, 1, 10, 100, 1000, 0];
+
+const rate = (bps: number): string => (bps >= 1e6 ? `${(bps / 1e6).toFixed(2)} M` : bps >= 1e3 ? `${(bps / 1e3).toFixed(1)} k` : `${bps.toFixed(0)} `);
+const time = (seconds: number | null): string => (seconds === null ? "–" : seconds >= 1 ? `${seconds.toFixed(2)} s` : seconds >= 1e-3 ? `${(seconds * 1e3).toFixed(1)} ms` : `${(seconds * 1e6).toFixed(0)} µs`);
+
+export function eventText(event: RunEvent): string {
+  const moved = event.moved_packets === null ? "" : `, ${event.moved_packets} packets moved`;
+  const forced = event.forced_out_packets > 0 ? `, ${event.forced_out_packets} forced out` : "";
+  return event.path === "" ? event.text : `set ${event.path} = ${event.value}${moved}${forced}`;
+}
+
+/** Index of the last sample that ends at or before `at`. */
+export function indexAt(samples: readonly Sample[], at: number): number {
+  let [low, high] = [0, samples.length];
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if ((samples[middle] as Sample).at_s <= at) low = middle + 1;
+    else high = middle;
+  }
+  return Math.max(0, low - 1);
+}
+
+/** A queue in the table. */
+interface Row {
+  port: number;
+  depth: number;
+  queue: QueueSample;
+}
+
+class LivePage {
+  readonly feed = new Feed();
+  readonly theme = new Theme();
+  readonly knobs = new KnobPanel(this.feed);
+  readonly strips = new Strips(() => undefined);
+  /** The time the picture stands at; null: it follows the run. */
+  #paused: number | null = null;
+  #window = 30;
+  #port = -1;
+  #place = 0;
+  #queued = false;
+  #drawn = 0;
+  #told = 0;
+
+  readonly state = h("strong", { class: "state" });
+  readonly clock = h("span", { class: "clock" });
+  readonly picture = svg("svg", { class: "network", "aria-label": "The network" });
+  readonly table = h("tbody");
+  readonly flows = h("tbody");
+  readonly log = h("ol", { class: "events", "aria-label": "Events, newest first", tabindex: 0 });
+  readonly filter = h("input", { type: "search", placeholder: "filter", "aria-label": "Filter events", oninput: () => this.#ask() });
+  readonly scrub = h("input", { type: "range", class: "scrub", min: 0, max: 1, step: "any", "aria-label": "Scrub over the last minutes", oninput: () => this.#scrubbed() });
+  readonly pauseButton = h("button", { type: "button", onclick: () => this.#pause() }, "Pause");
+  readonly holdButton = h("button", { type: "button", title: "Lets the run itself wait", onclick: () => void this.feed.control({ held: this.feed.status?.held !== true }) }, "Hold");
+  readonly every = h("select", { "aria-label": "Interval of samples", onchange: (event: Event) => void this.feed.control({ every: (event.target as HTMLSelectElement).value }) }, ...INTERVALS.map((text) => h("option", { value: text }, text)));
+  readonly pace = h("select", { "aria-label": "Pace", onchange: (event: Event) => void this.feed.control({ pace: Number((event.target as HTMLSelectElement).value) }) }, ...PACES.map((pace) => h("option", { value: pace }, pace === 0 ? "free" : `${pace}×`)));
+  readonly span = h("select", { "aria-label": "Time shown", onchange: (event: Event) => this.#setWindow(Number((event.target as HTMLSelectElement).value)) }, ...[5, 10, 30, 60, 300, 900].map((span) => h("option", { value: span, selected: span === 30 }, span < 60 ? `${span} s` : `${span / 60} min`)));
+
+  async show(root: HTMLElement): Promise<void> {
+    root.replaceChildren(this.#frame());
+    this.feed.onChange(() => this.#ask());
+    this.theme.onChange(() => this.#ask());
+    window.addEventListener("resize", () => this.#ask());
+    document.addEventListener("keydown", (event) => this.#key(event));
+    try {
+      await this.feed.start();
+    } catch {
+      this.state.textContent = "no answer";
+    }
+  }
+
+  #frame(): HTMLElement {
+    const head = (...names: string[]): HTMLElement => h("thead", {}, h("tr", {}, ...names.map((name) => h("th", { scope: "col" }, name))));
+    const theme = h("button", { type: "button", id: "theme", title: "Switch between light and dark", onclick: () => this.theme.toggle() }, "◐ theme");
+    return h(
+      "div",
+      { class: "live" },
+      h("a", { class: "skip", href: "#queues" }, "To the queues"),
+      h("header", { class: "bar" }, h("strong", {}, "Lockgate"), this.state, this.clock, h("span", { class: "end" }, h("label", {}, "pace ", this.pace), h("label", {}, "sample ", this.every), this.pauseButton, this.holdButton, h("a", { class: "button", href: "api/scenario", download: "session.toml" }, "Save scenario"), theme)),
+      h(
+        "main",
+        {},
+        h("h1", { class: "title" }),
+        h("section", { class: "net", "aria-label": "Topology" }, this.picture),
+        h("section", { class: "log" }, h("h2", {}, "Events"), this.filter, this.log),
+        h("section", { id: "queues", class: "queues" }, h("h2", {}, "Queues"), h("div", { class: "wide", tabindex: 0, role: "region", "aria-label": "Table of queues" }, h("table", {}, head("queue", "kind", "now", "", "max", "in", "out", "p50", "p99", "drop", "mark"), this.table))),
+        this.knobs.element,
+        h("section", { class: "over" }, h("h2", {}, "Over time"), h("div", { class: "scrubber" }, this.scrub, this.span, h("button", { type: "button", onclick: () => this.#resume() }, "Live")), this.strips.element),
+        h("section", { class: "flows" }, h("h2", {}, "Flows"), h("div", { class: "wide", tabindex: 0, role: "region", "aria-label": "Table of flows" }, h("table", {}, head("flow", "offered", "received", "delay p50", "p99", "lost"), this.flows))),
+        h("p", { class: "note" }, "Keys: ↑ ↓ queue, space pause, [ ] scrub. Enter sets a knob. What is shown is what the run said; a missing sample is a gap."),
+      ),
+    );
+  }
+
+  #setWindow(span: number): void {
+    this.#window = span;
+    this.#ask();
+  }
+
+  #pause(): void {
+    if (this.#paused === null) this.#paused = this.feed.samples.at(-1)?.at_s ?? 0;
+    else this.#paused = null;
+    this.#ask();
+  }
+
+  #resume(): void {
+    this.#paused = null;
+    this.#ask();
+  }
+
+  #scrubbed(): void {
+    this.#paused = Number(this.scrub.value);
+    this.#ask();
+  }
+
+  #key(event: KeyboardEvent): void {
+    const target = event.target as HTMLElement;
+    if (event.ctrlKey || event.altKey || event.metaKey || /^(INPUT|SELECT|TEXTAREA)$/.test(target.tagName)) return;
+    const last = this.feed.samples.at(-1)?.at_s ?? 0;
+    if (event.key === " " && target.tagName !== "BUTTON" && target.tagName !== "A") this.#pause();
+    else if (event.key === "[") this.#paused = Math.max(0, (this.#paused ?? last) - this.#window / 10);
+    else if (event.key === "]") this.#paused = (this.#paused ?? last) + this.#window / 10 >= last ? null : (this.#paused ?? last) + this.#window / 10;
+    else if (event.key === "ArrowDown" || event.key === "ArrowUp") this.#step(event.key === "ArrowDown" ? 1 : -1);
+    else return;
+    event.preventDefault();
+    this.#ask();
+  }
+
+  #step(by: number): void {
+    const all = this.#lines(this.#sample());
+    const at = all.findIndex((line) => line.port === this.#port && line.queue.place === this.#place);
+    const next = all[Math.min(all.length - 1, Math.max(0, at + by))];
+    if (next) [this.#port, this.#place] = [next.port, next.queue.place];
+  }
+
+  /** Draws soon, and at most thirty times a second. */
+  #ask(): void {
+    if (this.#queued) return;
+    this.#queued = true;
+    window.setTimeout(() => requestAnimationFrame(() => {
+      this.#queued = false;
+      this.#drawn = performance.now();
+      this.#draw();
+    }), Math.max(0, FRAME_MS - (performance.now() - this.#drawn)));
+  }
+
+  #sample(): Sample | undefined {
+    const { samples } = this.feed;
+    return this.#paused === null ? samples.at(-1) : samples[indexAt(samples, this.#paused)];
+  }
+
+  /** Queues in the order of the table. A port that is one queue at which nothing ever came is left out. */
+  #lines(sample: Sample | undefined): Row[] {
+    return (sample?.ports ?? []).flatMap((shown, port) => {
+      if (shown.queues.length === 1 && shown.queues[0]?.total.offered_packets === 0) return [];
+      const depth = new Map<number, number>();
+      return shown.queues.map((queue) => {
+        const own = queue.parent === null ? 0 : (depth.get(queue.parent) ?? -1) + 1;
+        depth.set(queue.place, own);
+        return { port, depth: own, queue };
+      });
+    });
+  }
+
+  #draw(): void {
+    const { status, samples, events } = this.feed;
+    if (!status) return;
+    const sample = this.#sample();
+    const ink = this.theme.ink;
+    const lines = this.#lines(sample);
+    if (lines.length > 0 && !lines.some((line) => line.port === this.#port && line.queue.place === this.#place)) {
+      // The queue where most waits is what one wants to see first.
+      const same = lines.find((line) => line.port === this.#port);
+      const busiest = same ?? lines.reduce((best, line) => (line.depth === 0 && line.queue.peak_packets > best.queue.peak_packets ? line : best));
+      [this.#port, this.#place] = [busiest.port, busiest.queue.place];
+    }
+    const last = samples.at(-1)?.at_s ?? 0;
+    const behind = this.#paused === null ? 0 : last - this.#paused;
+    const word = status.ended ? "ended" : !this.feed.connected ? "⚠ stream cut" : this.#paused !== null ? `paused, ${behind.toFixed(1)} s behind` : status.held ? "held" : "● live";
+    if (this.state.textContent !== word) this.state.textContent = word;
+    this.state.dataset["state"] = status.ended ? "ended" : this.feed.connected ? "ok" : "cut";
+    document.body.classList.toggle("cut", !this.feed.connected && !status.ended);
+    const missed = this.feed.missed + (samples.at(-1)?.dropped_samples ?? 0);
+    this.clock.textContent = `${(sample?.at_s ?? 0).toFixed(2)} s of ${status.duration_s} s${missed > 0 ? ` · ${missed} samples missed` : ""}`;
+    this.pauseButton.textContent = this.#paused === null ? "Pause" : "Resume";
+    this.holdButton.textContent = status.held ? "Go on" : "Hold";
+    const interval = INTERVALS.find((text) => Math.abs((text.endsWith("ms") ? 1e-3 : 1) * Number.parseFloat(text) - status.every_s) < 1e-6);
+    if (interval !== undefined && document.activeElement !== this.every) this.every.value = interval;
+    if (document.activeElement !== this.pace) this.pace.value = String(status.pace);
+    document.title = `${status.title} – Lockgate`;
+    const title = document.querySelector(".live h1");
+    if (title && title.textContent !== status.title) title.textContent = status.title;
+    drawTopology(this.picture, status, sample, ink, this.#port, (port) => this.#select(port, 0));
+    this.#drawTable(lines);
+    this.#drawFlows(sample);
+    this.#drawLog(this.#paused ?? Number.POSITIVE_INFINITY);
+    const selected = lines.find((line) => line.port === this.#port && line.queue.place === this.#place);
+    if (selected) this.knobs.show(selected.port, selected.queue.name);
+    const end = this.#paused ?? last;
+    [this.scrub.min, this.scrub.max] = [String(samples[0]?.at_s ?? 0), String(last)];
+    if (document.activeElement !== this.scrub || this.#paused === null) this.scrub.value = String(end);
+    const from = indexAt(samples, end - this.#window);
+    const shown = samples.slice(from, indexAt(samples, end) + 1);
+    const chosen: Chosen[] = lines.filter((line) => line.port === this.#port).slice(0, 8).map((line) => ({ port: line.port, place: line.queue.place, label: line.queue.name }));
+    this.strips.draw(shown, chosen, events.map((event) => event.at_s), ink);
+  }
+
+  #select(port: number, place: number): void {
+    [this.#port, this.#place] = [port, place];
+    this.#ask();
+  }
+
+  #drawTable(lines: Row[]): void {
+    const most = Math.max(1, ...lines.map((line) => line.queue.peak_packets));
+    const own = lines.filter((line) => line.port === this.#port);
+    const rows = lines.map(({ port, depth, queue }) => {
+      const selected = port === this.#port && queue.place === this.#place;
+      const colour = own.findIndex((line) => line.port === port && line.queue.place === queue.place);
+      const name = depth === 0 ? `${this.feed.status?.ports[port]?.name ?? ""} ${queue.name}` : queue.name;
+      const swatch = colour < 0 ? "transparent" : (this.theme.ink.series[colour % this.theme.ink.series.length] as string);
+      const share = (value: number): string => `${Math.min(100, (100 * value) / most).toFixed(1)}%`;
+      const bar = h("span", { class: "thermometer", style: `--now:${share(queue.packets)};--mean:${share(queue.mean_packets)};--max:${share(queue.peak_packets)}` });
+      const cells = [queue.kind, String(queue.packets), bar, String(queue.peak_packets), rate(queue.offered_bps), rate(queue.sent_bps), time(queue.sojourn_p50_s), time(queue.sojourn_p99_s), String(queue.dropped_packets), String(queue.marked_packets)];
+      const drops = queue.dropped_by.map(([reason, packets]) => `${reason} ${packets}`).join(", ");
+      const gauges = queue.gauges.map(([gauge, value]) => `${gauge} ${value.toPrecision(4)}`).join("\n");
+      return h(
+        "tr",
+        { class: selected ? "selected" : "", "aria-selected": String(selected), title: [gauges, drops].filter((part) => part !== "").join("\n"), onclick: () => this.#select(port, queue.place) },
+        h("th", { scope: "row", style: `padding-left:${8 + depth * 16}px` }, h("span", { class: "swatch", style: `background:${swatch}` }), name),
+        ...cells.map((cell, index) => h("td", { class: index === 8 && queue.dropped_packets > 0 ? "bad" : index === 0 ? "word" : "" }, cell)),
+      );
+    });
+    this.table.replaceChildren(...rows);
+  }
+
+  #drawFlows(sample: Sample | undefined): void {
+    const rows = (sample?.flows ?? []).slice(0, 200).map((flow) => h("tr", {}, h("th", { scope: "row" }, flow.name), ...[rate(flow.offered_bps), rate(flow.received_bps), time(flow.owd_p50_s), time(flow.owd_p99_s), String(flow.lost_packets)].map((cell) => h("td", {}, cell))));
+    this.flows.replaceChildren(...rows);
+  }
+
+  #drawLog(until: number): void {
+    const { events } = this.feed;
+    const wanted = this.filter.value.toLowerCase();
+    const shown = events.filter((event) => event.at_s <= until && eventText(event).toLowerCase().includes(wanted)).slice(-100);
+    const key = `${shown.length} ${shown.at(-1)?.at_s ?? ""} ${wanted}`;
+    if (this.log.dataset["key"] === key) return;
+    this.log.dataset["key"] = key;
+    this.log.replaceChildren(...shown.reverse().map((event) => h("li", {}, h("time", {}, `${event.at_s.toFixed(3)} s`), " ", ...breakable(eventText(event)))));
+    if (events.length > this.#told && this.#told > 0) announce(eventText(events.at(-1) as RunEvent));
+    this.#told = events.length;
+  }
+}
+
+/** Shows the running run of the server this page is from. */
+export function showLive(root: HTMLElement): void {
+  void new LivePage().show(root);
+}

@@ -1,0 +1,176 @@
+/** The page of a running run in a real browser, against a server that plays one. */
+import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { type Server, type ServerResponse, createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { type Browser, type Page, chromium } from "playwright-core";
+import { build } from "vite";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+
+const FLAGS = "--headless --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking --disable-component-update --disable-sync".split(" ");
+const executable = [process.env["CHROMIUM"] ?? "", "/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"].find((path) => path !== "" && existsSync(path));
+if (executable === undefined) console.log("skipped: no Chromium");
+
+const knob = (key: string, value: string, choices: string[] = []) => ({ path: `port.a->b.queue.one.${key}`, key, value, is_default: false, takes: "limit", about: "how much may wait", choices });
+
+const status = {
+  title: "two classes",
+  mode: "sim",
+  seed: 1,
+  duration_s: 60,
+  pace: 1,
+  every_s: 0.1,
+  held: false,
+  ended: false,
+  version: 0,
+  nodes: ["a", "b"],
+  links: [{ name: "l", from: "a", to: "b", rate_bps: 1e7, delay_s: 0.005, knobs: [] }],
+  ports: [
+    { name: "a->b", from: "a", to: "b", link: "l", root: { ...knob("root", "q", ["q", "fair"]), path: "port.a->b.root" }, queues: [["q", []], ["one", [knob("limit", "50p")]]] },
+    { name: "b->a", from: "b", to: "a", link: "l", root: null, queues: [] },
+  ],
+  flows: ["f"],
+};
+
+function queue(name: string, place: number, parent: number | null, packets: number) {
+  return { name, kind: "fifo", place, parent, packets, bytes: 0, mean_packets: packets, peak_packets: packets + 3, offered_bps: 1.2e7, sent_bps: 1e7, sent_packets: 9, dropped_packets: place, dropped_by: [], marked_packets: 0, sojourn_p50_s: 0.02, sojourn_p99_s: 0.04, gauges: [], total: { offered_packets: 9 } };
+}
+
+const sample = (number: number) => ({
+  number,
+  at_s: number / 10,
+  interval_s: 0.1,
+  dropped_samples: 0,
+  ports: [
+    { name: "a->b", sent_bps: 9e6, ring_packets: 0, queues: [queue("q", 0, null, 10 + (number % 20)), queue("one", 1, 0, number % 20)] },
+    { name: "b->a", sent_bps: 0, ring_packets: 0, queues: [{ ...queue("fifo", 0, null, 0), total: { offered_packets: 0 } }] },
+  ],
+  flows: [{ name: "f", offered_bps: 1.2e7, received_bps: 1e7, lost_packets: 1, owd_p50_s: 0.02, owd_p99_s: 0.04 }],
+  events: number === 100 ? [{ at_s: 9.95, kind: "change", path: "link.l.rate", value: "10mbit", moved_packets: null, forced_out_packets: 0, text: "" }] : [],
+});
+
+/** Plays a run: a sample a tenth of a second, and whatever is set is taken. */
+class Player {
+  readonly streams = new Set<ServerResponse>();
+  readonly asked: { path: string; body: string }[] = [];
+  number = 120;
+  playing = true;
+  readonly server: Server;
+  readonly #timer: NodeJS.Timeout;
+
+  constructor(page: string) {
+    this.server = createServer((request, response) => {
+      const path = (request.url ?? "").split("?")[0] ?? "";
+      const json = (value: unknown): void => void response.setHeader("Content-Type", "application/json").end(JSON.stringify(value));
+      if (request.method === "POST") {
+        let body = "";
+        request.on("data", (part: Buffer) => (body += part.toString()));
+        request.on("end", () => {
+          this.asked.push({ path, body });
+          json({ at_s: this.number / 10, before: ["port.a->b.queue.one.limit=50p"] });
+        });
+      } else if (path === "/") response.setHeader("Content-Type", "text/html").end(page);
+      else if (path === "/api/state") json({ ...status, changes_need_token: false, read_only: false, events: [sample(100).events[0]], sample: null });
+      else if (path === "/api/samples") json(Array.from({ length: this.number }, (_, number) => sample(number)));
+      else if (path === "/api/stream" && this.playing) {
+        response.writeHead(200, { "Content-Type": "text/event-stream" });
+        this.streams.add(response);
+      } else response.writeHead(404).end();
+    });
+    this.#timer = setInterval(() => {
+      this.number += 1;
+      for (const stream of this.streams) stream.write(`event: samples\ndata: [${JSON.stringify(sample(this.number))}]\n\n`);
+    }, 100);
+  }
+
+  async listen(): Promise<string> {
+    await new Promise<void>((done) => this.server.listen(0, "127.0.0.1", done));
+    return `http://127.0.0.1:${(this.server.address() as AddressInfo).port}/`;
+  }
+
+  cut(): void {
+    this.playing = false;
+    for (const stream of this.streams) stream.destroy();
+    this.streams.clear();
+  }
+
+  close(): void {
+    clearInterval(this.#timer);
+    this.cut();
+    this.server.closeAllConnections();
+    this.server.close();
+  }
+}
+
+describe.skipIf(executable === undefined)("the page of a running run", () => {
+  const folder = mkdtempSync(join(tmpdir(), "lockgate-live-"));
+  let browser: Browser;
+  let html = "";
+  beforeAll(async () => {
+    await build({ root: fileURLToPath(new URL("..", import.meta.url)), logLevel: "silent", build: { outDir: folder, emptyOutDir: true } });
+    html = readFileSync(join(folder, "report.html"), "utf8");
+    expect(html).toContain("default-src 'none';");
+    html = html.replace('id="lockgate-data">{}<', 'id="lockgate-data">{"live":true}<').replace("default-src 'none';", "default-src 'none'; connect-src 'self';");
+    browser = await chromium.launch({ executablePath: executable as string, args: FLAGS });
+  });
+  afterAll(async () => {
+    await browser?.close();
+    rmSync(folder, { recursive: true, force: true });
+  });
+
+  async function open(player: Player, width: number, colorScheme: "light" | "dark"): Promise<{ page: Page; complaints: string[] }> {
+    const page = await (await browser.newContext({ viewport: { width, height: 900 }, colorScheme })).newPage();
+    const complaints: string[] = [];
+    page.on("pageerror", (error) => complaints.push(error.message));
+    page.on("console", (message) => message.type() === "error" && complaints.push(message.text()));
+    await page.goto(await player.listen());
+    await page.waitForSelector(".live .state[data-state=ok]");
+    await page.waitForSelector("tr.selected");
+    return { page, complaints };
+  }
+
+  it.each([[390, "light"], [1400, "dark"]] as const)("fits %i pixels, %s", async (width, scheme) => {
+    const player = new Player(html);
+    const { page, complaints } = await open(player, width, scheme);
+    expect(await page.evaluate(() => document.documentElement.scrollWidth - innerWidth)).toBeLessThanOrEqual(0);
+    expect(await page.locator(".strip canvas").count()).toBe(4);
+    expect(await page.locator("tbody tr").count()).toBe(3);
+    expect(await page.locator(".events li").first().textContent()).toContain("link.l.rate = 10mbit");
+    if (process.env["SCREENSHOTS"]) await page.screenshot({ path: join(process.env["SCREENSHOTS"], `live-${width}-${scheme}.png`), fullPage: true });
+    expect(complaints).toEqual([]);
+    player.close();
+  });
+
+  it("sets what is typed, by the keyboard alone", async () => {
+    const player = new Player(html);
+    const { page } = await open(player, 1280, "light");
+    await page.keyboard.press("ArrowDown");
+    const field = page.getByLabel("port.a->b.queue.one.limit, limit");
+    await field.fill("20p");
+    await field.press("Enter");
+    await page.waitForSelector(".knob[data-state=set]");
+    expect(player.asked).toEqual([{ path: "/api/set", body: '{"set":["port.a->b.queue.one.limit=20p"]}' }]);
+    await page.getByRole("button", { name: /^raise port\.a->b\.queue\.one\.limit/ }).click();
+    await expect.poll(() => player.asked.length).toBe(2);
+    expect(player.asked[1]?.body).toContain("limit=62p");
+    player.close();
+  });
+
+  it("stands still when paused, and says when its stream is cut", async () => {
+    const player = new Player(html);
+    const { page } = await open(player, 1280, "light");
+    await page.locator(".live h1").click();
+    await page.keyboard.press("Space");
+    await page.waitForFunction(() => /paused, [1-9]/.test(document.querySelector(".state")?.textContent ?? ""));
+    const clock = await page.locator(".clock").textContent();
+    expect(await page.locator(".clock").textContent()).toBe(clock);
+    await page.keyboard.press("Space");
+    await page.waitForFunction((before) => document.querySelector(".clock")?.textContent !== before, clock);
+    player.cut();
+    await page.waitForSelector(".state[data-state=cut]", { timeout: 15_000 });
+    expect(await page.locator(".state").textContent()).toContain("cut");
+    player.close();
+  });
+});
