@@ -172,7 +172,7 @@ impl Discipline for Hfsc {
                     self.account(leaf, packet.bytes(), urgent.is_some(), cx);
                     return Dequeue::Packet(packet);
                 }
-                Dequeue::NotBefore(time) => earliest = sooner(earliest, time),
+                Dequeue::NotBefore(time) => earliest = Some(sooner(earliest, time)),
                 Dequeue::Empty => {}
             }
             self.end(leaf, now);
@@ -214,7 +214,7 @@ impl Hfsc {
                 match self.classes.peek(leaf, cx) {
                     Peek::Length(length) => self.guarantees.begin(leaf, since, length, cx.now),
                     Peek::NotBefore(time) => {
-                        earliest = sooner(earliest, time);
+                        earliest = Some(sooner(earliest, time));
                         self.wait(leaf);
                         continue;
                     }
@@ -282,8 +282,8 @@ impl Hfsc {
     }
 }
 
-fn sooner(known: Option<Instant>, time: Instant) -> Option<Instant> {
-    Some(known.map_or(time, |known| known.min(time)))
+fn sooner(known: Option<Instant>, time: Instant) -> Instant {
+    known.map_or(time, |known| known.min(time))
 }
 
 #[cfg(test)]

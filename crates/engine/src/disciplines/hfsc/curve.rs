@@ -220,9 +220,11 @@ impl Curve {
 #[inline]
 fn passage(work: u128, rate: u64) -> (u128, bool) {
     let (whole, rest) = match u64::try_from(work) {
-        Ok(work) if rate > 0 => (u128::from(work / rate), work % rate > 0),
-        _ if rate > 0 => (work / u128::from(rate), work % u128::from(rate) > 0),
-        _ => return (u128::MAX / 4, false),
+        // A piece without a rate never gets there; far enough, and no sum with it wraps.
+        _ if rate == 0 => return (u128::MAX / 4, false),
+        Ok(work) => (u128::from(work / rate), u128::from(work % rate)),
+        Err(_) => (work / u128::from(rate), work % u128::from(rate)),
     };
+    let rest = rest > 0;
     (whole + u128::from(rest), rest)
 }

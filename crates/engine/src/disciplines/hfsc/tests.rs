@@ -1,6 +1,6 @@
 use super::curve::{Curve, work};
 use super::*;
-use crate::disciplines::Fifo;
+use crate::disciplines::fifo::{self, Fifo};
 use crate::random::{Random, Seed};
 use crate::units::{Duration, Rate};
 
@@ -10,7 +10,7 @@ fn shape(m1: u64, d: u64, m2: u64) -> Shape {
 
 fn child(text: &str) -> Child<Share> {
     let share = serde_json::from_str(text).expect("a share");
-    Child { share, node: Node::new::<Fifo>("leaf", Default::default(), Vec::new()).expect("valid") }
+    Child { share, node: Node::new::<Fifo>("leaf", fifo::Config::default(), Vec::new()).expect("valid") }
 }
 
 #[test]

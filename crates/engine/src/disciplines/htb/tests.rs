@@ -1,5 +1,5 @@
 use super::*;
-use crate::disciplines::Fifo;
+use crate::disciplines::fifo::{self, Fifo};
 use crate::random::{Random, Seed};
 use crate::units::{Duration, PICOS_PER_SECOND};
 
@@ -8,7 +8,7 @@ fn share(text: &str) -> Share {
 }
 
 fn leaf(share: Share) -> Child<Share> {
-    Child { share, node: Node::new::<Fifo>("leaf", Default::default(), Vec::new()).expect("valid") }
+    Child { share, node: Node::new::<Fifo>("leaf", fifo::Config::default(), Vec::new()).expect("valid") }
 }
 
 #[test]
