@@ -90,7 +90,7 @@ fn wrong_usage_is_said_and_leaves_nothing() {
     for (arguments, words) in [
         (&["nope"][..], "there is no discipline called `nope`"),
         (&["--trials", "0"], "--trials"),
-        (&["--seed", "-1"], "--seed"),
+        (&["--seed", "-1"], "-1"),
         (&["--against", "missing"], "there is no such file"),
         (&["--against", "text"], "not JSON"),
         (&["--against", "list", "--out", "o"], "experiments"),

@@ -162,10 +162,16 @@ pub(crate) fn example(reference: &Reference) -> String {
     let leaf = |name: &str, extra: &str| {
         format!("\n[port.\"a->b\".queue.{name}]\nkind = \"fifo\"\n{}{extra}", reference.share_example)
     };
-    if reference.children == "at least one" {
+    if reference.children.starts_with("at least one") {
         text += "children = [\"voice\", \"rest\"]\n";
         text += &leaf("voice", "match = [{ protocol = \"udp\", destination_port = 5060 }]\n");
-        text += &leaf("rest", "");
+        let rest = leaf("rest", "");
+        if reference.children.contains("class") {
+            text += &rest.replace("kind = \"fifo\"", "kind = \"class\"\nchildren = [\"bulk\"]");
+            text += &leaf("bulk", "");
+        } else {
+            text += &rest;
+        }
     }
     text
 }

@@ -59,8 +59,8 @@ impl Oracle for ScaledTime {
 
     fn applies(kind: &Kind) -> bool {
         // RED's idle table is in microseconds, the weights of PIE and DualPI2 are per second, Click's shaper counts by the
-        // second.
-        !kind.is(&["red", "pie", "dualpi2", "bandwidth-shaper"])
+        // second, and the quanta of cake follow from its rate.
+        !kind.is(&["red", "pie", "dualpi2", "bandwidth-shaper", "cake"])
     }
 
     fn hold(kind: &Kind, trials: Trials) -> Vec<Finding> {
