@@ -103,6 +103,7 @@ pub(crate) struct Demo {
 }
 
 #[derive(Debug, Args)]
+#[allow(clippy::struct_excessive_bools, reason = "each is a switch of its own")]
 pub(crate) struct Run {
     /// The scenario file
     pub(crate) file: PathBuf,

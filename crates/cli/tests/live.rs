@@ -2,6 +2,7 @@
 //!
 //! No test here judges a wall-clock time: a run outside its fidelity limits (exit code 5) is as good.
 #![cfg(target_os = "linux")]
+#![allow(clippy::print_stdout, reason = "what is skipped is said")]
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -392,7 +393,7 @@ fn a_sender_and_a_receiver_agree() {
         .expect("a port")
         .port();
     let address = format!("127.0.0.1:{port}");
-    let receiver = Command::new(LOCKGATE)
+    let waiting = Command::new(LOCKGATE)
         .args(["receive", &address, "--once", "--json", "--for", "60"])
         .stdout(Stdio::piped())
         .stderr(Stdio::null())
@@ -402,11 +403,12 @@ fn a_sender_and_a_receiver_agree() {
         .args(["send", &address, "--size", "300B", "--gap", "2ms", "--for", "1s", "--json"])
         .output()
         .expect("runs");
-    let received = receiver.wait_with_output().expect("ends");
+    let arrived = waiting.wait_with_output().expect("ends");
     assert!(sent.status.success(), "{sent:?}");
     let sent: Value = serde_json::from_slice(&sent.stdout).expect("JSON");
-    let received: Value = serde_json::from_slice(&received.stdout).expect("JSON");
-    assert_eq!(sent["sent_packets"], 499, "every 2 ms, after 2 ms, before a second");
+    let received: Value = serde_json::from_slice(&arrived.stdout).expect("JSON");
+    // Every 2 ms, after 2 ms, before a second; fewer where the machine stood still.
+    assert!(sent["sent_packets"].as_u64().is_some_and(|sent| (1..500).contains(&sent)), "{sent}");
     assert_eq!(sent["receiver"], received, "both say the same");
     assert_eq!(received["received_bytes"].as_u64(), received["received_packets"].as_u64().map(|n| n * 300));
     // One machine, but two clocks, each from its program's start: no delay is below zero by more than the error.

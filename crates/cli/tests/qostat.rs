@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 
 /// Whatever hangs for so long has failed.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_mins(1);
 
 const TEXT: &str = r#"
 title = "two classes"
@@ -277,7 +277,7 @@ fn who_may_not_ask_is_refused() {
     assert_eq!(watched.post("/api/set", "", &body).0, 401, "no token");
     assert_eq!(watched.post("/api/set", "Authorization: Bearer wrong\r\n", &body).0, 401);
     assert_eq!(watched.post("/api/set", &format!("{token}Origin: http://evil.example\r\n"), &body).0, 403);
-    let rebound = format!("GET /api/state HTTP/1.1\r\nHost: evil.example\r\n\r\n");
+    let rebound = "GET /api/state HTTP/1.1\r\nHost: evil.example\r\n\r\n".to_owned();
     assert_eq!(watched.raw(&rebound).0, 421, "a name that a name server could turn");
     assert_eq!(watched.raw("GET /api/state HTTP/1.1\r\n\r\n").0, 400, "no host");
     assert_eq!(watched.get("/../../etc/passwd").0, 404);
@@ -318,7 +318,7 @@ fn slow_and_many_connections_are_bounded() {
         }
         sent += 1;
         slow.set_read_timeout(Some(Duration::from_millis(100))).expect("set");
-        if matches!(slow.read(&mut [0; 512]), Ok(_)) {
+        if slow.read(&mut [0; 512]).is_ok() {
             break;
         }
     }

@@ -106,13 +106,12 @@ fn verdict(line: &Line) -> String {
 fn show(document: &Comparison) {
     for run in &document.runs {
         terminal::heading(&run.id);
-        match &run.not_run {
-            Some(why) => say!("not run: {why}"),
-            None => {
-                let rows: Vec<Vec<String>> = run.lines.iter().map(|line| cells(line).into()).collect();
-                terminal::words(&COLUMNS, &rows);
-            }
+        if let Some(why) = &run.not_run {
+            say!("not run: {why}");
+            continue;
         }
+        let rows: Vec<Vec<String>> = run.lines.iter().map(|line| cells(line).into()).collect();
+        terminal::words(&COLUMNS, &rows);
     }
     say!(
         "\nBehind ± is the standard deviation (sd) of one run: of ours, or of runs that start with other phases of the flows."
