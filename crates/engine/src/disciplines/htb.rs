@@ -38,6 +38,8 @@ const PRIORITIES: usize = 8;
 const LEAST_QUANTUM: u64 = 1_000;
 /// The largest quantum that is made of a rate and `r2q`.
 const LARGEST_QUANTUM: u64 = 200_000;
+/// The most that `mpu` and `overhead` may be: what `tc` has room for.
+const LARGEST_EXTRA: u64 = 65_535;
 
 /// Parameters of `htb`; each class has its own besides.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
@@ -77,10 +79,10 @@ pub struct Share {
     /// its packets it is a packet a turn. As `prio`, of use on leaves.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub quantum: Option<Bytes>,
-    /// What a packet costs at least.
+    /// What a packet costs at least; at most 65535 B.
     #[serde(default)]
     pub mpu: Bytes,
-    /// What a packet costs more than its length.
+    /// What a packet costs more than its length; at most 65535 B.
     #[serde(default)]
     pub overhead: Bytes,
 }
@@ -106,7 +108,7 @@ impl Tuning {
     /// What a packet of this length costs.
     #[inline]
     fn cost(&self, length: Bytes) -> Bytes {
-        Bytes(length.0.saturating_add(self.overhead.0)).max(self.mpu)
+        Bytes(length.0 + self.overhead.0).max(self.mpu)
     }
 
     fn new(share: &Share, r2q: u32) -> Result<Self, Invalid> {
@@ -121,6 +123,11 @@ impl Tuning {
         for (field, bytes) in [("burst", burst), ("cburst", cburst)] {
             if bytes == Bytes::ZERO {
                 return Err(Invalid::new(field, "must be at least `1B`; the default is `1600B`"));
+            }
+        }
+        for (field, bytes) in [("mpu", mpu), ("overhead", overhead)] {
+            if bytes.0 > LARGEST_EXTRA {
+                return Err(Invalid::new(field, format!("must be at most `{LARGEST_EXTRA}B`, as in `tc`")));
             }
         }
         let priority = usize::from(prio);

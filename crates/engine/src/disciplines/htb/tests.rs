@@ -18,6 +18,8 @@ fn what_cannot_be_is_refused_at_its_class() {
         ("ceil", r#"{ "rate": "2mbit", "ceil": "1mbit" }"#),
         ("burst", r#"{ "rate": "1mbit", "burst": "0B" }"#),
         ("cburst", r#"{ "rate": "1mbit", "cburst": "0B" }"#),
+        ("mpu", r#"{ "rate": "1mbit", "mpu": "65536B" }"#),
+        ("overhead", r#"{ "rate": "1mbit", "overhead": "65536B" }"#),
         ("prio", r#"{ "rate": "1mbit", "prio": 8 }"#),
         ("quantum", r#"{ "rate": "1mbit", "quantum": "999B" }"#),
     ];
