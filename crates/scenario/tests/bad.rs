@@ -329,10 +329,10 @@ fn classes_speak_to_the_discipline_that_owns_them() {
             "queue.z = { kind = \"class\", rate = \"1mbit\", children = [] }",
         ],
         &[
-            (4, 66, "`limit` of the queue `y` holds nothing", "at least `1p`"),
-            (5, 67, "`class` needs children", "at least one queue"),
-            (4, 49, "`rate` of the queue `y`", ANY),
-            (3, 67, "`ceil` of the queue `c`", ANY),
+            (3, 64, "`ceil` of the queue `c`", ANY),
+            (4, 47, "`rate` of the queue `y`", ANY),
+            (4, 63, "`limit` of the queue `y` holds nothing", "at least `1p`"),
+            (5, 68, "`class` needs children", "at least one queue"),
         ],
     );
     queues(
@@ -352,7 +352,7 @@ fn classes_speak_to_the_discipline_that_owns_them() {
             "queue.y = { kind = \"fifo\" }",
         ],
         &[
-            (3, 56, "neither `class` nor its parent `htb` has a key `limit`", ANY),
+            (3, 57, "neither `class` nor its parent `htb` has a key `limit`", ANY),
             (4, 23, "the queue `y` needs `rate`", ANY),
         ],
     );
@@ -363,10 +363,10 @@ fn shares_and_parameters_of_the_same_name_are_kept_apart() {
     queues(
         &[
             "root = \"x\"",
-            "queue.x = { kind = \"prio\", children = [\"y\"] }",
+            "queue.x = { kind = \"rr\", children = [\"y\"] }",
             "queue.y = { kind = \"fifo\", share = { weight = 1 } }",
         ],
-        &[(3, 50, "`prio` must know nothing called `weight` of its children", "leave `share` out")],
+        &[(3, 50, "`rr` must know nothing called `weight` of its children", "leave `share` out")],
     );
     queues(
         &[

@@ -291,6 +291,10 @@ impl Checker<'_> {
     fn below(&mut self, index: usize, entries: &[Entry<'_, '_>], below: &mut Below) {
         for &(child, _) in &entries[index].children {
             let is_class = entries[child].kind.as_ref().is_some_and(|kind| kind.name == class::KIND);
+            if is_class && entries[child].children.is_empty() {
+                // Said already; the rest can be judged without it.
+                continue;
+            }
             let node = if is_class { None } else { self.build(child, entries) };
             let Some(share) = entries[child].share.clone() else { continue };
             below.present.push(child);
