@@ -353,7 +353,7 @@ fn classes_speak_to_the_discipline_that_owns_them() {
         ],
         &[
             (3, 57, "neither `class` nor its parent `htb` has a key `limit`", ANY),
-            (4, 23, "the queue `y` needs `rate`", ANY),
+            (4, 23, "the queue `y`, a child of `htb`, needs `rate`", ANY),
         ],
     );
 }

@@ -82,7 +82,7 @@ impl Checker<'_> {
         if self.problems.len() != noted {
             return None;
         }
-        let what = format!("{}, a child of `{}`,", place.what, parent.name);
+        let what = format!("{}, a child of `{}`,", place.what, parent.owner);
         let shared = Place { what: &what, table: &table, header: place.header };
         let sound = disciplines::visit(parent.owner, ReadShare(shared, &parent.share, &mut self.problems))
             .unwrap_or(false);
