@@ -35,7 +35,56 @@ pub struct Histogram<const SUB: usize = 512> {
     /// The values themselves, in the order they came, while there are at most [`EXACT`]; then empty.
     few: Vec<u64>,
     /// One entry an octave. All `None` while `few` is in use, so that the hot path needs one check.
-    octaves: [Option<Box<[u64; SUB]>>; 64],
+    octaves: [Option<Box<Octave<SUB>>>; 64],
+}
+
+/// The counts of one octave. Nearly all are small: sixteen bits of each lie close together, so that many flows'
+/// histograms fit into the processor's cache, and what does not fit into those lies apart.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Octave<const SUB: usize> {
+    low: [u16; SUB],
+    /// In units of 65536; there from the first carry on.
+    high: Option<Box<[u64; SUB]>>,
+}
+
+impl<const SUB: usize> Default for Octave<SUB> {
+    fn default() -> Self {
+        Self { low: [0; SUB], high: None }
+    }
+}
+
+impl<const SUB: usize> Octave<SUB> {
+    /// One more in a bucket.
+    #[inline(always)]
+    fn count(&mut self, bucket: usize) {
+        let low = &mut self.low[bucket];
+        *low = low.wrapping_add(1);
+        if *low == 0 {
+            self.carry(bucket, 1);
+        }
+    }
+
+    /// So many more in a bucket.
+    fn add(&mut self, bucket: usize, times: u64) {
+        let (low, carry) = (times as u16, times >> 16);
+        let (sum, over) = self.low[bucket].overflowing_add(low);
+        self.low[bucket] = sum;
+        let carry = carry + u64::from(over);
+        if carry > 0 {
+            self.carry(bucket, carry);
+        }
+    }
+
+    fn get(&self, bucket: usize) -> u64 {
+        let high = self.high.as_ref().map_or(0, |high| high[bucket]);
+        (high << 16) | u64::from(self.low[bucket])
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn carry(&mut self, bucket: usize, carry: u64) {
+        self.high.get_or_insert_with(|| Box::new([0; SUB]))[bucket] += carry;
+    }
 }
 
 impl<const SUB: usize> Default for Histogram<SUB> {
@@ -138,7 +187,7 @@ impl<const SUB: usize> Histogram<SUB> {
         let Some(counts) = &mut self.octaves[octave] else { return false };
         let shift = octave.saturating_sub(1);
         for &value in values {
-            counts[(value >> shift) as usize & (SUB - 1)] += 1;
+            counts.count((value >> shift) as usize & (SUB - 1));
         }
         true
     }
@@ -149,7 +198,7 @@ impl<const SUB: usize> Histogram<SUB> {
         for &value in values {
             let (octave, bucket) = Self::place(value);
             match &mut self.octaves[octave] {
-                Some(counts) => counts[bucket] += 1,
+                Some(counts) => counts.count(bucket),
                 None => self.open(value),
             }
         }
@@ -166,7 +215,7 @@ impl<const SUB: usize> Histogram<SUB> {
     fn increment(&mut self, value: u64) {
         let (octave, bucket) = Self::place(value);
         match &mut self.octaves[octave] {
-            Some(counts) => counts[bucket] += 1,
+            Some(counts) => counts.count(bucket),
             None => self.increment_first(value),
         }
     }
@@ -194,7 +243,7 @@ impl<const SUB: usize> Histogram<SUB> {
             return;
         }
         let (octave, bucket) = Self::place(value);
-        self.octaves[octave].get_or_insert_with(|| Box::new([0; SUB]))[bucket] += times;
+        self.octaves[octave].get_or_insert_default().add(bucket, times);
     }
 
     /// Counts everything `other` counted: the same as if all values had come here.
@@ -215,9 +264,9 @@ impl<const SUB: usize> Histogram<SUB> {
         }
         for (own, more) in self.octaves.iter_mut().zip(&other.octaves) {
             let Some(more) = more else { continue };
-            let own = own.get_or_insert_with(|| Box::new([0; SUB]));
-            for (count, add) in own.iter_mut().zip(more.iter()) {
-                *count += add;
+            let own = own.get_or_insert_default();
+            for bucket in 0..SUB {
+                own.add(bucket, more.get(bucket));
             }
         }
     }
@@ -294,7 +343,7 @@ impl<const SUB: usize> Histogram<SUB> {
         let mut buckets = Vec::new();
         for (octave, counts) in self.octaves.iter().enumerate() {
             let Some(counts) = counts else { continue };
-            for (bucket, &count) in counts.iter().enumerate() {
+            for (bucket, count) in (0..SUB).map(|bucket| (bucket, counts.get(bucket))) {
                 if count > 0 {
                     buckets.push((Self::middle(octave, bucket).clamp(self.min, self.max), count));
                 }

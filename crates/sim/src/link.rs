@@ -130,7 +130,7 @@ struct Flying {
     /// Where the first goes then: looked up while its header is at hand, so that whether it has arrived or
     /// goes on is known without the header.
     hop: Hop,
-    rest: VecDeque<(Instant, Packet)>,
+    rest: VecDeque<(Instant, Hop, Packet)>,
 }
 
 impl Flying {
@@ -140,42 +140,40 @@ impl Flying {
 
     #[inline(always)]
     fn push(&mut self, arrival: Instant, packet: Packet, far: &Hops) {
+        let hop = far.of(packet.flow);
         if self.first.is_none() {
-            self.next = arrival;
-            self.hop = far.of(packet.flow);
-            self.first = Some(packet);
+            (self.next, self.hop, self.first) = (arrival, hop, Some(packet));
         } else {
-            self.push_behind(arrival, packet);
+            self.push_behind(arrival, hop, packet);
         }
     }
 
     /// A shorter delay set during the run lets no packet overtake those already on the way.
     #[inline(never)]
-    fn push_behind(&mut self, arrival: Instant, packet: Packet) {
-        let last = self.rest.back().map_or(self.next, |(last, _)| *last);
-        self.rest.push_back((arrival.max(last), packet));
+    fn push_behind(&mut self, arrival: Instant, hop: Hop, packet: Packet) {
+        let last = self.rest.back().map_or(self.next, |(last, ..)| *last);
+        self.rest.push_back((arrival.max(last), hop, packet));
     }
 
     fn newest(&self) -> Option<&Packet> {
-        self.rest.back().map(|(_, packet)| packet).or(self.first.as_ref())
+        self.rest.back().map(|(.., packet)| packet).or(self.first.as_ref())
     }
 
     #[inline(always)]
-    fn pop(&mut self, far: &Hops) -> Option<Packet> {
+    fn pop(&mut self) -> Option<Packet> {
         let packet = self.first.take();
         if self.rest.is_empty() {
             self.next = Instant::NEVER;
         } else {
-            self.advance(far);
+            self.advance();
         }
         packet
     }
 
     #[inline(never)]
-    fn advance(&mut self, far: &Hops) {
-        if let Some((next, first)) = self.rest.pop_front() {
-            self.hop = far.of(first.flow);
-            (self.next, self.first) = (next, Some(first));
+    fn advance(&mut self) {
+        if let Some((next, hop, first)) = self.rest.pop_front() {
+            (self.next, self.hop, self.first) = (next, hop, Some(first));
         }
     }
 }
@@ -298,7 +296,7 @@ impl Link {
     /// Takes the packet that arrives at the far end now.
     #[inline(always)]
     pub fn arrive(&mut self, now: Instant) -> Option<Packet> {
-        if self.flying.next <= now { self.flying.pop(&self.far) } else { None }
+        if self.flying.next <= now { self.flying.pop() } else { None }
     }
 
     /// Whether a transmission is under way. While it is, no poll is due: [`is_due`](Self::is_due) is false.
@@ -445,7 +443,7 @@ impl Link {
     /// Takes out every packet, in the port and in flight.
     pub fn flush(&mut self, out: &mut Vec<Packet>) {
         self.port.flush(out);
-        while let Some(packet) = self.flying.pop(&self.far) {
+        while let Some(packet) = self.flying.pop() {
             out.push(packet);
         }
     }

@@ -123,3 +123,20 @@ fn a_density_integrates_to_the_share_above_zero() {
     assert!((integral - positive).abs() < 1e-6, "{integral} of {positive}");
     assert_eq!(of::<512>(&[5, 5, 5]).density(10).len(), 1);
 }
+
+#[test]
+fn a_bucket_counts_beyond_sixteen_bits() {
+    let mut one_by_one = Histogram::<16>::new();
+    for _ in 0..200_000 {
+        one_by_one.record(7);
+    }
+    one_by_one.record(1 << 40);
+    assert_eq!(one_by_one.buckets(), [(7, 200_000), (1 << 40, 1)]);
+    let mut batches = Histogram::<16>::new();
+    batches.record_all(&[7; 131_071]);
+    let mut rest = Histogram::<16>::new();
+    rest.record_all(&[7; 68_929]);
+    rest.record(1 << 40);
+    batches.merge(&rest);
+    assert_eq!(batches, one_by_one);
+}
