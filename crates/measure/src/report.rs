@@ -5,6 +5,7 @@
 
 pub mod files;
 mod page;
+pub mod requests;
 mod run;
 
 pub use page::{MARKER, page};

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use lockgate_engine::units::Bytes;
-use lockgate_traffic::{Law, LoadedFiles, TrafficConfig};
+use lockgate_traffic::{Law, LawConfig, LoadedFiles, TrafficConfig};
 
 use super::Checker;
 use crate::application::Pages;
@@ -123,6 +123,14 @@ impl Checker<'_> {
         if refused.is_empty() {
             refused.extend(config.size.as_ref().and_then(|law| Law::new(law, "size", &files).err()));
             refused.extend(config.gap.as_ref().and_then(|law| Law::new(law, "gap", &files).err()));
+        }
+        let key = if table.pages.is_some() { "pages" } else { "file" };
+        let nothing = |law: &LawConfig<Bytes>| {
+            law.value == Some(Bytes::ZERO) || law.values.iter().flatten().any(|size| *size == Bytes::ZERO)
+        };
+        if config.size.as_ref().is_some_and(nothing) {
+            let problem = Problem::new(place.value(key), "a file of no bytes is never there");
+            self.note(problem.help("give it at least `1B`, or leave the flow out"));
         }
         for invalid in &refused {
             let of_gap = invalid.field.starts_with("gap");
