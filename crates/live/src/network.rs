@@ -18,10 +18,10 @@ use std::collections::BTreeMap;
 use lockgate_engine::packet::{Header, Packet, Pool};
 use lockgate_engine::random::Seed;
 use lockgate_engine::units::{Bytes, Duration, Instant};
-use lockgate_measure::recording::{FlowSetup, Loss, Mode, Recording, Setup};
+use lockgate_measure::recording::{FlowSetup, Loss, Mode, Recording};
 use lockgate_scenario::{Routes, Scenario, Transport};
 use lockgate_sim::parts::{
-    FarEnd, HostClock, Link, Router, build_link, file_bins, flow_setups, note_files, port_setups, propagation,
+    FarEnd, HostClock, Link, Router, build_link, flow_setups, note_files, propagation, run_setup,
 };
 
 use crate::failure::Failure;
@@ -113,19 +113,7 @@ impl<'a> Network<'a> {
         let path_delays = propagation(scenario, |port| scenario.links[scenario.ports[port].link].delay);
         let mut setups = flow_setups(scenario, &path_delays);
         setups.push(FlowSetup { name: OTHER.to_owned(), header_bytes: 0, ..FlowSetup::default() });
-        let mut recording = Recording::new(Setup {
-            title: scenario.title.clone(),
-            mode: Mode::Live,
-            seed,
-            duration: scenario.duration,
-            warmup: scenario.warmup,
-            interval: scenario.record.interval.unwrap_or(Duration::ZERO),
-            flows: setups,
-            ports: port_setups(scenario),
-            keep_packets: scenario.record.packets || scenario.record.capture,
-            file_bins: file_bins(&scenario.record),
-            sharing_rate: scenario.record.sharing_rate,
-        });
+        let mut recording = Recording::new(run_setup(scenario, Mode::Live, seed, setups));
         note_files(scenario, seed, &mut recording)?;
         for (flow, record) in scenario.flows.iter().zip(&mut recording.flows) {
             if matches!(flow.transport, Transport::Tcp(_) | Transport::TcpReturn { .. }) {

@@ -11,7 +11,7 @@ use crate::hosts::{drawn_files, frame_headers};
 use crate::run::{Failure, path};
 
 /// The classes of file sizes that a scenario asks for.
-pub fn file_bins(record: &Record) -> FileBins {
+pub(crate) fn file_bins(record: &Record) -> FileBins {
     match record.file_bin_width {
         Some(width) => FileBins::Width(width),
         None if record.file_bins.is_empty() => FileBins::Decades,

@@ -251,14 +251,8 @@ pub(crate) fn frame_headers(flow: &Flow) -> u32 {
     headers + 32
 }
 
-fn build_end(
-    scenario: &Scenario,
-    (place, flow, start): (usize, &Flow, Instant),
-    model: &TcpModel,
-    active: bool,
-    seed: Seed,
-) -> Result<End, Failure> {
-    let headers = if flow.fields.source.is_ipv4() { IPV4_HEADERS } else { IPV6_HEADERS };
+/// How the sender and the receiver of an end are set.
+fn configs(model: &TcpModel) -> (SenderConfig, ReceiverConfig) {
     let sender = SenderConfig {
         mss: model.mss,
         initial_window: model.initial_window,
@@ -275,6 +269,17 @@ fn build_end(
         ecn: model.ecn,
         exact_echo: model.congestion.wants_marks(),
     };
+    (sender, receiver)
+}
+
+fn build_end(
+    scenario: &Scenario,
+    (place, flow, start): (usize, &Flow, Instant),
+    model: &TcpModel,
+    active: bool,
+    seed: Seed,
+) -> Result<End, Failure> {
+    let headers = if flow.fields.source.is_ipv4() { IPV4_HEADERS } else { IPV6_HEADERS };
     let application = match model.application {
         Task::Control { of } => {
             let ftp = scenario.flows[of].ftp.unwrap_or_default();
@@ -296,7 +301,7 @@ fn build_end(
         false => Role::Passive,
     };
     let frame = frame_headers(flow) + model.mss;
-    let mut endpoint = Endpoint::new(role, (sender, receiver), create(model.congestion), frame, application);
+    let mut endpoint = Endpoint::new(role, configs(model), create(model.congestion), frame, application);
     if active && let Some(stop) = flow.stop {
         endpoint.set_stop(Instant::ZERO + stop);
     }

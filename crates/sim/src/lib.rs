@@ -21,12 +21,12 @@ pub mod tcp;
 
 /// What a driver by the real clock holds as well: the same links, routers and sources, built the same way.
 pub mod parts {
-    pub use crate::files::{file_bins, note_files};
+    pub use crate::files::note_files;
     pub use crate::hosts::drawn_files;
     pub use crate::link::{FarEnd, Link};
     pub use crate::router::Router;
     pub use crate::run::{build_link, build_sources, propagation};
-    pub use crate::setups::{flow_setups, port_setups};
+    pub use crate::setups::{flow_setups, run_setup};
     pub use crate::source::{HostClock, Source};
 }
 

@@ -14,20 +14,18 @@ use lockgate_engine::port::Port;
 use lockgate_engine::random::{Random, Seed};
 use lockgate_engine::units::{Bytes, Duration, Instant};
 use lockgate_measure::monitor;
-use lockgate_measure::recording::{
-    Event, EventKind, FlowRecord, Imbalance, Mode, PortRecord, Recording, Setup,
-};
+use lockgate_measure::recording::{Event, EventKind, FlowRecord, Imbalance, Mode, PortRecord, Recording};
 use lockgate_scenario::change::Change;
 use lockgate_scenario::model::{Action, PortModel, Scenario, Transport};
 
 use crate::echo::Echoes;
 use crate::events::{Entry, Events, Narrow, Small, Wide};
-use crate::files::{file_bins, note_files};
+use crate::files::note_files;
 use crate::hosts::Hosts;
 use crate::link::{FarEnd, Link, LinkSetup, TraceCursor, Transmitter};
 use crate::network::{DELIVER, FlowTable, Network, Slots, Turn};
 use crate::router::Router;
-use crate::setups::{flow_setups, port_setups};
+use crate::setups::{flow_setups, run_setup};
 use crate::source::{HostClock, Source, SourceSetup};
 
 /// Whether to go on.
@@ -434,19 +432,8 @@ fn build<E: Entry>(scenario: &Scenario, seed: Seed) -> Result<Network<E>, Failur
         events.set(slots.host(host), time);
     }
     let propagation = propagation(scenario, |port| scenario.links[scenario.ports[port].link].delay);
-    let mut recording = Recording::new(Setup {
-        title: scenario.title.clone(),
-        mode: Mode::Sim,
-        seed,
-        duration: scenario.duration,
-        warmup: scenario.warmup,
-        interval: scenario.record.interval.unwrap_or(Duration::ZERO),
-        flows: flow_setups(scenario, &propagation),
-        ports: port_setups(scenario),
-        keep_packets: scenario.record.packets || scenario.record.capture,
-        file_bins: file_bins(&scenario.record),
-        sharing_rate: scenario.record.sharing_rate,
-    });
+    let flows = flow_setups(scenario, &propagation);
+    let mut recording = Recording::new(run_setup(scenario, Mode::Sim, seed, flows));
     note_files(scenario, seed, &mut recording)?;
     for (flow, record) in scenario.flows.iter().zip(&mut recording.flows) {
         if matches!(flow.transport, Transport::Tcp(_) | Transport::TcpReturn { .. }) {

@@ -2,11 +2,31 @@
 
 use std::collections::BTreeMap;
 
+use lockgate_engine::random::Seed;
 use lockgate_engine::units::Duration;
 use lockgate_measure::emodel;
-use lockgate_measure::recording::{Asks, FlowSetup, PortSetup};
+use lockgate_measure::recording::{Asks, FlowSetup, Mode, PortSetup, Setup};
 use lockgate_scenario::model::{Flow, PortModel, Scenario, Transport};
 use lockgate_scenario::{Application, TcpModel};
+
+use crate::files::file_bins;
+
+/// What is known of a run before it starts, with its flows.
+pub fn run_setup(scenario: &Scenario, mode: Mode, seed: Seed, flows: Vec<FlowSetup>) -> Setup {
+    Setup {
+        title: scenario.title.clone(),
+        mode,
+        seed,
+        duration: scenario.duration,
+        warmup: scenario.warmup,
+        interval: scenario.record.interval.unwrap_or(Duration::ZERO),
+        flows,
+        ports: port_setups(scenario),
+        keep_packets: scenario.record.packets || scenario.record.capture,
+        file_bins: file_bins(&scenario.record),
+        sharing_rate: scenario.record.sharing_rate,
+    }
+}
 
 /// What is known of each flow before the run.
 pub fn flow_setups(scenario: &Scenario, propagation: &[Duration]) -> Vec<FlowSetup> {
@@ -62,7 +82,7 @@ fn asks(flow: &Flow, answers: Option<usize>) -> Option<Asks> {
 }
 
 /// What is known of each port before the run.
-pub fn port_setups(scenario: &Scenario) -> Vec<PortSetup> {
+fn port_setups(scenario: &Scenario) -> Vec<PortSetup> {
     let setup = |port: &PortModel| {
         let link = &scenario.links[port.link];
         let rate = link.trace[port.direction].as_ref().map_or(link.rate, |trace| trace.mean_rate());

@@ -43,6 +43,14 @@ pub(super) struct Read {
     listed: Option<Vec<Listed>>,
 }
 
+/// What a flow sends, and how it is carried.
+struct Sent {
+    transport: Transport,
+    traffic: Option<Traffic>,
+    voice: Option<Codec>,
+    listed: Option<Vec<Listed>>,
+}
+
 /// The flows, as far as they could be read.
 #[derive(Default)]
 pub(super) struct Flows {
@@ -96,6 +104,18 @@ impl Group {
         let name =
             |index| if self.numbered { format!("{}/{}", self.name, index + 1) } else { self.name.clone() };
         (0..self.members.len()).map(name)
+    }
+
+    /// The same with their control connections and other directions.
+    pub(super) fn all_names(&self) -> Vec<String> {
+        let mut names: Vec<String> = self.names().collect();
+        if !self.controls.is_empty() {
+            names.extend(self.names().map(|name| format!("{name}/control")));
+        }
+        if !self.returns.is_empty() {
+            names.extend(names.clone().into_iter().map(|name| format!("{name}/return")));
+        }
+        names
     }
 }
 
@@ -246,31 +266,7 @@ impl Checker<'_> {
         };
         let ends = self.flow_ends(&table, place, network);
         self.check_flow(&table, place);
-        let listed =
-            if table.transport == Some(Carrier::Tcp) { self.listed_files(&table, place) } else { None };
-        let transport = if table.transport == Some(Carrier::Tcp) {
-            if place.has("voice") {
-                let problem = Problem::new(place.key("voice"), "a call over TCP has no rating");
-                self.note(problem.help("leave `voice` out, or write `transport = \"udp\"`"));
-            }
-            Transport::Tcp(self.tcp(&table, place))
-        } else {
-            self.refuse_tcp_keys(place);
-            Transport::Udp
-        };
-        let traffic = match transport {
-            Transport::Tcp(TcpModel {
-                application: Application::Drawn | Application::Pages { .. }, ..
-            }) => self.drawn_files(&table, place),
-            Transport::Tcp(tcp) if !matches!(tcp.application, Application::Stream | Application::Echo) => {
-                Some(Traffic::nothing())
-            }
-            _ => self.traffic(place),
-        };
-        let voice = table.voice.or_else(|| {
-            let profile = traffic.as_ref().and_then(|traffic| traffic.config.profile.as_deref());
-            (profile == Some("g711")).then_some(Codec::G711)
-        });
+        let Sent { transport, traffic, voice, listed } = self.sent_by(&table, place);
         let fields = ends.map(|[from, to]| {
             let address =
                 |node: usize| network.nodes.get(node).map_or(IpAddr::from([0, 0, 0, 0]), |node| node.address);
@@ -301,6 +297,33 @@ impl Checker<'_> {
         });
         let count = table.count.or(listed.as_ref().map(|listed| listed.len() as u32));
         Read { count, flow: flow.filter(|_| self.problems.len() == noted), listed }
+    }
+
+    /// What a flow sends, and how it is carried.
+    fn sent_by(&mut self, table: &FlowTable, place: Place<'_, '_>) -> Sent {
+        let (transport, listed) = if table.transport == Some(Carrier::Tcp) {
+            if place.has("voice") {
+                let problem = Problem::new(place.key("voice"), "a call over TCP has no rating");
+                self.note(problem.help("leave `voice` out, or write `transport = \"udp\"`"));
+            }
+            (Transport::Tcp(self.tcp(table, place)), self.listed_files(table, place))
+        } else {
+            self.refuse_tcp_keys(place);
+            (Transport::Udp, None)
+        };
+        let traffic = match transport {
+            Transport::Tcp(TcpModel {
+                application: Application::Drawn | Application::Pages { .. }, ..
+            }) => self.drawn_files(table, place),
+            Transport::Tcp(tcp) if !matches!(tcp.application, Application::Stream | Application::Echo) => {
+                Some(Traffic::nothing())
+            }
+            _ => self.traffic(place),
+        };
+        let profile = traffic.as_ref().and_then(|traffic| traffic.config.profile.as_deref());
+        let is_call = transport == Transport::Udp && profile == Some("g711");
+        let voice = table.voice.or(is_call.then_some(Codec::G711));
+        Sent { transport, traffic, voice, listed }
     }
 
     fn flow_ends(
