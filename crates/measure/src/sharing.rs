@@ -64,25 +64,22 @@ pub fn processor_sharing(jobs: &[Job], rate: f64) -> Vec<Option<f64>> {
         let sharers = (waiting.len() + endless) as f64;
         let next = arriving.peek().map_or(f64::INFINITY, |job| jobs[*job].start);
         let done = waiting.peek().map(|Reverse(due)| now + (due.reading - reading) * sharers / rate);
-        match done.filter(|done| *done <= next) {
-            Some(done) => {
-                let Some(Reverse(due)) = waiting.pop() else { return taken };
-                (now, reading) = (done, due.reading);
-                taken[due.job] = Some(now - jobs[due.job].start);
+        if let Some(done) = done.filter(|done| *done <= next) {
+            let Some(Reverse(due)) = waiting.pop() else { return taken };
+            (now, reading) = (done, due.reading);
+            taken[due.job] = Some(now - jobs[due.job].start);
+        } else {
+            let Some(job) = arriving.next() else { return taken };
+            if sharers > 0.0 {
+                reading += (next - now) * rate / sharers;
+            } else {
+                // Nobody is there: starting over keeps the readings small.
+                reading = 0.0;
             }
-            None => {
-                let Some(job) = arriving.next() else { return taken };
-                if sharers > 0.0 {
-                    reading += (next - now) * rate / sharers;
-                } else {
-                    // Nobody is there: starting over keeps the readings small.
-                    reading = 0.0;
-                }
-                now = next;
-                match jobs[job].bytes {
-                    Some(bytes) => waiting.push(Reverse(Due { reading: reading + bytes, job })),
-                    None => endless += 1,
-                }
+            now = next;
+            match jobs[job].bytes {
+                Some(bytes) => waiting.push(Reverse(Due { reading: reading + bytes, job })),
+                None => endless += 1,
             }
         }
     }
@@ -130,8 +127,8 @@ mod tests {
         close(&processor_sharing(&[job(7.0, 0.0)], 100.0), &[Some(0.0)]);
     }
 
-    /// The recursion of a static batch: with sizes x_1 <= x_2 <= ... and n files,
-    /// T_i = T_{i-1} + (x_i - x_{i-1}) (n - i + 1) / rate.
+    /// The recursion of a static batch of n files with rising sizes x:
+    /// `T[i] = T[i-1] + (x[i] - x[i-1]) (n - i + 1) / rate`.
     #[test]
     fn a_batch_keeps_the_recursion() {
         let sizes: Vec<f64> = (0..381_u32).map(|file| f64::from(1000 + file * file * 27)).collect();

@@ -79,7 +79,7 @@ impl<E: Entry> Network<E> {
             Role::Request(back) => {
                 let Some(side) = &mut self.echoes.sides[back] else { return };
                 let header = Header {
-                    payload: packet.sent.as_picos().into(),
+                    payload: packet.sent.as_picos(),
                     sent: now,
                     stamp: side.clock.read(now),
                     flow: FlowId(back as u32),
@@ -95,7 +95,7 @@ impl<E: Entry> Network<E> {
                 self.forward_one_of_many(answer, node, now);
             }
             Role::Answer(of) => {
-                let asked = Instant::from_picos(packet.payload.into());
+                let asked = Instant::from_picos(packet.payload);
                 if let Some(requests) = &mut self.recording.flows[of].requests {
                     requests.on_answered(asked, now);
                 }

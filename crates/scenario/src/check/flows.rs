@@ -92,7 +92,7 @@ impl Group {
             member.fields.source_port = own_port(place as usize);
         }
         if let Some(file) = self.listed.as_ref().and_then(|listed| listed.get(index)) {
-            member.start = member.start + file.start;
+            member.start += file.start;
             if let Transport::Tcp(model) = &mut member.transport {
                 model.application = Application::File(file.bytes);
             }
