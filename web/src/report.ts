@@ -95,9 +95,23 @@ export interface Split {
   propagation: number | null;
 }
 
+/** A TCP sender over time; windows in bytes of payload. */
+export interface TcpSeries {
+  congestion: string;
+  time: Numbers;
+  cwnd: Numbers;
+  ssthresh: Numbers;
+  inFlight: Numbers;
+  rtt: Numbers;
+  rto: Numbers;
+  retransmissions: Numbers;
+}
+
 export interface Flow {
   name: string;
   series: FlowSeries;
+  /** Null where no TCP sender is known. */
+  tcp: TcpSeries | null;
   owdCdf: Points;
   iatDensity: Points;
   box: Box | null;
@@ -337,6 +351,22 @@ function summary(value: unknown): Summary {
   };
 }
 
+function tcp(value: unknown): TcpSeries | null {
+  const raw = record(value);
+  const time = numbers(raw["time_s"]);
+  if (time.length === 0) return null;
+  return {
+    congestion: text(raw["congestion"]),
+    time,
+    cwnd: numbers(raw["cwnd_bytes"]),
+    ssthresh: numbers(raw["ssthresh_bytes"]),
+    inFlight: numbers(raw["in_flight_bytes"]),
+    rtt: numbers(raw["rtt_s"]),
+    rto: numbers(raw["rto_s"]),
+    retransmissions: numbers(raw["retransmissions"]),
+  };
+}
+
 function flow(value: unknown): Flow {
   const raw = record(value);
   const series = record(raw["series"]);
@@ -354,6 +384,7 @@ function flow(value: unknown): Flow {
       p99: numbers(series["owd_p99_s"]),
       max: numbers(series["owd_max_s"]),
     },
+    tcp: tcp(raw["tcp"]),
     owdCdf: points(raw["owd_cdf"], "fraction"),
     iatDensity: points(raw["iat_density"], "density"),
     box:

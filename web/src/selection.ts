@@ -21,7 +21,12 @@ export interface View {
   slotOf(flow: string): number;
 }
 
-/** The flows with curves, largest by bytes received first (offered rate where the summary does not know). */
+/** Whether a flow is the other direction of one, or the dialogue about it: those are folded until they are asked for. */
+export function isFolded(flow: string): boolean {
+  return /\/(return|control)$/.test(flow);
+}
+
+/** The flows with curves, those that are folded last, else largest by bytes received first (offered rate where the summary does not know). */
 export function rankFlows(report: Report): string[] {
   const bytes = new Map<string, number>();
   const order: string[] = [];
@@ -32,11 +37,12 @@ export function rankFlows(report: Report): string[] {
       bytes.set(flow.name, Math.max(bytes.get(flow.name) ?? 0, counted));
     }
   }
+  const own = order.filter((name) => !isFolded(name));
   // As few as can all be shown keep the order of the scenario.
-  if (order.length <= COLOURS) return order;
+  if (own.length <= COLOURS) return [...own, ...order.filter(isFolded)];
   return order
     .map((name, index) => ({ name, index, bytes: bytes.get(name) ?? 0 }))
-    .sort((a, b) => b.bytes - a.bytes || a.index - b.index)
+    .sort((a, b) => Number(isFolded(a.name)) - Number(isFolded(b.name)) || b.bytes - a.bytes || a.index - b.index)
     .map((entry) => entry.name);
 }
 
@@ -102,10 +108,16 @@ export class Selection {
   constructor(readonly report: Report) {
     this.ranked = rankFlows(report);
     this.ports = rankPorts(report);
-    this.#shown = new Set(this.ranked.slice(0, COLOURS));
+    this.#shown = new Set(this.#first());
     this.#runs = new Set(report.runs.map((_, index) => index));
     this.#port = this.ports[0] ?? "";
     this.#paint();
+  }
+
+  /** What is shown at first. */
+  #first(): string[] {
+    const own = this.ranked.filter((name) => !isFolded(name));
+    return (own.length > 0 ? own : this.ranked).slice(0, COLOURS);
   }
 
   onChange(listener: () => void): void {
@@ -140,7 +152,7 @@ export class Selection {
   /** Shows one flow alone; the second time, what was shown before. */
   solo(flow: string): void {
     const alone = this.#shown.size === 1 && this.#shown.has(flow);
-    const next = alone ? (this.#before ?? new Set(this.ranked.slice(0, COLOURS))) : new Set([flow]);
+    const next = alone ? (this.#before ?? new Set(this.#first())) : new Set([flow]);
     this.#before = alone ? null : this.#shown;
     this.#set(next);
   }

@@ -5,6 +5,7 @@ import { toCsv } from "../src/csv";
 import { decimate, lowerBound, nearest } from "../src/decimate";
 import { sample, wrap, xml } from "../src/export";
 import { shares } from "../src/figures/rows";
+import { hasSenders, senderFigure } from "../src/figures/sender";
 import { rulesOf } from "../src/figures/time";
 import { places } from "../src/figures/topology";
 import { THIN, columnScale, date, quantity, shortened, significant, slug } from "../src/format";
@@ -12,7 +13,7 @@ import { unitOf } from "../src/metric";
 import { COLOURS, DARK, LIGHT, dashOf } from "../src/palette";
 import { type Report, readReport } from "../src/report";
 import { tallyOf } from "../src/sections/verdict";
-import { Selection, leavesOf, treeOf } from "../src/selection";
+import { Selection, isFolded, leavesOf, treeOf } from "../src/selection";
 import { compareCells } from "../src/table";
 import { edgeReport, sampleReport } from "./sample";
 
@@ -193,6 +194,50 @@ describe("reading", () => {
     expect(tallyOf(one(null)).state).toBe("none");
     expect(tallyOf(one(true)).state).toBe("good");
     expect(tallyOf(one(false)).state).toBe("bad");
+  });
+});
+
+describe("senders and other directions", () => {
+  const report = (): Report => {
+    const raw = JSON.parse(JSON.stringify(sampleReport())) as { runs: { flows: Record<string, unknown>[]; summary: { flows: Record<string, unknown> } }[] };
+    const { flows, summary } = raw.runs[0] as (typeof raw.runs)[number];
+    const first = flows[0] as Record<string, unknown>;
+    first["tcp"] = { congestion: "cubic", time_s: [1, 2, 3], cwnd_bytes: [14480, 28960, 14480], ssthresh_bytes: [null, null, 20000], in_flight_bytes: [1448, 2896, 1448], rtt_s: [null, 0.04, 0.05], rto_s: [1, 0.24, 0.25], retransmissions: [0, 0, 2] };
+    const back = `${String(first["name"])}/return`;
+    flows.unshift({ ...JSON.parse(JSON.stringify(first)), name: back, tcp: null });
+    summary.flows[back] = summary.flows[String(first["name"])];
+    return readReport(raw);
+  };
+
+  it("draws windows, times and repetitions of the senders that are shown", () => {
+    const read = report();
+    expect(hasSenders(read)).toBe(true);
+    expect(hasSenders(sampled())).toBe(false);
+    const figure = senderFigure(new Selection(read).view(), {});
+    expect(figure.empty).toBeNull();
+    const { columns, rows } = figure.table();
+    expect(rows.map((row) => row[columns.indexOf("cwnd_bytes")])).toEqual([14480, 28960, 14480]);
+    expect(rows.map((row) => row[columns.indexOf("ssthresh_bytes")])).toEqual([null, null, 20000]);
+    expect(rows[2]?.[columns.indexOf("retransmissions")]).toBe(2);
+    const drawing = figure.draw(LIGHT, 900) as { option: { series: { id: string; yAxisIndex?: number }[] } };
+    const ids = drawing.option.series.map((series) => series.id);
+    const name = String(rows[0]?.[1]);
+    for (const what of ["cwnd", "in flight", "ssthresh", "rtt", "rto", "sent again"]) expect(ids).toContain(`0 ${what} ${name}`);
+    expect(senderFigure(new Selection(sampled()).view(), {}).empty).not.toBeNull();
+  });
+
+  it("folds the other directions until they are asked for", () => {
+    const read = report();
+    const selection = new Selection(read);
+    const back = read.runs[0]?.flows[0]?.name ?? "";
+    expect(back.endsWith("/return")).toBe(true);
+    expect(selection.ranked.at(-1)).toBe(back);
+    expect(selection.view().flows).not.toContain(back);
+    selection.toggleFlow(selection.view().flows[0] ?? "");
+    selection.toggleFlow(back);
+    expect(selection.view().flows).toContain(back);
+    expect(isFolded("backup/17/control")).toBe(true);
+    expect(isFolded("backup/17")).toBe(false);
   });
 });
 

@@ -50,6 +50,21 @@ fn every_discipline_has_an_example_that_check_accepts() {
 }
 
 #[test]
+fn every_application_that_is_shown_is_accepted() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let page = fs::read_to_string(repository().join("docs/concepts/applications.md")).expect("the page");
+    let examples: Vec<&str> =
+        page.split("```toml\n").skip(1).filter_map(|part| part.split("```").next()).collect();
+    assert!(examples.len() >= 9, "{}", examples.len());
+    for (number, example) in examples.iter().enumerate() {
+        let file = directory.path().join(format!("{number}.toml"));
+        fs::write(&file, format!("{AROUND}\n{example}")).expect("written");
+        let output = lockgate(&["check", file.to_str().expect("UTF-8")]);
+        assert!(output.status.success(), "{}\n{example}", String::from_utf8_lossy(&output.stderr));
+    }
+}
+
+#[test]
 fn the_readme_and_the_guides_show_valid_scenarios() {
     let directory = tempfile::tempdir().expect("a directory");
     let readme = fs::read_to_string(repository().join("README.md")).expect("the README");

@@ -18,9 +18,11 @@ use std::collections::BTreeMap;
 use lockgate_engine::packet::{Header, Packet, Pool};
 use lockgate_engine::random::Seed;
 use lockgate_engine::units::{Bytes, Duration, Instant};
-use lockgate_measure::recording::{FlowSetup, Loss, Mode, Recording, Setup};
+use lockgate_measure::recording::{FlowSetup, Loss, Mode, Recording};
 use lockgate_scenario::{Routes, Scenario, Transport};
-use lockgate_sim::parts::{Hops, HostClock, Link, Router, build_link, flow_setups, port_setups, propagation};
+use lockgate_sim::parts::{
+    Hops, HostClock, Link, Router, build_link, flow_setups, note_files, propagation, run_setup,
+};
 
 use crate::failure::Failure;
 use crate::flows::Flows;
@@ -111,19 +113,10 @@ impl<'a> Network<'a> {
         let path_delays = propagation(scenario, |port| scenario.links[scenario.ports[port].link].delay);
         let mut setups = flow_setups(scenario, &path_delays);
         setups.push(FlowSetup { name: OTHER.to_owned(), header_bytes: 0, ..FlowSetup::default() });
-        let mut recording = Recording::new(Setup {
-            title: scenario.title.clone(),
-            mode: Mode::Live,
-            seed,
-            duration: scenario.duration,
-            warmup: scenario.warmup,
-            interval: scenario.record.interval.unwrap_or(Duration::ZERO),
-            flows: setups,
-            ports: port_setups(scenario),
-            keep_packets: scenario.record.packets || scenario.record.capture,
-        });
+        let mut recording = Recording::new(run_setup(scenario, Mode::Live, seed, setups));
+        note_files(scenario, seed, &mut recording)?;
         for (flow, record) in scenario.flows.iter().zip(&mut recording.flows) {
-            if flow.transport != Transport::Udp {
+            if matches!(flow.transport, Transport::Tcp(_) | Transport::TcpReturn { .. }) {
                 // Goodput is what applications get.
                 record.on_delivered(Instant::ZERO, Bytes::ZERO);
             }

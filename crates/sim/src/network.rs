@@ -6,6 +6,7 @@ use lockgate_engine::units::{Duration, Instant};
 use lockgate_measure::recording::{Loss, PacketRow, Received, Recording};
 use lockgate_scenario::Scenario;
 
+use crate::echo::Echoes;
 use crate::events::{Entry, Events};
 use crate::hops::{Hop, Hops, Way};
 use crate::hosts::Hosts;
@@ -93,6 +94,7 @@ pub(crate) struct Network<E: Entry> {
     pub(crate) routers: Vec<(usize, Router)>,
     pub(crate) sources: Vec<Source>,
     pub(crate) hosts: Hosts,
+    pub(crate) echoes: Echoes,
     pub(crate) flows: FlowTable,
     /// Where packets go from each node, after its router where it has one.
     pub(crate) hops: Vec<Hops>,
@@ -325,6 +327,9 @@ impl<E: Entry> Network<E> {
         if packet.tcp_flags != 0 {
             self.host_arrival(packet, now);
             return;
+        }
+        if !self.echoes.is_empty() {
+            self.echo(&packet, now);
         }
         self.pool.recycle(packet);
     }

@@ -46,7 +46,7 @@ function curvesOf(figure: ExtraFigure, ink: Ink): Curve[] {
       error: series.error,
       colour: colourOf(figure, ink, series),
       dash: dashOf(series.mode, mixed),
-      mark: paper ? (PAPER_MARKS[papers++ % PAPER_MARKS.length] ?? "diamond") : few ? "circle" : null,
+      mark: paper ? (PAPER_MARKS[papers++ % PAPER_MARKS.length] ?? "diamond") : few || figure.kind === "scatter" ? "circle" : null,
       ...(paper || (mixed && series.mode === "sim") ? { hollow: ink.panel } : {}),
       level: paper ? 8 : series.mode === "theory" ? 6 : 2,
       points: paper || figure.kind === "scatter",

@@ -14,7 +14,7 @@ import { type TipRow, tip } from "../tooltip";
 const LEFT = 58;
 const RIGHT = 22;
 /** The height of the strip with the brush, which a still picture does without. */
-const STRIP = 42;
+export const STRIP = 42;
 /** Points of a curve drawn at most (two a bucket); a spike survives any reduction. */
 const BUCKETS = 900;
 /** More queues than this in one port cannot be told apart. */
@@ -22,7 +22,7 @@ const QUEUES = 7;
 /** Beyond so many rules their numbers would cover each other. */
 const NUMBERED = 24;
 
-interface Panel {
+export interface Panel {
   name: string;
   unit: string;
   height: number;
@@ -30,7 +30,7 @@ interface Panel {
 }
 
 /** One curve of a panel, before it is cut to a window. */
-interface Curve {
+export interface Curve {
   id: string;
   panel: number;
   x: Numbers;
@@ -97,7 +97,7 @@ function queueColours(view: View, queues: readonly string[], ink: Ink): Map<stri
   );
 }
 
-function duration(view: View): readonly [number, number] {
+export function duration(view: View): readonly [number, number] {
   const times = view.runs.flatMap(({ run }) => [
     ...run.flows.map((flow) => flow.series.time),
     ...run.ports.flatMap((port) => port.queues.map((queue) => queue.series.time)),
@@ -155,7 +155,7 @@ export function timeFigure(view: View, settings: Settings): Figure {
   };
 }
 
-class TimeDrawing {
+export class TimeDrawing {
   readonly height: number;
   readonly rules: Rule[];
   readonly #tops: number[] = [];
@@ -258,7 +258,7 @@ class TimeDrawing {
 
   /** The parts that follow the window: the points within it, and vertical axes that fit them. */
   cut(ink: Ink, window: readonly [number, number]): EChartsOption {
-    const curves = this.#curves(ink);
+    const curves = this.curves(ink);
     const points = curves.map((curve) => decimate(curve.x, curve.y, BUCKETS, window));
     const axes = this.panels.map((panel, index) => {
       const values = points.filter((_, at) => curves[at]?.panel === index).map((column) => column.map((point) => point[1]));
@@ -347,7 +347,8 @@ class TimeDrawing {
     return labels;
   }
 
-  #curves(ink: Ink): Curve[] {
+  /** What is drawn in the panels. */
+  protected curves(ink: Ink): Curve[] {
     const curves: Curve[] = [];
     const colours = queueColours(this.view, this.queues, ink);
     for (const shown of this.view.runs) {
@@ -428,6 +429,18 @@ class TimeDrawing {
     const first = (Array.isArray(parameters) ? parameters[0] : parameters) as { axisValue?: unknown } | undefined;
     const at = Number(first?.axisValue);
     if (!Number.isFinite(at)) return "";
+    const near = this.rules.filter((rule) => Math.abs(rule.at - at) <= (this.range[1] - this.range[0]) / 100);
+    const note = near.slice(0, 3).map((rule) => `${this.rules.indexOf(rule) + 1}: ${ruleText(rule)}`).join("; ");
+    return tip(`${significant(at, 6)} s`, this.heads(), this.rows(ink, at).slice(0, 24), note);
+  }
+
+  /** What the columns of the tooltip are. */
+  protected heads(): string[] {
+    return ["", "offered", "received", "p50", "p99", "lost"];
+  }
+
+  /** What the tooltip says of a time. */
+  protected rows(ink: Ink, at: number): TipRow[] {
     const rows: TipRow[] = [];
     const colours = queueColours(this.view, this.queues, ink);
     for (const shown of this.view.runs) {
@@ -459,14 +472,12 @@ class TimeDrawing {
         });
       }
     }
-    const near = this.rules.filter((rule) => Math.abs(rule.at - at) <= (this.range[1] - this.range[0]) / 100);
-    const note = near.slice(0, 3).map((rule) => `${this.rules.indexOf(rule) + 1}: ${ruleText(rule)}`).join("; ");
-    return tip(`${significant(at, 6)} s`, ["", "offered", "received", "p50", "p99", "lost"], rows.slice(0, 24), note);
+    return rows;
   }
 }
 
 /** The events in one text, for a file that has no list beside it. */
-function asideOf(rules: readonly Rule[]): string {
+export function asideOf(rules: readonly Rule[]): string {
   if (rules.length === 0 || rules.length > NUMBERED) return "";
   return `Events: ${rules.map((rule, index) => `${index + 1} at ${significant(rule.at, 6)} s, ${ruleText(rule)}`).join("; ")}.`;
 }

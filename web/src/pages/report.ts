@@ -10,6 +10,7 @@ import { boxFigure } from "../figures/box";
 import { ccdfFigure, cdfFigure, gapFigure } from "../figures/distribution";
 import { extraFigure } from "../figures/extra";
 import { dropsFigure, splitFigure } from "../figures/stack";
+import { hasSenders, senderFigure } from "../figures/sender";
 import { timeFigure } from "../figures/time";
 import { topologyFigure } from "../figures/topology";
 import { date, shortened } from "../format";
@@ -106,7 +107,7 @@ class Page {
     const hasRuns = report.runs.length > 0;
     if (hasRuns) {
       sections.push(
-        { id: "time", title: "Over time", short: "Time", parts: [this.#frame(timeFigure), eventList(this.selection)] },
+        { id: "time", title: "Over time", short: "Time", parts: [this.#frame(timeFigure), eventList(this.selection), hasSenders(report) ? this.#frame(senderFigure) : null] },
         { id: "delay", title: "Delay", short: "Delay", parts: [pair(cdfFigure, ccdfFigure), pair(boxFigure, splitFigure), this.#frame(gapFigure)] },
         { id: "flows", title: "Flows", short: "Flows", parts: flowsSection(report) },
       );

@@ -2,6 +2,7 @@
 import { h } from "../dom";
 import { MODE_NAMES } from "../palette";
 import type { Cell, FlowSummary, Report } from "../report";
+import { isFolded } from "../selection";
 import { type Column, makeTable } from "../table";
 
 interface Field {
@@ -31,6 +32,9 @@ const FIELDS: Field[] = [
   { title: "Jitter RFC 3550", csv: "jitter_rfc3550_s", unit: "s", hint: "Smoothed interarrival jitter (RFC 3550, section 6.4.1)", read: plain("jitter_rfc3550_s") },
   { title: "Reordered", csv: "reordered_ratio", secondary: true, unit: "ratio", hint: "RFC 4737", read: plain("reordered_ratio") },
   { title: "FCT", csv: "fct_s", secondary: true, unit: "s", hint: "Flow completion time", read: plain("fct_s") },
+  { title: "Slowdown", csv: "slowdown", secondary: true, unit: "", hint: "Completion time over that under processor sharing", read: of("file", "slowdown") },
+  { title: "MOS", csv: "mos", unit: "", hint: "Mean opinion score of a call (ITU-T G.107)", read: of("voice", "mos") },
+  { title: "Retransmissions", csv: "retransmissions", secondary: true, unit: "", hint: "Segments sent again", read: of("tcp", "retransmissions") },
   { title: "Sent", csv: "sent_packets", unit: "", hint: "Packets", read: plain("sent_packets") },
   { title: "Received", csv: "received_packets", secondary: true, unit: "", hint: "Packets", read: plain("received_packets") },
   { title: "Lost", csv: "lost_packets", unit: "", hint: "Packets", read: plain("lost_packets") },
@@ -56,13 +60,26 @@ export function flowsSection(report: Report): HTMLElement[] {
     ...(several ? [{ title: "Run", csv: "run" }] : []),
     ...fields.map(({ title, csv, unit, hint, secondary = false }) => ({ title, csv, unit, secondary, ...(hint === undefined ? {} : { hint }) })),
   ];
-  const rows: Cell[][] = entries.map(({ run, name, flow }) => [
-    name,
-    ...(several ? [`${run.label} (${MODE_NAMES[run.mode]})`] : []),
-    ...fields.map((field) => field.read(flow) ?? null),
-  ]);
+  const rowsOf = (some: typeof entries): Cell[][] =>
+    some.map(({ run, name, flow }) => [
+      name,
+      ...(several ? [`${run.label} (${MODE_NAMES[run.mode]})`] : []),
+      ...fields.map((field) => field.read(flow) ?? null),
+    ]);
+  const own = entries.filter(({ name }) => !isFolded(name));
+  const folded = entries.filter(({ name }) => isFolded(name));
   return [
-    makeTable({ name: "flows", columns, rows, limit: 50, filter: true }),
+    makeTable({ name: "flows", columns, rows: rowsOf(own), limit: 50, filter: true }),
+    ...(folded.length > 0
+      ? [
+          h(
+            "details",
+            { class: "folded" },
+            h("summary", {}, `Other directions: acknowledgements, answers and dialogues (${folded.length})`),
+            makeTable({ name: "other-directions", columns, rows: rowsOf(folded), limit: 50, filter: true }),
+          ),
+        ]
+      : []),
     h("p", { class: "note" }, "Packets sent at or after the end of the warm-up. ", h("span", { class: "screen" }, "Press a heading to sort.")),
     ...intervals(report),
   ];

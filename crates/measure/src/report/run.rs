@@ -288,7 +288,7 @@ fn times(ends: &[Instant]) -> Vec<f64> {
     ends.iter().map(|end| end.as_secs_f64()).collect()
 }
 
-fn cdf(histogram: &Histogram) -> Cdf {
+pub(super) fn cdf(histogram: &Histogram) -> Cdf {
     let points = histogram.cdf(CDF_POINTS);
     Cdf {
         value_s: points.iter().map(|(value, _)| short(*value as f64 / 1e12)).collect(),
@@ -297,7 +297,7 @@ fn cdf(histogram: &Histogram) -> Cdf {
     }
 }
 
-fn density(histogram: &Histogram) -> Density {
+pub(super) fn density(histogram: &Histogram) -> Density {
     let bins = histogram.density(DENSITY_BINS);
     Density {
         value_s: bins.iter().map(|(centre, _)| short(centre / 1e12)).collect(),

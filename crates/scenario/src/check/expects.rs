@@ -6,7 +6,7 @@ use lockgate_engine::units::{Bytes, Duration, Packets, Rate};
 use toml::de::DeTable;
 
 use super::Checker;
-use super::flows::Flows;
+use super::flows::{Flows, Group};
 use super::ports::Ports;
 use crate::diagnostic::{Problem, Span};
 use crate::expect::{Bound, Expect, Metrics, Names, Unit};
@@ -29,7 +29,7 @@ impl Checker<'_> {
             return Vec::new();
         }
         let names = Names {
-            flows: flows.groups.iter().flat_map(|group| group.names().collect::<Vec<_>>()).collect(),
+            flows: flows.groups.iter().flat_map(Group::all_names).collect(),
             ports: ports.models.iter().map(|port| (port.name.clone(), port.queues.clone())).collect(),
         };
         // An address into a part of the file that has problems may be right.

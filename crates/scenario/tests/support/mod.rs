@@ -12,10 +12,17 @@ pub(crate) fn example() -> &'static str {
 }
 
 pub(crate) fn files() -> BTreeMap<String, Arc<[u8]>> {
-    [("lte.up", "0\n3\n3\n10\n"), ("lte.down", "1\n2\n"), ("bad.trace", "5\n3\n")]
-        .into_iter()
-        .map(|(name, text)| (name.to_owned(), Arc::from(text.as_bytes())))
-        .collect()
+    [
+        ("lte.up", "0\n3\n3\n10\n"),
+        ("lte.down", "1\n2\n"),
+        ("bad.trace", "5\n3\n"),
+        ("sizes.txt", "# of a disk\n12kB\n1MB 1.5s\n"),
+        ("bad-sizes.txt", "12kB\n0B\n12kB soon\n"),
+        ("no-sizes.txt", "# none\n"),
+    ]
+    .into_iter()
+    .map(|(name, text)| (name.to_owned(), Arc::from(text.as_bytes())))
+    .collect()
 }
 
 pub(crate) fn outcome(text: &str) -> Result<Scenario, Problems> {

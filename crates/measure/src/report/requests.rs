@@ -1,0 +1,75 @@
+//! Figures of requests and their answers: how long they took.
+
+use super::run::{cdf, density};
+use super::{Axis, Figure, FigureKind, FigureSeries};
+use crate::recording::{Asks, Recording, Requests};
+
+/// Most curves of one figure.
+const MOST_CURVES: usize = 12;
+
+/// Distribution and density of round-trip times of echoes, and distribution of the times of pages; nothing where no
+/// flow asks for anything.
+pub fn figures(recording: &Recording) -> Vec<Figure> {
+    let of = |wanted: fn(Asks) -> bool| {
+        let requests = |flow: &'_ crate::recording::FlowRecord| -> Option<(String, Requests)> {
+            let requests = flow.requests.as_deref()?;
+            let is_seen = wanted(requests.asks) && !requests.times.is_empty();
+            is_seen.then(|| (flow.setup.name.clone(), requests.clone()))
+        };
+        recording.flows.iter().filter_map(requests).take(MOST_CURVES).collect::<Vec<_>>()
+    };
+    let echoes = of(|asks| asks != Asks::Pages);
+    let pages = of(|asks| asks == Asks::Pages);
+    let mut figures = Vec::new();
+    let mut add = |id: &str, title: &str, caption: &str, y: Axis, series: Vec<FigureSeries>| {
+        if !series.is_empty() {
+            figures.push(Figure {
+                id: id.to_owned(),
+                title: title.to_owned(),
+                caption: caption.to_owned(),
+                x: Axis { label: "time".to_owned(), unit: "s".to_owned(), log: true },
+                y,
+                kind: FigureKind::Line,
+                series,
+            });
+        }
+    };
+    let share = || Axis { label: "share of requests".to_owned(), ..Axis::default() };
+    let curves = |requests: &[(String, Requests)]| -> Vec<FigureSeries> {
+        let curve = |(name, requests): &(String, Requests)| {
+            let cdf = cdf(&requests.times);
+            series(recording, name, cdf.value_s, cdf.fraction)
+        };
+        requests.iter().map(curve).collect()
+    };
+    add(
+        "round-trips",
+        "round-trip times of echoes",
+        "Share of the answered requests that were answered within a time.",
+        share(),
+        curves(&echoes),
+    );
+    let dense = |(name, requests): &(String, Requests)| {
+        let density = density(&requests.times);
+        series(recording, name, density.value_s, density.density)
+    };
+    add(
+        "round-trip-density",
+        "density of round-trip times",
+        "Share of the answered requests a second of round-trip time.",
+        Axis { label: "density".to_owned(), unit: "1/s".to_owned(), log: false },
+        echoes.iter().map(dense).collect(),
+    );
+    add(
+        "pages",
+        "how long pages took",
+        "Share of the pages that were there whole within a time.",
+        share(),
+        curves(&pages),
+    );
+    figures
+}
+
+fn series(recording: &Recording, name: &str, x: Vec<f64>, y: Vec<f64>) -> FigureSeries {
+    FigureSeries { name: name.to_owned(), mode: recording.mode.into(), x, y, error: None }
+}

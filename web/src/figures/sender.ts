@@ -1,0 +1,119 @@
+/** TCP senders over time: window and what is in flight over round-trip time and timeout over repetitions. */
+import { pointed } from "../axis";
+import { nearest } from "../decimate";
+import { type Choice, type Figure, type Settings, type Table, hiddenNote } from "../figure";
+import type { Ink } from "../palette";
+import type { Cell, Numbers, Report } from "../report";
+import { type View, flowOf } from "../selection";
+import { flowKey, runName, styleOf } from "../style";
+import type { TipRow } from "../tooltip";
+import { type Curve, type Panel, STRIP, TimeDrawing, asideOf, duration } from "./time";
+
+/** Whether any flow of the report has a sender that was observed. */
+export function hasSenders(report: Report): boolean {
+  return report.runs.some((run) => run.flows.some((flow) => flow.tcp !== null));
+}
+
+export function senderFigure(view: View, settings: Settings): Figure {
+  const log = settings["window"] === "log";
+  const range = duration(view);
+  const panels: Panel[] = [
+    { name: "Window", unit: "B", height: 170, log },
+    { name: "Round trip and timeout", unit: "s", height: 130, log: true },
+    { name: "Sent again, segments an interval", unit: "", height: 76, log: false },
+  ];
+  const some = view.runs.some(({ run }) => view.flows.some((name) => flowOf(run, name)?.tcp));
+  const drawing = new SenderDrawing(view, panels, [], false, range);
+  const axis: Choice = {
+    name: "window",
+    label: "Window axis",
+    options: ["linear", "log"].map((value) => ({ value, label: value })),
+    chosen: log ? "log" : "linear",
+  };
+  return {
+    id: "senders",
+    title: "TCP senders over time",
+    caption:
+      "Window: congestion window (thick), in flight (thin) and slow start threshold (faint), in bytes of payload at the end of each " +
+      "interval; the threshold is missing before the first loss. Times: smoothed round-trip time (thick) and retransmission timeout (thin)." +
+      `${drawing.rules.length > 0 ? " Vertical rules: events, numbered as they are listed." : ""}${hiddenNote(view)}`,
+    aside: asideOf(drawing.rules),
+    empty: some ? null : "None of the flows shown is a TCP sender.",
+    choices: [axis],
+    key: (ink) => flowKey(view, ink),
+    draw: (ink, width, window) =>
+      window ? { height: drawing.height - STRIP, option: drawing.still(ink, width, window) } : { height: drawing.height, option: drawing.option(ink, width) },
+    table: () => senderTable(view),
+    zoom: (ink, window) => drawing.cut(ink, window),
+    range,
+  };
+}
+
+class SenderDrawing extends TimeDrawing {
+  protected override curves(ink: Ink): Curve[] {
+    const curves: Curve[] = [];
+    for (const shown of this.view.runs) {
+      for (const name of this.view.flows) {
+        const series = flowOf(shown.run, name)?.tcp;
+        if (!series) continue;
+        const style = styleOf(this.view, ink, shown, name);
+        const add = (panel: number, what: string, y: Numbers, width: number, opacity: number): void => {
+          if (!y.some((value) => value !== null)) return;
+          const mark = width > 1 ? style.mark : null;
+          curves.push({ id: `${shown.index} ${what} ${name}`, panel, x: series.time, y, ...style, mark, width, opacity, area: false });
+        };
+        add(0, "ssthresh", series.ssthresh, 1, 0.35);
+        add(0, "in flight", series.inFlight, 1, 0.65);
+        add(0, "cwnd", series.cwnd, 1.8, 1);
+        add(1, "rto", series.rto, 1, 0.6);
+        add(1, "rtt", series.rtt, 1.8, 1);
+        add(2, "sent again", series.retransmissions, 1.4, 1);
+      }
+    }
+    return curves;
+  }
+
+  protected override heads(): string[] {
+    return ["", "cwnd", "in flight", "ssthresh", "RTT", "RTO", "sent again"];
+  }
+
+  protected override rows(ink: Ink, at: number): TipRow[] {
+    const rows: TipRow[] = [];
+    for (const shown of this.view.runs) {
+      if (this.view.runs.length > 1) rows.push({ cells: [runName(shown)] });
+      for (const name of this.view.flows) {
+        const series = flowOf(shown.run, name)?.tcp;
+        const index = series ? nearest(series.time, at) : -1;
+        if (!series || index < 0) continue;
+        rows.push({
+          colour: styleOf(this.view, ink, shown, name).colour,
+          cells: [
+            `${name} (${series.congestion})`,
+            pointed(series.cwnd[index], "B"),
+            pointed(series.inFlight[index], "B"),
+            pointed(series.ssthresh[index], "B"),
+            pointed(series.rtt[index], "s"),
+            pointed(series.rto[index], "s"),
+            pointed(series.retransmissions[index], ""),
+          ],
+        });
+      }
+    }
+    return rows;
+  }
+}
+
+function senderTable(view: View): Table {
+  const columns = ["run", "flow", "congestion", "time_s", "cwnd_bytes", "in_flight_bytes", "ssthresh_bytes", "rtt_s", "rto_s", "retransmissions"];
+  const rows: Cell[][] = [];
+  for (const { run } of view.runs) {
+    for (const name of view.flows) {
+      const series = flowOf(run, name)?.tcp;
+      series?.time.forEach((at, i) => {
+        const pick = (column: Numbers): number | null => column[i] ?? null;
+        rows.push([run.label, name, series.congestion, at, pick(series.cwnd), pick(series.inFlight), pick(series.ssthresh), pick(series.rtt), pick(series.rto), pick(series.retransmissions)]);
+      });
+    }
+  }
+  return { columns, rows };
+}
