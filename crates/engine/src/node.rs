@@ -272,20 +272,20 @@ impl Node {
 
     /// [`dequeue`](Self::dequeue) of an inner class, whose owner says which of its classes sends.
     #[inline]
-    pub(crate) fn dequeue_through(
+    pub(crate) fn dequeue_through<R>(
         &mut self,
         cx: &mut Context<'_>,
-        below: impl FnOnce(&mut [Self], &mut Context<'_>) -> Dequeue,
-    ) -> Dequeue {
+        below: impl FnOnce(&mut [Self], &mut Context<'_>) -> (Dequeue, R),
+    ) -> (Dequeue, R) {
         let before = cx.drops.account();
-        let dequeued = below(self.discipline.classes(), cx);
+        let (dequeued, more) = below(self.discipline.classes(), cx);
         if cx.drops.account() != before {
             self.settle(before, cx);
         }
         if let Dequeue::Packet(packet) = &dequeued {
             self.backlog.remove(packet.bytes());
         }
-        dequeued
+        (dequeued, more)
     }
 
     /// [`peek`](Self::peek) or [`evict`](Self::evict) of one of an inner class's classes.

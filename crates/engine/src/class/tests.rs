@@ -30,7 +30,8 @@ impl Discipline for Last {
         Ok(())
     }
     fn enqueue(&mut self, packet: Packet, cx: &mut Context<'_>) {
-        let leaf = self.classes.enqueue(packet, cx);
+        let (leaf, is_empty) = self.classes.enqueue(packet, cx);
+        assert_eq!(is_empty, self.classes.is_empty(leaf));
         self.given.push(leaf);
     }
     fn dequeue(&mut self, cx: &mut Context<'_>) -> Dequeue {
@@ -39,7 +40,8 @@ impl Discipline for Last {
         {
             if !self.classes.is_empty(leaf) {
                 let peeked = self.classes.peek(leaf, cx);
-                let dequeued = self.classes.dequeue(leaf, cx);
+                let (dequeued, is_empty) = self.classes.dequeue(leaf, cx);
+                assert_eq!(is_empty, self.classes.is_empty(leaf));
                 assert!(
                     matches!((peeked, &dequeued), (Peek::Length(bytes), Dequeue::Packet(packet)) if bytes == packet.bytes())
                 );

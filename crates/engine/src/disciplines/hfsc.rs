@@ -18,6 +18,7 @@
 mod curve;
 mod guarantee;
 mod sharing;
+mod times;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -154,8 +155,8 @@ impl Discipline for Hfsc {
     }
 
     fn enqueue(&mut self, packet: Packet, cx: &mut Context<'_>) {
-        let leaf = self.classes.enqueue(packet, cx);
-        if !self.known[leaf] && !self.classes.is_empty(leaf) {
+        let (leaf, is_empty) = self.classes.enqueue(packet, cx);
+        if !self.known[leaf] && !is_empty {
             self.known[leaf] = true;
             self.fresh.push((leaf, cx.now));
         }
@@ -167,9 +168,10 @@ impl Discipline for Hfsc {
         loop {
             let urgent = self.guarantees.choose(now);
             let Some(leaf) = urgent.or_else(|| self.sharing.choose(now)) else { break };
-            match self.classes.dequeue(leaf, cx) {
+            let (dequeued, is_empty) = self.classes.dequeue(leaf, cx);
+            match dequeued {
                 Dequeue::Packet(packet) => {
-                    self.account(leaf, packet.bytes(), urgent.is_some(), cx);
+                    self.account(leaf, packet.bytes(), urgent.is_some(), is_empty, cx);
                     return Dequeue::Packet(packet);
                 }
                 Dequeue::NotBefore(time) => earliest = Some(sooner(earliest, time)),
@@ -253,10 +255,10 @@ impl Hfsc {
         self.wait(leaf);
     }
 
-    /// A leaf sent a packet of this length, under the real-time criterion where `real_time`.
+    /// A leaf sent a packet of this length, under the real-time criterion where `real_time`; `is_empty` where that
+    /// was its last.
     #[inline]
-    fn account(&mut self, leaf: usize, length: Bytes, real_time: bool, cx: &mut Context<'_>) {
-        let is_empty = self.classes.is_empty(leaf);
+    fn account(&mut self, leaf: usize, length: Bytes, real_time: bool, is_empty: bool, cx: &mut Context<'_>) {
         self.sharing.sent(leaf, length, is_empty, cx.now);
         if is_empty {
             self.known[leaf] = false;

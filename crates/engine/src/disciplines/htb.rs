@@ -196,8 +196,8 @@ impl Discipline for Htb {
     }
 
     fn enqueue(&mut self, packet: Packet, cx: &mut Context<'_>) {
-        let leaf = self.classes.enqueue(packet, cx);
-        if !self.ladder.is_listed(leaf) && !self.classes.is_empty(leaf) {
+        let (leaf, is_empty) = self.classes.enqueue(packet, cx);
+        if !is_empty {
             self.ladder.list(leaf, cx.now);
         }
     }
@@ -212,9 +212,9 @@ impl Discipline for Htb {
         self.ladder.wake(cx.now);
         let mut earliest: Option<Instant> = None;
         while let Some((leaf, lender)) = self.ladder.choose() {
-            match self.classes.dequeue(leaf, cx) {
+            let (dequeued, is_empty) = self.classes.dequeue(leaf, cx);
+            match dequeued {
                 Dequeue::Packet(packet) => {
-                    let is_empty = self.classes.is_empty(leaf);
                     self.ladder.sent(leaf, lender, packet.bytes(), cx.now, is_empty);
                     return Dequeue::Packet(packet);
                 }
@@ -224,7 +224,7 @@ impl Discipline for Htb {
                 Dequeue::Empty => {}
             }
             self.ladder.unlist(leaf);
-            if !self.classes.is_empty(leaf) {
+            if !is_empty {
                 self.waiting.push(leaf);
             }
         }
