@@ -14,7 +14,6 @@
 //! without telling. For a FIFO child both are the same, since the tags of a busy child do not depend on V.
 
 pub(crate) mod groups;
-mod order;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -22,9 +21,8 @@ use serde::{Deserialize, Serialize};
 use crate::discipline::{Child, Context, Invalid};
 use crate::node::{Node, Peek};
 use crate::packet::Packet;
+use crate::queue::tournament::{Key, Tournament};
 use crate::units::{Bytes, Instant};
-
-pub(crate) use order::TagOrder;
 
 /// Parameters of a fair queueing discipline: none of its own; each child has its weight.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
@@ -53,6 +51,21 @@ pub(crate) fn check_weights(weights: impl Iterator<Item = u32>) -> Result<(), In
                 .on_child(child))
         }
         None => Ok(()),
+    }
+}
+
+/// Children by a tag; of equal tags the first child's is the smallest. Tags of 108 bits are those of 2^44 packets of
+/// 2^32 bytes at weight 1.
+pub(crate) type TagOrder = Tournament<Tag>;
+
+impl Key for Tag {
+    #[inline]
+    fn number(self) -> u128 {
+        self.0
+    }
+    #[inline]
+    fn of(number: u128) -> Self {
+        Self(number)
     }
 }
 
@@ -140,9 +153,9 @@ pub(crate) struct Class {
 pub(crate) struct Classes {
     pub(crate) all: Vec<Class>,
     /// Children that began to hold something since the last packet left, and when.
-    fresh: Vec<(u32, Instant)>,
+    fresh: Vec<(usize, Instant)>,
     /// Children that had nothing to give when they were asked.
-    waiting: Vec<u32>,
+    waiting: Vec<usize>,
     /// Children that have a tag.
     listed: usize,
     /// Number of the busy period: tags of an earlier one are worth nothing.
@@ -191,9 +204,14 @@ impl Classes {
             class.standing = Standing::Idle;
             if !class.node.is_empty() {
                 class.standing = Standing::Fresh;
-                self.fresh.push((slot as u32, now));
+                self.fresh.push((slot, now));
             }
         }
+    }
+
+    /// An order of these children, none of them in it.
+    pub(crate) fn order(&self) -> TagOrder {
+        TagOrder::new(self.all.len())
     }
 
     /// Sum of the weights.
@@ -209,7 +227,7 @@ impl Classes {
         class.node.enqueue(packet, cx);
         if class.standing == Standing::Idle && !class.node.is_empty() {
             class.standing = Standing::Fresh;
-            self.fresh.push((slot as u32, cx.now));
+            self.fresh.push((slot, cx.now));
         }
     }
 
@@ -226,15 +244,15 @@ impl Classes {
     /// Gives the children that began to hold something their start tags and shows them to `list`.
     /// `clock` is virtual time at a time since the last packet left.
     #[inline]
-    pub(crate) fn tag_fresh(&mut self, clock: impl Fn(Instant) -> Tag, list: impl FnMut(Tag, u32)) {
+    pub(crate) fn tag_fresh(&mut self, clock: impl Fn(Instant) -> Tag, list: impl FnMut(Tag, usize)) {
         if !self.fresh.is_empty() {
             self.tag_all_fresh(clock, list);
         }
     }
 
-    fn tag_all_fresh(&mut self, clock: impl Fn(Instant) -> Tag, mut list: impl FnMut(Tag, u32)) {
+    fn tag_all_fresh(&mut self, clock: impl Fn(Instant) -> Tag, mut list: impl FnMut(Tag, usize)) {
         for (slot, since) in self.fresh.drain(..) {
-            let class = &mut self.all[slot as usize];
+            let class = &mut self.all[slot];
             if class.node.is_empty() {
                 class.standing = Standing::Idle;
                 continue;
@@ -253,7 +271,7 @@ impl Classes {
         &mut self,
         clock: Tag,
         cx: &mut Context<'_>,
-        list: impl FnMut(Tag, u32),
+        list: impl FnMut(Tag, usize),
     ) -> Option<Instant> {
         if self.waiting.is_empty() { None } else { self.ask_all_waiting(clock, cx, list) }
     }
@@ -262,12 +280,12 @@ impl Classes {
         &mut self,
         clock: Tag,
         cx: &mut Context<'_>,
-        mut list: impl FnMut(Tag, u32),
+        mut list: impl FnMut(Tag, usize),
     ) -> Option<Instant> {
         let mut earliest: Option<Instant> = None;
         let Self { all, waiting, listed, period, .. } = self;
         waiting.retain(|slot| {
-            let class = &mut all[*slot as usize];
+            let class = &mut all[*slot];
             match class.node.peek(cx) {
                 Peek::Length(_) => {
                     // It saves up nothing while it waits.
@@ -292,8 +310,8 @@ impl Classes {
 
     /// A listed child gave a packet of this length: its finish tag. The child is listed no more.
     #[inline]
-    pub(crate) fn served(&mut self, slot: u32, length: Bytes) -> Tag {
-        let class = &mut self.all[slot as usize];
+    pub(crate) fn served(&mut self, slot: usize, length: Bytes) -> Tag {
+        let class = &mut self.all[slot];
         class.finish = class.start.after(length, class.weight);
         class.period = self.period;
         class.finish
@@ -301,8 +319,8 @@ impl Classes {
 
     /// After [`served`](Self::served): lists the child again if it holds more. Returns its start tag.
     #[inline]
-    pub(crate) fn relist(&mut self, slot: u32) -> Option<Tag> {
-        let class = &mut self.all[slot as usize];
+    pub(crate) fn relist(&mut self, slot: usize) -> Option<Tag> {
+        let class = &mut self.all[slot];
         if class.node.is_empty() {
             class.standing = Standing::Idle;
             self.listed -= 1;
@@ -313,8 +331,8 @@ impl Classes {
     }
 
     /// A listed child gives nothing: it waits, or it is empty and forgotten.
-    pub(crate) fn delist(&mut self, slot: u32) {
-        let class = &mut self.all[slot as usize];
+    pub(crate) fn delist(&mut self, slot: usize) {
+        let class = &mut self.all[slot];
         self.listed -= 1;
         if class.node.is_empty() {
             class.standing = Standing::Idle;

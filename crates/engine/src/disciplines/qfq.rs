@@ -147,10 +147,10 @@ impl Discipline for Qfq {
                 let before = core::mem::replace(&mut self.clock, start);
                 self.groups.advance(before, start);
             }
-            let Some((group, slot)) = self.groups.pop() else {
+            let Some((group, slot)) = self.groups.pop().map(|(group, slot)| (group, slot as usize)) else {
                 return earliest.map_or(Dequeue::Empty, Dequeue::NotBefore);
             };
-            match self.classes.all[slot as usize].node.dequeue(cx) {
+            match self.classes.all[slot].node.dequeue(cx) {
                 Dequeue::Packet(packet) => {
                     self.serve(group, slot, packet.bytes());
                     return Dequeue::Packet(packet);
@@ -184,9 +184,9 @@ impl Qfq {
             groups.clear();
         }
         let clock = *clock;
-        let mut insert = |start: Tag, slot: u32| {
-            let group = sizes[slot as usize].group;
-            if groups.insert(group, start, slot) {
+        let mut insert = |start: Tag, slot: usize| {
+            let group = sizes[slot].group;
+            if groups.insert(group, start, slot as u32) {
                 groups.place(group, clock);
             }
         };
@@ -195,17 +195,17 @@ impl Qfq {
     }
 
     /// A child of `group` sent a packet of this length.
-    fn serve(&mut self, group: usize, slot: u32, length: Bytes) {
+    fn serve(&mut self, group: usize, slot: usize, length: Bytes) {
         let Self { classes, sizes, weights, groups, clock, .. } = self;
-        let size = &mut sizes[slot as usize];
+        let size = &mut sizes[slot];
         if length > size.longest {
-            *size = Size::new(length, classes.all[slot as usize].weight);
+            *size = Size::new(length, classes.all[slot].weight);
         }
         classes.served(slot, length);
         let before = *clock;
         *clock = before.during(length, *weights, 1, 1);
         if let Some(start) = classes.relist(slot)
-            && groups.insert(size.group, start, slot)
+            && groups.insert(size.group, start, slot as u32)
             && size.group != group
         {
             groups.place(size.group, *clock);

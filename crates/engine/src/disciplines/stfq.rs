@@ -38,7 +38,8 @@ impl Discipline for Stfq {
     type Share = Share;
 
     fn new(_: Config, children: Vec<Child<Share>>) -> Result<Self, Invalid> {
-        Ok(Self { classes: Classes::new(children)?, order: TagOrder::default(), clock: Tag::ZERO })
+        let classes = Classes::new(children)?;
+        Ok(Self { order: classes.order(), classes, clock: Tag::ZERO })
     }
 
     fn reconfigure(&mut self, _: Config, shares: Vec<Share>, cx: &mut Context<'_>) -> Result<(), Invalid> {
@@ -58,15 +59,15 @@ impl Discipline for Stfq {
         if classes.begins_busy_period(cx.now) {
             *clock = Tag::ZERO;
         }
-        classes.tag_fresh(|_| *clock, |start, slot| order.insert(start, slot));
-        let mut earliest = classes.ask_waiting(*clock, cx, |start, slot| order.insert(start, slot));
+        classes.tag_fresh(|_| *clock, |start, slot| order.set(slot, start));
+        let mut earliest = classes.ask_waiting(*clock, cx, |start, slot| order.set(slot, start));
         while let Some((start, slot)) = order.pop() {
-            match classes.all[slot as usize].node.dequeue(cx) {
+            match classes.all[slot].node.dequeue(cx) {
                 Dequeue::Packet(packet) => {
                     *clock = start;
                     classes.served(slot, packet.bytes());
                     if let Some(next) = classes.relist(slot) {
-                        order.insert(next, slot);
+                        order.set(slot, next);
                     }
                     return Dequeue::Packet(packet);
                 }

@@ -63,9 +63,9 @@ impl Discipline for Wf2qPlus {
         let classes = Classes::new(children)?;
         Ok(Self {
             weights: classes.sum(),
+            later: classes.order(),
+            eligible: classes.order(),
             classes,
-            later: TagOrder::default(),
-            eligible: TagOrder::default(),
             clock: Tag::ZERO,
             service: None,
         })
@@ -94,12 +94,12 @@ impl Discipline for Wf2qPlus {
                 // `admit` leaves none where there is one that starts later.
                 return earliest.map_or(Dequeue::Empty, Dequeue::NotBefore);
             };
-            match self.classes.all[slot as usize].node.dequeue(cx) {
+            match self.classes.all[slot].node.dequeue(cx) {
                 Dequeue::Packet(packet) => {
                     self.service = Some(Service { began: cx.now, length: packet.bytes() });
                     self.classes.served(slot, packet.bytes());
                     if let Some(start) = self.classes.relist(slot) {
-                        self.later.insert(start, slot);
+                        self.later.set(slot, start);
                     }
                     return Dequeue::Packet(packet);
                 }
@@ -141,11 +141,11 @@ impl Wf2qPlus {
             }
             None => before,
         };
-        classes.tag_fresh(at, |start, slot| later.insert(start, slot));
+        classes.tag_fresh(at, |start, slot| later.set(slot, start));
         if let Some(Service { length, .. }) = service.take() {
             *clock = before.during(length, *weights, 1, 1);
         }
-        classes.ask_waiting(*clock, cx, |start, slot| later.insert(start, slot))
+        classes.ask_waiting(*clock, cx, |start, slot| later.set(slot, start))
     }
 
     /// Measures the children whose start has come. Where there is none, virtual time goes on to the first.
@@ -158,9 +158,9 @@ impl Wf2qPlus {
                 self.clock = start;
             }
             self.later.pop();
-            let class = &mut self.classes.all[slot as usize];
+            let class = &mut self.classes.all[slot];
             match class.node.peek(cx) {
-                Peek::Length(length) => self.eligible.insert(class.start.after(length, class.weight), slot),
+                Peek::Length(length) => self.eligible.set(slot, class.start.after(length, class.weight)),
                 Peek::NotBefore(time) => {
                     *earliest = Some(earliest.map_or(time, |known| known.min(time)));
                     self.classes.delist(slot);

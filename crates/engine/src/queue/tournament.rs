@@ -1,14 +1,14 @@
 //! Slots in the order of a key that changes: the smallest first, and of equal keys the smallest slot.
 //!
 //! ```text
-//!              3 of slot 1                   a place above each pair, with the key and the slot that won
-//!        3 of slot 1     4 of slot 2
-//!      7      3        4      -              a place for each slot, empty where it is not listed
+//!                [ 3 of slot 1   2 of slot 5   -   - ]          above each four, the key and the slot that won
+//!         [ 7   3   4   9 ]      [ 8   2   -   - ]              a place for each slot, empty where it is not listed
 //! ```
 //!
-//! A change plays the matches from its slot up, and no others: one for each doubling of the slots, each a selection
-//! without a branch between two words of 128 bits. A heap takes fewer steps, but each finds the least of several
-//! children and asks whether to go on, which no processor foresees.
+//! A change plays the matches from its slot up, and no others, as far as their winners change: one four, which is one
+//! cache line, for each quadrupling of the slots. Each match is a selection without a branch between two words of 128
+//! bits. A heap takes fewer steps, but each finds the least of several children and asks whether to go on, which no
+//! processor foresees, and where the next is depends on who won here.
 
 use core::hint::select_unpredictable;
 use core::marker::PhantomData;
@@ -52,12 +52,20 @@ impl Key for Instant {
     }
 }
 
+/// Four that meet, each its key and its slot.
+#[derive(Clone, Copy, Debug)]
+#[repr(align(64))]
+struct Four([u128; 4]);
+
 /// Slots `0..n`, at most 2^20 of them, each listed at most once, with its key.
 #[derive(Debug)]
 pub struct Tournament<K> {
-    /// Key and slot of those who meet: places 2k and 2k + 1 in pair k, and the winner at place k. The final's is at 1;
-    /// the places of the slots are the second half.
-    pairs: Vec<[u128; 2]>,
+    /// Level after level: the winners of 4k + 1 to 4k + 4 meet in k. The last level are the slots'.
+    fours: Vec<Four>,
+    /// Where the last level begins.
+    slots: usize,
+    /// Who won the final.
+    first: u128,
     listed: usize,
     key: PhantomData<K>,
 }
@@ -69,13 +77,20 @@ impl<K: Key> Tournament<K> {
     /// For more than 2^20 slots.
     pub fn new(slots: usize) -> Self {
         assert!(slots <= 1 << SLOT_BITS, "a place names one of 2^{SLOT_BITS} slots");
-        Self { pairs: vec![[NONE; 2]; slots.next_power_of_two()], listed: 0, key: PhantomData }
+        let (mut above, mut level) = (0, 1);
+        while level * 4 < slots {
+            above += level;
+            level *= 4;
+        }
+        // Of the last level only those that slots need.
+        let fours = vec![Four([NONE; 4]); above + slots.div_ceil(4).max(1)];
+        Self { fours, slots: above, first: NONE, listed: 0, key: PhantomData }
     }
 
     /// The slot of the smallest key, and the key.
     #[inline]
     pub fn first(&self) -> Option<(K, usize)> {
-        let [_, place] = self.pairs[0];
+        let place = self.first;
         (place != NONE).then_some((K::of(place >> SLOT_BITS), place as usize & ((1 << SLOT_BITS) - 1)))
     }
 
@@ -121,33 +136,48 @@ impl<K: Key> Tournament<K> {
         was_listed
     }
 
+    /// Delists the slot of the smallest key, and gives it with the key.
+    #[inline]
+    pub fn pop(&mut self) -> Option<(K, usize)> {
+        let first = self.first();
+        if let Some((_, slot)) = first {
+            self.remove(slot);
+        }
+        first
+    }
+
     /// Delists all.
     pub fn clear(&mut self) {
-        self.pairs.fill([NONE; 2]);
+        self.fours.fill(Four([NONE; 4]));
+        self.first = NONE;
         self.listed = 0;
     }
 
     #[inline]
     fn place(&self, slot: usize) -> u128 {
-        let at = self.pairs.len() + slot;
-        self.pairs[at / 2][at % 2]
+        self.fours[self.slots + slot / 4].0[slot % 4]
     }
 
     /// Puts `place` at a slot and plays its matches, as far as their winners change.
     #[inline]
     fn play(&mut self, slot: usize, place: u128) {
-        let pairs = self.pairs.as_mut_slice();
-        let (mut winner, mut at) = (place, pairs.len() + slot);
-        while at > 1 {
-            let pair = &mut pairs[at / 2];
-            if pair[at % 2] == winner {
+        let fours = self.fours.as_mut_slice();
+        let (mut winner, mut four, mut at) = (place, self.slots + slot / 4, slot % 4);
+        loop {
+            let places = &mut fours[four].0;
+            if places[at] == winner {
                 return;
             }
-            pair[at % 2] = winner;
-            winner = least(winner, pair[1 - at % 2]);
-            at /= 2;
+            places[at] = winner;
+            // The others first: none of them waits for who won below.
+            let others = least(least(places[at ^ 1], places[at ^ 2]), places[at ^ 3]);
+            winner = least(winner, others);
+            if four == 0 {
+                break;
+            }
+            (four, at) = ((four - 1) / 4, (four - 1) % 4);
         }
-        pairs[0][1] = winner;
+        self.first = winner;
     }
 }
 
@@ -172,7 +202,7 @@ mod tests {
     #[test]
     fn it_always_names_the_smallest() {
         let mut random = Random::stream(Seed(1), "tournament");
-        for slots in [1, 2, 3, 64, 100] {
+        for slots in [1, 2, 4, 5, 64, 100] {
             let (mut tournament, mut keys) = (Tournament::new(slots as usize), BTreeMap::new());
             for step in 0..10_000 {
                 let slot = random.below(slots) as usize;

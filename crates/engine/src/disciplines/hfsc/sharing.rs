@@ -83,6 +83,9 @@ impl Inner {
     /// Where a child begins that last had a backlog in `period`, and had come to `own` then: halfway between
     /// the first and the last, and not behind where it was.
     fn entry(&mut self, period: u64, own: u128) -> u128 {
+        if period == self.period && own >= self.times.highest() {
+            return own;
+        }
         let Some(latest) = self.times.latest() else { return self.offset };
         let middle = self.least.map_or(latest, |least| least.midpoint(latest));
         if period == self.period { middle.max(own) } else { middle }
@@ -205,6 +208,7 @@ impl Sharing {
         if inner.times.are_none() {
             inner.period += 1;
             inner.least = None;
+            inner.times.begin_period();
         }
         let (entry, period) = (inner.entry(period, own), inner.period);
         let Class { total, turn, is_active, member: Some(member), .. } = &mut self.classes[class] else { return };

@@ -11,6 +11,8 @@ pub(super) struct Times {
     of: Box<[u128]>,
     /// How many children have one.
     count: usize,
+    /// No time was later since the period began.
+    highest: u128,
     /// By what is left of [`LAST`], as of when it was asked last.
     latest: Tournament<u128>,
     /// Who has another time since, each once.
@@ -24,6 +26,7 @@ impl Times {
         Self {
             of: vec![NONE; children].into(),
             count: 0,
+            highest: 0,
             latest: Tournament::new(children),
             changed: Vec::with_capacity(children),
             is_changed: vec![false; children].into(),
@@ -46,6 +49,7 @@ impl Times {
     #[inline]
     pub(super) fn set(&mut self, child: usize, time: u128) {
         self.count += usize::from(self.of[child] == NONE);
+        self.highest = self.highest.max(time);
         self.put(child, time.min(LAST));
     }
 
@@ -54,6 +58,18 @@ impl Times {
     pub(super) fn remove(&mut self, child: usize) {
         self.count -= usize::from(self.of[child] != NONE);
         self.put(child, NONE);
+    }
+
+    /// Forgets how late the times were, where no child has one.
+    pub(super) fn begin_period(&mut self) {
+        self.highest = 0;
+    }
+
+    /// The latest time that any child has had in this period: not before [`latest`](Self::latest), and without a
+    /// match.
+    #[inline]
+    pub(super) fn highest(&self) -> u128 {
+        self.highest
     }
 
     #[inline]
