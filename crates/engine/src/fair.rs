@@ -14,6 +14,7 @@
 //! without telling. For a FIFO child both are the same, since the tags of a busy child do not depend on V.
 
 pub(crate) mod groups;
+mod order;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -21,8 +22,9 @@ use serde::{Deserialize, Serialize};
 use crate::discipline::{Child, Context, Invalid};
 use crate::node::{Node, Peek};
 use crate::packet::Packet;
-use crate::queue::tournament::{Key, Tournament};
 use crate::units::{Bytes, Instant};
+
+pub(crate) use order::TagOrder;
 
 /// Parameters of a fair queueing discipline: none of its own; each child has its weight.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
@@ -51,21 +53,6 @@ pub(crate) fn check_weights(weights: impl Iterator<Item = u32>) -> Result<(), In
                 .on_child(child))
         }
         None => Ok(()),
-    }
-}
-
-/// Children by a tag; of equal tags the first child's is the smallest. Tags of 108 bits are those of 2^44 packets of
-/// 2^32 bytes at weight 1.
-pub(crate) type TagOrder = Tournament<Tag>;
-
-impl Key for Tag {
-    #[inline]
-    fn number(self) -> u128 {
-        self.0
-    }
-    #[inline]
-    fn of(number: u128) -> Self {
-        Self(number)
     }
 }
 
@@ -138,7 +125,7 @@ enum Standing {
     Waiting,
 }
 
-pub(crate) struct Class {
+pub(crate) struct TaggedChild {
     pub(crate) node: Node,
     pub(crate) weight: u32,
     /// Start tag of its next packet, while it is listed.
@@ -150,25 +137,25 @@ pub(crate) struct Class {
 }
 
 /// Children of a fair queueing discipline: who began to hold something, who waits, and who is listed.
-pub(crate) struct Classes {
-    pub(crate) all: Vec<Class>,
+pub(crate) struct TaggedChildren {
+    pub(crate) all: Vec<TaggedChild>,
     /// Children that began to hold something since the last packet left, and when.
-    fresh: Vec<(usize, Instant)>,
+    fresh: Vec<(u32, Instant)>,
     /// Children that had nothing to give when they were asked.
-    waiting: Vec<usize>,
+    waiting: Vec<u32>,
     /// Children that have a tag.
     listed: usize,
     /// Number of the busy period: tags of an earlier one are worth nothing.
     period: u64,
 }
 
-impl Classes {
+impl TaggedChildren {
     pub(crate) fn new(children: Vec<Child<Share>>) -> Result<Self, Invalid> {
         if children.is_empty() {
             return Err(Invalid::new("children", "names at least one queue"));
         }
         check_weights(children.iter().map(|child| child.share.weight))?;
-        let all = children.into_iter().map(|child| Class {
+        let all = children.into_iter().map(|child| TaggedChild {
             node: child.node,
             weight: child.share.weight,
             start: Tag::ZERO,
@@ -204,14 +191,9 @@ impl Classes {
             class.standing = Standing::Idle;
             if !class.node.is_empty() {
                 class.standing = Standing::Fresh;
-                self.fresh.push((slot, now));
+                self.fresh.push((slot as u32, now));
             }
         }
-    }
-
-    /// An order of these children, none of them in it.
-    pub(crate) fn order(&self) -> TagOrder {
-        TagOrder::new(self.all.len())
     }
 
     /// Sum of the weights.
@@ -227,7 +209,7 @@ impl Classes {
         class.node.enqueue(packet, cx);
         if class.standing == Standing::Idle && !class.node.is_empty() {
             class.standing = Standing::Fresh;
-            self.fresh.push((slot, cx.now));
+            self.fresh.push((slot as u32, cx.now));
         }
     }
 
@@ -244,15 +226,15 @@ impl Classes {
     /// Gives the children that began to hold something their start tags and shows them to `list`.
     /// `clock` is virtual time at a time since the last packet left.
     #[inline]
-    pub(crate) fn tag_fresh(&mut self, clock: impl Fn(Instant) -> Tag, list: impl FnMut(Tag, usize)) {
+    pub(crate) fn tag_fresh(&mut self, clock: impl Fn(Instant) -> Tag, list: impl FnMut(Tag, u32)) {
         if !self.fresh.is_empty() {
             self.tag_all_fresh(clock, list);
         }
     }
 
-    fn tag_all_fresh(&mut self, clock: impl Fn(Instant) -> Tag, mut list: impl FnMut(Tag, usize)) {
+    fn tag_all_fresh(&mut self, clock: impl Fn(Instant) -> Tag, mut list: impl FnMut(Tag, u32)) {
         for (slot, since) in self.fresh.drain(..) {
-            let class = &mut self.all[slot];
+            let class = &mut self.all[slot as usize];
             if class.node.is_empty() {
                 class.standing = Standing::Idle;
                 continue;
@@ -271,7 +253,7 @@ impl Classes {
         &mut self,
         clock: Tag,
         cx: &mut Context<'_>,
-        list: impl FnMut(Tag, usize),
+        list: impl FnMut(Tag, u32),
     ) -> Option<Instant> {
         if self.waiting.is_empty() { None } else { self.ask_all_waiting(clock, cx, list) }
     }
@@ -280,12 +262,12 @@ impl Classes {
         &mut self,
         clock: Tag,
         cx: &mut Context<'_>,
-        mut list: impl FnMut(Tag, usize),
+        mut list: impl FnMut(Tag, u32),
     ) -> Option<Instant> {
         let mut earliest: Option<Instant> = None;
         let Self { all, waiting, listed, period, .. } = self;
         waiting.retain(|slot| {
-            let class = &mut all[*slot];
+            let class = &mut all[*slot as usize];
             match class.node.peek(cx) {
                 Peek::Length(_) => {
                     // It saves up nothing while it waits.
@@ -310,8 +292,8 @@ impl Classes {
 
     /// A listed child gave a packet of this length: its finish tag. The child is listed no more.
     #[inline]
-    pub(crate) fn served(&mut self, slot: usize, length: Bytes) -> Tag {
-        let class = &mut self.all[slot];
+    pub(crate) fn served(&mut self, slot: u32, length: Bytes) -> Tag {
+        let class = &mut self.all[slot as usize];
         class.finish = class.start.after(length, class.weight);
         class.period = self.period;
         class.finish
@@ -319,8 +301,8 @@ impl Classes {
 
     /// After [`served`](Self::served): lists the child again if it holds more. Returns its start tag.
     #[inline]
-    pub(crate) fn relist(&mut self, slot: usize) -> Option<Tag> {
-        let class = &mut self.all[slot];
+    pub(crate) fn relist(&mut self, slot: u32) -> Option<Tag> {
+        let class = &mut self.all[slot as usize];
         if class.node.is_empty() {
             class.standing = Standing::Idle;
             self.listed -= 1;
@@ -331,8 +313,8 @@ impl Classes {
     }
 
     /// A listed child gives nothing: it waits, or it is empty and forgotten.
-    pub(crate) fn delist(&mut self, slot: usize) {
-        let class = &mut self.all[slot];
+    pub(crate) fn delist(&mut self, slot: u32) {
+        let class = &mut self.all[slot as usize];
         self.listed -= 1;
         if class.node.is_empty() {
             class.standing = Standing::Idle;
@@ -345,7 +327,7 @@ impl Classes {
 
 /// The finish tag of a child's last packet, as far as it counts in this period.
 #[inline]
-fn finish(class: &Class, period: u64) -> Tag {
+fn finish(class: &TaggedChild, period: u64) -> Tag {
     if class.period == period { class.finish } else { Tag::ZERO }
 }
 

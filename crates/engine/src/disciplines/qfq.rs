@@ -20,7 +20,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::discipline::{Arity, Child, Context, Dequeue, Discipline, Invalid};
 use crate::fair::groups::{Groups, group_of};
-use crate::fair::{self, Classes, Tag};
+use crate::fair::{self, TaggedChildren, Tag};
 use crate::node::Node;
 use crate::packet::Packet;
 use crate::units::{Bytes, Instant};
@@ -60,7 +60,7 @@ fn check_longest<'a>(mut shares: impl Iterator<Item = &'a Share>) -> Result<(), 
 
 /// Quick fair queueing.
 pub struct Qfq {
-    classes: Classes,
+    classes: TaggedChildren,
     sizes: Vec<Size>,
     /// Each child's `maxpkt`.
     told: Vec<Bytes>,
@@ -84,7 +84,7 @@ impl Size {
     }
 }
 
-fn sizes(classes: &Classes, told: &[Bytes]) -> Vec<Size> {
+fn sizes(classes: &TaggedChildren, told: &[Bytes]) -> Vec<Size> {
     classes.all.iter().zip(told).map(|(class, longest)| Size::new(*longest, class.weight)).collect()
 }
 
@@ -107,7 +107,7 @@ impl Discipline for Qfq {
         let told: Vec<Bytes> = children.iter().map(|child| child.share.maxpkt).collect();
         let weighted =
             children.into_iter().map(|child| Child { share: child.share.weight(), node: child.node });
-        let classes = Classes::new(weighted.collect())?;
+        let classes = TaggedChildren::new(weighted.collect())?;
         Ok(Self {
             weights: classes.sum(),
             groups: Groups::new(classes.all.len()),
@@ -147,10 +147,10 @@ impl Discipline for Qfq {
                 let before = core::mem::replace(&mut self.clock, start);
                 self.groups.advance(before, start);
             }
-            let Some((group, slot)) = self.groups.pop().map(|(group, slot)| (group, slot as usize)) else {
+            let Some((group, slot)) = self.groups.pop() else {
                 return earliest.map_or(Dequeue::Empty, Dequeue::NotBefore);
             };
-            match self.classes.all[slot].node.dequeue(cx) {
+            match self.classes.all[slot as usize].node.dequeue(cx) {
                 Dequeue::Packet(packet) => {
                     self.serve(group, slot, packet.bytes());
                     return Dequeue::Packet(packet);
@@ -184,9 +184,9 @@ impl Qfq {
             groups.clear();
         }
         let clock = *clock;
-        let mut insert = |start: Tag, slot: usize| {
-            let group = sizes[slot].group;
-            if groups.insert(group, start, slot as u32) {
+        let mut insert = |start: Tag, slot: u32| {
+            let group = sizes[slot as usize].group;
+            if groups.insert(group, start, slot) {
                 groups.place(group, clock);
             }
         };
@@ -195,17 +195,17 @@ impl Qfq {
     }
 
     /// A child of `group` sent a packet of this length.
-    fn serve(&mut self, group: usize, slot: usize, length: Bytes) {
+    fn serve(&mut self, group: usize, slot: u32, length: Bytes) {
         let Self { classes, sizes, weights, groups, clock, .. } = self;
-        let size = &mut sizes[slot];
+        let size = &mut sizes[slot as usize];
         if length > size.longest {
-            *size = Size::new(length, classes.all[slot].weight);
+            *size = Size::new(length, classes.all[slot as usize].weight);
         }
         classes.served(slot, length);
         let before = *clock;
         *clock = before.during(length, *weights, 1, 1);
         if let Some(start) = classes.relist(slot)
-            && groups.insert(size.group, start, slot as u32)
+            && groups.insert(size.group, start, slot)
             && size.group != group
         {
             groups.place(size.group, *clock);

@@ -9,7 +9,7 @@
 //! packet of every other child *and* as long as it takes at its own rate: see `stfq` and `wf2q+`. O(log n).
 
 use crate::discipline::{Arity, Child, Context, Dequeue, Discipline, Invalid};
-use crate::fair::{Classes, Tag, TagOrder};
+use crate::fair::{TaggedChildren, Tag, TagOrder};
 use crate::node::{Node, Peek};
 use crate::packet::Packet;
 use crate::units::Instant;
@@ -18,11 +18,11 @@ pub use crate::fair::{Config, Share};
 
 /// Self-clocked fair queueing.
 pub struct Scfq {
-    classes: Classes,
+    classes: TaggedChildren,
     /// Children whose next packet's length is known, by its finish tag.
     order: TagOrder,
     /// Children whose next packet's length is not known yet.
-    unmeasured: Vec<usize>,
+    unmeasured: Vec<u32>,
     /// Finish tag of the packet in service, or of the last.
     clock: Tag,
 }
@@ -42,8 +42,8 @@ impl Discipline for Scfq {
     type Share = Share;
 
     fn new(_: Config, children: Vec<Child<Share>>) -> Result<Self, Invalid> {
-        let classes = Classes::new(children)?;
-        Ok(Self { order: classes.order(), classes, unmeasured: Vec::new(), clock: Tag::ZERO })
+        let classes = TaggedChildren::new(children)?;
+        Ok(Self { classes, order: TagOrder::default(), unmeasured: Vec::new(), clock: Tag::ZERO })
     }
 
     fn reconfigure(&mut self, _: Config, shares: Vec<Share>, cx: &mut Context<'_>) -> Result<(), Invalid> {
@@ -62,7 +62,7 @@ impl Discipline for Scfq {
     fn dequeue(&mut self, cx: &mut Context<'_>) -> Dequeue {
         let mut earliest = self.measure(cx);
         while let Some((finish, slot)) = self.order.pop() {
-            match self.classes.all[slot].node.dequeue(cx) {
+            match self.classes.all[slot as usize].node.dequeue(cx) {
                 Dequeue::Packet(packet) => {
                     self.clock = finish;
                     self.classes.served(slot, packet.bytes());
@@ -101,9 +101,9 @@ impl Scfq {
         classes.tag_fresh(|_| *clock, |_, slot| unmeasured.push(slot));
         let mut earliest = classes.ask_waiting(*clock, cx, |_, slot| unmeasured.push(slot));
         for slot in unmeasured.drain(..) {
-            let class = &mut classes.all[slot];
+            let class = &mut classes.all[slot as usize];
             match class.node.peek(cx) {
-                Peek::Length(length) => order.set(slot, class.start.after(length, class.weight)),
+                Peek::Length(length) => order.insert(class.start.after(length, class.weight), slot),
                 Peek::NotBefore(time) => {
                     earliest = Some(earliest.map_or(time, |known| known.min(time)));
                     classes.delist(slot);

@@ -9,7 +9,7 @@
 //! on a link whose rate varies, too, since virtual time is read off the packet in service. O(log n).
 
 use crate::discipline::{Arity, Child, Context, Dequeue, Discipline, Invalid};
-use crate::fair::{Classes, Tag, TagOrder};
+use crate::fair::{TaggedChildren, Tag, TagOrder};
 use crate::node::Node;
 use crate::packet::Packet;
 use crate::units::Instant;
@@ -18,7 +18,7 @@ pub use crate::fair::{Config, Share};
 
 /// Start-time fair queueing.
 pub struct Stfq {
-    classes: Classes,
+    classes: TaggedChildren,
     order: TagOrder,
     /// Start tag of the packet in service, or of the last.
     clock: Tag,
@@ -38,8 +38,7 @@ impl Discipline for Stfq {
     type Share = Share;
 
     fn new(_: Config, children: Vec<Child<Share>>) -> Result<Self, Invalid> {
-        let classes = Classes::new(children)?;
-        Ok(Self { order: classes.order(), classes, clock: Tag::ZERO })
+        Ok(Self { classes: TaggedChildren::new(children)?, order: TagOrder::default(), clock: Tag::ZERO })
     }
 
     fn reconfigure(&mut self, _: Config, shares: Vec<Share>, cx: &mut Context<'_>) -> Result<(), Invalid> {
@@ -59,15 +58,15 @@ impl Discipline for Stfq {
         if classes.begins_busy_period(cx.now) {
             *clock = Tag::ZERO;
         }
-        classes.tag_fresh(|_| *clock, |start, slot| order.set(slot, start));
-        let mut earliest = classes.ask_waiting(*clock, cx, |start, slot| order.set(slot, start));
+        classes.tag_fresh(|_| *clock, |start, slot| order.insert(start, slot));
+        let mut earliest = classes.ask_waiting(*clock, cx, |start, slot| order.insert(start, slot));
         while let Some((start, slot)) = order.pop() {
-            match classes.all[slot].node.dequeue(cx) {
+            match classes.all[slot as usize].node.dequeue(cx) {
                 Dequeue::Packet(packet) => {
                     *clock = start;
                     classes.served(slot, packet.bytes());
                     if let Some(next) = classes.relist(slot) {
-                        order.set(slot, next);
+                        order.insert(next, slot);
                     }
                     return Dequeue::Packet(packet);
                 }

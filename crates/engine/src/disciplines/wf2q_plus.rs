@@ -17,7 +17,7 @@
 //! rate has to be told, and it need not be constant.
 
 use crate::discipline::{Arity, Child, Context, Dequeue, Discipline, Invalid};
-use crate::fair::{Classes, Tag, TagOrder};
+use crate::fair::{TaggedChildren, Tag, TagOrder};
 use crate::node::{Node, Peek};
 use crate::packet::Packet;
 use crate::units::{Bytes, Instant};
@@ -26,7 +26,7 @@ pub use crate::fair::{Config, Share};
 
 /// Worst-case fair weighted fair queueing, with the virtual time of WF2Q+.
 pub struct Wf2qPlus {
-    classes: Classes,
+    classes: TaggedChildren,
     /// Sum of the children's weights.
     weights: u64,
     /// Children whose start is not known to have come, by their start tags.
@@ -60,12 +60,12 @@ impl Discipline for Wf2qPlus {
     type Share = Share;
 
     fn new(_: Config, children: Vec<Child<Share>>) -> Result<Self, Invalid> {
-        let classes = Classes::new(children)?;
+        let classes = TaggedChildren::new(children)?;
         Ok(Self {
             weights: classes.sum(),
-            later: classes.order(),
-            eligible: classes.order(),
             classes,
+            later: TagOrder::default(),
+            eligible: TagOrder::default(),
             clock: Tag::ZERO,
             service: None,
         })
@@ -94,12 +94,12 @@ impl Discipline for Wf2qPlus {
                 // `admit` leaves none where there is one that starts later.
                 return earliest.map_or(Dequeue::Empty, Dequeue::NotBefore);
             };
-            match self.classes.all[slot].node.dequeue(cx) {
+            match self.classes.all[slot as usize].node.dequeue(cx) {
                 Dequeue::Packet(packet) => {
                     self.service = Some(Service { began: cx.now, length: packet.bytes() });
                     self.classes.served(slot, packet.bytes());
                     if let Some(start) = self.classes.relist(slot) {
-                        self.later.set(slot, start);
+                        self.later.insert(start, slot);
                     }
                     return Dequeue::Packet(packet);
                 }
@@ -141,11 +141,11 @@ impl Wf2qPlus {
             }
             None => before,
         };
-        classes.tag_fresh(at, |start, slot| later.set(slot, start));
+        classes.tag_fresh(at, |start, slot| later.insert(start, slot));
         if let Some(Service { length, .. }) = service.take() {
             *clock = before.during(length, *weights, 1, 1);
         }
-        classes.ask_waiting(*clock, cx, |start, slot| later.set(slot, start))
+        classes.ask_waiting(*clock, cx, |start, slot| later.insert(start, slot))
     }
 
     /// Measures the children whose start has come. Where there is none, virtual time goes on to the first.
@@ -158,9 +158,9 @@ impl Wf2qPlus {
                 self.clock = start;
             }
             self.later.pop();
-            let class = &mut self.classes.all[slot];
+            let class = &mut self.classes.all[slot as usize];
             match class.node.peek(cx) {
-                Peek::Length(length) => self.eligible.set(slot, class.start.after(length, class.weight)),
+                Peek::Length(length) => self.eligible.insert(class.start.after(length, class.weight), slot),
                 Peek::NotBefore(time) => {
                     *earliest = Some(earliest.map_or(time, |known| known.min(time)));
                     self.classes.delist(slot);

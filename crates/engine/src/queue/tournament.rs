@@ -136,16 +136,6 @@ impl<K: Key> Tournament<K> {
         was_listed
     }
 
-    /// Delists the slot of the smallest key, and gives it with the key.
-    #[inline]
-    pub fn pop(&mut self) -> Option<(K, usize)> {
-        let first = self.first();
-        if let Some((_, slot)) = first {
-            self.remove(slot);
-        }
-        first
-    }
-
     /// Delists all.
     pub fn clear(&mut self) {
         self.fours.fill(Four([NONE; 4]));
