@@ -10,7 +10,7 @@ use std::sync::Arc;
 use crate::classify::Classifier;
 use crate::discipline::{Child, Context, Dequeue, Discipline, DropReason, Invalid};
 use crate::packet::{Header, Packet};
-use crate::units::{Bytes, Instant};
+use crate::units::{Bytes, Instant, Rate};
 
 /// Packets and their bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -135,6 +135,7 @@ pub(crate) trait Erased: Send {
     fn next_timer(&self) -> Option<Instant>;
     fn on_timer(&mut self, cx: &mut Context<'_>);
     fn gauges(&self, emit: &mut dyn FnMut(&'static str, f64));
+    fn doubts(&self, _: Option<Rate>, _: &mut dyn FnMut(Invalid)) {}
     fn as_any(&mut self) -> &mut dyn Any;
     /// The classes of an inner class. What a discipline owns is its own.
     fn classes(&mut self) -> &mut [Node] {
@@ -169,6 +170,9 @@ impl<D: Discipline> Erased for D {
     }
     fn gauges(&self, emit: &mut dyn FnMut(&'static str, f64)) {
         D::gauges(self, emit);
+    }
+    fn doubts(&self, link: Option<Rate>, tell: &mut dyn FnMut(Invalid)) {
+        D::doubts(self, link, tell);
     }
     fn as_any(&mut self) -> &mut dyn Any {
         self
@@ -604,6 +608,12 @@ impl Node {
     /// The discipline's internal quantities.
     pub fn gauges(&self, emit: &mut dyn FnMut(&'static str, f64)) {
         self.discipline.gauges(emit);
+    }
+
+    /// What its discipline accepted though it is probably not meant: see [`Discipline::doubts`]. What stands on a
+    /// child is said as [`Invalid::child`] does.
+    pub fn doubts(&self, link: Option<Rate>, tell: &mut dyn FnMut(Invalid)) {
+        self.discipline.doubts(link, tell);
     }
 
     /// Takes a place in a port: its number, and the counters of the node of that name before it.

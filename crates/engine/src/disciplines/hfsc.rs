@@ -27,7 +27,7 @@ use crate::class::Classes;
 use crate::discipline::{Arity, Child, Context, Dequeue, Discipline, Invalid, NoShare};
 use crate::node::{Node, Peek};
 use crate::packet::Packet;
-use crate::units::{Bytes, Instant};
+use crate::units::{Bytes, Instant, Rate};
 
 pub use curve::Shape;
 use guarantee::Guarantees;
@@ -189,6 +189,14 @@ impl Discipline for Hfsc {
 
     fn each_child(&mut self, visit: &mut dyn FnMut(&mut Node)) {
         self.classes.each_child(visit);
+    }
+
+    fn doubts(&self, link: Option<Rate>, tell: &mut dyn FnMut(Invalid)) {
+        let curves: Vec<Shape> = self.curves.iter().filter_map(|curves| curves.real_time).collect();
+        if let Some(link) = link.filter(|link| curve::exceed(&curves, *link)) {
+            let why = format!("have `rt` curves that sum above the {link} of the link: lower them, or deadlines are missed");
+            tell(Invalid::new("children", why));
+        }
     }
 
     fn gauges(&self, emit: &mut dyn FnMut(&'static str, f64)) {

@@ -239,18 +239,54 @@ impl Discipline for Htb {
         self.classes.each_child(visit);
     }
 
+    fn doubts(&self, link: Option<Rate>, tell: &mut dyn FnMut(Invalid)) {
+        for class in 0..self.classes.len() {
+            let below = self.guaranteed(self.classes.children(class));
+            let Tuning { rate, quantum, .. } = *self.ladder.tuning(class);
+            if below > u128::from(rate.as_bits()) {
+                let why = format!(
+                    "is under the {} that those below are guaranteed: raise it, or lower theirs; they get them and it goes into debt",
+                    rate_of(below)
+                );
+                tell(Invalid::new("rate", why).on_child(class));
+            }
+            if self.classes.is_leaf(class) && quantum > LARGEST_QUANTUM.cast_signed() {
+                let why = format!("is large: at most {LARGEST_QUANTUM}B, or others wait long for their turn");
+                tell(Invalid::new("quantum", why).on_child(class));
+            }
+        }
+        let tops = self.guaranteed(self.classes.tops());
+        if let Some(link) = link.filter(|link| tops > u128::from(link.as_bits())) {
+            let why = format!(
+                "are guaranteed {} and the link carries {link}: lower their `rate`, or it is the link that decides",
+                rate_of(tops)
+            );
+            tell(Invalid::new("children", why));
+        }
+    }
+
     fn gauges(&self, emit: &mut dyn FnMut(&'static str, f64)) {
         self.ladder.gauges(emit);
     }
 }
 
 impl Htb {
+    /// The sum of these classes' rates, in bits per second.
+    fn guaranteed(&self, classes: &[usize]) -> u128 {
+        classes.iter().map(|class| u128::from(self.ladder.tuning(*class).rate.as_bits())).sum()
+    }
+
     fn holds_packets(&mut self) -> bool {
         (0..self.classes.tops().len()).any(|top| {
             let top = self.classes.tops()[top];
             !self.classes.is_empty(top)
         })
     }
+}
+
+/// A sum as a rate, to be shown.
+fn rate_of(bits: u128) -> Rate {
+    Rate::from_bits(u64::try_from(bits).unwrap_or(u64::MAX))
 }
 
 #[cfg(test)]

@@ -285,6 +285,11 @@ impl Ladder {
         }
     }
 
+    /// What `class` says, with its defaults filled in.
+    pub(super) fn tuning(&self, class: usize) -> &Tuning {
+        &self.states[class].tuning
+    }
+
     /// Whether `leaf` is listed.
     #[inline]
     pub(super) fn is_listed(&self, leaf: usize) -> bool {
