@@ -291,7 +291,7 @@ mod tests {
         let (mut unclassified, mut beyond) = (0, 0);
         for case in 0..400_u32 {
             let rule = [flow_rule, protocol_rule, any_rule, any_rule][case as usize % 4];
-            let children: Vec<Vec<Rule>> = (0..1 + random.below(50))
+            let children: Vec<Vec<Rule>> = (0..=random.below(50))
                 .map(|_| {
                     (0..u32::from(random.below(60) > 0) * (1 + random.below(4)))
                         .map(|_| rule(&mut random))

@@ -6,6 +6,7 @@
 use core::hint::select_unpredictable;
 
 use crate::fair::Tag;
+use crate::queue::tournament::{is_less, select};
 
 /// Bits of a key that name the child; a packet names one of 2^16.
 const SLOT_BITS: u32 = 20;
@@ -67,15 +68,12 @@ impl TagOrder {
             else {
                 break;
             };
-            let (least, at) = match *below {
-                [a, b, c, d] => {
-                    lesser(lesser((a, from), (b, from + 1)), lesser((c, from + 2), (d, from + 3)))
-                }
-                _ => {
-                    let mut places = below.iter().copied().zip(from..);
-                    let first = places.next().unwrap_or((key, hole));
-                    places.fold(first, lesser)
-                }
+            let (least, at) = if let [a, b, c, d] = *below {
+                lesser(lesser((a, from), (b, from + 1)), lesser((c, from + 2), (d, from + 3)))
+            } else {
+                let mut places = below.iter().copied().zip(from..);
+                let first = places.next().unwrap_or((key, hole));
+                places.fold(first, lesser)
             };
             if key <= least {
                 break;
@@ -91,16 +89,11 @@ impl TagOrder {
     }
 }
 
-/// The one of the smaller key. Which it is nothing foresees, so that it is selected and not branched to; by halves,
-/// since of a selection between whole words the compiler makes a branch.
+/// The one of the smaller key. Which it is nothing foresees, so that it is selected and not branched to.
 #[inline(always)]
 fn lesser(one: (u128, usize), other: (u128, usize)) -> (u128, usize) {
-    let halves = |key: u128| ((key >> 64) as u64, key as u64);
-    let ((high, low), (other_high, other_low)) = (halves(one.0), halves(other.0));
-    let is_other = (other_high < high) | ((other_high == high) & (other_low < low));
-    let high = select_unpredictable(is_other, other_high, high);
-    let low = select_unpredictable(is_other, other_low, low);
-    (u128::from(high) << 64 | u128::from(low), select_unpredictable(is_other, other.1, one.1))
+    let is_other = is_less(other.0, one.0);
+    (select(is_other, other.0, one.0), select_unpredictable(is_other, other.1, one.1))
 }
 
 #[cfg(test)]

@@ -171,15 +171,27 @@ impl<K: Key> Tournament<K> {
     }
 }
 
-/// The smaller one. By halves: of a selection between whole words the compiler makes a branch.
+/// The smaller one.
 #[inline(always)]
 fn least(one: u128, other: u128) -> u128 {
+    select(is_less(other, one), other, one)
+}
+
+/// `one` where `takes`, else `other`, without a branch. By halves: of a selection between whole words the compiler makes
+/// one.
+#[inline(always)]
+pub(crate) fn select(takes: bool, one: u128, other: u128) -> u128 {
+    let half = |shift: u32| select_unpredictable(takes, (one >> shift) as u64, (other >> shift) as u64);
+    u128::from(half(64)) << 64 | u128::from(half(0))
+}
+
+/// Whether `one` is less, as [`select`] wants to know it.
+#[inline(always)]
+#[allow(clippy::needless_bitwise_bool, reason = "what is lazy is a branch")]
+pub(crate) fn is_less(one: u128, other: u128) -> bool {
     let halves = |word: u128| ((word >> 64) as u64, word as u64);
     let ((high, low), (other_high, other_low)) = (halves(one), halves(other));
-    let is_other = (other_high < high) | ((other_high == high) & (other_low < low));
-    let high = select_unpredictable(is_other, other_high, high);
-    let low = select_unpredictable(is_other, other_low, low);
-    u128::from(high) << 64 | u128::from(low)
+    (high < other_high) | ((high == other_high) & (low < other_low))
 }
 
 #[cfg(test)]
