@@ -3,7 +3,12 @@
 //! ```text
 //! cargo bench -p lockgate-engine [-- FILTER]                 kind/size/depth, such as `drr/1000` or `^sfq`
 //! LOCKGATE_BENCH=short cargo bench -p lockgate-engine        all of it in a few minutes
+//! LOCKGATE_BENCH=100000 cargo bench -p lockgate-engine -- htb/nested/shallow
 //! ```
+//!
+//! A number instead of `short` sends exactly so many packets in each cell whose name holds the filter: to compare two
+//! builds in turns, and to count instructions (`valgrind --tool=callgrind --toggle-collect='*Load*pairs*'`), which a
+//! loaded machine does not change.
 //!
 //! A port holds `size` flows (or classes, for a kind that takes children: each a FIFO), each with one packet
 //! (shallow) or sixteen (deep, as far as two million packets go). Every flow always waits: what is sent is
@@ -243,20 +248,23 @@ impl Load {
         }
     }
 
-    /// Sends a packet, and offers it again.
+    /// Sends a packet, and offers it again. A time that is waited for is part of it.
     #[inline]
     fn pair(&mut self) {
         self.now = self.now + Duration::from_picos(1_000);
-        match self.port.poll(self.now, &NoHeaders) {
-            Poll::Transmit(packet) => self.offer(packet),
-            Poll::WaitUntil(time) => self.now = time,
-            Poll::Idle => {}
+        loop {
+            match self.port.poll(self.now, &NoHeaders) {
+                Poll::Transmit(packet) => break self.offer(packet),
+                Poll::WaitUntil(time) => self.now = time,
+                Poll::Idle => break,
+            }
         }
         if let Some(packet) = self.spare.pop() {
             self.offer(packet);
         }
     }
 
+    #[inline(never)]
     fn pairs(&mut self, count: u64) -> Elapsed {
         let start = cpu_time();
         for _ in 0..count {
@@ -354,9 +362,55 @@ fn print_table(rows: &BTreeMap<(usize, &str, &str), Cells>) {
     }
 }
 
+/// The shapes of a kind's ports, each with its column in the table.
+fn shapes(kind: &str) -> impl Iterator<Item = (usize, Shape)> + use<> {
+    let classes = disciplines::visit(kind, TakesChildren).unwrap_or(false);
+    let shapes = SIZES.iter().map(|size| Shape::Flat(*size)).chain([Shape::Nested]);
+    shapes.enumerate().map(move |(column, shape)| match shape {
+        // A class kind's largest port, where a hundred thousand are more than it can name.
+        Shape::Flat(100_000) if classes => (column, Shape::Flat(MOST_CLASSES)),
+        shape => (column, shape),
+    })
+}
+
+/// What a cell is called, and how many packets each of its flows has.
+fn cell(kind: &str, shape: Shape, depth: &str, each: usize) -> (String, usize) {
+    let name = if shape == Shape::Nested { "nested".to_owned() } else { size_name(shape.flows()) };
+    (format!("{kind}/{name}/{depth}"), each.min(MOST_PACKETS / shape.flows()).max(1))
+}
+
+const DEPTHS: [(&str, usize); 2] = [("shallow", 1), ("deep", DEEP)];
+
+/// Sends `count` packets, in ten parts, in each cell whose name holds `filter`.
+fn send_exactly(count: u64, filter: &str) {
+    for kind in KINDS {
+        for (depth, each) in DEPTHS {
+            for (_, shape) in shapes(kind) {
+                let (id, each) = cell(kind, shape, depth, each);
+                if !id.contains(filter) {
+                    continue;
+                }
+                let Ok(root) = disciplines::visit(kind, Build(shape)).expect("a kind of the list") else {
+                    continue;
+                };
+                let mut load = Load::new(kind, root, shape, each);
+                let part = (count / 10).max(1);
+                let nanos = || load.pairs(part).as_secs_f64() * 1e9 / part as f64;
+                let mut parts: Vec<f64> = std::iter::repeat_with(nanos).take(10).collect();
+                parts.sort_by(f64::total_cmp);
+                println!("{id}: median {:.1} ns, least {:.1} ns", parts[5], parts[0]);
+            }
+        }
+    }
+}
+
 fn main() {
-    let short = std::env::var("LOCKGATE_BENCH").is_ok_and(|mode| mode == "short");
-    let (warm, measure_for) = if short { (30, 150) } else { (500, 2_000) };
+    let mode = std::env::var("LOCKGATE_BENCH").unwrap_or_default();
+    if let Ok(count) = mode.parse() {
+        let filter = std::env::args().skip(1).find(|argument| !argument.starts_with('-'));
+        return send_exactly(count, &filter.unwrap_or_default());
+    }
+    let (warm, measure_for) = if mode == "short" { (30, 150) } else { (500, 2_000) };
     let mut criterion = Criterion::default()
         .without_plots()
         .sample_size(10)
@@ -365,20 +419,9 @@ fn main() {
         .configure_from_args();
     let mut rows: BTreeMap<(usize, &str, &str), Cells> = BTreeMap::new();
     for (place, kind) in KINDS.iter().enumerate() {
-        for (depth, each) in [("shallow", 1), ("deep", DEEP)] {
-            let shapes = SIZES.iter().map(|size| Shape::Flat(*size)).chain([Shape::Nested]);
-            for (column, shape) in shapes.enumerate() {
-                let size = shape.flows();
-                // A class kind's largest port, where a hundred thousand are more than it can name.
-                let classes = disciplines::visit(kind, TakesChildren).unwrap_or(false);
-                let shape = match shape {
-                    Shape::Flat(100_000) if classes => Shape::Flat(MOST_CLASSES),
-                    shape => shape,
-                };
-                let each = each.min(MOST_PACKETS / size).max(1);
-                let name =
-                    if shape == Shape::Nested { "nested".to_owned() } else { size_name(shape.flows()) };
-                let id = format!("{kind}/{name}/{depth}");
+        for (depth, each) in DEPTHS {
+            for (column, shape) in shapes(kind) {
+                let (id, each) = cell(kind, shape, depth, each);
                 if let Some(cell) = measure(&mut criterion, kind, shape, each, &id) {
                     rows.entry((place, kind, depth)).or_default().insert(column, cell);
                 }

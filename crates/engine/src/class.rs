@@ -153,18 +153,18 @@ impl Classes {
     }
 
     /// Takes a packet in: the owner's rules chose the class at the top ([`Header::class`]), those of the
-    /// inner classes choose below. Returns the leaf that was given it; whether it kept it, its backlog says.
+    /// inner classes choose below. Returns the leaf that was given it, and whether that is empty all the same.
     ///
     /// [`Header::class`]: crate::packet::Header::class
     #[inline]
-    pub fn enqueue(&mut self, packet: Packet, cx: &mut Context<'_>) -> usize {
+    pub fn enqueue(&mut self, packet: Packet, cx: &mut Context<'_>) -> (usize, bool) {
         let turn = usize::from(packet.class).min(self.tops.len() - 1);
         enqueue(&mut self.tops[turn], self.top_places[turn], &self.places, packet, cx)
     }
 
-    /// Gives the packet that `leaf` sends next, or says why there is none.
+    /// Gives the packet that `leaf` sends next, or says why there is none; and whether the leaf is empty then.
     #[inline]
-    pub fn dequeue(&mut self, leaf: usize, cx: &mut Context<'_>) -> Dequeue {
+    pub fn dequeue(&mut self, leaf: usize, cx: &mut Context<'_>) -> (Dequeue, bool) {
         dequeue(&mut self.tops, &self.places[leaf].path, cx)
     }
 
@@ -235,11 +235,17 @@ impl<Share: Send + 'static> Taken<Share> {
     }
 }
 
-fn enqueue(node: &mut Node, class: usize, places: &[Place], packet: Packet, cx: &mut Context<'_>) -> usize {
+fn enqueue(
+    node: &mut Node,
+    class: usize,
+    places: &[Place],
+    packet: Packet,
+    cx: &mut Context<'_>,
+) -> (usize, bool) {
     let below = &places[class].children;
     if below.is_empty() {
         node.enqueue(packet, cx);
-        return class;
+        return (class, node.is_empty());
     }
     node.enqueue_through(packet, cx, |classes, packet, cx| {
         let turn = usize::from(packet.class).min(below.len() - 1);
@@ -247,10 +253,14 @@ fn enqueue(node: &mut Node, class: usize, places: &[Place], packet: Packet, cx: 
     })
 }
 
-fn dequeue(nodes: &mut [Node], path: &[u16], cx: &mut Context<'_>) -> Dequeue {
+fn dequeue(nodes: &mut [Node], path: &[u16], cx: &mut Context<'_>) -> (Dequeue, bool) {
     match *path {
-        [] => Dequeue::Empty,
-        [turn] => nodes[usize::from(turn)].dequeue(cx),
+        [] => (Dequeue::Empty, true),
+        [turn] => {
+            let node = &mut nodes[usize::from(turn)];
+            let dequeued = node.dequeue(cx);
+            (dequeued, node.is_empty())
+        }
         [turn, ref below @ ..] => {
             nodes[usize::from(turn)].dequeue_through(cx, |classes, cx| dequeue(classes, below, cx))
         }

@@ -4,10 +4,15 @@
 //! packet that no child takes is counted as unclassified and goes to the last. Addresses and ports stay
 //! with the driver: it is asked for them ([`Headers`]) only where a rule needs them.
 
+mod compiled;
+mod steps;
+
 use core::net::IpAddr;
 use core::ops::RangeInclusive;
 
 use crate::packet::{FlowId, Packet};
+
+use compiled::Compiled;
 
 /// Addresses and ports of a packet, as far as it has them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -133,32 +138,40 @@ pub struct Class {
 }
 
 /// The rules of a node's children, in the children's order.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct Classifier {
-    /// One entry a child; an empty one takes whatever comes.
-    children: Vec<Vec<Rule>>,
+    compiled: Compiled,
+    /// The child that gets what none takes.
+    last: u16,
     needs_fields: bool,
 }
 
 impl Classifier {
-    /// A classifier for children with these rules.
+    /// A classifier for children with these rules: one entry a child; an empty one takes whatever comes.
     pub fn new(children: Vec<Vec<Rule>>) -> Self {
         let needs_fields = children.iter().flatten().any(Rule::needs_fields);
-        Self { children, needs_fields }
+        // A packet names no child beyond these: the last that can be named stands in for them.
+        let named = |child: usize| u16::try_from(child).unwrap_or(u16::MAX);
+        let last = named(children.len().saturating_sub(1));
+        let mut rules = Vec::new();
+        for (child, own) in children.into_iter().enumerate() {
+            if own.is_empty() {
+                // Those behind it get nothing.
+                rules.push((named(child), Rule::default()));
+                break;
+            }
+            rules.extend(own.into_iter().map(|rule| (named(child), rule)));
+        }
+        Self { compiled: Compiled::new(&rules), last, needs_fields }
     }
 
     /// The child that takes `packet`.
+    #[inline]
     pub fn classify(&self, packet: &Packet, headers: &dyn Headers) -> Class {
         let fields = if self.needs_fields { headers.fields(packet) } else { None };
-        let taken = self
-            .children
-            .iter()
-            .position(|rules| rules.is_empty() || rules.iter().any(|rule| rule.matches(packet, fields)));
-        let child = taken.unwrap_or(self.children.len().saturating_sub(1));
-        Class {
-            // A packet names no child beyond these: the last that can be named stands in for them.
-            child: u16::try_from(child).unwrap_or(u16::MAX),
-            unclassified: taken.is_none(),
+        match self.compiled.find(packet, fields) {
+            Some(child) => Class { child, unclassified: false },
+            None => Class { child: self.last, unclassified: true },
         }
     }
 }
@@ -167,6 +180,7 @@ impl Classifier {
 mod tests {
     use super::*;
     use crate::packet::Header;
+    use crate::random::{Random, Seed};
 
     struct Fixed(Fields);
     impl Headers for Fixed {
@@ -209,5 +223,119 @@ mod tests {
         assert!(!prefix("::", 0).contains(v4), "families do not mix");
         assert!(prefix("::", 0).contains("fe80::1".parse().expect("address")));
         assert!(!prefix("10.0.9.3", 32).contains(v4));
+    }
+
+    /// A number below `bound`.
+    fn draw(random: &mut Random, bound: u32) -> u32 {
+        random.below(bound)
+    }
+
+    fn some<T>(random: &mut Random, make: impl FnOnce(&mut Random) -> T) -> Option<T> {
+        (random.below(4) == 0).then(|| make(random))
+    }
+
+    fn address(random: &mut Random) -> IpAddr {
+        let (near, far) = (random.below(4), random.below(2) * u32::MAX);
+        if random.below(2) == 0 {
+            IpAddr::V4((far ^ near << (8 * random.below(4))).into())
+        } else {
+            IpAddr::V6((u128::from(far) << 96 ^ u128::from(near) << (8 * random.below(16))).into())
+        }
+    }
+
+    fn any_prefix(random: &mut Random) -> Prefix {
+        let address = address(random);
+        Prefix { address, bits: random.below(if address.is_ipv4() { 34 } else { 130 }) as u8 }
+    }
+
+    fn ports(random: &mut Random) -> RangeInclusive<u16> {
+        // Empty ones and one to the end are among them.
+        let first = random.below(8) as u16;
+        first..=(if random.below(8) == 0 { u16::MAX } else { random.below(8) as u16 })
+    }
+
+    fn any_rule(random: &mut Random) -> Rule {
+        let numbers = |random: &mut Random, bound: u32| -> Vec<u32> {
+            (0..random.below(4)).map(|_| random.below(bound)).collect()
+        };
+        Rule {
+            protocol: some(random, |random| draw(random, 3) as u8),
+            source: some(random, any_prefix),
+            destination: some(random, any_prefix),
+            source_port: some(random, ports),
+            destination_port: some(random, ports),
+            flow_label: some(random, |random| draw(random, 3)),
+            dscp: some(random, |random| numbers(random, 5).into_iter().map(|code| code as u8).collect()),
+            tcp_flags: some(random, |random| draw(random, 4) as u8),
+            length: some(random, |random| {
+                draw(random, 5)..=(random.below(2) * (u32::MAX - 8) + random.below(8))
+            }),
+            flows: some(random, |random| numbers(random, 6).into_iter().map(FlowId).collect()),
+        }
+    }
+
+    /// A rule with a condition on the protocol alone, or none.
+    fn protocol_rule(random: &mut Random) -> Rule {
+        Rule { protocol: (random.below(20) > 0).then(|| random.below(4) as u8), ..Rule::default() }
+    }
+
+    /// A rule with a condition on flows alone, or none.
+    fn flow_rule(random: &mut Random) -> Rule {
+        let flows = (random.below(20) > 0).then(|| vec![FlowId(random.below(30)), FlowId(random.below(30))]);
+        Rule { flows, ..Rule::default() }
+    }
+
+    #[test]
+    fn what_is_compiled_finds_the_child_that_one_rule_after_another_would() {
+        let mut random = Random::stream(Seed(1), "classify");
+        let (mut unclassified, mut beyond) = (0, 0);
+        for case in 0..400_u32 {
+            let rule = [flow_rule, protocol_rule, any_rule, any_rule][case as usize % 4];
+            let children: Vec<Vec<Rule>> = (0..=random.below(50))
+                .map(|_| {
+                    (0..u32::from(random.below(60) > 0) * (1 + random.below(4)))
+                        .map(|_| rule(&mut random))
+                        .collect()
+                })
+                .collect();
+            let classifier = Classifier::new(children.clone());
+            for _ in 0..50 {
+                let fields = some(&mut random, address).map_or_else(
+                    || {
+                        Some(Fields {
+                            protocol: random.below(3) as u8,
+                            source: address(&mut random),
+                            destination: address(&mut random),
+                            source_port: random.below(9) as u16,
+                            destination_port: if random.below(9) == 0 { u16::MAX } else { 3 },
+                            flow_label: random.below(3),
+                        })
+                    },
+                    |_| None,
+                );
+                let packet = Packet::new(Header {
+                    flow: FlowId(random.below(40)),
+                    length: if random.below(9) == 0 { u32::MAX } else { random.below(9) },
+                    traffic_class: random.below(24) as u8,
+                    tcp_flags: random.below(5) as u8,
+                    ..Header::default()
+                });
+                let taken = children.iter().position(|rules| {
+                    rules.is_empty() || rules.iter().any(|rule| rule.matches(&packet, fields))
+                });
+                let expected = Class {
+                    child: taken.unwrap_or(children.len() - 1) as u16,
+                    unclassified: taken.is_none(),
+                };
+                let found = fields.map_or_else(
+                    || classifier.classify(&packet, &crate::classify::NoHeaders),
+                    |fields| classifier.classify(&packet, &Fixed(fields)),
+                );
+                assert_eq!(found, expected, "{packet:?} with {fields:?} among {children:?}");
+                unclassified += u32::from(expected.unclassified);
+                beyond += u32::from(expected.child > 20 && !expected.unclassified);
+            }
+        }
+        assert!(unclassified > 100 && beyond > 50, "{unclassified} and {beyond} try nothing");
     }
 }

@@ -20,7 +20,7 @@ use crate::classify::Headers;
 use crate::node::Node;
 use crate::packet::Packet;
 use crate::random::Random;
-use crate::units::Instant;
+use crate::units::{Bytes, Instant, Rate};
 
 /// A queueing discipline: decides which waiting packet leaves next, and which must be dropped.
 pub trait Discipline: Sized + Send + 'static {
@@ -102,11 +102,23 @@ pub trait Discipline: Sized + Send + 'static {
         let _ = cx;
     }
 
+    /// Tells what it was given and accepted, as the kernel does, but what is probably not meant: guarantees that
+    /// cannot be kept, turns that carry no packet. Each is said as if it were refused, with what to do after a colon.
+    /// `link`: what the link behind carries, where the discipline stands at the root and that is known.
+    fn doubts(&self, link: Option<Rate>, tell: &mut dyn FnMut(Invalid)) {
+        let _ = (link, tell);
+    }
+
     /// Internal quantities worth plotting, such as `("tokens_bytes", 1500.0)`.
     fn gauges(&self, emit: &mut dyn FnMut(&'static str, f64)) {
         let _ = emit;
     }
 }
+
+/// A full Ethernet frame: what a burst should hold.
+pub(crate) const FULL_FRAME: Bytes = Bytes(1514);
+/// Turns of less are small for full frames: where the kernel's HTB says so.
+pub(crate) const SMALL_QUANTUM: Bytes = Bytes(1000);
 
 /// How many children a discipline takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -125,7 +125,7 @@ enum Standing {
     Waiting,
 }
 
-pub(crate) struct Class {
+pub(crate) struct TaggedChild {
     pub(crate) node: Node,
     pub(crate) weight: u32,
     /// Start tag of its next packet, while it is listed.
@@ -137,8 +137,8 @@ pub(crate) struct Class {
 }
 
 /// Children of a fair queueing discipline: who began to hold something, who waits, and who is listed.
-pub(crate) struct Classes {
-    pub(crate) all: Vec<Class>,
+pub(crate) struct TaggedChildren {
+    pub(crate) all: Vec<TaggedChild>,
     /// Children that began to hold something since the last packet left, and when.
     fresh: Vec<(u32, Instant)>,
     /// Children that had nothing to give when they were asked.
@@ -149,13 +149,13 @@ pub(crate) struct Classes {
     period: u64,
 }
 
-impl Classes {
+impl TaggedChildren {
     pub(crate) fn new(children: Vec<Child<Share>>) -> Result<Self, Invalid> {
         if children.is_empty() {
             return Err(Invalid::new("children", "names at least one queue"));
         }
         check_weights(children.iter().map(|child| child.share.weight))?;
-        let all = children.into_iter().map(|child| Class {
+        let all = children.into_iter().map(|child| TaggedChild {
             node: child.node,
             weight: child.share.weight,
             start: Tag::ZERO,
@@ -327,7 +327,7 @@ impl Classes {
 
 /// The finish tag of a child's last packet, as far as it counts in this period.
 #[inline]
-fn finish(class: &Class, period: u64) -> Tag {
+fn finish(class: &TaggedChild, period: u64) -> Tag {
     if class.period == period { class.finish } else { Tag::ZERO }
 }
 

@@ -4,114 +4,17 @@
 //! three levels down leaves every ancestor's backlog right, and no discipline counts anything:
 //! `offered = sent + dropped + moved + backlog`, at every level, always.
 
+mod account;
+
 use core::any::Any;
 use std::sync::Arc;
 
 use crate::classify::Classifier;
 use crate::discipline::{Child, Context, Dequeue, Discipline, DropReason, Invalid};
 use crate::packet::{Header, Packet};
-use crate::units::{Bytes, Instant};
+use crate::units::{Bytes, Instant, Rate};
 
-/// Packets and their bytes.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Tally {
-    /// Number of packets.
-    pub packets: u64,
-    /// Their frame bytes.
-    pub bytes: Bytes,
-}
-
-/// A tally that is counted with every packet: packets in the upper half of the number, bytes in the lower,
-/// so that one packet more or less is one addition (two instructions; as two words of a [`Tally`] the
-/// compiler makes six of them).
-///
-/// Bytes cannot reach the upper half: 2^64 of them are five years at 800 Gbit/s.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Count(u128);
-
-impl Count {
-    const fn of(bytes: Bytes) -> u128 {
-        (1 << 64) | bytes.0 as u128
-    }
-
-    /// One packet more.
-    #[inline(always)]
-    pub const fn add(&mut self, bytes: Bytes) {
-        self.0 = self.0.wrapping_add(Self::of(bytes));
-    }
-
-    /// One packet less.
-    ///
-    /// # Panics
-    /// Where there is less than that: an account that cannot be right.
-    #[inline(always)]
-    fn remove(&mut self, bytes: Bytes) {
-        let (rest, is_overdrawn) = self.0.overflowing_sub(Self::of(bytes));
-        self.0 = rest;
-        if is_overdrawn {
-            overdrawn();
-        }
-    }
-
-    /// Number of packets.
-    #[inline(always)]
-    pub const fn packets(self) -> u64 {
-        (self.0 >> 64) as u64
-    }
-
-    /// Their frame bytes.
-    #[inline(always)]
-    pub const fn bytes(self) -> Bytes {
-        Bytes(self.0 as u64)
-    }
-
-    /// Both.
-    pub const fn tally(self) -> Tally {
-        Tally { packets: self.packets(), bytes: self.bytes() }
-    }
-}
-
-impl From<Tally> for Count {
-    fn from(tally: Tally) -> Self {
-        Self((u128::from(tally.packets) << 64) | u128::from(tally.bytes.0))
-    }
-}
-
-#[cold]
-#[inline(never)]
-fn overdrawn() -> ! {
-    panic!("more packets or bytes left a queue than came in")
-}
-
-/// What went through a node since the start. Every field but the backlog only grows.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Counters {
-    /// Came in.
-    pub offered: Tally,
-    /// Left by the front.
-    pub sent: Tally,
-    /// Dropped here or below.
-    pub dropped: Tally,
-    /// Taken along when the tree was replaced.
-    pub moved: Tally,
-    /// Waiting now.
-    pub backlog: Tally,
-    /// Marked with congestion experienced, here or below.
-    pub marked_packets: u64,
-    /// Taken by no child's `match`, and so given to the last child.
-    pub unclassified_packets: u64,
-}
-
-impl Counters {
-    /// Whether every packet and byte is accounted for.
-    pub fn balance(&self) -> bool {
-        let out = |get: fn(&Tally) -> u64| {
-            get(&self.sent) + get(&self.dropped) + get(&self.moved) + get(&self.backlog)
-        };
-        self.offered.packets == out(|tally| tally.packets)
-            && self.offered.bytes.0 == out(|tally| tally.bytes.0)
-    }
-}
+pub use account::{Count, Counters, Tally};
 
 /// What a parent may know of its child's next packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -135,6 +38,7 @@ pub(crate) trait Erased: Send {
     fn next_timer(&self) -> Option<Instant>;
     fn on_timer(&mut self, cx: &mut Context<'_>);
     fn gauges(&self, emit: &mut dyn FnMut(&'static str, f64));
+    fn doubts(&self, _: Option<Rate>, _: &mut dyn FnMut(Invalid)) {}
     fn as_any(&mut self) -> &mut dyn Any;
     /// The classes of an inner class. What a discipline owns is its own.
     fn classes(&mut self) -> &mut [Node] {
@@ -169,6 +73,9 @@ impl<D: Discipline> Erased for D {
     }
     fn gauges(&self, emit: &mut dyn FnMut(&'static str, f64)) {
         D::gauges(self, emit);
+    }
+    fn doubts(&self, link: Option<Rate>, tell: &mut dyn FnMut(Invalid)) {
+        D::doubts(self, link, tell);
     }
     fn as_any(&mut self) -> &mut dyn Any {
         self
@@ -272,20 +179,20 @@ impl Node {
 
     /// [`dequeue`](Self::dequeue) of an inner class, whose owner says which of its classes sends.
     #[inline]
-    pub(crate) fn dequeue_through(
+    pub(crate) fn dequeue_through<R>(
         &mut self,
         cx: &mut Context<'_>,
-        below: impl FnOnce(&mut [Self], &mut Context<'_>) -> Dequeue,
-    ) -> Dequeue {
+        below: impl FnOnce(&mut [Self], &mut Context<'_>) -> (Dequeue, R),
+    ) -> (Dequeue, R) {
         let before = cx.drops.account();
-        let dequeued = below(self.discipline.classes(), cx);
+        let (dequeued, more) = below(self.discipline.classes(), cx);
         if cx.drops.account() != before {
             self.settle(before, cx);
         }
         if let Dequeue::Packet(packet) = &dequeued {
             self.backlog.remove(packet.bytes());
         }
-        dequeued
+        (dequeued, more)
     }
 
     /// [`peek`](Self::peek) or [`evict`](Self::evict) of one of an inner class's classes.
@@ -606,6 +513,12 @@ impl Node {
         self.discipline.gauges(emit);
     }
 
+    /// What its discipline accepted though it is probably not meant: see [`Discipline::doubts`]. What stands on a
+    /// child is said as [`Invalid::child`] does.
+    pub fn doubts(&self, link: Option<Rate>, tell: &mut dyn FnMut(Invalid)) {
+        self.discipline.doubts(link, tell);
+    }
+
     /// Takes a place in a port: its number, and the counters of the node of that name before it.
     pub(crate) fn settle_in(&mut self, id: u16, past: Counters) {
         self.id = id;
@@ -617,3 +530,6 @@ impl Node {
         self.unclassified_packets = past.unclassified_packets;
     }
 }
+
+#[cfg(test)]
+mod tests;

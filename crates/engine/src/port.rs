@@ -72,6 +72,8 @@ pub struct Port {
     places: Vec<Place>,
     /// Counters of places that are no longer in the tree.
     retired: Vec<(u16, Counters)>,
+    /// Whether a node of another name was at the root before.
+    had_another_root: bool,
     /// Neither ring nor coarse clock nor timers: one question on the hot path instead of three.
     plain: bool,
 }
@@ -87,6 +89,7 @@ impl Port {
             drops: Drops::default(),
             places: Vec::new(),
             retired: Vec::new(),
+            had_another_root: false,
             plain: false,
         };
         port.number();
@@ -243,6 +246,11 @@ impl Port {
         self.root.backlog()
     }
 
+    /// What has left the tree by the root's front; `None` where it had another root before.
+    pub fn sent(&self) -> Option<Tally> {
+        (!self.had_another_root).then(|| self.root.counters().sent)
+    }
+
     /// Packets in the device ring that wait to be sent.
     pub fn ring_occupancy(&self) -> usize {
         self.ring.as_ref().map_or(0, Ring::len)
@@ -268,6 +276,7 @@ impl Port {
         waiting.sort_by_key(|packet| (packet.arrived, packet.flow, packet.sequence));
         let retired = &mut self.retired;
         self.root.each(&mut |node, _| retired.push((node.id(), node.counters())));
+        self.had_another_root |= self.root.name() != root.name();
         self.root = root;
         self.number();
         self.take_stock();

@@ -2,9 +2,10 @@
 
 pub mod active;
 pub mod fattest;
-pub mod heap;
+
 pub mod places;
 pub mod ranked;
+pub mod tournament;
 
 use std::collections::VecDeque;
 

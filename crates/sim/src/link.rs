@@ -422,6 +422,16 @@ impl Link {
         Some((end + self.delay, packet))
     }
 
+    /// What is wrong with the port's account, if anything: what its root sent is what was transmitted and what waits in
+    /// the ring. What a node sent is not counted but follows from the rest; here it is held against what was.
+    pub fn imbalance(&self) -> Option<String> {
+        let (sent, transmitted) = (self.port.sent()?, self.record.transmitted());
+        let ring = self.port.ring_occupancy() as u64;
+        let is_right =
+            sent.packets == transmitted.packets + ring && (ring > 0 || sent.bytes == transmitted.bytes);
+        (!is_right).then(|| format!("sent {sent:?}, transmitted {transmitted:?} and {ring} in the ring"))
+    }
+
     fn is_lost(&mut self) -> bool {
         self.loss.hits(self.random.bits())
     }

@@ -306,16 +306,18 @@ fn close<E: Entry>(mut network: Network<E>, end: Instant) -> Result<Recording, F
     network.recording.duration = end.since(Instant::ZERO);
     network.sample_hosts(end);
     network.recording.sample_flows(end);
+    let mut unbalanced = None;
     for link in &mut network.links {
         link.record.finish(end, &mut link.port);
+        unbalanced =
+            unbalanced.or_else(|| Some(format!("port `{}`: {}", link.record.setup.name, link.imbalance()?)));
     }
     monitor::unwatch(&mut network.recording, network.links.iter_mut().map(|link| &mut link.record));
     network.drain();
     debug_assert!(network.hosts.is_clear(), "a packet has gone without its segment");
-    let mut unbalanced = None;
     for link in &mut network.links {
         link.port.each_node(&mut |node| {
-            if !node.counters().balance() || !node.is_empty() {
+            if !node.is_empty() {
                 unbalanced = Some(format!("queue `{}`: {:?}", node.name(), node.counters()));
             }
         });

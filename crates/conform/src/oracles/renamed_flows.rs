@@ -19,8 +19,8 @@ impl Oracle for RenamedFlows {
 
     fn applies(kind: &Kind) -> bool {
         // The order of its children is what they are to it (prio), whose turn is next (rr, htb), or who is first of
-        // those with equal tags or deadlines. Where a flow's queue stands in cake is the work of a hash of its name.
-        !kind.is(&["prio", "rr", "stfq", "scfq", "edf", "htb", "hfsc", "cake"])
+        // those with equal tags or deadlines.
+        !kind.is(&["prio", "rr", "stfq", "scfq", "edf", "htb", "hfsc"])
     }
 
     fn hold(kind: &Kind, trials: Trials) -> Vec<Finding> {

@@ -192,3 +192,25 @@ impl Discipline for BandwidthShaper {
         emit("sent_in_second_bytes", self.account.sent as f64 / 8.0);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_packet_saves_up_nothing_of_its_second_and_idle_seconds_count_once() {
+        // 1000 bytes a second; in the middle of one, a packet of 100 bytes.
+        let mut account = Account::new(Rate::from_bits(8_000));
+        let at = |millis| Instant::ZERO + Duration::from_millis(millis);
+        account.turn(at(500));
+        assert_eq!(account.wait(at(500)), None);
+        account.sent += 800;
+        assert_eq!(account.wait(at(500)), Some(at(600)));
+        // Ten seconds later: its second so far, 500 bytes, and 400 of the one it sent in.
+        account.turn(at(10_500));
+        account.sent += 8 * 900;
+        assert_eq!(account.wait(at(10_500)), None);
+        account.sent += 8;
+        assert_eq!(account.wait(at(10_500)), Some(at(10_501)));
+    }
+}

@@ -214,8 +214,8 @@ impl Discipline for Cbq {
     }
 
     fn enqueue(&mut self, packet: Packet, cx: &mut Context<'_>) {
-        let class = self.classes.enqueue(packet, cx);
-        if self.classes.is_empty(class) {
+        let (class, is_empty) = self.classes.enqueue(packet, cx);
+        if is_empty {
             return;
         }
         if self.states[class].throttled_until <= cx.now {
@@ -302,14 +302,15 @@ impl Cbq {
 
     /// Asks the queue of a class whose turn it is, and delists it where it has nothing.
     fn ask(&mut self, class: usize, wake: &mut Wake, cx: &mut Context<'_>) -> Turn {
-        match self.classes.dequeue(class, cx) {
+        let (dequeued, is_empty) = self.classes.dequeue(class, cx);
+        match dequeued {
             Dequeue::Packet(packet) => Turn::Sent(packet),
             Dequeue::NotBefore(time) => {
                 self.states[class].throttled_until = time;
                 wake.at(time);
                 Turn::Refused
             }
-            Dequeue::Empty if self.classes.is_empty(class) => Turn::Gone,
+            Dequeue::Empty if is_empty => Turn::Gone,
             // It holds packets and denies it. Delisted, nobody would ask it again.
             Dequeue::Empty => Turn::Refused,
         }

@@ -11,11 +11,11 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::discipline::{Arity, Child, Context, Dequeue, Discipline, Invalid};
+use crate::discipline::{Arity, Child, Context, Dequeue, Discipline, FULL_FRAME, Invalid, SMALL_QUANTUM};
 use crate::node::{Node, Peek};
 use crate::packet::Packet;
 use crate::queue::active::ActiveList;
-use crate::units::{Bytes, Instant};
+use crate::units::{Bytes, Instant, Rate};
 
 /// Parameters of `drr`: none of its own; each child has its quantum.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
@@ -147,6 +147,15 @@ impl Discipline for Drr {
             }
         }
         earliest.map_or(Dequeue::Empty, Dequeue::NotBefore)
+    }
+
+    fn doubts(&self, _: Option<Rate>, tell: &mut dyn FnMut(Invalid)) {
+        for (child, class) in self.classes.iter().enumerate() {
+            if class.quantum < SMALL_QUANTUM {
+                let why = format!("is small for full frames: make it `{}B` or more, or it takes several turns", FULL_FRAME.0);
+                tell(Invalid::new("quantum", why).on_child(child));
+            }
+        }
     }
 
     fn each_child(&mut self, visit: &mut dyn FnMut(&mut Node)) {

@@ -18,6 +18,7 @@
 mod curve;
 mod guarantee;
 mod sharing;
+mod times;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -26,7 +27,7 @@ use crate::class::Classes;
 use crate::discipline::{Arity, Child, Context, Dequeue, Discipline, Invalid, NoShare};
 use crate::node::{Node, Peek};
 use crate::packet::Packet;
-use crate::units::{Bytes, Instant};
+use crate::units::{Bytes, Instant, Rate};
 
 pub use curve::Shape;
 use guarantee::Guarantees;
@@ -154,8 +155,8 @@ impl Discipline for Hfsc {
     }
 
     fn enqueue(&mut self, packet: Packet, cx: &mut Context<'_>) {
-        let leaf = self.classes.enqueue(packet, cx);
-        if !self.known[leaf] && !self.classes.is_empty(leaf) {
+        let (leaf, is_empty) = self.classes.enqueue(packet, cx);
+        if !self.known[leaf] && !is_empty {
             self.known[leaf] = true;
             self.fresh.push((leaf, cx.now));
         }
@@ -167,9 +168,10 @@ impl Discipline for Hfsc {
         loop {
             let urgent = self.guarantees.choose(now);
             let Some(leaf) = urgent.or_else(|| self.sharing.choose(now)) else { break };
-            match self.classes.dequeue(leaf, cx) {
+            let (dequeued, is_empty) = self.classes.dequeue(leaf, cx);
+            match dequeued {
                 Dequeue::Packet(packet) => {
-                    self.account(leaf, packet.bytes(), urgent.is_some(), cx);
+                    self.account(leaf, packet.bytes(), urgent.is_some(), is_empty, cx);
                     return Dequeue::Packet(packet);
                 }
                 Dequeue::NotBefore(time) => earliest = Some(sooner(earliest, time)),
@@ -187,6 +189,14 @@ impl Discipline for Hfsc {
 
     fn each_child(&mut self, visit: &mut dyn FnMut(&mut Node)) {
         self.classes.each_child(visit);
+    }
+
+    fn doubts(&self, link: Option<Rate>, tell: &mut dyn FnMut(Invalid)) {
+        let curves: Vec<Shape> = self.curves.iter().filter_map(|curves| curves.real_time).collect();
+        if let Some(link) = link.filter(|link| curve::exceed(&curves, *link)) {
+            let why = format!("have `rt` curves that sum above the {link} of the link: lower them, or deadlines are missed");
+            tell(Invalid::new("children", why));
+        }
     }
 
     fn gauges(&self, emit: &mut dyn FnMut(&'static str, f64)) {
@@ -253,10 +263,10 @@ impl Hfsc {
         self.wait(leaf);
     }
 
-    /// A leaf sent a packet of this length, under the real-time criterion where `real_time`.
+    /// A leaf sent a packet of this length, under the real-time criterion where `real_time`; `is_empty` where that
+    /// was its last.
     #[inline]
-    fn account(&mut self, leaf: usize, length: Bytes, real_time: bool, cx: &mut Context<'_>) {
-        let is_empty = self.classes.is_empty(leaf);
+    fn account(&mut self, leaf: usize, length: Bytes, real_time: bool, is_empty: bool, cx: &mut Context<'_>) {
         self.sharing.sent(leaf, length, is_empty, cx.now);
         if is_empty {
             self.known[leaf] = false;

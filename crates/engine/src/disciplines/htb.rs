@@ -196,8 +196,8 @@ impl Discipline for Htb {
     }
 
     fn enqueue(&mut self, packet: Packet, cx: &mut Context<'_>) {
-        let leaf = self.classes.enqueue(packet, cx);
-        if !self.ladder.is_listed(leaf) && !self.classes.is_empty(leaf) {
+        let (leaf, is_empty) = self.classes.enqueue(packet, cx);
+        if !is_empty {
             self.ladder.list(leaf, cx.now);
         }
     }
@@ -212,9 +212,9 @@ impl Discipline for Htb {
         self.ladder.wake(cx.now);
         let mut earliest: Option<Instant> = None;
         while let Some((leaf, lender)) = self.ladder.choose() {
-            match self.classes.dequeue(leaf, cx) {
+            let (dequeued, is_empty) = self.classes.dequeue(leaf, cx);
+            match dequeued {
                 Dequeue::Packet(packet) => {
-                    let is_empty = self.classes.is_empty(leaf);
                     self.ladder.sent(leaf, lender, packet.bytes(), cx.now, is_empty);
                     return Dequeue::Packet(packet);
                 }
@@ -224,7 +224,7 @@ impl Discipline for Htb {
                 Dequeue::Empty => {}
             }
             self.ladder.unlist(leaf);
-            if !self.classes.is_empty(leaf) {
+            if !is_empty {
                 self.waiting.push(leaf);
             }
         }
@@ -239,18 +239,54 @@ impl Discipline for Htb {
         self.classes.each_child(visit);
     }
 
+    fn doubts(&self, link: Option<Rate>, tell: &mut dyn FnMut(Invalid)) {
+        for class in 0..self.classes.len() {
+            let below = self.guaranteed(self.classes.children(class));
+            let Tuning { rate, quantum, .. } = *self.ladder.tuning(class);
+            if below > u128::from(rate.as_bits()) {
+                let why = format!(
+                    "is under the {} that those below are guaranteed: raise it, or lower theirs; they get them and it goes into debt",
+                    rate_of(below)
+                );
+                tell(Invalid::new("rate", why).on_child(class));
+            }
+            if self.classes.is_leaf(class) && quantum > LARGEST_QUANTUM.cast_signed() {
+                let why = format!("is large: at most {LARGEST_QUANTUM}B, or others wait long for their turn");
+                tell(Invalid::new("quantum", why).on_child(class));
+            }
+        }
+        let tops = self.guaranteed(self.classes.tops());
+        if let Some(link) = link.filter(|link| tops > u128::from(link.as_bits())) {
+            let why = format!(
+                "are guaranteed {} and the link carries {link}: lower their `rate`, or it is the link that decides",
+                rate_of(tops)
+            );
+            tell(Invalid::new("children", why));
+        }
+    }
+
     fn gauges(&self, emit: &mut dyn FnMut(&'static str, f64)) {
         self.ladder.gauges(emit);
     }
 }
 
 impl Htb {
+    /// The sum of these classes' rates, in bits per second.
+    fn guaranteed(&self, classes: &[usize]) -> u128 {
+        classes.iter().map(|class| u128::from(self.ladder.tuning(*class).rate.as_bits())).sum()
+    }
+
     fn holds_packets(&mut self) -> bool {
         (0..self.classes.tops().len()).any(|top| {
             let top = self.classes.tops()[top];
             !self.classes.is_empty(top)
         })
     }
+}
+
+/// A sum as a rate, to be shown.
+fn rate_of(bits: u128) -> Rate {
+    Rate::from_bits(u64::try_from(bits).unwrap_or(u64::MAX))
 }
 
 #[cfg(test)]

@@ -186,3 +186,25 @@ impl Discipline for Prio {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::units::Duration;
+
+    #[test]
+    fn a_guard_saves_up_its_burst_and_no_more_and_passes_what_it_can_pay() {
+        // 1000 bytes a second.
+        let share = Share { guard_rate: Some(Rate::from_bits(8_000)), guard_burst: Some(Bytes(1_000)) };
+        let mut guard = Guard::of(&share, Instant::ZERO).expect("it has both");
+        let at = |millis| Instant::ZERO + Duration::from_millis(millis);
+        assert!(guard.allows(Bytes(1_000), at(10_000)));
+        assert_eq!(guard.tokens, worth(Bytes(1_000)), "ten seconds are worth no more than the burst");
+        guard.tokens -= worth(Bytes(600));
+        assert!(!guard.allows(Bytes(401), at(10_000)));
+        assert!(guard.allows(Bytes(400), at(10_000)));
+        assert!(guard.allows(Bytes(401), at(10_001)));
+        assert!(!guard.allows(Bytes(1_500), at(10_001)), "a packet longer than the burst needs all of it");
+        assert!(guard.allows(Bytes(1_500), at(10_600)));
+    }
+}

@@ -20,7 +20,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::discipline::{Arity, Child, Context, Dequeue, Discipline, Invalid};
 use crate::fair::groups::{Groups, group_of};
-use crate::fair::{self, Classes, Tag};
+use crate::fair::{self, TaggedChildren, Tag};
 use crate::node::Node;
 use crate::packet::Packet;
 use crate::units::{Bytes, Instant};
@@ -60,7 +60,7 @@ fn check_longest<'a>(mut shares: impl Iterator<Item = &'a Share>) -> Result<(), 
 
 /// Quick fair queueing.
 pub struct Qfq {
-    classes: Classes,
+    classes: TaggedChildren,
     sizes: Vec<Size>,
     /// Each child's `maxpkt`.
     told: Vec<Bytes>,
@@ -84,7 +84,7 @@ impl Size {
     }
 }
 
-fn sizes(classes: &Classes, told: &[Bytes]) -> Vec<Size> {
+fn sizes(classes: &TaggedChildren, told: &[Bytes]) -> Vec<Size> {
     classes.all.iter().zip(told).map(|(class, longest)| Size::new(*longest, class.weight)).collect()
 }
 
@@ -107,7 +107,7 @@ impl Discipline for Qfq {
         let told: Vec<Bytes> = children.iter().map(|child| child.share.maxpkt).collect();
         let weighted =
             children.into_iter().map(|child| Child { share: child.share.weight(), node: child.node });
-        let classes = Classes::new(weighted.collect())?;
+        let classes = TaggedChildren::new(weighted.collect())?;
         Ok(Self {
             weights: classes.sum(),
             groups: Groups::new(classes.all.len()),

@@ -9,7 +9,7 @@
 //! packet of every other child *and* as long as it takes at its own rate: see `stfq` and `wf2q+`. O(log n).
 
 use crate::discipline::{Arity, Child, Context, Dequeue, Discipline, Invalid};
-use crate::fair::{Classes, Tag, TagOrder};
+use crate::fair::{TaggedChildren, Tag, TagOrder};
 use crate::node::{Node, Peek};
 use crate::packet::Packet;
 use crate::units::Instant;
@@ -18,7 +18,7 @@ pub use crate::fair::{Config, Share};
 
 /// Self-clocked fair queueing.
 pub struct Scfq {
-    classes: Classes,
+    classes: TaggedChildren,
     /// Children whose next packet's length is known, by its finish tag.
     order: TagOrder,
     /// Children whose next packet's length is not known yet.
@@ -42,7 +42,7 @@ impl Discipline for Scfq {
     type Share = Share;
 
     fn new(_: Config, children: Vec<Child<Share>>) -> Result<Self, Invalid> {
-        let classes = Classes::new(children)?;
+        let classes = TaggedChildren::new(children)?;
         Ok(Self { classes, order: TagOrder::default(), unmeasured: Vec::new(), clock: Tag::ZERO })
     }
 

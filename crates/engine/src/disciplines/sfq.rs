@@ -17,13 +17,13 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::discipline::{Child, Context, Dequeue, Discipline, DropReason, Invalid, NoShare};
+use crate::discipline::{Child, Context, Dequeue, Discipline, DropReason, FULL_FRAME, Invalid, NoShare, SMALL_QUANTUM};
 use crate::disciplines::fifo::refuse_nothing;
 use crate::packet::{FlowId, Packet};
 use crate::queue::PacketQueue;
 use crate::queue::active::ActiveList;
 use crate::queue::fattest::Fattest;
-use crate::units::{Bytes, Duration, Instant, Limit, Packets};
+use crate::units::{Bytes, Duration, Instant, Limit, Packets, Rate};
 
 /// Parameters of `sfq`.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
@@ -220,6 +220,13 @@ impl Discipline for Sfq {
         out[from..].sort_by_key(|packet| (packet.arrived, packet.flow, packet.sequence));
         self.longest.clear();
         (self.packets, self.bytes, self.in_use) = (0, 0, 0);
+    }
+
+    fn doubts(&self, _: Option<Rate>, tell: &mut dyn FnMut(Invalid)) {
+        if self.config.quantum < SMALL_QUANTUM {
+            let why = format!("is small for full frames: make it `{}B` or more, or it takes several turns", FULL_FRAME.0);
+            tell(Invalid::new("quantum", why));
+        }
     }
 
     fn gauges(&self, emit: &mut dyn FnMut(&'static str, f64)) {

@@ -9,7 +9,7 @@
 //! on a link whose rate varies, too, since virtual time is read off the packet in service. O(log n).
 
 use crate::discipline::{Arity, Child, Context, Dequeue, Discipline, Invalid};
-use crate::fair::{Classes, Tag, TagOrder};
+use crate::fair::{TaggedChildren, Tag, TagOrder};
 use crate::node::Node;
 use crate::packet::Packet;
 use crate::units::Instant;
@@ -18,7 +18,7 @@ pub use crate::fair::{Config, Share};
 
 /// Start-time fair queueing.
 pub struct Stfq {
-    classes: Classes,
+    classes: TaggedChildren,
     order: TagOrder,
     /// Start tag of the packet in service, or of the last.
     clock: Tag,
@@ -38,7 +38,7 @@ impl Discipline for Stfq {
     type Share = Share;
 
     fn new(_: Config, children: Vec<Child<Share>>) -> Result<Self, Invalid> {
-        Ok(Self { classes: Classes::new(children)?, order: TagOrder::default(), clock: Tag::ZERO })
+        Ok(Self { classes: TaggedChildren::new(children)?, order: TagOrder::default(), clock: Tag::ZERO })
     }
 
     fn reconfigure(&mut self, _: Config, shares: Vec<Share>, cx: &mut Context<'_>) -> Result<(), Invalid> {

@@ -13,7 +13,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::discipline::{Arity, Child, Context, Dequeue, Discipline, DropReason, Invalid, NoShare};
+use crate::discipline::{Arity, Child, Context, Dequeue, Discipline, DropReason, FULL_FRAME, Invalid, NoShare};
 use crate::disciplines::fifo::refuse_nothing;
 use crate::node::{Node, Peek};
 use crate::packet::Packet;
@@ -235,6 +235,15 @@ impl Discipline for Tbf {
     fn each_child(&mut self, visit: &mut dyn FnMut(&mut Node)) {
         if let Waiting::Child(child) = &mut self.waiting {
             visit(child);
+        }
+    }
+
+    fn doubts(&self, _: Option<Rate>, tell: &mut dyn FnMut(Invalid)) {
+        for (field, bytes) in [("burst", self.burst), ("mtu", self.mtu)] {
+            if bytes < FULL_FRAME {
+                let why = format!("drops the packets that are longer: make it `{}B`, a full frame, or more", FULL_FRAME.0);
+                return tell(Invalid::new(field, why));
+            }
         }
     }
 

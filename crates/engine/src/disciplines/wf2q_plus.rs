@@ -17,7 +17,7 @@
 //! rate has to be told, and it need not be constant.
 
 use crate::discipline::{Arity, Child, Context, Dequeue, Discipline, Invalid};
-use crate::fair::{Classes, Tag, TagOrder};
+use crate::fair::{TaggedChildren, Tag, TagOrder};
 use crate::node::{Node, Peek};
 use crate::packet::Packet;
 use crate::units::{Bytes, Instant};
@@ -26,7 +26,7 @@ pub use crate::fair::{Config, Share};
 
 /// Worst-case fair weighted fair queueing, with the virtual time of WF2Q+.
 pub struct Wf2qPlus {
-    classes: Classes,
+    classes: TaggedChildren,
     /// Sum of the children's weights.
     weights: u64,
     /// Children whose start is not known to have come, by their start tags.
@@ -60,7 +60,7 @@ impl Discipline for Wf2qPlus {
     type Share = Share;
 
     fn new(_: Config, children: Vec<Child<Share>>) -> Result<Self, Invalid> {
-        let classes = Classes::new(children)?;
+        let classes = TaggedChildren::new(children)?;
         Ok(Self {
             weights: classes.sum(),
             classes,

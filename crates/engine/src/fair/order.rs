@@ -3,7 +3,10 @@
 //! Nothing is ever taken out of the middle, so that no ordered set is needed (twice the time at a thousand
 //! children). The four that are compared lie in one cache line.
 
+use core::hint::select_unpredictable;
+
 use crate::fair::Tag;
+use crate::queue::tournament::{is_less, select};
 
 /// Bits of a key that name the child; a packet names one of 2^16.
 const SLOT_BITS: u32 = 20;
@@ -65,12 +68,13 @@ impl TagOrder {
             else {
                 break;
             };
-            let (mut least, mut at) = (below[0], from);
-            for (place, candidate) in below.iter().enumerate().skip(1) {
-                if *candidate < least {
-                    (least, at) = (*candidate, from + place);
-                }
-            }
+            let (least, at) = if let [a, b, c, d] = *below {
+                lesser(lesser((a, from), (b, from + 1)), lesser((c, from + 2), (d, from + 3)))
+            } else {
+                let mut places = below.iter().copied().zip(from..);
+                let first = places.next().unwrap_or((key, hole));
+                places.fold(first, lesser)
+            };
             if key <= least {
                 break;
             }
@@ -83,6 +87,13 @@ impl TagOrder {
     pub(crate) fn clear(&mut self) {
         self.keys.clear();
     }
+}
+
+/// The one of the smaller key. Which it is nothing foresees, so that it is selected and not branched to.
+#[inline(always)]
+fn lesser(one: (u128, usize), other: (u128, usize)) -> (u128, usize) {
+    let is_other = is_less(other.0, one.0);
+    (select(is_other, other.0, one.0), select_unpredictable(is_other, other.1, one.1))
 }
 
 #[cfg(test)]

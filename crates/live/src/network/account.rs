@@ -231,9 +231,11 @@ impl Network<'_> {
         let mut unbalanced = None;
         for link in &mut self.links {
             link.record.finish(end, &mut link.port);
+            unbalanced = unbalanced
+                .or_else(|| Some(format!("port `{}`: {}", link.record.setup.name, link.imbalance()?)));
             link.flush(&mut left);
             link.port.each_node(&mut |node| {
-                if !node.counters().balance() || !node.is_empty() {
+                if !node.is_empty() {
                     unbalanced = Some(format!("queue `{}`: {:?}", node.name(), node.counters()));
                 }
             });

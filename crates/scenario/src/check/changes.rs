@@ -81,7 +81,7 @@ impl Checker<'_> {
         ports: &Ports,
         end: Option<Instant>,
     ) -> Changes {
-        let scene = Scene { root, world: World { network, flows }, ports };
+        let scene = Scene { root, world: World { network, flows, rate: None }, ports };
         let mut timeline = Vec::new();
         for (table, header) in self.list(root, "change") {
             let place = Place { what: "this `change`", table, header: &header };

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use lockgate_engine::clock::ClockModel;
+use lockgate_engine::units::Rate;
 use toml::de::DeTable;
 
 use super::Checker;
@@ -20,6 +21,8 @@ use crate::tree::QueueTree;
 pub(super) struct World<'a> {
     pub(super) network: &'a Network,
     pub(super) flows: &'a Flows,
+    /// What the port's link carries, where that is known and does not change by itself.
+    pub(super) rate: Option<Rate>,
 }
 
 /// The ports, as far as they could be read.
@@ -50,10 +53,10 @@ impl Checker<'_> {
         let mut ports = Ports { models: default_ports(network), read: BTreeMap::new() };
         let mut seen: BTreeMap<usize, Span> = BTreeMap::new();
         for entry in self.section(root, "port") {
-            let read = self.port(entry.place(), World { network, flows });
-            let Some(place) = self.find_port(entry.name, entry.key.clone(), network, &ports.models) else {
-                continue;
-            };
+            let place = self.find_port(entry.name, entry.key.clone(), network, &ports.models);
+            let rate = place.and_then(|place| ports.models[place].rate_of_link(network));
+            let read = self.port(entry.place(), World { network, flows, rate });
+            let Some(place) = place else { continue };
             if let Some(first) = seen.insert(place, entry.key.clone()) {
                 let problem =
                     Problem::new(entry.key.clone(), format!("{} stands in the file twice", entry.what));
@@ -202,6 +205,14 @@ impl Checker<'_> {
         for warning in warnings {
             self.warn(warning);
         }
+    }
+}
+
+impl PortModel {
+    /// What its link carries, where it has a rate and no trace.
+    fn rate_of_link(&self, network: &Network) -> Option<Rate> {
+        let link = network.links.iter().flatten().nth(self.link)?;
+        link.trace[self.direction].is_none().then_some(link.rate)
     }
 }
 

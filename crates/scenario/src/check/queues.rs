@@ -11,6 +11,7 @@ use lockgate_engine::class;
 use lockgate_engine::classify::Rule;
 use lockgate_engine::discipline::{Arity, Invalid};
 use lockgate_engine::node::Node;
+use lockgate_engine::units::Rate;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
@@ -109,7 +110,7 @@ impl Checker<'_> {
         }
         for &index in &roots {
             // Every tree is built, also those that wait for a change to make them the root.
-            let _ = self.build(index, &entries);
+            let _ = self.build(index, &entries, world.rate);
         }
         if self.problems.len() != noted {
             return None;
@@ -244,8 +245,9 @@ impl Checker<'_> {
 
     /// Builds the tree below `index` as the run will, noting what disciplines refuse. Where one cannot be
     /// built, a FIFO stands in for it, so that those above it are looked at too; a child whose share has
-    /// problems is left out. Inner classes are built with the discipline that owns them.
-    fn build(&mut self, index: usize, entries: &[Entry<'_, '_>]) -> Option<Node> {
+    /// problems is left out. Inner classes are built with the discipline that owns them. What a tree that can be built
+    /// is doubted for is warned of; `link` is what the link behind it carries, if it stands at the root.
+    fn build(&mut self, index: usize, entries: &[Entry<'_, '_>], link: Option<Rate>) -> Option<Node> {
         let entry = &entries[index];
         let mut below = Below::default();
         self.below(index, entries, &mut below);
@@ -267,7 +269,15 @@ impl Checker<'_> {
                 &mut leaves,
             )?;
             let invalid = match make(&queue, kind.owner, offered, Vec::new()) {
-                Ok(node) => return (self.problems.len() == noted).then_some(node),
+                Ok(node) if self.problems.len() == noted => {
+                    node.doubts(link, &mut |doubt| {
+                        let child =
+                            doubt.child.and_then(|child| present.get(child)).map(|child| &entries[*child]);
+                        self.warn(said(&doubt, kind, entry, child));
+                    });
+                    return Some(node);
+                }
+                Ok(_) => return None,
                 Err(invalid) => invalid,
             };
             if self.problems.len() > noted && invalid.why.starts_with("missing field") {
@@ -275,7 +285,7 @@ impl Checker<'_> {
                 break;
             }
             let child = invalid.child.and_then(|child| present.get(child)).map(|child| &entries[*child]);
-            self.note(refused(&invalid, kind, entry, child));
+            self.note(said(&invalid, kind, entry, child));
             let removed = match invalid.child {
                 None => queue.config.remove(invalid.field),
                 Some(child) => shares.get_mut(child).and_then(|share| share.remove(invalid.field)),
@@ -295,7 +305,7 @@ impl Checker<'_> {
                 // Said already; the rest can be judged without it.
                 continue;
             }
-            let node = if is_class { None } else { self.build(child, entries) };
+            let node = if is_class { None } else { self.build(child, entries, None) };
             let Some(share) = entries[child].share.clone() else { continue };
             below.present.push(child);
             below.shares.push(share);
@@ -318,8 +328,8 @@ struct Below {
     leaves: BTreeMap<usize, Node>,
 }
 
-/// What a discipline refuses, at the place it speaks of.
-fn refused(invalid: &Invalid, kind: &Kind, entry: &Entry<'_, '_>, child: Option<&Entry<'_, '_>>) -> Problem {
+/// What a discipline refuses, or doubts, at the place it speaks of.
+fn said(invalid: &Invalid, kind: &Kind, entry: &Entry<'_, '_>, child: Option<&Entry<'_, '_>>) -> Problem {
     let place = child.unwrap_or(entry).place();
     let shared = child.is_some()
         && place.table.get("share").is_some_and(|share| share.get_ref().get(invalid.field).is_some());

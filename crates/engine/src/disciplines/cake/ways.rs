@@ -59,7 +59,9 @@ impl Ways {
         if let Some(queue) = ways().find(|queue| self.tags[*queue] == Some(tag)) {
             return (queue, Found::Known);
         }
-        if let Some(queue) = ways().find(|queue| is_free(*queue)) {
+        // One that nobody has had first: whoever left the others may come back, and its law be found there.
+        let fresh = ways().find(|queue| self.tags[*queue].is_none() && is_free(*queue));
+        if let Some(queue) = fresh.or_else(|| ways().find(|queue| is_free(*queue))) {
             self.tags[queue] = Some(tag);
             return (queue, Found::Free);
         }
@@ -117,5 +119,18 @@ mod tests {
         ways.left(tags[8]);
         assert!(!ways.has_guests());
         assert_eq!(ways.place(tags[8], |queue| !taken[queue]), (5, Found::Free));
+    }
+
+    #[test]
+    fn a_flow_that_comes_back_finds_its_queue_while_others_of_the_set_are_unused() {
+        let mut ways = Ways::default();
+        let (one, other) = (3, 3 + QUEUES as u64);
+        assert_eq!(ways.place(one, |_| true), (3, Found::Free));
+        assert_eq!(ways.place(other, |_| true), (4, Found::Free), "its own was somebody's");
+        assert_eq!(ways.place(one, |_| true), (3, Found::Known));
+        for flow in 2..8 {
+            assert_eq!(ways.place(3 + flow * QUEUES as u64, |_| true).1, Found::Free);
+        }
+        assert_eq!(ways.place(3 + 8 * QUEUES as u64, |_| true), (3, Found::Free), "all were: its own");
     }
 }

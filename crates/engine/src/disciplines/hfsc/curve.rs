@@ -216,6 +216,23 @@ impl Curve {
     }
 }
 
+/// Whether these curves, begun together, ever ask for more than a link of this rate carries. A sum of straight pieces
+/// is highest above a straight line where one of them bends, or at the end.
+pub(super) fn exceed(shapes: &[Shape], link: Rate) -> bool {
+    let link = u128::from(link.as_bits());
+    let work = |shape: &Shape, time: Duration| {
+        let rest = u128::from(time.saturating_sub(shape.d).as_picos());
+        let rise = u128::from(time.min(shape.d).as_picos()) * u128::from(shape.m1.as_bits());
+        rise.saturating_add(rest * u128::from(shape.m2.as_bits()))
+    };
+    let asks_too_much = |bend: Duration| {
+        let asked = shapes.iter().fold(0_u128, |sum, shape| sum.saturating_add(work(shape, bend)));
+        asked > link * u128::from(bend.as_picos())
+    };
+    shapes.iter().any(|shape| asks_too_much(shape.d))
+        || shapes.iter().map(|shape| u128::from(shape.m2.as_bits())).sum::<u128>() > link
+}
+
 /// How long `work` takes at `rate`, rounded up, and whether it was.
 #[inline]
 fn passage(work: u128, rate: u64) -> (u128, bool) {

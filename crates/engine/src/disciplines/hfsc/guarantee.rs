@@ -1,6 +1,6 @@
 //! The real-time criterion: of the leaves that are eligible, the one with the earliest deadline.
 
-use crate::queue::heap::SlotHeap;
+use crate::queue::tournament::Tournament;
 use crate::units::{Bytes, Instant};
 
 use super::curve::{Curve, Shape, work};
@@ -19,9 +19,9 @@ struct Guarantee {
 pub(super) struct Guarantees {
     leaves: Vec<Option<Box<Guarantee>>>,
     /// Not yet eligible, by when they are.
-    early: SlotHeap<Instant>,
+    early: Tournament<Instant>,
     /// Eligible, by their deadlines.
-    due: SlotHeap<Instant>,
+    due: Tournament<Instant>,
     /// Deadlines of those that are not yet eligible.
     deadlines: Vec<Instant>,
 }
@@ -36,8 +36,8 @@ impl Guarantees {
         let begun = |shape| Box::new(Guarantee { shape, curve: None, done: 0, eligible: Instant::ZERO });
         Self {
             leaves: shapes.map(|shape| shape.map(begun)).collect(),
-            early: SlotHeap::new(count),
-            due: SlotHeap::new(count),
+            early: Tournament::new(count),
+            due: Tournament::new(count),
             deadlines: vec![Instant::NEVER; count],
         }
     }

@@ -1,13 +1,12 @@
 //! The link-sharing criterion: from the top down, the class with the smallest virtual time that is not over its
 //! upper limit.
 
-use core::cmp::Reverse;
-
 use crate::class::Classes;
-use crate::queue::heap::SlotHeap;
+use crate::queue::tournament::Tournament;
 use crate::units::{Bytes, Instant};
 
 use super::curve::{Curve, Shape, work};
+use super::times::Times;
 
 /// The curves of a class's share.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,11 +53,11 @@ struct Class {
 struct Inner {
     children: Box<[usize]>,
     /// Those that may send, by virtual time.
-    fit: SlotHeap<u128>,
+    fit: Tournament<u128>,
     /// Those that may not yet, by when they may.
-    held: SlotHeap<Instant>,
-    /// All of them, the latest virtual time first.
-    latest: SlotHeap<Reverse<u128>>,
+    held: Tournament<Instant>,
+    /// The virtual times of all of them.
+    times: Times,
     /// Virtual time of the child chosen last in this backlog period.
     least: Option<u128>,
     /// The latest virtual time with which a child became passive: where the next period begins.
@@ -72,9 +71,9 @@ impl Inner {
         let slots = children.len();
         Self {
             children: children.into(),
-            fit: SlotHeap::new(slots),
-            held: SlotHeap::new(slots),
-            latest: SlotHeap::new(slots),
+            fit: Tournament::new(slots),
+            held: Tournament::new(slots),
+            times: Times::new(slots),
             least: None,
             offset: 0,
             period: 0,
@@ -83,8 +82,11 @@ impl Inner {
 
     /// Where a child begins that last had a backlog in `period`, and had come to `own` then: halfway between
     /// the first and the last, and not behind where it was.
-    fn entry(&self, period: u64, own: u128) -> u128 {
-        let Some((Reverse(latest), _)) = self.latest.first() else { return self.offset };
+    fn entry(&mut self, period: u64, own: u128) -> u128 {
+        if period == self.period && own >= self.times.highest() {
+            return own;
+        }
+        let Some(latest) = self.times.latest() else { return self.offset };
         let middle = self.least.map_or(latest, |least| least.midpoint(latest));
         if period == self.period { middle.max(own) } else { middle }
     }
@@ -186,7 +188,12 @@ impl Sharing {
             if !self.classes[class].is_active {
                 self.activate(class, parent, since);
             }
+            let had_another = self.classes[parent].inner.as_ref().is_some_and(|inner| !inner.fit.is_empty());
             self.place(class, now);
+            if had_another && self.classes[parent].is_active {
+                // It stands where it did, and so do those above.
+                break;
+            }
             class = parent;
         }
     }
@@ -198,9 +205,10 @@ impl Sharing {
             return;
         };
         let Some(inner) = self.inner(parent) else { return };
-        if inner.latest.is_empty() {
+        if inner.times.are_none() {
             inner.period += 1;
             inner.least = None;
+            inner.times.begin_period();
         }
         let (entry, period) = (inner.entry(period, own), inner.period);
         let Class { total, turn, is_active, member: Some(member), .. } = &mut self.classes[class] else { return };
@@ -213,7 +221,7 @@ impl Sharing {
             limit.refit(total);
         }
         if let Some(inner) = self.inner(parent) {
-            inner.latest.set(turn, Reverse(entry));
+            inner.times.set(turn, entry);
         }
     }
 
@@ -254,7 +262,7 @@ impl Sharing {
         *is_active = !passive;
         if !passive {
             if let Some(inner) = self.inner(parent) {
-                inner.latest.set(turn, Reverse(virtual_time));
+                inner.times.set(turn, virtual_time);
             }
             self.place(class, now);
             return false;
@@ -263,8 +271,8 @@ impl Sharing {
         inner.offset = inner.offset.max(virtual_time);
         inner.fit.remove(turn);
         inner.held.remove(turn);
-        inner.latest.remove(turn);
-        inner.latest.is_empty()
+        inner.times.remove(turn);
+        inner.times.are_none()
     }
 
     /// The leaf whose turn it is.
@@ -275,7 +283,7 @@ impl Sharing {
             // Those whose limit has let them go since they were last looked at.
             while let Some((_, turn)) = inner.held.first().filter(|(fit, _)| *fit <= now) {
                 inner.held.remove(turn);
-                let Reverse(virtual_time) = inner.latest.key(turn)?;
+                let virtual_time = inner.times.of(turn)?;
                 inner.fit.set(turn, virtual_time);
             }
             let (virtual_time, turn) = inner.fit.first()?;

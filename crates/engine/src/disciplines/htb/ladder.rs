@@ -12,7 +12,7 @@
 //! their mode up to date, and the wait heap holds exactly those of them that cannot send on their own.
 
 use crate::class::Classes;
-use crate::queue::heap::SlotHeap;
+use crate::queue::tournament::Tournament;
 use crate::units::{Bytes, Instant};
 
 use super::bucket::Bucket;
@@ -91,7 +91,7 @@ pub(super) struct Ladder {
     ready: Vec<u8>,
     /// What a leaf may still send in its turn at each lender's level.
     deficits: Vec<i64>,
-    wakes: SlotHeap<Instant>,
+    wakes: Tournament<Instant>,
 }
 
 impl Ladder {
@@ -123,7 +123,7 @@ impl Ladder {
         }
         let levels = tops + 1;
         let mut ladder = Self {
-            wakes: SlotHeap::new(states.len()),
+            wakes: Tournament::new(states.len()),
             deficits: vec![0; states.len() * levels],
             ready: vec![0; levels],
             rows: Vec::new(),
@@ -283,6 +283,11 @@ impl Ladder {
             self.states[class].mode = mode;
             self.link(class, listed, now);
         }
+    }
+
+    /// What `class` says, with its defaults filled in.
+    pub(super) fn tuning(&self, class: usize) -> &Tuning {
+        &self.states[class].tuning
     }
 
     /// Whether `leaf` is listed.

@@ -1,0 +1,157 @@
+//! Parameters of queues that cannot be, refused at their field; and those that the kernel would take although they are
+//! hardly meant, accepted with a warning.
+
+mod support;
+
+use lockgate_scenario::Problem;
+use support::{outcome, rendered, rendered_one};
+
+/// A link of 10 Mbit/s; the port's table begins in line 13.
+const BASE: &str = r#"duration = "10s"
+[node]
+a = {}
+b = {}
+[link.wan]
+between = ["a", "b"]
+rate = "10mbit"
+[flow.f]
+from = "a"
+to = "b"
+size = "100B"
+gap = "1ms"
+[port."a->b"]
+"#;
+
+/// The text at the place, a part of the message, a part of the help.
+type Said = (&'static str, &'static str, &'static str);
+
+#[track_caller]
+fn compare(said: &[Problem], expected: &[Said], is_error: bool, shown: &str) {
+    assert_eq!(said.len(), expected.len(), "{shown}");
+    for (problem, (at, message, help)) in said.iter().zip(expected) {
+        assert_eq!(problem.text(), Some(*at), "{shown}");
+        assert!(problem.message().contains(message), "`{message}` in:\n{shown}");
+        assert!(problem.help_text().is_some_and(|text| text.contains(help)), "`{help}` in:\n{shown}");
+        assert!(problem.is_error() == is_error && problem.position().is_some_and(|(line, _)| line > 13));
+    }
+}
+
+/// Exactly these problems.
+#[track_caller]
+fn refused(queues: &str, expected: &[Said]) {
+    let problems = outcome(&format!("{BASE}{queues}")).expect_err("it was read without a problem");
+    let said: Vec<Problem> = problems.iter().cloned().collect();
+    compare(&said, expected, true, &rendered(&problems));
+}
+
+/// Exactly these warnings.
+#[track_caller]
+fn doubted(queues: &str, expected: &[Said]) {
+    let scenario =
+        outcome(&format!("{BASE}{queues}")).unwrap_or_else(|problems| panic!("{}", rendered(&problems)));
+    let shown: String = scenario.warnings.iter().map(rendered_one).collect();
+    compare(&scenario.warnings, expected, false, &shown);
+}
+
+/// A root with two leaves.
+fn two(root: &str, x: &str, y: &str) -> String {
+    format!(
+        "queue.root = {{ {root}, children = [\"x\", \"y\"] }}\n\
+         queue.x = {{ kind = \"fifo\", {x}, match = [{{ dscp = 1 }}] }}\n\
+         queue.y = {{ kind = \"fifo\", {y} }}\n"
+    )
+}
+
+#[test]
+fn what_cannot_be_is_refused_at_its_field() {
+    for kind in ["stfq", "scfq", "wf2q+", "qfq", "wrr", "wfq-altq"] {
+        let text = two(&format!("kind = \"{kind}\""), "weight = 0", "weight = 1");
+        refused(&text, &[("0", "`weight` of the queue `x` must be at least `1`", "never send")]);
+    }
+    let quantum = [("\"0B\"", "`quantum` of the queue `x` must be at least `1B`", "never send")];
+    refused(&two("kind = \"drr\"", "quantum = \"0B\"", "quantum = \"2kB\""), &quantum);
+    refused(
+        &two("kind = \"htb\"", "rate = \"1mbit\", quantum = \"999B\"", "rate = \"1mbit\""),
+        &[("\"999B\"", "`quantum` of the queue `x` must hold a packet", "at least `1000B`")],
+    );
+    refused(
+        &two("kind = \"htb\"", "rate = \"2mbit\", ceil = \"1mbit\"", "rate = \"1mbit\""),
+        &[("\"1mbit\"", "`ceil` of the queue `x` must not be under `rate`, which is 2mbit", "")],
+    );
+    let limits = [
+        "kind = \"fifo\", limit = \"0p\"",
+        "kind = \"red\", limit = \"0B\", min = \"1kB\", max = \"3kB\"",
+        "kind = \"sfq\", limit = \"0p\"",
+        "kind = \"codel\", limit = \"0p\"",
+        "kind = \"fq_codel\", limit = \"0p\"",
+        "kind = \"pie\", limit = \"0p\"",
+        "kind = \"tbf\", rate = \"1mbit\", burst = \"2kB\", limit = \"0p\"",
+    ];
+    for root in limits {
+        let text = format!("queue.root = {{ {root} }}\n");
+        let zero = if root.contains("0p") { "\"0p\"" } else { "\"0B\"" };
+        refused(&text, &[(zero, "`limit` of the queue `root`", "")]);
+    }
+    refused(
+        "queue.root = { kind = \"red\", min = \"9kB\", max = \"3kB\", limit = \"20kB\" }\n",
+        &[("\"9kB\"", "`min` of the queue `root` must be below `max`", "")],
+    );
+}
+
+#[test]
+fn what_the_kernel_would_take_and_nobody_means_is_warned_of() {
+    doubted(
+        &two("kind = \"drr\"", "quantum = \"999B\"", "quantum = \"1000B\""),
+        &[("\"999B\"", "`quantum` of the queue `x` is small for full frames", "make it `1514B` or more")],
+    );
+    doubted(
+        "queue.root = { kind = \"sfq\", quantum = \"999B\" }\n",
+        &[("\"999B\"", "`quantum` of the queue `root` is small for full frames", "`1514B`")],
+    );
+    doubted(
+        "queue.root = { kind = \"tbf\", rate = \"1mbit\", burst = \"1513B\" }\n",
+        &[("\"1513B\"", "`burst` of the queue `root` drops the packets that are longer", "`1514B`")],
+    );
+    doubted(
+        &two(
+            "kind = \"htb\"",
+            "rate = \"5mbit\", quantum = \"200001B\"",
+            "rate = \"5mbit\", quantum = \"200kB\"",
+        ),
+        &[("\"200001B\"", "`quantum` of the queue `x` is large", "at most 200000B")],
+    );
+}
+
+#[test]
+fn guarantees_that_sum_above_what_is_there_are_warned_of() {
+    let classes = |campus: &str, guests: &str| {
+        format!(
+            "queue.root = {{ kind = \"htb\", children = [\"campus\", \"guests\"] }}\n\
+             queue.campus = {{ kind = \"class\", rate = \"{campus}\", children = [\"x\", \"y\"], match = [{{ dscp = 1 }}] }}\n\
+             queue.x = {{ kind = \"fifo\", rate = \"3mbit\", match = [{{ dscp = 1 }}] }}\n\
+             queue.y = {{ kind = \"fifo\", rate = \"3mbit\" }}\n\
+             queue.guests = {{ kind = \"fifo\", rate = \"{guests}\" }}\n"
+        )
+    };
+    doubted(&classes("6mbit", "4mbit"), &[]);
+    let (debt, link) = (
+        "`rate` of the queue `campus` is under the 6mbit",
+        "`children` of the queue `root` are guaranteed 10.001mbit",
+    );
+    doubted(&classes("5999kbit", "4mbit"), &[("\"5999kbit\"", debt, "raise it")]);
+    doubted(&classes("6mbit", "4001kbit"), &[("[\"campus\", \"guests\"]", link, "lower their `rate`")]);
+
+    let curves = |x: &str, y: &str| two("kind = \"hfsc\"", x, y);
+    let above = [(
+        "[\"x\", \"y\"]",
+        "`children` of the queue `root` have `rt` curves that sum above the 10mbit",
+        "deadlines",
+    )];
+    doubted(&curves("rt = \"6mbit\"", "rt = \"4mbit\""), &[]);
+    doubted(&curves("rt = \"6mbit\"", "rt = \"4001kbit\""), &above);
+    // Below the link in the long run, above it in the first 10 ms; and the same as `ls`, which promises nothing.
+    let steep = "{ m1 = \"9mbit\", d = \"10ms\", m2 = \"1mbit\" }";
+    doubted(&curves(&format!("rt = {steep}"), "rt = \"2mbit\""), &above);
+    doubted(&curves(&format!("rt = {steep}"), "rt = \"1mbit\""), &[]);
+    doubted(&curves(&format!("ls = {steep}"), "ls = \"9mbit\""), &[]);
+}
