@@ -14,6 +14,7 @@ use crate::frame::answer::has;
 use crate::frame::{Mac, set_addresses};
 use crate::machine::Machine;
 use crate::network::{Entered, Leaving, Network};
+use crate::watch::Seat;
 
 /// Most frames that enter before what is due is handed over.
 const BATCH: usize = 64;
@@ -61,6 +62,20 @@ pub fn drive<M: Machine>(
     wires: &[Wire],
     stop: &mut dyn FnMut(Instant) -> bool,
 ) -> Result<Driven, Failure> {
+    drive_watched(network, machine, wires, stop, None)
+}
+
+/// Drives `network` as [`drive`] does, coming by `seat` once a round.
+///
+/// # Errors
+/// As for [`drive`].
+pub fn drive_watched<M: Machine>(
+    network: &mut Network<'_>,
+    machine: &mut M,
+    wires: &[Wire],
+    stop: &mut dyn FnMut(Instant) -> bool,
+    mut seat: Option<&mut Seat>,
+) -> Result<Driven, Failure> {
     let mut wire_of = Vec::new();
     for (wire, host) in wires.iter().enumerate() {
         wire_of.resize(wire_of.len().max(host.node + 1), 0);
@@ -94,6 +109,9 @@ pub fn drive<M: Machine>(
         while let Some(renewal) = network.renewals.pop() {
             machine.renew(renewal);
         }
+        if let Some(seat) = &mut seat {
+            seat.turn(network);
+        }
         if network.has_ended() {
             break;
         }
@@ -105,7 +123,8 @@ pub fn drive<M: Machine>(
             }
         }
         if came == 0 {
-            awaited = network.next().min(now + NAP).max(now);
+            let look = seat.as_ref().map_or(Instant::NEVER, |seat| seat.next());
+            awaited = network.next().min(now + NAP).min(look).max(now);
             machine.wait(awaited)?;
         }
     }

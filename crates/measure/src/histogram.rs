@@ -36,7 +36,27 @@ pub struct Histogram<const SUB: usize = 512> {
     few: Vec<u64>,
     /// One entry an octave. All `None` while `few` is in use, so that the hot path needs one check.
     octaves: [Option<Box<[u64; SUB]>>; 64],
+    /// What [`clear`](Self::clear) has left for the next values.
+    spare: Spare<SUB>,
 }
+
+/// Zeroed counts of octaves that are not in use: no part of what a histogram says.
+#[derive(Debug, Default)]
+struct Spare<const SUB: usize>(Vec<Box<[u64; SUB]>>);
+
+impl<const SUB: usize> Clone for Spare<SUB> {
+    fn clone(&self) -> Self {
+        Self(Vec::new())
+    }
+}
+
+impl<const SUB: usize> PartialEq for Spare<SUB> {
+    fn eq(&self, _: &Self) -> bool {
+        true
+    }
+}
+
+impl<const SUB: usize> Eq for Spare<SUB> {}
 
 impl<const SUB: usize> Default for Histogram<SUB> {
     fn default() -> Self {
@@ -64,6 +84,7 @@ impl<const SUB: usize> Histogram<SUB> {
             squares: 0,
             few: Vec::new(),
             octaves: array::from_fn(|_| None),
+            spare: Spare(Vec::new()),
         }
     }
 
@@ -169,8 +190,10 @@ impl<const SUB: usize> Histogram<SUB> {
 
     /// Moves the kept values into buckets.
     fn spread(&mut self) {
-        let few = core::mem::take(&mut self.few);
+        let mut few = core::mem::take(&mut self.few);
         self.distribute(&few);
+        few.clear();
+        self.few = few;
     }
 
     fn add(&mut self, value: u64, times: u64) {
@@ -178,7 +201,9 @@ impl<const SUB: usize> Histogram<SUB> {
             return;
         }
         let (octave, bucket) = Self::place(value);
-        self.octaves[octave].get_or_insert_with(|| Box::new([0; SUB]))[bucket] += times;
+        let spare = &mut self.spare.0;
+        self.octaves[octave].get_or_insert_with(|| spare.pop().unwrap_or_else(|| Box::new([0; SUB])))
+            [bucket] += times;
     }
 
     /// Counts everything `other` counted: the same as if all values had come here.
@@ -199,21 +224,25 @@ impl<const SUB: usize> Histogram<SUB> {
         }
         for (own, more) in self.octaves.iter_mut().zip(&other.octaves) {
             let Some(more) = more else { continue };
-            let own = own.get_or_insert_with(|| Box::new([0; SUB]));
+            let own = own.get_or_insert_with(|| self.spare.0.pop().unwrap_or_else(|| Box::new([0; SUB])));
             for (count, add) in own.iter_mut().zip(more.iter()) {
                 *count += add;
             }
         }
     }
 
-    /// Forgets everything.
+    /// Forgets everything, but keeps the memory: like values allocate nothing the next time.
     pub fn clear(&mut self) {
         if self.count == 0 {
             return;
         }
-        let mut few = core::mem::take(&mut self.few);
+        let (mut few, mut spare) = (core::mem::take(&mut self.few), core::mem::take(&mut self.spare));
         few.clear();
-        *self = Self { few, ..Self::new() };
+        for mut counts in self.octaves.iter_mut().filter_map(Option::take) {
+            counts.fill(0);
+            spare.0.push(counts);
+        }
+        *self = Self { few, spare, ..Self::new() };
     }
 
     /// How many values were counted.
@@ -300,6 +329,34 @@ impl<const SUB: usize> Histogram<SUB> {
         }
         let buckets = self.buckets();
         Some(wanted.map(|q| self.at_rank(&buckets, nearest_rank(q, self.count))))
+    }
+
+    /// The same as [`quantiles`](Self::quantiles) without allocating: values that are kept as they are, are put
+    /// in order for it.
+    pub fn quantiles_in_place<const N: usize>(&mut self, wanted: [f64; N]) -> Option<[u64; N]> {
+        if self.count == 0 {
+            return None;
+        }
+        self.few.sort_unstable();
+        Some(wanted.map(|q| match nearest_rank(q, self.count) {
+            ..=1 => self.min,
+            rank if rank >= self.count => self.max,
+            rank => self.few.get(rank as usize - 1).copied().unwrap_or_else(|| self.in_bucket(rank)),
+        }))
+    }
+
+    /// The middle of the bucket that the value of this rank is in.
+    fn in_bucket(&self, rank: u64) -> u64 {
+        let mut below = 0;
+        for (octave, counts) in self.octaves.iter().enumerate() {
+            for (bucket, count) in counts.iter().flat_map(|counts| counts.iter().enumerate()) {
+                below += count;
+                if below >= rank {
+                    return Self::middle(octave, bucket).clamp(self.min, self.max);
+                }
+            }
+        }
+        self.max
     }
 
     fn at_rank(&self, buckets: &[(u64, u64)], rank: u64) -> u64 {

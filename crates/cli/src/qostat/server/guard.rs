@@ -68,7 +68,8 @@ impl Guard {
         if changes && site.is_some_and(|site| site != b"same-origin" && site != b"none") {
             return Some((StatusCode::FORBIDDEN, "another page may not ask", "open the page of this server"));
         }
-        if !changes {
+        // By other methods nothing can be asked: who passes is told so.
+        if method != Method::POST {
             return None;
         }
         if self.read_only {
