@@ -39,6 +39,7 @@ beside the scenario, then where you are.")]
     #[command(after_help = "Examples:
   lockgate watch scenarios/voice-beside-bulk.toml --sim
   lockgate watch scenarios/bufferbloat.toml --sim --pace 10 --web
+  lockgate watch scenarios/bufferbloat.toml --live --web
   lockgate watch voice.toml --sim --every 10ms --web 0.0.0.0:8180 --name lab.example
   lockgate watch voice.toml --sim --pace 0 --out /tmp/session > samples.txt
 

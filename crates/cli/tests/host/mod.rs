@@ -43,11 +43,3 @@ pub(crate) fn traces() -> BTreeMap<String, String> {
     }
     traces
 }
-
-/// Processes whose command line has this in it.
-pub(crate) fn processes(mark: &str) -> Vec<String> {
-    let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
-    let lines = entries.filter_map(|entry| fs::read(entry.path().join("cmdline")).ok());
-    let lines = lines.map(|line| String::from_utf8_lossy(&line).replace('\0', " "));
-    lines.filter(|line| line.contains(mark) && !line.contains("cargo")).collect()
-}
