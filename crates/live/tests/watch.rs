@@ -173,9 +173,13 @@ fn a_watched_run_is_the_run() {
 /// Where nobody takes the samples they are dropped and counted, and the run is the same.
 #[test]
 fn a_desk_that_sleeps_costs_samples_and_nothing_else() {
-    let scenario =
-        read(&SCENARIO.replace("duration = \"400ms\"", "duration = \"2s\""), "watched.toml", &files(), &[])
-            .unwrap_or_else(|problems| panic!("{problems:?}"));
+    let scenario = read(
+        &SCENARIO.replace("duration = \"400ms\"", "duration = \"2s\"").replace("250ms", "900ms"),
+        "watched.toml",
+        &files(),
+        &[],
+    )
+    .unwrap_or_else(|problems| panic!("{problems:?}"));
     let (alone, _) = run(&scenario, None);
     let (wires, is_host) = wires(&scenario);
     let mut network =
@@ -196,6 +200,8 @@ fn a_desk_that_sleeps_costs_samples_and_nothing_else() {
     let dropped = late.last().expect("samples").dropped_samples;
     assert!((80..90).contains(&dropped), "150 and 64 places: {dropped}");
     assert!(late.windows(2).any(|pair| pair[1].number - pair[0].number == dropped + 1), "one gap");
+    let told: Vec<f64> = late.iter().flat_map(|sample| &sample.events).map(|event| event.at_s).collect();
+    assert_eq!(told, [0.9], "what happened in the gap is told after it");
 }
 
 /// What is set during a run is a change of the file: the run is that of the scenario it leaves. What comes too

@@ -24,16 +24,19 @@ const MOST: usize = 10_000;
 const LONGEST_MARK: usize = 200;
 
 pub(super) fn router(shared: Shared) -> Router {
+    let changing = Router::new()
+        .route("/api/set", post(set))
+        .route("/api/control", post(control))
+        .route("/api/mark", post(mark))
+        .route_layer(middleware::from_fn_with_state(shared.clone(), guard::check_change));
     Router::new()
+        .merge(changing)
         .route("/", get(page))
         .route("/api/state", get(state))
         .route("/api/samples", get(samples))
         .route("/api/stream", get(stream::stream))
         .route("/api/events", get(events))
         .route("/api/scenario", get(scenario))
-        .route("/api/set", post(set))
-        .route("/api/control", post(control))
-        .route("/api/mark", post(mark))
         .route("/api/tc", get(tc))
         .route("/api/openapi.json", get(openapi))
         .route("/metrics", get(metrics))
@@ -198,8 +201,16 @@ async fn control(State(shared): State<Shared>, request: Request) -> Response {
     if commands.into_iter().flatten().all(|command| shared.hub.tell(command)) {
         answer(StatusCode::OK, &json!({}))
     } else {
-        refuse(StatusCode::SERVICE_UNAVAILABLE, "the run is busy or has ended", "try again").into_response()
+        not_told(&shared)
     }
+}
+
+/// Why a command found nobody to obey it.
+fn not_told(shared: &Shared) -> Response {
+    if shared.hub.status().ended {
+        return refuse(StatusCode::CONFLICT, "the run has ended", "start it again").into_response();
+    }
+    refuse(StatusCode::SERVICE_UNAVAILABLE, "the run is busy", "try again").into_response()
 }
 
 /// What to note.
@@ -222,7 +233,7 @@ async fn mark(State(shared): State<Shared>, request: Request) -> Response {
     if shared.hub.tell(Command::Mark(wanted.text)) {
         answer(StatusCode::OK, &json!({}))
     } else {
-        refuse(StatusCode::SERVICE_UNAVAILABLE, "the run is busy or has ended", "try again").into_response()
+        not_told(&shared)
     }
 }
 
