@@ -76,11 +76,7 @@ pub fn drive_watched<M: Machine>(
     stop: &mut dyn FnMut(Instant) -> bool,
     mut seat: Option<&mut Seat>,
 ) -> Result<Driven, Failure> {
-    let mut wire_of = Vec::new();
-    for (wire, host) in wires.iter().enumerate() {
-        wire_of.resize(wire_of.len().max(host.node + 1), 0);
-        wire_of[host.node] = wire;
-    }
+    let wire_of = by_node(wires);
     let mut driven = Driven::default();
     let mut leaving = Vec::new();
     let mut asked = Instant::ZERO;
@@ -96,7 +92,7 @@ pub fn drive_watched<M: Machine>(
         }
         awaited = now;
         if now.since(network.next().max(network.now())) > MOST_LAG {
-            network.skip_to(now - MOST_LAG);
+            network.skip_to(now - MOST_LAG)?;
         }
         // Frames that are still in the rings come before what is due now.
         if came < BATCH {
@@ -128,13 +124,29 @@ pub fn drive_watched<M: Machine>(
             machine.wait(awaited)?;
         }
     }
+    await_reports(network, machine)?;
+    Ok(driven)
+}
+
+/// The wire of each node's host.
+fn by_node(wires: &[Wire]) -> Vec<usize> {
+    let mut wire_of = Vec::new();
+    for (wire, host) in wires.iter().enumerate() {
+        wire_of.resize(wire_of.len().max(host.node + 1), 0);
+        wire_of[host.node] = wire;
+    }
+    wire_of
+}
+
+/// Receivers report what they got last.
+fn await_reports<M: Machine>(network: &mut Network<'_>, machine: &mut M) -> Result<(), Failure> {
     let until = machine.now() + GRACE;
     while network.awaits_reports() && machine.now() < until {
         machine.reports(&mut |report| network.report(report));
         let nap = machine.now() + Duration::from_millis(1);
         machine.wait(nap)?;
     }
-    Ok(driven)
+    Ok(())
 }
 
 fn note_standstill(network: &mut Network<'_>, still: Duration) {

@@ -240,9 +240,18 @@ impl<'a> Network<'a> {
         }
     }
 
-    /// The clock has run away (the process was stopped): what was due before `to` happens at `to`.
-    pub fn skip_to(&mut self, to: Instant) {
+    /// The clock has run away (the process was stopped): what was due before `to` happens at `to`. But what is to
+    /// change does so at its own time, so that the log of events is the timeline.
+    ///
+    /// # Errors
+    /// A change that a port refuses.
+    pub fn skip_to(&mut self, to: Instant) -> Result<(), Failure> {
+        while self.next_change_at() <= to.min(self.end) {
+            self.now = self.now.max(self.next_change_at());
+            self.change()?;
+        }
         self.now = self.now.max(to);
+        Ok(())
     }
 
     fn turn(&mut self, slot: usize) {

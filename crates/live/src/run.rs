@@ -9,6 +9,7 @@ use std::thread;
 
 use lockgate_engine::random::Seed;
 use lockgate_engine::units::{Duration, Instant};
+use lockgate_measure::recording::Recording;
 use lockgate_scenario::Scenario;
 use lockgate_scenario::tcp::Application;
 use lockgate_sim::parts::{build_sources, drawn_files};
@@ -107,6 +108,7 @@ pub fn watched(
         Ok::<_, Failure>((driven, cost, ends, programs))
     })?;
     let (mut recording, account) = network.close()?;
+    warn(&mut recording, &ends, scenario);
     let figures = Seen {
         lateness: account.lateness,
         slip: ends.slip,
@@ -119,6 +121,19 @@ pub fn watched(
         duration: recording.duration,
         driver_cpu: cost.cpu,
     };
+    recording.fidelity = figures.figures();
+    recording.engine.events = driven.frames;
+    recording.engine.wall_s = lockgate_engine::clock::Clock::now(&wall).as_secs_f64();
+    recording.engine.cpu_s = cpu_time().as_secs_f64() - cpu.as_secs_f64();
+    let unfaithful = figures.reasons();
+    recording
+        .warnings
+        .extend(unfaithful.iter().map(|reason| format!("outside the fidelity limits: {reason}")));
+    Ok(Outcome { recording, stopped_early: driven.stopped_early, unfaithful, programs })
+}
+
+/// What went otherwise than asked for.
+fn warn(recording: &mut Recording, ends: &Sent, scenario: &Scenario) {
     if ends.stretched > 0 {
         recording.warnings.push(format!(
             "{} datagrams were shorter than what can be measured live and were sent longer ({} bytes, IPv6 {})",
@@ -130,15 +145,6 @@ pub fn watched(
     for (flow, why) in &ends.broken {
         recording.warnings.push(format!("connection `{}` broke: {why}", scenario.flows[*flow].name));
     }
-    recording.fidelity = figures.figures();
-    recording.engine.events = driven.frames;
-    recording.engine.wall_s = lockgate_engine::clock::Clock::now(&wall).as_secs_f64();
-    recording.engine.cpu_s = cpu_time().as_secs_f64() - cpu.as_secs_f64();
-    let unfaithful = figures.reasons();
-    recording
-        .warnings
-        .extend(unfaithful.iter().map(|reason| format!("outside the fidelity limits: {reason}")));
-    Ok(Outcome { recording, stopped_early: driven.stopped_early, unfaithful, programs })
 }
 
 pub(crate) fn received_packets(flow: &lockgate_measure::recording::FlowRecord) -> u64 {

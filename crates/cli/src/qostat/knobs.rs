@@ -10,7 +10,7 @@ use lockgate_scenario::diagnostic::Problems;
 use lockgate_scenario::{Override, Scenario};
 use serde::Serialize;
 
-use super::effective::Effective;
+use super::effective::Current;
 use crate::files::Beside;
 
 /// What a session is asked.
@@ -70,7 +70,7 @@ impl Refused {
     }
 }
 
-/// `scenario` with what is asked for at `at`, and what to answer.
+/// `scenario` with what is asked for at `at`, what to answer, and what holds then. `current` is what holds now.
 ///
 /// # Errors
 /// Everything that is wrong with the settings.
@@ -80,7 +80,8 @@ pub(crate) fn set(
     at: Instant,
     scenario: &Scenario,
     files: &Beside,
-) -> Result<(Scenario, Done), Refused> {
+    current: &Current,
+) -> Result<(Scenario, Done, Current), Refused> {
     if settings.is_empty() {
         return Err(Refused::because("nothing is to be set", "give PATH=VALUE"));
     }
@@ -96,7 +97,7 @@ pub(crate) fn set(
         Ok(setting)
     };
     let settings: Vec<Override> = settings.iter().map(read).collect::<Result<_, _>>()?;
-    let effective = Effective::at(&scenario.text, at);
+    let effective = current.effective_at(scenario, at);
     let before: Vec<(Vec<String>, Option<String>)> =
         settings.iter().map(|setting| (setting.path().to_vec(), effective.written(setting.path()))).collect();
     let change = |scenario: &Scenario, at, settings: &[Override]| {
@@ -129,7 +130,8 @@ pub(crate) fn set(
         before: known.into_iter().filter_map(Result::ok).collect(),
         until_s: lasting.map(|lasting| (at + lasting).as_secs_f64()),
     };
-    Ok((changed, done))
+    let current = Current::after(effective, scenario, &changed, at);
+    Ok((changed, done, current))
 }
 
 /// Settings whose undoing is known, at most.

@@ -21,6 +21,7 @@ use lockgate_measure::monitor::{EventSample, Sample};
 use lockgate_scenario::Scenario;
 use lockgate_scenario::change::Prepared;
 
+use super::effective::Current;
 use super::knobs::{Command, Done, Notes, Refused, set};
 use super::session::{Ends, LONGEST, SHORTEST};
 use super::status::{Board, Status};
@@ -31,6 +32,9 @@ const LEAST_LEAD: Duration = Duration::from_millis(15);
 
 /// And at most: more than it takes to read a scenario on a busy machine.
 const MOST_LEAD: Duration = Duration::from_secs(2);
+
+/// From one change to the next, at least.
+const AFTER_LAST: Duration = Duration::from_micros(1);
 
 /// How often a change is put off because the driver was faster.
 const TRIES: u32 = 6;
@@ -58,6 +62,9 @@ pub(crate) struct LiveSession<'a> {
     /// The events of the last ones.
     untold: Vec<EventSample>,
     notes: Notes,
+    current: Current,
+    /// When something was set last: what is asked for later happens later.
+    last: Instant,
     halt: Arc<AtomicBool>,
 }
 
@@ -74,6 +81,7 @@ impl<'a> LiveSession<'a> {
         let Ends { commands, samples, board } = ends;
         let status = Status { mode: "live", seed, pace: 1.0, ..Status::default() };
         let scenario = scenario.clone();
+        let current = Current::at(&scenario, Instant::ZERO);
         let mut session = Self {
             files,
             commands,
@@ -87,9 +95,11 @@ impl<'a> LiveSession<'a> {
             dropped: 0,
             untold: Vec::new(),
             notes: Notes::default(),
+            current,
+            last: Instant::ZERO,
             halt,
         };
-        session.status.describe(&session.scenario, Instant::ZERO);
+        session.status.describe(&session.scenario, &session.current.effective);
         session.publish();
         session
     }
@@ -126,8 +136,10 @@ impl<'a> LiveSession<'a> {
     fn pass_on(&mut self) {
         while let Some(mut sample) = self.desk.sample() {
             // A temporary change that went back, or one of the timeline: the knobs show what holds.
-            if !sample.events.is_empty() {
-                self.status.describe(&self.scenario, Instant::ZERO + span(sample.at_s));
+            let now = Instant::ZERO + span(sample.at_s);
+            if self.current.is_over(now) {
+                self.current = Current::at(&self.scenario, now);
+                self.status.describe(&self.scenario, &self.current.effective);
                 self.publish();
             }
             sample.dropped_samples += self.dropped;
@@ -171,8 +183,9 @@ impl<'a> LiveSession<'a> {
             let Some(now) = self.desk.now() else {
                 return Err(Refused::because("the run has not begun", "try again in a moment"));
             };
-            let at = whole_micros(now + self.lead);
-            let (changed, done) = set(settings, lasting, at, &self.scenario, self.files)?;
+            let at = whole_micros((now + self.lead).max(self.last + AFTER_LAST));
+            let (changed, done, current) =
+                set(settings, lasting, at, &self.scenario, self.files, &self.current)?;
             let timeline = rest(&changed, at)
                 .map_err(|why| Refused::because(why.to_string(), "please report this with the scenario"))?;
             if let Some(after) = self.desk.now() {
@@ -184,9 +197,9 @@ impl<'a> LiveSession<'a> {
             }
             match self.answer() {
                 Some(Answer::Taken(_)) => {
-                    self.scenario = changed;
+                    (self.scenario, self.current, self.last) = (changed, current, at);
                     self.status.version += 1;
-                    self.status.describe(&self.scenario, at);
+                    self.status.describe(&self.scenario, &self.current.effective);
                     self.publish();
                     return Ok(done);
                 }

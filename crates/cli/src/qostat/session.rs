@@ -9,6 +9,7 @@ use lockgate_measure::monitor::{Monitor, Sample};
 use lockgate_scenario::Scenario;
 use lockgate_sim::{Scene, Watcher, Wish};
 
+use super::effective::Current;
 use super::knobs::{Command, Notes, set};
 use super::status::{Board, Status};
 use crate::files::Beside;
@@ -52,6 +53,7 @@ pub(crate) struct Session<'a> {
     anchor: (WallInstant, Instant),
     dropped: u64,
     notes: Notes,
+    current: Current,
     /// The scenario as it was set last, where it was.
     pub(crate) changed: Option<Scenario>,
     /// Whether that was since the look began.
@@ -82,11 +84,12 @@ impl<'a> Session<'a> {
             anchor: (WallInstant::now(), Instant::ZERO),
             dropped: 0,
             notes: Notes::default(),
+            current: Current::at(scenario, Instant::ZERO),
             changed: None,
             fresh: false,
             stopped: false,
         };
-        session.status.describe(scenario, Instant::ZERO);
+        session.status.describe(scenario, &session.current.effective);
         session.publish();
         session
     }
@@ -166,11 +169,13 @@ impl<'a> Session<'a> {
             Command::Set { settings, lasting, reply } => {
                 let scenario = self.changed.take();
                 let at = now + AFTER_LOOK;
-                let set = set(&settings, lasting, at, scenario.as_ref().unwrap_or(playing), self.files);
+                let from = scenario.as_ref().unwrap_or(playing);
+                let set = set(&settings, lasting, at, from, self.files, &self.current);
                 self.changed = match set {
-                    Ok((changed, done)) => {
+                    Ok((changed, done, current)) => {
+                        self.current = current;
                         self.status.version += 1;
-                        self.status.describe(&changed, at);
+                        self.status.describe(&changed, &self.current.effective);
                         self.publish();
                         self.notes.on_set(&done);
                         let _ = reply.try_send(Ok(done));
@@ -211,8 +216,9 @@ impl Watcher for Session<'_> {
             let ports = scene.links.iter_mut().map(|link| (&mut link.port, &mut link.record));
             let sample = self.monitor.close(now, ports, scene.flows, scene.events);
             // A temporary change that went back, or one of the timeline: the knobs show what holds.
-            if !sample.events.is_empty() {
-                self.status.describe(scene.scenario, now);
+            if self.current.is_over(now) {
+                self.current = Current::at(scene.scenario, now);
+                self.status.describe(scene.scenario, &self.current.effective);
                 self.publish();
             }
             self.hand_out(sample);

@@ -2,7 +2,6 @@
 
 use std::sync::{Arc, Mutex};
 
-use lockgate_engine::units::Instant;
 use lockgate_scenario::Scenario;
 use serde::Serialize;
 
@@ -74,9 +73,8 @@ pub(crate) struct PortStatus {
 pub(crate) type Board = Arc<Mutex<Arc<Status>>>;
 
 impl Status {
-    /// Takes what of the scenario the status shows, as it stands at `now`.
-    pub(crate) fn describe(&mut self, scenario: &Scenario, now: Instant) {
-        let effective = Effective::at(&scenario.text, now);
+    /// Takes what of the scenario the status shows, as `effective` has it.
+    pub(crate) fn describe(&mut self, scenario: &Scenario, effective: &Effective) {
         let name = |node: usize| scenario.nodes[node].name.clone();
         self.title.clone_from(&scenario.title);
         self.duration_s = scenario.duration.as_secs_f64();
