@@ -147,6 +147,11 @@ impl Load {
         }
     }
 
+    /// Bits that come in a second.
+    fn bits(&self) -> u64 {
+        self.flows * 800 * 1_000_000_000 / self.gap
+    }
+
     fn text(&self) -> String {
         let flow = |n| {
             format!(
@@ -162,24 +167,25 @@ title = "changes under load"
 duration = "{}s"
 node.a = {{}}
 node.b = {{}}
-link.l = {{ between = ["a", "b"], rate = "200mbit", delay = "2ms" }}
+link.l = {{ between = ["a", "b"], rate = "{}bit", delay = "2ms" }}
 [port."a->b"]
 root = "q"
 alternatives = ["q", "other"]
 queue.q = {{ kind = "drr", children = ["one", "two"] }}
-queue.one = {{ kind = "fifo", quantum = "1514B", limit = "30000p", match = [{{ flow = "f0" }}] }}
-queue.two = {{ kind = "fifo", quantum = "1514B", limit = "30000p" }}
+queue.one = {{ kind = "fifo", quantum = "1514B", limit = "50000p", match = [{{ flow = "f0" }}] }}
+queue.two = {{ kind = "fifo", quantum = "1514B", limit = "50000p" }}
 queue.other = {{ kind = "prio", children = ["high", "low"] }}
-queue.high = {{ kind = "fifo", limit = "30000p", match = [{{ flow = "f1" }}] }}
-queue.low = {{ kind = "fifo", limit = "30000p" }}
+queue.high = {{ kind = "fifo", limit = "50000p", match = [{{ flow = "f1" }}] }}
+queue.low = {{ kind = "fifo", limit = "50000p" }}
 {flows}"#,
-            self.seconds
+            self.seconds,
+            self.bits()
         )
     }
 }
 
 /// One of many changes, by its number.
-fn change(number: u64) -> String {
+fn change(number: u64, load: &Load) -> String {
     let random = number.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 33;
     let queue = ["one", "two", "high", "low"][(random % 4) as usize];
     match random / 4 % 4 {
@@ -188,8 +194,9 @@ fn change(number: u64) -> String {
             ["one", "two"][(random % 2) as usize],
             200 + random % 9_000
         ),
-        1 => format!("port.a->b.queue.{queue}.limit={}p", 20_000 + random % 20_000),
-        2 => format!("link.l.rate={}mbit", 100 + random % 200),
+        1 => format!("port.a->b.queue.{queue}.limit={}p", 50_000 + random % 20_000),
+        // Now less than comes, now more, so that queues stand at times.
+        2 => format!("link.l.rate={}bit", load.bits() * (95 + random % 60) / 100),
         _ => format!("link.l.delay={}us", 500 + random % 5_000),
     }
 }
@@ -239,7 +246,7 @@ fn changes_under_load_lose_nothing() {
             root = 1 - root;
             format!("port.a->b.root={}", ["q", "other"][root])
         } else {
-            change(number)
+            change(number, &load)
         };
         let since = Instant::now();
         let (status, done) = watched.set(&json!({ "set": [text] }));
