@@ -22,9 +22,7 @@ use lockgate_measure::monitor::{self, Monitor, Sample};
 use lockgate_measure::recording::{FlowSetup, Loss, Mode, Recording, Setup};
 use lockgate_scenario::change::Prepared;
 use lockgate_scenario::{Routes, Scenario, Transport};
-use lockgate_sim::parts::{
-    FarEnd, HostClock, Link, Router, build_link, flow_setups, port_setups, propagation,
-};
+use lockgate_sim::parts::{Hops, HostClock, Link, Router, build_link, flow_setups, port_setups, propagation};
 
 use crate::failure::Failure;
 use crate::flows::Flows;
@@ -137,8 +135,8 @@ impl<'a> Network<'a> {
         }
         let mut links = Vec::with_capacity(scenario.ports.len());
         for (port, record) in scenario.ports.iter().zip(core::mem::take(&mut recording.ports)) {
-            let far = FarEnd { hops: 0, router: router_of[port.to] };
-            links.push(build_link(scenario, port, far, record, seed)?);
+            // Frames are routed by their addresses, not by the flow that the account has them under.
+            links.push(build_link(scenario, port, Hops::default(), record, seed)?);
         }
         let ends: Vec<[usize; 2]> = scenario.links.iter().map(|link| link.ends).collect();
         let nodes = scenario.nodes.iter();

@@ -143,9 +143,25 @@ impl<const SUB: usize> Histogram<SUB> {
         self.count += values.len() as u64;
         if moments.min == moments.max {
             self.add(moments.min, values.len() as u64);
-        } else {
+        } else if !self.distribute_in_one(values, moments) {
             self.distribute(values);
         }
+    }
+
+    /// Counts values in their buckets where they all are of one octave, as the delays of packets sent one
+    /// after the other mostly are: a third of the instructions. Returns whether they were.
+    #[inline]
+    fn distribute_in_one(&mut self, values: &[u64], moments: &Moments) -> bool {
+        let octave = Self::place(moments.min).0;
+        if octave != Self::place(moments.max).0 {
+            return false;
+        }
+        let Some(counts) = &mut self.octaves[octave] else { return false };
+        let shift = octave.saturating_sub(1);
+        for &value in values {
+            counts[(value >> shift) as usize & (SUB - 1)] += 1;
+        }
+        true
     }
 
     /// Counts values in their buckets.

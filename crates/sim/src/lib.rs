@@ -8,6 +8,7 @@
 //! on any machine. Start at [`run::run`].
 
 mod events;
+mod hops;
 mod hosts;
 mod link;
 mod network;
@@ -18,8 +19,9 @@ pub mod tcp;
 
 /// What a driver by the real clock holds as well: the same links, routers and sources, built the same way.
 pub mod parts {
+    pub use crate::hops::Hops;
     pub use crate::hosts::drawn_files;
-    pub use crate::link::{FarEnd, Link};
+    pub use crate::link::Link;
     pub use crate::router::Router;
     pub use crate::run::{build_link, build_sources, flow_setups, port_setups, propagation};
     pub use crate::source::{HostClock, Source};

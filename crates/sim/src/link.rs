@@ -21,6 +21,8 @@ use lockgate_engine::units::{Bytes, Duration, Instant, Probability, Rate};
 use lockgate_measure::recording::PortRecord;
 use lockgate_scenario::trace::{LinkTrace, OPPORTUNITY_BYTES};
 
+use crate::hops::{Hop, Hops};
+
 /// Picoseconds a byte takes at one bit per second.
 const BYTE_PICOS: u64 = 8_000_000_000_000;
 
@@ -125,18 +127,22 @@ struct Flying {
     /// When the first arrives.
     next: Instant,
     first: Option<Packet>,
+    /// Where the first goes then: looked up while its header is at hand, so that whether it has arrived or
+    /// goes on is known without the header.
+    hop: Hop,
     rest: VecDeque<(Instant, Packet)>,
 }
 
 impl Flying {
     const fn new() -> Self {
-        Self { next: Instant::NEVER, first: None, rest: VecDeque::new() }
+        Self { next: Instant::NEVER, first: None, hop: Hop::HOME, rest: VecDeque::new() }
     }
 
     #[inline(always)]
-    fn push(&mut self, arrival: Instant, packet: Packet) {
+    fn push(&mut self, arrival: Instant, packet: Packet, far: &Hops) {
         if self.first.is_none() {
             self.next = arrival;
+            self.hop = far.of(packet.flow);
             self.first = Some(packet);
         } else {
             self.push_behind(arrival, packet);
@@ -155,31 +161,23 @@ impl Flying {
     }
 
     #[inline(always)]
-    fn pop(&mut self) -> Option<Packet> {
+    fn pop(&mut self, far: &Hops) -> Option<Packet> {
         let packet = self.first.take();
         if self.rest.is_empty() {
             self.next = Instant::NEVER;
         } else {
-            self.advance();
+            self.advance(far);
         }
         packet
     }
 
     #[inline(never)]
-    fn advance(&mut self) {
+    fn advance(&mut self, far: &Hops) {
         if let Some((next, first)) = self.rest.pop_front() {
+            self.hop = far.of(first.flow);
             (self.next, self.first) = (next, Some(first));
         }
     }
-}
-
-/// Where a link leads.
-#[derive(Clone, Copy)]
-pub struct FarEnd {
-    /// Where the node's row begins in the table of next hops.
-    pub hops: usize,
-    /// The node's router, where it has a service time.
-    pub router: Option<u32>,
 }
 
 /// One direction of a link.
@@ -188,7 +186,8 @@ pub struct Link {
     pub port: Port,
     serialiser: Serialiser,
     delay: Duration,
-    pub(crate) far: FarEnd,
+    /// Where packets go from its far end.
+    pub(crate) far: Hops,
     /// When the transmission under way ends.
     free_at: Instant,
     /// When the port is to be polled next.
@@ -219,7 +218,7 @@ pub(crate) struct LinkSetup {
 }
 
 impl Link {
-    pub(crate) fn new(port: Port, setup: LinkSetup, far: FarEnd, random: Random, record: PortRecord) -> Self {
+    pub(crate) fn new(port: Port, setup: LinkSetup, far: Hops, random: Random, record: PortRecord) -> Self {
         let (rate, trace) = match setup.transmitter {
             Transmitter::Rate(rate) => (rate, None),
             Transmitter::Trace(cursor) => (Rate::from_bits(0), Some(cursor)),
@@ -290,10 +289,16 @@ impl Link {
         self.wake <= now
     }
 
+    /// Where the packet goes that arrives next.
+    #[inline(always)]
+    pub(crate) fn next_hop(&self) -> Hop {
+        self.flying.hop
+    }
+
     /// Takes the packet that arrives at the far end now.
     #[inline(always)]
     pub fn arrive(&mut self, now: Instant) -> Option<Packet> {
-        if self.flying.next <= now { self.flying.pop() } else { None }
+        if self.flying.next <= now { self.flying.pop(&self.far) } else { None }
     }
 
     /// Whether a transmission is under way. While it is, no poll is due: [`is_due`](Self::is_due) is false.
@@ -378,7 +383,7 @@ impl Link {
     /// Puts a packet that was started on the way.
     #[inline(always)]
     pub(crate) fn fly(&mut self, arrival: Instant, packet: Packet) {
-        self.flying.push(arrival, packet);
+        self.flying.push(arrival, packet, &self.far);
     }
 
     /// Transmits a packet; gives it back with the time of its arrival, unless the link loses it.
@@ -440,7 +445,7 @@ impl Link {
     /// Takes out every packet, in the port and in flight.
     pub fn flush(&mut self, out: &mut Vec<Packet>) {
         self.port.flush(out);
-        while let Some(packet) = self.flying.pop() {
+        while let Some(packet) = self.flying.pop(&self.far) {
             out.push(packet);
         }
     }

@@ -7,13 +7,11 @@ use lockgate_measure::recording::{Loss, PacketRow, Received, Recording};
 use lockgate_scenario::Scenario;
 
 use crate::events::{Entry, Events};
+use crate::hops::{Hop, Hops, Way};
 use crate::hosts::Hosts;
-use crate::link::{FarEnd, Link};
+use crate::link::Link;
 use crate::router::Router;
 use crate::source::Source;
-
-/// In [`Network::next_hop`]: the packet has arrived.
-pub(crate) const DELIVER: u32 = u32::MAX;
 
 /// What every packet of a flow has in its headers.
 pub(crate) struct FlowTable(pub(crate) Vec<Fields>);
@@ -96,8 +94,8 @@ pub(crate) struct Network<E: Entry> {
     pub(crate) sources: Vec<Source>,
     pub(crate) hosts: Hosts,
     pub(crate) flows: FlowTable,
-    /// `next_hop[node * flows + flow]`: the link a packet of the flow leaves that node by, or [`DELIVER`].
-    pub(crate) next_hop: Vec<u32>,
+    /// Where packets go from each node, after its router where it has one.
+    pub(crate) hops: Vec<Hops>,
     /// Propagation over each flow's whole path.
     pub(crate) propagation: Vec<Duration>,
     pub(crate) slots: Slots,
@@ -116,7 +114,7 @@ pub(crate) struct Network<E: Entry> {
 /// A packet that arrives at the far end of a link now.
 pub(crate) struct Arrival {
     packet: Packet,
-    far: FarEnd,
+    hop: Hop,
     now: Instant,
 }
 
@@ -125,17 +123,18 @@ impl<E: Entry> Network<E> {
     #[inline(always)]
     pub(crate) fn link_turn(&mut self, index: usize, now: Instant) -> Option<Arrival> {
         let link = &mut self.links[index];
+        let hop = link.next_hop();
         let arrived = link.arrive(now);
         let mut started = false;
         if link.is_due(now) {
             started = link.serve(now, &self.flows);
         }
-        let (far, next, has_news) = (link.far, link.next(), link.has_news());
+        let (next, has_news) = (link.next(), link.has_news());
         self.events.set(Slots::link(index), next);
         if has_news | self.keeps_rows {
             self.note(index, started, now);
         }
-        arrived.map(|packet| Arrival { packet, far, now })
+        arrived.map(|packet| Arrival { packet, hop, now })
     }
 
     /// A router's event: a packet has been served.
@@ -161,23 +160,24 @@ impl<E: Entry> Network<E> {
     /// A packet arrives at the far end of a link. Returns its next arrival, where nothing happens before it.
     #[inline(always)]
     pub(crate) fn arrive(&mut self, arrival: Arrival) -> Option<Arrival> {
-        let Arrival { mut packet, far, now } = arrival;
+        let Arrival { mut packet, hop, now } = arrival;
         packet.hops += u8::from(packet.hops < u8::MAX);
-        let hop = self.next_hop[far.hops + packet.flow.0 as usize];
-        if hop == DELIVER {
-            self.deliver(packet, now);
-        } else if let Some(router) = far.router {
-            self.serve(packet, router, now);
-        } else {
-            return self.offer(packet, hop as usize, now);
+        self.go(packet, hop, now)
+    }
+
+    #[inline(always)]
+    fn go(&mut self, packet: Packet, hop: Hop, now: Instant) -> Option<Arrival> {
+        match hop.way() {
+            Way::Link(index) => return self.offer(packet, index, now),
+            Way::Home => self.deliver(packet, now),
+            Way::Router(index) => self.serve(packet, index, now),
         }
         None
     }
 
     /// A packet arrives at a router that takes its time.
     #[inline(never)]
-    fn serve(&mut self, packet: Packet, index: u32, now: Instant) {
-        let index = index as usize;
+    fn serve(&mut self, packet: Packet, index: usize, now: Instant) {
         let (_, router) = &mut self.routers[index];
         let refused = router.offer(packet, now);
         self.events.set(self.slots.router(index), router.next());
@@ -188,13 +188,8 @@ impl<E: Entry> Network<E> {
 
     #[inline(always)]
     fn forward(&mut self, packet: Packet, node: usize, now: Instant) -> Option<Arrival> {
-        match self.next_hop[node * self.flows.0.len() + packet.flow.0 as usize] {
-            DELIVER => {
-                self.deliver(packet, now);
-                None
-            }
-            link => self.offer(packet, link as usize, now),
-        }
+        let hop = self.hops[node].of(packet.flow);
+        self.go(packet, hop, now)
     }
 
     /// Sends a packet from `node` that others of the same instant may follow: nothing is done at once.
@@ -236,7 +231,8 @@ impl<E: Entry> Network<E> {
                 && !link.has_news()
             {
                 self.at_once += 1;
-                return Some(Arrival { packet, far: link.far, now: arrival });
+                let hop = link.far.of(packet.flow);
+                return Some(Arrival { packet, hop, now: arrival });
             }
             link.fly(arrival, packet);
         }

@@ -21,9 +21,10 @@ use lockgate_scenario::change::Change;
 use lockgate_scenario::model::{Action, PortModel, Scenario, Transport};
 
 use crate::events::{Entry, Events, Narrow, Small, Wide};
+use crate::hops::{Hops, Way};
 use crate::hosts::Hosts;
-use crate::link::{FarEnd, Link, LinkSetup, TraceCursor, Transmitter};
-use crate::network::{DELIVER, FlowTable, Network, Slots, Turn};
+use crate::link::{Link, LinkSetup, TraceCursor, Transmitter};
+use crate::network::{FlowTable, Network, Slots, Turn};
 use crate::router::Router;
 use crate::source::{HostClock, Source, SourceSetup};
 
@@ -416,7 +417,7 @@ fn build<E: Entry>(scenario: &Scenario, seed: Seed) -> Result<Network<E>, Failur
     let mut routers = Vec::new();
     for (index, node) in scenario.nodes.iter().enumerate() {
         if let Some(service) = node.service {
-            router_of[index] = Some(routers.len() as u32);
+            router_of[index] = Some(routers.len());
             routers.push((index, Router::new(service)));
         }
     }
@@ -450,8 +451,7 @@ fn build<E: Entry>(scenario: &Scenario, seed: Seed) -> Result<Network<E>, Failur
     }
     let mut links = Vec::with_capacity(scenario.ports.len());
     for (port, record) in scenario.ports.iter().zip(core::mem::take(&mut recording.ports)) {
-        let far = FarEnd { hops: port.to * scenario.flows.len(), router: router_of[port.to] };
-        links.push(build_link(scenario, port, far, record, seed)?);
+        links.push(build_link(scenario, port, hops(scenario, port.to, router_of[port.to]), record, seed)?);
     }
     Ok(Network {
         links,
@@ -459,7 +459,7 @@ fn build<E: Entry>(scenario: &Scenario, seed: Seed) -> Result<Network<E>, Failur
         sources,
         hosts,
         flows: FlowTable(scenario.flows.iter().map(|flow| flow.fields).collect()),
-        next_hop: next_hops(scenario),
+        hops: (0..scenario.nodes.len()).map(|node| hops(scenario, node, None)).collect(),
         propagation,
         slots,
         events,
@@ -471,14 +471,15 @@ fn build<E: Entry>(scenario: &Scenario, seed: Seed) -> Result<Network<E>, Failur
     })
 }
 
-/// One direction of a link of `scenario`, with its port, its random streams and its record.
+/// One direction of a link of `scenario`, with its port, its random streams and its record; `far` is where
+/// packets go from its far end.
 ///
 /// # Errors
 /// Where the port cannot be built. Reading the scenario finds this first.
 pub fn build_link(
     scenario: &Scenario,
     model: &PortModel,
-    far: FarEnd,
+    far: Hops,
     record: PortRecord,
     seed: Seed,
 ) -> Result<Link, Failure> {
@@ -533,14 +534,10 @@ pub fn build_sources(scenario: &Scenario, seed: Seed) -> Result<Vec<Source>, Fai
     scenario.flows.iter().enumerate().map(build).collect()
 }
 
-fn next_hops(scenario: &Scenario) -> Vec<u32> {
-    let mut hops = Vec::with_capacity(scenario.nodes.len() * scenario.flows.len());
-    for node in 0..scenario.nodes.len() {
-        for flow in &scenario.flows {
-            hops.push(scenario.routes.next(node, flow.to).map_or(DELIVER, |port| port as u32));
-        }
-    }
-    hops
+/// Where packets go from a node: to its router first, where it is given.
+fn hops(scenario: &Scenario, node: usize, router: Option<usize>) -> Hops {
+    let way = |port| router.map_or(Way::Link(port), Way::Router);
+    scenario.flows.iter().map(|flow| scenario.routes.next(node, flow.to).map_or(Way::Home, way)).collect()
 }
 
 /// The ports a flow's packets pass, in order.
