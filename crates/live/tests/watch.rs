@@ -112,11 +112,11 @@ fn after(millis: u64) -> Instant {
     Instant::ZERO + Duration::from_millis(millis)
 }
 
+/// What is done at the desk during a run.
+type Meanwhile<'a> = dyn FnMut(Instant, &mut Desk) + 'a;
+
 /// A run under a kernel without faults. `meanwhile` comes by every 5 ms.
-fn run(
-    scenario: &Scenario,
-    meanwhile: Option<&mut dyn FnMut(Instant, &mut Desk)>,
-) -> (Recording, Vec<Sample>) {
+fn run(scenario: &Scenario, meanwhile: Option<&mut Meanwhile<'_>>) -> (Recording, Vec<Sample>) {
     let (wires, is_host) = wires(scenario);
     let mut network =
         Network::new(scenario, Seed(1), is_host, Frames::new(1 << 12, 1600)).expect("a network");
@@ -233,8 +233,8 @@ fn a_change_asked_for_is_one_of_the_file() {
             if let Some((_, at, text)) = asked.get(next).filter(|(when, ..)| now >= after(*when)).copied() {
                 let (changed, _) = saved.with_change(at, &[set(text)], &files()).expect("a change");
                 let rest = changed.changes.iter().filter(|change| change.at >= at).cloned();
-                let changes = rest.map(|change| change.prepare().expect("built")).collect();
-                assert!(desk.order(Order::Timeline { from: at, changes }));
+                let timeline = rest.map(|change| change.prepare().expect("built")).collect();
+                assert!(desk.order(Order::Timeline { from: at, changes: timeline }));
                 saved = changed;
                 next += 1;
                 if next == 2 {

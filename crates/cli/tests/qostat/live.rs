@@ -210,7 +210,8 @@ fn assert_nothing_lost(out: &Path) {
     for (name, flow) in summary["flows"].as_object().expect("flows") {
         let lost = flow["lost_by"].as_object().expect("losses");
         assert!(lost.keys().all(|reason| reason == "host"), "{name} lost packets: {lost:?}");
-        assert_eq!(flow["reordered_ratio"].as_f64().unwrap_or(0.0), 0.0, "{name} was reordered");
+        let reordered = flow["reordered_ratio"].as_f64();
+        assert!(reordered.is_none_or(|ratio| ratio <= 0.0), "{name} was reordered: {reordered:?}");
         sent += flow["sent_packets"].as_u64().expect("a number");
         host += lost.values().filter_map(Value::as_u64).sum::<u64>();
     }

@@ -91,7 +91,9 @@ fn cleared_is_new() {
     // Few and many in turn, in the memory of the one before.
     for count in [20, 3_000, 5, 128, 129, 700] {
         histogram.clear();
-        values(count, 11).into_iter().for_each(|value| histogram.record(value));
+        for value in values(count, 11) {
+            histogram.record(value);
+        }
         let fresh = of::<16>(&values(count, 11));
         let wanted = [0.0, 0.01, 0.5, 0.9, 0.99, 1.0];
         assert_eq!(histogram.buckets(), fresh.buckets(), "{count}");
