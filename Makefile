@@ -31,6 +31,7 @@ web/dist/report.html: web/node_modules $(shell find web/src web/report.html web/
 	@touch $@
 
 test: web lint
+	$(CARGO) build --locked -p lockgate-cli
 	cd web && npm test
 	$(CARGO) test --workspace --locked
 

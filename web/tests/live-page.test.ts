@@ -5,6 +5,7 @@ import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { AxeBuilder } from "@axe-core/playwright";
 import { type Browser, type Page, chromium } from "playwright-core";
 import { build } from "vite";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -47,8 +48,8 @@ const sample = (number: number) => ({
     { name: "a->b", sent_bps: 9e6, ring_packets: 0, queues: [queue("q", 0, null, 10 + (number % 20)), queue("one", 1, 0, number % 20)] },
     { name: "b->a", sent_bps: 0, ring_packets: 0, queues: [{ ...queue("fifo", 0, null, 0), total: { offered_packets: 0 } }] },
   ],
-  flows: [{ name: "f", offered_bps: 1.2e7, received_bps: 1e7, lost_packets: 1, owd_p50_s: 0.02, owd_p99_s: 0.04 }],
-  events: number === 100 ? [{ at_s: 9.95, kind: "change", path: "link.l.rate", value: "10mbit", moved_packets: null, forced_out_packets: 0, text: "" }] : [],
+  flows: [{ name: "f", offered_bps: 1.2e7, received_bps: 1e7, lost_packets: 1, owd_p50_s: 0.02, owd_p99_s: 0.04, cwnd_bytes: 14480, rtt_s: 0.04 }],
+  events: number === 100 ? [{ at_s: 9.95, kind: "change", path: "link.l.rate", value: "10mbit", moved_packets: null, forced_out_packets: 0, text: "", before: ["link.l.rate=5mbit"] }] : [],
 });
 
 /** Plays a run: a sample a tenth of a second, and whatever is set is taken. */
@@ -155,6 +156,50 @@ describe.skipIf(executable === undefined)("the page of a running run", () => {
     await page.getByRole("button", { name: /^raise port\.a->b\.queue\.one\.limit/ }).click();
     await expect.poll(() => player.asked.length).toBe(2);
     expect(player.asked[1]?.body).toContain("limit=62p");
+    player.close();
+  });
+
+  it("undoes a change and notes a moment", async () => {
+    const player = new Player(html);
+    const { page, complaints } = await open(player, 1280, "light");
+    await page.getByRole("button", { name: "undo: set link.l.rate=5mbit" }).click();
+    await expect.poll(() => player.asked.at(-1)).toEqual({ path: "/api/set", body: '{"set":["link.l.rate=5mbit"]}' });
+    await page.locator(".live h1").click();
+    await page.keyboard.press("m");
+    await expect.poll(() => player.asked.at(-1)).toEqual({ path: "/api/mark", body: '{"text":""}' });
+    expect(await page.locator(".flows tbody tr").first().textContent()).toContain("14.5 kB");
+    expect(complaints).toEqual([]);
+    player.close();
+  });
+
+  it.each([[1280, "light"], [1280, "dark"], [360, "light"], [360, "dark"]] as const)("has no serious fault for those who see or point otherwise: %i pixels, %s", async (width, scheme) => {
+    const player = new Player(html);
+    const { page } = await open(player, width, scheme);
+    expect(await page.evaluate(() => document.documentElement.scrollWidth - innerWidth)).toBeLessThanOrEqual(0);
+    // A picture that stands still while it is looked at.
+    await page.locator(".live h1").click();
+    await page.keyboard.press("Space");
+    const found = await new AxeBuilder({ page: page as never }).analyze();
+    const serious = found.violations.filter((violation) => violation.impact === "serious" || violation.impact === "critical");
+    expect(serious.map((violation) => `${violation.id}: ${violation.nodes.map((node) => node.target.join(" ")).join(", ")}`)).toEqual([]);
+    player.close();
+  });
+
+  it("is worked by the keyboard alone", async () => {
+    const player = new Player(html);
+    const { page } = await open(player, 1280, "light");
+    const reached = new Set<string>();
+    for (let step = 0; step < 60; step += 1) {
+      await page.keyboard.press("Tab");
+      reached.add(await page.evaluate(() => {
+        const focus = document.activeElement;
+        const outline = focus === null ? "" : getComputedStyle(focus).outlineStyle + getComputedStyle(focus).boxShadow;
+        return `${focus?.getAttribute("aria-label") ?? focus?.textContent ?? ""}|${outline === "nonenone" ? "unseen" : "seen"}`;
+      }));
+    }
+    for (const name of ["Pause", "Mark", "Save scenario", "Interval of samples", "Filter events", "Scrub over the last minutes", "undo: set link.l.rate=5mbit", "port.a->b.root, limit"]) {
+      expect([...reached].some((one) => one.startsWith(name) && one.endsWith("|seen")), `${name} in ${[...reached].join("; ")}`).toBe(true);
+    }
     player.close();
   });
 

@@ -39,6 +39,7 @@ beside the scenario, then where you are.")]
     #[command(after_help = "Examples:
   lockgate watch scenarios/voice-beside-bulk.toml --sim
   lockgate watch scenarios/bufferbloat.toml --sim --pace 10 --web
+  lockgate watch scenarios/bufferbloat.toml --live --web
   lockgate watch voice.toml --sim --every 10ms --web 0.0.0.0:8180 --name lab.example
   lockgate watch voice.toml --sim --pace 0 --out /tmp/session > samples.txt
 
@@ -144,10 +145,13 @@ pub(crate) struct Watch {
     /// The scenario file
     pub(crate) file: PathBuf,
     /// Simulates, in the pace of the clock
-    #[arg(long, required = true)]
+    #[arg(long, required_unless_present = "live")]
     pub(crate) sim: bool,
-    /// How many times as fast as the clock; 0: as fast as can be
-    #[arg(long, default_value_t = 1.0, value_name = "TIMES")]
+    /// Runs on real packets, with the kernel's TCP
+    #[arg(long, conflicts_with = "sim")]
+    pub(crate) live: bool,
+    /// How many times as fast as the clock a simulation goes; 0: as fast as can be
+    #[arg(long, default_value_t = 1.0, value_name = "TIMES", conflicts_with = "live")]
     pub(crate) pace: f64,
     /// How often to sample, from 10ms to 5s
     #[arg(long, default_value = "100ms", value_name = "TIME")]

@@ -4,16 +4,16 @@
 #![cfg(target_os = "linux")]
 #![allow(clippy::print_stdout, reason = "what is skipped is said")]
 
-use std::collections::{BTreeMap, BTreeSet};
+mod host;
+
 use std::fs;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::time::Duration;
 
+use host::{LOCKGATE, is_possible, traces};
 use serde_json::Value;
-
-const LOCKGATE: &str = env!("CARGO_BIN_EXE_lockgate");
 
 /// Two hosts, two routers in a chain between them, and a third host.
 fn scenario(duration: &str, extra: &str) -> String {
@@ -71,17 +71,6 @@ impl Place {
     }
 }
 
-/// Whether live runs are possible here; says so where not.
-fn is_possible() -> bool {
-    let done = Command::new(LOCKGATE).args(["doctor", "--json"]).output().expect("runs");
-    if done.status.code() == Some(4) {
-        println!("skipped: {}", String::from_utf8_lossy(&done.stderr).lines().next().unwrap_or_default());
-        return false;
-    }
-    assert_eq!(done.status.code(), Some(0), "{}", String::from_utf8_lossy(&done.stderr));
-    true
-}
-
 fn summary(done: &Output) -> Value {
     assert!(matches!(done.status.code(), Some(0 | 5)), "{done:?}");
     serde_json::from_slice(&done.stdout).expect("JSON")
@@ -94,31 +83,6 @@ fn has(tool: &str) -> bool {
         println!("skipped: `{tool}` is not installed");
     }
     found
-}
-
-/// What a run could leave on the host: interfaces, named namespaces, network settings, processes of ours.
-fn traces() -> BTreeMap<String, String> {
-    let mut traces = BTreeMap::new();
-    let names = |directory: &str| -> BTreeSet<String> {
-        let entries = fs::read_dir(directory).into_iter().flatten().flatten();
-        entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect()
-    };
-    traces.insert("interfaces".into(), format!("{:?}", names("/sys/class/net")));
-    traces.insert("namespaces".into(), format!("{:?}", names("/run/netns")));
-    traces.insert("addresses".into(), fs::read_to_string("/proc/net/fib_trie").unwrap_or_default());
-    traces.insert("mounts".into(), fs::read_to_string("/proc/self/mounts").unwrap_or_default());
-    let mut directories = vec![PathBuf::from("/proc/sys/net"), PathBuf::from("/proc/sys/user")];
-    while let Some(directory) = directories.pop() {
-        for entry in fs::read_dir(&directory).into_iter().flatten().flatten() {
-            let path = entry.path();
-            if path.is_dir() {
-                directories.push(path);
-            } else if let Ok(value) = fs::read_to_string(&path) {
-                traces.insert(path.display().to_string(), value);
-            }
-        }
-    }
-    traces
 }
 
 /// Processes whose command line has this in it.
@@ -165,12 +129,16 @@ fn it_leaves_nothing_when_killed() {
     let mark = format!("sleep 1000.{}", std::process::id());
     let text = scenario("30s", FOUR)
         .replace("client = {}", &format!("client = {{ command = \"{mark} & {mark}\" }}"));
-    for attempt in 0..10u64 {
+    for attempt in 0..20u64 {
         let place = Place::new();
-        let mut child =
-            place.command(&text).stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("starts");
+        let mut command = place.command(&text);
+        if attempt % 2 == 1 {
+            command = Command::new(LOCKGATE);
+            command.args(["watch", "--live", "--web", "127.0.0.1:0"]).arg(place.file(&text));
+        }
+        let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("starts");
         // At some moment: while namespaces are made, or later while everything runs.
-        std::thread::sleep(Duration::from_millis(7 * attempt * attempt));
+        std::thread::sleep(Duration::from_millis(attempt * 97 % 1_200));
         child.kill().expect("killed");
         child.wait().expect("waited for");
         // The kernel takes namespaces and processes away on its own time.
@@ -407,8 +375,10 @@ fn a_sender_and_a_receiver_agree() {
     assert!(sent.status.success(), "{sent:?}");
     let sent: Value = serde_json::from_slice(&sent.stdout).expect("JSON");
     let received: Value = serde_json::from_slice(&arrived.stdout).expect("JSON");
-    // Every 2 ms, after 2 ms, before a second; fewer where the machine stood still.
-    assert!(sent["sent_packets"].as_u64().is_some_and(|sent| (1..500).contains(&sent)), "{sent}");
+    // Every 2 ms, after 2 ms, before a second: the schedule is worked off, however late, and what the kernel
+    // refused is told.
+    let count = |key: &str| sent[key].as_u64().expect("a number");
+    assert_eq!(count("sent_packets") + count("send_errors"), 499, "{sent}");
     assert_eq!(sent["receiver"], received, "both say the same");
     assert_eq!(received["received_bytes"].as_u64(), received["received_packets"].as_u64().map(|n| n * 300));
     // One machine, but two clocks, each from its program's start: no delay is below zero by more than the error.

@@ -1,17 +1,22 @@
 //! qostat from outside: the paced simulation is the simulation, knobs over HTTP are replayed by what is saved,
 //! and what must be refused is.
 
+#[path = "qostat/attacks.rs"]
+mod attacks;
+#[cfg(target_os = "linux")]
+mod host;
+#[cfg(target_os = "linux")]
+#[path = "qostat/live.rs"]
+mod live;
+#[path = "qostat/watched.rs"]
+mod watched;
+
 use std::fs;
-use std::io::{BufRead, BufReader, Read, Write};
-use std::net::{Shutdown, SocketAddr, TcpStream};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
+use std::process::{Command, Stdio};
 
 use serde_json::{Value, json};
-
-/// Whatever hangs for so long has failed.
-const PATIENCE: Duration = Duration::from_mins(1);
+use watched::Watched;
 
 const TEXT: &str = r#"
 title = "two classes"
@@ -52,92 +57,6 @@ fn scenario() -> (tempfile::TempDir, PathBuf) {
     let file = folder.path().join("two.toml");
     fs::write(&file, TEXT).expect("written");
     (folder, file)
-}
-
-/// A running `lockgate watch --web`, ended with the test.
-struct Watched {
-    child: Child,
-    address: SocketAddr,
-}
-
-impl Watched {
-    fn start(file: &Path, more: &[&str], token: Option<&str>) -> Self {
-        let mut command = lockgate();
-        command.arg("watch").arg(file).args(["--sim", "--web", "127.0.0.1:0"]).args(more);
-        if let Some(token) = token {
-            command.env("LOCKGATE_TOKEN", token);
-        }
-        let mut child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().expect("it starts");
-        let mut said = BufReader::new(child.stderr.take().expect("stderr"));
-        let mut line = String::new();
-        while !line.starts_with("page: ") {
-            line.clear();
-            assert!(said.read_line(&mut line).expect("text") > 0, "it says where its page is");
-        }
-        let address = line.trim().trim_start_matches("page: http://").trim_end_matches('/');
-        let address = address.parse().expect("an address");
-        // Whoever writes to a pipe that is not read stops.
-        std::thread::spawn(move || std::io::copy(&mut said, &mut std::io::sink()));
-        Self { child, address }
-    }
-
-    /// Sends these bytes and reads the answer to its end.
-    fn raw(&self, request: &str) -> (u16, String) {
-        let mut connection = TcpStream::connect(self.address).expect("it listens");
-        connection.set_read_timeout(Some(PATIENCE)).expect("set");
-        connection.write_all(request.as_bytes()).expect("sent");
-        let mut answer = Vec::new();
-        let _ = connection.read_to_end(&mut answer);
-        let answer = String::from_utf8_lossy(&answer).into_owned();
-        let status = answer.split(' ').nth(1).and_then(|status| status.parse().ok()).unwrap_or(0);
-        let body = answer.split_once("\r\n\r\n").map(|(_, body)| body.to_owned()).unwrap_or_default();
-        (status, body)
-    }
-
-    fn get(&self, path: &str) -> (u16, String) {
-        self.raw(&format!("GET {path} HTTP/1.1\r\nHost: {}\r\n\r\n", self.address))
-    }
-
-    fn post(&self, path: &str, more: &str, body: &str) -> (u16, String) {
-        let length = body.len();
-        self.raw(&format!(
-            "POST {path} HTTP/1.1\r\nHost: {}\r\nContent-Type: application/json\r\nContent-Length: {length}\r\n{more}\r\n{body}",
-            self.address
-        ))
-    }
-
-    fn set(&self, body: &Value) -> (u16, Value) {
-        let (status, text) = self.post("/api/set", "", &body.to_string());
-        (status, serde_json::from_str(&text).expect("JSON"))
-    }
-
-    /// Asks for the state until it is as wished.
-    fn until(&self, wished: impl Fn(&Value) -> bool) -> Value {
-        let since = Instant::now();
-        loop {
-            let (status, text) = self.get("/api/state");
-            assert_eq!(status, 200);
-            let state: Value = serde_json::from_str(&text).expect("JSON");
-            if wished(&state) {
-                return state;
-            }
-            assert!(since.elapsed() < PATIENCE, "{state:#}");
-            std::thread::sleep(Duration::from_millis(20));
-        }
-    }
-
-    fn interrupt(&mut self) {
-        let pid = self.child.id().to_string();
-        let _ = Command::new("kill").args(["-INT", &pid]).status();
-        let _ = self.child.wait();
-    }
-}
-
-impl Drop for Watched {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
 }
 
 /// Everything of a summary but what differs between two equal runs.
@@ -233,112 +152,6 @@ fn a_session_at_the_knobs_is_a_scenario_that_replays_it() {
 }
 
 #[test]
-fn what_cannot_be_set_changes_nothing() {
-    let (_folder, file) = scenario();
-    let watched = Watched::start(&file, &["--pace", "1"], None);
-    let before = watched.get("/api/scenario").1;
-    for wrong in [
-        json!(["port.a->b.queue.one.quantum=NaN"]),
-        json!(["port.a->b.queue.one.quantum=-1500B"]),
-        json!(["port.a->b.queue.one.limit=20p", "port.a->b.queue.none.limit=20p"]),
-        json!(["link.l.rate=0"]),
-        json!(["link.l.rate=1mbit\" }\n[[change]]"]),
-        json!(["duration=1s"]),
-        json!(["link.l"]),
-        json!([]),
-    ] {
-        let (status, answer) = watched.set(&json!({ "set": wrong }));
-        assert_eq!(status, 422, "{wrong}: {answer}");
-        assert!(answer["problems"][0]["message"].as_str().is_some_and(|text| !text.is_empty()), "{answer}");
-    }
-    for (body, expected) in [
-        ("{\"set\":", 400),
-        ("[]", 400),
-        ("{\"set\":[\"link.l.rate=1mbit\"],\"more\":1}", 400),
-        ("{\"set\":[\"link.l.rate=1mbit\"],\"for\":\"-1s\"}", 422),
-        ("{\"set\":[\"link.l.rate=1mbit\"],\"for\":\"0s\"}", 422),
-    ] {
-        assert_eq!(watched.post("/api/set", "", body).0, expected, "{body}");
-    }
-    for (body, expected) in [("{\"pace\":-1}", 422), ("{\"pace\":1e300}", 422), ("{\"every\":\"1ms\"}", 422)]
-    {
-        assert_eq!(watched.post("/api/control", "", body).0, expected, "{body}");
-    }
-    let changes = |text: &str| text.matches("[[change]]").count();
-    assert_eq!((changes(&before), changes(&watched.get("/api/scenario").1)), (0, 0));
-}
-
-#[test]
-fn who_may_not_ask_is_refused() {
-    let (_folder, file) = scenario();
-    let watched = Watched::start(&file, &["--pace", "1"], Some("right"));
-    let body = json!({ "set": ["link.l.rate=4mbit"] }).to_string();
-    let token = "Authorization: Bearer right\r\n";
-    assert_eq!(watched.post("/api/set", "", &body).0, 401, "no token");
-    assert_eq!(watched.post("/api/set", "Authorization: Bearer wrong\r\n", &body).0, 401);
-    assert_eq!(watched.post("/api/set", &format!("{token}Origin: http://evil.example\r\n"), &body).0, 403);
-    let rebound = "GET /api/state HTTP/1.1\r\nHost: evil.example\r\n\r\n".to_owned();
-    assert_eq!(watched.raw(&rebound).0, 421, "a name that a name server could turn");
-    assert_eq!(watched.raw("GET /api/state HTTP/1.1\r\n\r\n").0, 400, "no host");
-    assert_eq!(watched.get("/../../etc/passwd").0, 404);
-    assert_eq!(watched.get("/api/%2e%2e/%2e%2e/etc/passwd").0, 404);
-    assert_eq!(watched.post("/api/set", token, &"x".repeat(70_000)).0, 413, "a body over the limit");
-    assert_eq!(watched.get("/api/set").0, 405);
-    let own = format!("{token}Origin: http://{}\r\n", watched.address);
-    assert_eq!(watched.post("/api/set", &own, &body).0, 200, "the page itself, with the token");
-}
-
-/// One that sends a byte at a time, and many that send nothing, keep nobody else from being answered, and are
-/// let go of.
-#[test]
-fn slow_and_many_connections_are_bounded() {
-    let (_folder, file) = scenario();
-    let watched = Watched::start(&file, &["--pace", "1", "--every", "10ms"], None);
-    let connect = || TcpStream::connect(watched.address).expect("it listens");
-    // Readers that never read: the stream goes on without them.
-    let mut stalled = Vec::new();
-    for _ in 0..50 {
-        let mut connection = connect();
-        let request = format!("GET /api/stream HTTP/1.1\r\nHost: {}\r\n\r\n", watched.address);
-        connection.write_all(request.as_bytes()).expect("sent");
-        stalled.push(connection);
-    }
-    let silent: Vec<TcpStream> = (0..40).map(|_| connect()).collect();
-    let before = watched.until(|state| state["sample"]["number"].as_u64().is_some());
-    let number = |state: &Value| state["sample"]["number"].as_u64().unwrap_or_default();
-    let later = watched.until(|state| number(state) > number(&before) + 20);
-    assert_eq!(later["sample"]["dropped_samples"], json!(0), "the run dropped nothing for slow readers");
-    let mut slow = connect();
-    slow.set_read_timeout(Some(PATIENCE)).expect("set");
-    let since = Instant::now();
-    let mut sent = 0;
-    for byte in b"GET /api/state HTTP/1.1\r\nHost: localhost\r\nX: ".iter().chain(std::iter::repeat(&b'x')) {
-        if since.elapsed() > PATIENCE || slow.write_all(&[*byte]).is_err() {
-            break;
-        }
-        sent += 1;
-        slow.set_read_timeout(Some(Duration::from_millis(100))).expect("set");
-        if slow.read(&mut [0; 512]).is_ok() {
-            break;
-        }
-    }
-    assert!(
-        since.elapsed() < PATIENCE,
-        "a request of one byte a tenth of a second was let go of: {sent} bytes"
-    );
-    for connection in silent {
-        let mut connection = connection;
-        connection.set_read_timeout(Some(PATIENCE)).expect("set");
-        let mut rest = Vec::new();
-        assert!(connection.read_to_end(&mut rest).is_ok(), "silent connections are closed");
-    }
-    assert_eq!(watched.get("/api/state").0, 200);
-    for connection in stalled {
-        let _ = connection.shutdown(Shutdown::Both);
-    }
-}
-
-#[test]
 fn other_programs_read_the_same_numbers() {
     let (_folder, file) = scenario();
     let watched = Watched::start(&file, &["--pace", "0", "--set", "duration=2s"], None);
@@ -353,6 +166,26 @@ fn other_programs_read_the_same_numbers() {
     assert_eq!(value.parse::<u64>().ok(), Some(sent));
     for name in metrics.lines().filter_map(|line| line.strip_prefix("# TYPE ")?.split(' ').next()) {
         assert_eq!(metrics.matches(&format!("# HELP {name} ")).count(), 1, "{name}");
+    }
+    // What the dashboard for Grafana asks for is there.
+    let dashboard = include_str!("../../../docs/grafana/qostat.json");
+    let dashboard: Value = serde_json::from_str(dashboard).expect("JSON");
+    let targets = dashboard["panels"].as_array().expect("panels").iter().flat_map(|panel| {
+        panel["targets"]
+            .as_array()
+            .expect("targets")
+            .iter()
+            .map(|target| target["expr"].as_str().expect("text"))
+    });
+    for expression in targets {
+        let words = expression.split(|letter: char| !letter.is_alphanumeric() && letter != '_');
+        let asked: Vec<&str> =
+            words.filter(|word| word.starts_with("node_qdisc_") || word.starts_with("lockgate_")).collect();
+        assert!(!asked.is_empty(), "{expression}");
+        for name in asked {
+            let line = format!("\n{name}");
+            assert!(metrics.contains(&line), "{name} of {expression}");
+        }
     }
     let infinite = metrics
         .lines()
@@ -370,4 +203,7 @@ fn other_programs_read_the_same_numbers() {
         let (status, _) = watched.get(path);
         assert!(status == 200 || status == 405, "{path}: {status}");
     }
+    // A method that nothing is asked by.
+    let trace = format!("TRACE /metrics HTTP/1.1\r\nHost: {}\r\n\r\n", watched.address);
+    assert_eq!(watched.raw(&trace).0, 405);
 }

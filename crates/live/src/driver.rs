@@ -14,6 +14,7 @@ use crate::frame::answer::has;
 use crate::frame::{Mac, set_addresses};
 use crate::machine::Machine;
 use crate::network::{Entered, Leaving, Network};
+use crate::watch::Seat;
 
 /// Most frames that enter before what is due is handed over.
 const BATCH: usize = 64;
@@ -61,11 +62,21 @@ pub fn drive<M: Machine>(
     wires: &[Wire],
     stop: &mut dyn FnMut(Instant) -> bool,
 ) -> Result<Driven, Failure> {
-    let mut wire_of = Vec::new();
-    for (wire, host) in wires.iter().enumerate() {
-        wire_of.resize(wire_of.len().max(host.node + 1), 0);
-        wire_of[host.node] = wire;
-    }
+    drive_watched(network, machine, wires, stop, None)
+}
+
+/// Drives `network` as [`drive`] does, coming by `seat` once a round.
+///
+/// # Errors
+/// As for [`drive`].
+pub fn drive_watched<M: Machine>(
+    network: &mut Network<'_>,
+    machine: &mut M,
+    wires: &[Wire],
+    stop: &mut dyn FnMut(Instant) -> bool,
+    mut seat: Option<&mut Seat>,
+) -> Result<Driven, Failure> {
+    let wire_of = by_node(wires);
     let mut driven = Driven::default();
     let mut leaving = Vec::new();
     let mut asked = Instant::ZERO;
@@ -81,7 +92,7 @@ pub fn drive<M: Machine>(
         }
         awaited = now;
         if now.since(network.next().max(network.now())) > MOST_LAG {
-            network.skip_to(now - MOST_LAG);
+            network.skip_to(now - MOST_LAG)?;
         }
         // Frames that are still in the rings come before what is due now.
         if came < BATCH {
@@ -94,6 +105,9 @@ pub fn drive<M: Machine>(
         while let Some(renewal) = network.renewals.pop() {
             machine.renew(renewal);
         }
+        if let Some(seat) = &mut seat {
+            seat.turn(network);
+        }
         if network.has_ended() {
             break;
         }
@@ -105,17 +119,34 @@ pub fn drive<M: Machine>(
             }
         }
         if came == 0 {
-            awaited = network.next().min(now + NAP).max(now);
+            let look = seat.as_ref().map_or(Instant::NEVER, |seat| seat.next());
+            awaited = network.next().min(now + NAP).min(look).max(now);
             machine.wait(awaited)?;
         }
     }
+    await_reports(network, machine)?;
+    Ok(driven)
+}
+
+/// The wire of each node's host.
+fn by_node(wires: &[Wire]) -> Vec<usize> {
+    let mut wire_of = Vec::new();
+    for (wire, host) in wires.iter().enumerate() {
+        wire_of.resize(wire_of.len().max(host.node + 1), 0);
+        wire_of[host.node] = wire;
+    }
+    wire_of
+}
+
+/// Receivers report what they got last.
+fn await_reports<M: Machine>(network: &mut Network<'_>, machine: &mut M) -> Result<(), Failure> {
     let until = machine.now() + GRACE;
     while network.awaits_reports() && machine.now() < until {
         machine.reports(&mut |report| network.report(report));
         let nap = machine.now() + Duration::from_millis(1);
         machine.wait(nap)?;
     }
-    Ok(driven)
+    Ok(())
 }
 
 fn note_standstill(network: &mut Network<'_>, still: Duration) {
@@ -149,7 +180,9 @@ fn take_in<M: Machine>(network: &mut Network<'_>, machine: &mut M, wires: &[Wire
         }
         let Some((at, wire)) = first else { break };
         came += 1;
-        if at >= network.next() && at.since(network.next()) <= MOST_LAG {
+        if at.since(network.next()) > MOST_LAG {
+            network.skip_to(at)?;
+        } else if at >= network.next() {
             network.play_before_frame(at)?;
         }
         if network.has_ended() {

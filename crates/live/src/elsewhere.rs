@@ -6,12 +6,30 @@ use lockgate_scenario::Scenario;
 
 use crate::Outcome;
 use crate::failure::{Failure, Missing};
+use crate::watch::Seat;
 
 /// Runs `scenario` on real packets: not here.
 ///
 /// # Errors
 /// Always: live runs need Linux.
-pub fn run(_: &Scenario, _: Seed, _: &mut (dyn FnMut(Instant) -> bool + Send)) -> Result<Outcome, Failure> {
+pub fn run(
+    scenario: &Scenario,
+    seed: Seed,
+    stop: &mut (dyn FnMut(Instant) -> bool + Send),
+) -> Result<Outcome, Failure> {
+    watched(scenario, seed, stop, None)
+}
+
+/// The same, with somebody who looks: not here either.
+///
+/// # Errors
+/// As for [`run`].
+pub fn watched(
+    _: &Scenario,
+    _: Seed,
+    _: &mut (dyn FnMut(Instant) -> bool + Send),
+    _: Option<Seat>,
+) -> Result<Outcome, Failure> {
     Err(Failure::Missing(Missing {
         what: "run a scenario on real packets".to_owned(),
         why: "that needs Linux".to_owned(),

@@ -19,6 +19,7 @@ pub mod frames;
 pub mod machine;
 pub mod network;
 pub mod traffic;
+pub mod watch;
 
 #[cfg(target_os = "linux")]
 mod dataplane;
@@ -38,9 +39,9 @@ pub mod testbed;
 #[cfg(not(target_os = "linux"))]
 mod elsewhere;
 #[cfg(not(target_os = "linux"))]
-pub use elsewhere::run;
+pub use elsewhere::{run, watched};
 #[cfg(target_os = "linux")]
-pub use run::run;
+pub use run::{run, watched};
 
 pub use failure::{Failure, Missing};
 

@@ -13,12 +13,14 @@ mod account;
 mod changes;
 mod hop;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 
 use lockgate_engine::packet::{Header, Packet, Pool};
 use lockgate_engine::random::Seed;
 use lockgate_engine::units::{Bytes, Duration, Instant};
+use lockgate_measure::monitor::{self, Monitor, Sample};
 use lockgate_measure::recording::{FlowSetup, Loss, Mode, Recording};
+use lockgate_scenario::change::Prepared;
 use lockgate_scenario::{Routes, Scenario, Transport};
 use lockgate_sim::parts::{
     Hops, HostClock, Link, Router, build_link, flow_setups, note_files, propagation, run_setup,
@@ -50,6 +52,7 @@ pub struct Leaving {
 
 /// The network of a scenario, by the real clock.
 pub struct Network<'a> {
+    /// Nodes, links and flows, which no change adds or takes away. Its timeline is in `timeline`.
     scenario: &'a Scenario,
     seed: Seed,
     links: Vec<Link>,
@@ -62,8 +65,10 @@ pub struct Network<'a> {
     by_address: BTreeMap<core::net::IpAddr, u32>,
     /// When each link, then each router, has something to do.
     wakes: Vec<Instant>,
-    /// Which change comes next.
-    next_change: usize,
+    /// What changes from now on, in order.
+    timeline: VecDeque<Prepared>,
+    /// How much has changed so far.
+    changed: usize,
     sampling: Instant,
     end: Instant,
     now: Instant,
@@ -148,7 +153,8 @@ impl<'a> Network<'a> {
             routers,
             router_of,
             is_host,
-            next_change: 0,
+            timeline: scenario.changes.iter().cloned().map(Prepared::from).collect(),
+            changed: 0,
             now: Instant::ZERO,
             frames,
             pool: Pool::default(),
@@ -225,9 +231,18 @@ impl<'a> Network<'a> {
         }
     }
 
-    /// The clock has run away (the process was stopped): what was due before `to` happens at `to`.
-    pub fn skip_to(&mut self, to: Instant) {
+    /// The clock has run away (the process was stopped): what was due before `to` happens at `to`. But what is to
+    /// change does so at its own time, so that the log of events is the timeline.
+    ///
+    /// # Errors
+    /// A change that a port refuses.
+    pub fn skip_to(&mut self, to: Instant) -> Result<(), Failure> {
+        while self.next_change_at() <= to.min(self.end) {
+            self.now = self.now.max(self.next_change_at());
+            self.change()?;
+        }
         self.now = self.now.max(to);
+        Ok(())
     }
 
     fn turn(&mut self, slot: usize) {
@@ -265,6 +280,23 @@ impl<'a> Network<'a> {
             link.record.sample(at, &mut link.port);
         }
         self.sampling = self.recording.next_sample(at).unwrap_or(Instant::NEVER);
+    }
+
+    /// Gathers from now on what samples need beside what a recording does.
+    pub fn watch(&mut self) {
+        monitor::watch(&mut self.recording, self.links.iter_mut().map(|link| &mut link.record));
+    }
+
+    /// Looks at the queues.
+    pub fn look(&mut self, monitor: &mut Monitor) {
+        monitor.look(self.links.iter_mut().map(|link| (&mut link.port, &mut link.record)));
+    }
+
+    /// Ends an interval of `monitor` now, and writes it down.
+    pub fn sample_into(&mut self, monitor: &mut Monitor, sample: &mut Sample) {
+        let ports = self.links.iter_mut().map(|link| (&mut link.port, &mut link.record));
+        let Recording { flows, events, .. } = &mut self.recording;
+        monitor.close_into(sample, self.now, ports, flows, events);
     }
 
     /// A frame came from the host at `node`, stamped `at` by the kernel. Everything before is to have been

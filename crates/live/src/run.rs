@@ -9,6 +9,7 @@ use std::thread;
 
 use lockgate_engine::random::Seed;
 use lockgate_engine::units::{Duration, Instant};
+use lockgate_measure::recording::Recording;
 use lockgate_scenario::Scenario;
 use lockgate_scenario::tcp::Application;
 use lockgate_sim::parts::{build_sources, drawn_files};
@@ -17,7 +18,7 @@ use crate::Outcome;
 use crate::Ran;
 use crate::clock::{Monotonic, cpu_time, thread_cpu_time};
 use crate::dataplane::Kernel;
-use crate::driver::{Driven, Wire, drive};
+use crate::driver::{Driven, Wire, drive_watched};
 use crate::failure::{Failure, Missing};
 use crate::fidelity::Seen;
 use crate::frames::Frames;
@@ -29,6 +30,7 @@ use crate::traffic::receive::{self, REPORTS};
 use crate::traffic::send::{self, Sending, Sent};
 use crate::traffic::sleep::sleep_until;
 use crate::traffic::tcp;
+use crate::watch::Seat;
 
 /// What hosts' interfaces carry at most: Ethernet's.
 const MTU: u32 = 1500;
@@ -57,6 +59,20 @@ pub fn run(
     seed: Seed,
     stop: &mut (dyn FnMut(Instant) -> bool + Send),
 ) -> Result<Outcome, Failure> {
+    watched(scenario, seed, stop, None)
+}
+
+/// Runs `scenario` as [`run`] does, with somebody at the other end of `seat` who looks at it and may change its
+/// timeline.
+///
+/// # Errors
+/// See [`Failure`]. Nothing is left behind, whatever happens.
+pub fn watched(
+    scenario: &Scenario,
+    seed: Seed,
+    stop: &mut (dyn FnMut(Instant) -> bool + Send),
+    mut seat: Option<Seat>,
+) -> Result<Outcome, Failure> {
     crate::suited::check(scenario)?;
     let nodes = hosts_of(scenario);
     let testbed = Testbed::build(scenario, &nodes, MTU)?;
@@ -72,6 +88,10 @@ pub fn run(
         .collect();
     let clock = Monotonic::start_in(RUN_UP + RUN_UP_FLOW * scenario.flows.len() as u64);
     let mut kernel = Kernel::open(&testbed, clock, LONGEST)?;
+    if let Some(seat) = &seat {
+        seat.start(clock);
+        network.watch();
+    }
     let (wall, cpu) = (Monotonic::start(), cpu_time());
     let halt = AtomicBool::new(false);
     let (tell, happened) = mpsc::channel();
@@ -80,8 +100,8 @@ pub fn run(
     let connections = tcp::Ends { scenario, clock: &clock, halt: &halt, tell, interval, files };
     let (driven, cost, ends, programs) = thread::scope(|scope| {
         let ends = Ends::start(scope, seed, &testbed, &connections, happened, &mut kernel)?;
-        let network = &mut network;
-        let thread = scope.spawn(|| driving(network, &mut kernel, &wires, &clock, stop));
+        let (network, seat) = (&mut network, seat.as_mut());
+        let thread = scope.spawn(|| driving(network, &mut kernel, &wires, &clock, stop, seat));
         let driven = thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
         halt.store(true, Ordering::Relaxed);
         let (ends, programs) = ends.join();
@@ -89,6 +109,7 @@ pub fn run(
         Ok::<_, Failure>((driven, cost, ends, programs))
     })?;
     let (mut recording, account) = network.close()?;
+    warn(&mut recording, &ends, scenario);
     let figures = Seen {
         lateness: account.lateness,
         slip: ends.slip,
@@ -101,6 +122,19 @@ pub fn run(
         duration: recording.duration,
         driver_cpu: cost.cpu,
     };
+    recording.fidelity = figures.figures();
+    recording.engine.events = driven.frames;
+    recording.engine.wall_s = lockgate_engine::clock::Clock::now(&wall).as_secs_f64();
+    recording.engine.cpu_s = cpu_time().as_secs_f64() - cpu.as_secs_f64();
+    let unfaithful = figures.reasons();
+    recording
+        .warnings
+        .extend(unfaithful.iter().map(|reason| format!("outside the fidelity limits: {reason}")));
+    Ok(Outcome { recording, stopped_early: driven.stopped_early, unfaithful, programs })
+}
+
+/// What went otherwise than asked for.
+fn warn(recording: &mut Recording, ends: &Sent, scenario: &Scenario) {
     if ends.stretched > 0 {
         recording.warnings.push(format!(
             "{} datagrams were shorter than what can be measured live and were sent longer ({} bytes, IPv6 {})",
@@ -112,15 +146,6 @@ pub fn run(
     for (flow, why) in &ends.broken {
         recording.warnings.push(format!("connection `{}` broke: {why}", scenario.flows[*flow].name));
     }
-    recording.fidelity = figures.figures();
-    recording.engine.events = driven.frames;
-    recording.engine.wall_s = lockgate_engine::clock::Clock::now(&wall).as_secs_f64();
-    recording.engine.cpu_s = cpu_time().as_secs_f64() - cpu.as_secs_f64();
-    let unfaithful = figures.reasons();
-    recording
-        .warnings
-        .extend(unfaithful.iter().map(|reason| format!("outside the fidelity limits: {reason}")));
-    Ok(Outcome { recording, stopped_early: driven.stopped_early, unfaithful, programs })
 }
 
 pub(crate) fn received_packets(flow: &lockgate_measure::recording::FlowRecord) -> u64 {
@@ -152,13 +177,14 @@ fn driving(
     wires: &[Wire],
     clock: &Monotonic,
     stop: &mut (dyn FnMut(Instant) -> bool + Send),
+    seat: Option<&mut Seat>,
 ) -> Result<(Driven, Cost), Failure> {
     kernel.be_punctual();
     // What hosts say when their interfaces come up; senders wait for the start.
     kernel.discard();
     sleep_until(clock, Instant::ZERO);
     let (cpu, waited) = (thread_cpu_time(), time_waited_for_cpu());
-    let driven = drive(network, kernel, wires, stop)?;
+    let driven = drive_watched(network, kernel, wires, stop, seat)?;
     let cost = Cost {
         cpu: thread_cpu_time().saturating_sub(cpu),
         starved: time_waited_for_cpu().saturating_sub(waited),

@@ -13,7 +13,11 @@
 //! Why an own one: `hdrhistogram` turns on `num-traits/std`, cargo unifies features, and the draws of
 //! `rand_distr` would then depend on the platform's mathematics library.
 
+mod octave;
+
 use std::array;
+
+use octave::{Octave, Spare};
 
 /// Up to this many values a histogram keeps the values themselves.
 pub const EXACT: usize = 128;
@@ -36,55 +40,8 @@ pub struct Histogram<const SUB: usize = 512> {
     few: Vec<u64>,
     /// One entry an octave. All `None` while `few` is in use, so that the hot path needs one check.
     octaves: [Option<Box<Octave<SUB>>>; 64],
-}
-
-/// The counts of one octave. Nearly all are small: sixteen bits of each lie close together, so that many flows'
-/// histograms fit into the processor's cache, and what does not fit into those lies apart.
-#[derive(Clone, Debug, PartialEq, Eq)]
-struct Octave<const SUB: usize> {
-    low: [u16; SUB],
-    /// In units of 65536; there from the first carry on.
-    high: Option<Box<[u64; SUB]>>,
-}
-
-impl<const SUB: usize> Default for Octave<SUB> {
-    fn default() -> Self {
-        Self { low: [0; SUB], high: None }
-    }
-}
-
-impl<const SUB: usize> Octave<SUB> {
-    /// One more in a bucket.
-    #[inline(always)]
-    fn count(&mut self, bucket: usize) {
-        let low = &mut self.low[bucket];
-        *low = low.wrapping_add(1);
-        if *low == 0 {
-            self.carry(bucket, 1);
-        }
-    }
-
-    /// So many more in a bucket.
-    fn add(&mut self, bucket: usize, times: u64) {
-        let (low, carry) = (times as u16, times >> 16);
-        let (sum, over) = self.low[bucket].overflowing_add(low);
-        self.low[bucket] = sum;
-        let carry = carry + u64::from(over);
-        if carry > 0 {
-            self.carry(bucket, carry);
-        }
-    }
-
-    fn get(&self, bucket: usize) -> u64 {
-        let high = self.high.as_ref().map_or(0, |high| high[bucket]);
-        (high << 16) | u64::from(self.low[bucket])
-    }
-
-    #[cold]
-    #[inline(never)]
-    fn carry(&mut self, bucket: usize, carry: u64) {
-        self.high.get_or_insert_with(|| Box::new([0; SUB]))[bucket] += carry;
-    }
+    /// What [`clear`](Self::clear) has left for the next values.
+    spare: Spare<SUB>,
 }
 
 impl<const SUB: usize> Default for Histogram<SUB> {
@@ -113,6 +70,7 @@ impl<const SUB: usize> Histogram<SUB> {
             squares: 0,
             few: Vec::new(),
             octaves: array::from_fn(|_| None),
+            spare: Spare::NONE,
         }
     }
 
@@ -234,8 +192,10 @@ impl<const SUB: usize> Histogram<SUB> {
 
     /// Moves the kept values into buckets.
     fn spread(&mut self) {
-        let few = core::mem::take(&mut self.few);
+        let mut few = core::mem::take(&mut self.few);
         self.distribute(&few);
+        few.clear();
+        self.few = few;
     }
 
     fn add(&mut self, value: u64, times: u64) {
@@ -243,7 +203,8 @@ impl<const SUB: usize> Histogram<SUB> {
             return;
         }
         let (octave, bucket) = Self::place(value);
-        self.octaves[octave].get_or_insert_default().add(bucket, times);
+        let spare = &mut self.spare;
+        self.octaves[octave].get_or_insert_with(|| spare.take()).add(bucket, times);
     }
 
     /// Counts everything `other` counted: the same as if all values had come here.
@@ -264,21 +225,23 @@ impl<const SUB: usize> Histogram<SUB> {
         }
         for (own, more) in self.octaves.iter_mut().zip(&other.octaves) {
             let Some(more) = more else { continue };
-            let own = own.get_or_insert_default();
+            let own = own.get_or_insert_with(|| self.spare.take());
             for bucket in 0..SUB {
                 own.add(bucket, more.get(bucket));
             }
         }
     }
 
-    /// Forgets everything.
+    /// Forgets everything, but keeps the memory: like values allocate nothing the next time.
     pub fn clear(&mut self) {
         if self.count == 0 {
             return;
         }
         let mut few = core::mem::take(&mut self.few);
+        let mut spare = core::mem::replace(&mut self.spare, Spare::NONE);
         few.clear();
-        *self = Self { few, ..Self::new() };
+        self.octaves.iter_mut().filter_map(Option::take).for_each(|counts| spare.keep(counts));
+        *self = Self { few, spare, ..Self::new() };
     }
 
     /// How many values were counted.
@@ -365,6 +328,35 @@ impl<const SUB: usize> Histogram<SUB> {
         }
         let buckets = self.buckets();
         Some(wanted.map(|q| self.at_rank(&buckets, nearest_rank(q, self.count))))
+    }
+
+    /// The same as [`quantiles`](Self::quantiles) without allocating: values that are kept as they are, are put
+    /// in order for it.
+    pub fn quantiles_in_place<const N: usize>(&mut self, wanted: [f64; N]) -> Option<[u64; N]> {
+        if self.count == 0 {
+            return None;
+        }
+        self.few.sort_unstable();
+        Some(wanted.map(|q| match nearest_rank(q, self.count) {
+            ..=1 => self.min,
+            rank if rank >= self.count => self.max,
+            rank => self.few.get(rank as usize - 1).copied().unwrap_or_else(|| self.in_bucket(rank)),
+        }))
+    }
+
+    /// The middle of the bucket that the value of this rank is in.
+    fn in_bucket(&self, rank: u64) -> u64 {
+        let mut below = 0;
+        for (octave, counts) in self.octaves.iter().enumerate() {
+            let Some(counts) = counts else { continue };
+            for bucket in 0..SUB {
+                below += counts.get(bucket);
+                if below >= rank {
+                    return Self::middle(octave, bucket).clamp(self.min, self.max);
+                }
+            }
+        }
+        self.max
     }
 
     fn at_rank(&self, buckets: &[(u64, u64)], rank: u64) -> u64 {

@@ -137,6 +137,10 @@ pub struct FlowSample {
     pub owd_p50_s: Option<f64>,
     /// 99th percentile of the same, within 3 %.
     pub owd_p99_s: Option<f64>,
+    /// The sender's congestion window as it was sampled last, in payload bytes; `None` where there is none.
+    pub cwnd_bytes: Option<u64>,
+    /// Its smoothed round-trip time at the same moment.
+    pub rtt_s: Option<f64>,
     /// Packets sent since the start.
     pub sent_packets: u64,
     /// Packets received since the start.
@@ -162,6 +166,9 @@ pub struct EventSample {
     pub forced_out_packets: u64,
     /// A sentence for the reader; may be empty.
     pub text: String,
+    /// What is to be set for it to be undone, `PATH=VALUE` each; empty where that is not known.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub before: Vec<String>,
 }
 
 impl EventSample {
@@ -175,6 +182,7 @@ impl EventSample {
             moved_packets: event.moved_packets,
             forced_out_packets: event.forced_out_packets,
             text: event.text.clone(),
+            before: Vec::new(),
         }
     }
 }
@@ -190,12 +198,16 @@ pub struct Monitor {
     ports: Vec<PortState>,
     flows: Vec<Totals>,
     events: usize,
+    /// Room for what one place, and one flow, has seen.
+    seen: Vec<Seen>,
+    delays: Coarse,
 }
 
 #[derive(Debug, Default)]
 struct PortState {
     transmitted: Tally,
     places: Vec<PlaceState>,
+    parents: Vec<Option<u16>>,
 }
 
 /// What is known of a place at the end of the last interval, and what the looks since have seen.
@@ -243,6 +255,11 @@ impl Monitor {
         }
     }
 
+    /// The last sample was lost on its way: its events, of which there were so many, come with the next.
+    pub fn tell_again(&mut self, events: usize) {
+        self.events = self.events.saturating_sub(events);
+    }
+
     /// Ends the interval at `now`, which is one of the instants looked at. `recording` is of the same run,
     /// with or without the records of its ports.
     pub fn close<'a>(
@@ -252,32 +269,55 @@ impl Monitor {
         recording: &mut [FlowRecord],
         events: &[Event],
     ) -> Sample {
+        let mut sample = Sample::default();
+        self.close_into(&mut sample, now, ports, recording, events);
+        sample
+    }
+
+    /// The same into a sample that was used before, whose memory is used again: where no queue and no flow has
+    /// come since, and nothing has happened, nothing is allocated.
+    pub fn close_into<'a>(
+        &mut self,
+        sample: &mut Sample,
+        now: Instant,
+        ports: impl Iterator<Item = (&'a mut Port, &'a mut PortRecord)>,
+        recording: &mut [FlowRecord],
+        events: &[Event],
+    ) {
         let interval = now.since(self.closed).as_secs_f64();
         let looks = core::mem::take(&mut self.looks).max(1);
-        let shown = ports
-            .zip(&mut self.ports)
-            .map(|((port, record), state)| state.close(port, record, interval, looks))
-            .collect();
+        let mut count = 0;
+        for ((port, record), state) in ports.zip(&mut self.ports) {
+            record.learn_places(port);
+            record.seen(&mut self.seen);
+            state.close(nth(&mut sample.ports, count), port, record, &mut self.seen, interval, looks);
+            count += 1;
+        }
+        sample.ports.truncate(count);
         self.flows.resize_with(recording.len(), Totals::default);
-        let flows = recording
-            .iter_mut()
-            .zip(&mut self.flows)
-            .map(|(flow, before)| flow_sample(flow, before, interval))
-            .collect();
-        let sample = Sample {
-            number: self.number,
-            at_s: now.as_secs_f64(),
-            interval_s: interval,
-            dropped_samples: 0,
-            ports: shown,
-            flows,
-            events: events.iter().skip(self.events).map(EventSample::of).collect(),
-        };
+        sample.flows.resize_with(recording.len(), FlowSample::default);
+        for ((shown, flow), before) in sample.flows.iter_mut().zip(recording).zip(&mut self.flows) {
+            flow.look_at_delays(&mut self.delays);
+            flow_sample(shown, flow, &mut self.delays, before, interval);
+        }
+        sample.number = self.number;
+        sample.at_s = now.as_secs_f64();
+        sample.interval_s = interval;
+        sample.dropped_samples = 0;
+        sample.events.clear();
+        sample.events.extend(events.iter().skip(self.events).map(EventSample::of));
         self.events = events.len();
         self.number += 1;
         self.closed = now;
-        sample
     }
+}
+
+/// The entry at `index`, which is at most one beyond the last.
+fn nth<T: Default>(all: &mut Vec<T>, index: usize) -> &mut T {
+    if index >= all.len() {
+        all.push(T::default());
+    }
+    &mut all[index]
 }
 
 /// Starts to gather what samples need beside what a recording does.
@@ -300,100 +340,119 @@ fn seconds(picos: u64) -> f64 {
     Duration::from_picos(picos).as_secs_f64()
 }
 
-fn quantiles(delays: &Coarse) -> [Option<f64>; 2] {
-    delays.quantiles([0.5, 0.99]).map_or([None; 2], |pair| pair.map(|picos| Some(seconds(picos))))
+fn quantiles(delays: &mut Coarse) -> [Option<f64>; 2] {
+    delays.quantiles_in_place([0.5, 0.99]).map_or([None; 2], |pair| pair.map(|picos| Some(seconds(picos))))
 }
 
-fn flow_sample(flow: &mut FlowRecord, before: &mut Totals, interval: f64) -> FlowSample {
-    let delays = flow.look_at_delays();
-    let [p50, p99] = quantiles(&delays);
+fn flow_sample(
+    shown: &mut FlowSample,
+    flow: &FlowRecord,
+    delays: &mut Coarse,
+    before: &mut Totals,
+    interval: f64,
+) {
+    let [p50, p99] = quantiles(delays);
     let now = flow.totals(Window::WholeRun);
     let then = core::mem::replace(before, now);
-    FlowSample {
-        name: flow.setup.name.clone(),
-        offered_bps: per_second(now.sent.bytes.0 - then.sent.bytes.0, interval),
-        received_bps: per_second(now.received.bytes.0 - then.received.bytes.0, interval),
-        lost_packets: now.lost.packets - then.lost.packets,
-        owd_p50_s: p50,
-        owd_p99_s: p99,
-        sent_packets: now.sent.packets,
-        received_packets: now.received.packets,
-        lost_packets_total: now.lost.packets,
-    }
+    shown.name.clone_from(&flow.setup.name);
+    shown.offered_bps = per_second(now.sent.bytes.0 - then.sent.bytes.0, interval);
+    shown.received_bps = per_second(now.received.bytes.0 - then.received.bytes.0, interval);
+    shown.lost_packets = now.lost.packets - then.lost.packets;
+    shown.owd_p50_s = p50;
+    shown.owd_p99_s = p99;
+    let sender = flow.tcp.as_ref().and_then(|tcp| tcp.samples.last());
+    shown.cwnd_bytes = sender.map(|sender| sender.cwnd.0);
+    shown.rtt_s = sender.and_then(|sender| sender.rtt).map(Duration::as_secs_f64);
+    shown.sent_packets = now.sent.packets;
+    shown.received_packets = now.received.packets;
+    shown.lost_packets_total = now.lost.packets;
 }
 
 impl PortState {
-    fn close(&mut self, port: &mut Port, record: &mut PortRecord, interval: f64, looks: u64) -> PortSample {
-        record.learn_places(port);
-        let seen = record.seen();
+    fn close(
+        &mut self,
+        shown: &mut PortSample,
+        port: &mut Port,
+        record: &mut PortRecord,
+        seen: &mut [Seen],
+        interval: f64,
+        looks: u64,
+    ) {
         let transmitted = record.transmitted();
         let bytes = transmitted.bytes.0 - self.transmitted.bytes.0;
         self.transmitted = transmitted;
-        let mut queues = Vec::new();
-        let parents: Vec<Option<u16>> = port.places().iter().map(|place| place.parent).collect();
-        let places = &mut self.places;
+        shown.name.clone_from(&record.setup.name);
+        shown.sent_bps = per_second(bytes, interval);
+        shown.ring_packets = port.ring_occupancy();
+        self.parents.clear();
+        self.parents.extend(port.places().iter().map(|place| place.parent));
+        let (places, parents, queues) = (&mut self.places, &self.parents, &mut shown.queues);
+        let mut count = 0;
         port.each_node(&mut |node| {
             let id = usize::from(node.id());
-            let (Some(state), Some(seen)) = (places.get_mut(id), seen.get(id)) else { return };
-            let mut queue = state.close(node.counters(), seen, interval, looks);
-            queue.name = node.name().to_string();
+            let (Some(state), Some(seen)) = (places.get_mut(id), seen.get_mut(id)) else { return };
+            let queue = nth(queues, count);
+            count += 1;
+            state.close(queue, node.counters(), seen, interval, looks);
+            queue.name.clear();
+            queue.name.push_str(node.name());
             queue.kind = node.kind();
             queue.place = node.id();
             queue.parent = parents.get(id).copied().flatten();
+            queue.gauges.clear();
             node.gauges(&mut |name, value| queue.gauges.push((name, value)));
-            queues.push(queue);
         });
+        queues.truncate(count);
         record.close_interval();
-        PortSample {
-            name: record.setup.name.clone(),
-            sent_bps: per_second(bytes, interval),
-            ring_packets: port.ring_occupancy(),
-            queues,
-        }
     }
 }
 
 impl PlaceState {
-    fn close(&mut self, counters: Counters, seen: &Seen, interval: f64, looks: u64) -> QueueSample {
+    fn close(
+        &mut self,
+        shown: &mut QueueSample,
+        counters: Counters,
+        seen: &mut Seen,
+        interval: f64,
+        looks: u64,
+    ) {
         let then = core::mem::replace(&mut self.counters, counters);
-        let dropped = |(index, reason): (usize, DropReason)| {
+        shown.dropped_by.clear();
+        for (index, reason) in DropReason::ALL.into_iter().enumerate() {
             let packets = seen.drops[index].saturating_sub(self.drops[index]);
-            (packets > 0).then_some((reason.name(), packets))
-        };
-        let dropped_by = DropReason::ALL.into_iter().enumerate().filter_map(dropped).collect();
+            if packets > 0 {
+                shown.dropped_by.push((reason.name(), packets));
+            }
+        }
         self.drops = seen.drops;
-        let [p50, p99] = quantiles(&seen.sojourn);
+        let [p50, p99] = quantiles(&mut seen.sojourn);
         let peak = core::mem::take(&mut self.peak);
         let (packets, bytes) = (core::mem::take(&mut self.packets), core::mem::take(&mut self.bytes));
-        QueueSample {
-            packets: counters.backlog.packets,
-            bytes: counters.backlog.bytes.0,
-            mean_packets: packets as f64 / looks as f64,
-            mean_bytes: bytes as f64 / looks as f64,
-            peak_packets: peak.packets,
-            peak_bytes: peak.bytes.0,
-            offered_bps: per_second(counters.offered.bytes.0 - then.offered.bytes.0, interval),
-            sent_bps: per_second(counters.sent.bytes.0 - then.sent.bytes.0, interval),
-            sent_packets: counters.sent.packets - then.sent.packets,
-            dropped_packets: counters.dropped.packets - then.dropped.packets,
-            dropped_by,
-            marked_packets: counters.marked_packets - then.marked_packets,
-            sojourn_mean_s: seen.sojourn.mean().map(|picos| picos / 1e12),
-            sojourn_p50_s: p50,
-            sojourn_p99_s: p99,
-            total: QueueTotal {
-                offered_packets: counters.offered.packets,
-                offered_bytes: counters.offered.bytes.0,
-                sent_packets: counters.sent.packets,
-                sent_bytes: counters.sent.bytes.0,
-                dropped_packets: counters.dropped.packets,
-                marked_packets: counters.marked_packets,
-                moved_packets: counters.moved.packets,
-                sojourn_classes: seen.classes,
-                sojourn_count: seen.sojourns.0,
-                sojourn_sum_s: seen.sojourns.1 as f64 / 1e12,
-            },
-            ..QueueSample::default()
-        }
+        shown.packets = counters.backlog.packets;
+        shown.bytes = counters.backlog.bytes.0;
+        shown.mean_packets = packets as f64 / looks as f64;
+        shown.mean_bytes = bytes as f64 / looks as f64;
+        shown.peak_packets = peak.packets;
+        shown.peak_bytes = peak.bytes.0;
+        shown.offered_bps = per_second(counters.offered.bytes.0 - then.offered.bytes.0, interval);
+        shown.sent_bps = per_second(counters.sent.bytes.0 - then.sent.bytes.0, interval);
+        shown.sent_packets = counters.sent.packets - then.sent.packets;
+        shown.dropped_packets = counters.dropped.packets - then.dropped.packets;
+        shown.marked_packets = counters.marked_packets - then.marked_packets;
+        shown.sojourn_mean_s = seen.sojourn.mean().map(|picos| picos / 1e12);
+        shown.sojourn_p50_s = p50;
+        shown.sojourn_p99_s = p99;
+        shown.total = QueueTotal {
+            offered_packets: counters.offered.packets,
+            offered_bytes: counters.offered.bytes.0,
+            sent_packets: counters.sent.packets,
+            sent_bytes: counters.sent.bytes.0,
+            dropped_packets: counters.dropped.packets,
+            marked_packets: counters.marked_packets,
+            moved_packets: counters.moved.packets,
+            sojourn_classes: seen.classes,
+            sojourn_count: seen.sojourns.0,
+            sojourn_sum_s: seen.sojourns.1 as f64 / 1e12,
+        };
     }
 }

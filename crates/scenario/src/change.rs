@@ -2,6 +2,7 @@
 
 use lockgate_engine::classify::Headers;
 use lockgate_engine::discipline::Invalid;
+use lockgate_engine::node::Node;
 use lockgate_engine::port::Port;
 use lockgate_engine::units::Instant;
 
@@ -46,6 +47,53 @@ impl Change {
             }
             Action::Replace { tree, .. } => Ok(port.replace(tree.build()?, now, headers)),
             Action::Link { .. } | Action::Flow { .. } => Ok(0),
+        }
+    }
+}
+
+/// A change with its tree, where it has one, built before its time: whoever applies it between two packets
+/// has only to put the tree in its place.
+pub struct Prepared {
+    /// The change.
+    pub change: Change,
+    tree: Option<Node>,
+}
+
+impl Change {
+    /// Builds what can be built before the time of the change.
+    ///
+    /// # Errors
+    /// What a discipline refuses; a scenario that was read has no such change.
+    pub fn prepare(self) -> Result<Prepared, Invalid> {
+        let tree = match &self.action {
+            Action::Replace { tree, .. } => Some(tree.build()?),
+            _ => None,
+        };
+        Ok(Prepared { change: self, tree })
+    }
+}
+
+impl From<Change> for Prepared {
+    /// The change as it is, with its tree to be built when it is applied.
+    fn from(change: Change) -> Self {
+        Self { change, tree: None }
+    }
+}
+
+impl Prepared {
+    /// Applies the change as [`Change::apply_to_port`] does.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn apply_to_port(
+        &mut self,
+        port: &mut Port,
+        now: Instant,
+        headers: &dyn Headers,
+    ) -> Result<usize, Invalid> {
+        match self.tree.take() {
+            Some(tree) => Ok(port.replace(tree, now, headers)),
+            None => self.change.apply_to_port(port, now, headers),
         }
     }
 }

@@ -46,6 +46,8 @@ export interface FlowSample {
   lost_packets: number;
   owd_p50_s: number | null;
   owd_p99_s: number | null;
+  cwnd_bytes: number | null;
+  rtt_s: number | null;
 }
 
 export interface RunEvent {
@@ -56,6 +58,8 @@ export interface RunEvent {
   moved_packets: number | null;
   forced_out_packets: number;
   text: string;
+  /** What is to be set for it to be undone; absent where that is not known. */
+  before?: string[];
 }
 
 export interface Sample {
@@ -206,6 +210,10 @@ export class Feed {
 
   async control(what: { every?: string; pace?: number; held?: boolean }): Promise<{ ok: boolean; text: string }> {
     return this.#post("api/control", what);
+  }
+
+  async mark(text: string): Promise<{ ok: boolean; text: string }> {
+    return this.#post("api/mark", { text });
   }
 
   async #post(path: string, body: unknown): Promise<{ ok: boolean; text: string }> {

@@ -57,7 +57,7 @@ export class KnobPanel {
     const key = JSON.stringify([queue, own, port.root, link?.knobs, this.feed.readOnly]);
     if (key === this.#shown) return;
     this.#shown = key;
-    const lasting = h("input", { size: 5, placeholder: "for ever", "aria-label": "for how long, such as 30s", spellcheck: "false" });
+    const lasting = h("input", { size: 8, placeholder: "for ever", "aria-label": "for how long, such as 30s", spellcheck: "false" });
     const rows = (knobs: readonly Knob[]): HTMLElement[] => knobs.map((knob) => knobRow(this.feed, knob, () => lasting.value.trim()));
     const root = port.root && port.root.choices.length > 1 ? [port.root] : [];
     this.element.replaceChildren(

@@ -65,9 +65,11 @@ export function drawTopology(into: SVGSVGElement, status: Status, sample: Sample
       const root = shown?.queues[0];
       const load = Math.min(1, (shown?.sent_bps ?? 0) / Math.max(1, link.rate_bps));
       const idle = root === undefined || root.total.offered_packets === 0;
-      if (load > 0) parts.push(svg("line", { x1: start.x, y1: start.y, x2: start.x + (end.x - start.x) * load, y2: start.y + (end.y - start.y) * load, stroke: ink.accent, "stroke-width": thick * 0.55, "stroke-linecap": "round" }));
-      if (idle && index !== selected) return;
       const length = Math.hypot(end.x - start.x, end.y - start.y) || 1;
+      // Each way has its half of the line, on its right hand, and its label on its own side.
+      const [aside, below] = [(-(end.y - start.y) / length) * thick * 0.25, ((end.x - start.x) / length) * thick * 0.25];
+      if (load > 0) parts.push(svg("line", { x1: start.x + aside, y1: start.y + below, x2: start.x + aside + (end.x - start.x) * load, y2: start.y + below + (end.y - start.y) * load, stroke: ink.accent, "stroke-width": thick * 0.45, "stroke-linecap": "round" }));
+      if (idle && index !== selected) return;
       const [x, y] = [start.x + ((end.x - start.x) * 34) / length, start.y + ((end.y - start.y) * 34) / length];
       const dropping = (root?.dropped_packets ?? 0) > 0;
       const name = `${port.name}: ${root?.packets ?? 0} packets wait, ${bits(shown?.sent_bps ?? 0)}bit/s of ${bits(link.rate_bps)}bit/s${dropping ? ", dropping" : ""}`;
@@ -89,7 +91,7 @@ export function drawTopology(into: SVGSVGElement, status: Status, sample: Sample
         svg("text", { x, y: y + 4, "text-anchor": "middle", "font-size": 11, fill: ink.text }, String(root?.packets ?? 0)),
       );
       parts.push(mark);
-      if (!idle) parts.push(svg("text", { x: (start.x + end.x) / 2, y: (start.y + end.y) / 2 - 10, "text-anchor": "middle", "font-size": 11, fill: ink.soft }, `${bits(shown?.sent_bps ?? 0)}/${bits(link.rate_bps)}bit/s${dropping ? " drops" : ""}`));
+      if (!idle) parts.push(svg("text", { x: (start.x + end.x) / 2, y: (start.y + end.y) / 2 + (port.from === link.from ? -10 : 20), "text-anchor": "middle", "font-size": 11, fill: ink.soft }, `${bits(shown?.sent_bps ?? 0)}/${bits(link.rate_bps)}bit/s${dropping ? " drops" : ""}`));
     });
   }
   for (const [name, { x, y }] of at) {

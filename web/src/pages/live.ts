@@ -15,12 +15,14 @@ const INTERVALS = ["10ms", "20ms", "50ms", "100ms", "200ms", "500ms", "1s", "2s"
 const PACES = [0.1, 1, 10, 100, 1000, 0];
 
 const rate = (bps: number): string => (bps >= 1e6 ? `${(bps / 1e6).toFixed(2)} M` : bps >= 1e3 ? `${(bps / 1e3).toFixed(1)} k` : `${bps.toFixed(0)} `);
+const bytes = (count: number | null): string => (count === null ? "–" : count >= 1e6 ? `${(count / 1e6).toFixed(2)} MB` : `${(count / 1e3).toFixed(1)} kB`);
 const time = (seconds: number | null): string => (seconds === null ? "–" : seconds >= 1 ? `${seconds.toFixed(2)} s` : seconds >= 1e-3 ? `${(seconds * 1e3).toFixed(1)} ms` : `${(seconds * 1e6).toFixed(0)} µs`);
 
 export function eventText(event: RunEvent): string {
   const moved = event.moved_packets === null ? "" : `, ${event.moved_packets} packets moved`;
   const forced = event.forced_out_packets > 0 ? `, ${event.forced_out_packets} forced out` : "";
-  return event.path === "" ? event.text : `set ${event.path} = ${event.value}${moved}${forced}`;
+  if (event.path === "") return event.text;
+  return `set ${event.path} = ${event.value}${moved}${forced}`;
 }
 
 /** Index of the last sample that ends at or before `at`. */
@@ -64,9 +66,11 @@ class LivePage {
   readonly filter = h("input", { type: "search", placeholder: "filter", "aria-label": "Filter events", oninput: () => this.#ask() });
   readonly scrub = h("input", { type: "range", class: "scrub", min: 0, max: 1, step: "any", "aria-label": "Scrub over the last minutes", oninput: () => this.#scrubbed() });
   readonly pauseButton = h("button", { type: "button", onclick: () => this.#pause() }, "Pause");
+  readonly markButton = h("button", { type: "button", title: "Notes this moment in the log and in the saved scenario (m)", onclick: () => void this.#mark() }, "Mark");
   readonly holdButton = h("button", { type: "button", title: "Lets the run itself wait", onclick: () => void this.feed.control({ held: this.feed.status?.held !== true }) }, "Hold");
   readonly every = h("select", { "aria-label": "Interval of samples", onchange: (event: Event) => void this.feed.control({ every: (event.target as HTMLSelectElement).value }) }, ...INTERVALS.map((text) => h("option", { value: text }, text)));
   readonly pace = h("select", { "aria-label": "Pace", onchange: (event: Event) => void this.feed.control({ pace: Number((event.target as HTMLSelectElement).value) }) }, ...PACES.map((pace) => h("option", { value: pace }, pace === 0 ? "free" : `${pace}×`)));
+  readonly paceLabel = h("label", {}, "pace ", this.pace);
   readonly span = h("select", { "aria-label": "Time shown", onchange: (event: Event) => this.#setWindow(Number((event.target as HTMLSelectElement).value)) }, ...[5, 10, 30, 60, 300, 900].map((span) => h("option", { value: span, selected: span === 30 }, span < 60 ? `${span} s` : `${span / 60} min`)));
 
   async show(root: HTMLElement): Promise<void> {
@@ -89,7 +93,7 @@ class LivePage {
       "div",
       { class: "live" },
       h("a", { class: "skip", href: "#queues" }, "To the queues"),
-      h("header", { class: "bar" }, h("strong", {}, "Lockgate"), this.state, this.clock, h("span", { class: "end" }, h("label", {}, "pace ", this.pace), h("label", {}, "sample ", this.every), this.pauseButton, this.holdButton, h("a", { class: "button", href: "api/scenario", download: "session.toml" }, "Save scenario"), theme)),
+      h("header", { class: "bar" }, h("strong", {}, "Lockgate"), this.state, this.clock, h("span", { class: "end" }, this.paceLabel, h("label", {}, "sample ", this.every), this.pauseButton, this.markButton, this.holdButton, h("a", { class: "button", href: "api/scenario", download: "session.toml" }, "Save scenario"), theme)),
       h(
         "main",
         {},
@@ -99,8 +103,8 @@ class LivePage {
         h("section", { id: "queues", class: "queues" }, h("h2", {}, "Queues"), h("div", { class: "wide", tabindex: 0, role: "region", "aria-label": "Table of queues" }, h("table", {}, head("queue", "kind", "now", "", "max", "in", "out", "p50", "p99", "drop", "mark"), this.table))),
         this.knobs.element,
         h("section", { class: "over" }, h("h2", {}, "Over time"), h("div", { class: "scrubber" }, this.scrub, this.span, h("button", { type: "button", onclick: () => this.#resume() }, "Live")), this.strips.element),
-        h("section", { class: "flows" }, h("h2", {}, "Flows"), h("div", { class: "wide", tabindex: 0, role: "region", "aria-label": "Table of flows" }, h("table", {}, head("flow", "offered", "received", "delay p50", "p99", "lost"), this.flows))),
-        h("p", { class: "note" }, "Keys: ↑ ↓ queue, space pause, [ ] scrub. Enter sets a knob. What is shown is what the run said; a missing sample is a gap."),
+        h("section", { class: "flows" }, h("h2", {}, "Flows"), h("div", { class: "wide", tabindex: 0, role: "region", "aria-label": "Table of flows" }, h("table", {}, head("flow", "offered", "received", "delay p50", "p99", "lost", "cwnd", "rtt"), this.flows))),
+        h("p", { class: "note" }, "Keys: ↑ ↓ queue, space pause, m mark, [ ] scrub. Enter sets a knob. What is shown is what the run said; a missing sample is a gap."),
       ),
     );
   }
@@ -114,6 +118,17 @@ class LivePage {
     if (this.#paused === null) this.#paused = this.feed.samples.at(-1)?.at_s ?? 0;
     else this.#paused = null;
     this.#ask();
+  }
+
+  async #mark(): Promise<void> {
+    const answer = await this.feed.mark("");
+    announce(answer.ok ? "noted" : answer.text);
+  }
+
+  /** Sets what was there before a change. */
+  async #undo(event: RunEvent): Promise<void> {
+    const answer = await this.feed.set(event.before ?? []);
+    announce(answer.text);
   }
 
   #resume(): void {
@@ -131,6 +146,7 @@ class LivePage {
     if (event.ctrlKey || event.altKey || event.metaKey || /^(INPUT|SELECT|TEXTAREA)$/.test(target.tagName)) return;
     const last = this.feed.samples.at(-1)?.at_s ?? 0;
     if (event.key === " " && target.tagName !== "BUTTON" && target.tagName !== "A") this.#pause();
+    else if (event.key === "m") void this.#mark();
     else if (event.key === "[") this.#paused = Math.max(0, (this.#paused ?? last) - this.#window / 10);
     else if (event.key === "]") this.#paused = (this.#paused ?? last) + this.#window / 10 >= last ? null : (this.#paused ?? last) + this.#window / 10;
     else if (event.key === "ArrowDown" || event.key === "ArrowUp") this.#step(event.key === "ArrowDown" ? 1 : -1);
@@ -189,12 +205,15 @@ class LivePage {
     }
     const last = samples.at(-1)?.at_s ?? 0;
     const behind = this.#paused === null ? 0 : last - this.#paused;
-    const word = status.ended ? "ended" : !this.feed.connected ? "⚠ stream cut" : this.#paused !== null ? `paused, ${behind.toFixed(1)} s behind` : status.held ? "held" : "● live";
+    const word = status.ended ? "ended" : !this.feed.connected ? "⚠ stream cut" : this.#paused !== null ? `paused, ${behind.toFixed(1)} s behind` : status.held ? "held" : (status.mode === "live" ? "● live" : "● running");
     if (this.state.textContent !== word) this.state.textContent = word;
     this.state.dataset["state"] = status.ended ? "ended" : this.feed.connected ? "ok" : "cut";
     document.body.classList.toggle("cut", !this.feed.connected && !status.ended);
     const missed = this.feed.missed + (samples.at(-1)?.dropped_samples ?? 0);
     this.clock.textContent = `${(sample?.at_s ?? 0).toFixed(2)} s of ${status.duration_s} s${missed > 0 ? ` · ${missed} samples missed` : ""}`;
+    // A live run goes by the clock.
+    this.paceLabel.hidden = this.holdButton.hidden = status.mode === "live";
+    this.markButton.hidden = this.feed.readOnly;
     this.pauseButton.textContent = this.#paused === null ? "Pause" : "Resume";
     this.holdButton.textContent = status.held ? "Go on" : "Hold";
     const interval = INTERVALS.find((text) => Math.abs((text.endsWith("ms") ? 1e-3 : 1) * Number.parseFloat(text) - status.every_s) < 1e-6);
@@ -247,18 +266,23 @@ class LivePage {
   }
 
   #drawFlows(sample: Sample | undefined): void {
-    const rows = (sample?.flows ?? []).slice(0, 200).map((flow) => h("tr", {}, h("th", { scope: "row" }, flow.name), ...[rate(flow.offered_bps), rate(flow.received_bps), time(flow.owd_p50_s), time(flow.owd_p99_s), String(flow.lost_packets)].map((cell) => h("td", {}, cell))));
+    const rows = (sample?.flows ?? []).slice(0, 200).map((flow) => h("tr", {}, h("th", { scope: "row" }, flow.name), ...[rate(flow.offered_bps), rate(flow.received_bps), time(flow.owd_p50_s), time(flow.owd_p99_s), String(flow.lost_packets), bytes(flow.cwnd_bytes), time(flow.rtt_s)].map((cell) => h("td", {}, cell))));
     this.flows.replaceChildren(...rows);
+  }
+
+  #undoButton(event: RunEvent): HTMLElement | string {
+    if (this.feed.readOnly || this.feed.status?.ended === true || (event.before ?? []).length === 0) return "";
+    return h("button", { type: "button", class: "undo", title: `lockgate set '${(event.before ?? []).join("' '")}'`, "aria-label": `undo: set ${(event.before ?? []).join(", ")}`, onclick: () => void this.#undo(event) }, "undo");
   }
 
   #drawLog(until: number): void {
     const { events } = this.feed;
     const wanted = this.filter.value.toLowerCase();
     const shown = events.filter((event) => event.at_s <= until && eventText(event).toLowerCase().includes(wanted)).slice(-100);
-    const key = `${shown.length} ${shown.at(-1)?.at_s ?? ""} ${wanted}`;
+    const key = `${shown.length} ${shown.at(-1)?.at_s ?? ""} ${wanted} ${this.feed.status?.ended ?? ""}`;
     if (this.log.dataset["key"] === key) return;
     this.log.dataset["key"] = key;
-    this.log.replaceChildren(...shown.reverse().map((event) => h("li", {}, h("time", {}, `${event.at_s.toFixed(3)} s`), " ", ...breakable(eventText(event)))));
+    this.log.replaceChildren(...shown.reverse().map((event) => h("li", {}, h("time", {}, `${event.at_s.toFixed(3)} s`), " ", ...breakable(eventText(event)), this.#undoButton(event))));
     if (events.length > this.#told && this.#told > 0) announce(eventText(events.at(-1) as RunEvent));
     this.#told = events.length;
   }

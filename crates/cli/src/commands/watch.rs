@@ -3,6 +3,7 @@
 use std::fs;
 use std::io::{IsTerminal, Read};
 use std::net::SocketAddr;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::sync_channel;
 use std::sync::{Arc, Mutex};
 use std::thread;
@@ -10,19 +11,22 @@ use std::time::{Duration as WallTime, Instant as WallInstant};
 
 use lockgate_engine::random::Seed;
 use lockgate_engine::units::Duration;
+use lockgate_live::watch::seats;
 use lockgate_measure::recording::Recording;
 use lockgate_scenario::Scenario;
 
-use super::run::judged;
+use super::run::{ended, judged};
 use crate::arguments::Watch;
 use crate::exit::{Exit, Failure};
 use crate::files::{Beside, Results};
 use crate::qostat::hub::{COMMANDS, SAMPLES};
 use crate::qostat::server::{self, Guard, Shared, is_pace};
-use crate::qostat::session::{LONGEST, SHORTEST, Status, saved};
+use crate::qostat::session::{Ends, LONGEST, SHORTEST};
+use crate::qostat::status::{Status, saved};
 use crate::qostat::view::{lines, screen};
-use crate::qostat::{Command, Hub, Session};
+use crate::qostat::{Command, Hub, LiveSession, Session};
 use crate::results::{self, Written};
+use crate::runs::Runs;
 use crate::{interrupt, runs, terminal};
 
 pub(crate) fn watch(arguments: &Watch) -> Result<Exit, Failure> {
@@ -35,6 +39,9 @@ pub(crate) fn watch(arguments: &Watch) -> Result<Exit, Failure> {
     overrides.extend(arguments.duration.iter().map(|duration| format!("duration={duration}")));
     let scenario = runs::read_file(&arguments.file, &overrides)?;
     terminal::warnings(&scenario.warnings);
+    if arguments.live {
+        runs::prepare_live()?;
+    }
     let results =
         arguments.out.as_deref().map(|out| Results::start(Some(out), &scenario.title)).transpose()?;
     interrupt::listen();
@@ -43,31 +50,12 @@ pub(crate) fn watch(arguments: &Watch) -> Result<Exit, Failure> {
     let (samples, taken) = sync_channel(SAMPLES);
     let board = Arc::new(Mutex::new(Arc::new(Status::default())));
     let hub = Hub::start(taken, commands, board.clone());
-    let paced = (arguments.pace, every);
-    let mut session = Session::new(&scenario, arguments.seed, paced, &files, asked, samples, board);
-    let frames = hub.subscribe();
-    if let Some(address) = arguments.web {
-        serve(address, arguments, &hub)?;
-    }
-    let outcome = thread::scope(|scope| {
-        let (scenario, seed) = (&scenario, arguments.seed);
-        let run = scope.spawn(move || {
-            let played = play(scenario, seed, &mut session);
-            // Lets go of the samples, so that the hub knows the end.
-            let changed = session.leave();
-            played.map(|(recording, stopped)| (recording, stopped, changed))
-        });
-        let shown = show(arguments, &hub, frames);
-        hub.tell(Command::Stop);
-        let outcome = run.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
-        shown.map_err(|error| {
-            Failure::run(format!("the terminal cannot be drawn on: {error}"), "use --plain")
-        })?;
-        outcome
-    });
-    let (recording, stopped, changed) = outcome?;
-    // Who quits the view has what they came for.
-    let interrupted = stopped && interrupt::is_requested();
+    let ends = Ends { commands: asked, samples, board };
+    let played = if arguments.live {
+        live(arguments, &scenario, every, &files, ends, &hub)?
+    } else {
+        simulated(arguments, &scenario, every, &files, ends, &hub)?
+    };
     if let Some(file) = &arguments.save {
         fs::write(file, saved(&hub.status())).map_err(|error| {
             Failure::run(
@@ -76,8 +64,97 @@ pub(crate) fn watch(arguments: &Watch) -> Result<Exit, Failure> {
             )
         })?;
     }
-    let Some(results) = results else { return Ok(if interrupted { Exit::Interrupted } else { Exit::Ok }) };
-    write(results, changed.as_ref().unwrap_or(&scenario), arguments.seed, recording, stopped)
+    let Some(results) = results else {
+        // Who quits the view has what they came for.
+        let unfaithful = !played.runs.unfaithful.is_empty();
+        return Ok(match (played.runs.interrupted && interrupt::is_requested(), unfaithful) {
+            (true, _) => Exit::Interrupted,
+            (false, true) => Exit::Unfaithful,
+            (false, false) => Exit::Ok,
+        });
+    };
+    write(results, played.changed.as_ref().unwrap_or(&scenario), arguments.seed, played.runs)
+}
+
+/// What came of a watched run.
+struct Played {
+    runs: Runs,
+    /// The scenario as it was set last, where it was.
+    changed: Option<Scenario>,
+}
+
+fn simulated(
+    arguments: &Watch,
+    scenario: &Scenario,
+    every: Duration,
+    files: &Beside,
+    ends: Ends,
+    hub: &Arc<Hub>,
+) -> Result<Played, Failure> {
+    let (paced, seed) = ((arguments.pace, every), arguments.seed);
+    let mut session = Session::new(scenario, seed, paced, files, ends);
+    let frames = hub.subscribe();
+    if let Some(address) = arguments.web {
+        serve(address, arguments, hub)?;
+    }
+    thread::scope(|scope| {
+        let run = scope.spawn(move || {
+            let played = play(scenario, seed, &mut session);
+            // Lets go of the samples, so that the hub knows the end.
+            let changed = session.leave();
+            let (recording, interrupted) = played?;
+            let (unfaithful, programs) = (Vec::new(), Vec::new());
+            let runs = Runs { recordings: vec![recording], interrupted, unfaithful, programs };
+            Ok(Played { runs, changed })
+        });
+        let shown = show(arguments, hub, frames);
+        hub.tell(Command::Stop);
+        let played = run.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+        shown.map_err(|error| undrawn(&error))?;
+        played
+    })
+}
+
+fn live(
+    arguments: &Watch,
+    scenario: &Scenario,
+    every: Duration,
+    files: &Beside,
+    ends: Ends,
+    hub: &Arc<Hub>,
+) -> Result<Played, Failure> {
+    let halt = Arc::new(AtomicBool::new(false));
+    let (seat, desk) = seats(every);
+    let seed = arguments.seed;
+    let session = LiveSession::new(scenario, (seed, every), files, ends, desk, halt.clone());
+    let frames = hub.subscribe();
+    if let Some(address) = arguments.web {
+        serve(address, arguments, hub)?;
+    }
+    thread::scope(|scope| {
+        let session = scope.spawn(move || session.serve());
+        let run = scope.spawn(move || {
+            let mut stop = |_| halt.load(Ordering::Relaxed) || interrupt::is_requested();
+            lockgate_live::watched(scenario, Seed(seed), &mut stop, Some(seat))
+        });
+        let shown = show(arguments, hub, frames);
+        hub.tell(Command::Stop);
+        let outcome = run.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+        let changed = session.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+        let outcome = outcome.map_err(Failure::live)?;
+        shown.map_err(|error| undrawn(&error))?;
+        let runs = Runs {
+            recordings: vec![outcome.recording],
+            interrupted: outcome.stopped_early,
+            unfaithful: outcome.unfaithful,
+            programs: outcome.programs,
+        };
+        Ok(Played { runs, changed: Some(changed) })
+    })
+}
+
+fn undrawn(error: &std::io::Error) -> Failure {
+    Failure::run(format!("the terminal cannot be drawn on: {error}"), "use --plain")
 }
 
 fn interval(text: &str) -> Result<Duration, Failure> {
@@ -159,30 +236,13 @@ fn show(
     screen::show(hub, frames, colour)
 }
 
-fn write(
-    results: Results,
-    scenario: &Scenario,
-    seed: u64,
-    recording: Recording,
-    stopped: bool,
-) -> Result<Exit, Failure> {
-    let recordings = [recording];
-    let (summary, holds) = judged(scenario, &recordings)?;
-    let written = Written {
-        scenario,
-        seeds: &[seed],
-        recordings: &recordings,
-        verdict: super::run::verdict(&summary),
-        summary: &summary,
-        interrupted: stopped,
-        programs: &[],
-        overlaid: None,
-    };
+fn write(results: Results, scenario: &Scenario, seed: u64, mut runs: Runs) -> Result<Exit, Failure> {
+    let (summary, holds) = judged(scenario, &runs.recordings)?;
+    let seeds = [seed];
+    let mut written = Written::new(scenario, &seeds, &runs, &summary);
+    written.verdict = super::run::verdict(&summary);
     let directory = results::write(results, &written)?;
     eprintln!("report: {}", directory.join("report.html").display());
-    Ok(match (stopped && interrupt::is_requested(), holds) {
-        (true, _) => Exit::Interrupted,
-        (false, true) => Exit::Ok,
-        (false, false) => Exit::ExpectMissed,
-    })
+    runs.interrupted &= interrupt::is_requested();
+    Ok(ended(&runs, holds))
 }

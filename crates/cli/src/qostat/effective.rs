@@ -2,7 +2,7 @@
 //! what a temporary change goes back to.
 
 use lockgate_engine::units::Instant;
-use lockgate_scenario::{Override, reference};
+use lockgate_scenario::{Override, Scenario, reference};
 use serde::Serialize;
 use toml::{Table, Value};
 
@@ -26,13 +26,65 @@ pub(crate) struct Knob {
 }
 
 /// The text at one time.
+#[derive(Clone)]
 pub(crate) struct Effective(Table);
+
+/// What holds at some time, and for how long that is known. A session that sets much reads its text once for each
+/// change, not once more for each look at it.
+pub(crate) struct Current {
+    pub(crate) effective: Effective,
+    from: Instant,
+    /// When something changes next.
+    until: Instant,
+}
+
+impl Current {
+    /// What holds at `now`.
+    pub(crate) fn at(scenario: &Scenario, now: Instant) -> Self {
+        Self { effective: Effective::at(&scenario.text, now), from: now, until: next_change(scenario, now) }
+    }
+
+    /// Whether something has changed by `now`.
+    pub(crate) fn is_over(&self, now: Instant) -> bool {
+        now >= self.until
+    }
+
+    /// What held at `at`, before anything was set then.
+    pub(crate) fn effective_at(&self, scenario: &Scenario, at: Instant) -> Effective {
+        if (self.from..self.until).contains(&at) {
+            self.effective.clone()
+        } else {
+            Effective::at(&scenario.text, at)
+        }
+    }
+
+    /// What holds from `at` on, where `changed` is `scenario` with changes more at its end, the first of them at
+    /// `at`, over `before`.
+    pub(crate) fn after(before: Effective, scenario: &Scenario, changed: &Scenario, at: Instant) -> Self {
+        let more = changed.text.get(scenario.text.trim_end().len()..).unwrap_or_default();
+        let mut effective = before;
+        effective.change(&more.parse().unwrap_or_default(), at);
+        Self { effective, from: at, until: next_change(changed, at) }
+    }
+}
+
+fn next_change(scenario: &Scenario, after: Instant) -> Instant {
+    let next = scenario.changes.partition_point(|change| change.at <= after);
+    scenario.changes.get(next).map_or(Instant::NEVER, |change| change.at)
+}
 
 impl Effective {
     /// `text`, which is a valid scenario, as it stands after all its changes up to `now`.
     pub(crate) fn at(text: &str, now: Instant) -> Self {
-        let mut table: Table = text.parse().unwrap_or_default();
-        let mut due: Vec<(Instant, Table)> = Vec::new();
+        let table: Table = text.parse().unwrap_or_default();
+        let mut effective = Self(table.clone());
+        effective.change(&table, now);
+        effective
+    }
+
+    /// Makes the changes that `table` has up to `now`.
+    fn change(&mut self, table: &Table, now: Instant) {
+        let mut due: Vec<(Instant, &Table)> = Vec::new();
         for change in table.get("change").and_then(Value::as_array).into_iter().flatten() {
             let at = change.get("at").and_then(Value::as_str).and_then(|at| at.parse().ok());
             let at =
@@ -40,16 +92,15 @@ impl Effective {
             if at <= now
                 && let Some(set) = change.get("set").and_then(Value::as_table)
             {
-                due.push((at, set.clone()));
+                due.push((at, set));
             }
         }
         due.sort_by_key(|(at, _)| *at);
         for (_, set) in due {
-            for (path, value) in &set {
-                put(&mut table, &segments(path), value);
+            for (path, value) in set {
+                put(&mut self.0, &segments(path), value);
             }
         }
-        Self(table)
     }
 
     /// The value written at `path`.
@@ -247,5 +298,32 @@ set = { "port.a->b.queue.one.limit" = "30p", link.l.rate = "2mbit" }
         assert!(keys.contains(&"quantum") && keys.contains(&"limit"), "{keys:?}");
         let limit = knobs.iter().find(|knob| knob.key == "limit").expect("a limit");
         assert_eq!((limit.value.as_deref(), limit.path.as_str()), (Some("50p"), "port.a->b.queue.one.limit"));
+    }
+
+    /// What is kept from change to change is what reading the whole text again would give.
+    #[test]
+    fn what_is_kept_is_what_is_read() {
+        let text = "duration = \"9s\"\n[node]\na = {}\nb = {}\n[link.l]\nbetween = [\"a\", \"b\"]\nrate = \"1mbit\"\n\
+                    [flow.f]\nfrom = \"a\"\nto = \"b\"\nsize = \"100B\"\ngap = \"1s\"\n\
+                    [[change]]\nat = \"3s\"\nset = { link.l.rate = \"2mbit\" }\n";
+        let files = std::collections::BTreeMap::<String, std::sync::Arc<[u8]>>::new();
+        let mut scenario = lockgate_scenario::read(text, "text", &files, &[]).expect("a scenario");
+        let mut current = Current::at(&scenario, Instant::ZERO);
+        let asked = [
+            (1, "link.l.rate=7mbit"),
+            (2, "link.l.delay=1ms"),
+            (4, "link.l.loss=0.1"),
+            (4, "link.l.rate=5mbit"),
+        ];
+        for (second, setting) in asked {
+            let at = Instant::ZERO + Duration::from_secs(second);
+            let setting = Override::parse(setting).expect("a setting");
+            let (changed, _) = scenario.with_change(at, &[setting], &files).expect("a change");
+            current = Current::after(current.effective_at(&scenario, at), &scenario, &changed, at);
+            scenario = changed;
+            let read = Effective::at(&scenario.text, at);
+            assert_eq!(current.effective.0.get("link"), read.0.get("link"), "{second}");
+            assert_eq!(current.is_over(Instant::ZERO + Duration::from_secs(3)), second < 3, "{second}");
+        }
     }
 }

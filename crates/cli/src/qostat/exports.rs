@@ -9,7 +9,7 @@ use lockgate_measure::monitor::{PortSample, QueueSample, Sample};
 use lockgate_measure::recording::SOJOURN_CLASSES;
 use serde_json::{Value, json};
 
-use super::session::Status;
+use super::status::Status;
 
 fn handle(place: u16) -> String {
     format!("{:x}:", u32::from(place) + 1)

@@ -11,7 +11,8 @@ use lockgate_engine::units::Duration;
 use lockgate_measure::monitor::{EventSample, Sample};
 use tokio::sync::broadcast;
 
-use super::session::{Board, Command, Done, Refused, Status};
+use super::knobs::{Command, Done, Refused};
+use super::status::{Board, Status};
 
 /// Samples that wait for one reader at most.
 const WAITING: usize = 256;

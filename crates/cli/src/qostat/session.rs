@@ -1,19 +1,19 @@
 //! A simulation in the pace of a clock, with its knobs: looks at the run, hands out samples, takes commands.
 
+use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TrySendError};
-use std::sync::{Arc, Mutex};
 use std::time::{Duration as WallTime, Instant as WallInstant};
 
 use lockgate_engine::units::{Duration, Instant};
 use lockgate_measure::monitor::{Monitor, Sample};
-use lockgate_scenario::diagnostic::Problems;
-use lockgate_scenario::{Override, Scenario};
+use lockgate_scenario::Scenario;
 use lockgate_sim::{Scene, Watcher, Wish};
-use serde::Serialize;
 
-use super::effective::{Effective, Knob};
+use super::effective::Current;
+use super::knobs::{Command, Notes, set};
+use super::status::{Board, Status};
 use crate::files::Beside;
-use crate::{interrupt, results};
+use crate::interrupt;
 
 /// Looks an interval: as many values the mean length of a queue is made of.
 const LOOKS: u64 = 10;
@@ -29,121 +29,12 @@ const AFTER_LOOK: Duration = Duration::from_micros(1);
 /// Longest sleep while the run waits: how late a wish to stop is heard.
 const NAP: WallTime = WallTime::from_millis(50);
 
-/// What a session is asked.
-pub(crate) enum Command {
-    /// To set values, all at once; `lasting`: they go back by themselves after this long.
-    Set { settings: Vec<String>, lasting: Option<Duration>, reply: SyncSender<Result<Done, Refused>> },
-    /// To sample as often as this.
-    Every(Duration),
-    /// To go this many times as fast as the clock.
-    Pace(f64),
-    /// To wait, or to go on.
-    Hold(bool),
-    /// To end here.
-    Stop,
+/// A session's ends of the channels to the hub.
+pub(crate) struct Ends {
+    pub(crate) commands: Receiver<Command>,
+    pub(crate) samples: SyncSender<Arc<Sample>>,
+    pub(crate) board: Board,
 }
-
-/// What was set.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub(crate) struct Done {
-    /// When it holds from, in seconds since the start of the run.
-    pub(crate) at_s: f64,
-    /// The values before, as they would be set again.
-    pub(crate) before: Vec<String>,
-    /// When they go back, where they do.
-    pub(crate) until_s: Option<f64>,
-}
-
-/// Why nothing was set.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub(crate) struct Refused {
-    /// What is wrong, each with its way out.
-    pub(crate) problems: Vec<Wrong>,
-}
-
-/// One thing that is wrong.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub(crate) struct Wrong {
-    /// What is wrong.
-    pub(crate) message: String,
-    /// The way out.
-    pub(crate) help: String,
-}
-
-impl Refused {
-    pub(crate) fn because(message: impl Into<String>, help: impl Into<String>) -> Self {
-        Self { problems: vec![Wrong { message: message.into(), help: help.into() }] }
-    }
-
-    fn of(problems: &Problems) -> Self {
-        let wrong = |problem: &lockgate_scenario::Problem| Wrong {
-            message: problem.message().to_owned(),
-            help: problem.help_text().unwrap_or_default().to_owned(),
-        };
-        Self { problems: problems.iter().map(wrong).collect() }
-    }
-}
-
-/// What changes rarely: the network, the knobs, how the session goes.
-#[derive(Clone, Debug, Default, Serialize)]
-pub(crate) struct Status {
-    /// The scenario's title.
-    pub(crate) title: String,
-    /// `sim` or `live`.
-    pub(crate) mode: &'static str,
-    /// What the random draws started from.
-    pub(crate) seed: u64,
-    /// How long the run lasts, in seconds.
-    pub(crate) duration_s: f64,
-    /// Times the clock; 0 where as fast as can be.
-    pub(crate) pace: f64,
-    /// Seconds between samples.
-    pub(crate) every_s: f64,
-    /// Whether the run waits.
-    pub(crate) held: bool,
-    /// Whether the run has ended.
-    pub(crate) ended: bool,
-    /// How often something was set.
-    pub(crate) version: u64,
-    /// The network.
-    pub(crate) nodes: Vec<String>,
-    /// The links.
-    pub(crate) links: Vec<LinkStatus>,
-    /// The ports.
-    pub(crate) ports: Vec<PortStatus>,
-    /// The names of the flows.
-    pub(crate) flows: Vec<String>,
-    /// The scenario with all that was set: what replays the session.
-    #[serde(skip)]
-    pub(crate) scenario: String,
-}
-
-/// A link and its knobs.
-#[derive(Clone, Debug, Default, Serialize)]
-pub(crate) struct LinkStatus {
-    pub(crate) name: String,
-    pub(crate) from: String,
-    pub(crate) to: String,
-    pub(crate) rate_bps: f64,
-    pub(crate) delay_s: f64,
-    pub(crate) knobs: Vec<Knob>,
-}
-
-/// A port and the knobs of its queues.
-#[derive(Clone, Debug, Default, Serialize)]
-pub(crate) struct PortStatus {
-    pub(crate) name: String,
-    pub(crate) from: String,
-    pub(crate) to: String,
-    pub(crate) link: String,
-    /// Which tree is in use.
-    pub(crate) root: Option<Knob>,
-    /// By queue.
-    pub(crate) queues: Vec<(String, Vec<Knob>)>,
-}
-
-/// Where the status of a session is left for whoever asks.
-pub(crate) type Board = Arc<Mutex<Arc<Status>>>;
 
 /// The side of a session that looks.
 pub(crate) struct Session<'a> {
@@ -161,6 +52,8 @@ pub(crate) struct Session<'a> {
     /// A wall time and the run's time at it, from which the pace counts.
     anchor: (WallInstant, Instant),
     dropped: u64,
+    notes: Notes,
+    current: Current,
     /// The scenario as it was set last, where it was.
     pub(crate) changed: Option<Scenario>,
     /// Whether that was since the look began.
@@ -174,10 +67,9 @@ impl<'a> Session<'a> {
         seed: u64,
         (pace, every): (f64, Duration),
         files: &'a Beside,
-        commands: Receiver<Command>,
-        samples: SyncSender<Arc<Sample>>,
-        board: Board,
+        ends: Ends,
     ) -> Self {
+        let Ends { commands, samples, board } = ends;
         let mut session = Self {
             files,
             commands,
@@ -191,11 +83,13 @@ impl<'a> Session<'a> {
             held: false,
             anchor: (WallInstant::now(), Instant::ZERO),
             dropped: 0,
+            notes: Notes::default(),
+            current: Current::at(scenario, Instant::ZERO),
             changed: None,
             fresh: false,
             stopped: false,
         };
-        session.describe(scenario, Instant::ZERO);
+        session.status.describe(scenario, &session.current.effective);
         session.publish();
         session
     }
@@ -218,56 +112,16 @@ impl<'a> Session<'a> {
         }
     }
 
-    /// Takes what of the scenario the status shows, as it stands at `now`.
-    fn describe(&mut self, scenario: &Scenario, now: Instant) {
-        let effective = Effective::at(&scenario.text, now);
-        let name = |node: usize| scenario.nodes[node].name.clone();
-        let status = &mut self.status;
-        status.title.clone_from(&scenario.title);
-        status.duration_s = scenario.duration.as_secs_f64();
-        status.nodes = scenario.nodes.iter().map(|node| node.name.clone()).collect();
-        status.flows = scenario.flows.iter().map(|flow| flow.name.clone()).collect();
-        status.links = scenario
-            .links
-            .iter()
-            .map(|link| {
-                let knobs = effective.link_knobs(&link.name);
-                let rate = knobs[0].value.as_ref().and_then(|rate| rate.parse().ok()).unwrap_or(link.rate);
-                LinkStatus {
-                    name: link.name.clone(),
-                    from: name(link.ends[0]),
-                    to: name(link.ends[1]),
-                    rate_bps: rate.as_bits() as f64,
-                    delay_s: link.delay.as_secs_f64(),
-                    knobs,
-                }
-            })
-            .collect();
-        status.ports = scenario
-            .ports
-            .iter()
-            .map(|port| PortStatus {
-                name: port.name.clone(),
-                from: name(port.from),
-                to: name(port.to),
-                link: scenario.links[port.link].name.clone(),
-                root: (!port.queues.is_empty())
-                    .then(|| effective.root_knob(&port.name, &port.queues, &port.root)),
-                queues: port
-                    .queues
-                    .iter()
-                    .map(|queue| (queue.clone(), effective.queue_knobs(&port.name, queue)))
-                    .collect(),
-            })
-            .collect();
-        status.scenario.clone_from(&scenario.text);
-    }
-
     /// Hands a sample out, or drops it where nobody took the ones before in time.
     fn hand_out(&mut self, mut sample: Sample) {
         sample.dropped_samples = self.dropped;
+        let events = sample.events.len();
+        self.notes.add_to(&mut sample);
         if let Err(TrySendError::Full(_)) = self.samples.try_send(Arc::new(sample)) {
             self.dropped += 1;
+            self.monitor.tell_again(events);
+        } else {
+            self.notes.on_told();
         }
     }
 
@@ -314,12 +168,16 @@ impl<'a> Session<'a> {
         match command {
             Command::Set { settings, lasting, reply } => {
                 let scenario = self.changed.take();
-                let set = self.set(&settings, lasting, now, scenario.as_ref().unwrap_or(playing));
+                let at = now + AFTER_LOOK;
+                let from = scenario.as_ref().unwrap_or(playing);
+                let set = set(&settings, lasting, at, from, self.files, &self.current);
                 self.changed = match set {
-                    Ok((changed, done)) => {
+                    Ok((changed, done, current)) => {
+                        self.current = current;
                         self.status.version += 1;
-                        self.describe(&changed, now + AFTER_LOOK);
+                        self.status.describe(&changed, &self.current.effective);
                         self.publish();
+                        self.notes.on_set(&done);
                         let _ = reply.try_send(Ok(done));
                         self.fresh = true;
                         Some(changed)
@@ -337,72 +195,11 @@ impl<'a> Session<'a> {
             }
             Command::Pace(pace) => self.pace = pace,
             Command::Hold(held) => self.held = held,
+            Command::Mark(text) => self.status.marks.push(self.notes.mark(&text, now)),
             Command::Stop => self.stopped = true,
         }
         self.anchor = (WallInstant::now(), now);
         self.publish();
-    }
-
-    /// `scenario` with what is asked for, right after `now`.
-    fn set(
-        &self,
-        settings: &[String],
-        lasting: Option<Duration>,
-        now: Instant,
-        scenario: &Scenario,
-    ) -> Result<(Scenario, Done), Refused> {
-        if settings.is_empty() {
-            return Err(Refused::because("nothing is to be set", "give PATH=VALUE"));
-        }
-        let at = now + AFTER_LOOK;
-        let read = |text: &String| {
-            let refuse = |why: lockgate_scenario::PathError| {
-                Refused::because(why.to_string(), "write PATH=VALUE, such as link.wan.rate=2mbit")
-            };
-            let setting = Override::parse(text).map_err(refuse)?;
-            // Going through TOML is what keeps a value one value.
-            if text.contains(['\n', '\r']) {
-                return Err(Refused::because("a setting is one line", "write PATH=VALUE"));
-            }
-            Ok(setting)
-        };
-        let settings: Vec<Override> = settings.iter().map(read).collect::<Result<_, _>>()?;
-        let effective = Effective::at(&scenario.text, at);
-        let before: Vec<(Vec<String>, Option<String>)> = settings
-            .iter()
-            .map(|setting| (setting.path().to_vec(), effective.written(setting.path())))
-            .collect();
-        let change = |scenario: &Scenario, at, settings: &[Override]| {
-            let changed = scenario.with_change(at, settings, self.files);
-            let (mut changed, _) = changed.map_err(|problems| Refused::of(&problems))?;
-            changed.record = scenario.record.clone();
-            Ok(changed)
-        };
-        let mut changed = change(scenario, at, &settings)?;
-        let written = |(path, value): &(Vec<String>, Option<String>)| {
-            let path = super::effective::join(path);
-            value.as_ref().map(|value| format!("{path}={value}")).ok_or(path)
-        };
-        let known: Vec<Result<String, String>> = before.iter().map(written).collect();
-        if let Some(lasting) = lasting {
-            let back: Result<Vec<Override>, Refused> = known
-                .iter()
-                .map(|known| match known {
-                    Ok(text) => Override::parse(text).map_err(|why| Refused::because(why.to_string(), "")),
-                    Err(path) => Err(Refused::because(
-                        format!("`{path}` has no value now that it could go back to"),
-                        "set it without a time",
-                    )),
-                })
-                .collect();
-            changed = change(&changed, at + lasting, &back?)?;
-        }
-        let done = Done {
-            at_s: at.as_secs_f64(),
-            before: known.into_iter().filter_map(Result::ok).collect(),
-            until_s: lasting.map(|lasting| (at + lasting).as_secs_f64()),
-        };
-        Ok((changed, done))
     }
 }
 
@@ -419,8 +216,9 @@ impl Watcher for Session<'_> {
             let ports = scene.links.iter_mut().map(|link| (&mut link.port, &mut link.record));
             let sample = self.monitor.close(now, ports, scene.flows, scene.events);
             // A temporary change that went back, or one of the timeline: the knobs show what holds.
-            if !sample.events.is_empty() {
-                self.describe(scene.scenario, now);
+            if self.current.is_over(now) {
+                self.current = Current::at(scene.scenario, now);
+                self.status.describe(scene.scenario, &self.current.effective);
                 self.publish();
             }
             self.hand_out(sample);
@@ -436,14 +234,4 @@ impl Watcher for Session<'_> {
             _ => Wish::Continue,
         }
     }
-}
-
-/// The scenario's text as a file that says where it comes from.
-pub(crate) fn saved(status: &Status) -> String {
-    format!(
-        "# What was set while this ran, as it was on {}; seed {}.\n{}",
-        results::now(),
-        status.seed,
-        status.scenario
-    )
 }

@@ -10,6 +10,7 @@ use lockgate_engine::node::Tally;
 use lockgate_engine::packet::{FlowId, Header, Packet};
 use lockgate_engine::units::Instant;
 use lockgate_measure::histogram::Histogram;
+use lockgate_measure::monitor;
 use lockgate_measure::recording::{Loss, PacketRow, Received, Recording, Window};
 
 use super::Network;
@@ -240,6 +241,7 @@ impl Network<'_> {
                 }
             });
         }
+        monitor::unwatch(&mut self.recording, self.links.iter_mut().map(|link| &mut link.record));
         if let Some(queue) = unbalanced {
             return Err(Failure::Imbalance(queue));
         }

@@ -2,7 +2,8 @@
 
 use lockgate_engine::units::{Duration, Instant};
 use lockgate_measure::recording::{Event, EventKind};
-use lockgate_scenario::{Action, Change};
+use lockgate_scenario::Action;
+use lockgate_scenario::change::Prepared;
 use lockgate_sim::parts::propagation;
 
 use super::Network;
@@ -11,34 +12,49 @@ use crate::machine::Renewal;
 
 impl Network<'_> {
     pub(super) fn next_change_at(&self) -> Instant {
-        self.scenario.changes.get(self.next_change).map_or(Instant::NEVER, |change| change.at)
+        self.timeline.front().map_or(Instant::NEVER, |next| next.change.at)
+    }
+
+    /// From `from` on, `changes` happen in place of what was to happen then. Returns what will not happen.
+    ///
+    /// # Errors
+    /// The changes, where the run is past `from`: nothing has changed then.
+    pub fn replan(&mut self, from: Instant, changes: Vec<Prepared>) -> Result<Vec<Prepared>, Vec<Prepared>> {
+        if from < self.now {
+            return Err(changes);
+        }
+        let kept = self.timeline.partition_point(|next| next.change.at < from);
+        let dropped = self.timeline.drain(kept..).collect();
+        self.timeline.extend(changes);
+        Ok(dropped)
     }
 
     pub(super) fn change(&mut self) -> Result<(), Failure> {
-        let scenario = self.scenario;
-        let Some(change) = scenario.changes.get(self.next_change) else { return Ok(()) };
-        self.next_change += 1;
-        self.apply(change)
+        let Some(mut next) = self.timeline.pop_front() else { return Ok(()) };
+        self.changed += 1;
+        self.apply(&mut next)
     }
 
     /// Applies a change now. Packets that wait stay, except those that a smaller limit forces out.
     ///
     /// # Errors
     /// What a discipline refuses; then nothing has changed.
-    pub fn apply(&mut self, change: &Change) -> Result<(), Failure> {
+    fn apply(&mut self, next: &mut Prepared) -> Result<(), Failure> {
         let now = self.now;
+        let path = next.change.path.clone();
         let mut moved_packets = None;
         let mut forced_out_packets = 0;
-        match &change.action {
+        match &next.change.action {
             Action::Reconfigure { port, .. } | Action::Replace { port, .. } => {
-                let place = &mut self.links[*port];
-                let moved = change.apply_to_port(&mut place.port, now, &self.frames);
-                let failed = |why| Failure::Build { place: change.path.clone(), why };
-                let moved = moved.map_err(|why| failed(why.to_string()))?;
+                let (port, replaces) = (*port, matches!(next.change.action, Action::Replace { .. }));
+                let place = &mut self.links[port];
+                let moved = next
+                    .apply_to_port(&mut place.port, now, &self.frames)
+                    .map_err(|why| Failure::Build { place: path.clone(), why: why.to_string() })?;
                 place.touch(now);
-                moved_packets = matches!(change.action, Action::Replace { .. }).then_some(moved as u64);
-                self.wakes[*port] = self.links[*port].next();
-                forced_out_packets = self.collect_drops(*port);
+                moved_packets = replaces.then_some(moved as u64);
+                self.wakes[port] = self.links[port].next();
+                forced_out_packets = self.collect_drops(port);
             }
             Action::Link { link, rate, delay, loss } => {
                 for index in [2 * link, 2 * link + 1] {
@@ -51,7 +67,7 @@ impl Network<'_> {
             Action::Flow { flows, traffic, stop } => {
                 for flow in flows.clone() {
                     // The name of the stream is the simulation's, so that both draw the same.
-                    let name = format!("{}@{}", self.scenario.flows[flow].name, self.next_change);
+                    let name = format!("{}@{}", self.scenario.flows[flow].name, self.changed);
                     let arrivals = traffic
                         .as_ref()
                         .map(|traffic| traffic.arrivals(self.seed, &name))
@@ -65,8 +81,8 @@ impl Network<'_> {
         self.recording.events.push(Event {
             at: now,
             kind: EventKind::Change,
-            path: change.path.clone(),
-            value: change.value.clone(),
+            path,
+            value: next.change.value.clone(),
             old: None,
             moved_packets,
             forced_out_packets,

@@ -88,6 +88,18 @@ fn cleared_is_new() {
     assert_eq!((histogram.quantile(0.5), histogram.mean(), histogram.min()), (None, None, None));
     histogram.record(7);
     assert_eq!(histogram.quantile(0.5), Some(7));
+    // Few and many in turn, in the memory of the one before.
+    for count in [20, 3_000, 5, 128, 129, 700] {
+        histogram.clear();
+        for value in values(count, 11) {
+            histogram.record(value);
+        }
+        let fresh = of::<16>(&values(count, 11));
+        let wanted = [0.0, 0.01, 0.5, 0.9, 0.99, 1.0];
+        assert_eq!(histogram.buckets(), fresh.buckets(), "{count}");
+        assert_eq!(histogram.quantiles_in_place(wanted), fresh.quantiles(wanted), "{count}");
+    }
+    assert_eq!(Histogram::<16>::new().quantiles_in_place([0.5]), None);
 }
 
 #[test]

@@ -506,11 +506,14 @@ impl FlowRecord {
         self.watched = None;
     }
 
-    /// One-way delays in ps of the packets received since the last look, and starts over. Nothing where it is
-    /// not watched.
-    pub fn look_at_delays(&mut self) -> Coarse {
+    /// Puts one-way delays in ps of the packets received since the last look into `delays`, in place of what is
+    /// there, and starts over. Nothing where it is not watched.
+    pub fn look_at_delays(&mut self, delays: &mut Coarse) {
         self.settle();
-        self.watched.as_mut().map(|watched| core::mem::take(&mut **watched)).unwrap_or_default()
+        delays.clear();
+        if let Some(watched) = &mut self.watched {
+            core::mem::swap(&mut **watched, delays);
+        }
     }
 
     /// Whether noted packets are not in the distributions yet.

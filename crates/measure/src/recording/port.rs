@@ -176,9 +176,11 @@ impl PortRecord {
     }
 
     /// What is seen of each place, by its number, while the port is watched; nothing where it is not.
-    pub fn seen(&self) -> Vec<Seen> {
-        let mut all = vec![Seen::default(); self.places.len()];
-        let Some(watch) = &self.watch else { return all };
+    /// It goes into `all`, in place of what is there; what is beyond the last place is empty.
+    pub fn seen(&self, all: &mut Vec<Seen>) {
+        all.iter_mut().for_each(Seen::clear);
+        all.resize_with(all.len().max(self.places.len()), Seen::default);
+        let Some(watch) = &self.watch else { return };
         for (node, watched) in watch.places.iter().enumerate() {
             let mut at = Some(node);
             // No chain of parents is longer than there are places.
@@ -188,7 +190,6 @@ impl PortRecord {
                 at = at.and_then(|place| self.places.get(place)?.parent).map(usize::from);
             }
         }
-        all
     }
 
     /// Starts the next interval of what is seen.

@@ -93,6 +93,12 @@ pub struct Seen {
 }
 
 impl Seen {
+    /// Forgets everything, but keeps the memory.
+    pub(super) fn clear(&mut self) {
+        self.sojourn.clear();
+        *self = Self { sojourn: core::mem::take(&mut self.sojourn), ..Self::default() };
+    }
+
     pub(super) fn add(&mut self, place: &Place) {
         self.sojourn.merge(&place.sojourn);
         self.sojourns.0 += place.sojourns.0;

@@ -13,21 +13,30 @@ use serde_json::{Value, json};
 
 use super::{BODY, Shared, guard, openapi, stream};
 use crate::qostat::exports;
-use crate::qostat::session::{Command, LONGEST, Refused, SHORTEST, saved};
+use crate::qostat::knobs::{Command, Refused};
+use crate::qostat::session::{LONGEST, SHORTEST};
+use crate::qostat::status::saved;
 
 /// Samples given out at once at most.
 const MOST: usize = 10_000;
 
+/// Longest mark, in characters.
+const LONGEST_MARK: usize = 200;
+
 pub(super) fn router(shared: Shared) -> Router {
+    let changing = Router::new()
+        .route("/api/set", post(set))
+        .route("/api/control", post(control))
+        .route("/api/mark", post(mark))
+        .route_layer(middleware::from_fn_with_state(shared.clone(), guard::check_change));
     Router::new()
+        .merge(changing)
         .route("/", get(page))
         .route("/api/state", get(state))
         .route("/api/samples", get(samples))
         .route("/api/stream", get(stream::stream))
         .route("/api/events", get(events))
         .route("/api/scenario", get(scenario))
-        .route("/api/set", post(set))
-        .route("/api/control", post(control))
         .route("/api/tc", get(tc))
         .route("/api/openapi.json", get(openapi))
         .route("/metrics", get(metrics))
@@ -184,12 +193,47 @@ async fn control(State(shared): State<Shared>, request: Request) -> Response {
     if wanted.pace.is_some_and(|pace| !is_pace(pace)) {
         return wrong("`pace` is out of range", "0 for as fast as can be, else 0.001 to 1000000");
     }
+    if (wanted.pace.is_some() || wanted.held.is_some()) && shared.hub.status().mode == "live" {
+        return wrong("a live run goes by the clock", "pace and hold simulations: `lockgate watch --sim`");
+    }
     let commands =
         [every.map(Command::Every), wanted.pace.map(Command::Pace), wanted.held.map(Command::Hold)];
     if commands.into_iter().flatten().all(|command| shared.hub.tell(command)) {
         answer(StatusCode::OK, &json!({}))
     } else {
-        refuse(StatusCode::SERVICE_UNAVAILABLE, "the run is busy or has ended", "try again").into_response()
+        not_told(&shared)
+    }
+}
+
+/// Why a command found nobody to obey it.
+fn not_told(shared: &Shared) -> Response {
+    if shared.hub.status().ended {
+        return refuse(StatusCode::CONFLICT, "the run has ended", "start it again").into_response();
+    }
+    refuse(StatusCode::SERVICE_UNAVAILABLE, "the run is busy", "try again").into_response()
+}
+
+/// What to note.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Mark {
+    #[serde(default)]
+    text: String,
+}
+
+async fn mark(State(shared): State<Shared>, request: Request) -> Response {
+    let wanted: Mark = match body(request).await {
+        Ok(wanted) => wanted,
+        Err(response) => return response,
+    };
+    if wanted.text.chars().count() > LONGEST_MARK || wanted.text.chars().any(char::is_control) {
+        let help = "a line of at most 200 characters";
+        return refuse(StatusCode::UNPROCESSABLE_ENTITY, "that is no mark", help).into_response();
+    }
+    if shared.hub.tell(Command::Mark(wanted.text)) {
+        answer(StatusCode::OK, &json!({}))
+    } else {
+        not_told(&shared)
     }
 }
 

@@ -68,7 +68,18 @@ impl Guard {
         if changes && site.is_some_and(|site| site != b"same-origin" && site != b"none") {
             return Some((StatusCode::FORBIDDEN, "another page may not ask", "open the page of this server"));
         }
-        if !changes {
+        None
+    }
+
+    /// Why a request that would change something is not answered.
+    fn objection_to_change(
+        &self,
+        method: &Method,
+        headers: &HeaderMap,
+    ) -> Option<(StatusCode, &'static str, &'static str)> {
+        let text = |name| headers.get(name).map(|value| value.to_str().unwrap_or("?"));
+        // By other methods nothing is changed: who passes is told so.
+        if method != Method::POST {
             return None;
         }
         if self.read_only {
@@ -96,6 +107,14 @@ impl Guard {
             "changes need the token",
             "send Authorization: Bearer TOKEN, or open the page at the address that carries it",
         ))
+    }
+}
+
+/// Lets a request pass that may change something, or says why not.
+pub(super) async fn check_change(State(shared): State<Shared>, request: Request, next: Next) -> Response {
+    match shared.guard.objection_to_change(request.method(), request.headers()) {
+        Some((status, message, help)) => refuse(status, message, help).into_response(),
+        None => next.run(request).await,
     }
 }
 
@@ -132,7 +151,8 @@ mod tests {
         for (name, value) in headers {
             map.append(*name, header::HeaderValue::from_static(value));
         }
-        guard.objection(method, &map).map_or(200, |(status, ..)| status.as_u16())
+        let objection = guard.objection(method, &map).or_else(|| guard.objection_to_change(method, &map));
+        objection.map_or(200, |(status, ..)| status.as_u16())
     }
 
     #[test]

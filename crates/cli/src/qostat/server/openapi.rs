@@ -34,6 +34,50 @@ fn post(summary: &str, schema: &str) -> Value {
     } })
 }
 
+/// The forms of bodies.
+fn schemas() -> Value {
+    json!({
+        "Set": {
+            "type": "object",
+            "required": ["set"],
+            "additionalProperties": false,
+            "properties": {
+                "set": { "type": "array", "minItems": 1, "items": { "type": "string" },
+                         "examples": [["port.home->server.queue.voice.limit=20p"]] },
+                "for": { "type": ["string", "null"], "description": "goes back after this time",
+                         "examples": ["30s"] },
+            },
+        },
+        "Mark": {
+            "type": "object",
+            "additionalProperties": false,
+            "properties": { "text": { "type": "string", "maxLength": 200,
+                                      "pattern": "^[^\\u0000-\\u001f\\u007f-\\u009f]*$" } },
+        },
+        "Control": {
+            "type": "object",
+            "additionalProperties": false,
+            "properties": {
+                "every": { "type": ["string", "null"], "description": "10ms to 5s",
+                           "pattern": "^(([1-9][0-9]{1,2}|[1-4][0-9]{3}|5000)ms|[1-5]s)$" },
+                "pace": { "description": "times the clock; 0: as fast as can be; refused of live runs",
+                          "anyOf": [{ "type": "number", "minimum": 0.001, "maximum": 1_000_000 },
+                                    { "const": 0 }, { "type": "null" }] },
+                "held": { "type": ["boolean", "null"], "description": "whether the run waits; refused of live runs" },
+            },
+        },
+        "Refused": {
+            "type": "object",
+            "required": ["problems"],
+            "properties": { "problems": { "type": "array", "items": {
+                "type": "object",
+                "required": ["message", "help"],
+                "properties": { "message": { "type": "string" }, "help": { "type": "string" } },
+            } } },
+        },
+    })
+}
+
 /// The document.
 pub(super) fn document() -> Value {
     let mut samples = get("The samples kept, the last fifteen minutes at most", "application/json");
@@ -60,41 +104,12 @@ pub(super) fn document() -> Value {
             "/api/openapi.json": get("This document", "application/json"),
             "/metrics": get("For Prometheus", "text/plain"),
             "/api/set": post("Sets values, all at once or none", "Set"),
+            "/api/mark": post("Notes something in the log of events", "Mark"),
             "/api/control": post("How often to sample, how fast to go, whether to wait", "Control"),
         },
         "components": {
             "securitySchemes": { "token": { "type": "http", "scheme": "bearer" } },
-            "schemas": {
-                "Set": {
-                    "type": "object",
-                    "required": ["set"],
-                    "additionalProperties": false,
-                    "properties": {
-                        "set": { "type": "array", "minItems": 1, "items": { "type": "string" },
-                                 "examples": [["port.home->server.queue.voice.limit=20p"]] },
-                        "for": { "type": ["string", "null"], "description": "goes back after this time",
-                                 "examples": ["30s"] },
-                    },
-                },
-                "Control": {
-                    "type": "object",
-                    "additionalProperties": false,
-                    "properties": {
-                        "every": { "type": ["string", "null"], "description": "10ms to 5s" },
-                        "pace": { "type": ["number", "null"], "description": "times the clock; 0: as fast as can be" },
-                        "held": { "type": ["boolean", "null"], "description": "whether the run waits" },
-                    },
-                },
-                "Refused": {
-                    "type": "object",
-                    "required": ["problems"],
-                    "properties": { "problems": { "type": "array", "items": {
-                        "type": "object",
-                        "required": ["message", "help"],
-                        "properties": { "message": { "type": "string" }, "help": { "type": "string" } },
-                    } } },
-                },
-            },
+            "schemas": schemas(),
         },
     })
 }

@@ -65,14 +65,18 @@ fn heading(screen: &Screen) -> Line<'_> {
         (_, _, true) => "held",
         _ => "running",
     };
-    let pace = if status.pace > 0.0 { format!("{}x", status.pace) } else { "free".to_owned() };
+    let pace = match status.pace {
+        _ if status.mode == "live" => "live".to_owned(),
+        pace if pace > 0.0 => format!("pace {pace}x"),
+        _ => "pace free".to_owned(),
+    };
     let missed = screen.missed + screen.sample.as_ref().map_or(0, |sample| sample.dropped_samples);
     let missed = if missed > 0 { format!("  {missed} samples missed") } else { String::new() };
     Line::from(vec![
         Span::styled("Lockgate ", bold()),
         Span::styled(format!("{state} "), style(screen, Color::Green).add_modifier(Modifier::BOLD)),
         Span::raw(format!(
-            "{at:.2} s of {} pace {pace} every {}{missed}  {}",
+            "{at:.2} s of {} {pace} every {}{missed}  {}",
             figures::seconds(Some(status.duration_s)),
             figures::seconds(Some(status.every_s)),
             status.title

@@ -16,7 +16,9 @@ use super::{knob, paint};
 use crate::interrupt;
 use crate::qostat::effective::Knob;
 use crate::qostat::hub::{Frame, Hub};
-use crate::qostat::session::{Command, LONGEST, SHORTEST, Status};
+use crate::qostat::knobs::Command;
+use crate::qostat::session::{LONGEST, SHORTEST};
+use crate::qostat::status::Status;
 
 /// Values a sparkline remembers.
 const HISTORY: usize = 512;
@@ -152,7 +154,7 @@ impl Screen {
             }
             KeyCode::Char('r') => return self.swap_root(),
             KeyCode::Char(' ') => self.frozen = !self.frozen,
-            KeyCode::Char('h') => return Wish::Hold(!self.status.held),
+            KeyCode::Char('h') if self.status.mode != "live" => return Wish::Hold(!self.status.held),
             KeyCode::Char('[') => return self.interval(false),
             KeyCode::Char(']') => return self.interval(true),
             _ => {}

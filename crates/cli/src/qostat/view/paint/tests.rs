@@ -10,7 +10,7 @@ use ratatui::style::Color;
 
 use super::*;
 use crate::qostat::effective::Knob;
-use crate::qostat::session::{PortStatus, Status};
+use crate::qostat::status::{PortStatus, Status};
 use crate::qostat::view::screen::Wish;
 
 fn queue(name: &str, place: u16, parent: Option<u16>, packets: u64) -> QueueSample {

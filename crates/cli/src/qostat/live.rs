@@ -1,0 +1,244 @@
+//! A live run with its knobs, beside the driver: takes its samples, reads, checks and builds what is asked for, and
+//! hands it over.
+//!
+//! ```text
+//! Command -> Scenario::with_change at `now + lead` -> the rest of the timeline, built -> driver
+//!            '<- once more, later: the driver was at that time already <----------------'
+//! ```
+//!
+//! A change holds from exactly the time that the saved scenario names, or the driver does not take it.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TrySendError};
+use std::thread;
+use std::time::Duration as WallTime;
+
+use lockgate_engine::discipline::Invalid;
+use lockgate_engine::units::{Duration, Instant};
+use lockgate_live::watch::{Answer, Desk, Order};
+use lockgate_measure::monitor::{EventSample, Sample};
+use lockgate_scenario::Scenario;
+use lockgate_scenario::change::Prepared;
+
+use super::effective::Current;
+use super::knobs::{Command, Done, Notes, Refused, set};
+use super::session::{Ends, LONGEST, SHORTEST};
+use super::status::{Board, Status};
+use crate::files::Beside;
+
+/// From now to a change, at least: the driver comes by every 5 ms.
+const LEAST_LEAD: Duration = Duration::from_millis(15);
+
+/// And at most: more than it takes to read a scenario on a busy machine.
+const MOST_LEAD: Duration = Duration::from_secs(2);
+
+/// From one change to the next, at least.
+const AFTER_LAST: Duration = Duration::from_micros(1);
+
+/// How often a change is put off because the driver was faster.
+const TRIES: u32 = 6;
+
+/// Changes built beforehand; the later ones of a long timeline are built by the driver.
+const BUILT: usize = 64;
+
+/// Between two looks at what the driver has said.
+const NAP: WallTime = WallTime::from_millis(1);
+
+/// The side of a live run that is not the driver's.
+pub(crate) struct LiveSession<'a> {
+    files: &'a Beside,
+    commands: Receiver<Command>,
+    samples: SyncSender<Arc<Sample>>,
+    board: Board,
+    desk: Desk,
+    status: Status,
+    /// As it is played.
+    scenario: Scenario,
+    every: Duration,
+    lead: Duration,
+    /// Samples that found no room on their way to the hub.
+    dropped: u64,
+    /// The events of the last ones.
+    untold: Vec<EventSample>,
+    notes: Notes,
+    current: Current,
+    /// When something was set last: what is asked for later happens later.
+    last: Instant,
+    halt: Arc<AtomicBool>,
+}
+
+impl<'a> LiveSession<'a> {
+    /// `halt` is what ends the run.
+    pub(crate) fn new(
+        scenario: &Scenario,
+        (seed, every): (u64, Duration),
+        files: &'a Beside,
+        ends: Ends,
+        desk: Desk,
+        halt: Arc<AtomicBool>,
+    ) -> Self {
+        let Ends { commands, samples, board } = ends;
+        let status = Status { mode: "live", seed, pace: 1.0, ..Status::default() };
+        let scenario = scenario.clone();
+        let current = Current::at(&scenario, Instant::ZERO);
+        let mut session = Self {
+            files,
+            commands,
+            samples,
+            board,
+            desk,
+            status,
+            scenario,
+            every,
+            lead: LEAST_LEAD,
+            dropped: 0,
+            untold: Vec::new(),
+            notes: Notes::default(),
+            current,
+            last: Instant::ZERO,
+            halt,
+        };
+        session.status.describe(&session.scenario, &session.current.effective);
+        session.publish();
+        session
+    }
+
+    /// Serves until the driver has left. Returns the scenario as it was played.
+    pub(crate) fn serve(mut self) -> Scenario {
+        loop {
+            let nap = WallTime::from_nanos(self.every.as_picos() / 2_000).min(WallTime::from_millis(50));
+            match self.commands.recv_timeout(nap) {
+                Ok(command) => self.obey(command),
+                Err(RecvTimeoutError::Timeout) => {}
+                // Nobody is left who could ask.
+                Err(RecvTimeoutError::Disconnected) => thread::sleep(nap),
+            }
+            let over = self.desk.is_over();
+            self.pass_on();
+            if over {
+                break;
+            }
+        }
+        self.status.ended = true;
+        self.publish();
+        self.scenario
+    }
+
+    fn publish(&mut self) {
+        self.status.every_s = self.every.as_secs_f64();
+        if let Ok(mut board) = self.board.lock() {
+            *board = Arc::new(self.status.clone());
+        }
+    }
+
+    /// Passes on what the driver has sampled.
+    fn pass_on(&mut self) {
+        while let Some(mut sample) = self.desk.sample() {
+            // A temporary change that went back, or one of the timeline: the knobs show what holds.
+            let now = Instant::ZERO + span(sample.at_s);
+            if self.current.is_over(now) {
+                self.current = Current::at(&self.scenario, now);
+                self.status.describe(&self.scenario, &self.current.effective);
+                self.publish();
+            }
+            sample.dropped_samples += self.dropped;
+            sample.events.splice(0..0, self.untold.drain(..));
+            self.notes.add_to(&mut sample);
+            self.notes.on_told();
+            if let Err(TrySendError::Full(sample)) = self.samples.try_send(Arc::new(sample)) {
+                self.dropped += 1;
+                self.untold.clone_from(&sample.events);
+            }
+        }
+    }
+
+    fn obey(&mut self, command: Command) {
+        match command {
+            Command::Set { settings, lasting, reply } => {
+                let done = self.set(&settings, lasting);
+                if let Ok(done) = &done {
+                    self.notes.on_set(done);
+                }
+                let _ = reply.try_send(done);
+            }
+            Command::Every(every) => {
+                self.every = every.max(SHORTEST).min(LONGEST);
+                let _ = self.desk.order(Order::Every(self.every));
+                self.publish();
+            }
+            Command::Mark(text) => {
+                let now = self.desk.now().unwrap_or(Instant::ZERO);
+                self.status.marks.push(self.notes.mark(&text, now));
+                self.publish();
+            }
+            Command::Stop => self.halt.store(true, Ordering::Relaxed),
+            // The clock waits for nobody.
+            Command::Pace(_) | Command::Hold(_) => {}
+        }
+    }
+
+    fn set(&mut self, settings: &[String], lasting: Option<Duration>) -> Result<Done, Refused> {
+        for _ in 0..TRIES {
+            let Some(now) = self.desk.now() else {
+                return Err(Refused::because("the run has not begun", "try again in a moment"));
+            };
+            let at = whole_micros((now + self.lead).max(self.last + AFTER_LAST));
+            let (changed, done, current) =
+                set(settings, lasting, at, &self.scenario, self.files, &self.current)?;
+            let timeline = rest(&changed, at)
+                .map_err(|why| Refused::because(why.to_string(), "please report this with the scenario"))?;
+            if let Some(after) = self.desk.now() {
+                // As much again as this has taken, and twice over.
+                self.lead = (after.since(now) * 3).max(LEAST_LEAD).min(MOST_LEAD);
+            }
+            if !self.desk.order(Order::Timeline { from: at, changes: timeline }) {
+                return Err(Refused::because("the run is busy", "try again"));
+            }
+            match self.answer() {
+                Some(Answer::Taken(_)) => {
+                    (self.scenario, self.current, self.last) = (changed, current, at);
+                    self.status.version += 1;
+                    self.status.describe(&self.scenario, &self.current.effective);
+                    self.publish();
+                    return Ok(done);
+                }
+                Some(Answer::Late(..)) => self.lead = (self.lead * 2).min(MOST_LEAD),
+                None => return Err(Refused::because("the run has ended", "start it again to change it")),
+            }
+        }
+        Err(Refused::because("this machine is too busy to prepare the change in time", "try again"))
+    }
+
+    /// What the driver says to the timeline it was given; `None` where it has left.
+    fn answer(&mut self) -> Option<Answer> {
+        loop {
+            let over = self.desk.is_over();
+            if let Some(answer) = self.desk.answer() {
+                return Some(answer);
+            }
+            if over {
+                return None;
+            }
+            self.pass_on();
+            thread::sleep(NAP);
+        }
+    }
+}
+
+/// What happens from `from` on, built as far as is worth it.
+fn rest(scenario: &Scenario, from: Instant) -> Result<Vec<Prepared>, Invalid> {
+    let start = scenario.changes.partition_point(|change| change.at < from);
+    let changes = scenario.changes[start..].iter().cloned().enumerate();
+    changes.map(|(place, change)| if place < BUILT { change.prepare() } else { Ok(change.into()) }).collect()
+}
+
+/// The next whole microsecond: what stands in the saved scenario is short.
+fn whole_micros(at: Instant) -> Instant {
+    const MICRO: u64 = 1_000_000;
+    Instant::from_picos(at.as_picos().div_ceil(MICRO) * MICRO)
+}
+
+fn span(seconds: f64) -> Duration {
+    Duration::from_picos((seconds * 1e12) as u64)
+}
