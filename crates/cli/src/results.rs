@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use lockgate_measure::export;
 use lockgate_measure::recording::{Event, Mode, Recording};
-use lockgate_measure::report::{ReportData, Run, Topology, TopologyLink, TopologyNode, page};
+use lockgate_measure::report::{ReportData, Run, Topology, TopologyLink, TopologyNode, files, page};
 use lockgate_measure::summary::Summary;
 use lockgate_scenario::Scenario;
 use serde::Serialize;
@@ -165,6 +165,8 @@ pub(crate) fn write(results: Results, written: &Written<'_>) -> Result<PathBuf, 
     report.topology = topology(scenario);
     let label = if first.mode == Mode::Live { "live" } else { "simulation" };
     report.runs = written.overlaid.iter().cloned().chain([Run::new(label, first, written.summary)]).collect();
+    report.comparisons = files::tables(written.summary);
+    report.figures = files::figures(first, written.summary);
     for (place, ran) in written.programs.iter().enumerate() {
         results.write(&format!("program-{}-{}.txt", place + 1, ran.node), &ran.output)?;
     }

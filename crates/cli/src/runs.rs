@@ -90,7 +90,7 @@ pub(crate) fn is_reliable(scenario: &Scenario, name: &str) -> Option<bool> {
     match flow.transport {
         Transport::Udp => Some(false),
         Transport::Tcp(_) => Some(true),
-        Transport::TcpReturn { .. } => None,
+        Transport::TcpReturn { .. } | Transport::UdpReturn { .. } => None,
     }
 }
 

@@ -31,6 +31,8 @@ mod program;
 #[cfg(target_os = "linux")]
 mod run;
 #[cfg(target_os = "linux")]
+mod suited;
+#[cfg(target_os = "linux")]
 pub mod testbed;
 
 #[cfg(not(target_os = "linux"))]

@@ -21,7 +21,7 @@ use lockgate_engine::units::{Bytes, Duration, Instant};
 use lockgate_measure::recording::{FlowSetup, Loss, Mode, Recording, Setup};
 use lockgate_scenario::{Routes, Scenario, Transport};
 use lockgate_sim::parts::{
-    FarEnd, HostClock, Link, Router, build_link, flow_setups, port_setups, propagation,
+    FarEnd, HostClock, Link, Router, build_link, file_bins, flow_setups, note_files, port_setups, propagation,
 };
 
 use crate::failure::Failure;
@@ -123,9 +123,12 @@ impl<'a> Network<'a> {
             flows: setups,
             ports: port_setups(scenario),
             keep_packets: scenario.record.packets || scenario.record.capture,
+            file_bins: file_bins(&scenario.record),
+            sharing_rate: scenario.record.sharing_rate,
         });
+        note_files(scenario, seed, &mut recording)?;
         for (flow, record) in scenario.flows.iter().zip(&mut recording.flows) {
-            if flow.transport != Transport::Udp {
+            if matches!(flow.transport, Transport::Tcp(_) | Transport::TcpReturn { .. }) {
                 // Goodput is what applications get.
                 record.on_delivered(Instant::ZERO, Bytes::ZERO);
             }

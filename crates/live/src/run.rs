@@ -57,6 +57,7 @@ pub fn run(
     seed: Seed,
     stop: &mut (dyn FnMut(Instant) -> bool + Send),
 ) -> Result<Outcome, Failure> {
+    crate::suited::check(scenario)?;
     let nodes = hosts_of(scenario);
     let testbed = Testbed::build(scenario, &nodes, MTU)?;
     let mut is_host = vec![false; scenario.nodes.len()];

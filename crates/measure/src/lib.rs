@@ -9,6 +9,7 @@
 //!
 //! This crate is pure: it performs no I/O (exports write into what they are given) and reads no clock.
 
+pub mod emodel;
 #[cfg(test)]
 mod example;
 pub mod export;
@@ -20,6 +21,7 @@ pub mod monitor;
 pub mod recording;
 pub mod report;
 pub mod series;
+pub mod sharing;
 pub mod summary;
 pub mod twin;
 pub mod warmup;

@@ -3,6 +3,7 @@
 //! ```text
 //! flow.voice.owd.p99      port.home->server.queue.voice.sojourn.p95      port.home->server.utilisation
 //! flow."a.b".throughput   jain_index
+//! group.backup.fct.mean   group.backup.bin.1.slowdown.p99
 //! ```
 //!
 //! Documentation, the report's definitions, expectations and intervals derive from [`METRICS`].
@@ -59,6 +60,8 @@ pub enum About {
     Run,
     /// A flow.
     Flow,
+    /// A group of flows that carry files, or its files of a class of sizes.
+    Group,
     /// A port and its link.
     Port,
     /// A queue of a port.
@@ -96,8 +99,15 @@ const fn delay(name: &'static str, about: About, source: &'static str, definitio
     Metric { name, about, definition, source, unit: Unit::Seconds, distribution: true }
 }
 
-use About::{Flow, Port, Queue, Run};
+use About::{Flow, Group, Port, Queue, Run};
 use Unit::{BitsPerSecond, Bytes, Number, Packets, Ratio, Seconds};
+
+/// Where the reference of completion times is from.
+const PROCESSOR_SHARING: &str = "Kleinrock 1967";
+const PS_FCT: &str = "flow completion time under processor sharing: if at every moment the files at the slowest link on its \
+     way shared the rate that link has at the start (or `record.sharing_rate`) equally, as a fluid, headers of full segments counted, \
+     bulk transfers taking their share, nothing else on the link, without round trips";
+const SLOWDOWN: &str = "flow completion time over the one under processor sharing";
 
 /// Every metric.
 pub const METRICS: &[Metric] = &[
@@ -162,6 +172,63 @@ pub const METRICS: &[Metric] = &[
         "packets received after one that was sent later, of all received",
     ),
     value("fct", Flow, Seconds, "", "flow completion time: from its start until all it had was delivered"),
+    value("file_bytes", Flow, Bytes, "", "size of the file it carries, without headers"),
+    value("ps_fct", Flow, Seconds, PROCESSOR_SHARING, PS_FCT),
+    value("slowdown", Flow, Number, PROCESSOR_SHARING, SLOWDOWN),
+    value(
+        "files",
+        Group,
+        Number,
+        "",
+        "files of the group, or of the class of sizes, that start in the window",
+    ),
+    value("completed", Group, Number, "", "those of them that were delivered whole"),
+    value("mean_bytes", Group, Bytes, "", "their mean size, without headers"),
+    delay(
+        "fct",
+        Group,
+        "",
+        "their flow completion times: from the start of each until all of it was delivered",
+    ),
+    delay("ps_fct", Group, PROCESSOR_SHARING, PS_FCT),
+    Metric {
+        name: "slowdown",
+        about: Group,
+        definition: SLOWDOWN,
+        source: PROCESSOR_SHARING,
+        unit: Number,
+        distribution: true,
+    },
+    delay(
+        "rtt",
+        Flow,
+        "RFC 2681",
+        "round-trip time of an echo: from when a request is sent until its answer is there; what is not answered is not \
+         in it",
+    ),
+    value(
+        "rtt_loss",
+        Flow,
+        Ratio,
+        "RFC 6673",
+        "requests of an echo that were lost, or whose answers were, of those sent in the window",
+    ),
+    delay("answer_gap", Flow, "", "time between two answers of an echo"),
+    delay(
+        "page_load",
+        Flow,
+        "",
+        "from the first request of a page until its last object is there, requests sent in the window",
+    ),
+    value(
+        "r_factor",
+        Flow,
+        Number,
+        "ITU-T G.107",
+        "rating of a call by the E-model, from 0 to 93.2: from the delay between mouth and ear and from what is lost or late, \
+         at the fixed playout delay that is best",
+    ),
+    value("mos", Flow, Number, "ITU-T G.107 annex B", "mean opinion score of that rating, from 1 to 4.5"),
     value("retransmissions", Flow, Packets, "RFC 5681", "segments the TCP sender sent again in the window"),
     value(
         "timeouts",

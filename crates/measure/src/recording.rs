@@ -12,22 +12,26 @@
 //! window, whenever they were sent: a full link shows its rate. Ports count what happens during the window.
 //! Series show the whole run, warm-up included.
 
+mod file;
 mod flow;
 mod packets;
 mod port;
+mod requests;
 mod tcp;
 mod watch;
 
+pub use file::{FileBin, FileBins, FileRecord};
 pub use flow::{Delays, FlowRecord, FlowSetup, Imbalance, Loss, Received, Totals, UDP_HEADER_BYTES, Window};
 pub use packets::{PacketRow, Packets};
 pub use port::{PlaceRecord, PortRecord, PortSetup};
+pub use requests::{Asks, Requests};
 pub use tcp::{TcpRecord, TcpSample};
 pub use watch::{SOJOURN_CLASSES, Seen};
 
 use lockgate_engine::classify::Fields;
 use lockgate_engine::packet::FlowId;
 use lockgate_engine::random::Seed;
-use lockgate_engine::units::{Duration, Instant};
+use lockgate_engine::units::{Duration, Instant, Rate};
 
 use crate::series;
 
@@ -65,6 +69,10 @@ pub struct Setup {
     pub ports: Vec<PortSetup>,
     /// Whether each packet leaves a row.
     pub keep_packets: bool,
+    /// Classes of file sizes.
+    pub file_bins: FileBins,
+    /// What files at any port are taken to share, for comparison; `None`: the rate of their slowest link.
+    pub sharing_rate: Option<Rate>,
 }
 
 /// What a run observed.
@@ -86,6 +94,10 @@ pub struct Recording {
     pub flows: Vec<FlowRecord>,
     /// One a port, in the driver's order.
     pub ports: Vec<PortRecord>,
+    /// Classes of file sizes.
+    pub file_bins: FileBins,
+    /// What files at any port are taken to share, for comparison; `None`: the rate of their slowest link.
+    pub sharing_rate: Option<Rate>,
     /// One row a packet and port, where the setup asked for it.
     pub packets: Option<Packets>,
     /// What happened to the run itself, in order of time.
@@ -157,6 +169,8 @@ impl Recording {
             interval,
             flows: setup.flows.into_iter().map(|flow| FlowRecord::new(flow, warmup)).collect(),
             ports: setup.ports.into_iter().map(|port| PortRecord::new(port, warmup)).collect(),
+            file_bins: setup.file_bins,
+            sharing_rate: setup.sharing_rate,
             packets: setup.keep_packets.then(Packets::default),
             events: Vec::new(),
             engine: EngineCost::default(),

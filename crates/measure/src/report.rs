@@ -3,6 +3,7 @@
 //! All statistics are made here; the page only draws. Numbers are in base SI units, at six significant
 //! digits, and `null` where nothing was observed.
 
+pub mod files;
 mod page;
 mod run;
 

@@ -3,9 +3,13 @@
 //! Statistics leave the warm-up out. What was not observed is `null`.
 
 mod build;
+mod files;
+mod requests;
 mod value;
 
 pub use build::summarise;
+pub use files::{BinSummary, FileSummary, FilesSummary, GroupSummary, group_of};
+pub use requests::{EchoSummary, PagesSummary};
 pub use value::Bound;
 
 use indexmap::IndexMap;
@@ -36,6 +40,9 @@ pub struct Summary {
     pub warmup_s: f64,
     /// Each flow, by name, in the scenario's order.
     pub flows: IndexMap<String, FlowSummary>,
+    /// Each group of flows that carry files, by name; absent where there is none.
+    #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
+    pub groups: IndexMap<String, GroupSummary>,
     /// Each port, by name.
     pub ports: IndexMap<String, PortSummary>,
     /// Jain's fairness index of the flows' throughput, from 1/n to 1.
@@ -98,9 +105,36 @@ pub struct FlowSummary {
     pub iat_s: Distribution,
     /// Flow completion time; `null` where it did not end.
     pub fct_s: Option<f64>,
+    /// The file it carries; absent for other flows.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub file: Option<FileSummary>,
+    /// Its requests to be sent back; absent for other flows.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub echo: Option<EchoSummary>,
+    /// Its requests for pages; absent for other flows.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pages: Option<PagesSummary>,
+    /// How it sounds; absent for flows that are no calls.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub voice: Option<VoiceSummary>,
     /// Its TCP sender; absent for other flows.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tcp: Option<TcpSummary>,
+}
+
+/// How a call sounds, by the E-model (ITU-T G.107), played out at the fixed delay that is best for it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct VoiceSummary {
+    /// Its codec.
+    pub codec: String,
+    /// The rating R, from 0 to 93.2; `null` where nothing arrived, as the rest.
+    pub r_factor: Option<f64>,
+    /// The mean opinion score of that rating, from 1 to 4.5.
+    pub mos: Option<f64>,
+    /// Delay from mouth to ear, the framing of the codec included, in seconds.
+    pub delay_s: Option<f64>,
+    /// Packets lost or too late to be played out, of all.
+    pub loss_ratio: Option<f64>,
 }
 
 /// A TCP sender's results. Windows are of the samples taken in the window of the statistics.

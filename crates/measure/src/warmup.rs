@@ -6,6 +6,8 @@
 //! Source: White, Cobb and Spratt, "A comparison of five steady-state truncation heuristics for
 //! simulation", Winter Simulation Conference 2000.
 
+use std::collections::BTreeSet;
+
 use lockgate_engine::units::{Duration, Instant};
 
 use crate::recording::{EventKind, FlowRecord, Recording};
@@ -46,13 +48,23 @@ pub fn mser5(observations: &[f64]) -> Option<usize> {
 
 /// A sentence for each flow whose median delay settled well after the warm-up that was given, where
 /// leaving out more would move its mean by more than a tenth. Runs with a timeline of changes are not
-/// judged: they are not meant to settle.
+/// judged, nor flows that carry a file: they are not meant to settle.
 pub fn warnings(recording: &Recording) -> Vec<String> {
     if recording.events.iter().any(|event| event.kind == EventKind::Change) {
         return Vec::new();
     }
-    let settled =
-        recording.flows.iter().filter_map(|flow| Some((flow, settles_late(flow, recording.warmup)?)));
+    let ends = |flow: &&FlowRecord| flow.file.is_some_and(|file| file.bytes.is_some());
+    let files: BTreeSet<&str> = recording.flows.iter().filter(ends).map(|flow| &*flow.setup.name).collect();
+    // The other direction of a file's connection, and the dialogue about it, end with it.
+    let of_file = |flow: &&FlowRecord| {
+        let name = flow.setup.name.trim_end_matches("/return").trim_end_matches("/control");
+        files.contains(name)
+    };
+    let settled = recording
+        .flows
+        .iter()
+        .filter(|flow| !of_file(flow))
+        .filter_map(|flow| Some((flow, settles_late(flow, recording.warmup)?)));
     settled
         .map(|(flow, at)| {
             format!(

@@ -9,6 +9,7 @@
 
 mod changes;
 mod expects;
+mod files;
 mod flows;
 mod network;
 mod ports;
@@ -19,7 +20,7 @@ mod tcp;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use lockgate_engine::units::{Duration, Instant};
+use lockgate_engine::units::{Bytes, Duration, Instant, Rate};
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use toml::Spanned;
@@ -328,7 +329,31 @@ impl<'c> Checker<'c> {
                 Problem::new(place.value("interval"), "an interval of no time").help("it is more than `0s`"),
             );
         }
-        Record { packets: record.packets, capture: record.capture, interval: record.interval }
+        let bins = record.file_bins.unwrap_or_default();
+        if bins.contains(&Bytes::ZERO) || bins.windows(2).any(|pair| pair[0] >= pair[1]) {
+            let problem = Problem::new(place.value("file_bins"), "classes of file sizes do not rise");
+            self.note(problem.help("name the sizes at which they begin: `[\"12kB\", \"100kB\", \"1MB\"]`"));
+        }
+        if record.file_bin_width == Some(Bytes::ZERO) {
+            let problem = Problem::new(place.value("file_bin_width"), "a class of no sizes");
+            self.note(problem.help("it is more than `0B`"));
+        }
+        if record.file_bin_width.is_some() && place.has("file_bins") {
+            let problem = Problem::new(place.key("file_bin_width"), "`file_bins` says where classes begin");
+            self.note(problem.see(place.key("file_bins"), "given here").help("give one of the two"));
+        }
+        if record.sharing_rate.is_some_and(Rate::is_zero) {
+            let problem = Problem::new(place.value("sharing_rate"), "nothing is ever done at no rate");
+            self.note(problem.help("it is more than `0bit`, such as `1mbit`"));
+        }
+        Record {
+            packets: record.packets,
+            capture: record.capture,
+            interval: record.interval,
+            file_bins: bins,
+            file_bin_width: record.file_bin_width,
+            sharing_rate: record.sharing_rate,
+        }
     }
 }
 

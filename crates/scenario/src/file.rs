@@ -17,6 +17,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Deserialize;
 use serde::de::{self, Deserializer};
 
+use crate::application::{Codec, Ftp, Pages};
 use crate::tcp::{Congestion, InitialSequence};
 use crate::written::{
     Address, Amount, Carrier, Drift, Dscp, Endpoint, FlowLabel, Lengths, Name, OneOrMany, Ports, Protocol,
@@ -47,6 +48,14 @@ pub(crate) struct RecordTable {
     pub(crate) capture: bool,
     /// How long an interval of the time series is; chosen by the duration where it is not given.
     pub(crate) interval: Option<Duration>,
+    /// Classes of file sizes that completion times are told by: below the first, below the second, and so on;
+    /// powers of ten where neither this nor `file_bin_width` is given.
+    pub(crate) file_bins: Option<Vec<Bytes>>,
+    /// Classes of file sizes that are each as wide as this, in place of `file_bins`.
+    pub(crate) file_bin_width: Option<Bytes>,
+    /// Rate that files are taken to share where their completion times are held against processor sharing; the
+    /// rate of the slowest link on their way where it is not given. For bottlenecks that are queues, not links.
+    pub(crate) sharing_rate: Option<Rate>,
 }
 
 /// A host, or a router where more than one link meets.
@@ -275,6 +284,24 @@ pub(crate) struct FlowTable {
     /// TCP: each connection carries a file whose size is drawn from this law. With `count`, a group of them.
     #[serde(default)]
     pub(crate) file: Option<LawConfig<Bytes>>,
+    /// TCP: a text file with one file a line, its size and, where given, how long after `start` it starts, such as
+    /// `12kB` or `12kB 1.5s`: member after member of the group carries them. `count` is their number where it is not
+    /// given.
+    #[serde(default)]
+    pub(crate) files: Option<String>,
+    /// TCP: each file is transferred by FTP, with a control connection; `{}` for a client that stores it.
+    #[serde(default)]
+    pub(crate) ftp: Option<Ftp>,
+    /// Whether the far end sends back what it gets, so that round-trip times and losses are measured. What the flow
+    /// offers are the requests: each datagram one, or over TCP each write.
+    #[serde(default)]
+    pub(crate) echo: bool,
+    /// UDP: the codec of a call, `g711` or `g729`: how it sounds is rated by the E-model. The profile `g711` has it.
+    #[serde(default)]
+    pub(crate) voice: Option<Codec>,
+    /// TCP: a user who reads page after page over one connection, from the node `to`.
+    #[serde(default)]
+    pub(crate) pages: Option<Pages>,
     /// TCP, with `file`: time between the starts of a group's connections; the first starts after one. Together
     /// where it is not given.
     #[serde(default)]

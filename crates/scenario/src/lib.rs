@@ -7,6 +7,7 @@
 //!
 //! This crate is pure: files that a scenario names are asked for through [`Files`].
 
+pub mod application;
 pub mod change;
 mod check;
 pub mod diagnostic;
@@ -26,6 +27,7 @@ pub mod traffic;
 pub mod tree;
 mod written;
 
+pub use application::{Codec, Ftp, Pages};
 pub use change::Change;
 pub use diagnostic::{Problem, Problems};
 pub use expect::{Bound, Expect, Metrics, Names, Unit};

@@ -17,6 +17,7 @@ use lockgate_engine::clock::ClockConfig;
 use lockgate_engine::ring::RingConfig;
 use lockgate_engine::units::{Bytes, Duration, Instant, Limit, Probability, Rate};
 
+use crate::application::{Codec, Ftp};
 use crate::change::Change;
 use crate::diagnostic::Problem;
 use crate::expect::Expect;
@@ -43,8 +44,9 @@ pub struct Scenario {
     pub ports: Vec<PortModel>,
     /// Which port leads where.
     pub routes: Routes,
-    /// What is sent. Groups (`count = 3`) stand expanded as `name/1` to `name/3`, side by side. The other
-    /// directions of TCP flows, `name/return`, stand behind all of them.
+    /// What is sent. Groups (`count = 3`) stand expanded as `name/1` to `name/3`, side by side. Behind all
+    /// of them stand the control connections of FTP, `name/control`, and the other directions of TCP flows,
+    /// `name/return`.
     pub flows: Vec<Flow>,
     /// What changes during the run, by time, then by the order of the file.
     pub changes: Vec<Change>,
@@ -166,6 +168,12 @@ pub struct Flow {
     pub packets: Option<u64>,
     /// How many bytes it sends at most.
     pub bytes: Option<Bytes>,
+    /// How its file is transferred by FTP, where it is. Its control connection is a flow of its own.
+    pub ftp: Option<Ftp>,
+    /// Whether the far end sends everything back.
+    pub echo: bool,
+    /// The codec of the call that it is one direction of; `None` where it is none.
+    pub voice: Option<Codec>,
 }
 
 /// How a flow is carried.
@@ -175,6 +183,11 @@ pub enum Transport {
     Udp,
     /// A connection; what it does beside its traffic.
     Tcp(TcpModel),
+    /// The answers to datagrams. It stands behind all flows of the file.
+    UdpReturn {
+        /// The place in `flows` of what they answer.
+        of: usize,
+    },
     /// The other direction of a connection: acknowledgements, and answers. It stands behind all flows of the
     /// file.
     TcpReturn {
@@ -184,7 +197,7 @@ pub enum Transport {
 }
 
 /// What is kept of the run beside its statistics.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Record {
     /// One row a packet and port.
     pub packets: bool,
@@ -192,6 +205,12 @@ pub struct Record {
     pub capture: bool,
     /// How long an interval of the time series is; `None`: chosen by the duration.
     pub interval: Option<Duration>,
+    /// Sizes at which classes of file sizes begin, rising; empty for classes by default.
+    pub file_bins: Vec<Bytes>,
+    /// How wide each class of file sizes is, in place of `file_bins`.
+    pub file_bin_width: Option<Bytes>,
+    /// Rate that files are taken to share, for comparison; `None`: that of the slowest link on their way.
+    pub sharing_rate: Option<Rate>,
 }
 
 /// What a change does to the run.

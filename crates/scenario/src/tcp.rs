@@ -142,6 +142,21 @@ pub enum Application {
     Drawn,
     /// What the flow's traffic offers, each emission a write of its length.
     Stream,
+    /// What the flow's traffic offers, each emission a request that the far end sends back.
+    Echo,
+    /// Requests for pages, answered by objects: the flow's traffic has their sizes, and the time between pages as
+    /// its gaps.
+    Pages {
+        /// Size of a request.
+        request: Bytes,
+        /// How many objects a page has, at least one.
+        objects: u32,
+    },
+    /// The dialogue of a file transfer by FTP.
+    Control {
+        /// The place in `flows` of the connection that carries the file.
+        of: usize,
+    },
 }
 
 /// A TCP flow's parameters.

@@ -24,7 +24,9 @@ use crate::events::Entry;
 use crate::network::Network;
 use crate::run::Failure;
 use crate::source::HostClock;
-use crate::tcp::application::{Application, Stream};
+use crate::tcp::application::{
+    Application, Asker, Dialogue, Happening, News, Objects, Order, Server, Stream, User,
+};
 use crate::tcp::congestion::{NO_THRESHOLD, create};
 use crate::tcp::endpoint::{Endpoint, Role};
 use crate::tcp::segment::Segments;
@@ -55,6 +57,19 @@ struct End {
     expected: u64,
     delivered: u64,
     complete: bool,
+    /// The end of the connection that leads this one, or that this one leads, at the same host.
+    partner: Option<Partner>,
+    /// Whether its application asks for something, and is to be asked what.
+    asks: bool,
+}
+
+/// How two connections of a host belong together.
+#[derive(Clone, Copy)]
+enum Partner {
+    /// This one carries a dialogue, that one so many bytes.
+    Leads(u32, u64),
+    /// That one carries the dialogue; whether it knows that this one is connected.
+    Follows(u32, bool),
 }
 
 /// The ends of all connections: the active end of the k-th at 2 k, the passive one after it.
@@ -83,6 +98,10 @@ impl Hosts {
             let Transport::Tcp(mut model) = scenario.flows[of].transport else { continue };
             let forth = &scenario.flows[of];
             let mut start = Instant::ZERO + forth.start;
+            if let Task::Control { of } = model.application {
+                // It stands behind the connection it leads.
+                start = hosts.ends.get(hosts.receiving[of] as usize).map_or(start, |led| led.start);
+            }
             if model.application == Task::Drawn {
                 let (at, bytes) = drawn.next(forth)?;
                 (start, model.application) = (at, Task::File(bytes));
@@ -92,8 +111,24 @@ impl Hosts {
             hosts.receiving[back] = active;
             hosts.ends.push(build_end(scenario, (of, forth, start), &model, true, seed)?);
             hosts.ends.push(build_end(scenario, (back, flow, start), &model, false, seed)?);
+            if let Task::Control { of } = model.application {
+                hosts.couple(active as usize, hosts.receiving[of] as usize - 1);
+            }
         }
         Ok(hosts)
+    }
+
+    /// Joins the ends of a dialogue with those of the connection it leads, host by host.
+    fn couple(&mut self, dialogue: usize, led: usize) {
+        let bytes = self.ends[led + 1].expected;
+        for one in [dialogue, dialogue + 1] {
+            for other in [led, led + 1] {
+                if self.ends[one].node == self.ends[other].node {
+                    self.ends[one].partner = Some(Partner::Leads(other as u32, bytes));
+                    self.ends[other].partner = Some(Partner::Follows(one as u32, false));
+                }
+            }
+        }
     }
 
     /// The first pending time of each end.
@@ -210,6 +245,12 @@ impl Group {
     }
 }
 
+/// Bytes of headers around a segment of a flow in its frames: Ethernet, IP, TCP with time stamps.
+pub(crate) fn frame_headers(flow: &Flow) -> u32 {
+    let headers = if flow.fields.source.is_ipv4() { IPV4_HEADERS } else { IPV6_HEADERS };
+    headers + 32
+}
+
 fn build_end(
     scenario: &Scenario,
     (place, flow, start): (usize, &Flow, Instant),
@@ -234,9 +275,27 @@ fn build_end(
         ecn: model.ecn,
         exact_echo: model.congestion.wants_marks(),
     };
-    let application = if active { task(flow, model, start, seed)? } else { Application::Sink };
-    let role = if active { Role::Active(start) } else { Role::Passive };
-    let frame = headers + 32 + model.mss;
+    let application = match model.application {
+        Task::Control { of } => {
+            let ftp = scenario.flows[of].ftp.unwrap_or_default();
+            Application::Dialogue(Box::new(if active {
+                Dialogue::client(ftp)
+            } else {
+                Dialogue::server(ftp)
+            }))
+        }
+        Task::Pages { request, objects } => pages(scenario, flow, (request, objects), active, seed)?,
+        Task::Echo if !active => Application::Echo,
+        _ if active => task(flow, model, start, seed)?,
+        _ => Application::Sink,
+    };
+    let role = match active {
+        // Its dialogue opens it.
+        true if flow.ftp.is_some() => Role::Active(Instant::NEVER),
+        true => Role::Active(start),
+        false => Role::Passive,
+    };
+    let frame = frame_headers(flow) + model.mss;
     let mut endpoint = Endpoint::new(role, (sender, receiver), create(model.congestion), frame, application);
     if active && let Some(stop) = flow.stop {
         endpoint.set_stop(Instant::ZERO + stop);
@@ -265,27 +324,59 @@ fn build_end(
         },
         delivered: 0,
         complete: false,
+        partner: None,
+        asks: active && matches!(model.application, Task::Echo | Task::Pages { .. }),
     })
 }
 
 fn task(flow: &Flow, model: &TcpModel, start: Instant, seed: Seed) -> Result<Application, Failure> {
     Ok(match model.application {
         Task::Unlimited => Application::Unlimited,
+        Task::File(_) if flow.ftp.is_some() => Application::Script,
         Task::File(bytes) => Application::File(bytes.0),
-        // Drawn ones have become files.
-        Task::Drawn => Application::Sink,
-        Task::Stream => {
+        // Drawn ones have become files; dialogues are built where both sides are.
+        Task::Drawn | Task::Control { .. } | Task::Pages { .. } => Application::Sink,
+        Task::Stream | Task::Echo => {
             let arrivals = flow
                 .traffic
                 .arrivals(seed, &flow.name)
                 .map_err(|why| Failure::Build { place: flow.name.clone(), why: why.to_string() })?;
-            Application::Stream(Box::new(Stream::new(
-                arrivals,
-                start,
-                flow.bytes.map_or(u64::MAX, |bytes| bytes.0),
-            )))
+            let stream = Stream::new(arrivals, start, flow.bytes.map_or(u64::MAX, |bytes| bytes.0));
+            match model.application {
+                Task::Echo => Application::Asker(Box::new(Asker::new(stream))),
+                _ => Application::Stream(Box::new(stream)),
+            }
         }
     })
+}
+
+/// One side of a user's pages.
+fn pages(
+    scenario: &Scenario,
+    flow: &Flow,
+    (request, objects): (Bytes, u32),
+    active: bool,
+    seed: Seed,
+) -> Result<Application, Failure> {
+    // Both sides draw from the streams of the connection's first direction.
+    let asking = match flow.transport {
+        Transport::TcpReturn { of } => &scenario.flows[of],
+        _ => flow,
+    };
+    let stream = |what: &str| Random::stream(seed, &format!("flow/{}/{what}", asking.name));
+    let (config, files) = (&asking.traffic.config, &asking.traffic.files);
+    let failed =
+        |why: lockgate_traffic::Invalid| Failure::Build { place: asking.name.clone(), why: why.to_string() };
+    let size = config.size.clone().unwrap_or_else(|| LawConfig::constant(Bytes(1)));
+    let sizes = Objects::new(Law::new(&size, "size", files).map_err(failed)?, stream("objects"));
+    if !active {
+        return Ok(Application::Server(Box::new(Server::new(sizes, request.0))));
+    }
+    let think = match &config.gap {
+        Some(gap) => Some((Law::new(gap, "gap", files).map_err(failed)?, stream("thinking"))),
+        None => None,
+    };
+    Ok(Application::User(Box::new(User::new(sizes, think, request.0, objects))))
 }
 
 impl<E: Entry> Network<E> {
@@ -293,6 +384,12 @@ impl<E: Entry> Network<E> {
     pub(crate) fn host_turn(&mut self, place: usize, now: Instant) {
         self.hosts.ends[place].endpoint.on_timer(now);
         self.send_from(place, now);
+        let end = &self.hosts.ends[place];
+        if end.asks {
+            self.tell(place, now);
+        } else if end.partner.is_some() {
+            self.confer(place, false, now);
+        }
     }
 
     /// A TCP packet has reached its host.
@@ -314,7 +411,59 @@ impl<E: Entry> Network<E> {
                 self.recording.flows[flow].on_complete(now.since(end.start));
             }
         }
+        let (partner, asks) = (end.partner, end.asks);
         self.send_from(place, now);
+        if asks {
+            self.tell(place, now);
+        } else if partner.is_some() {
+            self.confer(place, arrival.ended, now);
+        }
+    }
+
+    /// Puts on record what an end has asked and what it was answered.
+    #[inline(never)]
+    fn tell(&mut self, place: usize, now: Instant) {
+        let end = &mut self.hosts.ends[place];
+        let Some(requests) = &mut self.recording.flows[end.flow.0 as usize].requests else { return };
+        while let Some(news) = end.endpoint.take_news() {
+            match news {
+                News::Asked => requests.on_asked(now),
+                News::Answered(asked) => requests.on_answered(asked, now),
+            }
+        }
+    }
+
+    /// Passes on what one connection of a host means to another; `ended` where all the peer had has come.
+    #[cold]
+    fn confer(&mut self, place: usize, ended: bool, now: Instant) {
+        let end = &mut self.hosts.ends[place];
+        match end.partner {
+            Some(Partner::Leads(led, bytes)) => {
+                let Some(order) = end.endpoint.take_order() else { return };
+                let endpoint = &mut self.hosts.ends[led as usize].endpoint;
+                match order {
+                    Order::Connect => endpoint.connect(now),
+                    Order::Send => {
+                        endpoint.write(bytes);
+                        endpoint.close();
+                    }
+                }
+                self.send_from(led as usize, now);
+            }
+            Some(Partner::Follows(leader, knows)) => {
+                let connects = !knows && end.endpoint.is_connected();
+                end.partner = Some(Partner::Follows(leader, knows || connects));
+                let leader = leader as usize;
+                for (what, is_news) in [(Happening::Connected, connects), (Happening::Delivered, ended)] {
+                    if is_news {
+                        self.hosts.ends[leader].endpoint.on_happening(what, now);
+                        self.send_from(leader, now);
+                        self.confer(leader, false, now);
+                    }
+                }
+            }
+            None => {}
+        }
     }
 
     /// Sends what an end has to send now, and sets its slot.

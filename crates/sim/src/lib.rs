@@ -7,21 +7,26 @@
 //! Pure: no I/O, no thread, no clock. The same scenario and seed give the same recording, byte for byte,
 //! on any machine. Start at [`run::run`].
 
+mod echo;
 mod events;
+mod files;
 mod hosts;
 mod link;
 mod network;
 mod router;
 pub mod run;
+mod setups;
 mod source;
 pub mod tcp;
 
 /// What a driver by the real clock holds as well: the same links, routers and sources, built the same way.
 pub mod parts {
+    pub use crate::files::{file_bins, note_files};
     pub use crate::hosts::drawn_files;
     pub use crate::link::{FarEnd, Link};
     pub use crate::router::Router;
-    pub use crate::run::{build_link, build_sources, flow_setups, port_setups, propagation};
+    pub use crate::run::{build_link, build_sources, propagation};
+    pub use crate::setups::{flow_setups, port_setups};
     pub use crate::source::{HostClock, Source};
 }
 

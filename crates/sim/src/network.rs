@@ -6,6 +6,7 @@ use lockgate_engine::units::{Duration, Instant};
 use lockgate_measure::recording::{Loss, PacketRow, Received, Recording};
 use lockgate_scenario::Scenario;
 
+use crate::echo::Echoes;
 use crate::events::{Entry, Events};
 use crate::hosts::Hosts;
 use crate::link::{FarEnd, Link};
@@ -95,6 +96,7 @@ pub(crate) struct Network<E: Entry> {
     pub(crate) routers: Vec<(usize, Router)>,
     pub(crate) sources: Vec<Source>,
     pub(crate) hosts: Hosts,
+    pub(crate) echoes: Echoes,
     pub(crate) flows: FlowTable,
     /// `next_hop[node * flows + flow]`: the link a packet of the flow leaves that node by, or [`DELIVER`].
     pub(crate) next_hop: Vec<u32>,
@@ -329,6 +331,9 @@ impl<E: Entry> Network<E> {
         if packet.tcp_flags != 0 {
             self.host_arrival(packet, now);
             return;
+        }
+        if !self.echoes.is_empty() {
+            self.echo(&packet, now);
         }
         self.pool.recycle(packet);
     }

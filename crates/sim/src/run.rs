@@ -15,16 +15,19 @@ use lockgate_engine::random::{Random, Seed};
 use lockgate_engine::units::{Bytes, Duration, Instant};
 use lockgate_measure::monitor;
 use lockgate_measure::recording::{
-    Event, EventKind, FlowRecord, FlowSetup, Imbalance, Mode, PortRecord, PortSetup, Recording, Setup,
+    Event, EventKind, FlowRecord, Imbalance, Mode, PortRecord, Recording, Setup,
 };
 use lockgate_scenario::change::Change;
 use lockgate_scenario::model::{Action, PortModel, Scenario, Transport};
 
+use crate::echo::Echoes;
 use crate::events::{Entry, Events, Narrow, Small, Wide};
+use crate::files::{file_bins, note_files};
 use crate::hosts::Hosts;
 use crate::link::{FarEnd, Link, LinkSetup, TraceCursor, Transmitter};
 use crate::network::{DELIVER, FlowTable, Network, Slots, Turn};
 use crate::router::Router;
+use crate::setups::{flow_setups, port_setups};
 use crate::source::{HostClock, Source, SourceSetup};
 
 /// Whether to go on.
@@ -441,9 +444,12 @@ fn build<E: Entry>(scenario: &Scenario, seed: Seed) -> Result<Network<E>, Failur
         flows: flow_setups(scenario, &propagation),
         ports: port_setups(scenario),
         keep_packets: scenario.record.packets || scenario.record.capture,
+        file_bins: file_bins(&scenario.record),
+        sharing_rate: scenario.record.sharing_rate,
     });
+    note_files(scenario, seed, &mut recording)?;
     for (flow, record) in scenario.flows.iter().zip(&mut recording.flows) {
-        if flow.transport != Transport::Udp {
+        if matches!(flow.transport, Transport::Tcp(_) | Transport::TcpReturn { .. }) {
             // Goodput is what applications get.
             record.on_delivered(Instant::ZERO, Bytes::ZERO);
         }
@@ -458,6 +464,7 @@ fn build<E: Entry>(scenario: &Scenario, seed: Seed) -> Result<Network<E>, Failur
         routers,
         sources,
         hosts,
+        echoes: Echoes::of(scenario),
         flows: FlowTable(scenario.flows.iter().map(|flow| flow.fields).collect()),
         next_hop: next_hops(scenario),
         propagation,
@@ -544,7 +551,7 @@ fn next_hops(scenario: &Scenario) -> Vec<u32> {
 }
 
 /// The ports a flow's packets pass, in order.
-fn path(scenario: &Scenario, flow: usize) -> impl Iterator<Item = usize> + '_ {
+pub(crate) fn path(scenario: &Scenario, flow: usize) -> impl Iterator<Item = usize> + '_ {
     let flow = &scenario.flows[flow];
     let mut node = flow.from;
     core::iter::from_fn(move || {
@@ -559,33 +566,4 @@ pub fn propagation(scenario: &Scenario, delay: impl Fn(usize) -> Duration) -> Ve
     (0..scenario.flows.len())
         .map(|flow| path(scenario, flow).fold(Duration::ZERO, |sum, port| sum + delay(port)))
         .collect()
-}
-
-/// What is known of each flow before the run.
-pub fn flow_setups(scenario: &Scenario, propagation: &[Duration]) -> Vec<FlowSetup> {
-    let setup = |(flow, propagation): (&lockgate_scenario::model::Flow, &Duration)| FlowSetup {
-        name: flow.name.clone(),
-        from: scenario.nodes[flow.from].name.clone(),
-        to: scenario.nodes[flow.to].name.clone(),
-        propagation: *propagation,
-        fields: Some(flow.fields),
-        traffic_class: flow.traffic_class,
-        is_return: matches!(flow.transport, Transport::TcpReturn { .. }),
-        congestion: match flow.transport {
-            Transport::Tcp(tcp) => Some(tcp.congestion.name().to_owned()),
-            _ => None,
-        },
-        ..FlowSetup::default()
-    };
-    scenario.flows.iter().zip(propagation).map(setup).collect()
-}
-
-/// What is known of each port before the run.
-pub fn port_setups(scenario: &Scenario) -> Vec<PortSetup> {
-    let setup = |port: &PortModel| {
-        let link = &scenario.links[port.link];
-        let rate = link.trace[port.direction].as_ref().map_or(link.rate, |trace| trace.mean_rate());
-        PortSetup { name: port.name.clone(), rate, delay: link.delay }
-    };
-    scenario.ports.iter().map(setup).collect()
 }

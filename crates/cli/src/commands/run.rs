@@ -2,6 +2,7 @@
 
 use lockgate_measure::metric::Address;
 use lockgate_measure::recording::{Mode, Recording};
+use lockgate_measure::report::files::sizes;
 use lockgate_measure::summary::{Expectation, Summary, summarise};
 use lockgate_scenario::Scenario;
 
@@ -97,6 +98,9 @@ pub(crate) fn show(summary: &Summary) {
     let how = if summary.mode == Mode::Live { "live" } else { "simulated" };
     terminal::heading(&format!("{}  ({duration} {how}{left_out}, seed {})", summary.title, summary.seed));
     show_flows(summary);
+    show_files(summary);
+    show_requests(summary);
+    show_calls(summary);
     show_queues(summary);
     if !summary.intervals.is_empty() {
         show_intervals(summary);
@@ -157,7 +161,12 @@ fn show_fidelity(summary: &Summary) {
 fn show_flows(summary: &Summary) {
     terminal::heading("flows");
     let mut rows = Vec::new();
+    let mut left_out = 0;
     for (name, flow) in &summary.flows {
+        if is_one_of_many(name, summary) {
+            left_out += 1;
+            continue;
+        }
         rows.push(vec![
             name.clone(),
             flow.sent_packets.to_string(),
@@ -184,6 +193,92 @@ fn show_flows(summary: &Summary) {
         "jitter RFC3550",
     ];
     terminal::table(&header, &rows);
+    if left_out > 0 {
+        say!("and {left_out} flows of groups of files, below; summary.json has each of them");
+    }
+}
+
+/// Groups of files that have more members than this are shown as groups only.
+const SHOWN_MEMBERS: u64 = 12;
+
+/// Whether a flow is of a group of files that is too large to be shown one by one, or another direction of one.
+fn is_one_of_many(name: &str, summary: &Summary) -> bool {
+    let group = name.split('/').next().and_then(|group| summary.groups.get(group));
+    group.is_some_and(|group| group.all.files > SHOWN_MEMBERS)
+}
+
+/// Completion times of groups of files by size, beside processor sharing.
+fn show_files(summary: &Summary) {
+    let mut rows = Vec::new();
+    for (name, group) in &summary.groups {
+        let bins = group.bins.iter().filter(|_| group.bins.len() > 1);
+        let bins = bins.map(|bin| (sizes(bin.from_bytes, bin.to_bytes), &bin.files));
+        for (class, files) in bins.chain([("all".to_owned(), &group.all)]) {
+            rows.push(vec![
+                format!("{name}, {class}"),
+                files.files.to_string(),
+                files.completed.to_string(),
+                figures::seconds(files.fct_s.mean),
+                figures::seconds(files.fct_s.std),
+                figures::seconds(files.fct_s.p99),
+                figures::seconds(files.ps_fct_s.mean),
+                figures::quantity(files.slowdown.mean, ""),
+                figures::quantity(files.slowdown.p99, ""),
+            ]);
+        }
+    }
+    if !rows.is_empty() {
+        terminal::heading("completion times of files");
+        let header =
+            ["files", "number", "completed", "mean", "deviation", "p99", "PS mean", "slowdown", "p99"];
+        terminal::table(&header, &rows);
+    }
+}
+
+/// Round-trip times of echoes, and how long pages took.
+fn show_requests(summary: &Summary) {
+    let mut rows = Vec::new();
+    for (name, flow) in &summary.flows {
+        let echo = flow.echo.map(|echo| (echo.requests, echo.answers, echo.rtt_loss_ratio, echo.rtt_s));
+        let pages = flow.pages.map(|pages| (pages.requests, pages.loaded, None, pages.load_s));
+        let Some((requests, answers, lost, times)) = echo.or(pages) else { continue };
+        rows.push(vec![
+            format!("{name}, {}", if flow.echo.is_some() { "round trips" } else { "pages" }),
+            requests.to_string(),
+            answers.to_string(),
+            figures::ratio(lost),
+            figures::seconds(times.mean),
+            figures::seconds(times.p50),
+            figures::seconds(times.p99),
+            figures::seconds(times.max),
+            figures::seconds(times.std),
+        ]);
+    }
+    if !rows.is_empty() {
+        terminal::heading("requests and their answers");
+        let header = ["flow", "requests", "answered", "lost", "mean", "p50", "p99", "max", "deviation"];
+        terminal::table(&header, &rows);
+    }
+}
+
+/// How calls sound.
+fn show_calls(summary: &Summary) {
+    let mut rows = Vec::new();
+    for (name, flow) in &summary.flows {
+        let Some(voice) = &flow.voice else { continue };
+        rows.push(vec![
+            name.clone(),
+            voice.codec.clone(),
+            figures::quantity(voice.r_factor, ""),
+            figures::quantity(voice.mos, ""),
+            figures::seconds(voice.delay_s),
+            figures::ratio(voice.loss_ratio),
+        ]);
+    }
+    if !rows.is_empty() {
+        terminal::heading("calls, as the E-model rates them");
+        terminal::table(&["flow", "codec", "R", "MOS", "mouth to ear", "lost or late"], &rows);
+    }
 }
 
 /// Queues that had something to do: where a packet waited, was dropped, or that the scenario names.

@@ -375,7 +375,7 @@ impl<'a> Session<'a> {
         let change = |scenario: &Scenario, at, settings: &[Override]| {
             let changed = scenario.with_change(at, settings, self.files);
             let (mut changed, _) = changed.map_err(|problems| Refused::of(&problems))?;
-            changed.record = scenario.record;
+            changed.record = scenario.record.clone();
             Ok(changed)
         };
         let mut changed = change(scenario, at, &settings)?;

@@ -3,6 +3,7 @@
 use core::fmt;
 
 use super::{About, METRICS, Metric, Unit};
+use crate::summary::group_of;
 
 /// A statistic of a distribution.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -54,6 +55,10 @@ pub enum Subject {
     Run,
     /// The flow of this name.
     Flow(String),
+    /// The group of flows of this name.
+    Group(String),
+    /// A class of file sizes of a group: the group's name, the number of the class.
+    Bin(String, u64),
     /// The port of this name.
     Port(String),
     /// A queue of a port: the port's name, the queue's name.
@@ -65,6 +70,7 @@ impl Subject {
         match self {
             Self::Run => About::Run,
             Self::Flow(_) => About::Flow,
+            Self::Group(_) | Self::Bin(..) => About::Group,
             Self::Port(_) => About::Port,
             Self::Queue(..) => About::Queue,
         }
@@ -122,6 +128,12 @@ impl Address {
         let segments: Vec<&str> = segments.iter().map(String::as_str).collect();
         let (subject, rest) = match segments.as_slice() {
             ["flow", flow, rest @ ..] => (Subject::Flow((*flow).into()), rest),
+            ["group", group, "bin", number, rest @ ..] => {
+                let number = number.parse().ok().filter(|number| *number > 0);
+                let why = "classes of file sizes are numbered: `bin.1` is the smallest files'";
+                (Subject::Bin((*group).into(), number.ok_or_else(|| unknown(path, why, None))?), rest)
+            }
+            ["group", group, rest @ ..] => (Subject::Group((*group).into()), rest),
             ["port", port, "queue", queue, rest @ ..] => {
                 (Subject::Queue((*port).into(), (*queue).into()), rest)
             }
@@ -185,6 +197,12 @@ pub fn check_path(path: &str, names: &Names<'_>) -> Result<Unit, MetricError> {
     match &address.subject {
         Subject::Run => {}
         Subject::Flow(flow) => among("flow", flow, &mut names.flows.iter())?,
+        Subject::Group(group) | Subject::Bin(group, _) => {
+            let mut groups: Vec<String> =
+                names.flows.iter().filter_map(|flow| group_of(flow)).map(str::to_owned).collect();
+            groups.dedup();
+            among("group of flows", group, &mut groups.iter())?;
+        }
         Subject::Port(port) => among("port", port, &mut names.ports.iter().map(|(port, _)| port))?,
         Subject::Queue(port, queue) => {
             among("port", port, &mut names.ports.iter().map(|(port, _)| port))?;
@@ -200,6 +218,8 @@ impl fmt::Display for Address {
         match &self.subject {
             Subject::Run => {}
             Subject::Flow(flow) => write!(f, "flow.{}.", Segment(flow))?,
+            Subject::Group(group) => write!(f, "group.{}.", Segment(group))?,
+            Subject::Bin(group, number) => write!(f, "group.{}.bin.{number}.", Segment(group))?,
             Subject::Port(port) => write!(f, "port.{}.", Segment(port))?,
             Subject::Queue(port, queue) => write!(f, "port.{}.queue.{}.", Segment(port), Segment(queue))?,
         }
@@ -247,9 +267,13 @@ fn allowed(about: About) -> String {
         METRICS.iter().filter(|metric| metric.about == about).map(|metric| metric.name).collect();
     match about {
         About::Run => {
-            format!("{}, flow.<name>.…, port.<name>.…, port.<name>.queue.<name>.…", names.join(", "))
+            format!(
+                "{}, flow.<name>.…, group.<name>.…, port.<name>.…, port.<name>.queue.<name>.…",
+                names.join(", ")
+            )
         }
         About::Port => format!("{}, queue.<name>.…", names.join(", ")),
+        About::Group => format!("{}, bin.<number>.…", names.join(", ")),
         About::Flow | About::Queue => names.join(", "),
     }
 }
@@ -287,6 +311,9 @@ mod tests {
             ("port.home->server.queue.voice.sojourn.p95", Unit::Seconds),
             ("port.home->server.queue.link.dropped_packets", Unit::Packets),
             ("port.home->server.utilisation", Unit::Ratio),
+            ("group.web.fct.mean", Unit::Seconds),
+            ("group.web.bin.2.slowdown.p99", Unit::Number),
+            ("group.web.completed", Unit::Number),
             ("jain_index", Unit::Ratio),
         ] {
             assert_eq!(check(path), Ok(unit), "{path}");
@@ -303,6 +330,10 @@ mod tests {
             ("flow.voice.owd", Some("owd.p99")),
             ("port.home->server.queue.lnk.sojourn.p95", Some("link")),
             ("port.home->serve.utilisation", Some("home->server")),
+            ("group.wbe.fct.mean", Some("web")),
+            ("group.voice.fct.mean", None),
+            ("group.web.bin.first.fct.mean", None),
+            ("group.web.fct", Some("fct.p99")),
             ("jain", None),
             ("jain_indx", Some("jain_index")),
             ("flow.voice", None),

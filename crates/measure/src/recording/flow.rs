@@ -10,7 +10,8 @@ use lockgate_engine::discipline::DropReason;
 use lockgate_engine::node::{Count, Tally};
 use lockgate_engine::units::{Bytes, Duration, Instant};
 
-use super::TcpRecord;
+use super::{Asks, FileRecord, Requests, TcpRecord};
+use crate::emodel::Codec;
 use crate::histogram::{BATCH, Coarse, Histogram, Moments};
 use crate::series::FlowSeries;
 
@@ -39,6 +40,10 @@ pub struct FlowSetup {
     pub is_return: bool,
     /// Name of the congestion control of its sender; `None` where it has none.
     pub congestion: Option<String>,
+    /// What it asks for; `None` where it only sends.
+    pub asks: Option<Asks>,
+    /// The codec of the call that it is one direction of; `None` where it is none.
+    pub codec: Option<&'static Codec>,
 }
 
 impl Default for FlowSetup {
@@ -53,6 +58,8 @@ impl Default for FlowSetup {
             traffic_class: 0,
             is_return: false,
             congestion: None,
+            asks: None,
+            codec: None,
         }
     }
 }
@@ -311,6 +318,10 @@ pub struct FlowRecord {
     series: FlowSeries,
     /// Its TCP sender, where it has one.
     pub tcp: Option<Box<TcpRecord>>,
+    /// Its requests, where it asks for anything.
+    pub requests: Option<Box<Requests>>,
+    /// The file it carries, where it carries one, or a bulk transfer without end.
+    pub file: Option<FileRecord>,
     /// What was known of it before.
     pub setup: FlowSetup,
 }
@@ -341,6 +352,8 @@ impl FlowRecord {
             delivered_bytes: None,
             completed: None,
             series: FlowSeries::default(),
+            requests: setup.asks.map(|asks| Box::new(Requests::new(asks, warmup))),
+            file: None,
             tcp: setup.congestion.as_ref().map(|name| Box::new(TcpRecord::new(name, warmup))),
             setup,
         }

@@ -5,8 +5,11 @@ use lockgate_engine::node::{Counters, Tally};
 use lockgate_engine::units::Instant;
 
 use super::{
-    Distribution, EngineSummary, FlowSummary, PICOS, PortSummary, QueueSummary, SCHEMA, Summary, TcpSummary,
+    Distribution, EngineSummary, FileSummary, FlowSummary, PICOS, PortSummary, QueueSummary, SCHEMA, Summary,
+    TcpSummary,
 };
+use super::{VoiceSummary, files, requests};
+use crate::emodel::{self, Codec};
 use crate::fairness::jain;
 use crate::intervals::interval;
 use crate::recording::{FlowRecord, Mode, PlaceRecord, PortRecord, Recording, TcpRecord, Window};
@@ -41,6 +44,7 @@ fn empty() -> Summary {
         duration_s: 0.0,
         warmup_s: 0.0,
         flows: IndexMap::new(),
+        groups: IndexMap::new(),
         ports: IndexMap::new(),
         jain_index: None,
         intervals: IndexMap::new(),
@@ -59,8 +63,17 @@ fn summarise_one(recording: &Recording) -> Summary {
     }
     let window = recording.window().as_secs_f64();
     let end = Instant::ZERO + recording.duration;
-    let flows: IndexMap<String, FlowSummary> =
-        recording.flows.iter().map(|record| (record.setup.name.clone(), flow(record, window))).collect();
+    let files: Vec<Option<FileSummary>> = recording
+        .flows
+        .iter()
+        .zip(files::shared_times(recording))
+        .map(|(record, shared)| files::file(record, shared))
+        .collect();
+    let named = |(record, file): (&FlowRecord, &Option<FileSummary>)| {
+        let echo = requests::echo(recording, record);
+        (record.setup.name.clone(), FlowSummary { file: *file, echo, ..flow(record, window) })
+    };
+    let flows: IndexMap<String, FlowSummary> = recording.flows.iter().zip(&files).map(named).collect();
     let compared = flows.values().zip(&recording.flows).filter(|(_, record)| !record.setup.is_return);
     let shares: Vec<f64> = compared.filter_map(|(flow, _)| flow.throughput_bps).collect();
     let mut warnings = recording.warnings.clone();
@@ -79,6 +92,7 @@ fn summarise_one(recording: &Recording) -> Summary {
         duration_s: recording.duration.as_secs_f64(),
         warmup_s: recording.warmup.as_secs_f64(),
         flows,
+        groups: files::groups(recording, &files),
         ports: recording
             .ports
             .iter()
@@ -127,7 +141,22 @@ fn flow(record: &FlowRecord, window: f64) -> FlowSummary {
         jitter_rfc3550_s: (!delays.iat.is_empty()).then(|| delays.jitter().as_secs_f64()),
         iat_s: Distribution::of_picos(&delays.iat),
         fct_s: record.completed().map(lockgate_engine::units::Duration::as_secs_f64),
+        file: None,
+        echo: None,
+        pages: requests::pages(record),
+        voice: record.setup.codec.map(|codec| voice(codec, record, totals.lost.packets)),
         tcp: record.tcp.as_deref().map(tcp),
+    }
+}
+
+fn voice(codec: &Codec, record: &FlowRecord, lost: u64) -> VoiceSummary {
+    let best = emodel::best(codec, &record.delays().owd, lost);
+    VoiceSummary {
+        codec: codec.name.to_owned(),
+        r_factor: best.map(|(rating, ..)| rating),
+        mos: best.map(|(rating, ..)| emodel::opinion(rating)),
+        delay_s: best.map(|(_, delay, _)| delay),
+        loss_ratio: best.map(|(.., loss)| loss),
     }
 }
 
@@ -203,7 +232,7 @@ fn queue(
 }
 
 /// `part / whole`; `None` where that is not a number.
-fn ratio(part: f64, whole: f64) -> Option<f64> {
+pub(super) fn ratio(part: f64, whole: f64) -> Option<f64> {
     (whole > 0.0).then(|| part / whole).and_then(finite)
 }
 

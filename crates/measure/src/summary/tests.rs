@@ -78,11 +78,24 @@ fn nothing_observed_is_null_and_everything_else_is_found() {
     let addresses = summary.addresses();
     assert!(addresses.len() > 100, "{}", addresses.len());
     for path in addresses {
-        // No flow of it is a connection.
-        let of_tcp =
-            [".retransmissions", ".timeouts", ".cwnd_", ".rtt_mean"].iter().any(|name| path.contains(name));
-        let expected =
-            !(of_tcp || path.contains("silent") || path.contains("queue.rest.") || path.contains(".fct"));
+        // No flow of it is a connection, carries a file, asks for anything or is a call.
+        let of_others = [
+            ".retransmissions",
+            ".timeouts",
+            ".cwnd_",
+            ".rtt",
+            ".fct",
+            ".file_bytes",
+            ".ps_fct",
+            ".slowdown",
+            ".answer_gap",
+            ".page_load",
+            ".r_factor",
+            ".mos",
+        ];
+        let expected = !(of_others.iter().any(|name| path.contains(name))
+            || path.contains("silent")
+            || path.contains("queue.rest."));
         match summary.metric(&path) {
             Ok(value) => assert!(value.is_finite(), "{path}"),
             Err(MetricError::Empty { .. }) => assert!(!expected, "{path} has a value"),

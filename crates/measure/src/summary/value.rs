@@ -1,6 +1,6 @@
 //! Values of a summary by their addresses, and expectations held against them.
 
-use super::{Distribution, Expectation, FlowSummary, PortSummary, QueueSummary, Summary};
+use super::{Distribution, Expectation, FilesSummary, FlowSummary, PortSummary, QueueSummary, Summary};
 use crate::metric::{About, Address, METRICS, MetricError, Names, Statistic, Subject, check_path};
 
 /// A bound on a metric, in its base unit.
@@ -48,6 +48,14 @@ impl Summary {
         let found = match &address.subject {
             Subject::Run => Some(Found::Value(self.jain_index)),
             Subject::Flow(flow) => self.flows.get(flow).and_then(|flow| flow.find(address.metric.name)),
+            Subject::Group(group) => {
+                self.groups.get(group).and_then(|group| group.all.find(address.metric.name))
+            }
+            Subject::Bin(group, number) => self
+                .groups
+                .get(group)
+                .and_then(|group| group.bins.iter().find(|bin| bin.number == *number))
+                .and_then(|bin| bin.files.find(address.metric.name)),
             Subject::Port(port) => self.ports.get(port).and_then(|port| port.find(address.metric.name)),
             Subject::Queue(port, queue) => self
                 .ports
@@ -105,6 +113,11 @@ impl Summary {
     pub fn addresses(&self) -> Vec<String> {
         let mut subjects = vec![(About::Run, Subject::Run)];
         subjects.extend(self.flows.keys().map(|flow| (About::Flow, Subject::Flow(flow.clone()))));
+        for (name, group) in &self.groups {
+            subjects.push((About::Group, Subject::Group(name.clone())));
+            let bins = group.bins.iter();
+            subjects.extend(bins.map(|bin| (About::Group, Subject::Bin(name.clone(), bin.number))));
+        }
         for (name, port) in &self.ports {
             subjects.push((About::Port, Subject::Port(name.clone())));
             let queues = port.queues.keys();
@@ -179,6 +192,19 @@ impl FlowSummary {
             "loss" => value(self.loss_ratio),
             "reordered" => value(self.reordered_ratio),
             "fct" => value(self.fct_s),
+            "file_bytes" => value(self.file.map(|file| file.bytes as f64)),
+            "ps_fct" => value(self.file.and_then(|file| file.ps_fct_s)),
+            "slowdown" => value(self.file.and_then(|file| file.slowdown)),
+            "rtt" => self.echo.as_ref().map_or(value(None), |echo| Some(Found::Distribution(&echo.rtt_s))),
+            "rtt_loss" => value(self.echo.as_ref().and_then(|echo| echo.rtt_loss_ratio)),
+            "answer_gap" => {
+                self.echo.as_ref().map_or(value(None), |echo| Some(Found::Distribution(&echo.answer_gap_s)))
+            }
+            "page_load" => {
+                self.pages.as_ref().map_or(value(None), |pages| Some(Found::Distribution(&pages.load_s)))
+            }
+            "r_factor" => value(self.voice.as_ref().and_then(|voice| voice.r_factor)),
+            "mos" => value(self.voice.as_ref().and_then(|voice| voice.mos)),
             "retransmissions" => value(self.tcp.as_ref().map(|tcp| tcp.retransmissions as f64)),
             "timeouts" => value(self.tcp.as_ref().map(|tcp| tcp.timeouts as f64)),
             "cwnd_mean" => value(self.tcp.as_ref().and_then(|tcp| tcp.cwnd_mean_bytes)),
@@ -191,6 +217,20 @@ impl FlowSummary {
             "received_bytes" => number(self.received_bytes),
             "lost_packets" => number(self.lost_packets),
             "inside_packets" => number(self.inside_packets),
+            _ => None,
+        }
+    }
+}
+
+impl FilesSummary {
+    fn find(&self, metric: &str) -> Option<Found<'_>> {
+        match metric {
+            "files" => number(self.files),
+            "completed" => number(self.completed),
+            "mean_bytes" => Some(Found::Value(self.mean_bytes)),
+            "fct" => Some(Found::Distribution(&self.fct_s)),
+            "ps_fct" => Some(Found::Distribution(&self.ps_fct_s)),
+            "slowdown" => Some(Found::Distribution(&self.slowdown)),
             _ => None,
         }
     }

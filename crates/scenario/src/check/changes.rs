@@ -350,7 +350,7 @@ impl Checker<'_> {
         let what = format!("`flow.{name}`");
         let edited = Place { what: &what, table: &table, header: &header };
         let flow =
-            self.again(settings, noted, |checker| checker.flow(name, edited, scene.world.network).1)?;
+            self.again(settings, noted, |checker| checker.flow(name, edited, scene.world.network).flow)?;
         let traffic = settings.iter().any(|setting| setting.path[2] != "stop");
         let action = Action::Flow {
             flows: group.members.clone(),

@@ -11,7 +11,9 @@ use lockgate_traffic::{Invalid, TrafficConfig};
 use toml::de::DeTable;
 
 use super::Checker;
+use super::files::Listed;
 use super::network::Network;
+use crate::application::Codec;
 use crate::diagnostic::Problem;
 use crate::file::FlowTable;
 use crate::model::{Flow, Transport};
@@ -30,6 +32,17 @@ const FIRST_PORT: u32 = 49_152;
 const TCP: u8 = 6;
 const UDP: u8 = 17;
 
+/// Where an FTP server is reached (RFC 959 section 8).
+const FTP_PORT: u16 = 21;
+
+/// A flow as its table has it.
+pub(super) struct Read {
+    /// How many there are, where that is said.
+    pub(super) count: Option<u32>,
+    pub(super) flow: Option<Flow>,
+    listed: Option<Vec<Listed>>,
+}
+
 /// The flows, as far as they could be read.
 #[derive(Default)]
 pub(super) struct Flows {
@@ -43,8 +56,12 @@ pub(super) struct Group {
     pub(super) name: String,
     /// Places among the scenario's flows.
     pub(super) members: Range<usize>,
-    /// Places of the other directions of TCP flows; empty for others.
+    /// Places of the control connections of FTP; empty for others.
+    pub(super) controls: Range<usize>,
+    /// Places of the other directions of TCP flows and of echoes, then of control connections; empty for others.
     pub(super) returns: Range<usize>,
+    /// The members' files, where a list says them.
+    listed: Option<Vec<Listed>>,
     /// Whether `count` is given, so that members are numbered.
     numbered: bool,
     /// `None` where it has problems. Its name and ports are those of the first member.
@@ -64,7 +81,13 @@ impl Group {
         } else {
             // Every flow has its own pair of ports while there are pairs.
             let place = (self.members.start + index) as u32;
-            member.fields.source_port = (FIRST_PORT + place % (65_536 - FIRST_PORT)) as u16;
+            member.fields.source_port = own_port(place as usize);
+        }
+        if let Some(file) = self.listed.as_ref().and_then(|listed| listed.get(index)) {
+            member.start = member.start + file.start;
+            if let Transport::Tcp(model) = &mut member.transport {
+                model.application = Application::File(file.bytes);
+            }
         }
         member
     }
@@ -95,23 +118,62 @@ impl Flows {
         }
         for group in &self.groups {
             let Some(flow) = &group.flow else { continue };
-            for (place, index) in group.members.clone().zip(0..group.returns.len()) {
-                flows.push(returning(&group.member(flow, index), place));
+            for (index, place) in group.controls.clone().enumerate() {
+                flows.push(controlling(&group.member(flow, index), group.members.start + index, place));
+            }
+        }
+        for group in &self.groups {
+            let forth: Vec<usize> = group.members.clone().chain(group.controls.clone()).collect();
+            for (of, _) in forth.into_iter().zip(group.returns.clone()) {
+                let back = returning(&flows[of], of);
+                flows.push(back);
             }
         }
         flows
     }
 
-    /// Gives the other directions of TCP flows their places, behind all flows.
+    /// Gives control connections and the other directions of flows their places, behind all flows.
     fn place_returns(&mut self) {
         let mut next = self.total;
         for group in &mut self.groups {
-            let tcp = group.flow.as_ref().is_some_and(|flow| matches!(flow.transport, Transport::Tcp(_)));
-            let count = if tcp { group.members.len() } else { 0 };
+            let ftp = group.flow.as_ref().is_some_and(|flow| flow.ftp.is_some());
+            let count = if ftp { group.members.len() } else { 0 };
+            group.controls = next..next + count;
+            next += count;
+        }
+        for group in &mut self.groups {
+            let both = |flow: &Flow| flow.echo || matches!(flow.transport, Transport::Tcp(_));
+            let both = group.flow.as_ref().is_some_and(both);
+            let count = if both { group.members.len() + group.controls.len() } else { 0 };
             group.returns = next..next + count;
             next += count;
         }
     }
+}
+
+/// A source port of its own for the flow at `place`.
+fn own_port(place: usize) -> u16 {
+    (FIRST_PORT + place as u32 % (65_536 - FIRST_PORT)) as u16
+}
+
+/// The control connection, standing at `place`, of the file transfer `flow`, which stands at `of`.
+fn controlling(flow: &Flow, of: usize, place: usize) -> Flow {
+    let mut control = flow.clone();
+    control.name = format!("{}/control", flow.name);
+    if flow.ftp.is_some_and(|ftp| ftp.get) {
+        // The receiver of the file is the client.
+        (control.from, control.to) = (flow.to, flow.from);
+        (control.fields.source, control.fields.destination) = (flow.fields.destination, flow.fields.source);
+    }
+    (control.fields.source_port, control.fields.destination_port) = (own_port(place), FTP_PORT);
+    control.bytes = None;
+    control.ftp = None;
+    control.echo = false;
+    control.voice = None;
+    if let Transport::Tcp(model) = &mut control.transport {
+        model.application = Application::Control { of };
+    }
+    control
 }
 
 /// The other direction of `flow`, which stands at `place`.
@@ -121,7 +183,12 @@ fn returning(flow: &Flow, place: usize) -> Flow {
         name: format!("{}/return", flow.name),
         from: flow.to,
         to: flow.from,
-        transport: Transport::TcpReturn { of: place },
+        echo: false,
+        voice: None,
+        transport: match flow.transport {
+            Transport::Tcp(_) | Transport::TcpReturn { .. } => Transport::TcpReturn { of: place },
+            Transport::Udp | Transport::UdpReturn { .. } => Transport::UdpReturn { of: place },
+        },
         fields: Fields {
             source: fields.destination,
             destination: fields.source,
@@ -139,7 +206,7 @@ impl Checker<'_> {
         for entry in self.section(root, "flow") {
             self.check_name("flow", entry.name, entry.key.clone());
             let place = entry.place();
-            let (count, flow) = self.flow(entry.name, place, network);
+            let Read { count, flow, listed } = self.flow(entry.name, place, network);
             let start = flows.total;
             let mut members = count.map_or(1, |count| count as usize);
             if start + members > MOST_FLOWS {
@@ -154,7 +221,9 @@ impl Checker<'_> {
             flows.groups.push(Group {
                 name: entry.name.to_owned(),
                 members: start..start + members,
+                controls: 0..0,
                 returns: 0..0,
+                listed,
                 numbered: count.is_some(),
                 flow,
                 port_given: place.has("source_port"),
@@ -164,13 +233,8 @@ impl Checker<'_> {
         flows
     }
 
-    /// One flow, as it stands in the file or as a change makes it, and its `count`.
-    pub(super) fn flow(
-        &mut self,
-        name: &str,
-        place: Place<'_, '_>,
-        network: &Network,
-    ) -> (Option<u32>, Option<Flow>) {
+    /// One flow, as it stands in the file or as a change makes it.
+    pub(super) fn flow(&mut self, name: &str, place: Place<'_, '_>, network: &Network) -> Read {
         let noted = self.problems.len();
         let own = self.shapes.of::<FlowTable>();
         let offered = self.shapes.of::<TrafficConfig>();
@@ -178,23 +242,35 @@ impl Checker<'_> {
         let Some(table) = typed::<FlowTable>(place, &own, &mut self.problems) else {
             // The rest is looked through all the same.
             let _ = sound::<TrafficConfig>(place, &offered, &mut self.problems);
-            return (None, None);
+            return Read { count: None, flow: None, listed: None };
         };
         let ends = self.flow_ends(&table, place, network);
         self.check_flow(&table, place);
+        let listed =
+            if table.transport == Some(Carrier::Tcp) { self.listed_files(&table, place) } else { None };
         let transport = if table.transport == Some(Carrier::Tcp) {
+            if place.has("voice") {
+                let problem = Problem::new(place.key("voice"), "a call over TCP has no rating");
+                self.note(problem.help("leave `voice` out, or write `transport = \"udp\"`"));
+            }
             Transport::Tcp(self.tcp(&table, place))
         } else {
             self.refuse_tcp_keys(place);
             Transport::Udp
         };
         let traffic = match transport {
-            Transport::Tcp(TcpModel { application: Application::Drawn, .. }) => {
-                self.drawn_files(&table, place)
+            Transport::Tcp(TcpModel {
+                application: Application::Drawn | Application::Pages { .. }, ..
+            }) => self.drawn_files(&table, place),
+            Transport::Tcp(tcp) if !matches!(tcp.application, Application::Stream | Application::Echo) => {
+                Some(Traffic::nothing())
             }
-            Transport::Tcp(tcp) if tcp.application != Application::Stream => Some(Traffic::nothing()),
             _ => self.traffic(place),
         };
+        let voice = table.voice.or_else(|| {
+            let profile = traffic.as_ref().and_then(|traffic| traffic.config.profile.as_deref());
+            (profile == Some("g711")).then_some(Codec::G711)
+        });
         let fields = ends.map(|[from, to]| {
             let address =
                 |node: usize| network.nodes.get(node).map_or(IpAddr::from([0, 0, 0, 0]), |node| node.address);
@@ -219,8 +295,12 @@ impl Checker<'_> {
             stop: table.stop,
             packets: table.packets.map(|packets| packets.0),
             bytes: table.bytes.and_then(|amount| amount.0),
+            ftp: table.ftp,
+            echo: table.echo,
+            voice,
         });
-        (table.count, flow.filter(|_| self.problems.len() == noted))
+        let count = table.count.or(listed.as_ref().map(|listed| listed.len() as u32));
+        Read { count, flow: flow.filter(|_| self.problems.len() == noted), listed }
     }
 
     fn flow_ends(

@@ -66,8 +66,9 @@ impl Checker<'_> {
             let mut ids = Vec::new();
             for (index, name) in names.0.iter().enumerate() {
                 if let Some(group) = world.flows.get(&name.0) {
-                    // A connection is meant in both directions.
-                    let places = group.members.clone().chain(group.returns.clone());
+                    // A connection is meant in both directions, and with the one that controls it.
+                    let places =
+                        group.members.clone().chain(group.controls.clone()).chain(group.returns.clone());
                     ids.extend(places.map(|place| FlowId(place as u32)));
                 } else {
                     let span = place.element("flow", index);

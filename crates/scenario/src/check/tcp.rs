@@ -6,6 +6,7 @@ use lockgate_engine::units::Bytes;
 use lockgate_traffic::{Law, LoadedFiles, TrafficConfig};
 
 use super::Checker;
+use crate::application::Pages;
 use crate::diagnostic::Problem;
 use crate::file::FlowTable;
 use crate::shape::Place;
@@ -13,9 +14,12 @@ use crate::tcp::{Application, TcpModel};
 use crate::traffic::Traffic;
 
 /// Keys that only TCP flows have.
-const OWN_KEYS: [&str; 13] = [
+const OWN_KEYS: [&str; 16] = [
     "file",
+    "files",
     "every",
+    "ftp",
+    "pages",
     "congestion",
     "mss",
     "initial_window",
@@ -28,6 +32,9 @@ const OWN_KEYS: [&str; 13] = [
     "pacing",
     "initial_sequence",
 ];
+
+/// Most objects of a page.
+const MOST_OBJECTS: u32 = 10_000;
 
 /// Largest payload: an IPv4 packet of 65535 bytes without 52 of headers.
 const LARGEST_SEGMENT: u64 = 65_535 - 52;
@@ -101,10 +108,13 @@ impl Checker<'_> {
         }
     }
 
-    /// The laws of files and of the time between them, as traffic.
+    /// The laws of files and of the time between them, or of pages' objects and the time between pages, as traffic.
     pub(super) fn drawn_files(&mut self, table: &FlowTable, place: Place<'_, '_>) -> Option<Traffic> {
-        let config =
-            TrafficConfig { size: table.file.clone(), gap: table.every.clone(), ..Default::default() };
+        let (size, gap) = match &table.pages {
+            Some(pages) => (Some(pages.object.clone()), pages.think.clone()),
+            None => (table.file.clone(), table.every.clone()),
+        };
+        let config = TrafficConfig { size, gap, ..Default::default() };
         let mut refused = Vec::new();
         let files = config.load_files(&mut |path| self.bytes_of(path)).unwrap_or_else(|problems| {
             refused = problems;
@@ -115,8 +125,14 @@ impl Checker<'_> {
             refused.extend(config.gap.as_ref().and_then(|law| Law::new(law, "gap", &files).err()));
         }
         for invalid in &refused {
-            let key = if invalid.field.starts_with("gap") { "every" } else { "file" };
-            let problem = Problem::new(place.value(key), format!("`{key}` cannot be: {invalid}"));
+            let of_gap = invalid.field.starts_with("gap");
+            let (key, said) = match (&table.pages, of_gap) {
+                (Some(_), true) => ("pages", "think"),
+                (Some(_), false) => ("pages", "object"),
+                (None, true) => ("every", "every"),
+                (None, false) => ("file", "file"),
+            };
+            let problem = Problem::new(place.value(key), format!("`{said}` cannot be: {invalid}"));
             self.note(
                 problem.help(
                     "a law is a size or time, or such as `{ distribution = \"exponential\", mean = … }`",
@@ -126,7 +142,59 @@ impl Checker<'_> {
         refused.is_empty().then(|| Traffic { config: Arc::new(config), files })
     }
 
+    /// The pages of a user.
+    fn pages(&mut self, pages: &Pages, place: Place<'_, '_>) -> Application {
+        for key in ["file", "files", "every", "bytes", "size", "gap", "rate", "profile", "replay"] {
+            if place.has(key) {
+                let problem = Problem::new(
+                    place.key(key),
+                    format!("`{key}` does not go with `pages`, which says what is sent"),
+                );
+                self.note(problem.help(format!("leave `{key}` or `pages` out")));
+            }
+        }
+        if !(1..=MOST_OBJECTS).contains(&pages.objects) {
+            let problem =
+                Problem::new(place.value("pages"), format!("a page cannot have {} objects", pages.objects));
+            self.note(problem.help(format!("`objects` is from 1 to {MOST_OBJECTS}")));
+        }
+        if pages.request == Bytes::ZERO {
+            let problem = Problem::new(place.value("pages"), "a request has at least one byte");
+            self.note(problem.help("leave `request` out, or write `request = \"400B\"`"));
+        }
+        Application::Pages { request: pages.request, objects: pages.objects }
+    }
+
     fn application(&mut self, table: &FlowTable, place: Place<'_, '_>) -> Application {
+        let application = self.sent(table, place);
+        if table.ftp.is_some() && !matches!(application, Application::File(_) | Application::Drawn) {
+            let problem = Problem::new(place.key("ftp"), format!("{} has no file to transfer", place.what));
+            self.note(
+                problem.help("say how large it is: `bytes = \"1MB\"`, `file = …` or `files = \"sizes.txt\"`"),
+            );
+        }
+        match application {
+            Application::Stream if table.echo => Application::Echo,
+            _ if table.echo => {
+                let problem = Problem::new(place.key("echo"), format!("{} sends no requests", place.what));
+                self.note(
+                    problem.help("say how large they are and how often: `size = \"64B\"` and `gap = \"1s\"`"),
+                );
+                application
+            }
+            _ => application,
+        }
+    }
+
+    /// What is sent, whatever is said beside.
+    fn sent(&mut self, table: &FlowTable, place: Place<'_, '_>) -> Application {
+        if let Some(pages) = &table.pages {
+            return self.pages(pages, place);
+        }
+        if table.files.is_some() {
+            // Each member has its own; what else is said is refused where the list is read.
+            return Application::File(Bytes(1));
+        }
         if table.file.is_some() {
             if let Some(key) = ["bytes", "size", "gap", "rate"].into_iter().find(|key| place.has(key)) {
                 let problem = Problem::new(

@@ -1,9 +1,18 @@
 //! What the application at one end of a connection does: when it writes, how much, when it closes.
 
+mod dialogue;
+mod echo;
+mod news;
+mod pages;
+
 use lockgate_engine::units::Instant;
 use lockgate_traffic::arrivals::{Arrivals, Emission};
 
 use super::sender::Sender;
+pub use dialogue::{Dialogue, Happening, Order};
+pub use echo::Asker;
+pub use news::News;
+pub use pages::{Objects, Server, User};
 
 /// How far ahead of what was sent an unlimited source writes.
 const AHEAD: u64 = 1 << 30;
@@ -20,6 +29,16 @@ pub enum Application {
     File(u64),
     /// Writes what its traffic offers, when it does.
     Stream(Box<Stream>),
+    /// Talks in turns, and leads another connection.
+    Dialogue(Box<Dialogue>),
+    /// Asks for what it sends to be sent back.
+    Asker(Box<Asker>),
+    /// Sends back what it gets; closes when the peer has.
+    Echo,
+    /// Asks for pages.
+    User(Box<User>),
+    /// Answers requests by objects; closes when the peer has.
+    Server(Box<Server>),
 }
 
 /// Writes of given sizes at given times.
@@ -55,10 +74,16 @@ impl Stream {
     }
 
     fn write_due(&mut self, sender: &mut Sender, now: Instant) {
+        self.write_each(sender, now, |_| {});
+    }
+
+    /// Writes what is due, telling how long each write is.
+    fn write_each(&mut self, sender: &mut Sender, now: Instant, mut tell: impl FnMut(u64)) {
         while self.next() <= now {
             let length = u64::from(self.batch[self.position].length).min(self.bytes_left);
             self.bytes_left -= length;
             sender.write(length);
+            tell(length);
             self.position += 1;
             if self.position == self.batch.len() {
                 self.refill();
@@ -75,6 +100,9 @@ impl Application {
     pub(crate) fn next(&self) -> Instant {
         match self {
             Self::Stream(stream) => stream.next(),
+            Self::Dialogue(dialogue) => dialogue.next(),
+            Self::Asker(asker) => asker.next(),
+            Self::User(user) => user.next(),
             _ => Instant::NEVER,
         }
     }
@@ -82,7 +110,9 @@ impl Application {
     /// The connection opens.
     pub(crate) fn on_open(&mut self, sender: &mut Sender, now: Instant) {
         match self {
-            Self::Sink | Self::Script => {}
+            Self::Sink | Self::Script | Self::Dialogue(_) | Self::Echo | Self::Server(_) => {}
+            Self::User(user) => user.ask(sender, now),
+            Self::Asker(asker) => asker.ask(sender, now),
             Self::Unlimited => sender.write(AHEAD),
             Self::File(bytes) => {
                 sender.write(*bytes);
@@ -92,17 +122,60 @@ impl Application {
         }
     }
 
+    /// The peer has answered: whoever talks first does.
+    pub(crate) fn on_connected(&mut self, sender: &mut Sender, now: Instant) {
+        if let Self::Dialogue(dialogue) = self {
+            dialogue.go_on(sender, now);
+        }
+    }
+
     pub(crate) fn on_timer(&mut self, sender: &mut Sender, now: Instant) {
-        if let Self::Stream(stream) = self {
-            stream.write_due(sender, now);
+        match self {
+            Self::Stream(stream) => stream.write_due(sender, now),
+            Self::Dialogue(dialogue) if dialogue.next() <= now => dialogue.go_on(sender, now),
+            Self::Asker(asker) => asker.ask(sender, now),
+            Self::User(user) if user.next() <= now => user.ask(sender, now),
+            _ => {}
         }
     }
 
     /// `bytes` have arrived; the peer has closed where `ended`.
     pub(crate) fn on_delivered(&mut self, sender: &mut Sender, bytes: u64, ended: bool, now: Instant) {
-        let _ = (bytes, now);
-        if ended && matches!(self, Self::Sink) {
+        match self {
+            Self::Dialogue(dialogue) if bytes > 0 => dialogue.on_delivered(sender, bytes, now),
+            Self::Asker(asker) => asker.on_delivered(bytes),
+            Self::Echo if bytes > 0 => sender.write(bytes),
+            Self::User(user) if bytes > 0 => user.on_delivered(sender, bytes, now),
+            Self::Server(server) if bytes > 0 => server.on_delivered(sender, bytes),
+            _ => {}
+        }
+        let closes = matches!(self, Self::Sink | Self::Dialogue(_) | Self::Echo | Self::Server(_));
+        if ended && closes {
             sender.close();
+        }
+    }
+
+    /// What was asked or answered and not told yet, of an application that asks.
+    pub(crate) fn take_news(&mut self) -> Option<News> {
+        match self {
+            Self::Asker(asker) => asker.take_news(),
+            Self::User(user) => user.take_news(),
+            _ => None,
+        }
+    }
+
+    /// Something has happened at the connection that a dialogue leads.
+    pub(crate) fn on_happening(&mut self, sender: &mut Sender, what: Happening, now: Instant) {
+        if let Self::Dialogue(dialogue) = self {
+            dialogue.on_happening(sender, what, now);
+        }
+    }
+
+    /// What a dialogue orders.
+    pub(crate) fn take_order(&mut self) -> Option<Order> {
+        match self {
+            Self::Dialogue(dialogue) => dialogue.take_order(),
+            _ => None,
         }
     }
 

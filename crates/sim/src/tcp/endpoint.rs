@@ -10,7 +10,7 @@
 
 use lockgate_engine::units::{Duration, Instant};
 
-use super::application::Application;
+use super::application::{Application, Happening, News, Order};
 use super::congestion::{CongestionControl, Phase};
 use super::receiver::{Receiver, ReceiverConfig};
 use super::segment::{Segment, flag};
@@ -91,6 +91,34 @@ impl Endpoint {
         self.stop = stop;
     }
 
+    /// Opens the connection now, where it is the active end and has not.
+    pub(crate) fn connect(&mut self, now: Instant) {
+        if !self.open && self.role != Role::Passive && now < self.stop {
+            self.role = Role::Active(now);
+            self.on_timer(now);
+        }
+    }
+
+    /// Whether the peer has answered.
+    pub(crate) fn is_connected(&self) -> bool {
+        self.open && self.sender.is_connected()
+    }
+
+    /// Something has happened at the connection that this one leads.
+    pub(crate) fn on_happening(&mut self, what: Happening, now: Instant) {
+        self.application.on_happening(&mut self.sender, what, now);
+    }
+
+    /// What the connection that this one leads is to do.
+    pub(crate) fn take_order(&mut self) -> Option<Order> {
+        self.application.take_order()
+    }
+
+    /// What its application has asked, or been answered, and not told yet.
+    pub(crate) fn take_news(&mut self) -> Option<News> {
+        self.application.take_news()
+    }
+
     /// When something happens here next by itself.
     #[inline]
     pub fn next(&self, now: Instant) -> Instant {
@@ -144,6 +172,7 @@ impl Endpoint {
             self.sender.on_ack(segment, newly_marked.min(u32::MAX / 2), now);
             if !was_connected && self.sender.is_connected() {
                 self.sender.on_connected();
+                self.application.on_connected(&mut self.sender, now);
             }
         }
         let delivered = self.receiver.on_segment(segment, marked, self.sender.rtt.timeout(), now);

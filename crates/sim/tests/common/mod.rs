@@ -15,7 +15,16 @@ use lockgate_sim::{Control, run};
 /// # Panics
 /// With the rendered problems where it is none.
 pub(crate) fn scenario(text: &str) -> Scenario {
-    let files: BTreeMap<String, Arc<[u8]>> = BTreeMap::new();
+    scenario_with(text, &[])
+}
+
+/// The scenario that `text` is, beside these files.
+///
+/// # Panics
+/// With the rendered problems where it is none.
+pub(crate) fn scenario_with(text: &str, files: &[(&str, &str)]) -> Scenario {
+    let file = |(name, text): &(&str, &str)| ((*name).to_owned(), Arc::from(text.as_bytes()));
+    let files: BTreeMap<String, Arc<[u8]>> = files.iter().map(file).collect();
     match lockgate_scenario::read(text, "test.toml", &files, &[]) {
         Ok(scenario) => scenario,
         Err(problems) => panic!("{problems:?}\n{text}"),
@@ -28,6 +37,15 @@ pub(crate) fn scenario(text: &str) -> Scenario {
 /// With the rendered problems where the text is not a valid scenario, or where the run fails.
 pub(crate) fn simulate(text: &str, seed: u64) -> Recording {
     run(&scenario(text), Seed(seed), &mut |_| Control::Continue).expect("the run succeeds").recording
+}
+
+/// Runs the scenario `text`, which names these files, with `seed`.
+///
+/// # Panics
+/// As [`simulate`].
+pub(crate) fn simulate_with(text: &str, files: &[(&str, &str)], seed: u64) -> Recording {
+    let scenario = scenario_with(text, files);
+    run(&scenario, Seed(seed), &mut |_| Control::Continue).expect("the run succeeds").recording
 }
 
 /// One link from `a` to `b` at `rate` whose port has these queues (`root` the first), and these flows.

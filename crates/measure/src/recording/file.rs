@@ -1,0 +1,94 @@
+//! A file that a flow carries, as far as its completion time is compared with others'.
+
+use lockgate_engine::units::{Bytes, Instant};
+
+/// A file that a flow carries.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FileRecord {
+    /// When it starts.
+    pub start: Instant,
+    /// Its bytes; `None` for a bulk transfer without end.
+    pub bytes: Option<Bytes>,
+    /// Bytes that the slowest link on its way charges for it, headers of its segments included; nothing where it
+    /// has no end.
+    pub charged: Bytes,
+    /// The place in the recording's ports of the slowest link on its way.
+    pub port: u32,
+}
+
+/// Classes of file sizes, numbered from 1 in their order.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum FileBins {
+    /// Below 1 kB, 10 kB, 100 kB and so on.
+    #[default]
+    Decades,
+    /// Each as wide as this.
+    Width(Bytes),
+    /// Below the first of these, below the second, and so on; the last has no end. Rising.
+    Edges(Vec<Bytes>),
+}
+
+/// One class of file sizes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct FileBin {
+    /// Its number, from 1.
+    pub number: u64,
+    /// The least size in it.
+    pub from: Bytes,
+    /// The least size above it; `None` where it has no end.
+    pub to: Option<Bytes>,
+}
+
+impl FileBins {
+    /// The class of a size.
+    pub fn of(&self, size: Bytes) -> FileBin {
+        match self {
+            Self::Decades => {
+                let (mut number, mut from, mut to) = (1, 0, Some(1000_u64));
+                while let Some(next) = to.filter(|next| size.0 >= *next) {
+                    (number, from, to) = (number + 1, next, next.checked_mul(10));
+                }
+                FileBin { number, from: Bytes(from), to: to.map(Bytes) }
+            }
+            Self::Width(width) => {
+                let width = width.0.max(1);
+                let below = size.0 / width;
+                let from = below * width;
+                FileBin { number: below + 1, from: Bytes(from), to: from.checked_add(width).map(Bytes) }
+            }
+            Self::Edges(edges) => {
+                let place = edges.partition_point(|edge| *edge <= size);
+                FileBin {
+                    number: place as u64 + 1,
+                    from: place.checked_sub(1).map_or(Bytes::ZERO, |before| edges[before]),
+                    to: edges.get(place).copied(),
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn bin(bins: &FileBins, size: u64) -> (u64, u64, Option<u64>) {
+        let bin = bins.of(Bytes(size));
+        (bin.number, bin.from.0, bin.to.map(|to| to.0))
+    }
+
+    #[test]
+    fn sizes_have_their_classes() {
+        let decades = FileBins::Decades;
+        assert_eq!(bin(&decades, 999), (1, 0, Some(1000)));
+        assert_eq!(bin(&decades, 1000), (2, 1000, Some(10_000)));
+        assert_eq!(bin(&decades, u64::MAX).2, None);
+        let width = FileBins::Width(Bytes(100_000));
+        assert_eq!(bin(&width, 99_999), (1, 0, Some(100_000)));
+        assert_eq!(bin(&width, 100_000), (2, 100_000, Some(200_000)));
+        let edges = FileBins::Edges(vec![Bytes(12_000), Bytes(100_000)]);
+        assert_eq!(bin(&edges, 11_999), (1, 0, Some(12_000)));
+        assert_eq!(bin(&edges, 12_000), (2, 12_000, Some(100_000)));
+        assert_eq!(bin(&edges, 100_000), (3, 100_000, None));
+    }
+}

@@ -1,0 +1,170 @@
+//! Files and groups of files: how long they took, beside how long they would take if links were shared equally.
+
+use std::collections::BTreeMap;
+
+use indexmap::IndexMap;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::Distribution;
+use crate::histogram::Histogram;
+use crate::recording::{FileBin, FlowRecord, Recording};
+use crate::sharing::{Job, processor_sharing};
+
+/// The file a flow carries.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct FileSummary {
+    /// When it starts, in seconds.
+    pub start_s: f64,
+    /// Its size in bytes, without headers.
+    pub bytes: u64,
+    /// How long it would take if the files at the slowest link on its way shared that link equally.
+    pub ps_fct_s: Option<f64>,
+    /// Its completion time over that; `null` where it did not end.
+    pub slowdown: Option<f64>,
+}
+
+/// The files of a group. Files that start during the warm-up are not in it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct GroupSummary {
+    /// All of them.
+    pub all: FilesSummary,
+    /// By size, those classes that have files.
+    pub bins: Vec<BinSummary>,
+}
+
+/// A class of file sizes.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct BinSummary {
+    /// Its number, from 1 in the order of sizes; empty classes have theirs too.
+    pub number: u64,
+    /// The least size in it.
+    pub from_bytes: u64,
+    /// The least size above it; `null` where it has no end.
+    pub to_bytes: Option<u64>,
+    /// Its files.
+    pub files: FilesSummary,
+}
+
+/// Completion times of some files.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct FilesSummary {
+    /// How many files there are.
+    pub files: u64,
+    /// How many were delivered whole.
+    pub completed: u64,
+    /// Mean size in bytes.
+    pub mean_bytes: Option<f64>,
+    /// Completion times of those delivered, in seconds.
+    pub fct_s: Distribution,
+    /// How long all of them would take under processor sharing, in seconds.
+    pub ps_fct_s: Distribution,
+    /// Completion time over that, of those delivered.
+    pub slowdown: Distribution,
+}
+
+/// The group that a flow called `name` is a member of: `backup` for `backup/17`.
+pub fn group_of(name: &str) -> Option<&str> {
+    let (group, member) = name.split_once('/')?;
+    (!member.is_empty() && member.bytes().all(|digit| digit.is_ascii_digit())).then_some(group)
+}
+
+/// How long each flow's file would take under processor sharing, in seconds, by flow; `None` for flows without a
+/// file that ends. All files at a port share the rate its link has at the start.
+pub(crate) fn shared_times(recording: &Recording) -> Vec<Option<f64>> {
+    let mut times = vec![None; recording.flows.len()];
+    let mut by_port: BTreeMap<u32, Vec<(usize, Job)>> = BTreeMap::new();
+    for (flow, record) in recording.flows.iter().enumerate() {
+        let Some(file) = record.file else { continue };
+        let bytes = file.bytes.map(|_| file.charged.0 as f64);
+        by_port.entry(file.port).or_default().push((flow, Job { start: file.start.as_secs_f64(), bytes }));
+    }
+    for (port, files) in by_port {
+        let rate = recording.sharing_rate.or(recording.ports.get(port as usize).map(|port| port.setup.rate));
+        let jobs: Vec<Job> = files.iter().map(|(_, job)| *job).collect();
+        let taken = processor_sharing(&jobs, rate.map_or(0.0, |rate| rate.as_bits() as f64 / 8.0));
+        for ((flow, _), taken) in files.into_iter().zip(taken) {
+            times[flow] = taken;
+        }
+    }
+    times
+}
+
+/// The file of a flow, where it carries one that ends.
+pub(super) fn file(record: &FlowRecord, shared: Option<f64>) -> Option<FileSummary> {
+    let file = record.file?;
+    let taken = record.completed().map(lockgate_engine::units::Duration::as_secs_f64);
+    let slowdown = taken.zip(shared.filter(|shared| *shared > 0.0)).map(|(taken, shared)| taken / shared);
+    Some(FileSummary { start_s: file.start.as_secs_f64(), bytes: file.bytes?.0, ps_fct_s: shared, slowdown })
+}
+
+/// Times and ratios being gathered, in 10^-12.
+#[derive(Default)]
+struct Gathered {
+    files: u64,
+    completed: u64,
+    bytes: u128,
+    fct: Histogram,
+    shared: Histogram,
+    slowdown: Histogram,
+}
+
+/// As whole numbers of 10^-12.
+fn fine(value: f64) -> u64 {
+    // Saturates; there is no time or ratio below zero.
+    libm::round(value * super::PICOS) as u64
+}
+
+impl Gathered {
+    fn add(&mut self, file: &FileSummary, fct: Option<f64>) {
+        self.files += 1;
+        self.bytes += u128::from(file.bytes);
+        if let Some(shared) = file.ps_fct_s {
+            self.shared.record(fine(shared));
+        }
+        if let Some(fct) = fct {
+            self.completed += 1;
+            self.fct.record(fine(fct));
+        }
+        if let Some(slowdown) = file.slowdown {
+            self.slowdown.record(fine(slowdown));
+        }
+    }
+
+    fn summary(&self) -> FilesSummary {
+        FilesSummary {
+            files: self.files,
+            completed: self.completed,
+            mean_bytes: (self.files > 0).then(|| self.bytes as f64 / self.files as f64),
+            fct_s: Distribution::of_picos(&self.fct),
+            ps_fct_s: Distribution::of_picos(&self.shared),
+            slowdown: Distribution::of_picos(&self.slowdown),
+        }
+    }
+}
+
+/// The groups of flows that carry files, in the order of the flows.
+pub(super) fn groups(recording: &Recording, files: &[Option<FileSummary>]) -> IndexMap<String, GroupSummary> {
+    let mut gathered: IndexMap<&str, (Gathered, BTreeMap<FileBin, Gathered>)> = IndexMap::new();
+    for (record, summary) in recording.flows.iter().zip(files) {
+        let Some(group) = group_of(&record.setup.name) else { continue };
+        let (Some(summary), Some(file)) = (summary, record.file) else { continue };
+        let Some(size) = file.bytes.filter(|_| file.start >= recording.warmup) else { continue };
+        let fct = record.completed().map(lockgate_engine::units::Duration::as_secs_f64);
+        let (all, bins) = gathered.entry(group).or_default();
+        all.add(summary, fct);
+        bins.entry(recording.file_bins.of(size)).or_default().add(summary, fct);
+    }
+    let bin = |(bin, gathered): (FileBin, Gathered)| BinSummary {
+        number: bin.number,
+        from_bytes: bin.from.0,
+        to_bytes: bin.to.map(|to| to.0),
+        files: gathered.summary(),
+    };
+    gathered
+        .into_iter()
+        .map(|(name, (all, bins))| {
+            (name.to_owned(), GroupSummary { all: all.summary(), bins: bins.into_iter().map(bin).collect() })
+        })
+        .collect()
+}

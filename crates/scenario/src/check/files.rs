@@ -1,0 +1,108 @@
+//! A group's files as a list: one size a line, and when each starts.
+
+use lockgate_engine::units::{Bytes, Duration};
+
+use super::Checker;
+use crate::diagnostic::Problem;
+use crate::file::FlowTable;
+use crate::shape::{Place, shorten};
+
+/// Most lines of a list that are complained of.
+const MOST_COMPLAINTS: usize = 5;
+
+/// A file of a list.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Listed {
+    pub(super) bytes: Bytes,
+    /// After the group's start; `None` where the list does not say.
+    pub(super) start: Duration,
+}
+
+/// Reads a list: a size a line, and after it, where given, how long after the group's start it starts. Empty lines
+/// and what follows a `#` are left out.
+fn read(text: &str) -> (Vec<Listed>, Vec<String>) {
+    let (mut listed, mut complaints) = (Vec::new(), Vec::new());
+    for (number, line) in text.lines().enumerate() {
+        let line = line.split('#').next().unwrap_or_default().trim();
+        if line.is_empty() {
+            continue;
+        }
+        let mut words = line.split_whitespace();
+        let size = words.next().map(str::parse::<Bytes>);
+        let start = words.next().map_or(Ok(Duration::ZERO), str::parse::<Duration>);
+        let (why, file) = match (size, start, words.next()) {
+            (Some(Ok(Bytes::ZERO)), ..) => ("a file has at least one byte", None),
+            (Some(Ok(bytes)), Ok(start), None) => ("", Some(Listed { bytes, start })),
+            (_, _, Some(_)) => ("a line is a size, and a time where one is given", None),
+            (Some(Ok(_)), ..) => ("its second word is no time, such as `1.5s`", None),
+            _ => ("it does not begin with a size, such as `12kB`", None),
+        };
+        match file {
+            Some(file) => listed.push(file),
+            None if complaints.len() < MOST_COMPLAINTS => {
+                complaints.push(format!("line {}: `{}`: {why}", number + 1, shorten(line)));
+            }
+            None => {}
+        }
+    }
+    (listed, complaints)
+}
+
+impl Checker<'_> {
+    /// The files of the list that a flow names; `None` where it names none. Empty where they cannot be had.
+    pub(super) fn listed_files(&mut self, table: &FlowTable, place: Place<'_, '_>) -> Option<Vec<Listed>> {
+        let path = table.files.as_deref()?;
+        let span = place.value("files");
+        for key in ["file", "every", "bytes", "size", "gap", "rate"] {
+            if place.has(key) {
+                let problem = Problem::new(
+                    place.key(key),
+                    format!("`{key}` does not go with `files`, which says what is sent"),
+                );
+                self.note(problem.help(format!("leave `{key}` or `files` out")));
+            }
+        }
+        let Some(bytes) = self.load(path, span.clone()) else { return Some(Vec::new()) };
+        let (listed, complaints) = read(&String::from_utf8_lossy(&bytes));
+        for complaint in &complaints {
+            let problem = Problem::new(span.clone(), format!("the file `{}`, {complaint}", shorten(path)));
+            self.note(problem.help("a line is a size and, if need be, a start: `12kB` or `12kB 1.5s`"));
+        }
+        if listed.is_empty() && complaints.is_empty() {
+            let problem = Problem::new(span, format!("the file `{}` lists no files", shorten(path)));
+            self.note(problem.help("a line is a size and, if need be, a start: `12kB` or `12kB 1.5s`"));
+        } else if complaints.is_empty()
+            && let Some(count) = table.count.filter(|count| *count as usize > listed.len())
+        {
+            let what = format!("a group of {count}, but `{}` lists {} files", shorten(path), listed.len());
+            let problem = Problem::new(place.value("count"), what).see(span, "the list");
+            self.note(problem.help("leave `count` out, or list as many files"));
+        }
+        Some(listed)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_list_is_read_line_by_line() {
+        let (listed, complaints) = read("# sizes\n12kB\n\n1MB 1.5s  # late\n");
+        assert!(complaints.is_empty(), "{complaints:?}");
+        let file = |bytes, millis| Listed { bytes: Bytes(bytes), start: Duration::from_millis(millis) };
+        assert_eq!(listed, [file(12_000, 0), file(1_000_000, 1500)]);
+    }
+
+    #[test]
+    fn every_wrong_line_is_told() {
+        let (listed, complaints) = read("0B\n12\n12kB later\n1MB 1s 2s\nnothing\n3kB\n");
+        assert_eq!(listed.len(), 1);
+        assert_eq!(complaints.len(), 5, "{complaints:?}");
+        assert!(
+            complaints[0].contains("line 1") && complaints[0].contains("at least one byte"),
+            "{complaints:?}"
+        );
+        assert!(complaints[2].contains("no time"), "{complaints:?}");
+    }
+}

@@ -1,0 +1,64 @@
+//! Which files the flows carry: for results that hold completion times against each other.
+
+use lockgate_engine::random::Seed;
+use lockgate_engine::units::{Bytes, Instant};
+use lockgate_measure::Recording;
+use lockgate_measure::recording::{FileBins, FileRecord};
+use lockgate_scenario::model::{Flow, Record, Scenario, Transport};
+use lockgate_scenario::tcp::Application;
+
+use crate::hosts::{drawn_files, frame_headers};
+use crate::run::{Failure, path};
+
+/// The classes of file sizes that a scenario asks for.
+pub fn file_bins(record: &Record) -> FileBins {
+    match record.file_bin_width {
+        Some(width) => FileBins::Width(width),
+        None if record.file_bins.is_empty() => FileBins::Decades,
+        None => FileBins::Edges(record.file_bins.clone()),
+    }
+}
+
+/// Puts on record which file each flow carries, and where its way is slowest.
+///
+/// # Errors
+/// Where a law cannot be built. Reading the scenario finds this first.
+pub fn note_files(scenario: &Scenario, seed: Seed, recording: &mut Recording) -> Result<(), Failure> {
+    let drawn = drawn_files(scenario, seed)?;
+    for (place, flow) in scenario.flows.iter().enumerate() {
+        let Transport::Tcp(model) = flow.transport else { continue };
+        let start = Instant::ZERO + flow.start;
+        let (start, bytes) = match model.application {
+            Application::Unlimited => (start, None),
+            Application::File(bytes) => (start, Some(bytes)),
+            Application::Drawn => match drawn[place] {
+                Some((start, bytes)) => (start, Some(bytes)),
+                None => continue,
+            },
+            Application::Stream
+            | Application::Echo
+            | Application::Pages { .. }
+            | Application::Control { .. } => continue,
+        };
+        let slowest = path(scenario, place).min_by_key(|port| recording_rate(recording, *port));
+        let Some(port) = slowest else { continue };
+        let charged = bytes.map_or(Bytes::ZERO, |bytes| charged(scenario, port, flow, model.mss, bytes));
+        if let Some(record) = recording.flows.get_mut(place) {
+            record.file = Some(FileRecord { start, bytes, charged, port: port as u32 });
+        }
+    }
+    Ok(())
+}
+
+fn recording_rate(recording: &Recording, port: usize) -> u64 {
+    recording.ports.get(port).map_or(u64::MAX, |port| port.setup.rate.as_bits())
+}
+
+/// What the link of `port` charges for a file in full segments.
+fn charged(scenario: &Scenario, port: usize, flow: &Flow, mss: u32, bytes: Bytes) -> Bytes {
+    let link = &scenario.links[scenario.ports[port].link];
+    let headers = frame_headers(flow);
+    let (full, rest) = (bytes.0 / u64::from(mss), (bytes.0 % u64::from(mss)) as u32);
+    let last = if rest > 0 { link.charged(headers + rest) } else { Bytes::ZERO };
+    Bytes(link.charged(headers + mss).0.saturating_mul(full).saturating_add(last.0))
+}

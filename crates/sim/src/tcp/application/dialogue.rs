@@ -1,0 +1,170 @@
+//! A dialogue over one connection, in turns, that leads another connection of the same host: FTP's control
+//! connection (RFC 959).
+//!
+//! ```text
+//! store (passive mode)                               fetch (active mode)
+//! server 220   user 331  password 230  type 200      the same
+//! client PASV  server 227                            client PORT  server 200
+//! client opens the data connection                   client RETR  server opens the data connection
+//! client STOR  server 150  client sends, closes      server 150, sends, closes
+//! server has it all: 226                             server 226; client has it all
+//! client QUIT  server 221                            the same
+//! ```
+
+use lockgate_engine::units::{Duration, Instant};
+use lockgate_scenario::Ftp;
+
+use crate::tcp::sender::Sender;
+
+/// What a dialogue tells the other connection's end at the same host.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Order {
+    /// Open.
+    Connect,
+    /// Send the file, and close.
+    Send,
+}
+
+/// What happens at the other connection's end at the same host.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Happening {
+    /// It is connected.
+    Connected,
+    /// All that the peer had is there.
+    Delivered,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Step {
+    /// Sends a message of so many bytes.
+    Say(u64),
+    /// Waits until a message of so many bytes is there.
+    Hear(u64),
+    /// Gives an order.
+    Do(Order),
+    /// Waits until something has happened.
+    Wait(Happening),
+}
+
+use Step::{Do, Hear, Say, Wait};
+
+/// The messages, as a client and a server of this century write them: what counts here is how long they are.
+const READY: &str = "220 ready\r\n";
+const USER: &str = "USER anonymous\r\n";
+const PASSWORD_WANTED: &str = "331 Please specify the password.\r\n";
+const PASSWORD: &str = "PASS anonymous@\r\n";
+const LOGGED_IN: &str = "230 Login successful.\r\n";
+const TYPE: &str = "TYPE I\r\n";
+const TYPE_SET: &str = "200 Switching to Binary mode.\r\n";
+const PASSIVE: &str = "PASV\r\n";
+const ENTERING_PASSIVE: &str = "227 Entering Passive Mode (10,0,0,2,195,80).\r\n";
+const PORT: &str = "PORT 10,0,0,1,195,80\r\n";
+const PORT_SET: &str = "200 PORT command successful.\r\n";
+const STORE: &str = "STOR file.bin\r\n";
+const FETCH: &str = "RETR file.bin\r\n";
+const OPENED: &str = "150 Ok to send data.\r\n";
+const TRANSFERRED: &str = "226 Transfer complete.\r\n";
+const QUIT: &str = "QUIT\r\n";
+const GOODBYE: &str = "221 Goodbye.\r\n";
+
+/// One side of a dialogue.
+pub struct Dialogue {
+    steps: Vec<Step>,
+    position: usize,
+    /// Bytes that are there and of no message yet.
+    heard: u64,
+    happened: [bool; 2],
+    order: Option<Order>,
+    /// How long this side takes before it says something.
+    after: Duration,
+    /// When it says what it is about to say.
+    due: Instant,
+}
+
+impl Dialogue {
+    /// The client's side of a file transfer.
+    pub fn client(ftp: Ftp) -> Self {
+        Self::new(script(ftp, true), Duration::ZERO)
+    }
+
+    /// The server's side of a file transfer.
+    pub fn server(ftp: Ftp) -> Self {
+        Self::new(script(ftp, false), ftp.after)
+    }
+
+    fn new(steps: Vec<Step>, after: Duration) -> Self {
+        Self { steps, position: 0, heard: 0, happened: [false; 2], order: None, after, due: Instant::NEVER }
+    }
+
+    pub(super) fn next(&self) -> Instant {
+        self.due
+    }
+
+    /// Goes on as far as it can.
+    pub(super) fn go_on(&mut self, sender: &mut Sender, now: Instant) {
+        while let Some(step) = self.steps.get(self.position).copied() {
+            match step {
+                Say(length) => {
+                    if self.due == Instant::NEVER && !self.after.is_zero() {
+                        self.due = now + self.after;
+                    }
+                    if self.due != Instant::NEVER && now < self.due {
+                        return;
+                    }
+                    self.due = Instant::NEVER;
+                    sender.write(length);
+                }
+                Hear(length) if self.heard < length => return,
+                Hear(length) => self.heard -= length,
+                Wait(what) if !self.happened[what as usize] => return,
+                Wait(_) => {}
+                Do(order) => self.order = Some(order),
+            }
+            self.position += 1;
+            if self.position == self.steps.len() {
+                sender.close();
+            }
+        }
+    }
+
+    pub(super) fn on_delivered(&mut self, sender: &mut Sender, bytes: u64, now: Instant) {
+        self.heard += bytes;
+        self.go_on(sender, now);
+    }
+
+    /// Something has happened at the other connection.
+    pub(super) fn on_happening(&mut self, sender: &mut Sender, what: Happening, now: Instant) {
+        self.happened[what as usize] = true;
+        self.go_on(sender, now);
+    }
+
+    pub(super) fn take_order(&mut self) -> Option<Order> {
+        self.order.take()
+    }
+}
+
+/// The steps of the client, or of the server.
+fn script(ftp: Ftp, is_client: bool) -> Vec<Step> {
+    let mut steps = Vec::new();
+    let client = |text: &str| if is_client { Say(text.len() as u64) } else { Hear(text.len() as u64) };
+    let server = |text: &str| if is_client { Hear(text.len() as u64) } else { Say(text.len() as u64) };
+    steps.extend([server(READY), client(USER), server(PASSWORD_WANTED), client(PASSWORD), server(LOGGED_IN)]);
+    steps.extend([client(TYPE), server(TYPE_SET)]);
+    let opens = [Do(Order::Connect), Wait(Happening::Connected)];
+    if ftp.get {
+        steps.extend([client(PORT), server(PORT_SET), client(FETCH)]);
+        steps.extend(opens.into_iter().filter(|_| !is_client));
+        steps.push(server(OPENED));
+        steps.extend([Do(Order::Send)].into_iter().filter(|_| !is_client));
+        steps.push(server(TRANSFERRED));
+        steps.extend([Wait(Happening::Delivered)].into_iter().filter(|_| is_client));
+    } else {
+        steps.extend([client(PASSIVE), server(ENTERING_PASSIVE)]);
+        steps.extend(opens.into_iter().filter(|_| is_client));
+        steps.extend([client(STORE), server(OPENED)]);
+        steps.push(if is_client { Do(Order::Send) } else { Wait(Happening::Delivered) });
+        steps.push(server(TRANSFERRED));
+    }
+    steps.extend([client(QUIT), server(GOODBYE)]);
+    steps
+}

@@ -1,0 +1,55 @@
+//! Echo over a connection (RFC 862): requests at given times, each answered when as many bytes have come back.
+
+use std::collections::VecDeque;
+
+use lockgate_engine::units::Instant;
+
+use super::Stream;
+use super::news::{News, Untold};
+use crate::tcp::sender::Sender;
+
+/// The side that asks; the other sends back what it gets.
+pub struct Asker {
+    requests: Stream,
+    /// What was asked, and how many bytes will have come back when it is answered.
+    open: VecDeque<(Instant, u64)>,
+    asked: u64,
+    answered: u64,
+    untold: Untold,
+}
+
+impl Asker {
+    /// Asks what `requests` offer.
+    pub fn new(requests: Stream) -> Self {
+        Self { requests, open: VecDeque::new(), asked: 0, answered: 0, untold: Untold::default() }
+    }
+
+    pub(super) fn next(&self) -> Instant {
+        self.requests.next()
+    }
+
+    /// Asks what is due.
+    pub(super) fn ask(&mut self, sender: &mut Sender, now: Instant) {
+        let (open, asked, untold) = (&mut self.open, &mut self.asked, &mut self.untold);
+        self.requests.write_each(sender, now, |length| {
+            *asked += length;
+            open.push_back((now, *asked));
+            untold.push(News::Asked);
+        });
+    }
+
+    pub(super) fn on_delivered(&mut self, bytes: u64) {
+        self.answered += bytes;
+        while let Some((asked, until)) = self.open.front().copied() {
+            if self.answered < until {
+                break;
+            }
+            self.open.pop_front();
+            self.untold.push(News::Answered(asked));
+        }
+    }
+
+    pub(super) fn take_news(&mut self) -> Option<News> {
+        self.untold.take()
+    }
+}

@@ -1,0 +1,127 @@
+//! Pages over a connection: a user asks for one, reads it, thinks, asks for the next.
+//!
+//! ```text
+//! user    request ......... the first object is there: requests for the others ......... all there: thinks
+//! server  ....... object 1 ....................................... object 2, object 3 ..
+//! ```
+//!
+//! Both sides draw the objects' sizes from equal streams, so that neither has to be told.
+
+use lockgate_engine::random::Random;
+use lockgate_engine::units::{Bytes, Duration, Instant};
+use lockgate_traffic::Law;
+
+use super::news::{News, Untold};
+use crate::tcp::sender::Sender;
+
+/// The sizes of objects, one after the other.
+pub struct Objects {
+    law: Law<Bytes>,
+    random: Random,
+}
+
+impl Objects {
+    /// Sizes by this law; none is empty.
+    pub fn new(law: Law<Bytes>, random: Random) -> Self {
+        Self { law, random }
+    }
+
+    fn next(&mut self) -> u64 {
+        self.law.draw(&mut self.random).0.max(1)
+    }
+}
+
+/// The user's side.
+pub struct User {
+    objects: Objects,
+    think: Option<(Law<Duration>, Random)>,
+    request: u64,
+    /// Objects of a page beside the first.
+    others: u32,
+    asked: Instant,
+    /// Objects beside the first that are still to be asked for.
+    unasked: u32,
+    /// Bytes that are still to come of what was asked for.
+    missing: u64,
+    due: Instant,
+    untold: Untold,
+}
+
+impl User {
+    /// Asks by `request` bytes for each of `count` objects a page, at least one.
+    pub fn new(objects: Objects, think: Option<(Law<Duration>, Random)>, request: u64, count: u32) -> Self {
+        Self {
+            objects,
+            think,
+            request,
+            others: count.saturating_sub(1),
+            asked: Instant::NEVER,
+            unasked: 0,
+            missing: 0,
+            due: Instant::NEVER,
+            untold: Untold::default(),
+        }
+    }
+
+    pub(super) fn next(&self) -> Instant {
+        self.due
+    }
+
+    /// Asks for a page.
+    pub(super) fn ask(&mut self, sender: &mut Sender, now: Instant) {
+        self.due = Instant::NEVER;
+        self.asked = now;
+        self.unasked = self.others;
+        self.missing = self.objects.next();
+        self.untold.push(News::Asked);
+        sender.write(self.request);
+    }
+
+    pub(super) fn on_delivered(&mut self, sender: &mut Sender, bytes: u64, now: Instant) {
+        self.missing = self.missing.saturating_sub(bytes);
+        if self.missing > 0 || self.asked == Instant::NEVER {
+            return;
+        }
+        if self.unasked > 0 {
+            self.missing = (0..self.unasked).map(|_| self.objects.next()).sum();
+            sender.write(self.request * u64::from(self.unasked));
+            self.unasked = 0;
+            return;
+        }
+        self.untold.push(News::Answered(self.asked));
+        self.asked = Instant::NEVER;
+        let pause = self.think.as_mut().map_or(Duration::ZERO, |(law, random)| law.draw(random));
+        if pause.is_zero() {
+            self.ask(sender, now);
+        } else {
+            self.due = now + pause;
+        }
+    }
+
+    pub(super) fn take_news(&mut self) -> Option<News> {
+        self.untold.take()
+    }
+}
+
+/// The server's side.
+pub struct Server {
+    objects: Objects,
+    request: u64,
+    /// Bytes of a request that is not there whole.
+    heard: u64,
+}
+
+impl Server {
+    /// Answers each `request` bytes by an object.
+    pub fn new(objects: Objects, request: u64) -> Self {
+        Self { objects, request: request.max(1), heard: 0 }
+    }
+
+    pub(super) fn on_delivered(&mut self, sender: &mut Sender, bytes: u64) {
+        self.heard += bytes;
+        while self.heard >= self.request {
+            self.heard -= self.request;
+            sender.write(self.objects.next());
+        }
+    }
+}
