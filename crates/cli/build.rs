@@ -19,7 +19,7 @@ fn main() {
     std::fs::write(Path::new(&out).join("report.html"), template).expect("the output directory is writable");
 }
 
-/// Every `papers/<name>/*.toml`, so that a paper is a folder and nothing else.
+/// Every `papers/<name>/*.{toml,txt}`, so that a paper is a folder and nothing else.
 fn papers() {
     println!("cargo::rerun-if-changed=../../papers");
     let sorted = |folder: &Path| {
@@ -34,7 +34,7 @@ fn papers() {
     for paper in sorted(&papers).iter().filter(|paper| paper.join("claims.toml").is_file()) {
         println!("cargo::rerun-if-changed={}", paper.display());
         let _ = writeln!(list, "    ({:?}, &[", name(paper));
-        for file in sorted(paper).iter().filter(|file| file.extension().is_some_and(|ending| ending == "toml")) {
+        for file in sorted(paper).iter().filter(|file| file.extension().is_some_and(|ending| ending == "toml" || ending == "txt")) {
             println!("cargo::rerun-if-changed={}", file.display());
             let _ = writeln!(list, "        ({:?}, include_str!({:?})),", name(file), file.display().to_string());
         }

@@ -19,7 +19,6 @@ pub(crate) mod verdict;
 use lockgate_measure::report::{Comparison, Figure, Topology};
 
 use crate::exit::Failure;
-use crate::files::Beside;
 use crate::{interrupt, results, runs};
 use claims::{Claim, Claims};
 use drawn::formula;
@@ -81,7 +80,7 @@ pub(crate) fn reproduce(folder: &Folder, request: &Request<'_>) -> Result<Reprod
     let tables = file.tables.iter().map(|table| table.fill(&experiment));
     let tables = tables.chain(others.iter().map(|others| others.table(&experiment))).collect::<Result<_, _>>();
     let scenario = folder.text(&file.scenario)?;
-    let shown = runs::read_text(scenario, &file.scenario, &Beside::new(&folder.place), &[])?;
+    let shown = runs::read_text(scenario, &file.scenario, folder, &[])?;
     let mut notes = Vec::new();
     if request.quick {
         notes.push("quick: shorter runs, so values scatter more".to_owned());

@@ -17,7 +17,6 @@ use super::folder::Folder;
 use super::matrix::{combinations, fill};
 use super::observation::{Curve, Names, curve, observe};
 use crate::exit::Failure;
-use crate::files::Beside;
 use crate::{interrupt, runs, terminal};
 
 /// One run as it is to be made.
@@ -51,7 +50,7 @@ pub(crate) struct Cost {
 }
 
 pub(crate) fn damaged(folder: &Folder, why: &str) -> Failure {
-    Failure::usage(format!("papers/{}/claims.toml: {why}", folder.name), "see docs/reference/claims.md for what it may say")
+    Failure::usage(format!("papers/{}/claims.toml: {why}", folder.name), "CONTRIBUTING.md says what it may have")
 }
 
 impl<'a> Experiment<'a> {
@@ -117,7 +116,7 @@ impl<'a> Experiment<'a> {
     fn read(&self, plan: &Plan) -> Result<Scenario, Failure> {
         let overrides = runs::parse_overrides(&plan.set)?;
         let name = format!("papers/{}/{}", self.folder.name, plan.scenario);
-        runs::read_text(self.folder.text(&plan.scenario)?, &name, &Beside::new(&self.folder.place), &overrides)
+        runs::read_text(self.folder.text(&plan.scenario)?, &name, self.folder, &overrides)
     }
 
     /// The runs that are needed, each read; every observation is of one of them and possible.

@@ -82,12 +82,14 @@ pub(crate) enum Function {
     Std,
     Median,
     Count,
+    /// How many are less than the last; what was not observed is not.
+    Below,
     /// Magnitude of each.
     Abs,
 }
 
 impl Function {
-    const ALL: [(Self, &'static str); 9] = [
+    const ALL: [(Self, &'static str); 10] = [
         (Self::Min, "min"),
         (Self::Max, "max"),
         (Self::Mean, "mean"),
@@ -96,6 +98,7 @@ impl Function {
         (Self::Std, "std"),
         (Self::Median, "median"),
         (Self::Count, "count"),
+        (Self::Below, "below"),
         (Self::Abs, "abs"),
     ];
 
@@ -117,6 +120,10 @@ impl Function {
             Self::Std => (values.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / count).sqrt(),
             Self::Median => median(values),
             Self::Count => count,
+            Self::Below => {
+                let (bound, others) = values.split_last().map_or((f64::NAN, values), |(last, rest)| (*last, rest));
+                others.iter().filter(|value| **value < bound).count() as f64
+            }
             Self::Abs => return values.iter().map(|value| value.abs()).collect(),
         };
         vec![one]
@@ -344,6 +351,7 @@ mod tests {
             ("spread([a: y/*])", vec![5.0 / 3.0]),
             ("median([a: y/*]) + count([a: y/*])", vec![5.0]),
             ("std(1, 3)", vec![1.0]),
+            ("below([a: y/*], 2)", vec![1.0]),
             ("abs(0 - [b: x])", vec![2.0]),
         ] {
             assert_eq!(value(text), expected, "{text}");

@@ -2,18 +2,20 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use crate::exit::Failure;
 use crate::files;
+use lockgate_scenario::Files;
 
 include!(concat!(env!("OUT_DIR"), "/papers.rs"));
 
-/// The TOML files of a paper.
+/// The files of a paper: TOML, and the lists that its scenarios name.
 pub(crate) struct Folder {
     /// Its name.
     pub(crate) name: String,
     /// Where the files that its scenarios name are looked for.
-    pub(crate) place: PathBuf,
+    place: PathBuf,
     texts: BTreeMap<String, String>,
 }
 
@@ -49,7 +51,7 @@ impl Folder {
         let mut texts = BTreeMap::new();
         let entries = std::fs::read_dir(path).map_err(|error| unreadable(path, error.to_string()))?;
         for file in entries.flatten().map(|entry| entry.path()) {
-            if file.extension().is_some_and(|ending| ending == "toml") {
+            if file.extension().is_some_and(|ending| ending == "toml" || ending == "txt") {
                 let text = files::text(&file).map_err(|why| unreadable(&file, why))?;
                 let name = file.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
                 texts.insert(name, text);
@@ -71,5 +73,14 @@ impl Folder {
                 format!("there are {}", known.join(", ")),
             )
         })
+    }
+}
+
+impl Files for Folder {
+    fn load(&self, path: &str) -> Result<Arc<[u8]>, String> {
+        match self.texts.get(path) {
+            Some(text) => Ok(text.as_bytes().into()),
+            None => files::Beside::new(&self.place).load(path),
+        }
     }
 }

@@ -9,7 +9,7 @@
 
 use lockgate_engine::units::{Duration, Instant};
 use lockgate_measure::histogram::Histogram;
-use lockgate_measure::metric::{Address, Subject};
+use lockgate_measure::metric::{self, Subject, check_path};
 use lockgate_measure::recording::{FlowRecord, PortRecord, Recording};
 use lockgate_measure::summary::Summary;
 
@@ -37,6 +37,9 @@ const OF_QUEUES: [&str; 6] = [
     "peak_backlog_packets",
     "scheduling_mean",
 ];
+
+/// What distributions there are of a flow, and, last, of a queue.
+const OF_DISTRIBUTIONS: [&str; 7] = ["iat", "owd", "queueing", "ipdv", "rtt", "answer_gap", "sojourn"];
 
 /// The names a run has.
 pub(crate) struct Names {
@@ -66,13 +69,16 @@ impl Names {
 
     fn check_one(&self, path: &str, clause: Clause) -> Result<(), String> {
         let (subject, name) = split(path)?;
+        if clause == Clause::Whole && !matches!(name, "first_received" | "longest_silence") {
+            let names = metric::Names { flows: &self.flows, ports: &self.ports };
+            return check_path(path, &names).map(drop).map_err(|error| error.to_string());
+        }
         let known = match &subject {
-            Subject::Run => true,
             Subject::Flow(flow) => self.flows.contains(flow),
-            Subject::Port(port) => self.ports.iter().any(|(known, _)| known == port),
             Subject::Queue(port, queue) => {
                 self.ports.iter().any(|(known, queues)| known == port && queues.contains(queue))
             }
+            _ => true,
         };
         if !known {
             return Err(format!("`{path}`: the scenario has nothing of this name"));
@@ -80,15 +86,14 @@ impl Names {
         let columns: &[&str] = match subject {
             Subject::Flow(_) => &OF_FLOWS,
             Subject::Queue(..) => &OF_QUEUES,
-            Subject::Run | Subject::Port(_) => &[],
+            _ => &[],
         };
         match clause {
             Clause::During(..) if columns.contains(&name) => Ok(()),
             Clause::During(..) => Err(format!("`{path}`: there are series of {}", columns.join(", "))),
-            Clause::Within(..) if matches!(name, "iat" | "owd" | "queueing" | "ipdv" | "sojourn") => Ok(()),
-            Clause::Within(..) => Err(format!("`{path}`: there are shares of iat, owd, queueing, ipdv, sojourn")),
-            Clause::Whole if matches!(name, "first_received" | "longest_silence") => Ok(()),
-            Clause::Whole => Address::parse(path).map(drop).map_err(|error| error.to_string()),
+            Clause::Within(..) if OF_DISTRIBUTIONS.contains(&name) => Ok(()),
+            Clause::Within(..) => Err(format!("`{path}`: there are shares of {}", OF_DISTRIBUTIONS.join(", "))),
+            Clause::Whole => Ok(()),
         }
     }
 }
@@ -215,7 +220,7 @@ fn column(path: &str, recording: &Recording) -> Option<Column> {
             };
             Some(Column { ends: port.ends().to_vec(), values, fold })
         }
-        Subject::Run | Subject::Port(_) => None,
+        _ => None,
     }
 }
 
@@ -274,12 +279,15 @@ fn histogram(path: &str, recording: &Recording) -> Option<Histogram> {
     let (subject, name) = split(path).ok()?;
     match subject {
         Subject::Flow(of) => {
-            let delays = flow(recording, &of)?.delays();
+            let flow = flow(recording, &of)?;
+            let delays = flow.delays();
             match name {
                 "iat" => Some(delays.iat.clone()),
                 "owd" => Some(delays.owd.clone()),
                 "queueing" => Some(delays.queueing.clone()),
                 "ipdv" => Some(delays.ipdv.clone()),
+                "rtt" => flow.requests.as_ref().map(|requests| requests.times.clone()),
+                "answer_gap" => flow.requests.as_ref().map(|requests| requests.gaps.clone()),
                 _ => None,
             }
         }
@@ -397,12 +405,13 @@ mod tests {
             assert_eq!(check(good), Ok(()), "{good}");
         }
         for (bad, expected) in [
-            ("[r: flow.ech.owd.p99]", "nothing of this name"),
+            ("[r: flow.ech.owd.p99]", "there is no flow"),
             ("[r: flow.files/*.fct]", "no flow is called so"),
             ("[r: flow.echo.owd]", "needs one of"),
             ("[r: flow.echo.owd.p99 @ 1s..2s]", "there are series of"),
             ("[r: flow.echo.loss in 1ms..2ms]", "there are shares of"),
-            ("[r: port.a->b.queue.ling.throughput]", "nothing of this name"),
+            ("[r: port.a->b.queue.ling.throughput]", "there is no queue"),
+            ("[r: port.a->b.queue.ling.throughput @ 1s..2s]", "nothing of this name"),
             ("[r: jain]", "jain_index"),
         ] {
             let why = check(bad).expect_err(bad);
