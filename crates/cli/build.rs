@@ -30,13 +30,19 @@ fn papers() {
     };
     let name = |path: &Path| path.file_name().expect("a name").to_string_lossy().into_owned();
     let papers = Path::new("../../papers").canonicalize().expect("the papers are there");
-    let mut list = String::from("/// Every paper: its name, and its files.\nconst PAPERS: &[(&str, &[(&str, &str)])] = &[\n");
+    let mut list = String::from(
+        "/// Every paper: its name, and its files.\nconst PAPERS: &[(&str, &[(&str, &str)])] = &[\n",
+    );
     for paper in sorted(&papers).iter().filter(|paper| paper.join("claims.toml").is_file()) {
         println!("cargo::rerun-if-changed={}", paper.display());
         let _ = writeln!(list, "    ({:?}, &[", name(paper));
-        for file in sorted(paper).iter().filter(|file| file.extension().is_some_and(|ending| ending == "toml" || ending == "txt")) {
+        for file in sorted(paper)
+            .iter()
+            .filter(|file| file.extension().is_some_and(|ending| ending == "toml" || ending == "txt"))
+        {
             println!("cargo::rerun-if-changed={}", file.display());
-            let _ = writeln!(list, "        ({:?}, include_str!({:?})),", name(file), file.display().to_string());
+            let _ =
+                writeln!(list, "        ({:?}, include_str!({:?})),", name(file), file.display().to_string());
         }
         list.push_str("    ]),\n");
     }

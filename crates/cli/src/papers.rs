@@ -67,6 +67,8 @@ pub(crate) fn reproduce(folder: &Folder, request: &Request<'_>) -> Result<Reprod
     if let Some(id) = request.claim {
         choose(&mut file, id, folder)?;
     }
+    let scenario = folder.text(&file.scenario)?;
+    let shown = runs::read_text(scenario, &file.scenario, folder, &[])?;
     let mut experiment = Experiment::new(folder, &file, request.quick)?;
     file.claims.iter().try_for_each(|claim| want(claim, &mut experiment)).map_err(wrong)?;
     file.figures.iter().try_for_each(|figure| figure.want(&mut experiment)).map_err(wrong)?;
@@ -76,11 +78,15 @@ pub(crate) fn reproduce(folder: &Folder, request: &Request<'_>) -> Result<Reprod
     experiment.run(request.seed, request.quiet)?;
     let judge = |claim: &Claim| value(claim, &experiment).map(|values| Judged::new(claim, values));
     let claims = file.claims.iter().map(judge).collect::<Result<_, _>>().map_err(wrong)?;
-    let figures = file.figures.iter().map(|figure| figure.draw(&experiment)).collect::<Result<_, _>>().map_err(wrong)?;
+    let figures = file
+        .figures
+        .iter()
+        .map(|figure| figure.draw(&experiment))
+        .collect::<Result<_, _>>()
+        .map_err(wrong)?;
     let tables = file.tables.iter().map(|table| table.fill(&experiment));
-    let tables = tables.chain(others.iter().map(|others| others.table(&experiment))).collect::<Result<_, _>>();
-    let scenario = folder.text(&file.scenario)?;
-    let shown = runs::read_text(scenario, &file.scenario, folder, &[])?;
+    let tables =
+        tables.chain(others.iter().map(|others| others.table(&experiment))).collect::<Result<_, _>>();
     let mut notes = Vec::new();
     if request.quick {
         notes.push("quick: shorter runs, so values scatter more".to_owned());

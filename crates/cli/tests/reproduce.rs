@@ -113,7 +113,11 @@ value = "[$run: flow.one.throughput] / [$run: flow.two.throughput]"
 "#;
 
 fn lockgate(folder: &Path, arguments: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_lockgate")).args(arguments).current_dir(folder).output().expect("lockgate runs")
+    Command::new(env!("CARGO_BIN_EXE_lockgate"))
+        .args(arguments)
+        .current_dir(folder)
+        .output()
+        .expect("lockgate runs")
 }
 
 /// A folder with a paper whose claims file is this.
@@ -133,8 +137,10 @@ fn json(output: &Output) -> serde_json::Value {
 #[test]
 fn a_paper_is_run_judged_and_drawn() {
     let folder = paper(CLAIMS);
-    let output =
-        lockgate(folder.path(), &["reproduce", "./mine", "--quick", "--out", "out", "--with", "wf2q+,sfq,tbf"]);
+    let output = lockgate(
+        folder.path(),
+        &["reproduce", "./mine", "--quick", "--out", "out", "--with", "wf2q+,sfq,tbf"],
+    );
     let text = String::from_utf8_lossy(&output.stdout);
     assert_eq!(output.status.code(), Some(0), "{text}{}", String::from_utf8_lossy(&output.stderr));
     assert!(text.contains("2 of 3 claims hold, 0 do not, 1 are not decidable"), "{text}");
@@ -143,31 +149,50 @@ fn a_paper_is_run_judged_and_drawn() {
     let report = fs::read_to_string(folder.path().join("out/report.html")).expect("a report");
     assert!(report.contains("figure-1") || report.contains("no figures"), "it has the figure");
     let document: serde_json::Value =
-        serde_json::from_str(&fs::read_to_string(folder.path().join("out/claims.json")).expect("claims")).expect("JSON");
-    let verdicts: Vec<&str> =
-        document["claims"].as_array().expect("claims").iter().filter_map(|claim| claim["verdict"].as_str()).collect();
+        serde_json::from_str(&fs::read_to_string(folder.path().join("out/claims.json")).expect("claims"))
+            .expect("JSON");
+    let verdicts: Vec<&str> = document["claims"]
+        .as_array()
+        .expect("claims")
+        .iter()
+        .filter_map(|claim| claim["verdict"].as_str())
+        .collect();
     assert_eq!(verdicts, ["holds", "holds", "not-decidable"]);
     let today = &document["tables"][1]["rows"];
     let kinds: Vec<&str> = today.as_array().expect("rows").iter().filter_map(|row| row[0].as_str()).collect();
     assert_eq!(kinds, ["the paper's", "wf2q+", "sfq", "tbf"]);
-    let shares: Vec<Option<f64>> = today.as_array().expect("rows").iter().map(|row| row[1].as_f64()).collect();
-    assert!(shares[..3].iter().all(|share| share.is_some_and(|share| (0.9..1.1).contains(&share))), "{shares:?}");
+    let shares: Vec<Option<f64>> =
+        today.as_array().expect("rows").iter().map(|row| row[1].as_f64()).collect();
+    assert!(
+        shares[..3].iter().all(|share| share.is_some_and(|share| (0.9..1.1).contains(&share))),
+        "{shares:?}"
+    );
     assert_eq!(shares[3], None);
 }
 
 #[test]
 fn a_required_claim_that_fails_is_exit_code_3() {
     let failing = CLAIMS.replace("expected = [1000, 500]", "expected = [1000, 400]");
-    for (claims, code) in [(failing.clone(), 3), (failing.replace("tolerance =", "required = false\ntolerance ="), 0)] {
+    for (claims, code) in
+        [(failing.clone(), 3), (failing.replace("tolerance =", "required = false\ntolerance ="), 0)]
+    {
         let folder = paper(&claims);
-        let output = lockgate(folder.path(), &["reproduce", "./mine", "--quick", "--claim", "full", "--json", "--out", "out"]);
+        let output = lockgate(
+            folder.path(),
+            &["reproduce", "./mine", "--quick", "--claim", "full", "--json", "--out", "out"],
+        );
         assert_eq!(output.status.code(), Some(code), "{}", String::from_utf8_lossy(&output.stderr));
         let paper = &json(&output)["papers"][0];
         let claims = paper["claims"].as_array().expect("claims");
         assert_eq!(claims.len(), 1, "one was asked for");
         assert_eq!(claims[0]["verdict"], "does-not-hold");
         assert_eq!(paper["runs"], 2, "only the runs that it needs");
-        let values: Vec<f64> = claims[0]["values"].as_array().expect("values").iter().filter_map(|value| value[1].as_f64()).collect();
+        let values: Vec<f64> = claims[0]["values"]
+            .as_array()
+            .expect("values")
+            .iter()
+            .filter_map(|value| value[1].as_f64())
+            .collect();
         assert!((values[0] - 1000.0).abs() < 30.0 && (values[1] - 500.0).abs() < 15.0, "{values:?}");
     }
 }
@@ -176,14 +201,26 @@ fn a_required_claim_that_fails_is_exit_code_3() {
 fn what_is_wrong_with_a_paper_is_said_before_anything_runs() {
     let folder = paper(CLAIMS);
     let cases = [
-        (CLAIMS.replace("at_most", "at_mots").replace("order = \"falling\"", "ordre = \"falling\""), "unknown field `ordre`"),
+        (
+            CLAIMS.replace("at_most", "at_mots").replace("order = \"falling\"", "ordre = \"falling\""),
+            "unknown field `ordre`",
+        ),
         (CLAIMS.replace("order = \"falling\"", ""), "claim `order`: nothing decides it"),
         (CLAIMS.replace("[$kbit: flow.one.throughput @", "[$bit: flow.one.throughput @"), "`$bit`"),
-        (CLAIMS.replace("[$kbit: flow.one.throughput @", "[x$kbit: flow.one.throughput @"), "there is no run `x1000`"),
+        (
+            CLAIMS.replace("[$kbit: flow.one.throughput @", "[x$kbit: flow.one.throughput @"),
+            "there is no run `x1000`",
+        ),
         (CLAIMS.replace("flow.one.owd in", "flow.on.owd in"), "nothing of this name"),
         (CLAIMS.replace("/ 1000\"\nunit", "/ 1000)\"\nunit"), "is no formula"),
         (CLAIMS.replace("link.line.rate", "link.lime.rate"), "did you mean `line`"),
-        (CLAIMS.replace("each = { kbit = [1000, 500] }\n\n[[claim]]", "each = { kbit = [1000, 1000] }\n\n[[claim]]"), "two runs called `1000`"),
+        (
+            CLAIMS.replace(
+                "each = { kbit = [1000, 500] }\n\n[[claim]]",
+                "each = { kbit = [1000, 1000] }\n\n[[claim]]",
+            ),
+            "two runs called `1000`",
+        ),
     ];
     for (claims, word) in cases {
         fs::write(folder.path().join("mine/claims.toml"), &claims).expect("written");

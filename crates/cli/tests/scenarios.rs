@@ -51,7 +51,8 @@ fn every_scenario_runs_and_gives_the_same_results_on_any_number_of_threads() {
         let run = |threads: &str| {
             // The experiments of papers are long: one run of each.
             let repeat = if scenario.contains("papers") { "1" } else { "3" };
-            let arguments = ["run", &scenario, "--json", "--quiet", "--repeat", repeat, "--seed", "7", "--out"];
+            let arguments =
+                ["run", &scenario, "--json", "--quiet", "--repeat", repeat, "--seed", "7", "--out"];
             let output = lockgate(&[&arguments[..], &[out.to_str().expect("UTF-8")]].concat(), threads);
             let code = output.status.code();
             assert!(

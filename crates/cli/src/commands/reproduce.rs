@@ -155,7 +155,11 @@ fn bound(judged: &Judged) -> String {
 
 fn unit(judged: &Judged) -> String {
     let shown = judged.shown();
-    if judged.claim.unit.is_empty() || shown == "-" { shown } else { format!("{shown} {}", judged.claim.unit) }
+    if judged.claim.unit.is_empty() || shown == "-" {
+        shown
+    } else {
+        format!("{shown} {}", judged.claim.unit)
+    }
 }
 
 fn show(reproduction: &Reproduction) {
@@ -235,7 +239,9 @@ fn report(reproduction: &Reproduction) -> String {
     };
     report.comparisons.push(Comparison {
         title: "Claims".to_owned(),
-        columns: ["where", "claim", "the paper", "decided by", "bound", "ours", "verdict"].map(str::to_owned).to_vec(),
+        columns: ["where", "claim", "the paper", "decided by", "bound", "ours", "verdict"]
+            .map(str::to_owned)
+            .to_vec(),
         rows: reproduction.claims.iter().map(cells).collect(),
         note: reproduction.paper.clone(),
     });

@@ -318,12 +318,18 @@ impl Claims {
             }
             match (claim.decides(), &claim.undecidable) {
                 (false, None) => {
-                    return wrong("nothing decides it: give at_most, at_least, expected, order or undecidable");
+                    return wrong(
+                        "nothing decides it: give at_most, at_least, expected, order or undecidable",
+                    );
                 }
                 (true, Some(_)) => return wrong("what is undecidable has no bound"),
                 _ => {}
             }
-            if claim.order.is_some() && claim.each.is_empty() && claim.rows.is_empty() && !claim.value.contains('{') {
+            if claim.order.is_some()
+                && claim.each.is_empty()
+                && claim.rows.is_empty()
+                && !claim.value.contains('{')
+            {
                 return wrong("one value has no order: give each, rows or a list in braces");
             }
         }
@@ -376,7 +382,8 @@ value = "[r: flow.f.loss]"
         assert!(why(&format!("{HEAD}at_most = \"one\"")).contains("invalid type"));
         assert!(why(&format!("{HEAD}order = \"rising\"")).contains("one value has no order"));
         assert!(why("title = 1").contains("line 1"));
-        let twice = format!("{HEAD}at_most = 1.0\n{}at_most = 1.0", &HEAD[HEAD.find("[[claim]]").unwrap_or(0)..]);
+        let twice =
+            format!("{HEAD}at_most = 1.0\n{}at_most = 1.0", &HEAD[HEAD.find("[[claim]]").unwrap_or(0)..]);
         assert!(why(&twice).contains("there are two of this name"));
         let series = "at_most = 1.0\n[[figure]]\nid = \"f\"\ntitle = \"t\"\nx = { label = \"x\" }\ny = { label = \"y\" }\n\
                       [[figure.series]]\nname = \"s\"";
@@ -388,6 +395,9 @@ value = "[r: flow.f.loss]"
         let bound = |more: &str| Claims::read(&format!("{HEAD}{more}")).expect("valid").claims[0].bound();
         assert_eq!(bound("at_most = 0.01"), "at most 0.01");
         assert_eq!(bound("expected = [373]\ntolerance = 0.01"), "373, ±1 %");
-        assert_eq!(bound("expected = [1, 2]\ntolerance = 0.05\nrounding = 0.005"), "each as given, ±5 %, ±0.005");
+        assert_eq!(
+            bound("expected = [1, 2]\ntolerance = 0.05\nrounding = 0.005"),
+            "each as given, ±5 %, ±0.005"
+        );
     }
 }

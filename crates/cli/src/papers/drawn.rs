@@ -86,7 +86,10 @@ impl Series {
     }
 }
 
-fn read_observation(text: &str, variables: &Variables) -> Result<Vec<super::expression::Observation>, String> {
+fn read_observation(
+    text: &str,
+    variables: &Variables,
+) -> Result<Vec<super::expression::Observation>, String> {
     let text = fill(text, variables)?;
     let inside = text.trim().strip_prefix('[').and_then(|text| text.strip_suffix(']'));
     observations(inside.ok_or_else(|| format!("`{text}` is no observation: it is written `[run: metric]`"))?)
@@ -152,9 +155,9 @@ pub(crate) fn row(
             return Ok(match values.as_slice() {
                 [value] if value.is_finite() => Cell::Number(*value),
                 [_] => Cell::Empty,
-                values => {
-                    Cell::Text(values.iter().map(|value| super::verdict::number(*value)).collect::<Vec<_>>().join(", "))
-                }
+                values => Cell::Text(
+                    values.iter().map(|value| super::verdict::number(*value)).collect::<Vec<_>>().join(", "),
+                ),
             });
         }
         column.text.as_ref().map_or(Ok(Cell::Empty), |text| fill(text, variables).map(Cell::Text))
@@ -178,7 +181,8 @@ impl Table {
     /// Fills it.
     pub(crate) fn fill(&self, experiment: &Experiment<'_>) -> Result<Comparison, String> {
         let rows = combinations(&self.each, &self.rows);
-        let rows = rows.iter().map(|variables| row(&self.columns, variables, experiment)).collect::<Result<_, _>>();
+        let rows =
+            rows.iter().map(|variables| row(&self.columns, variables, experiment)).collect::<Result<_, _>>();
         Ok(Comparison {
             title: self.title.clone(),
             columns: self.columns.iter().map(|column| column.head.clone()).collect(),

@@ -50,7 +50,10 @@ pub(crate) struct Cost {
 }
 
 pub(crate) fn damaged(folder: &Folder, why: &str) -> Failure {
-    Failure::usage(format!("papers/{}/claims.toml: {why}", folder.name), "CONTRIBUTING.md says what it may have")
+    Failure::usage(
+        format!("papers/{}/claims.toml: {why}", folder.name),
+        "CONTRIBUTING.md says what it may have",
+    )
 }
 
 impl<'a> Experiment<'a> {
@@ -76,9 +79,12 @@ impl<'a> Experiment<'a> {
         for variables in combinations(&runs.each, &runs.rows) {
             let name = fill(&runs.name, &variables)?;
             let quick: &[String] = if self.quick { &runs.quick } else { &[] };
-            let set = runs.set.iter().chain(quick).map(|text| fill(text, &variables)).collect::<Result<_, _>>()?;
+            let set =
+                runs.set.iter().chain(quick).map(|text| fill(text, &variables)).collect::<Result<_, _>>()?;
             let seed = match variables.get("seed") {
-                Some(seed) => seed.parse::<u64>().map_err(|_| format!("run `{name}`: `seed` is a whole number from 1"))?,
+                Some(seed) => seed
+                    .parse::<u64>()
+                    .map_err(|_| format!("run `{name}`: `seed` is a whole number from 1"))?,
                 None => 1,
             };
             let plan = Plan { scenario: runs.scenario.clone(), set, seed: seed.saturating_sub(1) };

@@ -107,7 +107,10 @@ impl Function {
         let sum: f64 = values.iter().sum();
         // NaN must come through: a value that is missing is no smallest and no largest.
         let pick = |choose: fn(f64, f64) -> f64| {
-            values.iter().copied().reduce(|a, b| if a.is_nan() || b.is_nan() { f64::NAN } else { choose(a, b) })
+            values
+                .iter()
+                .copied()
+                .reduce(|a, b| if a.is_nan() || b.is_nan() { f64::NAN } else { choose(a, b) })
         };
         let (least, most) = (pick(f64::min).unwrap_or(f64::NAN), pick(f64::max).unwrap_or(f64::NAN));
         let mean = sum / count;
@@ -121,7 +124,8 @@ impl Function {
             Self::Median => median(values),
             Self::Count => count,
             Self::Below => {
-                let (bound, others) = values.split_last().map_or((f64::NAN, values), |(last, rest)| (*last, rest));
+                let (bound, others) =
+                    values.split_last().map_or((f64::NAN, values), |(last, rest)| (*last, rest));
                 others.iter().filter(|value| **value < bound).count() as f64
             }
             Self::Abs => return values.iter().map(|value| value.abs()).collect(),
@@ -204,7 +208,9 @@ fn combine(operator: Operator, left: &[f64], right: &[f64]) -> Result<Vec<f64>, 
         (left, right) if left.len() == right.len() => {
             Ok(left.iter().zip(right).map(|(a, b)| one(*a, *b)).collect())
         }
-        (left, right) => Err(format!("a list of {} and one of {} do not go together", left.len(), right.len())),
+        (left, right) => {
+            Err(format!("a list of {} and one of {} do not go together", left.len(), right.len()))
+        }
     }
 }
 
@@ -255,7 +261,11 @@ impl<'a> Parser<'a> {
     fn open_factor(&mut self) -> Result<Expression, String> {
         if self.take('-') {
             let factor = self.factor()?;
-            return Ok(Expression::Binary(Operator::Minus, Box::new(Expression::Number(0.0)), Box::new(factor)));
+            return Ok(Expression::Binary(
+                Operator::Minus,
+                Box::new(Expression::Number(0.0)),
+                Box::new(factor),
+            ));
         }
         if self.take('(') {
             let inner = self.sum()?;
@@ -288,14 +298,19 @@ impl<'a> Parser<'a> {
         while self.take(',') {
             arguments.push(self.sum()?);
         }
-        if self.take(')') { Ok(Expression::Call(*function, arguments)) } else { Err("a `)` is missing".to_owned()) }
+        if self.take(')') {
+            Ok(Expression::Call(*function, arguments))
+        } else {
+            Err("a `)` is missing".to_owned())
+        }
     }
 }
 
 /// `run: path`, `run: path @ from..to`, `run: path in from..to`; braces make several.
 pub(crate) fn observations(text: &str) -> Result<Vec<Observation>, String> {
-    let (run, what) =
-        text.split_once(':').ok_or_else(|| format!("`[{text}]` names no run: it is written `[run: metric]`"))?;
+    let (run, what) = text
+        .split_once(':')
+        .ok_or_else(|| format!("`[{text}]` names no run: it is written `[run: metric]`"))?;
     let (path, clause) = if let Some((path, during)) = what.split_once(" @ ") {
         let (from, to) = range(during)?;
         (path, Clause::During(from, to))
@@ -326,7 +341,8 @@ mod tests {
     use super::*;
 
     fn value(text: &str) -> Vec<f64> {
-        let seen = |run: &str, path: &str| Observation { run: run.into(), path: path.into(), clause: Clause::Whole };
+        let seen =
+            |run: &str, path: &str| Observation { run: run.into(), path: path.into(), clause: Clause::Whole };
         let values = Values::from([
             (seen("a", "x"), vec![6.0]),
             (seen("b", "x"), vec![2.0]),
@@ -384,7 +400,9 @@ mod tests {
 
     #[test]
     fn an_observation_prints_as_it_is_read() {
-        for text in ["[a/1: flow.x.owd.p99]", "[a: flow.x.throughput @ 1s..2s]", "[a: flow.x.iat in 1ms..2ms]"] {
+        for text in
+            ["[a/1: flow.x.owd.p99]", "[a: flow.x.throughput @ 1s..2s]", "[a: flow.x.iat in 1ms..2ms]"]
+        {
             let Ok(Expression::Observations(all)) = Expression::parse(text) else { panic!("{text}") };
             assert_eq!(all[0].to_string(), text);
         }

@@ -46,18 +46,25 @@ impl Folder {
 
     fn read(path: &Path) -> Result<Self, Failure> {
         let unreadable = |what: &Path, why: String| {
-            Failure::usage(format!("cannot read `{}`: {why}", what.display()), "name a folder with a claims.toml")
+            Failure::usage(
+                format!("cannot read `{}`: {why}", what.display()),
+                "name a folder with a claims.toml",
+            )
         };
         let mut texts = BTreeMap::new();
         let entries = std::fs::read_dir(path).map_err(|error| unreadable(path, error.to_string()))?;
         for file in entries.flatten().map(|entry| entry.path()) {
             if file.extension().is_some_and(|ending| ending == "toml" || ending == "txt") {
                 let text = files::text(&file).map_err(|why| unreadable(&file, why))?;
-                let name = file.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+                let name =
+                    file.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
                 texts.insert(name, text);
             }
         }
-        let name = path.canonicalize().ok().and_then(|path| path.file_name().map(|name| name.to_string_lossy().into_owned()));
+        let name = path
+            .canonicalize()
+            .ok()
+            .and_then(|path| path.file_name().map(|name| name.to_string_lossy().into_owned()));
         Ok(Self { name: name.unwrap_or_else(|| "paper".to_owned()), place: path.join("claims.toml"), texts })
     }
 

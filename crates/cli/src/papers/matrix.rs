@@ -126,7 +126,8 @@ mod tests {
     #[test]
     fn combinations_are_the_product_of_the_rows_and_of_what_varies() {
         let each = Each::from([("b".into(), scalars(&["1", "2"])), ("a".into(), scalars(&["x", "y"]))]);
-        let labels = |each: &Each, rows: &Rows| combinations(each, rows).iter().map(label).collect::<Vec<_>>();
+        let labels =
+            |each: &Each, rows: &Rows| combinations(each, rows).iter().map(label).collect::<Vec<_>>();
         assert_eq!(labels(&each, &Vec::new()), ["x 1", "x 2", "y 1", "y 2"]);
         let rows = vec![
             BTreeMap::from([("p".into(), Scalar("10".into())), ("q".into(), Scalar("11".into()))]),

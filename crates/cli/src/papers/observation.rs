@@ -92,7 +92,9 @@ impl Names {
             Clause::During(..) if columns.contains(&name) => Ok(()),
             Clause::During(..) => Err(format!("`{path}`: there are series of {}", columns.join(", "))),
             Clause::Within(..) if OF_DISTRIBUTIONS.contains(&name) => Ok(()),
-            Clause::Within(..) => Err(format!("`{path}`: there are shares of {}", OF_DISTRIBUTIONS.join(", "))),
+            Clause::Within(..) => {
+                Err(format!("`{path}`: there are shares of {}", OF_DISTRIBUTIONS.join(", ")))
+            }
             Clause::Whole => Ok(()),
         }
     }
@@ -100,7 +102,9 @@ impl Names {
 
 /// An address and what follows the name of what it is about.
 fn split(path: &str) -> Result<(Subject, &str), String> {
-    let wrong = || format!("`{path}` is no address: it is written `flow.NAME.metric` or `port.A->B.queue.NAME.metric`");
+    let wrong = || {
+        format!("`{path}` is no address: it is written `flow.NAME.metric` or `port.A->B.queue.NAME.metric`")
+    };
     let rest = |prefix: &str| path.strip_prefix(prefix);
     if let Some(rest) = rest("flow.") {
         let (flow, name) = rest.split_once('.').ok_or_else(wrong)?;
@@ -108,15 +112,17 @@ fn split(path: &str) -> Result<(Subject, &str), String> {
     }
     if let Some(rest) = rest("port.") {
         let (port, rest) = rest.split_once('.').ok_or_else(wrong)?;
-        let Some(rest) = rest.strip_prefix("queue.") else { return Ok((Subject::Port(port.to_owned()), rest)) };
+        let Some(rest) = rest.strip_prefix("queue.") else {
+            return Ok((Subject::Port(port.to_owned()), rest));
+        };
         let (queue, name) = rest.split_once('.').ok_or_else(wrong)?;
         return Ok((Subject::Queue(port.to_owned(), queue.to_owned()), name));
     }
     Ok((Subject::Run, path))
 }
 
-/// The path, or one for each flow where the flow's name has a `*`. The other directions of connections are not
-/// among them.
+/// The path, or one for each flow where the flow's name has a `*`, which stands for anything without a `/`: for
+/// members of a group, not for the other directions and control connections that belong to them.
 fn starred<'a>(path: &str, flows: impl Iterator<Item = &'a str>) -> Vec<String> {
     let parts = path.strip_prefix("flow.").and_then(|rest| rest.split_once('.'));
     let Some((pattern, name)) = parts.filter(|(pattern, _)| pattern.contains('*')) else {
@@ -124,10 +130,8 @@ fn starred<'a>(path: &str, flows: impl Iterator<Item = &'a str>) -> Vec<String> 
     };
     let (head, tail) = pattern.split_once('*').unwrap_or((pattern, ""));
     let fits = |flow: &&str| {
-        flow.len() >= head.len() + tail.len()
-            && flow.starts_with(head)
-            && flow.ends_with(tail)
-            && !flow.ends_with("/return")
+        let middle = flow.strip_prefix(head).and_then(|rest| rest.strip_suffix(tail));
+        middle.is_some_and(|middle| !middle.contains('/'))
     };
     flows.filter(fits).map(|flow| format!("flow.{flow}.{name}")).collect()
 }
@@ -226,7 +230,8 @@ fn column(path: &str, recording: &Recording) -> Option<Column> {
 
 fn of_tcp(flow: &FlowRecord, name: &str) -> Option<Column> {
     let tcp = flow.tcp.as_deref()?;
-    let values = |get: fn(&lockgate_measure::recording::TcpSample) -> f64| tcp.samples.iter().map(get).collect();
+    let values =
+        |get: fn(&lockgate_measure::recording::TcpSample) -> f64| tcp.samples.iter().map(get).collect();
     let (values, fold) = match name {
         "cwnd" => (values(|sample| sample.cwnd.0 as f64), Fold::Mean),
         "retransmissions" => (values(|sample| sample.retransmissions as f64), Fold::Growth),
@@ -243,7 +248,8 @@ fn during(path: &str, recording: &Recording, from: Instant, to: Instant) -> Opti
         return arrivals(flow(recording, of)?, from, to, name == "first_received");
     }
     let column = column(path, recording)?;
-    let rows = column.ends.iter().zip(&column.values).filter(|(end, _)| (from..=to).contains(*end) && **end > from);
+    let rows =
+        column.ends.iter().zip(&column.values).filter(|(end, _)| (from..=to).contains(*end) && **end > from);
     let values = || rows.clone().map(|(_, value)| *value).filter(|value| !value.is_nan());
     let count = values().count();
     let value = match column.fold {
@@ -374,7 +380,9 @@ mod tests {
 
     fn names() -> Names {
         Names {
-            flows: ["file/1", "file/2", "file/1/return", "echo"].map(str::to_owned).to_vec(),
+            flows: ["file/1", "file/2", "file/1/return", "file/1/control", "echo"]
+                .map(str::to_owned)
+                .to_vec(),
             ports: vec![("a->b".to_owned(), vec!["link".to_owned()])],
         }
     }

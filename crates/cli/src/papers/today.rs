@@ -25,7 +25,14 @@ impl<'a> Others<'a> {
     ) -> Result<Self, String> {
         let kinds = if asked.is_empty() { &today.kinds } else { asked };
         let mut others = Self { today, kinds: Vec::new() };
-        let base = || today.set.iter().chain(if quick { today.quick.as_slice() } else { &[] }).cloned().collect::<Vec<_>>();
+        let base = || {
+            today
+                .set
+                .iter()
+                .chain(if quick { today.quick.as_slice() } else { &[] })
+                .cloned()
+                .collect::<Vec<_>>()
+        };
         for kind in std::iter::once("the paper's").chain(kinds.iter().map(String::as_str)) {
             let name = format!("today/{number}/{}", if kind == "the paper's" { "paper" } else { kind });
             let mut ways = Vec::new();
@@ -83,7 +90,9 @@ fn variables(run: &str, kind: &str) -> Variables {
 
 fn first(failure: &Failure) -> String {
     match failure {
-        Failure::Scenario(problems) => (&**problems).into_iter().next().map_or_else(String::new, ToString::to_string),
+        Failure::Scenario(problems) => {
+            (&**problems).into_iter().next().map_or_else(String::new, ToString::to_string)
+        }
         other => other.to_string(),
     }
 }

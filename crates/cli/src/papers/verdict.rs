@@ -116,9 +116,10 @@ fn excess(claim: &Claim, index: usize, value: f64) -> f64 {
 }
 
 fn fits(claim: &Claim, values: &[(String, f64)]) -> bool {
-    let each = values.iter().enumerate().all(|(index, (_, value))| {
-        value.is_finite() && (excess(claim, index, *value) <= 0.0)
-    });
+    let each = values
+        .iter()
+        .enumerate()
+        .all(|(index, (_, value))| value.is_finite() && (excess(claim, index, *value) <= 0.0));
     let as_many = claim.expected.len() <= 1 || claim.expected.len() == values.len();
     let ordered = claim.order.is_none_or(|order| {
         values.windows(2).all(|pair| match order {
@@ -187,6 +188,9 @@ mod tests {
         let values = (0..8).map(|index| (format!("v{index}"), f64::from(index))).collect();
         let shown = Judged::new(&claim("at_most = 3.0"), values).shown();
         assert_eq!(shown, "worst of 8: 7 (v7)");
-        assert_eq!([number(0.0), number(1234.56), number(0.012_345), number(2.0)], ["0", "1235", "0.01235", "2"]);
+        assert_eq!(
+            [number(0.0), number(1234.56), number(0.012_345), number(2.0)],
+            ["0", "1235", "0.01235", "2"]
+        );
     }
 }
