@@ -1,6 +1,6 @@
 //! `lockgate reproduce`: the experiments of the papers, each claim held against our values.
 
-use std::path::PathBuf;
+use std::path::Path;
 use std::time::Instant;
 
 use serde::Serialize;
@@ -47,7 +47,7 @@ pub(crate) fn reproduce(arguments: &Reproduce) -> Result<Exit, Failure> {
             (Some(out), _) => Some(out.join(&folder.name)),
             (None, _) => None,
         };
-        let reproduction = one(folder, out, arguments)?;
+        let reproduction = one(folder, out.as_deref(), arguments)?;
         if reproduction.interrupted {
             return Ok(Exit::Interrupted);
         }
@@ -79,8 +79,8 @@ fn document<'a>(reproduction: &'a Reproduction, arguments: &Reproduce) -> Docume
 }
 
 /// Reproduces a paper, leaves its files and shows it.
-fn one(folder: &Folder, out: Option<PathBuf>, arguments: &Reproduce) -> Result<Reproduction, Failure> {
-    let out = Results::start(out.as_deref(), &folder.name)?;
+fn one(folder: &Folder, out: Option<&Path>, arguments: &Reproduce) -> Result<Reproduction, Failure> {
+    let out = Results::start(out, &folder.name)?;
     let started = Instant::now();
     let request = Request {
         seed: arguments.seed,
@@ -180,7 +180,9 @@ fn show(reproduction: &Reproduction) {
     let rows: Vec<Vec<String>> = reproduction.claims.iter().map(row).collect();
     terminal::words(&["claim", "in words", "the paper", "bound", "ours", "verdict"], &rows);
     for judged in &reproduction.claims {
-        remarks(judged).iter().for_each(|remark| say!("{}: {remark}", judged.claim.id));
+        for remark in remarks(judged) {
+            say!("{}: {remark}", judged.claim.id);
+        }
     }
     for table in &reproduction.tables {
         terminal::heading(&table.title);
@@ -218,10 +220,14 @@ fn text(cell: &Cell) -> String {
 fn report(reproduction: &Reproduction) -> String {
     let mut report = results::report_head(&reproduction.title, &reproduction.scenario);
     let [holds, fails, open] = counts(reproduction);
-    let mut verdict = format!("{holds} of {} claims hold", reproduction.claims.len());
-    if fails + open > 0 {
-        verdict.push_str(&format!(", {fails} do not, {open} are not decidable from the paper's text"));
-    }
+    let total = reproduction.claims.len();
+    let verdict = if fails + open > 0 {
+        format!(
+            "{holds} of {total} claims hold, {fails} do not, {open} are not decidable from the paper's text"
+        )
+    } else {
+        format!("{holds} of {total} claims hold")
+    };
     report.verdict = vec![verdict];
     report.verdict.extend(reproduction.notes.iter().cloned());
     let cells = |judged: &Judged| {

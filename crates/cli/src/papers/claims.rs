@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 use super::matrix::{Each, Rows};
 
 /// The whole file.
+#[expect(clippy::struct_field_names, reason = "the file's own words")]
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Claims {

@@ -160,7 +160,7 @@ impl<'a> Experiment<'a> {
         let bar = terminal::progress(1000 * runs.len() as u64, quiet);
         let simulated = AtomicU64::new(0);
         let count = runs.len();
-        let seen: Vec<Seen> = runs
+        let observed: Vec<Seen> = runs
             .into_par_iter()
             .with_max_len(1)
             .map(|(name, offset, scenario)| {
@@ -196,9 +196,9 @@ impl<'a> Experiment<'a> {
         self.cost = Cost {
             runs: count,
             simulated_s: simulated.into_inner() as f64 / 1e12,
-            packet_hops: seen.iter().map(|seen| seen.packet_hops).sum(),
+            packet_hops: observed.iter().map(|seen| seen.packet_hops).sum(),
         };
-        for seen in seen {
+        for seen in observed {
             self.values.extend(seen.values);
             self.curves.extend(seen.curves);
         }
@@ -206,10 +206,13 @@ impl<'a> Experiment<'a> {
     }
 }
 
+/// A curve and its points.
+type Drawn = ((Observation, Curve), Vec<(f64, f64)>);
+
 /// What was observed of one run.
 #[derive(Default)]
 struct Seen {
     values: Vec<(Observation, Vec<f64>)>,
-    curves: Vec<((Observation, Curve), Vec<(f64, f64)>)>,
+    curves: Vec<Drawn>,
     packet_hops: u64,
 }

@@ -259,7 +259,7 @@ fn during(path: &str, recording: &Recording, from: Instant, to: Instant) -> Opti
         Fold::Max => values().reduce(f64::max)?,
         Fold::Growth => {
             let before = column.ends.iter().zip(&column.values).take_while(|(end, _)| **end <= from).last();
-            values().last()? - before.map_or(0.0, |(_, value)| *value)
+            values().next_back()? - before.map_or(0.0, |(_, value)| *value)
         }
     };
     (count > 0).then_some(value)
