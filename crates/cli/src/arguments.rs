@@ -61,7 +61,12 @@ Elsewhere than on loopback, the token is read from LOCKGATE_TOKEN.")]
     #[command(after_help = "Examples:\n  lockgate list\n  lockgate list tbf\n  lockgate list distributions")]
     List(List),
     /// The experiments of the papers: each claim, the paper's value, ours, holds or not
-    #[command(after_help = "Examples:\n  lockgate reproduce caqt\n  lockgate reproduce caqt --quick --json")]
+    #[command(after_help = "Examples:
+  lockgate reproduce
+  lockgate reproduce caqt --quick --json
+  lockgate reproduce altq-wfq --claim ratio
+  lockgate reproduce run2c --with fq_codel,cake
+  lockgate reproduce ./papers/mine")]
     Reproduce(Reproduce),
     /// Holds disciplines against their theorems: oracle, bound, worst measured, ratio
     #[command(after_help = "Examples:
@@ -291,12 +296,19 @@ pub(crate) struct List {
 
 #[derive(Debug, Args)]
 pub(crate) struct Reproduce {
-    /// The paper: caqt
-    pub(crate) paper: Option<String>,
+    /// The paper, or a folder with a claims.toml [default: all that come with Lockgate]
+    #[arg(value_name = "PAPER")]
+    pub(crate) papers: Vec<String>,
+    /// This claim alone
+    #[arg(long, value_name = "ID")]
+    pub(crate) claim: Option<String>,
+    /// Disciplines to run the experiments under besides [default: those that the paper's file names]
+    #[arg(long, value_name = "KIND,KIND", value_delimiter = ',')]
+    pub(crate) with: Vec<String>,
     /// What all random draws start from
     #[arg(long, default_value_t = 1, value_name = "N")]
     pub(crate) seed: u64,
-    /// A tenth of the simulated time
+    /// Shorter runs: every claim, in less than a minute
     #[arg(long)]
     pub(crate) quick: bool,
     #[command(flatten)]

@@ -43,6 +43,20 @@ pub(crate) enum Failure {
     Missing { message: String, help: String },
 }
 
+impl std::fmt::Display for Failure {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Usage { message, .. } | Self::Run { message, .. } | Self::Missing { message, .. } => {
+                f.write_str(message)
+            }
+            Self::Scenario(problems) => {
+                let words: Vec<String> = (&**problems).into_iter().map(ToString::to_string).collect();
+                f.write_str(&words.join("; "))
+            }
+        }
+    }
+}
+
 impl Failure {
     pub(crate) fn usage(message: impl Display, help: impl Display) -> Self {
         Self::Usage { message: message.to_string(), help: help.to_string() }

@@ -1,63 +1,49 @@
 //! The experiments of the papers: what they claim, what ours give, and whether that agrees.
+//!
+//! A paper is a folder: scenarios, `claims.toml`, `README.md`. No paper has code of its own.
+//!
+//! ```text
+//! folder -> claims -> experiment (matrix, expression, observation) -> verdict, drawn, today -> report
+//! ```
 
-pub(crate) mod caqt;
-
-use std::collections::BTreeMap;
+pub(crate) mod claims;
+mod drawn;
+mod experiment;
+mod expression;
+pub(crate) mod folder;
+mod matrix;
+mod observation;
+mod today;
+pub(crate) mod verdict;
 
 use lockgate_measure::report::{Comparison, Figure, Topology};
-use serde::{Deserialize, Serialize};
 
 use crate::exit::Failure;
+use crate::{interrupt, results, runs};
+use claims::{Claim, Claims};
+use drawn::formula;
+use experiment::{Cost, Experiment, damaged};
+use folder::Folder;
+use matrix::{combinations, label};
+use today::Others;
+use verdict::Judged;
 
-/// `claims.toml` of a paper.
-#[derive(Debug, Deserialize)]
-pub(crate) struct Claims {
-    /// The paper, in a sentence.
-    pub(crate) paper: String,
-    #[serde(rename = "claim")]
-    pub(crate) claims: Vec<Claim>,
-}
-
-/// One claim and how it is decided.
-#[derive(Clone, Debug, Deserialize, Serialize)]
-pub(crate) struct Claim {
-    pub(crate) id: String,
-    /// In a sentence.
-    pub(crate) text: String,
-    /// What the paper says, and where.
-    pub(crate) paper: String,
-    /// How it is decided, in words.
-    pub(crate) decide: String,
-    /// The value that decides it, by name.
-    pub(crate) metric: String,
-    #[serde(default)]
-    pub(crate) at_most: Option<f64>,
-    #[serde(default)]
-    pub(crate) at_least: Option<f64>,
-    /// Whether the command fails where it does not hold.
-    #[serde(default = "yes")]
-    pub(crate) required: bool,
-    /// Why, where it is known not to hold.
-    #[serde(default)]
-    pub(crate) note: String,
-}
-
-fn yes() -> bool {
-    true
-}
-
-/// A claim with our value.
-#[derive(Clone, Debug, Serialize)]
-pub(crate) struct Judged {
-    #[serde(flatten)]
-    pub(crate) claim: Claim,
-    /// Ours, in simulation.
-    pub(crate) value: f64,
-    pub(crate) holds: bool,
+/// What is asked of a paper.
+pub(crate) struct Request<'a> {
+    /// What all random draws start from.
+    pub(crate) seed: u64,
+    /// Shorter runs.
+    pub(crate) quick: bool,
+    /// One claim alone.
+    pub(crate) claim: Option<&'a str>,
+    /// Disciplines to run the experiments under besides.
+    pub(crate) with: &'a [String],
+    pub(crate) quiet: bool,
 }
 
 /// Everything a paper's experiments yield.
 pub(crate) struct Reproduction {
+    pub(crate) name: String,
     pub(crate) paper: String,
     pub(crate) title: String,
     pub(crate) scenario: String,
@@ -67,22 +53,120 @@ pub(crate) struct Reproduction {
     pub(crate) tables: Vec<Comparison>,
     /// What the user must know to read the numbers.
     pub(crate) notes: Vec<String>,
+    pub(crate) cost: Cost,
     pub(crate) interrupted: bool,
 }
 
-/// Holds each claim against the value of its name.
-pub(crate) fn judge(claims: &Claims, values: &BTreeMap<&'static str, f64>) -> Result<Vec<Judged>, Failure> {
-    let judge = |claim: &Claim| {
-        let value = values.get(claim.metric.as_str()).copied().ok_or_else(|| {
-            Failure::run(
-                format!("claim `{}` asks for `{}`, which is not computed", claim.id, claim.metric),
-                "this is a fault of Lockgate: please report it",
-            )
-        })?;
-        let holds = claim.at_most.is_none_or(|bound| value <= bound)
-            && claim.at_least.is_none_or(|bound| value >= bound)
-            && value.is_finite();
-        Ok(Judged { claim: claim.clone(), value, holds })
-    };
-    claims.claims.iter().map(judge).collect()
+/// Makes the experiments of a paper and holds its claims against them.
+///
+/// # Errors
+/// What is wrong with the paper's files, and what goes wrong in a run.
+pub(crate) fn reproduce(folder: &Folder, request: &Request<'_>) -> Result<Reproduction, Failure> {
+    let wrong = |why: String| damaged(folder, &why);
+    let mut file = Claims::read(folder.text("claims.toml")?).map_err(wrong)?;
+    if let Some(id) = request.claim {
+        choose(&mut file, id, folder)?;
+    }
+    let scenario = folder.text(&file.scenario)?;
+    let shown = runs::read_text(scenario, &file.scenario, folder, &[])?;
+    let mut experiment = Experiment::new(folder, &file, request.quick)?;
+    file.claims.iter().try_for_each(|claim| want(claim, &mut experiment)).map_err(wrong)?;
+    file.figures.iter().try_for_each(|figure| figure.want(&mut experiment)).map_err(wrong)?;
+    file.tables.iter().try_for_each(|table| table.want(&mut experiment)).map_err(wrong)?;
+    let plan = |today: (usize, _)| Others::plan(today, request.with, request.quick, &mut experiment);
+    let others = file.today.iter().enumerate().map(plan).collect::<Result<Vec<_>, _>>().map_err(wrong)?;
+    experiment.run(request.seed, request.quiet)?;
+    let judge = |claim: &Claim| value(claim, &experiment).map(|values| Judged::new(claim, values));
+    let claims = file.claims.iter().map(judge).collect::<Result<_, _>>().map_err(wrong)?;
+    let figures = file
+        .figures
+        .iter()
+        .map(|figure| figure.draw(&experiment))
+        .collect::<Result<_, _>>()
+        .map_err(wrong)?;
+    let tables = file.tables.iter().map(|table| table.fill(&experiment));
+    let tables =
+        tables.chain(others.iter().map(|others| others.table(&experiment))).collect::<Result<_, _>>();
+    let mut notes = Vec::new();
+    if request.quick {
+        notes.push("quick: shorter runs, so values scatter more".to_owned());
+    }
+    Ok(Reproduction {
+        name: folder.name.clone(),
+        paper: file.paper.clone(),
+        title: format!("{}: {}", folder.name, file.title),
+        scenario: scenario.to_owned(),
+        topology: results::topology(&shown),
+        claims,
+        figures,
+        tables: tables.map_err(wrong)?,
+        notes,
+        cost: experiment.cost,
+        interrupted: interrupt::is_requested(),
+    })
+}
+
+/// Leaves one claim, and nothing to be drawn.
+fn choose(file: &mut Claims, id: &str, folder: &Folder) -> Result<(), Failure> {
+    let known: Vec<String> = file.claims.iter().map(|claim| claim.id.clone()).collect();
+    file.claims.retain(|claim| claim.id == id);
+    file.figures.clear();
+    file.tables.clear();
+    file.today.clear();
+    if file.claims.is_empty() {
+        return Err(Failure::usage(
+            format!("`{}` has no claim `{id}`", folder.name),
+            format!("there are {}", known.join(", ")),
+        ));
+    }
+    Ok(())
+}
+
+fn want(claim: &Claim, experiment: &mut Experiment<'_>) -> Result<(), String> {
+    for variables in combinations(&claim.each, &claim.rows) {
+        let formula = formula(&claim.value, &variables);
+        experiment.want(&formula.map_err(|why| format!("claim `{}`: {why}", claim.id))?);
+    }
+    Ok(())
+}
+
+/// The values of a claim, each with what it is for.
+fn value(claim: &Claim, experiment: &Experiment<'_>) -> Result<Vec<(String, f64)>, String> {
+    let mut all = Vec::new();
+    for variables in combinations(&claim.each, &claim.rows) {
+        let values = formula(&claim.value, &variables)?.value(&experiment.values);
+        let values = values.map_err(|why| format!("claim `{}`: {why}", claim.id))?;
+        all.extend(values.into_iter().map(|value| (label(&variables), value)));
+    }
+    Ok(all)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Every paper that comes with Lockgate: its file is valid, every run it needs can be read, every value it
+    /// wants is one that the run has.
+    #[test]
+    fn the_papers_are_whole() {
+        let mut claims = 0;
+        for name in folder::names() {
+            let folder = Folder::open(name).unwrap_or_else(|failure| panic!("{name}: {failure}"));
+            let text = folder.text("claims.toml").unwrap_or_else(|failure| panic!("{name}: {failure}"));
+            let file = Claims::read(text).unwrap_or_else(|why| panic!("{name}: {why}"));
+            let mut experiment =
+                Experiment::new(&folder, &file, true).unwrap_or_else(|failure| panic!("{name}: {failure}"));
+            file.claims.iter().for_each(|claim| want(claim, &mut experiment).expect(name));
+            file.figures.iter().for_each(|figure| figure.want(&mut experiment).expect(name));
+            file.tables.iter().for_each(|table| table.want(&mut experiment).expect(name));
+            for today in file.today.iter().enumerate() {
+                let others = Others::plan(today, &[], true, &mut experiment).expect(name);
+                others.table(&experiment).expect(name);
+            }
+            experiment.check().unwrap_or_else(|failure| panic!("{name}: {failure}"));
+            claims += file.claims.len();
+            assert!(!file.figures.is_empty() && !file.today.is_empty(), "{name} draws nothing");
+        }
+        assert!(claims >= 45, "{claims} claims");
+    }
 }

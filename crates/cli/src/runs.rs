@@ -31,7 +31,7 @@ pub(crate) fn read_file(file: &Path, overrides: &[String]) -> Result<Scenario, F
 pub(crate) fn read_text(
     text: &str,
     name: &str,
-    files: &Beside,
+    files: &dyn lockgate_scenario::Files,
     overrides: &[Override],
 ) -> Result<Scenario, Failure> {
     let reader = Reader { files, overrides, metrics: Some(&expectations::unit_of) };

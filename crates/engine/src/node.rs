@@ -351,6 +351,21 @@ impl Node {
         self.marked_packets += marked;
     }
 
+    /// Shows each node directly below.
+    pub(crate) fn each_direct(&mut self, visit: &mut dyn FnMut(&mut Self)) {
+        self.discipline.each_child(visit);
+    }
+
+    /// Whether at least two of the nodes directly below hold packets.
+    pub(crate) fn is_contended(&mut self) -> bool {
+        if self.backlog.packets() < 2 {
+            return false;
+        }
+        let mut busy = 0;
+        self.discipline.each_child(&mut |child| busy += usize::from(!child.is_empty()));
+        busy > 1
+    }
+
     /// When its state, or that of a node below, next changes by itself.
     pub fn next_timer(&mut self) -> Option<Instant> {
         if !self.timed {

@@ -62,11 +62,43 @@ impl Place {
     pub const MOST: usize = 1 << 16;
 }
 
+/// What became of a device ring's requests for packets: how much there is to schedule above it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Requests {
+    /// Times it asked the tree for a packet: after each arrival and each return of slots until it is full or
+    /// refused, and whenever a packet's time came.
+    pub made: u64,
+    /// Of those, times it got one.
+    pub met: u64,
+    /// Of the packets it got, those for which at least two of the root's queues had one waiting. A root of
+    /// more than [`MOST_COMPARED`](Self::MOST_COMPARED) queues has none.
+    pub contended: u64,
+}
+
+impl Requests {
+    /// Queues below the root that are looked at before each packet.
+    pub const MOST_COMPARED: usize = 64;
+}
+
+/// Packets that a place gave to the device ring.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Handed {
+    /// How many.
+    pub packets: u64,
+    /// How long they had waited from their arrival at the port, in sum, in picoseconds.
+    pub waited_ps: u128,
+}
+
 /// A link's queue: a tree of disciplines, a clock, and a device ring.
 pub struct Port {
     root: Node,
     clock: ClockModel,
     ring: Option<Ring>,
+    requests: Requests,
+    /// By place; only under a ring.
+    handed: Vec<Handed>,
+    /// Whether the root has so few queues that they are compared before each packet.
+    compares: bool,
     random: Random,
     drops: Drops,
     places: Vec<Place>,
@@ -85,6 +117,9 @@ impl Port {
             root,
             clock: ClockModel::EXACT,
             ring: None,
+            requests: Requests::default(),
+            handed: Vec::new(),
+            compares: false,
             random,
             drops: Drops::default(),
             places: Vec::new(),
@@ -113,6 +148,12 @@ impl Port {
 
     fn take_stock(&mut self) {
         self.plain = self.ring.is_none() && !self.clock.is_coarse() && !self.root.is_timed();
+        let mut queues = 0;
+        self.root.each_direct(&mut |_| queues += 1);
+        self.compares = (2..=Requests::MOST_COMPARED).contains(&queues);
+        if self.ring.is_some() {
+            self.handed.resize(self.places.len().min(Place::MOST), Handed::default());
+        }
     }
 
     /// Takes a packet in. It may be dropped at once, or another in its place.
@@ -132,7 +173,7 @@ impl Port {
             Context { now: self.clock.read(now), random: &mut self.random, drops: &mut self.drops, headers };
         self.root.enqueue(packet, &mut cx);
         if self.ring.is_some() {
-            let _ = self.fill_ring(now, headers);
+            let _ = self.fill_ring(now, headers, true);
         }
     }
 
@@ -204,26 +245,36 @@ impl Port {
     }
 
     fn poll_ring(&mut self, now: Instant, headers: &dyn Headers) -> Poll {
-        if let Some(ring) = &mut self.ring {
-            ring.complete();
-        }
-        let refused = self.fill_ring(now, headers);
+        let reports = self.ring.as_mut().is_some_and(Ring::complete);
+        let refused = self.fill_ring(now, headers, reports);
         match self.ring.as_mut().and_then(Ring::pop) {
             Some(packet) => Poll::Transmit(packet),
             None => self.answer(now, refused),
         }
     }
 
-    /// Moves packets into the ring while it has room; returns why it stopped.
-    fn fill_ring(&mut self, now: Instant, headers: &dyn Headers) -> Dequeue {
+    /// Moves packets into the ring while it has room; returns why it stopped. `asks`: a device would ask now, so
+    /// that a refusal counts.
+    fn fill_ring(&mut self, now: Instant, headers: &dyn Headers, asks: bool) -> Dequeue {
         while self.ring.as_ref().is_some_and(Ring::has_room) {
+            let is_contended = self.compares && self.root.is_contended();
             match self.dequeue(now, headers) {
                 Dequeue::Packet(packet) => {
+                    self.requests.made += 1;
+                    self.requests.met += 1;
+                    self.requests.contended += u64::from(is_contended);
+                    if let Some(handed) = self.handed.get_mut(usize::from(packet.node)) {
+                        handed.packets += 1;
+                        handed.waited_ps += u128::from(now.since(packet.arrived).as_picos());
+                    }
                     if let Some(ring) = &mut self.ring {
                         ring.push(packet);
                     }
                 }
-                refused => return refused,
+                refused => {
+                    self.requests.made += u64::from(asks);
+                    return refused;
+                }
             }
         }
         Dequeue::Empty
@@ -254,6 +305,21 @@ impl Port {
     /// Packets in the device ring that wait to be sent.
     pub fn ring_occupancy(&self) -> usize {
         self.ring.as_ref().map_or(0, Ring::len)
+    }
+
+    /// What became of its device ring's requests; all zero without a ring.
+    pub fn requests(&self) -> Requests {
+        self.requests
+    }
+
+    /// What the place numbered `place`, itself and not those below, gave to the device ring; nothing without one.
+    pub fn handed(&self, place: u16) -> Handed {
+        self.handed.get(usize::from(place)).copied().unwrap_or_default()
+    }
+
+    /// Whether it has a device ring.
+    pub fn has_ring(&self) -> bool {
+        self.ring.is_some()
     }
 
     /// Whether there are drops to take.

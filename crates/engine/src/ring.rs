@@ -72,18 +72,20 @@ impl Ring {
         }
     }
 
-    /// The link has finished the packet it was given, if any.
-    pub(crate) fn complete(&mut self) {
+    /// The link has finished the packet it was given, if any. Whether slots were given back by it.
+    pub(crate) fn complete(&mut self) -> bool {
         if !self.sending {
-            return;
+            return false;
         }
         self.sending = false;
         self.finished += 1;
         let asked = self.report_in == Some(0);
-        if asked || self.config.completions == 1 || self.waiting.is_empty() {
+        let reports = asked || self.config.completions == 1 || self.waiting.is_empty();
+        if reports {
             self.finished = 0;
             self.report_in = None;
         }
+        reports
     }
 
     /// The next packet for the link.

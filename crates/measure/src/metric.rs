@@ -279,11 +279,34 @@ pub const METRICS: &[Metric] = &[
         "bits sent of those the link could send in the window",
     ),
     value("rate", Port, BitsPerSecond, "", "rate of the link at the start of the run"),
+    value(
+        "requests_met",
+        Port,
+        Ratio,
+        "",
+        "of the times the device ring asked the scheduler for a packet in the window, those in which it got one",
+    ),
+    value(
+        "requests_contended",
+        Port,
+        Ratio,
+        "",
+        "of the packets the device ring got from the scheduler in the window, those for which two or more of the \
+         root's queues had one waiting: how often there was anything to decide",
+    ),
     delay(
         "sojourn",
         Queue,
         "RFC 8289",
         "from a packet's arrival at the port until its transmission begins, by the queue it was in",
+    ),
+    value(
+        "scheduling_mean",
+        Queue,
+        Seconds,
+        "",
+        "mean time from a packet's arrival at the port until the scheduler gave it to the device ring, where there is \
+         one",
     ),
     value(
         "enqueued_packets",

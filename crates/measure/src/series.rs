@@ -38,6 +38,9 @@ pub struct PlaceSeries {
     pub dropped_packets: Vec<u64>,
     /// Packets marked here or below.
     pub marked_packets: Vec<u64>,
+    /// Mean time from arrival at the port until a packet that was here left for the device ring; `None` where none
+    /// did. Without a ring the column is empty.
+    pub scheduling: Vec<Option<Duration>>,
 }
 
 impl PlaceSeries {
@@ -50,6 +53,7 @@ impl PlaceSeries {
             sent_bytes: vec![0; rows],
             dropped_packets: vec![0; rows],
             marked_packets: vec![0; rows],
+            scheduling: Vec::new(),
         }
     }
 

@@ -169,6 +169,10 @@ pub struct PortSummary {
     pub rate_bps: f64,
     /// Bits sent of those its link could send in the window.
     pub utilisation: Option<f64>,
+    /// Of its device ring's requests in the window, those that got a packet; `null` without a ring.
+    pub requests_met_ratio: Option<f64>,
+    /// Of the packets its ring got, those for which two or more of the root's queues had one; `null` without a ring.
+    pub requests_contended_ratio: Option<f64>,
     /// Each queue, by name, parents before children.
     pub queues: IndexMap<String, QueueSummary>,
 }
@@ -202,6 +206,8 @@ pub struct QueueSummary {
     pub peak_backlog_packets: u64,
     /// From arrival at the port until transmission begins, in seconds.
     pub sojourn_s: Distribution,
+    /// From arrival at the port until given to the device ring, mean, in seconds; `null` without a ring.
+    pub scheduling_mean_s: Option<f64>,
 }
 
 /// A distribution in a few numbers; all `null` where nothing was observed. Quantiles by nearest rank, their

@@ -4,7 +4,7 @@
 //! TCP sequence number    R (10 bits, random) | L (8, zero at first) | T (14, the low 10 random)
 //! short                  L is zero:  sequence mod 2^22 < 2^14
 //!
-//! first child [ short ] ---> strict priority, not preemptive
+//! first child [ short ] ---> strict priority, not preemptive; with `turns`, packets by turns
 //! last child  [ long  ] ---'
 //! ```
 //!
@@ -53,11 +53,13 @@ pub struct Config {
     pub threshold: Bytes,
     /// Whether to compare the bits that the paper's printed mask keeps: the wrong ones. By sequence only.
     pub printed_mask: bool,
+    /// Whether short and long take turns, packet by packet, in place of priority for the short.
+    pub turns: bool,
 }
 
 impl Default for Config {
     fn default() -> Self {
-        Self { by: By::Sequence, threshold: Bytes(1 << 14), printed_mask: false }
+        Self { by: By::Sequence, threshold: Bytes(1 << 14), printed_mask: false, turns: false }
     }
 }
 
@@ -89,6 +91,8 @@ pub struct Run2c {
     children: Vec<Node>,
     /// Bytes of each flow that came; by `bytes` only.
     ages: BTreeMap<FlowId, u64>,
+    /// The child that is asked first; the first but where they take turns.
+    next: usize,
 }
 
 impl Discipline for Run2c {
@@ -97,7 +101,7 @@ impl Discipline for Run2c {
     const SOURCE: &'static str =
         "Avrachenkov, Ayesta, Brown and Nyberg, Differentiation between short and long TCP flows, INFOCOM 2004";
     const GUARANTEES: &'static [&'static str] = &[
-        "a short packet waits as if there were no long ones, but for one packet under way",
+        "a short packet waits as if there were no long ones, but for one packet under way (without `turns`)",
         "by sequence, a flow is short for its first 15360 to 16383 bytes and for 2^14 of each 2^22 after",
     ];
     const CHILDREN: Arity = Arity::Many;
@@ -113,7 +117,7 @@ impl Discipline for Run2c {
         }
         config.check()?;
         let children = children.into_iter().map(|child| child.node).collect();
-        Ok(Self { config, children, ages: BTreeMap::new() })
+        Ok(Self { config, children, ages: BTreeMap::new(), next: 0 })
     }
 
     fn reconfigure(&mut self, config: Config, _: Vec<NoShare>, _: &mut Context<'_>) -> Result<(), Invalid> {
@@ -121,6 +125,9 @@ impl Discipline for Run2c {
         self.config = config;
         if self.config.by == By::Sequence {
             self.ages.clear();
+        }
+        if !self.config.turns {
+            self.next = 0;
         }
         Ok(())
     }
@@ -132,9 +139,18 @@ impl Discipline for Run2c {
 
     fn dequeue(&mut self, cx: &mut Context<'_>) -> Dequeue {
         let mut earliest = None;
-        for child in self.children.iter_mut().filter(|child| !child.is_empty()) {
-            match child.dequeue(cx) {
-                Dequeue::Packet(packet) => return Dequeue::Packet(packet),
+        let count = self.children.len();
+        for child in (self.next..count).chain(0..self.next) {
+            if self.children[child].is_empty() {
+                continue;
+            }
+            match self.children[child].dequeue(cx) {
+                Dequeue::Packet(packet) => {
+                    if self.config.turns {
+                        self.next = (child + 1) % count;
+                    }
+                    return Dequeue::Packet(packet);
+                }
                 Dequeue::NotBefore(time) => earliest = Some(earliest.map_or(time, |known| time.min(known))),
                 Dequeue::Empty => {}
             }

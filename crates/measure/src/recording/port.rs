@@ -2,7 +2,7 @@
 
 use lockgate_engine::discipline::DropReason;
 use lockgate_engine::node::{Count, Counters, Node, Tally};
-use lockgate_engine::port::Port;
+use lockgate_engine::port::{Handed, Port, Requests};
 use lockgate_engine::units::{Bytes, Duration, Instant, Rate};
 
 use super::watch::{Seen, Watch};
@@ -35,6 +35,9 @@ pub struct PortRecord {
     ends: Vec<Instant>,
     /// Rate of the link over time: since when, how much.
     rates: Vec<(Instant, Rate)>,
+    /// What became of its device ring's requests: at the last sample, and at the last not later than the end of
+    /// the warm-up.
+    requests: [Requests; 2],
     /// What is counted besides while somebody watches.
     watch: Option<Box<Watch>>,
     /// What was known of it before.
@@ -96,6 +99,10 @@ pub struct PlaceRecord {
     pub counters: Counters,
     /// Its counters at the last sample not later than the end of the warm-up.
     pub before: Counters,
+    /// What it gave to the device ring, at the last sample.
+    pub handed: Handed,
+    /// The same at the last sample not later than the end of the warm-up.
+    pub handed_before: Handed,
     /// The most that waited in it during the window.
     pub peak: Tally,
     /// How it went over time; one row for each of [`PortRecord::ends`].
@@ -113,6 +120,7 @@ impl PortRecord {
             places: Vec::new(),
             ends: Vec::new(),
             rates: vec![(Instant::ZERO, setup.rate)],
+            requests: [Requests::default(); 2],
             watch: None,
             setup,
         }
@@ -231,6 +239,15 @@ impl PortRecord {
         self.ends.push(now);
         let watch = &mut self.watch;
         let (places, warmup) = (&mut self.places, self.warmup);
+        self.requests[0] = port.requests();
+        if now <= warmup {
+            self.requests[1] = self.requests[0];
+        }
+        if port.has_ring() {
+            for (place, record) in places.iter_mut().enumerate() {
+                record.hand(port.handed(u16::try_from(place).unwrap_or(u16::MAX)), now, warmup);
+            }
+        }
         port.each_node(&mut |node| {
             let mut peak = node.take_peak();
             if let Some(watch) = watch {
@@ -267,6 +284,8 @@ impl PortRecord {
                     parent: place.parent,
                     counters: Counters::default(),
                     before: Counters::default(),
+                    handed: Handed::default(),
+                    handed_before: Handed::default(),
                     peak: Tally::default(),
                     series: PlaceSeries::after(rows),
                 });
@@ -307,6 +326,28 @@ impl PortRecord {
             .sum();
         let bits = self.transmitted_in_window().bytes.0 as f64 * 8.0;
         (capacity > 0.0).then(|| bits / capacity)
+    }
+
+    /// What became of its device ring's requests during the window; all zero without a ring.
+    pub fn requests(&self) -> Requests {
+        let [all, early] = self.requests;
+        Requests {
+            made: all.made - early.made,
+            met: all.met - early.met,
+            contended: all.contended - early.contended,
+        }
+    }
+
+    /// Mean time in ps from arrival at the port until a packet of this place, or of one below it, left for the
+    /// device ring, during the window; `None` without a ring, and where there was none.
+    pub fn scheduling(&self, place: u16) -> Option<f64> {
+        let (mut packets, mut waited) = (0, 0);
+        let within = self.places.iter().enumerate().filter(|(node, _)| self.is_within(*node, place));
+        for (_, record) in within {
+            packets += record.handed.packets - record.handed_before.packets;
+            waited += record.handed.waited_ps - record.handed_before.waited_ps;
+        }
+        (packets > 0).then(|| waited as f64 / packets as f64)
     }
 
     /// Its queues, by their number, parents before children.
@@ -362,6 +403,20 @@ fn larger(one: Tally, other: Tally) -> Tally {
 }
 
 impl PlaceRecord {
+    /// What it gave to the device ring until now.
+    fn hand(&mut self, handed: Handed, now: Instant, warmup: Instant) {
+        let packets = handed.packets - self.handed.packets;
+        let waited = handed.waited_ps - self.handed.waited_ps;
+        let mean = waited.checked_div(u128::from(packets)).and_then(|mean| u64::try_from(mean).ok());
+        // Its rows begin where the ring's first packet was seen; a queue that came later has none before.
+        self.series.scheduling.resize(self.series.len(), None);
+        self.series.scheduling.push(mean.map(Duration::from_picos));
+        self.handed = handed;
+        if now <= warmup {
+            self.handed_before = handed;
+        }
+    }
+
     fn sample(&mut self, counters: Counters, peak: Tally, now: Instant, warmup: Instant) {
         let last = self.counters;
         self.series.backlog.push(counters.backlog);

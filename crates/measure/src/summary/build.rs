@@ -188,7 +188,10 @@ fn port(record: &PortRecord, window: f64, end: Instant) -> PortSummary {
         let parent = place.parent.and_then(|parent| places.get(usize::from(parent)));
         (place.name.clone(), queue(record, number as u16, place, parent, window))
     });
+    let requests = record.requests();
     PortSummary {
+        requests_met_ratio: ratio(requests.met as f64, requests.made as f64),
+        requests_contended_ratio: ratio(requests.contended as f64, requests.met as f64),
         rate_bps: record.setup.rate.as_bits() as f64,
         utilisation: record.utilisation(end).and_then(finite),
         queues: queues.collect(),
@@ -224,6 +227,7 @@ fn queue(
         backlog_packets: place.counters.backlog.packets,
         peak_backlog_packets: place.peak.packets,
         sojourn_s: Distribution::of_picos(&record.sojourn(number)),
+        scheduling_mean_s: record.scheduling(number).map(|mean| mean / PICOS),
     }
 }
 

@@ -241,6 +241,8 @@ impl PortSummary {
         match metric {
             "utilisation" => Some(Found::Value(self.utilisation)),
             "rate" => Some(Found::Value(Some(self.rate_bps))),
+            "requests_met" => Some(Found::Value(self.requests_met_ratio)),
+            "requests_contended" => Some(Found::Value(self.requests_contended_ratio)),
             _ => None,
         }
     }
@@ -250,6 +252,7 @@ impl QueueSummary {
     fn find(&self, metric: &str) -> Option<Found<'_>> {
         match metric {
             "sojourn" => Some(Found::Distribution(&self.sojourn_s)),
+            "scheduling_mean" => Some(Found::Value(self.scheduling_mean_s)),
             "enqueued_packets" => number(self.enqueued_packets),
             "offered_bytes" => number(self.offered_bytes),
             "sent_packets" => number(self.sent_packets),

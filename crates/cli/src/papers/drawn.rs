@@ -1,0 +1,193 @@
+//! The figures and tables of a paper, made of what was observed.
+
+use lockgate_measure::report::{self, Cell, Comparison, FigureKind, FigureSeries};
+
+use super::claims::{Axis, Column, Figure, Kind, Origin, Series, Table};
+use super::experiment::Experiment;
+use super::expression::{Expression, observations};
+use super::matrix::{Variables, combinations, fill};
+use super::observation::Curve;
+
+/// A formula with its variables filled in.
+pub(crate) fn formula(text: &str, variables: &Variables) -> Result<Expression, String> {
+    Expression::parse(&fill(text, variables)?)
+}
+
+/// What one series draws.
+enum Source<'a> {
+    Formula(&'a str),
+    Curve(&'a str, Curve),
+    Points,
+}
+
+impl Series {
+    fn source(&self) -> Source<'_> {
+        match (&self.y, &self.over_time, &self.density, &self.cumulative) {
+            (Some(y), ..) => Source::Formula(y),
+            (_, Some(observation), ..) => Source::Curve(observation, Curve::OverTime),
+            (_, _, Some(observation), _) => Source::Curve(observation, Curve::Density),
+            (.., Some(observation)) => Source::Curve(observation, Curve::Cumulative),
+            _ => Source::Points,
+        }
+    }
+
+    fn at(variables: &Variables, x: f64) -> Variables {
+        let mut with = variables.clone();
+        with.insert("x".to_owned(), x.to_string());
+        with
+    }
+
+    fn want(&self, experiment: &mut Experiment<'_>) -> Result<(), String> {
+        for variables in combinations(&self.each, &Vec::new()) {
+            match self.source() {
+                Source::Formula(y) => {
+                    for x in &self.x {
+                        experiment.want(&formula(y, &Self::at(&variables, *x))?);
+                    }
+                }
+                Source::Curve(text, curve) => {
+                    for observation in read_observation(text, &variables)? {
+                        experiment.want_curve(observation, curve);
+                    }
+                }
+                Source::Points => {}
+            }
+        }
+        Ok(())
+    }
+
+    fn draw(&self, experiment: &Experiment<'_>) -> Result<Vec<FigureSeries>, String> {
+        let draw = |variables: &Variables| {
+            let points: Vec<(f64, f64)> = match self.source() {
+                Source::Points => self.points.iter().map(|[x, y]| (*x, *y)).collect(),
+                Source::Curve(text, curve) => read_observation(text, variables)?
+                    .into_iter()
+                    .flat_map(|seen| experiment.curves.get(&(seen, curve)).cloned().unwrap_or_default())
+                    .map(|(x, y)| (x, y * self.scale))
+                    .collect(),
+                Source::Formula(y) => {
+                    let mut points = Vec::new();
+                    for x in &self.x {
+                        let value = formula(y, &Self::at(variables, *x))?.value(&experiment.values)?;
+                        points.extend(value.into_iter().map(|value| (*x, value * self.scale)));
+                    }
+                    points
+                }
+            };
+            let (x, y) = points.into_iter().filter(|(_, y)| y.is_finite()).unzip();
+            let mode = match (self.source(), self.origin) {
+                (Source::Points, Origin::Paper) => report::Origin::Paper,
+                (Source::Points, Origin::Theory) => report::Origin::Theory,
+                _ => report::Origin::Sim,
+            };
+            Ok(FigureSeries { name: fill(&self.name, variables)?, mode, x, y, error: None })
+        };
+        combinations(&self.each, &Vec::new()).iter().map(draw).collect()
+    }
+}
+
+fn read_observation(
+    text: &str,
+    variables: &Variables,
+) -> Result<Vec<super::expression::Observation>, String> {
+    let text = fill(text, variables)?;
+    let inside = text.trim().strip_prefix('[').and_then(|text| text.strip_suffix(']'));
+    observations(inside.ok_or_else(|| format!("`{text}` is no observation: it is written `[run: metric]`"))?)
+}
+
+impl Figure {
+    /// Wants what it draws.
+    pub(crate) fn want(&self, experiment: &mut Experiment<'_>) -> Result<(), String> {
+        self.series.iter().try_for_each(|series| series.want(experiment)).map_err(|why| self.wrong(&why))
+    }
+
+    fn wrong(&self, why: &str) -> String {
+        format!("figure `{}`: {why}", self.id)
+    }
+
+    /// Draws it.
+    pub(crate) fn draw(&self, experiment: &Experiment<'_>) -> Result<report::Figure, String> {
+        let mut series = Vec::new();
+        for one in &self.series {
+            series.extend(one.draw(experiment).map_err(|why| self.wrong(&why))?);
+        }
+        Ok(report::Figure {
+            id: self.id.clone(),
+            title: self.title.clone(),
+            caption: self.caption.clone(),
+            x: axis(&self.x),
+            y: axis(&self.y),
+            kind: match self.kind {
+                Kind::Line => FigureKind::Line,
+                Kind::Scatter => FigureKind::Scatter,
+                Kind::Bar => FigureKind::Bar,
+            },
+            series,
+        })
+    }
+}
+
+fn axis(axis: &Axis) -> report::Axis {
+    report::Axis { label: axis.label.clone(), unit: axis.unit.clone(), log: axis.log }
+}
+
+/// Wants what the cells of a row show.
+pub(crate) fn want_row(
+    columns: &[Column],
+    variables: &Variables,
+    experiment: &mut Experiment<'_>,
+) -> Result<(), String> {
+    for value in columns.iter().filter_map(|column| column.value.as_deref()) {
+        experiment.want(&formula(value, variables)?);
+    }
+    Ok(())
+}
+
+/// The cells of a row; a value that was not observed leaves its cell empty.
+pub(crate) fn row(
+    columns: &[Column],
+    variables: &Variables,
+    experiment: &Experiment<'_>,
+) -> Result<Vec<Cell>, String> {
+    let cell = |column: &Column| {
+        if let Some(value) = &column.value {
+            let values = formula(value, variables)?.value(&experiment.values)?;
+            return Ok(match values.as_slice() {
+                [value] if value.is_finite() => Cell::Number(*value),
+                [_] => Cell::Empty,
+                values => Cell::Text(
+                    values.iter().map(|value| super::verdict::number(*value)).collect::<Vec<_>>().join(", "),
+                ),
+            });
+        }
+        column.text.as_ref().map_or(Ok(Cell::Empty), |text| fill(text, variables).map(Cell::Text))
+    };
+    columns.iter().map(cell).collect()
+}
+
+impl Table {
+    fn wrong(&self, why: &str) -> String {
+        format!("table `{}`: {why}", self.title)
+    }
+
+    /// Wants what it shows.
+    pub(crate) fn want(&self, experiment: &mut Experiment<'_>) -> Result<(), String> {
+        combinations(&self.each, &self.rows)
+            .iter()
+            .try_for_each(|variables| want_row(&self.columns, variables, experiment))
+            .map_err(|why| self.wrong(&why))
+    }
+
+    /// Fills it.
+    pub(crate) fn fill(&self, experiment: &Experiment<'_>) -> Result<Comparison, String> {
+        let rows = combinations(&self.each, &self.rows);
+        let rows =
+            rows.iter().map(|variables| row(&self.columns, variables, experiment)).collect::<Result<_, _>>();
+        Ok(Comparison {
+            title: self.title.clone(),
+            columns: self.columns.iter().map(|column| column.head.clone()).collect(),
+            rows: rows.map_err(|why: String| self.wrong(&why))?,
+            note: self.note.clone(),
+        })
+    }
+}

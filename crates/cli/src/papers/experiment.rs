@@ -1,0 +1,218 @@
+//! The runs of a paper: which there are, which are needed, and what is observed of them.
+//!
+//! ```text
+//! claims, figures, tables, today --> observations --> runs that are needed --> values, curves
+//! ```
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use lockgate_measure::summary;
+use lockgate_scenario::Scenario;
+use rayon::prelude::*;
+
+use super::claims::{Claims, Runs};
+use super::expression::{Expression, Observation, Values};
+use super::folder::Folder;
+use super::matrix::{combinations, fill};
+use super::observation::{Curve, Names, curve, observe};
+use crate::exit::Failure;
+use crate::{interrupt, runs, terminal};
+
+/// One run as it is to be made.
+#[derive(Clone, Debug)]
+pub(crate) struct Plan {
+    scenario: String,
+    set: Vec<String>,
+    /// What is added to the seed.
+    seed: u64,
+}
+
+/// What is wanted of runs, and, once they were made, what they gave.
+pub(crate) struct Experiment<'a> {
+    folder: &'a Folder,
+    quick: bool,
+    plans: BTreeMap<String, Plan>,
+    wanted: BTreeSet<Observation>,
+    drawn: BTreeSet<(Observation, Curve)>,
+    pub(crate) values: Values,
+    pub(crate) curves: BTreeMap<(Observation, Curve), Vec<(f64, f64)>>,
+    /// Simulated time and packet-hops of all runs.
+    pub(crate) cost: Cost,
+}
+
+/// What the runs were.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Cost {
+    pub(crate) runs: usize,
+    pub(crate) simulated_s: f64,
+    pub(crate) packet_hops: u64,
+}
+
+pub(crate) fn damaged(folder: &Folder, why: &str) -> Failure {
+    Failure::usage(
+        format!("papers/{}/claims.toml: {why}", folder.name),
+        "CONTRIBUTING.md says what it may have",
+    )
+}
+
+impl<'a> Experiment<'a> {
+    /// The runs that the file names.
+    pub(crate) fn new(folder: &'a Folder, claims: &Claims, quick: bool) -> Result<Self, Failure> {
+        let mut experiment = Self {
+            folder,
+            quick,
+            plans: BTreeMap::new(),
+            wanted: BTreeSet::new(),
+            drawn: BTreeSet::new(),
+            values: Values::new(),
+            curves: BTreeMap::new(),
+            cost: Cost::default(),
+        };
+        for runs in &claims.runs {
+            experiment.plan(runs).map_err(|why| damaged(folder, &why))?;
+        }
+        Ok(experiment)
+    }
+
+    fn plan(&mut self, runs: &Runs) -> Result<(), String> {
+        for variables in combinations(&runs.each, &runs.rows) {
+            let name = fill(&runs.name, &variables)?;
+            let quick: &[String] = if self.quick { &runs.quick } else { &[] };
+            let set =
+                runs.set.iter().chain(quick).map(|text| fill(text, &variables)).collect::<Result<_, _>>()?;
+            let seed = match variables.get("seed") {
+                Some(seed) => seed
+                    .parse::<u64>()
+                    .map_err(|_| format!("run `{name}`: `seed` is a whole number from 1"))?,
+                None => 1,
+            };
+            let plan = Plan { scenario: runs.scenario.clone(), set, seed: seed.saturating_sub(1) };
+            self.add(&name, plan)?;
+        }
+        Ok(())
+    }
+
+    fn add(&mut self, name: &str, plan: Plan) -> Result<(), String> {
+        match self.plans.insert(name.to_owned(), plan) {
+            Some(_) => Err(format!("there are two runs called `{name}`")),
+            None => Ok(()),
+        }
+    }
+
+    /// One more run, where its scenario is valid with what is set.
+    pub(crate) fn try_run(&mut self, name: &str, scenario: &str, set: Vec<String>) -> Result<(), Failure> {
+        let plan = Plan { scenario: scenario.to_owned(), set, seed: 0 };
+        self.read(&plan)?;
+        self.add(name, plan).map_err(|why| damaged(self.folder, &why))
+    }
+
+    /// Wants everything that a formula is made of.
+    pub(crate) fn want(&mut self, formula: &Expression) {
+        formula.each_observation(&mut |observation| {
+            self.wanted.insert(observation.clone());
+        });
+    }
+
+    /// Wants a curve.
+    pub(crate) fn want_curve(&mut self, observation: Observation, curve: Curve) {
+        self.drawn.insert((observation, curve));
+    }
+
+    fn read(&self, plan: &Plan) -> Result<Scenario, Failure> {
+        let overrides = runs::parse_overrides(&plan.set)?;
+        let name = format!("papers/{}/{}", self.folder.name, plan.scenario);
+        runs::read_text(self.folder.text(&plan.scenario)?, &name, self.folder, &overrides)
+    }
+
+    /// The runs that are needed, each read; every observation is of one of them and possible.
+    ///
+    /// # Errors
+    /// What is wrong with the file or with a scenario.
+    pub(crate) fn check(&self) -> Result<Vec<(String, u64, Scenario)>, Failure> {
+        let drawn = self.drawn.iter().map(|(observation, curve)| curve.as_observed(observation));
+        let mut needed: BTreeMap<String, Vec<Observation>> = BTreeMap::new();
+        for observation in self.wanted.iter().cloned().chain(drawn) {
+            needed.entry(observation.run.clone()).or_default().push(observation);
+        }
+        let mut runs = Vec::new();
+        for (name, observations) in needed {
+            let plan = self.plans.get(&name).ok_or_else(|| {
+                damaged(self.folder, &format!("{}: there is no run `{name}`", observations[0]))
+            })?;
+            let scenario = self.read(plan)?;
+            let names = Names::of(&scenario);
+            observations
+                .iter()
+                .try_for_each(|observation| names.check(observation))
+                .map_err(|why| damaged(self.folder, &why))?;
+            runs.push((name, plan.seed, scenario));
+        }
+        Ok(runs)
+    }
+
+    /// Makes the runs that are needed, on all processors.
+    ///
+    /// # Errors
+    /// As [`check`](Self::check), and what goes wrong in a run.
+    pub(crate) fn run(&mut self, seed: u64, quiet: bool) -> Result<(), Failure> {
+        let runs = self.check()?;
+        let bar = terminal::progress(1000 * runs.len() as u64, quiet);
+        let simulated = AtomicU64::new(0);
+        let count = runs.len();
+        let observed: Vec<Seen> = runs
+            .into_par_iter()
+            .with_max_len(1)
+            .map(|(name, offset, scenario)| {
+                let advance = |steps: u64, picos: u64| {
+                    let total = simulated.fetch_add(picos, Ordering::Relaxed) + picos;
+                    bar.inc(steps);
+                    bar.set_message(format!("{count} runs, {:.0} s simulated", total as f64 / 1e12));
+                };
+                if interrupt::is_requested() {
+                    return Ok(Seen::default());
+                }
+                let recording = runs::simulate_one(&scenario, seed.wrapping_add(offset), &advance)?;
+                let summary = summary::summarise(std::slice::from_ref(&recording));
+                let of_run = |observation: &&Observation| observation.run == name;
+                Ok(Seen {
+                    values: self
+                        .wanted
+                        .iter()
+                        .filter(of_run)
+                        .map(|wanted| (wanted.clone(), observe(wanted, &recording, &summary)))
+                        .collect(),
+                    curves: self
+                        .drawn
+                        .iter()
+                        .filter(|(wanted, _)| of_run(&wanted))
+                        .map(|(wanted, kind)| ((wanted.clone(), *kind), curve(wanted, *kind, &recording)))
+                        .collect(),
+                    packet_hops: recording.packet_hops(),
+                })
+            })
+            .collect::<Result<_, Failure>>()?;
+        bar.finish_and_clear();
+        self.cost = Cost {
+            runs: count,
+            simulated_s: simulated.into_inner() as f64 / 1e12,
+            packet_hops: observed.iter().map(|seen| seen.packet_hops).sum(),
+        };
+        for seen in observed {
+            self.values.extend(seen.values);
+            self.curves.extend(seen.curves);
+        }
+        Ok(())
+    }
+}
+
+/// A curve and its points.
+type Drawn = ((Observation, Curve), Vec<(f64, f64)>);
+
+/// What was observed of one run.
+#[derive(Default)]
+struct Seen {
+    values: Vec<(Observation, Vec<f64>)>,
+    curves: Vec<Drawn>,
+    packet_hops: u64,
+}

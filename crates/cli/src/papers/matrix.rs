@@ -1,0 +1,157 @@
+//! Variables of a claims file: `$name` stands for one of several values, one combination after another.
+//!
+//! ```text
+//! each = { policy = ["lis", "ffs"], gap = [50, 60] }     lis 50, lis 60, ffs 50, ffs 60 by alphabet of the names
+//! rows = [{ asked = 900, offered = "1.03mbit" }, ...]    values that belong together
+//! ```
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use serde::{Deserialize, Deserializer, de};
+
+/// The value of each variable.
+pub(crate) type Variables = BTreeMap<String, String>;
+
+/// A value as it is filled in: a text, a number or a truth, all as written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Scalar(pub(crate) String);
+
+impl<'de> Deserialize<'de> for Scalar {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Any;
+        impl de::Visitor<'_> for Any {
+            type Value = Scalar;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a text, a number or a truth")
+            }
+            fn visit_str<E: de::Error>(self, text: &str) -> Result<Scalar, E> {
+                Ok(Scalar(text.to_owned()))
+            }
+            fn visit_i64<E: de::Error>(self, number: i64) -> Result<Scalar, E> {
+                Ok(Scalar(number.to_string()))
+            }
+            fn visit_f64<E: de::Error>(self, number: f64) -> Result<Scalar, E> {
+                Ok(Scalar(number.to_string()))
+            }
+            fn visit_bool<E: de::Error>(self, truth: bool) -> Result<Scalar, E> {
+                Ok(Scalar(truth.to_string()))
+            }
+        }
+        deserializer.deserialize_any(Any)
+    }
+}
+
+/// Variables with several values each, and rows of variables that belong together.
+pub(crate) type Each = BTreeMap<String, Vec<Scalar>>;
+/// One entry a row.
+pub(crate) type Rows = Vec<BTreeMap<String, Scalar>>;
+
+/// Every combination: the rows, each with every combination of `each`, the first variable by name slowest. One
+/// without variables where there are none.
+pub(crate) fn combinations(each: &Each, rows: &Rows) -> Vec<Variables> {
+    let row = |row: &BTreeMap<String, Scalar>| {
+        row.iter().map(|(name, value)| (name.clone(), value.0.clone())).collect::<Variables>()
+    };
+    let mut all: Vec<Variables> =
+        if rows.is_empty() { vec![Variables::new()] } else { rows.iter().map(row).collect() };
+    for (name, values) in each {
+        let with = |known: &Variables| {
+            let add = |value: &Scalar| {
+                let mut more = known.clone();
+                more.insert(name.clone(), value.0.clone());
+                more
+            };
+            values.iter().map(add).collect::<Vec<_>>()
+        };
+        all = all.iter().flat_map(with).collect();
+    }
+    all
+}
+
+/// The values of a combination, to tell it from the others.
+pub(crate) fn label(variables: &Variables) -> String {
+    variables.values().map(String::as_str).collect::<Vec<_>>().join(" ")
+}
+
+/// `text` with each `$name` or `$(name)` replaced by its value.
+///
+/// # Errors
+/// A variable that is not there, with those that are.
+pub(crate) fn fill(text: &str, variables: &Variables) -> Result<String, String> {
+    let mut filled = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = rest.find('$') {
+        filled.push_str(&rest[..at]);
+        let after = &rest[at + 1..];
+        let enclosed = after.strip_prefix('(').and_then(|inside| inside.split_once(')'));
+        let end = after.find(|letter: char| !(letter.is_ascii_alphanumeric() || letter == '_'));
+        let (name, after) = enclosed.unwrap_or_else(|| after.split_at(end.unwrap_or(after.len())));
+        let value = variables.get(name).ok_or_else(|| {
+            let known: Vec<&str> = variables.keys().map(String::as_str).collect();
+            let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
+            format!("`${name}` in `{text}` is no variable; there are {known}")
+        })?;
+        filled.push_str(value);
+        rest = after;
+    }
+    filled.push_str(rest);
+    Ok(filled)
+}
+
+/// Every text that `{a,b}` makes of one: `x{a,b}{1,2}` is `xa1`, `xa2`, `xb1`, `xb2`.
+///
+/// # Errors
+/// A brace that is not closed.
+pub(crate) fn braces(text: &str) -> Result<Vec<String>, String> {
+    let Some(open) = text.find('{') else { return Ok(vec![text.to_owned()]) };
+    let Some(length) = text[open..].find('}') else {
+        return Err(format!("a brace of `{text}` is not closed"));
+    };
+    let rest = braces(&text[open + length + 1..])?;
+    let parts = text[open + 1..open + length].split(',');
+    Ok(parts
+        .flat_map(|part| rest.iter().map(move |rest| format!("{}{}{rest}", &text[..open], part.trim())))
+        .collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn scalars(values: &[&str]) -> Vec<Scalar> {
+        values.iter().map(|value| Scalar((*value).to_owned())).collect()
+    }
+
+    #[test]
+    fn combinations_are_the_product_of_the_rows_and_of_what_varies() {
+        let each = Each::from([("b".into(), scalars(&["1", "2"])), ("a".into(), scalars(&["x", "y"]))]);
+        let labels =
+            |each: &Each, rows: &Rows| combinations(each, rows).iter().map(label).collect::<Vec<_>>();
+        assert_eq!(labels(&each, &Vec::new()), ["x 1", "x 2", "y 1", "y 2"]);
+        let rows = vec![
+            BTreeMap::from([("p".into(), Scalar("10".into())), ("q".into(), Scalar("11".into()))]),
+            BTreeMap::from([("p".into(), Scalar("20".into())), ("q".into(), Scalar("21".into()))]),
+        ];
+        let one = Each::from([("a".into(), scalars(&["x", "y"]))]);
+        assert_eq!(labels(&one, &rows), ["x 10 11", "y 10 11", "x 20 21", "y 20 21"]);
+        assert_eq!(labels(&Each::new(), &Vec::new()), [""], "one without variables");
+    }
+
+    #[test]
+    fn variables_are_filled_in_and_unknown_ones_named() {
+        let variables = Variables::from([("gap".into(), "50".into()), ("p".into(), "lis".into())]);
+        assert_eq!(fill("$p/$gap: $gap", &variables).as_deref(), Ok("lis/50: 50"));
+        assert_eq!(fill("$(gap)ms$gap", &variables).as_deref(), Ok("50ms50"));
+        assert_eq!(fill("nothing", &variables).as_deref(), Ok("nothing"));
+        assert!(fill("$gaps", &variables).is_err_and(|why| why.contains("gap, p")));
+    }
+
+    #[test]
+    fn braces_give_every_text() {
+        let texts = |text| braces(text).expect("closed");
+        assert_eq!(texts("x{a,b}y{1,2}"), ["xay1", "xay2", "xby1", "xby2"]);
+        assert_eq!(texts("plain"), ["plain"]);
+        assert!(braces("x{a,b").is_err());
+    }
+}

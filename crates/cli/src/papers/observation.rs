@@ -1,0 +1,437 @@
+//! What an observation of a claims file sees of a run: a metric, a part of a series, a share of a distribution.
+//!
+//! Addresses are those of every scenario (`lockgate list metrics`), and of a flow besides
+//!
+//! ```text
+//! flow.NAME.first_received     when its first packet of the part arrived, in seconds from the start of the run
+//! flow.NAME.longest_silence    the longest time of the part in which no packet of it arrived, to a sampling interval
+//! ```
+
+use lockgate_engine::units::{Duration, Instant};
+use lockgate_measure::histogram::Histogram;
+use lockgate_measure::metric::{self, Subject, check_path};
+use lockgate_measure::recording::{FlowRecord, PortRecord, Recording};
+use lockgate_measure::summary::Summary;
+
+use super::expression::{Clause, Observation};
+
+/// What series there are of a flow.
+const OF_FLOWS: [&str; 10] = [
+    "throughput",
+    "offered",
+    "lost_packets",
+    "owd_p50",
+    "owd_max",
+    "cwnd",
+    "retransmissions",
+    "timeouts",
+    "first_received",
+    "longest_silence",
+];
+/// What series there are of a queue.
+const OF_QUEUES: [&str; 6] = [
+    "throughput",
+    "offered",
+    "dropped_packets",
+    "backlog_packets",
+    "peak_backlog_packets",
+    "scheduling_mean",
+];
+
+/// What distributions there are of a flow, and, last, of a queue.
+const OF_DISTRIBUTIONS: [&str; 7] = ["iat", "owd", "queueing", "ipdv", "rtt", "answer_gap", "sojourn"];
+
+/// The names a run has.
+pub(crate) struct Names {
+    pub(crate) flows: Vec<String>,
+    pub(crate) ports: Vec<(String, Vec<String>)>,
+}
+
+impl Names {
+    pub(crate) fn of(scenario: &lockgate_scenario::Scenario) -> Self {
+        Self {
+            flows: scenario.flows.iter().map(|flow| flow.name.clone()).collect(),
+            ports: scenario.ports.iter().map(|port| (port.name.clone(), port.queues.clone())).collect(),
+        }
+    }
+
+    /// Whether there can be such an observation.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    pub(crate) fn check(&self, observation: &Observation) -> Result<(), String> {
+        let paths = starred(&observation.path, self.flows.iter().map(String::as_str));
+        if paths.is_empty() {
+            return Err(format!("{observation}: no flow is called so"));
+        }
+        paths.iter().try_for_each(|path| self.check_one(path, observation.clause))
+    }
+
+    fn check_one(&self, path: &str, clause: Clause) -> Result<(), String> {
+        let (subject, name) = split(path)?;
+        if clause == Clause::Whole && !matches!(name, "first_received" | "longest_silence") {
+            let names = metric::Names { flows: &self.flows, ports: &self.ports };
+            return check_path(path, &names).map(drop).map_err(|error| error.to_string());
+        }
+        let known = match &subject {
+            Subject::Flow(flow) => self.flows.contains(flow),
+            Subject::Queue(port, queue) => {
+                self.ports.iter().any(|(known, queues)| known == port && queues.contains(queue))
+            }
+            _ => true,
+        };
+        if !known {
+            return Err(format!("`{path}`: the scenario has nothing of this name"));
+        }
+        let columns: &[&str] = match subject {
+            Subject::Flow(_) => &OF_FLOWS,
+            Subject::Queue(..) => &OF_QUEUES,
+            _ => &[],
+        };
+        match clause {
+            Clause::During(..) if columns.contains(&name) => Ok(()),
+            Clause::During(..) => Err(format!("`{path}`: there are series of {}", columns.join(", "))),
+            Clause::Within(..) if OF_DISTRIBUTIONS.contains(&name) => Ok(()),
+            Clause::Within(..) => {
+                Err(format!("`{path}`: there are shares of {}", OF_DISTRIBUTIONS.join(", ")))
+            }
+            Clause::Whole => Ok(()),
+        }
+    }
+}
+
+/// An address and what follows the name of what it is about.
+fn split(path: &str) -> Result<(Subject, &str), String> {
+    let wrong = || {
+        format!("`{path}` is no address: it is written `flow.NAME.metric` or `port.A->B.queue.NAME.metric`")
+    };
+    let rest = |prefix: &str| path.strip_prefix(prefix);
+    if let Some(rest) = rest("flow.") {
+        let (flow, name) = rest.split_once('.').ok_or_else(wrong)?;
+        return Ok((Subject::Flow(flow.to_owned()), name));
+    }
+    if let Some(rest) = rest("port.") {
+        let (port, rest) = rest.split_once('.').ok_or_else(wrong)?;
+        let Some(rest) = rest.strip_prefix("queue.") else {
+            return Ok((Subject::Port(port.to_owned()), rest));
+        };
+        let (queue, name) = rest.split_once('.').ok_or_else(wrong)?;
+        return Ok((Subject::Queue(port.to_owned(), queue.to_owned()), name));
+    }
+    Ok((Subject::Run, path))
+}
+
+/// The path, or one for each flow where the flow's name has a `*`, which stands for anything without a `/`: for
+/// members of a group, not for the other directions and control connections that belong to them.
+fn starred<'a>(path: &str, flows: impl Iterator<Item = &'a str>) -> Vec<String> {
+    let parts = path.strip_prefix("flow.").and_then(|rest| rest.split_once('.'));
+    let Some((pattern, name)) = parts.filter(|(pattern, _)| pattern.contains('*')) else {
+        return vec![path.to_owned()];
+    };
+    let (head, tail) = pattern.split_once('*').unwrap_or((pattern, ""));
+    let fits = |flow: &&str| {
+        let middle = flow.strip_prefix(head).and_then(|rest| rest.strip_suffix(tail));
+        middle.is_some_and(|middle| !middle.contains('/'))
+    };
+    flows.filter(fits).map(|flow| format!("flow.{flow}.{name}")).collect()
+}
+
+/// What the observation sees of a run; NaN for what was not observed.
+pub(crate) fn observe(observation: &Observation, recording: &Recording, summary: &Summary) -> Vec<f64> {
+    let flows = recording.flows.iter().map(|flow| flow.setup.name.as_str());
+    let one = |path: &String| {
+        match observation.clause {
+            Clause::Whole => whole(path, recording, summary),
+            Clause::During(from, to) => during(path, recording, Instant::ZERO + from, Instant::ZERO + to),
+            Clause::Within(from, to) => share(path, recording, from, to),
+        }
+        .unwrap_or(f64::NAN)
+    };
+    starred(&observation.path, flows).iter().map(one).collect()
+}
+
+fn whole(path: &str, recording: &Recording, summary: &Summary) -> Option<f64> {
+    let (_, name) = split(path).ok()?;
+    if matches!(name, "first_received" | "longest_silence") {
+        return during(path, recording, recording.warmup, Instant::ZERO + recording.duration);
+    }
+    summary.metric(path).ok()
+}
+
+fn flow<'a>(recording: &'a Recording, name: &str) -> Option<&'a FlowRecord> {
+    recording.flows.iter().find(|flow| flow.setup.name == name)
+}
+
+fn port<'a>(recording: &'a Recording, name: &str) -> Option<&'a PortRecord> {
+    recording.ports.iter().find(|port| port.setup.name == name)
+}
+
+/// How the rows of a series become one value.
+#[derive(Clone, Copy)]
+enum Fold {
+    /// Amounts of each interval, a second.
+    Rate,
+    Sum,
+    Mean,
+    Max,
+    /// A counter since the start: its growth.
+    Growth,
+}
+
+/// A series: the end of each interval, its value, NaN where there was none, and how they are put together.
+struct Column {
+    ends: Vec<Instant>,
+    values: Vec<f64>,
+    fold: Fold,
+}
+
+fn seconds(times: &[Option<Duration>]) -> Vec<f64> {
+    times.iter().map(|time| time.map_or(f64::NAN, Duration::as_secs_f64)).collect()
+}
+
+fn column(path: &str, recording: &Recording) -> Option<Column> {
+    let (subject, name) = split(path).ok()?;
+    let bits = |bytes: &[u64]| bytes.iter().map(|bytes| *bytes as f64 * 8.0).collect();
+    let counts = |counts: &[u64]| counts.iter().map(|count| *count as f64).collect();
+    match subject {
+        Subject::Flow(of) => {
+            let flow = flow(recording, &of)?;
+            let series = flow.series();
+            let (values, fold) = match name {
+                "throughput" => (bits(&series.received_bytes), Fold::Rate),
+                "offered" => (bits(&series.offered_bytes), Fold::Rate),
+                "lost_packets" => (counts(&series.lost_packets), Fold::Sum),
+                "owd_p50" => (seconds(&series.owd_p50), Fold::Mean),
+                "owd_max" => (seconds(&series.owd_max), Fold::Max),
+                _ => return of_tcp(flow, name),
+            };
+            Some(Column { ends: series.end.clone(), values, fold })
+        }
+        Subject::Queue(of, queue) => {
+            let port = port(recording, &of)?;
+            let series = &port.places().iter().find(|place| place.name == queue)?.series;
+            let packets = |tallies: &[lockgate_engine::node::Tally]| {
+                tallies.iter().map(|tally| tally.packets as f64).collect::<Vec<f64>>()
+            };
+            let (values, fold) = match name {
+                "throughput" => (bits(&series.sent_bytes), Fold::Rate),
+                "offered" => (bits(&series.offered_bytes), Fold::Rate),
+                "dropped_packets" => (counts(&series.dropped_packets), Fold::Sum),
+                "backlog_packets" => (packets(&series.backlog), Fold::Mean),
+                "peak_backlog_packets" => (packets(&series.peak), Fold::Max),
+                "scheduling_mean" => (seconds(&series.scheduling), Fold::Mean),
+                _ => return None,
+            };
+            Some(Column { ends: port.ends().to_vec(), values, fold })
+        }
+        _ => None,
+    }
+}
+
+fn of_tcp(flow: &FlowRecord, name: &str) -> Option<Column> {
+    let tcp = flow.tcp.as_deref()?;
+    let values =
+        |get: fn(&lockgate_measure::recording::TcpSample) -> f64| tcp.samples.iter().map(get).collect();
+    let (values, fold) = match name {
+        "cwnd" => (values(|sample| sample.cwnd.0 as f64), Fold::Mean),
+        "retransmissions" => (values(|sample| sample.retransmissions as f64), Fold::Growth),
+        "timeouts" => (values(|sample| sample.timeouts as f64), Fold::Growth),
+        _ => return None,
+    };
+    Some(Column { ends: tcp.end.clone(), values, fold })
+}
+
+/// Between two times: what the intervals that end within give together.
+fn during(path: &str, recording: &Recording, from: Instant, to: Instant) -> Option<f64> {
+    let (subject, name) = split(path).ok()?;
+    if let (Subject::Flow(of), "first_received" | "longest_silence") = (&subject, name) {
+        return arrivals(flow(recording, of)?, from, to, name == "first_received");
+    }
+    let column = column(path, recording)?;
+    let rows =
+        column.ends.iter().zip(&column.values).filter(|(end, _)| (from..=to).contains(*end) && **end > from);
+    let values = || rows.clone().map(|(_, value)| *value).filter(|value| !value.is_nan());
+    let count = values().count();
+    let value = match column.fold {
+        Fold::Rate => values().sum::<f64>() / to.since(from).as_secs_f64(),
+        Fold::Sum => values().sum(),
+        Fold::Mean => values().sum::<f64>() / count as f64,
+        Fold::Max => values().reduce(f64::max)?,
+        Fold::Growth => {
+            let before = column.ends.iter().zip(&column.values).take_while(|(end, _)| **end <= from).last();
+            values().next_back()? - before.map_or(0.0, |(_, value)| *value)
+        }
+    };
+    (count > 0).then_some(value)
+}
+
+/// When the first packet arrived, or the longest time without one, at the grain of the series.
+fn arrivals(flow: &FlowRecord, from: Instant, to: Instant, first: bool) -> Option<f64> {
+    let series = flow.series();
+    let rows = series.end.iter().zip(&series.received_bytes).filter(|(end, _)| **end > from && **end <= to);
+    let mut arrived = rows.filter(|(_, bytes)| **bytes > 0).map(|(end, _)| *end);
+    if first {
+        return arrived.next().map(Instant::as_secs_f64);
+    }
+    let (mut last, mut longest) = (from, Duration::ZERO);
+    for end in arrived.chain([to]) {
+        longest = longest.max(end.since(last));
+        last = end;
+    }
+    Some(longest.as_secs_f64())
+}
+
+fn histogram(path: &str, recording: &Recording) -> Option<Histogram> {
+    let (subject, name) = split(path).ok()?;
+    match subject {
+        Subject::Flow(of) => {
+            let flow = flow(recording, &of)?;
+            let delays = flow.delays();
+            match name {
+                "iat" => Some(delays.iat.clone()),
+                "owd" => Some(delays.owd.clone()),
+                "queueing" => Some(delays.queueing.clone()),
+                "ipdv" => Some(delays.ipdv.clone()),
+                "rtt" => flow.requests.as_ref().map(|requests| requests.times.clone()),
+                "answer_gap" => flow.requests.as_ref().map(|requests| requests.gaps.clone()),
+                _ => None,
+            }
+        }
+        Subject::Queue(of, queue) if name == "sojourn" => {
+            let port = port(recording, &of)?;
+            let place = port.places().iter().position(|place| place.name == queue)?;
+            Some(port.sojourn(u16::try_from(place).ok()?))
+        }
+        _ => None,
+    }
+}
+
+/// The share of a distribution's values from `from` until below `to`.
+fn share(path: &str, recording: &Recording, from: Duration, to: Duration) -> Option<f64> {
+    let histogram = histogram(path, recording).filter(|histogram| !histogram.is_empty())?;
+    let range = from.as_picos()..to.as_picos();
+    let buckets = histogram.buckets();
+    let within: u64 = buckets.iter().filter(|(value, _)| range.contains(value)).map(|(_, count)| count).sum();
+    Some(within as f64 / histogram.count() as f64)
+}
+
+/// What is drawn of a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Curve {
+    /// A series over time: seconds, values.
+    OverTime,
+    /// The density of a distribution: seconds, share a second.
+    Density,
+    /// The distribution function: seconds, share.
+    Cumulative,
+}
+
+impl Curve {
+    /// The observation that is possible exactly where this curve of `observation` is.
+    pub(crate) fn as_observed(self, observation: &Observation) -> Observation {
+        let (from, to) = (Duration::ZERO, Duration::from_secs(1));
+        let clause = match self {
+            Self::OverTime => Clause::During(from, to),
+            Self::Density | Self::Cumulative => Clause::Within(from, to),
+        };
+        Observation { clause, ..observation.clone() }
+    }
+}
+
+/// Points of a curve; none where nothing was observed.
+pub(crate) fn curve(observation: &Observation, curve: Curve, recording: &Recording) -> Vec<(f64, f64)> {
+    let path = &observation.path;
+    match curve {
+        Curve::OverTime => over_time(path, observation.clause, recording).unwrap_or_default(),
+        Curve::Density => {
+            let points = histogram(path, recording).map(|histogram| histogram.density(100));
+            points.unwrap_or_default().into_iter().map(|(at, share)| (at / 1e12, share * 1e12)).collect()
+        }
+        Curve::Cumulative => {
+            let points = histogram(path, recording).map(|histogram| histogram.cdf(400));
+            points.unwrap_or_default().into_iter().map(|(at, share)| (at as f64 / 1e12, share)).collect()
+        }
+    }
+}
+
+fn over_time(path: &str, clause: Clause, recording: &Recording) -> Option<Vec<(f64, f64)>> {
+    let column = column(path, recording)?;
+    let mut before = Instant::ZERO;
+    let mut points = Vec::with_capacity(column.values.len());
+    for (end, value) in column.ends.iter().zip(&column.values) {
+        let width = end.since(before).as_secs_f64();
+        let seen = match clause {
+            Clause::During(from, to) => *end > Instant::ZERO + from && *end <= Instant::ZERO + to,
+            Clause::Whole | Clause::Within(..) => true,
+        };
+        let value = if matches!(column.fold, Fold::Rate) { value / width } else { *value };
+        if seen && value.is_finite() {
+            points.push((end.as_secs_f64(), value));
+        }
+        before = *end;
+    }
+    Some(points)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::papers::expression::Expression;
+
+    fn names() -> Names {
+        Names {
+            flows: ["file/1", "file/2", "file/1/return", "file/1/control", "echo"]
+                .map(str::to_owned)
+                .to_vec(),
+            ports: vec![("a->b".to_owned(), vec!["link".to_owned()])],
+        }
+    }
+
+    fn check(text: &str) -> Result<(), String> {
+        let expression = Expression::parse(text).expect("a formula");
+        let mut result = Ok(());
+        expression.each_observation(&mut |observation| {
+            if result.is_ok() {
+                result = names().check(observation);
+            }
+        });
+        result
+    }
+
+    #[test]
+    fn what_a_run_has_is_known_before_it_runs() {
+        for good in [
+            "[r: flow.echo.owd.p99]",
+            "[r: flow.file/*.fct]",
+            "[r: flow.echo.longest_silence]",
+            "[r: flow.echo.throughput @ 1s..2s]",
+            "[r: flow.echo.iat in 1ms..2ms]",
+            "[r: port.a->b.queue.link.dropped_packets @ 1s..2s]",
+            "[r: port.a->b.utilisation]",
+            "[r: jain_index]",
+        ] {
+            assert_eq!(check(good), Ok(()), "{good}");
+        }
+        for (bad, expected) in [
+            ("[r: flow.ech.owd.p99]", "there is no flow"),
+            ("[r: flow.files/*.fct]", "no flow is called so"),
+            ("[r: flow.echo.owd]", "needs one of"),
+            ("[r: flow.echo.owd.p99 @ 1s..2s]", "there are series of"),
+            ("[r: flow.echo.loss in 1ms..2ms]", "there are shares of"),
+            ("[r: port.a->b.queue.ling.throughput]", "there is no queue"),
+            ("[r: port.a->b.queue.ling.throughput @ 1s..2s]", "nothing of this name"),
+            ("[r: jain]", "jain_index"),
+        ] {
+            let why = check(bad).expect_err(bad);
+            assert!(why.contains(expected), "{bad}: {why}");
+        }
+    }
+
+    #[test]
+    fn a_star_stands_for_every_member_but_not_for_the_ways_back() {
+        let flows = names().flows;
+        let paths = |path| starred(path, flows.iter().map(String::as_str));
+        assert_eq!(paths("flow.file/*.fct"), ["flow.file/1.fct", "flow.file/2.fct"]);
+        assert_eq!(paths("flow.echo.owd.p99"), ["flow.echo.owd.p99"]);
+    }
+}

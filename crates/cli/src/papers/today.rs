@@ -1,0 +1,129 @@
+//! An experiment of a paper under other disciplines: what would one of today do here?
+
+use lockgate_measure::report::{Cell, Comparison};
+
+use super::claims::Today;
+use super::drawn::{row, want_row};
+use super::experiment::Experiment;
+use super::matrix::Variables;
+use crate::exit::Failure;
+
+/// One experiment with the disciplines that it can be run under.
+pub(crate) struct Others<'a> {
+    today: &'a Today,
+    /// Each kind with its run, or why there is none.
+    kinds: Vec<(String, Result<String, String>)>,
+}
+
+impl<'a> Others<'a> {
+    /// Adds a run for each kind: the paper's own set-up first.
+    pub(crate) fn plan(
+        (number, today): (usize, &'a Today),
+        asked: &[String],
+        quick: bool,
+        experiment: &mut Experiment<'_>,
+    ) -> Result<Self, String> {
+        let kinds = if asked.is_empty() { &today.kinds } else { asked };
+        let mut others = Self { today, kinds: Vec::new() };
+        let base = || {
+            today
+                .set
+                .iter()
+                .chain(if quick { today.quick.as_slice() } else { &[] })
+                .cloned()
+                .collect::<Vec<_>>()
+        };
+        for kind in std::iter::once("the paper's").chain(kinds.iter().map(String::as_str)) {
+            let name = format!("today/{number}/{}", if kind == "the paper's" { "paper" } else { kind });
+            let mut ways = Vec::new();
+            if kind == "the paper's" {
+                ways.push(base());
+            } else {
+                ways.push([base(), today.alone(kind)].concat());
+                ways.extend(today.instead(kind).map(|set| [base(), set].concat()));
+            }
+            let mut outcome = Ok(());
+            for set in ways {
+                outcome = experiment.try_run(&name, &today.scenario, set);
+                if outcome.is_ok() {
+                    break;
+                }
+            }
+            let outcome = outcome.map(|()| name.clone()).map_err(|failure| first(&failure));
+            if outcome.is_ok() {
+                want_row(&today.columns, &variables(&name, kind), experiment)
+                    .map_err(|why| format!("today `{}`: {why}", today.title))?;
+            }
+            others.kinds.push((kind.to_owned(), outcome));
+        }
+        Ok(others)
+    }
+
+    /// The table.
+    pub(crate) fn table(&self, experiment: &Experiment<'_>) -> Result<Comparison, String> {
+        let mut rows = Vec::new();
+        let mut note = self.today.note.clone();
+        for (kind, run) in &self.kinds {
+            let mut cells = vec![Cell::Text(kind.clone())];
+            match run {
+                Ok(run) => cells.extend(row(&self.today.columns, &variables(run, kind), experiment)?),
+                Err(why) => {
+                    cells.extend(self.today.columns.iter().map(|_| Cell::Empty));
+                    note = format!("{note} {kind} cannot stand here: {why}.");
+                }
+            }
+            rows.push(cells);
+        }
+        let heads = self.today.columns.iter().map(|column| column.head.clone());
+        Ok(Comparison {
+            title: format!("Today: {}", self.today.title),
+            columns: std::iter::once("discipline".to_owned()).chain(heads).collect(),
+            rows,
+            note: note.trim().to_owned(),
+        })
+    }
+}
+
+fn variables(run: &str, kind: &str) -> Variables {
+    Variables::from([("run".to_owned(), run.to_owned()), ("kind".to_owned(), kind.to_owned())])
+}
+
+fn first(failure: &Failure) -> String {
+    match failure {
+        Failure::Scenario(problems) => {
+            (&**problems).into_iter().next().map_or_else(String::new, ToString::to_string)
+        }
+        other => other.to_string(),
+    }
+}
+
+impl Today {
+    /// The discipline by itself in place of the tree.
+    fn alone(&self, kind: &str) -> Vec<String> {
+        let parameters = self.parameters.get(kind).cloned().unwrap_or_default();
+        let mut table = toml::Table::from_iter([("kind".to_owned(), toml::Value::from(kind))]);
+        table.extend(parameters);
+        let inline = toml::Value::Table(table);
+        let set = |port: &String| {
+            let root = match &self.under {
+                Some(under) => format!("port.{port}.queue.{under}.children=[\"today\"]"),
+                None => format!("port.{port}.root=today"),
+            };
+            [format!("port.{port}.queue.today={inline}"), root]
+        };
+        self.ports.iter().flat_map(set).collect()
+    }
+
+    /// The discipline in the place of the one that has children.
+    fn instead(&self, kind: &str) -> Option<Vec<String>> {
+        let root = self.root.as_ref()?;
+        let set = |port: &String| {
+            let mut all = vec![format!("port.{port}.queue.{root}.kind={kind}")];
+            all.extend(self.unset.iter().map(|name| format!("port.{port}.queue.{root}.{name}=")));
+            let parameters = self.parameters.get(kind).into_iter().flatten();
+            all.extend(parameters.map(|(name, value)| format!("port.{port}.queue.{root}.{name}={value}")));
+            all
+        };
+        Some(self.ports.iter().flat_map(set).chain(self.instead.iter().cloned()).collect())
+    }
+}

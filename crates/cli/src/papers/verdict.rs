@@ -1,0 +1,196 @@
+//! What our values say of a claim.
+
+use serde::Serialize;
+
+use super::claims::{Claim, Order};
+
+/// What is to be said of a claim.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum Verdict {
+    Holds,
+    DoesNotHold,
+    /// The paper has only a figure, which we do not have.
+    NotDecidable,
+}
+
+impl Verdict {
+    /// In words, with a sign that does not need colour.
+    pub(crate) fn words(self) -> &'static str {
+        match self {
+            Self::Holds => "✓ holds",
+            Self::DoesNotHold => "✗ does not hold",
+            Self::NotDecidable => "· not decidable: figure only",
+        }
+    }
+}
+
+/// A claim with our values.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct Judged {
+    #[serde(flatten)]
+    pub(crate) claim: Claim,
+    /// Ours, in simulation, each with the combination it belongs to; null where nothing was observed.
+    pub(crate) values: Vec<(String, f64)>,
+    pub(crate) verdict: Verdict,
+}
+
+impl Judged {
+    /// Holds a claim against our values.
+    pub(crate) fn new(claim: &Claim, values: Vec<(String, f64)>) -> Self {
+        let verdict = if claim.undecidable.is_some() {
+            Verdict::NotDecidable
+        } else if !values.is_empty() && fits(claim, &values) {
+            Verdict::Holds
+        } else {
+            Verdict::DoesNotHold
+        };
+        Self { claim: claim.clone(), values, verdict }
+    }
+
+    /// Whether the command fails by it.
+    pub(crate) fn fails(&self) -> bool {
+        self.claim.required && self.verdict == Verdict::DoesNotHold
+    }
+
+    /// Our values as a reader wants them: all of a few, else the worst.
+    pub(crate) fn shown(&self) -> String {
+        match self.values.as_slice() {
+            [(_, value)] => number(*value),
+            values if values.len() <= 6 => {
+                values.iter().map(|(_, value)| number(*value)).collect::<Vec<_>>().join(", ")
+            }
+            values => {
+                let worst = values.iter().enumerate().max_by(|(a, left), (b, right)| {
+                    excess(&self.claim, *a, left.1).total_cmp(&excess(&self.claim, *b, right.1))
+                });
+                worst.map_or_else(String::new, |(_, (label, value))| {
+                    format!("worst of {}: {} ({label})", values.len(), number(*value))
+                })
+            }
+        }
+    }
+
+    /// What the values should be, where it is given.
+    pub(crate) fn expected(&self) -> String {
+        self.claim.expected.iter().map(|value| number(*value)).collect::<Vec<_>>().join(", ")
+    }
+}
+
+/// A number at four significant digits.
+pub(crate) fn number(value: f64) -> String {
+    if !value.is_finite() {
+        return "-".to_owned();
+    }
+    if value == 0.0 {
+        return "0".to_owned();
+    }
+    let digits = (3 - value.abs().log10().floor() as i32).clamp(0, 6) as usize;
+    let text = format!("{value:.digits$}");
+    if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_owned() } else { text }
+}
+
+fn should_be(claim: &Claim, index: usize) -> Option<f64> {
+    match claim.expected.as_slice() {
+        [] => None,
+        [one] => Some(*one),
+        // Values without one to be compared with fit nothing.
+        many => Some(many.get(index).copied().unwrap_or(f64::NAN)),
+    }
+}
+
+/// How far a value is beyond what is allowed; zero or less: it is allowed. NaN counts as far away.
+fn excess(claim: &Claim, index: usize, value: f64) -> f64 {
+    let mut worst = f64::NEG_INFINITY;
+    let mut add = |excess: f64| worst = if excess.is_nan() { f64::INFINITY } else { worst.max(excess) };
+    if let Some(expected) = should_be(claim, index) {
+        add((value - expected).abs() - (claim.tolerance * expected.abs() + claim.rounding));
+    }
+    if let Some(bound) = claim.at_most {
+        add(value - bound);
+    }
+    if let Some(bound) = claim.at_least {
+        add(bound - value);
+    }
+    worst
+}
+
+fn fits(claim: &Claim, values: &[(String, f64)]) -> bool {
+    let each = values
+        .iter()
+        .enumerate()
+        .all(|(index, (_, value))| value.is_finite() && (excess(claim, index, *value) <= 0.0));
+    let as_many = claim.expected.len() <= 1 || claim.expected.len() == values.len();
+    let ordered = claim.order.is_none_or(|order| {
+        values.windows(2).all(|pair| match order {
+            Order::Rising => pair[0].1 < pair[1].1,
+            Order::Falling => pair[0].1 > pair[1].1,
+        })
+    });
+    each && as_many && ordered && (claim.order.is_none() || values.len() > 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn claim(bounds: &str) -> Claim {
+        let text = format!(
+            "id = \"c\"\nwhere = \"w\"\ntext = \"t\"\npaper = \"p\"\ndecide = \"d\"\nvalue = \"1\"\n{bounds}"
+        );
+        toml::from_str(&text).expect("a claim")
+    }
+
+    fn verdict(bounds: &str, values: &[f64]) -> Verdict {
+        Judged::new(&claim(bounds), values.iter().map(|value| (String::new(), *value)).collect()).verdict
+    }
+
+    #[test]
+    fn every_value_must_keep_every_bound() {
+        use Verdict::{DoesNotHold, Holds, NotDecidable};
+        for (bounds, values, expected) in [
+            ("at_most = 1.0", &[0.5, 1.0][..], Holds),
+            ("at_most = 1.0", &[0.5, 1.1], DoesNotHold),
+            ("at_least = 1.0\nat_most = 2.0", &[1.0, 2.0], Holds),
+            ("at_least = 1.0", &[f64::NAN], DoesNotHold),
+            ("at_most = 1.0", &[f64::NEG_INFINITY], DoesNotHold),
+            ("at_most = 1.0", &[], DoesNotHold),
+            ("expected = [100.0]\ntolerance = 0.01", &[99.0, 101.0], Holds),
+            ("expected = [100.0]\ntolerance = 0.01", &[98.9], DoesNotHold),
+            ("expected = [-100.0]\ntolerance = 0.01", &[-101.0], Holds),
+            ("expected = [0.0]\nrounding = 0.5", &[0.5], Holds),
+            ("expected = [1.0, 2.0]\ntolerance = 0.1", &[1.05, 2.1], Holds),
+            ("expected = [1.0, 2.0]\ntolerance = 0.1", &[2.0, 1.0], DoesNotHold),
+            ("expected = [1.0, 2.0]", &[1.0], DoesNotHold),
+            ("expected = [1.0, 2.0]", &[1.0, 2.0, 3.0], DoesNotHold),
+            ("order = \"falling\"", &[3.0, 2.0, 1.0], Holds),
+            ("order = \"falling\"", &[3.0, 3.0, 1.0], DoesNotHold),
+            ("order = \"rising\"", &[1.0, 2.0], Holds),
+            ("order = \"rising\"", &[1.0, f64::NAN], DoesNotHold),
+            ("order = \"rising\"", &[1.0], DoesNotHold),
+            ("undecidable = \"no numbers\"", &[1.0], NotDecidable),
+        ] {
+            assert_eq!(verdict(bounds, values), expected, "{bounds} {values:?}");
+        }
+    }
+
+    #[test]
+    fn only_what_is_required_fails_the_command() {
+        let judged = |bounds: &str| Judged::new(&claim(bounds), vec![(String::new(), 2.0)]);
+        assert!(judged("at_most = 1.0").fails());
+        assert!(!judged("at_most = 1.0\nrequired = false").fails());
+        assert!(!judged("at_most = 3.0").fails());
+        assert!(!judged("undecidable = \"figure\"").fails());
+    }
+
+    #[test]
+    fn the_worst_of_many_values_is_shown() {
+        let values = (0..8).map(|index| (format!("v{index}"), f64::from(index))).collect();
+        let shown = Judged::new(&claim("at_most = 3.0"), values).shown();
+        assert_eq!(shown, "worst of 8: 7 (v7)");
+        assert_eq!(
+            [number(0.0), number(1234.56), number(0.012_345), number(2.0)],
+            ["0", "1235", "0.01235", "2"]
+        );
+    }
+}

@@ -1,0 +1,244 @@
+//! `lockgate reproduce` from the folder of a paper to its verdicts, exit code and files.
+
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Output};
+
+const SCENARIO: &str = r#"
+title    = "a queue that is too fast for its line"
+duration = "2s"
+
+[record]
+interval = "100ms"
+
+[node]
+a = {}
+b = {}
+
+[link]
+line = { between = ["a", "b"], rate = "1mbit" }
+
+[port."a->b"]
+root = "fair"
+ring = 1
+
+[port."a->b".queue.fair]
+kind = "drr"
+children = ["one", "two"]
+
+[port."a->b".queue.one]
+kind = "fifo"
+limit = "20p"
+match = [{ flow = "one" }]
+
+[port."a->b".queue.two]
+kind = "fifo"
+limit = "20p"
+
+[flow]
+one = { from = "a", to = "b", transport = "udp", size = "1000B", rate = "2mbit" }
+two = { from = "a", to = "b", transport = "udp", size = "1000B", rate = "2mbit" }
+"#;
+
+const CLAIMS: &str = r#"
+title = "two flows on a line"
+paper = "A paper of our own"
+scenario = "line.toml"
+
+[[run]]
+name = "$kbit"
+scenario = "line.toml"
+set = ["link.line.rate=$(kbit)kbit"]
+quick = ["duration=1s"]
+each = { kbit = [1000, 500] }
+
+[[claim]]
+id = "full"
+where = "Figure 1"
+text = "the line is full"
+paper = "1 Mbit/s and half of it"
+decide = "sum of the flows"
+value = "sum([$kbit: flow.{one,two}.throughput]) / 1000"
+unit = "kbit/s"
+each = { kbit = [1000, 500] }
+expected = [1000, 500]
+tolerance = 0.03
+
+[[claim]]
+id = "order"
+where = "Figure 1"
+text = "the slower line carries less"
+paper = "less"
+decide = "one flow, in the second half"
+value = "[$kbit: flow.one.throughput @ 500ms..1s]"
+each = { kbit = [1000, 500] }
+order = "falling"
+
+[[claim]]
+id = "plot"
+where = "Figure 2"
+text = "the delays are as drawn"
+paper = "a plot"
+decide = "share below 100 ms"
+value = "[1000: flow.one.owd in 0ms..100ms]"
+undecidable = "the figure has no numbers"
+
+[[figure]]
+id = "figure-1"
+title = "Figure 1"
+x = { label = "time", unit = "s" }
+y = { label = "throughput", unit = "bit/s" }
+[[figure.series]]
+name = "$kbit"
+each = { kbit = [1000, 500] }
+over_time = "[$kbit: flow.one.throughput]"
+[[figure.series]]
+name = "paper"
+points = [[0, 500000], [1, 500000]]
+
+[[table]]
+title = "Rates"
+each = { kbit = [1000, 500] }
+column = [{ head = "line", text = "$kbit" }, { head = "one", value = "[$kbit: flow.one.throughput] / 1000" }]
+
+[[today]]
+title = "the same line"
+scenario = "line.toml"
+ports = ["a->b"]
+root = "fair"
+kinds = ["fq_codel"]
+[[today.column]]
+head = "one over two"
+value = "[$run: flow.one.throughput] / [$run: flow.two.throughput]"
+"#;
+
+fn lockgate(folder: &Path, arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_lockgate"))
+        .args(arguments)
+        .current_dir(folder)
+        .output()
+        .expect("lockgate runs")
+}
+
+/// A folder with a paper whose claims file is this.
+fn paper(claims: &str) -> tempfile::TempDir {
+    let folder = tempfile::tempdir().expect("a folder");
+    fs::create_dir(folder.path().join("mine")).expect("a folder");
+    fs::write(folder.path().join("mine/line.toml"), SCENARIO).expect("written");
+    fs::write(folder.path().join("mine/claims.toml"), claims).expect("written");
+    folder
+}
+
+fn json(output: &Output) -> serde_json::Value {
+    serde_json::from_slice(&output.stdout)
+        .unwrap_or_else(|error| panic!("{error}: {}", String::from_utf8_lossy(&output.stderr)))
+}
+
+#[test]
+fn a_paper_is_run_judged_and_drawn() {
+    let folder = paper(CLAIMS);
+    let output = lockgate(
+        folder.path(),
+        &["reproduce", "./mine", "--quick", "--out", "out", "--with", "wf2q+,sfq,tbf"],
+    );
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert_eq!(output.status.code(), Some(0), "{text}{}", String::from_utf8_lossy(&output.stderr));
+    assert!(text.contains("2 of 3 claims hold, 0 do not, 1 are not decidable"), "{text}");
+    assert!(text.contains("not decidable: the figure has no numbers"), "{text}");
+    assert!(text.contains("tbf cannot stand here"), "{text}");
+    let report = fs::read_to_string(folder.path().join("out/report.html")).expect("a report");
+    assert!(report.contains("figure-1") || report.contains("no figures"), "it has the figure");
+    let document: serde_json::Value =
+        serde_json::from_str(&fs::read_to_string(folder.path().join("out/claims.json")).expect("claims"))
+            .expect("JSON");
+    let verdicts: Vec<&str> = document["claims"]
+        .as_array()
+        .expect("claims")
+        .iter()
+        .filter_map(|claim| claim["verdict"].as_str())
+        .collect();
+    assert_eq!(verdicts, ["holds", "holds", "not-decidable"]);
+    let today = &document["tables"][1]["rows"];
+    let kinds: Vec<&str> = today.as_array().expect("rows").iter().filter_map(|row| row[0].as_str()).collect();
+    assert_eq!(kinds, ["the paper's", "wf2q+", "sfq", "tbf"]);
+    let shares: Vec<Option<f64>> =
+        today.as_array().expect("rows").iter().map(|row| row[1].as_f64()).collect();
+    assert!(
+        shares[..3].iter().all(|share| share.is_some_and(|share| (0.9..1.1).contains(&share))),
+        "{shares:?}"
+    );
+    assert_eq!(shares[3], None);
+}
+
+#[test]
+fn a_required_claim_that_fails_is_exit_code_3() {
+    let failing = CLAIMS.replace("expected = [1000, 500]", "expected = [1000, 400]");
+    for (claims, code) in
+        [(failing.clone(), 3), (failing.replace("tolerance =", "required = false\ntolerance ="), 0)]
+    {
+        let folder = paper(&claims);
+        let output = lockgate(
+            folder.path(),
+            &["reproduce", "./mine", "--quick", "--claim", "full", "--json", "--out", "out"],
+        );
+        assert_eq!(output.status.code(), Some(code), "{}", String::from_utf8_lossy(&output.stderr));
+        let paper = &json(&output)["papers"][0];
+        let claims = paper["claims"].as_array().expect("claims");
+        assert_eq!(claims.len(), 1, "one was asked for");
+        assert_eq!(claims[0]["verdict"], "does-not-hold");
+        assert_eq!(paper["runs"], 2, "only the runs that it needs");
+        let values: Vec<f64> = claims[0]["values"]
+            .as_array()
+            .expect("values")
+            .iter()
+            .filter_map(|value| value[1].as_f64())
+            .collect();
+        assert!((values[0] - 1000.0).abs() < 30.0 && (values[1] - 500.0).abs() < 15.0, "{values:?}");
+    }
+}
+
+#[test]
+fn what_is_wrong_with_a_paper_is_said_before_anything_runs() {
+    let folder = paper(CLAIMS);
+    let cases = [
+        (
+            CLAIMS.replace("at_most", "at_mots").replace("order = \"falling\"", "ordre = \"falling\""),
+            "unknown field `ordre`",
+        ),
+        (CLAIMS.replace("order = \"falling\"", ""), "claim `order`: nothing decides it"),
+        (CLAIMS.replace("[$kbit: flow.one.throughput @", "[$bit: flow.one.throughput @"), "`$bit`"),
+        (
+            CLAIMS.replace("[$kbit: flow.one.throughput @", "[x$kbit: flow.one.throughput @"),
+            "there is no run `x1000`",
+        ),
+        (CLAIMS.replace("flow.one.owd in", "flow.on.owd in"), "nothing of this name"),
+        (CLAIMS.replace("/ 1000\"\nunit", "/ 1000)\"\nunit"), "is no formula"),
+        (CLAIMS.replace("link.line.rate", "link.lime.rate"), "did you mean `line`"),
+        (
+            CLAIMS.replace(
+                "each = { kbit = [1000, 500] }\n\n[[claim]]",
+                "each = { kbit = [1000, 1000] }\n\n[[claim]]",
+            ),
+            "two runs called `1000`",
+        ),
+    ];
+    for (claims, word) in cases {
+        fs::write(folder.path().join("mine/claims.toml"), &claims).expect("written");
+        let output = lockgate(folder.path(), &["reproduce", "./mine", "--out", "out"]);
+        let errors = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{word}: {errors}");
+        assert!(errors.contains(word), "`{word}` is not in\n{errors}");
+        assert!(!folder.path().join("out").exists(), "nothing was left");
+    }
+    for (arguments, word) in [
+        (&["reproduce", "./mine", "--claim", "nothing"][..], "there are full, order, plot"),
+        (&["reproduce", "--claim", "full"], "of one paper"),
+        (&["reproduce", "nothing"], "altq-wfq"),
+    ] {
+        fs::write(folder.path().join("mine/claims.toml"), CLAIMS).expect("written");
+        let output = lockgate(folder.path(), arguments);
+        let errors = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}: {errors}");
+        assert!(errors.contains(word), "{arguments:?}: `{word}` is not in\n{errors}");
+    }
+}
