@@ -367,10 +367,22 @@ fn a_sender_and_a_receiver_agree() {
         .stderr(Stdio::null())
         .spawn()
         .expect("starts");
-    let sent = Command::new(LOCKGATE)
-        .args(["send", &address, "--size", "300B", "--gap", "2ms", "--for", "1s", "--json"])
-        .output()
-        .expect("runs");
+    let send = || {
+        Command::new(LOCKGATE)
+            .args(["send", &address, "--size", "300B", "--gap", "2ms", "--for", "1s", "--json"])
+            .output()
+            .expect("runs")
+    };
+    // The receiver may take its time to be there.
+    let refused = |sent: &Output| String::from_utf8_lossy(&sent.stderr).contains("refused");
+    let mut sent = send();
+    for _ in 0..200 {
+        if !refused(&sent) {
+            break;
+        }
+        std::thread::sleep(Duration::from_millis(50));
+        sent = send();
+    }
     let arrived = waiting.wait_with_output().expect("ends");
     assert!(sent.status.success(), "{sent:?}");
     let sent: Value = serde_json::from_slice(&sent.stdout).expect("JSON");

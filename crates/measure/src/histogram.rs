@@ -204,7 +204,7 @@ impl<const SUB: usize> Histogram<SUB> {
         }
         let (octave, bucket) = Self::place(value);
         let spare = &mut self.spare;
-        self.octaves[octave].get_or_insert_with(|| spare.take()).add(bucket, times);
+        self.octaves[octave].get_or_insert_with(|| spare.take().unwrap_or_default()).add(bucket, times);
     }
 
     /// Counts everything `other` counted: the same as if all values had come here.
@@ -225,7 +225,7 @@ impl<const SUB: usize> Histogram<SUB> {
         }
         for (own, more) in self.octaves.iter_mut().zip(&other.octaves) {
             let Some(more) = more else { continue };
-            let own = own.get_or_insert_with(|| self.spare.take());
+            let own = own.get_or_insert_with(|| self.spare.take().unwrap_or_default());
             for bucket in 0..SUB {
                 own.add(bucket, more.get(bucket));
             }

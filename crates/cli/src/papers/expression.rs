@@ -352,7 +352,6 @@ mod tests {
     }
 
     #[test]
-    #[expect(clippy::float_cmp, reason = "small whole numbers")]
     fn formulas_have_the_usual_precedence_and_lists_go_place_by_place() {
         for (text, expected) in [
             ("1 + 2 * 3 - 8 / 4", vec![5.0]),

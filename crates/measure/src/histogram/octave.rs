@@ -56,9 +56,9 @@ pub(super) struct Spare<const SUB: usize>(Vec<Box<Octave<SUB>>>);
 impl<const SUB: usize> Spare<SUB> {
     pub(super) const NONE: Self = Self(Vec::new());
 
-    /// Counts of nothing.
-    pub(super) fn take(&mut self) -> Box<Octave<SUB>> {
-        self.0.pop().unwrap_or_default()
+    /// Counts of nothing, where some are kept.
+    pub(super) fn take(&mut self) -> Option<Box<Octave<SUB>>> {
+        self.0.pop()
     }
 
     /// Keeps the memory of counts that are no longer wanted.
