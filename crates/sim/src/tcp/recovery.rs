@@ -55,7 +55,7 @@ impl Sender {
             echoed: segment.echo,
         };
         self.allowed = self.allowed.max(allowed);
-        let mut delivery = Delivery { echoed: segment.echo, ..Delivery::default() };
+        let mut delivery = Delivery { echoed: segment.echo, high: self.high, ..Delivery::default() };
         self.read_blocks(segment, &mut delivery, &mut news);
         self.board.acknowledge(ack, &mut delivery);
         self.una = ack;
@@ -468,7 +468,8 @@ impl Sender {
         }
         if self.frto {
             //= https://www.rfc-editor.org/rfc/rfc5682#section-3.1
-            // Something that was sent once has arrived though all was thought lost.
+            // Something that was sent once has arrived though all was thought lost. What was sent after the
+            // timeout says nothing of what was sent before.
             if delivery.originals && self.undo_from.is_some() {
                 self.undo_timeout();
                 return;

@@ -58,8 +58,10 @@ pub(crate) struct Delivery {
     pub(crate) acked: u32,
     /// Segments acknowledged by a block.
     pub(crate) sacked: u32,
-    /// Whether a segment among them that never was sent twice.
+    /// Whether a segment among them that never was sent twice, and ends at `high` or before.
     pub(crate) originals: bool,
+    /// What was sent before repair began ends here.
+    pub(crate) high: u64,
     /// Whether all that were acknowledged by number had been sent once.
     pub(crate) repeated: bool,
     /// When the first and the last of the never repeated ones acknowledged by number were sent.
@@ -91,7 +93,7 @@ impl Delivery {
         if entry.has(REPEATED) {
             return;
         }
-        self.originals = true;
+        self.originals |= entry.end <= self.high;
     }
 }
 
@@ -367,7 +369,8 @@ impl Scoreboard {
         self.again -= u32::from(was_again);
         self.waiting += u32::from(!was_lost || was_again);
         let (place, hint) = (number.wrapping_sub(base), self.waiting_from.wrapping_sub(base));
-        if place < hint || hint > self.len() {
+        // A hint before the first entry (its place wraps) means from the first on: others may wait before this.
+        if hint <= self.len() && place < hint {
             self.waiting_from = number;
         }
     }
@@ -510,5 +513,22 @@ mod tests {
         assert_eq!(counters(&board), recount(&board));
         board.acknowledge(100, &mut delivery);
         assert_eq!((board.len(), counters(&board), board.first), (0, (0, 0, 0, 0), NONE));
+    }
+
+    #[test]
+    fn none_that_waits_is_passed_over() {
+        let mut board = board(4);
+        let mut delivery = Delivery::default();
+        let now = Instant::from_picos(100);
+        let again =
+            |board: &mut Scoreboard| board.retransmit(now, Snapshot::default()).map(|(start, ..)| start);
+        board.lose(0);
+        board.lose(2);
+        assert_eq!(again(&mut board), Some(0));
+        // Where the next is looked for lies before the first now; the last joins those that wait.
+        board.acknowledge(20, &mut delivery);
+        board.lose(3);
+        assert_eq!([again(&mut board), again(&mut board), again(&mut board)], [Some(20), Some(30), None]);
+        assert_eq!(counters(&board), recount(&board));
     }
 }
