@@ -75,21 +75,32 @@ impl<Facts> Forest<Facts> {
         self.above(class).count() - 1
     }
 
-    /// A link of this rate over a discipline that owns these classes.
+    /// A link of this rate over a discipline that owns these classes, each leaf a queue without end.
     pub fn link(&self, owner: &str, config: &Value, rate: Rate, share: &dyn Fn(&Facts) -> Value) -> Link {
-        let children = self.nodes(owner, &self.tops(), share);
-        let root = kind::build(owner, "root", config, children).with_classifier(self.sorter(&self.tops()));
-        Link::new(Port::new(root, Random::stream(Seed(1), "port")), rate)
+        Link::new(self.port(owner, config, "1000000p", share), rate)
     }
 
-    fn nodes(&self, owner: &str, classes: &[usize], share: &dyn Fn(&Facts) -> Value) -> Vec<(Value, Node)> {
+    /// A port of a discipline that owns these classes, each leaf a queue of `limit`.
+    pub fn port(&self, owner: &str, config: &Value, limit: &str, share: &dyn Fn(&Facts) -> Value) -> Port {
+        let children = self.nodes(owner, &self.tops(), limit, share);
+        let root = kind::build(owner, "root", config, children).with_classifier(self.sorter(&self.tops()));
+        Port::new(root, Random::stream(Seed(1), "port"))
+    }
+
+    fn nodes(
+        &self,
+        owner: &str,
+        classes: &[usize],
+        limit: &str,
+        share: &dyn Fn(&Facts) -> Value,
+    ) -> Vec<(Value, Node)> {
         let node = |class: &usize| {
             let place = format!("class/{class}");
             let Class { facts, children, .. } = &self.classes[*class];
             let node = if children.is_empty() {
-                kind::build("fifo", &place, &json!({ "limit": "1000000p" }), Vec::new())
+                kind::build("fifo", &place, &json!({ "limit": limit }), Vec::new())
             } else {
-                kind::build_class(owner, &place, self.nodes(owner, children, share))
+                kind::build_class(owner, &place, self.nodes(owner, children, limit, share))
                     .with_classifier(self.sorter(children))
             };
             (share(facts), node)

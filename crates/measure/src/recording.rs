@@ -12,6 +12,7 @@
 //! window, whenever they were sent: a full link shows its rate. Ports count what happens during the window.
 //! Series show the whole run, warm-up included.
 
+mod delays;
 mod file;
 mod flow;
 mod packets;
@@ -20,8 +21,9 @@ mod requests;
 mod tcp;
 mod watch;
 
+pub use delays::Delays;
 pub use file::{FileBin, FileBins, FileRecord};
-pub use flow::{Delays, FlowRecord, FlowSetup, Imbalance, Loss, Received, Totals, UDP_HEADER_BYTES, Window};
+pub use flow::{FlowRecord, FlowSetup, Imbalance, Loss, Received, Totals, UDP_HEADER_BYTES, Window};
 pub use packets::{PacketRow, Packets};
 pub use port::{PlaceRecord, PortRecord, PortSetup};
 pub use requests::{Asks, Requests};

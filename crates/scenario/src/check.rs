@@ -64,6 +64,7 @@ pub(crate) struct Checker<'c> {
     pub(crate) shapes: Shapes,
     files: &'c dyn Files,
     text: &'c str,
+    set: &'c [(Span, String)],
     loaded: BTreeMap<String, Result<Arc<[u8]>, String>>,
 }
 
@@ -85,13 +86,15 @@ impl<'i> Entry<'_, 'i> {
 }
 
 impl<'c> Checker<'c> {
-    pub(crate) fn new(files: &'c dyn Files, text: &'c str) -> Self {
+    /// `set` is where in the text values stand that overrides put there.
+    pub(crate) fn new(files: &'c dyn Files, text: &'c str, set: &'c [(Span, String)]) -> Self {
         Self {
             problems: Vec::new(),
             warnings: Vec::new(),
             shapes: Shapes::default(),
             files,
             text,
+            set,
             loaded: BTreeMap::new(),
         }
     }

@@ -110,9 +110,9 @@ impl Reader<'_> {
                 errors.iter().take(MOST_SYNTAX).map(|error| syntax::problem(error, &text)).collect();
             return Err(Problems::new(&source, problems));
         }
-        let mut checker = Checker::new(self.files, &text);
-        let scenario = checker.scenario(&root, &text, name, self.metrics);
         let set = path::places(root.get_ref(), self.overrides);
+        let mut checker = Checker::new(self.files, &text, &set);
+        let scenario = checker.scenario(&root, &text, name, self.metrics);
         let mut problems = core::mem::take(&mut checker.problems);
         for problem in &mut problems {
             problem.set_by(&set);

@@ -3,8 +3,8 @@
 
 mod support;
 
-use lockgate_scenario::Problem;
-use support::{outcome, rendered, rendered_one};
+use lockgate_scenario::{Override, Problem, read};
+use support::{files, outcome, rendered, rendered_one};
 
 /// A link of 10 Mbit/s; the port's table begins in line 13.
 const BASE: &str = r#"duration = "10s"
@@ -154,4 +154,22 @@ fn guarantees_that_sum_above_what_is_there_are_warned_of() {
     doubted(&curves(&format!("rt = {steep}"), "rt = \"2mbit\""), &above);
     doubted(&curves(&format!("rt = {steep}"), "rt = \"1mbit\""), &[]);
     doubted(&curves(&format!("ls = {steep}"), "ls = \"9mbit\""), &[]);
+}
+
+#[test]
+fn what_is_meant_is_not_doubted() {
+    // It sorts packets itself.
+    let queues = "queue.root = { kind = \"run2c\", children = [\"short\", \"long\"] }\n\
+                  queue.short = { kind = \"fifo\" }\nqueue.long = { kind = \"fifo\" }\n";
+    doubted(queues, &[]);
+    // The file's own root stands unused while an override names another.
+    let text = format!(
+        "{BASE}root = \"one\"\nqueue.one = {{ kind = \"fifo\" }}\nqueue.two = {{ kind = \"sis\" }}\n"
+    );
+    let unused = |set: &str| {
+        let scenario = read(&text, "test.toml", &files(), &[Override::parse(set).expect("an override")]);
+        scenario.map(|scenario| scenario.warnings.len()).map_err(|problems| rendered(&problems))
+    };
+    assert_eq!(unused("port.a->b.root=two"), Ok(0));
+    assert_eq!(unused("flow.f.gap=2ms"), Ok(1));
 }

@@ -5,17 +5,16 @@
 //! rates; `avpkt` 1000, `ewma` 5, `maxburst` 20. Rates are those on the link from 2 to 14 s and from 16 to 30 s.
 
 use lockgate_engine::clock::{ClockConfig, Source};
-use lockgate_engine::port::Port;
-use lockgate_engine::random::{Random, Seed};
 use lockgate_engine::ring::RingConfig;
 use lockgate_engine::units::Rate;
 use serde_json::json;
 
 use crate::finding::{Finding, Worst};
-use crate::hierarchy::{Branch, Stream, hierarchy, rate_of, send};
+use crate::forest::Forest;
 use crate::kind::Kind;
 use crate::link::Link;
 use crate::oracle::Oracle;
+use crate::stream::{Stream, rate_of, send};
 use crate::trials::Trials;
 
 /// The oracle.
@@ -45,21 +44,23 @@ struct Setup {
 
 /// What class 0 gets alone, and beside class 1, in Mbit/s.
 fn measure(setup: &Setup) -> Result<(f64, f64), String> {
-    let class = |rate: &str| {
-        let (overlimit, maxburst) = (setup.overlimit, setup.maxburst);
-        Branch::leaf(json!({ "rate": rate, "bounded": true, "overlimit": overlimit, "maxburst": maxburst }))
-    };
+    let Setup { overlimit, maxburst, .. } = setup;
+    let mut forest = Forest::default();
+    let [first, second] = ["1mbit", "6mbit"].map(|rate| forest.add(None, rate));
+    let share = |rate: &&str| json!({ "rate": rate, "bounded": true, "overlimit": overlimit, "maxburst": maxburst });
     let config = json!({ "flavour": setup.flavour, "bandwidth": "10mbit", "avpkt": "1000B" });
-    let root = hierarchy("cbq", &config, &[class("1mbit"), class("6mbit")], "100p")?;
-    let port = Port::new(root, Random::stream(Seed(1), "port"))
+    let port = forest
+        .port("cbq", &config, "100p", &share)
         .with_clock(ClockConfig { source: setup.source, hz: setup.hz })
         .and_then(|port| port.with_ring(RingConfig { slots: setup.ring, completions: 1 }))
         .map_err(|invalid| invalid.to_string())?;
     let mut link = Link::new(port, Rate::from_bits(10_000_000));
-    let first = Stream::new(1000, 1_500_000, 1, 30_000);
-    let second = Stream::new(1000, 12_000_000, 14_001, 30_000);
-    send(&mut link, &[first, second]);
-    let (alone, together) = (rate_of(&link, 0, 2.0, 14.0) / 1e6, rate_of(&link, 0, 16.0, 30.0) / 1e6);
+    let streams = [
+        Stream::new(first, 1000, 1_500_000, 1, 30_000),
+        Stream::new(second, 1000, 12_000_000, 14_001, 30_000),
+    ];
+    send(&mut link, &streams);
+    let (alone, together) = (rate_of(&link, first, 2.0, 14.0) / 1e6, rate_of(&link, first, 16.0, 30.0) / 1e6);
     link.fault.map_or(Ok((alone, together)), Err)
 }
 

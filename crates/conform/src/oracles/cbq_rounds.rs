@@ -3,16 +3,15 @@
 //! A class whose quantum is less than a packet gets more than its share: Linux credits the next class both when the
 //! turn passes to it and when it is visited, and ALTQ forgets what a class overdrew.
 
-use lockgate_engine::port::Port;
-use lockgate_engine::random::{Random, Seed};
 use lockgate_engine::units::{Duration, Instant, Rate};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::finding::{Finding, Worst};
-use crate::hierarchy::{Branch, Stream, hierarchy, send};
+use crate::forest::Forest;
 use crate::kind::Kind;
 use crate::link::Link;
 use crate::oracle::Oracle;
+use crate::stream::{Stream, send};
 use crate::trials::{Trials, between};
 
 /// The oracle.
@@ -25,15 +24,15 @@ const MTU: u64 = 1500;
 /// that is served later.
 fn link(flavour: &str, weights: &[u64], lengths: &[u64]) -> Result<Link, String> {
     let (early, late) = if flavour == "altq" { (7, 6) } else { (1, 2) };
-    let class = |weight: u64, prio: u32| {
+    let mut forest = Forest::default();
+    for (weight, prio) in weights.iter().map(|weight| (*weight, early)).chain([(1, late)]) {
         let weight = format!("{weight}kbit");
-        Branch::leaf(json!({ "rate": "1kbit", "weight": weight, "prio": prio, "exempt": true }))
-    };
-    let mut branches: Vec<Branch> = weights.iter().map(|weight| class(*weight, early)).collect();
-    branches.push(class(1, late));
-    let root = hierarchy("cbq", &json!({ "flavour": flavour, "bandwidth": "10mbit" }), &branches, "100000p")?;
-    let mut link = Link::new(Port::new(root, Random::stream(Seed(1), "port")), Rate::from_bits(LINK));
-    let streams = lengths.iter().chain(&[1000]).map(|length| Stream::new(*length as u32, 2 * LINK, 0, 1_000));
+        forest.add(None, json!({ "rate": "1kbit", "weight": weight, "prio": prio, "exempt": true }));
+    }
+    let config = json!({ "flavour": flavour, "bandwidth": "10mbit" });
+    let mut link = forest.link("cbq", &config, Rate::from_bits(LINK), &Value::clone);
+    let lengths = lengths.iter().chain(&[1000]).enumerate();
+    let streams = lengths.map(|(leaf, length)| Stream::new(leaf, *length, 2 * LINK, 0, 1_000));
     send(&mut link, &streams.collect::<Vec<_>>());
     link.fault.clone().map_or(Ok(link), Err)
 }

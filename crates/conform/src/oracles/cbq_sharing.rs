@@ -3,16 +3,16 @@
 //! A link of 10 Mbit/s over two or three classes, each a leaf or two or three leaves; rates are random parts of
 //! what is above, weights are rates. Some leaves are bounded, some are offered less than their rate, some nothing.
 
-use lockgate_engine::port::Port;
-use lockgate_engine::random::{Random, Seed};
+use lockgate_engine::random::Random;
 use lockgate_engine::units::Rate;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::finding::{Finding, Worst};
-use crate::hierarchy::{Branch, Stream, hierarchy, rate_of, send};
+use crate::forest::{self, Forest};
 use crate::kind::Kind;
 use crate::link::Link;
 use crate::oracle::Oracle;
+use crate::stream::{Stream, rate_of, send};
 use crate::trials::{Trials, between};
 
 /// The oracle.
@@ -20,41 +20,49 @@ pub(super) struct CbqSharing;
 
 const LINK: u64 = 10_000_000;
 
-/// A class of the reference: rates in bits a second.
+/// What is said of a class, and what it is offered: bits a second.
 struct Class {
     rate: f64,
     bounded: bool,
     demand: f64,
-    below: Vec<Class>,
 }
 
 impl Class {
-    /// What it can use at most.
-    fn wants(&self) -> f64 {
-        let demand = if self.below.is_empty() { self.demand } else { self.below.iter().map(Self::wants).sum() };
-        if self.bounded { demand.min(self.rate) } else { demand }
+    /// The share that says it.
+    fn share(&self) -> Value {
+        json!({ "rate": format!("{}bit", self.rate as u64), "bounded": self.bounded })
     }
+}
+
+/// What `class` can use at most.
+fn wants(forest: &Forest<Class>, class: usize) -> f64 {
+    let forest::Class { facts, children, .. } = &forest.classes[class];
+    let demand =
+        if children.is_empty() { facts.demand } else { children.iter().map(|child| wants(forest, *child)).sum() };
+    if facts.bounded { demand.min(facts.rate) } else { demand }
 }
 
 /// Shares `capacity` among classes in proportion to their rates, none getting more than it can use; appends what
 /// each leaf gets.
-fn fill(classes: &[Class], capacity: f64, out: &mut Vec<f64>) {
+fn fill(forest: &Forest<Class>, classes: &[usize], capacity: f64, out: &mut Vec<f64>) {
+    let rate = |class: usize| forest.classes[classes[class]].facts.rate;
+    let wants = |class: usize| wants(forest, classes[class]);
     let mut got = vec![None; classes.len()];
     let mut left = capacity;
     loop {
         let open = || (0..classes.len()).filter(|class| got[*class].is_none());
-        let sum: f64 = open().map(|class| classes[class].rate).sum();
+        let sum: f64 = open().map(rate).sum();
         let full: Vec<usize> =
-            open().filter(|class| classes[*class].wants() <= left * classes[*class].rate / sum).collect();
+            open().filter(|class| wants(*class) <= left * rate(*class) / sum).collect();
         if full.is_empty() {
             let rest: Vec<usize> = open().collect();
             for class in rest {
-                got[class] = Some(left * classes[class].rate / sum);
+                got[class] = Some(left * rate(class) / sum);
             }
             break;
         }
         for class in full {
-            let wants = classes[class].wants();
+            let wants = wants(class);
             got[class] = Some(wants);
             left -= wants;
         }
@@ -64,7 +72,8 @@ fn fill(classes: &[Class], capacity: f64, out: &mut Vec<f64>) {
     }
     for (class, got) in classes.iter().zip(got) {
         let got = got.unwrap_or_default();
-        if class.below.is_empty() { out.push(got) } else { fill(&class.below, got, out) }
+        let below = &forest.classes[*class].children;
+        if below.is_empty() { out.push(got) } else { fill(forest, below, got, out) }
     }
 }
 
@@ -93,45 +102,36 @@ fn leaf(rate: u64, load: Load, random: &mut Random) -> Class {
         _ => 0.0,
     };
     let bounded = load == Load::Mixed && random.below(4) == 0;
-    Class { rate: rate as f64, bounded, demand, below: Vec::new() }
+    Class { rate: rate as f64, bounded, demand }
 }
 
-fn classes(load: Load, random: &mut Random) -> Vec<Class> {
-    let tops = parts(LINK, random);
-    let inner = |rate: u64, random: &mut Random| {
+fn forest(load: Load, random: &mut Random) -> Forest<Class> {
+    let mut forest = Forest::default();
+    for rate in parts(LINK, random) {
         if random.below(2) == 0 {
-            return leaf(rate, load, random);
+            forest.add(None, leaf(rate, load, random));
+            continue;
         }
-        let below = parts(rate, random).into_iter().map(|rate| leaf(rate, load, random)).collect();
-        Class { rate: rate as f64, bounded: false, demand: 0.0, below }
-    };
-    tops.into_iter().map(|rate| inner(rate, random)).collect()
-}
-
-fn branches(classes: &[Class]) -> Vec<Branch> {
-    let branch = |class: &Class| {
-        let share = json!({ "rate": format!("{}bit", class.rate as u64), "bounded": class.bounded });
-        Branch::over(share, branches(&class.below))
-    };
-    classes.iter().map(branch).collect()
-}
-
-fn leaves(classes: &[Class]) -> Vec<&Class> {
-    classes.iter().flat_map(|class| if class.below.is_empty() { vec![class] } else { leaves(&class.below) }).collect()
+        let inner = forest.add(None, Class { rate: rate as f64, bounded: false, demand: 0.0 });
+        for rate in parts(rate, random) {
+            forest.add(Some(inner), leaf(rate, load, random));
+        }
+    }
+    forest
 }
 
 /// The rates that leaves get from 5 to 35 s.
-fn measure(flavour: &str, classes: &[Class]) -> Result<Vec<f64>, String> {
+fn measure(flavour: &str, forest: &Forest<Class>) -> Result<Vec<f64>, String> {
     let config = json!({ "flavour": flavour, "bandwidth": "10mbit" });
-    let root = hierarchy("cbq", &config, &branches(classes), "50p")?;
-    let mut link = Link::new(Port::new(root, Random::stream(Seed(1), "port")), Rate::from_bits(LINK));
-    let streams = leaves(classes).into_iter().enumerate().map(|(flow, leaf)| {
+    let mut link = Link::new(forest.port("cbq", &config, "50p", &Class::share), Rate::from_bits(LINK));
+    let streams = forest.leaves().zip(0..).map(|(leaf, turn)| {
+        let demand = forest.classes[leaf].facts.demand;
         // At 1 bit a second the second packet comes after the end.
-        let from = if leaf.demand > 0.0 { flow as u64 } else { 40_000 };
-        Stream::new(1000, (leaf.demand as u64).max(1), from, 35_000)
+        let from = if demand > 0.0 { turn } else { 40_000 };
+        Stream::new(leaf, 1000, (demand as u64).max(1), from, 35_000)
     });
     send(&mut link, &streams.collect::<Vec<_>>());
-    let rates = (0..leaves(classes).len() as u32).map(|flow| rate_of(&link, flow, 5.0, 35.0)).collect();
+    let rates = forest.leaves().map(|leaf| rate_of(&link, leaf, 5.0, 35.0)).collect();
     link.fault.map_or(Ok(rates), Err)
 }
 
@@ -145,19 +145,20 @@ struct Statements {
 
 impl Statements {
     fn hold(&mut self, flavour: &str, load: Load, random: &mut Random) {
-        let classes = classes(load, random);
-        let rates = match measure(flavour, &classes) {
+        let forest = forest(load, random);
+        let rates = match measure(flavour, &forest) {
             Ok(rates) => rates,
             Err(why) => return self.full.fault(Some(&why)),
         };
-        let wanted = classes.iter().map(Class::wants).sum::<f64>().min(LINK as f64);
+        let wanted = forest.tops().iter().map(|top| wants(&forest, *top)).sum::<f64>().min(LINK as f64);
         if wanted > 0.0 {
             self.used.real(1.0 - rates.iter().sum::<f64>() / wanted, 0.02);
         }
         let mut ideal = Vec::new();
-        fill(&classes, LINK as f64, &mut ideal);
-        for ((leaf, got), ideal) in leaves(&classes).into_iter().zip(rates).zip(ideal) {
-            let owed = leaf.wants().min(leaf.rate);
+        fill(&forest, &forest.tops(), LINK as f64, &mut ideal);
+        for ((number, got), ideal) in forest.leaves().zip(rates).zip(ideal) {
+            let leaf = &forest.classes[number].facts;
+            let owed = wants(&forest, number).min(leaf.rate);
             if owed > 0.0 {
                 self.owed.real(1.0 - got / owed, 0.03);
             }

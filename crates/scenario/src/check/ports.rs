@@ -44,6 +44,8 @@ pub(super) struct PortRead {
     pub(super) roots: Vec<(String, Span)>,
     /// Those of them that are said to stand ready.
     alternatives: Vec<String>,
+    /// Whether an override says which is the root: the file's own stands unused then, as is meant.
+    root_is_set: bool,
     clock: Option<lockgate_engine::clock::ClockConfig>,
     ring: Option<lockgate_engine::ring::RingConfig>,
 }
@@ -175,22 +177,25 @@ impl Checker<'_> {
         }
         let table = table.filter(|_| self.problems.len() == noted)?;
         let trees = trees?;
+        let root = place.value("root");
+        let root_is_set = self.set.iter().any(|(span, _)| span.start <= root.start && root.end <= span.end);
         Some(PortRead {
             root: trees.root,
             tree: trees.tree,
             queues: trees.queues,
             roots: trees.roots,
             alternatives: table.alternatives,
+            root_is_set,
             clock: table.clock,
             ring: table.ring.map(|ring| ring.0),
         })
     }
 
-    /// Warns of trees that neither stand at the root nor ever get there.
+    /// Warns of trees that neither stand at the root nor ever get there, unless the root is not the file's own.
     pub(super) fn warn_unused(&mut self, ports: &Ports, used: &BTreeSet<(usize, String)>) {
         let mut warnings = Vec::new();
         for (place, read) in &ports.read {
-            let Some(read) = read else { continue };
+            let Some(read) = read.as_ref().filter(|read| !read.root_is_set) else { continue };
             let stands_ready = |name: &String| *name == read.root || read.alternatives.contains(name);
             for (name, span) in read.roots.iter().filter(|(name, _)| !stands_ready(name)) {
                 if !used.contains(&(*place, name.clone())) {

@@ -41,6 +41,8 @@ struct Kind {
     /// The discipline that its children speak to: itself, or above an inner class the one that owns it.
     owner: &'static str,
     arity: Arity,
+    /// Whether it sorts packets itself, whatever its children's rules say.
+    classifies: bool,
     config: Rc<Shape>,
     share: Rc<Shape>,
 }
@@ -183,6 +185,9 @@ impl Checker<'_> {
                     format!("{} is nobody's child: its `match` is never asked", entry.what),
                 );
                 self.warn(problem.help("leave it out"));
+            }
+            if entry.kind.as_ref().is_some_and(|kind| kind.classifies) {
+                continue;
             }
             let all = |(child, _): &&(usize, Span)| !entries[*child].table.contains_key("match");
             let Some(first) = entry.children.iter().position(|child| all(&child)) else { continue };

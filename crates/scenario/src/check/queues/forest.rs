@@ -76,7 +76,14 @@ impl Checker<'_> {
         if kind == class::KIND {
             let none = self.shapes.of::<NoShare>();
             let (name, arity) = (class::KIND, Arity::Classes);
-            return Some(Kind { name, owner: name, arity, config: none.clone(), share: none });
+            return Some(Kind {
+                name,
+                owner: name,
+                arity,
+                classifies: false,
+                config: none.clone(),
+                share: none,
+            });
         }
         let found = disciplines::visit(kind, Describe(&mut self.shapes));
         if found.is_none() {
@@ -226,6 +233,7 @@ impl Visitor for Describe<'_> {
             name: D::KIND,
             owner: D::KIND,
             arity: D::CHILDREN,
+            classifies: D::CLASSIFIES,
             config: self.0.of::<D::Config>(),
             share: self.0.of::<D::Share>(),
         }

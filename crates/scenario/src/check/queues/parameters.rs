@@ -198,11 +198,25 @@ mod tests {
         let root = DeTable::parse(text).expect("TOML");
         let header = root.span();
         let config = Rc::new(Shape::of::<tbf::Config>());
-        let kind = Kind { name: "tbf", owner: "tbf", arity: Arity::Optional, config, share: Rc::default() };
+        let kind = Kind {
+            name: "tbf",
+            owner: "tbf",
+            arity: Arity::Optional,
+            classifies: false,
+            config,
+            share: Rc::default(),
+        };
         let share = Rc::new(Shape::of::<NeedsRate>());
-        let parent = Kind { name: "cbq", owner: "cbq", arity: Arity::Classes, config: Rc::default(), share };
+        let parent = Kind {
+            name: "cbq",
+            owner: "cbq",
+            arity: Arity::Classes,
+            classifies: false,
+            config: Rc::default(),
+            share,
+        };
         let files: BTreeMap<String, Arc<[u8]>> = BTreeMap::new();
-        let mut checker = Checker::new(&files, text);
+        let mut checker = Checker::new(&files, text, &[]);
         let place = Place { what: "the queue `q`", table: root.get_ref(), header: &header };
         let table = checker.shared(&kind, &parent, place);
         let values = table.iter().filter_map(|(_, value)| value.get_ref().as_str().map(ToOwned::to_owned));

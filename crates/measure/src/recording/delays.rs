@@ -1,0 +1,125 @@
+//! How long a flow's packets took, and how that varied from each to the next.
+
+use lockgate_engine::units::Duration;
+
+use crate::histogram::Histogram;
+
+/// Distributions over a flow's packets, in picoseconds; packets sent during the warm-up are not in them.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Delays {
+    /// One-way delay (RFC 7679).
+    pub owd: Histogram,
+    /// Its part spent waiting in queues.
+    pub queueing: Histogram,
+    /// Its part spent being put on links, and served by routers.
+    pub serialisation: Histogram,
+    /// Its part spent propagating: the sum, in ps.
+    pub propagation_sum: u128,
+    /// Magnitude of the delay variation between packets sent and received one after the other (RFC 3393).
+    pub ipdv: Histogram,
+    /// Sum of the same with its sign.
+    pub ipdv_signed_sum: i128,
+    /// Time between arrivals at the receiver.
+    pub iat: Histogram,
+    /// Packets that arrived after one sent later (RFC 4737 section 3).
+    pub reordered: u64,
+    /// Sixteen times the interarrival jitter (RFC 3550 section A.8), in ps.
+    jitter_16: u64,
+    /// The packet received last.
+    pub(super) last: Option<Last>,
+    /// Sequence number expected next: one more than the largest so far.
+    expected: u32,
+}
+
+/// What of a packet its successor is compared with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Last {
+    pub(super) now: u64,
+    owd: u64,
+    sequence: u32,
+}
+
+impl Delays {
+    /// The interarrival jitter after the last packet (RFC 3550 section 6.4.1).
+    pub fn jitter(&self) -> Duration {
+        Duration::from_picos(self.jitter_16 >> 4)
+    }
+
+    /// Mean delay variation with its sign, in ps; `None` where there is no pair.
+    pub fn ipdv_signed_mean(&self) -> Option<f64> {
+        (!self.ipdv.is_empty()).then(|| self.ipdv_signed_sum as f64 / self.ipdv.count() as f64)
+    }
+
+    /// Delay variation, jitter and reordering: what needs the packet before. Arrivals, numbers and delays of a
+    /// batch, and room for as many values.
+    pub(super) fn pairs(&mut self, now: &[u64], sequence: &[u32], owd: &[u64], values: &mut [u64]) {
+        let Some(last) = self.last else {
+            self.expected = sequence[0].wrapping_add(1);
+            self.last = Some(Last { now: now[0], owd: owd[0], sequence: sequence[0] });
+            if now.len() > 1 {
+                self.pairs(&now[1..], &sequence[1..], &owd[1..], &mut values[1..]);
+            }
+            return;
+        };
+        // R_j - R_i - (S_j - S_i) = (R_j - S_j) - (R_i - S_i).
+        let mut jitter_16 = self.jitter_16;
+        let mut before = last.owd;
+        for (variation, &owd) in values.iter_mut().zip(owd) {
+            let magnitude = owd.abs_diff(before);
+            *variation = magnitude;
+            before = owd;
+            // The sample code of RFC 3550 A.8: J += |D| - ((J + 8) >> 4), J being scaled by 16.
+            jitter_16 = (jitter_16 + magnitude.min(1 << 58)) - ((jitter_16 + 8) >> 4);
+        }
+        self.jitter_16 = jitter_16;
+        // Over all of them the signed differences telescope.
+        self.ipdv_signed_sum += i128::from(before) - i128::from(last.owd);
+        let pairs = self.in_order(sequence, last, owd, values);
+        self.ipdv.record_all(&values[..pairs]);
+        self.last =
+            Some(Last { now: now[now.len() - 1], owd: before, sequence: sequence[sequence.len() - 1] });
+    }
+
+    /// Reordering, and which of the variations are of packets sent one after the other: those are moved to
+    /// the front. Returns how many they are.
+    fn in_order(&mut self, sequence: &[u32], last: Last, owd: &[u64], variations: &mut [u64]) -> usize {
+        let mut pairs = 0;
+        let mut from = 0;
+        let mut before = last.sequence;
+        let mut is_ordered = self.expected == before.wrapping_add(1);
+        for (place, &sequence) in sequence.iter().enumerate() {
+            if sequence != before.wrapping_add(1) {
+                // Packets are missing, or out of order: this is no pair.
+                let ahead = if place == 0 { last.owd } else { owd[place - 1] };
+                self.ipdv_signed_sum -= i128::from(owd[place]) - i128::from(ahead);
+                variations.copy_within(from..place, pairs);
+                pairs += place - from;
+                from = place + 1;
+                is_ordered &= sequence.wrapping_sub(before).cast_signed() > 0;
+            }
+            before = sequence;
+        }
+        variations.copy_within(from.., pairs);
+        pairs += variations.len() - from;
+        if is_ordered {
+            self.expected = before.wrapping_add(1);
+        } else {
+            self.count_reordered(sequence);
+        }
+        pairs
+    }
+
+    /// Packets that came after one sent later.
+    #[cold]
+    fn count_reordered(&mut self, sequence: &[u32]) {
+        for &sequence in sequence {
+            //= https://www.rfc-editor.org/rfc/rfc4737#section-3.3
+            // Serial arithmetic, so that numbers may wrap.
+            if sequence.wrapping_sub(self.expected).cast_signed() < 0 {
+                self.reordered += 1;
+            } else {
+                self.expected = sequence.wrapping_add(1);
+            }
+        }
+    }
+}
