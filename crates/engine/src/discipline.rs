@@ -117,8 +117,9 @@ pub trait Discipline: Sized + Send + 'static {
 
 /// A full Ethernet frame: what a burst should hold.
 pub(crate) const FULL_FRAME: Bytes = Bytes(1514);
-/// Turns of less are small for full frames: where the kernel's HTB says so.
-pub(crate) const SMALL_QUANTUM: Bytes = Bytes(1000);
+/// With less a full frame takes more than six turns: what `fq_codel` refuses. A quantum between this and a full
+/// frame is right for a class of small packets.
+pub(crate) const SMALL_QUANTUM: Bytes = Bytes(256);
 
 /// How many children a discipline takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

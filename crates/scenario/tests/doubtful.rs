@@ -101,12 +101,12 @@ fn what_cannot_be_is_refused_at_its_field() {
 #[test]
 fn what_the_kernel_would_take_and_nobody_means_is_warned_of() {
     doubted(
-        &two("kind = \"drr\"", "quantum = \"999B\"", "quantum = \"1000B\""),
-        &[("\"999B\"", "`quantum` of the queue `x` is small for full frames", "make it `1514B` or more")],
+        &two("kind = \"drr\"", "quantum = \"255B\"", "quantum = \"256B\""),
+        &[("\"255B\"", "`quantum` of the queue `x` is small for full frames", "make it `1514B` or more")],
     );
     doubted(
-        "queue.root = { kind = \"sfq\", quantum = \"999B\" }\n",
-        &[("\"999B\"", "`quantum` of the queue `root` is small for full frames", "`1514B`")],
+        "queue.root = { kind = \"sfq\", quantum = \"255B\" }\n",
+        &[("\"255B\"", "`quantum` of the queue `root` is small for full frames", "`1514B`")],
     );
     doubted(
         "queue.root = { kind = \"tbf\", rate = \"1mbit\", burst = \"1513B\" }\n",

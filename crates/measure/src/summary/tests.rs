@@ -92,6 +92,8 @@ fn nothing_observed_is_null_and_everything_else_is_found() {
             ".page_load",
             ".r_factor",
             ".mos",
+            ".requests_",
+            ".scheduling_mean",
         ];
         let expected = !(of_others.iter().any(|name| path.contains(name))
             || path.contains("silent")
