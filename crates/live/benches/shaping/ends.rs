@@ -1,6 +1,7 @@
 //! The two programs at the ends: this bench itself, started again.
 #![allow(unsafe_code, reason = "recvmsg, with a time stamp as a control message")]
 
+use std::fmt::Write as _;
 use std::io;
 use std::net::UdpSocket;
 use std::os::fd::AsRawFd;
@@ -12,8 +13,9 @@ use std::time::{Duration, Instant};
 pub(crate) const FRAME: u64 = 1442;
 const PAYLOAD: usize = FRAME as usize - 42;
 
-/// Frames that are sent ahead, so that the shaper always has one.
-const AHEAD: f64 = 32.0;
+/// How much is sent ahead, so that the shaper always has a frame although its sender may be kept from running:
+/// at least so many frames, or what leaves in so many seconds.
+const AHEAD: (f64, f64) = (32.0, 0.03);
 
 /// Longest wait for a datagram.
 const SILENCE: Duration = Duration::from_secs(5);
@@ -24,9 +26,10 @@ pub(crate) fn send(to: &str, rate: u64, millis: u64) {
     // The receiver may be started later.
     sleep(Duration::from_millis(300));
     let (start, frames_a_second) = (Instant::now(), rate as f64 * 1.05 / (FRAME * 8) as f64);
+    let ahead = AHEAD.0.max(AHEAD.1 * frames_a_second);
     let mut sent = 0.0;
     while start.elapsed() < Duration::from_millis(millis) {
-        while sent < AHEAD + start.elapsed().as_secs_f64() * frames_a_second
+        while sent < ahead + start.elapsed().as_secs_f64() * frames_a_second
             && start.elapsed() < Duration::from_millis(millis)
         {
             // What finds no room, or nobody, is gone, as on any wire.
@@ -55,14 +58,17 @@ pub(crate) fn receive(port: u16, file: &str, millis: u64) {
     };
     assert!(done == 0, "time stamps");
     let mut times: Vec<i64> = Vec::with_capacity(1 << 18);
-    while times.last().zip(times.first()).is_none_or(|(last, first)| last - first < millis as i64 * 1_000_000)
+    while times
+        .last()
+        .zip(times.first())
+        .is_none_or(|(last, first)| last - first < millis.cast_signed() * 1_000_000)
     {
         let Some(time) = stamp(&socket) else { break };
         times.push(time);
     }
     let mut text = format!("{}\n", lost(port));
     for time in times {
-        text.push_str(&format!("{time}\n"));
+        let _ = writeln!(text, "{time}");
     }
     std::fs::write(file, text).expect("written");
 }
@@ -112,7 +118,8 @@ pub(crate) struct Arrived {
 impl Arrived {
     /// Reads what a receiver wrote.
     pub(crate) fn read(file: &Path) -> Result<Self, String> {
-        let text = std::fs::read_to_string(file).map_err(|error: io::Error| format!("no arrivals: {error}"))?;
+        let text =
+            std::fs::read_to_string(file).map_err(|error: io::Error| format!("no arrivals: {error}"))?;
         let mut lines = text.lines();
         let lost = lines.next().and_then(|line| line.parse().ok()).unwrap_or(0);
         Ok(Self { lost, times: lines.filter_map(|line| line.parse().ok()).collect() })

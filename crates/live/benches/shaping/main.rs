@@ -40,8 +40,13 @@ fn number(text: &str) -> u64 {
 
 /// Rates in bit/s, and for how many milliseconds each is measured.
 #[cfg(target_os = "linux")]
-const RATES: [(u64, u64); 5] =
-    [(100_000, 12_000), (1_200_000, 6_000), (10_000_000, 4_000), (100_000_000, 3_000), (1_000_000_000, 2_000)];
+const RATES: [(u64, u64); 5] = [
+    (100_000, 12_000),
+    (1_200_000, 6_000),
+    (10_000_000, 4_000),
+    (100_000_000, 3_000),
+    (1_000_000_000, 2_000),
+];
 
 #[cfg(target_os = "linux")]
 fn measure() {
@@ -57,8 +62,8 @@ fn measure() {
         println!("skipped: the kernel's shapers: {reason}");
     }
     println!(
-        "| rate bit/s | shaper | frames | rate error | gap p50 off | p99 off | lost behind it | handed over late p99 |\n\
-         | ---: | --- | ---: | ---: | ---: | ---: | ---: | ---: |"
+        "| rate bit/s | shaper | frames | rate error | gap p50 off | p99 off | lost behind it | handed over late p99 | offered | driver's CPU |\n\
+         | ---: | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |"
     );
     for (rate, millis) in RATES {
         let millis = millis / share;
@@ -70,8 +75,8 @@ fn measure() {
                 (Ok(wire), true) => wire.run(shaper, rate, millis, &file).map(|()| None),
                 (_, false) => shapers::live(shaper, rate, millis, &file),
             };
-            match run.and_then(|late| Ok((late, ends::Arrived::read(&file)?))) {
-                Ok((late, arrived)) => row(rate, shaper, late, &arrived),
+            match run.and_then(|live| Ok((live, ends::Arrived::read(&file)?))) {
+                Ok((live, arrived)) => row(rate, shaper, live.as_ref(), &arrived),
                 Err(reason) => println!("| {rate} | {} | skipped: {reason} |", shaper.name()),
             }
         }
@@ -86,7 +91,7 @@ fn ideal(rate: u64) -> f64 {
 }
 
 #[cfg(target_os = "linux")]
-fn row(rate: u64, shaper: shapers::Shaper, late: Option<f64>, arrived: &ends::Arrived) {
+fn row(rate: u64, shaper: shapers::Shaper, live: Option<&shapers::Live>, arrived: &ends::Arrived) {
     let times = &arrived.times[arrived.times.len() / 10..];
     let (Some(first), Some(last)) = (times.first(), times.last()) else {
         println!("| {rate} | {} | nothing arrived |", shaper.name());
@@ -106,6 +111,9 @@ fn row(rate: u64, shaper: shapers::Shaper, late: Option<f64>, arrived: &ends::Ar
         quantile(0.5),
         quantile(0.99),
         arrived.lost,
-        late.map_or_else(|| "-".to_owned(), |late| format!("{:.0} us", late * 1e6)),
+        live.map_or_else(
+            || "- | - | -".to_owned(),
+            |live| format!("{:.0} us | {} | {:.2} s", live.late * 1e6, live.offered, live.cpu)
+        ),
     );
 }

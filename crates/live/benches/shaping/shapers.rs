@@ -8,6 +8,7 @@ use std::thread::sleep;
 use std::time::Duration;
 
 use lockgate_engine::random::Seed;
+use lockgate_measure::recording::Window;
 
 /// Where the receiver listens.
 const PORT: u16 = 9000;
@@ -48,17 +49,36 @@ fn burst(rate: u64) -> u64 {
     (rate / 8 / 1000).max(2 * 1514)
 }
 
+/// Bytes that may wait: 60 ms, and not too few frames.
+fn limit(rate: u64) -> u64 {
+    (rate / 8 * 60 / 1000).max(300_000)
+}
+
 fn program() -> String {
     std::env::current_exe().expect("this program").display().to_string()
 }
 
-/// A live run. Says how late frames were handed over, at the 99th percentile, in seconds.
-pub(crate) fn live(shaper: Shaper, rate: u64, millis: u64, file: &Path) -> Result<Option<f64>, String> {
+/// What a live run says of itself.
+pub(crate) struct Live {
+    /// How late frames were handed over, at the 99th percentile, in seconds.
+    pub(crate) late: f64,
+    /// Frames that came to Lockgate.
+    pub(crate) offered: u64,
+    /// Processor time of the driver, in seconds.
+    pub(crate) cpu: f64,
+}
+
+/// A live run.
+pub(crate) fn live(shaper: Shaper, rate: u64, millis: u64, file: &Path) -> Result<Option<Live>, String> {
     let (line, queue) = match shaper {
-        Shaper::Link => (rate, "kind = \"fifo\"\nlimit = \"300kB\"".to_owned()),
+        Shaper::Link => (rate, format!("kind = \"fifo\"\nlimit = \"{}B\"", limit(rate))),
         _ => (
             10_000_000_000,
-            format!("kind = \"tbf\"\nrate = \"{rate}bit\"\nburst = \"{}B\"\nlimit = \"300kB\"", burst(rate)),
+            format!(
+                "kind = \"tbf\"\nrate = \"{rate}bit\"\nburst = \"{}B\"\nlimit = \"{}B\"",
+                burst(rate),
+                limit(rate)
+            ),
         ),
     };
     let (program, offered, file) = (program(), millis + 1000, file.display());
@@ -84,9 +104,17 @@ gap = "100ms"
     );
     let scenario = lockgate_scenario::read(&text, "shaping", &BTreeMap::<String, Arc<[u8]>>::new(), &[])
         .map_err(|problems| problems.to_string())?;
-    let outcome = lockgate_live::run(&scenario, Seed(1), &mut |_| false).map_err(|error| error.to_string())?;
-    let fidelity = outcome.recording.fidelity.iter();
-    Ok(fidelity.filter(|(name, _)| name == "timer_lateness_p99_s").map(|(_, value)| *value).next())
+    let outcome =
+        lockgate_live::run(&scenario, Seed(1), &mut |_| false).map_err(|error| error.to_string())?;
+    let figure = |wanted: &str| {
+        let found = outcome.recording.fidelity.iter().find(|(name, _)| name == wanted);
+        found.map_or(f64::NAN, |(_, value)| *value)
+    };
+    Ok(Some(Live {
+        late: figure("timer_lateness_p99_s"),
+        offered: outcome.recording.flows.iter().map(|flow| flow.totals(Window::WholeRun).sent.packets).sum(),
+        cpu: figure("driver_cpu_s"),
+    }))
 }
 
 /// Two namespaces with a veth pair between them, which end with their holders.
@@ -114,7 +142,10 @@ impl Wire {
         let tc = format!("nsenter -t {near} -n tc");
         let _ = sh(&format!("{tc} qdisc del dev v0 root"));
         if shaper == Shaper::KernelTbf {
-            sh(&format!("{tc} qdisc add dev v0 root tbf rate {rate}bit burst {burst} limit 300000"))?;
+            sh(&format!(
+                "{tc} qdisc add dev v0 root tbf rate {rate}bit burst {burst} limit {}",
+                limit(rate)
+            ))?;
         } else {
             let class = format!("htb rate {rate}bit burst {burst} cburst {burst} quantum 1514");
             sh(&format!("{tc} qdisc add dev v0 root handle 1: htb default 10"))?;
