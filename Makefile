@@ -2,6 +2,7 @@
 #
 #   make demo    build, run the demo, leave a report
 #   make test    everything that must hold
+#   make twin    eight scenarios simulated and live: where the two agree (4 min, root or user namespaces)
 #   make bench   how fast the simulator is, beside a bare event loop, and what every discipline costs
 #   make fuzz    each parser against noise (SECONDS=300 each)
 #   make web     the page that reports are made of
@@ -11,7 +12,7 @@ SECONDS ?= 300
 CARGO ?= cargo
 LOCKGATE = target/release/lockgate
 
-.PHONY: demo test lint bench fuzz web docs build clean
+.PHONY: demo test lint twin bench fuzz web docs build clean
 .DEFAULT_GOAL := demo
 
 demo: build
@@ -42,6 +43,10 @@ lint: web
 	@if rustup target list --installed 2>/dev/null | grep -q wasm32-unknown-unknown; \
 	then $(CARGO) check --locked --target wasm32-unknown-unknown -p lockgate-sim; \
 	else echo "skipped: the wasm32 check (target wasm32-unknown-unknown is not installed)"; fi
+
+# Tolerances that are missed are a result, not a failure to make.
+twin: build
+	scenarios/twin/table.sh $(LOCKGATE) || [ $$? -eq 3 ]
 
 bench:
 	$(CARGO) bench --locked -p lockgate-sim

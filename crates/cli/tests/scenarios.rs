@@ -21,7 +21,8 @@ fn scenarios() -> Vec<String> {
     let mut found = Vec::new();
     let papers =
         fs::read_dir(repository().join("papers")).expect("papers").flatten().map(|paper| paper.path());
-    for folder in std::iter::once(repository().join("scenarios")).chain(papers) {
+    let own = [repository().join("scenarios"), repository().join("scenarios/twin")];
+    for folder in own.into_iter().chain(papers) {
         for file in fs::read_dir(folder).expect("a folder").flatten() {
             let path = file.path();
             if path.extension().is_some_and(|ending| ending == "toml") && !path.ends_with("claims.toml") {
@@ -30,7 +31,7 @@ fn scenarios() -> Vec<String> {
         }
     }
     found.sort();
-    assert!(found.len() >= 5, "{found:?}");
+    assert!(found.len() >= 13, "{found:?}");
     found
 }
 
