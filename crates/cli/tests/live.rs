@@ -367,7 +367,7 @@ fn a_sender_and_a_receiver_agree() {
         .stderr(Stdio::null())
         .spawn()
         .expect("starts");
-    let send = || {
+    let try_once = || {
         Command::new(LOCKGATE)
             .args(["send", &address, "--size", "300B", "--gap", "2ms", "--for", "1s", "--json"])
             .output()
@@ -375,13 +375,13 @@ fn a_sender_and_a_receiver_agree() {
     };
     // The receiver may take its time to be there.
     let refused = |sent: &Output| String::from_utf8_lossy(&sent.stderr).contains("refused");
-    let mut sent = send();
+    let mut sent = try_once();
     for _ in 0..200 {
         if !refused(&sent) {
             break;
         }
         std::thread::sleep(Duration::from_millis(50));
-        sent = send();
+        sent = try_once();
     }
     let arrived = waiting.wait_with_output().expect("ends");
     assert!(sent.status.success(), "{sent:?}");
