@@ -65,7 +65,8 @@ impl Judged {
                     excess(&self.claim, *a, left.1).total_cmp(&excess(&self.claim, *b, right.1))
                 });
                 worst.map_or_else(String::new, |(_, (label, value))| {
-                    format!("worst of {}: {} ({label})", values.len(), number(*value))
+                    let which = if label.is_empty() { String::new() } else { format!(" ({label})") };
+                    format!("worst of {}: {}{which}", values.len(), number(*value))
                 })
             }
         }
@@ -188,6 +189,8 @@ mod tests {
         let values = (0..8).map(|index| (format!("v{index}"), f64::from(index))).collect();
         let shown = Judged::new(&claim("at_most = 3.0"), values).shown();
         assert_eq!(shown, "worst of 8: 7 (v7)");
+        let unnamed = vec![(String::new(), 2.0); 7];
+        assert_eq!(Judged::new(&claim("at_most = 3.0"), unnamed).shown(), "worst of 7: 2");
         assert_eq!(
             [number(0.0), number(1234.56), number(0.012_345), number(2.0)],
             ["0", "1235", "0.01235", "2"]
