@@ -5,8 +5,8 @@
 //!         [ 7   3   4   9 ]      [ 8   2   -   - ]              a place for each slot, empty where it is not listed
 //! ```
 //!
-//! A change plays the matches from its slot up, and no others, as far as their winners change: one four, which is one
-//! cache line, for each quadrupling of the slots. Each match is a selection without a branch between two words of 128
+//! A change plays the matches from its slot up, and no others, as far as their winners change: one four, 64
+//! bytes side by side, for each quadrupling of the slots. Each match is a selection without a branch between two words of 128
 //! bits. A heap takes fewer steps, but each finds the least of several children and asks whether to go on, which no
 //! processor foresees, and where the next is depends on who won here.
 
