@@ -4,22 +4,7 @@ mod support;
 
 use std::fmt::Write as _;
 
-use support::{problems, rendered};
-
-/// Twelve lines without a problem, to which cases add theirs from line 13 on.
-const BASE: &str = r#"duration = "10s"
-[node]
-a = {}
-b = {}
-[link.wan]
-between = ["a", "b"]
-rate = "10mbit"
-[flow.f]
-from = "a"
-to = "b"
-size = "100B"
-gap = "1ms"
-"#;
+use support::{BASE, problems, rendered};
 
 /// Line, column, a part of the message, a part of the help.
 type Expected = (usize, usize, &'static str, &'static str);

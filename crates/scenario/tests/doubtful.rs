@@ -4,23 +4,10 @@
 mod support;
 
 use lockgate_scenario::{Override, Problem, read};
-use support::{files, outcome, rendered, rendered_one};
+use support::{BASE, files, outcome, rendered, rendered_one};
 
-/// A link of 10 Mbit/s; the port's table begins in line 13.
-const BASE: &str = r#"duration = "10s"
-[node]
-a = {}
-b = {}
-[link.wan]
-between = ["a", "b"]
-rate = "10mbit"
-[flow.f]
-from = "a"
-to = "b"
-size = "100B"
-gap = "1ms"
-[port."a->b"]
-"#;
+/// The table of the port, which follows [`BASE`] in line 13.
+const PORT: &str = "[port.\"a->b\"]\n";
 
 /// The text at the place, a part of the message, a part of the help.
 type Said = (&'static str, &'static str, &'static str);
@@ -39,7 +26,7 @@ fn compare(said: &[Problem], expected: &[Said], is_error: bool, shown: &str) {
 /// Exactly these problems.
 #[track_caller]
 fn refused(queues: &str, expected: &[Said]) {
-    let problems = outcome(&format!("{BASE}{queues}")).expect_err("it was read without a problem");
+    let problems = outcome(&format!("{BASE}{PORT}{queues}")).expect_err("it was read without a problem");
     let said: Vec<Problem> = problems.iter().cloned().collect();
     compare(&said, expected, true, &rendered(&problems));
 }
@@ -47,8 +34,8 @@ fn refused(queues: &str, expected: &[Said]) {
 /// Exactly these warnings.
 #[track_caller]
 fn doubted(queues: &str, expected: &[Said]) {
-    let scenario =
-        outcome(&format!("{BASE}{queues}")).unwrap_or_else(|problems| panic!("{}", rendered(&problems)));
+    let scenario = outcome(&format!("{BASE}{PORT}{queues}"))
+        .unwrap_or_else(|problems| panic!("{}", rendered(&problems)));
     let shown: String = scenario.warnings.iter().map(rendered_one).collect();
     compare(&scenario.warnings, expected, false, &shown);
 }
@@ -164,7 +151,7 @@ fn what_is_meant_is_not_doubted() {
     doubted(queues, &[]);
     // The file's own root stands unused while an override names another.
     let text = format!(
-        "{BASE}root = \"one\"\nqueue.one = {{ kind = \"fifo\" }}\nqueue.two = {{ kind = \"sis\" }}\n"
+        "{BASE}{PORT}root = \"one\"\nqueue.one = {{ kind = \"fifo\" }}\nqueue.two = {{ kind = \"sis\" }}\n"
     );
     let unused = |set: &str| {
         let scenario = read(&text, "test.toml", &files(), &[Override::parse(set).expect("an override")]);

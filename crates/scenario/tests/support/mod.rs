@@ -6,6 +6,21 @@ use std::sync::Arc;
 
 use lockgate_scenario::{Override, Problems, Scenario, read};
 
+/// Twelve lines without a problem, to which cases add theirs from line 13 on.
+pub(crate) const BASE: &str = r#"duration = "10s"
+[node]
+a = {}
+b = {}
+[link.wan]
+between = ["a", "b"]
+rate = "10mbit"
+[flow.f]
+from = "a"
+to = "b"
+size = "100B"
+gap = "1ms"
+"#;
+
 /// PRODUCT's example with the kinds that exist: `drr` in place of `cbq`, UDP in place of TCP.
 pub(crate) fn example() -> &'static str {
     include_str!("example.toml")
