@@ -145,9 +145,9 @@ fn a_bucket_counts_beyond_sixteen_bits() {
     one_by_one.record(1 << 40);
     assert_eq!(one_by_one.buckets(), [(7, 200_000), (1 << 40, 1)]);
     let mut batches = Histogram::<16>::new();
-    batches.record_all(&[7; 131_071]);
+    batches.record_all(&vec![7; 131_071]);
     let mut rest = Histogram::<16>::new();
-    rest.record_all(&[7; 68_929]);
+    rest.record_all(&vec![7; 68_929]);
     rest.record(1 << 40);
     batches.merge(&rest);
     assert_eq!(batches, one_by_one);
