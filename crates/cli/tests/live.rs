@@ -380,6 +380,41 @@ fn an_ordinary_user_may() {
     assert!((1..100).contains(&sent), "{sent}");
 }
 
+#[test]
+fn frames_go_by_af_xdp_where_that_is_permitted_and_by_packet_sockets_elsewhere() {
+    if !is_possible() {
+        return;
+    }
+    let place = Place::new();
+    let run = |frames: &str| {
+        let mut command = place.command(&scenario("1s", FOUR));
+        command.env("LOCKGATE_FRAMES", frames).output().expect("runs")
+    };
+    for (frames, express) in [("af_packet", 0.0), ("af_xdp", 1.0)] {
+        let done = run(frames);
+        if done.status.code() == Some(4) && frames == "af_xdp" {
+            println!("skipped: {}", String::from_utf8_lossy(&done.stderr));
+            continue;
+        }
+        let summary = summary(&done);
+        assert_eq!(summary["fidelity"]["af_xdp"], express, "{frames}");
+        let flow = &summary["flows"]["probe"];
+        assert!(flow["received_packets"].as_u64() > Some(0), "{flow}");
+        // The time in front of a frame is that of its coming: no delay is shorter than the path takes.
+        assert!(flow["owd_s"]["min"].as_f64() >= Some(5e-3 + (16.0 + 80.0 + 16.0) * 1e-6), "{flow}");
+    }
+    // Loading a program takes more than a user namespace gives: what is missing is named, and done without.
+    let Some(ordinary) = Ordinary::new("frames") else { return };
+    fs::write(ordinary.0.join("scenario.toml"), scenario("500ms", FOUR)).expect("written");
+    let words = ["run", "--live", "--quiet", "--json", "--out", "out", "scenario.toml"];
+    let refused = ordinary.command(&words).env("LOCKGATE_FRAMES", "af_xdp").output().expect("runs");
+    let said = String::from_utf8_lossy(&refused.stderr);
+    assert_eq!(refused.status.code(), Some(4), "{said}");
+    assert!(said.contains("cannot attach a program to a veth (CAP_BPF and CAP_NET_ADMIN)"), "{said}");
+    let done = summary(&ordinary.command(&words).output().expect("runs"));
+    assert_eq!(done["fidelity"]["af_xdp"], 0.0, "{done}");
+}
+
 /// Runs a command as root of a user namespace that may make two network namespaces and no more; `None` where there
 /// are no user namespaces.
 fn with_two_namespaces(command: &str) -> Option<Output> {
