@@ -153,6 +153,12 @@ fn warn(recording: &mut Recording, ends: &Sent, scenario: &Scenario) {
             send::shortest(false)
         ));
     }
+    if ends.too_long > 0 {
+        recording.warnings.push(format!(
+            "{} datagrams were not sent: their packets are longer than the {MTU} bytes that hosts' interfaces carry",
+            ends.too_long
+        ));
+    }
     for (flow, why) in &ends.broken {
         recording.warnings.push(format!("connection `{}` broke: {why}", scenario.flows[*flow].name));
     }
@@ -340,6 +346,7 @@ impl<'scope> Ends<'scope> {
             all.slip.merge(&sent.slip);
             all.errors += sent.errors;
             all.stretched += sent.stretched;
+            all.too_long += sent.too_long;
         }
         for receiver in self.receivers {
             let _ = receiver.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
@@ -391,7 +398,7 @@ fn sendings(
             && send::is_datagrams(flow)
             && let Some(source) = sources[place].take()
         {
-            flows.push(Sending::open(place, flow, source)?);
+            flows.push(Sending::open(place, flow, source, MTU)?);
         }
     }
     Ok(flows)
