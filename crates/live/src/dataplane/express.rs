@@ -19,13 +19,13 @@ use xdp::socket::{XdpSocket, XdpSocketBuilder};
 use xdp::umem::{FrameSize, UmemCfgBuilder};
 use xdp::{CompletionRing, FillRing, Packet, RingConfigBuilder, RxRing, TxRing, Umem};
 
+use super::packet::ring_length;
 use super::redirect::{Redirection, STAMP};
 use crate::failure::Missing;
 use crate::machine::Broken;
 use crate::testbed::index_of;
 
-/// Slots for frames that come, and for frames that go.
-const RECEIVED: u32 = 4096;
+/// Slots for frames that go.
 const RESERVE: u32 = 256;
 
 /// Most frames that are looked at, or sent, at a time.
@@ -63,24 +63,26 @@ pub(super) struct ExpressSocket {
 unsafe impl Send for ExpressSocket {}
 
 impl ExpressSocket {
-    /// Opens a socket for frames of up to `longest` bytes on an interface of this thread's namespace.
-    pub(super) fn open(name: &str, longest: usize) -> Result<Self, Missing> {
+    /// Opens a socket for frames of up to `longest` bytes on an interface of this thread's namespace; `wires` is how
+    /// many there will be.
+    pub(super) fn open(name: &str, longest: usize, wires: usize) -> Result<Self, Missing> {
         let refused = |what: &str, error: &io::Error| Missing::refused(what, error);
         let other = |what: &str, error: &dyn core::fmt::Debug| {
             Missing::refused(what, &io::Error::other(format!("{error:?}")))
         };
-        let frame_size = match longest + HEADROOM + STAMP as usize {
-            ..=2048 => FrameSize::TwoK,
-            2049..=4096 => FrameSize::FourK,
+        let (frame_size, bytes) = match longest + HEADROOM + STAMP as usize {
+            ..=2048 => (FrameSize::TwoK, 2048),
+            2049..=4096 => (FrameSize::FourK, 4096),
             _ => return Err(other("have frames this long in an AF_XDP socket", &longest)),
         };
+        let slots_received = ring_length(bytes, wires) as u32;
         let interface = index_of(name)?;
         let redirection = Redirection::attach(interface)
             .map_err(|error| refused("attach a program to a veth (CAP_BPF and CAP_NET_ADMIN)", &error))?;
         let wanted = UmemCfgBuilder {
             frame_size,
             head_room: STAMP as u32,
-            frame_count: RECEIVED + RESERVE,
+            frame_count: slots_received + RESERVE,
             ..UmemCfgBuilder::default()
         };
         let wanted = wanted.build().map_err(|error| other("lay out slots for frames", &error))?;
@@ -88,9 +90,9 @@ impl ExpressSocket {
         let mut builder =
             XdpSocketBuilder::new().map_err(|error| other("open an AF_XDP socket (CAP_NET_RAW)", &error))?;
         let rings = RingConfigBuilder {
-            rx_count: RECEIVED,
+            rx_count: slots_received,
             tx_count: RESERVE,
-            fill_count: RECEIVED,
+            fill_count: slots_received,
             completion_count: RESERVE,
         };
         let rings = rings.build().map_err(|error| other("lay out rings for frames", &error))?;
@@ -102,7 +104,7 @@ impl ExpressSocket {
         };
         flags.force_copy();
         // SAFETY: the slots live as long as the socket: both are parts of `Self`, which drops the socket first.
-        unsafe { rings.fill_ring.enqueue(&mut slots, RECEIVED as usize) };
+        unsafe { rings.fill_ring.enqueue(&mut slots, slots_received as usize) };
         let socket = builder
             .bind(NicIndex(interface), 0, flags)
             .map_err(|error| other("bind an AF_XDP socket in copy mode", &error))?;

@@ -43,7 +43,7 @@ impl Wire {
         wanted: FramesBy,
     ) -> Result<(Vec<Self>, Option<String>), Missing> {
         let express = || {
-            let opened = names.iter().map(|name| ExpressSocket::open(name, longest));
+            let opened = names.iter().map(|name| ExpressSocket::open(name, longest, names.len()));
             opened.map(|opened| opened.map(|socket| Self::Express(Box::new(socket)))).collect()
         };
         let why_not = match wanted {
