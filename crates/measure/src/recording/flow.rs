@@ -230,7 +230,6 @@ struct Pending {
     now: [u64; BATCH],
     sent: [u64; BATCH],
     waited: [u64; BATCH],
-    propagation: [u64; BATCH],
     sequence: [u32; BATCH],
 }
 
@@ -239,7 +238,6 @@ impl Pending {
         now: [0; BATCH],
         sent: [0; BATCH],
         waited: [0; BATCH],
-        propagation: [0; BATCH],
         sequence: [0; BATCH],
     };
 }
@@ -259,6 +257,8 @@ pub struct FlowRecord {
     received_early: Tally,
     waiting: usize,
     pending: Box<Pending>,
+    /// What each of the waiting packets took to propagate.
+    propagation: Duration,
     delays: Delays,
     interval: Coarse,
     /// One-way delays in ps since the last look, while somebody watches.
@@ -297,6 +297,7 @@ impl FlowRecord {
             received_early: Tally::default(),
             waiting: 0,
             pending: Box::new(Pending::EMPTY),
+            propagation: Duration::ZERO,
             delays: Delays::default(),
             interval: Coarse::default(),
             watched: None,
@@ -329,13 +330,16 @@ impl FlowRecord {
             self.on_received_early(packet.now, packet.sent, packet.bytes);
             return;
         }
+        if packet.propagation != self.propagation {
+            self.settle();
+            self.propagation = packet.propagation;
+        }
         // The mask says to the compiler what `settle` keeps: the batch is never full here.
         let place = self.waiting & (BATCH - 1);
         let pending = &mut *self.pending;
         pending.now[place] = packet.now.as_picos();
         pending.sent[place] = packet.sent.as_picos();
         pending.waited[place] = packet.waited.as_picos();
-        pending.propagation[place] = packet.propagation.as_picos();
         pending.sequence[place] = packet.sequence;
         self.waiting += 1;
         if self.waiting == BATCH {
@@ -398,18 +402,17 @@ impl FlowRecord {
         }
         let (now, sequence) = (&self.pending.now[..count], &self.pending.sequence[..count]);
         let waited = &self.pending.waited[..count];
-        let propagation = &self.pending.propagation[..count];
+        let propagation = self.propagation.as_picos();
         let (mut owd, mut rest, mut gaps) = ([0; BATCH], [0; BATCH], [0; BATCH]);
         let (owd, rest, gaps) = (&mut owd[..count], &mut rest[..count], &mut gaps[..count]);
         let delays = &mut self.delays;
         for ((owd, now), sent) in owd.iter_mut().zip(now).zip(&self.pending.sent) {
             *owd = now.saturating_sub(*sent);
         }
-        for (((rest, owd), waited), propagation) in rest.iter_mut().zip(&*owd).zip(waited).zip(propagation) {
-            *rest = owd.saturating_sub(*waited).saturating_sub(*propagation);
+        for ((rest, owd), waited) in rest.iter_mut().zip(&*owd).zip(waited) {
+            *rest = owd.saturating_sub(*waited).saturating_sub(propagation);
         }
-        let propagated: u128 = propagation.iter().map(|time| u128::from(*time)).sum();
-        delays.propagation_sum = delays.propagation_sum.wrapping_add(propagated);
+        delays.propagation_sum = delays.propagation_sum.wrapping_add(u128::from(propagation) * count as u128);
         let mut before = delays.last.map_or(now[0], |last| last.now);
         for (gap, &now) in gaps.iter_mut().zip(now) {
             *gap = now.saturating_sub(before);
