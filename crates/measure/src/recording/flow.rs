@@ -234,12 +234,7 @@ struct Pending {
 }
 
 impl Pending {
-    const EMPTY: Self = Self {
-        now: [0; BATCH],
-        sent: [0; BATCH],
-        waited: [0; BATCH],
-        sequence: [0; BATCH],
-    };
+    const EMPTY: Self = Self { now: [0; BATCH], sent: [0; BATCH], waited: [0; BATCH], sequence: [0; BATCH] };
 }
 
 /// What was observed of one flow.
@@ -257,6 +252,8 @@ pub struct FlowRecord {
     received_early: Tally,
     waiting: usize,
     pending: Box<Pending>,
+    /// How many of the waiting packets the interval has seen.
+    seen: usize,
     /// What each of the waiting packets took to propagate.
     propagation: Duration,
     delays: Delays,
@@ -297,6 +294,7 @@ impl FlowRecord {
             received_early: Tally::default(),
             waiting: 0,
             pending: Box::new(Pending::EMPTY),
+            seen: 0,
             propagation: Duration::ZERO,
             delays: Delays::default(),
             interval: Coarse::default(),
@@ -420,26 +418,45 @@ impl FlowRecord {
         }
         let moments = Moments::of(owd);
         delays.owd.record_batch(owd, &moments);
-        self.interval.record_batch(owd, &moments);
-        if let Some(watched) = &mut self.watched {
-            watched.record_batch(owd, &moments);
+        if self.seen == 0 {
+            see(&mut self.interval, &mut self.watched, owd, &moments);
+        } else {
+            let unseen = &owd[self.seen..];
+            see(&mut self.interval, &mut self.watched, unseen, &Moments::of(unseen));
         }
         delays.queueing.record_all(waited);
         delays.serialisation.record_all(rest);
         // The first packet of all has no gap before it.
         delays.iat.record_all(&gaps[usize::from(delays.last.is_none())..]);
         delays.pairs(now, sequence, owd, rest);
-        self.waiting = 0;
+        (self.waiting, self.seen) = (0, 0);
+    }
+
+    /// Shows the interval the noted packets that it has not seen. The distributions of the whole run can wait
+    /// until their batch is full: a flow of few packets an interval would have small ones.
+    fn show(&mut self) {
+        let noted = self.seen..self.waiting.min(BATCH);
+        if noted.is_empty() {
+            return;
+        }
+        let mut owd = [0; BATCH];
+        let owd = &mut owd[noted.clone()];
+        let (now, sent) = (&self.pending.now[noted.clone()], &self.pending.sent[noted.clone()]);
+        for ((owd, now), sent) in owd.iter_mut().zip(now).zip(sent) {
+            *owd = now.saturating_sub(*sent);
+        }
+        see(&mut self.interval, &mut self.watched, owd, &Moments::of(owd));
+        self.seen = noted.end;
     }
 
     /// Closes the sampling interval that ends at `now`.
     pub fn sample(&mut self, now: Instant) {
-        self.settle();
+        self.show();
         let whole = self.totals(Window::WholeRun);
         let series = &mut self.series;
         let [p50, p99] = self
             .interval
-            .quantiles([0.5, 0.99])
+            .quantiles_in_place([0.5, 0.99])
             .map_or([None; 2], |pair| pair.map(|value| Some(Duration::from_picos(value))));
         series.end.push(now);
         series.offered_bytes.push(whole.sent.bytes.0 - self.sampled.sent.bytes.0);
@@ -465,7 +482,7 @@ impl FlowRecord {
     /// Puts one-way delays in ps of the packets received since the last look into `delays`, in place of what is
     /// there, and starts over. Nothing where it is not watched.
     pub fn look_at_delays(&mut self, delays: &mut Coarse) {
-        self.settle();
+        self.show();
         delays.clear();
         if let Some(watched) = &mut self.watched {
             core::mem::swap(&mut **watched, delays);
@@ -536,5 +553,14 @@ impl FlowRecord {
     /// How long it took to deliver all it had; `None` where it did not end.
     pub fn completed(&self) -> Option<Duration> {
         self.completed
+    }
+}
+
+/// Counts one-way delays in what is looked at by the interval.
+#[inline]
+fn see(interval: &mut Coarse, watched: &mut Option<Box<Coarse>>, owd: &[u64], moments: &Moments) {
+    interval.record_batch(owd, moments);
+    if let Some(watched) = watched {
+        watched.record_batch(owd, moments);
     }
 }
