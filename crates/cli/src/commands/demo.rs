@@ -34,7 +34,9 @@ pub(crate) fn demo(arguments: &Demo) -> Result<Exit, Failure> {
     interrupt::listen();
     let simulated = runs::simulate(&scenario, &SEEDS, arguments.output.quiet)?;
     let live = prepared.filter(|_| !simulated.interrupted).map(|prepared| {
-        prepared.and_then(|()| on_real_packets(&scenario, arguments.output.quiet)).map_err(in_one_line)
+        prepared
+            .and_then(|()| on_real_packets(&scenario, arguments.output.quiet))
+            .map_err(|why| in_one_line(&why))
     });
     let (live, why_not) = match live {
         Some(Ok(live)) => (Some(live), None),
@@ -83,7 +85,7 @@ fn on_real_packets(scenario: &Scenario, quiet: bool) -> Result<Runs, Failure> {
     runs::live(scenario, &SEEDS, quiet)
 }
 
-fn in_one_line(why: Failure) -> String {
+fn in_one_line(why: &Failure) -> String {
     why.to_string().replace('\n', " ")
 }
 
