@@ -186,7 +186,7 @@ impl Story {
                 beside(|story| figures::seconds(Some(story.before)))
             ),
             format!(
-                "swap to FQ-CoDel at {}:     {} waiting packets moved to the new queues, {} lost by it",
+                "swap to FQ-CoDel at {}:    {} waiting packets moved to the new queues, {} lost by it",
                 figures::seconds(Some(self.swap.as_secs_f64())),
                 both(|story| story.moved_packets.to_string()),
                 both(|story| story.lost_packets.to_string())

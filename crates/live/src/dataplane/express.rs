@@ -15,9 +15,9 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use rustix::net::{SendFlags, send};
 use xdp::nic::NicIndex;
 use xdp::slab::{HeapSlab, Slab};
-use xdp::socket::{XdpSocket, XdpSocketBuilder};
-use xdp::umem::{FrameSize, UmemCfgBuilder};
-use xdp::{CompletionRing, FillRing, Packet, RingConfigBuilder, RxRing, TxRing, Umem};
+use xdp::socket::{SocketError, XdpSocket, XdpSocketBuilder};
+use xdp::umem::{FrameSize, UmemCfg, UmemCfgBuilder};
+use xdp::{CompletionRing, FillRing, Packet, RingConfig, RingConfigBuilder, RxRing, TxRing, Umem};
 
 use super::packet::ring_length;
 use super::redirect::{Redirection, STAMP};
@@ -66,48 +66,28 @@ impl ExpressSocket {
     /// Opens a socket for frames of up to `longest` bytes on an interface of this thread's namespace; `wires` is how
     /// many there will be.
     pub(super) fn open(name: &str, longest: usize, wires: usize) -> Result<Self, Missing> {
-        let refused = |what: &str, error: &io::Error| Missing::refused(what, error);
-        let other = |what: &str, error: &dyn core::fmt::Debug| {
-            Missing::refused(what, &io::Error::other(format!("{error:?}")))
-        };
-        let (frame_size, bytes) = match longest + HEADROOM + STAMP as usize {
-            ..=2048 => (FrameSize::TwoK, 2048),
-            2049..=4096 => (FrameSize::FourK, 4096),
-            _ => return Err(other("have frames this long in an AF_XDP socket", &longest)),
-        };
-        let slots_received = ring_length(bytes, wires) as u32;
+        let refused = |what: &str, error: io::Error| Missing::refused(what, &error);
+        let count = ring_length(2048, wires) as u32;
+        let (slots, rings) = laid_out(longest, count)
+            .map_err(|error| refused("lay out an AF_XDP socket", io::Error::other(error.to_string())))?;
         let interface = index_of(name)?;
         let redirection = Redirection::attach(interface)
-            .map_err(|error| refused("attach a program to a veth (CAP_BPF and CAP_NET_ADMIN)", &error))?;
-        let wanted = UmemCfgBuilder {
-            frame_size,
-            head_room: STAMP as u32,
-            frame_count: slots_received + RESERVE,
-            ..UmemCfgBuilder::default()
-        };
-        let wanted = wanted.build().map_err(|error| other("lay out slots for frames", &error))?;
-        let mut slots = Umem::map(wanted).map_err(|error| refused("have memory for frames", &error))?;
-        let mut builder =
-            XdpSocketBuilder::new().map_err(|error| other("open an AF_XDP socket (CAP_NET_RAW)", &error))?;
-        let rings = RingConfigBuilder {
-            rx_count: slots_received,
-            tx_count: RESERVE,
-            fill_count: slots_received,
-            completion_count: RESERVE,
-        };
-        let rings = rings.build().map_err(|error| other("lay out rings for frames", &error))?;
+            .map_err(|error| refused("attach a program to a veth (CAP_BPF and CAP_NET_ADMIN)", error))?;
+        let mut slots = Umem::map(slots).map_err(|error| refused("have memory for frames", error))?;
+        let mut builder = XdpSocketBuilder::new()
+            .map_err(|error| refused("open an AF_XDP socket (CAP_NET_RAW)", cause(error)))?;
         let (mut rings, mut flags) = builder
             .build_rings(&slots, rings)
-            .map_err(|error| other("share memory with the kernel (limit of locked memory)", &error))?;
+            .map_err(|error| refused("share memory with the kernel for AF_XDP", cause(error)))?;
         let (Some(received), Some(sent)) = (rings.rx_ring.take(), rings.tx_ring.take()) else {
-            return Err(other("have rings both ways", &name));
+            return Err(refused("have rings both ways", io::Error::other("there is none")));
         };
         flags.force_copy();
         // SAFETY: the slots live as long as the socket: both are parts of `Self`, which drops the socket first.
-        unsafe { rings.fill_ring.enqueue(&mut slots, slots_received as usize) };
+        unsafe { rings.fill_ring.enqueue(&mut slots, count as usize) };
         let socket = builder
             .bind(NicIndex(interface), 0, flags)
-            .map_err(|error| other("bind an AF_XDP socket in copy mode", &error))?;
+            .map_err(|error| refused("bind an AF_XDP socket in copy mode", cause(error)))?;
         let opened = Self {
             name: name.to_owned(),
             waiting: HeapSlab::with_capacity(BATCH),
@@ -125,7 +105,7 @@ impl ExpressSocket {
         opened
             .redirection
             .hand_to(opened.as_fd())
-            .map_err(|error| refused("have frames handed to an AF_XDP socket", &error))?;
+            .map_err(|error| refused("have frames handed to an AF_XDP socket", error))?;
         Ok(opened)
     }
 
@@ -235,6 +215,34 @@ impl AsFd for ExpressSocket {
     fn as_fd(&self) -> BorrowedFd<'_> {
         // SAFETY: the socket is open as long as `self` lives.
         unsafe { BorrowedFd::borrow_raw(self.socket.as_raw_fd()) }
+    }
+}
+
+/// `count` slots for frames of up to `longest` bytes that come, those for frames that go, and rings for both.
+fn laid_out(longest: usize, count: u32) -> Result<(UmemCfg, RingConfig), xdp::error::Error> {
+    let fits = longest + HEADROOM + STAMP as usize <= 2048;
+    let slots = UmemCfgBuilder {
+        frame_size: if fits { FrameSize::TwoK } else { FrameSize::FourK },
+        head_room: STAMP as u32,
+        frame_count: count + RESERVE,
+        ..UmemCfgBuilder::default()
+    };
+    let rings = RingConfigBuilder {
+        rx_count: count,
+        tx_count: RESERVE,
+        fill_count: count,
+        completion_count: RESERVE,
+    };
+    Ok((slots.build()?, rings.build()?))
+}
+
+/// What the kernel said.
+fn cause(error: SocketError) -> io::Error {
+    match error {
+        SocketError::SocketCreation(error) | SocketError::Bind(error) => error,
+        SocketError::SetSockOpt { inner, .. }
+        | SocketError::GetSockOpt { inner, .. }
+        | SocketError::RingMap { inner, .. } => inner,
     }
 }
 
