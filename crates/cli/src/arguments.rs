@@ -21,8 +21,8 @@ pub(crate) struct Arguments {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// The 60-second show: a second of buffer, and its cure
-    #[command(after_help = "Example:\n  lockgate demo --out /tmp/demo")]
+    /// The 60-second show: a second of buffer, and its cure; simulated and on real packets
+    #[command(after_help = "Examples:\n  lockgate demo --out /tmp/demo\n  lockgate demo --sim")]
     Demo(Demo),
     /// Runs a scenario and leaves a report
     #[command(after_help = "Examples:
@@ -104,6 +104,9 @@ Elsewhere than on loopback, the token is read from LOCKGATE_TOKEN.")]
 
 #[derive(Debug, Args)]
 pub(crate) struct Demo {
+    /// Simulates only; else the same runs on real packets, too, where this host allows it
+    #[arg(long)]
+    pub(crate) sim: bool,
     #[command(flatten)]
     pub(crate) output: Output,
 }

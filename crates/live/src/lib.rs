@@ -75,6 +75,8 @@ pub struct Outcome {
     pub unfaithful: Vec<String>,
     /// What the programs of its hosts did.
     pub programs: Vec<Ran>,
+    /// Why frames came and went by packet sockets; `None` where they did by `AF_XDP`.
+    pub no_express: Option<String>,
 }
 
 /// What became of a program on a host.
