@@ -105,8 +105,9 @@ pub fn drive_watched<M: Machine>(
         while let Some(renewal) = network.renewals.pop() {
             machine.renew(renewal);
         }
-        if let Some(seat) = &mut seat {
-            seat.turn(network);
+        match &mut seat {
+            Some(seat) => seat.turn(network),
+            None => network.spent.clear(),
         }
         if network.has_ended() {
             break;

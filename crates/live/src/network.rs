@@ -67,6 +67,8 @@ pub struct Network<'a> {
     wakes: Vec<Instant>,
     /// What changes from now on, in order.
     timeline: VecDeque<Prepared>,
+    /// Changes that have happened, with the trees they took out, until somebody has time to free them.
+    pub(crate) spent: Vec<Prepared>,
     /// How much has changed so far.
     changed: usize,
     sampling: Instant,
@@ -154,6 +156,7 @@ impl<'a> Network<'a> {
             router_of,
             is_host,
             timeline: scenario.changes.iter().cloned().map(Prepared::from).collect(),
+            spent: Vec::new(),
             changed: 0,
             now: Instant::ZERO,
             frames,

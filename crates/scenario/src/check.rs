@@ -7,7 +7,7 @@
 //! Each part goes on where it can when an earlier one has problems, and stays silent about what only
 //! follows from those.
 
-mod changes;
+pub(crate) mod changes;
 mod expects;
 mod files;
 mod flows;
