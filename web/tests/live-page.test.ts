@@ -36,7 +36,7 @@ const status = {
 };
 
 function queue(name: string, place: number, parent: number | null, packets: number) {
-  return { name, kind: "fifo", place, parent, packets, bytes: 0, mean_packets: packets, peak_packets: packets + 3, offered_bps: 1.2e7, sent_bps: 1e7, sent_packets: 9, dropped_packets: place, dropped_by: [], marked_packets: 0, sojourn_p50_s: 0.02, sojourn_p99_s: 0.04, gauges: [], total: { offered_packets: 9 } };
+  return { name, kind: "fifo", place, parent, packets, bytes: 0, mean_packets: packets, peak_packets: packets + 3, offered_bps: 1.2e7, sent_bps: 1e7, sent_packets: 9, dropped_packets: place, dropped_by: [], marked_packets: 0, sojourn_mean_s: 0.02, sojourn_p50_s: 0.02, sojourn_p99_s: 0.04, waited_mean_s: null, gauges: [], total: { offered_packets: 9 } };
 }
 
 const sample = (number: number) => ({

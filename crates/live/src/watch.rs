@@ -21,6 +21,7 @@ use lockgate_measure::monitor::{Monitor, Sample};
 use lockgate_scenario::change::Prepared;
 
 use crate::clock::Monotonic;
+use crate::fidelity;
 use crate::network::Network;
 
 /// Looks an interval: as many values the mean length of a queue is made of.
@@ -222,8 +223,12 @@ impl Desk {
     /// The next sample, where there is one.
     pub fn sample(&mut self) -> Option<Sample> {
         let full = self.full.pop().ok()?;
-        let sample = (*full).clone();
+        let mut sample = (*full).clone();
         let _ = self.empty.push(full);
+        let passed = fidelity::passed(&sample);
+        if let Some(fidelity) = &mut sample.fidelity {
+            fidelity.unfaithful = passed;
+        }
         Some(sample)
     }
 }

@@ -26,10 +26,13 @@ export interface QueueSample {
   dropped_packets: number;
   dropped_by: [string, number][];
   marked_packets: number;
+  sojourn_mean_s: number | null;
   sojourn_p50_s: number | null;
   sojourn_p99_s: number | null;
+  /** Mean time in the queue itself where there is a device ring below it; the rest is the ring's. */
+  waited_mean_s: number | null;
   gauges: [string, number][];
-  total: { offered_packets: number };
+  total: { offered_packets: number; waited_count: number };
 }
 
 export interface PortSample {
@@ -62,6 +65,15 @@ export interface RunEvent {
   before?: string[];
 }
 
+/** How exact a live run has been so far. */
+export interface Fidelity {
+  late_p99_s: number | null;
+  host_losses: number;
+  stood_still_s: number;
+  /** A sentence for each limit that was passed. */
+  unfaithful: string[];
+}
+
 export interface Sample {
   number: number;
   at_s: number;
@@ -70,6 +82,8 @@ export interface Sample {
   ports: PortSample[];
   flows: FlowSample[];
   events: RunEvent[];
+  /** Null of a simulation. */
+  fidelity: Fidelity | null;
 }
 
 export interface Status {

@@ -104,11 +104,12 @@ pub(crate) fn set(
         value.map(|value| format!("{path}={value}")).ok_or(path)
     };
     let before: Vec<Result<String, String>> = settings.iter().map(written).collect();
-    let back = lasting.map(|lasting| Ok((at + lasting, going_back(&before)?))).transpose()?;
+    let back = lasting.map(|lasting| going_back(&before).map(|back| (at + lasting, back))).transpose();
     let mut more = vec![(at, settings.as_slice())];
-    more.extend(back.iter().map(|(at, settings)| (*at, settings.as_slice())));
+    more.extend(back.iter().flatten().map(|(at, settings)| (*at, settings.as_slice())));
     let changed = scenario.with_changes_over(&current.text(), at, &more, files);
-    let changed = changed.map_err(|problems| Refused::of(&problems))?;
+    // What cannot be set at all is said before what cannot go back.
+    let (changed, back) = (changed.map_err(|problems| Refused::of(&problems))?, back?);
     let done = Done {
         at_s: at.as_secs_f64(),
         before: before.into_iter().filter_map(Result::ok).collect(),

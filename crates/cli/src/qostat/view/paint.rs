@@ -1,6 +1,6 @@
 //! The screen as characters: queues with bars, the selected one with its history and knobs, flows, events.
 
-use lockgate_measure::monitor::QueueSample;
+use lockgate_measure::monitor::{FidelitySample, QueueSample};
 use ratatui::Frame;
 use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::style::{Color, Modifier, Style};
@@ -66,7 +66,7 @@ fn heading(screen: &Screen) -> Line<'_> {
         _ => "running",
     };
     let pace = match status.pace {
-        _ if status.mode == "live" => "live".to_owned(),
+        _ if status.mode == "live" => faithful(screen.sample.as_ref().and_then(|now| now.fidelity.as_ref())),
         pace if pace > 0.0 => format!("pace {pace}x"),
         _ => "pace free".to_owned(),
     };
@@ -82,6 +82,14 @@ fn heading(screen: &Screen) -> Line<'_> {
             status.title
         )),
     ])
+}
+
+/// What may be relied on in a live run, as far as is known.
+fn faithful(fidelity: Option<&FidelitySample>) -> String {
+    let Some(fidelity) = fidelity else { return "live".to_owned() };
+    let late = figures::seconds(fidelity.late_p99_s).replace(' ', "");
+    let word = if fidelity.unfaithful.is_empty() { "ok" } else { "NOT FAITHFUL" };
+    format!("live (late {late} p99: {word})")
 }
 
 /// `text` in exactly `width` columns; what is too long ends with `…`.
@@ -178,7 +186,10 @@ fn selected(screen: &Screen, frame: &mut Frame<'_>, area: Rect) {
     let Some((port, _, queue)) = lines.get(screen.line) else { return };
     let [left, right] =
         Layout::horizontal([Constraint::Percentage(45), Constraint::Percentage(55)]).areas(area);
-    let [title, spark] = Layout::vertical([Constraint::Length(1), Constraint::Min(1)]).areas(left);
+    let apart = under_a_ring(queue);
+    let [title, ring, spark] =
+        Layout::vertical([Constraint::Length(1), Constraint::Length(apart.len() as u16), Constraint::Min(1)])
+            .areas(left);
     let gauges: Vec<String> = queue.gauges.iter().map(|(name, value)| format!("{name} {value:.3}")).collect();
     let text = format!(
         "{}: mean {:.1}p max {}p {}",
@@ -188,6 +199,7 @@ fn selected(screen: &Screen, frame: &mut Frame<'_>, area: Rect) {
         gauges.join(" ")
     );
     frame.render_widget(Paragraph::new(Line::styled(fit(&text, usize::from(title.width)), bold())), title);
+    frame.render_widget(Paragraph::new(apart), ring);
     let values: Vec<u64> = screen
         .history
         .get(&(*port, queue.place))
@@ -207,6 +219,14 @@ fn selected(screen: &Screen, frame: &mut Frame<'_>, area: Rect) {
     };
     let shown: Vec<Line<'_>> = knobs.iter().enumerate().skip(first).take(room).map(knob_line).collect();
     frame.render_widget(Paragraph::new(shown), right);
+}
+
+/// Where a queue's packets spent their time, if there is a device ring below it.
+fn under_a_ring(queue: &QueueSample) -> Vec<Line<'static>> {
+    let Some(waited) = queue.waited_mean_s else { return Vec::new() };
+    let ring = queue.sojourn_mean_s.map(|all| (all - waited).max(0.0));
+    let [queue, ring] = [Some(waited), ring].map(|time| figures::seconds(time).replace(' ', ""));
+    vec![Line::from(format!("mean {queue} in queue, {ring} in ring"))]
 }
 
 fn flow_lines(screen: &Screen) -> Vec<Line<'static>> {

@@ -290,7 +290,9 @@ fn keys(hub: &Arc<Hub>, screen: &mut Screen, told: &Sender<String>) -> io::Resul
                 std::thread::spawn(move || {
                     let answer = match hub.set(vec![setting.clone()], None) {
                         Ok(done) => {
-                            format!("set {setting} at {:.3} s (was {})", done.at_s, done.before.join(", "))
+                            let was = done.before.first().and_then(|before| before.split_once('='));
+                            let was = was.map_or("not set", |(_, value)| value);
+                            format!("set {setting} at {:.3} s (was {was})", done.at_s)
                         }
                         Err(refused) => refused.problems.first().map_or_else(String::new, |problem| {
                             format!("refused: {}; {}", problem.message, problem.help)
