@@ -267,7 +267,7 @@ impl<'c> Checker<'c> {
             changes: changes.changes,
             expects,
             record,
-            text: text.to_owned(),
+            text: crate::path::extensible(text),
             warnings: core::mem::take(&mut self.warnings),
         })
     }

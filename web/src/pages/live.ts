@@ -298,7 +298,9 @@ class LivePage {
   }
 
   #drawFlows(sample: Sample | undefined): void {
-    const rows = (sample?.flows ?? []).slice(0, 200).map((flow) => h("tr", {}, h("th", { scope: "row" }, flow.name), ...[rate(flow.offered_bps), rate(flow.received_bps), time(flow.owd_p50_s), time(flow.owd_p99_s), String(flow.lost_packets), bytes(flow.cwnd_bytes), time(flow.rtt_s)].map((cell) => h("td", {}, cell))));
+    // What no flow of the scenario sent has a row once there is something.
+    const flows = (sample?.flows ?? []).filter((flow) => flow.name !== "(other)" || flow.sent_packets > 0);
+    const rows = flows.slice(0, 200).map((flow) => h("tr", {}, h("th", { scope: "row" }, flow.name), ...[rate(flow.offered_bps), rate(flow.received_bps), time(flow.owd_p50_s), time(flow.owd_p99_s), String(flow.lost_packets), bytes(flow.cwnd_bytes), time(flow.rtt_s)].map((cell) => h("td", {}, cell))));
     this.flows.replaceChildren(...rows);
   }
 

@@ -16,7 +16,8 @@ use crate::watched::Watched;
 fn tool(name: &str) -> Option<PathBuf> {
     let own = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/tools/bin");
     let path = std::env::var_os("PATH").unwrap_or_default();
-    let found = std::env::split_paths(&path).chain([own]).map(|folder| folder.join(name)).find(|file| file.is_file());
+    let found =
+        std::env::split_paths(&path).chain([own]).map(|folder| folder.join(name)).find(|file| file.is_file());
     if found.is_none() {
         println!("skipped: {name} is not installed");
     }

@@ -107,7 +107,9 @@ fn weights_turned_by_hand_give_the_figures_of_the_paper() {
     let saved = watched.get("/api/scenario").1;
     watched.interrupt();
 
-    println!("weight drop ratio | class 1, 3: sent/s dropped/s in queue ms, with ring ms, longest, looked at");
+    println!(
+        "weight drop ratio | class 1, 3: sent/s dropped/s in queue ms, with ring ms, longest, looked at"
+    );
     for (half, pair) in began.windows(2).enumerate() {
         let expected = &EXPECTED[half / 2];
         let (from, to) = (pair[0] + 2.0, pair[1]);
@@ -125,9 +127,15 @@ fn weights_turned_by_hand_give_the_figures_of_the_paper() {
         if !weighted {
             continue;
         }
-        for (seen, (delay, longest)) in [one, three].iter().zip(expected.delay_ms.iter().zip(expected.longest)) {
+        for (seen, (delay, longest)) in
+            [one, three].iter().zip(expected.delay_ms.iter().zip(expected.longest))
+        {
             assert!(is_near(seen.waited_ms, *delay, 0.01), "{seen:?} at {}: {delay} ms", expected.weight);
-            assert!(is_near(seen.longest, longest, 1.0), "{seen:?} at {}: {longest} packets", expected.weight);
+            assert!(
+                is_near(seen.longest, longest, 1.0),
+                "{seen:?} at {}: {longest} packets",
+                expected.weight
+            );
         }
     }
 
