@@ -14,6 +14,9 @@ use crate::figures;
 /// Width of the bars in the list of queues.
 const BAR: usize = 10;
 
+/// What the history of a queue shows in full height at least: ten packets, in tenths.
+const LEAST_HEIGHT: u64 = 100;
+
 /// Draws the screen. Every state is told by a sign or a word as well as by its colour.
 pub(crate) fn paint(screen: &Screen, frame: &mut Frame<'_>) {
     let area = frame.area();
@@ -30,7 +33,7 @@ pub(crate) fn paint(screen: &Screen, frame: &mut Frame<'_>) {
         Constraint::Length(1),
     ])
     .areas(area);
-    frame.render_widget(Paragraph::new(heading(screen)), head);
+    frame.render_widget(Paragraph::new(heading(screen, usize::from(area.width))), head);
     frame.render_widget(Paragraph::new(queue_lines(screen, queues.height)), queues);
     selected(screen, frame, chosen);
     frame.render_widget(Paragraph::new(flow_lines(screen)), flow_list);
@@ -44,7 +47,9 @@ pub(crate) fn paint(screen: &Screen, frame: &mut Frame<'_>) {
         None => screen.message.clone(),
     };
     frame.render_widget(Paragraph::new(Line::styled(said, style(screen, Color::Yellow))), message);
-    let help = "↑↓ queue  ←→ knob  +- step  ⏎ type  r root  [] every  ␣ freeze  h hold  q quit";
+    // A live run goes by the clock.
+    let hold = if screen.status.mode == "live" { "" } else { "  h hold" };
+    let help = format!("↑↓ queue  ←→ knob  +- step  ⏎ type  r root  [] every  ␣ freeze{hold}  q quit");
     frame.render_widget(Paragraph::new(Line::styled(help, Style::new().add_modifier(Modifier::DIM))), keys);
 }
 
@@ -56,7 +61,7 @@ fn bold() -> Style {
     Style::new().add_modifier(Modifier::BOLD)
 }
 
-fn heading(screen: &Screen) -> Line<'_> {
+fn heading(screen: &Screen, width: usize) -> Line<'_> {
     let status = &screen.status;
     let at = screen.sample.as_ref().map_or(0.0, |sample| sample.at_s);
     let state = match (status.ended, screen.frozen, status.held) {
@@ -72,15 +77,18 @@ fn heading(screen: &Screen) -> Line<'_> {
     };
     let missed = screen.missed + screen.sample.as_ref().map_or(0, |sample| sample.dropped_samples);
     let missed = if missed > 0 { format!("  {missed} samples missed") } else { String::new() };
+    let name = "Lockgate ";
+    let rest = format!(
+        "{at:.2} s of {} {pace} every {}{missed}  {}",
+        figures::seconds(Some(status.duration_s)),
+        figures::seconds(Some(status.every_s)),
+        status.title
+    );
+    let room = width.saturating_sub(name.len() + state.len() + 1);
     Line::from(vec![
-        Span::styled("Lockgate ", bold()),
+        Span::styled(name, bold()),
         Span::styled(format!("{state} "), style(screen, Color::Green).add_modifier(Modifier::BOLD)),
-        Span::raw(format!(
-            "{at:.2} s of {} {pace} every {}{missed}  {}",
-            figures::seconds(Some(status.duration_s)),
-            figures::seconds(Some(status.every_s)),
-            status.title
-        )),
+        Span::raw(fit(&rest, room)),
     ])
 }
 
@@ -205,7 +213,10 @@ fn selected(screen: &Screen, frame: &mut Frame<'_>, area: Rect) {
         .get(&(*port, queue.place))
         .map(|values| values.iter().rev().take(usize::from(spark.width)).rev().copied().collect())
         .unwrap_or_default();
-    frame.render_widget(Sparkline::default().data(&values).style(style(screen, Color::Cyan)), spark);
+    // A packet or two is no mountain.
+    let most = values.iter().copied().max().unwrap_or(0).max(LEAST_HEIGHT);
+    frame
+        .render_widget(Sparkline::default().data(&values).max(most).style(style(screen, Color::Cyan)), spark);
     let knobs = screen.knobs();
     let room = usize::from(right.height).max(1);
     let first = (screen.knob + 1).saturating_sub(room);

@@ -111,6 +111,27 @@ fn everything_is_on_the_smallest_screen() {
     assert!(rest.contains("████▉     │") || rest.contains("████▉    │"), "half a bar and the peak: {rest}");
 }
 
+/// What one wants to see first is where packets wait, until one chooses.
+#[test]
+fn the_busiest_port_is_selected_until_a_key_is_pressed() {
+    let mut screen = Screen::new(Arc::default(), false);
+    let port = |name: &str, packets| PortSample {
+        name: name.to_owned(),
+        queues: vec![queue(name, 0, None, packets)],
+        ..PortSample::default()
+    };
+    let quiet = Sample { ports: vec![port("a", 0), port("b", 0)], ..Sample::default() };
+    screen.take(Arc::new(quiet));
+    assert_eq!(screen.line, 0);
+    let busy = Sample { ports: vec![port("a", 3), port("b", 9)], ..Sample::default() };
+    screen.take(Arc::new(busy.clone()));
+    assert_eq!(screen.line, 1);
+    press(&mut screen, KeyCode::Up);
+    screen.take(Arc::new(busy));
+    assert_eq!(screen.line, 0);
+    assert_eq!(screen.history[&(1, 0)], [0, 90, 90]);
+}
+
 /// What a live run is worth, and what of the delay is the device ring's.
 #[test]
 fn fidelity_and_the_ring_are_told() {
