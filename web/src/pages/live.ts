@@ -25,10 +25,11 @@ export function eventText(event: RunEvent): string {
   return `set ${event.path} = ${event.value}${moved}${forced}`;
 }
 
-/** Mean time in the queue, and in the device ring below it. */
-function apart(queue: QueueSample): [string, string] {
+/** Mean time in the queue, and in the device ring below it, with how many packets are there now. */
+function apart(queue: QueueSample, ring: number | undefined): [string, string] {
   const { waited_mean_s: waited, sojourn_mean_s: all } = queue;
-  return waited === null ? ["–", "–"] : [time(waited), all === null ? "–" : time(Math.max(0, all - waited))];
+  if (waited === null) return ["–", "–"];
+  return [time(waited), `${all === null ? "–" : time(Math.max(0, all - waited))}${ring === undefined ? "" : `, ${ring}p`}`];
 }
 
 const headings = (names: readonly string[]): HTMLElement => h("tr", {}, ...names.map((name) => h("th", { scope: "col" }, name)));
@@ -284,7 +285,7 @@ class LivePage {
       const swatch = colour < 0 ? "transparent" : (this.theme.ink.series[colour % this.theme.ink.series.length] as string);
       const share = (value: number): string => `${Math.min(100, (100 * value) / most).toFixed(1)}%`;
       const bar = h("span", { class: "thermometer", style: `--now:${share(queue.packets)};--mean:${share(queue.mean_packets)};--max:${share(queue.peak_packets)}` });
-      const cells = [queue.kind, String(queue.packets), bar, String(queue.peak_packets), rate(queue.offered_bps), rate(queue.sent_bps), time(queue.sojourn_p50_s), time(queue.sojourn_p99_s), ...(ringed ? apart(queue) : []), String(queue.dropped_packets), String(queue.marked_packets)];
+      const cells = [queue.kind, String(queue.packets), bar, String(queue.peak_packets), rate(queue.offered_bps), rate(queue.sent_bps), time(queue.sojourn_p50_s), time(queue.sojourn_p99_s), ...(ringed ? apart(queue, depth === 0 ? this.#sample()?.ports[port]?.ring_packets : undefined) : []), String(queue.dropped_packets), String(queue.marked_packets)];
       const drops = queue.dropped_by.map(([reason, packets]) => `${reason} ${packets}`).join(", ");
       const gauges = queue.gauges.map(([gauge, value]) => `${gauge} ${value.toPrecision(4)}`).join("\n");
       return h(
