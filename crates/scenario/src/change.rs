@@ -179,7 +179,7 @@ impl Scenario {
         };
         let readable = text.len() <= LONGEST && changes.iter().map(queues).sum::<usize>() <= MOST_BUILT;
         let sure = same && readable && coming.next().is_none();
-        sure.then(|| Self { text, changes, ..self.clone() })
+        sure.then(|| Self { changes, text, ..self.clone() })
     }
 }
 

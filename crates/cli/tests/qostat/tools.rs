@@ -1,5 +1,5 @@
 //! Other people's tools over the interfaces: `promtool check metrics` (comes with Prometheus), and schemathesis, which
-//! makes requests out of the OpenAPI document. Neither is needed to build or to test; where one is not there, its test
+//! makes requests out of `/api/openapi.json`. Neither is needed to build or to test; where one is not there, its test
 //! is skipped. `make tools` puts schemathesis under `target/tools`.
 #![allow(clippy::print_stdout, reason = "what is skipped, and what a tool said, is said")]
 

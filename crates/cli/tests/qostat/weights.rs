@@ -3,6 +3,7 @@
 //! of the same driver (the figures have none), and the saved session replays to the same.
 #![allow(clippy::print_stdout, reason = "the table is said")]
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
@@ -138,6 +139,16 @@ fn weights_turned_by_hand_give_the_figures_of_the_paper() {
             );
         }
     }
+
+    // What the tree gave to the ring is what its classes gave.
+    let queues = samples.last().expect("a sample")["ports"].as_array().expect("ports").iter();
+    let queues = queues.flat_map(|port| port["queues"].as_array().expect("queues"));
+    let handed: BTreeMap<&str, u64> = queues
+        .map(|queue| {
+            (queue["name"].as_str().unwrap_or(""), queue["total"]["waited_count"].as_u64().unwrap_or(0))
+        })
+        .collect();
+    assert!(handed["class1"] > 0 && handed["wfq"] == handed["class1"] + handed["class3"], "{handed:?}");
 
     let file = folder.path().join("saved.toml");
     fs::write(&file, saved).expect("written");
