@@ -8,7 +8,7 @@ use crate::failure::Failure;
 ///
 /// # Errors
 /// [`Failure::Unsuited`] with the first flow that cannot be had.
-pub(crate) fn check(scenario: &Scenario) -> Result<(), Failure> {
+pub fn check(scenario: &Scenario) -> Result<(), Failure> {
     for flow in &scenario.flows {
         let (key, what) = match flow.transport {
             _ if flow.ftp.is_some() => ("ftp", "speak FTP"),
