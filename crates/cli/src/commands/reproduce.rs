@@ -124,9 +124,9 @@ fn one(folder: &Folder, out: Option<&Path>, arguments: &Reproduce) -> Result<Rep
         return Ok(reproduction);
     }
     out.write("claims.json", results::json(&document(&reproduction, arguments))?)?;
-    out.write("manifest.json", results::json(&serde_json::json!({ "lockgate": env!("CARGO_PKG_VERSION"), "command": results::command_line(), "finished": results::now(), "scenario_sha256": results::hash(&reproduction.scenario) }))?)?;
+    out.write("manifest.json", results::json(&serde_json::json!({ "lockgate": env!("CARGO_PKG_VERSION"), "command": command(folder, arguments), "finished": results::now(), "scenario_sha256": results::hash(&reproduction.scenario) }))?)?;
     out.write("scenario.toml", &reproduction.scenario)?;
-    out.write("report.html", report(&reproduction))?;
+    out.write("report.html", report(&reproduction, &command(folder, arguments)))?;
     let directory = out.finish()?;
     if !arguments.output.json {
         show(&reproduction);
@@ -277,8 +277,19 @@ fn text(cell: &Cell) -> String {
     }
 }
 
-fn report(reproduction: &Reproduction) -> String {
+/// What to type to do this paper again.
+fn command(folder: &Folder, arguments: &Reproduce) -> String {
+    let typed = results::command_line();
+    if arguments.papers.is_empty() {
+        typed.replacen(" reproduce", &format!(" reproduce {}", folder.name), 1)
+    } else {
+        typed
+    }
+}
+
+fn report(reproduction: &Reproduction, command: &str) -> String {
     let mut report = results::report_head(&reproduction.title, &reproduction.scenario);
+    command.clone_into(&mut report.command);
     let [holds, fails, open] = counts(reproduction);
     let total = reproduction.claims.len();
     let verdict = if fails + open > 0 {

@@ -6,7 +6,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::thread;
 
 use indicatif::ProgressBar;
@@ -60,8 +60,11 @@ impl Planned {
     }
 }
 
-/// Makes those of the runs `needed` that can be made. One that is outside the fidelity limits is made once more, and the
-/// better one kept: by its limits, never by its values.
+/// What share of the time of all runs, as one over this, may be spent on making runs again.
+const AGAIN: u64 = 3;
+
+/// Makes those of the runs `needed` that can be made. One that is outside the fidelity limits is made once more, as long as
+/// there is time for it, and the better one kept: by its limits, never by its values.
 ///
 /// # Errors
 /// What is wrong with a scenario, what this host lacks, what goes wrong in a run.
@@ -83,8 +86,18 @@ pub(crate) fn run(
         }
     }
     planned.sort_by_key(|plan| plan.together);
-    let bar = terminal::progress(planned.iter().map(Planned::length_ms).sum(), quiet);
+    let length = planned.iter().map(Planned::length_ms).sum::<u64>();
+    let bar = terminal::progress(length, quiet);
+    let spare = AtomicU64::new(length / AGAIN);
+    let spend = |length: u64| {
+        spare.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |spare| spare.checked_sub(length)).is_ok()
+    };
     let count = planned.len();
+    if !quiet && count > 0 {
+        let together: f64 =
+            planned.iter().map(|plan| plan.length_ms() as f64 / plan.together as f64 / 60e3).sum();
+        eprintln!("live: {count} runs, about {:.0} min", together.ceil());
+    }
     let begun = AtomicUsize::new(0);
     for batch in planned.chunk_by(|a, b| a.together == b.together) {
         let waiting = Mutex::new(batch.iter().collect::<VecDeque<_>>());
@@ -95,7 +108,7 @@ pub(crate) fn run(
                 let number = begun.fetch_add(1, Ordering::Relaxed) + 1;
                 bar.set_message(format!("live {number} of {count}: {}", plan.name));
                 let mut best = make(experiment, plan, seed, &bar)?;
-                if !best.outside.is_empty() && !interrupt::is_requested() {
+                if !best.outside.is_empty() && !interrupt::is_requested() && spend(plan.length_ms()) {
                     bar.inc_length(plan.length_ms());
                     bar.set_message(format!("live {number} of {count}: {}, again", plan.name));
                     let again = make(experiment, plan, seed, &bar)?;
