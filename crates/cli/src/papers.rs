@@ -30,7 +30,7 @@ use folder::Folder;
 use live::Live;
 use matrix::{combinations, label};
 use today::Others;
-use verdict::Judged;
+use verdict::{Judged, Packets};
 
 /// What is asked of a paper.
 pub(crate) struct Request<'a> {
@@ -153,10 +153,8 @@ fn judged(claim: &Claim, experiment: &Experiment<'_>) -> Result<Judged, String> 
     }
 }
 
-/// The values of a claim on real packets, and why the runs they are of are outside the limits; or why there are none.
-type OnPackets = Result<(Vec<(String, f64)>, Vec<String>), String>;
-
-fn on_packets(claim: &Claim, live: &Live) -> Result<OnPackets, String> {
+/// What real packets gave for a claim, or why there is nothing.
+fn on_packets(claim: &Claim, live: &Live) -> Result<Result<Packets, String>, String> {
     let mut runs = BTreeSet::new();
     for variables in combinations(&claim.each, &claim.rows) {
         formula(&claim.value, &variables)?.each_observation(&mut |observation| {
@@ -172,7 +170,8 @@ fn on_packets(claim: &Claim, live: &Live) -> Result<OnPackets, String> {
     }
     let values = value(claim, &live.seen.values)?;
     let outside = runs.iter().filter_map(|run| live.outside.get(run).map(|why| (run, why)));
-    Ok(Ok((values, outside.map(|(run, why)| format!("{run}: {}", why.join("; "))).collect())))
+    let outside = outside.map(|(run, why)| format!("{run}: {}", why.join("; "))).collect();
+    Ok(Ok(Packets { values, outside }))
 }
 
 /// The values of a claim, each with what it is for.

@@ -239,20 +239,19 @@ fn show(reproduction: &Reproduction) {
 fn on_packets(reproduction: &Reproduction, live: &Live) -> String {
     let agree =
         |wanted: Option<bool>| reproduction.claims.iter().filter(|judged| judged.agree() == wanted).count();
-    let mut words = format!(
+    let words = format!(
         "live: {} claims as in the simulation, {} otherwise, {} not decided there",
         agree(Some(true)),
         agree(Some(false)),
         agree(None)
     );
-    if !live.outside.is_empty() {
-        words.push_str(&format!(
-            "; {} of {} runs outside the fidelity limits: values of such runs are marked `!`",
-            live.outside.len(),
-            live.scales.len()
-        ));
+    if live.outside.is_empty() {
+        return words;
     }
-    words
+    let (outside, made) = (live.outside.len(), live.scales.len());
+    format!(
+        "{words}; {outside} of {made} runs outside the fidelity limits: values of such runs are marked `!`"
+    )
 }
 
 /// What is to be said of a claim below the table.

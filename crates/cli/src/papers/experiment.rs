@@ -229,7 +229,7 @@ impl<'a> Experiment<'a> {
         &self,
         run: &str,
         value: &dyn Fn(&Observation) -> Vec<f64>,
-        drawn: &dyn Fn(&Observation, Curve) -> Vec<(f64, f64)>,
+        drawn: &dyn Fn(&Observation, Curve) -> Points,
         packet_hops: u64,
     ) -> Seen {
         let values = self.wanted.iter().filter(|wanted| wanted.run == run);
@@ -242,11 +242,14 @@ impl<'a> Experiment<'a> {
     }
 }
 
+/// Points of a curve.
+pub(crate) type Points = Vec<(f64, f64)>;
+
 /// What was observed of runs.
 #[derive(Debug, Default)]
 pub(crate) struct Seen {
     pub(crate) values: Values,
-    pub(crate) curves: BTreeMap<(Observation, Curve), Vec<(f64, f64)>>,
+    pub(crate) curves: BTreeMap<(Observation, Curve), Points>,
     packet_hops: u64,
 }
 

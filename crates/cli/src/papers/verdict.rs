@@ -39,6 +39,13 @@ pub(crate) struct Judged {
     pub(crate) live: Option<OnPackets>,
 }
 
+/// The values of a claim on real packets, in the paper's time, and why the runs they are of are outside the limits.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Packets {
+    pub(crate) values: Vec<(String, f64)>,
+    pub(crate) outside: Vec<String>,
+}
+
 /// What real packets say of a claim.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "kebab-case", tag = "state")]
@@ -91,10 +98,10 @@ impl Judged {
     }
 
     /// And against those of real packets, of runs that were outside the limits by this, or says why there are none.
-    pub(crate) fn with_live(mut self, seen: Result<(Vec<(String, f64)>, Vec<String>), String>) -> Self {
+    pub(crate) fn with_live(mut self, seen: Result<Packets, String>) -> Self {
         self.live = Some(match seen {
             Err(why) => OnPackets::Not { why },
-            Ok((values, outside)) => {
+            Ok(Packets { values, outside }) => {
                 OnPackets::Judged { verdict: judge(&self.claim, &values), values, outside }
             }
         });
@@ -275,7 +282,7 @@ mod tests {
         let of = |bounds: &str, live: f64, outside: &[&str]| {
             let outside = outside.iter().map(|why| (*why).to_owned()).collect();
             Judged::new(&claim(bounds), vec![(String::new(), 2.0)])
-                .with_live(Ok((vec![(String::new(), live)], outside)))
+                .with_live(Ok(Packets { values: vec![(String::new(), live)], outside }))
         };
         let both = of("at_most = 3.0", 2.9, &[]);
         assert_eq!((both.agree(), both.fails(), both.words()), (Some(true), false, "✓ holds".to_owned()));
