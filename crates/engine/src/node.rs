@@ -239,11 +239,13 @@ impl Node {
             self.backlog.remove(packet.bytes());
             return Dequeue::Packet(packet);
         }
-        let dequeued = self.dequeue_discipline(cx);
-        if let Dequeue::Packet(packet) = &dequeued {
-            self.backlog.remove(packet.bytes());
+        match self.dequeue_discipline(cx) {
+            Dequeue::Packet(packet) => {
+                self.backlog.remove(packet.bytes());
+                Dequeue::Packet(packet)
+            }
+            refused => refused,
         }
-        dequeued
     }
 
     /// [`enqueue`](Self::enqueue), then [`dequeue`](Self::dequeue), for a node that [is empty](Self::is_empty).

@@ -234,14 +234,13 @@ impl<const SUB: usize> Histogram<SUB> {
 
     /// Forgets everything, but keeps the memory: like values allocate nothing the next time.
     pub fn clear(&mut self) {
-        if self.count == 0 {
-            return;
+        // Values that are kept as they are have opened no octave.
+        if self.few.len() as u64 != self.count {
+            let Self { octaves, spare, .. } = self;
+            octaves.iter_mut().filter_map(Option::take).for_each(|counts| spare.keep(counts));
         }
-        let mut few = core::mem::take(&mut self.few);
-        let mut spare = core::mem::replace(&mut self.spare, Spare::NONE);
-        few.clear();
-        self.octaves.iter_mut().filter_map(Option::take).for_each(|counts| spare.keep(counts));
-        *self = Self { few, spare, ..Self::new() };
+        self.few.clear();
+        (self.count, self.min, self.max, self.sum, self.squares) = (0, u64::MAX, 0, 0, 0);
     }
 
     /// How many values were counted.

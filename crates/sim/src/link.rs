@@ -287,6 +287,12 @@ impl Link {
         self.wake <= now
     }
 
+    /// Whether the port is to be polled at a later time.
+    #[inline(always)]
+    pub(crate) fn is_waiting(&self) -> bool {
+        self.wake < Instant::NEVER
+    }
+
     /// Where the packet goes that arrives next.
     #[inline(always)]
     pub(crate) fn next_hop(&self) -> Hop {

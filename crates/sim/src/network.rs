@@ -163,7 +163,14 @@ impl<E: Entry> Network<E> {
     #[inline(always)]
     pub(crate) fn arrive(&mut self, arrival: Arrival) -> Option<Arrival> {
         let Arrival { mut packet, hop, now } = arrival;
-        packet.hops += u8::from(packet.hops < u8::MAX);
+        if hop == Hop::HOME {
+            self.deliver(packet, now);
+            return None;
+        }
+        let hops = packet.hops.wrapping_add(1);
+        if hops > 0 {
+            packet.hops = hops;
+        }
         self.go(packet, hop, now)
     }
 
@@ -227,7 +234,7 @@ impl<E: Entry> Network<E> {
         if let Some((arrival, packet)) = flying {
             let slot = Slots::link(index);
             if before == Instant::NEVER
-                && link.next() == Instant::NEVER
+                && !link.is_waiting()
                 && arrival < self.quiet_until
                 && self.events.would_be_first(slot, arrival)
                 && !link.has_news()
@@ -258,8 +265,11 @@ impl<E: Entry> Network<E> {
     /// A packet arrives at a port that is to be polled at the same instant: the poll comes first.
     #[inline(never)]
     fn offer_late(&mut self, packet: Packet, index: usize, now: Instant) {
-        let started = self.links[index].serve(now, &self.flows);
-        self.note(index, started, now);
+        let link = &mut self.links[index];
+        let started = link.serve(now, &self.flows);
+        if link.has_news() | self.keeps_rows {
+            self.note(index, started, now);
+        }
         let link = &mut self.links[index];
         let started = link.offer(packet, now, &self.flows);
         let (next, has_news) = (link.next(), link.has_news());

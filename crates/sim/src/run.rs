@@ -426,7 +426,7 @@ fn build<E: Entry>(scenario: &Scenario, seed: Seed) -> Result<Network<E>, Failur
     }
     let sources = build_sources(scenario, seed)?;
     let slots = Slots::of(scenario);
-    let mut events = Events::new(slots.count());
+    let mut events = Events::new(slots.count(), slots.links + slots.routers);
     for (index, source) in sources.iter().enumerate() {
         events.set(slots.source(index), source.next());
     }

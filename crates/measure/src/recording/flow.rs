@@ -230,18 +230,11 @@ struct Pending {
     now: [u64; BATCH],
     sent: [u64; BATCH],
     waited: [u64; BATCH],
-    propagation: [u64; BATCH],
     sequence: [u32; BATCH],
 }
 
 impl Pending {
-    const EMPTY: Self = Self {
-        now: [0; BATCH],
-        sent: [0; BATCH],
-        waited: [0; BATCH],
-        propagation: [0; BATCH],
-        sequence: [0; BATCH],
-    };
+    const EMPTY: Self = Self { now: [0; BATCH], sent: [0; BATCH], waited: [0; BATCH], sequence: [0; BATCH] };
 }
 
 /// What was observed of one flow.
@@ -259,6 +252,10 @@ pub struct FlowRecord {
     received_early: Tally,
     waiting: usize,
     pending: Box<Pending>,
+    /// How many of the waiting packets the interval has seen.
+    seen: usize,
+    /// What each of the waiting packets took to propagate.
+    propagation: Duration,
     delays: Delays,
     interval: Coarse,
     /// One-way delays in ps since the last look, while somebody watches.
@@ -297,6 +294,8 @@ impl FlowRecord {
             received_early: Tally::default(),
             waiting: 0,
             pending: Box::new(Pending::EMPTY),
+            seen: 0,
+            propagation: Duration::ZERO,
             delays: Delays::default(),
             interval: Coarse::default(),
             watched: None,
@@ -329,13 +328,16 @@ impl FlowRecord {
             self.on_received_early(packet.now, packet.sent, packet.bytes);
             return;
         }
+        if packet.propagation != self.propagation {
+            self.settle();
+            self.propagation = packet.propagation;
+        }
         // The mask says to the compiler what `settle` keeps: the batch is never full here.
         let place = self.waiting & (BATCH - 1);
         let pending = &mut *self.pending;
         pending.now[place] = packet.now.as_picos();
         pending.sent[place] = packet.sent.as_picos();
         pending.waited[place] = packet.waited.as_picos();
-        pending.propagation[place] = packet.propagation.as_picos();
         pending.sequence[place] = packet.sequence;
         self.waiting += 1;
         if self.waiting == BATCH {
@@ -398,18 +400,17 @@ impl FlowRecord {
         }
         let (now, sequence) = (&self.pending.now[..count], &self.pending.sequence[..count]);
         let waited = &self.pending.waited[..count];
-        let propagation = &self.pending.propagation[..count];
+        let propagation = self.propagation.as_picos();
         let (mut owd, mut rest, mut gaps) = ([0; BATCH], [0; BATCH], [0; BATCH]);
         let (owd, rest, gaps) = (&mut owd[..count], &mut rest[..count], &mut gaps[..count]);
         let delays = &mut self.delays;
         for ((owd, now), sent) in owd.iter_mut().zip(now).zip(&self.pending.sent) {
             *owd = now.saturating_sub(*sent);
         }
-        for (((rest, owd), waited), propagation) in rest.iter_mut().zip(&*owd).zip(waited).zip(propagation) {
-            *rest = owd.saturating_sub(*waited).saturating_sub(*propagation);
+        for ((rest, owd), waited) in rest.iter_mut().zip(&*owd).zip(waited) {
+            *rest = owd.saturating_sub(*waited).saturating_sub(propagation);
         }
-        let propagated: u128 = propagation.iter().map(|time| u128::from(*time)).sum();
-        delays.propagation_sum = delays.propagation_sum.wrapping_add(propagated);
+        delays.propagation_sum = delays.propagation_sum.wrapping_add(u128::from(propagation) * count as u128);
         let mut before = delays.last.map_or(now[0], |last| last.now);
         for (gap, &now) in gaps.iter_mut().zip(now) {
             *gap = now.saturating_sub(before);
@@ -417,26 +418,45 @@ impl FlowRecord {
         }
         let moments = Moments::of(owd);
         delays.owd.record_batch(owd, &moments);
-        self.interval.record_batch(owd, &moments);
-        if let Some(watched) = &mut self.watched {
-            watched.record_batch(owd, &moments);
+        if self.seen == 0 {
+            see(&mut self.interval, &mut self.watched, owd, &moments);
+        } else {
+            let unseen = &owd[self.seen..];
+            see(&mut self.interval, &mut self.watched, unseen, &Moments::of(unseen));
         }
         delays.queueing.record_all(waited);
         delays.serialisation.record_all(rest);
         // The first packet of all has no gap before it.
         delays.iat.record_all(&gaps[usize::from(delays.last.is_none())..]);
         delays.pairs(now, sequence, owd, rest);
-        self.waiting = 0;
+        (self.waiting, self.seen) = (0, 0);
+    }
+
+    /// Shows the interval the noted packets that it has not seen. The distributions of the whole run can wait
+    /// until their batch is full: a flow of few packets an interval would have small ones.
+    fn show(&mut self) {
+        let noted = self.seen..self.waiting.min(BATCH);
+        if noted.is_empty() {
+            return;
+        }
+        let mut owd = [0; BATCH];
+        let owd = &mut owd[noted.clone()];
+        let (now, sent) = (&self.pending.now[noted.clone()], &self.pending.sent[noted.clone()]);
+        for ((owd, now), sent) in owd.iter_mut().zip(now).zip(sent) {
+            *owd = now.saturating_sub(*sent);
+        }
+        see(&mut self.interval, &mut self.watched, owd, &Moments::of(owd));
+        self.seen = noted.end;
     }
 
     /// Closes the sampling interval that ends at `now`.
     pub fn sample(&mut self, now: Instant) {
-        self.settle();
+        self.show();
         let whole = self.totals(Window::WholeRun);
         let series = &mut self.series;
         let [p50, p99] = self
             .interval
-            .quantiles([0.5, 0.99])
+            .quantiles_in_place([0.5, 0.99])
             .map_or([None; 2], |pair| pair.map(|value| Some(Duration::from_picos(value))));
         series.end.push(now);
         series.offered_bytes.push(whole.sent.bytes.0 - self.sampled.sent.bytes.0);
@@ -462,7 +482,7 @@ impl FlowRecord {
     /// Puts one-way delays in ps of the packets received since the last look into `delays`, in place of what is
     /// there, and starts over. Nothing where it is not watched.
     pub fn look_at_delays(&mut self, delays: &mut Coarse) {
-        self.settle();
+        self.show();
         delays.clear();
         if let Some(watched) = &mut self.watched {
             core::mem::swap(&mut **watched, delays);
@@ -533,5 +553,14 @@ impl FlowRecord {
     /// How long it took to deliver all it had; `None` where it did not end.
     pub fn completed(&self) -> Option<Duration> {
         self.completed
+    }
+}
+
+/// Counts one-way delays in what is looked at by the interval.
+#[inline]
+fn see(interval: &mut Coarse, watched: &mut Option<Box<Coarse>>, owd: &[u64], moments: &Moments) {
+    interval.record_batch(owd, moments);
+    if let Some(watched) = watched {
+        watched.record_batch(owd, moments);
     }
 }

@@ -63,9 +63,10 @@ impl Sojourns {
     #[inline(always)]
     fn note(&mut self, sojourn: Duration) {
         // The mask says to the compiler what `settle` keeps: the batch is never full here.
-        self.pending[self.waiting % BATCH] = sojourn.as_picos();
-        self.waiting = (self.waiting + 1) % BATCH;
-        if self.waiting == 0 {
+        let place = self.waiting % BATCH;
+        self.pending[place] = sojourn.as_picos();
+        self.waiting = place + 1;
+        if self.waiting == BATCH {
             self.settle();
         }
     }
@@ -74,6 +75,7 @@ impl Sojourns {
     #[inline(never)]
     fn settle(&mut self) {
         self.counted.record_all(&self.pending);
+        self.waiting = 0;
     }
 
     fn add_to(&self, all: &mut Histogram) {
@@ -131,15 +133,20 @@ impl PortRecord {
     pub fn on_transmit(&mut self, node: u16, sojourn: Duration, bytes: Bytes, now: Instant) {
         self.transmitted.add(bytes);
         if now < self.warmup {
-            self.transmitted_early = self.transmitted;
-            if let Some(watch) = &mut self.watch {
-                watch.on_transmit(node, sojourn);
-            }
-            return;
+            return self.on_transmit_early(node, sojourn);
         }
         match self.sojourns.get_mut(usize::from(node)) {
             Some(sojourns) => sojourns.note(sojourn),
             None => self.on_transmit_first(node, sojourn),
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn on_transmit_early(&mut self, node: u16, sojourn: Duration) {
+        self.transmitted_early = self.transmitted;
+        if let Some(watch) = &mut self.watch {
+            watch.on_transmit(node, sojourn);
         }
     }
 
