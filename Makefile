@@ -7,12 +7,13 @@
 #   make fuzz    each parser against noise (SECONDS=300 each)
 #   make web     the page that reports are made of
 #   make docs    the generated reference pages
+#   make tools   schemathesis, for a test that is skipped without it (90 MB; promtool comes with Prometheus)
 
 SECONDS ?= 300
 CARGO ?= cargo
 LOCKGATE = target/release/lockgate
 
-.PHONY: demo test lint twin bench fuzz web docs build clean
+.PHONY: demo test lint twin bench fuzz web docs tools build clean
 .DEFAULT_GOAL := demo
 
 demo: build
@@ -59,6 +60,12 @@ fuzz:
 
 docs: build
 	$(LOCKGATE) docs --out docs/reference
+
+tools: target/tools/bin/schemathesis
+
+target/tools/bin/schemathesis:
+	python3 -m venv target/tools
+	target/tools/bin/pip install --quiet --disable-pip-version-check schemathesis==4.32.5
 
 clean:
 	rm -rf target web/dist web/node_modules

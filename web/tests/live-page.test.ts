@@ -36,7 +36,7 @@ const status = {
 };
 
 function queue(name: string, place: number, parent: number | null, packets: number) {
-  return { name, kind: "fifo", place, parent, packets, bytes: 0, mean_packets: packets, peak_packets: packets + 3, offered_bps: 1.2e7, sent_bps: 1e7, sent_packets: 9, dropped_packets: place, dropped_by: [], marked_packets: 0, sojourn_p50_s: 0.02, sojourn_p99_s: 0.04, gauges: [], total: { offered_packets: 9 } };
+  return { name, kind: "fifo", place, parent, packets, bytes: 0, mean_packets: packets, peak_packets: packets + 3, offered_bps: 1.2e7, sent_bps: 1e7, sent_packets: 9, dropped_packets: place, dropped_by: [], marked_packets: 0, sojourn_mean_s: 0.02, sojourn_p50_s: 0.02, sojourn_p99_s: 0.04, waited_mean_s: null, gauges: [], total: { offered_packets: 9 } };
 }
 
 const sample = (number: number) => ({
@@ -48,7 +48,7 @@ const sample = (number: number) => ({
     { name: "a->b", sent_bps: 9e6, ring_packets: 0, queues: [queue("q", 0, null, 10 + (number % 20)), queue("one", 1, 0, number % 20)] },
     { name: "b->a", sent_bps: 0, ring_packets: 0, queues: [{ ...queue("fifo", 0, null, 0), total: { offered_packets: 0 } }] },
   ],
-  flows: [{ name: "f", offered_bps: 1.2e7, received_bps: 1e7, lost_packets: 1, owd_p50_s: 0.02, owd_p99_s: 0.04, cwnd_bytes: 14480, rtt_s: 0.04 }],
+  flows: [{ name: "f", offered_bps: 1.2e7, sent_packets: 9, received_bps: 1e7, lost_packets: 1, owd_p50_s: 0.02, owd_p99_s: 0.04, cwnd_bytes: 14480, rtt_s: 0.04 }],
   events: number === 100 ? [{ at_s: 9.95, kind: "change", path: "link.l.rate", value: "10mbit", moved_packets: null, forced_out_packets: 0, text: "", before: ["link.l.rate=5mbit"] }] : [],
 });
 

@@ -14,11 +14,12 @@ const sample = (number: number, packets = number): Sample => ({
       name: "a->b",
       sent_bps: 0,
       ring_packets: 0,
-      queues: [{ name: "q", kind: "fifo", place: 3, parent: null, packets, bytes: 0, mean_packets: packets, peak_packets: packets + 1, offered_bps: 2, sent_bps: 1, sent_packets: 0, dropped_packets: 0, dropped_by: [], marked_packets: 0, sojourn_p50_s: null, sojourn_p99_s: 0.01, gauges: [], total: { offered_packets: 1 } }],
+      queues: [{ name: "q", kind: "fifo", place: 3, parent: null, packets, bytes: 0, mean_packets: packets, peak_packets: packets + 1, offered_bps: 2, sent_bps: 1, sent_packets: 0, dropped_packets: 0, dropped_by: [], marked_packets: 0, sojourn_mean_s: null, sojourn_p50_s: null, sojourn_p99_s: 0.01, waited_mean_s: null, gauges: [], total: { offered_packets: 1, waited_count: 0 } }],
     },
   ],
   flows: [],
   events: [],
+  fidelity: null,
 });
 
 describe("what is kept of the stream", () => {

@@ -112,6 +112,23 @@ async function scraped(run: Run, queue: string): Promise<{ at: number; bytes: nu
   return { at: value(/^lockgate_run_seconds (.*)$/m), bytes: value(new RegExp(`^node_qdisc_bytes_total\\{[^}]*queue="${queue}"[^}]*\\} (.*)$`, "m")) };
 }
 
+/** Pictures of the page, where SCREENSHOTS names a folder for them: light and dark, wide and as on phones. */
+async function picture(page: Page, name: string): Promise<void> {
+  const folder = process.env["SCREENSHOTS"];
+  if (!folder) return;
+  for (const scheme of ["light", "dark"] as const) {
+    await page.emulateMedia({ colorScheme: scheme });
+    for (const width of [1280, 390, 360]) {
+      await page.setViewportSize({ width, height: 900 });
+      await page.waitForTimeout(1_200);
+      await page.screenshot({ path: join(folder, `${name}-${scheme}-${width}.png`), fullPage: true });
+      expect(await page.evaluate(() => document.documentElement.scrollWidth - innerWidth), `${width} pixels`).toBeLessThanOrEqual(0);
+    }
+  }
+  await page.emulateMedia({ colorScheme: "light" });
+  await page.setViewportSize({ width: 1280, height: 900 });
+}
+
 const modes = ["--sim", "--live"] as const;
 describe.skipIf(!here).each(modes)("a run under the page: %s", (mode) => {
   const folder = mkdtempSync(join(tmpdir(), "lockgate-running-"));
@@ -154,7 +171,12 @@ describe.skipIf(!here).each(modes)("a run under the page: %s", (mode) => {
     const [first = 0, second = 1] = await meanRate(page, ["one", "two"], 5);
     expect(first / second).toBeGreaterThan(2.3);
     expect(first / second).toBeLessThan(3.7);
-    if (process.env["SCREENSHOTS"]) await page.screenshot({ path: join(process.env["SCREENSHOTS"], `running${mode}.png`), fullPage: true });
+    await picture(page, `running${mode}`);
+
+    // What may be relied on is said of a live run; a simulation is exact.
+    const fidelity = page.locator(".fidelity");
+    if (mode === "--live") expect(await fidelity.textContent()).toMatch(/^late p99 \d.* (✓|⚠ not faithful)$/);
+    else expect(await fidelity.isHidden()).toBe(true);
 
     // What the page shows is what is scraped.
     const shown = await meanRate(page, ["q"], 1);

@@ -8,8 +8,12 @@ mod host;
 #[cfg(target_os = "linux")]
 #[path = "qostat/live.rs"]
 mod live;
+#[path = "qostat/tools.rs"]
+mod tools;
 #[path = "qostat/watched.rs"]
 mod watched;
+#[path = "qostat/weights.rs"]
+mod weights;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -45,8 +49,10 @@ size = "1000B"
 rate = "8mbit"
 "#;
 
+/// The command under test; `LOCKGATE` names another build of it.
 fn lockgate() -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_lockgate"));
+    let built = env!("CARGO_BIN_EXE_lockgate");
+    let mut command = Command::new(std::env::var_os("LOCKGATE").unwrap_or_else(|| built.into()));
     command.env_remove("LOCKGATE_TOKEN").stdin(Stdio::null());
     command
 }

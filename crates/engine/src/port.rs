@@ -335,15 +335,16 @@ impl Port {
 
     /// Replaces the whole tree. The packets that wait move to the new one in the order of their arrival;
     /// those its smaller limit forces out are dropped and counted there. Counters go on under their names.
-    /// Returns the number of packets moved.
-    pub fn replace(&mut self, root: Node, now: Instant, headers: &dyn Headers) -> usize {
+    /// Returns the number of packets moved, and the old tree: freeing a large one takes its time, which not every
+    /// caller has.
+    pub fn replace(&mut self, root: Node, now: Instant, headers: &dyn Headers) -> (usize, Node) {
         let mut waiting = Vec::with_capacity(self.root.backlog().packets as usize);
         self.root.flush(&mut waiting);
         waiting.sort_by_key(|packet| (packet.arrived, packet.flow, packet.sequence));
         let retired = &mut self.retired;
         self.root.each(&mut |node, _| retired.push((node.id(), node.counters())));
         self.had_another_root |= self.root.name() != root.name();
-        self.root = root;
+        let old = core::mem::replace(&mut self.root, root);
         self.number();
         self.take_stock();
         let count = waiting.len();
@@ -352,7 +353,7 @@ impl Port {
         for packet in waiting {
             self.root.enqueue(packet, &mut cx);
         }
-        count
+        (count, old)
     }
 
     /// Does `what` with the node called `name`; `None` where the tree has none.

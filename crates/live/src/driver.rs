@@ -7,7 +7,6 @@
 //! ```
 
 use lockgate_engine::units::{Duration, Instant};
-use lockgate_measure::recording::{Event, EventKind};
 
 use crate::failure::Failure;
 use crate::frame::answer::has;
@@ -88,7 +87,7 @@ pub fn drive_watched<M: Machine>(
         let now = machine.now();
         if now.since(awaited) > MOST_LAG {
             driven.stood_still += now.since(awaited);
-            note_standstill(network, now.since(awaited));
+            network.stand_still(now.since(awaited));
         }
         awaited = now;
         if now.since(network.next().max(network.now())) > MOST_LAG {
@@ -105,8 +104,9 @@ pub fn drive_watched<M: Machine>(
         while let Some(renewal) = network.renewals.pop() {
             machine.renew(renewal);
         }
-        if let Some(seat) = &mut seat {
-            seat.turn(network);
+        match &mut seat {
+            Some(seat) => seat.turn(network),
+            None => network.spent.clear(),
         }
         if network.has_ended() {
             break;
@@ -147,23 +147,6 @@ fn await_reports<M: Machine>(network: &mut Network<'_>, machine: &mut M) -> Resu
         machine.wait(nap)?;
     }
     Ok(())
-}
-
-fn note_standstill(network: &mut Network<'_>, still: Duration) {
-    let at = network.now();
-    network.recording.events.push(Event {
-        at,
-        kind: EventKind::Note,
-        path: String::new(),
-        value: String::new(),
-        old: None,
-        moved_packets: None,
-        forced_out_packets: 0,
-        text: format!(
-            "the driver stood still for {:.3} s; what was due then happened after",
-            still.as_secs_f64()
-        ),
-    });
 }
 
 /// Takes frames in, oldest first over all wires. Returns how many.

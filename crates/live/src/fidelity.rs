@@ -12,6 +12,7 @@
 
 use lockgate_engine::units::Duration;
 use lockgate_measure::histogram::Histogram;
+use lockgate_measure::monitor::Sample;
 
 /// What was seen beside the network.
 #[derive(Clone, Debug, Default)]
@@ -65,17 +66,58 @@ impl Seen {
 
     /// A sentence for each limit that was passed.
     pub(crate) fn reasons(&self) -> Vec<String> {
+        let high = |histogram: &Histogram| histogram.quantile(0.99).unwrap_or(0) as f64 * 1e-12;
+        Judged {
+            late_p99_s: high(&self.lateness),
+            slip_p99_s: high(&self.slip),
+            send_errors: self.send_errors,
+            host_losses: self.host_losses,
+            sent: self.sent,
+            starved_ratio: self.starved_ratio(),
+            stood_still_s: self.stood_still.as_secs_f64(),
+        }
+        .reasons()
+    }
+}
+
+/// A sentence for each limit that a run under way has passed so far, as far as it is known before its end.
+pub(crate) fn passed(sample: &Sample) -> Vec<String> {
+    let Some(so_far) = &sample.fidelity else { return Vec::new() };
+    Judged {
+        late_p99_s: so_far.late_p99_s.unwrap_or(0.0),
+        slip_p99_s: 0.0,
+        send_errors: 0,
+        host_losses: so_far.host_losses,
+        sent: sample.flows.iter().map(|flow| flow.sent_packets).sum(),
+        starved_ratio: 0.0,
+        stood_still_s: so_far.stood_still_s,
+    }
+    .reasons()
+}
+
+/// What is held against the limits.
+struct Judged {
+    late_p99_s: f64,
+    slip_p99_s: f64,
+    send_errors: u64,
+    host_losses: u64,
+    sent: u64,
+    starved_ratio: f64,
+    stood_still_s: f64,
+}
+
+impl Judged {
+    fn reasons(&self) -> Vec<String> {
         let mut reasons = Vec::new();
-        let mut late = |histogram: &Histogram, what: &str| {
-            let high = histogram.quantile(0.99).unwrap_or(0) as f64 * 1e-12;
+        for (high, what) in
+            [(self.late_p99_s, "frames were handed over"), (self.slip_p99_s, "datagrams were sent")]
+        {
             if high > MOST_LATE_S {
                 let (high, most) = (high * 1e3, MOST_LATE_S * 1e3);
                 reasons
                     .push(format!("{what} {high:.2} ms late at the 99th percentile; the limit is {most} ms"));
             }
-        };
-        late(&self.lateness, "frames were handed over");
-        late(&self.slip, "datagrams were sent");
+        }
         let allowed = self.sent as f64 * MOST_LOST;
         for (count, what) in [
             (self.send_errors, "datagrams were refused by the sending host"),
@@ -85,16 +127,15 @@ impl Seen {
                 reasons.push(format!("{count} {what}; the limit is {MOST_LOST} of those sent"));
             }
         }
-        if self.starved_ratio() > MOST_STARVED {
+        if self.starved_ratio > MOST_STARVED {
             reasons.push(format!(
                 "the driver waited for a processor {:.1} % of the time; the limit is {} %",
-                self.starved_ratio() * 100.0,
+                self.starved_ratio * 100.0,
                 MOST_STARVED * 100.0
             ));
         }
-        if !self.stood_still.is_zero() {
-            reasons
-                .push(format!("the driver stood still for {:.3} s in all", self.stood_still.as_secs_f64()));
+        if self.stood_still_s > 0.0 {
+            reasons.push(format!("the driver stood still for {:.3} s in all", self.stood_still_s));
         }
         reasons
     }
@@ -103,6 +144,7 @@ impl Seen {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use lockgate_measure::monitor::{FidelitySample, FlowSample};
 
     #[test]
     fn each_limit_has_its_reason() {
@@ -117,6 +159,22 @@ mod tests {
         let reasons = seen.reasons().join("\n");
         assert_eq!(reasons.lines().count(), 4, "{reasons}");
         assert!(reasons.starts_with("datagrams were sent 2.0"), "{reasons}");
+        // While it runs, the same limits.
+        let fidelity =
+            FidelitySample { late_p99_s: Some(9e-4), host_losses: 10, ..FidelitySample::default() };
+        let flow = FlowSample { sent_packets: 100_000, ..FlowSample::default() };
+        let mut sample = Sample { fidelity: Some(fidelity), flows: vec![flow], ..Sample::default() };
+        assert_eq!(passed(&sample), Vec::<String>::new());
+        sample.fidelity = Some(FidelitySample {
+            late_p99_s: Some(2e-3),
+            host_losses: 11,
+            stood_still_s: 1e-3,
+            unfaithful: Vec::new(),
+        });
+        assert_eq!(
+            passed(&sample)[1..],
+            reasons.lines().skip(1).filter(|line| !line.contains("waited")).collect::<Vec<_>>()
+        );
         let figures = seen.figures();
         assert!(figures.contains(&("host_losses".to_owned(), 11.0)), "{figures:?}");
     }

@@ -18,6 +18,7 @@ pub mod frame;
 pub mod frames;
 pub mod machine;
 pub mod network;
+pub mod suited;
 pub mod traffic;
 pub mod watch;
 
@@ -31,8 +32,6 @@ mod fidelity;
 mod program;
 #[cfg(target_os = "linux")]
 mod run;
-#[cfg(target_os = "linux")]
-mod suited;
 #[cfg(target_os = "linux")]
 pub mod testbed;
 

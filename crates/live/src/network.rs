@@ -18,8 +18,8 @@ use std::collections::{BTreeMap, VecDeque};
 use lockgate_engine::packet::{Header, Packet, Pool};
 use lockgate_engine::random::Seed;
 use lockgate_engine::units::{Bytes, Duration, Instant};
-use lockgate_measure::monitor::{self, Monitor, Sample};
-use lockgate_measure::recording::{FlowSetup, Loss, Mode, Recording};
+use lockgate_measure::monitor::{self, FidelitySample, Monitor, Sample};
+use lockgate_measure::recording::{Event, EventKind, FlowSetup, Loss, Mode, Recording};
 use lockgate_scenario::change::Prepared;
 use lockgate_scenario::{Routes, Scenario, Transport};
 use lockgate_sim::parts::{
@@ -67,6 +67,8 @@ pub struct Network<'a> {
     wakes: Vec<Instant>,
     /// What changes from now on, in order.
     timeline: VecDeque<Prepared>,
+    /// Changes that have happened, with the trees they took out, until somebody has time to free them.
+    pub(crate) spent: Vec<Prepared>,
     /// How much has changed so far.
     changed: usize,
     sampling: Instant,
@@ -79,6 +81,9 @@ pub struct Network<'a> {
     /// Numbers of what is not stamped, by recorded flow.
     sequences: Vec<u32>,
     account: Account,
+    /// How late frames were at the 99th percentile, as it was found at that time.
+    late_p99_s: Option<f64>,
+    judged: Instant,
     /// Propagation of each flow's path, and of other pairs as they are needed.
     propagation: Vec<Duration>,
     other_propagation: BTreeMap<(u32, u32), Duration>,
@@ -92,6 +97,9 @@ pub struct Network<'a> {
     /// What was observed; its ports' records are with the links until [`close`](Self::close).
     pub recording: Recording,
 }
+
+/// How often it is judged how late frames were, for whoever watches.
+const JUDGED_EVERY: Duration = Duration::from_millis(250);
 
 /// Most answers of routers at once; a millisecond earns another (RFC 1812 section 4.3.2.8).
 const MOST_ANSWERS: u32 = 100;
@@ -140,6 +148,8 @@ impl<'a> Network<'a> {
             wakes: vec![Instant::NEVER; links.len() + routers.len()],
             sequences: vec![0; recording.flows.len()],
             account: Account::new(recording.flows.len()),
+            late_p99_s: None,
+            judged: Instant::ZERO,
             clocks: clocks.collect(),
             routes: Routes::new(scenario.nodes.len(), &ends, 0..scenario.nodes.len()),
             by_address: nodes.enumerate().map(|(node, model)| (model.address, node as u32)).collect(),
@@ -154,6 +164,7 @@ impl<'a> Network<'a> {
             router_of,
             is_host,
             timeline: scenario.changes.iter().cloned().map(Prepared::from).collect(),
+            spent: Vec::new(),
             changed: 0,
             now: Instant::ZERO,
             frames,
@@ -287,6 +298,24 @@ impl<'a> Network<'a> {
         monitor::watch(&mut self.recording, self.links.iter_mut().map(|link| &mut link.record));
     }
 
+    /// The driver was stopped, or kept from running, for so long: what was due then happens after.
+    pub fn stand_still(&mut self, still: Duration) {
+        self.account.stood_still += still;
+        self.recording.events.push(Event {
+            at: self.now,
+            kind: EventKind::Note,
+            path: String::new(),
+            value: String::new(),
+            old: None,
+            moved_packets: None,
+            forced_out_packets: 0,
+            text: format!(
+                "the driver stood still for {:.3} s; what was due then happened after",
+                still.as_secs_f64()
+            ),
+        });
+    }
+
     /// Looks at the queues.
     pub fn look(&mut self, monitor: &mut Monitor) {
         monitor.look(self.links.iter_mut().map(|link| (&mut link.port, &mut link.record)));
@@ -297,6 +326,20 @@ impl<'a> Network<'a> {
         let ports = self.links.iter_mut().map(|link| (&mut link.port, &mut link.record));
         let Recording { flows, events, .. } = &mut self.recording;
         monitor.close_into(sample, self.now, ports, flows, events);
+        // A quantile of a whole run is a walk through its histogram.
+        if self.now.since(self.judged) >= JUDGED_EVERY {
+            self.judged = self.now;
+            let late = self.account.lateness.quantiles_in_place([0.99]);
+            self.late_p99_s = late.map(|[picos]| picos as f64 * 1e-12);
+        }
+        let account = &self.account;
+        // What was passed is told at the other end, where there is time for words.
+        sample.fidelity = Some(FidelitySample {
+            late_p99_s: self.late_p99_s,
+            host_losses: account.lost_before + account.lost_after,
+            stood_still_s: account.stood_still.as_secs_f64(),
+            unfaithful: Vec::new(),
+        });
     }
 
     /// A frame came from the host at `node`, stamped `at` by the kernel. Everything before is to have been

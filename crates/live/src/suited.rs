@@ -11,7 +11,7 @@ use crate::network::{GATEWAY_4, GATEWAY_6};
 ///
 /// # Errors
 /// [`Failure::Unsuited`] with the first flow that cannot be had.
-pub(crate) fn check(scenario: &Scenario) -> Result<(), Failure> {
+pub fn check(scenario: &Scenario) -> Result<(), Failure> {
     for node in &scenario.nodes {
         if let Some(why) = unusable(node.address) {
             return Err(Failure::Unsuited {

@@ -7,9 +7,11 @@
 //!      <-- empty samples -----
 //!      <-- Order -------------            the rest of the timeline, ready made
 //!      --- Answer ----------->            taken, or too late
+//!      --- spent changes ---->            with the trees they took out, to be freed
 //! ```
 //!
-//! The driver never waits here, and in the steady state allocates nothing: samples are used again and again.
+//! The driver never waits here, and in the steady state allocates and frees nothing: samples are used again and
+//! again.
 
 use std::sync::{Arc, OnceLock};
 
@@ -19,6 +21,7 @@ use lockgate_measure::monitor::{Monitor, Sample};
 use lockgate_scenario::change::Prepared;
 
 use crate::clock::Monotonic;
+use crate::fidelity;
 use crate::network::Network;
 
 /// Looks an interval: as many values the mean length of a queue is made of.
@@ -29,6 +32,9 @@ const SAMPLES: usize = 64;
 
 /// Orders, and answers, on their way at most.
 const ORDERS: usize = 16;
+
+/// Changes that happened and have not been freed, at most; beyond, they stay with the driver.
+const SPENT: usize = 256;
 
 /// How late a look may be: nobody spins for one.
 const SLACK: Duration = Duration::from_micros(100);
@@ -58,6 +64,7 @@ pub enum Answer {
 pub struct Seat {
     orders: rtrb::Consumer<Order>,
     answers: rtrb::Producer<Answer>,
+    spent: rtrb::Producer<Prepared>,
     full: rtrb::Producer<Box<Sample>>,
     empty: rtrb::Consumer<Box<Sample>>,
     started: Arc<OnceLock<Monotonic>>,
@@ -74,6 +81,7 @@ pub struct Seat {
 pub struct Desk {
     orders: rtrb::Producer<Order>,
     answers: rtrb::Consumer<Answer>,
+    spent: rtrb::Consumer<Prepared>,
     full: rtrb::Consumer<Box<Sample>>,
     empty: rtrb::Producer<Box<Sample>>,
     started: Arc<OnceLock<Monotonic>>,
@@ -83,6 +91,7 @@ pub struct Desk {
 pub fn seats(every: Duration) -> (Seat, Desk) {
     let (ordering, orders) = rtrb::RingBuffer::new(ORDERS);
     let (answers, answered) = rtrb::RingBuffer::new(ORDERS);
+    let (spending, spent) = rtrb::RingBuffer::new(SPENT);
     let (full, filled) = rtrb::RingBuffer::new(SAMPLES);
     let (mut emptied, empty) = rtrb::RingBuffer::new(SAMPLES);
     for _ in 0..SAMPLES {
@@ -92,6 +101,7 @@ pub fn seats(every: Duration) -> (Seat, Desk) {
     let seat = Seat {
         orders,
         answers,
+        spent: spending,
         full,
         empty,
         started: started.clone(),
@@ -102,7 +112,7 @@ pub fn seats(every: Duration) -> (Seat, Desk) {
         dropped: 0,
         unseen: Box::default(),
     };
-    (seat, Desk { orders: ordering, answers: answered, full: filled, empty: emptied, started })
+    (seat, Desk { orders: ordering, answers: answered, spent, full: filled, empty: emptied, started })
 }
 
 impl Seat {
@@ -122,8 +132,21 @@ impl Seat {
         if !self.orders.is_empty() {
             self.obey(network);
         }
+        if !network.spent.is_empty() {
+            self.hand_back(network);
+        }
         if network.now() >= self.look {
             self.look(network);
+        }
+    }
+
+    /// As much as there is room for; the rest another time.
+    #[cold]
+    fn hand_back(&mut self, network: &mut Network<'_>) {
+        while !self.spent.is_full()
+            && let Some(spent) = network.spent.pop()
+        {
+            let _ = self.spent.push(spent);
         }
     }
 
@@ -192,11 +215,20 @@ impl Desk {
         self.answers.pop().ok()
     }
 
+    /// Frees what the driver has no use for any more. Returns how much there was.
+    pub fn free(&mut self) -> usize {
+        std::iter::from_fn(|| self.spent.pop().ok()).count()
+    }
+
     /// The next sample, where there is one.
     pub fn sample(&mut self) -> Option<Sample> {
         let full = self.full.pop().ok()?;
-        let sample = (*full).clone();
+        let mut sample = (*full).clone();
         let _ = self.empty.push(full);
+        let passed = fidelity::passed(&sample);
+        if let Some(fidelity) = &mut sample.fidelity {
+            fidelity.unfaithful = passed;
+        }
         Some(sample)
     }
 }

@@ -217,10 +217,11 @@ fn a_change_asked_for_is_one_of_the_file() {
     ];
     let mut saved = scenario.clone();
     let mut next = 0;
-    let (mut taken, mut late) = (0, 0);
+    let (mut taken, mut late, mut freed) = (0, 0, 0);
     let (played, _) = run(
         &scenario,
         Some(&mut |now, desk| {
+            freed += desk.free();
             while let Some(answer) = desk.answer() {
                 match answer {
                     Answer::Taken(_) => taken += 1,
@@ -246,6 +247,7 @@ fn a_change_asked_for_is_one_of_the_file() {
         }),
     );
     assert_eq!((taken, late), (3, 1));
+    assert_eq!(freed, 4, "what has happened is freed at the desk, with the tree that was replaced");
     let (replayed, _) = run(&saved, None);
     assert_eq!(played.events.len(), 4);
     assert_same(&played, &replayed);

@@ -11,7 +11,7 @@
 
 use lockgate_engine::discipline::DropReason;
 use lockgate_engine::node::{Counters, Tally};
-use lockgate_engine::port::Port;
+use lockgate_engine::port::{Handed, Port};
 use lockgate_engine::units::{Duration, Instant};
 use serde::Serialize;
 
@@ -35,6 +35,22 @@ pub struct Sample {
     pub flows: Vec<FlowSample>,
     /// What happened in the interval.
     pub events: Vec<EventSample>,
+    /// How exact the run has been so far; `None` of a simulation, which is.
+    pub fidelity: Option<FidelitySample>,
+}
+
+/// How exact a live run has been so far, and whether its figures can be relied on.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct FidelitySample {
+    /// 99th percentile, since the start, of the time from when a frame was due at its host to when it had been handed
+    /// over; `None` before the first.
+    pub late_p99_s: Option<f64>,
+    /// Packets that the machine lost, outside the network under test.
+    pub host_losses: u64,
+    /// How long the driver was stopped, or kept from running, for long at once.
+    pub stood_still_s: f64,
+    /// A sentence for each limit that was passed; none: the run is faithful.
+    pub unfaithful: Vec<String>,
 }
 
 /// One port, and with it one direction of a link.
@@ -91,6 +107,9 @@ pub struct QueueSample {
     pub sojourn_p50_s: Option<f64>,
     /// 99th percentile of the same, within 3 %.
     pub sojourn_p99_s: Option<f64>,
+    /// Mean time in the queue itself of the packets it gave to the device ring in the interval; the rest of their time
+    /// in the port is the ring's. `None` where none was, or where there is no ring and all of it is the queue's.
+    pub waited_mean_s: Option<f64>,
     /// What the discipline shows of itself, by name.
     pub gauges: Vec<(&'static str, f64)>,
     /// Since the start.
@@ -120,6 +139,10 @@ pub struct QueueTotal {
     pub sojourn_count: u64,
     /// Their sum.
     pub sojourn_sum_s: f64,
+    /// Packets given to the device ring, where there is one.
+    pub waited_count: u64,
+    /// How long they had waited until then, in sum.
+    pub waited_sum_s: f64,
 }
 
 /// One flow.
@@ -208,6 +231,8 @@ struct PortState {
     transmitted: Tally,
     places: Vec<PlaceState>,
     parents: Vec<Option<u16>>,
+    /// Under a ring: what each place, with all below it, gave to it.
+    handed: Vec<Handed>,
 }
 
 /// What is known of a place at the end of the last interval, and what the looks since have seen.
@@ -218,6 +243,7 @@ struct PlaceState {
     peak: Tally,
     packets: u128,
     bytes: u128,
+    handed: Handed,
 }
 
 impl Monitor {
@@ -304,6 +330,7 @@ impl Monitor {
         sample.at_s = now.as_secs_f64();
         sample.interval_s = interval;
         sample.dropped_samples = 0;
+        sample.fidelity = None;
         sample.events.clear();
         sample.events.extend(events.iter().skip(self.events).map(EventSample::of));
         self.events = events.len();
@@ -386,6 +413,7 @@ impl PortState {
         shown.ring_packets = port.ring_occupancy();
         self.parents.clear();
         self.parents.extend(port.places().iter().map(|place| place.parent));
+        self.count_handed(port);
         let (places, parents, queues) = (&mut self.places, &self.parents, &mut shown.queues);
         let mut count = 0;
         port.each_node(&mut |node| {
@@ -394,6 +422,7 @@ impl PortState {
             let queue = nth(queues, count);
             count += 1;
             state.close(queue, node.counters(), seen, interval, looks);
+            state.close_handed(queue, self.handed.get(id).copied().unwrap_or_default());
             queue.name.clear();
             queue.name.push_str(node.name());
             queue.kind = node.kind();
@@ -404,6 +433,26 @@ impl PortState {
         });
         queues.truncate(count);
         record.close_interval();
+    }
+
+    /// Sums up what places gave to the device ring, over all that is below each.
+    fn count_handed(&mut self, port: &Port) {
+        self.handed.clear();
+        if !port.has_ring() {
+            return;
+        }
+        self.handed.resize(self.parents.len(), Handed::default());
+        for place in 0..self.parents.len() {
+            let own = port.handed(place as u16);
+            let mut at = Some(place).filter(|_| own.packets > 0);
+            // No chain of parents is longer than there are places.
+            for _ in 0..=self.parents.len() {
+                let Some(place) = at else { break };
+                self.handed[place].packets += own.packets;
+                self.handed[place].waited_ps += own.waited_ps;
+                at = self.parents[place].map(usize::from);
+            }
+        }
     }
 }
 
@@ -453,6 +502,17 @@ impl PlaceState {
             sojourn_classes: seen.classes,
             sojourn_count: seen.sojourns.0,
             sojourn_sum_s: seen.sojourns.1 as f64 / 1e12,
+            waited_count: 0,
+            waited_sum_s: 0.0,
         };
+    }
+
+    fn close_handed(&mut self, shown: &mut QueueSample, handed: Handed) {
+        let then = core::mem::replace(&mut self.handed, handed);
+        let packets = handed.packets - then.packets;
+        let waited = (handed.waited_ps - then.waited_ps) as f64 / 1e12;
+        shown.waited_mean_s = (packets > 0).then(|| waited / packets as f64);
+        shown.total.waited_count = handed.packets;
+        shown.total.waited_sum_s = handed.waited_ps as f64 / 1e12;
     }
 }

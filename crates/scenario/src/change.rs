@@ -6,8 +6,9 @@ use lockgate_engine::node::Node;
 use lockgate_engine::port::Port;
 use lockgate_engine::units::Instant;
 
+use crate::check::changes::MOST_BUILT;
 use crate::model::{Action, Scenario};
-use crate::{Files, Override, Problems, read};
+use crate::{Files, LONGEST, Override, Problems, read};
 
 /// One effect at one time. A `[[change]]` that sets several things gives several, one for each port,
 /// link or flow it concerns.
@@ -45,14 +46,14 @@ impl Change {
                 }
                 Ok(0)
             }
-            Action::Replace { tree, .. } => Ok(port.replace(tree.build()?, now, headers)),
+            Action::Replace { tree, .. } => Ok(port.replace(tree.build()?, now, headers).0),
             Action::Link { .. } | Action::Flow { .. } => Ok(0),
         }
     }
 }
 
 /// A change with its tree, where it has one, built before its time: whoever applies it between two packets
-/// has only to put the tree in its place.
+/// has only to put the tree in its place. The tree that was there is in it afterwards, to be freed elsewhere.
 pub struct Prepared {
     /// The change.
     pub change: Change,
@@ -81,7 +82,7 @@ impl From<Change> for Prepared {
 }
 
 impl Prepared {
-    /// Applies the change as [`Change::apply_to_port`] does.
+    /// Applies the change as [`Change::apply_to_port`] does, once.
     ///
     /// # Errors
     /// As there.
@@ -92,7 +93,11 @@ impl Prepared {
         headers: &dyn Headers,
     ) -> Result<usize, Invalid> {
         match self.tree.take() {
-            Some(tree) => Ok(port.replace(tree, now, headers)),
+            Some(tree) => {
+                let (moved, old) = port.replace(tree, now, headers);
+                self.tree = Some(old);
+                Ok(moved)
+            }
             None => self.change.apply_to_port(port, now, headers),
         }
     }
@@ -111,9 +116,7 @@ impl Scenario {
         settings: &[Override],
         files: &dyn Files,
     ) -> Result<(Self, Vec<Change>), Problems> {
-        let set: Vec<String> = settings.iter().map(Override::as_setting).collect();
-        let text =
-            format!("{}\n[[change]]\nat = \"{at}\"\nset = {{ {} }}\n", self.text.trim_end(), set.join(", "));
+        let text = format!("{}\n{}", self.text.trim_end(), written(at, settings));
         let changed = read(&text, &self.title, files, &[])?;
         // Changes stand by time, and at one time in the order of the file: the new ones are its last.
         let end = changed.changes.partition_point(|change| change.at <= at);
@@ -121,4 +124,67 @@ impl Scenario {
         let new = changed.changes[start..end].to_vec();
         Ok((changed, new))
     }
+
+    /// This scenario with changes more, all of them at `at` or later, read in a time that does not grow with what
+    /// has changed before: `standing` is its text as it stands at `at`, with what has changed by then in its place,
+    /// and what is to come as it was. The result is what [`with_change`](Self::with_change) gives, one after the other.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn with_changes_over(
+        &self,
+        standing: &str,
+        at: Instant,
+        more: &[(Instant, &[Override])],
+        files: &dyn Files,
+    ) -> Result<Self, Problems> {
+        if let Some(changed) = self.read_over(standing, at, more, files) {
+            return Ok(changed);
+        }
+        let mut changed = Self { record: self.record.clone(), ..self.clone() };
+        for (at, settings) in more {
+            let (next, _) = changed.with_change(*at, settings, files)?;
+            changed = Self { record: self.record.clone(), ..next };
+        }
+        Ok(changed)
+    }
+
+    /// `None` where that is not sure to be the same, and where something is wrong, which is to be told of the whole.
+    fn read_over(
+        &self,
+        standing: &str,
+        at: Instant,
+        more: &[(Instant, &[Override])],
+        files: &dyn Files,
+    ) -> Option<Self> {
+        let more: String = more.iter().map(|(at, settings)| written(*at, settings)).collect();
+        let text = format!("{}\n{more}", self.text.trim_end());
+        let short = read(&format!("{}\n{more}", standing.trim_end()), &self.title, files, &[]).ok()?;
+        let same = self.ports.iter().map(|port| &port.name).eq(short.ports.iter().map(|port| &port.name))
+            && self.links.iter().map(|link| &link.name).eq(short.links.iter().map(|link| &link.name))
+            && self.flows.iter().map(|flow| &flow.name).eq(short.flows.iter().map(|flow| &flow.name));
+        let past = self.changes.partition_point(|change| change.at <= at);
+        let mut changes = self.changes[..past].to_vec();
+        let mut coming = self.changes[past..].iter().peekable();
+        for mut change in short.changes {
+            // The log has values as they were written first.
+            if let Some(known) = coming.next_if(|known| known.at == change.at && known.path == change.path) {
+                change.value.clone_from(&known.value);
+            }
+            changes.push(change);
+        }
+        let queues = |change: &Change| match change.action {
+            Action::Reconfigure { port, .. } | Action::Replace { port, .. } => self.ports[port].queues.len(),
+            Action::Link { .. } | Action::Flow { .. } => 0,
+        };
+        let readable = text.len() <= LONGEST && changes.iter().map(queues).sum::<usize>() <= MOST_BUILT;
+        let sure = same && readable && coming.next().is_none();
+        sure.then(|| Self { changes, text, ..self.clone() })
+    }
+}
+
+/// A `[[change]]` as it is written in a file.
+fn written(at: Instant, settings: &[Override]) -> String {
+    let set: Vec<String> = settings.iter().map(Override::as_setting).collect();
+    format!("[[change]]\nat = \"{at}\"\nset = {{ {} }}\n", set.join(", "))
 }

@@ -7,7 +7,7 @@
 //! Each part goes on where it can when an earlier one has problems, and stays silent about what only
 //! follows from those.
 
-mod changes;
+pub(crate) mod changes;
 mod expects;
 mod files;
 mod flows;
@@ -267,7 +267,7 @@ impl<'c> Checker<'c> {
             changes: changes.changes,
             expects,
             record,
-            text: text.to_owned(),
+            text: crate::path::extensible(text),
             warnings: core::mem::take(&mut self.warnings),
         })
     }

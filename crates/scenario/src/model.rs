@@ -54,7 +54,7 @@ pub struct Scenario {
     pub expects: Vec<Expect>,
     /// What is kept of the run beside its statistics.
     pub record: Record,
-    /// The text this was read from, overrides applied.
+    /// The text this was read from, overrides applied; a `[[change]]` may be written at its end.
     pub text: String,
     /// What is allowed but probably not meant.
     pub warnings: Vec<Problem>,

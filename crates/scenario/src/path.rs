@@ -7,7 +7,7 @@
 
 use core::ops::Range;
 
-use toml_edit::{DocumentMut, Item, Table, TableLike, Value};
+use toml_edit::{ArrayOfTables, DocumentMut, Item, Table, TableLike, Value};
 
 use crate::check::SECTIONS;
 use crate::diagnostic::{Problem, Span};
@@ -240,6 +240,28 @@ pub(crate) fn apply_all(text: &str, overrides: &[Override]) -> Result<String, Ve
     if problems.is_empty() { Ok(document.to_string()) } else { Err(problems) }
 }
 
+/// `text`, which is valid, in a form at whose end a `[[change]]` may stand: changes that are written as one value, as an
+/// override of all of them is, become tables.
+pub(crate) fn extensible(text: &str) -> String {
+    let is_value = |line: &str| {
+        let rest = line.trim_start().strip_prefix("change");
+        rest.is_some_and(|rest| rest.trim_start().starts_with('='))
+    };
+    if !text.lines().any(is_value) {
+        return text.to_owned();
+    }
+    let Ok(mut document) = text.parse::<DocumentMut>() else { return text.to_owned() };
+    let Some(Item::Value(Value::Array(changes))) = document.get("change") else { return text.to_owned() };
+    let tables: Option<ArrayOfTables> =
+        changes.iter().map(|change| Some(change.as_inline_table()?.clone().into_table())).collect();
+    let Some(tables) = tables else { return text.to_owned() };
+    document.remove("change");
+    if !tables.is_empty() {
+        document.insert("change", Item::ArrayOfTables(tables));
+    }
+    document.to_string()
+}
+
 /// Where in `root` the value of each override stands, for those that stand anywhere.
 pub(crate) fn places(root: &toml::de::DeTable<'_>, overrides: &[Override]) -> Vec<(Span, String)> {
     let find = |one: &Override| -> Option<Range<usize>> {
@@ -264,6 +286,23 @@ mod tests {
     fn after(text: &str, set: &str) -> String {
         apply_all(text, &[Override::parse(set).expect("an override")])
             .unwrap_or_else(|problems| panic!("{problems:?}"))
+    }
+
+    #[test]
+    fn a_change_may_be_written_at_the_end() {
+        let kept = "title = \"change = none\"\n[[change]]\nat = \"1s\"\n";
+        assert_eq!(extensible(kept), kept);
+        assert_eq!(extensible("a = 1\nchange = []\n[node]\nb = {}\n"), "a = 1\n[node]\nb = {}\n");
+        let text = "change = [{ at = \"1s\", set = { l.rate = \"1mbit\" } }, { at = \"2s\", set = {} }]\n[node]\nb = {}\n";
+        let more = extensible(text) + "[[change]]\nat = \"3s\"\nset = {}\n";
+        let (before, after) =
+            (text.parse::<toml::Table>().expect("TOML"), more.parse::<toml::Table>().expect("TOML"));
+        let changes = |table: &toml::Table| table["change"].as_array().expect("changes").clone();
+        assert_eq!(
+            (before["node"].clone(), changes(&before)),
+            (after["node"].clone(), changes(&after)[..2].to_vec())
+        );
+        assert_eq!(changes(&after).len(), 3);
     }
 
     #[test]

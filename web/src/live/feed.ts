@@ -26,10 +26,13 @@ export interface QueueSample {
   dropped_packets: number;
   dropped_by: [string, number][];
   marked_packets: number;
+  sojourn_mean_s: number | null;
   sojourn_p50_s: number | null;
   sojourn_p99_s: number | null;
+  /** Mean time in the queue itself where there is a device ring below it; the rest is the ring's. */
+  waited_mean_s: number | null;
   gauges: [string, number][];
-  total: { offered_packets: number };
+  total: { offered_packets: number; waited_count: number };
 }
 
 export interface PortSample {
@@ -42,6 +45,7 @@ export interface PortSample {
 export interface FlowSample {
   name: string;
   offered_bps: number;
+  sent_packets: number;
   received_bps: number;
   lost_packets: number;
   owd_p50_s: number | null;
@@ -62,6 +66,15 @@ export interface RunEvent {
   before?: string[];
 }
 
+/** How exact a live run has been so far. */
+export interface Fidelity {
+  late_p99_s: number | null;
+  host_losses: number;
+  stood_still_s: number;
+  /** A sentence for each limit that was passed. */
+  unfaithful: string[];
+}
+
 export interface Sample {
   number: number;
   at_s: number;
@@ -70,6 +83,8 @@ export interface Sample {
   ports: PortSample[];
   flows: FlowSample[];
   events: RunEvent[];
+  /** Null of a simulation. */
+  fidelity: Fidelity | null;
 }
 
 export interface Status {
@@ -174,6 +189,9 @@ export class Feed {
   /** Reads the stream to its end. Not by `EventSource`: that says nothing of comments, which are how a stream without samples says that it is alive. */
   async #read(): Promise<void> {
     const response = await fetch("api/stream");
+    // What came before the stream began, and while there was none.
+    const last = this.samples.at(-1)?.at_s;
+    if (last !== undefined) this.#accept((await (await fetch(`api/samples?after=${last}`)).json()) as Sample[]);
     const reader = response.body?.pipeThrough(new TextDecoderStream()).getReader();
     let text = "";
     for (;;) {
@@ -195,12 +213,19 @@ export class Feed {
     if (name === "missed") this.missed += Number(data);
     else if (name === "status") this.status = JSON.parse(data) as Status;
     else if (name === "samples") {
-      const fresh = JSON.parse(data) as Sample[];
-      const last = this.samples.at(-1)?.number ?? -1;
-      keep(this.samples, fresh);
-      for (const sample of fresh) if (sample.number > last) this.events.push(...sample.events);
-      if (this.events.length > 2_000) this.events.splice(0, 1_000);
+      this.#accept(JSON.parse(data) as Sample[]);
     }
+  }
+
+  #accept(fresh: readonly Sample[]): void {
+    const last = this.samples.at(-1)?.number ?? -1;
+    keep(this.samples, fresh);
+    for (const event of fresh.filter((sample) => sample.number > last).flatMap((sample) => sample.events)) {
+      // The first ones may have been told with the state.
+      const same = (known: RunEvent): boolean => known.at_s === event.at_s && known.path === event.path && known.text === event.text;
+      if (!this.events.slice(-100).some(same)) this.events.push(event);
+    }
+    if (this.events.length > 2_000) this.events.splice(0, 1_000);
   }
 
   /** Sets values; the answer is a sentence. */

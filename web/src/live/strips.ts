@@ -7,6 +7,10 @@ import type { Sample } from "./feed";
 
 const NAMES = ["Rate, bit/s (thin: offered)", "Delay p99, s (dashed: median)", "Backlog, packets (dashed: maximum)", "Drops and marks (dashed), packets an interval"];
 
+/** Heights in pixels: of a strip, and of the axis of time. */
+const PLOT = 104;
+const AXIS = 32;
+
 const short = (value: number): string => {
   for (const [scale, prefix] of [[1e9, "G"], [1e6, "M"], [1e3, "k"], [1, ""], [1e-3, "m"], [1e-6, "µ"]] as const) {
     if (Math.abs(value) >= scale) return `${Number((value / scale).toPrecision(3))}${prefix}`;
@@ -49,18 +53,20 @@ export class Strips {
         series.push({ label: one.label, stroke, width: 2, spanGaps: false, points: { show: false } });
         series.push({ stroke, width: 1, spanGaps: false, points: { show: false }, ...(strip === 0 ? {} : { dash: [4, 3] }) });
       });
+      const last = strip === NAMES.length - 1;
       const axis = { stroke: ink.soft, grid: { stroke: ink.grid, width: 1 }, ticks: { stroke: ink.grid, width: 1 } };
       return new uPlot(
         {
           width,
-          height: 120,
+          height: last ? PLOT + AXIS : PLOT,
           series,
           legend: { show: false },
           cursor: { sync: { key: "lockgate" }, drag: { x: false, y: false } },
           scales: { x: { time: false }, y: { range: (_, low, high) => [Math.min(0, low ?? 0), Math.max(high ?? 0, strip === 1 ? 1e-4 : 1) * 1.05] } },
           axes: [
-            { ...axis, values: (_, splits) => splits.map((split) => `${Number(split.toFixed(2))} s`) },
-            { ...axis, size: 52, values: (_, splits) => splits.map((split) => short(split)) },
+            // One axis of time, below them all.
+            { ...axis, size: last ? AXIS : 8, values: (_, splits) => splits.map((split) => (last ? `${Number(split.toFixed(2))} s` : "")) },
+            { ...axis, size: 52, space: 24, values: (_, splits) => splits.map((split) => short(split)) },
           ],
           hooks: {
             draw: [(plot) => this.#drawRules(plot, ink)],

@@ -25,6 +25,15 @@ export function eventText(event: RunEvent): string {
   return `set ${event.path} = ${event.value}${moved}${forced}`;
 }
 
+/** Mean time in the queue, and in the device ring below it, with how many packets are there now. */
+function apart(queue: QueueSample, ring: number | undefined): [string, string] {
+  const { waited_mean_s: waited, sojourn_mean_s: all } = queue;
+  if (waited === null) return ["–", "–"];
+  return [time(waited), `${all === null ? "–" : time(Math.max(0, all - waited))}${ring === undefined ? "" : `, ${ring}p`}`];
+}
+
+const headings = (names: readonly string[]): HTMLElement => h("tr", {}, ...names.map((name) => h("th", { scope: "col" }, name)));
+
 /** Index of the last sample that ends at or before `at`. */
 export function indexAt(samples: readonly Sample[], at: number): number {
   let [low, high] = [0, samples.length];
@@ -59,7 +68,10 @@ class LivePage {
 
   readonly state = h("strong", { class: "state" });
   readonly clock = h("span", { class: "clock" });
+  readonly reasons = h("p", { class: "reasons", hidden: true });
+  readonly fidelity = h("span", { class: "fidelity", hidden: true });
   readonly picture = svg("svg", { class: "network", "aria-label": "The network" });
+  readonly queueHead = h("thead");
   readonly table = h("tbody");
   readonly flows = h("tbody");
   readonly log = h("ol", { class: "events", "aria-label": "Events, newest first", tabindex: 0 });
@@ -87,20 +99,21 @@ class LivePage {
   }
 
   #frame(): HTMLElement {
-    const head = (...names: string[]): HTMLElement => h("thead", {}, h("tr", {}, ...names.map((name) => h("th", { scope: "col" }, name))));
+    const head = (...names: string[]): HTMLElement => h("thead", {}, headings(names));
     const theme = h("button", { type: "button", id: "theme", title: "Switch between light and dark", onclick: () => this.theme.toggle() }, "◐ theme");
     return h(
       "div",
       { class: "live" },
       h("a", { class: "skip", href: "#queues" }, "To the queues"),
-      h("header", { class: "bar" }, h("strong", {}, "Lockgate"), this.state, this.clock, h("span", { class: "end" }, this.paceLabel, h("label", {}, "sample ", this.every), this.pauseButton, this.markButton, this.holdButton, h("a", { class: "button", href: "api/scenario", download: "session.toml" }, "Save scenario"), theme)),
+      h("header", { class: "bar" }, h("strong", {}, "Lockgate"), this.state, this.clock, this.fidelity, h("span", { class: "end" }, this.paceLabel, h("label", {}, "sample ", this.every), this.pauseButton, this.markButton, this.holdButton, h("a", { class: "button", href: "api/scenario", download: "session.toml" }, "Save scenario"), theme)),
       h(
         "main",
         {},
         h("h1", { class: "title" }),
+        this.reasons,
         h("section", { class: "net", "aria-label": "Topology" }, this.picture),
         h("section", { class: "log" }, h("h2", {}, "Events"), this.filter, this.log),
-        h("section", { id: "queues", class: "queues" }, h("h2", {}, "Queues"), h("div", { class: "wide", tabindex: 0, role: "region", "aria-label": "Table of queues" }, h("table", {}, head("queue", "kind", "now", "", "max", "in", "out", "p50", "p99", "drop", "mark"), this.table))),
+        h("section", { id: "queues", class: "queues" }, h("h2", {}, "Queues"), h("div", { class: "wide", tabindex: 0, role: "region", "aria-label": "Table of queues" }, h("table", {}, this.queueHead, this.table))),
         this.knobs.element,
         h("section", { class: "over" }, h("h2", {}, "Over time"), h("div", { class: "scrubber" }, this.scrub, this.span, h("button", { type: "button", onclick: () => this.#resume() }, "Live")), this.strips.element),
         h("section", { class: "flows" }, h("h2", {}, "Flows"), h("div", { class: "wide", tabindex: 0, role: "region", "aria-label": "Table of flows" }, h("table", {}, head("flow", "offered", "received", "delay p50", "p99", "lost", "cwnd", "rtt"), this.flows))),
@@ -211,6 +224,7 @@ class LivePage {
     document.body.classList.toggle("cut", !this.feed.connected && !status.ended);
     const missed = this.feed.missed + (samples.at(-1)?.dropped_samples ?? 0);
     this.clock.textContent = `${(sample?.at_s ?? 0).toFixed(2)} s of ${status.duration_s} s${missed > 0 ? ` · ${missed} samples missed` : ""}`;
+    this.#drawFidelity(sample);
     // A live run goes by the clock.
     this.paceLabel.hidden = this.holdButton.hidden = status.mode === "live";
     this.markButton.hidden = this.feed.readOnly;
@@ -237,6 +251,21 @@ class LivePage {
     this.strips.draw(shown, chosen, events.map((event) => event.at_s), ink);
   }
 
+  /** What may be relied on in a live run, as far as is known; the reasons are said, not only shown on hover. */
+  #drawFidelity(sample: Sample | undefined): void {
+    const fidelity = sample?.fidelity ?? null;
+    this.fidelity.hidden = fidelity === null;
+    if (fidelity === null) return;
+    const ok = fidelity.unfaithful.length === 0;
+    const text = `late p99 ${time(fidelity.late_p99_s)} ${ok ? "✓" : "⚠ not faithful"}`;
+    if (this.fidelity.textContent !== text) this.fidelity.textContent = text;
+    this.fidelity.dataset["state"] = ok ? "ok" : "bad";
+    this.fidelity.title = ok ? "How late frames were handed over by this machine so far: within the limits of a faithful run" : fidelity.unfaithful.join("\n");
+    this.reasons.hidden = ok;
+    const said = fidelity.unfaithful.join("; ");
+    if (this.reasons.textContent !== said) this.reasons.textContent = said;
+  }
+
   #select(port: number, place: number): void {
     [this.#port, this.#place] = [port, place];
     this.#ask();
@@ -245,6 +274,10 @@ class LivePage {
   #drawTable(lines: Row[]): void {
     const most = Math.max(1, ...lines.map((line) => line.queue.peak_packets));
     const own = lines.filter((line) => line.port === this.#port);
+    // Under a device ring, what the queues are to blame for is said apart from what the ring is.
+    const ringed = lines.some((line) => line.queue.total.waited_count > 0);
+    const names = ["queue", "kind", "now", "", "max", "in", "out", "p50", "p99", ...(ringed ? ["in queue", "in ring"] : []), "drop", "mark"];
+    if (this.queueHead.childElementCount === 0 || this.queueHead.querySelectorAll("th").length !== names.length) this.queueHead.replaceChildren(headings(names));
     const rows = lines.map(({ port, depth, queue }) => {
       const selected = port === this.#port && queue.place === this.#place;
       const colour = own.findIndex((line) => line.port === port && line.queue.place === queue.place);
@@ -252,21 +285,23 @@ class LivePage {
       const swatch = colour < 0 ? "transparent" : (this.theme.ink.series[colour % this.theme.ink.series.length] as string);
       const share = (value: number): string => `${Math.min(100, (100 * value) / most).toFixed(1)}%`;
       const bar = h("span", { class: "thermometer", style: `--now:${share(queue.packets)};--mean:${share(queue.mean_packets)};--max:${share(queue.peak_packets)}` });
-      const cells = [queue.kind, String(queue.packets), bar, String(queue.peak_packets), rate(queue.offered_bps), rate(queue.sent_bps), time(queue.sojourn_p50_s), time(queue.sojourn_p99_s), String(queue.dropped_packets), String(queue.marked_packets)];
+      const cells = [queue.kind, String(queue.packets), bar, String(queue.peak_packets), rate(queue.offered_bps), rate(queue.sent_bps), time(queue.sojourn_p50_s), time(queue.sojourn_p99_s), ...(ringed ? apart(queue, depth === 0 ? this.#sample()?.ports[port]?.ring_packets : undefined) : []), String(queue.dropped_packets), String(queue.marked_packets)];
       const drops = queue.dropped_by.map(([reason, packets]) => `${reason} ${packets}`).join(", ");
       const gauges = queue.gauges.map(([gauge, value]) => `${gauge} ${value.toPrecision(4)}`).join("\n");
       return h(
         "tr",
         { class: selected ? "selected" : "", "aria-selected": String(selected), title: [gauges, drops].filter((part) => part !== "").join("\n"), onclick: () => this.#select(port, queue.place) },
         h("th", { scope: "row", style: `padding-left:${8 + depth * 16}px` }, h("span", { class: "swatch", style: `background:${swatch}` }), name),
-        ...cells.map((cell, index) => h("td", { class: index === 8 && queue.dropped_packets > 0 ? "bad" : index === 0 ? "word" : "" }, cell)),
+        ...cells.map((cell, index) => h("td", { class: index === cells.length - 2 && queue.dropped_packets > 0 ? "bad" : index === 0 ? "word" : "" }, cell)),
       );
     });
     this.table.replaceChildren(...rows);
   }
 
   #drawFlows(sample: Sample | undefined): void {
-    const rows = (sample?.flows ?? []).slice(0, 200).map((flow) => h("tr", {}, h("th", { scope: "row" }, flow.name), ...[rate(flow.offered_bps), rate(flow.received_bps), time(flow.owd_p50_s), time(flow.owd_p99_s), String(flow.lost_packets), bytes(flow.cwnd_bytes), time(flow.rtt_s)].map((cell) => h("td", {}, cell))));
+    // What no flow of the scenario sent has a row once there is something.
+    const flows = (sample?.flows ?? []).filter((flow) => flow.name !== "(other)" || flow.sent_packets > 0);
+    const rows = flows.slice(0, 200).map((flow) => h("tr", {}, h("th", { scope: "row" }, flow.name), ...[rate(flow.offered_bps), rate(flow.received_bps), time(flow.owd_p50_s), time(flow.owd_p99_s), String(flow.lost_packets), bytes(flow.cwnd_bytes), time(flow.rtt_s)].map((cell) => h("td", {}, cell))));
     this.flows.replaceChildren(...rows);
   }
 

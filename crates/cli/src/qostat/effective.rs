@@ -1,7 +1,9 @@
 //! The scenario as it stands at some time of the run: the text with the changes so far. What a knob shows and
 //! what a temporary change goes back to.
 
-use lockgate_engine::units::Instant;
+use std::collections::VecDeque;
+
+use lockgate_engine::units::{Duration, Instant};
 use lockgate_scenario::{Override, Scenario, reference};
 use serde::Serialize;
 use toml::{Table, Value};
@@ -25,88 +27,86 @@ pub(crate) struct Knob {
     pub(crate) choices: Vec<String>,
 }
 
-/// The text at one time.
+/// The scenario as it stands at one time: what holds then, and the changes that are to come. A session that sets much
+/// reads this, which does not grow with what has changed before, rather than its whole text.
 #[derive(Clone)]
-pub(crate) struct Effective(Table);
-
-/// What holds at some time, and for how long that is known. A session that sets much reads its text once for each
-/// change, not once more for each look at it.
-pub(crate) struct Current {
-    pub(crate) effective: Effective,
-    from: Instant,
-    /// When something changes next.
-    until: Instant,
-}
-
-impl Current {
-    /// What holds at `now`.
-    pub(crate) fn at(scenario: &Scenario, now: Instant) -> Self {
-        Self { effective: Effective::at(&scenario.text, now), from: now, until: next_change(scenario, now) }
-    }
-
-    /// Whether something has changed by `now`.
-    pub(crate) fn is_over(&self, now: Instant) -> bool {
-        now >= self.until
-    }
-
-    /// What held at `at`, before anything was set then.
-    pub(crate) fn effective_at(&self, scenario: &Scenario, at: Instant) -> Effective {
-        if (self.from..self.until).contains(&at) {
-            self.effective.clone()
-        } else {
-            Effective::at(&scenario.text, at)
-        }
-    }
-
-    /// What holds from `at` on, where `changed` is `scenario` with changes more at its end, the first of them at
-    /// `at`, over `before`.
-    pub(crate) fn after(before: Effective, scenario: &Scenario, changed: &Scenario, at: Instant) -> Self {
-        let more = changed.text.get(scenario.text.trim_end().len()..).unwrap_or_default();
-        let mut effective = before;
-        effective.change(&more.parse().unwrap_or_default(), at);
-        Self { effective, from: at, until: next_change(changed, at) }
-    }
-}
-
-fn next_change(scenario: &Scenario, after: Instant) -> Instant {
-    let next = scenario.changes.partition_point(|change| change.at <= after);
-    scenario.changes.get(next).map_or(Instant::NEVER, |change| change.at)
+pub(crate) struct Effective {
+    /// The text, with what has changed in its place, but for its `[[change]]`s.
+    table: Table,
+    /// Those that are to come, by time, then in the order of the text.
+    coming: VecDeque<(Instant, Value)>,
+    now: Instant,
 }
 
 impl Effective {
     /// `text`, which is a valid scenario, as it stands after all its changes up to `now`.
     pub(crate) fn at(text: &str, now: Instant) -> Self {
-        let table: Table = text.parse().unwrap_or_default();
-        let mut effective = Self(table.clone());
-        effective.change(&table, now);
+        let mut table: Table = text.parse().unwrap_or_default();
+        let changes = table.remove("change");
+        let mut effective = Self { table, coming: VecDeque::new(), now };
+        effective.add(changes);
+        effective.advance(now);
         effective
     }
 
-    /// Makes the changes that `table` has up to `now`.
-    fn change(&mut self, table: &Table, now: Instant) {
-        let mut due: Vec<(Instant, &Table)> = Vec::new();
-        for change in table.get("change").and_then(Value::as_array).into_iter().flatten() {
-            let at = change.get("at").and_then(Value::as_str).and_then(|at| at.parse().ok());
-            let at =
-                at.map_or(Instant::NEVER, |after: lockgate_engine::units::Duration| Instant::ZERO + after);
-            if at <= now
-                && let Some(set) = change.get("set").and_then(Value::as_table)
-            {
-                due.push((at, set));
+    /// Adds `[[change]]`s that stand behind all others in the text.
+    fn add(&mut self, changes: Option<Value>) {
+        let Some(Value::Array(changes)) = changes else { return };
+        for change in changes {
+            let at = change.get("at").and_then(Value::as_str).and_then(|at| at.parse::<Duration>().ok());
+            let at = at.map_or(Instant::NEVER, |after| Instant::ZERO + after);
+            let place = self.coming.partition_point(|(other, _)| *other <= at);
+            self.coming.insert(place, (at, change));
+        }
+    }
+
+    /// Lets it be as late as `now`.
+    pub(crate) fn advance(&mut self, now: Instant) {
+        self.now = self.now.max(now);
+        while let Some((_, change)) = self.coming.pop_front_if(|(at, _)| *at <= now) {
+            for (path, value) in change.get("set").and_then(Value::as_table).into_iter().flatten() {
+                put(&mut self.table, &segments(path), value);
             }
         }
-        due.sort_by_key(|(at, _)| *at);
-        for (_, set) in due {
-            for (path, value) in set {
-                put(&mut self.0, &segments(path), value);
-            }
+    }
+
+    /// Whether something has changed by `now` that is not in it.
+    pub(crate) fn is_past(&self, now: Instant) -> bool {
+        self.coming.front().is_some_and(|(at, _)| *at <= now)
+    }
+
+    /// What `scenario` is at `at`, of which this is an earlier state.
+    pub(crate) fn later(&self, scenario: &Scenario, at: Instant) -> Self {
+        if at < self.now {
+            return Self::at(&scenario.text, at);
         }
+        let mut later = self.clone();
+        later.advance(at);
+        later
+    }
+
+    /// What holds from `at` on, where `changed` is `scenario` with changes more at its end, the first of them at `at`.
+    pub(crate) fn with(mut self, scenario: &Scenario, changed: &Scenario, at: Instant) -> Self {
+        let more = changed.text.get(scenario.text.trim_end().len()..).unwrap_or_default();
+        self.add(more.parse::<Table>().unwrap_or_default().remove("change"));
+        self.advance(at);
+        self
+    }
+
+    /// This as the text of a scenario.
+    pub(crate) fn text(&self) -> String {
+        let mut table = self.table.clone();
+        if !self.coming.is_empty() {
+            let coming = self.coming.iter().map(|(_, change)| change.clone()).collect();
+            table.insert("change".to_owned(), Value::Array(coming));
+        }
+        toml::to_string(&table).unwrap_or_default()
     }
 
     /// The value written at `path`.
     pub(crate) fn get(&self, path: &[String]) -> Option<&Value> {
         let (first, rest) = path.split_first()?;
-        rest.iter().try_fold(self.0.get(first)?, |value, segment| value.get(segment))
+        rest.iter().try_fold(self.table.get(first)?, |value, segment| value.get(segment))
     }
 
     /// What `path` holds, as it would be set again: the written value, else the default of its discipline's
@@ -129,7 +129,7 @@ impl Effective {
     }
 
     fn queues(&self, port: &str) -> Option<&Table> {
-        self.0.get("port")?.get(port)?.get("queue")?.as_table()
+        self.table.get("port")?.get(port)?.get("queue")?.as_table()
     }
 
     fn kind(&self, port: &str, queue: &str) -> Option<String> {
@@ -300,30 +300,91 @@ set = { "port.a->b.queue.one.limit" = "30p", link.l.rate = "2mbit" }
         assert_eq!((limit.value.as_deref(), limit.path.as_str()), (Some("50p"), "port.a->b.queue.one.limit"));
     }
 
-    /// What is kept from change to change is what reading the whole text again would give.
+    /// What is kept from change to change is what reading the whole text again would give, and so is the timeline that
+    /// is read from it.
     #[test]
     fn what_is_kept_is_what_is_read() {
-        let text = "duration = \"9s\"\n[node]\na = {}\nb = {}\n[link.l]\nbetween = [\"a\", \"b\"]\nrate = \"1mbit\"\n\
-                    [flow.f]\nfrom = \"a\"\nto = \"b\"\nsize = \"100B\"\ngap = \"1s\"\n\
-                    [[change]]\nat = \"3s\"\nset = { link.l.rate = \"2mbit\" }\n";
         let files = std::collections::BTreeMap::<String, std::sync::Arc<[u8]>>::new();
-        let mut scenario = lockgate_scenario::read(text, "text", &files, &[]).expect("a scenario");
-        let mut current = Current::at(&scenario, Instant::ZERO);
+        let mut scenario = lockgate_scenario::read(SESSION, "text", &files, &[]).expect("a scenario");
+        let (mut whole, mut effective) = (scenario.clone(), Effective::at(SESSION, Instant::ZERO));
+        let time = |millis| Instant::ZERO + Duration::from_millis(millis);
+        let setting = |text: &str| vec![Override::parse(text).expect("a setting")];
+        // When, what, and when it is set back to what.
         let asked = [
-            (1, "link.l.rate=7mbit"),
-            (2, "link.l.delay=1ms"),
-            (4, "link.l.loss=0.1"),
-            (4, "link.l.rate=5mbit"),
+            (1_000, "link.l.rate=7mbit", None),
+            (1_001, "port.a->b.queue.one.quantum=4500B", Some((5_000, "port.a->b.queue.one.quantum=1500B"))),
+            (2_000, "link.l.delay=1ms", None),
+            (2_000, "port.a->b.root=fair", None),
+            (2_500, "flow.many.gap=5ms", Some((2_600, "flow.many.gap=1ms"))),
+            // A port of which the file says nothing.
+            (2_550, "port.b->a.queue.fifo.limit=9p", None),
+            (4_000, "link.l.rate=5mbit", None),
+            (4_000, "link.l.rate=6mbit", None),
+            (5_500, "port.a->b.root=q", None),
+            (5_600, "port.a->b.queue.two.limit=9p", None),
         ];
-        for (second, setting) in asked {
-            let at = Instant::ZERO + Duration::from_secs(second);
-            let setting = Override::parse(setting).expect("a setting");
-            let (changed, _) = scenario.with_change(at, &[setting], &files).expect("a change");
-            current = Current::after(current.effective_at(&scenario, at), &scenario, &changed, at);
+        for (millis, text, back) in asked {
+            let (at, settings) = (time(millis), setting(text));
+            let back = back.map(|(millis, text)| (time(millis), setting(text)));
+            let mut more = vec![(at, settings.as_slice())];
+            more.extend(back.iter().map(|(at, settings)| (*at, settings.as_slice())));
+            let before = effective.later(&scenario, at);
+            let changed = scenario.with_changes_over(&before.text(), at, &more, &files).expect("changes");
+            for (at, settings) in &more {
+                (whole, _) = whole.with_change(*at, settings, &files).expect("a change");
+            }
+            assert_eq!(changed.text, whole.text, "{text}");
+            assert_eq!(format!("{:?}", changed.changes), format!("{:?}", whole.changes), "{text}");
+            effective = before.with(&scenario, &changed, at);
             scenario = changed;
             let read = Effective::at(&scenario.text, at);
-            assert_eq!(current.effective.0.get("link"), read.0.get("link"), "{second}");
-            assert_eq!(current.is_over(Instant::ZERO + Duration::from_secs(3)), second < 3, "{second}");
+            assert_eq!((&effective.table, &effective.coming), (&read.table, &read.coming), "{text}");
         }
+        let wrong = setting("link.l.rate=0bit");
+        let refused =
+            scenario.with_changes_over(&effective.text(), time(5_700), &[(time(5_700), &wrong)], &files);
+        assert!(refused.is_err(), "what is wrong is refused");
     }
+
+    /// Changes of its own, before, between and after what is set, with a value that has more than one way to be written.
+    const SESSION: &str = r#"
+duration = "9s"
+[node]
+z = {}
+b = {}
+a = {}
+[link.l]
+between = ["a", "b"]
+rate = "1mbit"
+[link.k]
+between = ["b", "z"]
+rate = "1mbit"
+[port."a->b"]
+root = "q"
+alternatives = ["q", "fair"]
+queue.q = { kind = "drr", children = ["one", "two"] }
+queue.one = { kind = "fifo", quantum = "1500B", match = [{ flow = "many" }] }
+queue.two = { kind = "fifo", quantum = "1500B" }
+queue.fair = { kind = "fq_codel" }
+[flow.many]
+count = 3
+from = "a"
+to = "b"
+size = "100B"
+gap = "1s"
+[flow.another]
+from = "z"
+to = "a"
+size = "100B"
+gap = "1s"
+[[change]]
+at = "6s"
+set = { link.l.loss = 0.10, link.k.rate = "2mbit" }
+[[change]]
+at = "3s"
+set = { link.l.rate = "2mbit", link.l.loss = 0.20 }
+[[change]]
+at = "500ms"
+set = { link.l.loss = 0.50 }
+"#;
 }

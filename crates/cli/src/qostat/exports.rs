@@ -37,7 +37,7 @@ fn labels(port: &PortSample, queue: &QueueSample) -> String {
 /// A metric: name, type, help, and its value of one queue.
 type Metric = (&'static str, &'static str, &'static str, fn(&QueueSample) -> f64);
 
-const METRICS: [Metric; 8] = [
+const METRICS: [Metric; 10] = [
     ("node_qdisc_bytes_total", "counter", "Number of bytes sent.", |q| q.total.sent_bytes as f64),
     ("node_qdisc_packets_total", "counter", "Number of packets sent.", |q| q.total.sent_packets as f64),
     ("node_qdisc_drops_total", "counter", "Number of packets dropped.", |q| q.total.dropped_packets as f64),
@@ -53,6 +53,18 @@ const METRICS: [Metric; 8] = [
         "counter",
         "Number of packets marked with congestion experienced.",
         |q| q.total.marked_packets as f64,
+    ),
+    (
+        "lockgate_qdisc_handed_packets_total",
+        "counter",
+        "Number of packets given to the device ring; zero where there is none.",
+        |q| q.total.waited_count as f64,
+    ),
+    (
+        "lockgate_qdisc_handed_seconds_total",
+        "counter",
+        "Time these packets had spent in the queue by then, in sum.",
+        |q| q.total.waited_sum_s,
     ),
     ("lockgate_qdisc_peak_queue_length", "gauge", "Most packets in queue in the last interval.", |q| {
         q.peak_packets as f64

@@ -10,7 +10,7 @@ use lockgate_scenario::diagnostic::Problems;
 use lockgate_scenario::{Override, Scenario};
 use serde::Serialize;
 
-use super::effective::Current;
+use super::effective::{Effective, join};
 use crate::files::Beside;
 
 /// What a session is asked.
@@ -80,8 +80,8 @@ pub(crate) fn set(
     at: Instant,
     scenario: &Scenario,
     files: &Beside,
-    current: &Current,
-) -> Result<(Scenario, Done, Current), Refused> {
+    current: &Effective,
+) -> Result<(Scenario, Done, Effective), Refused> {
     if settings.is_empty() {
         return Err(Refused::because("nothing is to be set", "give PATH=VALUE"));
     }
@@ -97,41 +97,38 @@ pub(crate) fn set(
         Ok(setting)
     };
     let settings: Vec<Override> = settings.iter().map(read).collect::<Result<_, _>>()?;
-    let effective = current.effective_at(scenario, at);
-    let before: Vec<(Vec<String>, Option<String>)> =
-        settings.iter().map(|setting| (setting.path().to_vec(), effective.written(setting.path()))).collect();
-    let change = |scenario: &Scenario, at, settings: &[Override]| {
-        let changed = scenario.with_change(at, settings, files);
-        let (mut changed, _) = changed.map_err(|problems| Refused::of(&problems))?;
-        changed.record = scenario.record.clone();
-        Ok(changed)
+    let current = current.later(scenario, at);
+    let written = |setting: &Override| {
+        let path = join(setting.path());
+        let value = current.written(setting.path());
+        value.map(|value| format!("{path}={value}")).ok_or(path)
     };
-    let mut changed = change(scenario, at, &settings)?;
-    let written = |(path, value): &(Vec<String>, Option<String>)| {
-        let path = super::effective::join(path);
-        value.as_ref().map(|value| format!("{path}={value}")).ok_or(path)
-    };
-    let known: Vec<Result<String, String>> = before.iter().map(written).collect();
-    if let Some(lasting) = lasting {
-        let back: Result<Vec<Override>, Refused> = known
-            .iter()
-            .map(|known| match known {
-                Ok(text) => Override::parse(text).map_err(|why| Refused::because(why.to_string(), "")),
-                Err(path) => Err(Refused::because(
-                    format!("`{path}` has no value now that it could go back to"),
-                    "set it without a time",
-                )),
-            })
-            .collect();
-        changed = change(&changed, at + lasting, &back?)?;
-    }
+    let before: Vec<Result<String, String>> = settings.iter().map(written).collect();
+    let back = lasting.map(|lasting| going_back(&before).map(|back| (at + lasting, back))).transpose();
+    let mut more = vec![(at, settings.as_slice())];
+    more.extend(back.iter().flatten().map(|(at, settings)| (*at, settings.as_slice())));
+    let changed = scenario.with_changes_over(&current.text(), at, &more, files);
+    // What cannot be set at all is said before what cannot go back.
+    let (changed, back) = (changed.map_err(|problems| Refused::of(&problems))?, back?);
     let done = Done {
         at_s: at.as_secs_f64(),
-        before: known.into_iter().filter_map(Result::ok).collect(),
-        until_s: lasting.map(|lasting| (at + lasting).as_secs_f64()),
+        before: before.into_iter().filter_map(Result::ok).collect(),
+        until_s: back.map(|(until, _)| until.as_secs_f64()),
     };
-    let current = Current::after(effective, scenario, &changed, at);
+    let current = current.with(scenario, &changed, at);
     Ok((changed, done, current))
+}
+
+/// What is to be set for values to go back to what they were `before`; those that had none are known by their paths.
+fn going_back(before: &[Result<String, String>]) -> Result<Vec<Override>, Refused> {
+    let back = |known: &Result<String, String>| match known {
+        Ok(text) => Override::parse(text).map_err(|why| Refused::because(why.to_string(), "")),
+        Err(path) => Err(Refused::because(
+            format!("`{path}` has no value now that it could go back to"),
+            "set it without a time",
+        )),
+    };
+    before.iter().map(back).collect()
 }
 
 /// Settings whose undoing is known, at most.

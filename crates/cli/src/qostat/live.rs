@@ -21,7 +21,7 @@ use lockgate_measure::monitor::{EventSample, Sample};
 use lockgate_scenario::Scenario;
 use lockgate_scenario::change::Prepared;
 
-use super::effective::Current;
+use super::effective::Effective;
 use super::knobs::{Command, Done, Notes, Refused, set};
 use super::session::{Ends, LONGEST, SHORTEST};
 use super::status::{Board, Status};
@@ -62,7 +62,7 @@ pub(crate) struct LiveSession<'a> {
     /// The events of the last ones.
     untold: Vec<EventSample>,
     notes: Notes,
-    current: Current,
+    current: Effective,
     /// When something was set last: what is asked for later happens later.
     last: Instant,
     halt: Arc<AtomicBool>,
@@ -81,7 +81,7 @@ impl<'a> LiveSession<'a> {
         let Ends { commands, samples, board } = ends;
         let status = Status { mode: "live", seed, pace: 1.0, ..Status::default() };
         let scenario = scenario.clone();
-        let current = Current::at(&scenario, Instant::ZERO);
+        let current = Effective::at(&scenario.text, Instant::ZERO);
         let mut session = Self {
             files,
             commands,
@@ -99,7 +99,7 @@ impl<'a> LiveSession<'a> {
             last: Instant::ZERO,
             halt,
         };
-        session.status.describe(&session.scenario, &session.current.effective);
+        session.status.describe(&session.scenario, &session.current);
         session.publish();
         session
     }
@@ -134,12 +134,13 @@ impl<'a> LiveSession<'a> {
 
     /// Passes on what the driver has sampled.
     fn pass_on(&mut self) {
+        self.desk.free();
         while let Some(mut sample) = self.desk.sample() {
             // A temporary change that went back, or one of the timeline: the knobs show what holds.
             let now = Instant::ZERO + span(sample.at_s);
-            if self.current.is_over(now) {
-                self.current = Current::at(&self.scenario, now);
-                self.status.describe(&self.scenario, &self.current.effective);
+            if self.current.is_past(now) {
+                self.current.advance(now);
+                self.status.describe(&self.scenario, &self.current);
                 self.publish();
             }
             sample.dropped_samples += self.dropped;
@@ -199,7 +200,7 @@ impl<'a> LiveSession<'a> {
                 Some(Answer::Taken(_)) => {
                     (self.scenario, self.current, self.last) = (changed, current, at);
                     self.status.version += 1;
-                    self.status.describe(&self.scenario, &self.current.effective);
+                    self.status.describe(&self.scenario, &self.current);
                     self.publish();
                     return Ok(done);
                 }

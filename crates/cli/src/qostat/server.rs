@@ -34,6 +34,9 @@ pub(crate) const CONNECTIONS: usize = 128;
 /// How long a request may take, all in all; and how long one write of the stream.
 pub(crate) const DEADLINE: Duration = Duration::from_secs(10);
 
+/// Bytes of an answer that wait for their reader in the kernel, at most.
+const SEND_BUFFER: usize = 64 << 10;
+
 /// Longest body.
 pub(crate) const BODY: usize = 64 << 10;
 
@@ -95,6 +98,9 @@ async fn serve(listener: TcpListener, shared: Shared) {
 
 async fn converse(connection: TcpStream, router: axum::Router) {
     let _ = connection.set_nodelay(true);
+    // Who does not read is noticed when this is full, and costs nothing from then on. Left to itself, the kernel would
+    // let it grow to megabytes: a minute of samples.
+    let _ = rustix::net::sockopt::set_socket_send_buffer_size(&connection, SEND_BUFFER);
     let mut connection = TimeoutStream::new(connection);
     connection.set_write_timeout(Some(DEADLINE));
     let streaming = Streaming::default();

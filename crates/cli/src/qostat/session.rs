@@ -9,7 +9,7 @@ use lockgate_measure::monitor::{Monitor, Sample};
 use lockgate_scenario::Scenario;
 use lockgate_sim::{Scene, Watcher, Wish};
 
-use super::effective::Current;
+use super::effective::Effective;
 use super::knobs::{Command, Notes, set};
 use super::status::{Board, Status};
 use crate::files::Beside;
@@ -53,7 +53,7 @@ pub(crate) struct Session<'a> {
     anchor: (WallInstant, Instant),
     dropped: u64,
     notes: Notes,
-    current: Current,
+    current: Effective,
     /// The scenario as it was set last, where it was.
     pub(crate) changed: Option<Scenario>,
     /// Whether that was since the look began.
@@ -84,12 +84,12 @@ impl<'a> Session<'a> {
             anchor: (WallInstant::now(), Instant::ZERO),
             dropped: 0,
             notes: Notes::default(),
-            current: Current::at(scenario, Instant::ZERO),
+            current: Effective::at(&scenario.text, Instant::ZERO),
             changed: None,
             fresh: false,
             stopped: false,
         };
-        session.status.describe(scenario, &session.current.effective);
+        session.status.describe(scenario, &session.current);
         session.publish();
         session
     }
@@ -175,7 +175,7 @@ impl<'a> Session<'a> {
                     Ok((changed, done, current)) => {
                         self.current = current;
                         self.status.version += 1;
-                        self.status.describe(&changed, &self.current.effective);
+                        self.status.describe(&changed, &self.current);
                         self.publish();
                         self.notes.on_set(&done);
                         let _ = reply.try_send(Ok(done));
@@ -216,9 +216,9 @@ impl Watcher for Session<'_> {
             let ports = scene.links.iter_mut().map(|link| (&mut link.port, &mut link.record));
             let sample = self.monitor.close(now, ports, scene.flows, scene.events);
             // A temporary change that went back, or one of the timeline: the knobs show what holds.
-            if self.current.is_over(now) {
-                self.current = Current::at(scene.scenario, now);
-                self.status.describe(scene.scenario, &self.current.effective);
+            if self.current.is_past(now) {
+                self.current.advance(now);
+                self.status.describe(scene.scenario, &self.current);
                 self.publish();
             }
             self.hand_out(sample);

@@ -248,7 +248,8 @@ impl Account {
         self.promised.clear();
         self.replaced = true;
         let before = self.totals();
-        let moved = self.port.replace(tree, self.now, &NoHeaders);
+        let (moved, old) = self.port.replace(tree, self.now, &NoHeaders);
+        assert_eq!(old.backlog().packets, 0, "the old tree is empty");
         assert_eq!(moved, in_tree, "a replacement moves what waits");
         let after = self.totals();
         for (place, old) in &before {

@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 
 use lockgate_engine::node::Tally;
 use lockgate_engine::packet::{FlowId, Header, Packet};
-use lockgate_engine::units::Instant;
+use lockgate_engine::units::{Duration, Instant};
 use lockgate_measure::histogram::Histogram;
 use lockgate_measure::monitor;
 use lockgate_measure::recording::{Loss, PacketRow, Received, Recording, Window};
@@ -41,6 +41,8 @@ pub struct Account {
     pub lost_after: u64,
     /// Reports that fit nothing.
     pub strange: u64,
+    /// How long the driver was stopped, or kept from running, for long at once.
+    pub stood_still: Duration,
 }
 
 impl Account {
@@ -52,6 +54,7 @@ impl Account {
             lost_before: 0,
             lost_after: 0,
             strange: 0,
+            stood_still: Duration::ZERO,
         }
     }
 }

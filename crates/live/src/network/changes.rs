@@ -32,7 +32,9 @@ impl Network<'_> {
     pub(super) fn change(&mut self) -> Result<(), Failure> {
         let Some(mut next) = self.timeline.pop_front() else { return Ok(()) };
         self.changed += 1;
-        self.apply(&mut next)
+        self.apply(&mut next)?;
+        self.spent.push(next);
+        Ok(())
     }
 
     /// Applies a change now. Packets that wait stay, except those that a smaller limit forces out.

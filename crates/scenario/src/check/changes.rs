@@ -26,7 +26,7 @@ use crate::shape::{Place, Shape, shorten};
 use crate::tree::QueueTree;
 
 /// Queues built for all changes together at most: what a timeline may cost to check.
-const MOST_BUILT: usize = 200_000;
+pub(crate) const MOST_BUILT: usize = 200_000;
 
 /// What can change of a port and of a link; of a flow, what it sends and `stop`.
 const PORT_KEYS: [&str; 2] = ["root", "queue"];

@@ -79,6 +79,9 @@ fn port(port: &PortSample) -> Option<String> {
     );
     for queue in port.queues.iter().skip(1).filter(|queue| queue.packets > 0 || queue.sent_packets > 0) {
         let _ = write!(text, ", {} {}p {}", queue.name, queue.packets, figures::rate(Some(queue.sent_bps)));
+        if queue.waited_mean_s.is_some() {
+            let _ = write!(text, " waits {}", figures::seconds(queue.waited_mean_s));
+        }
     }
     Some(text)
 }

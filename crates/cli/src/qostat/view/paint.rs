@@ -1,6 +1,6 @@
 //! The screen as characters: queues with bars, the selected one with its history and knobs, flows, events.
 
-use lockgate_measure::monitor::QueueSample;
+use lockgate_measure::monitor::{FidelitySample, QueueSample};
 use ratatui::Frame;
 use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::style::{Color, Modifier, Style};
@@ -13,6 +13,9 @@ use crate::figures;
 
 /// Width of the bars in the list of queues.
 const BAR: usize = 10;
+
+/// What the history of a queue shows in full height at least: ten packets, in tenths.
+const LEAST_HEIGHT: u64 = 100;
 
 /// Draws the screen. Every state is told by a sign or a word as well as by its colour.
 pub(crate) fn paint(screen: &Screen, frame: &mut Frame<'_>) {
@@ -30,7 +33,7 @@ pub(crate) fn paint(screen: &Screen, frame: &mut Frame<'_>) {
         Constraint::Length(1),
     ])
     .areas(area);
-    frame.render_widget(Paragraph::new(heading(screen)), head);
+    frame.render_widget(Paragraph::new(heading(screen, usize::from(area.width))), head);
     frame.render_widget(Paragraph::new(queue_lines(screen, queues.height)), queues);
     selected(screen, frame, chosen);
     frame.render_widget(Paragraph::new(flow_lines(screen)), flow_list);
@@ -44,7 +47,9 @@ pub(crate) fn paint(screen: &Screen, frame: &mut Frame<'_>) {
         None => screen.message.clone(),
     };
     frame.render_widget(Paragraph::new(Line::styled(said, style(screen, Color::Yellow))), message);
-    let help = "↑↓ queue  ←→ knob  +- step  ⏎ type  r root  [] every  ␣ freeze  h hold  q quit";
+    // A live run goes by the clock.
+    let hold = if screen.status.mode == "live" { "" } else { "  h hold" };
+    let help = format!("↑↓ queue  ←→ knob  +- step  ⏎ type  r root  [] every  ␣ freeze{hold}  q quit");
     frame.render_widget(Paragraph::new(Line::styled(help, Style::new().add_modifier(Modifier::DIM))), keys);
 }
 
@@ -56,7 +61,7 @@ fn bold() -> Style {
     Style::new().add_modifier(Modifier::BOLD)
 }
 
-fn heading(screen: &Screen) -> Line<'_> {
+fn heading(screen: &Screen, width: usize) -> Line<'_> {
     let status = &screen.status;
     let at = screen.sample.as_ref().map_or(0.0, |sample| sample.at_s);
     let state = match (status.ended, screen.frozen, status.held) {
@@ -66,22 +71,33 @@ fn heading(screen: &Screen) -> Line<'_> {
         _ => "running",
     };
     let pace = match status.pace {
-        _ if status.mode == "live" => "live".to_owned(),
+        _ if status.mode == "live" => faithful(screen.sample.as_ref().and_then(|now| now.fidelity.as_ref())),
         pace if pace > 0.0 => format!("pace {pace}x"),
         _ => "pace free".to_owned(),
     };
     let missed = screen.missed + screen.sample.as_ref().map_or(0, |sample| sample.dropped_samples);
     let missed = if missed > 0 { format!("  {missed} samples missed") } else { String::new() };
+    let name = "Lockgate ";
+    let rest = format!(
+        "{at:.2} s of {} {pace} every {}{missed}  {}",
+        figures::seconds(Some(status.duration_s)),
+        figures::seconds(Some(status.every_s)),
+        status.title
+    );
+    let room = width.saturating_sub(name.len() + state.len() + 1);
     Line::from(vec![
-        Span::styled("Lockgate ", bold()),
+        Span::styled(name, bold()),
         Span::styled(format!("{state} "), style(screen, Color::Green).add_modifier(Modifier::BOLD)),
-        Span::raw(format!(
-            "{at:.2} s of {} {pace} every {}{missed}  {}",
-            figures::seconds(Some(status.duration_s)),
-            figures::seconds(Some(status.every_s)),
-            status.title
-        )),
+        Span::raw(fit(&rest, room)),
     ])
+}
+
+/// What may be relied on in a live run, as far as is known.
+fn faithful(fidelity: Option<&FidelitySample>) -> String {
+    let Some(fidelity) = fidelity else { return "live".to_owned() };
+    let late = figures::seconds(fidelity.late_p99_s).replace(' ', "");
+    let word = if fidelity.unfaithful.is_empty() { "ok" } else { "NOT FAITHFUL" };
+    format!("live (late {late} p99: {word})")
 }
 
 /// `text` in exactly `width` columns; what is too long ends with `…`.
@@ -178,7 +194,10 @@ fn selected(screen: &Screen, frame: &mut Frame<'_>, area: Rect) {
     let Some((port, _, queue)) = lines.get(screen.line) else { return };
     let [left, right] =
         Layout::horizontal([Constraint::Percentage(45), Constraint::Percentage(55)]).areas(area);
-    let [title, spark] = Layout::vertical([Constraint::Length(1), Constraint::Min(1)]).areas(left);
+    let apart = under_a_ring(queue);
+    let [title, ring, spark] =
+        Layout::vertical([Constraint::Length(1), Constraint::Length(apart.len() as u16), Constraint::Min(1)])
+            .areas(left);
     let gauges: Vec<String> = queue.gauges.iter().map(|(name, value)| format!("{name} {value:.3}")).collect();
     let text = format!(
         "{}: mean {:.1}p max {}p {}",
@@ -188,12 +207,16 @@ fn selected(screen: &Screen, frame: &mut Frame<'_>, area: Rect) {
         gauges.join(" ")
     );
     frame.render_widget(Paragraph::new(Line::styled(fit(&text, usize::from(title.width)), bold())), title);
+    frame.render_widget(Paragraph::new(apart), ring);
     let values: Vec<u64> = screen
         .history
         .get(&(*port, queue.place))
         .map(|values| values.iter().rev().take(usize::from(spark.width)).rev().copied().collect())
         .unwrap_or_default();
-    frame.render_widget(Sparkline::default().data(&values).style(style(screen, Color::Cyan)), spark);
+    // A packet or two is no mountain.
+    let most = values.iter().copied().max().unwrap_or(0).max(LEAST_HEIGHT);
+    frame
+        .render_widget(Sparkline::default().data(&values).max(most).style(style(screen, Color::Cyan)), spark);
     let knobs = screen.knobs();
     let room = usize::from(right.height).max(1);
     let first = (screen.knob + 1).saturating_sub(room);
@@ -207,6 +230,14 @@ fn selected(screen: &Screen, frame: &mut Frame<'_>, area: Rect) {
     };
     let shown: Vec<Line<'_>> = knobs.iter().enumerate().skip(first).take(room).map(knob_line).collect();
     frame.render_widget(Paragraph::new(shown), right);
+}
+
+/// Where a queue's packets spent their time, if there is a device ring below it.
+fn under_a_ring(queue: &QueueSample) -> Vec<Line<'static>> {
+    let Some(waited) = queue.waited_mean_s else { return Vec::new() };
+    let ring = queue.sojourn_mean_s.map(|all| (all - waited).max(0.0));
+    let [queue, ring] = [Some(waited), ring].map(|time| figures::seconds(time).replace(' ', ""));
+    vec![Line::from(format!("mean {queue} in queue, {ring} in ring"))]
 }
 
 fn flow_lines(screen: &Screen) -> Vec<Line<'static>> {

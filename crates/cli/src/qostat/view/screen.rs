@@ -37,11 +37,13 @@ pub(crate) struct Screen {
     pub(crate) status: Arc<Status>,
     pub(crate) sample: Option<Arc<Sample>>,
     pub(crate) events: VecDeque<EventSample>,
-    /// Backlog in packets over the last samples, by port and queue.
+    /// Mean backlog over the last samples, in tenths of a packet, by port and queue.
     pub(crate) history: BTreeMap<(usize, u16), VecDeque<u64>>,
     /// Which line of the queues is selected, and which of its knobs.
     pub(crate) line: usize,
     pub(crate) knob: usize,
+    /// Whether something that matters is selected: by the user, or because packets wait there.
+    chosen: bool,
     /// Whether the picture stands still; samples are gathered all the same.
     pub(crate) frozen: bool,
     /// What is being typed as a new value.
@@ -70,6 +72,7 @@ impl Screen {
             history: BTreeMap::new(),
             line: 0,
             knob: 0,
+            chosen: false,
             frozen: false,
             typing: None,
             message: String::new(),
@@ -83,7 +86,7 @@ impl Screen {
         for (port, shown) in sample.ports.iter().enumerate() {
             for queue in &shown.queues {
                 let values = self.history.entry((port, queue.place)).or_default();
-                values.push_back(queue.packets);
+                values.push_back((queue.mean_packets * 10.0) as u64);
                 if values.len() > HISTORY {
                     values.pop_front();
                 }
@@ -95,6 +98,19 @@ impl Screen {
         self.events.truncate(EVENTS);
         if !self.frozen || self.sample.is_none() {
             self.sample = Some(sample);
+        }
+        self.choose();
+    }
+
+    /// Selects the port where most waits, once, as what one wants to see first.
+    fn choose(&mut self) {
+        if self.chosen {
+            return;
+        }
+        let roots = self.lines().into_iter().enumerate().filter(|(_, (_, depth, _))| *depth == 0);
+        let waiting = roots.map(|(line, (.., queue))| (queue.peak_packets, line));
+        if let Some((_, line)) = waiting.filter(|(packets, _)| *packets > 1).max() {
+            (self.line, self.chosen) = (line, true);
         }
     }
 
@@ -137,6 +153,7 @@ impl Screen {
         if key.modifiers.contains(KeyModifiers::CONTROL) && key.code == KeyCode::Char('c') {
             return Wish::Quit;
         }
+        self.chosen = true;
         if let Some(typed) = self.typing.take() {
             return self.typed(typed, key.code);
         }
@@ -290,7 +307,9 @@ fn keys(hub: &Arc<Hub>, screen: &mut Screen, told: &Sender<String>) -> io::Resul
                 std::thread::spawn(move || {
                     let answer = match hub.set(vec![setting.clone()], None) {
                         Ok(done) => {
-                            format!("set {setting} at {:.3} s (was {})", done.at_s, done.before.join(", "))
+                            let was = done.before.first().and_then(|before| before.split_once('='));
+                            let was = was.map_or("not set", |(_, value)| value);
+                            format!("set {setting} at {:.3} s (was {was})", done.at_s)
                         }
                         Err(refused) => refused.problems.first().map_or_else(String::new, |problem| {
                             format!("refused: {}; {}", problem.message, problem.help)

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use lockgate_measure::monitor::{FlowSample, PortSample, QueueSample, QueueTotal, Sample};
+use lockgate_measure::monitor::{FidelitySample, FlowSample, PortSample, QueueSample, QueueTotal, Sample};
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
@@ -109,6 +109,46 @@ fn everything_is_on_the_smallest_screen() {
     assert!(coloured);
     let rest = text.lines().find(|line| line.contains("└rest")).expect("a line");
     assert!(rest.contains("████▉     │") || rest.contains("████▉    │"), "half a bar and the peak: {rest}");
+}
+
+/// What one wants to see first is where packets wait, until one chooses.
+#[test]
+fn the_busiest_port_is_selected_until_a_key_is_pressed() {
+    let mut screen = Screen::new(Arc::default(), false);
+    let port = |name: &str, packets| PortSample {
+        name: name.to_owned(),
+        queues: vec![queue(name, 0, None, packets)],
+        ..PortSample::default()
+    };
+    let quiet = Sample { ports: vec![port("a", 0), port("b", 0)], ..Sample::default() };
+    screen.take(Arc::new(quiet));
+    assert_eq!(screen.line, 0);
+    let busy = Sample { ports: vec![port("a", 3), port("b", 9)], ..Sample::default() };
+    screen.take(Arc::new(busy.clone()));
+    assert_eq!(screen.line, 1);
+    press(&mut screen, KeyCode::Up);
+    screen.take(Arc::new(busy));
+    assert_eq!(screen.line, 0);
+    assert_eq!(screen.history[&(1, 0)], [0, 90, 90]);
+}
+
+/// What a live run is worth, and what of the delay is the device ring's.
+#[test]
+fn fidelity_and_the_ring_are_told() {
+    let mut screen = screen(false);
+    Arc::make_mut(&mut screen.status).mode = "live";
+    let mut sample = Sample::clone(screen.sample.as_ref().expect("a sample"));
+    let link = &mut sample.ports[0].queues[0];
+    (link.sojourn_mean_s, link.waited_mean_s) = (Some(10.25e-3), Some(1.25e-3));
+    let fidelity = FidelitySample { late_p99_s: Some(31e-6), ..FidelitySample::default() };
+    sample.fidelity = Some(fidelity.clone());
+    screen.take(Arc::new(sample.clone()));
+    let (text, _) = drawn(&screen);
+    assert!(text.contains("live (late 31.0us p99: ok)"), "{text}");
+    assert!(text.contains("mean 1.25ms in queue, 9.00ms in ring"), "{text}");
+    sample.fidelity = Some(FidelitySample { unfaithful: vec!["late".to_owned()], ..fidelity });
+    screen.take(Arc::new(sample));
+    assert!(drawn(&screen).0.contains("NOT FAITHFUL"));
 }
 
 #[test]
