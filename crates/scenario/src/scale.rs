@@ -170,7 +170,7 @@ two = { from = "a", gap = { distribution = "exponential", mean = "50ms" } }
 [flow.one]
 from = "10ms"
 size = "1058B"
-gap = { distribution = "uniform", min = "86956.5ns", max = "1ms" }
+gap = { distribution = "uniform", min = "90us", max = "1ms" }
 [[change]]
 at = "5s"
 set = { "flow.one.rate" = "2mbit", "port.a->b.queue.x.weight" = 70 }
@@ -182,7 +182,7 @@ set = { "flow.one.rate" = "2mbit", "port.a->b.queue.x.weight" = 70 }
             ("delay = \"3ms\"", "delay = \"30us\""),
             ("hz = 100 }", "hz = 10000 }"),
             ("rate = \"1mbit\"", "rate = \"100mbit\""),
-            ("86956.5ns", "869565ps"),
+            ("90us", "900ns"),
             ("mean = \"50ms\"", "mean = \"500us\""),
             ("max = \"1ms\"", "max = \"10us\""),
             ("at = \"5s\"", "at = \"50ms\""),
