@@ -1,6 +1,6 @@
 # Everything a fresh machine with Rust, Node and Python needs is installed from here, by the package managers' own clients.
 #
-#   make demo    build, run the demo, leave a report
+#   make demo    build, run the demo (simulated, then live where the host allows it), leave a report
 #   make test    everything that must hold
 #   make twin    eight scenarios simulated and live: where the two agree (4 min, root or user namespaces)
 #   make bench   how fast the simulator is, beside a bare event loop, and what every discipline costs

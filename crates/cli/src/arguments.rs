@@ -21,8 +21,8 @@ pub(crate) struct Arguments {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// The 60-second show: a second of buffer, and its cure
-    #[command(after_help = "Example:\n  lockgate demo --out /tmp/demo")]
+    /// The 60-second show: a second of buffer, and its cure; simulated and on real packets
+    #[command(after_help = "Examples:\n  lockgate demo --out /tmp/demo\n  lockgate demo --sim")]
     Demo(Demo),
     /// Runs a scenario and leaves a report
     #[command(after_help = "Examples:
@@ -66,6 +66,7 @@ Elsewhere than on loopback, the token is read from LOCKGATE_TOKEN.")]
   lockgate reproduce caqt --quick --json
   lockgate reproduce altq-wfq --claim ratio
   lockgate reproduce run2c --with fq_codel,cake
+  lockgate reproduce caqt --live --scale 100
   lockgate reproduce ./papers/mine")]
     Reproduce(Reproduce),
     /// Holds disciplines against their theorems: oracle, bound, worst measured, ratio
@@ -104,6 +105,9 @@ Elsewhere than on loopback, the token is read from LOCKGATE_TOKEN.")]
 
 #[derive(Debug, Args)]
 pub(crate) struct Demo {
+    /// Simulates only; else the same runs on real packets, too, where this host allows it
+    #[arg(long)]
+    pub(crate) sim: bool,
     #[command(flatten)]
     pub(crate) output: Output,
 }
@@ -308,9 +312,15 @@ pub(crate) struct Reproduce {
     /// What all random draws start from
     #[arg(long, default_value_t = 1, value_name = "N")]
     pub(crate) seed: u64,
-    /// Shorter runs: every claim, in less than a minute
+    /// Shorter runs: every claim, in less than a minute (with --live in some minutes)
     #[arg(long)]
     pub(crate) quick: bool,
+    /// On real packets and the kernel's TCP as well, as far as they can do it
+    #[arg(long)]
+    pub(crate) live: bool,
+    /// Live runs of datagrams this many times faster: rates up, times down [default: each paper's own]
+    #[arg(long, value_name = "N", requires = "live")]
+    pub(crate) scale: Option<lockgate_scenario::Scale>,
     #[command(flatten)]
     pub(crate) output: Output,
 }

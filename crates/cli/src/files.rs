@@ -64,7 +64,22 @@ fn words(error: &io::Error) -> String {
         io::ErrorKind::NotFound => "there is no such file".to_owned(),
         io::ErrorKind::PermissionDenied => "permission denied".to_owned(),
         io::ErrorKind::IsADirectory => "it is a directory".to_owned(),
+        io::ErrorKind::StorageFull => "there is no room on the disk".to_owned(),
+        io::ErrorKind::QuotaExceeded => "your share of the disk is used up".to_owned(),
         _ => error.to_string().to_lowercase(),
+    }
+}
+
+/// Whether there was no room.
+fn is_full(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded)
+}
+
+/// There was no room: this host's affair, not the run's.
+fn full(message: String) -> Failure {
+    Failure::Missing {
+        message,
+        help: "make room, or name another place with --out; nothing was left there".to_owned(),
     }
 }
 
@@ -103,7 +118,12 @@ impl Results {
         let parent =
             target.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
         let draft = parent.join(format!(".{name}.{}.partial", std::process::id()));
-        fs::create_dir_all(&draft).map_err(|error| unwritable(&target, &words(&error)))?;
+        fs::create_dir_all(&draft).map_err(|error| {
+            if is_full(&error) {
+                return full(format!("cannot write results to `{}`: {}", target.display(), words(&error)));
+            }
+            unwritable(&target, &words(&error))
+        })?;
         if let Ok(mut unfinished) = UNFINISHED.lock() {
             unfinished.push(draft.clone());
         }
@@ -131,10 +151,11 @@ impl Results {
 
     fn failed(&self, name: &str, error: &io::Error) -> Failure {
         let shown = self.target.join(name);
-        Failure::run(
-            format!("cannot write `{}`: {}", shown.display(), words(error)),
-            "is there room on the disk?",
-        )
+        let message = format!("cannot write `{}`: {}", shown.display(), words(error));
+        if is_full(error) {
+            return full(message);
+        }
+        Failure::run(message, "is the disk still there?")
     }
 
     /// Puts the directory in its place, replacing an earlier run's, and returns where it is.

@@ -3,7 +3,7 @@
 //! A paper is a folder: scenarios, `claims.toml`, `README.md`. No paper has code of its own.
 //!
 //! ```text
-//! folder -> claims -> experiment (matrix, expression, observation) -> verdict, drawn, today -> report
+//! folder -> claims -> experiment (matrix, expression, observation), live -> verdict, drawn, today -> report
 //! ```
 
 pub(crate) mod claims;
@@ -11,10 +11,13 @@ mod drawn;
 mod experiment;
 mod expression;
 pub(crate) mod folder;
+pub(crate) mod live;
 mod matrix;
 mod observation;
 mod today;
 pub(crate) mod verdict;
+
+use std::collections::BTreeSet;
 
 use lockgate_measure::report::{Comparison, Figure, Topology};
 
@@ -24,9 +27,10 @@ use claims::{Claim, Claims};
 use drawn::formula;
 use experiment::{Cost, Experiment, damaged};
 use folder::Folder;
+use live::Live;
 use matrix::{combinations, label};
 use today::Others;
-use verdict::Judged;
+use verdict::{Judged, Packets};
 
 /// What is asked of a paper.
 pub(crate) struct Request<'a> {
@@ -39,6 +43,8 @@ pub(crate) struct Request<'a> {
     /// Disciplines to run the experiments under besides.
     pub(crate) with: &'a [String],
     pub(crate) quiet: bool,
+    /// Real packets as well.
+    pub(crate) live: Option<live::Asked>,
 }
 
 /// Everything a paper's experiments yield.
@@ -54,6 +60,8 @@ pub(crate) struct Reproduction {
     /// What the user must know to read the numbers.
     pub(crate) notes: Vec<String>,
     pub(crate) cost: Cost,
+    /// What was made on real packets, where they were asked for.
+    pub(crate) live: Option<Live>,
     pub(crate) interrupted: bool,
 }
 
@@ -71,12 +79,17 @@ pub(crate) fn reproduce(folder: &Folder, request: &Request<'_>) -> Result<Reprod
     let shown = runs::read_text(scenario, &file.scenario, folder, &[])?;
     let mut experiment = Experiment::new(folder, &file, request.quick)?;
     file.claims.iter().try_for_each(|claim| want(claim, &mut experiment)).map_err(wrong)?;
+    let decisive = experiment.wanted_runs();
     file.figures.iter().try_for_each(|figure| figure.want(&mut experiment)).map_err(wrong)?;
     file.tables.iter().try_for_each(|table| table.want(&mut experiment)).map_err(wrong)?;
     let plan = |today: (usize, _)| Others::plan(today, request.with, request.quick, &mut experiment);
     let others = file.today.iter().enumerate().map(plan).collect::<Result<Vec<_>, _>>().map_err(wrong)?;
     experiment.run(request.seed, request.quiet)?;
-    let judge = |claim: &Claim| value(claim, &experiment).map(|values| Judged::new(claim, values));
+    if let Some(asked) = request.live.filter(|_| !interrupt::is_requested()) {
+        let made = live::run(&experiment, &decisive, asked, request.seed, request.quiet)?;
+        experiment.live = Some(made);
+    }
+    let judge = |claim: &Claim| judged(claim, &experiment);
     let claims = file.claims.iter().map(judge).collect::<Result<_, _>>().map_err(wrong)?;
     let figures = file
         .figures
@@ -102,6 +115,7 @@ pub(crate) fn reproduce(folder: &Folder, request: &Request<'_>) -> Result<Reprod
         tables: tables.map_err(wrong)?,
         notes,
         cost: experiment.cost,
+        live: experiment.live,
         interrupted: interrupt::is_requested(),
     })
 }
@@ -130,11 +144,41 @@ fn want(claim: &Claim, experiment: &mut Experiment<'_>) -> Result<(), String> {
     Ok(())
 }
 
+/// A claim held against the simulation, and against real packets where they were asked for.
+fn judged(claim: &Claim, experiment: &Experiment<'_>) -> Result<Judged, String> {
+    let judged = Judged::new(claim, value(claim, &experiment.seen.values)?);
+    match &experiment.live {
+        Some(live) => Ok(judged.with_live(on_packets(claim, live)?)),
+        None => Ok(judged),
+    }
+}
+
+/// What real packets gave for a claim, or why there is nothing.
+fn on_packets(claim: &Claim, live: &Live) -> Result<Result<Packets, String>, String> {
+    let mut runs = BTreeSet::new();
+    for variables in combinations(&claim.each, &claim.rows) {
+        formula(&claim.value, &variables)?.each_observation(&mut |observation| {
+            runs.insert(observation.run.clone());
+        });
+    }
+    let not = claim.not_live.clone().or_else(|| runs.iter().find_map(|run| live.not.get(run).cloned()));
+    if let Some(why) = not {
+        return Ok(Err(why));
+    }
+    if runs.is_empty() {
+        return Ok(Err("arithmetic".to_owned()));
+    }
+    let values = value(claim, &live.seen.values)?;
+    let outside = runs.iter().filter_map(|run| live.outside.get(run).map(|why| (run, why)));
+    let outside = outside.map(|(run, why)| format!("{run}: {}", why.join("; "))).collect();
+    Ok(Ok(Packets { values, outside }))
+}
+
 /// The values of a claim, each with what it is for.
-fn value(claim: &Claim, experiment: &Experiment<'_>) -> Result<Vec<(String, f64)>, String> {
+fn value(claim: &Claim, seen: &expression::Values) -> Result<Vec<(String, f64)>, String> {
     let mut all = Vec::new();
     for variables in combinations(&claim.each, &claim.rows) {
-        let values = formula(&claim.value, &variables)?.value(&experiment.values);
+        let values = formula(&claim.value, &variables)?.value(seen);
         let values = values.map_err(|why| format!("claim `{}`: {why}", claim.id))?;
         all.extend(values.into_iter().map(|value| (label(&variables), value)));
     }

@@ -85,12 +85,67 @@ fn has(tool: &str) -> bool {
     found
 }
 
-/// Processes whose command line has this in it.
+/// The variable of the environment by which a test knows its processes, and theirs.
+const MARK: &str = "LOCKGATE_TEST_MARK";
+
+/// Processes that have this mark in their environment.
 fn processes(mark: &str) -> Vec<String> {
-    let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
-    let lines = entries.filter_map(|entry| fs::read(entry.path().join("cmdline")).ok());
-    let lines = lines.map(|line| String::from_utf8_lossy(&line).replace('\0', " "));
-    lines.filter(|line| line.contains(mark) && !line.contains("cargo")).collect()
+    let mark = format!("{MARK}={mark}");
+    let entries = fs::read_dir("/proc").into_iter().flatten().flatten().map(|entry| entry.path());
+    let text = |file: PathBuf| fs::read(file).map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
+    let marked = entries.filter(|entry| {
+        text(entry.join("environ")).is_ok_and(|environ| environ.split('\0').any(|word| word == mark))
+    });
+    marked.filter_map(|entry| text(entry.join("cmdline")).ok()).map(|line| line.replace('\0', " ")).collect()
+}
+
+/// Waits until there are none: the kernel takes namespaces and processes away on its own time.
+fn await_end(mark: &str, when: &str) {
+    for _ in 0..1000 {
+        if processes(mark).is_empty() {
+            break;
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    assert_eq!(processes(mark), Vec::<String>::new(), "{when}");
+}
+
+/// An ordinary user's place: the program, and where that user may read and write. `None`, with the reason said, where
+/// there can be none here.
+struct Ordinary(PathBuf);
+
+impl Ordinary {
+    const USER: u32 = 65_534;
+
+    fn new(name: &str) -> Option<Self> {
+        if !rustix::process::geteuid().is_root() {
+            println!("skipped: not root, so no other user can be played");
+            return None;
+        }
+        let place = PathBuf::from(format!("/tmp/lockgate-test-{}-{name}", std::process::id()));
+        fs::create_dir_all(&place).expect("a directory");
+        std::os::unix::fs::chown(&place, Some(Self::USER), Some(Self::USER)).expect("given away");
+        fs::copy(LOCKGATE, place.join("lockgate")).expect("copied");
+        let place = Self(place);
+        let examined = place.command(&["doctor"]).output().expect("runs");
+        if examined.status.code() == Some(4) {
+            println!("skipped: this kernel gives ordinary users no user namespaces");
+            return None;
+        }
+        Some(place)
+    }
+
+    fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(self.0.join("lockgate"));
+        command.args(arguments).current_dir(&self.0).uid(Self::USER).gid(Self::USER);
+        command
+    }
+}
+
+impl Drop for Ordinary {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
 }
 
 #[test]
@@ -126,30 +181,74 @@ fn it_leaves_nothing_when_killed() {
         return;
     }
     let before = traces();
-    let mark = format!("sleep 1000.{}", std::process::id());
-    let text = scenario("30s", FOUR)
-        .replace("client = {}", &format!("client = {{ command = \"{mark} & {mark}\" }}"));
-    for attempt in 0..20u64 {
-        let place = Place::new();
-        let mut command = place.command(&text);
-        if attempt % 2 == 1 {
-            command = Command::new(LOCKGATE);
-            command.args(["watch", "--live", "--web", "127.0.0.1:0"]).arg(place.file(&text));
+    let mark = format!("killed-{}", std::process::id());
+    let text =
+        scenario("30s", FOUR).replace("client = {}", "client = { command = \"sleep 1000 & sleep 1000\" }");
+    let commands = [
+        "run --live --quiet --out out scenario.toml",
+        "watch --live --web 127.0.0.1:0 scenario.toml",
+        "demo --quiet --out out",
+    ];
+    let ordinary = Ordinary::new("killed");
+    for user in [None].into_iter().chain(ordinary.as_ref().map(Some)) {
+        for attempt in 0..20u64 {
+            let place = Place::new();
+            let folder = user.map_or_else(|| place.0.path().to_path_buf(), |user| user.0.clone());
+            fs::write(folder.join("scenario.toml"), &text).expect("written");
+            let mut command = user.map_or_else(|| Command::new(LOCKGATE), |user| user.command(&[]));
+            command.args(commands[attempt as usize % commands.len()].split(' ')).current_dir(&folder);
+            let child = command.env(MARK, &mark).stdout(Stdio::null()).stderr(Stdio::null()).spawn();
+            let mut child = child.expect("starts");
+            // At some moment: while namespaces are made, or later while everything runs.
+            std::thread::sleep(Duration::from_millis(attempt * 97 % 1_200));
+            assert!(!processes(&mark).is_empty(), "attempt {attempt}: there is something to kill");
+            child.kill().expect("killed");
+            child.wait().expect("waited for");
+            await_end(&mark, &format!("attempt {attempt}, ordinary user: {}", user.is_some()));
         }
-        let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("starts");
-        // At some moment: while namespaces are made, or later while everything runs.
-        std::thread::sleep(Duration::from_millis(attempt * 97 % 1_200));
-        child.kill().expect("killed");
-        child.wait().expect("waited for");
-        // The kernel takes namespaces and processes away on its own time.
-        for _ in 0..1000 {
-            if processes(&mark).is_empty() {
-                break;
-            }
-            std::thread::sleep(Duration::from_millis(10));
-        }
-        assert_eq!(processes(&mark), Vec::<String>::new(), "attempt {attempt}");
     }
+    assert_eq!(traces(), before);
+}
+
+#[test]
+fn the_demo_runs_live_for_everybody_and_leaves_nothing() {
+    if !is_possible() {
+        return;
+    }
+    let before = traces();
+    let mark = format!("demo-{}", std::process::id());
+    let place = Place::new();
+    let ordinary = Ordinary::new("demo");
+    let mut commands = vec![(Command::new(LOCKGATE), place.0.path().to_path_buf())];
+    commands.extend(ordinary.as_ref().map(|user| (user.command(&[]), user.0.clone())));
+    let started = commands.into_iter().map(|(mut command, folder)| {
+        command.args(["demo", "--quiet", "--out", "out"]).current_dir(&folder).env(MARK, &mark);
+        let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("starts");
+        (child, folder.join("out"))
+    });
+    // At the same time: each takes as long as its packets do.
+    let started: Vec<_> = started.collect();
+    for (child, out) in started {
+        let done = child.wait_with_output().expect("ends");
+        assert_eq!(done.status.code(), Some(0), "{done:?}");
+        let text = String::from_utf8_lossy(&done.stdout);
+        let line = |start: &str| {
+            let found = text.lines().find(|line| line.starts_with(start));
+            found.unwrap_or_else(|| panic!("no line `{start}`: {text}"))
+        };
+        for start in ["FIFO with a second of buffer:", "FQ-CoDel:"] {
+            assert!(line(start).contains(" simulated, ") && line(start).contains(" live"), "{text}");
+        }
+        assert!(line("swap to FQ-CoDel at").ends_with(" 0 and 0 lost by it"), "{text}");
+        let mode = |file: &str| {
+            let document = fs::read(out.join(file)).expect("a summary");
+            serde_json::from_slice::<Value>(&document).expect("JSON")["mode"].clone()
+        };
+        assert_eq!((mode("simulation.json"), mode("summary.json")), ("sim".into(), "live".into()));
+        let report = fs::read_to_string(out.join("report.html")).expect("a report");
+        assert!(report.contains("\"label\":\"simulation\"") && report.contains("\"label\":\"live\""));
+    }
+    await_end(&mark, "the demo has ended");
     assert_eq!(traces(), before);
 }
 
@@ -273,31 +372,60 @@ fn iperf3_fills_the_bottleneck() {
 
 #[test]
 fn an_ordinary_user_may() {
-    if !is_possible() || !has("setpriv") || !rustix::process::geteuid().is_root() {
-        println!("skipped: not root, or no `setpriv`");
+    let Some(ordinary) = is_possible().then(|| Ordinary::new("may")).flatten() else { return };
+    fs::write(ordinary.0.join("scenario.toml"), scenario("500ms", FOUR)).expect("written");
+    let run = ["run", "--live", "--quiet", "--json", "--out", "out", "scenario.toml"];
+    let done = ordinary.command(&run).output().expect("runs");
+    let sent = summary(&done)["flows"]["probe"]["sent_packets"].as_u64().expect("a number");
+    assert!((1..100).contains(&sent), "{sent}");
+}
+
+#[test]
+fn frames_go_by_af_xdp_where_that_is_permitted_and_by_packet_sockets_elsewhere() {
+    if !is_possible() {
         return;
     }
     let place = Place::new();
-    // Where that user may read and write.
-    let own = PathBuf::from(format!("/tmp/lockgate-test-{}", std::process::id()));
-    fs::create_dir_all(&own).expect("a directory");
-    std::os::unix::fs::chown(&own, Some(65_534), Some(65_534)).expect("given away");
-    fs::copy(place.file(&scenario("500ms", FOUR)), own.join("scenario.toml")).expect("copied");
-    fs::copy(LOCKGATE, own.join("lockgate")).expect("copied");
-    let mut command = Command::new(own.join("lockgate"));
-    command
-        .args(["run", "--live", "--quiet", "--json", "--out"])
-        .arg(own.join("out"))
-        .arg(own.join("scenario.toml"));
-    let done = command.uid(65_534).gid(65_534).output();
-    fs::remove_dir_all(&own).expect("removed");
-    let done = done.expect("runs");
-    if done.status.code() == Some(4) {
-        println!("skipped: this kernel gives ordinary users no user namespaces");
-        return;
+    let run = |frames: &str| {
+        let mut command = place.command(&scenario("1s", FOUR));
+        command.env("LOCKGATE_FRAMES", frames).output().expect("runs")
+    };
+    for (frames, express) in [("af_packet", 0.0), ("af_xdp", 1.0)] {
+        let done = run(frames);
+        if done.status.code() == Some(4) && frames == "af_xdp" {
+            println!("skipped: {}", String::from_utf8_lossy(&done.stderr));
+            continue;
+        }
+        let summary = summary(&done);
+        assert_eq!(summary["fidelity"]["af_xdp"], express, "{frames}");
+        let flow = &summary["flows"]["probe"];
+        assert!(flow["received_packets"].as_u64() > Some(0), "{flow}");
+        // The time in front of a frame is that of its coming: no delay is shorter than the path takes.
+        assert!(flow["owd_s"]["min"].as_f64() >= Some(5e-3 + (16.0 + 80.0 + 16.0) * 1e-6), "{flow}");
     }
-    let sent = summary(&done)["flows"]["probe"]["sent_packets"].as_u64().expect("a number");
-    assert!((1..100).contains(&sent), "{sent}");
+    // Loading a program takes more than a user namespace gives: what is missing is named, and done without.
+    let Some(ordinary) = Ordinary::new("frames") else { return };
+    fs::write(ordinary.0.join("scenario.toml"), scenario("500ms", FOUR)).expect("written");
+    let words = ["run", "--live", "--quiet", "--json", "--out", "out", "scenario.toml"];
+    let refused = ordinary.command(&words).env("LOCKGATE_FRAMES", "af_xdp").output().expect("runs");
+    let said = String::from_utf8_lossy(&refused.stderr);
+    assert_eq!(refused.status.code(), Some(4), "{said}");
+    assert!(said.contains("cannot attach a program to a veth (CAP_BPF and CAP_NET_ADMIN)"), "{said}");
+    let done = summary(&ordinary.command(&words).output().expect("runs"));
+    assert_eq!(done["fidelity"]["af_xdp"], 0.0, "{done}");
+}
+
+/// Runs a command as root of a user namespace that may make two network namespaces and no more; `None` where there
+/// are no user namespaces.
+fn with_two_namespaces(command: &str) -> Option<Output> {
+    let limited = format!("echo 2 > /proc/sys/user/max_net_namespaces && exec {LOCKGATE} {command}");
+    let done = Command::new("unshare").args(["-Ur", "sh", "-c", &limited]).output().expect("runs");
+    let said = String::from_utf8_lossy(&done.stderr);
+    if said.contains("unshare") {
+        println!("skipped: {said}");
+        return None;
+    }
+    Some(done)
 }
 
 #[test]
@@ -306,22 +434,24 @@ fn what_is_missing_is_named() {
         return;
     }
     let place = Place::new();
-    let file = place.file(&scenario("1s", FOUR));
-    let limited = format!(
-        "echo 2 > /proc/sys/user/max_net_namespaces && exec {LOCKGATE} run --live --quiet --out {} {}",
-        place.out().display(),
-        file.display()
-    );
-    let done = Command::new("unshare").args(["-Ur", "sh", "-c", &limited]).output().expect("runs");
+    let (file, out) = (place.file(&scenario("1s", FOUR)), place.out());
+    let run = format!("run --live --quiet --out {} {}", out.display(), file.display());
+    let Some(done) = with_two_namespaces(&run) else { return };
     let said = String::from_utf8_lossy(&done.stderr);
-    if said.contains("unshare") {
-        println!("skipped: {said}");
-        return;
-    }
     assert_eq!((done.status.code(), done.status.signal()), (Some(4), None), "{said}");
     assert!(said.contains("cannot make a network namespace: there are no more namespaces"), "{said}");
     assert!(said.contains("max_net_namespaces"), "{said}");
-    assert!(!place.out().exists(), "nothing was written");
+    assert!(!out.exists(), "nothing was written");
+
+    // The demo goes on without, and says why in a line.
+    let done = with_two_namespaces(&format!("demo --quiet --out {}", out.display())).expect("as before");
+    let text = String::from_utf8_lossy(&done.stdout);
+    assert_eq!(done.status.code(), Some(0), "{done:?}");
+    let why =
+        "simulated only: this host cannot make a network namespace: there are no more namespaces to be had";
+    assert_eq!(text.lines().filter(|line| line.starts_with(why)).count(), 1, "{text}");
+    assert!(text.contains(" 0 lost by it\nFQ-CoDel:"), "{text}");
+    assert!(out.join("report.html").is_file());
 }
 
 #[test]

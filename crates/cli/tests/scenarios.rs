@@ -141,7 +141,7 @@ fn a_real_call_is_replayed() {
 fn the_demo_tells_its_story_in_three_lines() {
     let directory = tempfile::tempdir().expect("a directory");
     let out = directory.path().join("demo").display().to_string();
-    let demo = lockgate(&["demo", "--out", &out], "1");
+    let demo = lockgate(&["demo", "--sim", "--out", &out], "1");
     assert_eq!(demo.status.code(), Some(0));
     let text = String::from_utf8_lossy(&demo.stdout);
     let lines: Vec<&str> = text.trim_end().lines().rev().take(4).collect();

@@ -38,6 +38,12 @@ impl Monotonic {
         WallOffset(nanos(wall) - middle + nanos(self.start))
     }
 
+    /// What it showed when `CLOCK_MONOTONIC` was at so many nanoseconds; never before its zero.
+    pub fn at(&self, monotonic: u64) -> Instant {
+        let nanos = i128::from(monotonic) - nanos(self.start);
+        Instant::from_picos(u64::try_from(nanos.max(0) * 1_000).unwrap_or(u64::MAX))
+    }
+
     /// The time of `CLOCK_MONOTONIC` at which this clock shows `at`, for sleeping until then.
     pub fn deadline(&self, at: Instant) -> Timespec {
         timespec(nanos(self.start) + i128::from(at.as_picos() / 1_000))

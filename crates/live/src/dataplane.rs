@@ -1,6 +1,9 @@
-//! The kernel as the driver's [`Machine`]: one packet socket a host, reports from receivers, sleep.
+//! The kernel as the driver's [`Machine`]: one socket a host for its frames, reports from receivers, sleep.
 
+mod express;
 mod packet;
+mod redirect;
+mod wire;
 
 use core::hint::spin_loop;
 use std::sync::mpsc::{Receiver, Sender};
@@ -16,7 +19,8 @@ use crate::machine::{Broken, ConnectionEvent, Machine, Renewal, Report};
 use crate::testbed::Testbed;
 use crate::traffic::sleep::{Punctual, Rank};
 
-use packet::PacketSocket;
+pub(crate) use wire::FramesBy;
+use wire::{Stamp, Wire};
 
 /// How long before a set time sleep ends and spinning begins: sleep ends 30 to 40 us late at the median.
 const SPIN: Duration = Duration::from_micros(60);
@@ -30,7 +34,7 @@ pub(crate) struct Kernel {
     wall: WallOffset,
     compared: Instant,
     latest: Instant,
-    wires: Vec<PacketSocket>,
+    wires: Vec<Wire>,
     reports: Vec<rtrb::Consumer<Report>>,
     /// By flow: its sender's ear.
     senders: Vec<Option<Sender<Renewal>>>,
@@ -39,14 +43,17 @@ pub(crate) struct Kernel {
 }
 
 impl Kernel {
-    /// Opens the wires of `testbed` for frames of up to `longest` bytes.
-    pub(crate) fn open(testbed: &Testbed, clock: Monotonic, longest: usize) -> Result<Self, Missing> {
-        let count = testbed.hosts.len();
-        let wires = testbed.middle.inside(|| {
-            let open = |host: &crate::testbed::Host| PacketSocket::open(&host.wire, longest, count);
-            testbed.hosts.iter().map(open).collect::<Result<Vec<_>, _>>()
-        })??;
-        Ok(Self {
+    /// Opens the wires of `testbed` for frames of up to `longest` bytes, as `wanted`; and says, where they are not of
+    /// `AF_XDP`, why.
+    pub(crate) fn open(
+        testbed: &Testbed,
+        clock: Monotonic,
+        longest: usize,
+        wanted: FramesBy,
+    ) -> Result<(Self, Option<String>), Missing> {
+        let names: Vec<&str> = testbed.hosts.iter().map(|host| host.wire.as_str()).collect();
+        let (wires, why_not) = testbed.middle.inside(|| Wire::open_all(&names, longest, wanted))??;
+        let kernel = Self {
             clock,
             wall: clock.beside_wall(),
             compared: Instant::ZERO,
@@ -56,7 +63,8 @@ impl Kernel {
             senders: Vec::new(),
             connections: None,
             punctual: None,
-        })
+        };
+        Ok((kernel, why_not))
     }
 
     /// Who reports, and who is to be told of changes.
@@ -87,7 +95,7 @@ impl Kernel {
 
     /// Frames that found no room in the wires' rings.
     pub(crate) fn overruns(&self) -> u64 {
-        self.wires.iter().map(PacketSocket::overruns).sum()
+        self.wires.iter().map(Wire::overruns).sum()
     }
 }
 
@@ -105,8 +113,10 @@ impl Machine for Kernel {
     }
 
     fn next_frame(&mut self, wire: usize) -> Option<Instant> {
-        let (seconds, nanoseconds) = self.wires[wire].next()?;
-        let at = self.wall.to_monotonic(seconds, nanoseconds);
+        let at = match self.wires[wire].next()? {
+            Stamp::Wall(seconds, nanoseconds) => self.wall.to_monotonic(seconds, nanoseconds),
+            Stamp::Monotonic(nanoseconds) => self.clock.at(nanoseconds),
+        };
         if at <= self.latest {
             return Some(at);
         }

@@ -1,14 +1,12 @@
 //! What this host can do: each capability tried, not guessed.
 
 use std::fs;
-use std::io;
 
 use lockgate_engine::clock::Clock;
 use lockgate_engine::random::Seed;
 use lockgate_engine::units::{Duration, Instant};
 use lockgate_measure::histogram::Histogram;
 use lockgate_scenario::Scenario;
-use rustix::net::{AddressFamily, SocketFlags, SocketType, socket_with};
 use rustix::thread::{CapabilitySet, capabilities};
 
 use crate::clock::Monotonic;
@@ -44,16 +42,10 @@ const TRIES: u64 = 200;
 
 /// Looks at this host. `trial` is a small scenario that is run live.
 pub fn examine(trial: &Scenario) -> Vec<Finding> {
-    vec![
-        system(),
-        privileges(),
-        tried(trial),
-        express_path(),
-        locked_memory(),
-        congestion_controls(),
-        clock_source(),
-        wake_up(),
-    ]
+    let mut findings = vec![system(), privileges()];
+    findings.extend(tried(trial));
+    findings.extend([locked_memory(), congestion_controls(), clock_source(), wake_up()]);
+    findings
 }
 
 fn good(what: &'static str, found: impl Into<String>) -> Finding {
@@ -103,8 +95,8 @@ fn privileges() -> Finding {
     Finding { what: "privileges", state: State::Weak, found, help: help.to_owned() }
 }
 
-/// The whole of it: namespaces, wires, packet sockets, a run.
-fn tried(trial: &Scenario) -> Finding {
+/// The whole of it: namespaces, wires, sockets, a run; and what its frames came and went by.
+fn tried(trial: &Scenario) -> Vec<Finding> {
     let what = "live runs";
     match crate::run(trial, Seed(1), &mut |_| false) {
         Ok(outcome) => {
@@ -123,29 +115,24 @@ fn tried(trial: &Scenario) -> Finding {
                 finding.state = State::Weak;
                 finding.help = outcome.unfaithful.join("; ");
             }
-            finding
+            vec![finding, express_path(outcome.no_express)]
         }
         Err(failure) => {
             let help = match &failure {
                 Failure::Missing(missing) => missing.help.clone(),
                 _ => String::new(),
             };
-            Finding { what, state: State::Missing, found: failure.to_string(), help }
+            vec![Finding { what, state: State::Missing, found: failure.to_string(), help }]
         }
     }
 }
 
-fn express_path() -> Finding {
+fn express_path(why_not: Option<String>) -> Finding {
     let what = "AF_XDP sockets";
-    match socket_with(AddressFamily::XDP, SocketType::RAW, SocketFlags::CLOEXEC, None) {
-        Ok(_) => good(what, "to be had; live runs use packet sockets so far"),
-        Err(error) => Finding {
-            what,
-            state: State::Weak,
-            found: format!("not to be had: {}", io::Error::from(error)),
-            help: "packet sockets are used".to_owned(),
-        },
-    }
+    let Some(found) = why_not else { return good(what, "used by live runs") };
+    let help = "packet sockets are used; AF_XDP needs CAP_NET_RAW, CAP_NET_ADMIN and CAP_BPF outside of user \
+                namespaces, and locked memory";
+    Finding { what, state: State::Weak, found, help: help.to_owned() }
 }
 
 fn locked_memory() -> Finding {

@@ -18,6 +18,7 @@ pub mod frame;
 pub mod frames;
 pub mod machine;
 pub mod network;
+pub mod suited;
 pub mod traffic;
 pub mod watch;
 
@@ -31,8 +32,6 @@ mod fidelity;
 mod program;
 #[cfg(target_os = "linux")]
 mod run;
-#[cfg(target_os = "linux")]
-mod suited;
 #[cfg(target_os = "linux")]
 pub mod testbed;
 
@@ -75,6 +74,8 @@ pub struct Outcome {
     pub unfaithful: Vec<String>,
     /// What the programs of its hosts did.
     pub programs: Vec<Ran>,
+    /// Why frames came and went by packet sockets; `None` where they did by `AF_XDP`.
+    pub no_express: Option<String>,
 }
 
 /// What became of a program on a host.

@@ -17,7 +17,7 @@ use lockgate_sim::parts::{build_sources, drawn_files};
 use crate::Outcome;
 use crate::Ran;
 use crate::clock::{Monotonic, cpu_time, thread_cpu_time};
-use crate::dataplane::Kernel;
+use crate::dataplane::{FramesBy, Kernel};
 use crate::driver::{Driven, Wire, drive_watched};
 use crate::failure::{Failure, Missing};
 use crate::fidelity::Seen;
@@ -87,7 +87,7 @@ pub fn watched(
         .map(|host| Wire { node: host.node, host: host.mac, gateway: host.gateway })
         .collect();
     let clock = Monotonic::start_in(RUN_UP + RUN_UP_FLOW * scenario.flows.len() as u64);
-    let mut kernel = Kernel::open(&testbed, clock, LONGEST)?;
+    let (mut kernel, no_express) = Kernel::open(&testbed, clock, LONGEST, frames_wanted())?;
     if let Some(seat) = &seat {
         seat.start(clock);
         network.watch();
@@ -126,11 +126,21 @@ pub fn watched(
     recording.engine.events = driven.frames;
     recording.engine.wall_s = lockgate_engine::clock::Clock::now(&wall).as_secs_f64();
     recording.engine.cpu_s = cpu_time().as_secs_f64() - cpu.as_secs_f64();
+    recording.fidelity.push(("af_xdp".to_owned(), f64::from(u8::from(no_express.is_none()))));
     let unfaithful = figures.reasons();
     recording
         .warnings
         .extend(unfaithful.iter().map(|reason| format!("outside the fidelity limits: {reason}")));
-    Ok(Outcome { recording, stopped_early: driven.stopped_early, unfaithful, programs })
+    Ok(Outcome { recording, stopped_early: driven.stopped_early, unfaithful, programs, no_express })
+}
+
+/// How frames are to come and go: `LOCKGATE_FRAMES` may say `af_packet` or `af_xdp`, for comparing the two.
+fn frames_wanted() -> FramesBy {
+    match std::env::var("LOCKGATE_FRAMES").as_deref() {
+        Ok("af_packet") => FramesBy::Packet,
+        Ok("af_xdp") => FramesBy::Express,
+        _ => FramesBy::Best,
+    }
 }
 
 /// What went otherwise than asked for.
@@ -141,6 +151,12 @@ fn warn(recording: &mut Recording, ends: &Sent, scenario: &Scenario) {
             ends.stretched,
             send::shortest(true),
             send::shortest(false)
+        ));
+    }
+    if ends.too_long > 0 {
+        recording.warnings.push(format!(
+            "{} datagrams were not sent: their packets are longer than the {MTU} bytes that hosts' interfaces carry",
+            ends.too_long
         ));
     }
     for (flow, why) in &ends.broken {
@@ -330,6 +346,7 @@ impl<'scope> Ends<'scope> {
             all.slip.merge(&sent.slip);
             all.errors += sent.errors;
             all.stretched += sent.stretched;
+            all.too_long += sent.too_long;
         }
         for receiver in self.receivers {
             let _ = receiver.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
@@ -381,7 +398,7 @@ fn sendings(
             && send::is_datagrams(flow)
             && let Some(source) = sources[place].take()
         {
-            flows.push(Sending::open(place, flow, source)?);
+            flows.push(Sending::open(place, flow, source, MTU)?);
         }
     }
     Ok(flows)

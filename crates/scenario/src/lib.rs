@@ -18,6 +18,7 @@ mod nearest;
 pub mod path;
 pub mod reference;
 pub mod routes;
+pub mod scale;
 pub mod schema;
 mod shape;
 mod syntax;
@@ -35,6 +36,7 @@ pub use model::{Action, Flow, Link, NodeModel, PortModel, Record, Scenario, Serv
 pub use path::{Override, PathError};
 pub use reference::{Reference, reference, references};
 pub use routes::Routes;
+pub use scale::Scale;
 pub use schema::schema;
 pub use tcp::{Application, Congestion, InitialSequence, TcpModel};
 pub use trace::LinkTrace;

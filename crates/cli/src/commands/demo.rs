@@ -1,33 +1,59 @@
-//! `lockgate demo`: a second of buffer under a call, and its cure in the middle of the run.
+//! `lockgate demo`: a second of buffer under a call, and its cure in the middle of the run; simulated, then on real
+//! packets where this host allows it.
 
 use std::path::Path;
 
-use lockgate_engine::units::Duration;
-use lockgate_measure::recording::{EventKind, Recording};
+use lockgate_engine::units::{Duration, Instant};
+use lockgate_measure::recording::{EventKind, Mode, Recording};
+use lockgate_measure::report::Run as ReportRun;
 use lockgate_scenario::Scenario;
 
 use crate::arguments::Demo;
 use crate::exit::{Exit, Failure};
 use crate::files::{Beside, Results};
 use crate::results::{self, Written};
+use crate::runs::Runs;
 use crate::terminal::{self, say};
 use crate::{figures, interrupt, runs};
 
 /// The scenario, which stands in the repository as an example too.
 const SCENARIO: &str = include_str!("../../../../scenarios/bufferbloat.toml");
+/// What the demo sets in it: half as long, since real packets take real time.
+const SHORTER: [&str; 2] = ["duration=30s", "change.0.at=15s"];
 /// The flow whose delay tells the story.
 const CALL: &str = "call";
+const SEEDS: [u64; 1] = [1];
 
 pub(crate) fn demo(arguments: &Demo) -> Result<Exit, Failure> {
-    let scenario = runs::read_text(SCENARIO, "scenarios/bufferbloat.toml", &Beside::new(Path::new("")), &[])?;
+    // An ordinary user gets a namespace before any thread is started.
+    let prepared = if arguments.sim { None } else { Some(runs::prepare_live()) };
+    let shorter = runs::parse_overrides(&SHORTER.map(str::to_owned))?;
+    let scenario =
+        runs::read_text(SCENARIO, "scenarios/bufferbloat.toml", &Beside::new(Path::new("")), &shorter)?;
     let results = Results::start(arguments.output.out.as_deref(), "demo")?;
     interrupt::listen();
-    let runs = runs::simulate(&scenario, &[1], arguments.output.quiet)?;
-    let (summary, _) = super::run::judged(&scenario, &runs.recordings)?;
-    let verdict =
-        runs.recordings.first().and_then(|recording| story(&scenario, recording)).unwrap_or_default();
-    let mut written = Written::new(&scenario, &[1], &runs, &summary);
+    let simulated = runs::simulate(&scenario, &SEEDS, arguments.output.quiet)?;
+    let live = prepared.filter(|_| !simulated.interrupted).map(|prepared| {
+        prepared
+            .and_then(|()| on_real_packets(&scenario, arguments.output.quiet))
+            .map_err(|why| in_one_line(&why))
+    });
+    let (live, why_not) = match live {
+        Some(Ok(live)) => (Some(live), None),
+        Some(Err(why)) => (None, Some(why)),
+        None => (None, None),
+    };
+    let verdict = verdict(&scenario, &simulated, live.as_ref(), why_not);
+    let shown = live.as_ref().unwrap_or(&simulated);
+    let (summary, _) = super::run::judged(&scenario, &shown.recordings)?;
+    let mut written = Written::new(&scenario, &SEEDS, shown, &summary);
     written.verdict.clone_from(&verdict);
+    if live.is_some() {
+        let (beneath, _) = super::run::judged(&scenario, &simulated.recordings)?;
+        results.write("simulation.json", results::json(&beneath)?)?;
+        let first = simulated.recordings.first();
+        written.overlaid = first.map(|recording| ReportRun::new("simulation", recording, &beneath));
+    }
     let directory = results::write(results, &written)?;
     if arguments.output.json {
         say!("{}", results::json(&summary)?.trim_end());
@@ -36,7 +62,7 @@ pub(crate) fn demo(arguments: &Demo) -> Result<Exit, Failure> {
             "A call, web pages and four TCP downloads share 10 Mbit/s behind one second of FIFO buffer.",
         );
         say!("Half-way the discipline is replaced by FQ-CoDel, under running TCP.\n");
-        if let Some(recording) = runs.recordings.first() {
+        for recording in simulated.recordings.iter().chain(live.iter().flat_map(|live| &live.recordings)) {
             strip(recording);
         }
         say!("");
@@ -45,10 +71,50 @@ pub(crate) fn demo(arguments: &Demo) -> Result<Exit, Failure> {
         }
         say!("report: {}", directory.join("report.html").display());
     }
-    Ok(if runs.interrupted { Exit::Interrupted } else { Exit::Ok })
+    Ok(if shown.interrupted { Exit::Interrupted } else { Exit::Ok })
 }
 
-/// The call's median delay over time, one character every two seconds on a scale of one second.
+/// The same scenario live: as long as it says.
+fn on_real_packets(scenario: &Scenario, quiet: bool) -> Result<Runs, Failure> {
+    if !quiet {
+        let length = figures::seconds(Some(scenario.duration.as_secs_f64()));
+        eprintln!(
+            "simulated; now the same on real packets, with this kernel's TCP: {length} (`--sim` leaves it out)"
+        );
+    }
+    runs::live(scenario, &SEEDS, quiet)
+}
+
+fn in_one_line(why: &Failure) -> String {
+    why.to_string().replace('\n', " ")
+}
+
+/// Three lines, and what is to be known of the live run.
+fn verdict(
+    scenario: &Scenario,
+    simulated: &Runs,
+    live: Option<&Runs>,
+    why_not: Option<String>,
+) -> Vec<String> {
+    let told = |runs: &Runs| runs.recordings.first().and_then(|recording| Story::of(scenario, recording));
+    let Some(model) = told(simulated) else { return Vec::new() };
+    let real = live.and_then(told);
+    let mut lines = model.told(real.as_ref());
+    match live {
+        Some(_) if real.is_none() => lines.push(
+            "the live run did not come far enough to tell its story: what is above is simulated".to_owned(),
+        ),
+        Some(live) => {
+            let reasons = live.unfaithful.iter();
+            lines.extend(reasons.map(|reason| format!("live is outside its fidelity limits: {reason}")));
+        }
+        None => {}
+    }
+    lines.extend(why_not.map(|why| format!("simulated only: {why} (`lockgate doctor` says more)")));
+    lines
+}
+
+/// The call's median delay over time, one character every half second on a scale of one second.
 fn strip(recording: &Recording) {
     const LEVELS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
     let Some(flow) = recording.flows.iter().find(|flow| flow.setup.name == CALL) else { return };
@@ -62,42 +128,74 @@ fn strip(recording: &Recording) {
             LEVELS[((longest * 8.0) as usize).min(7)]
         })
         .collect();
-    say!("delay of the call  1 s ┤{bars}├ 0 to {}", figures::seconds(Some(recording.duration.as_secs_f64())));
+    let how = if recording.mode == Mode::Live { "live" } else { "simulated" };
+    let end = figures::seconds(Some(recording.duration.as_secs_f64()));
+    say!("delay of the call, {how:<9}  1 s ┤{bars}├ 0 to {end}");
 }
 
-/// Three lines: before, the swap, after.
-fn story(scenario: &Scenario, recording: &Recording) -> Option<Vec<String>> {
-    let swap = recording.events.iter().find(|event| event.kind == EventKind::Change)?;
-    let call = recording.flows.iter().find(|flow| flow.setup.name == CALL)?;
-    let series = call.series();
-    let median = |from: f64, to: f64| {
-        let mut delays: Vec<f64> = series
-            .end
-            .iter()
-            .zip(&series.owd_p50)
-            .filter(|(end, _)| (from..to).contains(&end.as_secs_f64()))
-            .filter_map(|(_, delay)| delay.map(Duration::as_secs_f64))
-            .collect();
-        delays.sort_by(f64::total_cmp);
-        delays.get(delays.len() / 2).copied()
-    };
-    let at = swap.at.as_secs_f64();
-    let (before, after) = (median(at / 2.0, at)?, median(at + 2.0, scenario.duration.as_secs_f64())?);
-    Some(vec![
-        format!(
-            "FIFO with a second of buffer:  the call waits {} (median delay)",
-            figures::seconds(Some(before))
-        ),
-        format!(
-            "swap at {}: {} waiting packets moved to the new queues, {} lost by it",
-            figures::seconds(Some(at)),
-            swap.moved_packets.unwrap_or(0),
-            swap.forced_out_packets
-        ),
-        format!(
-            "FQ-CoDel:                      the call waits {}, {:.0} times less",
-            figures::seconds(Some(after)),
-            before / after
-        ),
-    ])
+/// What the call met.
+struct Story {
+    /// Its median delay under the FIFO and under FQ-CoDel, in seconds.
+    before: f64,
+    after: f64,
+    /// When one was replaced by the other.
+    swap: Instant,
+    moved_packets: u64,
+    lost_packets: u64,
+}
+
+impl Story {
+    fn of(scenario: &Scenario, recording: &Recording) -> Option<Self> {
+        let swap = recording.events.iter().find(|event| event.kind == EventKind::Change)?;
+        let call = recording.flows.iter().find(|flow| flow.setup.name == CALL)?;
+        let series = call.series();
+        let median = |from: f64, to: f64| {
+            let mut delays: Vec<f64> = series
+                .end
+                .iter()
+                .zip(&series.owd_p50)
+                .filter(|(end, _)| (from..to).contains(&end.as_secs_f64()))
+                .filter_map(|(_, delay)| delay.map(Duration::as_secs_f64))
+                .collect();
+            delays.sort_by(f64::total_cmp);
+            delays.get(delays.len() / 2).copied()
+        };
+        let at = swap.at.as_secs_f64();
+        Some(Self {
+            before: median(at / 2.0, at)?,
+            after: median(at + 2.0, scenario.duration.as_secs_f64())?,
+            swap: swap.at,
+            moved_packets: swap.moved_packets.unwrap_or(0),
+            lost_packets: swap.forced_out_packets,
+        })
+    }
+
+    /// Three lines: before, the swap, after; with those of the live run beside, where there was one.
+    fn told(&self, live: Option<&Self>) -> Vec<String> {
+        let beside = |quantity: fn(&Self) -> String| match live {
+            Some(live) => format!("{} simulated, {} live", quantity(self), quantity(live)),
+            None => quantity(self),
+        };
+        let both = |quantity: fn(&Self) -> String| match live {
+            Some(live) => format!("{} and {}", quantity(self), quantity(live)),
+            None => quantity(self),
+        };
+        vec![
+            format!(
+                "FIFO with a second of buffer:  the call waits {} (median delay)",
+                beside(|story| figures::seconds(Some(story.before)))
+            ),
+            format!(
+                "swap to FQ-CoDel at {}:     {} waiting packets moved to the new queues, {} lost by it",
+                figures::seconds(Some(self.swap.as_secs_f64())),
+                both(|story| story.moved_packets.to_string()),
+                both(|story| story.lost_packets.to_string())
+            ),
+            format!(
+                "FQ-CoDel:                      the call waits {}: {} times less",
+                beside(|story| figures::seconds(Some(story.after))),
+                both(|story| format!("{:.0}", story.before / story.after))
+            ),
+        ]
+    }
 }

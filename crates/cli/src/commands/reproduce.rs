@@ -1,5 +1,7 @@
-//! `lockgate reproduce`: the experiments of the papers, each claim held against our values.
+//! `lockgate reproduce`: the experiments of the papers, each claim held against our values, in simulation and on real
+//! packets.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Instant;
 
@@ -9,11 +11,13 @@ use crate::arguments::Reproduce;
 use crate::exit::{Exit, Failure};
 use crate::files::Results;
 use crate::papers::folder::{self, Folder};
+use crate::papers::live::{Asked, Live};
 use crate::papers::verdict::{Judged, Verdict, number};
 use crate::papers::{self, Reproduction, Request};
 use crate::terminal::{self, say};
-use crate::{interrupt, results};
+use crate::{interrupt, results, runs};
 use lockgate_measure::report::{Cell, Comparison, page};
+use lockgate_scenario::Scale;
 
 #[derive(Serialize)]
 struct Document<'a> {
@@ -27,6 +31,17 @@ struct Document<'a> {
     runs: usize,
     simulated_s: f64,
     packet_hops: u64,
+    /// By run: the scale of those made on real packets, and why others were not.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    live: Option<OnPackets<'a>>,
+}
+
+#[derive(Serialize)]
+struct OnPackets<'a> {
+    real_s: f64,
+    scales: &'a BTreeMap<String, Scale>,
+    not: &'a BTreeMap<String, String>,
+    outside: &'a BTreeMap<String, Vec<String>>,
 }
 
 pub(crate) fn reproduce(arguments: &Reproduce) -> Result<Exit, Failure> {
@@ -39,6 +54,9 @@ pub(crate) fn reproduce(arguments: &Reproduce) -> Result<Exit, Failure> {
         return Err(Failure::usage("`--claim` is of one paper", "name the paper before it"));
     }
     let folders = names.iter().map(|name| Folder::open(name)).collect::<Result<Vec<_>, _>>()?;
+    if arguments.live {
+        runs::prepare_live()?;
+    }
     interrupt::listen();
     let mut all = Vec::new();
     for folder in &folders {
@@ -60,13 +78,18 @@ pub(crate) fn reproduce(arguments: &Reproduce) -> Result<Exit, Failure> {
         overview(&all);
     }
     let missed = all.iter().flat_map(|reproduction| &reproduction.claims).any(Judged::fails);
-    Ok(if missed { Exit::ExpectMissed } else { Exit::Ok })
+    let is_outside = all.iter().filter_map(|one| one.live.as_ref()).any(|live| !live.outside.is_empty());
+    Ok(match (missed, is_outside) {
+        (true, _) => Exit::ExpectMissed,
+        (false, true) => Exit::Unfaithful,
+        (false, false) => Exit::Ok,
+    })
 }
 
 fn document<'a>(reproduction: &'a Reproduction, arguments: &Reproduce) -> Document<'a> {
     Document {
         paper: &reproduction.name,
-        mode: "sim",
+        mode: if arguments.live { "twin" } else { "sim" },
         seed: arguments.seed,
         quick: arguments.quick,
         claims: &reproduction.claims,
@@ -75,6 +98,12 @@ fn document<'a>(reproduction: &'a Reproduction, arguments: &Reproduce) -> Docume
         runs: reproduction.cost.runs,
         simulated_s: reproduction.cost.simulated_s,
         packet_hops: reproduction.cost.packet_hops,
+        live: reproduction.live.as_ref().map(|live| OnPackets {
+            real_s: live.real_s,
+            scales: &live.scales,
+            not: &live.not,
+            outside: &live.outside,
+        }),
     }
 }
 
@@ -88,19 +117,28 @@ fn one(folder: &Folder, out: Option<&Path>, arguments: &Reproduce) -> Result<Rep
         claim: arguments.claim.as_deref(),
         with: &arguments.with,
         quiet: arguments.output.quiet,
+        live: arguments.live.then_some(Asked { scale: arguments.scale }),
     };
     let reproduction = papers::reproduce(folder, &request)?;
     if reproduction.interrupted {
         return Ok(reproduction);
     }
     out.write("claims.json", results::json(&document(&reproduction, arguments))?)?;
-    out.write("manifest.json", results::json(&serde_json::json!({ "lockgate": env!("CARGO_PKG_VERSION"), "command": results::command_line(), "finished": results::now(), "scenario_sha256": results::hash(&reproduction.scenario) }))?)?;
+    out.write("manifest.json", results::json(&serde_json::json!({ "lockgate": env!("CARGO_PKG_VERSION"), "command": command(folder, arguments), "finished": results::now(), "scenario_sha256": results::hash(&reproduction.scenario) }))?)?;
     out.write("scenario.toml", &reproduction.scenario)?;
-    out.write("report.html", report(&reproduction))?;
+    out.write("report.html", report(&reproduction, &command(folder, arguments)))?;
     let directory = out.finish()?;
     if !arguments.output.json {
         show(&reproduction);
         let cost = &reproduction.cost;
+        if let Some(live) = &reproduction.live {
+            say!(
+                "\n{} live runs, {:.0} s of real time if one after the other; {} outside the limits",
+                live.scales.len(),
+                live.real_s,
+                live.outside.len()
+            );
+        }
         say!(
             "\n{} runs, {:.0} s simulated, {:.0} million packet-hops in {:.1} s; report: {}",
             cost.runs,
@@ -139,12 +177,6 @@ fn overview(all: &[Reproduction]) {
     terminal::table(&["paper", "claims", "hold", "do not hold", "figure only"], &rows);
 }
 
-/// The verdict, and whether the command fails by it.
-fn words(judged: &Judged) -> String {
-    let words = judged.verdict.words();
-    if judged.fails() { format!("{words} (required)") } else { words.to_owned() }
-}
-
 fn bound(judged: &Judged) -> String {
     let claim = &judged.claim;
     if claim.expected.len() > 1 && claim.expected.len() <= 6 {
@@ -153,14 +185,8 @@ fn bound(judged: &Judged) -> String {
     claim.bound()
 }
 
-fn unit(judged: &Judged) -> String {
-    let shown = judged.shown();
-    if judged.claim.unit.is_empty() || shown == "-" {
-        shown
-    } else {
-        format!("{shown} {}", judged.claim.unit)
-    }
-}
+/// The column of real packets in the terminal's table.
+const LIVE: usize = 5;
 
 fn show(reproduction: &Reproduction) {
     terminal::heading(&reproduction.title);
@@ -173,12 +199,20 @@ fn show(reproduction: &Reproduction) {
             claim.text.clone(),
             format!("{}: {}", claim.place, claim.paper),
             bound(judged),
-            unit(judged),
-            words(judged),
+            judged.shown(),
+            judged.shown_live(),
+            judged.words(),
         ]
     };
-    let rows: Vec<Vec<String>> = reproduction.claims.iter().map(row).collect();
-    terminal::words(&["claim", "in words", "the paper", "bound", "ours", "verdict"], &rows);
+    let mut rows: Vec<Vec<String>> = reproduction.claims.iter().map(row).collect();
+    let mut header = vec!["claim", "in words", "the paper", "bound", "simulation", "live", "verdict"];
+    if reproduction.live.is_none() {
+        header.remove(LIVE);
+        for row in &mut rows {
+            row.remove(LIVE);
+        }
+    }
+    terminal::words(&header, &rows);
     for judged in &reproduction.claims {
         for remark in remarks(judged) {
             say!("{}: {remark}", judged.claim.id);
@@ -196,6 +230,28 @@ fn show(reproduction: &Reproduction) {
     }
     let [holds, fails, open] = counts(reproduction);
     say!("\n{holds} of {} claims hold, {fails} do not, {open} are not decidable", reproduction.claims.len());
+    if let Some(live) = &reproduction.live {
+        say!("{}", on_packets(reproduction, live));
+    }
+}
+
+/// What real packets say, in a sentence.
+fn on_packets(reproduction: &Reproduction, live: &Live) -> String {
+    let agree =
+        |wanted: Option<bool>| reproduction.claims.iter().filter(|judged| judged.agree() == wanted).count();
+    let words = format!(
+        "live: {} claims as in the simulation, {} otherwise, {} not decided there",
+        agree(Some(true)),
+        agree(Some(false)),
+        agree(None)
+    );
+    if live.outside.is_empty() {
+        return words;
+    }
+    let (outside, made) = (live.outside.len(), live.scales.len());
+    format!(
+        "{words}; {outside} of {made} runs outside the fidelity limits: values of such runs are marked `!`"
+    )
 }
 
 /// What is to be said of a claim below the table.
@@ -206,6 +262,9 @@ fn remarks(judged: &Judged) -> Vec<String> {
         remarks.push(claim.note.clone());
     }
     remarks.extend(claim.undecidable.iter().map(|why| format!("not decidable: {why}")));
+    if judged.agree() == Some(false) && !claim.live_differs.is_empty() {
+        remarks.push(format!("live: {}", claim.live_differs));
+    }
     remarks
 }
 
@@ -217,8 +276,19 @@ fn text(cell: &Cell) -> String {
     }
 }
 
-fn report(reproduction: &Reproduction) -> String {
+/// What to type to do this paper again.
+fn command(folder: &Folder, arguments: &Reproduce) -> String {
+    let typed = results::command_line();
+    if arguments.papers.is_empty() {
+        typed.replacen(" reproduce", &format!(" reproduce {}", folder.name), 1)
+    } else {
+        typed
+    }
+}
+
+fn report(reproduction: &Reproduction, command: &str) -> String {
     let mut report = results::report_head(&reproduction.title, &reproduction.scenario);
+    command.clone_into(&mut report.command);
     let [holds, fails, open] = counts(reproduction);
     let total = reproduction.claims.len();
     let verdict = if fails + open > 0 {
@@ -229,6 +299,7 @@ fn report(reproduction: &Reproduction) -> String {
         format!("{holds} of {total} claims hold")
     };
     report.verdict = vec![verdict];
+    report.verdict.extend(reproduction.live.iter().map(|live| on_packets(reproduction, live)));
     report.verdict.extend(reproduction.notes.iter().cloned());
     let cells = |judged: &Judged| {
         let claim = &judged.claim;
@@ -239,23 +310,54 @@ fn report(reproduction: &Reproduction) -> String {
             text(&claim.paper),
             text(&claim.decide),
             Cell::Text(bound(judged)),
-            Cell::Text(unit(judged)),
-            Cell::Text(words(judged)),
+            Cell::Text(judged.shown()),
+            Cell::Text(judged.shown_live()),
+            Cell::Text(judged.words()),
         ]
     };
+    let mut columns = ["where", "claim", "the paper", "decided by", "bound", "simulation", "live", "verdict"]
+        .map(str::to_owned)
+        .to_vec();
+    let mut rows: Vec<Vec<Cell>> = reproduction.claims.iter().map(cells).collect();
+    if reproduction.live.is_none() {
+        columns.remove(LIVE + 1);
+        for row in &mut rows {
+            row.remove(LIVE + 1);
+        }
+    }
     report.comparisons.push(Comparison {
         title: "Claims".to_owned(),
-        columns: ["where", "claim", "the paper", "decided by", "bound", "ours", "verdict"]
-            .map(str::to_owned)
-            .to_vec(),
-        rows: reproduction.claims.iter().map(cells).collect(),
+        columns,
+        rows,
         note: reproduction.paper.clone(),
     });
+    report.comparisons.extend(reproduction.live.as_ref().map(live_runs));
     report.comparisons.extend(ours(reproduction));
     report.comparisons.extend(reproduction.tables.iter().cloned());
     report.figures.clone_from(&reproduction.figures);
     report.topology.clone_from(&reproduction.topology);
     page(results::TEMPLATE, &report)
+}
+
+/// The runs on real packets, and why others were not made.
+fn live_runs(live: &Live) -> Comparison {
+    let text = |text: &str| Cell::Text(text.to_owned());
+    let made = live.scales.iter().map(|(run, scale)| {
+        let limits = live.outside.get(run).map_or_else(|| "within".to_owned(), |why| why.join("; "));
+        vec![text(run), Cell::Number(scale.times()), Cell::Text(limits)]
+    });
+    let not = live
+        .not
+        .iter()
+        .map(|(run, why)| vec![text(run), Cell::Empty, Cell::Text(format!("not made: {why}"))]);
+    Comparison {
+        title: "Runs on real packets".to_owned(),
+        columns: ["run", "times faster", "fidelity limits"].map(str::to_owned).to_vec(),
+        rows: made.chain(not).collect(),
+        note: "A run that is faster has its rates multiplied and its times divided by that; its values are told in the paper's \
+               time."
+            .to_owned(),
+    }
 }
 
 /// What is ours in the claims, and what is to be said of them.

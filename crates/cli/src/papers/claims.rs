@@ -10,6 +10,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::matrix::{Each, Rows};
+use lockgate_scenario::Scale;
 
 /// The whole file.
 #[expect(clippy::struct_field_names, reason = "the file's own words")]
@@ -52,6 +53,33 @@ pub(crate) struct Runs {
     pub(crate) each: Each,
     #[serde(default)]
     pub(crate) rows: Rows,
+    /// How they are made on real packets.
+    #[serde(default)]
+    pub(crate) live: OnPackets,
+}
+
+/// How runs are made on real packets.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct OnPackets {
+    /// Why they are not, in a phrase.
+    #[serde(default)]
+    pub(crate) not: Option<String>,
+    /// Why not for `--quick`.
+    #[serde(default)]
+    pub(crate) not_quick: Option<String>,
+    /// How many times faster: rates up and times down.
+    #[serde(default)]
+    pub(crate) scale: Option<Scale>,
+    /// What is set besides.
+    #[serde(default)]
+    pub(crate) set: Vec<String>,
+    /// What is set besides for `--quick`, in the place of `set`.
+    #[serde(default)]
+    pub(crate) quick: Vec<String>,
+    /// How many of them are made at the same time, where that is no strain for a machine; one where it is not given.
+    #[serde(default)]
+    pub(crate) together: Option<u8>,
 }
 
 /// One claim and what decides it.
@@ -110,6 +138,12 @@ pub(crate) struct Claim {
     /// Why, where it is known not to hold.
     #[serde(default)]
     pub(crate) note: String,
+    /// Why it is not decided on real packets, though its runs can be made.
+    #[serde(default)]
+    pub(crate) not_live: Option<String>,
+    /// Why real packets may say something else than the simulation, where that was seen.
+    #[serde(default)]
+    pub(crate) live_differs: String,
 }
 
 fn yes() -> bool {

@@ -3,7 +3,7 @@
 use lockgate_measure::report::{self, Cell, Comparison, FigureKind, FigureSeries};
 
 use super::claims::{Axis, Column, Figure, Kind, Origin, Series, Table};
-use super::experiment::Experiment;
+use super::experiment::{Experiment, Seen};
 use super::expression::{Expression, observations};
 use super::matrix::{Variables, combinations, fill};
 use super::observation::Curve;
@@ -56,19 +56,24 @@ impl Series {
         Ok(())
     }
 
-    fn draw(&self, experiment: &Experiment<'_>) -> Result<Vec<FigureSeries>, String> {
+    /// What was seen, drawn; where it is not the simulation's, only what real packets gave.
+    fn draw(&self, seen: &Seen, is_live: bool) -> Result<Vec<FigureSeries>, String> {
         let draw = |variables: &Variables| {
             let points: Vec<(f64, f64)> = match self.source() {
                 Source::Points => self.points.iter().map(|[x, y]| (*x, *y)).collect(),
                 Source::Curve(text, curve) => read_observation(text, variables)?
                     .into_iter()
-                    .flat_map(|seen| experiment.curves.get(&(seen, curve)).cloned().unwrap_or_default())
+                    .flat_map(|one| seen.curves.get(&(one, curve)).cloned().unwrap_or_default())
                     .map(|(x, y)| (x, y * self.scale))
                     .collect(),
                 Source::Formula(y) => {
                     let mut points = Vec::new();
                     for x in &self.x {
-                        let value = formula(y, &Self::at(variables, *x))?.value(&experiment.values)?;
+                        let formula = formula(y, &Self::at(variables, *x))?;
+                        if is_live && !is_whole(&formula, seen) {
+                            continue;
+                        }
+                        let value = formula.value(&seen.values)?;
                         points.extend(value.into_iter().map(|value| (*x, value * self.scale)));
                     }
                     points
@@ -78,12 +83,20 @@ impl Series {
             let mode = match (self.source(), self.origin) {
                 (Source::Points, Origin::Paper) => report::Origin::Paper,
                 (Source::Points, Origin::Theory) => report::Origin::Theory,
+                _ if is_live => report::Origin::Live,
                 _ => report::Origin::Sim,
             };
             Ok(FigureSeries { name: fill(&self.name, variables)?, mode, x, y, error: None })
         };
         combinations(&self.each, &Vec::new()).iter().map(draw).collect()
     }
+}
+
+/// Whether everything was observed that a formula is made of.
+fn is_whole(formula: &Expression, seen: &Seen) -> bool {
+    let mut whole = true;
+    formula.each_observation(&mut |observation| whole &= seen.values.contains_key(observation));
+    whole
 }
 
 fn read_observation(
@@ -109,7 +122,13 @@ impl Figure {
     pub(crate) fn draw(&self, experiment: &Experiment<'_>) -> Result<report::Figure, String> {
         let mut series = Vec::new();
         for one in &self.series {
-            series.extend(one.draw(experiment).map_err(|why| self.wrong(&why))?);
+            series.extend(one.draw(&experiment.seen, false).map_err(|why| self.wrong(&why))?);
+        }
+        if let Some(live) = &experiment.live {
+            for one in self.series.iter().filter(|one| !matches!(one.source(), Source::Points)) {
+                let drawn = one.draw(&live.seen, true).map_err(|why| self.wrong(&why))?;
+                series.extend(drawn.into_iter().filter(|drawn| !drawn.x.is_empty()));
+            }
         }
         Ok(report::Figure {
             id: self.id.clone(),
@@ -151,7 +170,7 @@ pub(crate) fn row(
 ) -> Result<Vec<Cell>, String> {
     let cell = |column: &Column| {
         if let Some(value) = &column.value {
-            let values = formula(value, variables)?.value(&experiment.values)?;
+            let values = formula(value, variables)?.value(&experiment.seen.values)?;
             return Ok(match values.as_slice() {
                 [value] if value.is_finite() => Cell::Number(*value),
                 [_] => Cell::Empty,

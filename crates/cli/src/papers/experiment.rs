@@ -8,12 +8,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use lockgate_measure::summary;
-use lockgate_scenario::Scenario;
+use lockgate_scenario::{Scale, Scenario};
 use rayon::prelude::*;
 
-use super::claims::{Claims, Runs};
+use super::claims::{Claims, OnPackets, Runs};
 use super::expression::{Expression, Observation, Values};
 use super::folder::Folder;
+use super::live::Live;
 use super::matrix::{combinations, fill};
 use super::observation::{Curve, Names, curve, observe};
 use crate::exit::Failure;
@@ -26,17 +27,21 @@ pub(crate) struct Plan {
     set: Vec<String>,
     /// What is added to the seed.
     seed: u64,
+    /// How it is made on real packets, where it may be.
+    live: Option<OnPackets>,
 }
 
 /// What is wanted of runs, and, once they were made, what they gave.
 pub(crate) struct Experiment<'a> {
     folder: &'a Folder,
-    quick: bool,
+    pub(crate) quick: bool,
     plans: BTreeMap<String, Plan>,
     wanted: BTreeSet<Observation>,
     drawn: BTreeSet<(Observation, Curve)>,
-    pub(crate) values: Values,
-    pub(crate) curves: BTreeMap<(Observation, Curve), Vec<(f64, f64)>>,
+    /// What the simulation gave.
+    pub(crate) seen: Seen,
+    /// What real packets gave, where they were asked for.
+    pub(crate) live: Option<Live>,
     /// Simulated time and packet-hops of all runs.
     pub(crate) cost: Cost,
 }
@@ -65,8 +70,8 @@ impl<'a> Experiment<'a> {
             plans: BTreeMap::new(),
             wanted: BTreeSet::new(),
             drawn: BTreeSet::new(),
-            values: Values::new(),
-            curves: BTreeMap::new(),
+            seen: Seen::default(),
+            live: None,
             cost: Cost::default(),
         };
         for runs in &claims.runs {
@@ -87,7 +92,12 @@ impl<'a> Experiment<'a> {
                     .map_err(|_| format!("run `{name}`: `seed` is a whole number from 1"))?,
                 None => 1,
             };
-            let plan = Plan { scenario: runs.scenario.clone(), set, seed: seed.saturating_sub(1) };
+            let filled =
+                |texts: &[String]| texts.iter().map(|text| fill(text, &variables)).collect::<Result<_, _>>();
+            let mut live = runs.live.clone();
+            (live.set, live.quick) = (filled(&live.set)?, filled(&live.quick)?);
+            let live = Some(live);
+            let plan = Plan { scenario: runs.scenario.clone(), set, seed: seed.saturating_sub(1), live };
             self.add(&name, plan)?;
         }
         Ok(())
@@ -102,7 +112,7 @@ impl<'a> Experiment<'a> {
 
     /// One more run, where its scenario is valid with what is set.
     pub(crate) fn try_run(&mut self, name: &str, scenario: &str, set: Vec<String>) -> Result<(), Failure> {
-        let plan = Plan { scenario: scenario.to_owned(), set, seed: 0 };
+        let plan = Plan { scenario: scenario.to_owned(), set, seed: 0, live: None };
         self.read(&plan)?;
         self.add(name, plan).map_err(|why| damaged(self.folder, &why))
     }
@@ -123,6 +133,29 @@ impl<'a> Experiment<'a> {
         let overrides = runs::parse_overrides(&plan.set)?;
         let name = format!("papers/{}/{}", self.folder.name, plan.scenario);
         runs::read_text(self.folder.text(&plan.scenario)?, &name, self.folder, &overrides)
+    }
+
+    /// The scenario of a run with more set, at another pace.
+    pub(crate) fn read_at(&self, run: &str, set: &[String], scale: Scale) -> Result<Scenario, Failure> {
+        let plan =
+            self.plans.get(run).ok_or_else(|| damaged(self.folder, &format!("there is no run `{run}`")))?;
+        let overrides = runs::parse_overrides(&[plan.set.as_slice(), set].concat())?;
+        let name = format!("papers/{}/{}", self.folder.name, plan.scenario);
+        let text = scale
+            .text(self.folder.text(&plan.scenario)?, &name, &overrides)
+            .map_err(|problems| Failure::Scenario(Box::new(problems)))?;
+        runs::read_text(&text, &name, self.folder, &[])
+    }
+
+    /// How a run is made on real packets, and what is added to the seed.
+    pub(crate) fn on_packets(&self, run: &str) -> Option<(&OnPackets, u64)> {
+        let plan = self.plans.get(run)?;
+        plan.live.as_ref().map(|live| (live, plan.seed))
+    }
+
+    /// The runs of which something is wanted so far.
+    pub(crate) fn wanted_runs(&self) -> BTreeSet<String> {
+        self.wanted.iter().map(|observation| observation.run.clone()).collect()
     }
 
     /// The runs that are needed, each read; every observation is of one of them and possible.
@@ -174,22 +207,9 @@ impl<'a> Experiment<'a> {
                 }
                 let recording = runs::simulate_one(&scenario, seed.wrapping_add(offset), &advance)?;
                 let summary = summary::summarise(std::slice::from_ref(&recording));
-                let of_run = |observation: &&Observation| observation.run == name;
-                Ok(Seen {
-                    values: self
-                        .wanted
-                        .iter()
-                        .filter(of_run)
-                        .map(|wanted| (wanted.clone(), observe(wanted, &recording, &summary)))
-                        .collect(),
-                    curves: self
-                        .drawn
-                        .iter()
-                        .filter(|(wanted, _)| of_run(&wanted))
-                        .map(|(wanted, kind)| ((wanted.clone(), *kind), curve(wanted, *kind, &recording)))
-                        .collect(),
-                    packet_hops: recording.packet_hops(),
-                })
+                let value = |wanted: &Observation| observe(wanted, &recording, &summary);
+                let drawn = |wanted: &Observation, kind: Curve| curve(wanted, kind, &recording);
+                Ok(self.observed(&name, &value, &drawn, recording.packet_hops()))
             })
             .collect::<Result<_, Failure>>()?;
         bar.finish_and_clear();
@@ -199,20 +219,45 @@ impl<'a> Experiment<'a> {
             packet_hops: observed.iter().map(|seen| seen.packet_hops).sum(),
         };
         for seen in observed {
-            self.values.extend(seen.values);
-            self.curves.extend(seen.curves);
+            self.seen.add(seen);
         }
         Ok(())
     }
+
+    /// Everything that is wanted of a run.
+    pub(crate) fn observed(
+        &self,
+        run: &str,
+        value: &dyn Fn(&Observation) -> Vec<f64>,
+        drawn: &dyn Fn(&Observation, Curve) -> Points,
+        packet_hops: u64,
+    ) -> Seen {
+        let values = self.wanted.iter().filter(|wanted| wanted.run == run);
+        let curves = self.drawn.iter().filter(|(wanted, _)| wanted.run == run);
+        Seen {
+            values: values.map(|wanted| (wanted.clone(), value(wanted))).collect(),
+            curves: curves.map(|(wanted, kind)| ((wanted.clone(), *kind), drawn(wanted, *kind))).collect(),
+            packet_hops,
+        }
+    }
 }
 
-/// A curve and its points.
-type Drawn = ((Observation, Curve), Vec<(f64, f64)>);
+/// Points of a curve.
+pub(crate) type Points = Vec<(f64, f64)>;
 
-/// What was observed of one run.
-#[derive(Default)]
-struct Seen {
-    values: Vec<(Observation, Vec<f64>)>,
-    curves: Vec<Drawn>,
+/// What was observed of runs.
+#[derive(Debug, Default)]
+pub(crate) struct Seen {
+    pub(crate) values: Values,
+    pub(crate) curves: BTreeMap<(Observation, Curve), Points>,
     packet_hops: u64,
+}
+
+impl Seen {
+    /// Takes in what was observed of other runs.
+    pub(crate) fn add(&mut self, other: Self) {
+        self.values.extend(other.values);
+        self.curves.extend(other.curves);
+        self.packet_hops += other.packet_hops;
+    }
 }

@@ -32,43 +32,136 @@ pub(crate) struct Judged {
     pub(crate) claim: Claim,
     /// Ours, in simulation, each with the combination it belongs to; null where nothing was observed.
     pub(crate) values: Vec<(String, f64)>,
+    /// The verdict of the simulation.
     pub(crate) verdict: Verdict,
+    /// What real packets say of it, where they were asked.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) live: Option<OnPackets>,
+}
+
+/// The values of a claim on real packets, in the paper's time, and why the runs they are of are outside the limits.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Packets {
+    pub(crate) values: Vec<(String, f64)>,
+    pub(crate) outside: Vec<String>,
+}
+
+/// What real packets say of a claim.
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "kebab-case", tag = "state")]
+pub(crate) enum OnPackets {
+    /// Nothing, and why.
+    Not { why: String },
+    Judged {
+        /// In the paper's time, where the runs were faster or slower.
+        values: Vec<(String, f64)>,
+        verdict: Verdict,
+        /// Why its runs are outside the limits within which their figures can be relied on; empty where they are not.
+        outside: Vec<String>,
+    },
+}
+
+fn judge(claim: &Claim, values: &[(String, f64)]) -> Verdict {
+    if claim.undecidable.is_some() {
+        Verdict::NotDecidable
+    } else if !values.is_empty() && fits(claim, values) {
+        Verdict::Holds
+    } else {
+        Verdict::DoesNotHold
+    }
+}
+
+/// Values as a reader wants them: all of a few, else the worst.
+fn shown(claim: &Claim, values: &[(String, f64)]) -> String {
+    match values {
+        [(_, value)] => number(*value),
+        values if values.len() <= 6 => {
+            values.iter().map(|(_, value)| number(*value)).collect::<Vec<_>>().join(", ")
+        }
+        values => {
+            let worst = values.iter().enumerate().max_by(|(a, left), (b, right)| {
+                excess(claim, *a, left.1).total_cmp(&excess(claim, *b, right.1))
+            });
+            worst.map_or_else(String::new, |(_, (label, value))| {
+                let which = if label.is_empty() { String::new() } else { format!(" ({label})") };
+                format!("worst of {}: {}{which}", values.len(), number(*value))
+            })
+        }
+    }
 }
 
 impl Judged {
     /// Holds a claim against our values.
     pub(crate) fn new(claim: &Claim, values: Vec<(String, f64)>) -> Self {
-        let verdict = if claim.undecidable.is_some() {
-            Verdict::NotDecidable
-        } else if !values.is_empty() && fits(claim, &values) {
-            Verdict::Holds
-        } else {
-            Verdict::DoesNotHold
-        };
-        Self { claim: claim.clone(), values, verdict }
+        let verdict = judge(claim, &values);
+        Self { claim: claim.clone(), values, verdict, live: None }
     }
 
-    /// Whether the command fails by it.
+    /// And against those of real packets, of runs that were outside the limits by this, or says why there are none.
+    pub(crate) fn with_live(mut self, seen: Result<Packets, String>) -> Self {
+        self.live = Some(match seen {
+            Err(why) => OnPackets::Not { why },
+            Ok(Packets { values, outside }) => {
+                OnPackets::Judged { verdict: judge(&self.claim, &values), values, outside }
+            }
+        });
+        self
+    }
+
+    /// Whether the command fails by it: where it is required and the simulation denies it, or real packets do, within
+    /// the limits and without a known cause.
     pub(crate) fn fails(&self) -> bool {
-        self.claim.required && self.verdict == Verdict::DoesNotHold
+        let denied = match &self.live {
+            Some(OnPackets::Judged { verdict: Verdict::DoesNotHold, outside, .. }) => {
+                outside.is_empty() && self.claim.live_differs.is_empty()
+            }
+            _ => false,
+        };
+        self.claim.required && (self.verdict == Verdict::DoesNotHold || denied)
     }
 
-    /// Our values as a reader wants them: all of a few, else the worst.
+    /// Whether the simulation and real packets say the same; `None` where either says nothing.
+    pub(crate) fn agree(&self) -> Option<bool> {
+        match &self.live {
+            Some(OnPackets::Judged { verdict, .. }) if self.verdict != Verdict::NotDecidable => {
+                Some(*verdict == self.verdict)
+            }
+            _ => None,
+        }
+    }
+
+    /// The verdict of both, in words.
+    pub(crate) fn words(&self) -> String {
+        let words = match (self.agree(), self.verdict) {
+            (Some(false), Verdict::Holds) => "✗ simulation only",
+            (Some(false), _) => "✗ live only",
+            (_, verdict) => verdict.words(),
+        };
+        if self.fails() { format!("{words} (required)") } else { words.to_owned() }
+    }
+
+    /// Our values as a reader wants them.
     pub(crate) fn shown(&self) -> String {
-        match self.values.as_slice() {
-            [(_, value)] => number(*value),
-            values if values.len() <= 6 => {
-                values.iter().map(|(_, value)| number(*value)).collect::<Vec<_>>().join(", ")
+        self.with_unit(shown(&self.claim, &self.values))
+    }
+
+    /// Those of real packets, or why there are none; empty where they were not asked for.
+    pub(crate) fn shown_live(&self) -> String {
+        match &self.live {
+            None => String::new(),
+            Some(OnPackets::Not { why }) => format!("not live: {why}"),
+            Some(OnPackets::Judged { values, outside, .. }) => {
+                let mark = if outside.is_empty() { "" } else { " !" };
+                format!("{}{mark}", self.with_unit(shown(&self.claim, values)))
             }
-            values => {
-                let worst = values.iter().enumerate().max_by(|(a, left), (b, right)| {
-                    excess(&self.claim, *a, left.1).total_cmp(&excess(&self.claim, *b, right.1))
-                });
-                worst.map_or_else(String::new, |(_, (label, value))| {
-                    let which = if label.is_empty() { String::new() } else { format!(" ({label})") };
-                    format!("worst of {}: {}{which}", values.len(), number(*value))
-                })
-            }
+        }
+    }
+
+    fn with_unit(&self, shown: String) -> String {
+        if self.claim.unit.is_empty() || shown == "-" {
+            shown
+        } else {
+            format!("{shown} {}", self.claim.unit)
         }
     }
 
@@ -182,6 +275,33 @@ mod tests {
         assert!(!judged("at_most = 1.0\nrequired = false").fails());
         assert!(!judged("at_most = 3.0").fails());
         assert!(!judged("undecidable = \"figure\"").fails());
+    }
+
+    #[test]
+    fn real_packets_are_held_against_the_same_bounds() {
+        let of = |bounds: &str, live: f64, outside: &[&str]| {
+            let outside = outside.iter().map(|why| (*why).to_owned()).collect();
+            Judged::new(&claim(bounds), vec![(String::new(), 2.0)])
+                .with_live(Ok(Packets { values: vec![(String::new(), live)], outside }))
+        };
+        let both = of("at_most = 3.0", 2.9, &[]);
+        assert_eq!((both.agree(), both.fails(), both.words()), (Some(true), false, "✓ holds".to_owned()));
+        let denied = of("at_most = 3.0\nunit = \"s\"", 3.1, &[]);
+        assert_eq!((denied.agree(), denied.fails()), (Some(false), true));
+        assert_eq!(
+            (denied.words().as_str(), denied.shown_live().as_str()),
+            ("✗ simulation only (required)", "3.1 s")
+        );
+        assert!(!of("at_most = 3.0", 3.1, &["late"]).fails(), "outside the limits it proves nothing");
+        assert!(!of("at_most = 3.0\nlive_differs = \"known\"", 3.1, &[]).fails());
+        assert_eq!(of("at_most = 1.0", 0.5, &["late"]).words(), "✗ live only (required)");
+        assert_eq!(of("at_most = 1.0", 0.5, &["late"]).shown_live(), "0.5 !");
+        let not =
+            Judged::new(&claim("at_most = 3.0"), vec![(String::new(), 2.0)]).with_live(Err("no FTP".into()));
+        assert_eq!(
+            (not.agree(), not.words(), not.shown_live()),
+            (None, "✓ holds".into(), "not live: no FTP".into())
+        );
     }
 
     #[test]

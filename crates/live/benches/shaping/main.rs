@@ -15,6 +15,9 @@
 #[cfg(target_os = "linux")]
 mod ends;
 #[cfg(target_os = "linux")]
+#[path = "../shared/places.rs"]
+mod places;
+#[cfg(target_os = "linux")]
 mod shapers;
 
 #[cfg(not(target_os = "linux"))]

@@ -2,13 +2,13 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command};
 use std::sync::Arc;
-use std::thread::sleep;
-use std::time::Duration;
 
 use lockgate_engine::random::Seed;
 use lockgate_measure::recording::Window;
+
+use crate::places::{end, holder, program, sh};
 
 /// Where the receiver listens.
 const PORT: u16 = 9000;
@@ -52,10 +52,6 @@ fn burst(rate: u64) -> u64 {
 /// Bytes that may wait: 60 ms, and not too few frames.
 fn limit(rate: u64) -> u64 {
     (rate / 8 * 60 / 1000).max(300_000)
-}
-
-fn program() -> String {
-    std::env::current_exe().expect("this program").display().to_string()
 }
 
 /// What a live run says of itself.
@@ -166,38 +162,6 @@ impl Wire {
 
 impl Drop for Wire {
     fn drop(&mut self) {
-        for holder in [&mut self.near, &mut self.far] {
-            let _ = holder.kill();
-            let _ = holder.wait();
-        }
+        end([&mut self.near, &mut self.far]);
     }
-}
-
-/// A process in a network namespace of its own.
-fn holder() -> Result<Child, String> {
-    let mut child = Command::new("unshare")
-        .args(["-n", "sleep", "3600"])
-        .stdin(Stdio::null())
-        .spawn()
-        .map_err(|error| format!("`unshare`: {error}"))?;
-    let own = std::fs::read_link("/proc/self/ns/net").ok();
-    for _ in 0..500 {
-        let theirs = std::fs::read_link(format!("/proc/{}/ns/net", child.id())).ok();
-        if theirs.is_some() && theirs != own {
-            return Ok(child);
-        }
-        sleep(Duration::from_millis(10));
-    }
-    let _ = child.kill();
-    let _ = child.wait();
-    Err("no network namespace was made".to_owned())
-}
-
-/// A command line; what it complained about where it failed.
-fn sh(line: &str) -> Result<(), String> {
-    let done = Command::new("sh").args(["-c", line]).output().map_err(|error| error.to_string())?;
-    if done.status.success() {
-        return Ok(());
-    }
-    Err(format!("`{line}`: {}", String::from_utf8_lossy(&done.stderr).trim().replace('\n', " ")))
 }

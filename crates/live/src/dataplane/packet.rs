@@ -32,6 +32,11 @@ const BATCH: usize = 64;
 /// `ETH_P_ALL`, as it stands in a socket's address.
 const EVERYTHING: u16 = (libc::ETH_P_ALL as u16).to_be();
 
+/// How many frames of `frame_size` bytes a ring has, where there are so many wires: a power of two.
+pub(super) fn ring_length(frame_size: usize, wires: usize) -> usize {
+    (RINGS / wires.max(1) / frame_size).clamp(FRAMES[0], FRAMES[1]).next_power_of_two()
+}
+
 /// A packet socket bound to an interface.
 pub(super) struct PacketSocket {
     socket: OwnedFd,
@@ -59,7 +64,7 @@ impl PacketSocket {
         )
         .map_err(|error| refused("open a packet socket (CAP_NET_RAW)", error.into()))?;
         let frame_size = (longest + HEADROOM).next_power_of_two();
-        let frames = (RINGS / wires.max(1) / frame_size).clamp(FRAMES[0], FRAMES[1]).next_power_of_two();
+        let frames = ring_length(frame_size, wires);
         let set = |option, value: u32| set_option(&socket, option, &value);
         set(libc::PACKET_VERSION, libc::tpacket_versions::TPACKET_V2 as u32)
             .map_err(|error| refused("use ring version 2 of packet sockets", error))?;

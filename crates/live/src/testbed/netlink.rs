@@ -49,7 +49,9 @@ impl Netlink {
     pub(super) fn add_wire(&mut self, host: &Host, mtu: u32) -> Result<(), Missing> {
         let mut far = end(INTERFACE, host.mac, mtu);
         far.attributes.push(LinkAttribute::NetNsFd(host.namespace.as_fd().as_raw_fd()));
-        let mut near = end(&host.wire, host.gateway, mtu);
+        // Not the gateway's address: what comes is then for somebody else, and the middle's own IP leaves it alone.
+        let [high, low] = [host.gateway[4], host.gateway[5]];
+        let mut near = end(&host.wire, [2, b'L', b'G', 2, high, low], mtu);
         near.attributes.push(LinkAttribute::LinkInfo(vec![
             LinkInfo::Kind(InfoKind::Veth),
             LinkInfo::Data(InfoData::Veth(InfoVeth::Peer(far))),

@@ -21,6 +21,7 @@ use super::sleep::{Punctual, Rank, sleep_until};
 use super::stamp::Stamp;
 use crate::clock::Monotonic;
 use crate::failure::Missing;
+use crate::frame::ETHERNET_HEADER;
 use crate::machine::Renewal;
 
 /// Longest sleep: changes are listened for, and the end.
@@ -46,14 +47,16 @@ pub(crate) struct Sending {
     source: Source,
     socket: UdpSocket,
     headers: u32,
+    /// Most bytes that an interface carries in one piece, above UDP.
+    longest: usize,
 }
 
 impl Sending {
-    /// Opens the socket of a flow, in the namespace of this thread.
+    /// Opens the socket of a flow, in the namespace of this thread, whose interface carries packets of `mtu` bytes.
     ///
     /// # Errors
     /// What the kernel refuses: a port that is taken.
-    pub(crate) fn open(place: usize, flow: &Flow, source: Source) -> Result<Self, Missing> {
+    pub(crate) fn open(place: usize, flow: &Flow, source: Source, mtu: u32) -> Result<Self, Missing> {
         let fields = &flow.fields;
         let open = || -> io::Result<UdpSocket> {
             let socket = UdpSocket::bind(SocketAddr::new(fields.source, fields.source_port))?;
@@ -66,7 +69,9 @@ impl Sending {
         };
         let socket = open()
             .map_err(|error| Missing::refused(&format!("open a socket for flow `{}`", flow.name), &error))?;
-        Ok(Self { flow: place, source, socket, headers: headers(fields.source.is_ipv4()) })
+        let headers = headers(fields.source.is_ipv4());
+        let longest = (mtu + ETHERNET_HEADER as u32).saturating_sub(headers) as usize;
+        Ok(Self { flow: place, source, socket, headers, longest })
     }
 }
 
@@ -89,6 +94,8 @@ pub(crate) struct Sent {
     pub(crate) errors: u64,
     /// Datagrams that had to be longer than the scenario says, to be measured.
     pub(crate) stretched: u64,
+    /// Datagrams among the refused that are longer than an interface carries.
+    pub(crate) too_long: u64,
     /// Connections that broke, by the place of their flows, and why.
     pub(crate) broken: Vec<(usize, String)>,
 }
@@ -144,7 +151,11 @@ impl Sending {
         let stamp = Stamp { flow: self.flow as u32, sequence: header.sequence, sent: now };
         payload[..Stamp::LENGTH].copy_from_slice(&stamp.to_bytes());
         sent.slip.record(now.since(due).as_picos());
-        if self.socket.send(&payload[..length]).is_err() {
+        if length > self.longest {
+            // The kernel would make fragments of it, which no flow of a scenario has.
+            sent.too_long += 1;
+            sent.errors += 1;
+        } else if self.socket.send(&payload[..length]).is_err() {
             sent.errors += 1;
         }
     }

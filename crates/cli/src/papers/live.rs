@@ -1,0 +1,260 @@
+//! The runs of a paper on real packets: which can be made, at what pace, and what is observed of them in the paper's time.
+//!
+//! ```text
+//! runs that claims need --> scenario at its scale --> live, some at a time --> observed, times and rates scaled back
+//! ```
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::thread;
+
+use indicatif::ProgressBar;
+use lockgate_engine::random::Seed;
+use lockgate_measure::metric::{Address, Unit};
+use lockgate_measure::summary;
+use lockgate_scenario::{Scale, Scenario, Transport};
+
+use super::experiment::{Experiment, Seen};
+use super::expression::{Clause, Observation};
+use super::observation::{Curve, curve, observe};
+use crate::exit::Failure;
+use crate::{interrupt, terminal};
+
+/// What is asked of live runs.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Asked {
+    /// One scale for all runs that may have another than their own.
+    pub(crate) scale: Option<Scale>,
+}
+
+/// What live runs yielded.
+#[derive(Debug, Default)]
+pub(crate) struct Live {
+    pub(crate) seen: Seen,
+    /// Runs that are not made, and why.
+    pub(crate) not: BTreeMap<String, String>,
+    /// Runs outside the fidelity limits, and by what.
+    pub(crate) outside: BTreeMap<String, Vec<String>>,
+    /// The scale of each run that was made.
+    pub(crate) scales: BTreeMap<String, Scale>,
+    /// How long they were together, as the hosts' clocks go.
+    pub(crate) real_s: f64,
+}
+
+/// A run as it is to be made.
+struct Planned {
+    name: String,
+    seed: u64,
+    scenario: Scenario,
+    scale: Scale,
+    together: usize,
+}
+
+/// From one run to the next: hosts are built, threads come up.
+const BETWEEN_MS: u64 = 500;
+
+impl Planned {
+    fn length_ms(&self) -> u64 {
+        self.scenario.end().as_picos() / 1_000_000_000 + BETWEEN_MS
+    }
+}
+
+/// What share of the time of all runs, as one over this, may be spent on making runs again.
+const AGAIN: u64 = 3;
+
+/// Makes those of the runs `needed` that can be made. One that is outside the fidelity limits is made once more, as long as
+/// there is time for it, and the better one kept: by its limits, never by its values.
+///
+/// # Errors
+/// What is wrong with a scenario, what this host lacks, what goes wrong in a run.
+pub(crate) fn run(
+    experiment: &Experiment<'_>,
+    needed: &BTreeSet<String>,
+    asked: Asked,
+    seed: u64,
+    quiet: bool,
+) -> Result<Live, Failure> {
+    let mut live = Live::default();
+    let mut planned = Vec::new();
+    for name in needed {
+        match plan(experiment, name, asked)? {
+            Ok(plan) => planned.push(plan),
+            Err(why) => {
+                live.not.insert(name.clone(), why);
+            }
+        }
+    }
+    planned.sort_by_key(|plan| plan.together);
+    let length = planned.iter().map(Planned::length_ms).sum::<u64>();
+    let bar = terminal::progress(length, quiet);
+    let spare = AtomicU64::new(length / AGAIN);
+    let spend = |length: u64| {
+        spare.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |spare| spare.checked_sub(length)).is_ok()
+    };
+    let count = planned.len();
+    if !quiet && count > 0 {
+        let together: f64 =
+            planned.iter().map(|plan| plan.length_ms() as f64 / plan.together as f64 / 60e3).sum();
+        eprintln!("live: {count} runs, about {:.0} min", together.ceil());
+    }
+    let begun = AtomicUsize::new(0);
+    for batch in planned.chunk_by(|a, b| a.together == b.together) {
+        let waiting = Mutex::new(batch.iter().collect::<VecDeque<_>>());
+        let next = || waiting.lock().ok().and_then(|mut waiting| waiting.pop_front());
+        let work = || -> Result<Vec<(String, Scale, Made)>, Failure> {
+            let mut made = Vec::new();
+            while let Some(plan) = next().filter(|_| !interrupt::is_requested()) {
+                let number = begun.fetch_add(1, Ordering::Relaxed) + 1;
+                bar.set_message(format!("live {number} of {count}: {}", plan.name));
+                let mut best = make(experiment, plan, seed, &bar)?;
+                if !best.outside.is_empty() && !interrupt::is_requested() && spend(plan.length_ms()) {
+                    bar.inc_length(plan.length_ms());
+                    bar.set_message(format!("live {number} of {count}: {}, again", plan.name));
+                    let again = make(experiment, plan, seed, &bar)?;
+                    if again.outside.len() < best.outside.len() {
+                        best = again;
+                    }
+                }
+                made.push((plan.name.clone(), plan.scale, best));
+            }
+            Ok(made)
+        };
+        let workers = batch.first().map_or(1, |plan| plan.together).min(batch.len());
+        let done = thread::scope(|scope| {
+            let threads: Vec<_> = (0..workers).map(|_| scope.spawn(work)).collect();
+            let join = |thread: thread::ScopedJoinHandle<'_, _>| {
+                thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+            };
+            threads.into_iter().map(join).collect::<Result<Vec<_>, _>>()
+        })?;
+        for (name, scale, made) in done.into_iter().flatten() {
+            live.scales.insert(name.clone(), scale);
+            live.real_s += made.real_s;
+            if !made.outside.is_empty() {
+                live.outside.insert(name, made.outside);
+            }
+            live.seen.add(made.seen);
+        }
+    }
+    bar.finish_and_clear();
+    Ok(live)
+}
+
+/// The run of this name, or why there is none.
+fn plan(experiment: &Experiment<'_>, name: &str, asked: Asked) -> Result<Result<Planned, String>, Failure> {
+    let Some((how, seed)) = experiment.on_packets(name) else {
+        return Ok(Err("no run of a claim".to_owned()));
+    };
+    let not = how.not.as_ref().or(how.not_quick.as_ref().filter(|_| experiment.quick));
+    if let Some(why) = not {
+        return Ok(Err(why.clone()));
+    }
+    let set = if experiment.quick && !how.quick.is_empty() { &how.quick } else { &how.set };
+    let scenario = experiment.read_at(name, set, Scale::ONE)?;
+    if let Err(failure) = lockgate_live::suited::check(&scenario) {
+        return Ok(Err(failure.to_string()));
+    }
+    // The kernel's TCP has times of its own: it cannot be made faster.
+    let is_tcp = scenario.flows.iter().any(|flow| matches!(flow.transport, Transport::Tcp(_)));
+    let scale = if is_tcp { Scale::ONE } else { asked.scale.or(how.scale).unwrap_or(Scale::ONE) };
+    let scenario = if scale == Scale::ONE { scenario } else { experiment.read_at(name, set, scale)? };
+    let together = usize::from(how.together.unwrap_or(1).max(1));
+    Ok(Ok(Planned { name: name.to_owned(), seed, scenario, scale, together }))
+}
+
+/// What came of one run.
+struct Made {
+    seen: Seen,
+    outside: Vec<String>,
+    real_s: f64,
+}
+
+fn make(experiment: &Experiment<'_>, plan: &Planned, seed: u64, bar: &ProgressBar) -> Result<Made, Failure> {
+    let mut shown = 0;
+    let mut reached = |picos: u64| {
+        let now = (picos / 1_000_000_000).min(plan.length_ms()).max(shown);
+        bar.inc(now - shown);
+        shown = now;
+    };
+    let mut stop = |now: lockgate_engine::units::Instant| {
+        reached(now.as_picos());
+        interrupt::is_requested()
+    };
+    let seed = Seed(seed.wrapping_add(plan.seed));
+    let outcome = lockgate_live::run(&plan.scenario, seed, &mut stop).map_err(Failure::live)?;
+    reached(plan.length_ms() * 1_000_000_000);
+    let recording = outcome.recording;
+    let summary = summary::summarise(std::slice::from_ref(&recording));
+    let value = |wanted: &Observation| {
+        let times = back(wanted, plan.scale);
+        let values = observe(&at(wanted, plan.scale), &recording, &summary);
+        values.into_iter().map(|value| value * times).collect()
+    };
+    let drawn = |wanted: &Observation, kind: Curve| {
+        let points = curve(&at(wanted, plan.scale), kind, &recording);
+        let (x, y) = axes(wanted, kind, plan.scale);
+        points.into_iter().map(|(a, b)| (a * x, b * y)).collect()
+    };
+    Ok(Made {
+        seen: experiment.observed(&plan.name, &value, &drawn, recording.packet_hops()),
+        outside: outcome.unfaithful,
+        real_s: plan.scenario.end().as_secs_f64(),
+    })
+}
+
+/// The observation of a run at `scale` that is the same as `wanted` of one as written.
+pub(crate) fn at(wanted: &Observation, scale: Scale) -> Observation {
+    let clause = match wanted.clause {
+        Clause::Whole => Clause::Whole,
+        Clause::During(from, to) => Clause::During(scale.time(from), scale.time(to)),
+        Clause::Within(from, to) => Clause::Within(scale.time(from), scale.time(to)),
+    };
+    Observation { clause, ..wanted.clone() }
+}
+
+/// What a quantity does at another pace.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Time,
+    Rate,
+    /// Counts, sizes, shares.
+    Same,
+}
+
+fn kind(wanted: &Observation) -> Kind {
+    let name = wanted.path.rsplit('.').next().unwrap_or_default();
+    match (wanted.clause, name) {
+        (Clause::Within(..), _) => Kind::Same,
+        (_, "first_received" | "longest_silence" | "owd_p50" | "owd_max" | "scheduling_mean") => Kind::Time,
+        (Clause::During(..), "throughput" | "offered") => Kind::Rate,
+        (Clause::During(..), _) => Kind::Same,
+        (Clause::Whole, _) => match Address::parse(&wanted.path).map(|address| address.unit()) {
+            Ok(Unit::Seconds) => Kind::Time,
+            Ok(Unit::BitsPerSecond) => Kind::Rate,
+            _ => Kind::Same,
+        },
+    }
+}
+
+fn factor(kind: Kind, scale: Scale) -> f64 {
+    match kind {
+        Kind::Time => scale.times(),
+        Kind::Rate => 1.0 / scale.times(),
+        Kind::Same => 1.0,
+    }
+}
+
+/// What a value at `scale` is multiplied by to be one as written.
+pub(crate) fn back(wanted: &Observation, scale: Scale) -> f64 {
+    factor(kind(wanted), scale)
+}
+
+/// The same for the places of a curve: distributions are of times.
+fn axes(wanted: &Observation, drawn: Curve, scale: Scale) -> (f64, f64) {
+    match drawn {
+        Curve::OverTime => (scale.times(), factor(kind(&drawn.as_observed(wanted)), scale)),
+        Curve::Density => (scale.times(), 1.0 / scale.times()),
+        Curve::Cumulative => (scale.times(), 1.0),
+    }
+}

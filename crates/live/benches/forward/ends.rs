@@ -1,0 +1,210 @@
+//! The two programs at the ends: this bench itself, started again.
+#![allow(unsafe_code, reason = "sendmmsg on a packet socket, and the choice of a processor")]
+
+use std::fmt::Write as _;
+use std::io;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::path::Path;
+use std::thread::sleep;
+use std::time::Duration;
+
+use rustix::time::{ClockId, clock_gettime};
+
+/// Bytes of a frame: the shortest that Ethernet has, without its checksum.
+pub(crate) const FRAME: usize = 60;
+
+/// Classes, each with a destination port of its own from this on.
+pub(crate) const CLASSES: u16 = 8;
+pub(crate) const FIRST_PORT: u16 = 5001;
+
+/// Frames a call sends.
+const BATCH: usize = 32;
+
+/// How often the sink looks at its counter.
+const LOOK: Duration = Duration::from_millis(5);
+
+/// What is sent where.
+pub(crate) struct Flood {
+    /// The Ethernet address of the next hop.
+    pub(crate) to: [u8; 6],
+    pub(crate) source: [u8; 4],
+    pub(crate) destination: [u8; 4],
+    /// Frames a second; 0: as many as can be.
+    pub(crate) rate: u64,
+    pub(crate) millis: u64,
+}
+
+/// Nanoseconds of a clock.
+fn nanos(clock: ClockId) -> u64 {
+    let time = clock_gettime(clock);
+    time.tv_sec.cast_unsigned() * 1_000_000_000 + time.tv_nsec.cast_unsigned()
+}
+
+/// Makes this process run on one processor only.
+pub(crate) fn stay_on(processor: usize) {
+    // SAFETY: a set of processors is plain data of integers, for which zero is a value; `processor` is below 1024.
+    let done = unsafe {
+        let mut set: libc::cpu_set_t = core::mem::zeroed();
+        libc::CPU_SET(processor, &mut set);
+        libc::sched_setaffinity(0, size_of::<libc::cpu_set_t>(), &raw const set)
+    };
+    assert!(done == 0, "there are two processors");
+}
+
+/// Puts this thread before all others of its processor, so that a busy machine has a sender all the same. Nothing is
+/// done where that is not allowed.
+fn be_first() {
+    let parameters = libc::sched_param { sched_priority: 1 };
+    // SAFETY: 0 is the calling thread, and the kernel reads one `sched_param`.
+    let _ = unsafe { libc::sched_setscheduler(0, libc::SCHED_FIFO, &raw const parameters) };
+}
+
+fn frame(flood: &Flood, class: u16) -> [u8; FRAME] {
+    let mut frame = [0u8; FRAME];
+    frame[..6].copy_from_slice(&flood.to);
+    frame[6..12].copy_from_slice(&[2, 0, 0, 0, 0, 1]);
+    frame[12..14].copy_from_slice(&[8, 0]);
+    frame[14..24].copy_from_slice(&[0x45, 0, 0, (FRAME - 14) as u8, 0, 0, 0x40, 0, 64, 17]);
+    frame[26..30].copy_from_slice(&flood.source);
+    frame[30..34].copy_from_slice(&flood.destination);
+    let sum: u32 =
+        frame[14..34].chunks(2).map(|word| u32::from(u16::from_be_bytes([word[0], word[1]]))).sum();
+    let sum = (sum & 0xffff) + (sum >> 16);
+    frame[24..26].copy_from_slice(&(!(((sum & 0xffff) + (sum >> 16)) as u16)).to_be_bytes());
+    frame[34..36].copy_from_slice(&4000u16.to_be_bytes());
+    frame[36..38].copy_from_slice(&(FIRST_PORT + class).to_be_bytes());
+    frame[38..40].copy_from_slice(&((FRAME - 34) as u16).to_be_bytes());
+    frame
+}
+
+/// Sends, on the first processor, and writes from when to when, how many frames the kernel took, and what it cost.
+pub(crate) fn send(interface: &str, flood: &Flood, file: &str) {
+    stay_on(0);
+    let socket = open(interface).expect("a packet socket (CAP_NET_RAW)");
+    let mut frames: Vec<[u8; FRAME]> = (0..CLASSES).map(|class| frame(flood, class)).collect();
+    let mut vectors: Vec<libc::iovec> = (0..BATCH)
+        .map(|place| libc::iovec {
+            iov_base: frames[place % usize::from(CLASSES)].as_mut_ptr().cast(),
+            iov_len: FRAME,
+        })
+        .collect();
+    // SAFETY: message headers are plain data of integers and pointers, for which zero is a value.
+    let mut messages: [libc::mmsghdr; BATCH] = unsafe { core::mem::zeroed() };
+    for (message, vector) in messages.iter_mut().zip(&mut vectors) {
+        message.msg_hdr.msg_iov = vector;
+        message.msg_hdr.msg_iovlen = 1;
+    }
+    // The sink and the router may be started later.
+    sleep(Duration::from_millis(700));
+    be_first();
+    let start = nanos(ClockId::Monotonic);
+    let (mut sent, mut refused, mut worked, mut now) = (0u64, 0u64, 0, start);
+    while now < start + flood.millis * 1_000_000 {
+        let due = (u128::from(now - start) * u128::from(flood.rate) / 1_000_000_000) as u64;
+        if flood.rate == 0 || sent + refused < due {
+            let cpu = nanos(ClockId::ThreadCPUTime);
+            // SAFETY: every message is filled in, with one vector over a frame; all outlive the call.
+            let done = unsafe { libc::sendmmsg(socket.as_raw_fd(), messages.as_mut_ptr(), BATCH as u32, 0) };
+            match u64::try_from(done) {
+                Ok(done) => sent += done,
+                Err(_) => refused += 1,
+            }
+            // Not what it waits.
+            worked += nanos(ClockId::ThreadCPUTime) - cpu;
+        }
+        now = nanos(ClockId::Monotonic);
+    }
+    std::fs::write(file, format!("{start} {now} {sent} {refused} {worked}")).expect("written");
+}
+
+/// A socket that sends past the queues of an interface of this namespace, and receives nothing.
+fn open(interface: &str) -> io::Result<OwnedFd> {
+    let name = std::ffi::CString::new(interface)?;
+    // SAFETY: the name ends in a zero byte; the descriptor is owned by nobody else; the address is plain data of
+    // integers; each call reads the size it is told from what it is given.
+    unsafe {
+        let socket = libc::socket(libc::AF_PACKET, libc::SOCK_RAW | libc::SOCK_CLOEXEC, 0);
+        if socket < 0 {
+            return Err(io::Error::last_os_error());
+        }
+        let socket = OwnedFd::from_raw_fd(socket);
+        let on: libc::c_int = 1;
+        let size = size_of::<libc::c_int>() as libc::socklen_t;
+        let option = (&raw const on).cast();
+        let bypass = libc::PACKET_QDISC_BYPASS;
+        if libc::setsockopt(socket.as_raw_fd(), libc::SOL_PACKET, bypass, option, size) < 0 {
+            return Err(io::Error::last_os_error());
+        }
+        let mut address: libc::sockaddr_ll = core::mem::zeroed();
+        address.sll_family = libc::AF_PACKET as u16;
+        address.sll_ifindex = libc::if_nametoindex(name.as_ptr()).cast_signed();
+        let size = size_of::<libc::sockaddr_ll>() as libc::socklen_t;
+        if libc::bind(socket.as_raw_fd(), (&raw const address).cast(), size) < 0 {
+            return Err(io::Error::last_os_error());
+        }
+        Ok(socket)
+    }
+}
+
+/// Writes for so long how many frames have come to an interface of this namespace.
+pub(crate) fn count(interface: &str, millis: u64, file: &str) {
+    let end = nanos(ClockId::Monotonic) + millis * 1_000_000;
+    let mut text = String::new();
+    loop {
+        let now = nanos(ClockId::Monotonic);
+        let table = std::fs::read_to_string("/proc/thread-self/net/dev").expect("interfaces");
+        let row = table.lines().find_map(|line| line.trim().strip_prefix(&format!("{interface}:")));
+        let packets = row.and_then(|row| row.split_whitespace().nth(1)).expect("a counter");
+        let _ = writeln!(text, "{now} {packets}");
+        if now > end {
+            break;
+        }
+        sleep(LOOK);
+    }
+    std::fs::write(file, text).expect("written");
+}
+
+/// What both saw.
+pub(crate) struct Passed {
+    /// Frames the sender's kernel took, and calls it refused.
+    pub(crate) sent: u64,
+    pub(crate) refused: u64,
+    /// Frames that came to the sink.
+    pub(crate) received: u64,
+    /// Frames a second, offered and received, the first tenth left out.
+    pub(crate) offered_rate: f64,
+    pub(crate) received_rate: f64,
+    /// Processor time of the sender, a frame: what its kernel does on its thread is in it.
+    pub(crate) sender_ns: f64,
+}
+
+impl Passed {
+    /// Reads what the ends wrote.
+    pub(crate) fn read(sender: &Path, sink: &Path) -> Result<Self, String> {
+        let read = |file: &Path| {
+            let text = std::fs::read_to_string(file).map_err(|error| format!("an end failed: {error}"))?;
+            let numbers = text.split_whitespace().map(str::parse::<u64>);
+            numbers.collect::<Result<Vec<_>, _>>().map_err(|error| error.to_string())
+        };
+        let [start, end, sent, refused, cpu] = read(sender)?[..] else {
+            return Err("the sender wrote nothing".to_owned());
+        };
+        let looks: Vec<(u64, u64)> = read(sink)?.chunks_exact(2).map(|pair| (pair[0], pair[1])).collect();
+        let (Some(first), Some(last)) = (looks.first(), looks.last()) else {
+            return Err("the sink wrote nothing".to_owned());
+        };
+        let settled = start + (end - start) / 10;
+        let within: Vec<_> = looks.iter().filter(|look| (settled..=end).contains(&look.0)).collect();
+        let (Some(from), Some(to)) = (within.first(), within.last()) else {
+            return Err("the sink was not there while frames came".to_owned());
+        };
+        Ok(Self {
+            sent,
+            refused,
+            received: last.1 - first.1,
+            offered_rate: sent as f64 * 1e9 / (end - start) as f64,
+            received_rate: (to.1 - from.1) as f64 * 1e9 / (to.0 - from.0).max(1) as f64,
+            sender_ns: cpu as f64 / sent.max(1) as f64,
+        })
+    }
+}
