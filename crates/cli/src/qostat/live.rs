@@ -56,7 +56,9 @@ pub(crate) struct LiveSession<'a> {
     /// As it is played.
     scenario: Scenario,
     every: Duration,
-    lead: Duration,
+    /// What reading a change takes: the shorter of the last two, and the last.
+    took: Duration,
+    took_last: Duration,
     /// Samples that found no room on their way to the hub.
     dropped: u64,
     /// The events of the last ones.
@@ -91,7 +93,8 @@ impl<'a> LiveSession<'a> {
             status,
             scenario,
             every,
-            lead: LEAST_LEAD,
+            took: Duration::ZERO,
+            took_last: Duration::ZERO,
             dropped: 0,
             untold: Vec::new(),
             notes: Notes::default(),
@@ -180,31 +183,34 @@ impl<'a> LiveSession<'a> {
     }
 
     fn set(&mut self, settings: &[String], lasting: Option<Duration>) -> Result<Done, Refused> {
+        let mut lead = (self.took * 3).max(LEAST_LEAD).min(MOST_LEAD);
         for _ in 0..TRIES {
             let Some(now) = self.desk.now() else {
                 return Err(Refused::because("the run has not begun", "try again in a moment"));
             };
-            let at = whole_micros((now + self.lead).max(self.last + AFTER_LAST));
+            let at = whole_micros((now + lead).max(self.last + AFTER_LAST));
+            if at >= self.scenario.end() {
+                return Err(Refused::because("the run ends before this could happen", "let it last longer"));
+            }
             let (changed, done, current) =
                 set(settings, lasting, at, &self.scenario, self.files, &self.current)?;
             let timeline = rest(&changed, at)
                 .map_err(|why| Refused::because(why.to_string(), "please report this with the scenario"))?;
-            if let Some(after) = self.desk.now() {
-                // As much again as this has taken, and twice over.
-                self.lead = (after.since(now) * 3).max(LEAST_LEAD).min(MOST_LEAD);
-            }
+            let took = self.desk.now().map_or(Duration::ZERO, |after| after.since(now));
             if !self.desk.order(Order::Timeline { from: at, changes: timeline }) {
                 return Err(Refused::because("the run is busy", "try again"));
             }
             match self.answer() {
                 Some(Answer::Taken(_)) => {
+                    // One slow reading, while other programs had the processor, says little of the next.
+                    self.took = took.min(core::mem::replace(&mut self.took_last, took));
                     (self.scenario, self.current, self.last) = (changed, current, at);
                     self.status.version += 1;
                     self.status.describe(&self.scenario, &self.current);
                     self.publish();
                     return Ok(done);
                 }
-                Some(Answer::Late(..)) => self.lead = (self.lead * 2).min(MOST_LEAD),
+                Some(Answer::Late(..)) => lead = (lead * 2).max(took * 3).min(MOST_LEAD),
                 None => return Err(Refused::because("the run has ended", "start it again to change it")),
             }
         }

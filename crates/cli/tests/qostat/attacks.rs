@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 
 use crate::scenario;
-use crate::watched::{PATIENCE, Watched};
+use crate::watched::{PATIENCE, Watched, alone};
 
 #[test]
 fn what_cannot_be_set_changes_nothing() {
@@ -134,6 +134,7 @@ fn slow_and_many_connections_are_bounded() {
 /// and the run goes on.
 #[test]
 fn a_thousand_connections_pass_in_turn() {
+    let _alone = alone();
     let (_folder, file) = scenario();
     let watched = Watched::start(&file, &["--pace", "1", "--every", "50ms"], None);
     let before = watched.until(|state| state["sample"]["number"].is_u64());

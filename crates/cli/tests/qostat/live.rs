@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use crate::host::{is_possible, traces};
 use crate::lockgate;
-use crate::watched::{PATIENCE, Watched};
+use crate::watched::{PATIENCE, Watched, alone};
 
 const TCP: &str = r#"
 title = "two connections"
@@ -89,6 +89,7 @@ fn weights_and_trees_change_under_real_tcp() {
     if !is_possible() {
         return;
     }
+    let _alone = alone();
     let before = traces();
     let folder = tempfile::tempdir().expect("a folder");
     let (scenario, out, saved) =
@@ -228,6 +229,7 @@ fn changes_under_load_lose_nothing() {
     if !is_possible() {
         return;
     }
+    let _alone = alone();
     let load = Load::wanted();
     let folder = tempfile::tempdir().expect("a folder");
     let (scenario, out) = (file(folder.path(), &load.text()), folder.path().join("out"));
@@ -280,6 +282,7 @@ fn a_stopped_run_goes_on() {
     if !is_possible() {
         return;
     }
+    let _alone = alone();
     let folder = tempfile::tempdir().expect("a folder");
     let load = Load { seconds: 60, ..Load::wanted() };
     let (scenario, out) = (file(folder.path(), &load.text()), folder.path().join("out"));

@@ -10,7 +10,7 @@ use std::process::{Command, Stdio};
 use serde_json::json;
 
 use crate::scenario;
-use crate::watched::Watched;
+use crate::watched::{Watched, alone};
 
 /// A tool on the path or under `target/tools`; says where there is none.
 fn tool(name: &str) -> Option<PathBuf> {
@@ -46,6 +46,7 @@ fn prometheus_finds_no_fault() {
 #[test]
 fn requests_made_from_the_document_are_answered_as_it_says() {
     let Some(schemathesis) = tool("schemathesis") else { return };
+    let _alone = alone();
     let (folder, file) = scenario();
     let watched = Watched::start(&file, &["--pace", "1", "--set", "duration=10min"], None);
     let document = format!("http://{}/api/openapi.json", watched.address);

@@ -4,6 +4,7 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
@@ -12,6 +13,12 @@ use crate::lockgate;
 
 /// Whatever hangs for so long has failed.
 pub(crate) const PATIENCE: Duration = Duration::from_mins(1);
+
+/// Held by a test that needs the machine for itself, or takes all of it.
+pub(crate) fn alone() -> MutexGuard<'static, ()> {
+    static ALONE: Mutex<()> = Mutex::new(());
+    ALONE.lock().unwrap_or_else(PoisonError::into_inner)
+}
 
 /// A running `lockgate watch --web`, ended with the test.
 pub(crate) struct Watched {

@@ -9,7 +9,7 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
-use crate::watched::Watched;
+use crate::watched::{Watched, alone};
 use crate::{events, lockgate, summary};
 
 /// Seconds of a step; the weighting of the drop is turned off half-way.
@@ -94,6 +94,7 @@ fn turn(watched: &Watched) -> Vec<f64> {
 
 #[test]
 fn weights_turned_by_hand_give_the_figures_of_the_paper() {
+    let _alone = alone();
     let paper = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../papers/altq-wfq/altq-wfq.toml");
     let folder = tempfile::tempdir().expect("a folder");
     let (session, replay) = (folder.path().join("session"), folder.path().join("replay"));
