@@ -172,6 +172,38 @@ fn series_show_each_interval_warm_up_included() {
 }
 
 #[test]
+fn an_interval_and_a_path_may_change_within_a_batch() {
+    let mut recording = recording(0);
+    let (mut parts, mut propagated) = (0, 0);
+    for n in 0..150 {
+        // Delays fall, so that an interval that saw a packet of the one before would have a larger maximum.
+        let (owd, propagation) = (300 - n, if n < 70 { 5 } else { 7 });
+        let flow = recording.flow(FlowId(0));
+        flow.on_sent(ms(2 * n), Bytes(100));
+        flow.on_received(&Received {
+            now: ms(2 * n + owd),
+            sent: ms(2 * n),
+            waited: Duration::from_millis(2),
+            propagation: Duration::from_millis(propagation),
+            bytes: Bytes(100),
+            sequence: n as u32,
+        });
+        parts += owd - 2 - propagation;
+        propagated += propagation;
+        if n % 30 == 29 {
+            recording.sample_flows(ms(1000 + n));
+        }
+    }
+    recording.finish();
+    let flow = &recording.flows[0];
+    let largest = [300, 270, 240, 210, 180].map(|owd| Some(Duration::from_millis(owd)));
+    assert_eq!(flow.series().owd_max, largest);
+    assert_eq!(flow.delays().owd.count(), 150);
+    assert_eq!(flow.delays().serialisation.sum(), u128::from(parts * MS));
+    assert_eq!(flow.delays().propagation_sum, u128::from(propagated * MS));
+}
+
+#[test]
 fn samples_fall_on_intervals_the_warm_up_and_the_end() {
     let mut recording = Recording::new(Setup {
         duration: Duration::from_millis(1_050),
