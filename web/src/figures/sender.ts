@@ -80,7 +80,7 @@ class SenderDrawing extends TimeDrawing {
   protected override rows(ink: Ink, at: number): TipRow[] {
     const rows: TipRow[] = [];
     for (const shown of this.view.runs) {
-      if (this.view.runs.length > 1) rows.push({ cells: [runName(shown)] });
+      if (this.view.runs.length > 1) rows.push({ cells: [runName(shown.run)] });
       for (const name of this.view.flows) {
         const series = flowOf(shown.run, name)?.tcp;
         const index = series ? nearest(series.time, at) : -1;

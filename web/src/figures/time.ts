@@ -444,7 +444,7 @@ export class TimeDrawing {
     const rows: TipRow[] = [];
     const colours = queueColours(this.view, this.queues, ink);
     for (const shown of this.view.runs) {
-      if (this.view.runs.length > 1) rows.push({ cells: [runName(shown)] });
+      if (this.view.runs.length > 1) rows.push({ cells: [runName(shown.run)] });
       for (const name of this.view.flows) {
         const series = flowOf(shown.run, name)?.series;
         const index = series ? nearest(series.time, at) : -1;
