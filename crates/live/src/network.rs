@@ -19,7 +19,7 @@ use lockgate_engine::packet::{Header, Packet, Pool};
 use lockgate_engine::random::Seed;
 use lockgate_engine::units::{Bytes, Duration, Instant};
 use lockgate_measure::monitor::{self, FidelitySample, Monitor, Sample};
-use lockgate_measure::recording::{Event, EventKind, FlowSetup, Loss, Mode, Recording};
+use lockgate_measure::recording::{Event, FlowSetup, Loss, Mode, Recording};
 use lockgate_scenario::change::Prepared;
 use lockgate_scenario::{Routes, Scenario, Transport};
 use lockgate_sim::parts::{
@@ -301,19 +301,9 @@ impl<'a> Network<'a> {
     /// The driver was stopped, or kept from running, for so long: what was due then happens after.
     pub fn stand_still(&mut self, still: Duration) {
         self.account.stood_still += still;
-        self.recording.events.push(Event {
-            at: self.now,
-            kind: EventKind::Note,
-            path: String::new(),
-            value: String::new(),
-            old: None,
-            moved_packets: None,
-            forced_out_packets: 0,
-            text: format!(
-                "the driver stood still for {:.3} s; what was due then happened after",
-                still.as_secs_f64()
-            ),
-        });
+        let still = still.as_secs_f64();
+        let text = format!("the driver stood still for {still:.3} s; what was due then happened after");
+        self.recording.events.push(Event::note(self.now, text));
     }
 
     /// Looks at the queues.
