@@ -6,6 +6,9 @@ use rustix::time::{ClockId, Timespec, clock_gettime};
 
 const NANOS: i128 = 1_000_000_000;
 
+/// A day of the wall clock, which knows no leap seconds, in nanoseconds.
+const DAY: i128 = 86_400 * NANOS;
+
 /// Time since it was started, by `CLOCK_MONOTONIC`: steps of the wall clock do not move it.
 #[derive(Clone, Copy, Debug)]
 pub struct Monotonic {
@@ -57,8 +60,8 @@ impl Clock for Monotonic {
 }
 
 /// How far the wall clock is ahead of a monotonic one, in nanoseconds. The kernel stamps packets by the wall
-/// clock, which may step: take it anew often.
-#[derive(Clone, Copy, Debug)]
+/// clock, which may step: take it anew often. By default both began in 1970.
+#[derive(Clone, Copy, Debug, Default)]
 pub struct WallOffset(i128);
 
 impl WallOffset {
@@ -66,6 +69,12 @@ impl WallOffset {
     pub fn to_monotonic(self, seconds: i64, nanoseconds: u32) -> Instant {
         let nanos = i128::from(seconds) * NANOS + i128::from(nanoseconds) - self.0;
         Instant::from_picos(u64::try_from(nanos.max(0) * 1_000).unwrap_or(u64::MAX))
+    }
+
+    /// Milliseconds from midnight UT to when the monotonic clock shows `at`.
+    pub fn millis_of_day(self, at: Instant) -> u32 {
+        let nanos = self.0 + i128::from(at.as_picos() / 1_000);
+        (nanos.rem_euclid(DAY) / 1_000_000) as u32
     }
 }
 
@@ -114,6 +123,8 @@ mod tests {
         let offset = WallOffset(1_000 * NANOS + 5);
         assert_eq!(offset.to_monotonic(1_002, 6).as_picos(), 2_000_000_001_000);
         assert_eq!(offset.to_monotonic(3, 0), Instant::ZERO, "never before its zero");
+        assert_eq!(offset.millis_of_day(Instant::from_picos(2_345_999_999_000)), 1_002_346);
+        assert_eq!(WallOffset(-1).millis_of_day(Instant::ZERO), 86_399_999, "the day before");
         let deadline = clock.deadline(Instant::from_picos(2_000));
         assert_eq!((deadline.tv_sec, deadline.tv_nsec), (101, 1));
         // Both clocks run on: what is now by the wall is now by the monotonic clock, within the time it takes.
