@@ -9,21 +9,24 @@ use lockgate_engine::random::{Random, Seed};
 use lockgate_engine::units::{Duration, Instant};
 use lockgate_live::frames::Frames;
 use lockgate_live::network::Network;
+use lockgate_measure::recording::FlowRecord;
 use lockgate_scenario::{Scenario, read};
 
 /// A network of these nodes, links (rate and delay) and, at the port from `from` to `to`, a queue of this kind.
-fn scenario(links: &[(&str, &str, &str, &str)], queues: &[(&str, &str, &str)], extra: &str) -> Scenario {
-    let mut text = format!("title = \"options\"\nduration = \"1s\"\n{extra}\n");
-    for (place, (a, b, rate, delay)) in links.iter().enumerate() {
-        text += &format!(
-            "[link.l{place}]\nbetween = [\"{a}\", \"{b}\"]\nrate = \"{rate}\"\ndelay = \"{delay}\"\n"
-        );
-    }
-    for (from, to, kind) in queues {
-        text += &format!("[port.\"{from}->{to}\"]\nroot = \"all\"\nqueue.all = {{ kind = \"{kind}\" }}\n");
-    }
+fn scenario(links: &[(&str, &str, &str, &str)], queues: &[(&str, &str, &str)], nodes: &str) -> Scenario {
+    let link = |(place, (a, b, rate, delay)): (usize, &(&str, &str, &str, &str))| {
+        format!("[link.l{place}]\nbetween = [\"{a}\", \"{b}\"]\nrate = \"{rate}\"\ndelay = \"{delay}\"\n")
+    };
+    let queue = |(from, to, kind): &(&str, &str, &str)| {
+        format!("[port.\"{from}->{to}\"]\nroot = \"all\"\nqueue.all = {{ kind = \"{kind}\" }}\n")
+    };
+    let links_text: String = links.iter().enumerate().map(link).collect();
+    let queues: String = queues.iter().map(queue).collect();
     let (from, to) = (links[0].0, links[links.len() - 1].1);
-    text += &format!("[flow.unused]\nfrom = \"{from}\"\nto = \"{to}\"\nsize = \"200B\"\ngap = \"1ms\"\n");
+    let text = format!(
+        "title = \"options\"\nduration = \"1s\"\n{nodes}\n{links_text}{queues}\
+         [flow.unused]\nfrom = \"{from}\"\nto = \"{to}\"\nsize = \"200B\"\ngap = \"1ms\"\n"
+    );
     let none: BTreeMap<String, Arc<[u8]>> = BTreeMap::new();
     read(&text, "options.toml", &none, &[]).unwrap_or_else(|problems| panic!("{problems:?}\n{text}"))
 }
@@ -78,7 +81,7 @@ fn play(scenario: &Scenario, frames: &[(Instant, usize, Vec<u8>)]) -> Vec<(Insta
         network.handed(leaving.packet, leaving.at, leaving.at, true);
     }
     let (recording, _) = network.close().expect("an account that balances");
-    for delays in recording.flows.iter().map(|flow| flow.delays()) {
+    for delays in recording.flows.iter().map(FlowRecord::delays) {
         assert!(delays.queueing.max() <= delays.owd.max(), "what was waited before is not of this network");
     }
     left
