@@ -13,6 +13,7 @@ pub mod between;
 pub mod clock;
 pub mod driver;
 pub mod failure;
+pub mod fidelity;
 mod flows;
 pub mod frame;
 pub mod frames;
@@ -26,8 +27,6 @@ pub mod watch;
 mod dataplane;
 #[cfg(target_os = "linux")]
 pub mod doctor;
-#[cfg(target_os = "linux")]
-mod fidelity;
 #[cfg(target_os = "linux")]
 mod program;
 #[cfg(target_os = "linux")]
