@@ -110,7 +110,7 @@ interface State extends Status {
 }
 
 /** What the page remembers, in seconds of the run. */
-export const KEPT_S = 900;
+const KEPT_S = 900;
 
 /** Samples kept at most: a ring, so that a page that is left open for a day is no larger. */
 const KEPT = 18_000;
