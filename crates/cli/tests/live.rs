@@ -5,6 +5,8 @@
 #![allow(clippy::print_stdout, reason = "what is skipped is said")]
 
 mod host;
+#[path = "live/options.rs"]
+mod options;
 
 use std::fs;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
