@@ -15,7 +15,7 @@ mod offload;
 
 use core::net::IpAddr;
 
-use lockgate_scenario::Scenario;
+use lockgate_scenario::{Application, Scenario, Transport};
 
 use crate::failure::Missing;
 use crate::frame::Mac;
@@ -88,15 +88,40 @@ impl Testbed {
             Ok(())
         })??;
         for host in &hosts {
-            host.namespace.inside(|| host.configure())??;
+            let window = initial_windows(scenario, host.node);
+            host.namespace.inside(|| host.configure(window.unwrap_or_default()))??;
         }
         Ok(Self { hosts, middle })
     }
 }
 
+/// How many segments the connections by which the host at `node` sends data begin with: `None` where it has none.
+///
+/// # Errors
+/// Where they differ: a host has one window for all.
+pub(crate) fn initial_windows(scenario: &Scenario, node: usize) -> Result<Option<u32>, Differ> {
+    let mut window = None;
+    for flow in &scenario.flows {
+        let Transport::Tcp(model) = flow.transport else { continue };
+        let answers = matches!(model.application, Application::Echo | Application::Pages { .. });
+        if flow.from != node && !(flow.to == node && answers) {
+            continue;
+        }
+        if window.is_some_and(|known| known != model.initial_window) {
+            return Err(Differ);
+        }
+        window = Some(model.initial_window);
+    }
+    Ok(window)
+}
+
+/// That connections of a host are to begin with different windows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Differ;
+
 impl Host {
     /// Addresses, routes and neighbours, from inside its namespace.
-    fn configure(&self) -> Result<(), Missing> {
+    fn configure(&self, initial_window: Option<u32>) -> Result<(), Missing> {
         let mut netlink = Netlink::open()?;
         netlink.set_up("lo")?;
         netlink.set_up(INTERFACE)?;
@@ -104,6 +129,6 @@ impl Host {
         netlink.add_address(INTERFACE, self.address)?;
         let gateway = if self.address.is_ipv4() { IpAddr::V4(GATEWAY_4) } else { IpAddr::V6(GATEWAY_6) };
         netlink.add_neighbour(INTERFACE, gateway, self.gateway)?;
-        netlink.add_default_route(INTERFACE, gateway, self.address)
+        netlink.add_default_route(INTERFACE, gateway, self.address, initial_window)
     }
 }
