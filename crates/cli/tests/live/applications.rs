@@ -116,7 +116,7 @@ fn every_application_runs_on_the_kernels_tcp() {
         assert!(flows["put/control"]["fct_s"].is_number(), "the dialogue ended: {}", flows["put/control"]);
         // USER anonymous, PASS anonymous@, TYPE I, PASV (EPSV), STOR file.bin, QUIT: what the client said.
         assert!((delivered(&flows["put/control"], 6.0) - 68.0).abs() < 0.5, "{}", flows["put/control"]);
-        let group = |name: &str| document["groups"][name]["completed"].as_u64();
+        let group = |name: &str| document["groups"][name]["all"]["completed"].as_u64();
         assert_eq!((group("short"), group("listed")), (Some(10), Some(2)), "{}", document["groups"]);
         let warnings = document["warnings"].to_string();
         assert!(!warnings.contains("broke"), "{warnings}");
@@ -150,8 +150,10 @@ fn a_twin_of_echoes_asks_the_same() {
         assert_eq!(file(simulated), file(live), "short/{number}");
     }
     for name in ["put/control", "put/control/return", "get/control"] {
-        let said = |flows: &Value| delivered(&flows[name], 6.0).round();
-        assert_eq!((said(simulated) / 10.0).round(), (said(live) / 10.0).round(), "{name}");
+        // An address has more digits than another.
+        let said = |flows: &Value| delivered(&flows[name], 6.0);
+        let (simulated, live) = (said(simulated), said(live));
+        assert!((simulated - live).abs() < 8.0, "{name}: {simulated} and {live}");
     }
 }
 
@@ -191,7 +193,7 @@ initial_sequence = "{sequence}"
     };
     let short = |sequence: &str| {
         let document = summary(&Place::new().command(&text(sequence)).output().expect("runs"));
-        assert_eq!(document["groups"]["file"]["completed"], 4, "{}", document["groups"]);
+        assert_eq!(document["groups"]["file"]["all"]["completed"], 4, "{}", document["groups"]);
         number(&document["ports"]["router->server"]["queues"]["short"]["sent_bytes"])
     };
     let (numbered, random) = (short("run2c"), short("random"));

@@ -48,9 +48,8 @@ pub(super) fn listener(flow: &Flow, model: &TcpModel) -> Result<TcpListener, Mis
     let open = || -> io::Result<TcpListener> {
         let socket = new_socket(flow.fields.destination)?;
         bind(&socket, &address)?;
-        // More than asked for, since the kernel counts its own overhead in.
-        let room = (model.receive_window as usize).saturating_mul(2);
-        let _ = sockopt::set_socket_recv_buffer_size_force(&socket, room);
+        // The kernel doubles it for its own overhead, and offers half of that: 32 kB are 22 segments under way.
+        let _ = sockopt::set_socket_recv_buffer_size_force(&socket, model.receive_window as usize);
         let _ = set_option(&socket, libc::TCP_MAXSEG, model.mss + TIMESTAMPS);
         // What is accepted inherits these.
         let _ = sockopt::set_tcp_congestion(&socket, model.congestion.name());
