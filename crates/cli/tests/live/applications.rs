@@ -186,7 +186,7 @@ from = "client"
 to = "server"
 transport = "tcp"
 count = 4
-bytes = "200kB"
+bytes = "60kB"
 initial_sequence = "{sequence}"
 "#
         )
@@ -200,7 +200,7 @@ initial_sequence = "{sequence}"
     // 11 or 12 segments each, with 66 bytes of headers; what is sent again is short again.
     assert!(numbered >= 4.0 * 15_360.0, "{numbered}");
     assert!(numbered < 4.0 * (16_384.0 + 3_000.0) * 2.0, "{numbered}");
-    assert!(random < numbered / 2.0, "{random} and {numbered}");
+    assert!(random < numbered * 0.7, "{random} and {numbered}");
 }
 
 #[test]

@@ -144,7 +144,7 @@ mod tests {
         text.parse().expect("an address")
     }
 
-    /// Hears `line` where `expected` is waited for, from a peer at fd00::9.
+    /// Hears `line` where `expected` is waited for, from a peer at `fd00::9`.
     fn heard(expected: &str, line: &str) -> Result<Option<SocketAddr>, String> {
         let mut ear = Ear::default();
         let (first, rest) = line.split_at(line.len() / 2);

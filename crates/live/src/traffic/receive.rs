@@ -39,6 +39,9 @@ const PAUSE: Duration = Duration::from_millis(1);
 /// Longest wait for a datagram, in nanoseconds: then the end is looked for.
 const NAP: Timespec = Timespec { tv_sec: 0, tv_nsec: 20_000_000 };
 
+/// No wait at all.
+const AT_ONCE: Timespec = Timespec { tv_sec: 0, tv_nsec: 0 };
+
 /// Bytes of room for datagrams that have not been taken. The kernel counts some 800 for a small one, so that a second
 /// and a half of 50 000 a second of one flow has room, while other programs have the processors.
 const ROOM: usize = 32 << 20;
@@ -121,7 +124,10 @@ pub(crate) fn receive(
     while !stop.load(Ordering::Relaxed) {
         let mut waiting: Vec<PollFd<'_>> =
             sockets.iter().map(|socket| PollFd::new(socket, PollFlags::IN)).collect();
-        if let Some(punctual) = &mut punctual {
+        if let Some(punctual) = &mut punctual
+            && poll(&mut waiting, Some(&AT_ONCE)).unwrap_or(0) == 0
+        {
+            // Only who really sleeps keeps its priority.
             punctual.on_sleep(clock.now());
         }
         if poll(&mut waiting, Some(&NAP)).unwrap_or(0) == 0 {

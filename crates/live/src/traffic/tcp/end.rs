@@ -54,16 +54,15 @@ pub(super) struct End {
     pub(super) start: Instant,
     /// Until when its application may write; never where it may for good, or has stopped.
     pub(super) stop: Instant,
-    /// Bytes its application is to get; `u64::MAX` where that is not known.
-    expected: u64,
+    /// Bytes its application is to get, `u64::MAX` where that is not known; `None` when all is there.
+    expected: Option<u64>,
     delivered: u64,
-    complete: bool,
     /// Whether the other end has nothing more to send.
     pub(super) ended: bool,
     /// Whether the other end knows that this one has nothing more.
     pub(super) shut: bool,
-    /// Whether its state is of interest: where it sends what the flow is about.
-    pub(super) samples: bool,
+    /// The flow whose sender it is, where that is of interest: where it sends what the connection is about.
+    pub(super) sampled: Option<usize>,
     /// When it is looked at next.
     pub(super) armed: Instant,
     /// What the kernel has been asked to tell of its socket.
@@ -112,12 +111,11 @@ impl End {
                 Some(stop) if active => Instant::ZERO + stop,
                 _ => Instant::NEVER,
             },
-            expected,
+            expected: Some(expected),
             delivered: 0,
-            complete: false,
             ended: false,
             shut: false,
-            samples: active || is_pages,
+            sampled: (active || is_pages).then_some(sends),
             armed: Instant::NEVER,
             interest: EventFlags::empty(),
         })
@@ -151,8 +149,10 @@ impl End {
     /// `bytes` have come. Returns whether that completes what it was to get.
     pub(super) fn count(&mut self, bytes: u64) -> bool {
         self.delivered += bytes;
-        let completes = !self.complete && (self.delivered >= self.expected || self.ended);
-        self.complete |= completes;
+        let completes = self.expected.is_some_and(|expected| self.delivered >= expected || self.ended);
+        if completes {
+            self.expected = None;
+        }
         completes && self.delivered > 0
     }
 

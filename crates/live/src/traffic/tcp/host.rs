@@ -4,7 +4,7 @@
 
 use core::cmp::Reverse;
 use core::net::SocketAddr;
-use std::collections::{BinaryHeap, HashMap};
+use std::collections::{BTreeMap, BinaryHeap};
 use std::io::{self, ErrorKind, Read};
 use std::net::{Shutdown, TcpListener, TcpStream};
 use std::os::fd::OwnedFd;
@@ -43,7 +43,7 @@ pub(crate) struct Applications<'env> {
     listeners: Vec<TcpListener>,
     ends: Vec<End>,
     /// Ends that wait to be connected to: by the other end's address, and the own.
-    awaited: HashMap<(SocketAddr, SocketAddr), usize>,
+    awaited: BTreeMap<(SocketAddr, SocketAddr), usize>,
     timers: BinaryHeap<Reverse<(Instant, usize)>>,
     epoll: OwnedFd,
     chunk: Vec<u8>,
@@ -64,7 +64,7 @@ impl<'env> Applications<'env> {
             shared,
             listeners: Vec::new(),
             ends: Vec::new(),
-            awaited: HashMap::new(),
+            awaited: BTreeMap::new(),
             timers: BinaryHeap::new(),
             epoll,
             chunk: vec![0; CHUNK],
@@ -86,7 +86,7 @@ impl<'env> Applications<'env> {
         let Ends { scenario, seed, files, .. } = self.shared;
         let mut checked: Vec<&Flow> = Vec::new();
         // By flow, its connection's ends here.
-        let mut ends_of: HashMap<usize, [Option<usize>; 2]> = HashMap::new();
+        let mut ends_of: BTreeMap<usize, [Option<usize>; 2]> = BTreeMap::new();
         for (back, flow) in scenario.flows.iter().enumerate() {
             let Transport::TcpReturn { of } = flow.transport else { continue };
             let forth = &scenario.flows[of];
@@ -131,7 +131,7 @@ impl<'env> Applications<'env> {
     }
 
     /// Joins the end of a dialogue with that of the connection it leads.
-    fn couple(&mut self, place: usize, ends_of: &HashMap<usize, [Option<usize>; 2]>) {
+    fn couple(&mut self, place: usize, ends_of: &BTreeMap<usize, [Option<usize>; 2]>) {
         let scenario = self.shared.scenario;
         let Some(Task::Control { of: led }) =
             model(&scenario.flows[self.ends[place].of]).map(|m| m.application)
@@ -177,14 +177,15 @@ impl<'env> Applications<'env> {
                 self.sample(sampling);
                 sampling = Instant::from_picos(sampling.as_picos().saturating_add(step));
             }
-            punctual.on_awake(now);
             let timer = self.timers.peek().map_or(Instant::NEVER, |Reverse((at, _))| *at);
             let until = timer.min(sampling).min(now + NAP);
-            if until > now {
+            // Only who really sleeps keeps its priority.
+            if self.take_events() == 0 && until > now {
                 punctual.on_sleep(now);
                 self.wait(until.since(now));
+                self.take_events();
             }
-            self.take_events();
+            punctual.on_awake(clock.now());
         }
         self.broken
     }
@@ -199,10 +200,12 @@ impl<'env> Applications<'env> {
         let _ = poll(&mut [PollFd::new(&self.epoll, PollFlags::IN)], Some(&spare));
     }
 
-    fn take_events(&mut self) {
+    /// Deals with what the kernel has to tell. Returns how much that was.
+    fn take_events(&mut self) -> usize {
         let mut events = Vec::with_capacity(BATCH);
         let at_once = Timespec { tv_sec: 0, tv_nsec: 0 };
         let _ = epoll::wait(&self.epoll, spare_capacity(&mut events), Some(&at_once));
+        let count = events.len();
         for event in events {
             let place = event.data.u64() as usize;
             if place < self.ends.len() {
@@ -211,6 +214,7 @@ impl<'env> Applications<'env> {
                 self.accept(place - self.ends.len());
             }
         }
+        count
     }
 
     fn renew(&mut self, renewal: &Renewal) {
@@ -474,8 +478,7 @@ impl<'env> Applications<'env> {
     fn sample(&mut self, at: Instant) {
         for place in 0..self.ends.len() {
             let end = &mut self.ends[place];
-            let flow = end.sends;
-            if end.samples
+            if let Some(flow) = end.sampled
                 && let Some(sample) = end.stream().and_then(|stream| socket::sample(stream))
             {
                 self.tell(flow, at, Happened::Sampled(sample));

@@ -151,7 +151,7 @@ mod tests {
         queue.write(3);
         queue.write(4);
         queue.say("220 ready\r\n");
-        queue.phrase(Box::new(|words| words.to_uppercase()));
+        queue.phrase(Box::new(str::to_uppercase));
         queue.say("quit\r\n");
         queue.write(5);
         queue.close();
