@@ -374,6 +374,11 @@ impl<'env> Applications<'env> {
                 Err(error) if error.kind() == ErrorKind::Interrupted => continue,
                 Err(error) => return self.break_off(place, error.to_string()),
             };
+            if !end.active
+                && let Some(model) = model(&self.shared.scenario.flows[end.of])
+            {
+                socket::clamp_window(&*stream, model);
+            }
             let now = self.shared.clock.now();
             end.ended = read == 0;
             if let Some(ear) = &mut end.ear {

@@ -48,8 +48,9 @@ pub(super) fn listener(flow: &Flow, model: &TcpModel) -> Result<TcpListener, Mis
     let open = || -> io::Result<TcpListener> {
         let socket = new_socket(flow.fields.destination)?;
         bind(&socket, &address)?;
-        // The kernel doubles it for its own overhead, and offers half of that: 32 kB are 22 segments under way.
+        // The kernel doubles it for its own overhead, of which it offers half or more: see `clamp_window`.
         let _ = sockopt::set_socket_recv_buffer_size_force(&socket, model.receive_window as usize);
+        clamp_window(&socket, model);
         let _ = set_option(&socket, libc::TCP_MAXSEG, model.mss + TIMESTAMPS);
         // What is accepted inherits these.
         let _ = sockopt::set_tcp_congestion(&socket, model.congestion.name());
@@ -65,7 +66,14 @@ pub(super) fn set_accepted(stream: &TcpStream, back: &Flow, model: &TcpModel) ->
     stream.set_nonblocking(true)?;
     let _ = sockopt::set_tcp_congestion(stream, model.congestion.name());
     set_minimum_rto(stream, model);
+    clamp_window(stream, model);
     set_class(stream, back.fields.source, back.traffic_class & !0b11)
+}
+
+/// Lets no more be under way to a receiver than the scenario says. The kernel forgets it whenever it learns how much room
+/// its segments take, which is at the beginning: so it is to be said again.
+pub(super) fn clamp_window(socket: impl AsFd, model: &TcpModel) {
+    let _ = set_option(socket, libc::TCP_WINDOW_CLAMP, model.receive_window);
 }
 
 /// Whether this kernel can open connections as a flow asks for, tried in the namespace of this thread.
