@@ -132,3 +132,34 @@ impl Host {
         netlink.add_default_route(INTERFACE, gateway, self.address, initial_window)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+    use std::sync::Arc;
+
+    use super::*;
+
+    #[test]
+    fn a_host_has_one_initial_window() {
+        let read = |flows: &str| {
+            let text = format!(
+                "title = \"w\"\nduration = \"1s\"\n[node]\na = {{}}\nb = {{}}\n[link]\n\
+                 l = {{ between = [\"a\", \"b\"], rate = \"1mbit\" }}\n[flow]\n{flows}"
+            );
+            let none: BTreeMap<String, Arc<[u8]>> = BTreeMap::new();
+            lockgate_scenario::read(&text, "w", &none, &[]).unwrap_or_else(|problems| panic!("{problems:?}"))
+        };
+        let flow = |name: &str, more: &str| {
+            format!("{name} = {{ from = \"a\", to = \"b\", transport = \"tcp\", {more} }}\n")
+        };
+        let three = flow("one", "bytes = \"1MB\", initial_window = \"3p\"");
+        let scenario = read(&three);
+        assert_eq!(initial_windows(&scenario, 0), Ok(Some(3)));
+        assert_eq!(initial_windows(&scenario, 1), Ok(None), "it only acknowledges");
+        let pages = flow("two", "pages = { object = \"5kB\" }, initial_window = \"4p\"");
+        let scenario = read(&(three.clone() + &pages));
+        assert_eq!(initial_windows(&scenario, 0), Err(Differ));
+        assert_eq!(initial_windows(&scenario, 1), Ok(Some(4)), "the server sends the pages");
+    }
+}
