@@ -144,8 +144,9 @@ mod tests {
     fn a_host_has_one_initial_window() {
         let read = |flows: &str| {
             let text = format!(
-                "title = \"w\"\nduration = \"1s\"\n[node]\na = {{}}\nb = {{}}\n[link]\n\
-                 l = {{ between = [\"a\", \"b\"], rate = \"1mbit\" }}\n[flow]\n{flows}"
+                "title = \"w\"\nduration = \"1s\"\n[node]\na = {{}}\nb = {{}}\nc = {{}}\n[link]\n\
+                 l = {{ between = [\"a\", \"b\"], rate = \"1mbit\" }}\n\
+                 k = {{ between = [\"b\", \"c\"], rate = \"1mbit\" }}\n[flow]\n{flows}"
             );
             let none: BTreeMap<String, Arc<[u8]>> = BTreeMap::new();
             lockgate_scenario::read(&text, "w", &none, &[]).unwrap_or_else(|problems| panic!("{problems:?}"))
@@ -161,5 +162,6 @@ mod tests {
         let scenario = read(&(three.clone() + &pages));
         assert_eq!(initial_windows(&scenario, 0), Err(Differ));
         assert_eq!(initial_windows(&scenario, 1), Ok(Some(4)), "the server sends the pages");
+        assert_eq!(initial_windows(&scenario, 2), Ok(None), "nothing to do with it");
     }
 }
