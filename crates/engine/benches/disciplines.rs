@@ -89,6 +89,10 @@ fn parameters(kind: &str, example: &str) -> Value {
             set("flows", json!(65_536));
         }
         "wfq-altq" => set("limit", json!("1000GB")),
+        "cake" => {
+            set("bandwidth", json!("1000000gbit"));
+            set("memlimit", json!("1000GB"));
+        }
         _ => {}
     }
     config

@@ -152,7 +152,7 @@ impl Wf2qPlus {
     fn admit(&mut self, cx: &mut Context<'_>, earliest: &mut Option<Instant>) {
         while let Some((start, slot)) = self.later.first() {
             if start > self.clock {
-                if self.eligible.first().is_some() {
+                if !self.eligible.is_empty() {
                     return;
                 }
                 self.clock = start;

@@ -1,7 +1,8 @@
 //! Children in the order of their tags: a heap of four children to a node, its keys in one word each.
 //!
 //! Nothing is ever taken out of the middle, so that no ordered set is needed (twice the time at a thousand
-//! children). The four that are compared lie in one cache line.
+//! children). The four that are compared lie in one cache line. Where the first is taken another mostly comes in
+//! its place, so that the place is left free until that is known: one way down instead of one down and one up.
 
 use core::hint::select_unpredictable;
 
@@ -18,6 +19,8 @@ const FAN: usize = 4;
 pub(crate) struct TagOrder {
     /// Tag and child. 108 bits hold the tags of 2^44 packets of 2^32 bytes at weight 1.
     keys: Vec<u128>,
+    /// Whether the first was taken: its place is free.
+    is_first_free: bool,
 }
 
 fn key(tag: Tag, slot: u32) -> u128 {
@@ -32,6 +35,9 @@ impl TagOrder {
     #[inline]
     pub(crate) fn insert(&mut self, tag: Tag, slot: u32) {
         let key = key(tag, slot);
+        if core::mem::take(&mut self.is_first_free) {
+            return self.sink(key);
+        }
         let mut hole = self.keys.len();
         self.keys.push(key);
         while hole > 0 {
@@ -46,16 +52,33 @@ impl TagOrder {
     }
 
     #[inline]
-    pub(crate) fn first(&self) -> Option<(Tag, u32)> {
+    pub(crate) fn first(&mut self) -> Option<(Tag, u32)> {
+        self.fill();
         self.keys.first().copied().map(parts)
+    }
+
+    /// Whether there is none.
+    #[inline]
+    pub(crate) fn is_empty(&self) -> bool {
+        self.keys.len() == usize::from(self.is_first_free)
     }
 
     #[inline]
     pub(crate) fn pop(&mut self) -> Option<(Tag, u32)> {
-        let last = self.keys.pop()?;
-        let Some(first) = self.keys.first().copied() else { return Some(parts(last)) };
-        self.sink(last);
-        Some(parts(first))
+        let first = self.first()?;
+        self.is_first_free = true;
+        Some(first)
+    }
+
+    /// Puts the last in the place of the first, where that is free.
+    #[inline]
+    fn fill(&mut self) {
+        if core::mem::take(&mut self.is_first_free)
+            && let Some(last) = self.keys.pop()
+            && !self.keys.is_empty()
+        {
+            self.sink(last);
+        }
     }
 
     /// Puts `key` in the place of the first, and then where it belongs.
@@ -86,6 +109,7 @@ impl TagOrder {
 
     pub(crate) fn clear(&mut self) {
         self.keys.clear();
+        self.is_first_free = false;
     }
 }
 

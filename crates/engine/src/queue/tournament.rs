@@ -128,7 +128,7 @@ impl<K: Key> Tournament<K> {
     /// Delists `slot`. Returns whether it was listed.
     #[inline]
     pub fn remove(&mut self, slot: usize) -> bool {
-        let was_listed = self.contains(slot);
+        let was_listed = self.listed > 0 && self.contains(slot);
         if was_listed {
             self.listed -= 1;
             self.play(slot, NONE);

@@ -4,6 +4,9 @@
 //! only if eight others hash there. A flow keeps its queue as long as it has packets in it, also where it had to
 //! share one, so that it is never reordered.
 
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
+
 /// Queues of a tin.
 pub(super) const QUEUES: usize = 1024;
 /// Queues of a set.
@@ -23,8 +26,7 @@ pub(super) enum Found {
 /// A flow in a queue that is another's.
 #[derive(Clone, Copy, Debug)]
 struct Guest {
-    queue: u32,
-    tag: u64,
+    queue: usize,
     packets: u32,
 }
 
@@ -32,14 +34,14 @@ struct Guest {
 #[derive(Debug)]
 pub(super) struct Ways {
     tags: Vec<Option<u64>>,
-    /// Few: those that found no free queue.
-    guests: Vec<Guest>,
+    /// Those that found no free queue, by tag. Mostly none, but a flood of flows brings thousands.
+    guests: BTreeMap<u64, Guest>,
     pub(super) collisions: u64,
 }
 
 impl Default for Ways {
     fn default() -> Self {
-        Self { tags: vec![None; QUEUES], guests: Vec::new(), collisions: 0 }
+        Self { tags: vec![None; QUEUES], guests: BTreeMap::new(), collisions: 0 }
     }
 }
 
@@ -49,10 +51,10 @@ impl Ways {
         let own = (tag as usize) % QUEUES;
         let set = own - own % WAYS;
         if !self.guests.is_empty()
-            && let Some(guest) = self.guests.iter_mut().find(|guest| guest.tag == tag)
+            && let Some(guest) = self.guests.get_mut(&tag)
         {
             guest.packets += 1;
-            return (guest.queue as usize, Found::Known);
+            return (guest.queue, Found::Known);
         }
         // Its own first, then the others in turn.
         let ways = || (0..WAYS).map(|way| set + (own + way) % WAYS);
@@ -66,7 +68,7 @@ impl Ways {
             return (queue, Found::Free);
         }
         self.collisions += 1;
-        self.guests.push(Guest { queue: own as u32, tag, packets: 1 });
+        self.guests.insert(tag, Guest { queue: own, packets: 1 });
         (own, Found::Shared)
     }
 
@@ -77,10 +79,10 @@ impl Ways {
 
     /// A packet of the flow with this tag left.
     pub(super) fn left(&mut self, tag: u64) {
-        if let Some(index) = self.guests.iter().position(|guest| guest.tag == tag) {
-            self.guests[index].packets -= 1;
-            if self.guests[index].packets == 0 {
-                self.guests.swap_remove(index);
+        if let Entry::Occupied(mut guest) = self.guests.entry(tag) {
+            guest.get_mut().packets -= 1;
+            if guest.get().packets == 0 {
+                guest.remove();
             }
         }
     }
