@@ -4,6 +4,8 @@
 #![cfg(target_os = "linux")]
 #![allow(clippy::print_stdout, reason = "what is skipped is said")]
 
+#[path = "live/applications.rs"]
+mod applications;
 mod host;
 #[path = "live/options.rs"]
 mod options;

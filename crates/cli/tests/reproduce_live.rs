@@ -54,6 +54,7 @@ live = { scale = 4, quick = ["duration=2s"] }
 [[run]]
 name = "echo"
 scenario = "line.toml"
+set = ["flow.echo.transport=tcp", "flow.echo.initial_sequence=run2c"]
 [[run]]
 name = "never"
 scenario = "line.toml"
@@ -180,7 +181,7 @@ fn every_claim_says_what_real_packets_say_of_it() {
     }
     // A physical bound that no machine can break: told in the time of the scenario as written, four times slower.
     assert!(live("delay")["values"][0][1].as_f64().is_some_and(|delay| delay >= 16.0), "{}", live("delay"));
-    for (id, why) in [("echo", "answer echoes"), ("never", "punched tape"), ("sum", "arithmetic")] {
+    for (id, why) in [("echo", "first sequence number"), ("never", "punched tape"), ("sum", "arithmetic")] {
         assert_eq!(live(id)["state"], "not", "{}", live(id));
         assert!(live(id)["why"].as_str().is_some_and(|text| text.contains(why)), "{}", live(id));
     }

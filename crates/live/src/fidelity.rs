@@ -3,7 +3,7 @@
 //! | figure | what it says | limit |
 //! | --- | --- | --- |
 //! | `timer_lateness_p50_s`, `_p99_s` | from when a frame was due at its host to when it had been handed over | p99 1 ms |
-//! | `send_slip_p50_s`, `_p99_s` | from when a datagram should have left to when it did | p99 1 ms |
+//! | `send_slip_p50_s`, `_p99_s` | from when a datagram should have left (an answer: when its request came) to when it did | p99 1 ms |
 //! | `send_errors` | datagrams that the sender's kernel refused | 0.01 % of those sent |
 //! | `host_losses` | frames that this machine lost between hosts and driver | 0.01 % of those sent |
 //! | `cpu_starved_ratio` | time the driver waited for a processor while it was ready, of the run | 2 % |

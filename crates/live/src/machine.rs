@@ -15,6 +15,8 @@ pub struct Report {
     pub sequence: u32,
     /// When the receiver's kernel got it.
     pub at: Instant,
+    /// When what it answers was sent, where it is the answer to an echo.
+    pub asked: Option<Instant>,
 }
 
 /// New behaviour of a flow's sender.
@@ -50,6 +52,10 @@ pub enum Happened {
     Sampled(TcpSample),
     /// All has been delivered, this long after the flow's start.
     Completed(Duration),
+    /// The application has asked for something.
+    Asked,
+    /// What it asked at that time has been answered.
+    Answered(Instant),
 }
 
 /// A wire that no longer exists, or a kernel that no longer works.

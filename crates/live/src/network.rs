@@ -15,13 +15,14 @@ mod hop;
 
 use std::collections::{BTreeMap, VecDeque};
 
+use lockgate_engine::classify::Fields;
 use lockgate_engine::packet::{Header, Packet, Pool};
 use lockgate_engine::random::Seed;
 use lockgate_engine::units::{Bytes, Duration, Instant};
 use lockgate_measure::monitor::{self, FidelitySample, Monitor, Sample};
 use lockgate_measure::recording::{Event, FlowSetup, Loss, Mode, Recording};
 use lockgate_scenario::change::Prepared;
-use lockgate_scenario::{Routes, Scenario, Transport};
+use lockgate_scenario::{Flow, Routes, Scenario, Transport};
 use lockgate_sim::parts::{
     Hops, HostClock, Link, Router, build_link, flow_setups, note_files, propagation, run_setup,
 };
@@ -360,7 +361,9 @@ impl<'a> Network<'a> {
     fn read(&mut self, node: usize, frame: &[u8], ip: &Ip) -> (Header, About) {
         let stamp = Stamp::read(&frame[ip.payload..]).filter(|stamp| {
             let flow = self.scenario.flows.get(stamp.flow as usize);
-            flow.is_some_and(|flow| flow.fields == ip.fields && flow.from == node)
+            // A kernel labels IPv6 flows as it likes.
+            let labelled = |flow: &Flow| Fields { flow_label: ip.fields.flow_label, ..flow.fields };
+            flow.is_some_and(|flow| labelled(flow) == ip.fields && flow.from == node)
         });
         let mut header = Header {
             sent: self.now,

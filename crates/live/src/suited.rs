@@ -1,7 +1,8 @@
-//! What a scenario may not ask of a live run: applications that only the simulator has, addresses that no host can have.
+//! What a scenario may not ask of a live run: numbers that no kernel lets be chosen, addresses that no host can have.
 
 use core::net::IpAddr;
 
+use lockgate_scenario::tcp::InitialSequence;
 use lockgate_scenario::{Application, Scenario, TcpModel, Transport};
 
 use crate::failure::Failure;
@@ -21,18 +22,22 @@ pub fn check(scenario: &Scenario) -> Result<(), Failure> {
         }
     }
     for flow in &scenario.flows {
-        let (key, what) = match flow.transport {
-            _ if flow.ftp.is_some() => ("ftp", "speak FTP"),
-            _ if flow.echo => ("echo", "answer echoes"),
-            Transport::Tcp(TcpModel { application: Application::Pages { .. }, .. }) => {
-                ("pages", "serve pages")
-            }
+        let Transport::Tcp(TcpModel { application, initial_sequence, .. }) = flow.transport else { continue };
+        let answers = match application {
+            Application::Echo => "the echoes",
+            Application::Pages { .. } => "the pages",
             _ => continue,
         };
-        return Err(Failure::Unsuited {
-            what: format!("the hosts of live runs do not {what}, which flow `{}` asks for", flow.name),
-            help: format!("simulate it (leave `--live` out), or leave `{key}` out"),
-        });
+        if initial_sequence == InitialSequence::Run2c {
+            return Err(Failure::Unsuited {
+                what: format!(
+                    "a kernel lets only the end that opens a connection choose its first sequence number, and {answers} of \
+                     flow `{}` come from the other",
+                    flow.name
+                ),
+                help: "simulate it (leave `--live` out), or leave `initial_sequence` out".to_owned(),
+            });
+        }
     }
     Ok(())
 }

@@ -15,7 +15,7 @@ mod offload;
 
 use core::net::IpAddr;
 
-use lockgate_scenario::Scenario;
+use lockgate_scenario::{Application, Scenario, Transport};
 
 use crate::failure::Missing;
 use crate::frame::Mac;
@@ -88,15 +88,40 @@ impl Testbed {
             Ok(())
         })??;
         for host in &hosts {
-            host.namespace.inside(|| host.configure())??;
+            let window = initial_windows(scenario, host.node);
+            host.namespace.inside(|| host.configure(window.unwrap_or_default()))??;
         }
         Ok(Self { hosts, middle })
     }
 }
 
+/// How many segments the connections by which the host at `node` sends data begin with: `None` where it has none.
+///
+/// # Errors
+/// Where they differ: a host has one window for all.
+pub(crate) fn initial_windows(scenario: &Scenario, node: usize) -> Result<Option<u32>, Differ> {
+    let mut window = None;
+    for flow in &scenario.flows {
+        let Transport::Tcp(model) = flow.transport else { continue };
+        let answers = matches!(model.application, Application::Echo | Application::Pages { .. });
+        if flow.from != node && !(flow.to == node && answers) {
+            continue;
+        }
+        if window.is_some_and(|known| known != model.initial_window) {
+            return Err(Differ);
+        }
+        window = Some(model.initial_window);
+    }
+    Ok(window)
+}
+
+/// That connections of a host are to begin with different windows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Differ;
+
 impl Host {
     /// Addresses, routes and neighbours, from inside its namespace.
-    fn configure(&self) -> Result<(), Missing> {
+    fn configure(&self, initial_window: Option<u32>) -> Result<(), Missing> {
         let mut netlink = Netlink::open()?;
         netlink.set_up("lo")?;
         netlink.set_up(INTERFACE)?;
@@ -104,6 +129,39 @@ impl Host {
         netlink.add_address(INTERFACE, self.address)?;
         let gateway = if self.address.is_ipv4() { IpAddr::V4(GATEWAY_4) } else { IpAddr::V6(GATEWAY_6) };
         netlink.add_neighbour(INTERFACE, gateway, self.gateway)?;
-        netlink.add_default_route(INTERFACE, gateway, self.address)
+        netlink.add_default_route(INTERFACE, gateway, self.address, initial_window)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+    use std::sync::Arc;
+
+    use super::*;
+
+    #[test]
+    fn a_host_has_one_initial_window() {
+        let read = |flows: &str| {
+            let text = format!(
+                "title = \"w\"\nduration = \"1s\"\n[node]\na = {{}}\nb = {{}}\nc = {{}}\n[link]\n\
+                 l = {{ between = [\"a\", \"b\"], rate = \"1mbit\" }}\n\
+                 k = {{ between = [\"b\", \"c\"], rate = \"1mbit\" }}\n[flow]\n{flows}"
+            );
+            let none: BTreeMap<String, Arc<[u8]>> = BTreeMap::new();
+            lockgate_scenario::read(&text, "w", &none, &[]).unwrap_or_else(|problems| panic!("{problems:?}"))
+        };
+        let flow = |name: &str, more: &str| {
+            format!("{name} = {{ from = \"a\", to = \"b\", transport = \"tcp\", {more} }}\n")
+        };
+        let three = flow("one", "bytes = \"1MB\", initial_window = \"3p\"");
+        let scenario = read(&three);
+        assert_eq!(initial_windows(&scenario, 0), Ok(Some(3)));
+        assert_eq!(initial_windows(&scenario, 1), Ok(None), "it only acknowledges");
+        let pages = flow("two", "pages = { object = \"5kB\" }, initial_window = \"4p\"");
+        let scenario = read(&(three.clone() + &pages));
+        assert_eq!(initial_windows(&scenario, 0), Err(Differ));
+        assert_eq!(initial_windows(&scenario, 1), Ok(Some(4)), "the server sends the pages");
+        assert_eq!(initial_windows(&scenario, 2), Ok(None), "nothing to do with it");
     }
 }

@@ -1,6 +1,10 @@
 //! The ends of the scenario's flows, as threads in the hosts' namespaces.
 
 #[cfg(target_os = "linux")]
+pub(crate) mod echo;
+#[cfg(target_os = "linux")]
+mod ftp;
+#[cfg(target_os = "linux")]
 pub(crate) mod receive;
 #[cfg(target_os = "linux")]
 pub(crate) mod send;

@@ -206,3 +206,44 @@ fn faults_are_accounted_for() {
         assert!(before > 0 && after > 0 && jumps > 0 && gone > 0, "{before} {after} {jumps} {gone}");
     }
 }
+
+/// Requests with loss and a queue on their way, at rates whose times are whole nanoseconds, as stamps are.
+const ECHOES: &str = r#"
+title = "echoes"
+duration = "2s"
+warmup = "100ms"
+[node]
+a = {}
+b = {}
+r = {}
+c = {}
+[link]
+la = { between = ["a", "r"], rate = "100mbit", delay = "100us" }
+lb = { between = ["b", "r"], rate = "100mbit" }
+lc = { between = ["r", "c"], rate = "10mbit", delay = "3ms", loss = 0.05 }
+[flow]
+ping = { from = "a", to = "c", size = "200B", gap = "7ms", echo = true }
+pong = { from = "c", to = "b", size = "100B", gap = "3ms", echo = true }
+load = { from = "b", to = "c", size = "1250B", gap = "1100us" }
+"#;
+
+/// The round trips of echoes are the simulation's, to the picosecond, and so is what is lost of them.
+#[test]
+fn echoes_without_faults_are_the_simulations() {
+    let none: BTreeMap<String, Arc<[u8]>> = BTreeMap::new();
+    let scenario = read(ECHOES, "echoes.toml", &none, &[]).unwrap_or_else(|problems| panic!("{problems:?}"));
+    for seed in 1..4 {
+        let simulated =
+            lockgate_sim::run(&scenario, Seed(seed), &mut |_| Control::Continue).expect("runs").recording;
+        let (recording, account, _) = live(&scenario, seed, Faults::default(), 1 << 12).expect("runs");
+        for (live, simulated) in recording.flows.iter().zip(&simulated.flows) {
+            let name = &live.setup.name;
+            assert_eq!(live.totals(Window::WholeRun), simulated.totals(Window::WholeRun), "{name}");
+            assert!(live.delays() == simulated.delays(), "flow `{name}` of seed {seed}");
+            assert!(live.requests == simulated.requests, "flow `{name}` of seed {seed}");
+        }
+        let answered = |place: usize| recording.flows[place].requests.as_deref().map(|asked| asked.answered);
+        assert!(answered(0) > Some(200) && answered(1) > Some(500), "{:?} {:?}", answered(0), answered(1));
+        assert_eq!((account.lost_before, account.lost_after, account.strange), (0, 0, 0));
+    }
+}

@@ -7,7 +7,8 @@ use lockgate_measure::recording::{FileBins, FileRecord};
 use lockgate_scenario::model::{Flow, Record, Scenario, Transport};
 use lockgate_scenario::tcp::Application;
 
-use crate::hosts::{drawn_files, frame_headers};
+use crate::applications::drawn_files;
+use crate::hosts::frame_headers;
 use crate::run::{Failure, path};
 
 /// The classes of file sizes that a scenario asks for.

@@ -9,24 +9,19 @@
 //! it will be: a timer that moves away, as the retransmission timer does with every acknowledgement, costs
 //! nothing until the old time comes.
 
-use std::collections::BTreeMap;
-
 use lockgate_engine::packet::{FlowId, Header, Packet};
-use lockgate_engine::random::{Random, Seed};
+use lockgate_engine::random::Seed;
 use lockgate_engine::units::{Bytes, Duration, Instant};
 use lockgate_measure::recording::TcpSample;
 use lockgate_scenario::model::{Flow, Scenario, Transport};
-use lockgate_scenario::tcp::{Application as Task, InitialSequence, TcpModel};
+use lockgate_scenario::tcp::{Application as Task, TcpModel};
 
-use lockgate_traffic::{Law, LawConfig};
-
+use crate::applications::{Planned, application, drawn_files, first_sequence, planned};
 use crate::events::Entry;
 use crate::network::Network;
 use crate::run::Failure;
 use crate::source::HostClock;
-use crate::tcp::application::{
-    Application, Asker, Dialogue, Happening, News, Objects, Order, Server, Stream, User,
-};
+use crate::tcp::application::{Happening, News, Order};
 use crate::tcp::congestion::{NO_THRESHOLD, create};
 use crate::tcp::endpoint::{Endpoint, Role};
 use crate::tcp::segment::Segments;
@@ -92,25 +87,16 @@ impl Hosts {
             receiving: vec![u32::MAX; scenario.flows.len()],
             segments: Segments::default(),
         };
-        let mut drawn = Drawn { seed, groups: BTreeMap::new() };
+        let drawn = drawn_files(scenario, seed)?;
         for (back, flow) in scenario.flows.iter().enumerate() {
             let Transport::TcpReturn { of } = flow.transport else { continue };
-            let Transport::Tcp(mut model) = scenario.flows[of].transport else { continue };
-            let forth = &scenario.flows[of];
-            let mut start = Instant::ZERO + forth.start;
-            if let Task::Control { of } = model.application {
-                // It stands behind the connection it leads.
-                start = hosts.ends.get(hosts.receiving[of] as usize).map_or(start, |led| led.start);
-            }
-            if model.application == Task::Drawn {
-                let (at, bytes) = drawn.next(forth)?;
-                (start, model.application) = (at, Task::File(bytes));
-            }
+            let Some(Planned { model, start }) = planned(scenario, of, &drawn) else { continue };
             let active = hosts.ends.len() as u32;
             hosts.receiving[of] = active + 1;
             hosts.receiving[back] = active;
-            hosts.ends.push(build_end(scenario, (of, forth, start), &model, true, seed)?);
-            hosts.ends.push(build_end(scenario, (back, flow, start), &model, false, seed)?);
+            let forth = &scenario.flows[of];
+            hosts.ends.push(build_end(scenario, (of, of, forth, start), &model, true, seed)?);
+            hosts.ends.push(build_end(scenario, (of, back, flow, start), &model, false, seed)?);
             if let Task::Control { of } = model.application {
                 hosts.couple(active as usize, hosts.receiving[of] as usize - 1);
             }
@@ -184,67 +170,6 @@ impl Hosts {
     }
 }
 
-/// When each flow whose file is drawn starts, and how long its file is; `None` for all other flows.
-///
-/// # Errors
-/// Where a law cannot be built. Reading the scenario finds this first.
-pub fn drawn_files(scenario: &Scenario, seed: Seed) -> Result<Vec<Option<(Instant, Bytes)>>, Failure> {
-    let mut drawn = Drawn { seed, groups: BTreeMap::new() };
-    let mut files = vec![None; scenario.flows.len()];
-    for flow in &scenario.flows {
-        let Transport::TcpReturn { of } = flow.transport else { continue };
-        let Transport::Tcp(model) = scenario.flows[of].transport else { continue };
-        if model.application == Task::Drawn {
-            files[of] = Some(drawn.next(&scenario.flows[of])?);
-        }
-    }
-    Ok(files)
-}
-
-/// Draws the files of groups: sizes and starts, member after member.
-struct Drawn<'a> {
-    seed: Seed,
-    groups: BTreeMap<&'a str, Group>,
-}
-
-struct Group {
-    sizes: (Law<Bytes>, Random),
-    gaps: Option<(Law<Duration>, Random)>,
-    last: Instant,
-}
-
-impl<'a> Drawn<'a> {
-    /// When the file of this flow starts, and how large it is.
-    fn next(&mut self, flow: &'a Flow) -> Result<(Instant, Bytes), Failure> {
-        let name = flow.name.split('/').next().unwrap_or(&flow.name);
-        if !self.groups.contains_key(name) {
-            let group = Group::new(flow, name, self.seed)
-                .map_err(|why| Failure::Build { place: name.to_owned(), why: why.to_string() })?;
-            self.groups.insert(name, group);
-        }
-        let Some(group) = self.groups.get_mut(name) else { return Ok((Instant::NEVER, Bytes::ZERO)) };
-        if let Some((law, random)) = &mut group.gaps {
-            group.last = group.last + law.draw(random);
-        }
-        let (law, random) = &mut group.sizes;
-        Ok((group.last, law.draw(random).max(Bytes(1))))
-    }
-}
-
-impl Group {
-    fn new(flow: &Flow, name: &str, seed: Seed) -> Result<Self, lockgate_traffic::Invalid> {
-        let (config, files) = (&flow.traffic.config, &flow.traffic.files);
-        let size = config.size.clone().unwrap_or_else(|| LawConfig::constant(Bytes(1)));
-        let stream = |what: &str| Random::stream(seed, &format!("flow/{name}/{what}"));
-        let gaps = match &config.gap {
-            Some(gap) => Some((Law::new(gap, "gap", files)?, stream("starts"))),
-            None => None,
-        };
-        let sizes = (Law::new(&size, "size", files)?, stream("files"));
-        Ok(Self { sizes, gaps, last: Instant::ZERO + flow.start })
-    }
-}
-
 /// Bytes of headers around a segment of a flow in its frames: Ethernet, IP, TCP with time stamps.
 pub(crate) fn frame_headers(flow: &Flow) -> u32 {
     let headers = if flow.fields.source.is_ipv4() { IPV4_HEADERS } else { IPV6_HEADERS };
@@ -274,26 +199,13 @@ fn configs(model: &TcpModel) -> (SenderConfig, ReceiverConfig) {
 
 fn build_end(
     scenario: &Scenario,
-    (place, flow, start): (usize, &Flow, Instant),
+    (of, place, flow, start): (usize, usize, &Flow, Instant),
     model: &TcpModel,
     active: bool,
     seed: Seed,
 ) -> Result<End, Failure> {
     let headers = if flow.fields.source.is_ipv4() { IPV4_HEADERS } else { IPV6_HEADERS };
-    let application = match model.application {
-        Task::Control { of } => {
-            let ftp = scenario.flows[of].ftp.unwrap_or_default();
-            Application::Dialogue(Box::new(if active {
-                Dialogue::client(ftp)
-            } else {
-                Dialogue::server(ftp)
-            }))
-        }
-        Task::Pages { request, objects } => pages(scenario, flow, (request, objects), active, seed)?,
-        Task::Echo if !active => Application::Echo,
-        _ if active => task(flow, model, start, seed)?,
-        _ => Application::Sink,
-    };
+    let application = application(scenario, of, &Planned { model: *model, start }, active, seed)?;
     let role = match active {
         // Its dialogue opens it.
         true if flow.ftp.is_some() => Role::Active(Instant::NEVER),
@@ -305,11 +217,6 @@ fn build_end(
     if active && let Some(stop) = flow.stop {
         endpoint.set_stop(Instant::ZERO + stop);
     }
-    let mut random = Random::stream(seed, &format!("flow/{}/sequence", flow.name));
-    let first_sequence = match model.initial_sequence {
-        InitialSequence::Random => random.bits(),
-        InitialSequence::Run2c => (random.below(1024) << 22) | random.below(1024),
-    };
     let host = &scenario.nodes[flow.from];
     Ok(End {
         endpoint,
@@ -319,7 +226,7 @@ fn build_end(
         traffic_class: flow.traffic_class & !0b11,
         headers,
         mss: model.mss,
-        first_sequence,
+        first_sequence: first_sequence(flow, model, seed),
         sequence: 0,
         armed: Instant::NEVER,
         start,
@@ -332,56 +239,6 @@ fn build_end(
         partner: None,
         asks: active && matches!(model.application, Task::Echo | Task::Pages { .. }),
     })
-}
-
-fn task(flow: &Flow, model: &TcpModel, start: Instant, seed: Seed) -> Result<Application, Failure> {
-    Ok(match model.application {
-        Task::Unlimited => Application::Unlimited,
-        Task::File(_) if flow.ftp.is_some() => Application::Script,
-        Task::File(bytes) => Application::File(bytes.0),
-        // Drawn ones have become files; dialogues are built where both sides are.
-        Task::Drawn | Task::Control { .. } | Task::Pages { .. } => Application::Sink,
-        Task::Stream | Task::Echo => {
-            let arrivals = flow
-                .traffic
-                .arrivals(seed, &flow.name)
-                .map_err(|why| Failure::Build { place: flow.name.clone(), why: why.to_string() })?;
-            let stream = Stream::new(arrivals, start, flow.bytes.map_or(u64::MAX, |bytes| bytes.0));
-            match model.application {
-                Task::Echo => Application::Asker(Box::new(Asker::new(stream))),
-                _ => Application::Stream(Box::new(stream)),
-            }
-        }
-    })
-}
-
-/// One side of a user's pages.
-fn pages(
-    scenario: &Scenario,
-    flow: &Flow,
-    (request, objects): (Bytes, u32),
-    active: bool,
-    seed: Seed,
-) -> Result<Application, Failure> {
-    // Both sides draw from the streams of the connection's first direction.
-    let asking = match flow.transport {
-        Transport::TcpReturn { of } => &scenario.flows[of],
-        _ => flow,
-    };
-    let stream = |what: &str| Random::stream(seed, &format!("flow/{}/{what}", asking.name));
-    let (config, files) = (&asking.traffic.config, &asking.traffic.files);
-    let failed =
-        |why: lockgate_traffic::Invalid| Failure::Build { place: asking.name.clone(), why: why.to_string() };
-    let size = config.size.clone().unwrap_or_else(|| LawConfig::constant(Bytes(1)));
-    let sizes = Objects::new(Law::new(&size, "size", files).map_err(failed)?, stream("objects"));
-    if !active {
-        return Ok(Application::Server(Box::new(Server::new(sizes, request.0))));
-    }
-    let think = match &config.gap {
-        Some(gap) => Some((Law::new(gap, "gap", files).map_err(failed)?, stream("thinking"))),
-        None => None,
-    };
-    Ok(Application::User(Box::new(User::new(sizes, think, request.0, objects))))
 }
 
 impl<E: Entry> Network<E> {

@@ -7,6 +7,7 @@
 //! Pure: no I/O, no thread, no clock. The same scenario and seed give the same recording, byte for byte,
 //! on any machine. Start at [`run::run`].
 
+mod applications;
 mod echo;
 mod events;
 mod files;
@@ -22,9 +23,9 @@ pub mod tcp;
 
 /// What a driver by the real clock holds as well: the same links, routers and sources, built the same way.
 pub mod parts {
+    pub use crate::applications::{Planned, application, drawn_files, first_sequence, planned};
     pub use crate::files::note_files;
     pub use crate::hops::Hops;
-    pub use crate::hosts::drawn_files;
     pub use crate::link::Link;
     pub use crate::router::Router;
     pub use crate::run::{build_link, build_sources, propagation};

@@ -12,6 +12,7 @@ use lockgate_engine::units::{Duration, Instant};
 use lockgate_measure::histogram::Histogram;
 use lockgate_measure::monitor;
 use lockgate_measure::recording::{Loss, PacketRow, Received, Recording, Window};
+use lockgate_scenario::Transport;
 
 use super::Network;
 use crate::failure::Failure;
@@ -187,7 +188,8 @@ impl Network<'_> {
             self.account.strange += 1;
             return;
         };
-        let flow = &mut self.recording.flows[report.flow as usize];
+        let record = report.flow as usize;
+        let flow = &mut self.recording.flows[record];
         for missed in handed.drain(..place) {
             self.account.lost_after += 1;
             flow.on_lost(missed.received.sent, missed.received.bytes, Loss::Host);
@@ -196,6 +198,18 @@ impl Network<'_> {
             // The kernel's time stamp lies between the two; a step of its clock does not move it out.
             let now = report.at.clamp(due, received.now.max(due));
             flow.on_received(&Received { now, ..received });
+            if let Some(asked) = report.asked {
+                self.answered(record, asked, now);
+            }
+        }
+    }
+
+    /// The answer to a datagram sent at `asked` is there, by the flow at `record`.
+    fn answered(&mut self, record: usize, asked: Instant, now: Instant) {
+        if let Some(Transport::UdpReturn { of }) = self.scenario.flows.get(record).map(|flow| flow.transport)
+            && let Some(requests) = &mut self.recording.flows[of].requests
+        {
+            requests.on_answered(asked, now);
         }
     }
 
@@ -205,6 +219,16 @@ impl Network<'_> {
         match event.what {
             Happened::Delivered(bytes) => flow.on_delivered(event.at, bytes),
             Happened::Completed(after) => flow.on_complete(after),
+            Happened::Asked => {
+                if let Some(requests) = &mut flow.requests {
+                    requests.on_asked(event.at);
+                }
+            }
+            Happened::Answered(asked) => {
+                if let Some(requests) = &mut flow.requests {
+                    requests.on_answered(asked, event.at);
+                }
+            }
             Happened::Sampled(sample) => {
                 if let Some(record) = &mut flow.tcp {
                     record.push(event.at, sample);

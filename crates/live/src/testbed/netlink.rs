@@ -17,7 +17,8 @@ use netlink_packet_route::neighbour::{
     NeighbourAddress, NeighbourAttribute, NeighbourMessage, NeighbourState,
 };
 use netlink_packet_route::route::{
-    RouteAddress, RouteAttribute, RouteFlags, RouteHeader, RouteMessage, RouteProtocol, RouteScope, RouteType,
+    RouteAddress, RouteAttribute, RouteFlags, RouteHeader, RouteMessage, RouteMetric, RouteProtocol,
+    RouteScope, RouteType,
 };
 use netlink_packet_route::{AddressFamily, RouteNetlinkMessage};
 use netlink_sys::protocols::NETLINK_ROUTE;
@@ -100,12 +101,14 @@ impl Netlink {
         self.ask("set a neighbour", RouteNetlinkMessage::NewNeighbour(message), NLM_F_CREATE | NLM_F_EXCL)
     }
 
-    /// Everything goes to `gateway`, which need not be in any network of the interface.
+    /// Everything goes to `gateway`, which need not be in any network of the interface. Connections begin with
+    /// `initial_window` segments, where that is said.
     pub(super) fn add_default_route(
         &mut self,
         name: &str,
         gateway: IpAddr,
         source: IpAddr,
+        initial_window: Option<u32>,
     ) -> Result<(), Missing> {
         let mut message = RouteMessage::default();
         message.header.address_family = family(gateway);
@@ -117,6 +120,9 @@ impl Netlink {
         message.attributes.push(RouteAttribute::Gateway(RouteAddress::from(gateway)));
         message.attributes.push(RouteAttribute::PrefSource(RouteAddress::from(source)));
         message.attributes.push(RouteAttribute::Oif(index_of(name)?));
+        if let Some(segments) = initial_window {
+            message.attributes.push(RouteAttribute::Metrics(vec![RouteMetric::InitCwnd(segments)]));
+        }
         self.ask("set a route", RouteNetlinkMessage::NewRoute(message), NLM_F_CREATE | NLM_F_EXCL)
     }
 

@@ -1,7 +1,7 @@
 //! The receiver of a host: takes the datagrams of the scenario's flows and reports when the kernel got them.
 //!
 //! Times are the kernel's, so the receiver need not be quick: it collects what has come every millisecond and
-//! leaves the processor to others.
+//! leaves the processor to others. Only who answers is quick.
 #![allow(unsafe_code, reason = "recvmmsg, with time stamps as control messages")]
 
 use core::net::SocketAddr;
@@ -17,7 +17,8 @@ use lockgate_scenario::Scenario;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::time::Timespec;
 
-use super::sleep::sleep_until;
+use super::echo::Answers;
+use super::sleep::{Punctual, Rank, sleep_until};
 use super::stamp::Stamp;
 use crate::clock::{Monotonic, WallOffset};
 use crate::failure::Missing;
@@ -38,6 +39,9 @@ const PAUSE: Duration = Duration::from_millis(1);
 /// Longest wait for a datagram, in nanoseconds: then the end is looked for.
 const NAP: Timespec = Timespec { tv_sec: 0, tv_nsec: 20_000_000 };
 
+/// No wait at all.
+const AT_ONCE: Timespec = Timespec { tv_sec: 0, tv_nsec: 0 };
+
 /// Bytes of room for datagrams that have not been taken. The kernel counts some 800 for a small one, so that a second
 /// and a half of 50 000 a second of one flow has room, while other programs have the processors.
 const ROOM: usize = 32 << 20;
@@ -45,32 +49,51 @@ const ROOM: usize = 32 << 20;
 /// Reports that may be on their way to the driver.
 pub(crate) const REPORTS: usize = 1 << 16;
 
+/// The sockets of a host to which datagrams come.
+#[derive(Debug, Default)]
+pub(crate) struct Sockets {
+    /// Where they are only collected.
+    pub(crate) quiet: Vec<UdpSocket>,
+    /// Where some are answered.
+    pub(crate) answering: Vec<UdpSocket>,
+}
+
 /// Opens the sockets of all flows that end at `node`, in the namespace of this thread.
 ///
 /// # Errors
 /// What the kernel refuses: a port that is taken.
-pub(crate) fn open(scenario: &Scenario, node: usize) -> Result<Vec<UdpSocket>, Missing> {
-    let mut sockets = BTreeMap::new();
+pub(crate) fn open(scenario: &Scenario, node: usize) -> Result<Sockets, Missing> {
+    // By address, with whether anything is answered there.
+    let mut sockets: BTreeMap<SocketAddr, (UdpSocket, bool)> = BTreeMap::new();
     for flow in scenario.flows.iter().filter(|flow| flow.to == node && super::send::is_datagrams(flow)) {
         let address = SocketAddr::new(flow.fields.destination, flow.fields.destination_port);
-        if sockets.contains_key(&address) {
+        if let Some((_, answers)) = sockets.get_mut(&address) {
+            *answers |= flow.echo;
             continue;
         }
-        let socket = open_one(address).map_err(|error| {
+        let socket = UdpSocket::bind(address).and_then(|socket| prepare(&socket).map(|()| socket));
+        let socket = socket.map_err(|error| {
             let what = format!("receive at {address} for flow `{}`", flow.name);
             Missing::refused(&what, &error)
         })?;
-        sockets.insert(address, socket);
+        sockets.insert(address, (socket, flow.echo));
     }
-    Ok(sockets.into_values().collect())
+    let mut opened = Sockets::default();
+    for (socket, answers) in sockets.into_values() {
+        if answers { &mut opened.answering } else { &mut opened.quiet }.push(socket);
+    }
+    Ok(opened)
 }
 
-fn open_one(address: SocketAddr) -> io::Result<UdpSocket> {
-    let socket = UdpSocket::bind(address)?;
+/// Makes a socket one to receive by: with room, and the kernel's time stamps.
+///
+/// # Errors
+/// What the kernel refuses.
+pub(crate) fn prepare(socket: &UdpSocket) -> io::Result<()> {
     socket.set_nonblocking(true)?;
     // More than the system's limit where that is allowed.
-    if rustix::net::sockopt::set_socket_recv_buffer_size_force(&socket, ROOM).is_err() {
-        rustix::net::sockopt::set_socket_recv_buffer_size(&socket, ROOM)?;
+    if rustix::net::sockopt::set_socket_recv_buffer_size_force(socket, ROOM).is_err() {
+        rustix::net::sockopt::set_socket_recv_buffer_size(socket, ROOM)?;
     }
     let on: libc::c_int = 1;
     // SAFETY: the kernel reads an `int` from one.
@@ -83,37 +106,58 @@ fn open_one(address: SocketAddr) -> io::Result<UdpSocket> {
             size_of::<libc::c_int>() as libc::socklen_t,
         )
     };
-    if done < 0 { Err(io::Error::last_os_error()) } else { Ok(socket) }
+    if done < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
-/// Receives until `stop`. Returns how many datagrams were nobody's.
+/// Receives until `stop`. What `answers` has something to say to is answered at once; without it, datagrams are
+/// collected every now and then. Returns how many were nobody's.
 pub(crate) fn receive(
     sockets: &[UdpSocket],
     clock: &Monotonic,
     reports: &mut rtrb::Producer<Report>,
+    mut answers: Option<&mut Answers>,
     stop: &AtomicBool,
 ) -> u64 {
     let mut strangers = 0;
     let mut batch = Batch::new();
+    let mut punctual = answers.as_ref().map(|_| Punctual::new(Rank::End));
     while !stop.load(Ordering::Relaxed) {
         let mut waiting: Vec<PollFd<'_>> =
             sockets.iter().map(|socket| PollFd::new(socket, PollFlags::IN)).collect();
+        if let Some(punctual) = &mut punctual
+            && poll(&mut waiting, Some(&AT_ONCE)).unwrap_or(0) == 0
+        {
+            // Only who really sleeps keeps its priority.
+            punctual.on_sleep(clock.now());
+        }
         if poll(&mut waiting, Some(&NAP)).unwrap_or(0) == 0 {
             continue;
         }
         let wall = clock.beside_wall();
-        for socket in sockets {
+        for (number, socket) in sockets.iter().enumerate() {
             loop {
                 let count = batch.take(socket);
                 for place in 0..count {
-                    strangers += u64::from(!batch.report(place, wall, reports));
+                    let Some((stamp, report)) = batch.read(place, wall) else {
+                        strangers += 1;
+                        continue;
+                    };
+                    if let Some(answers) = &mut answers {
+                        let length = batch.messages[place].msg_len as usize;
+                        answers.answer((number, socket), stamp, length, report.at, clock);
+                    }
+                    // Where nobody can take the report, the datagram counts as lost by the host.
+                    let _ = reports.push(report);
                 }
                 if count < BATCH {
                     break;
                 }
             }
         }
-        sleep_until(clock, clock.now() + PAUSE);
+        match &mut punctual {
+            Some(punctual) => punctual.on_awake(clock.now()),
+            None => sleep_until(clock, clock.now() + PAUSE),
+        }
     }
     strangers
 }
@@ -160,20 +204,23 @@ impl Batch {
                 socket.as_raw_fd(),
                 self.messages.as_mut_ptr(),
                 BATCH as u32,
-                libc::MSG_DONTWAIT,
+                // Its whole length is told, however little is looked at.
+                libc::MSG_DONTWAIT | libc::MSG_TRUNC,
                 core::ptr::null_mut(),
             )
         };
         usize::try_from(count).unwrap_or(0)
     }
 
-    /// Reports a datagram; false where it is none of the scenario's, or nobody can take the report.
-    fn report(&self, place: usize, wall: WallOffset, reports: &mut rtrb::Producer<Report>) -> bool {
+    /// What a datagram says, and what is to be reported of it; `None` where it is none of the scenario's.
+    fn read(&self, place: usize, wall: WallOffset) -> Option<(Stamp, Report)> {
         let length = (self.messages[place].msg_len as usize).min(LOOK);
-        let Some(stamp) = Stamp::read(&self.looks[place][..length]) else { return false };
-        let Some((seconds, nanoseconds)) = self.time(place) else { return false };
+        let look = &self.looks[place][..length];
+        let stamp = Stamp::read(look)?;
+        let (seconds, nanoseconds) = self.time(place)?;
         let at = wall.to_monotonic(seconds, nanoseconds);
-        reports.push(Report { flow: stamp.flow, sequence: stamp.sequence, at }).is_ok()
+        let asked = Stamp::read_asked(look);
+        Some((stamp, Report { flow: stamp.flow, sequence: stamp.sequence, at, asked }))
     }
 
     /// The kernel's time stamp of a datagram.

@@ -40,6 +40,11 @@ pub(crate) const fn shortest(is_ipv4: bool) -> u32 {
     headers(is_ipv4) + Stamp::LENGTH as u32
 }
 
+/// The shortest of a request to be sent back.
+pub(crate) const fn shortest_echo(is_ipv4: bool) -> u32 {
+    headers(is_ipv4) + Stamp::WITH_ASKED as u32
+}
+
 /// A flow to be sent.
 pub(crate) struct Sending {
     /// Its place in the scenario.
@@ -47,6 +52,8 @@ pub(crate) struct Sending {
     source: Source,
     socket: UdpSocket,
     headers: u32,
+    /// Least bytes that carry what is measured.
+    shortest: usize,
     /// Most bytes that an interface carries in one piece, above UDP.
     longest: usize,
 }
@@ -71,7 +78,18 @@ impl Sending {
             .map_err(|error| Missing::refused(&format!("open a socket for flow `{}`", flow.name), &error))?;
         let headers = headers(fields.source.is_ipv4());
         let longest = (mtu + ETHERNET_HEADER as u32).saturating_sub(headers) as usize;
-        Ok(Self { flow: place, source, socket, headers, longest })
+        let shortest = if flow.echo { Stamp::WITH_ASKED } else { Stamp::LENGTH };
+        Ok(Self { flow: place, source, socket, headers, shortest, longest })
+    }
+}
+
+impl Sending {
+    /// Its socket once more, for the answers that come to it.
+    ///
+    /// # Errors
+    /// What the kernel refuses.
+    pub(crate) fn share(&self) -> io::Result<UdpSocket> {
+        self.socket.try_clone()
     }
 }
 
@@ -145,7 +163,7 @@ impl Sending {
     fn send_one(&mut self, due: Instant, clock: &Monotonic, payload: &mut [u8], sent: &mut Sent) {
         let header = self.source.send(due);
         let wanted = header.length.saturating_sub(self.headers) as usize;
-        let length = wanted.clamp(Stamp::LENGTH, payload.len());
+        let length = wanted.clamp(self.shortest, payload.len());
         sent.stretched += u64::from(length > wanted);
         let now = clock.now();
         let stamp = Stamp { flow: self.flow as u32, sequence: header.sequence, sent: now };

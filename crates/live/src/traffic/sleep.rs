@@ -10,8 +10,11 @@ use rustix::thread::{ClockId, clock_nanosleep_absolute};
 
 use crate::clock::Monotonic;
 
-/// How long a thread may go without sleep before it gives real-time priority up.
+/// How long a thread may go without sleep before it gives real-time priority up, and for how long it then does.
 const AWAKE: Duration = Duration::from_millis(10);
+
+/// What is shorter was no sleep: something was there already.
+const SLEEP: Duration = Duration::from_micros(20);
 
 /// Who comes first among those with real-time priority.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,7 +32,12 @@ pub(crate) struct Punctual {
     is_real_time: bool,
     /// Whether real-time priority is refused.
     is_refused: bool,
-    slept: Instant,
+    /// When it last awoke.
+    awoke: Instant,
+    /// When it lay down, where it has.
+    lay_down: Option<Instant>,
+    /// When it gave real-time priority up.
+    gave_up: Option<Instant>,
 }
 
 impl Punctual {
@@ -39,22 +47,35 @@ impl Punctual {
         let _ = rustix::thread::set_current_timer_slack(core::num::NonZeroU64::new(1));
         // A thread's own niceness on Linux, for when it has no real-time priority.
         let _ = rustix::process::setpriority_process(Some(rustix::thread::gettid()), -15);
-        Self { rank, is_real_time: false, is_refused: false, slept: Instant::ZERO }
+        Self {
+            rank,
+            is_real_time: false,
+            is_refused: false,
+            awoke: Instant::ZERO,
+            lay_down: None,
+            gave_up: None,
+        }
     }
 
     /// The thread is about to sleep.
     pub(crate) fn on_sleep(&mut self, now: Instant) {
-        self.slept = now;
-        if !self.is_real_time && !self.is_refused {
+        self.lay_down = Some(now);
+        let may = self.gave_up.is_none_or(|since| now.since(since) > AWAKE);
+        if !self.is_real_time && !self.is_refused && may {
             self.is_real_time = schedule(libc::SCHED_FIFO, self.rank as i32);
             self.is_refused = !self.is_real_time;
+            self.awoke = now;
         }
     }
 
     /// The thread is awake.
     pub(crate) fn on_awake(&mut self, now: Instant) {
-        if self.is_real_time && now.since(self.slept) > AWAKE {
+        if self.lay_down.take().is_some_and(|since| now.since(since) > SLEEP) {
+            self.awoke = now;
+        }
+        if self.is_real_time && now.since(self.awoke) > AWAKE {
             self.is_real_time = !schedule(libc::SCHED_OTHER, 0);
+            self.gave_up = Some(now);
         }
     }
 }

@@ -1,8 +1,9 @@
 //! What a datagram of Lockgate's own carries, so that it can be measured: flow, number, time of sending.
 //!
 //! ```text
-//! 0      2        6          10             16
+//! 0      2        6          10             16            22
 //! | 4C47 | flow   | sequence | nanoseconds  | zeros ...
+//! | 4C47 | flow   | sequence | nanoseconds  | nanoseconds | zeros ...      an answer: when what it answers was sent
 //! ```
 //!
 //! Nanoseconds count from the anchor of the run; 48 bits last for three days. Big endian.
@@ -28,6 +29,24 @@ const MAGIC: [u8; 2] = *b"LG";
 impl Stamp {
     /// Bytes it takes.
     pub const LENGTH: usize = 16;
+
+    /// Bytes it takes with the time at which what it answers was sent.
+    pub const WITH_ASKED: usize = 22;
+
+    /// Writes it to the start of an answer's payload, with the time at which the request was sent.
+    pub fn write_answer(self, asked: Instant, payload: &mut [u8]) {
+        if let Some(start) = payload.first_chunk_mut::<{ Self::WITH_ASKED }>() {
+            start[..Self::LENGTH].copy_from_slice(&self.to_bytes());
+            start[Self::LENGTH..].copy_from_slice(&(asked.as_picos() / NANO).to_be_bytes()[2..]);
+        }
+    }
+
+    /// When what it answers was sent, where the payload is an answer's.
+    pub fn read_asked(payload: &[u8]) -> Option<Instant> {
+        let mut nanos = [0; 8];
+        nanos[2..].copy_from_slice(payload.get(Self::LENGTH..Self::WITH_ASKED)?);
+        Some(Instant::from_picos(u64::from_be_bytes(nanos).saturating_mul(NANO)))
+    }
 
     /// Writes it.
     pub fn to_bytes(self) -> [u8; Self::LENGTH] {
@@ -67,6 +86,10 @@ mod tests {
         payload.extend([0; 9]);
         assert_eq!(Stamp::read(&payload), Some(stamp));
         assert_eq!(Stamp::read(&payload[..15]), None);
+        let asked = Instant::from_picos(259_200_000_000_001_000);
+        stamp.write_answer(asked, &mut payload);
+        assert_eq!((Stamp::read(&payload), Stamp::read_asked(&payload)), (Some(stamp), Some(asked)));
+        assert_eq!(Stamp::read_asked(&payload[..21]), None);
         payload[0] = 0;
         assert_eq!(Stamp::read(&payload), None);
     }

@@ -10,7 +10,7 @@ use lockgate_live::driver::Wire;
 use lockgate_live::frame::{ETHERNET_HEADER, Seen};
 use lockgate_live::machine::{Broken, Machine, Renewal, Report};
 use lockgate_live::traffic::stamp::Stamp;
-use lockgate_scenario::Scenario;
+use lockgate_scenario::{Flow, Scenario, Transport};
 use lockgate_sim::parts::{Source, build_sources};
 
 /// How often each fault happens, of 256.
@@ -43,6 +43,8 @@ pub(crate) struct Simulated<'a> {
     rings: Vec<VecDeque<(Instant, Vec<u8>)>>,
     reports: Vec<Report>,
     wires: Vec<Wire>,
+    /// Answers sent, by their flow.
+    answered: Vec<u32>,
     pub(crate) sent: u64,
     pub(crate) delivered: u64,
 }
@@ -58,6 +60,22 @@ pub(crate) fn wires(scenario: &Scenario) -> (Vec<Wire>, Vec<bool>) {
     )
 }
 
+/// A datagram of a flow in its frame.
+fn frame(flow: &Flow, payload: &[u8]) -> Option<Vec<u8>> {
+    let (std::net::IpAddr::V4(from), std::net::IpAddr::V4(to)) =
+        (flow.fields.source, flow.fields.destination)
+    else {
+        return None;
+    };
+    let mut frame = Vec::new();
+    PacketBuilder::ethernet2([2; 6], [4; 6])
+        .ipv4(from.octets(), to.octets(), 64)
+        .udp(flow.fields.source_port, flow.fields.destination_port)
+        .write(&mut frame, payload)
+        .expect("fits");
+    Some(frame)
+}
+
 impl<'a> Simulated<'a> {
     pub(crate) fn new(scenario: &'a Scenario, seed: u64, faults: Faults) -> Self {
         let (wires, _) = wires(scenario);
@@ -70,6 +88,7 @@ impl<'a> Simulated<'a> {
             rings: vec![VecDeque::new(); wires.len()],
             reports: Vec::new(),
             wires,
+            answered: vec![0; scenario.flows.len()],
             sent: 0,
             delivered: 0,
         }
@@ -81,6 +100,22 @@ impl<'a> Simulated<'a> {
 
     fn up_to(&mut self, most: Duration) -> Duration {
         Duration::from_picos(most.as_picos() / 1_000 * u64::from(self.random.bits() % 1_000))
+    }
+
+    /// A host sends back the request it has got, where the scenario says so.
+    fn answer(&mut self, request: Stamp, payload: &[u8]) {
+        let flows = self.scenario.flows.iter();
+        let of = request.flow as usize;
+        let Some(back) = flows.clone().position(|flow| flow.transport == Transport::UdpReturn { of }) else {
+            return;
+        };
+        let flow = &self.scenario.flows[back];
+        let stamp = Stamp { flow: back as u32, sequence: self.answered[back], sent: self.now };
+        self.answered[back] += 1;
+        let mut answer = payload.to_vec();
+        stamp.write_answer(request.sent, &mut answer);
+        let wire = self.wires.iter().position(|wire| wire.node == flow.from).expect("a wire");
+        self.rings[wire].extend(frame(flow, &answer).map(|frame| (self.now, frame)));
     }
 
     /// Hosts send what is due.
@@ -99,17 +134,7 @@ impl<'a> Simulated<'a> {
             let stamp = Stamp { flow: place as u32, sequence: header.sequence, sent: at };
             let mut payload = stamp.to_bytes().to_vec();
             payload.resize((header.length as usize).saturating_sub(42), 0);
-            let (std::net::IpAddr::V4(from), std::net::IpAddr::V4(to)) =
-                (flow.fields.source, flow.fields.destination)
-            else {
-                continue;
-            };
-            let mut frame = Vec::new();
-            PacketBuilder::ethernet2([2; 6], [4; 6])
-                .ipv4(from.octets(), to.octets(), 64)
-                .udp(flow.fields.source_port, flow.fields.destination_port)
-                .write(&mut frame, &payload)
-                .expect("fits");
+            let Some(mut frame) = frame(flow, &payload) else { continue };
             let mut stamped = at;
             if self.happens(self.faults.stepped) {
                 let step = self.up_to(Duration::from_millis(100));
@@ -172,7 +197,10 @@ impl Machine for Simulated<'_> {
             let Seen::Ip(ip) = Seen::in_frame(frame) else { continue };
             let Some(stamp) = Stamp::read(&frame[ip.payload..]) else { continue };
             self.delivered += 1;
-            let report = Report { flow: stamp.flow, sequence: stamp.sequence, at: self.now };
+            let payload = &frame[ip.payload..];
+            let asked = Stamp::read_asked(payload);
+            let report = Report { flow: stamp.flow, sequence: stamp.sequence, at: self.now, asked };
+            self.answer(stamp, payload);
             let copies =
                 if self.happens(self.faults.report) { (self.random.bits() % 2) as usize * 2 } else { 1 };
             self.reports.extend(std::iter::repeat_n(report, copies));

@@ -8,11 +8,27 @@ mod pages;
 use lockgate_engine::units::Instant;
 use lockgate_traffic::arrivals::{Arrivals, Emission};
 
-use super::sender::Sender;
 pub use dialogue::{Dialogue, Happening, Order};
 pub use echo::Asker;
 pub use news::News;
 pub use pages::{Objects, Server, User};
+
+/// What an application writes to: the sending side of its end, simulated or a kernel's.
+pub trait Outlet {
+    /// So many bytes more are to be sent; which, does not matter.
+    fn write(&mut self, bytes: u64);
+
+    /// These words are to be sent. Where only lengths matter, they are so many bytes.
+    fn say(&mut self, words: &'static str) {
+        self.write(words.len() as u64);
+    }
+
+    /// Nothing more is to be sent.
+    fn close(&mut self);
+
+    /// Bytes that were written and have not been sent.
+    fn unsent(&self) -> u64;
+}
 
 /// How far ahead of what was sent an unlimited source writes.
 const AHEAD: u64 = 1 << 30;
@@ -73,16 +89,16 @@ impl Stream {
         }
     }
 
-    fn write_due(&mut self, sender: &mut Sender, now: Instant) {
-        self.write_each(sender, now, |_| {});
+    fn write_due(&mut self, outlet: &mut impl Outlet, now: Instant) {
+        self.write_each(outlet, now, |_| {});
     }
 
     /// Writes what is due, telling how long each write is.
-    fn write_each(&mut self, sender: &mut Sender, now: Instant, mut tell: impl FnMut(u64)) {
+    fn write_each(&mut self, outlet: &mut impl Outlet, now: Instant, mut tell: impl FnMut(u64)) {
         while self.next() <= now {
             let length = u64::from(self.batch[self.position].length).min(self.bytes_left);
             self.bytes_left -= length;
-            sender.write(length);
+            outlet.write(length);
             tell(length);
             self.position += 1;
             if self.position == self.batch.len() {
@@ -91,13 +107,14 @@ impl Stream {
         }
         if self.next() == Instant::NEVER && !self.closing {
             self.closing = true;
-            sender.close();
+            outlet.close();
         }
     }
 }
 
 impl Application {
-    pub(crate) fn next(&self) -> Instant {
+    /// When it does something next by itself.
+    pub fn next(&self) -> Instant {
         match self {
             Self::Stream(stream) => stream.next(),
             Self::Dialogue(dialogue) => dialogue.next(),
@@ -108,55 +125,56 @@ impl Application {
     }
 
     /// The connection opens.
-    pub(crate) fn on_open(&mut self, sender: &mut Sender, now: Instant) {
+    pub fn on_open(&mut self, outlet: &mut impl Outlet, now: Instant) {
         match self {
             Self::Sink | Self::Script | Self::Dialogue(_) | Self::Echo | Self::Server(_) => {}
-            Self::User(user) => user.ask(sender, now),
-            Self::Asker(asker) => asker.ask(sender, now),
-            Self::Unlimited => sender.write(AHEAD),
+            Self::User(user) => user.ask(outlet, now),
+            Self::Asker(asker) => asker.ask(outlet, now),
+            Self::Unlimited => outlet.write(AHEAD),
             Self::File(bytes) => {
-                sender.write(*bytes);
-                sender.close();
+                outlet.write(*bytes);
+                outlet.close();
             }
-            Self::Stream(stream) => stream.write_due(sender, now),
+            Self::Stream(stream) => stream.write_due(outlet, now),
         }
     }
 
     /// The peer has answered: whoever talks first does.
-    pub(crate) fn on_connected(&mut self, sender: &mut Sender, now: Instant) {
+    pub fn on_connected(&mut self, outlet: &mut impl Outlet, now: Instant) {
         if let Self::Dialogue(dialogue) = self {
-            dialogue.go_on(sender, now);
+            dialogue.go_on(outlet, now);
         }
     }
 
-    pub(crate) fn on_timer(&mut self, sender: &mut Sender, now: Instant) {
+    /// The time of something that it does by itself may have come.
+    pub fn on_timer(&mut self, outlet: &mut impl Outlet, now: Instant) {
         match self {
-            Self::Stream(stream) => stream.write_due(sender, now),
-            Self::Dialogue(dialogue) if dialogue.next() <= now => dialogue.go_on(sender, now),
-            Self::Asker(asker) => asker.ask(sender, now),
-            Self::User(user) if user.next() <= now => user.ask(sender, now),
+            Self::Stream(stream) => stream.write_due(outlet, now),
+            Self::Dialogue(dialogue) if dialogue.next() <= now => dialogue.go_on(outlet, now),
+            Self::Asker(asker) => asker.ask(outlet, now),
+            Self::User(user) if user.next() <= now => user.ask(outlet, now),
             _ => {}
         }
     }
 
     /// `bytes` have arrived; the peer has closed where `ended`.
-    pub(crate) fn on_delivered(&mut self, sender: &mut Sender, bytes: u64, ended: bool, now: Instant) {
+    pub fn on_delivered(&mut self, outlet: &mut impl Outlet, bytes: u64, ended: bool, now: Instant) {
         match self {
-            Self::Dialogue(dialogue) if bytes > 0 => dialogue.on_delivered(sender, bytes, now),
+            Self::Dialogue(dialogue) if bytes > 0 => dialogue.on_delivered(outlet, bytes, now),
             Self::Asker(asker) => asker.on_delivered(bytes),
-            Self::Echo if bytes > 0 => sender.write(bytes),
-            Self::User(user) if bytes > 0 => user.on_delivered(sender, bytes, now),
-            Self::Server(server) if bytes > 0 => server.on_delivered(sender, bytes),
+            Self::Echo if bytes > 0 => outlet.write(bytes),
+            Self::User(user) if bytes > 0 => user.on_delivered(outlet, bytes, now),
+            Self::Server(server) if bytes > 0 => server.on_delivered(outlet, bytes),
             _ => {}
         }
         let closes = matches!(self, Self::Sink | Self::Dialogue(_) | Self::Echo | Self::Server(_));
         if ended && closes {
-            sender.close();
+            outlet.close();
         }
     }
 
     /// What was asked or answered and not told yet, of an application that asks.
-    pub(crate) fn take_news(&mut self) -> Option<News> {
+    pub fn take_news(&mut self) -> Option<News> {
         match self {
             Self::Asker(asker) => asker.take_news(),
             Self::User(user) => user.take_news(),
@@ -165,14 +183,14 @@ impl Application {
     }
 
     /// Something has happened at the connection that a dialogue leads.
-    pub(crate) fn on_happening(&mut self, sender: &mut Sender, what: Happening, now: Instant) {
+    pub fn on_happening(&mut self, outlet: &mut impl Outlet, what: Happening, now: Instant) {
         if let Self::Dialogue(dialogue) = self {
-            dialogue.on_happening(sender, what, now);
+            dialogue.on_happening(outlet, what, now);
         }
     }
 
     /// What a dialogue orders.
-    pub(crate) fn take_order(&mut self) -> Option<Order> {
+    pub fn take_order(&mut self) -> Option<Order> {
         match self {
             Self::Dialogue(dialogue) => dialogue.take_order(),
             _ => None,
@@ -181,14 +199,14 @@ impl Application {
 
     /// Keeps an unlimited source ahead.
     #[inline]
-    pub(crate) fn refill(&mut self, sender: &mut Sender) {
-        if matches!(self, Self::Unlimited) && sender.written - sender.nxt.min(sender.written) < AHEAD / 2 {
-            sender.write(AHEAD);
+    pub fn refill(&mut self, outlet: &mut impl Outlet) {
+        if matches!(self, Self::Unlimited) && outlet.unsent() < AHEAD / 2 {
+            outlet.write(AHEAD);
         }
     }
 
     /// Nothing more is to be written.
-    pub(crate) fn stop(&mut self) {
+    pub fn stop(&mut self) {
         *self = Self::Sink;
     }
 }

@@ -10,7 +10,7 @@
 
 use lockgate_engine::units::{Duration, Instant};
 
-use super::application::{Application, Happening, News, Order};
+use super::application::{Application, Happening, News, Order, Outlet};
 use super::congestion::{CongestionControl, Phase};
 use super::receiver::{Receiver, ReceiverConfig};
 use super::segment::{Segment, flag};

@@ -10,6 +10,7 @@
 
 use lockgate_engine::units::{Bytes, Duration, Instant};
 
+use super::application::Outlet;
 use super::congestion::{CongestionControl, Phase, Window};
 use super::rack::Rack;
 use super::rate::Rate;
@@ -125,6 +126,23 @@ pub(crate) struct Sender {
     pub(crate) counts: SenderCounts,
 }
 
+impl Outlet for Sender {
+    fn write(&mut self, bytes: u64) {
+        if !self.closed {
+            self.written = self.written.saturating_add(bytes);
+        }
+    }
+
+    fn close(&mut self) {
+        self.closed = true;
+    }
+
+    #[inline]
+    fn unsent(&self) -> u64 {
+        self.written - self.nxt.min(self.written)
+    }
+}
+
 impl Sender {
     pub(crate) fn new(config: SenderConfig, mut control: Box<dyn CongestionControl>, frame: u32) -> Self {
         control.set_segment(frame);
@@ -165,18 +183,6 @@ impl Sender {
             counts: SenderCounts::default(),
             config,
         }
-    }
-
-    /// The application has `bytes` more to send.
-    pub(crate) fn write(&mut self, bytes: u64) {
-        if !self.closed {
-            self.written = self.written.saturating_add(bytes);
-        }
-    }
-
-    /// The application has nothing more to send.
-    pub(crate) fn close(&mut self) {
-        self.closed = true;
     }
 
     /// Takes back what was written and not sent, and closes.

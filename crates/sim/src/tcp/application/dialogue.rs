@@ -14,7 +14,7 @@
 use lockgate_engine::units::{Duration, Instant};
 use lockgate_scenario::Ftp;
 
-use crate::tcp::sender::Sender;
+use super::Outlet;
 
 /// What a dialogue tells the other connection's end at the same host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,10 +36,10 @@ pub enum Happening {
 
 #[derive(Clone, Copy, Debug)]
 enum Step {
-    /// Sends a message of so many bytes.
-    Say(u64),
-    /// Waits until a message of so many bytes is there.
-    Hear(u64),
+    /// Sends a message.
+    Say(&'static str),
+    /// Waits until a message as long as this one is there.
+    Hear(&'static str),
     /// Gives an order.
     Do(Order),
     /// Waits until something has happened.
@@ -48,7 +48,8 @@ enum Step {
 
 use Step::{Do, Hear, Say, Wait};
 
-/// The messages, as a client and a server of this century write them: what counts here is how long they are.
+/// The messages, as a client and a server of this century write them. In a simulation what counts is how long they
+/// are; a kernel's connection carries them, with its own addresses.
 const READY: &str = "220 ready\r\n";
 const USER: &str = "USER anonymous\r\n";
 const PASSWORD_WANTED: &str = "331 Please specify the password.\r\n";
@@ -96,15 +97,23 @@ impl Dialogue {
         Self { steps, position: 0, heard: 0, happened: [false; 2], order: None, after, due: Instant::NEVER }
     }
 
+    /// What is waited for, where that is a message: what is said in its place begins with the same code or verb.
+    pub fn expected(&self) -> Option<&'static str> {
+        match self.steps.get(self.position) {
+            Some(Hear(words)) => Some(words),
+            _ => None,
+        }
+    }
+
     pub(super) fn next(&self) -> Instant {
         self.due
     }
 
     /// Goes on as far as it can.
-    pub(super) fn go_on(&mut self, sender: &mut Sender, now: Instant) {
+    pub(super) fn go_on(&mut self, outlet: &mut impl Outlet, now: Instant) {
         while let Some(step) = self.steps.get(self.position).copied() {
             match step {
-                Say(length) => {
+                Say(words) => {
                     if self.due == Instant::NEVER && !self.after.is_zero() {
                         self.due = now + self.after;
                     }
@@ -112,30 +121,30 @@ impl Dialogue {
                         return;
                     }
                     self.due = Instant::NEVER;
-                    sender.write(length);
+                    outlet.say(words);
                 }
-                Hear(length) if self.heard < length => return,
-                Hear(length) => self.heard -= length,
+                Hear(words) if self.heard < words.len() as u64 => return,
+                Hear(words) => self.heard -= words.len() as u64,
                 Wait(what) if !self.happened[what as usize] => return,
                 Wait(_) => {}
                 Do(order) => self.order = Some(order),
             }
             self.position += 1;
             if self.position == self.steps.len() {
-                sender.close();
+                outlet.close();
             }
         }
     }
 
-    pub(super) fn on_delivered(&mut self, sender: &mut Sender, bytes: u64, now: Instant) {
+    pub(super) fn on_delivered(&mut self, outlet: &mut impl Outlet, bytes: u64, now: Instant) {
         self.heard += bytes;
-        self.go_on(sender, now);
+        self.go_on(outlet, now);
     }
 
     /// Something has happened at the other connection.
-    pub(super) fn on_happening(&mut self, sender: &mut Sender, what: Happening, now: Instant) {
+    pub(super) fn on_happening(&mut self, outlet: &mut impl Outlet, what: Happening, now: Instant) {
         self.happened[what as usize] = true;
-        self.go_on(sender, now);
+        self.go_on(outlet, now);
     }
 
     pub(super) fn take_order(&mut self) -> Option<Order> {
@@ -146,8 +155,8 @@ impl Dialogue {
 /// The steps of the client, or of the server.
 fn script(ftp: Ftp, is_client: bool) -> Vec<Step> {
     let mut steps = Vec::new();
-    let client = |text: &str| if is_client { Say(text.len() as u64) } else { Hear(text.len() as u64) };
-    let server = |text: &str| if is_client { Hear(text.len() as u64) } else { Say(text.len() as u64) };
+    let client = |words| if is_client { Say(words) } else { Hear(words) };
+    let server = |words| if is_client { Hear(words) } else { Say(words) };
     steps.extend([server(READY), client(USER), server(PASSWORD_WANTED), client(PASSWORD), server(LOGGED_IN)]);
     steps.extend([client(TYPE), server(TYPE_SET)]);
     let opens = [Do(Order::Connect), Wait(Happening::Connected)];

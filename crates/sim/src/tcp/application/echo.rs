@@ -4,9 +4,8 @@ use std::collections::VecDeque;
 
 use lockgate_engine::units::Instant;
 
-use super::Stream;
 use super::news::{News, Untold};
-use crate::tcp::sender::Sender;
+use super::{Outlet, Stream};
 
 /// The side that asks; the other sends back what it gets.
 pub struct Asker {
@@ -29,9 +28,9 @@ impl Asker {
     }
 
     /// Asks what is due.
-    pub(super) fn ask(&mut self, sender: &mut Sender, now: Instant) {
+    pub(super) fn ask(&mut self, outlet: &mut impl Outlet, now: Instant) {
         let (open, asked, untold) = (&mut self.open, &mut self.asked, &mut self.untold);
-        self.requests.write_each(sender, now, |length| {
+        self.requests.write_each(outlet, now, |length| {
             *asked += length;
             open.push_back((now, *asked));
             untold.push(News::Asked);

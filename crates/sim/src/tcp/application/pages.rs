@@ -11,8 +11,8 @@ use lockgate_engine::random::Random;
 use lockgate_engine::units::{Bytes, Duration, Instant};
 use lockgate_traffic::Law;
 
+use super::Outlet;
 use super::news::{News, Untold};
-use crate::tcp::sender::Sender;
 
 /// The sizes of objects, one after the other.
 pub struct Objects {
@@ -68,23 +68,23 @@ impl User {
     }
 
     /// Asks for a page.
-    pub(super) fn ask(&mut self, sender: &mut Sender, now: Instant) {
+    pub(super) fn ask(&mut self, outlet: &mut impl Outlet, now: Instant) {
         self.due = Instant::NEVER;
         self.asked = now;
         self.unasked = self.others;
         self.missing = self.objects.next();
         self.untold.push(News::Asked);
-        sender.write(self.request);
+        outlet.write(self.request);
     }
 
-    pub(super) fn on_delivered(&mut self, sender: &mut Sender, bytes: u64, now: Instant) {
+    pub(super) fn on_delivered(&mut self, outlet: &mut impl Outlet, bytes: u64, now: Instant) {
         self.missing = self.missing.saturating_sub(bytes);
         if self.missing > 0 || self.asked == Instant::NEVER {
             return;
         }
         if self.unasked > 0 {
             self.missing = (0..self.unasked).map(|_| self.objects.next()).sum();
-            sender.write(self.request * u64::from(self.unasked));
+            outlet.write(self.request * u64::from(self.unasked));
             self.unasked = 0;
             return;
         }
@@ -92,7 +92,7 @@ impl User {
         self.asked = Instant::NEVER;
         let pause = self.think.as_mut().map_or(Duration::ZERO, |(law, random)| law.draw(random));
         if pause.is_zero() {
-            self.ask(sender, now);
+            self.ask(outlet, now);
         } else {
             self.due = now + pause;
         }
@@ -117,11 +117,11 @@ impl Server {
         Self { objects, request: request.max(1), heard: 0 }
     }
 
-    pub(super) fn on_delivered(&mut self, sender: &mut Sender, bytes: u64) {
+    pub(super) fn on_delivered(&mut self, outlet: &mut impl Outlet, bytes: u64) {
         self.heard += bytes;
         while self.heard >= self.request {
             self.heard -= self.request;
-            sender.write(self.objects.next());
+            outlet.write(self.objects.next());
         }
     }
 }

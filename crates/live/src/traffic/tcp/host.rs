@@ -1,0 +1,513 @@
+//! All ends of connections of a host, on one thread: it waits for their sockets and their times.
+//!
+//! Like the simulator's `hosts.rs`, with the kernel's connections in the place of its own.
+
+use core::cmp::Reverse;
+use core::net::SocketAddr;
+use std::collections::{BTreeMap, BinaryHeap};
+use std::io::{self, ErrorKind, Read};
+use std::net::{Shutdown, TcpListener, TcpStream};
+use std::os::fd::OwnedFd;
+use std::sync::atomic::Ordering;
+use std::sync::mpsc::Receiver;
+
+use lockgate_engine::clock::Clock;
+use lockgate_engine::units::{Bytes, Duration, Instant};
+use lockgate_scenario::{Application as Task, Flow, Transport};
+use lockgate_sim::parts::planned;
+use lockgate_sim::tcp::application::{Application, Happening, News, Order, Outlet};
+use rustix::buffer::spare_capacity;
+use rustix::event::epoll::{self, EventData, EventFlags};
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::time::Timespec;
+
+use super::end::{End, Partner, State};
+use super::{Ends, model, socket};
+use crate::failure::{Failure, Missing};
+use crate::machine::{ConnectionEvent, Happened, Renewal};
+use crate::traffic::sleep::{Punctual, Rank, sleep_until};
+
+/// Bytes a read takes at once, and how many of these before others have their turn.
+const CHUNK: usize = 128 << 10;
+const READS: usize = 8;
+
+/// Longest that a call waits: then the end is looked for, and changes.
+const NAP: Duration = Duration::from_millis(20);
+
+/// Events that are taken at once.
+const BATCH: usize = 64;
+
+/// The ends of connections of a host.
+pub(crate) struct Applications<'env> {
+    shared: &'env Ends<'env>,
+    listeners: Vec<TcpListener>,
+    ends: Vec<End>,
+    /// Ends that wait to be connected to: by the other end's address, and the own.
+    awaited: BTreeMap<(SocketAddr, SocketAddr), usize>,
+    timers: BinaryHeap<Reverse<(Instant, usize)>>,
+    epoll: OwnedFd,
+    chunk: Vec<u8>,
+    /// Connections that broke, by the place of their flows, and why.
+    broken: Vec<(usize, String)>,
+}
+
+impl<'env> Applications<'env> {
+    /// Builds the ends at `node` and opens its listening sockets, in the namespace of this thread; `None` where no
+    /// connection ends there.
+    ///
+    /// # Errors
+    /// What the kernel refuses: a port that is taken, a congestion control it has not.
+    pub(crate) fn open(shared: &'env Ends<'env>, node: usize) -> Result<Option<Self>, Failure> {
+        let refused = |error: io::Error| Missing::refused("wait for connections", &error);
+        let epoll = epoll::create(epoll::CreateFlags::CLOEXEC).map_err(|error| refused(error.into()))?;
+        let mut host = Self {
+            shared,
+            listeners: Vec::new(),
+            ends: Vec::new(),
+            awaited: BTreeMap::new(),
+            timers: BinaryHeap::new(),
+            epoll,
+            chunk: vec![0; CHUNK],
+            broken: Vec::new(),
+        };
+        host.build(node)?;
+        if host.ends.is_empty() {
+            return Ok(None);
+        }
+        for (place, listener) in host.listeners.iter().enumerate() {
+            let place = EventData::new_u64((host.ends.len() + place) as u64);
+            epoll::add(&host.epoll, listener, place, EventFlags::IN)
+                .map_err(|error| refused(error.into()))?;
+        }
+        Ok(Some(host))
+    }
+
+    fn build(&mut self, node: usize) -> Result<(), Failure> {
+        let Ends { scenario, seed, files, .. } = self.shared;
+        let mut checked: Vec<&Flow> = Vec::new();
+        // By flow, its connection's ends here.
+        let mut ends_of: BTreeMap<usize, [Option<usize>; 2]> = BTreeMap::new();
+        for (back, flow) in scenario.flows.iter().enumerate() {
+            let Transport::TcpReturn { of } = flow.transport else { continue };
+            let forth = &scenario.flows[of];
+            let (Some(model), Some(planned)) = (model(forth), planned(scenario, of, files)) else { continue };
+            for active in [true, false] {
+                if node != if active { forth.from } else { forth.to } {
+                    continue;
+                }
+                let end = End::build(scenario, (of, back), &planned, active, *seed)?;
+                ends_of.entry(of).or_default()[usize::from(active)] = Some(self.ends.len());
+                if active {
+                    let like = |known: &&Flow| super::model(known).map(kind) == Some(kind(model));
+                    if !checked.iter().any(like) {
+                        socket::check(forth, model, *seed)?;
+                        checked.push(forth);
+                    }
+                } else {
+                    self.await_at(forth, self.ends.len())?;
+                }
+                self.ends.push(end);
+            }
+        }
+        for place in 0..self.ends.len() {
+            self.couple(place, &ends_of);
+            self.rearm(place);
+        }
+        Ok(())
+    }
+
+    /// Listens where the connection of `flow` ends, for the end at `place`.
+    fn await_at(&mut self, flow: &Flow, place: usize) -> Result<(), Failure> {
+        let address = SocketAddr::new(flow.fields.destination, flow.fields.destination_port);
+        let peer = SocketAddr::new(flow.fields.source, flow.fields.source_port);
+        self.awaited.insert((peer, address), place);
+        let is_there = |known: &TcpListener| known.local_addr().is_ok_and(|local| local == address);
+        if let Some(model) = model(flow)
+            && !self.listeners.iter().any(is_there)
+        {
+            self.listeners.push(socket::listener(flow, model)?);
+        }
+        Ok(())
+    }
+
+    /// Joins the end of a dialogue with that of the connection it leads.
+    fn couple(&mut self, place: usize, ends_of: &BTreeMap<usize, [Option<usize>; 2]>) {
+        let scenario = self.shared.scenario;
+        let Some(Task::Control { of: led }) =
+            model(&scenario.flows[self.ends[place].of]).map(|m| m.application)
+        else {
+            return;
+        };
+        let bytes = match planned(scenario, led, &self.shared.files).map(|led| led.model.application) {
+            Some(Task::File(bytes)) => bytes.0,
+            _ => 0,
+        };
+        let ends = ends_of.get(&led).copied().unwrap_or_default();
+        for other in ends.into_iter().flatten() {
+            self.ends[place].partner = Some(Partner::Leads(other, bytes));
+            self.ends[other].partner = Some(Partner::Follows(place));
+        }
+    }
+
+    /// Lets the applications do what they do until the run ends, on a thread in the host's namespace. Returns which
+    /// connections broke, and why.
+    pub(crate) fn run(mut self, changes: &Receiver<Renewal>) -> Vec<(usize, String)> {
+        let clock = self.shared.clock;
+        let mut punctual = Punctual::new(Rank::End);
+        sleep_until(clock, Instant::ZERO);
+        let step = self.shared.interval.as_picos().max(1_000_000);
+        let mut sampling = Instant::from_picos(step);
+        while !self.shared.halt.load(Ordering::Relaxed) {
+            for renewal in changes.try_iter() {
+                self.renew(&renewal);
+            }
+            let mut now = clock.now();
+            while let Some(Reverse((at, place))) = self.timers.peek().copied()
+                && at <= now
+            {
+                self.timers.pop();
+                if self.ends[place].armed == at {
+                    self.on_time(place, now);
+                    now = clock.now();
+                }
+            }
+            if sampling <= now {
+                let missed = (now.as_picos() - sampling.as_picos()) / step;
+                sampling = Instant::from_picos(sampling.as_picos() + missed * step);
+                self.sample(sampling);
+                sampling = Instant::from_picos(sampling.as_picos().saturating_add(step));
+            }
+            let timer = self.timers.peek().map_or(Instant::NEVER, |Reverse((at, _))| *at);
+            let until = timer.min(sampling).min(now + NAP);
+            // Only who really sleeps keeps its priority.
+            if self.take_events() == 0 && until > now {
+                punctual.on_sleep(now);
+                self.wait(until.since(now));
+                self.take_events();
+            }
+            punctual.on_awake(clock.now());
+        }
+        self.broken
+    }
+
+    fn wait(&self, spare: Duration) {
+        let nanos = spare.as_picos() / 1_000;
+        let spare = Timespec {
+            tv_sec: (nanos / 1_000_000_000).cast_signed(),
+            tv_nsec: (nanos % 1_000_000_000).cast_signed(),
+        };
+        // Waiting for events itself counts in milliseconds.
+        let _ = poll(&mut [PollFd::new(&self.epoll, PollFlags::IN)], Some(&spare));
+    }
+
+    /// Deals with what the kernel has to tell. Returns how much that was.
+    fn take_events(&mut self) -> usize {
+        let mut events = Vec::with_capacity(BATCH);
+        let at_once = Timespec { tv_sec: 0, tv_nsec: 0 };
+        let _ = epoll::wait(&self.epoll, spare_capacity(&mut events), Some(&at_once));
+        let count = events.len();
+        for event in events {
+            let place = event.data.u64() as usize;
+            if place < self.ends.len() {
+                self.on_event(place, event.flags);
+            } else {
+                self.accept(place - self.ends.len());
+            }
+        }
+        count
+    }
+
+    fn renew(&mut self, renewal: &Renewal) {
+        let place = self.ends.iter().position(|end| end.active && end.of == renewal.flow);
+        if let Some(place) = place {
+            self.ends[place].stop = renewal.stop;
+            self.rearm(place);
+        }
+    }
+
+    fn rearm(&mut self, place: usize) {
+        let end = &mut self.ends[place];
+        let next = end.next();
+        if next != end.armed {
+            end.armed = next;
+            if next != Instant::NEVER {
+                self.timers.push(Reverse((next, place)));
+            }
+        }
+    }
+
+    /// An end's time has come.
+    fn on_time(&mut self, place: usize, now: Instant) {
+        let end = &mut self.ends[place];
+        end.armed = Instant::NEVER;
+        if matches!(end.state, State::Closed) {
+            self.connect(place, now);
+        } else {
+            if end.stop <= now {
+                end.stop = Instant::NEVER;
+                end.application.stop();
+                end.queue.stop();
+            }
+            end.application.on_timer(&mut end.queue, now);
+        }
+        self.go_on(place, now);
+    }
+
+    /// Opens the connection of an end that has not.
+    fn connect(&mut self, place: usize, now: Instant) {
+        let Ends { scenario, seed, .. } = self.shared;
+        let end = &self.ends[place];
+        let flow = &scenario.flows[end.of];
+        let Some(model) = model(flow) else { return };
+        if !end.active || !matches!(end.state, State::Closed) || now >= end.stop {
+            return;
+        }
+        // A dialogue has been told where.
+        let told = match end.partner {
+            Some(Partner::Follows(leader)) => self.ends[leader].ear.as_ref().and_then(|ear| ear.data),
+            _ => None,
+        };
+        let to =
+            told.unwrap_or_else(|| SocketAddr::new(flow.fields.destination, flow.fields.destination_port));
+        match socket::connecting(flow, model, to, *seed) {
+            Ok(stream) => {
+                self.watch(place, stream, State::Connecting);
+                let end = &mut self.ends[place];
+                end.application.on_open(&mut end.queue, now);
+            }
+            Err(error) => self.break_off(place, error.to_string()),
+        }
+    }
+
+    /// Gives an end its socket, and has the kernel tell of it.
+    fn watch(&mut self, place: usize, stream: TcpStream, state: impl FnOnce(TcpStream) -> State) {
+        let end = &mut self.ends[place];
+        let added = epoll::add(&self.epoll, &stream, EventData::new_u64(place as u64), EventFlags::empty());
+        end.interest = EventFlags::empty();
+        end.state = state(stream);
+        if let Err(error) = added {
+            self.break_off(place, error.to_string());
+        }
+    }
+
+    fn accept(&mut self, listener: usize) {
+        let Some(listener) = self.listeners.get(listener) else { return };
+        let Ok(local) = listener.local_addr() else { return };
+        let mut came = Vec::new();
+        while let Ok((stream, peer)) = listener.accept() {
+            came.push((stream, peer));
+        }
+        for (stream, peer) in came {
+            let Some(place) = self.awaited.get(&(peer, local)).copied() else { continue };
+            let end = &self.ends[place];
+            let flows = &self.shared.scenario.flows;
+            let Some(model) = model(&flows[end.of]) else { continue };
+            if !matches!(end.state, State::Closed) {
+                continue;
+            }
+            if let Err(error) = socket::set_accepted(&stream, &flows[end.sends], model) {
+                self.break_off(place, error.to_string());
+                continue;
+            }
+            let now = self.shared.clock.now();
+            self.watch(place, stream, State::Open);
+            let end = &mut self.ends[place];
+            end.application.on_open(&mut end.queue, now);
+            self.on_connected(place, now);
+        }
+    }
+
+    fn on_event(&mut self, place: usize, flags: EventFlags) {
+        let now = self.shared.clock.now();
+        match &self.ends[place].state {
+            State::Connecting(stream) => match socket::connected(stream) {
+                Ok(()) => {
+                    let state = core::mem::replace(&mut self.ends[place].state, State::Over);
+                    if let State::Connecting(stream) = state {
+                        self.ends[place].state = State::Open(stream);
+                    }
+                    self.on_connected(place, now);
+                }
+                Err(error) => self.break_off(place, error.to_string()),
+            },
+            State::Open(_)
+                if self.ends[place].ended && flags.intersects(EventFlags::HUP | EventFlags::ERR) =>
+            {
+                self.break_off(place, "the other end is gone".to_owned());
+            }
+            State::Open(_) => {
+                if flags.intersects(EventFlags::IN | EventFlags::HUP | EventFlags::ERR) {
+                    self.read(place);
+                }
+                self.go_on(place, self.shared.clock.now());
+            }
+            State::Closed | State::Over => {}
+        }
+    }
+
+    /// An end is connected.
+    fn on_connected(&mut self, place: usize, now: Instant) {
+        let end = &mut self.ends[place];
+        end.application.on_connected(&mut end.queue, now);
+        self.tell_leader(place, Happening::Connected, now);
+        self.go_on(place, now);
+    }
+
+    fn tell_leader(&mut self, place: usize, what: Happening, now: Instant) {
+        if let Some(Partner::Follows(leader)) = self.ends[place].partner {
+            let end = &mut self.ends[leader];
+            end.application.on_happening(&mut end.queue, what, now);
+            self.go_on(leader, now);
+        }
+    }
+
+    fn read(&mut self, place: usize) {
+        for _ in 0..READS {
+            let end = &mut self.ends[place];
+            if end.ended {
+                return;
+            }
+            let State::Open(stream) = &mut end.state else { return };
+            let read = match stream.read(&mut self.chunk) {
+                Ok(read) => read,
+                Err(error) if error.kind() == ErrorKind::WouldBlock => return,
+                Err(error) if error.kind() == ErrorKind::Interrupted => continue,
+                Err(error) => return self.break_off(place, error.to_string()),
+            };
+            if !end.active
+                && let Some(model) = model(&self.shared.scenario.flows[end.of])
+            {
+                socket::clamp_window(&*stream, model);
+            }
+            let now = self.shared.clock.now();
+            end.ended = read == 0;
+            if let Some(ear) = &mut end.ear {
+                if let Err(why) = ear.hear(&self.chunk[..read]) {
+                    return self.break_off(place, why);
+                }
+                end.application.on_delivered(&mut end.queue, 0, end.ended, now);
+            } else {
+                end.application.on_delivered(&mut end.queue, read as u64, end.ended, now);
+            }
+            let (flow, of, ended) = (end.gets, end.of, end.ended);
+            let completes = end.count(read as u64);
+            if read > 0 {
+                self.tell(flow, now, Happened::Delivered(Bytes(read as u64)));
+            }
+            if completes && let Some(planned) = planned(self.shared.scenario, of, &self.shared.files) {
+                self.tell(flow, now, Happened::Completed(now.since(planned.start)));
+            }
+            if ended {
+                self.tell_leader(place, Happening::Delivered, now);
+            }
+        }
+    }
+
+    /// Whatever can go on at an end does: what was heard is understood, what was written leaves, what was ordered is done.
+    fn go_on(&mut self, place: usize, now: Instant) {
+        self.listen(place, now);
+        let end = &mut self.ends[place];
+        end.application.refill(&mut end.queue);
+        if let State::Open(stream) = &mut end.state {
+            if let Err(error) = end.queue.flush(stream) {
+                return self.break_off(place, error.to_string());
+            }
+            if end.queue.is_over() && !end.shut {
+                end.shut = true;
+                let _ = stream.shutdown(Shutdown::Write);
+            }
+        }
+        if end.is_over() {
+            end.state = State::Over;
+        }
+        self.tell_news(place, now);
+        self.obey(place, now);
+        let end = &mut self.ends[place];
+        let wanted = end.wanted();
+        if wanted != end.interest
+            && let State::Connecting(stream) | State::Open(stream) = &end.state
+        {
+            end.interest = wanted;
+            let _ = epoll::modify(&self.epoll, stream, EventData::new_u64(place as u64), wanted);
+        }
+        self.rearm(place);
+    }
+
+    /// Understands what a dialogue has heard, as far as it waits for it.
+    fn listen(&mut self, place: usize, now: Instant) {
+        loop {
+            let end = &mut self.ends[place];
+            let (Some(ear), Application::Dialogue(dialogue)) = (&mut end.ear, &end.application) else {
+                return;
+            };
+            let Some(expected) = dialogue.expected() else { return };
+            let flow = &self.shared.scenario.flows[end.gets];
+            match ear.take(expected, flow.fields.source) {
+                Ok(true) => {
+                    end.application.on_delivered(&mut end.queue, expected.len() as u64, false, now);
+                }
+                Ok(false) => return,
+                Err(why) => return self.break_off(place, why),
+            }
+        }
+    }
+
+    /// Tells what an application has asked, and what it was answered.
+    fn tell_news(&mut self, place: usize, now: Instant) {
+        while let Some(news) = self.ends[place].application.take_news() {
+            let what = match news {
+                News::Asked => Happened::Asked,
+                News::Answered(asked) => Happened::Answered(asked),
+            };
+            self.tell(self.ends[place].sends, now, what);
+        }
+    }
+
+    /// Does what a dialogue orders.
+    fn obey(&mut self, place: usize, now: Instant) {
+        let end = &mut self.ends[place];
+        let Some(Partner::Leads(led, bytes)) = end.partner else { return };
+        match end.application.take_order() {
+            Some(Order::Connect) => self.connect(led, now),
+            Some(Order::Send) => {
+                let led = &mut self.ends[led];
+                led.queue.write(bytes);
+                led.queue.close();
+            }
+            None => return,
+        }
+        self.go_on(led, now);
+    }
+
+    /// How the senders stand.
+    fn sample(&mut self, at: Instant) {
+        for place in 0..self.ends.len() {
+            let end = &mut self.ends[place];
+            if let Some(flow) = end.sampled
+                && let Some(sample) = end.stream().and_then(|stream| socket::sample(stream))
+            {
+                self.tell(flow, at, Happened::Sampled(sample));
+            }
+        }
+    }
+
+    fn tell(&self, flow: usize, at: Instant, what: Happened) {
+        // Nobody listens any more when the run has ended.
+        let _ = self.shared.tell.send(ConnectionEvent { flow, at, what });
+    }
+
+    fn break_off(&mut self, place: usize, why: String) {
+        let end = &mut self.ends[place];
+        end.state = State::Over;
+        let of = end.of;
+        self.rearm(place);
+        if !self.broken.iter().any(|(known, _)| *known == of) {
+            self.broken.push((of, why));
+        }
+    }
+}
+
+/// What of a connection a kernel may not be able to do.
+fn kind(model: &lockgate_scenario::TcpModel) -> (&'static str, bool) {
+    (model.congestion.name(), model.initial_sequence == lockgate_scenario::tcp::InitialSequence::Random)
+}

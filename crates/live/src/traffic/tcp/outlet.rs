@@ -1,0 +1,170 @@
+//! What an application has written and the kernel has not taken yet.
+
+use std::collections::VecDeque;
+use std::io::{self, ErrorKind, Write};
+
+use lockgate_sim::tcp::application::Outlet;
+
+/// Bytes of a write at once.
+const CHUNK: usize = 128 << 10;
+
+/// Most that is written for one connection before others have their turn.
+const TURN: u64 = 1 << 20;
+
+/// Which bytes a file has does not matter to anyone.
+static ZEROS: [u8; CHUNK] = [0; CHUNK];
+
+/// What waits to be written.
+enum Piece {
+    /// So many bytes of no meaning.
+    Any(u64),
+    /// These words, from this byte on.
+    Words(Vec<u8>, usize),
+}
+
+/// The queue before a socket.
+#[derive(Default)]
+pub(super) struct Queue {
+    pieces: VecDeque<Piece>,
+    closed: bool,
+    /// How what is said is put, where not as it is.
+    phrase: Option<Box<dyn Fn(&'static str) -> String + Send>>,
+}
+
+impl Outlet for Queue {
+    fn write(&mut self, bytes: u64) {
+        if self.closed || bytes == 0 {
+            return;
+        }
+        match self.pieces.back_mut() {
+            Some(Piece::Any(waiting)) => *waiting = waiting.saturating_add(bytes),
+            _ => self.pieces.push_back(Piece::Any(bytes)),
+        }
+    }
+
+    fn say(&mut self, words: &'static str) {
+        if self.closed {
+            return;
+        }
+        let words = self.phrase.as_ref().map_or_else(|| words.to_owned(), |phrase| phrase(words));
+        self.pieces.push_back(Piece::Words(words.into_bytes(), 0));
+    }
+
+    fn close(&mut self) {
+        self.closed = true;
+    }
+
+    fn unsent(&self) -> u64 {
+        let length = |piece: &Piece| match piece {
+            Piece::Any(bytes) => *bytes,
+            Piece::Words(words, from) => (words.len() - from) as u64,
+        };
+        self.pieces.iter().map(length).fold(0, u64::saturating_add)
+    }
+}
+
+impl Queue {
+    /// Says everything as `phrase` puts it.
+    pub(super) fn phrase(&mut self, phrase: Box<dyn Fn(&'static str) -> String + Send>) {
+        self.phrase = Some(phrase);
+    }
+
+    /// Takes back what the kernel has not taken, and closes.
+    pub(super) fn stop(&mut self) {
+        self.pieces.clear();
+        self.closed = true;
+    }
+
+    /// Whether something waits.
+    pub(super) fn waits(&self) -> bool {
+        !self.pieces.is_empty()
+    }
+
+    /// Whether all there will ever be has been taken.
+    pub(super) fn is_over(&self) -> bool {
+        self.closed && self.pieces.is_empty()
+    }
+
+    /// Hands over what `socket` takes now.
+    ///
+    /// # Errors
+    /// A connection that broke.
+    pub(super) fn flush(&mut self, socket: &mut impl Write) -> io::Result<()> {
+        let mut turn = TURN;
+        while let Some(piece) = self.pieces.front_mut()
+            && turn > 0
+        {
+            let bytes = match piece {
+                Piece::Any(left) => &ZEROS[..usize::try_from(*left).unwrap_or(CHUNK).min(CHUNK)],
+                Piece::Words(words, from) => &words[*from..],
+            };
+            let written = match socket.write(bytes) {
+                Ok(written) => written,
+                Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(()),
+                Err(error) if error.kind() == ErrorKind::Interrupted => continue,
+                Err(error) => return Err(error),
+            };
+            turn = turn.saturating_sub(written.max(1) as u64);
+            let is_done = match piece {
+                Piece::Any(left) => {
+                    *left -= written as u64;
+                    *left == 0
+                }
+                Piece::Words(words, from) => {
+                    *from += written;
+                    *from >= words.len()
+                }
+            };
+            if is_done {
+                self.pieces.pop_front();
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Takes so many bytes at a time, and every third time none.
+    struct Slow(Vec<u8>, usize, usize);
+
+    impl Write for Slow {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            self.2 += 1;
+            if self.2.is_multiple_of(3) {
+                return Err(ErrorKind::WouldBlock.into());
+            }
+            let taken = bytes.len().min(self.1);
+            self.0.extend(&bytes[..taken]);
+            Ok(taken)
+        }
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn what_was_written_leaves_whole_and_in_order() {
+        let mut queue = Queue::default();
+        queue.write(3);
+        queue.write(4);
+        queue.say("220 ready\r\n");
+        queue.phrase(Box::new(str::to_uppercase));
+        queue.say("quit\r\n");
+        queue.write(5);
+        queue.close();
+        queue.write(100);
+        queue.say("too late");
+        assert_eq!((queue.unsent(), queue.is_over()), (7 + 11 + 6 + 5, false));
+        let mut socket = Slow(Vec::new(), 4, 0);
+        for _ in 0..100 {
+            queue.flush(&mut socket).expect("takes");
+        }
+        assert!(queue.is_over() && !queue.waits());
+        let mut whole = vec![0; 7];
+        whole.extend(b"220 ready\r\nQUIT\r\n\0\0\0\0\0");
+        assert_eq!(socket.0, whole);
+    }
+}

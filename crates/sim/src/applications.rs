@@ -1,0 +1,174 @@
+//! The applications of a scenario, built: which file each connection carries and when, what its two ends do, which number
+//! their first byte has. A simulation has them over its own TCP, a live run over the kernel's.
+
+use std::collections::BTreeMap;
+
+use lockgate_engine::random::{Random, Seed};
+use lockgate_engine::units::{Bytes, Duration, Instant};
+use lockgate_scenario::model::{Flow, Scenario, Transport};
+use lockgate_scenario::tcp::{Application as Task, InitialSequence, TcpModel};
+use lockgate_traffic::{Law, LawConfig};
+
+use crate::run::Failure;
+use crate::tcp::application::{Application, Asker, Dialogue, Objects, Server, Stream, User};
+
+/// A connection as it will be: nothing of it is left to be drawn.
+#[derive(Clone, Copy, Debug)]
+pub struct Planned {
+    /// Its parameters; never with [`Task::Drawn`].
+    pub model: TcpModel,
+    /// When it starts; of a connection that is led by another, when that one does.
+    pub start: Instant,
+}
+
+/// The connection of flow `of`, with the files of [`drawn_files`]; `None` where it is none.
+pub fn planned(scenario: &Scenario, of: usize, drawn: &[Option<(Instant, Bytes)>]) -> Option<Planned> {
+    let flow = scenario.flows.get(of)?;
+    let Transport::Tcp(mut model) = flow.transport else { return None };
+    let start = match model.application {
+        // A dialogue begins when what it leads is said to start.
+        Task::Control { of: led } => planned(scenario, led, drawn)?.start,
+        Task::Drawn => {
+            let (start, bytes) = drawn.get(of).copied().flatten()?;
+            model.application = Task::File(bytes);
+            start
+        }
+        _ => Instant::ZERO + flow.start,
+    };
+    Some(Planned { model, start })
+}
+
+/// When each flow whose file is drawn starts, and how long its file is; `None` for all other flows.
+///
+/// # Errors
+/// Where a law cannot be built. Reading the scenario finds this first.
+pub fn drawn_files(scenario: &Scenario, seed: Seed) -> Result<Vec<Option<(Instant, Bytes)>>, Failure> {
+    let mut drawn = Drawn { seed, groups: BTreeMap::new() };
+    let mut files = vec![None; scenario.flows.len()];
+    for flow in &scenario.flows {
+        let Transport::TcpReturn { of } = flow.transport else { continue };
+        let Transport::Tcp(model) = scenario.flows[of].transport else { continue };
+        if model.application == Task::Drawn {
+            files[of] = Some(drawn.next(&scenario.flows[of])?);
+        }
+    }
+    Ok(files)
+}
+
+/// Draws the files of groups: sizes and starts, member after member.
+struct Drawn<'a> {
+    seed: Seed,
+    groups: BTreeMap<&'a str, Group>,
+}
+
+struct Group {
+    sizes: (Law<Bytes>, Random),
+    gaps: Option<(Law<Duration>, Random)>,
+    last: Instant,
+}
+
+impl<'a> Drawn<'a> {
+    /// When the file of this flow starts, and how large it is.
+    fn next(&mut self, flow: &'a Flow) -> Result<(Instant, Bytes), Failure> {
+        let name = flow.name.split('/').next().unwrap_or(&flow.name);
+        if !self.groups.contains_key(name) {
+            let group = Group::new(flow, name, self.seed)
+                .map_err(|why| Failure::Build { place: name.to_owned(), why: why.to_string() })?;
+            self.groups.insert(name, group);
+        }
+        let Some(group) = self.groups.get_mut(name) else { return Ok((Instant::NEVER, Bytes::ZERO)) };
+        if let Some((law, random)) = &mut group.gaps {
+            group.last = group.last + law.draw(random);
+        }
+        let (law, random) = &mut group.sizes;
+        Ok((group.last, law.draw(random).max(Bytes(1))))
+    }
+}
+
+impl Group {
+    fn new(flow: &Flow, name: &str, seed: Seed) -> Result<Self, lockgate_traffic::Invalid> {
+        let (config, files) = (&flow.traffic.config, &flow.traffic.files);
+        let size = config.size.clone().unwrap_or_else(|| LawConfig::constant(Bytes(1)));
+        let stream = |what: &str| Random::stream(seed, &format!("flow/{name}/{what}"));
+        let gaps = match &config.gap {
+            Some(gap) => Some((Law::new(gap, "gap", files)?, stream("starts"))),
+            None => None,
+        };
+        let sizes = (Law::new(&size, "size", files)?, stream("files"));
+        Ok(Self { sizes, gaps, last: Instant::ZERO + flow.start })
+    }
+}
+
+/// What one end of the connection of flow `of` does: the one that opens it where `active`.
+///
+/// # Errors
+/// Where a law cannot be built. Reading the scenario finds this first.
+pub fn application(
+    scenario: &Scenario,
+    of: usize,
+    Planned { model, start }: &Planned,
+    active: bool,
+    seed: Seed,
+) -> Result<Application, Failure> {
+    let flow = &scenario.flows[of];
+    Ok(match model.application {
+        Task::Control { of: led } => {
+            let ftp = scenario.flows[led].ftp.unwrap_or_default();
+            let dialogue = if active { Dialogue::client(ftp) } else { Dialogue::server(ftp) };
+            Application::Dialogue(Box::new(dialogue))
+        }
+        Task::Pages { request, objects } => pages(flow, (request, objects), active, seed)?,
+        Task::Echo if !active => Application::Echo,
+        _ if !active => Application::Sink,
+        Task::Unlimited => Application::Unlimited,
+        Task::File(_) if flow.ftp.is_some() => Application::Script,
+        Task::File(bytes) => Application::File(bytes.0),
+        Task::Drawn => Application::Sink,
+        Task::Stream | Task::Echo => {
+            let arrivals = flow.traffic.arrivals(seed, &flow.name).map_err(|why| failed(flow, &why))?;
+            let stream = Stream::new(arrivals, *start, flow.bytes.map_or(u64::MAX, |bytes| bytes.0));
+            match model.application {
+                Task::Echo => Application::Asker(Box::new(Asker::new(stream))),
+                _ => Application::Stream(Box::new(stream)),
+            }
+        }
+    })
+}
+
+fn failed(flow: &Flow, why: &lockgate_traffic::Invalid) -> Failure {
+    Failure::Build { place: flow.name.clone(), why: why.to_string() }
+}
+
+/// One side of a user's pages. Both draw from the streams of the connection's first direction.
+fn pages(
+    flow: &Flow,
+    (request, objects): (Bytes, u32),
+    active: bool,
+    seed: Seed,
+) -> Result<Application, Failure> {
+    let stream = |what: &str| Random::stream(seed, &format!("flow/{}/{what}", flow.name));
+    let (config, files) = (&flow.traffic.config, &flow.traffic.files);
+    let size = config.size.clone().unwrap_or_else(|| LawConfig::constant(Bytes(1)));
+    let sizes = Law::new(&size, "size", files).map_err(|why| failed(flow, &why))?;
+    let sizes = Objects::new(sizes, stream("objects"));
+    if !active {
+        return Ok(Application::Server(Box::new(Server::new(sizes, request.0))));
+    }
+    let think = match &config.gap {
+        Some(gap) => {
+            let law = Law::new(gap, "gap", files).map_err(|why| failed(flow, &why))?;
+            Some((law, stream("thinking")))
+        }
+        None => None,
+    };
+    Ok(Application::User(Box::new(User::new(sizes, think, request.0, objects))))
+}
+
+/// The number before that of the first byte that `flow`, a direction of a connection like this, carries.
+pub fn first_sequence(flow: &Flow, model: &TcpModel, seed: Seed) -> u32 {
+    let mut random = Random::stream(seed, &format!("flow/{}/sequence", flow.name));
+    match model.initial_sequence {
+        InitialSequence::Random => random.bits(),
+        InitialSequence::Run2c => (random.below(1024) << 22) | random.below(1024),
+    }
+}
