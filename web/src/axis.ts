@@ -63,7 +63,7 @@ function rounded(value: number, up: boolean): number {
 }
 
 /** The title of an axis: its name and the unit its ticks are in. */
-export function axisTitle(name: string, unit: string, range: Extent, log: boolean): string {
+function axisTitle(name: string, unit: string, range: Extent, log: boolean): string {
   if (log) return name;
   const label = scaleFor(Math.max(Math.abs(range?.[0] ?? 0), Math.abs(range?.[1] ?? 0)), unit).label;
   return label === "" ? name : `${name}, ${label}`;

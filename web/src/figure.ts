@@ -32,9 +32,12 @@ export interface Table {
 export interface Choice {
   name: string;
   label: string;
-  options: { value: string; label: string }[];
+  options: readonly string[];
   chosen: string;
 }
+
+/** The choice between a linear and a logarithmic axis. */
+export const axisChoice = (name: string, label: string, log: boolean): Choice => ({ name, label, options: ["linear", "log"], chosen: log ? "log" : "linear" });
 
 /** What one figure draws at a width: a chart's option, or its own SVG. */
 export type Drawing = { height: number; option: EChartsOption } | { height: number; element: SVGSVGElement };

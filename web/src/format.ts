@@ -33,7 +33,7 @@ function prefixes(unit: string): [number, string][] {
 }
 
 /** The unit as results spell it: `bps` and `bytes` become what people write. */
-export function canonicalUnit(unit: string): string {
+function canonicalUnit(unit: string): string {
   if (unit === "bps" || unit === "bit/s") return "bit/s";
   if (unit === "bytes" || unit === "byte") return "B";
   if (unit === "1" || unit === "count" || unit === "number" || unit === "fraction" || unit === "packets") return "";
@@ -56,7 +56,7 @@ export function scaleFor(magnitude: number, unit: string): Scale {
 }
 
 /** Digits of the whole part in groups of three. */
-export function grouped(digits: string): string {
+function grouped(digits: string): string {
   const [whole = "", fraction] = digits.split(".");
   const sign = whole.startsWith("-") ? "−" : "";
   const bare = whole.replace("-", "");
@@ -77,8 +77,7 @@ export function significant(value: number | null | undefined, digits = 3, padded
   const decimals = Math.max(0, digits - 1 - Math.floor(Math.log10(Math.abs(rounded))));
   // Whole digits are never rounded away: 12 345 packets are not 12 300.
   const shown = size >= 10 ** digits ? value.toFixed(0) : rounded.toFixed(Math.min(decimals, 20));
-  const bare = !padded;
-  return grouped(bare && shown.includes(".") ? shown.replace(/\.?0+$/, "") : shown);
+  return grouped(!padded && shown.includes(".") ? shown.replace(/\.?0+$/, "") : shown);
 }
 
 function superscript(digits: string): string {

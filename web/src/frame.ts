@@ -135,15 +135,15 @@ export class Frame {
         "button",
         {
           type: "button",
-          "aria-pressed": String(option.value === choice.chosen),
+          "aria-pressed": String(option === choice.chosen),
           onclick: () => {
-            this.#settings[choice.name] = option.value;
+            this.#settings[choice.name] = option;
             const had = this.#choices.contains(document.activeElement);
             this.refresh();
             if (had) this.#choices.querySelector<HTMLElement>(`[data-choice="${choice.name}"] [aria-pressed="true"]`)?.focus();
           },
         },
-        option.label,
+        option,
       ),
     );
     return h("span", { class: "choice", role: "group", "aria-label": choice.label.length === 1 ? `${choice.label} axis` : choice.label, "data-choice": choice.name }, h("span", {}, choice.label), ...buttons);
@@ -231,7 +231,7 @@ export class Frame {
 }
 
 /** The key of a figure; entries that name a flow are buttons that show it alone. */
-export function drawKey(groups: readonly KeyGroup[], solo: (flow: string) => void): HTMLElement[] {
+function drawKey(groups: readonly KeyGroup[], solo: (flow: string) => void): HTMLElement[] {
   return groups
     .filter((group) => group.entries.length > 0)
     .map((group) =>

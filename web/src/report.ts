@@ -17,7 +17,6 @@ export type Spread = Record<string, number | null>;
 export interface FlowSummary {
   numbers: Record<string, number | null>;
   spreads: Record<string, Spread>;
-  lostBy: Record<string, number>;
 }
 
 export interface QueueSummary {
@@ -284,7 +283,7 @@ function flowSummary(value: unknown): FlowSummary {
       .filter(([name, item]) => name !== "lost_by" && typeof item === "object" && item !== null && !Array.isArray(item))
       .map(([name, item]) => [name, spread(item)]),
   );
-  return { numbers: scalars(raw), spreads, lostBy: counts(raw["lost_by"]) };
+  return { numbers: scalars(raw), spreads };
 }
 
 function queueSummary(value: unknown): QueueSummary {

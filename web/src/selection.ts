@@ -27,7 +27,7 @@ export function isFolded(flow: string): boolean {
 }
 
 /** The flows with curves, those that are folded last, else largest by bytes received first (offered rate where the summary does not know). */
-export function rankFlows(report: Report): string[] {
+function rankFlows(report: Report): string[] {
   const bytes = new Map<string, number>();
   const order: string[] = [];
   for (const run of report.runs) {
@@ -51,7 +51,7 @@ function sum(flow: Flow): number {
 }
 
 /** The names of all ports, the one worth looking at first: most drops, then largest backlog. */
-export function rankPorts(report: Report): string[] {
+function rankPorts(report: Report): string[] {
   const weight = new Map<string, number>();
   for (const run of report.runs) {
     for (const port of run.ports) {

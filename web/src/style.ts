@@ -1,6 +1,7 @@
 /** How a curve of one flow in one run looks: colour by flow, stroke by mode, a mark for further runs of one mode. */
 import { type Dash, type Ink, MARKS, MODE_NAMES, dashOf } from "./palette";
 import type { KeyEntry, KeyGroup } from "./figure";
+import type { Run } from "./report";
 import type { ShownRun, View } from "./selection";
 
 export interface Style {
@@ -30,22 +31,21 @@ export function styleOf(view: View, ink: Ink, shown: ShownRun, flow: string): St
 }
 
 /** `fifo (simulation)`; the mode alone where that is the label. */
-export function runName(shown: ShownRun): string {
-  const mode = MODE_NAMES[shown.run.mode];
-  const label = shown.run.label;
-  return label === shown.run.mode || label === mode ? mode : `${label} (${mode})`;
+export function runName({ label, mode }: Pick<Run, "label" | "mode">): string {
+  const name = MODE_NAMES[mode];
+  return label === mode || label === name ? name : `${label} (${name})`;
 }
 
 /** What tells a run from the others beside a row's name: nothing where it is alone, its label where labels differ. */
 export function runShort(view: View, shown: ShownRun): string {
   if (view.runs.length <= 1) return "";
   const labels = new Set(view.runs.map(({ run }) => run.label));
-  return labels.size === view.runs.length ? shown.run.label : runName(shown);
+  return labels.size === view.runs.length ? shown.run.label : runName(shown.run);
 }
 
 /** `voice`, or `voice, fifo (simulation)` where several runs are shown. */
 export function curveName(view: View, shown: ShownRun, flow: string): string {
-  return view.runs.length > 1 ? `${flow}, ${runName(shown)}` : flow;
+  return view.runs.length > 1 ? `${flow}, ${runName(shown.run)}` : flow;
 }
 
 /** The key every figure of flows carries: the flows by colour, the runs by stroke. */
@@ -66,7 +66,7 @@ export function flowKey(view: View, ink: Ink): KeyGroup[] {
       label: view.runs.length > 1 ? "Run" : "",
       entries: view.runs.map((shown): KeyEntry => {
         const style = styleOf(view, ink, shown, view.flows[0] ?? "");
-        return { label: runName(shown), colour: alone ? style.colour : ink.soft, kind: "line", dash: style.dash, mark: style.mark };
+        return { label: runName(shown.run), colour: alone ? style.colour : ink.soft, kind: "line", dash: style.dash, mark: style.mark };
       }),
     });
   }

@@ -25,7 +25,7 @@ export interface TableRequest {
   rows: Cell[][];
   /** Rows shown at first; the rest on demand. */
   limit?: number;
-  /** A text field that keeps the rows whose first cells contain what is typed. */
+  /** Whether there is a field that keeps the rows of which some text contains what is typed. */
   filter?: boolean;
 }
 

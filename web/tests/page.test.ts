@@ -64,6 +64,11 @@ describe.skipIf(executable === undefined)("the page", () => {
     for (const id of [...FIGURES, "extra-load", "extra-bars"]) expect(await drawn(page, id), id).toBeGreaterThan(8);
     expect(await page.locator("#verdict .badge.bad").count()).toBe(3);
     expect(await page.title()).toContain("voice beside a bulk upload");
+    // A twin's runs are called by their modes alone, in every table.
+    expect(await page.textContent("header.title")).toContain("2 runs: simulation, live");
+    const tables = (await page.locator("#verdict table, #flows table, #queues table").allTextContents()).join();
+    expect(tables).toMatch(/simulation.*live/s);
+    expect(tables).not.toMatch(/\((simulation|live)\)/);
     const strokes = await page.locator("#figure-owd-cdf .picture path[stroke-dasharray]").count();
     expect(strokes).toBeGreaterThanOrEqual(3);
     const before = await page.evaluate(() => getComputedStyle(document.body).backgroundColor);

@@ -14,6 +14,7 @@ import { COLOURS, DARK, LIGHT, dashOf } from "../src/palette";
 import { type Report, readReport } from "../src/report";
 import { tallyOf } from "../src/sections/verdict";
 import { Selection, isFolded, leavesOf, treeOf } from "../src/selection";
+import { runName } from "../src/style";
 import { compareCells } from "../src/table";
 import { edgeReport, sampleReport } from "./sample";
 
@@ -286,6 +287,14 @@ describe("selection", () => {
 });
 
 describe("looks", () => {
+  it.each([
+    ["simulation", "sim", "simulation"],
+    ["sim", "sim", "simulation"],
+    ["live", "live", "live"],
+    ["fifo", "sim", "fifo (simulation)"],
+    ["live", "sim", "live (simulation)"],
+  ] as const)("calls a run labelled %s of mode %s %s", (label, mode, wanted) => expect(runName({ label, mode })).toBe(wanted));
+
   it("has simulation dashed, live solid and theory dotted where they meet", () => {
     expect([dashOf("sim", true), dashOf("live", true), dashOf("theory", true)]).toEqual([[6, 3], null, [1.5, 3]]);
     expect(dashOf("sim", false)).toBeNull();

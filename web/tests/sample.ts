@@ -260,7 +260,7 @@ export function sampleReport(): { [key: string]: Json } {
       { name: "throughput", text: "bits received during the window over its length", source: "", unit: "bit/s" },
       { name: "sojourn", text: "time from the arrival at a queue to the departure from it", source: "RFC 8289", unit: "s" },
     ],
-    runs: [run("simulated", "sim", 1, 0), run("on this machine", "live", 2, 0.0007)],
+    runs: [run("simulation", "sim", 1, 0), run("live", "live", 2, 0.0007)],
     comparisons: [
       {
         title: "Simulation against live",

@@ -291,7 +291,7 @@ pub(crate) struct Check {
 
 #[derive(Debug, Args)]
 pub(crate) struct List {
-    /// disciplines, distributions, profiles or metrics; or the name of one of them
+    /// disciplines, distributions, profiles or metrics; or the name of a discipline
     pub(crate) name: Option<String>,
     /// Prints one JSON document in place of tables
     #[arg(long)]

@@ -1,7 +1,7 @@
 //! The files of a run: those a scenario names, and the directory it leaves, whole or not at all.
 
 use std::fs;
-use std::io::{self, BufWriter, Write};
+use std::io::{self, BufWriter, Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
@@ -27,27 +27,33 @@ impl Files for Beside {
     fn load(&self, path: &str) -> Result<Arc<[u8]>, String> {
         let beside = self.folder.join(path);
         let found = if beside.exists() { beside } else { PathBuf::from(path) };
-        read(&found).map(Into::into)
+        read(&found, LARGEST).map(Into::into)
     }
 }
 
 /// The text of a file that is no scenario.
 pub(crate) fn text(path: &Path) -> Result<String, String> {
-    String::from_utf8(read(path)?).map_err(|_| "it is not UTF-8 text".to_owned())
+    String::from_utf8(read(path, LARGEST)?).map_err(|_| "it is not UTF-8 text".to_owned())
 }
 
-fn read(path: &Path) -> Result<Vec<u8>, String> {
-    let size = fs::metadata(path).map_err(|error| words(&error))?.len();
-    if size > LARGEST {
-        return Err(format!("it has {size} bytes, and at most {LARGEST} are read"));
+/// A file of up to `most` bytes. What has no end (a device, a pipe) is read so far, too, and no further.
+fn read(path: &Path, most: u64) -> Result<Vec<u8>, String> {
+    let file = fs::File::open(path).map_err(|error| words(&error))?;
+    let size = file.metadata().map_err(|error| words(&error))?.len();
+    let mut bytes = Vec::new();
+    if size <= most {
+        file.take(most + 1).read_to_end(&mut bytes).map_err(|error| words(&error))?;
     }
-    fs::read(path).map_err(|error| words(&error))
+    if size.max(bytes.len() as u64) > most {
+        return Err(format!("it is longer than the {most} bytes that are read at most"));
+    }
+    Ok(bytes)
 }
 
 /// A scenario's text.
 pub(crate) fn scenario_text(path: &Path) -> Result<String, Failure> {
     let shown = path.display();
-    let bytes = read(path)
+    let bytes = read(path, LARGEST)
         .map_err(|why| Failure::usage(format!("cannot read `{shown}`: {why}"), "name a scenario file"))?;
     String::from_utf8(bytes).map_err(|error| {
         let at = error.utf8_error().valid_up_to();
@@ -164,7 +170,10 @@ impl Results {
         if self.target.exists() {
             let old = self.draft.with_extension("old");
             fs::rename(&self.target, &old).map_err(failed)?;
-            fs::rename(&self.draft, &self.target).map_err(failed)?;
+            fs::rename(&self.draft, &self.target).map_err(|error| {
+                let _ = fs::rename(&old, &self.target);
+                failed(error)
+            })?;
             let _ = fs::remove_dir_all(&old);
         } else {
             fs::rename(&self.draft, &self.target).map_err(failed)?;
@@ -219,4 +228,32 @@ fn default_target(title: &str) -> PathBuf {
         target = base.join(format!("{name}-{again}"));
     }
     target
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_cannot_take_its_place_leaves_the_earlier_run() {
+        let place = tempfile::tempdir().expect("a directory");
+        let target = place.path().join("out");
+        let first = Results::start(Some(&target), "t").expect("starts");
+        first.write("manifest.json", "first").expect("written");
+        first.finish().expect("in its place");
+        let second = Results::start(Some(&target), "t").expect("starts");
+        fs::remove_dir_all(&second.draft).expect("lost meanwhile");
+        assert!(second.finish().is_err());
+        assert_eq!(fs::read_to_string(target.join("manifest.json")).expect("still there"), "first");
+        assert_eq!(fs::read_dir(place.path()).expect("a directory").count(), 1);
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn what_has_no_end_is_not_read_for_ever() {
+        assert!(
+            read(Path::new("/dev/zero"), 1_000).is_err_and(|why| why.contains("longer than the 1000 bytes"))
+        );
+        assert_eq!(read(Path::new("/dev/null"), 1_000), Ok(Vec::new()));
+    }
 }

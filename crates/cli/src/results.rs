@@ -43,9 +43,15 @@ struct Host {
 
 impl Host {
     fn this() -> Self {
-        let name = rustix::system::uname();
+        #[cfg(unix)]
+        let system = {
+            let name = rustix::system::uname();
+            format!("{} {}", name.sysname().to_string_lossy(), name.release().to_string_lossy())
+        };
+        #[cfg(not(unix))]
+        let system = std::env::consts::OS.to_owned();
         Self {
-            system: format!("{} {}", name.sysname().to_string_lossy(), name.release().to_string_lossy()),
+            system,
             architecture: std::env::consts::ARCH,
             processors: std::thread::available_parallelism().map_or(1, usize::from),
         }
@@ -55,7 +61,7 @@ impl Host {
 /// The command as typed, for repeating it.
 pub(crate) fn command_line() -> String {
     let quote = |word: String| {
-        if word.chars().all(|c| c.is_ascii_alphanumeric() || "-_./=:,>".contains(c)) && !word.contains('>') {
+        if !word.is_empty() && word.chars().all(|c| c.is_ascii_alphanumeric() || "-_./=:,".contains(c)) {
             word
         } else {
             format!("'{}'", word.replace('\'', r"'\''"))

@@ -7,6 +7,8 @@
 #[path = "live/applications.rs"]
 mod applications;
 mod host;
+#[path = "live/options.rs"]
+mod options;
 
 use std::fs;
 use std::os::unix::process::{CommandExt, ExitStatusExt};

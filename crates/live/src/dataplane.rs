@@ -112,6 +112,10 @@ impl Machine for Kernel {
         self.latest
     }
 
+    fn wall(&self) -> WallOffset {
+        self.wall
+    }
+
     fn next_frame(&mut self, wire: usize) -> Option<Instant> {
         let at = match self.wires[wire].next()? {
             Stamp::Wall(seconds, nanoseconds) => self.wall.to_monotonic(seconds, nanoseconds),

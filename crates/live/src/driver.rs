@@ -81,6 +81,7 @@ pub fn drive_watched<M: Machine>(
     let mut asked = Instant::ZERO;
     let mut awaited = machine.now();
     loop {
+        network.wall = machine.wall();
         let came = take_in(network, machine, wires)?;
         driven.frames += came as u64;
         driven.rounds += 1;

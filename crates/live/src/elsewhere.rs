@@ -8,22 +8,10 @@ use crate::Outcome;
 use crate::failure::{Failure, Missing};
 use crate::watch::Seat;
 
-/// Runs `scenario` on real packets: not here.
+/// Runs a scenario on real packets: not here.
 ///
 /// # Errors
 /// Always: live runs need Linux.
-pub fn run(
-    scenario: &Scenario,
-    seed: Seed,
-    stop: &mut (dyn FnMut(Instant) -> bool + Send),
-) -> Result<Outcome, Failure> {
-    watched(scenario, seed, stop, None)
-}
-
-/// The same, with somebody who looks: not here either.
-///
-/// # Errors
-/// As for [`run`].
 pub fn watched(
     _: &Scenario,
     _: Seed,

@@ -16,17 +16,27 @@ use lockgate_measure::monitor::Sample;
 
 /// What was seen beside the network.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Seen {
-    pub(crate) lateness: Histogram,
-    pub(crate) slip: Histogram,
-    pub(crate) send_errors: u64,
-    pub(crate) host_losses: u64,
-    pub(crate) ring_overruns: u64,
-    pub(crate) sent: u64,
-    pub(crate) starved: Duration,
-    pub(crate) stood_still: Duration,
-    pub(crate) duration: Duration,
-    pub(crate) driver_cpu: Duration,
+pub struct Seen {
+    /// From when frames were due at their hosts to when they had been handed over, in ps.
+    pub lateness: Histogram,
+    /// From when datagrams should have left to when they did, in ps.
+    pub slip: Histogram,
+    /// Datagrams that the senders' kernels refused.
+    pub send_errors: u64,
+    /// Frames that this machine lost between hosts and driver.
+    pub host_losses: u64,
+    /// Frames that found no room in the rings of the wires.
+    pub ring_overruns: u64,
+    /// Packets sent.
+    pub sent: u64,
+    /// How long the driver waited for a processor while it was ready.
+    pub starved: Duration,
+    /// How long it was stopped, or kept from running, for long at once.
+    pub stood_still: Duration,
+    /// How long the run was.
+    pub duration: Duration,
+    /// Processor time that the driver used.
+    pub driver_cpu: Duration,
 }
 
 /// Most that may be late at the 99th percentile.
@@ -40,7 +50,7 @@ const MOST_STARVED: f64 = 0.02;
 
 impl Seen {
     /// Every figure, by its name in the summary.
-    pub(crate) fn figures(&self) -> Vec<(String, f64)> {
+    pub fn figures(&self) -> Vec<(String, f64)> {
         let quantiles = |histogram: &Histogram| {
             histogram.quantiles([0.5, 0.99]).map(|pair| pair.map(|value| value as f64 * 1e-12))
         };
@@ -65,7 +75,7 @@ impl Seen {
     }
 
     /// A sentence for each limit that was passed.
-    pub(crate) fn reasons(&self) -> Vec<String> {
+    pub fn reasons(&self) -> Vec<String> {
         let high = |histogram: &Histogram| histogram.quantile(0.99).unwrap_or(0) as f64 * 1e-12;
         Judged {
             late_p99_s: high(&self.lateness),
@@ -81,7 +91,7 @@ impl Seen {
 }
 
 /// A sentence for each limit that a run under way has passed so far, as far as it is known before its end.
-pub(crate) fn passed(sample: &Sample) -> Vec<String> {
+pub fn passed(sample: &Sample) -> Vec<String> {
     let Some(so_far) = &sample.fidelity else { return Vec::new() };
     Judged {
         late_p99_s: so_far.late_p99_s.unwrap_or(0.0),

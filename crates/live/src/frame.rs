@@ -5,15 +5,18 @@
 //!          | ARP, neighbour solicitation        -> Seen::WhoHas: answered in place of a router
 //! ```
 //!
-//! Reading is left to `etherparse`; what a router changes on the way (hop limit, mark, addresses) is changed
-//! in place, checksums by difference (RFC 1624).
+//! Reading is left to `etherparse`; what a router changes on the way (hop limit, mark, time stamps, addresses) is
+//! changed in place, checksums by difference (RFC 1624).
 
 pub mod answer;
+pub mod timestamp;
 
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use etherparse::{EtherType, NetSlice, SlicedPacket, TransportSlice};
 use lockgate_engine::classify::Fields;
+
+use timestamp::Timestamp;
 
 /// An Ethernet address.
 pub type Mac = [u8; 6];
@@ -47,6 +50,8 @@ pub struct Ip {
     pub traffic_class: u8,
     /// TTL or hop limit.
     pub hop_limit: u8,
+    /// Its time stamp option, where it has one.
+    pub timestamp: Option<Timestamp>,
     /// TCP sequence number; 0 for other protocols.
     pub tcp_sequence: u32,
     /// TCP flags as in the header; 0 for other protocols.
@@ -68,26 +73,17 @@ impl Seen {
             Some(NetSlice::Arp(arp)) => Self::in_arp(arp.slice()),
             Some(NetSlice::Ipv4(ip)) => {
                 let header = ip.header();
-                Self::Ip(with_transport(
-                    frame,
-                    sliced.transport.as_ref(),
-                    Ip {
-                        fields: Fields {
-                            protocol: ip.payload_ip_number().0,
-                            source: IpAddr::V4(header.source_addr()),
-                            destination: IpAddr::V4(header.destination_addr()),
-                            source_port: 0,
-                            destination_port: 0,
-                            flow_label: 0,
-                        },
-                        traffic_class: header.slice()[1],
-                        hop_limit: header.ttl(),
-                        tcp_sequence: 0,
-                        tcp_flags: 0,
-                        payload: frame.len(),
-                        payload_length: 0,
-                    },
-                ))
+                let fields = Fields {
+                    protocol: ip.payload_ip_number().0,
+                    source: IpAddr::V4(header.source_addr()),
+                    destination: IpAddr::V4(header.destination_addr()),
+                    source_port: 0,
+                    destination_port: 0,
+                    flow_label: 0,
+                };
+                let ip = Ip::alone(frame, fields, header.slice()[1], header.ttl());
+                let ip = Ip { timestamp: Timestamp::find(frame), ..ip };
+                Self::Ip(ip.with_transport(frame, sliced.transport.as_ref()))
             }
             Some(NetSlice::Ipv6(ip)) => {
                 let header = ip.header();
@@ -102,19 +98,8 @@ impl Seen {
                 if let Some(target) = solicited(sliced.transport.as_ref()) {
                     return Self::WhoHas { target };
                 }
-                Self::Ip(with_transport(
-                    frame,
-                    sliced.transport.as_ref(),
-                    Ip {
-                        fields,
-                        traffic_class: header.traffic_class(),
-                        hop_limit: header.hop_limit(),
-                        tcp_sequence: 0,
-                        tcp_flags: 0,
-                        payload: frame.len(),
-                        payload_length: 0,
-                    },
-                ))
+                let ip = Ip::alone(frame, fields, header.traffic_class(), header.hop_limit());
+                Self::Ip(ip.with_transport(frame, sliced.transport.as_ref()))
             }
             None => Self::Other,
         }
@@ -141,25 +126,41 @@ fn solicited(transport: Option<&TransportSlice<'_>>) -> Option<IpAddr> {
     Some(IpAddr::V6(Ipv6Addr::from(target)))
 }
 
-fn with_transport(frame: &[u8], transport: Option<&TransportSlice<'_>>, mut ip: Ip) -> Ip {
-    let payload: &[u8] = match transport {
-        Some(TransportSlice::Udp(udp)) => {
-            ip.fields.source_port = udp.source_port();
-            ip.fields.destination_port = udp.destination_port();
-            udp.payload()
+impl Ip {
+    /// What an IP header alone says.
+    fn alone(frame: &[u8], fields: Fields, traffic_class: u8, hop_limit: u8) -> Self {
+        Self {
+            fields,
+            traffic_class,
+            hop_limit,
+            timestamp: None,
+            tcp_sequence: 0,
+            tcp_flags: 0,
+            payload: frame.len(),
+            payload_length: 0,
         }
-        Some(TransportSlice::Tcp(tcp)) => {
-            ip.fields.source_port = tcp.source_port();
-            ip.fields.destination_port = tcp.destination_port();
-            ip.tcp_sequence = tcp.sequence_number();
-            ip.tcp_flags = tcp.header_slice()[13];
-            tcp.payload()
-        }
-        _ => return ip,
-    };
-    ip.payload = (payload.as_ptr() as usize).saturating_sub(frame.as_ptr() as usize).min(frame.len());
-    ip.payload_length = payload.len();
-    ip
+    }
+
+    fn with_transport(mut self, frame: &[u8], transport: Option<&TransportSlice<'_>>) -> Self {
+        let payload: &[u8] = match transport {
+            Some(TransportSlice::Udp(udp)) => {
+                self.fields.source_port = udp.source_port();
+                self.fields.destination_port = udp.destination_port();
+                udp.payload()
+            }
+            Some(TransportSlice::Tcp(tcp)) => {
+                self.fields.source_port = tcp.source_port();
+                self.fields.destination_port = tcp.destination_port();
+                self.tcp_sequence = tcp.sequence_number();
+                self.tcp_flags = tcp.header_slice()[13];
+                tcp.payload()
+            }
+            _ => return self,
+        };
+        self.payload = (payload.as_ptr() as usize).saturating_sub(frame.as_ptr() as usize).min(frame.len());
+        self.payload_length = payload.len();
+        self
+    }
 }
 
 /// Whether an IP packet stands in the frame, and which version.
@@ -174,22 +175,19 @@ fn version(frame: &[u8]) -> Option<EtherType> {
 /// Takes one from the hop limit of an IP frame. Returns false, and changes nothing, where it must not be
 /// forwarded further.
 pub fn take_hop(frame: &mut [u8]) -> bool {
-    let at = match version(frame) {
+    let version = version(frame);
+    let at = match version {
         Some(EtherType::IPV4) => 22,
         Some(EtherType::IPV6) => 21,
         _ => return false,
     };
-    match frame.get(at) {
-        Some(hops) if *hops > 1 => {}
-        _ => return false,
-    }
-    if at == 22 {
-        let old = u16::from_be_bytes([frame[22], frame.get(23).copied().unwrap_or(0)]);
-        frame[22] -= 1;
-        let new = u16::from_be_bytes([frame[22], frame.get(23).copied().unwrap_or(0)]);
-        adjust(frame, 24, old, new);
+    let Some(left) = frame.get(at).and_then(|hops| hops.checked_sub(1)).filter(|left| *left > 0) else {
+        return false;
+    };
+    if version == Some(EtherType::IPV4) {
+        change(frame, at, &[left]);
     } else {
-        frame[21] -= 1;
+        frame[at] = left;
     }
     true
 }
@@ -197,12 +195,7 @@ pub fn take_hop(frame: &mut [u8]) -> bool {
 /// Writes DSCP and ECN: a mark that a queue has set.
 pub fn set_traffic_class(frame: &mut [u8], class: u8) {
     match version(frame) {
-        Some(EtherType::IPV4) if frame.len() >= 34 => {
-            let old = u16::from_be_bytes([frame[14], frame[15]]);
-            frame[15] = class;
-            let new = u16::from_be_bytes([frame[14], frame[15]]);
-            adjust(frame, 24, old, new);
-        }
+        Some(EtherType::IPV4) => change(frame, 15, &[class]),
         Some(EtherType::IPV6) if frame.len() >= 54 => {
             frame[14] = (frame[14] & 0xf0) | (class >> 4);
             frame[15] = (frame[15] & 0x0f) | (class << 4);
@@ -219,15 +212,23 @@ pub fn set_addresses(frame: &mut [u8], destination: Mac, source: Mac) {
     }
 }
 
-/// Corrects the checksum at `at` for a word that changed.
+/// Where the checksum of an IPv4 header is.
+const CHECKSUM: usize = 24;
+
+/// Writes bytes into an IPv4 header, its checksum by difference.
 //= https://www.rfc-editor.org/rfc/rfc1624#section-3
-fn adjust(frame: &mut [u8], at: usize, old: u16, new: u16) {
-    let Some(&[high, low]) = frame.get(at..at + 2) else { return };
-    let sum = u32::from(!u16::from_be_bytes([high, low])) + u32::from(!old) + u32::from(new);
-    let sum = (sum & 0xffff) + (sum >> 16);
-    let sum = (sum & 0xffff) + (sum >> 16);
-    let bytes = (!(sum as u16)).to_be_bytes();
-    frame[at..at + 2].copy_from_slice(&bytes);
+fn change(frame: &mut [u8], at: usize, bytes: &[u8]) {
+    let word =
+        |frame: &[u8], at: usize| frame.get(at..at + 2).map(|two| u16::from_be_bytes([two[0], two[1]]));
+    for (at, byte) in (at..).zip(bytes) {
+        let (Some(old), Some(sum)) = (word(frame, at & !1), word(frame, CHECKSUM)) else { return };
+        frame[at] = *byte;
+        let new = word(frame, at & !1).unwrap_or(old);
+        let sum = u32::from(!sum) + u32::from(!old) + u32::from(new);
+        let sum = (sum & 0xffff) + (sum >> 16);
+        let sum = (sum & 0xffff) + (sum >> 16);
+        frame[CHECKSUM..CHECKSUM + 2].copy_from_slice(&(!(sum as u16)).to_be_bytes());
+    }
 }
 
 #[cfg(test)]

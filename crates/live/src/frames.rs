@@ -8,6 +8,9 @@ use core::net::{IpAddr, Ipv4Addr};
 
 use lockgate_engine::classify::{Fields, Headers};
 use lockgate_engine::packet::Packet;
+use lockgate_engine::units::Duration;
+
+use crate::frame::timestamp::Timestamp;
 
 /// What is known of a frame beside its bytes.
 #[derive(Clone, Copy, Debug)]
@@ -20,6 +23,10 @@ pub struct About {
     pub to: u32,
     /// Whether its receiver reports it, so that it is counted as received only then.
     pub reported: bool,
+    /// Its time stamp option, where it has one.
+    pub timestamp: Option<Timestamp>,
+    /// The waiting that this option said it had behind it, where the option carries that.
+    pub carried: Option<Duration>,
 }
 
 const NOTHING: About = About {
@@ -34,6 +41,8 @@ const NOTHING: About = About {
     from: 0,
     to: 0,
     reported: false,
+    timestamp: None,
+    carried: None,
 };
 
 /// The frames inside.

@@ -13,6 +13,7 @@ pub mod between;
 pub mod clock;
 pub mod driver;
 pub mod failure;
+pub mod fidelity;
 mod flows;
 pub mod frame;
 pub mod frames;
@@ -27,8 +28,6 @@ mod dataplane;
 #[cfg(target_os = "linux")]
 pub mod doctor;
 #[cfg(target_os = "linux")]
-mod fidelity;
-#[cfg(target_os = "linux")]
 mod program;
 #[cfg(target_os = "linux")]
 mod run;
@@ -38,11 +37,29 @@ pub mod testbed;
 #[cfg(not(target_os = "linux"))]
 mod elsewhere;
 #[cfg(not(target_os = "linux"))]
-pub use elsewhere::{run, watched};
+pub use elsewhere::watched;
 #[cfg(target_os = "linux")]
-pub use run::{run, watched};
+pub use run::watched;
 
 pub use failure::{Failure, Missing};
+
+use lockgate_engine::random::Seed;
+use lockgate_engine::units::Instant;
+use lockgate_scenario::Scenario;
+
+/// Runs `scenario` on real packets, with the random draws of `seed`.
+///
+/// `stop` is asked every few milliseconds, and told the time.
+///
+/// # Errors
+/// See [`Failure`]. Nothing is left behind, whatever happens.
+pub fn run(
+    scenario: &Scenario,
+    seed: Seed,
+    stop: &mut (dyn FnMut(Instant) -> bool + Send),
+) -> Result<Outcome, Failure> {
+    watched(scenario, seed, stop, None)
+}
 
 /// Makes live runs possible for this process where that takes a user namespace: for an ordinary user. To be
 /// called before any thread is started.

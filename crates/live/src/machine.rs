@@ -4,6 +4,8 @@ use lockgate_engine::units::{Bytes, Duration, Instant};
 use lockgate_measure::recording::TcpSample;
 use lockgate_traffic::Arrivals;
 
+use crate::clock::WallOffset;
+
 /// A datagram as its receiver saw it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Report {
@@ -70,6 +72,9 @@ pub struct Broken {
 pub trait Machine {
     /// The time.
     fn now(&mut self) -> Instant;
+
+    /// How far the wall clock was ahead of this time, lately.
+    fn wall(&self) -> WallOffset;
 
     /// When the next frame on this wire came, if there is one. Not after [`now`](Self::now).
     fn next_frame(&mut self, wire: usize) -> Option<Instant>;

@@ -20,16 +20,18 @@ use lockgate_engine::packet::{Header, Packet, Pool};
 use lockgate_engine::random::Seed;
 use lockgate_engine::units::{Bytes, Duration, Instant};
 use lockgate_measure::monitor::{self, FidelitySample, Monitor, Sample};
-use lockgate_measure::recording::{Event, EventKind, FlowSetup, Loss, Mode, Recording};
+use lockgate_measure::recording::{Event, FlowSetup, Loss, Mode, Recording};
 use lockgate_scenario::change::Prepared;
 use lockgate_scenario::{Flow, Routes, Scenario, Transport};
 use lockgate_sim::parts::{
     Hops, HostClock, Link, Router, build_link, flow_setups, note_files, propagation, run_setup,
 };
 
+use crate::clock::WallOffset;
 use crate::failure::Failure;
 use crate::flows::Flows;
-use crate::frame::Seen;
+use crate::frame::timestamp::Carried;
+use crate::frame::{Ip, Seen};
 use crate::frames::{About, Frames};
 use crate::machine::Renewal;
 use crate::traffic::stamp::Stamp;
@@ -75,6 +77,8 @@ pub struct Network<'a> {
     sampling: Instant,
     end: Instant,
     now: Instant,
+    /// The time of day, which routers stamp by.
+    pub(crate) wall: WallOffset,
     /// The frames inside.
     pub frames: Frames,
     pool: Pool,
@@ -125,16 +129,7 @@ impl<'a> Network<'a> {
             }
         }
         let path_delays = propagation(scenario, |port| scenario.links[scenario.ports[port].link].delay);
-        let mut setups = flow_setups(scenario, &path_delays);
-        setups.push(FlowSetup { name: OTHER.to_owned(), header_bytes: 0, ..FlowSetup::default() });
-        let mut recording = Recording::new(run_setup(scenario, Mode::Live, seed, setups));
-        note_files(scenario, seed, &mut recording)?;
-        for (flow, record) in scenario.flows.iter().zip(&mut recording.flows) {
-            if matches!(flow.transport, Transport::Tcp(_) | Transport::TcpReturn { .. }) {
-                // Goodput is what applications get.
-                record.on_delivered(Instant::ZERO, Bytes::ZERO);
-            }
-        }
+        let mut recording = blank(scenario, seed, &path_delays)?;
         let mut links = Vec::with_capacity(scenario.ports.len());
         for (port, record) in scenario.ports.iter().zip(core::mem::take(&mut recording.ports)) {
             // Frames are routed by their addresses, not by the flow that the account has them under.
@@ -168,6 +163,7 @@ impl<'a> Network<'a> {
             spent: Vec::new(),
             changed: 0,
             now: Instant::ZERO,
+            wall: WallOffset::default(),
             frames,
             pool: Pool::default(),
             other_propagation: BTreeMap::new(),
@@ -302,19 +298,9 @@ impl<'a> Network<'a> {
     /// The driver was stopped, or kept from running, for so long: what was due then happens after.
     pub fn stand_still(&mut self, still: Duration) {
         self.account.stood_still += still;
-        self.recording.events.push(Event {
-            at: self.now,
-            kind: EventKind::Note,
-            path: String::new(),
-            value: String::new(),
-            old: None,
-            moved_packets: None,
-            forced_out_packets: 0,
-            text: format!(
-                "the driver stood still for {:.3} s; what was due then happened after",
-                still.as_secs_f64()
-            ),
-        });
+        let still = still.as_secs_f64();
+        let text = format!("the driver stood still for {still:.3} s; what was due then happened after");
+        self.recording.events.push(Event::note(self.now, text));
     }
 
     /// Looks at the queues.
@@ -353,6 +339,26 @@ impl<'a> Network<'a> {
             _ => return Entered::Ignored,
         };
         self.now = at;
+        let (header, about) = self.read(node, frame, &ip);
+        let record = self.record_of(header.flow);
+        self.recording.flows[record].on_sent(header.sent, header.bytes());
+        let Some(to) = self.by_address.get(&ip.fields.destination).copied() else {
+            self.never_entered(&header, Loss::Hops);
+            self.say_no_route(node, frame);
+            return Entered::Yes;
+        };
+        let Some(payload) = self.frames.keep(frame, About { to, ..about }) else {
+            self.never_entered(&header, Loss::Frames);
+            return Entered::Yes;
+        };
+        let packet = self.pool.take(Header { payload, ..header });
+        self.forward(packet, node);
+        Entered::Yes
+    }
+
+    /// What queues and the account are to know of a frame that comes now from the host at `node`; where it goes is left
+    /// open.
+    fn read(&mut self, node: usize, frame: &[u8], ip: &Ip) -> (Header, About) {
         let stamp = Stamp::read(&frame[ip.payload..]).filter(|stamp| {
             let flow = self.scenario.flows.get(stamp.flow as usize);
             // A kernel labels IPv6 flows as it likes.
@@ -360,8 +366,7 @@ impl<'a> Network<'a> {
             flow.is_some_and(|flow| labelled(flow) == ip.fields && flow.from == node)
         });
         let mut header = Header {
-            sent: at,
-            stamp: at,
+            sent: self.now,
             length: frame.len() as u32,
             traffic_class: ip.traffic_class,
             tcp_sequence: ip.tcp_sequence,
@@ -371,30 +376,49 @@ impl<'a> Network<'a> {
         if let Some(stamp) = stamp {
             header.flow.0 = stamp.flow;
             header.sequence = stamp.sequence;
-            header.sent = stamp.sent.min(at);
+            header.sent = stamp.sent.min(self.now);
             self.account_gap(&header);
         } else {
             header.flow = self.flows.of(&ip.fields);
             header.sequence = self.next_sequence(header.flow);
         }
-        header.stamp = self.clocks[node].read(header.sent);
-        let record = self.record_of(header.flow);
-        self.recording.flows[record].on_sent(header.sent, header.bytes());
-        let Some(to) = self.by_address.get(&ip.fields.destination).copied() else {
-            self.never_entered(&header, Loss::Hops);
-            self.say_no_route(node, frame);
-            return Entered::Yes;
+        let mut about = About {
+            fields: ip.fields,
+            from: node as u32,
+            to: node as u32,
+            reported: stamp.is_some(),
+            timestamp: ip.timestamp,
+            carried: None,
         };
-        let about = About { fields: ip.fields, from: node as u32, to, reported: stamp.is_some() };
-        let Some(slot) = self.frames.keep(frame, about) else {
-            self.never_entered(&header, Loss::Frames);
-            return Entered::Yes;
-        };
-        header.payload = slot;
-        let packet = self.pool.take(header);
-        self.forward(packet, node);
-        Entered::Yes
+        let mut told = header.sent;
+        match ip.timestamp.map(|option| option.carried(frame)) {
+            Some(Carried::WhenSent(seconds, nanoseconds)) => {
+                told = self.wall.to_monotonic(seconds.into(), nanoseconds);
+            }
+            Some(Carried::Waited(waited)) => {
+                header.waited = waited;
+                about.carried = Some(waited);
+            }
+            _ => {}
+        }
+        header.stamp = self.clocks[node].read(told);
+        (header, about)
     }
+}
+
+/// The recording of a run that has not begun.
+fn blank(scenario: &Scenario, seed: Seed, path_delays: &[Duration]) -> Result<Recording, Failure> {
+    let mut setups = flow_setups(scenario, path_delays);
+    setups.push(FlowSetup { name: OTHER.to_owned(), header_bytes: 0, ..FlowSetup::default() });
+    let mut recording = Recording::new(run_setup(scenario, Mode::Live, seed, setups));
+    note_files(scenario, seed, &mut recording)?;
+    for (flow, record) in scenario.flows.iter().zip(&mut recording.flows) {
+        if matches!(flow.transport, Transport::Tcp(_) | Transport::TcpReturn { .. }) {
+            // Goodput is what applications get.
+            record.on_delivered(Instant::ZERO, Bytes::ZERO);
+        }
+    }
+    Ok(recording)
 }
 
 /// What came of a frame from a host.

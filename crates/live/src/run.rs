@@ -45,21 +45,7 @@ const RUN_UP: Duration = Duration::from_millis(300);
 /// The same for each flow.
 const RUN_UP_FLOW: Duration = Duration::from_millis(5);
 
-/// Runs `scenario` on real packets, with the random draws of `seed`.
-///
-/// `stop` is asked every few milliseconds, and told the time.
-///
-/// # Errors
-/// See [`Failure`]. Nothing is left behind, whatever happens.
-pub fn run(
-    scenario: &Scenario,
-    seed: Seed,
-    stop: &mut (dyn FnMut(Instant) -> bool + Send),
-) -> Result<Outcome, Failure> {
-    watched(scenario, seed, stop, None)
-}
-
-/// Runs `scenario` as [`run`] does, with somebody at the other end of `seat` who looks at it and may change its
+/// Runs `scenario` as [`run`](crate::run) does, with somebody at the other end of `seat` who looks at it and may change its
 /// timeline.
 ///
 /// # Errors

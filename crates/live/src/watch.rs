@@ -117,7 +117,7 @@ pub fn seats(every: Duration) -> (Seat, Desk) {
 
 impl Seat {
     /// By which clock the run goes.
-    pub(crate) fn start(&self, clock: Monotonic) {
+    pub fn start(&self, clock: Monotonic) {
         let _ = self.started.set(clock);
     }
 

@@ -21,7 +21,7 @@ use lockgate_engine::queue::Overflow;
 use lockgate_engine::random::{Random, Seed};
 use lockgate_engine::units::{Bytes, Duration, Instant, Limit, Packets, Rate};
 
-use crate::recording::{Event, EventKind, FlowSetup, Loss, PacketRow, PortSetup, Received, Recording, Setup};
+use crate::recording::{Event, FlowSetup, Loss, PacketRow, PortSetup, Received, Recording, Setup};
 
 pub(crate) const LENGTH: u64 = 100;
 
@@ -102,16 +102,7 @@ pub(crate) fn run(seed: u64, last: u64) -> Recording {
     }
     sample(&mut recording, &mut port, sampled, ms(1_001));
     recording.ports[0].finish(ms(1_000), &mut port);
-    recording.events.push(Event {
-        at: ms(500),
-        kind: EventKind::Note,
-        path: String::new(),
-        value: String::new(),
-        old: None,
-        moved_packets: None,
-        forced_out_packets: 0,
-        text: "half <!-- way".into(),
-    });
+    recording.events.push(Event::note(ms(500), "half <!-- way"));
     recording.finish();
     recording
 }

@@ -123,14 +123,33 @@ pub struct Event {
     pub path: String,
     /// The new value, as written; may be empty.
     pub value: String,
-    /// The value before, where known.
-    pub old: Option<String>,
     /// Packets that moved to a new tree of queues.
     pub moved_packets: Option<u64>,
     /// Waiting packets that the change forced out, because a limit became smaller.
     pub forced_out_packets: u64,
     /// A sentence for the reader; may be empty.
     pub text: String,
+}
+
+impl Event {
+    /// A change of the value at `path`, which moved and forced out no packet.
+    pub fn change(at: Instant, path: &str, value: &str) -> Self {
+        let (path, value) = (path.to_owned(), value.to_owned());
+        Self { path, value, kind: EventKind::Change, ..Self::note(at, "") }
+    }
+
+    /// A sentence for the reader.
+    pub fn note(at: Instant, text: impl Into<String>) -> Self {
+        Self {
+            at,
+            kind: EventKind::Note,
+            path: String::new(),
+            value: String::new(),
+            moved_packets: None,
+            forced_out_packets: 0,
+            text: text.into(),
+        }
+    }
 }
 
 /// What kind of thing happened.

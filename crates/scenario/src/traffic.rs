@@ -28,4 +28,13 @@ impl Traffic {
     pub fn arrivals(&self, seed: Seed, flow: &str) -> Result<Arrivals, Invalid> {
         Arrivals::new(&self.config, seed, flow, &self.files)
     }
+
+    /// Those it offers after change number `change` of that run. They are drawn from a stream of their own: what was drawn
+    /// ahead under the old law is not drawn again.
+    ///
+    /// # Errors
+    /// As for [`arrivals`](Self::arrivals).
+    pub fn arrivals_after(&self, seed: Seed, flow: &str, change: usize) -> Result<Arrivals, Invalid> {
+        self.arrivals(seed, &format!("{flow}@{change}"))
+    }
 }

@@ -14,7 +14,7 @@ use lockgate_engine::port::Port;
 use lockgate_engine::random::{Random, Seed};
 use lockgate_engine::units::{Bytes, Duration, Instant};
 use lockgate_measure::monitor;
-use lockgate_measure::recording::{Event, EventKind, FlowRecord, Imbalance, Mode, PortRecord, Recording};
+use lockgate_measure::recording::{Event, FlowRecord, Imbalance, Mode, PortRecord, Recording};
 use lockgate_scenario::change::Change;
 use lockgate_scenario::model::{Action, PortModel, Scenario, Transport};
 
@@ -384,34 +384,25 @@ impl Timeline<'_> {
                     if network.stop_connection(index, stop, now) {
                         continue;
                     }
-                    // Streams of their own: what was drawn ahead under the old law is not drawn again.
-                    let name = format!("{}@{}", self.scenario.flows[index].name, self.next);
+                    let name = &self.scenario.flows[index].name;
                     let arrivals = traffic
                         .as_ref()
-                        .map(|traffic| traffic.arrivals(self.seed, &name))
+                        .map(|traffic| traffic.arrivals_after(self.seed, name, self.next))
                         .transpose()
-                        .map_err(|why| Failure::Build { place: name, why: why.to_string() })?;
+                        .map_err(|why| build_failure(name, &why))?;
                     network.sources[index].renew(arrivals, now, stop);
                     let slot = network.slots.source(index);
                     network.events.set(slot, network.sources[index].next());
                 }
             }
         }
-        network.recording.events.push(Event {
-            at: now,
-            kind: EventKind::Change,
-            path: change.path.clone(),
-            value: change.value.clone(),
-            old: None,
-            moved_packets,
-            forced_out_packets,
-            text: String::new(),
-        });
+        let event = Event::change(now, &change.path, &change.value);
+        network.recording.events.push(Event { moved_packets, forced_out_packets, ..event });
         Ok(())
     }
 }
 
-fn build_failure(place: &str, why: &Invalid) -> Failure {
+fn build_failure(place: &str, why: &impl ToString) -> Failure {
     Failure::Build { place: place.to_owned(), why: why.to_string() }
 }
 

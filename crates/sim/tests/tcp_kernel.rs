@@ -235,11 +235,7 @@ const FQ_CODEL: &str = "root = \"q\"\nqueue.q = { kind = \"fq_codel\" }";
 
 #[test]
 fn reno_two_flows_one_queue() {
-    // Both flows lose in the first round, and which of them loses again in the second decides how far apart their
-    // windows are for the next twenty seconds: in the kernel's run the larger one did, here the smaller.
-    let known = ["cwnd min", "cwnd max"];
-    let missed = held("L_E9_reno_n2_pfifo100", "reno", &["t0", "t1"], PFIFO);
-    assert!(missed.iter().all(|row| known.contains(row)), "{missed:?}");
+    assert_eq!(held("L_E9_reno_n2_pfifo100", "reno", &["t0", "t1"], PFIFO), [""; 0]);
 }
 
 #[test]

@@ -2,7 +2,7 @@
 import type { EChartsOption } from "echarts";
 import { extent, pointed, wantsLog, xAxis } from "../axis";
 import { base, tooltip } from "../chart";
-import { type Figure, type Settings, hiddenNote } from "../figure";
+import { type Figure, type Settings, axisChoice, hiddenNote } from "../figure";
 import type { Ink } from "../palette";
 import type { Box } from "../report";
 import { type ShownRun, type View, flowOf } from "../selection";
@@ -24,25 +24,15 @@ export function boxFigure(view: View, settings: Settings): Figure {
     }),
   );
   const values = rows.map(({ box }) => [box.p5, box.p25, box.p50, box.p75, box.p95, box.mean]);
-  const chosen = settings["x"] ?? (wantsLog(extent(values, true)) ? "log" : "linear");
+  const log = (settings["x"] ?? (wantsLog(extent(values, true)) ? "log" : "linear")) === "log";
   return {
     id: "owd-box",
     title: "One-way delay by flow and run",
     caption: `Boxes: the middle half of the packets, with the median; whiskers: 5th and 95th percentile; diamond: mean.${hiddenNote(view)}`,
     empty: rows.length === 0 ? "No delay percentiles were recorded." : null,
-    choices: [
-      {
-        name: "x",
-        label: "x",
-        options: [
-          { value: "linear", label: "linear" },
-          { value: "log", label: "log" },
-        ],
-        chosen,
-      },
-    ],
+    choices: [axisChoice("x", "x", log)],
     key: () => [],
-    draw: (ink, width) => ({ height: rows.length * 30 + 64, option: option(view, ink, rows, chosen === "log", width) }),
+    draw: (ink, width) => ({ height: rows.length * 30 + 64, option: option(view, ink, rows, log, width) }),
     table: () => ({
       columns: ["flow", "run", "p5_s", "p25_s", "p50_s", "p75_s", "p95_s", "mean_s"],
       rows: rows.map(({ flow, shown, box }) => [flow, shown.run.label, box.p5, box.p25, box.p50, box.p75, box.p95, box.mean]),

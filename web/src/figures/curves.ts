@@ -115,10 +115,15 @@ function seriesOf(curve: Curve, xLog: boolean, yLog: boolean): object[] {
   return series;
 }
 
-/** A vertical stroke with two feet at every point that has a half-width. */
-export function errorBars(curve: Curve, place: object = {}): object {
+/** A vertical stroke with a foot at either end. */
+export function footed(x: number, low: number, high: number, stroke: string): object {
+  const line = (x1: number, y1: number, x2: number, y2: number): object => ({ type: "line", shape: { x1, y1, x2, y2 }, style: { stroke, lineWidth: 1.2 } });
+  return { type: "group", children: [line(x, low, x, high), line(x - 4, low, x + 4, low), line(x - 4, high, x + 4, high)] };
+}
+
+/** One at every point of a curve that has a half-width. */
+function errorBars(curve: Curve): object {
   return {
-    ...place,
     type: "custom",
     name: curve.name,
     silent: true,
@@ -132,12 +137,7 @@ export function errorBars(curve: Curve, place: object = {}): object {
     renderItem: (_: unknown, api: { value(index: number): number; coord(point: [number, number]): [number, number] }) => {
       const [x, low] = api.coord([api.value(0), api.value(1)]);
       const [, high] = api.coord([api.value(0), api.value(2)]);
-      const line = (x1: number, y1: number, x2: number, y2: number): object => ({
-        type: "line",
-        shape: { x1, y1, x2, y2 },
-        style: { stroke: curve.colour, lineWidth: 1.2 },
-      });
-      return { type: "group", children: [line(x, low, x, high), line(x - 4, low, x + 4, low), line(x - 4, high, x + 4, high)] };
+      return footed(x, low, high, curve.colour);
     },
   };
 }

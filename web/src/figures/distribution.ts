@@ -1,6 +1,6 @@
 /** How delay and gaps are distributed: CDF, CCDF on a logarithmic axis, and the density of inter-arrival times. */
 import { extent, wantsLog } from "../axis";
-import { type Choice, type Figure, type Settings, hiddenNote } from "../figure";
+import { type Figure, type Settings, axisChoice, hiddenNote } from "../figure";
 import type { Ink } from "../palette";
 import type { Flow, Points } from "../report";
 import { type View, flowOf } from "../selection";
@@ -21,18 +21,6 @@ function curvesOf(view: View, ink: Ink | null, pick: (flow: Flow) => Points): Cu
   );
 }
 
-function axisChoice(chosen: string): Choice {
-  return {
-    name: "x",
-    label: "x",
-    options: [
-      { value: "linear", label: "linear" },
-      { value: "log", label: "log" },
-    ],
-    chosen,
-  };
-}
-
 interface Request {
   id: string;
   title: string;
@@ -49,14 +37,13 @@ interface Request {
 function distribution(view: View, settings: Settings, request: Request): Figure {
   const plain = curvesOf(view, null, request.pick);
   const wide = request.log === true || wantsLog(extent(plain.map((curve) => curve.x), true));
-  const chosen = settings["x"] ?? (wide ? "log" : "linear");
-  const x: Axis = { ...request.x, log: chosen === "log" };
+  const x: Axis = { ...request.x, log: (settings["x"] ?? (wide ? "log" : "linear")) === "log" };
   return {
     id: request.id,
     title: request.title,
     caption: request.caption + hiddenNote(view),
     empty: plain.length === 0 ? request.empty : null,
-    choices: [axisChoice(chosen)],
+    choices: [axisChoice("x", "x", x.log)],
     key: (ink) => flowKey(view, ink),
     draw: (ink) => ({ height: HEIGHT, option: curvesOption(ink, curvesOf(view, ink, request.pick), x, request.y) }),
     table: () => curvesTable(plain, "value_s", request.column),

@@ -2,12 +2,12 @@
 import type { EChartsOption } from "echarts";
 import { axisLook, extent, pointed, yAxis } from "../axis";
 import { base, tooltip } from "../chart";
-import type { Figure, Settings } from "../figure";
+import { type Figure, type Settings, axisChoice } from "../figure";
 import { shortened } from "../format";
 import { type Ink, MODE_NAMES, dashOf } from "../palette";
 import type { Cell, ExtraAxis, ExtraFigure, ExtraSeries } from "../report";
 import { tip } from "../tooltip";
-import { type Axis, type Curve, curvesOption, curvesTable } from "./curves";
+import { type Axis, type Curve, curvesOption, curvesTable, footed } from "./curves";
 
 const HEIGHT = 320;
 const PAPER_MARKS = ["diamond", "triangle", "rect", "circle"];
@@ -66,21 +66,12 @@ export function extraFigure(figure: ExtraFigure, settings: Settings): Figure {
   });
   const [x, y] = [axis(figure.x, "x"), axis(figure.y, "y")];
   const named = isNamed(figure);
-  const choice = (name: "x" | "y", words: string, chosen: boolean): Figure["choices"][number] => ({
-    name,
-    label: words,
-    options: [
-      { value: "linear", label: "linear" },
-      { value: "log", label: "log" },
-    ],
-    chosen: chosen ? "log" : "linear",
-  });
   return {
     id: `extra-${figure.id}`,
     title: figure.title,
     caption: figure.caption,
     empty: figure.series.some((series) => series.y.some((value) => value !== null)) ? null : "This figure has no points.",
-    choices: [...(named ? [] : [choice("x", "x", x.log)]), choice("y", "y", y.log)],
+    choices: [...(named ? [] : [axisChoice("x", "x", x.log)]), axisChoice("y", "y", y.log)],
     key: (ink) => [
       {
         label: "",
@@ -136,8 +127,7 @@ function barErrors(figure: ExtraFigure, ink: Ink, curves: readonly Curve[], name
           const shift = api.barLayout({ count: bars.length, barMaxWidth: 34 })[place]?.offsetCenter ?? 0;
           const [x, low] = api.coord([api.value(0), api.value(1)]);
           const [, high] = api.coord([api.value(0), api.value(2)]);
-          const line = (x1: number, y1: number, x2: number, y2: number): object => ({ type: "line", shape: { x1: x1 + shift, y1, x2: x2 + shift, y2 }, style: { stroke: ink.text, lineWidth: 1.2 } });
-          return { type: "group", children: [line(x, low, x, high), line(x - 4, low, x + 4, low), line(x - 4, high, x + 4, high)] };
+          return footed(x + shift, low, high, ink.text);
         },
       },
     ];

@@ -1,7 +1,7 @@
 /** TCP senders over time: window and what is in flight over round-trip time and timeout over repetitions. */
 import { pointed } from "../axis";
 import { nearest } from "../decimate";
-import { type Choice, type Figure, type Settings, type Table, hiddenNote } from "../figure";
+import { type Figure, type Settings, type Table, axisChoice, hiddenNote } from "../figure";
 import type { Ink } from "../palette";
 import type { Cell, Numbers, Report } from "../report";
 import { type View, flowOf } from "../selection";
@@ -24,12 +24,6 @@ export function senderFigure(view: View, settings: Settings): Figure {
   ];
   const some = view.runs.some(({ run }) => view.flows.some((name) => flowOf(run, name)?.tcp));
   const drawing = new SenderDrawing(view, panels, [], false, range);
-  const axis: Choice = {
-    name: "window",
-    label: "Window axis",
-    options: ["linear", "log"].map((value) => ({ value, label: value })),
-    chosen: log ? "log" : "linear",
-  };
   return {
     id: "senders",
     title: "TCP senders over time",
@@ -39,7 +33,7 @@ export function senderFigure(view: View, settings: Settings): Figure {
       `${drawing.rules.length > 0 ? " Vertical rules: events, numbered as they are listed." : ""}${hiddenNote(view)}`,
     aside: asideOf(drawing.rules),
     empty: some ? null : "None of the flows shown is a TCP sender.",
-    choices: [axis],
+    choices: [axisChoice("window", "Window axis", log)],
     key: (ink) => flowKey(view, ink),
     draw: (ink, width, window) =>
       window ? { height: drawing.height - STRIP, option: drawing.still(ink, width, window) } : { height: drawing.height, option: drawing.option(ink, width) },
@@ -80,7 +74,7 @@ class SenderDrawing extends TimeDrawing {
   protected override rows(ink: Ink, at: number): TipRow[] {
     const rows: TipRow[] = [];
     for (const shown of this.view.runs) {
-      if (this.view.runs.length > 1) rows.push({ cells: [runName(shown)] });
+      if (this.view.runs.length > 1) rows.push({ cells: [runName(shown.run)] });
       for (const name of this.view.flows) {
         const series = flowOf(shown.run, name)?.tcp;
         const index = series ? nearest(series.time, at) : -1;

@@ -79,7 +79,6 @@ const MOST = 24;
 
 export function dropsFigure(view: View): Figure {
   const reasons: string[] = [];
-  const all: Row[] = [];
   const drops: { row: Row; by: Record<string, number> }[] = [];
   for (const shown of view.runs) {
     for (const port of shown.run.ports) {
@@ -98,7 +97,7 @@ export function dropsFigure(view: View): Figure {
       }
     }
   }
-  for (const { row, by } of drops) all.push({ ...row, parts: reasons.map((reason) => by[reason] ?? 0) });
+  const all: Row[] = drops.map(({ row, by }) => ({ ...row, parts: reasons.map((reason) => by[reason] ?? 0) }));
   const size = (row: Row): number => row.parts.reduce<number>((sum, part) => sum + (part ?? 0), 0);
   const most = all.length > MOST ? [...all].sort((a, b) => size(b) - size(a)).slice(0, MOST) : all;
   const rows = most.toSorted((a, b) => (a.first < b.first ? -1 : a.first > b.first ? 1 : 0));

@@ -3,7 +3,7 @@ import type { EChartsOption } from "echarts";
 import { axisLook, extent, pointed, tickFormatter, yAxis } from "../axis";
 import { base, tooltip } from "../chart";
 import { type Point, decimate, nearest } from "../decimate";
-import { type Choice, type Figure, type KeyGroup, type Settings, type Table, hiddenNote } from "../figure";
+import { type Figure, type KeyGroup, type Settings, type Table, axisChoice, hiddenNote } from "../figure";
 import { quantity, significant } from "../format";
 import type { Dash, Ink } from "../palette";
 import type { Cell, Event, Flow, Numbers, Queue } from "../report";
@@ -107,11 +107,6 @@ export function duration(view: View): readonly [number, number] {
   return [0, end > 0 ? end : 1];
 }
 
-/** A choice of two, the first unless `second`. */
-function choice(name: string, label: string, values: readonly [string, string], second: boolean): Choice {
-  return { name, label, options: values.map((value) => ({ value, label: value })), chosen: second ? values[1] : values[0] };
-}
-
 export function timeFigure(view: View, settings: Settings): Figure {
   const delayLog = settings["delay"] === "log";
   const bytes = settings["backlog"] === "bytes";
@@ -135,7 +130,7 @@ export function timeFigure(view: View, settings: Settings): Figure {
       `${drawing.rules.length > 0 ? " Vertical rules: events, numbered as they are listed." : ""}${cut}${hiddenNote(view)}`,
     aside: asideOf(drawing.rules),
     empty: some ? null : "No time series were recorded.",
-    choices: [choice("delay", "Delay axis", ["linear", "log"], delayLog), choice("backlog", "Queue in", ["packets", "bytes"], bytes)],
+    choices: [axisChoice("delay", "Delay axis", delayLog), { name: "backlog", label: "Queue in", options: ["packets", "bytes"], chosen: bytes ? "bytes" : "packets" }],
     key: (ink) => {
       const colours = queueColours(view, queues.shown, ink);
       const groups: KeyGroup[] = flowKey(view, ink);
@@ -444,7 +439,7 @@ export class TimeDrawing {
     const rows: TipRow[] = [];
     const colours = queueColours(this.view, this.queues, ink);
     for (const shown of this.view.runs) {
-      if (this.view.runs.length > 1) rows.push({ cells: [runName(shown)] });
+      if (this.view.runs.length > 1) rows.push({ cells: [runName(shown.run)] });
       for (const name of this.view.flows) {
         const series = flowOf(shown.run, name)?.series;
         const index = series ? nearest(series.time, at) : -1;

@@ -18,7 +18,7 @@ export interface Place {
  * A place for every node: as given, or in columns by the distance in hops from one end of the longest shortest path,
  * each column spread evenly; about the slowest link where it divides the network.
  */
-export function places(nodes: readonly TopologyNode[], links: readonly Pick<TopologyLink, "from" | "to" | "rateBps">[]): Map<string, Place> {
+export function places(nodes: readonly Pick<TopologyNode, "name" | "x" | "y">[], links: readonly Pick<TopologyLink, "from" | "to" | "rateBps">[]): Map<string, Place> {
   const found = new Map<string, Place>();
   if (nodes.length > 0 && nodes.every((node) => node.x !== null && node.y !== null)) {
     for (const node of nodes) found.set(node.name, { x: clamp(node.x), y: clamp(node.y) });

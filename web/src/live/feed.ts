@@ -110,7 +110,7 @@ interface State extends Status {
 }
 
 /** What the page remembers, in seconds of the run. */
-export const KEPT_S = 900;
+const KEPT_S = 900;
 
 /** Samples kept at most: a ring, so that a page that is left open for a day is no larger. */
 const KEPT = 18_000;
@@ -248,7 +248,8 @@ export class Feed {
     try {
       const response = await fetch(path, { method: "POST", headers, body: JSON.stringify(body) });
       const answer = (await response.json()) as { at_s?: number; before?: string[]; problems?: { message: string; help: string }[] };
-      if (response.ok) return { ok: true, text: answer.at_s === undefined ? "done" : `set at ${answer.at_s.toFixed(3)} s (was ${(answer.before ?? []).join(", ")})` };
+      const before = answer.before?.join(", ") || "not set";
+      if (response.ok) return { ok: true, text: answer.at_s === undefined ? "done" : `set at ${answer.at_s.toFixed(3)} s (was ${before})` };
       return { ok: false, text: (answer.problems ?? []).map((problem) => `${problem.message}; ${problem.help}`).join(" ") || `refused (${response.status})` };
     } catch {
       return { ok: false, text: "the server does not answer" };

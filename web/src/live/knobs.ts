@@ -34,7 +34,7 @@ function knobRow(feed: Feed, knob: Knob, lasting: () => string): HTMLElement {
           },
         });
   const button = (up: boolean): HTMLElement | null => {
-    const next = knob.choices.length > 1 ? null : step(knob.value, [], up);
+    const next = knob.choices.length > 1 ? null : step(knob.value, up);
     return next === null ? null : h("button", { type: "button", "aria-label": `${up ? "raise" : "lower"} ${knob.path} to ${next}`, onclick: () => void apply(next) }, up ? "+" : "−");
   };
   const row = h("div", { class: "knob", title: `${knob.about}\n${shell}` }, h("span", { class: "key" }, knob.key, knob.is_default ? h("small", {}, " default") : null), button(false), field, button(true), say);

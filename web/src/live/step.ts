@@ -1,10 +1,6 @@
-/** One step of a knob, up or down: a quarter more or a fifth less, the unit as it was; or the next choice. */
-export function step(value: string | null, choices: readonly string[], up: boolean): string | null {
+/** One step of a knob, up or down: a quarter more or a fifth less, the unit as it was; null where there is none. */
+export function step(value: string | null, up: boolean): string | null {
   if (value === null) return null;
-  if (choices.length > 0) {
-    const at = Math.max(0, choices.indexOf(value));
-    return choices[(at + (up ? 1 : choices.length - 1)) % choices.length] ?? null;
-  }
   if (value === "true" || value === "false") return value === "true" ? "false" : "true";
   const parts = /^(\d+(?:\.\d+)?)(.*)$/s.exec(value);
   if (!parts) return null;

@@ -1,49 +1,8 @@
 /** The network as a picture: links as wide as they carry, filled as far as they are loaded, with what waits before them. */
 import { svg } from "../dom";
+import { places } from "../figures/topology";
 import type { Ink } from "../palette";
 import type { Sample, Status } from "./feed";
-
-interface Point {
-  x: number;
-  y: number;
-}
-
-/** Places for the nodes: by their distance from the first in columns, spread over the height. */
-export function places(status: Status, width: number, height: number): Map<string, Point> {
-  const depth = new Map<string, number>();
-  const order: string[] = [];
-  for (const start of status.nodes) {
-    if (depth.has(start)) continue;
-    depth.set(start, 0);
-    order.push(start);
-    for (let index = order.length - 1; index < order.length; index += 1) {
-      const node = order[index] as string;
-      for (const link of status.links) {
-        const other = link.from === node ? link.to : link.to === node ? link.from : null;
-        if (other === null || depth.has(other)) continue;
-        depth.set(other, (depth.get(node) ?? 0) + 1);
-        order.push(other);
-      }
-    }
-  }
-  // Leaves hang beside each other: a leaf stands a column before its only neighbour where that is near the start.
-  for (const node of order) {
-    const links = status.links.filter((link) => link.from === node || link.to === node);
-    const neighbour = links.length === 1 ? (links[0]?.from === node ? links[0]?.to : links[0]?.from) : undefined;
-    const sends = status.ports.some((port) => port.from === node) && status.nodes.indexOf(node) < status.nodes.length / 2;
-    if (neighbour !== undefined && sends && (depth.get(node) ?? 0) > (depth.get(neighbour) ?? 0)) depth.set(node, (depth.get(neighbour) ?? 1) - 1);
-  }
-  const low = Math.min(...depth.values());
-  const columns = Math.max(...depth.values()) - low + 1;
-  const found = new Map<string, Point>();
-  for (let column = 0; column < columns; column += 1) {
-    const nodes = order.filter((node) => (depth.get(node) ?? 0) - low === column);
-    nodes.forEach((node, index) => {
-      found.set(node, { x: columns === 1 ? width / 2 : 60 + ((width - 120) * column) / (columns - 1), y: (height * (index + 0.5)) / nodes.length });
-    });
-  }
-  return found;
-}
 
 const bits = (bps: number): string => (bps >= 1e9 ? `${(bps / 1e9).toFixed(2)} G` : bps >= 1e6 ? `${(bps / 1e6).toFixed(2)} M` : bps >= 1e3 ? `${(bps / 1e3).toFixed(0)} k` : `${bps.toFixed(0)} `);
 
@@ -53,7 +12,9 @@ export function drawTopology(into: SVGSVGElement, status: Status, sample: Sample
   // Where there is no room, what a link could carry is left to its knobs.
   const capacity = (bps: number): string => (width >= 480 ? `/${bits(bps)}` : "");
   into.setAttribute("viewBox", `0 0 ${width} ${height}`);
-  const at = places(status, width, height);
+  // Where the report has them.
+  const found = places(status.nodes.map((name) => ({ name, x: null, y: null })), status.links.map(({ from, to, rate_bps }) => ({ from, to, rateBps: rate_bps })));
+  const at = new Map([...found].map(([name, place]) => [name, { x: 60 + (width - 120) * place.x, y: height * place.y }]));
   const parts: SVGElement[] = [];
   for (const link of status.links) {
     const [from, to] = [at.get(link.from), at.get(link.to)];

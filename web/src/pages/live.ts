@@ -18,7 +18,7 @@ const rate = (bps: number): string => (bps >= 1e6 ? `${(bps / 1e6).toFixed(2)} M
 const bytes = (count: number | null): string => (count === null ? "–" : count >= 1e6 ? `${(count / 1e6).toFixed(2)} MB` : `${(count / 1e3).toFixed(1)} kB`);
 const time = (seconds: number | null): string => (seconds === null ? "–" : seconds >= 1 ? `${seconds.toFixed(2)} s` : seconds >= 1e-3 ? `${(seconds * 1e3).toFixed(1)} ms` : `${(seconds * 1e6).toFixed(0)} µs`);
 
-export function eventText(event: RunEvent): string {
+function eventText(event: RunEvent): string {
   const moved = event.moved_packets === null ? "" : `, ${event.moved_packets} packets moved`;
   const forced = event.forced_out_packets > 0 ? `, ${event.forced_out_packets} forced out` : "";
   if (event.path === "") return event.text;
@@ -35,7 +35,7 @@ function apart(queue: QueueSample, ring: number | undefined): [string, string] {
 const headings = (names: readonly string[]): HTMLElement => h("tr", {}, ...names.map((name) => h("th", { scope: "col" }, name)));
 
 /** Index of the last sample that ends at or before `at`. */
-export function indexAt(samples: readonly Sample[], at: number): number {
+function indexAt(samples: readonly Sample[], at: number): number {
   let [low, high] = [0, samples.length];
   while (low < high) {
     const middle = (low + high) >> 1;

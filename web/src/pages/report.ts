@@ -46,7 +46,7 @@ function carried(): { report: Report; problem: string } {
 /** Configuration and date, as every caption ends: a figure that was cut out still says what it is of. */
 function configurationOf(report: Report): string {
   const seeds = [...new Set(report.runs.map((run) => run.summary.seed).filter((seed) => seed !== ""))];
-  const runs = [report.runs.slice(0, 4).map((run, index) => runName({ run, index })).join(", ")];
+  const runs = [report.runs.slice(0, 4).map(runName).join(", ")];
   if (seeds.length > 0) runs.push(`${seeds.length === 1 ? "seed" : "seeds"} ${seeds.slice(0, 4).join(", ")}`);
   const more = report.runs.length > 4 ? `and ${report.runs.length - 4} more runs` : "";
   const version = report.version === "" ? "" : `Lockgate ${report.version}`;
@@ -86,8 +86,9 @@ class Page {
 
   #subtitle(): string {
     const { runs, version, generated } = this.report;
-    const modes = runs.length === 0 ? "" : runs.length === 1 ? runName({ run: runs[0] as (typeof runs)[number], index: 0 }) : `${runs.length} runs: ${runs.slice(0, 6).map((run, index) => runName({ run, index })).join(", ")}${runs.length > 6 ? ", …" : ""}`;
-    return [modes, date(generated), version === "" ? "" : `Lockgate ${version}`].filter((part) => part !== "").join(" · ");
+    const names = runs.slice(0, 6).map(runName).join(", ");
+    const several = runs.length > 1 ? `${runs.length} runs: ${names}${runs.length > 6 ? ", …" : ""}` : names;
+    return [several, date(generated), version === "" ? "" : `Lockgate ${version}`].filter((part) => part !== "").join(" · ");
   }
 
   #frame(make: Make): HTMLElement {

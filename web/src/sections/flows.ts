@@ -1,8 +1,8 @@
 /** Every flow of every run in one table. */
 import { h } from "../dom";
-import { MODE_NAMES } from "../palette";
 import type { Cell, FlowSummary, Report } from "../report";
 import { isFolded } from "../selection";
+import { runName } from "../style";
 import { type Column, makeTable } from "../table";
 
 interface Field {
@@ -63,7 +63,7 @@ export function flowsSection(report: Report): HTMLElement[] {
   const rowsOf = (some: typeof entries): Cell[][] =>
     some.map(({ run, name, flow }) => [
       name,
-      ...(several ? [`${run.label} (${MODE_NAMES[run.mode]})`] : []),
+      ...(several ? [runName(run)] : []),
       ...fields.map((field) => field.read(flow) ?? null),
     ]);
   const own = entries.filter(({ name }) => !isFolded(name));
@@ -88,7 +88,7 @@ export function flowsSection(report: Report): HTMLElement[] {
 /** The means over repetitions with their confidence intervals, where there were repetitions. */
 function intervals(report: Report): HTMLElement[] {
   const rows: Cell[][] = report.runs.flatMap((run) =>
-    Object.entries(run.summary.intervals).map(([path, interval]): Cell[] => [path, run.label, interval.mean, interval.halfWidth, interval.n]),
+    Object.entries(run.summary.intervals).map(([path, interval]): Cell[] => [path, runName(run), interval.mean, interval.halfWidth, interval.n]),
   );
   if (rows.length === 0) return [];
   return [

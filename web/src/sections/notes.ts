@@ -2,9 +2,9 @@
 import { h } from "../dom";
 import { NONE, THIN, significant } from "../format";
 import { type Rule, ruleText, rulesOf } from "../figures/time";
-import { MODE_NAMES } from "../palette";
 import type { Cell, Report } from "../report";
 import type { Selection } from "../selection";
+import { runName } from "../style";
 import { compareCells, makeTable } from "../table";
 
 /** Beyond this the list is folded. */
@@ -50,7 +50,7 @@ export function eventList(selection: Selection): HTMLElement {
 /** All events as a table, to sort and to copy. */
 export function eventTable(report: Report): HTMLElement {
   const rows: Cell[][] = report.runs.flatMap((run) =>
-    run.events.map((event): Cell[] => [event.at, `${run.label} (${MODE_NAMES[run.mode]})`, event.kind, event.path || null, event.value || null, event.text || null]),
+    run.events.map((event): Cell[] => [event.at, runName(run), event.kind, event.path || null, event.value || null, event.text || null]),
   );
   if (rows.length === 0) return h("p", { class: "nothing" }, "No events.");
   rows.sort((a, b) => compareCells(a[0] ?? null, b[0] ?? null, true));

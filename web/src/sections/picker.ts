@@ -87,7 +87,7 @@ function runChoice(selection: Selection): HTMLElement {
     selection.onChange(() => {
       input.checked = selection.runShown(index);
     });
-    return h("label", {}, input, h("span", {}, runName({ run, index })));
+    return h("label", {}, input, h("span", {}, runName(run)));
   };
   return h("fieldset", {}, h("legend", {}, "Runs"), ...selection.report.runs.map(box));
 }

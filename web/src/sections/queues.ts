@@ -1,8 +1,8 @@
 /** Every queue in the order of its tree: what it sent, why it dropped, how full it was, how long packets stayed. */
 import { h } from "../dom";
-import { MODE_NAMES } from "../palette";
 import type { Cell, Queue, QueueSummary, Report, Run } from "../report";
 import { treeOf } from "../selection";
+import { runName } from "../style";
 import { type Column, makeTable } from "../table";
 
 interface Row {
@@ -82,7 +82,7 @@ export function queuesTable(report: Report): HTMLElement {
         row.name,
         row.kind || null,
         ...(ports ? [row.port] : []),
-        ...(several ? [`${row.run.label} (${MODE_NAMES[row.run.mode]})`] : []),
+        ...(several ? [runName(row.run)] : []),
         ...fields.slice(0, split).map(read(row)),
         total,
         ...(reasons.length > 1 ? reasons.map((reason) => drops[reason] ?? 0) : []),

@@ -2,8 +2,8 @@
 import { breakable, h, svg } from "../dom";
 import { NONE, plural, quantity, significant } from "../format";
 import { unitOf } from "../metric";
-import { MODE_NAMES } from "../palette";
 import type { Cell, Expect, Report, Run } from "../report";
+import { runName } from "../style";
 import { makeTable } from "../table";
 
 type State = "good" | "bad" | "none";
@@ -69,7 +69,7 @@ function expectTable(report: Report): HTMLElement | null {
     expect.that,
     expect.value,
     bound(expect),
-    ...(several ? [run.label === run.mode ? MODE_NAMES[run.mode] : `${run.label} (${MODE_NAMES[run.mode]})`] : []),
+    ...(several ? [runName(run)] : []),
     margin(expect),
   ]);
   const offset = several ? 1 : 0;

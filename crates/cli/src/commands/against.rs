@@ -1,13 +1,13 @@
 //! `lockgate conform --against`: reference runs of a kernel, run in the simulator.
 
 use std::path::Path;
+use std::time::Instant;
 
 use lockgate_conform::kernel::{Comparison, Line, Reference, RunComparison, compare};
 use lockgate_measure::report::{Cell, Comparison as Table, ReportData};
-use rayon::prelude::*;
 
+use super::conform::{each, ended, leave};
 use crate::arguments::Conform;
-use crate::commands::conform::write;
 use crate::exit::{Exit, Failure};
 use crate::figures;
 use crate::files::{self, Results};
@@ -25,48 +25,17 @@ pub(crate) fn against(arguments: &Conform, file: &Path) -> Result<Exit, Failure>
     let reference = files::text(file).and_then(|text| Reference::read(&text)).map_err(unusable)?;
     let out = arguments.out.as_deref().map(|out| Results::start(Some(out), "conform")).transpose()?;
     interrupt::listen();
-    let started = std::time::Instant::now();
-    let (runs, interrupted) = run(&reference, arguments);
+    let started = Instant::now();
+    let all: Vec<usize> = (0..reference.experiments.len()).collect();
+    let name = |index: &usize| reference.experiments[*index].0.clone();
+    let one = |index: &usize| compare(&reference, *index, arguments.seed);
+    let (runs, interrupted) = each(&all, arguments.quiet, &name, &one);
     let document = Comparison::new(arguments.seed, runs);
-    let text = results::json(&document)?;
-    if arguments.json {
-        say!("{}", text.trim_end());
-    } else {
+    if !arguments.json {
         show(&document);
-        say!("{:.1} s", started.elapsed().as_secs_f64());
     }
-    if let Some(out) = out {
-        let directory = write(out, &text, &report(&document))?;
-        if !arguments.json {
-            say!("report: {directory}");
-        }
-    }
-    Ok(match (document.holds, interrupted) {
-        (false, _) => Exit::ExpectMissed,
-        (true, true) => Exit::Interrupted,
-        (true, false) => Exit::Ok,
-    })
-}
-
-/// All runs on all processors; whether the user stopped them before the end.
-fn run(reference: &Reference, arguments: &Conform) -> (Vec<RunComparison>, bool) {
-    let bar = terminal::progress(reference.experiments.len() as u64, arguments.quiet);
-    let runs: Vec<Option<RunComparison>> = (0..reference.experiments.len())
-        .into_par_iter()
-        .with_max_len(1)
-        .map(|index| {
-            if interrupt::is_requested() {
-                return None;
-            }
-            let run = compare(reference, index, arguments.seed);
-            bar.set_message(run.id.clone());
-            bar.inc(1);
-            Some(run)
-        })
-        .collect();
-    bar.finish_and_clear();
-    let interrupted = runs.iter().any(Option::is_none);
-    (runs.into_iter().flatten().collect(), interrupted)
+    leave(arguments, out, &document, &report(&document), started)?;
+    Ok(ended(document.holds, interrupted))
 }
 
 /// A value with its unit; counts and shares as they are.

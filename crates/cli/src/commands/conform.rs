@@ -1,9 +1,12 @@
 //! `lockgate conform`: disciplines held against their theorems.
 
+use std::time::Instant;
+
 use lockgate_conform::page::{COLUMNS, cells, sentence};
 use lockgate_conform::{Conformance, Finding, Kind, Row, Task, tasks};
 use lockgate_measure::report::{Cell, Comparison, ReportData, page};
 use rayon::prelude::*;
+use serde::Serialize;
 
 use crate::arguments::Conform;
 use crate::commands::against::against;
@@ -19,28 +22,46 @@ pub(crate) fn conform(arguments: &Conform) -> Result<Exit, Failure> {
     let kinds = kinds(arguments.kind.as_deref())?;
     let out = arguments.out.as_deref().map(|out| Results::start(Some(out), "conform")).transpose()?;
     interrupt::listen();
-    let started = std::time::Instant::now();
+    let started = Instant::now();
     let tasks = tasks(&kinds, arguments.seed, arguments.trials);
     let (rows, interrupted) = run(&tasks, arguments.quiet);
     let document = Conformance::new(&kinds, arguments.seed, rows);
-    let text = results::json(&document)?;
+    if !arguments.json {
+        show(&document);
+    }
+    leave(arguments, out, &document, &report(&document), started)?;
+    Ok(ended(document.holds, interrupted))
+}
+
+/// Prints what is to be printed beside the tables, and writes document and report where that was asked for.
+pub(super) fn leave(
+    arguments: &Conform,
+    out: Option<Results>,
+    document: &impl Serialize,
+    report: &ReportData,
+    started: Instant,
+) -> Result<(), Failure> {
+    let text = results::json(document)?;
     if arguments.json {
         say!("{}", text.trim_end());
     } else {
-        show(&document);
         say!("{:.1} s", started.elapsed().as_secs_f64());
     }
-    if let Some(out) = out {
-        let directory = write(out, &text, &report(&document))?;
-        if !arguments.json {
-            say!("report: {directory}");
-        }
+    let Some(out) = out else { return Ok(()) };
+    let directory = write(out, &text, report)?;
+    if !arguments.json {
+        say!("report: {directory}");
     }
-    Ok(match (document.holds, interrupted) {
+    Ok(())
+}
+
+/// How the command ends.
+pub(super) fn ended(holds: bool, interrupted: bool) -> Exit {
+    match (holds, interrupted) {
         (false, _) => Exit::ExpectMissed,
         (true, true) => Exit::Interrupted,
         (true, false) => Exit::Ok,
-    })
+    }
 }
 
 fn kinds(name: Option<&str>) -> Result<Vec<Kind>, Failure> {
@@ -56,23 +77,33 @@ fn kinds(name: Option<&str>) -> Result<Vec<Kind>, Failure> {
 
 /// Tries all of it on all processors; whether the user stopped it before the end.
 pub(crate) fn run(tasks: &[Task], quiet: bool) -> (Vec<Row>, bool) {
-    let bar = terminal::progress(tasks.len() as u64, quiet);
-    let rows: Vec<Option<Row>> = tasks
+    each(tasks, quiet, &|task| format!("{} {}", task.entry.name, task.kind.name), &Task::run)
+}
+
+/// Does `one` with all of `them` on all processors, under their names; whether the user stopped it before the end.
+pub(super) fn each<T: Sync, R: Send>(
+    them: &[T],
+    quiet: bool,
+    name: &(dyn Fn(&T) -> String + Sync),
+    one: &(dyn Fn(&T) -> R + Sync),
+) -> (Vec<R>, bool) {
+    let bar = terminal::progress(them.len() as u64, quiet);
+    let done: Vec<Option<R>> = them
         .par_iter()
         .with_max_len(1)
-        .map(|task| {
+        .map(|it| {
             if interrupt::is_requested() {
                 return None;
             }
-            bar.set_message(format!("{} {}", task.entry.name, task.kind.name));
-            let row = task.run();
+            bar.set_message(name(it));
+            let done = one(it);
             bar.inc(1);
-            Some(row)
+            Some(done)
         })
         .collect();
     bar.finish_and_clear();
-    let interrupted = rows.iter().any(Option::is_none);
-    (rows.into_iter().flatten().collect(), interrupted)
+    let interrupted = done.iter().any(Option::is_none);
+    (done.into_iter().flatten().collect(), interrupted)
 }
 
 fn show(document: &Conformance) {
@@ -126,7 +157,7 @@ fn report(document: &Conformance) -> ReportData {
 }
 
 /// Writes document and report; returns where the report is.
-pub(crate) fn write(out: Results, document: &str, report: &ReportData) -> Result<String, Failure> {
+fn write(out: Results, document: &str, report: &ReportData) -> Result<String, Failure> {
     out.write("conformance.json", document)?;
     let manifest = serde_json::json!({
         "lockgate": env!("CARGO_PKG_VERSION"),

@@ -124,7 +124,13 @@ fn one(folder: &Folder, out: Option<&Path>, arguments: &Reproduce) -> Result<Rep
         return Ok(reproduction);
     }
     out.write("claims.json", results::json(&document(&reproduction, arguments))?)?;
-    out.write("manifest.json", results::json(&serde_json::json!({ "lockgate": env!("CARGO_PKG_VERSION"), "command": command(folder, arguments), "finished": results::now(), "scenario_sha256": results::hash(&reproduction.scenario) }))?)?;
+    let manifest = serde_json::json!({
+        "lockgate": env!("CARGO_PKG_VERSION"),
+        "command": command(folder, arguments),
+        "finished": results::now(),
+        "scenario_sha256": results::hash(&reproduction.scenario),
+    });
+    out.write("manifest.json", results::json(&manifest)?)?;
     out.write("scenario.toml", &reproduction.scenario)?;
     out.write("report.html", report(&reproduction, &command(folder, arguments)))?;
     let directory = out.finish()?;

@@ -4,7 +4,7 @@
 //! runs that claims need --> scenario at its scale --> live, some at a time --> observed, times and rates scaled back
 //! ```
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::thread;
@@ -87,58 +87,118 @@ pub(crate) fn run(
     }
     planned.sort_by_key(|plan| plan.together);
     let length = planned.iter().map(Planned::length_ms).sum::<u64>();
-    let bar = terminal::progress(length, quiet);
-    let spare = AtomicU64::new(length / AGAIN);
-    let spend = |length: u64| {
-        spare.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |spare| spare.checked_sub(length)).is_ok()
+    let work = Work {
+        experiment,
+        seed,
+        bar: terminal::progress(length, quiet),
+        spare: AtomicU64::new(length / AGAIN),
+        begun: AtomicUsize::new(0),
+        count: planned.len(),
     };
-    let count = planned.len();
-    if !quiet && count > 0 {
+    if !quiet && !planned.is_empty() {
         let together: f64 =
             planned.iter().map(|plan| plan.length_ms() as f64 / plan.together as f64 / 60e3).sum();
-        eprintln!("live: {count} runs, about {:.0} min", together.ceil());
+        eprintln!("live: {} runs, about {:.0} min", planned.len(), together.ceil());
     }
-    let begun = AtomicUsize::new(0);
     for batch in planned.chunk_by(|a, b| a.together == b.together) {
-        let waiting = Mutex::new(batch.iter().collect::<VecDeque<_>>());
-        let next = || waiting.lock().ok().and_then(|mut waiting| waiting.pop_front());
-        let work = || -> Result<Vec<(String, Scale, Made)>, Failure> {
+        for (plan, made) in work.all(batch)? {
+            live.scales.insert(plan.name.clone(), plan.scale);
+            live.real_s += made.real_s;
+            if !made.outside.is_empty() {
+                live.outside.insert(plan.name.clone(), made.outside);
+            }
+            live.seen.add(made.seen);
+        }
+    }
+    work.bar.finish_and_clear();
+    Ok(live)
+}
+
+/// What the threads share that make runs.
+struct Work<'a> {
+    experiment: &'a Experiment<'a>,
+    seed: u64,
+    bar: ProgressBar,
+    /// Milliseconds that are left for making runs again.
+    spare: AtomicU64,
+    begun: AtomicUsize,
+    count: usize,
+}
+
+impl Work<'_> {
+    /// Makes runs, as many at a time as they may be together.
+    fn all<'p>(&self, batch: &'p [Planned]) -> Result<Vec<(&'p Planned, Made)>, Failure> {
+        let waiting = Mutex::new(batch.iter());
+        let next = || waiting.lock().ok().and_then(|mut waiting| waiting.next());
+        let work = || -> Result<Vec<_>, Failure> {
             let mut made = Vec::new();
             while let Some(plan) = next().filter(|_| !interrupt::is_requested()) {
-                let number = begun.fetch_add(1, Ordering::Relaxed) + 1;
-                bar.set_message(format!("live {number} of {count}: {}", plan.name));
-                let mut best = make(experiment, plan, seed, &bar)?;
-                if !best.outside.is_empty() && !interrupt::is_requested() && spend(plan.length_ms()) {
-                    bar.inc_length(plan.length_ms());
-                    bar.set_message(format!("live {number} of {count}: {}, again", plan.name));
-                    let again = make(experiment, plan, seed, &bar)?;
-                    if again.outside.len() < best.outside.len() {
-                        best = again;
-                    }
-                }
-                made.push((plan.name.clone(), plan.scale, best));
+                made.push((plan, self.best(plan)?));
             }
             Ok(made)
         };
         let workers = batch.first().map_or(1, |plan| plan.together).min(batch.len());
-        let done = thread::scope(|scope| {
+        let made = thread::scope(|scope| {
             let threads: Vec<_> = (0..workers).map(|_| scope.spawn(work)).collect();
             let join = |thread: thread::ScopedJoinHandle<'_, _>| {
                 thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
             };
             threads.into_iter().map(join).collect::<Result<Vec<_>, _>>()
         })?;
-        for (name, scale, made) in done.into_iter().flatten() {
-            live.scales.insert(name.clone(), scale);
-            live.real_s += made.real_s;
-            if !made.outside.is_empty() {
-                live.outside.insert(name, made.outside);
-            }
-            live.seen.add(made.seen);
-        }
+        Ok(made.into_iter().flatten().collect())
     }
-    bar.finish_and_clear();
-    Ok(live)
+
+    /// Makes a run, and once more where it is outside the limits and there is time: the better of the two.
+    fn best(&self, plan: &Planned) -> Result<Made, Failure> {
+        let number = self.begun.fetch_add(1, Ordering::Relaxed) + 1;
+        self.bar.set_message(format!("live {number} of {}: {}", self.count, plan.name));
+        let made = self.make(plan)?;
+        if made.outside.is_empty() || interrupt::is_requested() || !self.spend(plan.length_ms()) {
+            return Ok(made);
+        }
+        self.bar.inc_length(plan.length_ms());
+        self.bar.set_message(format!("live {number} of {}: {}, again", self.count, plan.name));
+        let again = self.make(plan)?;
+        Ok(if again.outside.len() < made.outside.len() { again } else { made })
+    }
+
+    fn spend(&self, length: u64) -> bool {
+        let less = |spare: u64| spare.checked_sub(length);
+        self.spare.fetch_update(Ordering::Relaxed, Ordering::Relaxed, less).is_ok()
+    }
+
+    fn make(&self, plan: &Planned) -> Result<Made, Failure> {
+        let mut shown = 0;
+        let mut reached = |picos: u64| {
+            let now = (picos / 1_000_000_000).min(plan.length_ms()).max(shown);
+            self.bar.inc(now - shown);
+            shown = now;
+        };
+        let mut stop = |now: lockgate_engine::units::Instant| {
+            reached(now.as_picos());
+            interrupt::is_requested()
+        };
+        let seed = Seed(self.seed.wrapping_add(plan.seed));
+        let outcome = lockgate_live::run(&plan.scenario, seed, &mut stop).map_err(Failure::live)?;
+        reached(plan.length_ms() * 1_000_000_000);
+        let recording = outcome.recording;
+        let summary = summary::summarise(std::slice::from_ref(&recording));
+        let value = |wanted: &Observation| {
+            let times = back(wanted, plan.scale);
+            let values = observe(&at(wanted, plan.scale), &recording, &summary);
+            values.into_iter().map(|value| value * times).collect()
+        };
+        let drawn = |wanted: &Observation, kind: Curve| {
+            let points = curve(&at(wanted, plan.scale), kind, &recording);
+            let (x, y) = axes(wanted, kind, plan.scale);
+            points.into_iter().map(|(a, b)| (a * x, b * y)).collect()
+        };
+        Ok(Made {
+            seen: self.experiment.observed(&plan.name, &value, &drawn, recording.packet_hops()),
+            outside: outcome.unfaithful,
+            real_s: plan.scenario.end().as_secs_f64(),
+        })
+    }
 }
 
 /// The run of this name, or why there is none.
@@ -168,39 +228,6 @@ struct Made {
     seen: Seen,
     outside: Vec<String>,
     real_s: f64,
-}
-
-fn make(experiment: &Experiment<'_>, plan: &Planned, seed: u64, bar: &ProgressBar) -> Result<Made, Failure> {
-    let mut shown = 0;
-    let mut reached = |picos: u64| {
-        let now = (picos / 1_000_000_000).min(plan.length_ms()).max(shown);
-        bar.inc(now - shown);
-        shown = now;
-    };
-    let mut stop = |now: lockgate_engine::units::Instant| {
-        reached(now.as_picos());
-        interrupt::is_requested()
-    };
-    let seed = Seed(seed.wrapping_add(plan.seed));
-    let outcome = lockgate_live::run(&plan.scenario, seed, &mut stop).map_err(Failure::live)?;
-    reached(plan.length_ms() * 1_000_000_000);
-    let recording = outcome.recording;
-    let summary = summary::summarise(std::slice::from_ref(&recording));
-    let value = |wanted: &Observation| {
-        let times = back(wanted, plan.scale);
-        let values = observe(&at(wanted, plan.scale), &recording, &summary);
-        values.into_iter().map(|value| value * times).collect()
-    };
-    let drawn = |wanted: &Observation, kind: Curve| {
-        let points = curve(&at(wanted, plan.scale), kind, &recording);
-        let (x, y) = axes(wanted, kind, plan.scale);
-        points.into_iter().map(|(a, b)| (a * x, b * y)).collect()
-    };
-    Ok(Made {
-        seen: experiment.observed(&plan.name, &value, &drawn, recording.packet_hops()),
-        outside: outcome.unfaithful,
-        real_s: plan.scenario.end().as_secs_f64(),
-    })
 }
 
 /// The observation of a run at `scale` that is the same as `wanted` of one as written.

@@ -248,8 +248,7 @@ fn during(path: &str, recording: &Recording, from: Instant, to: Instant) -> Opti
         return arrivals(flow(recording, of)?, from, to, name == "first_received");
     }
     let column = column(path, recording)?;
-    let rows =
-        column.ends.iter().zip(&column.values).filter(|(end, _)| (from..=to).contains(*end) && **end > from);
+    let rows = column.ends.iter().zip(&column.values).filter(|(end, _)| **end > from && **end <= to);
     let values = || rows.clone().map(|(_, value)| *value).filter(|value| !value.is_nan());
     let count = values().count();
     let value = match column.fold {

@@ -25,23 +25,19 @@ impl<'a> Others<'a> {
     ) -> Result<Self, String> {
         let kinds = if asked.is_empty() { &today.kinds } else { asked };
         let mut others = Self { today, kinds: Vec::new() };
-        let base = || {
-            today
-                .set
-                .iter()
-                .chain(if quick { today.quick.as_slice() } else { &[] })
-                .cloned()
-                .collect::<Vec<_>>()
-        };
-        for kind in std::iter::once("the paper's").chain(kinds.iter().map(String::as_str)) {
-            let name = format!("today/{number}/{}", if kind == "the paper's" { "paper" } else { kind });
-            let mut ways = Vec::new();
-            if kind == "the paper's" {
-                ways.push(base());
-            } else {
-                ways.push([base(), today.alone(kind)].concat());
-                ways.extend(today.instead(kind).map(|set| [base(), set].concat()));
-            }
+        let quick: &[String] = if quick { &today.quick } else { &[] };
+        let base = [today.set.as_slice(), quick].concat();
+        for kind in std::iter::once(None).chain(kinds.iter().map(Some)) {
+            let name = format!("today/{number}/{}", kind.map_or("paper", |kind| kind));
+            let ways = match kind {
+                None => vec![base.clone()],
+                Some(kind) => [Some(today.alone(kind)), today.instead(kind)]
+                    .into_iter()
+                    .flatten()
+                    .map(|set| [base.as_slice(), &set].concat())
+                    .collect(),
+            };
+            let kind = kind.map_or("the paper's", |kind| kind);
             let mut outcome = Ok(());
             for set in ways {
                 outcome = experiment.try_run(&name, &today.scenario, set);

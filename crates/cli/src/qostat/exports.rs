@@ -120,7 +120,7 @@ pub(crate) fn tc(sample: Option<&Sample>) -> Value {
     let mut all = Vec::new();
     for port in sample.map(|sample| sample.ports.as_slice()).unwrap_or_default() {
         for queue in &port.queues {
-            let options: serde_json::Map<String, Value> =
+            let gauges: serde_json::Map<String, Value> =
                 queue.gauges.iter().map(|(name, value)| ((*name).to_owned(), json!(value))).collect();
             let mut entry = json!({
                 "kind": queue.kind,
@@ -136,7 +136,7 @@ pub(crate) fn tc(sample: Option<&Sample>) -> Value {
                 "qlen": queue.packets,
                 "lockgate": {
                     "queue": queue.name,
-                    "gauges": options,
+                    "gauges": gauges,
                     "marked": queue.total.marked_packets,
                     "offered": queue.total.offered_packets,
                     "rate_bps": queue.sent_bps,

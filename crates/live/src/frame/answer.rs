@@ -2,15 +2,16 @@
 
 use core::net::IpAddr;
 
-use etherparse::icmpv4::{DestUnreachableHeader, TimeExceededCode as TimeExceeded4};
+use etherparse::icmpv4::{DestUnreachableHeader, ParameterProblemHeader, TimeExceededCode as TimeExceeded4};
 use etherparse::icmpv6::{
     DestUnreachableCode, NeighborAdvertisementHeader, TimeExceededCode as TimeExceeded6,
 };
 use etherparse::{
-    ArpEthIpv4Packet, ArpOperation, Icmpv4Type, Icmpv6Type, NetSlice, PacketBuilder, PacketBuilderStep,
-    SlicedPacket, TransportSlice,
+    ArpEthIpv4Packet, ArpOperation, Icmpv4Type, Icmpv6Type, IpHeaders, Ipv4Extensions, Ipv4Header,
+    Ipv4Options, NetSlice, PacketBuilder, PacketBuilderStep, SlicedPacket, TransportSlice,
 };
 
+use super::timestamp::Wrong;
 use super::{ETHERNET_HEADER, Ip, Mac, Seen};
 
 /// Hop limit of packets that a router sends of its own.
@@ -33,6 +34,8 @@ pub enum Why {
     NoPort,
     /// Nothing here speaks its protocol.
     NoProtocol,
+    /// Its header is wrong, here.
+    Wrong(Wrong),
 }
 
 /// The answer to "who has this address" (ARP, neighbour discovery): `mac` has it.
@@ -85,12 +88,12 @@ pub fn echo(request: &[u8], ip: &Ip) -> Option<Vec<u8>> {
         TransportSlice::Icmpv4(icmp) => {
             let Icmpv4Type::EchoRequest(echo) = icmp.icmp_type() else { return None };
             let reply = Icmpv4Type::EchoReply(echo);
-            builder(from, to)?.icmpv4(reply).write(&mut out, icmp.payload()).ok()?;
+            builder(from, to, options(request, ip))?.icmpv4(reply).write(&mut out, icmp.payload()).ok()?;
         }
         TransportSlice::Icmpv6(icmp) => {
             let Icmpv6Type::EchoRequest(echo) = icmp.icmp_type() else { return None };
             let reply = Icmpv6Type::EchoReply(echo);
-            builder(from, to)?.icmpv6(reply).write(&mut out, icmp.payload()).ok()?;
+            builder(from, to, Ipv4Options::new())?.icmpv6(reply).write(&mut out, icmp.payload()).ok()?;
         }
         _ => return None,
     }
@@ -109,13 +112,16 @@ pub fn error(frame: &[u8], from: IpAddr, why: Why) -> Option<Vec<u8>> {
     }
     let quoted = frame.get(ETHERNET_HEADER..)?;
     let mut out = Vec::new();
-    let step = builder(from, ip.fields.source)?;
+    let step = builder(from, ip.fields.source, Ipv4Options::new())?;
     if ip.fields.source.is_ipv4() {
         let kind = match why {
             Why::Hops => Icmpv4Type::TimeExceeded(TimeExceeded4::TtlExceededInTransit),
             Why::NoRoute => Icmpv4Type::DestinationUnreachable(DestUnreachableHeader::Network),
             Why::NoPort => Icmpv4Type::DestinationUnreachable(DestUnreachableHeader::Port),
             Why::NoProtocol => Icmpv4Type::DestinationUnreachable(DestUnreachableHeader::Protocol),
+            Why::Wrong(Wrong(octet)) => {
+                Icmpv4Type::ParameterProblem(ParameterProblemHeader::PointerIndicatesError(octet))
+            }
         };
         step.icmpv4(kind).write(&mut out, &quoted[..quoted.len().min(QUOTED_4)]).ok()?;
     } else {
@@ -123,17 +129,35 @@ pub fn error(frame: &[u8], from: IpAddr, why: Why) -> Option<Vec<u8>> {
             Why::Hops => Icmpv6Type::TimeExceeded(TimeExceeded6::HopLimitExceeded),
             Why::NoRoute => Icmpv6Type::DestinationUnreachable(DestUnreachableCode::NoRoute),
             Why::NoPort | Why::NoProtocol => Icmpv6Type::DestinationUnreachable(DestUnreachableCode::Port),
+            Why::Wrong(_) => return None,
         };
         step.icmpv6(kind).write(&mut out, &quoted[..quoted.len().min(LEAST_MTU_6 - 48)]).ok()?;
     }
     Some(out)
 }
 
-fn builder(from: IpAddr, to: IpAddr) -> Option<PacketBuilderStep<etherparse::IpHeaders>> {
+/// The options of an echo reply: the time stamps of the request go back whole (RFC 1122 section 3.2.2.6).
+fn options(request: &[u8], ip: &Ip) -> Ipv4Options {
+    let stamps = ip.timestamp.map(|option| option.bytes(request)).unwrap_or_default();
+    let mut padded = [0; Ipv4Options::MAX_LEN as usize];
+    padded[..stamps.len()].copy_from_slice(stamps);
+    Ipv4Options::try_from(&padded[..stamps.len().next_multiple_of(4)]).unwrap_or_default()
+}
+
+fn builder(from: IpAddr, to: IpAddr, options: Ipv4Options) -> Option<PacketBuilderStep<IpHeaders>> {
     // Ethernet addresses are written where the frame is delivered.
     let step = PacketBuilder::ethernet2([0; 6], [0; 6]);
     match (from, to) {
-        (IpAddr::V4(from), IpAddr::V4(to)) => Some(step.ipv4(from.octets(), to.octets(), HOP_LIMIT)),
+        (IpAddr::V4(from), IpAddr::V4(to)) => {
+            let header = Ipv4Header {
+                source: from.octets(),
+                destination: to.octets(),
+                time_to_live: HOP_LIMIT,
+                options,
+                ..Ipv4Header::default()
+            };
+            Some(step.ip(IpHeaders::Ipv4(header, Ipv4Extensions::default())))
+        }
         (IpAddr::V6(from), IpAddr::V6(to)) => Some(step.ipv6(from.octets(), to.octets(), HOP_LIMIT)),
         _ => None,
     }

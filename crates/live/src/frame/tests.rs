@@ -1,6 +1,9 @@
-use etherparse::{PacketBuilder, checksum::u32_16bit_word};
+use etherparse::checksum::u32_16bit_word;
+use etherparse::{IpHeaders, Ipv4Extensions, Ipv4Header, PacketBuilder};
+use lockgate_engine::units::Duration;
 
 use super::answer::{Why, echo, error, has};
+use super::timestamp::{Carried, Wrong};
 use super::*;
 
 const A: Mac = [2, 0, 0, 0, 0, 1];
@@ -21,9 +24,31 @@ fn udp6(ttl: u8) -> Vec<u8> {
     out
 }
 
+/// A packet with these options, of which there is a multiple of four bytes.
+fn optioned(options: &[u8]) -> Vec<u8> {
+    let header = Ipv4Header {
+        source: [10, 0, 0, 1],
+        destination: [10, 0, 0, 254],
+        time_to_live: 9,
+        options: options.try_into().expect("options"),
+        ..Ipv4Header::default()
+    };
+    let builder = PacketBuilder::ethernet2(A, B).ip(IpHeaders::Ipv4(header, Ipv4Extensions::default()));
+    let mut out = Vec::new();
+    builder.icmpv4_echo_request(5, 6).write(&mut out, b"abcdef").expect("fits");
+    out
+}
+
+/// The time stamp option of a frame.
+fn timestamp(frame: &[u8]) -> Timestamp {
+    let Seen::Ip(Ip { timestamp: Some(option), .. }) = Seen::in_frame(frame) else { panic!("no option") };
+    option
+}
+
 /// The one's complement sum over the IPv4 header, which is zero where the checksum is right.
 fn header_sum(frame: &[u8]) -> u16 {
-    let sum = frame[14..34]
+    let header = usize::from(frame[14] & 0x0f) * 4;
+    let sum = frame[14..14 + header]
         .chunks_exact(2)
         .fold(0, |sum, word| u32_16bit_word::add_2bytes(sum, [word[0], word[1]]));
     u32_16bit_word::ones_complement(sum)
@@ -128,12 +153,88 @@ fn echo_comes_back() {
     assert_eq!(&reply[38..], &request[38..], "identifier, sequence and data");
     assert_eq!((&reply[26..30], &reply[30..34]), (&request[30..34], &request[26..30]));
     assert_eq!(echo(&udp4(3, b""), &ip), None);
+    let stamps = [68, 8, 9, 0x10, 1, 2, 3, 4];
+    let request = optioned(&[&stamps[..], &[0; 4]].concat());
+    let Seen::Ip(ip) = Seen::in_frame(&request) else { panic!("no IP") };
+    let reply = echo(&request, &ip).expect("a reply");
+    assert_eq!(
+        (reply[14], &reply[34..42], header_sum(&reply)),
+        (0x47, &stamps[..], 0),
+        "its stamps come back"
+    );
+}
+
+/// What the router at 10.0.0.254 makes of options at 0x01020304 ms of the day, one stamp after the other.
+#[test]
+fn routers_stamp_as_rfc_791_says() {
+    let stamped = |options: &[u8], want: Result<&[u8], Wrong>| {
+        let mut frame = optioned(options);
+        let option = timestamp(&frame);
+        let done = option.stamp(&mut frame, Ipv4Addr::new(10, 0, 0, 254), 0x0102_0304);
+        assert_eq!(done.map(|()| &frame[34..34 + options.len()]), want, "{options:?}");
+        assert_eq!(header_sum(&frame), 0, "{options:?}");
+    };
+    // Times alone: one, the next, and then there is no room, which is counted to 15 and no further.
+    stamped(&[68, 12, 5, 0, 0, 0, 0, 0, 0, 0, 0, 0], Ok(&[68, 12, 9, 0, 1, 2, 3, 4, 0, 0, 0, 0]));
+    stamped(&[68, 12, 9, 0, 9, 9, 9, 9, 0, 0, 0, 0], Ok(&[68, 12, 13, 0, 9, 9, 9, 9, 1, 2, 3, 4]));
+    stamped(&[68, 8, 9, 0x00, 9, 9, 9, 9], Ok(&[68, 8, 9, 0x10, 9, 9, 9, 9]));
+    stamped(&[68, 8, 9, 0xe0, 9, 9, 9, 9], Ok(&[68, 8, 9, 0xf0, 9, 9, 9, 9]));
+    stamped(&[68, 8, 9, 0xf0, 9, 9, 9, 9], Err(Wrong(23)));
+    // Some room, but not enough; a pointer into the option's own head.
+    stamped(&[68, 8, 6, 0, 0, 0, 0, 0], Err(Wrong(22)));
+    stamped(&[68, 8, 4, 0, 0, 0, 0, 0], Err(Wrong(22)));
+    stamped(&[68, 8, 5, 1, 0, 0, 0, 0], Err(Wrong(22)));
+    // With addresses.
+    stamped(&[68, 12, 5, 1, 0, 0, 0, 0, 0, 0, 0, 0], Ok(&[68, 12, 13, 1, 10, 0, 0, 254, 1, 2, 3, 4]));
+    stamped(&[68, 4, 5, 1], Ok(&[68, 4, 5, 0x11]));
+    // For addresses that the sender gave: this one, another, none left.
+    stamped(&[68, 12, 5, 3, 10, 0, 0, 254, 0, 0, 0, 0], Ok(&[68, 12, 13, 3, 10, 0, 0, 254, 1, 2, 3, 4]));
+    stamped(&[68, 12, 5, 3, 10, 0, 0, 253, 0, 0, 0, 0], Ok(&[68, 12, 5, 3, 10, 0, 0, 253, 0, 0, 0, 0]));
+    stamped(&[68, 12, 13, 3, 10, 0, 0, 9, 7, 7, 7, 7], Ok(&[68, 12, 13, 3, 10, 0, 0, 9, 7, 7, 7, 7]));
+    // Flags that mean nothing, or nothing to be stamped.
+    for flag in [2, 4, 5, 15] {
+        let option = [68, 12, 5, flag, 0, 0, 0, 0, 0, 0, 0, 0];
+        stamped(&option, Ok(&option));
+    }
+    // Behind others, at an odd place, so that words of the checksum are changed by halves.
+    stamped(
+        &[1, 7, 3, 4, 1, 68, 8, 5, 0, 0, 0, 0, 0, 0, 0, 0],
+        Ok(&[1, 7, 3, 4, 1, 68, 8, 9, 0, 1, 2, 3, 4, 0, 0, 0]),
+    );
+    stamped(&[1, 68, 7, 6, 0, 0, 0, 0], Err(Wrong(23)));
+}
+
+#[test]
+fn what_is_carried_is_read_and_rewritten() {
+    let carried = |options: &[u8]| timestamp(&optioned(options)).carried(&optioned(options));
+    // 16909060 s and 515 us, without an address and with one.
+    assert_eq!(carried(&[68, 12, 5, 4, 1, 2, 3, 4, 0, 0, 2, 3]), Carried::WhenSent(16_909_060, 515_000));
+    let with_address = [68, 16, 5, 5, 10, 0, 0, 1, 0, 0, 0, 7, 0, 0, 2, 3];
+    assert_eq!(carried(&with_address), Carried::Waited(Duration::from_micros(7_000_515)));
+    // Longer than half the range of a duration, milliseconds, and no room for two words: nothing to go by.
+    for nothing in [
+        &[68, 12, 5, 5, 255, 255, 255, 255, 0, 0, 0, 0][..],
+        &[68, 12, 5, 0, 0, 0, 0, 1, 0, 0, 0, 1],
+        &[68, 8, 5, 5, 0, 0, 0, 1],
+        &[68, 20, 5, 4, 0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0, 1],
+    ] {
+        assert_eq!(carried(nothing), Carried::Nothing, "{nothing:?}");
+    }
+    let mut frame = optioned(&with_address);
+    timestamp(&frame).set_waited(&mut frame, Duration::from_picos(8_000_999_999_999));
+    assert_eq!(frame[34..50], [68, 16, 5, 5, 10, 0, 0, 1, 0, 0, 0, 8, 0, 0, 3, 231], "8 s and 999 us");
+    assert_eq!(header_sum(&frame), 0);
+    for none in [&[0, 68, 4, 5][..], &[7, 1, 68, 4], &[7, 9, 68, 4], &[1, 1, 1, 68]] {
+        let Seen::Ip(ip) = Seen::in_frame(&optioned(none)) else { panic!("no IP") };
+        assert_eq!(ip.timestamp, None, "{none:?}");
+    }
 }
 
 /// Damaged frames of every kind: never a panic.
 #[test]
 fn damage_is_survived() {
-    for whole in [udp4(5, &[1; 40]), udp6(5)] {
+    let options = [1, 68, 12, 5, 1, 0, 0, 0, 0, 0, 0, 0, 0, 68, 4, 0];
+    for whole in [udp4(5, &[1; 40]), udp6(5), optioned(&options)] {
         for cut in 0..whole.len() {
             for at in 0..whole.len() {
                 let mut frame = whole.clone();
@@ -143,6 +244,10 @@ fn damage_is_survived() {
                 if let Seen::Ip(ip) = &seen {
                     assert!(ip.payload <= frame.len() && ip.payload + ip.payload_length <= frame.len());
                     let _ = echo(&frame, ip);
+                    if let Some(option) = ip.timestamp {
+                        option.set_waited(&mut frame, Duration::from_secs(1));
+                        let _ = option.stamp(&mut frame, Ipv4Addr::LOCALHOST, 1);
+                    }
                 }
                 let _ = (error(&frame, IpAddr::from([1, 1, 1, 1]), Why::NoRoute), has(&frame, A));
                 set_traffic_class(&mut frame, 3);

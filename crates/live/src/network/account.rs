@@ -141,16 +141,16 @@ impl Network<'_> {
 
     fn received(&mut self, packet: &Packet, now: Instant) -> Received {
         let record = self.record_of(packet.flow);
-        let propagation = if let Some(known) = self.propagation.get(record) {
-            *known
-        } else {
-            let about = *self.frames.about(packet.payload);
-            self.propagation_between(about.from, about.to)
+        let about = *self.frames.about(packet.payload);
+        let propagation = match self.propagation.get(record) {
+            Some(known) => *known,
+            None => self.propagation_between(about.from, about.to),
         };
         Received {
             now,
             sent: packet.sent,
-            waited: packet.waited,
+            // What was waited before it came is not of this network.
+            waited: packet.waited.saturating_sub(about.carried.unwrap_or(Duration::ZERO)),
             propagation,
             bytes: packet.bytes(),
             sequence: packet.sequence,

@@ -1,7 +1,7 @@
 //! The timeline: what changes during the run, applied to the same objects as in the simulation.
 
 use lockgate_engine::units::{Duration, Instant};
-use lockgate_measure::recording::{Event, EventKind};
+use lockgate_measure::recording::Event;
 use lockgate_scenario::Action;
 use lockgate_scenario::change::Prepared;
 use lockgate_sim::parts::propagation;
@@ -43,16 +43,15 @@ impl Network<'_> {
     /// What a discipline refuses; then nothing has changed.
     fn apply(&mut self, next: &mut Prepared) -> Result<(), Failure> {
         let now = self.now;
-        let path = next.change.path.clone();
         let mut moved_packets = None;
         let mut forced_out_packets = 0;
         match &next.change.action {
             Action::Reconfigure { port, .. } | Action::Replace { port, .. } => {
                 let (port, replaces) = (*port, matches!(next.change.action, Action::Replace { .. }));
                 let place = &mut self.links[port];
-                let moved = next
-                    .apply_to_port(&mut place.port, now, &self.frames)
-                    .map_err(|why| Failure::Build { place: path.clone(), why: why.to_string() })?;
+                let moved = next.apply_to_port(&mut place.port, now, &self.frames).map_err(|why| {
+                    Failure::Build { place: next.change.path.clone(), why: why.to_string() }
+                })?;
                 place.touch(now);
                 moved_packets = replaces.then_some(moved as u64);
                 self.wakes[port] = self.links[port].next();
@@ -68,28 +67,19 @@ impl Network<'_> {
             }
             Action::Flow { flows, traffic, stop } => {
                 for flow in flows.clone() {
-                    // The name of the stream is the simulation's, so that both draw the same.
-                    let name = format!("{}@{}", self.scenario.flows[flow].name, self.changed);
+                    let name = &self.scenario.flows[flow].name;
                     let arrivals = traffic
                         .as_ref()
-                        .map(|traffic| traffic.arrivals(self.seed, &name))
+                        .map(|traffic| traffic.arrivals_after(self.seed, name, self.changed))
                         .transpose()
-                        .map_err(|why| Failure::Build { place: name, why: why.to_string() })?;
+                        .map_err(|why| Failure::Build { place: name.clone(), why: why.to_string() })?;
                     let stop = stop.map_or(Instant::NEVER, |stop| Instant::ZERO + stop);
                     self.renewals.push(Renewal { flow, arrivals, at: now, stop });
                 }
             }
         }
-        self.recording.events.push(Event {
-            at: now,
-            kind: EventKind::Change,
-            path,
-            value: next.change.value.clone(),
-            old: None,
-            moved_packets,
-            forced_out_packets,
-            text: String::new(),
-        });
+        let event = Event::change(now, &next.change.path, &next.change.value);
+        self.recording.events.push(Event { moved_packets, forced_out_packets, ..event });
         Ok(())
     }
 

@@ -7,6 +7,7 @@ use lockgate_measure::recording::Loss;
 
 use super::{Entered, Leaving, MOST_ANSWERS, Network};
 use crate::frame::answer::{Why, echo, error};
+use crate::frame::timestamp::{Timestamp, Wrong};
 use crate::frame::{Seen, set_traffic_class, take_hop};
 use crate::frames::About;
 
@@ -26,13 +27,18 @@ impl Network<'_> {
     /// A packet arrives at `node` by a link.
     pub(super) fn arrive(&mut self, mut packet: Packet, node: usize) {
         packet.hops = packet.hops.saturating_add(1);
-        if self.frames.about(packet.payload).to as usize == node {
+        let about = self.frames.about(packet.payload);
+        let is_there = about.to as usize == node;
+        if let Some(option) = about.timestamp
+            && let Err(wrong) = self.stamp(&packet, option, node)
+        {
+            return self.refuse(packet, node, Why::Wrong(wrong));
+        }
+        if is_there {
             return self.deliver(packet, node);
         }
         if !take_hop(self.frames.bytes_mut(packet.payload)) {
-            let frame = self.frames.bytes(packet.payload).to_vec();
-            self.lose(packet, Loss::Hops);
-            return self.say(node, &frame, Why::Hops);
+            return self.refuse(packet, node, Why::Hops);
         }
         let Some(index) = self.router_of[node] else { return self.forward(packet, node) };
         let (_, router) = &mut self.routers[index as usize];
@@ -52,9 +58,33 @@ impl Network<'_> {
         if let Some(port) = self.routes.next(node, to) {
             return self.offer(packet, port);
         }
+        self.refuse(packet, node, Why::NoRoute);
+    }
+
+    /// A packet goes no further than `node`, which says why.
+    fn refuse(&mut self, packet: Packet, node: usize, why: Why) {
         let frame = self.frames.bytes(packet.payload).to_vec();
         self.lose(packet, Loss::Hops);
-        self.say(node, &frame, Why::NoRoute);
+        self.say(node, &frame, why);
+    }
+
+    /// Writes into a packet's time stamp option how long it has waited by now, and the time of the node where it is; a
+    /// host that it is for has a kernel that does so itself.
+    fn stamp(&mut self, packet: &Packet, option: Timestamp, node: usize) -> Result<(), Wrong> {
+        let about = self.frames.about(packet.payload);
+        let (carries, is_left_to_host) =
+            (about.carried.is_some(), about.to as usize == node && self.is_host[node]);
+        let frame = self.frames.bytes_mut(packet.payload);
+        if carries {
+            option.set_waited(frame, packet.waited);
+        }
+        match self.scenario.nodes[node].address {
+            IpAddr::V4(address) if !is_left_to_host => {
+                let time = self.wall.millis_of_day(self.clocks[node].read(self.now));
+                option.stamp(frame, address, time)
+            }
+            _ => Ok(()),
+        }
     }
 
     fn offer(&mut self, packet: Packet, index: usize) {
@@ -125,7 +155,14 @@ impl Network<'_> {
     fn emit(&mut self, node: usize, frame: &[u8]) {
         let Seen::Ip(ip) = Seen::in_frame(frame) else { return };
         let Some(to) = self.by_address.get(&ip.fields.destination).copied() else { return };
-        let about = About { fields: ip.fields, from: node as u32, to, reported: false };
+        let about = About {
+            fields: ip.fields,
+            from: node as u32,
+            to,
+            reported: false,
+            timestamp: ip.timestamp,
+            carried: None,
+        };
         let Some(slot) = self.frames.keep(frame, about) else { return };
         let flow = self.flows.of(&ip.fields);
         let header = Header {

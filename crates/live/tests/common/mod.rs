@@ -5,6 +5,7 @@ use std::collections::VecDeque;
 use etherparse::PacketBuilder;
 use lockgate_engine::random::{Random, Seed};
 use lockgate_engine::units::{Duration, Instant};
+use lockgate_live::clock::WallOffset;
 use lockgate_live::driver::Wire;
 use lockgate_live::frame::{ETHERNET_HEADER, Seen};
 use lockgate_live::machine::{Broken, Machine, Renewal, Report};
@@ -162,6 +163,10 @@ impl Machine for Simulated<'_> {
     fn now(&mut self) -> Instant {
         self.send_due();
         self.now
+    }
+
+    fn wall(&self) -> WallOffset {
+        WallOffset::default()
     }
 
     fn next_frame(&mut self, wire: usize) -> Option<Instant> {

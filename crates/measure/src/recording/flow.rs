@@ -90,7 +90,7 @@ pub enum Loss {
     Link,
     /// A router's service queue was full.
     Router,
-    /// It could go no further: its hop limit was reached, or no way leads on. Only live runs.
+    /// It could go no further: its hop limit was reached, no way leads on, or its header is wrong. Only live runs.
     Hops,
     /// All frames of the driver were held by queues. Only live runs.
     Frames,

@@ -20,7 +20,8 @@ pub(crate) struct Buffer {
     window: u32,
     /// Round-trip time as the receiver sees it by the timestamps that come back.
     rtt: Option<Duration>,
-    measured: Instant,
+    /// When the measurement began: the first with the connection.
+    measured: Option<Instant>,
     /// Read since the measurement began, and the most of all measurements.
     read: u64,
     most: u64,
@@ -30,12 +31,17 @@ impl Buffer {
     /// One that offers at most `largest` bytes.
     pub(crate) fn new(largest: u32) -> Self {
         let window = INITIAL.min(largest);
-        Self { largest, bound: window, window, rtt: None, measured: Instant::ZERO, read: 0, most: 14_480 }
+        Self { largest, bound: window, window, rtt: None, measured: None, read: 0, most: 14_480 }
     }
 
     /// Bytes beyond what is acknowledged that may be sent.
     pub(crate) fn window(&self) -> u32 {
         self.window
+    }
+
+    /// The connection stands: from now on it is measured what is read.
+    pub(crate) fn begin(&mut self, now: Instant) {
+        self.measured.get_or_insert(now);
     }
 
     /// A full segment came that echoes a timestamp of `echo`.
@@ -53,9 +59,11 @@ impl Buffer {
         let grows = self.window < self.bound;
         self.window = self.window.saturating_add(2 * mss).min(self.bound);
         self.read += read;
-        if self.rtt.is_some_and(|rtt| now.since(self.measured) >= rtt) {
+        if let (Some(rtt), Some(began)) = (self.rtt, self.measured)
+            && now.since(began) >= rtt
+        {
             self.measure(mss);
-            self.measured = now;
+            self.measured = Some(now);
         }
         grows
     }
@@ -83,6 +91,7 @@ mod tests {
         let mut buffer = Buffer::new(400_000);
         assert_eq!(buffer.window(), 65_535);
         let mut now = Instant::ZERO + ms(1000);
+        buffer.begin(now);
         buffer.on_echo(now - ms(100), now);
         for round in 1..8u64 {
             for _ in 0..10 * round {
@@ -98,5 +107,20 @@ mod tests {
         }
         assert_eq!(buffer.window(), 400_000);
         assert!(!buffer.on_data(1448, 1448, now), "at its largest it does not grow");
+    }
+
+    #[test]
+    fn the_first_round_trip_is_measured_from_the_beginning_of_the_connection() {
+        let ms = Duration::from_millis;
+        let mut buffer = Buffer::new(400_000);
+        let start = Instant::ZERO + ms(500);
+        buffer.begin(start);
+        // The initial window, which is all that can be read in the first round trip, and the first of the second.
+        for _ in 0..10 {
+            buffer.on_echo(start - ms(40), start);
+            assert!(!buffer.on_data(1448, 1448, start));
+        }
+        buffer.on_data(1448, 1448, start + ms(41));
+        assert!(buffer.on_data(1448, 1448, start + ms(42)), "eleven segments were read: it grows");
     }
 }

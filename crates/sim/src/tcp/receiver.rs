@@ -115,6 +115,9 @@ impl Receiver {
             // (2) If SEG.TSval >= TS.Recent and SEG.SEQ <= Last.ACK.sent, the timestamp is the one to echo.
             self.echo = segment.sent;
         }
+        if !segment.has(flag::SYN) || segment.has(flag::ACK) {
+            self.buffer.begin(now);
+        }
         if segment.span() == 0 {
             if segment.sequence < self.next {
                 // A probe of the window.

@@ -173,7 +173,12 @@ impl Sender {
                 self.go_on_after_timeout(delivery, news);
                 let again = self.board.again();
                 self.find_losses(news, now);
-                if self.phase == Phase::Open && self.board.lost() > 0 && again > 0 {
+                //= https://www.rfc-editor.org/rfc/rfc5681#section-4.3
+                //# the loss of a retransmission, should be taken as two indications of congestion and, therefore,
+                //# cwnd (and ssthresh) MUST be lowered twice in this case.
+                let repeats_lost = self.board.again() < again;
+                let opened = self.phase == Phase::Open && again > 0;
+                if self.board.lost() > 0 && (repeats_lost || opened) {
                     self.enter_recovery(echo);
                 }
             }

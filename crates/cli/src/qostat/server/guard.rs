@@ -1,6 +1,6 @@
 //! Who may ask what: by the host a browser thinks it talks to, the page that asks, and a token.
 
-use std::net::{IpAddr, SocketAddr};
+use std::net::IpAddr;
 
 use axum::extract::{Request, State};
 use axum::http::{HeaderMap, Method, StatusCode, header};
@@ -26,16 +26,8 @@ impl Guard {
     /// Whether `host` is a name by which this server may be called. An address needs no name server to mean
     /// this machine, so no page can be made to reach it under its own name (DNS rebinding); a name does.
     fn knows_host(&self, host: &str) -> bool {
-        let name = if host.parse::<SocketAddr>().is_ok() {
-            return true;
-        } else if let Some((name, port)) = host.rsplit_once(':')
-            && !port.is_empty()
-            && port.bytes().all(|digit| digit.is_ascii_digit())
-        {
-            name
-        } else {
-            host
-        };
+        let is_port = |port: &str| !port.is_empty() && port.bytes().all(|digit| digit.is_ascii_digit());
+        let name = host.rsplit_once(':').filter(|(_, port)| is_port(port)).map_or(host, |(name, _)| name);
         let bare = name.strip_prefix('[').and_then(|name| name.strip_suffix(']')).unwrap_or(name);
         bare.parse::<IpAddr>().is_ok()
             || name.eq_ignore_ascii_case("localhost")

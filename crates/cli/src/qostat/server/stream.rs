@@ -19,6 +19,7 @@ use super::api::refuse;
 use super::{Shared, Streaming};
 use crate::qostat::Hub;
 use crate::qostat::hub::Frame;
+use crate::qostat::status::Status;
 
 /// Least time between batches.
 const GAP: Duration = Duration::from_millis(50);
@@ -49,8 +50,8 @@ impl Drop for Reader {
 struct Stream {
     reader: Reader,
     frames: Receiver<Frame>,
-    /// The version of the status it knows.
-    version: Option<(u64, bool, String)>,
+    /// The status it knows.
+    known: Option<Arc<Status>>,
     last: Instant,
     over: bool,
 }
@@ -64,7 +65,7 @@ pub(super) async fn stream(State(shared): State<Shared>, Extension(mark): Extens
     mark.begin();
     let frames = shared.hub.subscribe();
     let reader = Reader::new(shared.hub.clone());
-    let stream = Stream { reader, frames, version: None, last: Instant::now() - GAP, over: false };
+    let stream = Stream { reader, frames, known: None, last: Instant::now() - GAP, over: false };
     let parts = futures_util::stream::unfold(stream, |stream| async move {
         let (text, stream) = stream.next().await?;
         Some((Ok::<_, Infallible>(Bytes::from(text)), stream))
@@ -104,18 +105,10 @@ impl Stream {
             let _ = write!(text, "event: samples\ndata: [{}]\n\n", parts.join(","));
         }
         let status = self.reader.0.status();
-        let controls = format!(
-            "{} {} {} {}",
-            status.pace,
-            status.every_s,
-            status.held,
-            batch.iter().any(|frame| !frame.sample.events.is_empty())
-        );
-        let version = (status.version, status.ended, controls);
-        if self.version.as_ref() != Some(&version) {
+        if self.known.as_ref().is_none_or(|known| !Arc::ptr_eq(known, &status)) {
             let json = serde_json::to_string(&*status).unwrap_or_default();
             let _ = write!(text, "event: status\ndata: {json}\n\n");
-            self.version = Some(version);
+            self.known = Some(status);
         }
         if text.is_empty() {
             text.push_str(": alive\n\n");

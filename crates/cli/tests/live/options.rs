@@ -1,0 +1,38 @@
+//! Time stamps in the IP header, through the kernel's own sockets and an unmodified `ping`.
+
+use super::host::is_possible;
+use super::{FOUR, has, programs};
+
+#[test]
+fn routers_stamp_the_time() {
+    if !is_possible() || !has("ping") {
+        return;
+    }
+    // There is room for four stamps: as far as the server; from the router in the middle, with one from the way back.
+    for (to, hops) in [("server", [1, 2, 3, 4]), ("r2", [1, 2, 3, 2])] {
+        let [said, _] = programs(FOUR, "2s", &format!("ping -n -c 1 -T tsandaddr {to}"), None);
+        let stamped: Vec<&str> = said.lines().filter_map(|line| line.split('\t').nth(1)).collect();
+        assert_eq!(stamped, hops.map(|hop| format!("10.0.0.{hop}")), "{said}");
+    }
+}
+
+/// What one router after the other adds to the waiting that a packet carries goes through real kernels.
+#[test]
+fn waiting_is_carried_from_socket_to_socket() {
+    if !is_possible() || !has("python3") {
+        return;
+    }
+    let send = "from socket import *; import time; time.sleep(0.5); s = socket(AF_INET, SOCK_DGRAM); \
+        s.setsockopt(IPPROTO_IP, IP_OPTIONS, bytes([68, 12, 5, 5, 0, 0, 0, 9, 0, 0, 0, 0])); \
+        [s.sendto(bytes(1000), ('10.0.0.4', 7)) for _ in range(40)]";
+    let receive = "from socket import *; s = socket(AF_INET, SOCK_RAW, IPPROTO_UDP); \
+        [print(*p[20:32], flush=True) for p in iter(lambda: s.recv(2000), b'') if p[0] == 0x48]";
+    let python = |program: &str| format!("python3 -c \"{program}\"");
+    let [_, said] = programs(FOUR, "3s", &python(send), Some(&python(receive)));
+    let options: Vec<Vec<u32>> =
+        said.lines().map(|line| line.split(' ').filter_map(|word| word.parse().ok()).collect()).collect();
+    // Forty at once at 100 Mbit/s, then at 20: the first waits for nothing, and the others behind it.
+    assert!(!options.is_empty(), "{said}");
+    assert!(options.iter().all(|option| option[..8] == [68, 12, 5, 5, 0, 0, 0, 9]), "{said}");
+    assert!(options.iter().any(|option| option[8..] > [0; 4][..]), "{said}");
+}
