@@ -92,11 +92,6 @@ impl Kernel {
             }
         }
     }
-
-    /// Frames that found no room in the wires' rings.
-    pub(crate) fn overruns(&self) -> u64 {
-        self.wires.iter().map(Wire::overruns).sum()
-    }
 }
 
 impl Machine for Kernel {
@@ -179,5 +174,9 @@ impl Machine for Kernel {
         }
         let gone = waiting.iter().position(|wire| wire.revents().contains(PollFlags::ERR));
         gone.map_or(Ok(()), |wire| Err(self.wires[wire].gone()))
+    }
+
+    fn overruns(&mut self) -> u64 {
+        self.wires.iter().map(Wire::overruns).sum()
     }
 }

@@ -49,6 +49,8 @@ pub struct Driven {
     pub rounds: u64,
     /// How long it was stopped, or kept from running, for more than [`MOST_LAG`] at a time.
     pub stood_still: Duration,
+    /// Frames that found no room in the rings until the run ended: senders go on for a while after.
+    pub overruns: u64,
 }
 
 /// Drives `network` to its end, or until `stop` (which is told the time) says so.
@@ -125,6 +127,7 @@ pub fn drive_watched<M: Machine>(
             machine.wait(awaited)?;
         }
     }
+    driven.overruns = machine.overruns();
     await_reports(network, machine)?;
     Ok(driven)
 }

@@ -104,4 +104,7 @@ pub trait Machine {
     /// # Errors
     /// Where a wire is gone.
     fn wait(&mut self, until: Instant) -> Result<(), Broken>;
+
+    /// Frames that found no room in the rings of all wires so far.
+    fn overruns(&mut self) -> u64;
 }

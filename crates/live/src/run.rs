@@ -100,7 +100,7 @@ pub fn watched(
         slip: ends.slip,
         send_errors: ends.errors,
         host_losses: account.lost_before + account.lost_after,
-        ring_overruns: kernel.overruns(),
+        ring_overruns: driven.overruns,
         sent: recording.flows.iter().map(sent_packets).sum(),
         starved: cost.starved,
         stood_still: driven.stood_still,

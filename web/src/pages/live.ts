@@ -11,6 +11,8 @@ import { Theme } from "../theme";
 
 /** Least time between two pictures. */
 const FRAME_MS = 33;
+/** A picture that took so long to make is left standing so many times as long: looking is not to cost the run, which may be on this machine. */
+const REST = 15;
 const INTERVALS = ["10ms", "20ms", "50ms", "100ms", "200ms", "500ms", "1s", "2s", "5s"];
 const PACES = [0.1, 1, 10, 100, 1000, 0];
 
@@ -63,7 +65,8 @@ class LivePage {
   #port = -1;
   #place = 0;
   #queued = false;
-  #drawn = 0;
+  /** Not before then is the next picture made. */
+  #rested = 0;
   #told = 0;
 
   readonly state = h("strong", { class: "state" });
@@ -175,15 +178,16 @@ class LivePage {
     if (next) [this.#port, this.#place] = [next.port, next.queue.place];
   }
 
-  /** Draws soon, and at most thirty times a second. */
+  /** Draws soon: at most thirty times a second, and less often where that would take much of a processor. */
   #ask(): void {
     if (this.#queued) return;
     this.#queued = true;
     window.setTimeout(() => requestAnimationFrame(() => {
       this.#queued = false;
-      this.#drawn = performance.now();
+      const begun = performance.now();
       this.#draw();
-    }), Math.max(0, FRAME_MS - (performance.now() - this.#drawn)));
+      this.#rested = begun + Math.min(500, Math.max(FRAME_MS, REST * (performance.now() - begun)));
+    }), Math.max(0, this.#rested - performance.now()));
   }
 
   #sample(): Sample | undefined {

@@ -142,6 +142,7 @@ mod tests {
             } else {
                 assert_eq!(order.first(), set.first().copied());
                 assert_eq!(order.pop(), set.pop_first());
+                assert_eq!(order.is_empty(), set.is_empty());
             }
         }
         assert_eq!(order.first(), set.first().copied());

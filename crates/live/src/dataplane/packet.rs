@@ -21,7 +21,7 @@ use crate::testbed::index_of;
 const RINGS: usize = 64 << 20;
 
 /// Fewest and most frames in a ring.
-const FRAMES: [usize; 2] = [256, 8192];
+const FRAMES: [usize; 2] = [256, 1 << 14];
 
 /// Room the kernel needs in front of a frame: its header, the address, and alignment.
 const HEADROOM: usize = 128;

@@ -120,7 +120,9 @@ pub(crate) fn receive(
 ) -> u64 {
     let mut strangers = 0;
     let mut batch = Batch::new();
-    let mut punctual = answers.as_ref().map(|_| Punctual::new(Rank::End));
+    // As important as those who send: what it does not take in time is lost.
+    let punctual = Punctual::new(Rank::End);
+    let mut punctual = answers.as_ref().map(|_| punctual);
     while !stop.load(Ordering::Relaxed) {
         let mut waiting: Vec<PollFd<'_>> =
             sockets.iter().map(|socket| PollFd::new(socket, PollFlags::IN)).collect();

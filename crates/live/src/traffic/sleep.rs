@@ -10,8 +10,8 @@ use rustix::thread::{ClockId, clock_nanosleep_absolute};
 
 use crate::clock::Monotonic;
 
-/// How long a thread may go without sleep before it gives real-time priority up, and for how long it then does.
-const AWAKE: Duration = Duration::from_millis(10);
+/// For how long real-time priority is given up at least.
+const GIVEN_UP: Duration = Duration::from_millis(10);
 
 /// What is shorter was no sleep: something was there already.
 const SLEEP: Duration = Duration::from_micros(20);
@@ -23,6 +23,17 @@ pub(crate) enum Rank {
     End = 1,
     /// The driver.
     Driver = 2,
+}
+
+impl Rank {
+    /// How long a thread may go without sleep before it gives real-time priority up. The driver is given longer: it
+    /// catches up after a stall, and would only be held up again by those that it works for.
+    const fn may_be_awake(self) -> Duration {
+        match self {
+            Self::End => Duration::from_millis(10),
+            Self::Driver => Duration::from_millis(50),
+        }
+    }
 }
 
 /// The punctuality of the thread that made it.
@@ -60,7 +71,7 @@ impl Punctual {
     /// The thread is about to sleep.
     pub(crate) fn on_sleep(&mut self, now: Instant) {
         self.lay_down = Some(now);
-        let may = self.gave_up.is_none_or(|since| now.since(since) > AWAKE);
+        let may = self.gave_up.is_none_or(|since| now.since(since) > GIVEN_UP);
         if !self.is_real_time && !self.is_refused && may {
             self.is_real_time = schedule(libc::SCHED_FIFO, self.rank as i32);
             self.is_refused = !self.is_real_time;
@@ -73,7 +84,7 @@ impl Punctual {
         if self.lay_down.take().is_some_and(|since| now.since(since) > SLEEP) {
             self.awoke = now;
         }
-        if self.is_real_time && now.since(self.awoke) > AWAKE {
+        if self.is_real_time && now.since(self.awoke) > self.rank.may_be_awake() {
             self.is_real_time = !schedule(libc::SCHED_OTHER, 0);
             self.gave_up = Some(now);
         }

@@ -47,6 +47,8 @@ pub(crate) struct Simulated<'a> {
     answered: Vec<u32>,
     pub(crate) sent: u64,
     pub(crate) delivered: u64,
+    /// Frames of hosts that found no room.
+    pub(crate) overruns: u64,
 }
 
 pub(crate) fn wires(scenario: &Scenario) -> (Vec<Wire>, Vec<bool>) {
@@ -91,6 +93,7 @@ impl<'a> Simulated<'a> {
             answered: vec![0; scenario.flows.len()],
             sent: 0,
             delivered: 0,
+            overruns: 0,
         }
     }
 
@@ -151,7 +154,9 @@ impl<'a> Simulated<'a> {
                     frame.truncate(place);
                 }
             }
-            if !self.happens(self.faults.full) {
+            if self.happens(self.faults.full) {
+                self.overruns += 1;
+            } else {
                 let wire = self.wires.iter().position(|wire| wire.node == flow.from).expect("a wire");
                 self.rings[wire].push_back((stamped, frame));
             }
@@ -228,5 +233,9 @@ impl Machine for Simulated<'_> {
         self.now = to;
         self.send_due();
         Ok(())
+    }
+
+    fn overruns(&mut self) -> u64 {
+        self.overruns
     }
 }
