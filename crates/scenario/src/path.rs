@@ -63,10 +63,12 @@ pub(crate) fn parse(text: &str) -> Result<Vec<String>, PathError> {
     }
 }
 
-/// Segments as a path, quoted where they must be.
-pub(crate) fn join(segments: &[String]) -> String {
-    let quoted = |segment: &String| {
-        if segment.contains(['.', '"', '\'']) { format!("\"{segment}\"") } else { segment.clone() }
+/// Segments as a path, quoted where they must be: by the quote that they do not hold.
+pub fn join(segments: &[String]) -> String {
+    let quoted = |segment: &String| match segment {
+        plain if !plain.contains(['.', '"', '\'']) => plain.clone(),
+        segment if segment.contains('"') => format!("'{segment}'"),
+        segment => format!("\"{segment}\""),
     };
     segments.iter().map(quoted).collect::<Vec<_>>().join(".")
 }
@@ -303,6 +305,16 @@ mod tests {
             (after["node"].clone(), changes(&after)[..2].to_vec())
         );
         assert_eq!(changes(&after).len(), 3);
+    }
+
+    #[test]
+    fn what_is_joined_is_split_into_the_same() {
+        for segments in
+            [["link", "wan", "rate"], ["port", "a.b->c", "x"], ["a \"b\"", "it's", "\"quoted\".name"]]
+        {
+            let segments: Vec<String> = segments.map(str::to_owned).into();
+            assert_eq!(parse(&join(&segments)).as_ref(), Ok(&segments), "{}", join(&segments));
+        }
     }
 
     #[test]

@@ -4,6 +4,7 @@
 use std::collections::VecDeque;
 
 use lockgate_engine::units::{Duration, Instant};
+use lockgate_scenario::path::join;
 use lockgate_scenario::{Override, Scenario, reference};
 use serde::Serialize;
 use toml::{Table, Value};
@@ -245,14 +246,6 @@ fn as_written(value: &Value) -> String {
         Value::String(text) => text.clone(),
         other => other.to_string(),
     }
-}
-
-/// Segments as a path, quoted where they must be.
-pub(crate) fn join(segments: &[String]) -> String {
-    let quoted = |segment: &String| {
-        if segment.contains(['.', '"', '\'']) { format!("\"{segment}\"") } else { segment.clone() }
-    };
-    segments.iter().map(quoted).collect::<Vec<_>>().join(".")
 }
 
 #[cfg(test)]

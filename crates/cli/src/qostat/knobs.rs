@@ -7,10 +7,11 @@ use lockgate_engine::units::{Duration, Instant};
 use lockgate_measure::monitor::{EventSample, Sample};
 use lockgate_measure::recording::EventKind;
 use lockgate_scenario::diagnostic::Problems;
+use lockgate_scenario::path::join;
 use lockgate_scenario::{Override, Scenario};
 use serde::Serialize;
 
-use super::effective::{Effective, join};
+use super::effective::Effective;
 use crate::files::Beside;
 
 /// What a session is asked.

@@ -1,5 +1,6 @@
 //! Deadlines of H-FSC's real-time curves.
 
+use lockgate_engine::random::Random;
 use lockgate_engine::units::{Bytes, Duration, Instant};
 use serde_json::json;
 
@@ -57,14 +58,7 @@ impl Oracle for ServiceDeadlines {
             let mut curves: Vec<Curve> = leaves.iter().map(|_| curve(&mut random)).collect();
             admit(&mut curves, RATE.as_bits());
             for (leaf, curve) in leaves.iter().zip(&curves) {
-                let facts = &mut forest.classes[*leaf].facts;
-                facts.real_time = Some(*curve);
-                if random.below(5) == 0 {
-                    facts.link_share = 0;
-                } else if random.below(4) == 0 {
-                    // What limits link sharing does not limit this.
-                    facts.upper_limit = Some(Curve { m1: curve.m2, d: 0, m2: curve.m2 });
-                }
+                promise(&mut forest.classes[*leaf].facts, *curve, &mut random);
             }
             let mut link = forest.link(kind.name, &json!({}), RATE, &Served::share);
             let fresh = |curve: &Curve| Watched { curve: *curve, waiting: 0, work: 0, begins: Vec::new() };
@@ -110,5 +104,16 @@ impl Oracle for ServiceDeadlines {
             worst.fault(link.fault.as_ref());
         }
         vec![worst.finding(trials.count)]
+    }
+}
+
+/// Gives a leaf this curve; to some a share that would starve it, or a limit.
+fn promise(facts: &mut Served, curve: Curve, random: &mut Random) {
+    facts.real_time = Some(curve);
+    if random.below(5) == 0 {
+        facts.link_share = 0;
+    } else if random.below(4) == 0 {
+        // What limits link sharing does not limit this.
+        facts.upper_limit = Some(Curve { m1: curve.m2, d: 0, m2: curve.m2 });
     }
 }

@@ -51,8 +51,9 @@ fn main() {
             row(&format!("Lockgate, {frames}"), routers::live(number(rate), number(millis), &files), None);
         }
         ["count", interface, millis, file] => ends::count(interface, number(millis), file),
-        [times] => measure(number(times)),
-        _ => measure(3),
+        [] => measure(3),
+        [times] if times.parse::<u64>().is_ok() => measure(number(times)),
+        _ => println!("cargo bench -p lockgate-live --bench forward [-- TIMES]"),
     }
 }
 
