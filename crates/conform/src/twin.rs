@@ -1,6 +1,6 @@
 //! The same traffic twice, changed in a way that must not matter: what the metamorphic oracles share.
 
-use lockgate_engine::packet::{FlowId, Header};
+use lockgate_engine::packet::{ChildNumber, FlowId, Header};
 use lockgate_engine::port::Port;
 use lockgate_engine::random::{Random, Seed};
 use lockgate_engine::units::{Duration, Instant, Rate};
@@ -99,7 +99,7 @@ impl<'a> Twin<'a> {
                 payload: payload as u64,
                 flow: FlowId(arrival.flow),
                 length: arrival.length,
-                class: arrival.class,
+                class: ChildNumber::new(usize::from(arrival.class)),
                 hops: arrival.hops,
                 stamp: arrival.at - arrival.age,
                 waited: arrival.waited,

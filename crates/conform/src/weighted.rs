@@ -1,7 +1,7 @@
 //! What the oracles on weighted children share: a link over them, traffic for them, and what was sent.
 
 use lockgate_engine::discipline::Arity;
-use lockgate_engine::packet::{FlowId, Header};
+use lockgate_engine::packet::{ChildNumber, FlowId, Header};
 use lockgate_engine::port::Port;
 use lockgate_engine::random::{Random, Seed};
 use lockgate_engine::units::{Duration, Instant, Rate};
@@ -59,7 +59,7 @@ pub fn header(child: usize, length: u64, payload: usize) -> Header {
     Header {
         payload: payload as u64,
         flow: FlowId(child as u32),
-        class: child as u16,
+        class: ChildNumber::new(child),
         length: length as u32,
         ..Header::default()
     }

@@ -29,7 +29,7 @@ use lockgate_engine::classify::{Classifier, NoHeaders, Rule};
 use lockgate_engine::discipline::{Arity, Child, Discipline};
 use lockgate_engine::disciplines::{self, Fifo, KINDS, Visitor};
 use lockgate_engine::node::Node;
-use lockgate_engine::packet::{FlowId, Header, Packet};
+use lockgate_engine::packet::{ChildNumber, FlowId, Header, Packet};
 use lockgate_engine::port::{Poll, Port};
 use lockgate_engine::random::{Random, Seed};
 use lockgate_engine::units::{Duration, Instant};
@@ -38,8 +38,6 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 const SIZES: [usize; 4] = [8, 1_000, 100_000, 1_000_000];
-/// A packet names its class in sixteen bits.
-const MOST_CLASSES: usize = 65_536;
 const LEVELS: u32 = 3;
 const MOST_PACKETS: usize = 2_000_000;
 const DEEP: usize = 16;
@@ -137,8 +135,9 @@ impl Visitor for Build {
                 Err("two children are all it takes".to_owned())
             }
             Shape::Flat(_) if D::CLASSIFIES => Ok(node::<D>("root", leaves("root", 2))),
-            Shape::Flat(count) if count > MOST_CLASSES => {
-                Err(format!("a packet names one of {MOST_CLASSES} classes"))
+            // Each keeps the turns that lead to it.
+            Shape::Flat(count) if count > 65_536 && matches!(D::CHILDREN, Arity::Classes) => {
+                Err("has at most 65536 classes below one".to_owned())
             }
             Shape::Flat(count) => Ok(node::<D>("root", leaves("root", count))),
             Shape::Nested if D::CLASSIFIES => Err("two children are all it takes".to_owned()),
@@ -230,7 +229,7 @@ impl Load {
             for flow in &flows {
                 // Lengths are near each other, so that all flows have about as many turns.
                 let length = if shape == Shape::Nested { *flow } else { 1_000 + flow % 500 };
-                let class = (*flow % MOST_CLASSES as u32) as u16;
+                let class = ChildNumber::new(*flow as usize);
                 load.offer(Packet::new(Header { flow: FlowId(*flow), class, length, ..Header::default() }));
             }
         }
@@ -366,15 +365,10 @@ fn print_table(rows: &BTreeMap<(usize, &str, &str), Cells>) {
     }
 }
 
-/// The shapes of a kind's ports, each with its column in the table.
-fn shapes(kind: &str) -> impl Iterator<Item = (usize, Shape)> + use<> {
-    let classes = disciplines::visit(kind, TakesChildren).unwrap_or(false);
+/// The shapes of ports, each with its column in the table.
+fn shapes() -> impl Iterator<Item = (usize, Shape)> {
     let shapes = SIZES.iter().map(|size| Shape::Flat(*size)).chain([Shape::Nested]);
-    shapes.enumerate().map(move |(column, shape)| match shape {
-        // A class kind's largest port, where a hundred thousand are more than it can name.
-        Shape::Flat(100_000) if classes => (column, Shape::Flat(MOST_CLASSES)),
-        shape => (column, shape),
-    })
+    shapes.enumerate()
 }
 
 /// What a cell is called, and how many packets each of its flows has.
@@ -389,7 +383,7 @@ const DEPTHS: [(&str, usize); 2] = [("shallow", 1), ("deep", DEEP)];
 fn send_exactly(count: u64, filter: &str) {
     for kind in KINDS {
         for (depth, each) in DEPTHS {
-            for (_, shape) in shapes(kind) {
+            for (_, shape) in shapes() {
                 let (id, each) = cell(kind, shape, depth, each);
                 if !id.contains(filter) {
                     continue;
@@ -424,7 +418,7 @@ fn main() {
     let mut rows: BTreeMap<(usize, &str, &str), Cells> = BTreeMap::new();
     for (place, kind) in KINDS.iter().enumerate() {
         for (depth, each) in DEPTHS {
-            for (column, shape) in shapes(kind) {
+            for (column, shape) in shapes() {
                 let (id, each) = cell(kind, shape, depth, each);
                 if let Some(cell) = measure(&mut criterion, kind, shape, each, &id) {
                     rows.entry((place, kind, depth)).or_default().insert(column, cell);
@@ -434,14 +428,4 @@ fn main() {
     }
     criterion.final_summary();
     print_table(&rows);
-}
-
-/// Whether a kind's flows are its children.
-struct TakesChildren;
-
-impl Visitor for TakesChildren {
-    type Output = bool;
-    fn visit<D: Discipline>(self) -> bool {
-        takes_several::<D>()
-    }
 }

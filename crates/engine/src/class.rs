@@ -30,7 +30,7 @@ struct Inner<Share> {
 
 impl<Share: Send + 'static> Erased for Inner<Share> {
     fn enqueue(&mut self, packet: Packet, cx: &mut Context<'_>) {
-        let place = usize::from(packet.class).min(self.children.len() - 1);
+        let place = packet.class.place().min(self.children.len() - 1);
         self.children[place].enqueue(packet, cx);
     }
     /// Its owner alone decides which of its leaves sends.
@@ -158,7 +158,7 @@ impl Classes {
     /// [`Header::class`]: crate::packet::Header::class
     #[inline]
     pub fn enqueue(&mut self, packet: Packet, cx: &mut Context<'_>) -> (usize, bool) {
-        let turn = usize::from(packet.class).min(self.tops.len() - 1);
+        let turn = packet.class.place().min(self.tops.len() - 1);
         enqueue(&mut self.tops[turn], self.top_places[turn], &self.places, packet, cx)
     }
 
@@ -248,7 +248,7 @@ fn enqueue(
         return (class, node.is_empty());
     }
     node.enqueue_through(packet, cx, |classes, packet, cx| {
-        let turn = usize::from(packet.class).min(below.len() - 1);
+        let turn = packet.class.place().min(below.len() - 1);
         enqueue(&mut classes[turn], below[turn], places, packet, cx)
     })
 }

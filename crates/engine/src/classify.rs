@@ -10,7 +10,7 @@ mod steps;
 use core::net::IpAddr;
 use core::ops::RangeInclusive;
 
-use crate::packet::{FlowId, Packet};
+use crate::packet::{ChildNumber, FlowId, Packet};
 
 use compiled::Compiled;
 
@@ -132,7 +132,7 @@ impl Rule {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Class {
     /// The child's place.
-    pub child: u16,
+    pub child: u32,
     /// Whether no child took it.
     pub unclassified: bool,
 }
@@ -142,7 +142,7 @@ pub struct Class {
 pub struct Classifier {
     compiled: Compiled,
     /// The child that gets what none takes.
-    last: u16,
+    last: u32,
     needs_fields: bool,
 }
 
@@ -151,7 +151,7 @@ impl Classifier {
     pub fn new(children: Vec<Vec<Rule>>) -> Self {
         let needs_fields = children.iter().flatten().any(Rule::needs_fields);
         // A packet names no child beyond these: the last that can be named stands in for them.
-        let named = |child: usize| u16::try_from(child).unwrap_or(u16::MAX);
+        let named = |child: usize| ChildNumber::new(child).place() as u32;
         let last = named(children.len().saturating_sub(1));
         let mut rules = Vec::new();
         for (child, own) in children.into_iter().enumerate() {
@@ -324,7 +324,7 @@ mod tests {
                     rules.is_empty() || rules.iter().any(|rule| rule.matches(&packet, fields))
                 });
                 let expected = Class {
-                    child: taken.unwrap_or(children.len() - 1) as u16,
+                    child: taken.unwrap_or(children.len() - 1) as u32,
                     unclassified: taken.is_none(),
                 };
                 let found = fields.map_or_else(

@@ -204,7 +204,7 @@ impl TaggedChildren {
     /// Hands a packet to its child.
     #[inline]
     pub(crate) fn enqueue(&mut self, packet: Packet, cx: &mut Context<'_>) {
-        let slot = usize::from(packet.class).min(self.all.len() - 1);
+        let slot = packet.class.place().min(self.all.len() - 1);
         let class = &mut self.all[slot];
         class.node.enqueue(packet, cx);
         if class.standing == Standing::Idle && !class.node.is_empty() {

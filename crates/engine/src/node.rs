@@ -5,16 +5,19 @@
 //! `offered = sent + dropped + moved + backlog`, at every level, always.
 
 mod account;
+mod inside;
 
-use core::any::Any;
+use core::hint::black_box;
 use std::sync::Arc;
 
 use crate::classify::Classifier;
 use crate::discipline::{Child, Context, Dequeue, Discipline, DropReason, Invalid};
-use crate::packet::{Header, Packet};
+use crate::packet::{ChildNumber, Header, Packet};
 use crate::units::{Bytes, Instant, Rate};
 
 pub use account::{Count, Counters, Tally};
+pub(crate) use inside::Erased;
+use inside::Inside;
 
 /// What a parent may know of its child's next packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,77 +30,29 @@ pub enum Peek {
     Empty,
 }
 
-/// The object-safe half of [`Discipline`], written once for all of them; and the inside of an inner class.
-pub(crate) trait Erased: Send {
-    fn enqueue(&mut self, packet: Packet, cx: &mut Context<'_>);
-    fn dequeue(&mut self, cx: &mut Context<'_>) -> Dequeue;
-    /// Enqueue, then dequeue: an idle link costs one virtual call a packet.
-    fn pass(&mut self, packet: Packet, cx: &mut Context<'_>) -> Dequeue;
-    fn flush(&mut self, out: &mut Vec<Packet>);
-    fn each_child(&mut self, visit: &mut dyn FnMut(&mut Node));
-    fn next_timer(&self) -> Option<Instant>;
-    fn on_timer(&mut self, cx: &mut Context<'_>);
-    fn gauges(&self, emit: &mut dyn FnMut(&'static str, f64));
-    fn doubts(&self, _: Option<Rate>, _: &mut dyn FnMut(Invalid)) {}
-    fn as_any(&mut self) -> &mut dyn Any;
-    /// The classes of an inner class. What a discipline owns is its own.
-    fn classes(&mut self) -> &mut [Node] {
-        &mut []
-    }
-}
-
-impl<D: Discipline> Erased for D {
-    #[inline]
-    fn enqueue(&mut self, packet: Packet, cx: &mut Context<'_>) {
-        D::enqueue(self, packet, cx);
-    }
-    #[inline]
-    fn dequeue(&mut self, cx: &mut Context<'_>) -> Dequeue {
-        D::dequeue(self, cx)
-    }
-    #[inline]
-    fn pass(&mut self, packet: Packet, cx: &mut Context<'_>) -> Dequeue {
-        D::pass(self, packet, cx)
-    }
-    fn flush(&mut self, out: &mut Vec<Packet>) {
-        D::flush(self, out);
-    }
-    fn each_child(&mut self, visit: &mut dyn FnMut(&mut Node)) {
-        D::each_child(self, visit);
-    }
-    fn next_timer(&self) -> Option<Instant> {
-        D::next_timer(self)
-    }
-    fn on_timer(&mut self, cx: &mut Context<'_>) {
-        D::on_timer(self, cx);
-    }
-    fn gauges(&self, emit: &mut dyn FnMut(&'static str, f64)) {
-        D::gauges(self, emit);
-    }
-    fn doubts(&self, link: Option<Rate>, tell: &mut dyn FnMut(Invalid)) {
-        D::doubts(self, link, tell);
-    }
-    fn as_any(&mut self) -> &mut dyn Any {
-        self
-    }
-}
-
 /// A discipline in its place: named, counted, and with its packets classified for it.
+///
+/// What every packet touches lies here; what is rarely looked at, elsewhere.
 pub struct Node {
-    discipline: Box<dyn Erased>,
+    discipline: Inside,
     /// Taken from the discipline by `peek`, not yet sent. Only this struct knows of it.
     held: Option<Packet>,
     offered: Count,
     backlog: Count,
     /// Largest backlog since [`Node::take_peak`].
     peak: Tally,
+    classifier: Option<Box<Classifier>>,
+    about: Box<About>,
+    id: u16,
+    timed: bool,
+}
+
+/// What is seldom asked of a node, and seldom changes.
+struct About {
     dropped: Count,
     moved: Count,
     marked_packets: u64,
     unclassified_packets: u64,
-    classifier: Option<Box<Classifier>>,
-    id: u16,
-    timed: bool,
     kind: &'static str,
     name: Arc<str>,
 }
@@ -120,21 +75,24 @@ impl Node {
         mut discipline: Box<dyn Erased>,
     ) -> Self {
         discipline.each_child(&mut |child| timed |= child.timed);
-        Self {
-            discipline,
-            held: None,
-            offered: Count::default(),
-            backlog: Count::default(),
-            peak: Tally::default(),
+        let about = About {
             dropped: Count::default(),
             moved: Count::default(),
             marked_packets: 0,
             unclassified_packets: 0,
-            classifier: None,
-            id: 0,
-            timed,
             kind,
             name: name.into(),
+        };
+        Self {
+            discipline: Inside::of(discipline),
+            held: None,
+            offered: Count::default(),
+            backlog: Count::default(),
+            peak: Tally::default(),
+            classifier: None,
+            about: Box::new(about),
+            id: 0,
+            timed,
         }
     }
 
@@ -324,7 +282,7 @@ impl Node {
         debug_assert!(
             !matches!(dequeued, Dequeue::NotBefore(time) if time <= cx.now),
             "`{}` says not before a time that has come",
-            self.kind
+            self.about.kind
         );
         dequeued
     }
@@ -336,8 +294,8 @@ impl Node {
         self.offered.add(bytes);
         if let Some(classifier) = &self.classifier {
             let class = classifier.classify(&packet, cx.headers);
-            packet.class = class.child;
-            self.unclassified_packets += u64::from(class.unclassified);
+            packet.class = ChildNumber::new(class.child as usize);
+            self.about.unclassified_packets += u64::from(class.unclassified);
         }
         (packet, bytes)
     }
@@ -347,10 +305,10 @@ impl Node {
     fn settle(&mut self, before: u64, cx: &Context<'_>) {
         let (dropped, marked) = cx.drops.since(before);
         for packet in dropped {
-            self.dropped.add(packet.bytes());
+            self.about.dropped.add(packet.bytes());
             self.backlog.remove(packet.bytes());
         }
-        self.marked_packets += marked;
+        self.about.marked_packets += marked;
     }
 
     /// Shows each node directly below.
@@ -405,7 +363,7 @@ impl Node {
         self.discipline.each_child(&mut |child| child.flush(out));
         for packet in &out[from..] {
             self.backlog.remove(packet.bytes());
-            self.moved.add(packet.bytes());
+            self.about.moved.add(packet.bytes());
         }
     }
 
@@ -420,7 +378,7 @@ impl Node {
         shares: Vec<D::Share>,
         cx: &mut Context<'_>,
     ) -> Result<(), Invalid> {
-        let kind = self.kind;
+        let kind = self.about.kind;
         let Some(discipline) = self.discipline.as_any().downcast_mut::<D>() else {
             return Err(Invalid::new("kind", format!("is `{kind}` here, not `{}`", D::KIND)));
         };
@@ -440,7 +398,7 @@ impl Node {
         cx: &mut Context<'_>,
         what: &mut dyn FnMut(&mut Node, &mut Context<'_>) -> R,
     ) -> Option<R> {
-        if &*self.name == name {
+        if &*self.about.name == name {
             return Some(what(self, cx));
         }
         let before = cx.drops.account();
@@ -466,6 +424,19 @@ impl Node {
         self.discipline.each_child(&mut |child| child.each_below(depth + 1, visit));
     }
 
+    /// Touches what the next packet that comes or goes needs, so that it is in the cache then: what lies here or, `is_near`, where
+    /// that has been touched before, the packet that leaves next. Nothing waits for these loads.
+    #[inline(always)]
+    pub(crate) fn touch(&self, is_near: bool) {
+        if is_near {
+            black_box(self.held.as_ref().map(|packet| packet.length));
+            self.discipline.touch();
+        } else {
+            // One in each of the cache lines.
+            black_box((self.backlog.packets(), core::ptr::from_ref(&*self.about), self.id));
+        }
+    }
+
     /// Whether no packet waits here or below.
     #[inline]
     pub fn is_empty(&self) -> bool {
@@ -485,18 +456,18 @@ impl Node {
     pub fn counters(&self) -> Counters {
         let gone = |count: fn(Count) -> u64| {
             count(self.offered)
-                .wrapping_sub(count(self.dropped))
-                .wrapping_sub(count(self.moved))
+                .wrapping_sub(count(self.about.dropped))
+                .wrapping_sub(count(self.about.moved))
                 .wrapping_sub(count(self.backlog))
         };
         Counters {
             offered: self.offered.tally(),
             sent: Tally { packets: gone(Count::packets), bytes: Bytes(gone(|count| count.bytes().0)) },
-            dropped: self.dropped.tally(),
-            moved: self.moved.tally(),
+            dropped: self.about.dropped.tally(),
+            moved: self.about.moved.tally(),
             backlog: self.backlog.tally(),
-            marked_packets: self.marked_packets,
-            unclassified_packets: self.unclassified_packets,
+            marked_packets: self.about.marked_packets,
+            unclassified_packets: self.about.unclassified_packets,
         }
     }
 
@@ -507,12 +478,12 @@ impl Node {
 
     /// Its name in the scenario.
     pub fn name(&self) -> &Arc<str> {
-        &self.name
+        &self.about.name
     }
 
     /// Its discipline's kind.
     pub fn kind(&self) -> &'static str {
-        self.kind
+        self.about.kind
     }
 
     /// Its number in the port.
@@ -540,11 +511,11 @@ impl Node {
     pub(crate) fn settle_in(&mut self, id: u16, past: Counters) {
         self.id = id;
         self.offered = past.offered.into();
-        self.dropped = past.dropped.into();
-        self.moved = past.moved.into();
+        self.about.dropped = past.dropped.into();
+        self.about.moved = past.moved.into();
         self.backlog = past.backlog.into();
-        self.marked_packets = past.marked_packets;
-        self.unclassified_packets = past.unclassified_packets;
+        self.about.marked_packets = past.marked_packets;
+        self.about.unclassified_packets = past.unclassified_packets;
     }
 }
 

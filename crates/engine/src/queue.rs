@@ -7,6 +7,7 @@ pub mod places;
 pub mod ranked;
 pub mod tournament;
 
+use core::hint::black_box;
 use std::collections::VecDeque;
 
 use schemars::JsonSchema;
@@ -32,7 +33,10 @@ pub enum Overflow {
 /// Packets in the order of their arrival, and their bytes.
 #[derive(Debug, Default)]
 pub struct PacketQueue {
-    packets: VecDeque<Packet>,
+    /// The oldest, beside what is counted: one packet that waits alone touches no other memory.
+    first: Option<Packet>,
+    /// Those after it; none where there is no first.
+    rest: VecDeque<Packet>,
     bytes: Bytes,
 }
 
@@ -42,52 +46,65 @@ impl PacketQueue {
     pub fn push(&mut self, packet: Packet) {
         // Cannot overflow: no machine holds 2^32 packets.
         self.bytes.0 = self.bytes.0.wrapping_add(packet.bytes().0);
-        if self.packets.len() == self.packets.capacity() {
-            return self.push_growing(packet);
+        if self.first.is_none() {
+            self.first = Some(packet);
+        } else if self.rest.len() == self.rest.capacity() {
+            self.push_growing(packet);
+        } else {
+            self.rest.push_back(packet);
         }
-        self.packets.push_back(packet);
     }
 
     /// Out of line and last of all, so that what comes before keeps no registers for it.
     #[cold]
     #[inline(never)]
     fn push_growing(&mut self, packet: Packet) {
-        self.packets.push_back(packet);
+        self.rest.push_back(packet);
     }
 
     /// Takes the oldest.
     #[inline]
     pub fn pop(&mut self) -> Option<Packet> {
-        let packet = self.packets.pop_front()?;
+        let packet = self.first.take()?;
         self.bytes -= packet.bytes();
-        // Touches the header of the next one: in a long queue it has left the cache, and is back there when
-        // its turn comes. Nothing waits for this load.
-        if let Some(next) = self.packets.front() {
-            core::hint::black_box(next.length);
+        self.first = self.rest.pop_front();
+        // In a long queue the header of the next one has left the cache, and is back there when its turn comes.
+        if let Some(next) = &self.first {
+            black_box(next.length);
         }
         Some(packet)
     }
 
+    /// Touches what [`pop`](Self::pop) needs, so that it is in the cache then. Nothing waits for these loads.
+    #[inline]
+    pub fn touch(&self) {
+        black_box(self.first.as_ref().map(|packet| packet.length));
+        black_box(self.rest.front().map(|packet| packet.length));
+    }
+
     /// Takes the newest.
     pub fn pop_newest(&mut self) -> Option<Packet> {
-        let packet = self.packets.pop_back()?;
+        let packet = self.rest.pop_back().or_else(|| self.first.take())?;
         self.bytes -= packet.bytes();
         Some(packet)
     }
 
     /// The oldest.
+    #[inline]
     pub fn front(&self) -> Option<&Packet> {
-        self.packets.front()
+        self.first.as_ref()
     }
 
     /// How many wait.
+    #[inline]
     pub fn len(&self) -> usize {
-        self.packets.len()
+        usize::from(self.first.is_some()) + self.rest.len()
     }
 
     /// Whether none waits.
+    #[inline]
     pub fn is_empty(&self) -> bool {
-        self.packets.is_empty()
+        self.first.is_none()
     }
 
     /// Their bytes.
@@ -98,12 +115,12 @@ impl PacketQueue {
     /// Whether `packet` can join under `limit`.
     #[inline]
     pub fn has_room(&self, packet: &Packet, limit: Limit) -> bool {
-        limit.allows(self.packets.len() as u64 + 1, self.bytes.0 + packet.bytes().0)
+        limit.allows(self.len() as u64 + 1, self.bytes.0 + packet.bytes().0)
     }
 
     /// Drops the newest until `limit` is kept: what a smaller limit does to those waiting.
     pub fn shrink(&mut self, limit: Limit, cx: &mut Context<'_>) {
-        while !limit.allows(self.packets.len() as u64, self.bytes.0) {
+        while !limit.allows(self.len() as u64, self.bytes.0) {
             let Some(packet) = self.pop_newest() else { break };
             cx.drop(packet, DropReason::Shrunk);
         }
@@ -111,19 +128,20 @@ impl PacketQueue {
 
     /// Takes out the packets longer than `largest`, leaving the others in order.
     pub fn take_larger_than(&mut self, largest: Bytes) -> Vec<Packet> {
-        if self.packets.iter().all(|packet| packet.bytes() <= largest) {
+        if self.first.iter().chain(&self.rest).all(|packet| packet.bytes() <= largest) {
             return Vec::new();
         }
-        let (kept, taken): (VecDeque<_>, VecDeque<_>) =
-            core::mem::take(&mut self.packets).into_iter().partition(|packet| packet.bytes() <= largest);
-        self.packets = kept;
-        self.bytes = self.packets.iter().fold(Bytes::ZERO, |sum, packet| sum + packet.bytes());
-        taken.into()
+        let mut all = Vec::with_capacity(self.len());
+        self.flush(&mut all);
+        let (kept, taken) = all.into_iter().partition(|packet: &Packet| packet.bytes() <= largest);
+        Vec::into_iter(kept).for_each(|packet| self.push(packet));
+        taken
     }
 
     /// Moves all to `out`, oldest first.
     pub fn flush(&mut self, out: &mut Vec<Packet>) {
         self.bytes = Bytes::ZERO;
-        out.extend(self.packets.drain(..));
+        out.extend(self.first.take());
+        out.extend(self.rest.drain(..));
     }
 }

@@ -45,7 +45,7 @@ fn served(kind: &str, weights: &[u64], longest: u64, random: &mut Random) -> (Ve
     link.run_until(until);
     let mut served = vec![0; weights.len()];
     for sent in &link.sent {
-        served[usize::from(sent.packet.class)] += i128::from(sent.packet.length);
+        served[sent.packet.class.place()] += i128::from(sent.packet.length);
     }
     (served, link.fault)
 }

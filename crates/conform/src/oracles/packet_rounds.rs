@@ -37,7 +37,7 @@ fn spread(kind: &str, random: &mut Random, worst: &mut Worst) {
             break;
         }
         for sent in &link.sent[before..] {
-            let child = usize::from(sent.packet.class);
+            let child = sent.packet.class.place();
             waiting[child] = waiting[child].saturating_sub(1);
             if round == 0 {
                 // Not both were backlogged yet.

@@ -149,7 +149,7 @@ fn span(rule: usize, prefix: Prefix) -> Span<IpAddr> {
 #[derive(Clone, Debug)]
 pub(super) struct Block {
     /// The child of each.
-    children: Vec<u16>,
+    children: Vec<u32>,
     /// A bit for each.
     all: u64,
     /// Those that need addresses.
@@ -159,7 +159,7 @@ pub(super) struct Block {
 }
 
 impl Block {
-    fn new(rules: &[(u16, Rule)]) -> Self {
+    fn new(rules: &[(u32, Rule)]) -> Self {
         let all = u64::MAX >> (BLOCK - rules.len());
         let bits = |rules: &mut dyn Iterator<Item = usize>| rules.fold(0, |bits, rule| bits | 1_u64 << rule);
         let number = |number: Number| {
@@ -189,7 +189,7 @@ impl Block {
 
     /// The child whose rule holds first.
     #[inline]
-    fn find(&self, packet: &Packet, fields: Option<Fields>) -> Option<u16> {
+    fn find(&self, packet: &Packet, fields: Option<Fields>) -> Option<u32> {
         let mut holding = if fields.is_some() { self.all } else { self.all & !self.addressed };
         for (number, steps) in &self.numbers {
             if let Some(value) = number.of(packet, fields) {
@@ -211,9 +211,9 @@ pub(super) enum Compiled {
     /// No rule asks for another field than this.
     Line {
         number: Number,
-        children: Table<Option<u16>>,
+        children: Table<Option<u32>>,
         /// The child of a packet that does not have it.
-        without: Option<u16>,
+        without: Option<u32>,
     },
     /// Rules with several conditions.
     Blocks(Vec<Block>),
@@ -221,7 +221,7 @@ pub(super) enum Compiled {
 
 impl Compiled {
     /// The rules with their children, in order; a rule without conditions takes whatever comes.
-    pub(super) fn new(rules: &[(u16, Rule)]) -> Self {
+    pub(super) fn new(rules: &[(u32, Rule)]) -> Self {
         let asked = |number: &Number| rules.iter().any(|(_, rule)| number.ranges(rule).is_some());
         let mut numbers = Number::ALL.into_iter().filter(asked);
         let (first, second) = (numbers.next(), numbers.next());
@@ -245,7 +245,7 @@ impl Compiled {
 
     /// The child whose rule holds first.
     #[inline]
-    pub(super) fn find(&self, packet: &Packet, fields: Option<Fields>) -> Option<u16> {
+    pub(super) fn find(&self, packet: &Packet, fields: Option<Fields>) -> Option<u32> {
         match self {
             Self::Line { number, children, without } => {
                 number.of(packet, fields).map_or(*without, |value| children.at(value))

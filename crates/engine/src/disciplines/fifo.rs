@@ -45,6 +45,7 @@ pub(crate) fn refuse_nothing(limit: Limit) -> Result<(), Invalid> {
 }
 
 /// First in, first out.
+#[derive(Default)]
 pub struct Fifo {
     config: Config,
     queue: PacketQueue,
@@ -107,6 +108,12 @@ impl Discipline for Fifo {
 }
 
 impl Fifo {
+    /// Touches what leaves next.
+    #[inline]
+    pub(crate) fn touch(&self) {
+        self.queue.touch();
+    }
+
     #[cold]
     fn overflow(&mut self, packet: Packet, cx: &mut Context<'_>) {
         let limit = self.config.limit;

@@ -42,8 +42,9 @@ impl Discipline for Scfq {
     type Share = Share;
 
     fn new(_: Config, children: Vec<Child<Share>>) -> Result<Self, Invalid> {
+        let order = TagOrder::new(children.len());
         let classes = TaggedChildren::new(children)?;
-        Ok(Self { classes, order: TagOrder::default(), unmeasured: Vec::new(), clock: Tag::ZERO })
+        Ok(Self { classes, order, unmeasured: Vec::new(), clock: Tag::ZERO })
     }
 
     fn reconfigure(&mut self, _: Config, shares: Vec<Share>, cx: &mut Context<'_>) -> Result<(), Invalid> {
@@ -61,11 +62,10 @@ impl Discipline for Scfq {
 
     fn dequeue(&mut self, cx: &mut Context<'_>) -> Dequeue {
         let mut earliest = self.measure(cx);
-        while let Some((finish, slot)) = self.order.pop() {
+        while let Some(slot) = self.order.pop() {
             match self.classes.all[slot as usize].node.dequeue(cx) {
                 Dequeue::Packet(packet) => {
-                    self.clock = finish;
-                    self.classes.served(slot, packet.bytes());
+                    self.clock = self.classes.served(slot, packet.bytes()).max(self.clock);
                     if self.classes.relist(slot).is_some() {
                         self.unmeasured.push(slot);
                     }

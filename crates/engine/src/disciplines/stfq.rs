@@ -38,7 +38,8 @@ impl Discipline for Stfq {
     type Share = Share;
 
     fn new(_: Config, children: Vec<Child<Share>>) -> Result<Self, Invalid> {
-        Ok(Self { classes: TaggedChildren::new(children)?, order: TagOrder::default(), clock: Tag::ZERO })
+        let order = TagOrder::new(children.len());
+        Ok(Self { classes: TaggedChildren::new(children)?, order, clock: Tag::ZERO })
     }
 
     fn reconfigure(&mut self, _: Config, shares: Vec<Share>, cx: &mut Context<'_>) -> Result<(), Invalid> {
@@ -60,10 +61,10 @@ impl Discipline for Stfq {
         }
         classes.tag_fresh(|_| *clock, |start, slot| order.insert(start, slot));
         let mut earliest = classes.ask_waiting(*clock, cx, |start, slot| order.insert(start, slot));
-        while let Some((start, slot)) = order.pop() {
+        while let Some(slot) = order.pop() {
             match classes.all[slot as usize].node.dequeue(cx) {
                 Dequeue::Packet(packet) => {
-                    *clock = start;
+                    *clock = classes.all[slot as usize].start.max(*clock);
                     classes.served(slot, packet.bytes());
                     if let Some(next) = classes.relist(slot) {
                         order.insert(next, slot);

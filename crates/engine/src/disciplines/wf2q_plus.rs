@@ -63,9 +63,9 @@ impl Discipline for Wf2qPlus {
         let classes = TaggedChildren::new(children)?;
         Ok(Self {
             weights: classes.sum(),
+            later: TagOrder::new(classes.all.len()),
+            eligible: TagOrder::new(classes.all.len()),
             classes,
-            later: TagOrder::default(),
-            eligible: TagOrder::default(),
             clock: Tag::ZERO,
             service: None,
         })
@@ -90,7 +90,7 @@ impl Discipline for Wf2qPlus {
         let mut earliest = self.advance(cx);
         loop {
             self.admit(cx, &mut earliest);
-            let Some((_, slot)) = self.eligible.pop() else {
+            let Some(slot) = self.eligible.pop() else {
                 // `admit` leaves none where there is one that starts later.
                 return earliest.map_or(Dequeue::Empty, Dequeue::NotBefore);
             };
@@ -150,15 +150,15 @@ impl Wf2qPlus {
 
     /// Measures the children whose start has come. Where there is none, virtual time goes on to the first.
     fn admit(&mut self, cx: &mut Context<'_>, earliest: &mut Option<Instant>) {
-        while let Some((start, slot)) = self.later.first() {
-            if start > self.clock {
+        while let Some(slot) = self.later.first() {
+            let class = &mut self.classes.all[slot as usize];
+            if class.start > self.clock {
                 if !self.eligible.is_empty() {
                     return;
                 }
-                self.clock = start;
+                self.clock = class.start;
             }
             self.later.pop();
-            let class = &mut self.classes.all[slot as usize];
             match class.node.peek(cx) {
                 Peek::Length(length) => self.eligible.insert(class.start.after(length, class.weight), slot),
                 Peek::NotBefore(time) => {

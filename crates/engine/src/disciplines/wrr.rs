@@ -83,7 +83,7 @@ impl Discipline for Wrr {
     }
 
     fn enqueue(&mut self, packet: Packet, cx: &mut Context<'_>) {
-        let slot = usize::from(packet.class).min(self.classes.len() - 1);
+        let slot = packet.class.place().min(self.classes.len() - 1);
         let node = &mut self.classes[slot].node;
         node.enqueue(packet, cx);
         if !node.is_empty() {
@@ -109,6 +109,8 @@ impl Discipline for Wrr {
                     if class.node.is_empty() {
                         self.leave();
                     }
+                    let Self { classes, active, .. } = self;
+                    active.prepare(|slot, is_near| classes[slot].node.touch(is_near));
                     return Dequeue::Packet(packet);
                 }
                 Dequeue::Empty if class.node.is_empty() => self.leave(),
