@@ -6,7 +6,6 @@ mod redirect;
 mod wire;
 
 use core::hint::spin_loop;
-use std::sync::mpsc::{Receiver, Sender};
 
 use lockgate_engine::clock::Clock;
 use lockgate_engine::units::{Duration, Instant};
@@ -16,6 +15,7 @@ use rustix::time::Timespec;
 use crate::clock::{Monotonic, WallOffset};
 use crate::failure::Missing;
 use crate::machine::{Broken, ConnectionEvent, Machine, Renewal, Report};
+use crate::mailbox::{Mailbox, Sender};
 use crate::testbed::Testbed;
 use crate::traffic::sleep::{Punctual, Rank};
 
@@ -38,7 +38,7 @@ pub(crate) struct Kernel {
     reports: Vec<rtrb::Consumer<Report>>,
     /// By flow: its sender's ear.
     senders: Vec<Option<Sender<Renewal>>>,
-    connections: Option<Receiver<ConnectionEvent>>,
+    connections: Option<Mailbox<ConnectionEvent>>,
     punctual: Option<Punctual>,
 }
 
@@ -72,7 +72,7 @@ impl Kernel {
         &mut self,
         reports: Vec<rtrb::Consumer<Report>>,
         senders: Vec<Option<Sender<Renewal>>>,
-        connections: Receiver<ConnectionEvent>,
+        connections: Mailbox<ConnectionEvent>,
     ) {
         self.connections = Some(connections);
         self.reports = reports;
@@ -140,15 +140,14 @@ impl Machine for Kernel {
     }
 
     fn connections(&mut self, take: &mut dyn FnMut(ConnectionEvent)) {
-        if let Some(connections) = &self.connections {
-            connections.try_iter().for_each(take);
+        if let Some(connections) = &mut self.connections {
+            connections.take().for_each(take);
         }
     }
 
     fn renew(&mut self, renewal: Renewal) {
         if let Some(Some(sender)) = self.senders.get(renewal.flow) {
-            // A sender that has ended has nothing left to change.
-            let _ = sender.send(renewal);
+            sender.send(renewal);
         }
     }
 

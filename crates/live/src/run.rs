@@ -4,7 +4,6 @@ mod ends;
 
 use std::fs;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc;
 use std::thread;
 
 use lockgate_engine::random::Seed;
@@ -21,6 +20,7 @@ use crate::driver::{Driven, Wire, drive_watched};
 use crate::failure::Failure;
 use crate::fidelity::Seen;
 use crate::frames::Frames;
+use crate::mailbox::mailbox;
 use crate::network::Network;
 use crate::testbed::{self, Testbed};
 use crate::traffic::send::{self, Sent};
@@ -78,7 +78,7 @@ pub fn watched(
     }
     let (wall, cpu) = (Monotonic::start(), cpu_time());
     let halt = AtomicBool::new(false);
-    let (tell, happened) = mpsc::channel();
+    let (tell, happened) = mailbox();
     let interval = network.recording.interval;
     let files = drawn_files(scenario, seed)?;
     let connections = tcp::Ends { scenario, seed, clock: &clock, halt: &halt, tell, interval, files };

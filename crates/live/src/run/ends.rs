@@ -3,7 +3,6 @@
 
 use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
-use std::sync::mpsc::{self, Sender};
 use std::thread::{Scope, ScopedJoinHandle};
 
 use lockgate_measure::histogram::Histogram;
@@ -15,6 +14,7 @@ use crate::Ran;
 use crate::dataplane::Kernel;
 use crate::failure::{Failure, Missing};
 use crate::machine::{ConnectionEvent, Renewal, Report};
+use crate::mailbox::{Mailbox, Sender, mailbox};
 use crate::program;
 use crate::testbed::{Host, Testbed};
 use crate::traffic::echo::{Answers, answers_of};
@@ -55,7 +55,7 @@ impl<'scope> Ends<'scope> {
         scope: &'scope Scope<'scope, 'env>,
         testbed: &'env Testbed,
         shared: &'env tcp::Ends<'env>,
-        happened: mpsc::Receiver<ConnectionEvent>,
+        happened: Mailbox<ConnectionEvent>,
         kernel: &mut Kernel,
     ) -> Result<Self, Failure> {
         let mut ends = Self {
@@ -91,11 +91,11 @@ impl<'scope> Ends<'scope> {
             if flows.is_empty() {
                 continue;
             }
-            let (ear, changes) = mpsc::channel();
+            let (ear, mut changes) = mailbox();
             for sending in &flows {
                 wiring.ears[sending.flow] = Some(ear.clone());
             }
-            self.senders.push(scope.spawn(move || send::send(&mut flows, clock, &changes, halt)));
+            self.senders.push(scope.spawn(move || send::send(&mut flows, clock, &mut changes, halt)));
         }
         self.start_connections(scope, testbed, shared, wiring)?;
         for host in &testbed.hosts {
@@ -144,7 +144,7 @@ impl<'scope> Ends<'scope> {
                 Applications::open(shared, host.node)
             })??;
             let Some(applications) = built else { continue };
-            let (ear, changes) = mpsc::channel();
+            let (ear, mut changes) = mailbox();
             for (place, flow) in scenario.flows.iter().enumerate() {
                 if flow.from == host.node && matches!(flow.transport, Transport::Tcp(_)) {
                     wiring.ears[place] = Some(ear.clone());
@@ -152,7 +152,7 @@ impl<'scope> Ends<'scope> {
             }
             self.connections.push(scope.spawn(move || {
                 host.namespace.enter()?;
-                Ok(applications.run(&changes))
+                Ok(applications.run(&mut changes))
             }));
         }
         Ok(())

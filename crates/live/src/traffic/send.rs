@@ -8,7 +8,6 @@ use std::io;
 use std::net::UdpSocket;
 use std::os::fd::AsFd;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::Receiver;
 
 use lockgate_engine::clock::Clock;
 use lockgate_engine::units::{Duration, Instant};
@@ -23,6 +22,7 @@ use crate::clock::Monotonic;
 use crate::failure::Missing;
 use crate::frame::ETHERNET_HEADER;
 use crate::machine::Renewal;
+use crate::mailbox::Mailbox;
 
 /// Longest sleep: changes are listened for, and the end.
 const NAP: Duration = Duration::from_millis(20);
@@ -122,7 +122,7 @@ pub(crate) struct Sent {
 pub(crate) fn send(
     flows: &mut [Sending],
     clock: &Monotonic,
-    changes: &Receiver<Renewal>,
+    changes: &mut Mailbox<Renewal>,
     stop: &AtomicBool,
 ) -> Sent {
     let mut punctual = Punctual::new(Rank::End);
@@ -130,7 +130,7 @@ pub(crate) fn send(
     sleep_until(clock, Instant::ZERO);
     let mut payload = vec![0; usize::from(u16::MAX)];
     while !stop.load(Ordering::Relaxed) {
-        for Renewal { flow, arrivals, at, stop } in changes.try_iter() {
+        for Renewal { flow, arrivals, at, stop } in changes.take() {
             if let Some(sending) = flows.iter_mut().find(|sending| sending.flow == flow) {
                 sending.source.renew(arrivals, at, stop);
             }

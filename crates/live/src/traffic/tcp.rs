@@ -13,7 +13,6 @@ mod outlet;
 mod socket;
 
 use std::sync::atomic::AtomicBool;
-use std::sync::mpsc::Sender;
 
 use lockgate_engine::random::Seed;
 use lockgate_engine::units::{Bytes, Duration, Instant};
@@ -22,6 +21,7 @@ use lockgate_scenario::{Flow, Scenario, Transport};
 
 use crate::clock::Monotonic;
 use crate::machine::ConnectionEvent;
+use crate::mailbox::Sender;
 
 pub(crate) use host::Applications;
 

@@ -9,7 +9,6 @@ use std::io::{self, ErrorKind, Read};
 use std::net::{Shutdown, TcpListener, TcpStream};
 use std::os::fd::OwnedFd;
 use std::sync::atomic::Ordering;
-use std::sync::mpsc::Receiver;
 
 use lockgate_engine::clock::Clock;
 use lockgate_engine::units::{Bytes, Duration, Instant};
@@ -25,6 +24,7 @@ use super::end::{End, Partner, State};
 use super::{Ends, model, socket};
 use crate::failure::{Failure, Missing};
 use crate::machine::{ConnectionEvent, Happened, Renewal};
+use crate::mailbox::Mailbox;
 use crate::traffic::sleep::{Punctual, Rank, sleep_until};
 
 /// Bytes a read takes at once, and how many of these before others have their turn.
@@ -151,14 +151,14 @@ impl<'env> Applications<'env> {
 
     /// Lets the applications do what they do until the run ends, on a thread in the host's namespace. Returns which
     /// connections broke, and why.
-    pub(crate) fn run(mut self, changes: &Receiver<Renewal>) -> Vec<(usize, String)> {
+    pub(crate) fn run(mut self, changes: &mut Mailbox<Renewal>) -> Vec<(usize, String)> {
         let clock = self.shared.clock;
         let mut punctual = Punctual::new(Rank::End);
         sleep_until(clock, Instant::ZERO);
         let step = self.shared.interval.as_picos().max(1_000_000);
         let mut sampling = Instant::from_picos(step);
         while !self.shared.halt.load(Ordering::Relaxed) {
-            for renewal in changes.try_iter() {
+            for renewal in changes.take() {
                 self.renew(&renewal);
             }
             let mut now = clock.now();
@@ -493,7 +493,7 @@ impl<'env> Applications<'env> {
 
     fn tell(&self, flow: usize, at: Instant, what: Happened) {
         // Nobody listens any more when the run has ended.
-        let _ = self.shared.tell.send(ConnectionEvent { flow, at, what });
+        self.shared.tell.send(ConnectionEvent { flow, at, what });
     }
 
     fn break_off(&mut self, place: usize, why: String) {
