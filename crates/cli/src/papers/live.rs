@@ -60,7 +60,7 @@ impl Planned {
     }
 }
 
-/// What share of the time of all runs, as one over this, may be spent on making runs again.
+/// What share of the time that all runs take, as many together as may be, may be spent on making runs again: one over this.
 const AGAIN: u64 = 3;
 
 /// Makes those of the runs `needed` that can be made. One that is outside the fidelity limits is made once more, as long as
@@ -87,18 +87,17 @@ pub(crate) fn run(
     }
     planned.sort_by_key(|plan| plan.together);
     let length = planned.iter().map(Planned::length_ms).sum::<u64>();
+    let takes = planned.iter().map(|plan| plan.length_ms() / plan.together as u64).sum::<u64>();
     let work = Work {
         experiment,
         seed,
         bar: terminal::progress(length, quiet),
-        spare: AtomicU64::new(length / AGAIN),
+        spare: AtomicU64::new(takes / AGAIN),
         begun: AtomicUsize::new(0),
         count: planned.len(),
     };
     if !quiet && !planned.is_empty() {
-        let together: f64 =
-            planned.iter().map(|plan| plan.length_ms() as f64 / plan.together as f64 / 60e3).sum();
-        eprintln!("live: {} runs, about {:.0} min", planned.len(), together.ceil());
+        eprintln!("live: {} runs, about {} min", planned.len(), takes.div_ceil(60_000));
     }
     for batch in planned.chunk_by(|a, b| a.together == b.together) {
         for (plan, made) in work.all(batch)? {
