@@ -492,7 +492,6 @@ impl<'env> Applications<'env> {
     }
 
     fn tell(&self, flow: usize, at: Instant, what: Happened) {
-        // Nobody listens any more when the run has ended.
         self.shared.tell.send(ConnectionEvent { flow, at, what });
     }
 
