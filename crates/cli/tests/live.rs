@@ -427,6 +427,16 @@ fn frames_go_by_af_xdp_where_that_is_permitted_and_by_packet_sockets_elsewhere()
     assert_eq!(done["fidelity"]["af_xdp"], 0.0, "{done}");
 }
 
+#[test]
+fn processors_are_kept_awake_where_that_is_permitted() {
+    if !is_possible() {
+        return;
+    }
+    let allowed = fs::OpenOptions::new().write(true).open("/dev/cpu_dma_latency").is_ok();
+    let done = Place::new().command(&scenario("500ms", FOUR)).output().expect("runs");
+    assert_eq!(summary(&done)["fidelity"]["kept_awake"], f64::from(u8::from(allowed)));
+}
+
 /// Runs a command as root of a user namespace that may make two network namespaces and no more; `None` where there
 /// are no user namespaces.
 fn with_two_namespaces(command: &str) -> Option<Output> {

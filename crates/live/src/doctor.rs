@@ -9,6 +9,7 @@ use lockgate_measure::histogram::Histogram;
 use lockgate_scenario::Scenario;
 use rustix::thread::{CapabilitySet, capabilities};
 
+use crate::awake::Awake;
 use crate::clock::Monotonic;
 use crate::failure::Failure;
 use crate::traffic::sleep::{Punctual, Rank, sleep_until};
@@ -163,8 +164,9 @@ fn clock_source() -> Finding {
     finding
 }
 
-/// How late a thread wakes up that sleeps for a millisecond.
+/// How late a thread wakes up that sleeps for a millisecond, as in a live run.
 fn wake_up() -> Finding {
+    let awake = Awake::begin();
     let measured = std::thread::spawn(|| {
         let mut punctual = Punctual::new(Rank::End);
         let clock = Monotonic::start();
@@ -179,7 +181,16 @@ fn wake_up() -> Finding {
     });
     let [median, high] = measured.join().ok().flatten().unwrap_or_default();
     let micros = |picos: u64| picos as f64 * 1e-6;
-    let found = format!("{:.0} us late at the median, p99 {:.0} us", micros(median), micros(high));
+    let kept = if awake.is_ok() {
+        "kept awake"
+    } else {
+        "which may sleep (`/dev/cpu_dma_latency` is not for this user)"
+    };
+    let found = format!(
+        "{:.0} us late at the median, p99 {:.0} us, on processors {kept}",
+        micros(median),
+        micros(high)
+    );
     let mut finding = good("waking up", found);
     if high > Duration::from_millis(1).as_picos() {
         finding.state = State::Weak;

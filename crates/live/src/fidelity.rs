@@ -8,6 +8,7 @@
 //! | `host_losses` | frames that this machine lost between hosts and driver | 0.01 % of those sent |
 //! | `cpu_starved_ratio` | time the driver waited for a processor while it was ready, of the run | 2 % |
 //! | `af_xdp` | 1 where frames came and went by `AF_XDP`, 0 where by packet sockets | none |
+//! | `kept_awake` | 1 where the processors were kept from sleeping, 0 where that is not allowed | none |
 //! | `stood_still_s` | time the driver was stopped, or kept from running, for more than 100 ms at once | 0 |
 
 use lockgate_engine::units::Duration;

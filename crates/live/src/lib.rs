@@ -9,6 +9,7 @@
 //! Start at `run`. What is pure here ([`frame`], [`network`], [`driver`]) is pure so that it can be run
 //! under a simulated kernel, too.
 
+pub mod awake;
 pub mod between;
 pub mod clock;
 pub mod driver;

@@ -14,6 +14,7 @@ use lockgate_sim::parts::drawn_files;
 use rustix::process::{Resource, getrlimit, setrlimit};
 
 use crate::Outcome;
+use crate::awake::Awake;
 use crate::clock::{Monotonic, cpu_time, thread_cpu_time};
 use crate::dataplane::{FramesBy, Kernel};
 use crate::driver::{Driven, Wire, drive_watched};
@@ -70,6 +71,7 @@ pub fn watched(
         .iter()
         .map(|host| Wire { node: host.node, host: host.mac, gateway: host.gateway })
         .collect();
+    let awake = Awake::begin();
     let clock = Monotonic::start_in(RUN_UP + RUN_UP_FLOW * scenario.flows.len() as u64);
     let (mut kernel, no_express) = Kernel::open(&testbed, clock, LONGEST, frames_wanted())?;
     if let Some(seat) = &seat {
@@ -112,6 +114,7 @@ pub fn watched(
     recording.engine.wall_s = lockgate_engine::clock::Clock::now(&wall).as_secs_f64();
     recording.engine.cpu_s = cpu_time().as_secs_f64() - cpu.as_secs_f64();
     recording.fidelity.push(("af_xdp".to_owned(), f64::from(u8::from(no_express.is_none()))));
+    recording.fidelity.push(("kept_awake".to_owned(), f64::from(u8::from(awake.is_ok()))));
     let unfaithful = figures.reasons();
     recording
         .warnings
