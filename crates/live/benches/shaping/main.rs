@@ -9,7 +9,7 @@
 //! token bucket of Lockgate's on a link of 10 Gbit/s, and the kernel's TBF and HTB on a veth, set by `tc`. The
 //! first tenth is left out. Rate error: from the first frame to the last; then |gap - ideal|.
 //!
-//! `LOCKGATE_BENCH=short` measures a quarter as long.
+//! A rate as an argument (`-- 100000000`) is measured alone. `LOCKGATE_BENCH=short` measures a quarter as long.
 #![allow(clippy::print_stdout, reason = "a bench prints")]
 
 #[cfg(target_os = "linux")]
@@ -32,7 +32,8 @@ fn main() {
     match arguments[..] {
         ["send", to, rate, millis] => ends::send(to, number(rate), number(millis)),
         ["receive", port, file, millis] => ends::receive(number(port) as u16, file, number(millis)),
-        _ => measure(),
+        // What else there is is cargo's.
+        _ => measure(arguments.iter().find_map(|argument| argument.parse().ok())),
     }
 }
 
@@ -52,11 +53,13 @@ const RATES: [(u64, u64); 5] = [
 ];
 
 #[cfg(target_os = "linux")]
-fn measure() {
+fn measure(only: Option<u64>) {
     if let Err(missing) = lockgate_live::prepare() {
         println!("skipped: {missing}");
         return;
     }
+    // As a live run does: for the kernel's shapers as well.
+    let _awake = lockgate_live::awake::Awake::begin();
     let share = if std::env::var_os("LOCKGATE_BENCH").is_some() { 4 } else { 1 };
     let directory = std::env::temp_dir().join(format!("lockgate-shaping-{}", std::process::id()));
     std::fs::create_dir_all(&directory).expect("a directory");
@@ -68,7 +71,7 @@ fn measure() {
         "| rate bit/s | shaper | frames | rate error | gap p50 off | p99 off | lost behind it | handed over late p99 | offered | driver's CPU |\n\
          | ---: | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |"
     );
-    for (rate, millis) in RATES {
+    for (rate, millis) in RATES.into_iter().filter(|(rate, _)| only.is_none_or(|only| *rate == only)) {
         let millis = millis / share;
         let file = directory.join("times");
         for shaper in shapers::ALL {
