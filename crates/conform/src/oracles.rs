@@ -42,6 +42,7 @@ oracles! {
     red_adaptive::RedAdaptive,
     codel_schedule::CodelSchedule,
     codel_memory::CodelMemory,
+    codel_backlog::CodelBacklog,
     codel_marks::CodelMarks,
     cobalt_schedule::CobaltSchedule,
     cobalt_blue::CobaltBlue,

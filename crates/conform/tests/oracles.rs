@@ -71,6 +71,7 @@ tests! {
     red_adaptive "red-adaptive",
     codel_schedule "codel-schedule",
     codel_memory "codel-memory",
+    codel_backlog "codel-backlog",
     codel_marks "codel-marks",
     cobalt_schedule "cobalt-schedule",
     cobalt_blue "cobalt-blue",
