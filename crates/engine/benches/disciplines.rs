@@ -39,6 +39,8 @@ use serde_json::{Value, json};
 
 const SIZES: [usize; 4] = [8, 1_000, 100_000, 1_000_000];
 const LEVELS: u32 = 3;
+/// Bytes of the shortest packet.
+const SHORTEST: u32 = 1_000;
 const MOST_PACKETS: usize = 2_000_000;
 const DEEP: usize = 16;
 
@@ -135,13 +137,9 @@ impl Visitor for Build {
                 Err("two children are all it takes".to_owned())
             }
             Shape::Flat(_) if D::CLASSIFIES => Ok(node::<D>("root", leaves("root", 2))),
-            // Each keeps the turns that lead to it.
-            Shape::Flat(count) if count > 65_536 && matches!(D::CHILDREN, Arity::Classes) => {
-                Err("has at most 65536 classes below one".to_owned())
-            }
             Shape::Flat(count) => Ok(node::<D>("root", leaves("root", count))),
             Shape::Nested if D::CLASSIFIES => Err("two children are all it takes".to_owned()),
-            Shape::Nested => Ok(nested::<D>("root", LEVELS, 0)),
+            Shape::Nested => Ok(nested::<D>("root", LEVELS, SHORTEST)),
         }
     }
 }
@@ -227,8 +225,8 @@ impl Load {
                 flows.swap(last, random.below(last as u32 + 1) as usize);
             }
             for flow in &flows {
-                // Lengths are near each other, so that all flows have about as many turns.
-                let length = if shape == Shape::Nested { *flow } else { 1_000 + flow % 500 };
+                // Lengths are near each other, so that all flows have about as many turns; those of a tree name the leaf.
+                let length = SHORTEST + if shape == Shape::Nested { *flow } else { flow % 500 };
                 let class = ChildNumber::new(*flow as usize);
                 load.offer(Packet::new(Header { flow: FlowId(*flow), class, length, ..Header::default() }));
             }

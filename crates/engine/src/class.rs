@@ -76,7 +76,7 @@ impl Node {
 struct Place {
     parent: Option<usize>,
     /// The turns that lead to it from the top: its place among its siblings at each level.
-    path: Box<[u16]>,
+    path: Box<[u32]>,
     /// The places of its children; empty for a leaf.
     children: Vec<usize>,
     height: usize,
@@ -92,10 +92,13 @@ pub struct Classes {
 }
 
 impl Classes {
+    /// The most there can be, so that a [`Tournament`](crate::queue::tournament::Tournament) can name each.
+    pub const MOST: usize = 1 << 20;
+
     /// The classes of these trees, and what each says to the owner, in pre-order.
     ///
     /// # Errors
-    /// Where there is none, the field `children`; where there are more than 65 536 below one parent, too.
+    /// Where there is none, the field `children`; where there are more than [`MOST`](Self::MOST), too.
     pub fn new<Share: Send + 'static>(children: Vec<Child<Share>>) -> Result<(Self, Vec<Share>), Invalid> {
         if children.is_empty() {
             return Err(Invalid::new("children", "names none: at least one class is needed"));
@@ -185,9 +188,9 @@ impl Classes {
         let mut nodes = &mut self.tops[..];
         let Some((last, path)) = self.places[class].path.split_last() else { return Tally::default() };
         for turn in path {
-            nodes = nodes[usize::from(*turn)].classes();
+            nodes = nodes[*turn as usize].classes();
         }
-        nodes[usize::from(*last)].backlog()
+        nodes[*last as usize].backlog()
     }
 
     /// Whether nothing waits in `class` and below.
@@ -218,12 +221,13 @@ impl<Share: Send + 'static> Taken<Share> {
         parent: Option<usize>,
         turn: usize,
     ) -> Result<usize, Invalid> {
-        let Ok(turn) = u16::try_from(turn) else {
-            return Err(Invalid::new("children", "names too many: a class has at most 65536 below it"));
-        };
-        let above = parent.map_or(&[][..], |parent| &self.places[parent].path);
-        let path = above.iter().copied().chain([turn]).collect();
         let place = self.places.len();
+        if place == Classes::MOST {
+            let why = format!("names too many: there are at most {} classes in all", Classes::MOST);
+            return Err(Invalid::new("children", why));
+        }
+        let above = parent.map_or(&[][..], |parent| &self.places[parent].path);
+        let path = above.iter().copied().chain([turn as u32]).collect();
         self.places.push(Place { parent, path, children: Vec::new(), height: 0 });
         self.shares.push(share);
         let shares = node.inside::<Inner<Share>>().map(|inner| core::mem::take(&mut inner.shares));
@@ -253,36 +257,36 @@ fn enqueue(
     })
 }
 
-fn dequeue(nodes: &mut [Node], path: &[u16], cx: &mut Context<'_>) -> (Dequeue, bool) {
+fn dequeue(nodes: &mut [Node], path: &[u32], cx: &mut Context<'_>) -> (Dequeue, bool) {
     match *path {
         [] => (Dequeue::Empty, true),
         [turn] => {
-            let node = &mut nodes[usize::from(turn)];
+            let node = &mut nodes[turn as usize];
             let dequeued = node.dequeue(cx);
             (dequeued, node.is_empty())
         }
         [turn, ref below @ ..] => {
-            nodes[usize::from(turn)].dequeue_through(cx, |classes, cx| dequeue(classes, below, cx))
+            nodes[turn as usize].dequeue_through(cx, |classes, cx| dequeue(classes, below, cx))
         }
     }
 }
 
-fn peek(nodes: &mut [Node], path: &[u16], cx: &mut Context<'_>) -> Peek {
+fn peek(nodes: &mut [Node], path: &[u32], cx: &mut Context<'_>) -> Peek {
     match *path {
         [] => Peek::Empty,
-        [turn] => nodes[usize::from(turn)].peek(cx),
+        [turn] => nodes[turn as usize].peek(cx),
         [turn, ref below @ ..] => {
-            nodes[usize::from(turn)].peek_through(cx, |classes, cx| peek(classes, below, cx))
+            nodes[turn as usize].peek_through(cx, |classes, cx| peek(classes, below, cx))
         }
     }
 }
 
-fn evict(nodes: &mut [Node], path: &[u16], cx: &mut Context<'_>, reason: DropReason) -> bool {
+fn evict(nodes: &mut [Node], path: &[u32], cx: &mut Context<'_>, reason: DropReason) -> bool {
     match *path {
         [] => false,
-        [turn] => nodes[usize::from(turn)].evict(cx, |_| reason),
+        [turn] => nodes[turn as usize].evict(cx, |_| reason),
         [turn, ref below @ ..] => {
-            nodes[usize::from(turn)].peek_through(cx, |classes, cx| evict(classes, below, cx, reason))
+            nodes[turn as usize].peek_through(cx, |classes, cx| evict(classes, below, cx, reason))
         }
     }
 }

@@ -125,13 +125,15 @@ enum Standing {
     Waiting,
 }
 
+/// In cache lines of its own, three of them.
+#[repr(align(64))]
 pub(crate) struct TaggedChild {
     pub(crate) node: Node,
     pub(crate) weight: u32,
-    /// Start tag of its next packet, while it is listed.
-    pub(crate) start: Tag,
-    /// Finish tag of its last packet, in busy period `period`.
-    finish: Tag,
+    /// While it is listed, the start tag of its next packet; otherwise the finish tag of its last, or a start tag that came to
+    /// nothing: virtual time has passed that by.
+    pub(crate) tag: Tag,
+    /// The busy period in which its last packet left.
     period: u64,
     standing: Standing,
 }
@@ -158,8 +160,7 @@ impl TaggedChildren {
         let all = children.into_iter().map(|child| TaggedChild {
             node: child.node,
             weight: child.share.weight,
-            start: Tag::ZERO,
-            finish: Tag::ZERO,
+            tag: Tag::ZERO,
             period: 0,
             standing: Standing::Idle,
         });
@@ -239,10 +240,10 @@ impl TaggedChildren {
                 class.standing = Standing::Idle;
                 continue;
             }
-            class.start = clock(since).max(finish(class, self.period));
+            class.tag = clock(since).max(finish(class, self.period));
             class.standing = Standing::Listed;
             self.listed += 1;
-            list(class.start, slot);
+            list(class.tag, slot);
         }
     }
 
@@ -271,10 +272,10 @@ impl TaggedChildren {
             match class.node.peek(cx) {
                 Peek::Length(_) => {
                     // It saves up nothing while it waits.
-                    class.start = clock.max(finish(class, *period));
+                    class.tag = clock.max(finish(class, *period));
                     class.standing = Standing::Listed;
                     *listed += 1;
-                    list(class.start, *slot);
+                    list(class.tag, *slot);
                     return false;
                 }
                 Peek::NotBefore(time) => earliest = Some(earliest.map_or(time, |known| known.min(time))),
@@ -294,9 +295,9 @@ impl TaggedChildren {
     #[inline]
     pub(crate) fn served(&mut self, slot: u32, length: Bytes) -> Tag {
         let class = &mut self.all[slot as usize];
-        class.finish = class.start.after(length, class.weight);
+        class.tag = class.tag.after(length, class.weight);
         class.period = self.period;
-        class.finish
+        class.tag
     }
 
     /// After [`served`](Self::served): lists the child again if it holds more. Returns its start tag.
@@ -308,8 +309,8 @@ impl TaggedChildren {
             self.listed -= 1;
             return None;
         }
-        class.start = class.finish;
-        Some(class.start)
+        // It starts where the last one ends.
+        Some(class.tag)
     }
 
     /// A listed child gives nothing: it waits, or it is empty and forgotten.
@@ -328,7 +329,7 @@ impl TaggedChildren {
 /// The finish tag of a child's last packet, as far as it counts in this period.
 #[inline]
 fn finish(class: &TaggedChild, period: u64) -> Tag {
-    if class.period == period { class.finish } else { Tag::ZERO }
+    if class.period == period { class.tag } else { Tag::ZERO }
 }
 
 #[cfg(test)]

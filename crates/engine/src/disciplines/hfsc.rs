@@ -102,6 +102,15 @@ pub struct Hfsc {
     fresh: Vec<(usize, Instant)>,
     /// Leaves that hold packets and gave none when they were asked.
     waiting: Vec<usize>,
+    /// The leaf that was empty after the last packet, which its account waits for: most often it has begun again by then.
+    emptied: Option<Emptied>,
+}
+
+/// A leaf without a guarantee that sent its last packet.
+struct Emptied {
+    leaf: usize,
+    length: Bytes,
+    at: Instant,
 }
 
 impl Discipline for Hfsc {
@@ -129,6 +138,7 @@ impl Discipline for Hfsc {
             known: vec![false; classes.len()],
             fresh: Vec::new(),
             waiting: Vec::new(),
+            emptied: None,
             classes,
             curves,
         })
@@ -145,6 +155,7 @@ impl Discipline for Hfsc {
         self.curves = curves;
         self.fresh.clear();
         self.waiting.clear();
+        self.emptied = None;
         for leaf in 0..self.classes.len() {
             self.known[leaf] = self.classes.is_leaf(leaf) && !self.classes.is_empty(leaf);
             if self.known[leaf] {
@@ -214,10 +225,13 @@ impl Hfsc {
     /// change of theirs is not told, so they are asked again. Returns the earliest time that one named.
     fn begin_fresh(&mut self, cx: &mut Context<'_>) -> Option<Instant> {
         let mut earliest = None;
-        if self.fresh.is_empty() && self.waiting.is_empty() {
+        let has_begun_again = self.account_emptied(cx.now);
+        if self.fresh.len() == usize::from(has_begun_again) && self.waiting.is_empty() {
+            self.fresh.clear();
             return earliest;
         }
         let mut asked = core::mem::take(&mut self.fresh);
+        asked.drain(..usize::from(has_begun_again));
         asked.extend(self.waiting.drain(..).map(|leaf| (leaf, cx.now)));
         for (leaf, since) in asked.drain(..) {
             if self.guarantees.covers(leaf) {
@@ -233,10 +247,8 @@ impl Hfsc {
                         continue;
                     }
                 }
-            } else if self.classes.is_empty(leaf) {
-                self.known[leaf] = false;
-                continue;
             }
+            // One without a guarantee is not asked: if it has lost its packets again, that is found out when it is chosen.
             if self.sharing.covers(leaf) {
                 self.sharing.begin(leaf, since, cx.now);
             }
@@ -244,6 +256,21 @@ impl Hfsc {
         // Its room is kept.
         self.fresh = asked;
         earliest
+    }
+
+    /// Makes up the account of the leaf that emptied. Returns whether it is the first of those that began since, and that is
+    /// accounted for, too.
+    #[inline]
+    fn account_emptied(&mut self, now: Instant) -> bool {
+        let Some(Emptied { leaf, length, at }) = self.emptied.take() else { return false };
+        if let Some(&(fresh, since)) = self.fresh.first()
+            && fresh == leaf
+            && self.sharing.sent_and_begun(leaf, length, since, now)
+        {
+            return true;
+        }
+        self.sharing.sent(leaf, length, true, at);
+        false
     }
 
     /// A leaf that gives nothing is asked again later, if it holds anything.
@@ -267,13 +294,18 @@ impl Hfsc {
     /// was its last.
     #[inline]
     fn account(&mut self, leaf: usize, length: Bytes, real_time: bool, is_empty: bool, cx: &mut Context<'_>) {
-        self.sharing.sent(leaf, length, is_empty, cx.now);
         if is_empty {
             self.known[leaf] = false;
         }
         if !self.guarantees.covers(leaf) {
+            if is_empty {
+                self.emptied = Some(Emptied { leaf, length, at: cx.now });
+            } else {
+                self.sharing.sent(leaf, length, false, cx.now);
+            }
             return;
         }
+        self.sharing.sent(leaf, length, is_empty, cx.now);
         let next = match self.classes.peek(leaf, cx) {
             Peek::Length(next) => Some(next),
             Peek::NotBefore(_) | Peek::Empty => None,

@@ -103,7 +103,7 @@ impl Scfq {
         for slot in unmeasured.drain(..) {
             let class = &mut classes.all[slot as usize];
             match class.node.peek(cx) {
-                Peek::Length(length) => order.insert(class.start.after(length, class.weight), slot),
+                Peek::Length(length) => order.insert(class.tag.after(length, class.weight), slot),
                 Peek::NotBefore(time) => {
                     earliest = Some(earliest.map_or(time, |known| known.min(time)));
                     classes.delist(slot);

@@ -64,7 +64,7 @@ impl Discipline for Stfq {
         while let Some(slot) = order.pop() {
             match classes.all[slot as usize].node.dequeue(cx) {
                 Dequeue::Packet(packet) => {
-                    *clock = classes.all[slot as usize].start.max(*clock);
+                    *clock = classes.all[slot as usize].tag.max(*clock);
                     classes.served(slot, packet.bytes());
                     if let Some(next) = classes.relist(slot) {
                         order.insert(next, slot);

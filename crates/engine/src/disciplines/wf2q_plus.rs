@@ -152,15 +152,15 @@ impl Wf2qPlus {
     fn admit(&mut self, cx: &mut Context<'_>, earliest: &mut Option<Instant>) {
         while let Some(slot) = self.later.first() {
             let class = &mut self.classes.all[slot as usize];
-            if class.start > self.clock {
+            if class.tag > self.clock {
                 if !self.eligible.is_empty() {
                     return;
                 }
-                self.clock = class.start;
+                self.clock = class.tag;
             }
             self.later.pop();
             match class.node.peek(cx) {
-                Peek::Length(length) => self.eligible.insert(class.start.after(length, class.weight), slot),
+                Peek::Length(length) => self.eligible.insert(class.tag.after(length, class.weight), slot),
                 Peek::NotBefore(time) => {
                     *earliest = Some(earliest.map_or(time, |known| known.min(time)));
                     self.classes.delist(slot);

@@ -110,19 +110,20 @@ impl JsonSchema for Shape {
     }
 }
 
-/// A curve that began at some time with some work done.
+/// A curve that began at some time with some work done. What each packet needs stands first, in one cache line.
 #[derive(Clone, Copy, Debug)]
+#[repr(C)]
 pub(super) struct Curve {
+    /// A point of the second piece that was looked up: the next is near, and its division is a small one.
+    near: (u128, u128),
+    m2: u64,
+    m1: u64,
     /// Where it began.
     x: u128,
     y: u128,
     /// How much of the first piece there is.
     dx: u128,
     dy: u128,
-    m1: u64,
-    m2: u64,
-    /// A point of the second piece that was looked up: the next is near, and its division is a small one.
-    near: (u128, u128),
 }
 
 impl Curve {
@@ -148,15 +149,27 @@ impl Curve {
     /// The earliest time at which it has reached `y`.
     #[inline]
     pub(super) fn time_of(&mut self, y: u128) -> u128 {
+        // Beyond the bend, as what was looked up always is: where there is no first piece, from the beginning on.
+        if y > self.near.1 { self.time_from(self.near, y) } else { self.time_of_earlier(y) }
+    }
+
+    /// [`time_of`](Self::time_of) what is not beyond the point looked up last.
+    #[inline(never)]
+    fn time_of_earlier(&mut self, y: u128) -> u128 {
         if y <= self.y {
             return self.x;
         }
-        let (bend_x, bend_y) = self.bend();
-        if y <= bend_y && self.m1 > 0 {
+        let bend = self.bend();
+        if y <= bend.1 && self.m1 > 0 {
             let (time, _) = passage(y - self.y, self.m1);
-            return (self.x + time).min(bend_x);
+            return (self.x + time).min(bend.0);
         }
-        let (x, at) = if y >= self.near.1 { self.near } else { (bend_x, bend_y) };
+        self.time_from(bend, y)
+    }
+
+    /// [`time_of`](Self::time_of), from a point of the second piece that is not beyond it.
+    #[inline]
+    fn time_from(&mut self, (x, at): (u128, u128), y: u128) -> u128 {
         let (time, is_late) = passage(y.saturating_sub(at), self.m2);
         let whole = time - u128::from(is_late);
         self.near = (x.saturating_add(whole), at.saturating_add(whole.saturating_mul(u128::from(self.m2))));
@@ -189,7 +202,21 @@ impl Curve {
     }
 
     /// Becomes the lower one of itself and `shape` begun at `x` with `y` done.
+    #[inline]
     pub(super) fn lower(&mut self, shape: &Shape, x: u128, y: u128) {
+        if shape.d.is_zero() && self.dx == 0 && x >= self.near.0 && self.m2 == shape.m2.as_bits() {
+            // Of two parallel lines the lower one.
+            let here = self.near.1.saturating_add((x - self.near.0).saturating_mul(u128::from(self.m2)));
+            if here >= y {
+                (self.x, self.y, self.near) = (x, y, (x, y));
+            }
+            return;
+        }
+        self.lower_pieces(shape, x, y);
+    }
+
+    #[inline(never)]
+    fn lower_pieces(&mut self, shape: &Shape, x: u128, y: u128) {
         let new = Self::new(shape, x, y);
         let here = self.work_at(x);
         if shape.is_convex() {

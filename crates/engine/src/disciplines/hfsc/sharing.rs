@@ -205,12 +205,18 @@ impl Sharing {
             return;
         };
         let Some(inner) = self.inner(parent) else { return };
-        if inner.times.are_none() {
+        if inner.times.count() == 0 {
             inner.period += 1;
             inner.least = None;
             inner.times.begin_period();
         }
         let (entry, period) = (inner.entry(period, own), inner.period);
+        self.enter(class, parent, entry, period, since);
+    }
+
+    /// `class` begins a backlog at this virtual time.
+    #[inline]
+    fn enter(&mut self, class: usize, parent: usize, entry: u128, period: u64, since: Instant) {
         let Class { total, turn, is_active, member: Some(member), .. } = &mut self.classes[class] else { return };
         *is_active = true;
         let (total, turn) = (*total, *turn);
@@ -225,7 +231,39 @@ impl Sharing {
         }
     }
 
-    /// A leaf sent a packet of this length, under either criterion; `is_empty` where it has no other.
+    /// A leaf sent its last packet, of this length, and has a backlog again since `since`: what [`sent`](Self::sent) and
+    /// [`begin`](Self::begin) do one after the other, in one walk, where others of its parent have a backlog. Returns whether that
+    /// is so; nothing has changed where it is not.
+    #[inline]
+    pub(super) fn sent_and_begun(&mut self, leaf: usize, length: Bytes, since: Instant, now: Instant) -> bool {
+        let Class { parent: Some(parent), turn, is_active: true, member: Some(_), .. } = &self.classes[leaf] else {
+            return false;
+        };
+        let (parent, turn) = (*parent, *turn);
+        let Some(inner) = self.inner(parent) else { return false };
+        if inner.times.count() < 2 {
+            return false;
+        }
+        let least = inner.least.unwrap_or(0);
+        let Class { total, member: Some(member), .. } = &mut self.classes[leaf] else { return false };
+        *total = total.saturating_add(work(length));
+        member.advance(*total, least);
+        let own = member.virtual_time;
+        let Some(inner) = self.inner(parent) else { return false };
+        inner.offset = inner.offset.max(own);
+        if own < inner.times.highest() {
+            // It asks for the latest of the others.
+            inner.times.remove(turn);
+        }
+        let (entry, period) = (inner.entry(inner.period, own), inner.period);
+        self.enter(leaf, parent, entry, period, since);
+        self.place(leaf, now);
+        self.sent(parent, length, false, now);
+        true
+    }
+
+    /// A leaf sent a packet of this length, under either criterion; `is_empty` where it has no other. Or the leaf of an inner
+    /// class did, for that and those above it.
     #[inline]
     pub(super) fn sent(&mut self, leaf: usize, length: Bytes, is_empty: bool, now: Instant) {
         // A leaf that takes no part leaves those above as they are.
@@ -272,7 +310,7 @@ impl Sharing {
         inner.fit.remove(turn);
         inner.held.remove(turn);
         inner.times.remove(turn);
-        inner.times.are_none()
+        inner.times.count() == 0
     }
 
     /// The leaf whose turn it is.

@@ -71,3 +71,68 @@ fn a_concave_curve_becomes_the_lower_one_of_all_that_began() {
         }
     }
 }
+
+/// Two inner classes of three leaves and a leaf, with limits and curves of two pieces among them.
+fn tree() -> (Classes, Vec<Shares>) {
+    let inner = |shares: [&str; 3]| Node::class("inner", shares.map(child).into()).expect("valid");
+    let two = r#"{ "ls": { "m1": "4mbit", "d": "20ms", "m2": "1mbit" } }"#;
+    let limited = r#"{ "ls": "3mbit", "ul": "2mbit" }"#;
+    let classes = vec![
+        Child { node: inner([r#"{ "ls": "1mbit" }"#, two, limited]), ..child(r#"{ "ls": "5mbit" }"#) },
+        Child { node: inner([limited, limited, r#"{ "ls": "7mbit" }"#]), ..child(limited) },
+        child(two),
+    ];
+    let (classes, shares) = Classes::new(classes).expect("valid");
+    let curves = Curves::all(&shares, &classes).expect("valid");
+    (classes, curves.iter().map(|curves| curves.shares).collect())
+}
+
+#[test]
+fn a_leaf_that_empties_and_begins_again_stands_as_if_the_two_were_noted_one_after_the_other() {
+    let (classes, shares) = tree();
+    let leaves: Vec<usize> = (0..classes.len()).filter(|class| classes.is_leaf(*class)).collect();
+    let mut random = Random::stream(Seed(1), "walks");
+    let (mut in_one, mut shortcuts) = (0, 0);
+    for _ in 0..200 {
+        let mut both = [(); 2].map(|()| Sharing::new(&classes, &shares));
+        let (mut waiting, mut now) = (vec![0_u32; classes.len()], Instant::ZERO);
+        for _ in 0..200 {
+            now = now + Duration::from_micros(u64::from(random.below(3_000)));
+            for leaf in leaves.iter().filter(|_| random.below(6) == 0) {
+                if waiting[*leaf] == 0 {
+                    for sharing in &mut both {
+                        sharing.begin(*leaf, now, now);
+                    }
+                }
+                waiting[*leaf] += 1;
+            }
+            let [one, other] = both.each_mut().map(|sharing| sharing.choose(now));
+            assert_eq!(one, other);
+            let next = both.each_ref().map(Sharing::next_fit);
+            assert_eq!(next[0], next[1]);
+            let Some(leaf) = one else { continue };
+            let (length, sent) = (Bytes(u64::from(64 + random.below(1_450))), now);
+            waiting[leaf] -= 1;
+            now = now + Duration::from_micros(u64::from(random.below(2_000)));
+            let begins_again = waiting[leaf] == 0 && random.below(3) > 0;
+            if !begins_again {
+                for sharing in &mut both {
+                    sharing.sent(leaf, length, waiting[leaf] == 0, sent);
+                }
+                continue;
+            }
+            in_one += 1;
+            waiting[leaf] = 1;
+            let [one, other] = &mut both;
+            other.sent(leaf, length, true, sent);
+            other.begin(leaf, now, now);
+            if one.sent_and_begun(leaf, length, now, now) {
+                shortcuts += 1;
+            } else {
+                one.sent(leaf, length, true, sent);
+                one.begin(leaf, now, now);
+            }
+        }
+    }
+    assert!(in_one > 3_000 && shortcuts > in_one / 3 && shortcuts < in_one, "{shortcuts} of {in_one}");
+}

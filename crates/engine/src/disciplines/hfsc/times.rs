@@ -39,10 +39,10 @@ impl Times {
         Some(self.of[child]).filter(|time| *time != NONE)
     }
 
-    /// Whether no child has one.
+    /// How many children have one.
     #[inline]
-    pub(super) fn are_none(&self) -> bool {
-        self.count == 0
+    pub(super) fn count(&self) -> usize {
+        self.count
     }
 
     /// Gives `child` this time; those beyond the last that can be told apart count as that.
