@@ -16,6 +16,7 @@
 use crate::discipline::{Child, Context, Dequeue, DropReason, Invalid};
 use crate::node::{Erased, Node, Peek, Tally};
 use crate::packet::Packet;
+use crate::queue::tournament;
 use crate::units::Instant;
 
 /// How scenarios spell the kind of an inner class.
@@ -92,8 +93,8 @@ pub struct Classes {
 }
 
 impl Classes {
-    /// The most there can be, so that a [`Tournament`](crate::queue::tournament::Tournament) can name each.
-    pub const MOST: usize = 1 << 20;
+    /// The most there can be: owners keep them in the order of something by a tournament.
+    pub const MOST: usize = tournament::SLOTS;
 
     /// The classes of these trees, and what each says to the owner, in pre-order.
     ///

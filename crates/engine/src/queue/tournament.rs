@@ -17,6 +17,8 @@ use crate::units::Instant;
 
 /// Bits of a place that name the slot.
 const SLOT_BITS: u32 = 20;
+/// The most slots there can be.
+pub const SLOTS: usize = 1 << SLOT_BITS;
 /// The place of a slot that is not listed.
 const NONE: u128 = u128::MAX;
 /// The last key that can be listed; those beyond count as this.
@@ -76,7 +78,7 @@ impl<K: Key> Tournament<K> {
     /// # Panics
     /// For more than 2^20 slots.
     pub fn new(slots: usize) -> Self {
-        assert!(slots <= 1 << SLOT_BITS, "a place names one of 2^{SLOT_BITS} slots");
+        assert!(slots <= SLOTS, "a place names one of 2^{SLOT_BITS} slots");
         let (mut above, mut level) = (0, 1);
         while level * 4 < slots {
             above += level;
