@@ -29,6 +29,9 @@ pub(crate) use netlink::index_of;
 /// The name of a host's interface.
 pub const INTERFACE: &str = "eth0";
 
+/// The ends of a wire that leads to nobody, both in the middle: the driver rehearses by it.
+pub(crate) const TO_NOBODY: [&str; 2] = ["r0", "r1"];
+
 /// A host of the run.
 #[derive(Debug)]
 pub struct Host {
@@ -84,6 +87,11 @@ impl Testbed {
                 netlink.add_wire(host, mtu)?;
                 netlink.set_up(&host.wire)?;
                 offload::switch_off(&host.wire)?;
+            }
+            netlink.add_loop(TO_NOBODY, mtu)?;
+            for end in TO_NOBODY {
+                netlink.set_up(end)?;
+                offload::switch_off(end)?;
             }
             Ok(())
         })??;

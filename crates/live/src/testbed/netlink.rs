@@ -52,7 +52,15 @@ impl Netlink {
         far.attributes.push(LinkAttribute::NetNsFd(host.namespace.as_fd().as_raw_fd()));
         // Not the gateway's address: what comes is then for somebody else, and the middle's own IP leaves it alone.
         let [high, low] = [host.gateway[4], host.gateway[5]];
-        let mut near = end(&host.wire, [2, b'L', b'G', 2, high, low], mtu);
+        self.add_pair(end(&host.wire, [2, b'L', b'G', 2, high, low], mtu), far)
+    }
+
+    /// A veth pair with both ends here.
+    pub(super) fn add_loop(&mut self, [near, far]: [&str; 2], mtu: u32) -> Result<(), Missing> {
+        self.add_pair(end(near, [2, b'L', b'G', 3, 0, 0], mtu), end(far, [2, b'L', b'G', 3, 0, 1], mtu))
+    }
+
+    fn add_pair(&mut self, mut near: LinkMessage, far: LinkMessage) -> Result<(), Missing> {
         near.attributes.push(LinkAttribute::LinkInfo(vec![
             LinkInfo::Kind(InfoKind::Veth),
             LinkInfo::Data(InfoData::Veth(InfoVeth::Peer(far))),
