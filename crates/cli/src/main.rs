@@ -21,6 +21,10 @@ use clap::Parser;
 
 use crate::exit::{Exit, Failure};
 
+/// Packs headers of 64 bytes side by side, where others leave 128 bytes for each (decision 067).
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 fn main() -> ExitCode {
     let arguments = match arguments::Arguments::try_parse() {
         Ok(arguments) => arguments,

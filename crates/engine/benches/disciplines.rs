@@ -37,6 +37,10 @@ use rustix::time::{ClockId, clock_gettime};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
+/// The command's.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 const SIZES: [usize; 4] = [8, 1_000, 100_000, 1_000_000];
 const LEVELS: u32 = 3;
 /// Bytes of the shortest packet.

@@ -20,6 +20,10 @@ use lockgate_live::clock::cpu_time;
 use lockgate_scenario::{Override, Scenario, read};
 use lockgate_sim::{Control, run};
 
+/// The command's.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 const MEAN_GAP_MS: u64 = 55;
 const SECONDS: u64 = 6000;
 

@@ -17,6 +17,10 @@ use lockgate_live::clock::cpu_time;
 use lockgate_scenario::{Scenario, read};
 use lockgate_sim::{Control, run};
 
+/// The command's.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 fn main() {
     let repetitions = std::env::args().skip(1).find_map(|argument| argument.parse().ok()).unwrap_or(5);
     for (name, queue) in
