@@ -112,3 +112,45 @@ fn schemas_manual_and_completions_are_printed() {
         assert!(output.status.success() && output.stdout.len() > 500, "{arguments:?}");
     }
 }
+
+/// All pages below a folder, the reader's way in excepted.
+fn pages(folder: &Path, found: &mut Vec<PathBuf>) {
+    for entry in fs::read_dir(folder).expect("a folder") {
+        let path = entry.expect("an entry").path();
+        let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+        if path.is_dir() && !["target", "node_modules", "runs"].contains(&name) && !name.starts_with('.') {
+            pages(&path, found);
+        } else if path.extension().is_some_and(|extension| extension == "md") {
+            found.push(path);
+        }
+    }
+}
+
+#[test]
+fn every_page_is_on_the_index_and_every_link_leads_somewhere() {
+    let mut all = Vec::new();
+    pages(&repository(), &mut all);
+    let index = repository().join("docs/README.md");
+    let listed = fs::read_to_string(&index).expect("the index");
+    for page in &all {
+        let text = fs::read_to_string(page).expect("a page");
+        let targets = text.split("](").skip(1).filter_map(|part| part.split(')').next());
+        for target in targets.filter(|target| !target.contains("://") && !target.starts_with('#')) {
+            let file = target.split('#').next().unwrap_or_default();
+            let folder = page.parent().expect("a folder");
+            assert!(
+                folder.join(file).exists(),
+                "{}: a link to `{target}`, which is not there",
+                page.display()
+            );
+        }
+        let in_docs = page.strip_prefix(repository().join("docs")).ok();
+        if let Some(page) =
+            in_docs.filter(|page| !page.starts_with("decisions") && *page != Path::new("README.md"))
+        {
+            let link = format!("]({})", page.display());
+            assert!(listed.contains(&link), "docs/README.md does not list {}", page.display());
+        }
+    }
+    assert!(all.len() > 40, "{}", all.len());
+}
