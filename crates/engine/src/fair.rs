@@ -20,8 +20,10 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::discipline::{Child, Context, Invalid};
+use crate::fetch::fetch;
 use crate::node::{Node, Peek};
 use crate::packet::Packet;
+use crate::queue::active::FEW;
 use crate::units::{Bytes, Instant};
 
 pub(crate) use order::TagOrder;
@@ -311,6 +313,22 @@ impl TaggedChildren {
         }
         // It starts where the last one ends.
         Some(class.tag)
+    }
+
+    /// Fetches what the children that come next in this order need, where there are many.
+    #[inline]
+    pub(crate) fn prepare(&self, order: &mut TagOrder) {
+        if self.all.len() > FEW {
+            self.prepare_many(order);
+        }
+    }
+
+    #[inline(never)]
+    fn prepare_many(&self, order: &mut TagOrder) {
+        order.near(|slot, is_near| {
+            let child = &self.all[slot as usize];
+            if is_near { child.node.fetch(true) } else { fetch(child) }
+        });
     }
 
     /// A listed child gives nothing: it waits, or it is empty and forgotten.

@@ -18,6 +18,7 @@ pub mod control;
 pub mod discipline;
 pub mod disciplines;
 pub mod fair;
+mod fetch;
 pub mod node;
 pub mod packet;
 pub mod port;

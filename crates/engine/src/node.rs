@@ -7,11 +7,11 @@
 mod account;
 mod inside;
 
-use core::hint::black_box;
 use std::sync::Arc;
 
 use crate::classify::Classifier;
 use crate::discipline::{Child, Context, Dequeue, Discipline, DropReason, Invalid};
+use crate::fetch::fetch;
 use crate::packet::{ChildNumber, Header, Packet};
 use crate::units::{Bytes, Instant, Rate};
 
@@ -424,16 +424,17 @@ impl Node {
         self.discipline.each_child(&mut |child| child.each_below(depth + 1, visit));
     }
 
-    /// Touches what the next packet that comes or goes needs, so that it is in the cache then: what lies here or, `is_near`, where
-    /// that has been touched before, the packet that leaves next. Nothing waits for these loads.
+    /// Fetches what the next packet that comes or goes needs: what lies here or, `is_near`, where that has been fetched before, the
+    /// packet that leaves next.
     #[inline(always)]
-    pub(crate) fn touch(&self, is_near: bool) {
+    pub(crate) fn fetch(&self, is_near: bool) {
         if is_near {
-            black_box(self.held.as_ref().map(|packet| packet.length));
-            self.discipline.touch();
+            if let Some(held) = &self.held {
+                fetch::<Header>(held);
+            }
+            self.discipline.fetch();
         } else {
-            // One in each of the cache lines.
-            black_box((self.backlog.packets(), core::ptr::from_ref(&*self.about), self.id));
+            fetch(self);
         }
     }
 

@@ -7,15 +7,18 @@ pub mod places;
 pub mod ranked;
 pub mod tournament;
 
-use core::hint::black_box;
 use std::collections::VecDeque;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::discipline::{Context, DropReason};
-use crate::packet::Packet;
+use crate::fetch::fetch;
+use crate::packet::{Header, Packet};
 use crate::units::{Bytes, Limit};
+
+/// How many packets before its turn a header is fetched.
+const AHEAD: usize = 8;
 
 /// Which packet goes when a queue is full.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -68,18 +71,23 @@ impl PacketQueue {
         let packet = self.first.take()?;
         self.bytes -= packet.bytes();
         self.first = self.rest.pop_front();
-        // In a long queue the header of the next one has left the cache, and is back there when its turn comes.
-        if let Some(next) = &self.first {
-            black_box(next.length);
+        // In a long queue headers have left the cache, and are back there when their turns come.
+        if let Some(next) = self.rest.get(AHEAD).or(self.first.as_ref()) {
+            fetch::<Header>(next);
         }
         Some(packet)
     }
 
-    /// Touches what [`pop`](Self::pop) needs, so that it is in the cache then. Nothing waits for these loads.
+    /// Fetches what [`pop`](Self::pop) needs.
     #[inline]
-    pub fn touch(&self) {
-        black_box(self.first.as_ref().map(|packet| packet.length));
-        black_box(self.rest.front().map(|packet| packet.length));
+    pub fn fetch(&self) {
+        if let Some(first) = &self.first {
+            fetch::<Header>(first);
+        }
+        // Where it is kept, and not yet what.
+        if let Some(next) = self.rest.front() {
+            fetch::<Packet>(next);
+        }
     }
 
     /// Takes the newest.

@@ -126,7 +126,7 @@ impl Discipline for Drr {
                         self.active.retire();
                     }
                     let Self { classes, active } = self;
-                    active.prepare(|slot, is_near| classes[slot].node.touch(is_near));
+                    active.prepare(|slot, is_near| classes[slot].node.fetch(is_near));
                     return dequeued;
                 }
                 Peek::Length(length) => {

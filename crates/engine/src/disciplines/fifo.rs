@@ -110,8 +110,8 @@ impl Discipline for Fifo {
 impl Fifo {
     /// Touches what leaves next.
     #[inline]
-    pub(crate) fn touch(&self) {
-        self.queue.touch();
+    pub(crate) fn fetch(&self) {
+        self.queue.fetch();
     }
 
     #[cold]

@@ -69,6 +69,7 @@ impl Discipline for Stfq {
                     if let Some(next) = classes.relist(slot) {
                         order.insert(next, slot);
                     }
+                    classes.prepare(order);
                     return Dequeue::Packet(packet);
                 }
                 Dequeue::NotBefore(time) => {

@@ -101,6 +101,8 @@ impl Discipline for Wf2qPlus {
                     if let Some(start) = self.classes.relist(slot) {
                         self.later.insert(start, slot);
                     }
+                    self.classes.prepare(&mut self.eligible);
+                    self.classes.prepare(&mut self.later);
                     return Dequeue::Packet(packet);
                 }
                 // It was measured and has been emptied since.

@@ -110,7 +110,7 @@ impl Discipline for Wrr {
                         self.leave();
                     }
                     let Self { classes, active, .. } = self;
-                    active.prepare(|slot, is_near| classes[slot].node.touch(is_near));
+                    active.prepare(|slot, is_near| classes[slot].node.fetch(is_near));
                     return Dequeue::Packet(packet);
                 }
                 Dequeue::Empty if class.node.is_empty() => self.leave(),

@@ -45,6 +45,8 @@ pub(crate) struct TagOrder {
     step: u32,
     /// How far above the base a tag can be.
     room: u128,
+    /// Who was right below the first when that was last asked, and the time before.
+    shown: [Line; 2],
 }
 
 impl TagOrder {
@@ -64,6 +66,7 @@ impl TagOrder {
             base: 0,
             step: 0,
             room,
+            shown: [Line([NONE; FAN]); 2],
         }
     }
 
@@ -103,6 +106,21 @@ impl TagOrder {
         self.fill();
         let key = self.lines[0].0[ROOT];
         (key != NONE).then(|| self.slot(key))
+    }
+
+    /// The children right below the first, each when it has come there, with `false`, and the next time with `true`: nearly all that
+    /// come next have been here before.
+    #[inline]
+    pub(crate) fn near(&mut self, mut show: impl FnMut(u32, bool)) {
+        let Some(Line(now)) = self.lines.get(1) else { return };
+        let [last, before] = &self.shown;
+        for ((key, last), before) in now.iter().zip(last.0).zip(before.0) {
+            let is_new = *key != last;
+            if (is_new || last != before) && *key != NONE {
+                show(self.slot(*key), !is_new);
+            }
+        }
+        self.shown = [Line(*now), *last];
     }
 
     /// Whether there is none.
@@ -295,5 +313,24 @@ mod tests {
         order.insert(Tag(u128::MAX), 8);
         order.insert(Tag(0), 9);
         assert_eq!((order.pop(), order.pop(), order.pop()), (Some(9), Some(8), None));
+    }
+
+    #[test]
+    fn who_comes_near_is_shown_twice() {
+        let mut order = TagOrder::new(100);
+        (0..40).for_each(|slot| order.insert(Tag(u128::from(slot)), slot));
+        let near = |order: &mut TagOrder| {
+            let mut shown = Vec::new();
+            order.near(|slot, again| shown.push((slot, again)));
+            shown
+        };
+        let all = |again| (1..=8).map(|slot| (slot, again)).collect::<Vec<_>>();
+        assert_eq!(near(&mut order), all(false));
+        assert_eq!(near(&mut order), all(true));
+        assert_eq!(near(&mut order), []);
+        assert_eq!(order.pop(), Some(0));
+        assert_eq!(order.first(), Some(1), "its place is taken by one of those below it");
+        assert_eq!(near(&mut order), [(9, false)]);
+        assert_eq!(near(&mut order), [(9, true)]);
     }
 }

@@ -112,11 +112,11 @@ impl Inside {
         }
     }
 
-    /// Touches the packets of a queue that lies here: see [`PacketQueue::touch`](crate::queue::PacketQueue::touch).
+    /// Fetches the packets of a queue that lies here: see [`PacketQueue::fetch`](crate::queue::PacketQueue::fetch).
     #[inline(always)]
-    pub(crate) fn touch(&self) {
+    pub(crate) fn fetch(&self) {
         if let Self::Fifo(fifo) = self {
-            fifo.touch();
+            fifo.fetch();
         }
     }
 }

@@ -11,7 +11,7 @@ use std::collections::VecDeque;
 /// take no longer than one.
 const GROUP: usize = 8;
 /// So many children, a few cache lines each, stay in a processor's cache from turn to turn.
-const FEW: usize = 2_048;
+pub(crate) const FEW: usize = 2_048;
 
 /// Slots `0..n` in the order they take their turns, each at most once.
 #[derive(Debug)]
@@ -86,23 +86,23 @@ impl ActiveList {
         }
     }
 
-    /// Shows the slots of turns that come soon, a group at a time, so that they are in the cache by then: `touch` is told the slot
+    /// Shows the slots of turns that come soon, a group at a time, so that they are in the cache by then: `fetch` is told the slot
     /// and whether it was shown before. Nothing where few are listed: those are in the cache anyway.
     #[inline]
-    pub fn prepare(&mut self, touch: impl FnMut(usize, bool)) {
+    pub fn prepare(&mut self, fetch: impl FnMut(usize, bool)) {
         if self.ended >= GROUP {
             self.ended = 0;
             if self.turns.len() > FEW {
-                self.prepare_group(touch);
+                self.prepare_group(fetch);
             }
         }
     }
 
     #[inline(never)]
-    fn prepare_group(&self, mut touch: impl FnMut(usize, bool)) {
+    fn prepare_group(&self, mut fetch: impl FnMut(usize, bool)) {
         for turn in 0..2 * GROUP {
             if let Some(slot) = self.get(turn) {
-                touch(slot, turn < GROUP);
+                fetch(slot, turn < GROUP);
             }
         }
     }

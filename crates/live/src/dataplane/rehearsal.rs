@@ -17,7 +17,7 @@ use super::wire::Wire;
 /// With less time than this left there is none for a rehearsal: a cold one takes up to 15 us.
 const LEAST: Duration = Duration::from_micros(20);
 
-/// An EtherType for experiments (IEEE Std 802, "local experimental"): no kernel listens to it.
+/// A type of frame for experiments (IEEE Std 802, "local experimental"): no kernel listens to it.
 const TO_NOBODY: [u8; 2] = [0x88, 0xb5];
 
 /// The way out, gone in vain.
