@@ -32,6 +32,9 @@ pub const INTERFACE: &str = "eth0";
 /// The ends of a wire that leads to nobody, both in the middle: the driver rehearses by it.
 pub(crate) const TO_NOBODY: [&str; 2] = ["r0", "r1"];
 
+/// The Ethernet address of the second of them.
+pub(crate) const FAR_END: Mac = [2, b'L', b'G', 3, 0, 1];
+
 /// A host of the run.
 #[derive(Debug)]
 pub struct Host {

@@ -108,7 +108,7 @@ impl Discipline for Fifo {
 }
 
 impl Fifo {
-    /// Touches what leaves next.
+    /// Fetches what leaves next.
     #[inline]
     pub(crate) fn fetch(&self) {
         self.queue.fetch();

@@ -13,12 +13,13 @@
 use lockgate_engine::units::Duration;
 
 use super::wire::Wire;
+use crate::testbed::FAR_END;
 
 /// With less time than this left there is none for a rehearsal: a cold one takes up to 15 us.
 const LEAST: Duration = Duration::from_micros(20);
 
 /// A type of frame for experiments (IEEE Std 802, "local experimental"): no kernel listens to it.
-const TO_NOBODY: [u8; 2] = [0x88, 0xb5];
+const EXPERIMENTAL: [u8; 2] = [0x88, 0xb5];
 
 /// The way out, gone in vain.
 pub(super) struct Rehearsal {
@@ -31,9 +32,8 @@ impl Rehearsal {
     /// By a wire that leads to nobody, with frames of `length` bytes.
     pub(super) fn new(wire: Wire, length: usize) -> Self {
         let mut frame = vec![0; length.max(60)];
-        // To an address of no interface, so that whoever hears it takes no notice.
-        frame[..6].copy_from_slice(&[2, b'L', b'G', 3, 0, 1]);
-        frame[12..14].copy_from_slice(&TO_NOBODY);
+        frame[..6].copy_from_slice(&FAR_END);
+        frame[12..14].copy_from_slice(&EXPERIMENTAL);
         Self { wire, frame, is_due: false }
     }
 

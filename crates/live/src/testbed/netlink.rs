@@ -24,7 +24,7 @@ use netlink_packet_route::{AddressFamily, RouteNetlinkMessage};
 use netlink_sys::protocols::NETLINK_ROUTE;
 use netlink_sys::{Socket, SocketAddr};
 
-use super::{Host, INTERFACE};
+use super::{FAR_END, Host, INTERFACE};
 use crate::failure::Missing;
 use crate::frame::Mac;
 
@@ -57,7 +57,7 @@ impl Netlink {
 
     /// A veth pair with both ends here.
     pub(super) fn add_loop(&mut self, [near, far]: [&str; 2], mtu: u32) -> Result<(), Missing> {
-        self.add_pair(end(near, [2, b'L', b'G', 3, 0, 0], mtu), end(far, [2, b'L', b'G', 3, 0, 1], mtu))
+        self.add_pair(end(near, [2, b'L', b'G', 3, 0, 0], mtu), end(far, FAR_END, mtu))
     }
 
     fn add_pair(&mut self, mut near: LinkMessage, far: LinkMessage) -> Result<(), Missing> {
