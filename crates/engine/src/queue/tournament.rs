@@ -1,26 +1,27 @@
 //! Slots in the order of a key that changes: the smallest first, and of equal keys the smallest slot.
 //!
 //! ```text
-//!                [ 3 of slot 1   2 of slot 5   -   - ]          above each four, the key and the slot that won
-//!         [ 7   3   4   9 ]      [ 8   2   -   - ]              a place for each slot, empty where it is not listed
+//!           [ 3 of slot 1   2 of slot 9   -   -   -   -   -   - ]       above each eight, the key and the slot that won
+//! [ 7   3   4   9   8   8   5   6 ]   [ 8   2   -   -   -   -   -   - ]   a place for each slot, empty where it is not listed
 //! ```
 //!
-//! A change plays the matches from its slot up, and no others, as far as their winners change: one four, 64
-//! bytes side by side, for each quadrupling of the slots. Each match is a selection without a branch between two words of 128
-//! bits. A heap takes fewer steps, but each finds the least of several children and asks whether to go on, which no
-//! processor foresees, and where the next is depends on who won here.
+//! A change plays the matches from its slot up, and no others, as far as their winners change: one cache line for each level.
+//! Each match is a selection without a branch. A heap takes fewer steps, but each finds the least of several children and asks
+//! whether to go on, which no processor foresees, and where the next is depends on who won here.
+//!
+//! Key and slot of a place are one word of 64 bits: as many as are needed name the slot, and the others say how far the key is
+//! above a base, which follows the keys. Where those that are listed lie too far apart for that (for a thousand slots 2.5 hours,
+//! counted in picoseconds), places are of 128 bits, by fours, from then on. Either way the order is exact.
 
 use core::hint::select_unpredictable;
 use core::marker::PhantomData;
 
 use crate::units::Instant;
 
-/// Bits of a place that name the slot.
+/// The most bits of a place that name the slot.
 const SLOT_BITS: u32 = 20;
 /// The most slots there can be.
 pub const SLOTS: usize = 1 << SLOT_BITS;
-/// The place of a slot that is not listed.
-const NONE: u128 = u128::MAX;
 /// The last key that can be listed; those beyond count as this.
 pub const LAST: u128 = (1 << (u128::BITS - SLOT_BITS)) - 2;
 
@@ -54,21 +55,106 @@ impl Key for Instant {
     }
 }
 
-/// Four that meet, each its key and its slot.
+/// A word that holds a key and a slot.
+trait Word: Copy + PartialEq {
+    /// That of a slot that is not listed: more than any other.
+    const NONE: Self;
+    /// The smaller one, without a branch.
+    fn least(self, other: Self) -> Self;
+}
+
+impl Word for u64 {
+    const NONE: Self = Self::MAX;
+    #[inline(always)]
+    fn least(self, other: Self) -> Self {
+        select_unpredictable(other < self, other, self)
+    }
+}
+
+impl Word for u128 {
+    const NONE: Self = Self::MAX;
+    #[inline(always)]
+    fn least(self, other: Self) -> Self {
+        select(is_less(other, self), other, self)
+    }
+}
+
+/// Those that meet: a cache line of places.
 #[derive(Clone, Copy, Debug)]
 #[repr(align(64))]
-struct Four([u128; 4]);
+struct Round<W, const FAN: usize>([W; FAN]);
+
+/// All rounds, and who won the last.
+#[derive(Debug)]
+struct Rounds<W, const FAN: usize> {
+    /// Level after level: the winners of `FAN`·k + 1 to `FAN`·(k + 1) meet in k. The last level are the slots'.
+    all: Vec<Round<W, FAN>>,
+    /// Where the last level begins.
+    slots: usize,
+    first: W,
+}
+
+impl<W: Word, const FAN: usize> Rounds<W, FAN> {
+    fn new(slots: usize) -> Self {
+        let (mut above, mut level) = (0, 1);
+        while level * FAN < slots {
+            above += level;
+            level *= FAN;
+        }
+        // Of the last level only those that slots need.
+        let rounds = vec![Round([W::NONE; FAN]); above + slots.div_ceil(FAN).max(1)];
+        Self { all: rounds, slots: above, first: W::NONE }
+    }
+
+    #[inline(always)]
+    fn place(&self, slot: usize) -> W {
+        self.all[self.slots + slot / FAN].0[slot % FAN]
+    }
+
+    /// Puts `place` at a slot and plays its matches, as far as their winners change.
+    #[inline]
+    fn play(&mut self, slot: usize, place: W) {
+        let rounds = self.all.as_mut_slice();
+        let (mut winner, mut round, mut at) = (place, self.slots + slot / FAN, slot % FAN);
+        loop {
+            let places = &mut rounds[round].0;
+            if places[at] == winner {
+                return;
+            }
+            places[at] = winner;
+            // The others first: none of them waits for who won below.
+            let mut others = places[at ^ 1];
+            for other in 2..FAN {
+                others = others.least(places[at ^ other]);
+            }
+            winner = winner.least(others);
+            if round == 0 {
+                break;
+            }
+            (round, at) = ((round - 1) / FAN, (round - 1) % FAN);
+        }
+        self.first = winner;
+    }
+
+    fn clear(&mut self) {
+        self.all.fill(Round([W::NONE; FAN]));
+        self.first = W::NONE;
+    }
+}
 
 /// Slots `0..n`, at most 2^20 of them, each listed at most once, with its key.
 #[derive(Debug)]
 pub struct Tournament<K> {
-    /// Level after level: the winners of 4k + 1 to 4k + 4 meet in k. The last level are the slots'.
-    fours: Vec<Four>,
-    /// Where the last level begins.
+    near: Rounds<u64, 8>,
+    /// In the place of `near`, where keys lie too far apart for that.
+    far: Option<Box<Rounds<u128, 4>>>,
+    /// How many slots there are.
     slots: usize,
-    /// Who won the final.
-    first: u128,
     listed: usize,
+    /// What keys of `near` are above.
+    base: u128,
+    /// How many bits of its places name the slot.
+    slot_bits: u32,
     key: PhantomData<K>,
 }
 
@@ -79,21 +165,19 @@ impl<K: Key> Tournament<K> {
     /// For more than 2^20 slots.
     pub fn new(slots: usize) -> Self {
         assert!(slots <= SLOTS, "a place names one of 2^{SLOT_BITS} slots");
-        let (mut above, mut level) = (0, 1);
-        while level * 4 < slots {
-            above += level;
-            level *= 4;
-        }
-        // Of the last level only those that slots need.
-        let fours = vec![Four([NONE; 4]); above + slots.div_ceil(4).max(1)];
-        Self { fours, slots: above, first: NONE, listed: 0, key: PhantomData }
+        // One number more than there are slots, so that no place is that of a slot that is not listed.
+        let slot_bits = slots.max(1).ilog2() + 1;
+        Self { near: Rounds::new(slots), far: None, slots, listed: 0, base: 0, slot_bits, key: PhantomData }
     }
 
     /// The slot of the smallest key, and the key.
     #[inline]
     pub fn first(&self) -> Option<(K, usize)> {
-        let place = self.first;
-        (place != NONE).then_some((K::of(place >> SLOT_BITS), place as usize & ((1 << SLOT_BITS) - 1)))
+        let (number, slot) = match &self.far {
+            None => (self.number(self.near.first), self.near.first as usize & ((1 << self.slot_bits) - 1)),
+            Some(far) => (far.first >> SLOT_BITS, far.first as usize & (SLOTS - 1)),
+        };
+        (self.listed > 0).then_some((K::of(number), slot))
     }
 
     /// How many are listed.
@@ -110,21 +194,33 @@ impl<K: Key> Tournament<K> {
     /// Whether `slot` is listed.
     #[inline]
     pub fn contains(&self, slot: usize) -> bool {
-        self.place(slot) != NONE
+        match &self.far {
+            None => self.near.place(slot) != u64::NONE,
+            Some(far) => far.place(slot) != u128::NONE,
+        }
     }
 
     /// The key of `slot`, where it is listed.
     #[inline]
     pub fn key(&self, slot: usize) -> Option<K> {
-        let place = self.place(slot);
-        (place != NONE).then_some(K::of(place >> SLOT_BITS))
+        let number = match &self.far {
+            None => self.number(self.near.place(slot)),
+            Some(far) => far.place(slot) >> SLOT_BITS,
+        };
+        self.contains(slot).then_some(K::of(number))
     }
 
     /// Lists `slot` with this key, or changes its key.
     #[inline]
     pub fn set(&mut self, slot: usize, key: K) {
         self.listed += usize::from(!self.contains(slot));
-        self.play(slot, key.number().min(LAST) << SLOT_BITS | slot as u128);
+        let number = key.number().min(LAST);
+        let above = number.wrapping_sub(self.base);
+        if self.far.is_none() && above < self.room() {
+            self.near.play(slot, self.place(above, slot));
+        } else {
+            self.set_far(slot, number);
+        }
     }
 
     /// Delists `slot`. Returns whether it was listed.
@@ -133,50 +229,67 @@ impl<K: Key> Tournament<K> {
         let was_listed = self.listed > 0 && self.contains(slot);
         if was_listed {
             self.listed -= 1;
-            self.play(slot, NONE);
+            match &mut self.far {
+                None => self.near.play(slot, u64::NONE),
+                Some(far) => far.play(slot, u128::NONE),
+            }
         }
         was_listed
     }
 
     /// Delists all.
     pub fn clear(&mut self) {
-        self.fours.fill(Four([NONE; 4]));
-        self.first = NONE;
+        self.near.clear();
+        self.far = None;
         self.listed = 0;
     }
 
-    #[inline]
-    fn place(&self, slot: usize) -> u128 {
-        self.fours[self.slots + slot / 4].0[slot % 4]
+    /// How far above the base a key can be.
+    #[inline(always)]
+    fn room(&self) -> u128 {
+        1 << (u64::BITS - self.slot_bits)
     }
 
-    /// Puts `place` at a slot and plays its matches, as far as their winners change.
-    #[inline]
-    fn play(&mut self, slot: usize, place: u128) {
-        let fours = self.fours.as_mut_slice();
-        let (mut winner, mut four, mut at) = (place, self.slots + slot / 4, slot % 4);
-        loop {
-            let places = &mut fours[four].0;
-            if places[at] == winner {
-                return;
-            }
-            places[at] = winner;
-            // The others first: none of them waits for who won below.
-            let others = least(least(places[at ^ 1], places[at ^ 2]), places[at ^ 3]);
-            winner = least(winner, others);
-            if four == 0 {
-                break;
-            }
-            (four, at) = ((four - 1) / 4, (four - 1) % 4);
+    #[inline(always)]
+    fn place(&self, above: u128, slot: usize) -> u64 {
+        (above as u64) << self.slot_bits | slot as u64
+    }
+
+    #[inline(always)]
+    fn number(&self, place: u64) -> u128 {
+        self.base + u128::from(place >> self.slot_bits)
+    }
+
+    /// [`set`](Self::set) where the key is out of reach of the base: moves the base, or gives places more room.
+    #[cold]
+    #[inline(never)]
+    fn set_far(&mut self, slot: usize, number: u128) {
+        if let Some(far) = &mut self.far {
+            return far.play(slot, number << SLOT_BITS | slot as u128);
         }
-        self.first = winner;
+        let mut numbers = vec![(slot, number)];
+        self.near.play(slot, u64::NONE);
+        if self.listed > 1 {
+            let listed = (0..self.slots).filter(|other| self.near.place(*other) != u64::NONE);
+            numbers.extend(listed.map(|other| (other, self.number(self.near.place(other)))));
+            self.near.clear();
+        }
+        let (low, high) = numbers
+            .iter()
+            .fold((number, number), |(low, high), (_, number)| (low.min(*number), high.max(*number)));
+        if high - low < self.room() / 2 {
+            // What is left of the room is for keys before and after.
+            self.base = low.saturating_sub((self.room() - (high - low)) / 2);
+            for (slot, number) in numbers {
+                self.near.play(slot, self.place(number - self.base, slot));
+            }
+        } else {
+            let far = self.far.insert(Box::new(Rounds::new(self.slots)));
+            for (slot, number) in numbers {
+                far.play(slot, number << SLOT_BITS | slot as u128);
+            }
+        }
     }
-}
-
-/// The smaller one.
-#[inline(always)]
-fn least(one: u128, other: u128) -> u128 {
-    select(is_less(other, one), other, one)
 }
 
 /// `one` where `takes`, else `other`, without a branch. By halves: of a selection between whole words the compiler makes
@@ -206,16 +319,22 @@ mod tests {
     #[test]
     fn it_always_names_the_smallest() {
         let mut random = Random::stream(Seed(1), "tournament");
-        for slots in [1, 2, 4, 5, 64, 100] {
+        // Keys that lie near each other and go on, in steps as wide as the room of half a word; and some far apart.
+        let near = |step: u32, _: u32| u128::from(step) << 30;
+        let ahead = |step: u32, _: u32| u128::from(step) << 60;
+        // The last key that can be, and those beyond, are one.
+        let far = |_: u32, which: u32| [0, 1 << 64, LAST, u128::MAX][which as usize];
+        let ways: [fn(u32, u32) -> u128; 3] = [near, ahead, far];
+        for (slots, key) in
+            [1, 2, 4, 5, 64, 100, 1000].into_iter().flat_map(|slots| ways.map(|way| (slots, way)))
+        {
             let (mut tournament, mut keys) = (Tournament::new(slots as usize), BTreeMap::new());
             for step in 0..10_000 {
                 let slot = random.below(slots) as usize;
                 if random.below(3) == 0 {
                     assert_eq!(tournament.remove(slot), keys.remove(&slot).is_some());
                 } else {
-                    // The last key that can be, and those beyond, are one.
-                    let near = [0, 1 << 64, LAST, u128::MAX][random.below(4) as usize];
-                    let key = near ^ u128::from(random.below(4));
+                    let key = key(step, random.below(4)) ^ u128::from(random.below(4));
                     tournament.set(slot, key);
                     keys.insert(slot, key.min(LAST));
                 }
