@@ -13,6 +13,8 @@
 //! class by its place in pre-order. Packets pass the inner classes on their way in and out, so the account
 //! of each level holds by the same code as everywhere.
 
+use core::any::Any;
+
 use crate::discipline::{Child, Context, Dequeue, DropReason, Invalid};
 use crate::node::{Erased, Node, Peek, Tally};
 use crate::packet::Packet;
@@ -23,13 +25,14 @@ use crate::units::Instant;
 pub const KIND: &str = "class";
 
 /// The inside of an inner class.
-struct Inner<Share> {
+#[derive(Default)]
+pub(crate) struct Inner {
     children: Vec<Node>,
-    /// What the owner must know of each child, until it takes them.
-    shares: Vec<Share>,
+    /// What the owner must know of each child, until it takes them: a vector of its shares.
+    shares: Option<Box<dyn Any + Send>>,
 }
 
-impl<Share: Send + 'static> Erased for Inner<Share> {
+impl Erased for Inner {
     fn enqueue(&mut self, packet: Packet, cx: &mut Context<'_>) {
         let place = packet.class.place().min(self.children.len() - 1);
         self.children[place].enqueue(packet, cx);
@@ -51,10 +54,15 @@ impl<Share: Send + 'static> Erased for Inner<Share> {
     }
     fn on_timer(&mut self, _: &mut Context<'_>) {}
     fn gauges(&self, _: &mut dyn FnMut(&'static str, f64)) {}
-    fn as_any(&mut self) -> &mut dyn core::any::Any {
+    fn as_any(&mut self) -> &mut dyn Any {
         self
     }
-    fn classes(&mut self) -> &mut [Node] {
+}
+
+impl Inner {
+    /// The classes right below.
+    #[inline]
+    pub(crate) fn classes(&mut self) -> &mut [Node] {
         &mut self.children
     }
 }
@@ -68,16 +76,15 @@ impl Node {
         if children.is_empty() {
             return Err(Invalid::new("children", "names none: an inner class has at least one"));
         }
-        let (shares, children) = children.into_iter().map(|child| (child.share, child.node)).unzip();
-        Ok(Self::around(name, KIND, false, Box::new(Inner { children, shares })))
+        let (shares, children): (Vec<Share>, _) =
+            children.into_iter().map(|child| (child.share, child.node)).unzip();
+        Ok(Self::around(name, KIND, false, Box::new(Inner { children, shares: Some(Box::new(shares)) })))
     }
 }
 
 /// Where a class stands.
 struct Place {
     parent: Option<usize>,
-    /// The turns that lead to it from the top: its place among its siblings at each level.
-    path: Box<[u32]>,
     /// The places of its children; empty for a leaf.
     children: Vec<usize>,
     height: usize,
@@ -90,6 +97,34 @@ pub struct Classes {
     /// The places of `tops`.
     top_places: Vec<usize>,
     places: Vec<Place>,
+    paths: Paths,
+}
+
+/// The ways from the top to each class: its ancestors' places among their siblings, and its own. Side by side, since each packet
+/// needs one.
+#[derive(Default)]
+struct Paths {
+    turns: Vec<u32>,
+    /// Where each ends, by class.
+    ends: Vec<usize>,
+}
+
+impl Paths {
+    #[inline(always)]
+    fn of(&self, class: usize) -> &[u32] {
+        let start = class.checked_sub(1).map_or(0, |before| self.ends[before]);
+        &self.turns[start..self.ends[class]]
+    }
+
+    /// Adds the path of the next class, which stands at `turn` below `parent`.
+    fn push(&mut self, parent: Option<usize>, turn: usize) {
+        if let Some(parent) = parent {
+            let above = parent.checked_sub(1).map_or(0, |before| self.ends[before]);
+            self.turns.extend_from_within(above..self.ends[parent]);
+        }
+        self.turns.push(turn as u32);
+        self.ends.push(self.turns.len());
+    }
 }
 
 impl Classes {
@@ -104,21 +139,21 @@ impl Classes {
         if children.is_empty() {
             return Err(Invalid::new("children", "names none: at least one class is needed"));
         }
-        let mut taken = Taken { places: Vec::new(), shares: Vec::new() };
+        let mut taken = Taken { places: Vec::new(), paths: Paths::default(), shares: Vec::new() };
         let mut tops = Vec::with_capacity(children.len());
         let mut top_places = Vec::with_capacity(children.len());
         for (turn, mut child) in children.into_iter().enumerate() {
             top_places.push(taken.take(&mut child.node, child.share, None, turn)?);
             tops.push(child.node);
         }
-        let Taken { mut places, shares } = taken;
+        let Taken { mut places, paths, shares } = taken;
         // Children stand after their parents, so that from the back every child comes first.
         for class in (0..places.len()).rev() {
             if let Some(parent) = places[class].parent {
                 places[parent].height = places[parent].height.max(places[class].height + 1);
             }
         }
-        Ok((Self { tops, top_places, places }, shares))
+        Ok((Self { tops, top_places, places, paths }, shares))
     }
 
     /// How many there are, at least one.
@@ -161,43 +196,110 @@ impl Classes {
     ///
     /// [`Header::class`]: crate::packet::Header::class
     #[inline]
-    pub fn enqueue(&mut self, packet: Packet, cx: &mut Context<'_>) -> (usize, bool) {
-        let turn = packet.class.place().min(self.tops.len() - 1);
-        enqueue(&mut self.tops[turn], self.top_places[turn], &self.places, packet, cx)
+    pub fn enqueue(&mut self, mut packet: Packet, cx: &mut Context<'_>) -> (usize, bool) {
+        let before = cx.drops.account();
+        let (mut nodes, mut numbers) = (&mut self.tops[..], &self.top_places[..]);
+        let mut is_most = false;
+        let (leaf, is_empty) = loop {
+            let turn = packet.class.place().min(numbers.len() - 1);
+            let (node, class) = (&mut nodes[turn], numbers[turn]);
+            if !node.is_class() {
+                node.enqueue(packet, cx);
+                break (class, node.is_empty());
+            }
+            is_most |= node.let_in(&mut packet, cx);
+            nodes = node.classes();
+            numbers = &self.places[class].children;
+        };
+        if is_most || cx.drops.account() != before {
+            self.settle_above(leaf, before, cx);
+        }
+        (leaf, is_empty)
     }
 
     /// Gives the packet that `leaf` sends next, or says why there is none; and whether the leaf is empty then.
     #[inline]
     pub fn dequeue(&mut self, leaf: usize, cx: &mut Context<'_>) -> (Dequeue, bool) {
-        dequeue(&mut self.tops, &self.places[leaf].path, cx)
+        let before = cx.drops.account();
+        let Some(node) = self.node(leaf) else { return (Dequeue::Empty, true) };
+        let dequeued = node.dequeue(cx);
+        let is_empty = node.is_empty();
+        if cx.drops.account() != before {
+            self.settle_above(leaf, before, cx);
+        }
+        if let Dequeue::Packet(packet) = &dequeued {
+            let bytes = packet.bytes();
+            self.each_above(leaf, |node| node.let_out(bytes));
+        }
+        (dequeued, is_empty)
     }
 
     /// What the owner may know of the packet that [`dequeue`](Self::dequeue) gives: see [`Node::peek`].
     #[inline]
     pub fn peek(&mut self, leaf: usize, cx: &mut Context<'_>) -> Peek {
-        peek(&mut self.tops, &self.places[leaf].path, cx)
+        let before = cx.drops.account();
+        let peeked = self.node(leaf).map_or(Peek::Empty, |node| node.peek(cx));
+        if cx.drops.account() != before {
+            self.settle_above(leaf, before, cx);
+        }
+        peeked
     }
 
     /// Drops the packet that `leaf` would send next: see [`Node::evict`]. Returns whether there was one.
     pub fn evict(&mut self, leaf: usize, cx: &mut Context<'_>, reason: DropReason) -> bool {
-        evict(&mut self.tops, &self.places[leaf].path, cx, reason)
+        let before = cx.drops.account();
+        let is_done = self.node(leaf).is_some_and(|node| node.evict(cx, |_| reason));
+        self.settle_above(leaf, before, cx);
+        is_done
+    }
+
+    /// Counts, at each class above `leaf`, what was dropped or marked since the account stood at `before`.
+    #[cold]
+    #[inline(never)]
+    fn settle_above(&mut self, leaf: usize, before: u64, cx: &Context<'_>) {
+        self.each_above(leaf, |node| node.settle_through(before, cx));
+    }
+
+    /// Shows the classes above `class`, from the top down.
+    #[inline(always)]
+    fn each_above(&mut self, class: usize, mut visit: impl FnMut(&mut Node)) {
+        let Some((_, path)) = self.paths.of(class).split_last() else { return };
+        let mut nodes = &mut self.tops[..];
+        for turn in path {
+            let node = &mut nodes[*turn as usize];
+            visit(node);
+            nodes = node.classes();
+        }
+    }
+
+    #[inline(always)]
+    fn node(&mut self, class: usize) -> Option<&mut Node> {
+        let (last, path) = self.paths.of(class).split_last()?;
+        let mut nodes = &mut self.tops[..];
+        for turn in path {
+            nodes = nodes[*turn as usize].classes();
+        }
+        nodes.get_mut(*last as usize)
     }
 
     /// What waits in `class` and below.
     #[inline]
     pub fn backlog(&mut self, class: usize) -> Tally {
-        let mut nodes = &mut self.tops[..];
-        let Some((last, path)) = self.places[class].path.split_last() else { return Tally::default() };
-        for turn in path {
-            nodes = nodes[*turn as usize].classes();
-        }
-        nodes[*last as usize].backlog()
+        self.node(class).map_or_else(Tally::default, |node| node.backlog())
     }
 
     /// Whether nothing waits in `class` and below.
     #[inline]
     pub fn is_empty(&mut self, class: usize) -> bool {
         self.backlog(class).packets == 0
+    }
+
+    /// Fetches what the next packet that comes to `leaf` or leaves it needs: see [`Node::fetch`].
+    #[inline]
+    pub(crate) fn fetch(&mut self, leaf: usize, is_near: bool) {
+        if let Some(node) = self.node(leaf) {
+            node.fetch(is_near);
+        }
     }
 
     /// Shows the classes at the top, in the scenario's order, as
@@ -210,6 +312,7 @@ impl Classes {
 /// Places and shares while trees are taken in.
 struct Taken<Share> {
     places: Vec<Place>,
+    paths: Paths,
     shares: Vec<Share>,
 }
 
@@ -227,68 +330,18 @@ impl<Share: Send + 'static> Taken<Share> {
             let why = format!("names too many: there are at most {} classes in all", Classes::MOST);
             return Err(Invalid::new("children", why));
         }
-        let above = parent.map_or(&[][..], |parent| &self.places[parent].path);
-        let path = above.iter().copied().chain([turn as u32]).collect();
-        self.places.push(Place { parent, path, children: Vec::new(), height: 0 });
+        self.paths.push(parent, turn);
+        self.places.push(Place { parent, children: Vec::new(), height: 0 });
         self.shares.push(share);
-        let shares = node.inside::<Inner<Share>>().map(|inner| core::mem::take(&mut inner.shares));
-        for (turn, share) in shares.into_iter().flatten().enumerate() {
+        let Some(inner) = node.inside::<Inner>() else { return Ok(place) };
+        let Some(shares) = inner.shares.take().and_then(|shares| shares.downcast::<Vec<Share>>().ok()) else {
+            return Err(Invalid::new("children", "has an inner class that is another discipline's"));
+        };
+        for (turn, share) in shares.into_iter().enumerate() {
             let child = self.take(&mut node.classes()[turn], share, Some(place), turn)?;
             self.places[place].children.push(child);
         }
         Ok(place)
-    }
-}
-
-fn enqueue(
-    node: &mut Node,
-    class: usize,
-    places: &[Place],
-    packet: Packet,
-    cx: &mut Context<'_>,
-) -> (usize, bool) {
-    let below = &places[class].children;
-    if below.is_empty() {
-        node.enqueue(packet, cx);
-        return (class, node.is_empty());
-    }
-    node.enqueue_through(packet, cx, |classes, packet, cx| {
-        let turn = packet.class.place().min(below.len() - 1);
-        enqueue(&mut classes[turn], below[turn], places, packet, cx)
-    })
-}
-
-fn dequeue(nodes: &mut [Node], path: &[u32], cx: &mut Context<'_>) -> (Dequeue, bool) {
-    match *path {
-        [] => (Dequeue::Empty, true),
-        [turn] => {
-            let node = &mut nodes[turn as usize];
-            let dequeued = node.dequeue(cx);
-            (dequeued, node.is_empty())
-        }
-        [turn, ref below @ ..] => {
-            nodes[turn as usize].dequeue_through(cx, |classes, cx| dequeue(classes, below, cx))
-        }
-    }
-}
-
-fn peek(nodes: &mut [Node], path: &[u32], cx: &mut Context<'_>) -> Peek {
-    match *path {
-        [] => Peek::Empty,
-        [turn] => nodes[turn as usize].peek(cx),
-        [turn, ref below @ ..] => {
-            nodes[turn as usize].peek_through(cx, |classes, cx| peek(classes, below, cx))
-        }
-    }
-}
-
-fn evict(nodes: &mut [Node], path: &[u32], cx: &mut Context<'_>, reason: DropReason) -> bool {
-    match *path {
-        [] => false,
-        [turn] => nodes[turn as usize].evict(cx, |_| reason),
-        [turn, ref below @ ..] => {
-            nodes[turn as usize].peek_through(cx, |classes, cx| evict(classes, below, cx, reason))
-        }
     }
 }
 

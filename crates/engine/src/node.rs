@@ -105,8 +105,8 @@ impl Node {
 
     /// Takes a packet in.
     #[inline(always)]
-    pub fn enqueue(&mut self, packet: Packet, cx: &mut Context<'_>) {
-        let (packet, bytes) = self.admit(packet, cx);
+    pub fn enqueue(&mut self, mut packet: Packet, cx: &mut Context<'_>) {
+        let bytes = self.admit(&mut packet, cx);
         self.backlog.add(bytes);
         let before = cx.drops.account();
         self.discipline.enqueue(packet, cx);
@@ -116,59 +116,36 @@ impl Node {
         self.note_peak(self.backlog.packets(), self.backlog.bytes());
     }
 
-    /// [`enqueue`](Self::enqueue) of an inner class, whose owner brings the packet to one of its classes.
-    #[inline]
-    pub(crate) fn enqueue_through<R>(
-        &mut self,
-        packet: Packet,
-        cx: &mut Context<'_>,
-        below: impl FnOnce(&mut [Self], Packet, &mut Context<'_>) -> R,
-    ) -> R {
-        let (packet, bytes) = self.admit(packet, cx);
+    /// [`enqueue`](Self::enqueue) of an inner class, up to where its owner brings the packet to one of its classes. Returns whether
+    /// [`settle_through`](Self::settle_through) is needed even where nothing is dropped: there was never more in it.
+    #[inline(always)]
+    pub(crate) fn let_in(&mut self, packet: &mut Packet, cx: &mut Context<'_>) -> bool {
+        let bytes = self.admit(packet, cx);
         self.backlog.add(bytes);
-        let before = cx.drops.account();
-        let done = below(self.discipline.classes(), packet, cx);
-        if cx.drops.account() != before {
-            self.settle(before, cx);
-        }
+        self.backlog.packets() > self.peak.packets || self.backlog.bytes() > self.peak.bytes
+    }
+
+    /// [`dequeue`](Self::dequeue) of an inner class, one of whose classes sent a packet of this length.
+    #[inline(always)]
+    pub(crate) fn let_out(&mut self, bytes: Bytes) {
+        self.backlog.remove(bytes);
+    }
+
+    /// Counts what was dropped or marked in an inner class's classes since the account stood at `before`, and how much there is
+    /// then.
+    pub(crate) fn settle_through(&mut self, before: u64, cx: &Context<'_>) {
+        self.settle(before, cx);
         self.note_peak(self.backlog.packets(), self.backlog.bytes());
-        done
     }
 
-    /// [`dequeue`](Self::dequeue) of an inner class, whose owner says which of its classes sends.
-    #[inline]
-    pub(crate) fn dequeue_through<R>(
-        &mut self,
-        cx: &mut Context<'_>,
-        below: impl FnOnce(&mut [Self], &mut Context<'_>) -> (Dequeue, R),
-    ) -> (Dequeue, R) {
-        let before = cx.drops.account();
-        let (dequeued, more) = below(self.discipline.classes(), cx);
-        if cx.drops.account() != before {
-            self.settle(before, cx);
-        }
-        if let Dequeue::Packet(packet) = &dequeued {
-            self.backlog.remove(packet.bytes());
-        }
-        (dequeued, more)
-    }
-
-    /// [`peek`](Self::peek) or [`evict`](Self::evict) of one of an inner class's classes.
-    #[inline]
-    pub(crate) fn peek_through<R>(
-        &mut self,
-        cx: &mut Context<'_>,
-        below: impl FnOnce(&mut [Self], &mut Context<'_>) -> R,
-    ) -> R {
-        let before = cx.drops.account();
-        let peeked = below(self.discipline.classes(), cx);
-        if cx.drops.account() != before {
-            self.settle(before, cx);
-        }
-        peeked
+    /// Whether it is an inner class.
+    #[inline(always)]
+    pub(crate) fn is_class(&self) -> bool {
+        matches!(self.discipline, Inside::Class(_))
     }
 
     /// The classes of an inner class; none where it is a discipline's.
+    #[inline(always)]
     pub(crate) fn classes(&mut self) -> &mut [Self] {
         self.discipline.classes()
     }
@@ -208,9 +185,9 @@ impl Node {
 
     /// [`enqueue`](Self::enqueue), then [`dequeue`](Self::dequeue), for a node that [is empty](Self::is_empty).
     #[inline(always)]
-    pub fn pass(&mut self, packet: Packet, cx: &mut Context<'_>) -> Dequeue {
+    pub fn pass(&mut self, mut packet: Packet, cx: &mut Context<'_>) -> Dequeue {
         debug_assert!(self.is_empty(), "only an empty node can be passed through");
-        let (packet, bytes) = self.admit(packet, cx);
+        let bytes = self.admit(&mut packet, cx);
         let before = cx.drops.account();
         let dequeued = self.discipline.pass(packet, cx);
         if matches!(dequeued, Dequeue::Packet(_)) && cx.drops.account() == before {
@@ -288,16 +265,16 @@ impl Node {
     }
 
     #[inline(always)]
-    fn admit(&mut self, mut packet: Packet, cx: &mut Context<'_>) -> (Packet, Bytes) {
+    fn admit(&mut self, packet: &mut Packet, cx: &mut Context<'_>) -> Bytes {
         packet.node = self.id;
         let bytes = packet.bytes();
         self.offered.add(bytes);
         if let Some(classifier) = &self.classifier {
-            let class = classifier.classify(&packet, cx.headers);
+            let class = classifier.classify(packet, cx.headers);
             packet.class = ChildNumber::new(class.child as usize);
             self.about.unclassified_packets += u64::from(class.unclassified);
         }
-        (packet, bytes)
+        bytes
     }
 
     #[cold]

@@ -105,12 +105,6 @@ struct Tuning {
 }
 
 impl Tuning {
-    /// What a packet of this length costs.
-    #[inline]
-    fn cost(&self, length: Bytes) -> Bytes {
-        Bytes(length.0 + self.overhead.0).max(self.mpu)
-    }
-
     fn new(share: &Share, r2q: u32) -> Result<Self, Invalid> {
         let &Share { rate, burst, cburst, prio, mpu, overhead, .. } = share;
         if rate.is_zero() {
@@ -158,6 +152,8 @@ pub struct Htb {
     ladder: Ladder,
     /// Leaves that hold packets and gave none when they were asked.
     waiting: Vec<usize>,
+    /// The leaf that most probably sends next.
+    next: Option<usize>,
 }
 
 impl Discipline for Htb {
@@ -180,7 +176,7 @@ impl Discipline for Htb {
     fn new(config: Config, children: Vec<Child<Share>>) -> Result<Self, Invalid> {
         let (classes, shares) = Classes::new(children)?;
         let ladder = Ladder::new(&classes, Tuning::all(&config, &shares)?);
-        Ok(Self { classes, ladder, waiting: Vec::new() })
+        Ok(Self { classes, ladder, waiting: Vec::new(), next: None })
     }
 
     fn reconfigure(&mut self, config: Config, shares: Vec<Share>, cx: &mut Context<'_>) -> Result<(), Invalid> {
@@ -196,6 +192,9 @@ impl Discipline for Htb {
     }
 
     fn enqueue(&mut self, packet: Packet, cx: &mut Context<'_>) {
+        if let Some(next) = self.next.take() {
+            self.classes.fetch(next, true);
+        }
         let (leaf, is_empty) = self.classes.enqueue(packet, cx);
         if !is_empty {
             self.ladder.list(leaf, cx.now);
@@ -216,6 +215,10 @@ impl Discipline for Htb {
             match dequeued {
                 Dequeue::Packet(packet) => {
                     self.ladder.sent(leaf, lender, packet.bytes(), cx.now, is_empty);
+                    self.next = self.ladder.fetch_next();
+                    if let Some(next) = self.next {
+                        self.classes.fetch(next, false);
+                    }
                     return Dequeue::Packet(packet);
                 }
                 Dequeue::NotBefore(time) => {
@@ -242,7 +245,7 @@ impl Discipline for Htb {
     fn doubts(&self, link: Option<Rate>, tell: &mut dyn FnMut(Invalid)) {
         for class in 0..self.classes.len() {
             let below = self.guaranteed(self.classes.children(class));
-            let Tuning { rate, quantum, .. } = *self.ladder.tuning(class);
+            let (rate, quantum) = (self.ladder.rate(class), self.ladder.quantum(class));
             if below > u128::from(rate.as_bits()) {
                 let why = format!(
                     "is under the {} that those below are guaranteed: raise it, or lower theirs; they get them and it goes into debt",
@@ -273,7 +276,7 @@ impl Discipline for Htb {
 impl Htb {
     /// The sum of these classes' rates, in bits per second.
     fn guaranteed(&self, classes: &[usize]) -> u128 {
-        classes.iter().map(|class| u128::from(self.ladder.tuning(*class).rate.as_bits())).sum()
+        classes.iter().map(|class| u128::from(self.ladder.rate(*class).as_bits())).sum()
     }
 
     fn holds_packets(&mut self) -> bool {

@@ -7,6 +7,7 @@
 use core::any::Any;
 use core::ops::{Deref, DerefMut};
 
+use crate::class::Inner;
 use crate::discipline::{Context, Dequeue, Discipline, Invalid};
 use crate::disciplines::fifo::Fifo;
 use crate::node::Node;
@@ -26,10 +27,6 @@ pub(crate) trait Erased: Send {
     fn gauges(&self, emit: &mut dyn FnMut(&'static str, f64));
     fn doubts(&self, _: Option<Rate>, _: &mut dyn FnMut(Invalid)) {}
     fn as_any(&mut self) -> &mut dyn Any;
-    /// The classes of an inner class. What a discipline owns is its own.
-    fn classes(&mut self) -> &mut [Node] {
-        &mut []
-    }
 }
 
 impl<D: Discipline> Erased for D {
@@ -72,6 +69,8 @@ impl<D: Discipline> Erased for D {
 pub(crate) enum Inside {
     /// In place.
     Fifo(Fifo),
+    /// An inner class, in place as well.
+    Class(Inner),
     /// Of any other kind.
     Other(Box<dyn Erased>),
 }
@@ -79,10 +78,14 @@ pub(crate) enum Inside {
 impl Inside {
     /// The same in its place.
     pub(crate) fn of(mut discipline: Box<dyn Erased>) -> Self {
-        match discipline.as_any().downcast_mut::<Fifo>() {
-            Some(fifo) => Self::Fifo(core::mem::take(fifo)),
-            None => Self::Other(discipline),
+        let any = discipline.as_any();
+        if let Some(fifo) = any.downcast_mut::<Fifo>() {
+            return Self::Fifo(core::mem::take(fifo));
         }
+        if let Some(class) = any.downcast_mut::<Inner>() {
+            return Self::Class(core::mem::take(class));
+        }
+        Self::Other(discipline)
     }
 
     /// [`Discipline::enqueue`].
@@ -90,6 +93,7 @@ impl Inside {
     pub(crate) fn enqueue(&mut self, packet: Packet, cx: &mut Context<'_>) {
         match self {
             Self::Fifo(fifo) => Discipline::enqueue(fifo, packet, cx),
+            Self::Class(class) => class.enqueue(packet, cx),
             Self::Other(other) => other.enqueue(packet, cx),
         }
     }
@@ -99,6 +103,7 @@ impl Inside {
     pub(crate) fn dequeue(&mut self, cx: &mut Context<'_>) -> Dequeue {
         match self {
             Self::Fifo(fifo) => Discipline::dequeue(fifo, cx),
+            Self::Class(class) => class.dequeue(cx),
             Self::Other(other) => other.dequeue(cx),
         }
     }
@@ -108,8 +113,15 @@ impl Inside {
     pub(crate) fn pass(&mut self, packet: Packet, cx: &mut Context<'_>) -> Dequeue {
         match self {
             Self::Fifo(fifo) => Discipline::pass(fifo, packet, cx),
+            Self::Class(class) => class.pass(packet, cx),
             Self::Other(other) => other.pass(packet, cx),
         }
+    }
+
+    /// The classes right below, where it is an inner class. What a discipline owns is its own.
+    #[inline(always)]
+    pub(crate) fn classes(&mut self) -> &mut [Node] {
+        if let Self::Class(class) = self { class.classes() } else { &mut [] }
     }
 
     /// Fetches the packets of a queue that lies here: see [`PacketQueue::fetch`](crate::queue::PacketQueue::fetch).
@@ -126,6 +138,7 @@ impl Deref for Inside {
     fn deref(&self) -> &Self::Target {
         match self {
             Self::Fifo(fifo) => fifo,
+            Self::Class(class) => class,
             Self::Other(other) => &**other,
         }
     }
@@ -135,6 +148,7 @@ impl DerefMut for Inside {
     fn deref_mut(&mut self) -> &mut Self::Target {
         match self {
             Self::Fifo(fifo) => fifo,
+            Self::Class(class) => class,
             Self::Other(other) => &mut **other,
         }
     }

@@ -6,52 +6,66 @@
 use crate::units::{Bytes, Duration, PICOS_PER_SECOND, Rate};
 
 /// Picobits of a byte.
-const BYTE: i128 = 8 * PICOS_PER_SECOND as i128;
-/// A debt older than this is forgiven: the most a class may be behind, as in Linux.
-const PATIENCE: i128 = 60 * PICOS_PER_SECOND as i128;
+const BYTE: u64 = 8 * PICOS_PER_SECOND;
+/// A debt older than this is forgiven: the most a class may be behind, as in Linux. In picoseconds.
+const PATIENCE: u64 = 60 * PICOS_PER_SECOND;
+
+/// Picobits: what `bytes` cost.
+#[inline(always)]
+fn picobits(bytes: Bytes) -> i128 {
+    // Below 2^107.
+    (u128::from(bytes.0) * u128::from(BYTE)).cast_signed()
+}
 
 /// Tokens that come in at a rate, up to a depth.
 #[derive(Debug)]
 pub(super) struct Bucket {
-    rate: u64,
-    depth: i128,
     /// Picobits at hand; a debt where negative.
     level: i128,
+    rate: u64,
+    depth: Bytes,
 }
 
 impl Bucket {
     /// A full one.
     pub(super) fn new(rate: Rate, depth: Bytes) -> Self {
-        let depth = i128::from(depth.0) * BYTE;
-        Self { rate: rate.as_bits(), depth, level: depth }
+        Self { level: picobits(depth), rate: rate.as_bits(), depth }
     }
 
     /// The same bucket with another rate and depth, and what was in it as far as it fits.
     pub(super) fn retuned(&self, rate: Rate, depth: Bytes) -> Self {
         let fresh = Self::new(rate, depth);
-        Self { level: self.level.min(fresh.depth).max(fresh.floor()), ..fresh }
+        Self { level: self.level.min(fresh.level).max(fresh.floor()), ..fresh }
     }
 
+    /// How fast tokens come in.
+    pub(super) fn rate(&self) -> Rate {
+        Rate::from_bits(self.rate)
+    }
+
+    #[inline(always)]
     fn floor(&self) -> i128 {
-        -PATIENCE * i128::from(self.rate)
+        // Above -2^110.
+        -(u128::from(PATIENCE) * u128::from(self.rate)).cast_signed()
     }
 
     /// Fills for `elapsed`.
-    #[inline]
+    #[inline(always)]
     pub(super) fn fill(&mut self, elapsed: Duration) {
         let gain = u128::from(elapsed.as_picos()) * u128::from(self.rate);
-        self.level = i128::try_from(gain)
-            .map_or(self.depth, |gain| self.level.saturating_add(gain).min(self.depth));
+        let full = picobits(self.depth);
+        let room = (full - self.level).cast_unsigned();
+        self.level = if gain < room { self.level + gain.cast_signed() } else { full };
     }
 
     /// Takes out what `bytes` cost.
-    #[inline]
+    #[inline(always)]
     pub(super) fn charge(&mut self, bytes: Bytes) {
-        self.level = (self.level - i128::from(bytes.0) * BYTE).max(self.floor());
+        self.level = (self.level - picobits(bytes)).max(self.floor());
     }
 
     /// Whether it has no debt.
-    #[inline]
+    #[inline(always)]
     pub(super) fn is_solvent(&self) -> bool {
         self.level >= 0
     }

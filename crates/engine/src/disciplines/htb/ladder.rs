@@ -9,11 +9,13 @@
 //! A class is *listed* for a priority while a leaf of it waits: a leaf with a backlog for its own, an inner
 //! class for those of the children that borrow from it. A listed class that can send stands in the row of its
 //! level, one that may borrow in its parent's feed, one that cannot send nowhere. Only listed classes keep
-//! their mode up to date, and the wait heap holds exactly those of them that cannot send on their own.
+//! their mode up to date, and those of them that cannot send on their own have a wake: a time not after that at which
+//! their mode changes. A packet puts that time off, and it is looked for again only when the wake comes first.
 
 use crate::class::Classes;
+use crate::fetch::fetch;
 use crate::queue::tournament::Tournament;
-use crate::units::{Bytes, Instant};
+use crate::units::{Bytes, Instant, Rate};
 
 use super::bucket::Bucket;
 use super::turns::Turns;
@@ -30,23 +32,27 @@ pub(super) enum Mode {
     CannotSend,
 }
 
-/// A class's state.
+/// A class's state: two cache lines.
+#[repr(align(64))]
 struct Class {
-    parent: Option<usize>,
-    /// Its place among its siblings.
-    turn: usize,
-    /// 0 for a leaf; for an inner class one less than its parent's.
-    level: usize,
-    tuning: Tuning,
     rate: Bucket,
     ceil: Bucket,
     /// Up to when the buckets are filled.
     filled: Instant,
+    quantum: i64,
+    parent: Option<u32>,
+    /// Its place among its siblings.
+    turn: u32,
+    /// 0 for a leaf; for an inner class one less than its parent's.
+    level: u32,
+    /// What is below; nothing for a leaf.
+    inner: Option<Box<Inner>>,
+    mpu: u16,
+    overhead: u16,
+    priority: u8,
     mode: Mode,
     /// The priorities it is listed for, a bit each.
     listed: u8,
-    /// What is below; nothing for a leaf.
-    inner: Option<Box<Inner>>,
 }
 
 /// What an inner class has besides.
@@ -57,6 +63,25 @@ struct Inner {
 }
 
 impl Class {
+    /// Takes over what is not a bucket's.
+    fn adopt(&mut self, tuning: &Tuning) {
+        self.quantum = tuning.quantum;
+        self.priority = tuning.priority as u8;
+        self.mpu = tuning.mpu.0 as u16;
+        self.overhead = tuning.overhead.0 as u16;
+    }
+
+    #[inline]
+    fn parent(&self) -> Option<usize> {
+        self.parent.map(|parent| parent as usize)
+    }
+
+    /// What a packet of this length costs.
+    #[inline]
+    fn cost(&self, length: Bytes) -> Bytes {
+        Bytes((length.0 + u64::from(self.overhead)).max(self.mpu.into()))
+    }
+
     #[inline]
     fn fill(&mut self, now: Instant) {
         let elapsed = now.since(self.filled);
@@ -67,17 +92,27 @@ impl Class {
         }
     }
 
-    /// Its mode, and when it next changes by itself.
+    /// Its mode as of when it was filled.
     #[inline]
-    fn judge(&mut self, now: Instant) -> (Mode, Option<Instant>) {
-        self.fill(now);
+    fn judge(&self) -> Mode {
         if !self.ceil.is_solvent() {
-            (Mode::CannotSend, Some(now + self.ceil.recovery()))
+            Mode::CannotSend
         } else if !self.rate.is_solvent() {
-            (Mode::MayBorrow, Some(now + self.rate.recovery()))
+            Mode::MayBorrow
         } else {
-            (Mode::CanSend, None)
+            Mode::CanSend
         }
+    }
+
+    /// When its mode next changes by itself.
+    #[inline]
+    fn wake(&self) -> Option<Instant> {
+        let recovery = match self.judge() {
+            Mode::CannotSend => self.ceil.recovery(),
+            Mode::MayBorrow => self.rate.recovery(),
+            Mode::CanSend => return None,
+        };
+        Some(self.filled + recovery)
     }
 }
 
@@ -104,22 +139,27 @@ impl Ladder {
             let level = match parent {
                 _ if classes.is_leaf(class) => 0,
                 Some(parent) => states[parent].level - 1,
-                None => tops,
+                None => tops as u32,
             };
-            states.push(Class {
-                parent,
+            let mut state = Class {
+                parent: parent.map(|parent| parent as u32),
                 // Siblings stand in the order of their numbers.
-                turn: siblings.binary_search(&class).unwrap_or(0),
+                turn: siblings.binary_search(&class).unwrap_or(0) as u32,
                 level,
                 rate: Bucket::new(tuning.rate, tuning.burst),
                 ceil: Bucket::new(tuning.ceil, tuning.cburst),
-                tuning,
+                quantum: 0,
+                mpu: 0,
+                overhead: 0,
+                priority: 0,
                 filled: Instant::ZERO,
                 mode: Mode::CanSend,
                 listed: 0,
                 inner: (!classes.is_leaf(class))
                     .then(|| Box::new(Inner { children: classes.children(class).into(), feeds: [0; PRIORITIES] })),
-            });
+            };
+            state.adopt(&tuning);
+            states.push(state);
         }
         let levels = tops + 1;
         let mut ladder = Self {
@@ -140,10 +180,10 @@ impl Ladder {
         let mut all = 0;
         for class in (0..self.states.len()).rev() {
             if classes.is_leaf(class) {
-                used[class] = 1 << self.states[class].tuning.priority;
+                used[class] = 1 << self.states[class].priority;
                 all |= used[class];
             }
-            if let Some(parent) = self.states[class].parent {
+            if let Some(parent) = self.states[class].parent() {
                 used[parent] |= used[class];
             }
         }
@@ -171,7 +211,7 @@ impl Ladder {
             state.fill(now);
             state.rate = state.rate.retuned(tuning.rate, tuning.burst);
             state.ceil = state.ceil.retuned(tuning.ceil, tuning.cburst);
-            state.tuning = tuning;
+            state.adopt(&tuning);
         }
         self.lay_out(classes);
     }
@@ -190,8 +230,9 @@ impl Ladder {
     /// Puts a class that is listed for `priorities` where its mode belongs, and lists those above as needed.
     fn link(&mut self, mut class: usize, mut priorities: u8, now: Instant) {
         loop {
-            let Class { mode, level, turn, parent, .. } = self.states[class];
-            match (mode, parent) {
+            let state = &self.states[class];
+            let (level, turn) = (state.level as usize, state.turn as usize);
+            match (state.mode, state.parent()) {
                 (Mode::CanSend, _) => {
                     for priority in bits(priorities) {
                         self.row(level, priority).insert(class);
@@ -224,8 +265,9 @@ impl Ladder {
     /// that nobody borrows from any more.
     fn unlink(&mut self, mut class: usize, mut priorities: u8) {
         loop {
-            let Class { mode, level, turn, parent, .. } = self.states[class];
-            match (mode, parent) {
+            let state = &self.states[class];
+            let (level, turn) = (state.level as usize, state.turn as usize);
+            match (state.mode, state.parent()) {
                 (Mode::CanSend, _) => {
                     for priority in bits(priorities) {
                         let row = self.row(level, priority);
@@ -261,33 +303,36 @@ impl Ladder {
 
     /// Finds out the mode of a class that begins to be listed and stands nowhere yet.
     fn follow(&mut self, class: usize, now: Instant) {
-        let (mode, wake) = self.states[class].judge(now);
-        self.states[class].mode = mode;
-        if let Some(wake) = wake {
+        let state = &mut self.states[class];
+        state.fill(now);
+        state.mode = state.judge();
+        if let Some(wake) = state.wake() {
             self.wakes.set(class, wake);
         }
     }
 
-    /// Brings the mode of a listed class up to date, and its place with it.
-    fn refresh(&mut self, class: usize, now: Instant) {
-        let (mode, wake) = self.states[class].judge(now);
-        match wake {
+    /// Brings a listed class whose mode has changed, as of when it was filled, to its place.
+    fn change(&mut self, class: usize, mode: Mode, now: Instant) {
+        match self.states[class].wake() {
             Some(wake) => self.wakes.set(class, wake),
             None => {
                 self.wakes.remove(class);
             }
         }
-        let Class { mode: was, listed, .. } = self.states[class];
-        if mode != was {
-            self.unlink(class, listed);
-            self.states[class].mode = mode;
-            self.link(class, listed, now);
-        }
+        let listed = self.states[class].listed;
+        self.unlink(class, listed);
+        self.states[class].mode = mode;
+        self.link(class, listed, now);
     }
 
-    /// What `class` says, with its defaults filled in.
-    pub(super) fn tuning(&self, class: usize) -> &Tuning {
-        &self.states[class].tuning
+    /// The rate of `class`.
+    pub(super) fn rate(&self, class: usize) -> Rate {
+        self.states[class].rate.rate()
+    }
+
+    /// The quantum of `class`.
+    pub(super) fn quantum(&self, class: usize) -> i64 {
+        self.states[class].quantum
     }
 
     /// Whether `leaf` is listed.
@@ -302,7 +347,7 @@ impl Ladder {
         if self.is_listed(leaf) {
             return;
         }
-        let priorities = 1 << self.states[leaf].tuning.priority;
+        let priorities = 1 << self.states[leaf].priority;
         self.states[leaf].listed = priorities;
         self.follow(leaf, now);
         self.link(leaf, priorities, now);
@@ -315,20 +360,37 @@ impl Ladder {
         self.states[leaf].listed = 0;
         self.wakes.remove(leaf);
         let levels = self.ready.len();
-        self.deficits[leaf * levels..][..levels].fill(0);
+        for deficit in &mut self.deficits[leaf * levels..][..levels] {
+            *deficit = 0;
+        }
     }
 
     /// Changes the modes whose time has come.
     #[inline]
     pub(super) fn wake(&mut self, now: Instant) {
         while let Some((_, class)) = self.wakes.first().filter(|(wake, _)| *wake <= now) {
-            self.refresh(class, now);
+            let state = &mut self.states[class];
+            state.fill(now);
+            let mode = state.judge();
+            if mode != state.mode {
+                self.change(class, mode, now);
+            } else if let Some(wake) = state.wake() {
+                // Packets have put it off.
+                self.wakes.set(class, wake);
+            }
         }
     }
 
     /// When a mode next changes.
-    pub(super) fn next_wake(&self) -> Option<Instant> {
-        self.wakes.first().map(|(wake, _)| wake)
+    pub(super) fn next_wake(&mut self) -> Option<Instant> {
+        loop {
+            let (noted, class) = self.wakes.first()?;
+            let wake = self.states[class].wake()?;
+            if wake <= noted {
+                return Some(wake);
+            }
+            self.wakes.set(class, wake);
+        }
     }
 
     /// The leaf whose turn it is, and the level of the class whose tokens pay: the lowest level first, there
@@ -345,31 +407,41 @@ impl Ladder {
         Some((class, level))
     }
 
+    /// The leaf that sends next, as it looks now; fetches what [`choose`](Self::choose) and [`sent`](Self::sent) need of it.
+    #[inline]
+    pub(super) fn fetch_next(&mut self) -> Option<usize> {
+        let next = self.choose().map(|(leaf, _)| leaf).or_else(|| self.wakes.first().map(|(_, class)| class))?;
+        fetch(&self.states[next]);
+        fetch(&self.deficits[next * self.ready.len()]);
+        Some(next)
+    }
+
     /// Accounts for a packet of this length that `leaf` sent on the tokens of a class of level `lender`.
     #[inline]
     pub(super) fn sent(&mut self, leaf: usize, lender: usize, length: Bytes, now: Instant, is_empty: bool) {
         self.take_turn(leaf, lender, length);
-        let mut class = leaf;
-        loop {
-            let state = &mut self.states[class];
+        let mut class = Some(leaf);
+        while let Some(at) = class {
+            let state = &mut self.states[at];
             state.fill(now);
-            let cost = state.tuning.cost(length);
+            let cost = state.cost(length);
             state.ceil.charge(cost);
-            if state.level >= lender {
+            if state.level as usize >= lender {
                 state.rate.charge(cost);
             }
-            let Some(above) = state.parent else { break };
-            class = above;
+            class = state.parent();
         }
         if is_empty {
             self.unlist(leaf);
         }
         let mut class = Some(leaf);
         while let Some(at) = class {
-            if self.states[at].listed != 0 {
-                self.refresh(at, now);
+            let state = &self.states[at];
+            class = state.parent();
+            let mode = state.judge();
+            if mode != state.mode && state.listed != 0 {
+                self.change(at, mode, now);
             }
-            class = self.states[at].parent;
         }
     }
 
@@ -377,7 +449,8 @@ impl Ladder {
     #[inline]
     fn take_turn(&mut self, leaf: usize, lender: usize, length: Bytes) {
         let levels = self.ready.len();
-        let Tuning { quantum, priority, .. } = self.states[leaf].tuning;
+        let Class { quantum, priority, .. } = self.states[leaf];
+        let priority = usize::from(priority);
         let deficit = &mut self.deficits[leaf * levels + lender];
         *deficit = deficit.saturating_sub_unsigned(length.0);
         if *deficit >= 0 {
@@ -387,8 +460,9 @@ impl Ladder {
         *deficit = deficit.saturating_add(quantum).max(0);
         let mut class = leaf;
         loop {
-            let Class { level, turn, parent, .. } = self.states[class];
-            let Some(above) = parent.filter(|_| level < lender) else {
+            let state = &self.states[class];
+            let (level, turn) = (state.level as usize, state.turn as usize);
+            let Some(above) = state.parent().filter(|_| level < lender) else {
                 self.row(level, priority).end(class, lender);
                 return;
             };
