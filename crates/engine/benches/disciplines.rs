@@ -18,7 +18,8 @@
 //! random. Figures are the thread's own processor time, the median of ten samples.
 //!
 //! `nested` is a tree of three levels of the same kind (of its classes, where it owns them), ten by ten by
-//! ten; sorting a packet by ten rules at each level is in it.
+//! ten; sorting a packet by ten rules at each level is in it. `limited` is the same with every class at the rate that
+//! it is given, for kinds that give one: whoever sends has waited for it.
 #![allow(clippy::print_stdout, reason = "a bench prints")]
 
 use std::collections::BTreeMap;
@@ -47,20 +48,22 @@ const LEVELS: u32 = 3;
 const SHORTEST: u32 = 1_000;
 const MOST_PACKETS: usize = 2_000_000;
 const DEEP: usize = 16;
+/// A rate that nobody comes near.
+const FAR: &str = "1000000gbit";
 
-/// What is aimed at for each size, and for three levels, in nanoseconds.
-const TARGETS: [(&str, [u32; 5]); 7] = [
-    ("fifo", [12, 12, 12, 12, 0]),
-    ("drr", [20, 20, 60, 160, 0]),
-    ("sfq", [0, 60, 0, 0, 0]),
-    ("fq_codel", [0, 60, 0, 0, 0]),
-    ("wf2q+", [80, 80, 200, 500, 0]),
-    ("htb", [0, 0, 0, 0, 100]),
-    ("hfsc", [0, 0, 0, 0, 100]),
+/// What is aimed at for each size, and for three levels within their limits and at them, in nanoseconds.
+const TARGETS: [(&str, [u32; 6]); 7] = [
+    ("fifo", [12, 12, 12, 12, 0, 0]),
+    ("drr", [20, 20, 60, 160, 0, 0]),
+    ("sfq", [0, 60, 0, 0, 0, 0]),
+    ("fq_codel", [0, 60, 0, 0, 0, 0]),
+    ("wf2q+", [80, 80, 200, 500, 0, 0]),
+    ("htb", [0, 0, 0, 0, 100, 100]),
+    ("hfsc", [0, 0, 0, 0, 100, 0]),
 ];
 
 /// The kind's parameters, with room for everything.
-fn parameters(kind: &str, example: &str) -> Value {
+fn parameters(kind: &str, example: &str, shape: Shape) -> Value {
     let mut config: Value = toml::from_str(example).expect("the example is TOML");
     let mut set = |name: &str, value: Value| config[name] = value;
     match kind {
@@ -73,12 +76,12 @@ fn parameters(kind: &str, example: &str) -> Value {
             }
         }
         "tbf" => {
-            for (name, value) in [("rate", "1000000gbit"), ("burst", "1GB"), ("limit", "1000GB")] {
+            for (name, value) in [("rate", FAR), ("burst", "1GB"), ("limit", "1000GB")] {
                 set(name, json!(value));
             }
         }
         "bandwidth-shaper" => {
-            set("rate", json!("1000000gbit"));
+            set("rate", json!(FAR));
             set("limit", json!("100000000p"));
         }
         "sfq" => {
@@ -94,9 +97,10 @@ fn parameters(kind: &str, example: &str) -> Value {
         }
         "wfq-altq" => set("limit", json!("1000GB")),
         "cake" => {
-            set("bandwidth", json!("1000000gbit"));
+            set("bandwidth", json!(FAR));
             set("memlimit", json!("1000GB"));
         }
+        "cbq" if shape != Shape::Limited => set("bandwidth", json!(FAR)),
         _ => {}
     }
     config
@@ -112,13 +116,15 @@ enum Shape {
     Flat(usize),
     /// Ten by ten by ten.
     Nested,
+    /// The same, each class at its limit.
+    Limited,
 }
 
 impl Shape {
     fn flows(self) -> usize {
         match self {
             Self::Flat(flows) => flows,
-            Self::Nested => 1_000,
+            Self::Nested | Self::Limited => 1_000,
         }
     }
 }
@@ -132,18 +138,19 @@ impl Visitor for Build {
         let Self(shape) = self;
         if !takes_several::<D>() {
             return match shape {
-                Shape::Flat(_) => Ok(node::<D>("root", Vec::new())),
-                Shape::Nested => Err("takes no children".to_owned()),
+                Shape::Flat(_) => Ok(node::<D>("root", Vec::new(), shape)),
+                Shape::Nested | Shape::Limited => Err("takes no children".to_owned()),
             };
         }
         match shape {
+            Shape::Limited if !gives_rates::<D>() => Err("gives its classes no rates".to_owned()),
             Shape::Flat(count) if D::CLASSIFIES && count > 8 => {
                 Err("two children are all it takes".to_owned())
             }
-            Shape::Flat(_) if D::CLASSIFIES => Ok(node::<D>("root", leaves("root", 2))),
-            Shape::Flat(count) => Ok(node::<D>("root", leaves("root", count))),
+            Shape::Flat(_) if D::CLASSIFIES => Ok(node::<D>("root", leaves("root", 2), shape)),
+            Shape::Flat(count) => Ok(node::<D>("root", leaves("root", count), shape)),
             Shape::Nested if D::CLASSIFIES => Err("two children are all it takes".to_owned()),
-            Shape::Nested => Ok(nested::<D>("root", LEVELS, SHORTEST)),
+            Shape::Nested | Shape::Limited => Ok(nested::<D>("root", LEVELS, SHORTEST, shape)),
         }
     }
 }
@@ -152,14 +159,26 @@ fn takes_several<D: Discipline>() -> bool {
     matches!(D::CHILDREN, Arity::Many | Arity::Classes)
 }
 
-fn shared<D: Discipline>(children: Vec<Node>) -> Vec<Child<D::Share>> {
-    let share: Value = toml::from_str(D::SHARE_EXAMPLE).expect("the example is TOML");
+/// Whether a class never sends more than its share says.
+fn gives_rates<D: Discipline>() -> bool {
+    matches!(D::KIND, "htb" | "cbq")
+}
+
+fn shared<D: Discipline>(children: Vec<Node>, shape: Shape) -> Vec<Child<D::Share>> {
+    let mut share: Value = toml::from_str(D::SHARE_EXAMPLE).expect("the example is TOML");
+    if gives_rates::<D>() && shape != Shape::Limited {
+        share["rate"] = json!(FAR);
+        if D::KIND == "htb" {
+            // Turns of a packet or two, as elsewhere.
+            (share["ceil"], share["quantum"]) = (json!(FAR), json!("1514B"));
+        }
+    }
     children.into_iter().map(|node| Child { share: read(share.clone()), node }).collect()
 }
 
-fn node<D: Discipline>(name: &str, children: Vec<Node>) -> Node {
-    let children = shared::<D>(children);
-    let mut config = parameters(D::KIND, D::EXAMPLE);
+fn node<D: Discipline>(name: &str, children: Vec<Node>, shape: Shape) -> Node {
+    let children = shared::<D>(children, shape);
+    let mut config = parameters(D::KIND, D::EXAMPLE, shape);
     if !children.is_empty()
         && matches!(D::CHILDREN, Arity::Optional)
         && let Some(config) = config.as_object_mut()
@@ -179,13 +198,13 @@ fn leaves(name: &str, count: usize) -> Vec<Node> {
 }
 
 /// A tree whose levels sort packets by the decimal digits of their lengths, from `from` on.
-fn nested<D: Discipline>(name: &str, levels: u32, from: u32) -> Node {
+fn nested<D: Discipline>(name: &str, levels: u32, from: u32, shape: Shape) -> Node {
     let step = 10_u32.pow(levels - 1);
     let children = if levels == 1 {
         leaves(name, 10)
     } else {
         (0..10)
-            .map(|index| nested::<D>(&format!("{name}/{index}"), levels - 1, from + index * step))
+            .map(|index| nested::<D>(&format!("{name}/{index}"), levels - 1, from + index * step, shape))
             .collect()
     };
     let rules = (0..10).map(|index| {
@@ -194,9 +213,9 @@ fn nested<D: Discipline>(name: &str, levels: u32, from: u32) -> Node {
     });
     // Below the top, a hierarchy of classes has inner classes; others are nested in themselves.
     let node = if levels < LEVELS && matches!(D::CHILDREN, Arity::Classes) {
-        Node::class(name, shared::<D>(children)).expect("valid parameters")
+        Node::class(name, shared::<D>(children, shape)).expect("valid parameters")
     } else {
-        node::<D>(name, children)
+        node::<D>(name, children, shape)
     };
     node.with_classifier(Classifier::new(rules.collect()))
 }
@@ -230,7 +249,7 @@ impl Load {
             }
             for flow in &flows {
                 // Lengths are near each other, so that all flows have about as many turns; those of a tree name the leaf.
-                let length = SHORTEST + if shape == Shape::Nested { *flow } else { flow % 500 };
+                let length = SHORTEST + if matches!(shape, Shape::Flat(_)) { flow % 500 } else { *flow };
                 let class = ChildNumber::new(*flow as usize);
                 load.offer(Packet::new(Header { flow: FlowId(*flow), class, length, ..Header::default() }));
             }
@@ -342,7 +361,10 @@ type Cells = BTreeMap<usize, Result<f64, String>>;
 
 fn print_table(rows: &BTreeMap<(usize, &str, &str), Cells>) {
     println!("\nns per enqueue + dequeue pair, median of the samples; `*` misses its aim");
-    println!("{:<18}{:<9}{:>10}{:>10}{:>10}{:>10}{:>10}", "kind", "depth", "8", "1k", "100k", "1M", "nested");
+    println!(
+        "{:<18}{:<9}{:>10}{:>10}{:>10}{:>10}{:>10}{:>10}",
+        "kind", "depth", "8", "1k", "100k", "1M", "nested", "limited"
+    );
     let mut notes = BTreeMap::new();
     for ((_, kind, depth), cells) in rows {
         let target = TARGETS.iter().find(|(name, _)| name == kind).map(|(_, target)| target);
@@ -354,7 +376,7 @@ fn print_table(rows: &BTreeMap<(usize, &str, &str), Cells>) {
             }
             Some(Err(_)) | None => "-".to_owned(),
         };
-        let cells_text: Vec<_> = (0..=SIZES.len()).map(|column| format!("{:>10}", cell(column))).collect();
+        let cells_text: Vec<_> = (0..SIZES.len() + 2).map(|column| format!("{:>10}", cell(column))).collect();
         println!("{kind:<18}{depth:<9}{}", cells_text.concat());
         for (column, why) in cells.iter().filter_map(|(column, cell)| Some((column, cell.as_ref().err()?))) {
             notes.entry(why.as_str()).or_insert_with(Vec::new).push((*kind, *column));
@@ -369,13 +391,17 @@ fn print_table(rows: &BTreeMap<(usize, &str, &str), Cells>) {
 
 /// The shapes of ports, each with its column in the table.
 fn shapes() -> impl Iterator<Item = (usize, Shape)> {
-    let shapes = SIZES.iter().map(|size| Shape::Flat(*size)).chain([Shape::Nested]);
+    let shapes = SIZES.iter().map(|size| Shape::Flat(*size)).chain([Shape::Nested, Shape::Limited]);
     shapes.enumerate()
 }
 
 /// What a cell is called, and how many packets each of its flows has.
 fn cell(kind: &str, shape: Shape, depth: &str, each: usize) -> (String, usize) {
-    let name = if shape == Shape::Nested { "nested".to_owned() } else { size_name(shape.flows()) };
+    let name = match shape {
+        Shape::Flat(size) => size_name(size),
+        Shape::Nested => "nested".to_owned(),
+        Shape::Limited => "limited".to_owned(),
+    };
     (format!("{kind}/{name}/{depth}"), each.min(MOST_PACKETS / shape.flows()).max(1))
 }
 
