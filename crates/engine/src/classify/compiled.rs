@@ -12,6 +12,7 @@
 //! same field, the search finds the child itself, however many there are.
 
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use core::num::NonZeroU32;
 use core::ops::RangeInclusive;
 
 use super::steps::{Span, Steps, Table};
@@ -205,15 +206,30 @@ impl Block {
     }
 }
 
+/// The child that takes a packet, if any does: one more than its number, in half of what an option of it needs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Taker(Option<NonZeroU32>);
+
+impl Taker {
+    fn new(child: Option<u32>) -> Self {
+        Self(child.and_then(|child| NonZeroU32::new(child + 1)))
+    }
+
+    #[inline]
+    fn child(self) -> Option<u32> {
+        self.0.map(|taker| taker.get() - 1)
+    }
+}
+
 /// All rules.
 #[derive(Clone, Debug)]
 pub(super) enum Compiled {
     /// No rule asks for another field than this.
     Line {
         number: Number,
-        children: Table<Option<u32>>,
-        /// The child of a packet that does not have it.
-        without: Option<u32>,
+        takers: Table<Taker>,
+        /// Who takes a packet that does not have it.
+        without: Taker,
     },
     /// Rules with several conditions.
     Blocks(Vec<Block>),
@@ -237,18 +253,17 @@ impl Compiled {
             .enumerate()
             .find(|(place, rule)| place != *rule)
             .map_or(asking.len(), |(place, _)| place);
-        let child = |rule: usize| rules.get(rule).map(|(child, _)| *child);
-        let children =
-            Steps::new(&spans, |holding| child(holding.next().map_or(rest, |rule| rule.min(rest))));
-        Self::Line { number, children: children.into(), without: child(rest) }
+        let child = |rule: usize| Taker::new(rules.get(rule).map(|(child, _)| *child));
+        let takers = Steps::new(&spans, |holding| child(holding.next().map_or(rest, |rule| rule.min(rest))));
+        Self::Line { number, takers: takers.into(), without: child(rest) }
     }
 
     /// The child whose rule holds first.
     #[inline]
     pub(super) fn find(&self, packet: &Packet, fields: Option<Fields>) -> Option<u32> {
         match self {
-            Self::Line { number, children, without } => {
-                number.of(packet, fields).map_or(*without, |value| children.at(value))
+            Self::Line { number, takers, without } => {
+                number.of(packet, fields).map_or(*without, |value| takers.at(value)).child()
             }
             Self::Blocks(blocks) => blocks.iter().find_map(|block| block.find(packet, fields)),
         }

@@ -66,8 +66,9 @@ pub(super) struct Table<Value> {
     /// The first bound.
     first: u32,
     /// The value of each number from the first bound to the last; none where that is far.
-    near: Vec<Value>,
-    steps: Steps<u32, Value>,
+    near: Box<[Value]>,
+    /// For the other numbers; seldom asked, and so kept apart.
+    steps: Box<Steps<u32, Value>>,
 }
 
 impl<Value: Copy + PartialEq> From<Steps<u32, Value>> for Table<Value> {
@@ -75,12 +76,13 @@ impl<Value: Copy + PartialEq> From<Steps<u32, Value>> for Table<Value> {
         let (first, last) = match steps.bounds[..] {
             [first, .., last] => (first, last),
             [only] => (only, only),
-            [] => return Self { first: 0, near: Vec::new(), steps },
+            [] => return Self { first: 0, near: Box::default(), steps: Box::new(steps) },
         };
         let size = ((last - first) as usize).saturating_add(1).saturating_mul(size_of::<Value>());
         let is_near = size <= LARGE + SPARSE * steps.bounds.len();
-        let near = if is_near { (first..=last).map(|number| steps.at(number)).collect() } else { Vec::new() };
-        Self { first, near, steps }
+        let near =
+            if is_near { (first..=last).map(|number| steps.at(number)).collect() } else { Box::default() };
+        Self { first, near, steps: Box::new(steps) }
     }
 }
 
