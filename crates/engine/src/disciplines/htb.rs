@@ -181,7 +181,7 @@ impl Discipline for Htb {
 
     fn reconfigure(&mut self, config: Config, shares: Vec<Share>, cx: &mut Context<'_>) -> Result<(), Invalid> {
         let tunings = Tuning::all(&config, &shares)?;
-        self.ladder.retune(&self.classes, tunings, cx.now);
+        self.ladder.retune(tunings, cx.now);
         self.waiting.clear();
         for leaf in 0..self.classes.len() {
             if self.classes.is_leaf(leaf) && !self.classes.is_empty(leaf) {
@@ -231,7 +231,8 @@ impl Discipline for Htb {
                 self.waiting.push(leaf);
             }
         }
-        match [earliest, self.ladder.next_wake()].into_iter().flatten().min() {
+        let wake = self.ladder.next_wake();
+        match wake.map_or(earliest, |wake| Some(earliest.map_or(wake, |known| known.min(wake)))) {
             // A leaf may have lost its packets unseen, by a timer: then its class is waited for in vain.
             Some(time) if self.holds_packets() => Dequeue::NotBefore(time),
             _ => Dequeue::Empty,

@@ -1,7 +1,7 @@
 //! A set of places `0..n` that finds the next one in order: a bit for each, a bit for each word of those, ...
 //!
 //! ```text
-//! level 2   [ 1 ]
+//! top       [ 1 ]                             in place: for up to 64 places there is nothing else
 //! level 1   [ 1010... ]                       the next at or after a place: three words for 262 144 places
 //! level 0   [ 0100... ] [ 0 ] [ 0001... ] ...
 //! ```
@@ -9,7 +9,8 @@
 /// A set of places.
 #[derive(Clone, Debug)]
 pub struct Places {
-    /// Each level's words; a bit of a level says whether its word below is not zero. The last is one word.
+    top: u64,
+    /// Each level's words below the top; a bit of a level says whether its word below is not zero.
     levels: Vec<Vec<u64>>,
 }
 
@@ -19,14 +20,12 @@ impl Places {
     /// An empty set of the places below `count`.
     pub fn new(count: usize) -> Self {
         let mut levels = Vec::new();
-        let mut words = count;
-        loop {
-            words = words.div_ceil(BITS).max(1);
+        let mut words = count.div_ceil(BITS);
+        while words > 1 {
             levels.push(vec![0; words]);
-            if words == 1 {
-                return Self { levels };
-            }
+            words = words.div_ceil(BITS);
         }
+        Self { top: 0, levels }
     }
 
     /// Adds `place`, which is below the count.
@@ -40,6 +39,7 @@ impl Places {
             }
             place /= BITS;
         }
+        self.top |= 1 << place;
     }
 
     /// Takes `place` out.
@@ -53,12 +53,13 @@ impl Places {
             }
             place /= BITS;
         }
+        self.top &= !(1 << place);
     }
 
     /// Whether no place is in it.
     #[inline]
     pub fn is_empty(&self) -> bool {
-        self.levels.last().is_none_or(|words| words[0] == 0)
+        self.top == 0
     }
 
     /// The first place of the set that is not before `place`.
@@ -66,18 +67,22 @@ impl Places {
     pub fn next(&self, place: usize) -> Option<usize> {
         let mut from = place;
         for (level, words) in self.levels.iter().enumerate() {
-            let here = words.get(from / BITS)? & u64::MAX << (from % BITS);
+            let word = words.get(from / BITS)?;
+            let here = word & u64::MAX << (from % BITS);
             if here != 0 {
-                let mut found = from / BITS * BITS + here.trailing_zeros() as usize;
-                // Down again, to the first of each word.
-                for words in self.levels[..level].iter().rev() {
-                    found = found * BITS + words[found].trailing_zeros() as usize;
-                }
-                return Some(found);
+                return Some(self.first_below(level, from / BITS * BITS + here.trailing_zeros() as usize));
             }
             from = from / BITS + 1;
         }
-        None
+        let here = if from < BITS { self.top & u64::MAX << from } else { 0 };
+        (here != 0).then(|| self.first_below(self.levels.len(), here.trailing_zeros() as usize))
+    }
+
+    /// Down from a bit of a level, to the first of each word.
+    #[inline]
+    fn first_below(&self, level: usize, bit: usize) -> usize {
+        let words = self.levels[..level].iter().rev();
+        words.fold(bit, |found, words| found * BITS + words[found].trailing_zeros() as usize)
     }
 }
 

@@ -88,10 +88,12 @@ struct Round<W, const FAN: usize>([W; FAN]);
 #[derive(Debug)]
 struct Rounds<W, const FAN: usize> {
     /// Level after level: the winners of `FAN`·k + 1 to `FAN`·(k + 1) meet in k. The last level are the slots'.
-    all: Vec<Round<W, FAN>>,
-    /// Where the last level begins.
-    slots: usize,
+    all: Box<[Round<W, FAN>]>,
     first: W,
+    /// Where the last level begins.
+    last: u32,
+    /// How many slots there are.
+    slots: u32,
 }
 
 impl<W: Word, const FAN: usize> Rounds<W, FAN> {
@@ -103,19 +105,19 @@ impl<W: Word, const FAN: usize> Rounds<W, FAN> {
         }
         // Of the last level only those that slots need.
         let rounds = vec![Round([W::NONE; FAN]); above + slots.div_ceil(FAN).max(1)];
-        Self { all: rounds, slots: above, first: W::NONE }
+        Self { all: rounds.into(), first: W::NONE, last: above as u32, slots: slots as u32 }
     }
 
     #[inline(always)]
     fn place(&self, slot: usize) -> W {
-        self.all[self.slots + slot / FAN].0[slot % FAN]
+        self.all[self.last as usize + slot / FAN].0[slot % FAN]
     }
 
     /// Puts `place` at a slot and plays its matches, as far as their winners change.
     #[inline]
     fn play(&mut self, slot: usize, place: W) {
-        let rounds = self.all.as_mut_slice();
-        let (mut winner, mut round, mut at) = (place, self.slots + slot / FAN, slot % FAN);
+        let rounds = &mut self.all[..];
+        let (mut winner, mut round, mut at) = (place, self.last as usize + slot / FAN, slot % FAN);
         loop {
             let places = &mut rounds[round].0;
             if places[at] == winner {
@@ -142,15 +144,14 @@ impl<W: Word, const FAN: usize> Rounds<W, FAN> {
     }
 }
 
-/// Slots `0..n`, at most 2^20 of them, each listed at most once, with its key.
+/// Slots `0..n`, at most 2^20 of them, each listed at most once, with its key. One cache line, and the rounds.
 #[derive(Debug)]
+#[repr(align(64))]
 pub struct Tournament<K> {
     near: Rounds<u64, 8>,
     /// In the place of `near`, where keys lie too far apart for that.
     far: Option<Box<Rounds<u128, 4>>>,
-    /// How many slots there are.
-    slots: usize,
-    listed: usize,
+    listed: u32,
     /// What keys of `near` are above.
     base: u128,
     /// How many bits of its places name the slot.
@@ -167,7 +168,7 @@ impl<K: Key> Tournament<K> {
         assert!(slots <= SLOTS, "a place names one of 2^{SLOT_BITS} slots");
         // One number more than there are slots, so that no place is that of a slot that is not listed.
         let slot_bits = slots.max(1).ilog2() + 1;
-        Self { near: Rounds::new(slots), far: None, slots, listed: 0, base: 0, slot_bits, key: PhantomData }
+        Self { near: Rounds::new(slots), far: None, listed: 0, base: 0, slot_bits, key: PhantomData }
     }
 
     /// The slot of the smallest key, and the key.
@@ -182,7 +183,7 @@ impl<K: Key> Tournament<K> {
 
     /// How many are listed.
     pub fn len(&self) -> usize {
-        self.listed
+        self.listed as usize
     }
 
     /// Whether none is listed.
@@ -213,7 +214,7 @@ impl<K: Key> Tournament<K> {
     /// Lists `slot` with this key, or changes its key.
     #[inline]
     pub fn set(&mut self, slot: usize, key: K) {
-        self.listed += usize::from(!self.contains(slot));
+        self.listed += u32::from(!self.contains(slot));
         let number = key.number().min(LAST);
         let above = number.wrapping_sub(self.base);
         if self.far.is_none() && above < self.room() {
@@ -270,7 +271,7 @@ impl<K: Key> Tournament<K> {
         let mut numbers = vec![(slot, number)];
         self.near.play(slot, u64::NONE);
         if self.listed > 1 {
-            let listed = (0..self.slots).filter(|other| self.near.place(*other) != u64::NONE);
+            let listed = (0..self.near.slots as usize).filter(|other| self.near.place(*other) != u64::NONE);
             numbers.extend(listed.map(|other| (other, self.number(self.near.place(other)))));
             self.near.clear();
         }
@@ -284,7 +285,7 @@ impl<K: Key> Tournament<K> {
                 self.near.play(slot, self.place(number - self.base, slot));
             }
         } else {
-            let far = self.far.insert(Box::new(Rounds::new(self.slots)));
+            let far = self.far.insert(Box::new(Rounds::new(self.near.slots as usize)));
             for (slot, number) in numbers {
                 far.play(slot, number << SLOT_BITS | slot as u128);
             }

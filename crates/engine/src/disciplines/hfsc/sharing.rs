@@ -50,16 +50,18 @@ struct Class {
 }
 
 /// What a class knows of those below it that have a backlog.
+#[repr(C)]
 struct Inner {
-    children: Box<[usize]>,
+    // What choosing looks at comes first.
     /// Those that may send, by virtual time.
     fit: Tournament<u128>,
     /// Those that may not yet, by when they may.
     held: Tournament<Instant>,
-    /// The virtual times of all of them.
-    times: Times,
     /// Virtual time of the child chosen last in this backlog period.
     least: Option<u128>,
+    children: Box<[u32]>,
+    /// The virtual times of all of them.
+    times: Times,
     /// The latest virtual time with which a child became passive: where the next period begins.
     offset: u128,
     /// Number of the backlog period.
@@ -67,10 +69,10 @@ struct Inner {
 }
 
 impl Inner {
-    fn new(children: &[usize]) -> Self {
+    fn new(children: Box<[u32]>) -> Self {
         let slots = children.len();
         Self {
-            children: children.into(),
+            children,
             fit: Tournament::new(slots),
             held: Tournament::new(slots),
             times: Times::new(slots),
@@ -102,6 +104,7 @@ pub(super) struct Sharing {
 impl Sharing {
     pub(super) fn new(classes: &Classes, shares: &[Shares]) -> Self {
         let root = classes.len();
+        let numbers = |classes: &[usize]| classes.iter().map(|class| *class as u32).collect();
         let class = |number: usize| {
             let parent = classes.parent(number);
             let siblings = parent.map_or(classes.tops(), |parent| classes.children(parent));
@@ -112,11 +115,11 @@ impl Sharing {
                 total: 0,
                 is_active: false,
                 member: None,
-                inner: (!classes.is_leaf(number)).then(|| Box::new(Inner::new(classes.children(number)))),
+                inner: (!classes.is_leaf(number)).then(|| Box::new(Inner::new(numbers(classes.children(number))))),
             }
         };
         let mut all: Vec<Class> = (0..root).map(class).collect();
-        let inner = Some(Box::new(Inner::new(classes.tops())));
+        let inner = Some(Box::new(Inner::new(numbers(classes.tops()))));
         all.push(Class { parent: None, turn: 0, total: 0, is_active: false, member: None, inner });
         let mut sharing = Self { classes: all, root };
         sharing.retune(shares);
@@ -136,7 +139,7 @@ impl Sharing {
         for class in &mut self.classes {
             class.is_active = false;
             if let Some(inner) = &mut class.inner {
-                **inner = Inner::new(&inner.children);
+                **inner = Inner::new(inner.children.clone());
             }
         }
     }
@@ -326,7 +329,7 @@ impl Sharing {
             }
             let (virtual_time, turn) = inner.fit.first()?;
             inner.least = Some(inner.least.map_or(virtual_time, |least| least.max(virtual_time)));
-            class = inner.children[turn];
+            class = inner.children[turn] as usize;
         }
         Some(class)
     }

@@ -39,6 +39,12 @@ impl Times {
         Some(self.of[child]).filter(|time| *time != NONE)
     }
 
+    /// Whether `child` has one. The upper half says so: as a whole, what was written in halves is waited for.
+    #[inline]
+    fn has(&self, child: usize) -> bool {
+        (self.of[child] >> 64) as u64 != u64::MAX
+    }
+
     /// How many children have one.
     #[inline]
     pub(super) fn count(&self) -> usize {
@@ -48,7 +54,7 @@ impl Times {
     /// Gives `child` this time; those beyond the last that can be told apart count as that.
     #[inline]
     pub(super) fn set(&mut self, child: usize, time: u128) {
-        self.count += usize::from(self.of[child] == NONE);
+        self.count += usize::from(!self.has(child));
         self.highest = self.highest.max(time);
         self.put(child, time.min(LAST));
     }
@@ -56,7 +62,7 @@ impl Times {
     /// Takes the time of `child`, which has one.
     #[inline]
     pub(super) fn remove(&mut self, child: usize) {
-        self.count -= usize::from(self.of[child] != NONE);
+        self.count -= usize::from(self.has(child));
         self.put(child, NONE);
     }
 

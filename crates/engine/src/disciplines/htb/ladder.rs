@@ -45,21 +45,18 @@ struct Class {
     turn: u32,
     /// 0 for a leaf; for an inner class one less than its parent's.
     level: u32,
-    /// What is below; nothing for a leaf.
-    inner: Option<Box<Inner>>,
+    /// Those right below; none for a leaf.
+    children: Box<[u32]>,
+    /// The first of its feeds: the children that borrow from it, for each priority that a leaf below has.
+    feeds: u32,
+    /// Those priorities, a bit each; a leaf's own.
+    priorities: u8,
     mpu: u16,
     overhead: u16,
     priority: u8,
     mode: Mode,
     /// The priorities it is listed for, a bit each.
     listed: u8,
-}
-
-/// What an inner class has besides.
-struct Inner {
-    children: Box<[usize]>,
-    /// Those of them that borrow from it, by priority: numbers in `feeds`.
-    feeds: [u32; PRIORITIES],
 }
 
 impl Class {
@@ -74,6 +71,13 @@ impl Class {
     #[inline]
     fn parent(&self) -> Option<usize> {
         self.parent.map(|parent| parent as usize)
+    }
+
+    /// The feed of those that borrow from it at this priority.
+    #[inline]
+    fn feed(&self, priority: usize) -> usize {
+        let before = self.priorities & ((1 << priority) - 1);
+        self.feeds as usize + before.count_ones() as usize
     }
 
     /// What a packet of this length costs.
@@ -155,8 +159,9 @@ impl Ladder {
                 filled: Instant::ZERO,
                 mode: Mode::CanSend,
                 listed: 0,
-                inner: (!classes.is_leaf(class))
-                    .then(|| Box::new(Inner { children: classes.children(class).into(), feeds: [0; PRIORITIES] })),
+                children: classes.children(class).iter().map(|child| *child as u32).collect(),
+                feeds: 0,
+                priorities: 0,
             };
             state.adopt(&tuning);
             states.push(state);
@@ -170,35 +175,32 @@ impl Ladder {
             feeds: Vec::new(),
             states,
         };
-        ladder.lay_out(classes);
+        ladder.lay_out();
         ladder
     }
 
     /// Makes rows and feeds anew, for the priorities there are, with nobody in them.
-    fn lay_out(&mut self, classes: &Classes) {
-        let mut used = vec![0_u8; self.states.len()];
+    fn lay_out(&mut self) {
+        for state in &mut self.states {
+            state.listed = 0;
+            state.priorities = if state.children.is_empty() { 1 << state.priority } else { 0 };
+        }
         let mut all = 0;
         for class in (0..self.states.len()).rev() {
-            if classes.is_leaf(class) {
-                used[class] = 1 << self.states[class].priority;
-                all |= used[class];
-            }
-            if let Some(parent) = self.states[class].parent() {
-                used[parent] |= used[class];
+            let Class { priorities, .. } = self.states[class];
+            match self.states[class].parent() {
+                Some(parent) => self.states[parent].priorities |= priorities,
+                None => all |= priorities,
             }
         }
-        let bound = |used: bool, members: usize| if used { members } else { 0 };
-        self.rows = (0..self.ready.len() * PRIORITIES)
-            .map(|row| Turns::new(bound(all & (1 << (row % PRIORITIES)) != 0, self.states.len()), self.ready.len()))
-            .collect();
+        let (levels, count) = (self.ready.len(), self.states.len());
+        let bound = |priority: usize| if all & 1 << priority == 0 { 0 } else { count };
+        self.rows = (0..levels * PRIORITIES).map(|row| Turns::new(bound(row % PRIORITIES), levels)).collect();
         self.feeds.clear();
-        for (class, state) in self.states.iter_mut().enumerate() {
-            state.listed = 0;
-            let Some(inner) = &mut state.inner else { continue };
-            for priority in bits(used[class]) {
-                inner.feeds[priority] = self.feeds.len() as u32;
-                self.feeds.push(Turns::new(inner.children.len(), self.ready.len()));
-            }
+        for state in self.states.iter_mut().filter(|state| !state.children.is_empty()) {
+            state.feeds = self.feeds.len() as u32;
+            let feeds = bits(state.priorities).map(|_| Turns::new(state.children.len(), levels));
+            self.feeds.extend(feeds);
         }
         self.ready.fill(0);
         self.deficits.fill(0);
@@ -206,14 +208,14 @@ impl Ladder {
     }
 
     /// Adopts new parameters. Tokens are kept as far as they fit; nobody is listed afterwards.
-    pub(super) fn retune(&mut self, classes: &Classes, tunings: Vec<Tuning>, now: Instant) {
+    pub(super) fn retune(&mut self, tunings: Vec<Tuning>, now: Instant) {
         for (state, tuning) in self.states.iter_mut().zip(tunings) {
             state.fill(now);
             state.rate = state.rate.retuned(tuning.rate, tuning.burst);
             state.ceil = state.ceil.retuned(tuning.ceil, tuning.cburst);
             state.adopt(&tuning);
         }
-        self.lay_out(classes);
+        self.lay_out();
     }
 
     #[inline]
@@ -223,8 +225,8 @@ impl Ladder {
 
     #[inline]
     fn feed(&mut self, class: usize, priority: usize) -> &mut Turns {
-        let feed = self.states[class].inner.as_ref().map_or(0, |inner| inner.feeds[priority]);
-        &mut self.feeds[feed as usize]
+        let feed = self.states[class].feed(priority);
+        &mut self.feeds[feed]
     }
 
     /// Puts a class that is listed for `priorities` where its mode belongs, and lists those above as needed.
@@ -400,11 +402,14 @@ impl Ladder {
         let level = self.ready.iter().position(|ready| *ready != 0)?;
         let priority = self.ready[level].trailing_zeros() as usize;
         let mut class = self.row(level, priority).current(level)?;
-        while let Some(inner) = &self.states[class].inner {
-            let turn = self.feeds[inner.feeds[priority] as usize].current(level)?;
-            class = inner.children[turn];
+        loop {
+            let state = &self.states[class];
+            if state.children.is_empty() {
+                return Some((class, level));
+            }
+            let turn = self.feeds[state.feed(priority)].current(level)?;
+            class = state.children[turn] as usize;
         }
-        Some((class, level))
     }
 
     /// The leaf that sends next, as it looks now; fetches what [`choose`](Self::choose) and [`sent`](Self::sent) need of it.
