@@ -165,15 +165,15 @@ fn gives_rates<D: Discipline>() -> bool {
 }
 
 fn shared<D: Discipline>(children: Vec<Node>, shape: Shape) -> Vec<Child<D::Share>> {
-    let mut share: Value = toml::from_str(D::SHARE_EXAMPLE).expect("the example is TOML");
+    let mut says: Value = toml::from_str(D::SHARE_EXAMPLE).expect("the example is TOML");
     if gives_rates::<D>() && shape != Shape::Limited {
-        share["rate"] = json!(FAR);
+        says["rate"] = json!(FAR);
         if D::KIND == "htb" {
             // Turns of a packet or two, as elsewhere.
-            (share["ceil"], share["quantum"]) = (json!(FAR), json!("1514B"));
+            (says["ceil"], says["quantum"]) = (json!(FAR), json!("1514B"));
         }
     }
-    children.into_iter().map(|node| Child { share: read(share.clone()), node }).collect()
+    children.into_iter().map(|node| Child { share: read(says.clone()), node }).collect()
 }
 
 fn node<D: Discipline>(name: &str, children: Vec<Node>, shape: Shape) -> Node {
