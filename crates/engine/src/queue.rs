@@ -17,8 +17,10 @@ use crate::fetch::fetch;
 use crate::packet::{Header, Packet};
 use crate::units::{Bytes, Limit};
 
-/// How many packets before its turn a header is fetched.
+/// How many packets before its turn a header is fetched, in a long queue.
 const AHEAD: usize = 8;
+/// Where a queue is long. What a shorter one keeps is not looked at ahead: among many queues it is in no cache either.
+const LONG: usize = 64;
 
 /// Which packet goes when a queue is full.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -72,7 +74,8 @@ impl PacketQueue {
         self.bytes -= packet.bytes();
         self.first = self.rest.pop_front();
         // In a long queue headers have left the cache, and are back there when their turns come.
-        if let Some(next) = self.rest.get(AHEAD).or(self.first.as_ref()) {
+        let next = if self.rest.len() > LONG { self.rest.get(AHEAD) } else { self.first.as_ref() };
+        if let Some(next) = next {
             fetch::<Header>(next);
         }
         Some(packet)

@@ -102,7 +102,6 @@ impl Discipline for Wf2qPlus {
                         self.later.insert(start, slot);
                     }
                     self.classes.prepare(&mut self.eligible);
-                    self.classes.prepare(&mut self.later);
                     return Dequeue::Packet(packet);
                 }
                 // It was measured and has been emptied since.
@@ -153,16 +152,19 @@ impl Wf2qPlus {
     /// Measures the children whose start has come. Where there is none, virtual time goes on to the first.
     fn admit(&mut self, cx: &mut Context<'_>, earliest: &mut Option<Instant>) {
         while let Some(slot) = self.later.first() {
-            let class = &mut self.classes.all[slot as usize];
-            if class.tag > self.clock {
+            let start = self.classes.all[slot as usize].tag;
+            if start > self.clock {
                 if !self.eligible.is_empty() {
                     return;
                 }
-                self.clock = class.tag;
+                self.clock = start;
             }
             self.later.pop();
+            // For each of them, since many may start at once.
+            self.classes.prepare(&mut self.later);
+            let class = &mut self.classes.all[slot as usize];
             match class.node.peek(cx) {
-                Peek::Length(length) => self.eligible.insert(class.tag.after(length, class.weight), slot),
+                Peek::Length(length) => self.eligible.insert(start.after(length, class.weight), slot),
                 Peek::NotBefore(time) => {
                     *earliest = Some(earliest.map_or(time, |known| known.min(time)));
                     self.classes.delist(slot);

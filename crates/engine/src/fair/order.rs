@@ -18,6 +18,7 @@
 use core::hint::select_unpredictable;
 
 use crate::fair::Tag;
+use crate::fetch::fetch;
 
 /// How many children a node has.
 const FAN: usize = 8;
@@ -25,6 +26,8 @@ const FAN: usize = 8;
 const ROOT: usize = FAN - 1;
 /// Where there is no key.
 const NONE: u64 = u64::MAX;
+/// With more lines than this, those at the bottom are not in the nearest cache.
+const LARGE: usize = 1024;
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 #[repr(align(64))]
@@ -45,8 +48,8 @@ pub(crate) struct TagOrder {
     step: u32,
     /// How far above the base a tag can be.
     room: u128,
-    /// Who was right below the first when that was last asked, and the time before.
-    shown: [Line; 2],
+    /// Who was right below the first when that was last asked.
+    shown: Line,
 }
 
 impl TagOrder {
@@ -66,7 +69,7 @@ impl TagOrder {
             base: 0,
             step: 0,
             room,
-            shown: [Line([NONE; FAN]); 2],
+            shown: Line([NONE; FAN]),
         }
     }
 
@@ -108,19 +111,30 @@ impl TagOrder {
         (key != NONE).then(|| self.slot(key))
     }
 
-    /// The children right below the first, each when it has come there, with `false`, and the next time with `true`: nearly all that
-    /// come next have been here before.
+    /// Where somebody has come right below the first since this was last asked: with `true` the child that comes to that place
+    /// next, three turns or more before it is first, and with `false` the one that comes where that was.
     #[inline]
     pub(crate) fn near(&mut self, mut show: impl FnMut(u32, bool)) {
-        let Some(Line(now)) = self.lines.get(1) else { return };
-        let [last, before] = &self.shown;
-        for ((key, last), before) in now.iter().zip(last.0).zip(before.0) {
-            let is_new = *key != last;
-            if (is_new || last != before) && *key != NONE {
-                show(self.slot(*key), !is_new);
+        let Some(&Line(now)) = self.lines.get(1) else { return };
+        let last = core::mem::replace(&mut self.shown, Line(now));
+        for (place, (key, last)) in now.iter().zip(last.0).enumerate() {
+            if *key != last && *key != NONE {
+                // Who comes here next, and who comes there then.
+                let Some((next, at)) = self.next(FAN + place) else { continue };
+                show(self.slot(next), true);
+                if let Some((after, _)) = self.next(at) {
+                    show(self.slot(after), false);
+                }
             }
         }
-        self.shown = [Line(*now), *last];
+    }
+
+    /// The key that comes to `place` when the one there leaves, and where it stands.
+    #[inline(always)]
+    fn next(&self, place: usize) -> Option<(u64, usize)> {
+        let below = below(place);
+        let (key, at) = least(self.lines.get(below)?);
+        (key != NONE).then_some((key, below * FAN + at))
     }
 
     /// Whether there is none.
@@ -160,16 +174,29 @@ impl TagOrder {
 
     /// Puts `key` in the place of the first, and then where it belongs.
     fn sink(&mut self, key: u64) {
+        let is_large = self.lines.len() > LARGE;
         let mut hole = ROOT;
-        while let Some(line) = self.lines.get(hole + 1 - ROOT) {
+        while let Some(line) = self.lines.get(below(hole)) {
+            if is_large {
+                self.fetch_below(below(hole));
+            }
             let (least, at) = least(line);
             if key <= least {
                 break;
             }
             *self.at(hole) = least;
-            hole = (hole + 1 - ROOT) * FAN + at;
+            hole = below(hole) * FAN + at;
         }
         *self.at(hole) = key;
+    }
+
+    /// Fetches the lines below one: the next is among them, and takes as long to come as this one.
+    #[inline(always)]
+    fn fetch_below(&self, line: usize) {
+        let first = below(line * FAN);
+        if let Some(lines) = self.lines.get(first..first + FAN) {
+            lines.iter().for_each(fetch);
+        }
     }
 
     /// Puts `key` last, and then where it belongs.
@@ -227,6 +254,12 @@ impl TagOrder {
             self.rise(key);
         }
     }
+}
+
+/// The line of those below a place.
+#[inline(always)]
+const fn below(place: usize) -> usize {
+    place + 1 - ROOT
 }
 
 /// The smallest key of a line, and where it stands.
@@ -316,21 +349,21 @@ mod tests {
     }
 
     #[test]
-    fn who_comes_near_is_shown_twice() {
-        let mut order = TagOrder::new(100);
-        (0..40).for_each(|slot| order.insert(Tag(u128::from(slot)), slot));
+    fn who_comes_next_is_shown() {
+        let mut order = TagOrder::new(600);
+        (0..600).for_each(|slot| order.insert(Tag(u128::from(slot)), slot));
         let near = |order: &mut TagOrder| {
             let mut shown = Vec::new();
-            order.near(|slot, again| shown.push((slot, again)));
+            order.near(|slot, is_near| shown.push((slot, is_near)));
             shown
         };
-        let all = |again| (1..=8).map(|slot| (slot, again)).collect::<Vec<_>>();
-        assert_eq!(near(&mut order), all(false));
-        assert_eq!(near(&mut order), all(true));
-        assert_eq!(near(&mut order), []);
+        // Below 1 to 8 lie 9 to 16, 17 to 24, ...; below 9, 17, ... lie 73 to 80, 137 to 144, ...
+        let all: Vec<_> =
+            (0..8).flat_map(|place| [(9 + 8 * place, true), (73 + 64 * place, false)]).collect();
+        assert_eq!(near(&mut order), all);
+        assert_eq!(near(&mut order), [], "nobody comes anywhere");
         assert_eq!(order.pop(), Some(0));
-        assert_eq!(order.first(), Some(1), "its place is taken by one of those below it");
-        assert_eq!(near(&mut order), [(9, false)]);
-        assert_eq!(near(&mut order), [(9, true)]);
+        assert_eq!(order.first(), Some(1), "and 9 comes to where it was, so that 10 is next");
+        assert_eq!(near(&mut order), [(10, true), (81, false)]);
     }
 }
