@@ -32,8 +32,9 @@ web/dist/report.html: web/node_modules $(shell find web/src web/report.html web/
 	cd web && npm run build
 	@touch $@
 
+# Everything is compiled once: the page's tests run the command that is built for the others.
 test: web lint
-	$(CARGO) build --locked -p lockgate-cli
+	$(CARGO) test --workspace --locked --no-run
 	cd web && npm test
 	$(CARGO) test --workspace --locked
 

@@ -397,7 +397,12 @@ fn cve_2025_37752_parameters_are_judged_together_whatever_came_before() {
 #[test]
 fn cve_2026_22999_and_23105_a_refused_change_leaves_everything_as_it_was() {
     for topology in Topology::all() {
-        let places: Vec<Topology> = topology.places().into_iter().cloned().collect();
+        let changes = |place: &Topology| -> Vec<(Value, Vec<Value>)> {
+            let shares = place.shares().len();
+            let all = refused_changes(place).into_iter();
+            all.map(|(config, share)| (config, vec![share; shares])).collect()
+        };
+        let places: Vec<_> = topology.places().into_iter().map(|place| (place, changes(place))).collect();
         let mut digests = Vec::new();
         for disturbed in [false, true] {
             let mut account = Account::plain(&topology, 7);
@@ -405,11 +410,10 @@ fn cve_2026_22999_and_23105_a_refused_change_leaves_everything_as_it_was() {
             for step in 0..400_u64 {
                 account.offer(random.below(FLOWS), 40 + random.below(1500), Duration::ZERO);
                 if disturbed {
-                    let place = &places[step as usize % places.len()];
-                    for refused in refused_changes(place) {
-                        let shares: Vec<Value> = place.shares().iter().map(|_| refused.1.clone()).collect();
-                        let answer = account.reconfigure(&place.place, &refused.0, &shares);
-                        assert!(answer.is_err(), "{}: {} was accepted", place.kind, refused.0);
+                    let (place, changes) = &places[step as usize % places.len()];
+                    for (config, shares) in changes {
+                        let answer = account.reconfigure(&place.place, config, shares);
+                        assert!(answer.is_err(), "{}: {config} was accepted", place.kind);
                     }
                 }
                 account.now = account.now + Duration::from_micros(u64::from(random.below(900)));
