@@ -57,6 +57,8 @@ struct Class {
     mode: Mode,
     /// The priorities it is listed for, a bit each.
     listed: u8,
+    /// Whether packets have put its wake off since that was noted.
+    is_put_off: bool,
 }
 
 impl Class {
@@ -159,6 +161,7 @@ impl Ladder {
                 filled: Instant::ZERO,
                 mode: Mode::CanSend,
                 listed: 0,
+                is_put_off: false,
                 children: classes.children(class).iter().map(|child| *child as u32).collect(),
                 feeds: 0,
                 priorities: 0,
@@ -308,19 +311,24 @@ impl Ladder {
         let state = &mut self.states[class];
         state.fill(now);
         state.mode = state.judge();
-        if let Some(wake) = state.wake() {
-            self.wakes.set(class, wake);
-        }
+        self.note_wake(class);
     }
 
-    /// Brings a listed class whose mode has changed, as of when it was filled, to its place.
-    fn change(&mut self, class: usize, mode: Mode, now: Instant) {
-        match self.states[class].wake() {
+    /// Notes when the mode of a listed class next changes, as of when it was filled.
+    fn note_wake(&mut self, class: usize) {
+        let state = &mut self.states[class];
+        state.is_put_off = false;
+        match state.wake() {
             Some(wake) => self.wakes.set(class, wake),
             None => {
                 self.wakes.remove(class);
             }
         }
+    }
+
+    /// Brings a listed class whose mode has changed, as of when it was filled, to its place.
+    fn change(&mut self, class: usize, mode: Mode, now: Instant) {
+        self.note_wake(class);
         let listed = self.states[class].listed;
         self.unlink(class, listed);
         self.states[class].mode = mode;
@@ -374,11 +382,11 @@ impl Ladder {
             let state = &mut self.states[class];
             state.fill(now);
             let mode = state.judge();
-            if mode != state.mode {
-                self.change(class, mode, now);
-            } else if let Some(wake) = state.wake() {
+            if mode == state.mode {
                 // Packets have put it off.
-                self.wakes.set(class, wake);
+                self.note_wake(class);
+            } else {
+                self.change(class, mode, now);
             }
         }
     }
@@ -386,12 +394,11 @@ impl Ladder {
     /// When a mode next changes.
     pub(super) fn next_wake(&mut self) -> Option<Instant> {
         loop {
-            let (noted, class) = self.wakes.first()?;
-            let wake = self.states[class].wake()?;
-            if wake <= noted {
+            let (wake, class) = self.wakes.first()?;
+            if !self.states[class].is_put_off {
                 return Some(wake);
             }
-            self.wakes.set(class, wake);
+            self.note_wake(class);
         }
     }
 
@@ -441,10 +448,12 @@ impl Ladder {
         }
         let mut class = Some(leaf);
         while let Some(at) = class {
-            let state = &self.states[at];
+            let state = &mut self.states[at];
             class = state.parent();
             let mode = state.judge();
-            if mode != state.mode && state.listed != 0 {
+            if mode == state.mode {
+                state.is_put_off = true;
+            } else if state.listed != 0 {
                 self.change(at, mode, now);
             }
         }
