@@ -117,23 +117,39 @@ fn every_level_accounts_for_what_passes_it_and_what_is_dropped_below() {
         let counters = node.counters();
         let packets =
             [counters.offered, counters.sent, counters.dropped, counters.backlog].map(|t| t.packets);
-        seen.push((node.name().to_string(), depth, packets));
+        seen.push((node.name().to_string(), depth, packets, node.take_peak().packets));
     });
+    // What is dropped at once was never in it.
     let expected = [
-        ("root", 0, [9, 3, 3, 3]),
-        ("a", 1, [8, 2, 3, 3]),
-        ("b", 2, [7, 1, 3, 3]),
-        ("2", 3, [3, 0, 1, 2]),
-        ("3", 3, [4, 1, 2, 1]),
-        ("4", 2, [1, 1, 0, 0]),
-        ("5", 1, [1, 1, 0, 0]),
+        ("root", 0, [9, 3, 3, 3], 6),
+        ("a", 1, [8, 2, 3, 3], 5),
+        ("b", 2, [7, 1, 3, 3], 4),
+        ("2", 3, [3, 0, 1, 2], 2),
+        ("3", 3, [4, 1, 2, 1], 2),
+        ("4", 2, [1, 1, 0, 0], 1),
+        ("5", 1, [1, 1, 0, 0], 1),
     ];
-    assert_eq!(seen, expected.map(|(name, depth, packets)| (name.to_owned(), depth, packets)));
+    assert_eq!(seen, expected.map(|(name, depth, packets, peak)| (name.to_owned(), depth, packets, peak)));
 
     let mut out = Vec::new();
     root.flush(&mut out);
     assert_eq!(out.len(), 3);
     root.each(&mut |node, _| assert!(node.is_empty(), "{}", node.name()));
+}
+
+#[test]
+fn every_level_remembers_its_largest_backlog() {
+    let mut root = tree();
+    let mut random = Random::stream(Seed(1), "test");
+    let mut drops = Drops::default();
+    let mut cx = Context { now: Instant::ZERO, random: &mut random, drops: &mut drops, headers: &NoHeaders };
+    for flow in [0, 1, 2] {
+        root.enqueue(Packet::new(Header { flow: FlowId(flow), length: 100, ..Header::default() }), &mut cx);
+    }
+    while let Dequeue::Packet(_) = root.dequeue(&mut cx) {}
+    let mut peaks = Vec::new();
+    root.each(&mut |node, _| peaks.push(node.take_peak().packets));
+    assert_eq!(peaks, [3, 3, 2, 1, 1, 1, 0]);
 }
 
 #[test]
