@@ -159,7 +159,7 @@ fn takes_several<D: Discipline>() -> bool {
     matches!(D::CHILDREN, Arity::Many | Arity::Classes)
 }
 
-/// Whether a class never sends more than its share says.
+/// Whether a share gives a class a rate, beyond which it waits or borrows.
 fn gives_rates<D: Discipline>() -> bool {
     matches!(D::KIND, "htb" | "cbq")
 }

@@ -14,6 +14,7 @@
 //! of each level holds by the same code as everywhere.
 
 use core::any::Any;
+use core::ops::Range;
 
 use crate::discipline::{Child, Context, Dequeue, DropReason, Invalid};
 use crate::node::{Erased, Node, Peek, Tally};
@@ -112,15 +113,19 @@ struct Paths {
 impl Paths {
     #[inline(always)]
     fn of(&self, class: usize) -> &[u32] {
+        &self.turns[self.range(class)]
+    }
+
+    #[inline(always)]
+    fn range(&self, class: usize) -> Range<usize> {
         let start = class.checked_sub(1).map_or(0, |before| self.ends[before]);
-        &self.turns[start..self.ends[class]]
+        start..self.ends[class]
     }
 
     /// Adds the path of the next class, which stands at `turn` below `parent`.
     fn push(&mut self, parent: Option<usize>, turn: usize) {
         if let Some(parent) = parent {
-            let above = parent.checked_sub(1).map_or(0, |before| self.ends[before]);
-            self.turns.extend_from_within(above..self.ends[parent]);
+            self.turns.extend_from_within(self.range(parent));
         }
         self.turns.push(turn as u32);
         self.ends.push(self.turns.len());

@@ -90,15 +90,20 @@ fn tree() -> Node {
         .with_classifier(by_flow(&[&[0, 1, 2], &[3]]))
 }
 
+/// Gives it a packet of 100 bytes of each flow.
+fn offer(root: &mut Node, flows: &[u32], cx: &mut Context<'_>) {
+    for flow in flows {
+        root.enqueue(Packet::new(Header { flow: FlowId(*flow), length: 100, ..Header::default() }), cx);
+    }
+}
+
 #[test]
 fn every_level_accounts_for_what_passes_it_and_what_is_dropped_below() {
     let mut root = tree();
     let mut random = Random::stream(Seed(1), "test");
     let mut drops = Drops::default();
     let mut cx = Context { now: Instant::ZERO, random: &mut random, drops: &mut drops, headers: &NoHeaders };
-    for flow in [0, 1, 2, 3, 0, 0, 1, 1, 1] {
-        root.enqueue(Packet::new(Header { flow: FlowId(flow), length: 100, ..Header::default() }), &mut cx);
-    }
+    offer(&mut root, &[0, 1, 2, 3, 0, 0, 1, 1, 1], &mut cx);
     let last = root.inside::<Last>().expect("the owner");
     assert_eq!(last.given, [2, 3, 4, 5, 2, 2, 3, 3, 3]);
     assert_eq!([0, 1, 2, 5].map(|class| last.classes.height(class)), [2, 1, 0, 0]);
@@ -143,9 +148,7 @@ fn every_level_remembers_its_largest_backlog() {
     let mut random = Random::stream(Seed(1), "test");
     let mut drops = Drops::default();
     let mut cx = Context { now: Instant::ZERO, random: &mut random, drops: &mut drops, headers: &NoHeaders };
-    for flow in [0, 1, 2] {
-        root.enqueue(Packet::new(Header { flow: FlowId(flow), length: 100, ..Header::default() }), &mut cx);
-    }
+    offer(&mut root, &[0, 1, 2], &mut cx);
     while let Dequeue::Packet(_) = root.dequeue(&mut cx) {}
     let mut peaks = Vec::new();
     root.each(&mut |node, _| peaks.push(node.take_peak().packets));
@@ -158,9 +161,7 @@ fn a_change_at_a_leaf_is_settled_at_every_class_above() {
     let mut random = Random::stream(Seed(1), "test");
     let mut drops = Drops::default();
     let mut cx = Context { now: Instant::ZERO, random: &mut random, drops: &mut drops, headers: &NoHeaders };
-    for flow in [0, 0, 1] {
-        root.enqueue(Packet::new(Header { flow: FlowId(flow), length: 100, ..Header::default() }), &mut cx);
-    }
+    offer(&mut root, &[0, 0, 1], &mut cx);
     root.find("2", &mut cx, &mut |node, cx| {
         let config = serde_json::from_str(r#"{ "limit": "1p" }"#).expect("parameters");
         node.reconfigure::<Fifo>(config, Vec::new(), cx).expect("valid");

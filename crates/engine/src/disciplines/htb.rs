@@ -152,7 +152,7 @@ pub struct Htb {
     ladder: Ladder,
     /// Leaves that hold packets and gave none when they were asked.
     waiting: Vec<usize>,
-    /// The leaf that most probably sends next.
+    /// The class that is most probably next: see [`Ladder::fetch_next`].
     next: Option<usize>,
 }
 
@@ -231,8 +231,11 @@ impl Discipline for Htb {
                 self.waiting.push(leaf);
             }
         }
-        let wake = self.ladder.next_wake();
-        match wake.map_or(earliest, |wake| Some(earliest.map_or(wake, |known| known.min(wake)))) {
+        let next = match (earliest, self.ladder.next_wake()) {
+            (Some(one), Some(other)) => Some(one.min(other)),
+            (one, other) => one.or(other),
+        };
+        match next {
             // A leaf may have lost its packets unseen, by a timer: then its class is waited for in vain.
             Some(time) if self.holds_packets() => Dequeue::NotBefore(time),
             _ => Dequeue::Empty,

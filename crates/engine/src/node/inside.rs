@@ -1,4 +1,5 @@
-//! What is inside a node: a discipline of any kind behind one interface, and the commonest kind in place.
+//! What is inside a node: a discipline of any kind behind one interface, and the commonest kind and inner
+//! classes in place.
 //!
 //! A class is a queue of its own, mostly a [`Fifo`]. It lies in its node: the parent's decision, the account and the queue are
 //! then neighbours in memory, with no call in between that the compiler cannot see. That is what counts where there are

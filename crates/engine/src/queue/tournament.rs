@@ -10,8 +10,8 @@
 //! whether to go on, which no processor foresees, and where the next is depends on who won here.
 //!
 //! Key and slot of a place are one word of 64 bits: as many as are needed name the slot, and the others say how far the key is
-//! above a base, which follows the keys. Where those that are listed lie too far apart for that (for a thousand slots 2.5 hours,
-//! counted in picoseconds), places are of 128 bits, by fours, from then on. Either way the order is exact.
+//! above a base, which follows the keys. Where those that are listed lie too far apart for that (for a thousand slots 2.5 hours, for a million
+//! 9 seconds, counted in picoseconds), places are of 128 bits, by fours, from then on. Either way the order is exact.
 
 use core::hint::select_unpredictable;
 use core::marker::PhantomData;

@@ -419,7 +419,8 @@ impl Ladder {
         }
     }
 
-    /// The leaf that sends next, as it looks now; fetches what [`choose`](Self::choose) and [`sent`](Self::sent) need of it.
+    /// Who is next, as it looks now: the leaf that sends, or else the class that wakes, mostly a leaf that sends then. Fetches
+    /// what [`choose`](Self::choose) and [`sent`](Self::sent) need of it.
     #[inline]
     pub(super) fn fetch_next(&mut self) -> Option<usize> {
         let next = self.choose().map(|(leaf, _)| leaf).or_else(|| self.wakes.first().map(|(_, class)| class))?;
