@@ -221,13 +221,36 @@ impl Taker {
     }
 }
 
+/// Who takes the packets of each number.
+#[derive(Clone, Debug)]
+pub(super) enum Takers {
+    /// Of so few children that a byte names one: as above, 0 is nobody.
+    Few(Table<u8>),
+    Many(Table<Taker>),
+}
+
+impl Takers {
+    fn new(takers: Steps<u32, Taker>) -> Self {
+        let few = takers.map(|taker| u8::try_from(taker.0.map_or(0, NonZeroU32::get)).ok());
+        few.map_or_else(|| Self::Many(takers.into()), |few| Self::Few(few.into()))
+    }
+
+    #[inline(always)]
+    fn at(&self, number: u32) -> Option<u32> {
+        match self {
+            Self::Few(takers) => u32::from(takers.at(number)).checked_sub(1),
+            Self::Many(takers) => takers.at(number).child(),
+        }
+    }
+}
+
 /// All rules.
 #[derive(Clone, Debug)]
 pub(super) enum Compiled {
     /// No rule asks for another field than this.
     Line {
         number: Number,
-        takers: Table<Taker>,
+        takers: Takers,
         /// Who takes a packet that does not have it.
         without: Taker,
     },
@@ -255,17 +278,22 @@ impl Compiled {
             .map_or(asking.len(), |(place, _)| place);
         let child = |rule: usize| Taker::new(rules.get(rule).map(|(child, _)| *child));
         let takers = Steps::new(&spans, |holding| child(holding.next().map_or(rest, |rule| rule.min(rest))));
-        Self::Line { number, takers: takers.into(), without: child(rest) }
+        Self::Line { number, takers: Takers::new(takers), without: child(rest) }
     }
 
     /// The child whose rule holds first.
-    #[inline]
+    #[inline(always)]
     pub(super) fn find(&self, packet: &Packet, fields: Option<Fields>) -> Option<u32> {
         match self {
             Self::Line { number, takers, without } => {
-                number.of(packet, fields).map_or(*without, |value| takers.at(value)).child()
+                number.of(packet, fields).map_or_else(|| without.child(), |value| takers.at(value))
             }
-            Self::Blocks(blocks) => blocks.iter().find_map(|block| block.find(packet, fields)),
+            Self::Blocks(blocks) => find_in_blocks(blocks, packet, fields),
         }
     }
+}
+
+#[inline(never)]
+fn find_in_blocks(blocks: &[Block], packet: &Packet, fields: Option<Fields>) -> Option<u32> {
+    blocks.iter().find_map(|block| block.find(packet, fields))
 }

@@ -53,6 +53,12 @@ impl<Key: Ord + Copy, Value: Copy + PartialEq> Steps<Key, Value> {
         steps
     }
 
+    /// The same steps with other values, where there is one for each.
+    pub(super) fn map<Other>(&self, value: impl Fn(Value) -> Option<Other>) -> Option<Steps<Key, Other>> {
+        let values = self.values.iter().map(|old| value(*old)).collect::<Option<_>>()?;
+        Some(Steps { bounds: self.bounds.clone(), values })
+    }
+
     /// The value at `key`.
     #[inline]
     pub(super) fn at(&self, key: Key) -> Value {
@@ -88,7 +94,7 @@ impl<Value: Copy + PartialEq> From<Steps<u32, Value>> for Table<Value> {
 
 impl<Value: Copy + PartialEq> Table<Value> {
     /// The value at `number`.
-    #[inline]
+    #[inline(always)]
     pub(super) fn at(&self, number: u32) -> Value {
         match self.near.get(number.wrapping_sub(self.first) as usize) {
             Some(value) => *value,
