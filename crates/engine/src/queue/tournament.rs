@@ -1,17 +1,17 @@
 //! Slots in the order of a key that changes: the smallest first, and of equal keys the smallest slot.
 //!
 //! ```text
-//!           [ 3 of slot 1   2 of slot 9   -   -   -   -   -   - ]       above each eight, the key and the slot that won
-//! [ 7   3   4   9   8   8   5   6 ]   [ 8   2   -   -   -   -   -   - ]   a place for each slot, empty where it is not listed
+//!           [ 3 of slot 1   5 of slot 6   -   - ]   above each four, the key and the slot that won
+//! [ 7   3   4   9 ]   [ 8   8   5   6 ]   a place for each slot, empty where it is not listed
 //! ```
 //!
-//! A change plays the matches from its slot up, and no others, as far as their winners change: one cache line for each level.
+//! A change plays the matches from its slot up, and no others, as far as their winners change: half a cache line for each level.
 //! Each match is a selection without a branch. A heap takes fewer steps, but each finds the least of several children and asks
 //! whether to go on, which no processor foresees, and where the next is depends on who won here.
 //!
 //! Key and slot of a place are one word of 64 bits: as many as are needed name the slot, and the others say how far the key is
 //! above a base, which follows the keys. Where those that are listed lie too far apart for that (for a thousand slots 2.5 hours, for a million
-//! 9 seconds, counted in picoseconds), places are of 128 bits, by fours, from then on. Either way the order is exact.
+//! 9 seconds, counted in picoseconds), places are of 128 bits from then on. Either way the order is exact.
 
 use core::hint::select_unpredictable;
 use core::marker::PhantomData;
@@ -79,9 +79,12 @@ impl Word for u128 {
     }
 }
 
-/// Those that meet: a cache line of places.
+/// How many meet: half a cache line of places.
+const FAN: usize = 4;
+
+/// Those that meet.
 #[derive(Clone, Copy, Debug)]
-#[repr(align(64))]
+#[repr(align(32))]
 struct Round<W, const FAN: usize>([W; FAN]);
 
 /// All rounds, and who won the last.
@@ -113,17 +116,17 @@ impl<W: Word, const FAN: usize> Rounds<W, FAN> {
         self.all[self.last as usize + slot / FAN].0[slot % FAN]
     }
 
-    /// Puts `place` at a slot and plays its matches, as far as their winners change.
-    #[inline]
-    fn play(&mut self, slot: usize, place: W) {
-        let rounds = &mut self.all[..];
-        let (mut winner, mut round, mut at) = (place, self.last as usize + slot / FAN, slot % FAN);
+    /// Puts `place` at a slot and plays its matches, as far as their winners change. Returns what stood there.
+    #[inline(always)]
+    fn play(&mut self, slot: usize, place: W) -> W {
+        let (mut round, mut at) = (self.last as usize + slot / FAN, slot % FAN);
+        let mut places = &mut self.all[round].0;
+        let before = core::mem::replace(&mut places[at], place);
+        if before == place {
+            return before;
+        }
+        let mut winner = place;
         loop {
-            let places = &mut rounds[round].0;
-            if places[at] == winner {
-                return;
-            }
-            places[at] = winner;
             // The others first: none of them waits for who won below.
             let mut others = places[at ^ 1];
             for other in 2..FAN {
@@ -131,11 +134,16 @@ impl<W: Word, const FAN: usize> Rounds<W, FAN> {
             }
             winner = winner.least(others);
             if round == 0 {
-                break;
+                self.first = winner;
+                return before;
             }
             (round, at) = ((round - 1) / FAN, (round - 1) % FAN);
+            places = &mut self.all[round].0;
+            if places[at] == winner {
+                return before;
+            }
+            places[at] = winner;
         }
-        self.first = winner;
     }
 
     fn clear(&mut self) {
@@ -148,14 +156,14 @@ impl<W: Word, const FAN: usize> Rounds<W, FAN> {
 #[derive(Debug)]
 #[repr(align(64))]
 pub struct Tournament<K> {
-    near: Rounds<u64, 8>,
+    near: Rounds<u64, FAN>,
     /// In the place of `near`, where keys lie too far apart for that.
-    far: Option<Box<Rounds<u128, 4>>>,
+    far: Option<Box<Rounds<u128, FAN>>>,
     listed: u32,
-    /// What keys of `near` are above.
-    base: u128,
     /// How many bits of its places name the slot.
     slot_bits: u32,
+    /// What keys of `near` are not below.
+    base: u128,
     key: PhantomData<K>,
 }
 
@@ -168,17 +176,36 @@ impl<K: Key> Tournament<K> {
         assert!(slots <= SLOTS, "a place names one of 2^{SLOT_BITS} slots");
         // One number more than there are slots, so that no place is that of a slot that is not listed.
         let slot_bits = slots.max(1).ilog2() + 1;
-        Self { near: Rounds::new(slots), far: None, listed: 0, base: 0, slot_bits, key: PhantomData }
+        Self { near: Rounds::new(slots), far: None, listed: 0, slot_bits, base: 0, key: PhantomData }
     }
 
     /// The slot of the smallest key, and the key.
-    #[inline]
+    #[inline(always)]
     pub fn first(&self) -> Option<(K, usize)> {
-        let (number, slot) = match &self.far {
-            None => (self.number(self.near.first), self.near.first as usize & ((1 << self.slot_bits) - 1)),
-            Some(far) => (far.first >> SLOT_BITS, far.first as usize & (SLOTS - 1)),
+        let slot = self.first_slot()?;
+        let number = match &self.far {
+            None => self.number(self.near.first),
+            Some(far) => far.first >> SLOT_BITS,
         };
-        (self.listed > 0).then_some((K::of(number), slot))
+        Some((K::of(number), slot))
+    }
+
+    /// The slot of the smallest key.
+    #[inline(always)]
+    pub fn first_slot(&self) -> Option<usize> {
+        if self.listed == 0 {
+            return None;
+        }
+        let (first, bits) = match &self.far {
+            None => (self.near.first, self.slot_bits),
+            Some(far) => (far.first as u64, SLOT_BITS),
+        };
+        Some((first & !(u64::MAX.wrapping_shl(bits))) as usize)
+    }
+
+    /// How many slots there are.
+    pub fn slots(&self) -> usize {
+        self.near.slots as usize
     }
 
     /// How many are listed.
@@ -187,7 +214,7 @@ impl<K: Key> Tournament<K> {
     }
 
     /// Whether none is listed.
-    #[inline]
+    #[inline(always)]
     pub fn is_empty(&self) -> bool {
         self.listed == 0
     }
@@ -212,61 +239,60 @@ impl<K: Key> Tournament<K> {
     }
 
     /// Lists `slot` with this key, or changes its key.
-    #[inline]
+    #[inline(always)]
     pub fn set(&mut self, slot: usize, key: K) {
-        self.listed += u32::from(!self.contains(slot));
-        let number = key.number().min(LAST);
-        let above = number.wrapping_sub(self.base);
-        if self.far.is_none() && above < self.room() {
-            self.near.play(slot, self.place(above, slot));
+        let above = key.number().wrapping_sub(self.base);
+        if self.far.is_none() && above <= u128::from(self.reach()) {
+            if self.near.play(slot, self.place(above, slot)) == u64::NONE {
+                self.listed += 1;
+            }
         } else {
-            self.set_far(slot, number);
+            self.set_far(slot, key.number().min(LAST));
         }
     }
 
     /// Delists `slot`. Returns whether it was listed.
     #[inline]
     pub fn remove(&mut self, slot: usize) -> bool {
-        let was_listed = self.listed > 0 && self.contains(slot);
-        if was_listed {
-            self.listed -= 1;
-            match &mut self.far {
-                None => self.near.play(slot, u64::NONE),
-                Some(far) => far.play(slot, u128::NONE),
-            }
-        }
+        let was_listed = self.listed > 0
+            && match &mut self.far {
+                None => self.near.play(slot, u64::NONE) != u64::NONE,
+                Some(far) => far.play(slot, u128::NONE) != u128::NONE,
+            };
+        self.listed -= u32::from(was_listed);
         was_listed
     }
 
     /// Delists all.
     pub fn clear(&mut self) {
         self.near.clear();
-        self.far = None;
-        self.listed = 0;
+        (self.far, self.listed) = (None, 0);
     }
 
-    /// How far above the base a key can be.
+    /// How far above the base a key of `near` can be.
     #[inline(always)]
-    fn room(&self) -> u128 {
-        1 << (u64::BITS - self.slot_bits)
+    fn reach(&self) -> u64 {
+        u64::MAX.wrapping_shr(self.slot_bits)
     }
 
     #[inline(always)]
     fn place(&self, above: u128, slot: usize) -> u64 {
-        (above as u64) << self.slot_bits | slot as u64
+        (above as u64).wrapping_shl(self.slot_bits) | slot as u64
     }
 
     #[inline(always)]
     fn number(&self, place: u64) -> u128 {
-        self.base + u128::from(place >> self.slot_bits)
+        self.base.wrapping_add(u128::from(place.wrapping_shr(self.slot_bits)))
     }
 
     /// [`set`](Self::set) where the key is out of reach of the base: moves the base, or gives places more room.
     #[cold]
     #[inline(never)]
     fn set_far(&mut self, slot: usize, number: u128) {
+        self.listed += u32::from(!self.contains(slot));
         if let Some(far) = &mut self.far {
-            return far.play(slot, number << SLOT_BITS | slot as u128);
+            far.play(slot, number << SLOT_BITS | slot as u128);
+            return;
         }
         let mut numbers = vec![(slot, number)];
         self.near.play(slot, u64::NONE);
@@ -278,9 +304,10 @@ impl<K: Key> Tournament<K> {
         let (low, high) = numbers
             .iter()
             .fold((number, number), |(low, high), (_, number)| (low.min(*number), high.max(*number)));
-        if high - low < self.room() / 2 {
-            // What is left of the room is for keys before and after.
-            self.base = low.saturating_sub((self.room() - (high - low)) / 2);
+        let reach = u128::from(self.reach());
+        if high - low < reach / 2 && high < LAST - reach {
+            // What is left is for keys before and after.
+            self.base = low.saturating_sub((reach - (high - low)) / 2);
             for (slot, number) in numbers {
                 self.near.play(slot, self.place(number - self.base, slot));
             }
