@@ -17,8 +17,9 @@ use core::any::Any;
 use core::ops::Range;
 
 use crate::discipline::{Child, Context, Dequeue, DropReason, Invalid};
+use crate::fetch::LastPlace;
 use crate::node::{Erased, Node, Peek, Tally};
-use crate::packet::Packet;
+use crate::packet::{Header, Packet};
 use crate::queue::tournament;
 use crate::units::Instant;
 
@@ -98,37 +99,60 @@ pub struct Classes {
     /// The places of `tops`.
     top_places: Vec<usize>,
     places: Vec<Place>,
-    paths: Paths,
+    ways: Ways,
 }
 
-/// The ways from the top to each class: its ancestors' places among their siblings, and its own. Side by side, since each packet
-/// needs one.
+/// The ways from the top to each class: its ancestors' places among their siblings, and its own.
 #[derive(Default)]
-struct Paths {
+struct Ways {
+    /// One after the other.
     turns: Vec<u32>,
-    /// Where each ends, by class.
-    ends: Vec<usize>,
+    of: Vec<Way>,
 }
 
-impl Paths {
+/// The way to a class, and what lay there when it was last looked at.
+struct Way {
+    /// Where its turns begin and end.
+    start: u32,
+    end: u32,
+    parent: LastPlace<Node>,
+    class: LastPlace<Node>,
+    /// The packet that it sends next.
+    packet: LastPlace<Header>,
+}
+
+impl Ways {
     #[inline(always)]
-    fn of(&self, class: usize) -> &[u32] {
+    fn turns(&self, class: usize) -> &[u32] {
         &self.turns[self.range(class)]
     }
 
     #[inline(always)]
     fn range(&self, class: usize) -> Range<usize> {
-        let start = class.checked_sub(1).map_or(0, |before| self.ends[before]);
-        start..self.ends[class]
+        self.of[class].start as usize..self.of[class].end as usize
     }
 
-    /// Adds the path of the next class, which stands at `turn` below `parent`.
+    /// Adds the way to the next class, which stands at `turn` below `parent`.
     fn push(&mut self, parent: Option<usize>, turn: usize) {
+        let start = self.turns.len() as u32;
         if let Some(parent) = parent {
             self.turns.extend_from_within(self.range(parent));
         }
         self.turns.push(turn as u32);
-        self.ends.push(self.turns.len());
+        let [parent, class] = [LastPlace::NOWHERE; 2];
+        let end = self.turns.len() as u32;
+        self.of.push(Way { start, end, parent, class, packet: LastPlace::NOWHERE });
+    }
+}
+
+impl Way {
+    /// It leads here.
+    #[inline(always)]
+    fn note(&mut self, class: &Node) {
+        self.class.note(class);
+        if let Some(packet) = class.front() {
+            self.packet.note(packet);
+        }
     }
 }
 
@@ -144,21 +168,21 @@ impl Classes {
         if children.is_empty() {
             return Err(Invalid::new("children", "names none: at least one class is needed"));
         }
-        let mut taken = Taken { places: Vec::new(), paths: Paths::default(), shares: Vec::new() };
+        let mut taken = Taken { places: Vec::new(), ways: Ways::default(), shares: Vec::new() };
         let mut tops = Vec::with_capacity(children.len());
         let mut top_places = Vec::with_capacity(children.len());
         for (turn, mut child) in children.into_iter().enumerate() {
             top_places.push(taken.take(&mut child.node, child.share, None, turn)?);
             tops.push(child.node);
         }
-        let Taken { mut places, paths, shares } = taken;
+        let Taken { mut places, ways, shares } = taken;
         // Children stand after their parents, so that from the back every child comes first.
         for class in (0..places.len()).rev() {
             if let Some(parent) = places[class].parent {
                 places[parent].height = places[parent].height.max(places[class].height + 1);
             }
         }
-        Ok((Self { tops, top_places, places, paths }, shares))
+        Ok((Self { tops, top_places, places, ways }, shares))
     }
 
     /// How many there are, at least one.
@@ -203,18 +227,23 @@ impl Classes {
     #[inline]
     pub fn enqueue(&mut self, mut packet: Packet, cx: &mut Context<'_>) -> (usize, bool) {
         let before = cx.drops.account();
-        let (mut nodes, mut numbers) = (&mut self.tops[..], &self.top_places[..]);
-        let mut is_most = false;
+        let (mut nodes, mut turn) = (&mut self.tops[..], packet.class.place());
+        let (mut is_most, mut parent) = (false, LastPlace::NOWHERE);
         let (leaf, is_empty) = loop {
-            let turn = packet.class.place().min(numbers.len() - 1);
-            let (node, class) = (&mut nodes[turn], numbers[turn]);
+            let last = nodes.len() - 1;
+            let node = &mut nodes[turn.min(last)];
             if !node.is_class() {
                 node.enqueue(packet, cx);
-                break (class, node.is_empty());
+                let leaf = node.class as usize;
+                let way = &mut self.ways.of[leaf];
+                way.note(node);
+                way.parent = parent;
+                break (leaf, node.is_empty());
             }
             is_most |= node.let_in(&mut packet, cx);
+            turn = packet.class.place();
+            parent.note(node);
             nodes = node.classes();
-            numbers = &self.places[class].children;
         };
         if is_most || cx.drops.account() != before {
             self.settle_above(leaf, before, cx);
@@ -226,9 +255,11 @@ impl Classes {
     #[inline]
     pub fn dequeue(&mut self, leaf: usize, cx: &mut Context<'_>) -> (Dequeue, bool) {
         let before = cx.drops.account();
-        let Some(node) = self.node(leaf) else { return (Dequeue::Empty, true) };
+        let Self { ways, tops, .. } = self;
+        let Some(node) = node(ways, tops, leaf) else { return (Dequeue::Empty, true) };
         let dequeued = node.dequeue(cx);
         let is_empty = node.is_empty();
+        ways.of[leaf].note(node);
         if cx.drops.account() != before {
             self.settle_above(leaf, before, cx);
         }
@@ -268,7 +299,7 @@ impl Classes {
     /// Shows the classes above `class`, from the top down.
     #[inline(always)]
     fn each_above(&mut self, class: usize, mut visit: impl FnMut(&mut Node)) {
-        let Some((_, path)) = self.paths.of(class).split_last() else { return };
+        let Some((_, path)) = self.ways.turns(class).split_last() else { return };
         let mut nodes = &mut self.tops[..];
         for turn in path {
             let node = &mut nodes[*turn as usize];
@@ -279,12 +310,7 @@ impl Classes {
 
     #[inline(always)]
     fn node(&mut self, class: usize) -> Option<&mut Node> {
-        let (last, path) = self.paths.of(class).split_last()?;
-        let mut nodes = &mut self.tops[..];
-        for turn in path {
-            nodes = nodes[*turn as usize].classes();
-        }
-        nodes.get_mut(*last as usize)
+        node(&self.ways, &mut self.tops, class)
     }
 
     /// What waits in `class` and below.
@@ -299,12 +325,13 @@ impl Classes {
         self.backlog(class).packets == 0
     }
 
-    /// Fetches what the next packet that comes to `leaf` or leaves it needs: see [`Node::fetch`].
-    #[inline]
-    pub(crate) fn fetch(&mut self, leaf: usize, is_near: bool) {
-        if let Some(node) = self.node(leaf) {
-            node.fetch(is_near);
-        }
+    /// Fetches what the next packet that comes to `leaf` or leaves it needs.
+    #[inline(always)]
+    pub(crate) fn fetch(&self, leaf: usize) {
+        let Way { parent, class, packet, .. } = &self.ways.of[leaf];
+        class.fetch();
+        packet.fetch();
+        parent.fetch();
     }
 
     /// Shows the classes at the top, in the scenario's order, as
@@ -314,10 +341,21 @@ impl Classes {
     }
 }
 
+/// The node of `class`, at the end of its way from the top.
+#[inline(always)]
+fn node<'a>(ways: &Ways, tops: &'a mut [Node], class: usize) -> Option<&'a mut Node> {
+    let (last, path) = ways.turns(class).split_last()?;
+    let mut nodes = tops;
+    for turn in path {
+        nodes = nodes[*turn as usize].classes();
+    }
+    nodes.get_mut(*last as usize)
+}
+
 /// Places and shares while trees are taken in.
 struct Taken<Share> {
     places: Vec<Place>,
-    paths: Paths,
+    ways: Ways,
     shares: Vec<Share>,
 }
 
@@ -331,11 +369,14 @@ impl<Share: Send + 'static> Taken<Share> {
         turn: usize,
     ) -> Result<usize, Invalid> {
         let place = self.places.len();
-        if place == Classes::MOST {
+        // A way has as many turns as there are classes, at most.
+        let has_room = self.ways.turns.len() <= u32::MAX as usize - Classes::MOST;
+        if place == Classes::MOST || !has_room {
             let why = format!("names too many: there are at most {} classes in all", Classes::MOST);
             return Err(Invalid::new("children", why));
         }
-        self.paths.push(parent, turn);
+        node.class = place as u32;
+        self.ways.push(parent, turn);
         self.places.push(Place { parent, children: Vec::new(), height: 0 });
         self.shares.push(share);
         let Some(inner) = node.inside::<Inner>() else { return Ok(place) };

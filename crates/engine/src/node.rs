@@ -45,6 +45,8 @@ pub struct Node {
     about: Box<About>,
     id: u16,
     timed: bool,
+    /// Its number among the classes of the discipline that owns it, where one does.
+    pub(crate) class: u32,
 }
 
 /// What is seldom asked of a node, and seldom changes.
@@ -93,6 +95,7 @@ impl Node {
             about: Box::new(about),
             id: 0,
             timed,
+            class: 0,
         }
     }
 
@@ -272,7 +275,9 @@ impl Node {
         if let Some(classifier) = &self.classifier {
             let class = classifier.classify(packet, cx.headers);
             packet.class = ChildNumber::new(class.child as usize);
-            self.about.unclassified_packets += u64::from(class.unclassified);
+            if class.unclassified {
+                self.about.unclassified_packets += 1;
+            }
         }
         bytes
     }
@@ -412,6 +417,16 @@ impl Node {
             self.discipline.fetch();
         } else {
             fetch(self);
+        }
+    }
+
+    /// The packet that leaves next, where that is known without asking: it is held, or this is a FIFO.
+    #[inline(always)]
+    pub(crate) fn front(&self) -> Option<&Packet> {
+        match (&self.held, &self.discipline) {
+            (Some(held), _) => Some(held),
+            (None, Inside::Fifo(fifo)) => fifo.front(),
+            _ => None,
         }
     }
 

@@ -108,6 +108,12 @@ impl Discipline for Fifo {
 }
 
 impl Fifo {
+    /// What leaves next.
+    #[inline(always)]
+    pub(crate) fn front(&self) -> Option<&Packet> {
+        self.queue.front()
+    }
+
     /// Fetches what leaves next.
     #[inline]
     pub(crate) fn fetch(&self) {

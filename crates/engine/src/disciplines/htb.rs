@@ -152,8 +152,6 @@ pub struct Htb {
     ladder: Ladder,
     /// Leaves that hold packets and gave none when they were asked.
     waiting: Vec<usize>,
-    /// The class that is most probably next: see [`Ladder::fetch_next`].
-    next: Option<usize>,
 }
 
 impl Discipline for Htb {
@@ -176,7 +174,7 @@ impl Discipline for Htb {
     fn new(config: Config, children: Vec<Child<Share>>) -> Result<Self, Invalid> {
         let (classes, shares) = Classes::new(children)?;
         let ladder = Ladder::new(&classes, Tuning::all(&config, &shares)?);
-        Ok(Self { classes, ladder, waiting: Vec::new(), next: None })
+        Ok(Self { classes, ladder, waiting: Vec::new() })
     }
 
     fn reconfigure(&mut self, config: Config, shares: Vec<Share>, cx: &mut Context<'_>) -> Result<(), Invalid> {
@@ -192,9 +190,6 @@ impl Discipline for Htb {
     }
 
     fn enqueue(&mut self, packet: Packet, cx: &mut Context<'_>) {
-        if let Some(next) = self.next.take() {
-            self.classes.fetch(next, true);
-        }
         let (leaf, is_empty) = self.classes.enqueue(packet, cx);
         if !is_empty {
             self.ladder.list(leaf, cx.now);
@@ -215,9 +210,8 @@ impl Discipline for Htb {
             match dequeued {
                 Dequeue::Packet(packet) => {
                     self.ladder.sent(leaf, lender, packet.bytes(), cx.now, is_empty);
-                    self.next = self.ladder.fetch_next();
-                    if let Some(next) = self.next {
-                        self.classes.fetch(next, false);
+                    if let Some(next) = self.ladder.fetch_next() {
+                        self.classes.fetch(next);
                     }
                     return Dequeue::Packet(packet);
                 }
