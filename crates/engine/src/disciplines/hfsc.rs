@@ -17,8 +17,8 @@
 
 mod curve;
 mod guarantee;
+mod shape;
 mod sharing;
-mod times;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -29,9 +29,9 @@ use crate::node::{Node, Peek};
 use crate::packet::Packet;
 use crate::units::{Bytes, Instant, Rate};
 
-pub use curve::Shape;
 use guarantee::Guarantees;
-use sharing::{Shares, Sharing};
+pub use shape::Shape;
+use sharing::{Sent, Shares, Sharing};
 
 /// What a class says: its service curves, each a rate such as `10mbit`, or
 /// `{ m1 = "2mbit", d = "10ms", m2 = "1mbit" }`. A leaf needs `rt`, `ls` or `sc`, an inner class `ls` or `sc`.
@@ -102,15 +102,8 @@ pub struct Hfsc {
     fresh: Vec<(usize, Instant)>,
     /// Leaves that hold packets and gave none when they were asked.
     waiting: Vec<usize>,
-    /// The leaf that was empty after the last packet, which its account waits for: most often it has begun again by then.
-    emptied: Option<Emptied>,
-}
-
-/// A leaf without a guarantee that sent its last packet.
-struct Emptied {
-    leaf: usize,
-    length: Bytes,
-    at: Instant,
+    /// The leaf that was empty after the last packet: link sharing waits to hear whether it begins again.
+    emptied: Option<usize>,
 }
 
 impl Discipline for Hfsc {
@@ -167,8 +160,14 @@ impl Discipline for Hfsc {
 
     fn enqueue(&mut self, packet: Packet, cx: &mut Context<'_>) {
         let (leaf, is_empty) = self.classes.enqueue(packet, cx);
-        if !self.known[leaf] && !is_empty {
-            self.known[leaf] = true;
+        if self.known[leaf] || is_empty {
+            return;
+        }
+        self.known[leaf] = true;
+        if self.emptied == Some(leaf) && self.fresh.is_empty() {
+            self.emptied = None;
+            self.sharing.begin_again(leaf, cx.now, cx.now);
+        } else {
             self.fresh.push((leaf, cx.now));
         }
     }
@@ -183,10 +182,14 @@ impl Discipline for Hfsc {
             match dequeued {
                 Dequeue::Packet(packet) => {
                     self.account(leaf, packet.bytes(), urgent.is_some(), is_empty, cx);
+                    self.fetch_next();
                     return Dequeue::Packet(packet);
                 }
                 Dequeue::NotBefore(time) => earliest = Some(sooner(earliest, time)),
                 Dequeue::Empty => {}
+            }
+            if urgent.is_none() {
+                self.sharing.chosen_in_vain(leaf);
             }
             self.end(leaf, now);
         }
@@ -204,7 +207,7 @@ impl Discipline for Hfsc {
 
     fn doubts(&self, link: Option<Rate>, tell: &mut dyn FnMut(Invalid)) {
         let curves: Vec<Shape> = self.curves.iter().filter_map(|curves| curves.real_time).collect();
-        if let Some(link) = link.filter(|link| curve::exceed(&curves, *link)) {
+        if let Some(link) = link.filter(|link| shape::exceed(&curves, *link)) {
             let why = format!("have `rt` curves that sum above the {link} of the link: lower them, or deadlines are missed");
             tell(Invalid::new("children", why));
         }
@@ -225,13 +228,13 @@ impl Hfsc {
     /// change of theirs is not told, so they are asked again. Returns the earliest time that one named.
     fn begin_fresh(&mut self, cx: &mut Context<'_>) -> Option<Instant> {
         let mut earliest = None;
-        let has_begun_again = self.account_emptied(cx.now);
-        if self.fresh.len() == usize::from(has_begun_again) && self.waiting.is_empty() {
-            self.fresh.clear();
+        if let Some(leaf) = self.emptied.take() {
+            self.sharing.end(leaf, cx.now);
+        }
+        if self.fresh.is_empty() && self.waiting.is_empty() {
             return earliest;
         }
         let mut asked = core::mem::take(&mut self.fresh);
-        asked.drain(..usize::from(has_begun_again));
         asked.extend(self.waiting.drain(..).map(|leaf| (leaf, cx.now)));
         for (leaf, since) in asked.drain(..) {
             if self.guarantees.covers(leaf) {
@@ -258,21 +261,6 @@ impl Hfsc {
         earliest
     }
 
-    /// Makes up the account of the leaf that emptied. Returns whether it is the first of those that began since, and that is
-    /// accounted for, too.
-    #[inline]
-    fn account_emptied(&mut self, now: Instant) -> bool {
-        let Some(Emptied { leaf, length, at }) = self.emptied.take() else { return false };
-        if let Some(&(fresh, since)) = self.fresh.first()
-            && fresh == leaf
-            && self.sharing.sent_and_begun(leaf, length, since, now)
-        {
-            return true;
-        }
-        self.sharing.sent(leaf, length, true, at);
-        false
-    }
-
     /// A leaf that gives nothing is asked again later, if it holds anything.
     fn wait(&mut self, leaf: usize) {
         self.known[leaf] = !self.classes.is_empty(leaf);
@@ -297,15 +285,16 @@ impl Hfsc {
         if is_empty {
             self.known[leaf] = false;
         }
+        let sent = Sent::new(length, !real_time);
         if !self.guarantees.covers(leaf) {
-            if is_empty {
-                self.emptied = Some(Emptied { leaf, length, at: cx.now });
+            if is_empty && self.sharing.sent_last(leaf, sent, cx.now) {
+                self.emptied = Some(leaf);
             } else {
-                self.sharing.sent(leaf, length, false, cx.now);
+                self.sharing.sent(leaf, sent, is_empty, cx.now);
             }
             return;
         }
-        self.sharing.sent(leaf, length, is_empty, cx.now);
+        self.sharing.sent(leaf, sent, is_empty, cx.now);
         let next = match self.classes.peek(leaf, cx) {
             Peek::Length(next) => Some(next),
             Peek::NotBefore(_) | Peek::Empty => None,
@@ -313,6 +302,15 @@ impl Hfsc {
         self.guarantees.sent(leaf, length, real_time, next, cx.now);
         if next.is_none() && !is_empty {
             self.end(leaf, cx.now);
+        }
+    }
+
+    /// Fetches what the packet that is probably next needs.
+    #[inline(always)]
+    fn fetch_next(&self) {
+        if let Some(next) = self.guarantees.next().or_else(|| self.sharing.next()) {
+            self.sharing.fetch(next);
+            self.classes.fetch(next);
         }
     }
 

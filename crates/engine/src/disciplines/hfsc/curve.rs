@@ -1,4 +1,4 @@
-//! Service curves of two straight pieces, in whole numbers.
+//! How far somebody has come on a service curve, in whole numbers.
 //!
 //! ```text
 //! work |            .-''  m2            min(old, new) where a backlog begins again:
@@ -12,14 +12,11 @@
 //! Work is in picobits (8·10^12 a byte) and time in picoseconds, real or virtual: a bit per second is a picobit
 //! per picosecond, so a curve is exact, and only the time at which it reaches some work is rounded, up.
 
-use core::fmt;
-use std::borrow::Cow;
+use core::num::NonZeroU64;
 
-use schemars::{JsonSchema, Schema, SchemaGenerator};
-use serde::de::{self, Deserializer, MapAccess, Visitor, value::MapAccessDeserializer};
-use serde::{Deserialize, Serialize, Serializer};
+use crate::units::{Bytes, Rate};
 
-use crate::units::{Bytes, Duration, Rate};
+use super::shape::Shape;
 
 /// Picobits of a byte.
 const BYTE: u128 = 8_000_000_000_000;
@@ -30,245 +27,210 @@ pub(super) fn work(bytes: Bytes) -> u128 {
     u128::from(bytes.0) * BYTE
 }
 
-/// A curve as it is written: a rate, or `{ m1, d, m2 }`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Shape {
-    /// The rate of the first piece.
-    pub m1: Rate,
-    /// How long the first piece lasts.
-    pub d: Duration,
-    /// The rate from then on.
-    pub m2: Rate,
-}
-
-/// The pieces of a curve.
-#[derive(Clone, Copy, Debug, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-struct Pieces {
-    /// The rate of the first piece; `0bit` where it is not given.
-    #[serde(default)]
-    m1: Rate,
-    /// How long the first piece lasts.
-    #[serde(default)]
-    d: Duration,
-    /// The rate from then on.
-    m2: Rate,
-}
-
-impl Shape {
-    /// Whether it begins no faster than it goes on.
-    #[inline]
-    fn is_convex(&self) -> bool {
-        self.m1 <= self.m2
-    }
-
-    /// The work of its first piece.
-    #[inline]
-    fn rise(&self) -> u128 {
-        u128::from(self.m1.as_bits()) * u128::from(self.d.as_picos())
-    }
-}
-
-impl Serialize for Shape {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        if self.d.is_zero() {
-            return self.m2.serialize(serializer);
-        }
-        Pieces { m1: self.m1, d: self.d, m2: self.m2 }.serialize(serializer)
-    }
-}
-
-impl<'de> Deserialize<'de> for Shape {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct RateOrPieces;
-        impl<'de> Visitor<'de> for RateOrPieces {
-            type Value = Shape;
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a rate such as `10mbit`, or a curve such as `{ m1 = \"2mbit\", d = \"10ms\", m2 = \"1mbit\" }`")
-            }
-            fn visit_str<E: de::Error>(self, text: &str) -> Result<Shape, E> {
-                let rate: Rate = text.parse().map_err(E::custom)?;
-                Ok(Shape { m1: rate, d: Duration::ZERO, m2: rate })
-            }
-            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Shape, A::Error> {
-                let Pieces { m1, d, m2 } = Pieces::deserialize(MapAccessDeserializer::new(map))?;
-                Ok(Shape { m1: if d.is_zero() { m2 } else { m1 }, d, m2 })
-            }
-        }
-        deserializer.deserialize_any(RateOrPieces)
-    }
-}
-
-impl JsonSchema for Shape {
-    fn schema_name() -> Cow<'static, str> {
-        "ServiceCurve".into()
-    }
-
-    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        let (rate, pieces) = (generator.subschema_for::<Rate>(), generator.subschema_for::<Pieces>());
-        schemars::json_schema!({ "anyOf": [rate, pieces] })
-    }
-}
-
-/// A curve that began at some time with some work done. What each packet needs stands first, in one cache line.
+/// A point on a straight line that work takes along. It knows where it stands and not what lies behind, so that a packet costs
+/// one division of small numbers.
 #[derive(Clone, Copy, Debug)]
-#[repr(C)]
-pub(super) struct Curve {
-    /// A point of the second piece that was looked up: the next is near, and its division is a small one.
-    near: (u128, u128),
-    m2: u64,
-    m1: u64,
-    /// Where it began.
-    x: u128,
-    y: u128,
-    /// How much of the first piece there is.
-    dx: u128,
-    dy: u128,
+pub(super) struct Line {
+    /// The last whole picosecond by which the line had reached no more than the work done.
+    at: u128,
+    /// The work done beyond what the line had reached then: less than that of a picosecond.
+    rest: u64,
+    rate: NonZeroU64,
+}
+
+impl Line {
+    /// One that begins at `x`. A rate of zero counts as the least there is.
+    fn new(rate: Rate, x: u128) -> Self {
+        Self { at: x, rest: 0, rate: NonZeroU64::new(rate.as_bits()).unwrap_or(NonZeroU64::MIN) }
+    }
+
+    /// The earliest time at which it has reached the work done.
+    #[inline(always)]
+    fn time(&self) -> u128 {
+        self.at + u128::from(self.rest > 0)
+    }
+
+    /// So much work was done. Its time cannot overflow: it has 128 bits, and the longest packet at the lowest rate takes 2^75
+    /// picoseconds.
+    #[inline(always)]
+    fn advance(&mut self, work: u128) {
+        let (picos, rest) = passage(work + u128::from(self.rest), self.rate);
+        (self.at, self.rest) = (self.at + picos, rest);
+    }
+
+    /// How much more than the work done it has reached at `x`; nothing where it has reached less.
+    fn ahead_at(&self, x: u128) -> u128 {
+        let reached = x.saturating_sub(self.at).saturating_mul(u128::from(self.rate.get()));
+        reached.saturating_sub(u128::from(self.rest))
+    }
+}
+
+/// How far somebody has come on a curve by the work that was done since it began.
+#[derive(Clone, Debug)]
+pub(super) enum Curve {
+    /// Its pieces are one.
+    Straight(Line),
+    Bent(Box<Bent>),
 }
 
 impl Curve {
-    pub(super) fn new(shape: &Shape, x: u128, y: u128) -> Self {
-        let mut curve = Self {
-            x,
-            y,
-            dx: u128::from(shape.d.as_picos()),
-            dy: shape.rise(),
-            m1: shape.m1.as_bits(),
-            m2: shape.m2.as_bits(),
-            near: (0, 0),
-        };
-        curve.near = curve.bend();
-        curve
-    }
-
-    /// Where the first piece ends.
-    fn bend(&self) -> (u128, u128) {
-        (self.x.saturating_add(self.dx), self.y.saturating_add(self.dy))
-    }
-
-    /// The earliest time at which it has reached `y`.
-    #[inline]
-    pub(super) fn time_of(&mut self, y: u128) -> u128 {
-        // Beyond the bend, as what was looked up always is: where there is no first piece, from the beginning on.
-        if y > self.near.1 { self.time_from(self.near, y) } else { self.time_of_earlier(y) }
-    }
-
-    /// [`time_of`](Self::time_of) what is not beyond the point looked up last.
-    #[inline(never)]
-    fn time_of_earlier(&mut self, y: u128) -> u128 {
-        if y <= self.y {
-            return self.x;
-        }
-        let bend = self.bend();
-        if y <= bend.1 && self.m1 > 0 {
-            let (time, _) = passage(y - self.y, self.m1);
-            return (self.x + time).min(bend.0);
-        }
-        self.time_from(bend, y)
-    }
-
-    /// [`time_of`](Self::time_of), from a point of the second piece that is not beyond it.
-    #[inline]
-    fn time_from(&mut self, (x, at): (u128, u128), y: u128) -> u128 {
-        let (time, is_late) = passage(y.saturating_sub(at), self.m2);
-        let whole = time - u128::from(is_late);
-        self.near = (x.saturating_add(whole), at.saturating_add(whole.saturating_mul(u128::from(self.m2))));
-        x.saturating_add(time)
-    }
-
-    /// The earliest time at which a straight line of its second rate from where it began has reached `y`.
-    #[inline]
-    fn time_of_line(&self, y: u128) -> u128 {
-        self.x.saturating_add(passage(y.saturating_sub(self.y), self.m2).0)
-    }
-
-    /// When work up to `y` may be done without needing more than the curve promises later: where it is
-    /// concave, once the curve asks for it; where it is convex ahead of it, on a line of its second rate.
-    #[inline]
-    pub(super) fn eligible(&mut self, y: u128) -> u128 {
-        if self.m1 <= self.m2 && self.dx > 0 { self.time_of_line(y) } else { self.time_of(y) }
-    }
-
-    /// The work it has reached at `x`.
-    fn work_at(&self, x: u128) -> u128 {
-        let (bend_x, bend_y) = self.bend();
-        if x <= self.x {
-            self.y
-        } else if x <= bend_x {
-            self.y.saturating_add((x - self.x).saturating_mul(u128::from(self.m1)))
+    /// One that begins at 0.
+    pub(super) fn new(shape: Shape) -> Self {
+        if shape.d.is_zero() {
+            Self::Straight(Line::new(shape.m2, 0))
         } else {
-            bend_y.saturating_add((x - bend_x).saturating_mul(u128::from(self.m2)))
+            Self::Bent(Box::new(Bent::new(shape, 0)))
         }
     }
 
-    /// Becomes the lower one of itself and `shape` begun at `x` with `y` done.
-    #[inline]
-    pub(super) fn lower(&mut self, shape: &Shape, x: u128, y: u128) {
-        if shape.d.is_zero() && self.dx == 0 && x >= self.near.0 && self.m2 == shape.m2.as_bits() {
-            // Of two parallel lines the lower one.
-            let here = self.near.1.saturating_add((x - self.near.0).saturating_mul(u128::from(self.m2)));
-            if here >= y {
-                (self.x, self.y, self.near) = (x, y, (x, y));
-            }
-            return;
+    /// Begins anew at `x`.
+    #[inline(always)]
+    pub(super) fn begin(&mut self, x: u128) {
+        match self {
+            Self::Straight(line) => (line.at, line.rest) = (x, 0),
+            Self::Bent(bent) => **bent = Bent::new(bent.shape, x),
         }
-        self.lower_pieces(shape, x, y);
+    }
+
+    /// The earliest time at which it has reached the work done.
+    #[inline(always)]
+    pub(super) fn time(&self) -> u128 {
+        match self {
+            Self::Straight(line) => line.time(),
+            Self::Bent(bent) => bent.line.time(),
+        }
+    }
+
+    /// The earliest time at which it will have reached this much work more.
+    #[inline]
+    pub(super) fn time_after(&self, work: u128) -> u128 {
+        match self {
+            Self::Straight(line) => {
+                let mut ahead = *line;
+                ahead.advance(work);
+                ahead.time()
+            }
+            Self::Bent(bent) => {
+                let mut ahead = **bent;
+                ahead.advance(work);
+                ahead.line.time()
+            }
+        }
+    }
+
+    /// So much work was done.
+    #[inline(always)]
+    pub(super) fn advance(&mut self, work: u128) {
+        match self {
+            Self::Straight(line) => line.advance(work),
+            Self::Bent(bent) => bent.advance(work),
+        }
+    }
+
+    /// The first backlog begins at `x`, or another: see [`lower`](Self::lower). Returns whether the curve begins there.
+    #[inline(always)]
+    pub(super) fn begin_or_lower(&mut self, x: u128, is_first: bool) -> bool {
+        if !is_first {
+            return self.lower(x);
+        }
+        self.begin(x);
+        true
+    }
+
+    /// A backlog begins at `x`: becomes the lower one of itself and one that begins there. Returns whether it is the new one.
+    #[inline(always)]
+    pub(super) fn lower(&mut self, x: u128) -> bool {
+        match self {
+            Self::Bent(bent) if !bent.shape.is_convex() => bent.lower_concave(x),
+            _ => {
+                let is_new = x >= self.time();
+                if is_new {
+                    self.begin(x);
+                }
+                is_new
+            }
+        }
+    }
+}
+
+/// A curve with a first piece.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Bent {
+    /// The piece that it is on.
+    line: Line,
+    /// The work up to the bend; `None` beyond it.
+    left: Option<u128>,
+    shape: Shape,
+}
+
+impl Bent {
+    fn new(shape: Shape, x: u128) -> Self {
+        Self { line: Line::new(shape.m1, x), left: Some(shape.rise()), shape }
     }
 
     #[inline(never)]
-    fn lower_pieces(&mut self, shape: &Shape, x: u128, y: u128) {
-        let new = Self::new(shape, x, y);
-        let here = self.work_at(x);
-        if shape.is_convex() {
-            if here >= y {
-                *self = new;
+    fn advance(&mut self, work: u128) {
+        match self.left {
+            Some(left) if work <= left => {
+                self.left = Some(left - work);
+                self.line.advance(work);
             }
-            return;
+            Some(left) => {
+                (self.line, self.left) = (Line::new(self.shape.m2, self.bend()), None);
+                self.line.advance(work - left);
+            }
+            None => self.line.advance(work),
         }
-        if here <= y {
-            return;
+    }
+
+    /// When its first piece ends; where it stands, if it is beyond.
+    fn bend(&self) -> u128 {
+        match self.left {
+            None => self.line.at,
+            // No work is done on a level piece.
+            Some(_) if self.shape.m1.is_zero() => self.line.at + u128::from(self.shape.d.as_picos()),
+            // It ends with a whole picosecond.
+            Some(left) => self.line.at + passage(left + u128::from(self.line.rest), self.line.rate).0,
         }
-        let (bend_x, bend_y) = new.bend();
-        if self.work_at(bend_x) >= bend_y {
-            *self = new;
-            return;
+    }
+
+    /// How much more than the work done it has reached at `x`; nothing where it has reached less.
+    fn ahead_at(&self, x: u128) -> u128 {
+        let bend = self.bend();
+        match self.left {
+            Some(left) if x > bend => left.saturating_add(Line::new(self.shape.m2, bend).ahead_at(x)),
+            _ => self.line.ahead_at(x),
         }
-        // They meet on the first piece of the new one: while the old one is on its first piece too, the gap
-        // stays; then it closes at the difference of the rates. Rounded up, which asks for more and not less.
-        let together = self.bend().0.saturating_sub(x);
-        let closing = passage(here - y, new.m1 - new.m2).0;
-        let dx = together.saturating_add(closing).min(new.dx);
-        *self = Self { dx, dy: dx.saturating_mul(u128::from(new.m1)), ..new };
-        self.near = self.bend();
+    }
+
+    #[inline(never)]
+    fn lower_concave(&mut self, x: u128) -> bool {
+        let ahead = self.ahead_at(x);
+        if ahead == 0 {
+            return false;
+        }
+        let Shape { m1, d, m2 } = self.shape;
+        let mut first = u128::from(d.as_picos());
+        if self.ahead_at(x.saturating_add(first)) < self.shape.rise()
+            && let Some(difference) = NonZeroU64::new(m1.as_bits() - m2.as_bits())
+        {
+            // They meet on the first piece of the new one: while the old one is on its first piece too, the gap
+            // stays; then it closes at the difference of the rates. Rounded up, which asks for more and not less.
+            let (closing, rest) = passage(ahead, difference);
+            let together = self.bend().saturating_sub(x);
+            first = first.min(together.saturating_add(closing).saturating_add(u128::from(rest > 0)));
+        }
+        *self = Self::new(self.shape, x);
+        self.left = Some(first.saturating_mul(u128::from(m1.as_bits())));
+        true
     }
 }
 
-/// Whether these curves, begun together, ever ask for more than a link of this rate carries. A sum of straight pieces
-/// is highest above a straight line where one of them bends, or at the end.
-pub(super) fn exceed(shapes: &[Shape], link: Rate) -> bool {
-    let link = u128::from(link.as_bits());
-    let work = |shape: &Shape, time: Duration| {
-        let rest = u128::from(time.saturating_sub(shape.d).as_picos());
-        let rise = u128::from(time.min(shape.d).as_picos()) * u128::from(shape.m1.as_bits());
-        rise.saturating_add(rest * u128::from(shape.m2.as_bits()))
-    };
-    let asks_too_much = |bend: Duration| {
-        let asked = shapes.iter().fold(0_u128, |sum, shape| sum.saturating_add(work(shape, bend)));
-        asked > link * u128::from(bend.as_picos())
-    };
-    shapes.iter().any(|shape| asks_too_much(shape.d))
-        || shapes.iter().map(|shape| u128::from(shape.m2.as_bits())).sum::<u128>() > link
-}
-
-/// How long `work` takes at `rate`, rounded up, and whether it was.
-#[inline]
-fn passage(work: u128, rate: u64) -> (u128, bool) {
-    let (whole, rest) = match u64::try_from(work) {
-        // A piece without a rate never gets there; far enough, and no sum with it wraps.
-        _ if rate == 0 => return (u128::MAX / 4, false),
-        Ok(work) => (u128::from(work / rate), u128::from(work % rate)),
-        Err(_) => (work / u128::from(rate), work % u128::from(rate)),
-    };
-    let rest = rest > 0;
-    (whole + u128::from(rest), rest)
+/// How many whole picoseconds `work` takes, and the work that is left over then.
+#[inline(always)]
+fn passage(work: u128, rate: NonZeroU64) -> (u128, u64) {
+    match u64::try_from(work) {
+        Ok(work) => (u128::from(work / rate), work % rate),
+        Err(_) => (work / u128::from(rate.get()), (work % u128::from(rate.get())) as u64),
+    }
 }

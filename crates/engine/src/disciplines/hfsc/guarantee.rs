@@ -1,18 +1,51 @@
 //! The real-time criterion: of the leaves that are eligible, the one with the earliest deadline.
 
 use crate::queue::tournament::Tournament;
-use crate::units::{Bytes, Instant};
+use crate::units::{Bytes, Duration, Instant};
 
-use super::curve::{Curve, Shape, work};
+use super::curve::{Curve, work};
+use super::shape::Shape;
 
-/// A leaf's guarantee.
+/// A leaf's guarantee, and how far it has come by what was done under this criterion.
 struct Guarantee {
     shape: Shape,
-    /// The deadline curve; `None` until it first has a backlog.
-    curve: Option<Curve>,
-    /// What was done under this criterion, in picobits.
-    done: u128,
-    eligible: Instant,
+    /// Whether it ever had a backlog: its curves begin with the first.
+    has_begun: bool,
+    /// The deadline curve.
+    curve: Curve,
+    /// Where that is convex, a straight line of its second rate from where it began. By it work may be done ahead of the curve,
+    /// so that it never needs more than the curve promises later; a concave curve asks for its work soon enough.
+    line: Option<Curve>,
+}
+
+impl Guarantee {
+    fn new(shape: Shape) -> Self {
+        let line = Shape { m1: shape.m2, d: Duration::ZERO, m2: shape.m2 };
+        let is_bent = !shape.d.is_zero() && shape.is_convex();
+        Self { shape, has_begun: false, curve: Curve::new(shape), line: is_bent.then(|| Curve::new(line)) }
+    }
+
+    /// A backlog begins at `x`.
+    fn begin(&mut self, x: u128) {
+        let is_new = self.curve.begin_or_lower(x, !self.has_begun);
+        if let (true, Some(line)) = (is_new, &mut self.line) {
+            line.begin(x);
+        }
+        self.has_begun = true;
+    }
+
+    fn advance(&mut self, work: u128) {
+        self.curve.advance(work);
+        if let Some(line) = &mut self.line {
+            line.advance(work);
+        }
+    }
+
+    /// When its next packet may be sent under this criterion.
+    #[inline]
+    fn eligible(&self) -> Instant {
+        instant(self.line.as_ref().unwrap_or(&self.curve).time())
+    }
 }
 
 /// Leaves with guarantees, those that have packets by their times.
@@ -31,11 +64,15 @@ fn instant(picos: u128) -> Instant {
 }
 
 impl Guarantees {
-    pub(super) fn new(shapes: impl ExactSizeIterator<Item = Option<Shape>>) -> Self {
-        let count = shapes.len();
-        let begun = |shape| Box::new(Guarantee { shape, curve: None, done: 0, eligible: Instant::ZERO });
+    pub(super) fn new(shapes: impl Iterator<Item = Option<Shape>>) -> Self {
+        let new = |shape: Option<Shape>| shape.map(|shape| Box::new(Guarantee::new(shape)));
+        let mut leaves: Vec<_> = shapes.map(new).collect();
+        if leaves.iter().all(Option::is_none) {
+            leaves.clear();
+        }
+        let count = leaves.len();
         Self {
-            leaves: shapes.map(|shape| shape.map(begun)).collect(),
+            leaves,
             early: Tournament::new(count),
             due: Tournament::new(count),
             deadlines: vec![Instant::NEVER; count],
@@ -44,49 +81,33 @@ impl Guarantees {
 
     /// Adopts new curves. One that is the same goes on as it was; nobody is listed afterwards.
     pub(super) fn retune(&mut self, shapes: impl Iterator<Item = Option<Shape>>) {
-        for (leaf, shape) in self.leaves.iter_mut().zip(shapes) {
-            if leaf.as_ref().map(|leaf| leaf.shape) != shape {
-                let done = leaf.as_ref().map_or(0, |leaf| leaf.done);
-                *leaf = shape
-                    .map(|shape| Box::new(Guarantee { shape, curve: None, done, eligible: Instant::ZERO }));
+        let before = core::mem::replace(self, Self::new(shapes));
+        for (leaf, before) in self.leaves.iter_mut().zip(before.leaves) {
+            let shape = |leaf: &Option<Box<Guarantee>>| leaf.as_ref().map(|leaf| leaf.shape);
+            if shape(leaf) == shape(&before) {
+                *leaf = before;
             }
         }
-        self.early.clear();
-        self.due.clear();
     }
 
     /// Whether `leaf` has a guarantee.
-    #[inline]
+    #[inline(always)]
     pub(super) fn covers(&self, leaf: usize) -> bool {
-        self.leaves[leaf].is_some()
+        self.leaves.get(leaf).is_some_and(Option::is_some)
     }
 
     /// A leaf with a guarantee has a backlog since `since`, and a packet of this length is next.
     pub(super) fn begin(&mut self, leaf: usize, since: Instant, next: Bytes, now: Instant) {
-        let Some(state) = &mut self.leaves[leaf] else { return };
-        let x = u128::from(since.as_picos());
-        match &mut state.curve {
-            Some(curve) => curve.lower(&state.shape, x, state.done),
-            None => state.curve = Some(Curve::new(&state.shape, x, state.done)),
-        }
-        self.list(leaf, next, true, now);
+        let Some(Some(state)) = self.leaves.get_mut(leaf) else { return };
+        state.begin(u128::from(since.as_picos()));
+        self.list(leaf, next, now);
     }
 
-    /// Gives `leaf` the times of its next packet; its work has changed where `moved`.
+    /// Gives `leaf` the times of its next packet.
     #[inline]
-    fn list(&mut self, leaf: usize, next: Bytes, moved: bool, now: Instant) {
-        let Some((state, curve)) = self.leaves[leaf].as_mut().and_then(|state| {
-            let Guarantee { curve, done, eligible, .. } = &mut **state;
-            let curve = curve.as_mut()?;
-            if moved {
-                *eligible = instant(curve.eligible(*done));
-            }
-            Some(((*eligible, *done), curve))
-        }) else {
-            return;
-        };
-        let (eligible, done) = state;
-        let deadline = instant(curve.time_of(done.saturating_add(work(next))));
+    fn list(&mut self, leaf: usize, next: Bytes, now: Instant) {
+        let Some(Some(state)) = self.leaves.get(leaf) else { return };
+        let (eligible, deadline) = (state.eligible(), instant(state.curve.time_after(work(next))));
         self.deadlines[leaf] = deadline;
         if eligible <= now {
             self.early.remove(leaf);
@@ -100,12 +121,12 @@ impl Guarantees {
     /// `leaf` sent a packet of this length, under this criterion where `real_time`; the next has length `next`.
     #[inline]
     pub(super) fn sent(&mut self, leaf: usize, length: Bytes, real_time: bool, next: Option<Bytes>, now: Instant) {
-        let Some(state) = &mut self.leaves[leaf] else { return };
+        let Some(Some(state)) = self.leaves.get_mut(leaf) else { return };
         if real_time {
-            state.done = state.done.saturating_add(work(length));
+            state.advance(work(length));
         }
         match next {
-            Some(next) => self.list(leaf, next, real_time, now),
+            Some(next) => self.list(leaf, next, now),
             None => self.end(leaf),
         }
     }
@@ -119,9 +140,21 @@ impl Guarantees {
     /// Who must send now.
     #[inline]
     pub(super) fn choose(&mut self, now: Instant) -> Option<usize> {
+        if self.leaves.is_empty() {
+            return None;
+        }
         while let Some((_, leaf)) = self.early.first().filter(|(eligible, _)| *eligible <= now) {
             self.early.remove(leaf);
             self.due.set(leaf, self.deadlines[leaf]);
+        }
+        self.next()
+    }
+
+    /// Who must send next, of those that were eligible.
+    #[inline]
+    pub(super) fn next(&self) -> Option<usize> {
+        if self.leaves.is_empty() {
+            return None;
         }
         self.due.first().map(|(_, leaf)| leaf)
     }

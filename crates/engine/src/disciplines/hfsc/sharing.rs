@@ -1,12 +1,28 @@
 //! The link-sharing criterion: from the top down, the class with the smallest virtual time that is not over its
 //! upper limit.
+//!
+//! ```text
+//! root    [ 7 a   9 b ]        next: v        each inside has its children by virtual time, and notes which leaf sends
+//!           |                                 when it is chosen: that of its first child
+//! a       [ 7 u   5 v ]        next: v        a packet that leaves changes these on its way up, so that to choose is to look
+//!               |                             at the root's note (where limits let classes go with time: to walk down)
+//! ```
+//!
+//! Where no class has an upper limit, nobody is held back, and no virtual time is ever behind that of a class that was
+//! chosen before: methods whose `LIMITED` is false leave out what is for that.
+
+mod class;
+mod inner;
+mod times;
 
 use crate::class::Classes;
-use crate::queue::tournament::Tournament;
-use crate::units::{Bytes, Instant};
+use crate::fetch::fetch;
+use crate::units::Instant;
 
-use super::curve::{Curve, Shape, work};
-use super::times::Times;
+use super::shape::Shape;
+pub(super) use class::Sent;
+use class::{Class, State};
+use inner::{Child, Inner};
 
 /// The curves of a class's share.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -15,368 +31,338 @@ pub(super) struct Shares {
     pub(super) upper_limit: Option<Shape>,
 }
 
-/// A class that takes part in link sharing.
-struct Member {
-    shape: Shape,
-    /// Virtual time by work; `None` until it first has a backlog.
-    curve: Option<Curve>,
-    /// Its virtual time in picoseconds.
-    virtual_time: u128,
-    /// How far its virtual time was put forward since its backlog began, where a limit had held it back.
-    put_forward: u128,
-    /// The parent's backlog period in which it last had a backlog.
-    period: u64,
-    limit: Option<Box<Limit>>,
+fn has_limits(shares: &[Shares]) -> bool {
+    shares.iter().any(|shares| shares.upper_limit.is_some())
 }
 
-/// An upper limit.
-struct Limit {
-    shape: Shape,
-    curve: Option<Curve>,
-    /// When its work was within it: it may send from then on.
-    fit: Instant,
-}
+/// The number of the inside of the root, which stands above the classes at the top and is none.
+const ROOT: usize = 0;
 
-/// A class, or the root that stands above those at the top.
-struct Class {
-    /// The root has none.
-    parent: Option<usize>,
-    turn: usize,
-    /// What was sent under either criterion, in picobits.
-    total: u128,
-    is_active: bool,
-    member: Option<Box<Member>>,
-    inner: Option<Box<Inner>>,
-}
-
-/// What a class knows of those below it that have a backlog.
-#[repr(C)]
-struct Inner {
-    // What choosing looks at comes first.
-    /// Those that may send, by virtual time.
-    fit: Tournament<u128>,
-    /// Those that may not yet, by when they may.
-    held: Tournament<Instant>,
-    /// Virtual time of the child chosen last in this backlog period.
-    least: Option<u128>,
-    children: Box<[u32]>,
-    /// The virtual times of all of them.
-    times: Times,
-    /// The latest virtual time with which a child became passive: where the next period begins.
-    offset: u128,
-    /// Number of the backlog period.
-    period: u64,
-}
-
-impl Inner {
-    fn new(children: Box<[u32]>) -> Self {
-        let slots = children.len();
-        Self {
-            children,
-            fit: Tournament::new(slots),
-            held: Tournament::new(slots),
-            times: Times::new(slots),
-            least: None,
-            offset: 0,
-            period: 0,
-        }
-    }
-
-    /// Where a child begins that last had a backlog in `period`, and had come to `own` then: halfway between
-    /// the first and the last, and not behind where it was.
-    fn entry(&mut self, period: u64, own: u128) -> u128 {
-        if period == self.period && own >= self.times.highest() {
-            return own;
-        }
-        let Some(latest) = self.times.latest() else { return self.offset };
-        let middle = self.least.map_or(latest, |least| least.midpoint(latest));
-        if period == self.period { middle.max(own) } else { middle }
-    }
-}
+/// In the place of a leaf: none may send.
+const NOBODY: u32 = u32::MAX;
 
 /// The tree of classes as link sharing sees it.
 pub(super) struct Sharing {
-    /// The classes in pre-order, and the root.
+    /// In pre-order.
     classes: Vec<Class>,
-    root: usize,
+    /// The insides of inner classes, after that of the root.
+    inners: Vec<Inner>,
+    /// The root, and those of each inner class in turn.
+    children: Vec<Child>,
+    /// The leaf that sends when each of them is chosen: itself, where it is one. Kept apart, since every packet needs some.
+    next: Vec<u32>,
+    /// Whether any class has an upper limit.
+    has_limits: bool,
 }
 
 impl Sharing {
     pub(super) fn new(classes: &Classes, shares: &[Shares]) -> Self {
-        let root = classes.len();
-        let numbers = |classes: &[usize]| classes.iter().map(|class| *class as u32).collect();
+        let has_limits = has_limits(shares);
+        let inner_classes: Vec<usize> = (0..classes.len()).filter(|class| !classes.is_leaf(*class)).collect();
+        let mut inner_numbers = vec![ROOT as u32; classes.len()];
+        for (class, number) in inner_classes.iter().zip(ROOT as u32 + 1..) {
+            inner_numbers[*class] = number;
+        }
+        // The root is nobody's child, and stands first.
+        let mut children = vec![Child { class: 0, inner: ROOT as u32 }];
+        let mut next = vec![NOBODY];
+        let mut places = vec![0; classes.len()];
+        let mut inners = Vec::with_capacity(inner_classes.len() + 1);
+        for class in core::iter::once(None).chain(inner_classes.into_iter().map(Some)) {
+            let below = class.map_or(classes.tops(), |class| classes.children(class));
+            let (number, place) = class.map_or((0, 0), |class| (class as u32, places[class]));
+            inners.push(Inner::new(number, place, children.len() as u32, below.len(), has_limits));
+            for class in below {
+                places[*class] = children.len() as u32;
+                children.push(Child { class: *class as u32, inner: inner_numbers[*class] });
+                next.push(if classes.is_leaf(*class) { *class as u32 } else { NOBODY });
+            }
+        }
         let class = |number: usize| {
             let parent = classes.parent(number);
             let siblings = parent.map_or(classes.tops(), |parent| classes.children(parent));
-            Class {
-                parent: Some(parent.unwrap_or(root)),
-                // Siblings stand in the order of their numbers.
-                turn: siblings.binary_search(&number).unwrap_or(0),
-                total: 0,
-                is_active: false,
-                member: None,
-                inner: (!classes.is_leaf(number)).then(|| Box::new(Inner::new(numbers(classes.children(number))))),
-            }
+            let above = parent.map_or(ROOT as u32, |parent| inner_numbers[parent]);
+            // Siblings stand in the order of their numbers.
+            let turn = siblings.binary_search(&number).unwrap_or(0) as u32;
+            Class::new(shares[number], above, turn, inner_numbers[number])
         };
-        let mut all: Vec<Class> = (0..root).map(class).collect();
-        let inner = Some(Box::new(Inner::new(numbers(classes.tops()))));
-        all.push(Class { parent: None, turn: 0, total: 0, is_active: false, member: None, inner });
-        let mut sharing = Self { classes: all, root };
-        sharing.retune(shares);
-        sharing
+        Self { classes: (0..classes.len()).map(class).collect(), inners, children, next, has_limits }
     }
 
     /// Adopts new curves: all begin anew, level with each other, since a virtual time made with an old curve
     /// would hold its class up, or favour it, long after the change. Nobody is active afterwards.
     pub(super) fn retune(&mut self, shares: &[Shares]) {
         for (class, shares) in self.classes.iter_mut().zip(shares) {
-            class.member = shares.link_share.map(|shape| {
-                let limit =
-                    shares.upper_limit.map(|shape| Box::new(Limit { shape, curve: None, fit: Instant::ZERO }));
-                Box::new(Member { shape, curve: None, virtual_time: 0, put_forward: 0, period: 0, limit })
-            });
+            *class = Class::new(*shares, class.above, class.turn, class.inner);
         }
-        for class in &mut self.classes {
-            class.is_active = false;
-            if let Some(inner) = &mut class.inner {
-                **inner = Inner::new(inner.children.clone());
-            }
+        self.has_limits = has_limits(shares);
+        for inner in &mut self.inners {
+            self.next[inner.place as usize] = NOBODY;
+            *inner = Inner::new(inner.class, inner.place, inner.first_child, inner.fit.slots(), self.has_limits);
         }
-    }
-
-    fn inner(&mut self, class: usize) -> Option<&mut Inner> {
-        self.classes[class].inner.as_deref_mut()
     }
 
     /// Whether `class` takes part.
     #[inline]
     pub(super) fn covers(&self, class: usize) -> bool {
-        self.classes[class].member.is_some()
+        self.classes[class].state != State::Apart
     }
 
-    /// When `class` may send: its own limit, and that of the first below.
-    #[inline]
-    fn fit_time(&self, class: usize) -> Instant {
-        let Class { member, inner, .. } = &self.classes[class];
-        let limit = member.as_ref().and_then(|member| member.limit.as_ref());
-        let own = limit.map_or(Instant::ZERO, |limit| limit.fit);
-        match inner {
-            Some(inner) if inner.fit.is_empty() => {
-                own.max(inner.held.first().map_or(Instant::NEVER, |(fit, _)| fit))
-            }
-            _ => own,
-        }
+    /// A class, and what is above it.
+    #[inline(always)]
+    fn with_above(&mut self, class: usize) -> (&mut Class, &mut Inner) {
+        let class = &mut self.classes[class];
+        let above = &mut self.inners[class.above as usize];
+        (class, above)
+    }
+
+    /// When the first below `inner` may send; any time, where that is the root: nothing is below a leaf.
+    #[inline(always)]
+    fn fit_below(&self, inner: usize) -> Instant {
+        if inner == ROOT { Instant::ZERO } else { self.inners[inner].fit_time() }
     }
 
     /// Puts an active class among those of its parent that may send now, or those that may not.
     #[inline]
     fn place(&mut self, class: usize, now: Instant) {
-        let fit = self.fit_time(class);
-        let Class { parent: Some(parent), turn, member: Some(member), .. } = &self.classes[class] else { return };
-        let (parent, turn, virtual_time) = (*parent, *turn, member.virtual_time);
-        let Some(inner) = self.inner(parent) else { return };
-        if fit <= now {
-            inner.held.remove(turn);
-            inner.fit.set(turn, virtual_time);
-        } else {
-            inner.fit.remove(turn);
-            inner.held.set(turn, fit);
-        }
+        let below = self.fit_below(self.classes[class].inner as usize);
+        let (class, above) = self.with_above(class);
+        above.place::<true>(class, below, now);
     }
 
     /// A leaf has a backlog since `since`.
     pub(super) fn begin(&mut self, leaf: usize, since: Instant, now: Instant) {
-        let mut class = leaf;
-        while let Some(parent) = self.classes[class].parent {
-            if !self.classes[class].is_active {
-                self.activate(class, parent, since);
+        let mut number = leaf;
+        loop {
+            let above = self.classes[number].above as usize;
+            let had_another = !self.inners[above].fit.is_empty();
+            match self.classes[number].state {
+                State::Apart => return,
+                State::Fresh | State::Passive => self.activate(number, since),
+                State::Active => {}
             }
-            let had_another = self.classes[parent].inner.as_ref().is_some_and(|inner| !inner.fit.is_empty());
-            self.place(class, now);
-            if had_another && self.classes[parent].is_active {
+            self.place(number, now);
+            let parent = self.inners[above].class as usize;
+            if above == ROOT || had_another && self.classes[parent].state == State::Active {
                 // It stands where it did, and so do those above.
-                break;
+                return self.note_next_above(above);
             }
-            class = parent;
+            self.note_next(above);
+            number = parent;
         }
     }
 
-    fn activate(&mut self, class: usize, parent: usize, since: Instant) {
-        let Some((period, own)) =
-            self.classes[class].member.as_ref().map(|member| (member.period, member.virtual_time))
-        else {
-            return;
-        };
-        let Some(inner) = self.inner(parent) else { return };
-        if inner.times.count() == 0 {
+    fn activate(&mut self, class: usize, since: Instant) {
+        let Class { period, virtual_time, above, .. } = self.classes[class];
+        let inner = &mut self.inners[above as usize];
+        if inner.active == 0 {
             inner.period += 1;
             inner.least = None;
             inner.times.begin_period();
         }
-        let (entry, period) = (inner.entry(period, own), inner.period);
-        self.enter(class, parent, entry, period, since);
+        inner.active += 1;
+        self.classes[class].period = inner.period;
+        let entry = inner.entry(period, virtual_time, &self.classes, &self.children);
+        self.enter(class, entry, since);
     }
 
     /// `class` begins a backlog at this virtual time.
-    #[inline]
-    fn enter(&mut self, class: usize, parent: usize, entry: u128, period: u64, since: Instant) {
-        let Class { total, turn, is_active, member: Some(member), .. } = &mut self.classes[class] else { return };
-        *is_active = true;
-        let (total, turn) = (*total, *turn);
-        (member.virtual_time, member.put_forward, member.period) = (entry, 0, period);
-        begin_curve(&mut member.curve, &member.shape, entry, total);
-        if let Some(limit) = &mut member.limit {
-            begin_curve(&mut limit.curve, &limit.shape, u128::from(since.as_picos()), total);
-            limit.refit(total);
+    #[inline(always)]
+    fn enter(&mut self, class: usize, entry: u128, since: Instant) {
+        let has_limits = self.has_limits;
+        let (class, above) = self.with_above(class);
+        if has_limits {
+            class.enter::<true>(entry, since);
+        } else {
+            class.enter::<false>(entry, since);
         }
-        if let Some(inner) = self.inner(parent) {
-            inner.times.set(turn, entry);
+        above.times.set(class.turn as usize, entry);
+    }
+
+    /// A leaf sent its last packet, of this length, and most often has another by the time of the next: so it stays where it is,
+    /// where others of its parent have a backlog, until it is known whether it [begins again](Self::begin_again) or
+    /// [ends](Self::end). Returns whether that is so; nothing has changed where it is not.
+    #[inline(always)]
+    pub(super) fn sent_last(&mut self, leaf: usize, sent: Sent, now: Instant) -> bool {
+        if self.has_limits {
+            self.sent_last_where::<true>(leaf, sent, now)
+        } else {
+            self.sent_last_where::<false>(leaf, sent, now)
         }
     }
 
-    /// A leaf sent its last packet, of this length, and has a backlog again since `since`: what [`sent`](Self::sent) and
-    /// [`begin`](Self::begin) do one after the other, in one walk, where others of its parent have a backlog. Returns whether that
-    /// is so; nothing has changed where it is not.
     #[inline]
-    pub(super) fn sent_and_begun(&mut self, leaf: usize, length: Bytes, since: Instant, now: Instant) -> bool {
-        let Class { parent: Some(parent), turn, is_active: true, member: Some(_), .. } = &self.classes[leaf] else {
-            return false;
-        };
-        let (parent, turn) = (*parent, *turn);
-        let Some(inner) = self.inner(parent) else { return false };
-        if inner.times.count() < 2 {
+    fn sent_last_where<const LIMITED: bool>(&mut self, leaf: usize, sent: Sent, now: Instant) -> bool {
+        let (class, above) = self.with_above(leaf);
+        if class.state != State::Active || above.active < 2 {
             return false;
         }
-        let least = inner.least.unwrap_or(0);
-        let Class { total, member: Some(member), .. } = &mut self.classes[leaf] else { return false };
-        *total = total.saturating_add(work(length));
-        member.advance(*total, least);
-        let own = member.virtual_time;
-        let Some(inner) = self.inner(parent) else { return false };
-        inner.offset = inner.offset.max(own);
-        if own < inner.times.highest() {
-            // It asks for the latest of the others.
-            inner.times.remove(turn);
-        }
-        let (entry, period) = (inner.entry(inner.period, own), inner.period);
-        self.enter(leaf, parent, entry, period, since);
-        self.place(leaf, now);
-        self.sent(parent, length, false, now);
+        above.advance::<LIMITED>(class, sent);
+        above.place::<LIMITED>(class, Instant::ZERO, now);
+        let above = class.above;
+        self.sent_above::<LIMITED>(above, sent, false, now);
         true
     }
 
-    /// A leaf sent a packet of this length, under either criterion; `is_empty` where it has no other. Or the leaf of an inner
-    /// class did, for that and those above it.
+    /// A leaf that stayed after its last packet has a backlog again since `since`.
     #[inline]
-    pub(super) fn sent(&mut self, leaf: usize, length: Bytes, is_empty: bool, now: Instant) {
-        // A leaf that takes no part leaves those above as they are.
-        let (mut class, mut passive) = (leaf, is_empty && self.classes[leaf].is_active);
-        while let Some(parent) = self.classes[class].parent {
-            let least = self.inner(parent).and_then(|inner| inner.least).unwrap_or(0);
-            let Class { total, is_active, member, .. } = &mut self.classes[class];
-            *total = total.saturating_add(work(length));
-            if let (true, Some(member)) = (*is_active, member) {
-                member.advance(*total, least);
-                passive = self.settle(class, parent, passive, now);
-            }
-            class = parent;
+    pub(super) fn begin_again(&mut self, leaf: usize, since: Instant, now: Instant) {
+        let class = &mut self.classes[leaf];
+        let inner = &mut self.inners[class.above as usize];
+        let own = class.virtual_time;
+        inner.offset = inner.offset.max(own);
+        let mut entry = own;
+        if own < inner.times.highest() {
+            // It asks for the latest of the others.
+            class.state = State::Passive;
+            inner.times.remove(class.turn as usize);
+            entry = inner.entry(inner.period, own, &self.classes, &self.children);
+        }
+        self.enter(leaf, entry, since);
+        if entry != own || self.has_limits {
+            self.place(leaf, now);
+            self.note_next_above(self.classes[leaf].above as usize);
         }
     }
 
-    /// A leaf turned out to give nothing.
+    /// A leaf sent a packet, under either criterion; `is_empty` where it has no other.
+    #[inline(always)]
+    pub(super) fn sent(&mut self, leaf: usize, sent: Sent, is_empty: bool, now: Instant) {
+        if self.has_limits {
+            self.sent_where::<true>(leaf, sent, is_empty, now);
+        } else {
+            self.sent_where::<false>(leaf, sent, is_empty, now);
+        }
+    }
+
+    #[inline]
+    fn sent_where<const LIMITED: bool>(&mut self, leaf: usize, sent: Sent, is_empty: bool, now: Instant) {
+        let (class, above) = self.with_above(leaf);
+        let passive = match class.state {
+            // It leaves those above as they are.
+            State::Apart => false,
+            State::Fresh | State::Passive | State::Active => {
+                let is_last = is_empty && class.state == State::Active;
+                above.sent::<LIMITED>(class, sent, Instant::ZERO, is_last, now)
+            }
+        };
+        let above = class.above;
+        self.sent_above::<LIMITED>(above, sent, passive, now);
+    }
+
+    /// A packet left from below `inner`; `passive` where nothing there has a backlog any more.
+    #[inline(always)]
+    fn sent_above<const LIMITED: bool>(&mut self, mut inner: u32, sent: Sent, mut passive: bool, now: Instant) {
+        self.note_next(inner as usize);
+        while inner as usize != ROOT {
+            let inside = &self.inners[inner as usize];
+            let (class, below) = (inside.class, if LIMITED { inside.fit_time() } else { Instant::ZERO });
+            let (class, above) = self.with_above(class as usize);
+            passive = above.sent::<LIMITED>(class, sent, below, passive, now);
+            inner = class.above;
+            self.note_next(inner as usize);
+        }
+    }
+
+    /// A leaf that was chosen gave nothing: those above it were chosen all the same.
+    pub(super) fn chosen_in_vain(&mut self, leaf: usize) {
+        let mut number = leaf;
+        loop {
+            let (class, above) = self.with_above(number);
+            above.note_least::<true>(class);
+            if class.above as usize == ROOT {
+                return;
+            }
+            number = above.class as usize;
+        }
+    }
+
+    /// A leaf turned out to give nothing, or had sent its last packet.
     pub(super) fn end(&mut self, leaf: usize, now: Instant) {
-        let (mut class, mut passive) = (leaf, self.classes[leaf].is_active);
-        while let Some(parent) = self.classes[class].parent {
-            if self.classes[class].is_active {
-                passive = self.settle(class, parent, passive, now);
+        let (mut number, mut passive) = (leaf, self.classes[leaf].state == State::Active);
+        loop {
+            let below = self.fit_below(self.classes[number].inner as usize);
+            let (class, above) = self.with_above(number);
+            if class.state == State::Active {
+                passive = above.settle::<true>(class, below, passive, now);
             }
-            class = parent;
-        }
-    }
-
-    /// Notes an active class's new virtual time with its parent, or that it is `passive`. Returns whether its
-    /// parent is passive with it.
-    #[inline]
-    fn settle(&mut self, class: usize, parent: usize, passive: bool, now: Instant) -> bool {
-        let Class { turn, member: Some(member), is_active, .. } = &mut self.classes[class] else { return false };
-        let (turn, virtual_time) = (*turn, member.virtual_time);
-        *is_active = !passive;
-        if !passive {
-            if let Some(inner) = self.inner(parent) {
-                inner.times.set(turn, virtual_time);
+            let (inner, parent) = (class.above as usize, above.class);
+            self.note_next(inner);
+            if inner == ROOT {
+                return;
             }
-            self.place(class, now);
-            return false;
+            number = parent as usize;
         }
-        let Some(inner) = self.inner(parent) else { return false };
-        inner.offset = inner.offset.max(virtual_time);
-        inner.fit.remove(turn);
-        inner.held.remove(turn);
-        inner.times.remove(turn);
-        inner.times.count() == 0
     }
 
     /// The leaf whose turn it is.
-    #[inline]
+    #[inline(always)]
     pub(super) fn choose(&mut self, now: Instant) -> Option<usize> {
-        let mut class = self.root;
-        while let Some(inner) = &mut self.classes[class].inner {
-            // Those whose limit has let them go since they were last looked at.
-            while let Some((_, turn)) = inner.held.first().filter(|(fit, _)| *fit <= now) {
-                inner.held.remove(turn);
-                let virtual_time = inner.times.of(turn)?;
-                inner.fit.set(turn, virtual_time);
-            }
-            let (virtual_time, turn) = inner.fit.first()?;
-            inner.least = Some(inner.least.map_or(virtual_time, |least| least.max(virtual_time)));
-            class = inner.children[turn] as usize;
+        if self.has_limits {
+            return self.descend(now);
         }
-        Some(class)
+        debug_assert_eq!(self.next(), self.descend(now), "what is noted is not whose turn it is");
+        self.next()
+    }
+
+    /// The leaf whose turn it is, where limits may have let classes go since they were last looked at.
+    fn descend(&mut self, now: Instant) -> Option<usize> {
+        let mut number = ROOT;
+        loop {
+            let inner = &mut self.inners[number];
+            inner.release(&self.classes, &self.children, now);
+            let turn = inner.fit.first_slot()?;
+            let child = self.children[inner.first_child as usize + turn];
+            number = child.inner as usize;
+            if number == ROOT {
+                return Some(child.class as usize);
+            }
+        }
+    }
+
+    /// The leaf whose turn it is next, as far as limits do not let others go until then.
+    #[inline(always)]
+    pub(super) fn next(&self) -> Option<usize> {
+        let next = self.next[0];
+        (next != NOBODY).then_some(next as usize)
+    }
+
+    /// Fetches the state of `leaf`.
+    #[inline(always)]
+    pub(super) fn fetch(&self, leaf: usize) {
+        fetch(&self.classes[leaf].virtual_time);
+    }
+
+    /// Notes which leaf sends when `inner` is chosen.
+    #[inline(always)]
+    fn note_next(&mut self, inner: usize) {
+        let Inner { fit, first_child, place, .. } = &self.inners[inner];
+        self.next[*place as usize] = match fit.first_slot() {
+            Some(turn) => self.next[*first_child as usize + turn],
+            None => NOBODY,
+        };
+    }
+
+    /// [`note_next`](Self::note_next) from `inner` to the top.
+    fn note_next_above(&mut self, mut inner: usize) {
+        loop {
+            self.note_next(inner);
+            if inner == ROOT {
+                return;
+            }
+            inner = self.classes[self.inners[inner].class as usize].above as usize;
+        }
     }
 
     /// When the next class comes under its limit.
     pub(super) fn next_fit(&self) -> Option<Instant> {
-        let fit = self.fit_time(self.root);
+        let fit = self.inners[ROOT].fit_time();
         (fit < Instant::NEVER).then_some(fit)
     }
 
     /// The virtual time at the top, in seconds, and how many classes there are held back by a limit.
     pub(super) fn top(&self) -> (f64, usize) {
-        let inner = self.classes[self.root].inner.as_ref();
-        let least = inner.and_then(|inner| inner.least).unwrap_or(0);
-        (least as f64 / 1e12, inner.map_or(0, |inner| inner.held.len()))
-    }
-}
-
-impl Member {
-    /// Its virtual time after `total`; not behind `least`, that of the child chosen last: being held back by a
-    /// limit is not made up for.
-    #[inline]
-    fn advance(&mut self, total: u128, least: u128) {
-        let Some(curve) = &mut self.curve else { return };
-        self.virtual_time = curve.time_of(total).saturating_add(self.put_forward);
-        if self.virtual_time < least {
-            self.put_forward += least - self.virtual_time;
-            self.virtual_time = least;
-        }
-        if let Some(limit) = &mut self.limit {
-            limit.refit(total);
-        }
-    }
-}
-
-impl Limit {
-    #[inline]
-    fn refit(&mut self, total: u128) {
-        let picos = self.curve.as_mut().map_or(0, |curve| curve.time_of(total));
-        self.fit = Instant::from_picos(u64::try_from(picos).unwrap_or(u64::MAX));
-    }
-}
-
-/// Begins a curve again at `x` with `y` done.
-fn begin_curve(curve: &mut Option<Curve>, shape: &Shape, x: u128, y: u128) {
-    match curve {
-        Some(curve) => curve.lower(shape, x, y),
-        None => *curve = Some(Curve::new(shape, x, y)),
+        let root = &self.inners[ROOT];
+        (root.least.unwrap_or(0) as f64 / 1e12, root.held())
     }
 }

@@ -52,19 +52,27 @@ fn a_concave_curve_becomes_the_lower_one_of_all_that_began() {
         let (one, other) = (rate(), rate());
         let d = u64::from(random.below(40_000_000)) * 1_000;
         let shape = shape(one.max(other), d, one.min(other));
-        let mut curve = Curve::new(&shape, 0, 0);
-        let mut all = vec![curve];
-        let (mut x, mut y) = (0, 0);
+        let begun = |x| {
+            let mut curve = Curve::new(shape);
+            curve.begin(x);
+            curve
+        };
+        let mut curve = begun(0);
+        let mut all = vec![curve.clone()];
+        let mut x = 0;
         for _ in 0..12 {
             x += u128::from(random.below(60_000_000)) * 1_000;
-            y += work(Bytes(u64::from(random.below(9_000))));
-            curve.lower(&shape, x, y);
-            all.push(Curve::new(&shape, x, y));
+            let done = work(Bytes(u64::from(random.below(9_000))));
+            for curve in all.iter_mut().chain([&mut curve]) {
+                curve.advance(done);
+            }
+            curve.lower(x);
+            all.push(begun(x));
             for _ in 0..4 {
-                let wanted = y + work(Bytes(u64::from(random.below(20_000))));
+                let more = work(Bytes(u64::from(random.below(20_000))));
                 // The lower curve is the last to get there. Where two meet is rounded up, each time.
-                let exact = all.iter_mut().map(|curve| curve.time_of(wanted)).max().expect("some");
-                let time = curve.time_of(wanted).max(x);
+                let exact = all.iter().map(|curve| curve.time_after(more)).max().expect("some");
+                let time = curve.time_after(more).max(x);
                 let slack = u128::from(one.max(other) / one.min(other) + 1) * 13;
                 assert!(time <= exact.max(x) && time + slack >= exact, "{time} for {exact}");
             }
@@ -72,11 +80,11 @@ fn a_concave_curve_becomes_the_lower_one_of_all_that_began() {
     }
 }
 
-/// Two inner classes of three leaves and a leaf, with limits and curves of two pieces among them.
-fn tree() -> (Classes, Vec<Shares>) {
+/// Two inner classes of three leaves and a leaf, with curves of two pieces among them; and with limits.
+fn tree(with_limits: bool) -> (Classes, Vec<Shares>) {
     let inner = |shares: [&str; 3]| Node::class("inner", shares.map(child).into()).expect("valid");
     let two = r#"{ "ls": { "m1": "4mbit", "d": "20ms", "m2": "1mbit" } }"#;
-    let limited = r#"{ "ls": "3mbit", "ul": "2mbit" }"#;
+    let limited = if with_limits { r#"{ "ls": "3mbit", "ul": "2mbit" }"# } else { r#"{ "ls": "3mbit" }"# };
     let classes = vec![
         Child { node: inner([r#"{ "ls": "1mbit" }"#, two, limited]), ..child(r#"{ "ls": "5mbit" }"#) },
         Child { node: inner([limited, limited, r#"{ "ls": "7mbit" }"#]), ..child(limited) },
@@ -88,12 +96,12 @@ fn tree() -> (Classes, Vec<Shares>) {
 }
 
 #[test]
-fn a_leaf_that_empties_and_begins_again_stands_as_if_the_two_were_noted_one_after_the_other() {
-    let (classes, shares) = tree();
-    let leaves: Vec<usize> = (0..classes.len()).filter(|class| classes.is_leaf(*class)).collect();
+fn a_leaf_that_stays_after_its_last_packet_stands_as_if_it_had_left_and_begun() {
     let mut random = Random::stream(Seed(1), "walks");
-    let (mut in_one, mut shortcuts) = (0, 0);
-    for _ in 0..200 {
+    let (mut last, mut stayed) = (0, [0; 2]);
+    for round in 0..400 {
+        let (classes, shares) = tree(round % 2 == 0);
+        let leaves: Vec<usize> = (0..classes.len()).filter(|class| classes.is_leaf(*class)).collect();
         let mut both = [(); 2].map(|()| Sharing::new(&classes, &shares));
         let (mut waiting, mut now) = (vec![0_u32; classes.len()], Instant::ZERO);
         for _ in 0..200 {
@@ -111,28 +119,33 @@ fn a_leaf_that_empties_and_begins_again_stands_as_if_the_two_were_noted_one_afte
             let next = both.each_ref().map(Sharing::next_fit);
             assert_eq!(next[0], next[1]);
             let Some(leaf) = one else { continue };
-            let (length, sent) = (Bytes(u64::from(64 + random.below(1_450))), now);
+            let packet = Sent::new(Bytes(u64::from(64 + random.below(1_450))), random.below(9) > 0);
+            let sent = now;
             waiting[leaf] -= 1;
             now = now + Duration::from_micros(u64::from(random.below(2_000)));
-            let begins_again = waiting[leaf] == 0 && random.below(3) > 0;
-            if !begins_again {
-                for sharing in &mut both {
-                    sharing.sent(leaf, length, waiting[leaf] == 0, sent);
-                }
+            let [one, other] = &mut both;
+            other.sent(leaf, packet, waiting[leaf] == 0, sent);
+            if waiting[leaf] > 0 {
+                one.sent(leaf, packet, false, sent);
                 continue;
             }
-            in_one += 1;
-            waiting[leaf] = 1;
-            let [one, other] = &mut both;
-            other.sent(leaf, length, true, sent);
-            other.begin(leaf, now, now);
-            if one.sent_and_begun(leaf, length, now, now) {
-                shortcuts += 1;
-            } else {
-                one.sent(leaf, length, true, sent);
-                one.begin(leaf, now, now);
+            let begins_again = random.below(3) > 0;
+            last += 1;
+            let stays = one.sent_last(leaf, packet, sent);
+            stayed[usize::from(begins_again)] += u32::from(stays);
+            match (stays, begins_again) {
+                (true, true) => one.begin_again(leaf, now, now),
+                (true, false) => one.end(leaf, now),
+                (false, _) => one.sent(leaf, packet, true, sent),
+            }
+            if begins_again {
+                waiting[leaf] = 1;
+                other.begin(leaf, now, now);
+                if !stays {
+                    one.begin(leaf, now, now);
+                }
             }
         }
     }
-    assert!(in_one > 3_000 && shortcuts > in_one / 3 && shortcuts < in_one, "{shortcuts} of {in_one}");
+    assert!(last > 10_000 && stayed.iter().all(|count| *count > last / 12), "{stayed:?} of {last}");
 }

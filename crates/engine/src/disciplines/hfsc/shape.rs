@@ -1,0 +1,107 @@
+//! Service curves of two straight pieces, as they are written.
+
+use core::fmt;
+use std::borrow::Cow;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator};
+use serde::de::{self, Deserializer, MapAccess, Visitor, value::MapAccessDeserializer};
+use serde::{Deserialize, Serialize, Serializer};
+
+use crate::units::{Duration, Rate};
+
+/// A curve as it is written: a rate, or `{ m1, d, m2 }`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Shape {
+    /// The rate of the first piece.
+    pub m1: Rate,
+    /// How long the first piece lasts.
+    pub d: Duration,
+    /// The rate from then on.
+    pub m2: Rate,
+}
+
+/// The pieces of a curve.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Pieces {
+    /// The rate of the first piece; `0bit` where it is not given.
+    #[serde(default)]
+    m1: Rate,
+    /// How long the first piece lasts.
+    #[serde(default)]
+    d: Duration,
+    /// The rate from then on.
+    m2: Rate,
+}
+
+impl Shape {
+    /// Whether it begins no faster than it goes on.
+    #[inline]
+    pub(super) fn is_convex(&self) -> bool {
+        self.m1 <= self.m2
+    }
+
+    /// The work of its first piece.
+    #[inline]
+    pub(super) fn rise(&self) -> u128 {
+        u128::from(self.m1.as_bits()) * u128::from(self.d.as_picos())
+    }
+}
+
+impl Serialize for Shape {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        if self.d.is_zero() {
+            return self.m2.serialize(serializer);
+        }
+        Pieces { m1: self.m1, d: self.d, m2: self.m2 }.serialize(serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for Shape {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct RateOrPieces;
+        impl<'de> Visitor<'de> for RateOrPieces {
+            type Value = Shape;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a rate such as `10mbit`, or a curve such as `{ m1 = \"2mbit\", d = \"10ms\", m2 = \"1mbit\" }`")
+            }
+            fn visit_str<E: de::Error>(self, text: &str) -> Result<Shape, E> {
+                let rate: Rate = text.parse().map_err(E::custom)?;
+                Ok(Shape { m1: rate, d: Duration::ZERO, m2: rate })
+            }
+            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Shape, A::Error> {
+                let Pieces { m1, d, m2 } = Pieces::deserialize(MapAccessDeserializer::new(map))?;
+                Ok(Shape { m1: if d.is_zero() { m2 } else { m1 }, d, m2 })
+            }
+        }
+        deserializer.deserialize_any(RateOrPieces)
+    }
+}
+
+impl JsonSchema for Shape {
+    fn schema_name() -> Cow<'static, str> {
+        "ServiceCurve".into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let (rate, pieces) = (generator.subschema_for::<Rate>(), generator.subschema_for::<Pieces>());
+        schemars::json_schema!({ "anyOf": [rate, pieces] })
+    }
+}
+
+/// Whether these curves, begun together, ever ask for more than a link of this rate carries. A sum of straight pieces
+/// is highest above a straight line where one of them bends, or at the end.
+pub(super) fn exceed(shapes: &[Shape], link: Rate) -> bool {
+    let link = u128::from(link.as_bits());
+    let work = |shape: &Shape, time: Duration| {
+        let rest = u128::from(time.saturating_sub(shape.d).as_picos());
+        let rise = u128::from(time.min(shape.d).as_picos()) * u128::from(shape.m1.as_bits());
+        rise.saturating_add(rest * u128::from(shape.m2.as_bits()))
+    };
+    let asks_too_much = |bend: Duration| {
+        let asked = shapes.iter().fold(0_u128, |sum, shape| sum.saturating_add(work(shape, bend)));
+        asked > link * u128::from(bend.as_picos())
+    };
+    shapes.iter().any(|shape| asks_too_much(shape.d))
+        || shapes.iter().map(|shape| u128::from(shape.m2.as_bits())).sum::<u128>() > link
+}
