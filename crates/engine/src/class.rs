@@ -14,7 +14,8 @@
 //! of each level holds by the same code as everywhere.
 
 use core::any::Any;
-use core::ops::Range;
+
+use smallvec::SmallVec;
 
 use crate::discipline::{Child, Context, Dequeue, DropReason, Invalid};
 use crate::fetch::LastPlace;
@@ -99,53 +100,29 @@ pub struct Classes {
     /// The places of `tops`.
     top_places: Vec<usize>,
     places: Vec<Place>,
-    ways: Ways,
+    ways: Vec<Way>,
 }
 
-/// The ways from the top to each class: its ancestors' places among their siblings, and its own.
-#[derive(Default)]
-struct Ways {
-    /// One after the other.
-    turns: Vec<u32>,
-    of: Vec<Way>,
-}
-
-/// The way to a class, and what lay there when it was last looked at.
+/// The way to a class from the top, and what lay there when it was last looked at. A cache line, where there are no more than
+/// eight levels.
+#[repr(align(64))]
 struct Way {
-    /// Where its turns begin and end.
-    start: u32,
-    end: u32,
+    /// Its ancestors' places among their siblings, and its own.
+    turns: SmallVec<[u32; 8]>,
     parent: LastPlace<Node>,
     class: LastPlace<Node>,
     /// The packet that it sends next.
     packet: LastPlace<Header>,
 }
 
-impl Ways {
-    #[inline(always)]
-    fn turns(&self, class: usize) -> &[u32] {
-        &self.turns[self.range(class)]
-    }
-
-    #[inline(always)]
-    fn range(&self, class: usize) -> Range<usize> {
-        self.of[class].start as usize..self.of[class].end as usize
-    }
-
-    /// Adds the way to the next class, which stands at `turn` below `parent`.
-    fn push(&mut self, parent: Option<usize>, turn: usize) {
-        let start = self.turns.len() as u32;
-        if let Some(parent) = parent {
-            self.turns.extend_from_within(self.range(parent));
-        }
-        self.turns.push(turn as u32);
-        let [parent, class] = [LastPlace::NOWHERE; 2];
-        let end = self.turns.len() as u32;
-        self.of.push(Way { start, end, parent, class, packet: LastPlace::NOWHERE });
-    }
-}
-
 impl Way {
+    /// The way to the class that stands at `turn` below where `above` leads.
+    fn new(above: Option<&Self>, turn: usize) -> Self {
+        let mut turns = above.map_or_else(SmallVec::new, |above| above.turns.clone());
+        turns.push(turn as u32);
+        Self { turns, parent: LastPlace::NOWHERE, class: LastPlace::NOWHERE, packet: LastPlace::NOWHERE }
+    }
+
     /// It leads here.
     #[inline(always)]
     fn note(&mut self, class: &Node) {
@@ -168,7 +145,7 @@ impl Classes {
         if children.is_empty() {
             return Err(Invalid::new("children", "names none: at least one class is needed"));
         }
-        let mut taken = Taken { places: Vec::new(), ways: Ways::default(), shares: Vec::new() };
+        let mut taken = Taken { places: Vec::new(), ways: Vec::new(), shares: Vec::new() };
         let mut tops = Vec::with_capacity(children.len());
         let mut top_places = Vec::with_capacity(children.len());
         for (turn, mut child) in children.into_iter().enumerate() {
@@ -235,7 +212,7 @@ impl Classes {
             if !node.is_class() {
                 node.enqueue(packet, cx);
                 let leaf = node.class as usize;
-                let way = &mut self.ways.of[leaf];
+                let way = &mut self.ways[leaf];
                 way.note(node);
                 way.parent = parent;
                 break (leaf, node.is_empty());
@@ -259,7 +236,7 @@ impl Classes {
         let Some(node) = node(ways, tops, leaf) else { return (Dequeue::Empty, true) };
         let dequeued = node.dequeue(cx);
         let is_empty = node.is_empty();
-        ways.of[leaf].note(node);
+        ways[leaf].note(node);
         if cx.drops.account() != before {
             self.settle_above(leaf, before, cx);
         }
@@ -299,7 +276,7 @@ impl Classes {
     /// Shows the classes above `class`, from the top down.
     #[inline(always)]
     fn each_above(&mut self, class: usize, mut visit: impl FnMut(&mut Node)) {
-        let Some((_, path)) = self.ways.turns(class).split_last() else { return };
+        let Some((_, path)) = self.ways[class].turns.split_last() else { return };
         let mut nodes = &mut self.tops[..];
         for turn in path {
             let node = &mut nodes[*turn as usize];
@@ -328,7 +305,7 @@ impl Classes {
     /// Fetches what the next packet that comes to `leaf` or leaves it needs.
     #[inline(always)]
     pub(crate) fn fetch(&self, leaf: usize) {
-        let Way { parent, class, packet, .. } = &self.ways.of[leaf];
+        let Way { parent, class, packet, .. } = &self.ways[leaf];
         class.fetch();
         packet.fetch();
         parent.fetch();
@@ -343,8 +320,8 @@ impl Classes {
 
 /// The node of `class`, at the end of its way from the top.
 #[inline(always)]
-fn node<'a>(ways: &Ways, tops: &'a mut [Node], class: usize) -> Option<&'a mut Node> {
-    let (last, path) = ways.turns(class).split_last()?;
+fn node<'a>(ways: &[Way], tops: &'a mut [Node], class: usize) -> Option<&'a mut Node> {
+    let (last, path) = ways[class].turns.split_last()?;
     let mut nodes = tops;
     for turn in path {
         nodes = nodes[*turn as usize].classes();
@@ -355,7 +332,7 @@ fn node<'a>(ways: &Ways, tops: &'a mut [Node], class: usize) -> Option<&'a mut N
 /// Places and shares while trees are taken in.
 struct Taken<Share> {
     places: Vec<Place>,
-    ways: Ways,
+    ways: Vec<Way>,
     shares: Vec<Share>,
 }
 
@@ -369,14 +346,13 @@ impl<Share: Send + 'static> Taken<Share> {
         turn: usize,
     ) -> Result<usize, Invalid> {
         let place = self.places.len();
-        // A way has as many turns as there are classes, at most.
-        let has_room = self.ways.turns.len() <= u32::MAX as usize - Classes::MOST;
-        if place == Classes::MOST || !has_room {
+        if place == Classes::MOST {
             let why = format!("names too many: there are at most {} classes in all", Classes::MOST);
             return Err(Invalid::new("children", why));
         }
         node.class = place as u32;
-        self.ways.push(parent, turn);
+        let way = Way::new(parent.map(|parent| &self.ways[parent]), turn);
+        self.ways.push(way);
         self.places.push(Place { parent, children: Vec::new(), height: 0 });
         self.shares.push(share);
         let Some(inner) = node.inside::<Inner>() else { return Ok(place) };
