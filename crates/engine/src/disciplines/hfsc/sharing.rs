@@ -22,7 +22,7 @@ use crate::units::Instant;
 use super::shape::Shape;
 pub(super) use class::Sent;
 use class::{Class, State};
-use inner::{Child, Inner};
+use inner::{Child, Inner, Stand};
 
 /// The curves of a class's share.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -71,7 +71,9 @@ impl Sharing {
         for class in core::iter::once(None).chain(inner_classes.into_iter().map(Some)) {
             let below = class.map_or(classes.tops(), |class| classes.children(class));
             let (number, place) = class.map_or((0, 0), |class| (class as u32, places[class]));
-            inners.push(Inner::new(number, place, children.len() as u32, below.len(), has_limits));
+            let above = class.and_then(|class| classes.parent(class)).map_or(ROOT as u32, |parent| inner_numbers[parent]);
+            let stands = Stand { class: number, above, place, first_child: children.len() as u32 };
+            inners.push(Inner::new(stands, below.len(), has_limits));
             for class in below {
                 places[*class] = children.len() as u32;
                 children.push(Child { class: *class as u32, inner: inner_numbers[*class] });
@@ -97,8 +99,8 @@ impl Sharing {
         }
         self.has_limits = has_limits(shares);
         for inner in &mut self.inners {
-            self.next[inner.place as usize] = NOBODY;
-            *inner = Inner::new(inner.class, inner.place, inner.first_child, inner.fit.slots(), self.has_limits);
+            self.next[inner.stands.place as usize] = NOBODY;
+            *inner = Inner::new(inner.stands, inner.fit.slots(), self.has_limits);
         }
     }
 
@@ -142,7 +144,7 @@ impl Sharing {
                 State::Active => {}
             }
             self.place(number, now);
-            let parent = self.inners[above].class as usize;
+            let parent = self.inners[above].stands.class as usize;
             if above == ROOT || had_another && self.classes[parent].state == State::Active {
                 // It stands where it did, and so do those above.
                 return self.note_next_above(above);
@@ -256,10 +258,10 @@ impl Sharing {
         self.note_next(inner as usize);
         while inner as usize != ROOT {
             let inside = &self.inners[inner as usize];
-            let (class, below) = (inside.class, if LIMITED { inside.fit_time() } else { Instant::ZERO });
-            let (class, above) = self.with_above(class as usize);
-            passive = above.sent::<LIMITED>(class, sent, below, passive, now);
-            inner = class.above;
+            let (Stand { class, above, .. }, below) = (inside.stands, if LIMITED { inside.fit_time() } else { Instant::ZERO });
+            let (class, parent) = (&mut self.classes[class as usize], &mut self.inners[above as usize]);
+            passive = parent.sent::<LIMITED>(class, sent, below, passive, now);
+            inner = above;
             self.note_next(inner as usize);
         }
     }
@@ -273,7 +275,7 @@ impl Sharing {
             if class.above as usize == ROOT {
                 return;
             }
-            number = above.class as usize;
+            number = above.stands.class as usize;
         }
     }
 
@@ -286,7 +288,7 @@ impl Sharing {
             if class.state == State::Active {
                 passive = above.settle::<true>(class, below, passive, now);
             }
-            let (inner, parent) = (class.above as usize, above.class);
+            let (inner, parent) = (class.above as usize, above.stands.class);
             self.note_next(inner);
             if inner == ROOT {
                 return;
@@ -312,7 +314,7 @@ impl Sharing {
             let inner = &mut self.inners[number];
             inner.release(&self.classes, &self.children, now);
             let turn = inner.fit.first_slot()?;
-            let child = self.children[inner.first_child as usize + turn];
+            let child = self.children[inner.stands.first_child as usize + turn];
             number = child.inner as usize;
             if number == ROOT {
                 return Some(child.class as usize);
@@ -336,7 +338,7 @@ impl Sharing {
     /// Notes which leaf sends when `inner` is chosen.
     #[inline(always)]
     fn note_next(&mut self, inner: usize) {
-        let Inner { fit, first_child, place, .. } = &self.inners[inner];
+        let Inner { fit, stands: Stand { first_child, place, .. }, .. } = &self.inners[inner];
         self.next[*place as usize] = match fit.first_slot() {
             Some(turn) => self.next[*first_child as usize + turn],
             None => NOBODY,
@@ -350,7 +352,7 @@ impl Sharing {
             if inner == ROOT {
                 return;
             }
-            inner = self.classes[self.inners[inner].class as usize].above as usize;
+            inner = self.inners[inner].stands.above as usize;
         }
     }
 

@@ -19,16 +19,24 @@ pub(super) struct Inner {
     held: Option<Box<Tournament<Instant>>>,
     /// How many have a backlog.
     pub(super) active: u32,
-    /// The class that this is the inside of; any, for the root, which is the inside of none.
-    pub(super) class: u32,
-    /// Where they begin among all [children](super::Sharing::children).
-    pub(super) first_child: u32,
-    /// Its own place there.
-    pub(super) place: u32,
-    /// Number of the backlog period.
-    pub(super) period: u64,
+    pub(super) stands: Stand,
     /// The virtual times of those that have a backlog.
     pub(super) times: Times,
+    /// Number of the backlog period.
+    pub(super) period: u64,
+}
+
+/// Where an inside stands.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Stand {
+    /// The class that it is the inside of; any, for the root, which is the inside of none.
+    pub(super) class: u32,
+    /// The number of the inside above; that of the root for the root.
+    pub(super) above: u32,
+    /// Its place among all [children](super::Sharing::children).
+    pub(super) place: u32,
+    /// Where its own begin there.
+    pub(super) first_child: u32,
 }
 
 /// A class as it is known above it.
@@ -40,18 +48,16 @@ pub(super) struct Child {
 }
 
 impl Inner {
-    pub(super) fn new(class: u32, place: u32, first_child: u32, slots: usize, has_limits: bool) -> Self {
+    pub(super) fn new(stands: Stand, slots: usize, has_limits: bool) -> Self {
         Self {
             fit: Tournament::new(slots),
             least: None,
             offset: 0,
             held: has_limits.then(|| Box::new(Tournament::new(slots))),
             active: 0,
-            class,
-            first_child,
-            place,
-            period: 0,
+            stands,
             times: Times::new(slots),
+            period: 0,
         }
     }
 
@@ -62,7 +68,7 @@ impl Inner {
         if period == self.period && own >= self.times.highest() {
             return own;
         }
-        let first_child = self.first_child as usize;
+        let first_child = self.stands.first_child as usize;
         let time = |turn: usize| {
             let child = &classes[children[first_child + turn].class as usize];
             (child.state == State::Active).then_some(child.virtual_time)
@@ -112,7 +118,7 @@ impl Inner {
             && fit <= now
         {
             held.remove(turn);
-            let child = children[self.first_child as usize + turn];
+            let child = children[self.stands.first_child as usize + turn];
             self.fit.set(turn, classes[child.class as usize].virtual_time);
         }
     }
