@@ -65,11 +65,13 @@ impl Line {
     }
 }
 
-/// How far somebody has come on a curve by the work that was done since it began.
+/// How far somebody has come on a curve by the work that was done since it began. Mostly it has no first piece, and is as small as
+/// that.
 #[derive(Clone, Debug)]
 pub(super) enum Curve {
-    /// Its pieces are one.
+    /// It has no first piece.
     Straight(Line),
+    /// It has one.
     Bent(Box<Bent>),
 }
 

@@ -50,6 +50,7 @@ impl Guarantee {
 
 /// Leaves with guarantees, those that have packets by their times.
 pub(super) struct Guarantees {
+    /// By class; empty where no class has one, so that nothing else is looked at then.
     leaves: Vec<Option<Box<Guarantee>>>,
     /// Not yet eligible, by when they are.
     early: Tournament<Instant>,
