@@ -211,7 +211,7 @@ impl Classes {
             let node = &mut nodes[turn.min(last)];
             if !node.is_class() {
                 node.enqueue(packet, cx);
-                let leaf = node.class as usize;
+                let leaf = node.class_number as usize;
                 let way = &mut self.ways[leaf];
                 way.note(node);
                 way.parent = parent;
@@ -350,7 +350,7 @@ impl<Share: Send + 'static> Taken<Share> {
             let why = format!("names too many: there are at most {} classes in all", Classes::MOST);
             return Err(Invalid::new("children", why));
         }
-        node.class = place as u32;
+        node.class_number = place as u32;
         let way = Way::new(parent.map(|parent| &self.ways[parent]), turn);
         self.ways.push(way);
         self.places.push(Place { parent, children: Vec::new(), height: 0 });

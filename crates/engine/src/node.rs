@@ -46,7 +46,7 @@ pub struct Node {
     id: u16,
     timed: bool,
     /// Its number among the classes of the discipline that owns it, where one does.
-    pub(crate) class: u32,
+    pub(crate) class_number: u32,
 }
 
 /// What is seldom asked of a node, and seldom changes.
@@ -95,7 +95,7 @@ impl Node {
             about: Box::new(about),
             id: 0,
             timed,
-            class: 0,
+            class_number: 0,
         }
     }
 

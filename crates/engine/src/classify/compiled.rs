@@ -226,12 +226,13 @@ impl Taker {
 pub(super) enum Takers {
     /// Of so few children that a byte names one: as above, 0 is nobody.
     Few(Table<u8>),
+    /// Of more.
     Many(Table<Taker>),
 }
 
 impl Takers {
     fn new(takers: Steps<u32, Taker>) -> Self {
-        let few = takers.map(|taker| u8::try_from(taker.0.map_or(0, NonZeroU32::get)).ok());
+        let few = takers.try_map(|taker| u8::try_from(taker.0.map_or(0, NonZeroU32::get)).ok());
         few.map_or_else(|| Self::Many(takers.into()), |few| Self::Few(few.into()))
     }
 

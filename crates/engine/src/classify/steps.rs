@@ -54,7 +54,7 @@ impl<Key: Ord + Copy, Value: Copy + PartialEq> Steps<Key, Value> {
     }
 
     /// The same steps with other values, where there is one for each.
-    pub(super) fn map<Other>(&self, value: impl Fn(Value) -> Option<Other>) -> Option<Steps<Key, Other>> {
+    pub(super) fn try_map<Other>(&self, value: impl Fn(Value) -> Option<Other>) -> Option<Steps<Key, Other>> {
         let values = self.values.iter().map(|old| value(*old)).collect::<Option<_>>()?;
         Some(Steps { bounds: self.bounds.clone(), values })
     }

@@ -166,7 +166,7 @@ impl Discipline for Hfsc {
         self.known[leaf] = true;
         if self.emptied == Some(leaf) && self.fresh.is_empty() {
             self.emptied = None;
-            self.sharing.begin_again(leaf, cx.now, cx.now);
+            self.sharing.begin_again(leaf, cx.now);
         } else {
             self.fresh.push((leaf, cx.now));
         }

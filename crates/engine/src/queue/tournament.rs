@@ -10,8 +10,8 @@
 //! whether to go on, which no processor foresees, and where the next is depends on who won here.
 //!
 //! Key and slot of a place are one word of 64 bits: as many as are needed name the slot, and the others say how far the key is
-//! above a base, which follows the keys. Where those that are listed lie too far apart for that (for a thousand slots 2.5 hours, for a million
-//! 9 seconds, counted in picoseconds), places are of 128 bits from then on. Either way the order is exact.
+//! above a base, which follows the keys. Where those that are listed lie too far apart for that (for a thousand slots
+//! 2.5 hours, for a million 9 seconds, counted in picoseconds), places are of 128 bits from then on. Either way the order is exact.
 
 use core::hint::select_unpredictable;
 use core::marker::PhantomData;
@@ -79,19 +79,19 @@ impl Word for u128 {
     }
 }
 
-/// How many meet: half a cache line of places.
+/// How many meet: half a cache line of places of 64 bits.
 const FAN: usize = 4;
 
 /// Those that meet.
 #[derive(Clone, Copy, Debug)]
 #[repr(align(32))]
-struct Round<W, const FAN: usize>([W; FAN]);
+struct Round<W>([W; FAN]);
 
 /// All rounds, and who won the last.
 #[derive(Debug)]
-struct Rounds<W, const FAN: usize> {
+struct Rounds<W> {
     /// Level after level: the winners of `FAN`·k + 1 to `FAN`·(k + 1) meet in k. The last level are the slots'.
-    all: Box<[Round<W, FAN>]>,
+    all: Box<[Round<W>]>,
     first: W,
     /// Where the last level begins.
     last: u32,
@@ -99,7 +99,7 @@ struct Rounds<W, const FAN: usize> {
     slots: u32,
 }
 
-impl<W: Word, const FAN: usize> Rounds<W, FAN> {
+impl<W: Word> Rounds<W> {
     fn new(slots: usize) -> Self {
         let (mut above, mut level) = (0, 1);
         while level * FAN < slots {
@@ -156,9 +156,9 @@ impl<W: Word, const FAN: usize> Rounds<W, FAN> {
 #[derive(Debug)]
 #[repr(align(64))]
 pub struct Tournament<K> {
-    near: Rounds<u64, FAN>,
+    near: Rounds<u64>,
     /// In the place of `near`, where keys lie too far apart for that.
-    far: Option<Box<Rounds<u128, FAN>>>,
+    far: Option<Box<Rounds<u128>>>,
     listed: u32,
     /// How many bits of its places name the slot.
     slot_bits: u32,

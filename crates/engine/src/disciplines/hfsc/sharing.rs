@@ -9,7 +9,7 @@
 //! ```
 //!
 //! Where no class has an upper limit, nobody is held back, and no virtual time is ever behind that of a class that was
-//! chosen before: methods whose `LIMITED` is false leave out what is for that.
+//! chosen before: methods whose `LIMITED` is false leave out what is for that; true is right for every tree.
 
 mod class;
 mod inner;
@@ -17,10 +17,10 @@ mod times;
 
 use crate::class::Classes;
 use crate::fetch::fetch;
-use crate::units::Instant;
+use crate::units::{Bytes, Instant};
 
+use super::curve::work;
 use super::shape::Shape;
-pub(super) use class::Sent;
 use class::{Class, State};
 use inner::{Child, Inner, Stand};
 
@@ -29,6 +29,20 @@ use inner::{Child, Inner, Stand};
 pub(super) struct Shares {
     pub(super) link_share: Option<Shape>,
     pub(super) upper_limit: Option<Shape>,
+}
+
+/// A packet that left.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Sent {
+    work: u128,
+    /// Whether it was link sharing that chose it.
+    by_share: bool,
+}
+
+impl Sent {
+    pub(super) fn new(length: Bytes, by_share: bool) -> Self {
+        Self { work: work(length), by_share }
+    }
 }
 
 fn has_limits(shares: &[Shares]) -> bool {
@@ -181,7 +195,7 @@ impl Sharing {
         above.times.set(class.turn as usize, entry);
     }
 
-    /// A leaf sent its last packet, of this length, and most often has another by the time of the next: so it stays where it is,
+    /// A leaf sent its last packet, and most often has another by the time of the next: so it stays where it is,
     /// where others of its parent have a backlog, until it is known whether it [begins again](Self::begin_again) or
     /// [ends](Self::end). Returns whether that is so; nothing has changed where it is not.
     #[inline(always)]
@@ -206,9 +220,9 @@ impl Sharing {
         true
     }
 
-    /// A leaf that stayed after its last packet has a backlog again since `since`.
+    /// A leaf that stayed after its last packet has a backlog again.
     #[inline]
-    pub(super) fn begin_again(&mut self, leaf: usize, since: Instant, now: Instant) {
+    pub(super) fn begin_again(&mut self, leaf: usize, now: Instant) {
         let class = &mut self.classes[leaf];
         let inner = &mut self.inners[class.above as usize];
         let own = class.virtual_time;
@@ -220,7 +234,7 @@ impl Sharing {
             inner.times.remove(class.turn as usize);
             entry = inner.entry(inner.period, own, &self.classes, &self.children);
         }
-        self.enter(leaf, entry, since);
+        self.enter(leaf, entry, now);
         if entry != own || self.has_limits {
             self.place(leaf, now);
             self.note_next_above(self.classes[leaf].above as usize);

@@ -134,7 +134,7 @@ fn a_leaf_that_stays_after_its_last_packet_stands_as_if_it_had_left_and_begun() 
             let stays = one.sent_last(leaf, packet, sent);
             stayed[usize::from(begins_again)] += u32::from(stays);
             match (stays, begins_again) {
-                (true, true) => one.begin_again(leaf, now, now),
+                (true, true) => one.begin_again(leaf, now),
                 (true, false) => one.end(leaf, now),
                 (false, _) => one.sent(leaf, packet, true, sent),
             }

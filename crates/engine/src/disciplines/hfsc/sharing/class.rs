@@ -1,22 +1,8 @@
 //! A class as link sharing sees it.
 
 use super::Shares;
-use crate::disciplines::hfsc::curve::{Curve, work};
-use crate::units::{Bytes, Instant};
-
-/// A packet that left.
-#[derive(Clone, Copy, Debug)]
-pub(in crate::disciplines::hfsc) struct Sent {
-    pub(super) work: u128,
-    /// Whether it was link sharing that chose it.
-    pub(super) by_share: bool,
-}
-
-impl Sent {
-    pub(in crate::disciplines::hfsc) fn new(length: Bytes, by_share: bool) -> Self {
-        Self { work: work(length), by_share }
-    }
-}
+use crate::disciplines::hfsc::curve::Curve;
+use crate::units::Instant;
 
 /// Whether a class takes part in link sharing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,7 +24,7 @@ pub(super) struct Class {
     curve: Curve,
     /// Its virtual time in picoseconds.
     pub(super) virtual_time: u128,
-    /// The number of what is above it: an [`Inner`](super::Inner).
+    /// The number of what is above it, an [`Inner`](super::Inner).
     pub(super) above: u32,
     /// Its place among its siblings.
     pub(super) turn: u32,

@@ -3,7 +3,8 @@
 use crate::queue::tournament::Tournament;
 use crate::units::Instant;
 
-use super::class::{Class, Sent, State};
+use super::Sent;
+use super::class::{Class, State};
 use super::times::Times;
 
 /// What an inner class knows of those below it that have a backlog. A packet needs the first three cache lines.
@@ -31,7 +32,8 @@ pub(super) struct Inner {
 pub(super) struct Stand {
     /// The class that it is the inside of; any, for the root, which is the inside of none.
     pub(super) class: u32,
-    /// The number of the inside above; that of the root for the root.
+    /// The number of the inside above, as the class has it, too: the way up need not wait for the class. That of the root for
+    /// the root.
     pub(super) above: u32,
     /// Its place among all [children](super::Sharing::children).
     pub(super) place: u32,
