@@ -13,7 +13,7 @@ SECONDS ?= 300
 CARGO ?= cargo
 LOCKGATE = target/release/lockgate
 
-.PHONY: demo test lint twin bench fuzz web docs tools build clean
+.PHONY: demo test forget-skips lint twin bench fuzz web docs tools build clean
 .DEFAULT_GOAL := demo
 
 demo: build
@@ -32,11 +32,17 @@ web/dist/report.html: web/node_modules $(shell find web/src web/report.html web/
 	cd web && npm run build
 	@touch $@
 
-# Everything is compiled once: the page's tests run the command that is built for the others.
-test: web lint
+# Everything is compiled once: the page's tests run the command that is built for the others. What this host cannot run
+# is recorded in the file LOCKGATE_SKIPPED and printed at the end.
+test: export LOCKGATE_SKIPPED = $(CURDIR)/target/skipped.txt
+test: forget-skips web lint
 	$(CARGO) test --workspace --locked --no-run
 	cd web && npm test
 	$(CARGO) test --workspace --locked
+	@tests/skips.sh $(LOCKGATE_SKIPPED)
+
+forget-skips:
+	@mkdir -p target && rm -f target/skipped.txt
 
 lint: web
 	cd web && npm run check
@@ -44,7 +50,7 @@ lint: web
 	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
 	@if rustup target list --installed 2>/dev/null | grep -q wasm32-unknown-unknown; \
 	then $(CARGO) check --locked --target wasm32-unknown-unknown -p lockgate-sim; \
-	else echo "skipped: the wasm32 check (target wasm32-unknown-unknown is not installed)"; fi
+	else echo "lint::wasm32: target wasm32-unknown-unknown is not installed" | tee -a "$${LOCKGATE_SKIPPED:-/dev/null}"; fi
 
 # Tolerances that are missed are a result, not a failure to make.
 twin: build

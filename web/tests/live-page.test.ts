@@ -1,5 +1,5 @@
 /** The page of a running run in a real browser, against a server that plays one. */
-import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { type Server, type ServerResponse, createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
@@ -9,10 +9,7 @@ import { AxeBuilder } from "@axe-core/playwright";
 import { type Browser, type Page, chromium } from "playwright-core";
 import { build } from "vite";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-
-const FLAGS = "--headless --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking --disable-component-update --disable-sync".split(" ");
-const executable = [process.env["CHROMIUM"] ?? "", "/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"].find((path) => path !== "" && existsSync(path));
-if (executable === undefined) console.log("skipped: no Chromium");
+import { FLAGS, executable } from "./browser";
 
 const knob = (key: string, value: string, choices: string[] = []) => ({ path: `port.a->b.queue.one.${key}`, key, value, is_default: false, takes: "limit", about: "how much may wait", choices });
 

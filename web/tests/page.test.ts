@@ -1,19 +1,15 @@
 /** The built page in a real browser: opens from a disk, asks for nothing, draws everything, and can be printed. */
-import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { type Browser, type Page, chromium } from "playwright-core";
 import { build } from "vite";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { FLAGS, executable } from "./browser";
 import { compareReport, edgeReport, fill, sampleReport, singleReport } from "./sample";
 
-const FLAGS = "--headless --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking --disable-component-update --disable-sync".split(" ");
-const BROWSERS = [process.env["CHROMIUM"] ?? "", "/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"];
-const executable = BROWSERS.find((path) => path !== "" && existsSync(path));
 const FIGURES = ["topology", "time", "owd-cdf", "owd-ccdf", "owd-box", "owd-split", "iat-density", "drops"];
-
-if (executable === undefined) console.log(`skipped: no Chromium at ${BROWSERS.filter((path) => path !== "").join(", ")}`);
 
 const folder = mkdtempSync(join(tmpdir(), "lockgate-web-"));
 let template = "";

@@ -7,12 +7,11 @@ import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 import { type Browser, type Page, chromium } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { FLAGS, executable, skipped } from "./browser";
 
-const FLAGS = "--headless --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking --disable-component-update --disable-sync".split(" ");
-const executable = [process.env["CHROMIUM"] ?? "", "/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"].find((path) => path !== "" && existsSync(path));
 const lockgate = [process.env["LOCKGATE"] ?? "", fileURLToPath(new URL("../../target/debug/lockgate", import.meta.url))].find((path) => path !== "" && existsSync(path));
 const here = executable !== undefined && lockgate !== undefined;
-if (!here) console.log(`skipped: no ${executable === undefined ? "Chromium" : "lockgate (build it, or name it in LOCKGATE)"}`);
+if (lockgate === undefined) skipped("running", "no lockgate; build it, or name it in LOCKGATE");
 
 /** Why no live run is possible here; empty where one is. */
 function whyNotLive(): string {
@@ -134,7 +133,7 @@ describe.skipIf(!here).each(modes)("a run under the page: %s", (mode) => {
   const folder = mkdtempSync(join(tmpdir(), "lockgate-running-"));
   const file = join(folder, "scenario.toml");
   const refused = mode === "--live" && here ? whyNotLive() : "";
-  if (refused !== "") console.log(`skipped: ${refused}`);
+  if (refused !== "") skipped("running live", refused);
   let browser: Browser;
   let run: Run;
   let page: Page;

@@ -2,7 +2,6 @@
 //!
 //! Such hosts are made by `unshare`, in user namespaces; where there are none, it is said what was skipped.
 #![cfg(target_os = "linux")]
-#![allow(clippy::print_stdout, reason = "what is skipped is said")]
 
 mod host;
 
@@ -10,7 +9,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-use host::{LOCKGATE, is_possible, traces};
+use host::{LOCKGATE, is_possible, skipped, traces};
 
 const SCENARIO: &str = r#"
 title = "bad host"
@@ -72,7 +71,7 @@ fn apart(flags: &str, script: &str) -> Option<Output> {
         Command::new("unshare").arg(format!("-Ur{flags}")).args(["sh", "-c", script]).output().ok()
     };
     if run("exit 0").is_none_or(|done| !done.status.success()) {
-        println!("skipped: `unshare -Ur{flags}` does not work here");
+        skipped(format!("`unshare -Ur{flags}` does not work here"));
         return None;
     }
     run(script)
@@ -142,7 +141,7 @@ fn interfaces_and_addresses_of_the_same_names() {
     );
     let Some(done) = apart("n", &script) else { return };
     if said(&done).contains("ip: not found") {
-        println!("skipped: `ip` is not installed");
+        skipped("`ip` is not installed");
         return;
     }
     assert!(matches!(done.status.code(), Some(0 | 5)), "{done:?}");

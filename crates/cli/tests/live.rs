@@ -2,7 +2,6 @@
 //!
 //! No test here judges a wall-clock time: a run outside its fidelity limits (exit code 5) is as good.
 #![cfg(target_os = "linux")]
-#![allow(clippy::print_stdout, reason = "what is skipped is said")]
 
 #[path = "live/applications.rs"]
 mod applications;
@@ -16,7 +15,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::time::Duration;
 
-use host::{LOCKGATE, is_possible, traces};
+use host::{LOCKGATE, is_possible, skipped, traces};
 use serde_json::Value;
 
 /// Two hosts, two routers in a chain between them, and a third host.
@@ -84,7 +83,7 @@ fn has(tool: &str) -> bool {
     let found = std::env::var_os("PATH")
         .is_some_and(|path| std::env::split_paths(&path).any(|directory| directory.join(tool).is_file()));
     if !found {
-        println!("skipped: `{tool}` is not installed");
+        skipped(format!("`{tool}` is not installed"));
     }
     found
 }
@@ -127,7 +126,7 @@ impl Ordinary {
 
     fn new(name: &str) -> Option<Self> {
         if !rustix::process::geteuid().is_root() {
-            println!("skipped: not root, so no other user can be played");
+            skipped("not root, so no other user can be played");
             return None;
         }
         let place = PathBuf::from(format!("/tmp/lockgate-test-{}-{name}", std::process::id()));
@@ -137,7 +136,7 @@ impl Ordinary {
         let place = Self(place);
         let examined = place.command(&["doctor"]).output().expect("runs");
         if examined.status.code() == Some(4) {
-            println!("skipped: this kernel gives ordinary users no user namespaces");
+            skipped("this kernel gives ordinary users no user namespaces");
             return None;
         }
         Some(place)
@@ -405,7 +404,7 @@ fn frames_go_by_af_xdp_where_that_is_permitted_and_by_packet_sockets_elsewhere()
     for (frames, express) in [("af_packet", 0.0), ("af_xdp", 1.0)] {
         let done = run(frames);
         if done.status.code() == Some(4) && frames == "af_xdp" {
-            println!("skipped: {}", String::from_utf8_lossy(&done.stderr));
+            skipped(String::from_utf8_lossy(&done.stderr));
             continue;
         }
         let summary = summary(&done);
@@ -444,7 +443,7 @@ fn with_two_namespaces(command: &str) -> Option<Output> {
     let done = Command::new("unshare").args(["-Ur", "sh", "-c", &limited]).output().expect("runs");
     let said = String::from_utf8_lossy(&done.stderr);
     if said.contains("unshare") {
-        println!("skipped: {said}");
+        skipped(said);
         return None;
     }
     Some(done)

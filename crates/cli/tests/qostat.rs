@@ -8,6 +8,8 @@ mod host;
 #[cfg(target_os = "linux")]
 #[path = "qostat/live.rs"]
 mod live;
+#[path = "../../../tests/skipped.rs"]
+mod skipped;
 #[path = "qostat/tools.rs"]
 mod tools;
 #[path = "qostat/watched.rs"]

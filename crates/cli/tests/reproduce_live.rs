@@ -4,7 +4,6 @@
 //! No test here judges a wall-clock time. What the packets of a busy machine say of a claim is its own affair, and so is
 //! whether its runs are within the fidelity limits; what is looked at here is that each claim says something.
 #![cfg(target_os = "linux")]
-#![allow(clippy::print_stdout, reason = "what is skipped is said")]
 
 mod host;
 
@@ -12,7 +11,7 @@ use std::fs;
 use std::process::{Command, Output, Stdio};
 use std::time::Duration;
 
-use host::{LOCKGATE, is_possible, traces};
+use host::{LOCKGATE, is_possible, skipped, traces};
 use serde_json::Value;
 
 const SCENARIO: &str = r#"
@@ -247,12 +246,12 @@ fn where_live_runs_are_not_allowed_that_is_said() {
     let done =
         Command::new("unshare").args(["-Ur", "sh", "-c", &limited]).current_dir(place.0.path()).output();
     let Ok(done) = done else {
-        println!("skipped: `unshare` is not installed");
+        skipped("`unshare` is not installed");
         return;
     };
     let said = String::from_utf8_lossy(&done.stderr);
     if said.contains("unshare") {
-        println!("skipped: {said}");
+        skipped(said);
         return;
     }
     assert_eq!(done.status.code(), Some(4), "{said}");

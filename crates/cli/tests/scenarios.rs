@@ -1,8 +1,13 @@
 //! Every scenario of the repository is valid, runs, and gives the same bytes again.
 
+#[path = "../../../tests/skipped.rs"]
+mod skipped;
+
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
+
+use skipped::skipped;
 
 fn repository() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
@@ -115,7 +120,7 @@ fn voice_waits_in_one_queue_and_not_with_priority() {
 fn a_real_call_is_replayed() {
     let call = repository().join("../shared/data/g711a.pcap");
     if !call.exists() {
-        println!("skipped: {} is not there", call.display());
+        skipped(format!("no {}", call.file_name().unwrap_or_default().display()));
         return;
     }
     let directory = tempfile::tempdir().expect("a directory");

@@ -206,11 +206,16 @@ impl Machine for Kernel {
 }
 
 #[cfg(test)]
+#[path = "../../../tests/skipped.rs"]
+mod skipped;
+
+#[cfg(test)]
 mod tests {
     use std::collections::BTreeMap;
     use std::fs;
     use std::sync::Arc;
 
+    use super::skipped::skipped;
     use super::*;
     use crate::testbed::may_make_namespaces;
 
@@ -225,7 +230,7 @@ mod tests {
     #[test]
     fn a_long_sleep_ends_with_a_rehearsal_and_a_short_one_does_not() {
         if !may_make_namespaces() {
-            println!("skipped: this user may not make network namespaces");
+            skipped("this user may not make network namespaces");
             return;
         }
         let text = "title = \"w\"\nduration = \"1s\"\n[node]\na = {}\nb = {}\n[link]\nl = { between = [\"a\", \"b\"], rate = \"1mbit\" }\n[flow]\nf = { from = \"a\", to = \"b\", transport = \"udp\", size = \"100B\", rate = \"1mbit\" }";

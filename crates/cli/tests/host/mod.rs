@@ -1,10 +1,14 @@
 //! What a live run may touch of this machine, and whether one is possible here.
-#![allow(clippy::print_stdout, reason = "what is skipped is said")]
+
+#[path = "../../../../tests/skipped.rs"]
+mod skipped;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::PathBuf;
 use std::process::Command;
+
+pub(crate) use skipped::skipped;
 
 pub(crate) const LOCKGATE: &str = env!("CARGO_BIN_EXE_lockgate");
 
@@ -12,7 +16,7 @@ pub(crate) const LOCKGATE: &str = env!("CARGO_BIN_EXE_lockgate");
 pub(crate) fn is_possible() -> bool {
     let done = Command::new(LOCKGATE).args(["doctor", "--json"]).output().expect("runs");
     if done.status.code() == Some(4) {
-        println!("skipped: {}", String::from_utf8_lossy(&done.stderr).lines().next().unwrap_or_default());
+        skipped(String::from_utf8_lossy(&done.stderr));
         return false;
     }
     assert_eq!(done.status.code(), Some(0), "{}", String::from_utf8_lossy(&done.stderr));

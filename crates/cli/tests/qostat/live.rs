@@ -2,7 +2,7 @@
 //!
 //! What is judged are counts and the run's own time, never the machine's speed. `LOCKGATE_LOAD=50000` runs
 //! the reconfiguration under that many packets a second for a minute; its figures are printed.
-#![allow(clippy::print_stdout, reason = "figures, and what is skipped, are said")]
+#![allow(clippy::print_stdout, reason = "figures are printed")]
 
 use std::fs;
 use std::path::{Path, PathBuf};

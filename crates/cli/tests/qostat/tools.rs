@@ -1,7 +1,7 @@
 //! Other people's tools over the interfaces: `promtool check metrics` (comes with Prometheus), and schemathesis, which
 //! makes requests out of `/api/openapi.json`. Neither is needed to build or to test; where one is not there, its test
 //! is skipped. `make tools` puts schemathesis under `target/tools`.
-#![allow(clippy::print_stdout, reason = "what is skipped, and what a tool said, is said")]
+#![allow(clippy::print_stdout, reason = "the figures of a tool are printed")]
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -9,8 +9,8 @@ use std::process::{Command, Stdio};
 
 use serde_json::json;
 
-use crate::scenario;
 use crate::watched::{Watched, alone};
+use crate::{scenario, skipped::skipped};
 
 /// A tool on the path or under `target/tools`; says where there is none.
 fn tool(name: &str) -> Option<PathBuf> {
@@ -19,7 +19,7 @@ fn tool(name: &str) -> Option<PathBuf> {
     let found =
         std::env::split_paths(&path).chain([own]).map(|folder| folder.join(name)).find(|file| file.is_file());
     if found.is_none() {
-        println!("skipped: {name} is not installed");
+        skipped(format!("`{name}` is not installed"));
     }
     found
 }

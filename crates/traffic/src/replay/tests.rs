@@ -8,6 +8,10 @@ use proptest::prelude::*;
 
 use super::*;
 
+#[path = "../../../../tests/skipped.rs"]
+mod skipped;
+use skipped::skipped;
+
 /// Writes numbers in one byte order.
 #[derive(Clone, Copy)]
 enum Order {
@@ -289,12 +293,11 @@ const REAL: [(&str, usize, u64, u64, u64); 6] = [
 ];
 
 #[test]
-#[allow(clippy::print_stdout, reason = "a test that does not run says so")]
 fn real_captures_are_read() {
     for (name, packets, bytes, span, out_of_order) in REAL {
         let path = format!("{}/../../../shared/data/{name}", env!("CARGO_MANIFEST_DIR"));
         let Ok(file) = std::fs::read(path) else {
-            println!("skipped: {name} is not here");
+            skipped(format!("no {name}"));
             continue;
         };
         let replay = if span > 0 {

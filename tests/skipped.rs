@@ -1,0 +1,26 @@
+//! Record of tests that this host cannot run, included by every test file that may skip (`#[path = ".../tests/skipped.rs"]`).
+//!
+//! A test that lacks a tool, a right or a file calls [`skipped`] and returns. libtest hides the output of tests that
+//! pass, so the record goes to a file, too: `make test` names it in `LOCKGATE_SKIPPED`, prints its lines at the end,
+//! and compares them with `tests/skips.txt`.
+
+use std::io::Write;
+
+/// Records that the calling test was not run, or not in full, and prints the reason.
+///
+/// The test's name is that of its thread, so helpers of a test may call this for it.
+#[allow(clippy::print_stdout, reason = "the reason is for the person who runs the test alone")]
+pub(crate) fn skipped(why: impl std::fmt::Display) {
+    let why = why.to_string();
+    let reason = why.lines().next().unwrap_or_default();
+    let thread = std::thread::current();
+    let line = format!("{}::{}: {reason}", env!("CARGO_CRATE_NAME"), thread.name().unwrap_or("?"));
+    println!("skipped: {line}");
+    let Some(path) = std::env::var_os("LOCKGATE_SKIPPED") else { return };
+    let mut file = std::fs::OpenOptions::new()
+        .create(true)
+        .append(true)
+        .open(path)
+        .expect("LOCKGATE_SKIPPED names a file");
+    file.write_all(format!("{line}\n").as_bytes()).expect("the record of skipped tests is written");
+}

@@ -1,0 +1,17 @@
+/** The browser of the page's tests, and the record of what cannot run without it. */
+import { appendFileSync, existsSync } from "node:fs";
+
+/** Path of a Chromium: `CHROMIUM`, or where distributions put it; `undefined` if there is none. */
+export const executable = [process.env["CHROMIUM"] ?? "", "/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"].find((path) => path !== "" && existsSync(path));
+
+export const FLAGS = "--headless --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking --disable-component-update --disable-sync".split(" ");
+
+/** Records that the tests `name` are not run, and why; `make test` prints the record at its end (`tests/skips.sh`). */
+export function skipped(name: string, why: string): void {
+  const line = `web::${name}: ${why}`;
+  console.log(`skipped: ${line}`);
+  const file = process.env["LOCKGATE_SKIPPED"];
+  if (file !== undefined) appendFileSync(file, `${line}\n`);
+}
+
+if (executable === undefined) skipped("browser", "no Chromium; name one in CHROMIUM");
