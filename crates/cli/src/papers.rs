@@ -14,6 +14,7 @@ pub(crate) mod folder;
 pub(crate) mod live;
 mod matrix;
 mod observation;
+mod sensitivity;
 mod today;
 pub(crate) mod verdict;
 
@@ -29,6 +30,7 @@ use experiment::{Cost, Experiment, damaged};
 use folder::Folder;
 use live::Live;
 use matrix::{combinations, label};
+use sensitivity::Sensitivity;
 use today::Others;
 use verdict::{Judged, Packets};
 
@@ -84,6 +86,12 @@ pub(crate) fn reproduce(folder: &Folder, request: &Request<'_>) -> Result<Reprod
     file.tables.iter().try_for_each(|table| table.want(&mut experiment)).map_err(wrong)?;
     let plan = |today: (usize, _)| Others::plan(today, request.with, request.quick, &mut experiment);
     let others = file.today.iter().enumerate().map(plan).collect::<Result<Vec<_>, _>>().map_err(wrong)?;
+    let mut sensitivities = Vec::new();
+    if !request.quick {
+        for fitted in &file.fitted {
+            sensitivities.extend(Sensitivity::plan(fitted, &file.claims, &mut experiment).map_err(wrong)?);
+        }
+    }
     experiment.run(request.seed, request.quiet)?;
     if let Some(asked) = request.live.filter(|_| !interrupt::is_requested()) {
         let made = live::run(&experiment, &decisive, asked, request.seed, request.quiet)?;
@@ -98,11 +106,15 @@ pub(crate) fn reproduce(folder: &Folder, request: &Request<'_>) -> Result<Reprod
         .collect::<Result<_, _>>()
         .map_err(wrong)?;
     let tables = file.tables.iter().map(|table| table.fill(&experiment));
-    let tables =
-        tables.chain(others.iter().map(|others| others.table(&experiment))).collect::<Result<_, _>>();
+    let tables = tables.chain(others.iter().map(|others| others.table(&experiment)));
+    let tables = sensitivities
+        .iter()
+        .map(|sensitivity| sensitivity.table(&experiment))
+        .chain(tables)
+        .collect::<Result<_, _>>();
     let mut notes = Vec::new();
     if request.quick {
-        notes.push("quick: shorter runs, so values scatter more".to_owned());
+        notes.push("quick: shorter runs, so values scatter more; no sensitivity tables".to_owned());
     }
     Ok(Reproduction {
         name: folder.name.clone(),
@@ -206,6 +218,9 @@ mod tests {
             for today in file.today.iter().enumerate() {
                 let others = Others::plan(today, &[], true, &mut experiment).expect(name);
                 others.table(&experiment).expect(name);
+            }
+            for fitted in &file.fitted {
+                Sensitivity::plan(fitted, &file.claims, &mut experiment).expect(name);
             }
             experiment.check().unwrap_or_else(|failure| panic!("{name}: {failure}"));
             claims += file.claims.len();

@@ -143,7 +143,7 @@ fn a_paper_is_run_judged_and_drawn() {
     );
     let text = String::from_utf8_lossy(&output.stdout);
     assert_eq!(output.status.code(), Some(0), "{text}{}", String::from_utf8_lossy(&output.stderr));
-    assert!(text.contains("2 of 3 claims hold, 0 do not, 1 are not decidable"), "{text}");
+    assert!(text.contains("2 of 3 claims hold, 1 are not decidable from the paper's text"), "{text}");
     assert!(text.contains("not decidable: the figure has no numbers"), "{text}");
     assert!(text.contains("tbf cannot stand here"), "{text}");
     let report = fs::read_to_string(folder.path().join("out/report.html")).expect("a report");
@@ -168,6 +168,53 @@ fn a_paper_is_run_judged_and_drawn() {
         "{shares:?}"
     );
     assert_eq!(shares[3], None);
+}
+
+/// A limit of 20 packets was chosen because the delay is then below 350 ms; at 40 it is not.
+const FITTED: &str = r#"
+[[fitted]]
+name = "limit"
+parameter = "packets that a queue holds"
+used = "20p"
+why = "The paper does not say."
+range = "10 to 40"
+values = ["10p", "20p", "40p"]
+set = ["port.a->b.queue.one.limit=$value"]
+
+[[claim]]
+id = "wait"
+where = "Table 1"
+text = "nothing waits for long"
+paper = "350 ms"
+decide = "longest delay"
+value = "[1000: flow.one.owd.max]"
+unit = "s"
+at_most = 0.35
+fitted = ["limit"]
+"#;
+
+#[test]
+fn what_holds_by_a_fitted_parameter_is_counted_apart_and_its_range_is_shown() {
+    let folder = paper(&format!("{CLAIMS}{FITTED}"));
+    let output = lockgate(folder.path(), &["reproduce", "./mine", "--json", "--out", "out"]);
+    let paper = &json(&output)["papers"][0];
+    let wait = &paper["claims"][3];
+    assert_eq!((&wait["id"], &wait["verdict"]), (&"wait".into(), &"holds-fitted".into()));
+    let table = &paper["tables"][0];
+    assert_eq!(table["title"], "Sensitivity: packets that a queue holds");
+    let rows = table["rows"].as_array().expect("rows");
+    let column = |index: usize| rows.iter().filter_map(|row| row[index].as_str()).collect::<Vec<_>>();
+    assert_eq!(column(0), ["10p", "20p (used)", "40p"]);
+    assert_eq!(column(2), ["1 of 1", "1 of 1", "0 of 1"], "{rows:?}");
+    let text = lockgate(folder.path(), &["reproduce", "./mine", "--out", "out"]);
+    let text = String::from_utf8_lossy(&text.stdout).into_owned();
+    assert!(text.contains("1 hold with a parameter that was fitted to them"), "{text}");
+    let unknown = format!("{CLAIMS}{}", FITTED.replace("fitted = [\"limit\"]", "fitted = [\"depth\"]"));
+    fs::write(folder.path().join("mine/claims.toml"), unknown).expect("written");
+    let refused = lockgate(folder.path(), &["reproduce", "./mine", "--out", "other"]);
+    let errors = String::from_utf8_lossy(&refused.stderr);
+    assert_eq!(refused.status.code(), Some(2), "{errors}");
+    assert!(errors.contains("claim `wait`: `fitted` names `depth`"), "{errors}");
 }
 
 #[test]

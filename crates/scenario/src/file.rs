@@ -303,7 +303,8 @@ pub(crate) struct FlowTable {
     #[serde(default)]
     pub(crate) pages: Option<Pages>,
     /// TCP, with `file`: time between the starts of a group's connections; the first starts after one. Together
-    /// where it is not given.
+    /// where it is not given. With `files`: one time, which replaces the list's own starts; the first file starts at
+    /// once.
     #[serde(default)]
     pub(crate) every: Option<LawConfig<Duration>>,
     /// TCP: payload of a full segment; `1448B` where it is not given, which makes frames of 1514 bytes.

@@ -158,29 +158,45 @@ fn one(folder: &Folder, out: Option<&Path>, arguments: &Reproduce) -> Result<Rep
 }
 
 /// How many claims of each verdict.
-fn counts(reproduction: &Reproduction) -> [usize; 3] {
-    [Verdict::Holds, Verdict::DoesNotHold, Verdict::NotDecidable]
+fn counts(reproduction: &Reproduction) -> [usize; 4] {
+    [Verdict::Holds, Verdict::HoldsFitted, Verdict::DoesNotHold, Verdict::NotDecidable]
         .map(|verdict| reproduction.claims.iter().filter(|judged| judged.verdict == verdict).count())
+}
+
+/// The counts in words.
+fn sentence(reproduction: &Reproduction) -> String {
+    let [holds, fitted, fails, open] = counts(reproduction);
+    let mut parts = vec![format!("{holds} of {} claims hold", reproduction.claims.len())];
+    for (count, words) in [
+        (fitted, "hold with a parameter that was fitted to them"),
+        (fails, "do not hold"),
+        (open, "are not decidable from the paper's text"),
+    ] {
+        if count > 0 {
+            parts.push(format!("{count} {words}"));
+        }
+    }
+    parts.join(", ")
 }
 
 fn overview(all: &[Reproduction]) {
     terminal::heading("papers");
     let mut rows = Vec::new();
-    let mut sum = [0; 3];
+    let mut sum = [0; 4];
     for reproduction in all {
         let counts = counts(reproduction);
         sum.iter_mut().zip(counts).for_each(|(sum, count)| *sum += count);
         rows.push((reproduction.name.clone(), counts));
     }
     rows.push(("together".to_owned(), sum));
-    let row = |(name, counts): &(String, [usize; 3])| {
+    let row = |(name, counts): &(String, [usize; 4])| {
         let total: usize = counts.iter().sum();
         let mut cells = vec![name.clone(), total.to_string()];
         cells.extend(counts.iter().map(usize::to_string));
         cells
     };
     let rows: Vec<Vec<String>> = rows.iter().map(row).collect();
-    terminal::table(&["paper", "claims", "hold", "do not hold", "figure only"], &rows);
+    terminal::table(&["paper", "claims", "hold", "hold, fitted", "do not hold", "figure only"], &rows);
 }
 
 fn bound(judged: &Judged) -> String {
@@ -234,8 +250,7 @@ fn show(reproduction: &Reproduction) {
     for note in &reproduction.notes {
         say!("note: {note}");
     }
-    let [holds, fails, open] = counts(reproduction);
-    say!("\n{holds} of {} claims hold, {fails} do not, {open} are not decidable", reproduction.claims.len());
+    say!("\n{}", sentence(reproduction));
     if let Some(live) = &reproduction.live {
         say!("{}", on_packets(reproduction, live));
     }
@@ -268,8 +283,8 @@ fn remarks(judged: &Judged) -> Vec<String> {
         remarks.push(claim.note.clone());
     }
     remarks.extend(claim.undecidable.iter().map(|why| format!("not decidable: {why}")));
-    if judged.agree() == Some(false) && !claim.live_differs.is_empty() {
-        remarks.push(format!("live: {}", claim.live_differs));
+    if judged.agree() == Some(false) {
+        remarks.extend(claim.live_differs.iter().map(|difference| format!("live: {}", difference.words())));
     }
     remarks
 }
@@ -295,16 +310,7 @@ fn command(folder: &Folder, arguments: &Reproduce) -> String {
 fn report(reproduction: &Reproduction, command: &str) -> String {
     let mut report = results::report_head(&reproduction.title, &reproduction.scenario);
     command.clone_into(&mut report.command);
-    let [holds, fails, open] = counts(reproduction);
-    let total = reproduction.claims.len();
-    let verdict = if fails + open > 0 {
-        format!(
-            "{holds} of {total} claims hold, {fails} do not, {open} are not decidable from the paper's text"
-        )
-    } else {
-        format!("{holds} of {total} claims hold")
-    };
-    report.verdict = vec![verdict];
+    report.verdict = vec![sentence(reproduction)];
     report.verdict.extend(reproduction.live.iter().map(|live| on_packets(reproduction, live)));
     report.verdict.extend(reproduction.notes.iter().cloned());
     let cells = |judged: &Judged| {
@@ -374,6 +380,9 @@ fn ours(reproduction: &Reproduction) -> Option<Comparison> {
         let mut words = remarks(judged);
         if !claim.ours.is_empty() {
             words.push(format!("ours, because the paper is silent: {}", claim.ours.join("; ")));
+        }
+        if !claim.fitted.is_empty() {
+            words.push(format!("fitted: {}", claim.fitted.join(", ")));
         }
         if !claim.chosen.is_empty() {
             words.push(format!("the bound is ours: {}", claim.chosen));

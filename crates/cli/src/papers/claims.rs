@@ -2,14 +2,14 @@
 //! discipline of today would do.
 //!
 //! ```text
-//! title paper scenario   [[run]]   [[claim]]   [[figure]] [[figure.series]]   [[table]] [[table.column]]   [[today]]
+//! title paper scenario   [[run]]   [[fitted]]   [[claim]]   [[figure]] [[figure.series]]   [[table]] [[table.column]]   [[today]]
 //! ```
 
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::matrix::{Each, Rows};
+use super::matrix::{Each, Rows, Scalar};
 use lockgate_scenario::Scale;
 
 /// The whole file.
@@ -25,6 +25,8 @@ pub(crate) struct Claims {
     pub(crate) scenario: String,
     #[serde(rename = "run")]
     pub(crate) runs: Vec<Runs>,
+    #[serde(default)]
+    pub(crate) fitted: Vec<Fitted>,
     #[serde(rename = "claim")]
     pub(crate) claims: Vec<Claim>,
     #[serde(default, rename = "figure")]
@@ -82,6 +84,73 @@ pub(crate) struct OnPackets {
     pub(crate) together: Option<u8>,
 }
 
+/// A free parameter whose value was chosen because claims then hold: the paper does not give it, and other plausible
+/// values give other verdicts. The report shows them in a sensitivity table.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Fitted {
+    /// Name by which claims refer to it in `fitted`.
+    pub(crate) name: String,
+    /// What it is, in a phrase.
+    pub(crate) parameter: String,
+    /// The value that the runs have.
+    pub(crate) used: Scalar,
+    /// Why this value was chosen, in a sentence.
+    pub(crate) why: String,
+    /// Which values are plausible, in a phrase.
+    pub(crate) range: String,
+    /// Values to try, `used` among them; none if no key of the scenario can change it.
+    #[serde(default)]
+    pub(crate) values: Vec<Scalar>,
+    /// What is set for a value, `$value`, besides what each run sets.
+    #[serde(default)]
+    pub(crate) set: Vec<String>,
+}
+
+/// A known difference between real packets and the simulation. It exempts a required claim only within its bound, and
+/// only if the cause was found.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct LiveDifference {
+    /// What was seen.
+    pub(crate) seen: String,
+    /// The mechanism; `None`: it was not found, and nothing is exempted.
+    #[serde(default)]
+    pub(crate) cause: Option<String>,
+    /// Bounds of the values on real packets, each in place of the claim's own.
+    #[serde(default)]
+    pub(crate) at_most: Option<f64>,
+    #[serde(default)]
+    pub(crate) at_least: Option<f64>,
+    #[serde(default)]
+    pub(crate) tolerance: Option<f64>,
+    #[serde(default)]
+    pub(crate) rounding: Option<f64>,
+}
+
+impl LiveDifference {
+    /// The claim with the bounds of real packets; `None` if it exempts nothing.
+    pub(crate) fn exemption(&self, claim: &Claim) -> Option<Claim> {
+        self.cause.as_ref()?;
+        let bounds = [self.at_most, self.at_least, self.tolerance, self.rounding];
+        bounds.iter().any(Option::is_some).then(|| Claim {
+            at_most: self.at_most.or(claim.at_most),
+            at_least: self.at_least.or(claim.at_least),
+            tolerance: self.tolerance.unwrap_or(claim.tolerance),
+            rounding: self.rounding.unwrap_or(claim.rounding),
+            ..claim.clone()
+        })
+    }
+
+    /// What was seen, and why.
+    pub(crate) fn words(&self) -> String {
+        match &self.cause {
+            Some(cause) => format!("{}: {cause}", self.seen),
+            None => format!("{}; the cause was not found", self.seen),
+        }
+    }
+}
+
 /// One claim and what decides it.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
@@ -135,15 +204,18 @@ pub(crate) struct Claim {
     /// Parameters that are ours because the paper is silent.
     #[serde(default)]
     pub(crate) ours: Vec<String>,
+    /// Names of the `[[fitted]]` parameters without which it might not hold.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) fitted: Vec<String>,
     /// Why, where it is known not to hold.
     #[serde(default)]
     pub(crate) note: String,
     /// Why it is not decided on real packets, though its runs can be made.
     #[serde(default)]
     pub(crate) not_live: Option<String>,
-    /// Why real packets may say something else than the simulation, where that was seen.
-    #[serde(default)]
-    pub(crate) live_differs: String,
+    /// How real packets differ from the simulation, where that was seen.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) live_differs: Option<LiveDifference>,
 }
 
 fn yes() -> bool {
@@ -360,12 +432,21 @@ impl Claims {
                 (true, Some(_)) => return wrong("what is undecidable has no bound"),
                 _ => {}
             }
+            let unknown = |name: &&String| !self.fitted.iter().any(|fitted| fitted.name == **name);
+            if let Some(name) = claim.fitted.iter().find(unknown) {
+                return wrong(&format!("`fitted` names `{name}`, and there is no such [[fitted]]"));
+            }
             if claim.order.is_some()
                 && claim.each.is_empty()
                 && claim.rows.is_empty()
                 && !claim.value.contains('{')
             {
                 return wrong("one value has no order: give each, rows or a list in braces");
+            }
+        }
+        for fitted in &self.fitted {
+            if !fitted.values.is_empty() && !fitted.values.contains(&fitted.used) {
+                return Err(format!("fitted `{}`: `used` is not among `values`", fitted.name));
             }
         }
         for figure in &self.figures {

@@ -117,6 +117,30 @@ impl<'a> Experiment<'a> {
         self.add(name, plan).map_err(|why| damaged(self.folder, &why))
     }
 
+    /// Wants an observation of a variant of its run, which has `set` besides and a name that begins with `prefix`.
+    ///
+    /// # Errors
+    /// If there is no such run.
+    pub(crate) fn want_variant(
+        &mut self,
+        prefix: &str,
+        set: &[String],
+        observation: Observation,
+    ) -> Result<(), String> {
+        let name = format!("{prefix}{}", observation.run);
+        if !self.plans.contains_key(&name) {
+            let original = self.plans.get(&observation.run);
+            let mut plan = original
+                .ok_or_else(|| format!("{observation}: there is no run `{}`", observation.run))?
+                .clone();
+            plan.set.extend_from_slice(set);
+            plan.live = None;
+            self.plans.insert(name.clone(), plan);
+        }
+        self.wanted.insert(Observation { run: name, ..observation });
+        Ok(())
+    }
+
     /// Wants everything that a formula is made of.
     pub(crate) fn want(&mut self, formula: &Expression) {
         formula.each_observation(&mut |observation| {

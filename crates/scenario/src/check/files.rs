@@ -1,6 +1,7 @@
 //! A group's files as a list: one size a line, and when each starts.
 
 use lockgate_engine::units::{Bytes, Duration};
+use lockgate_traffic::{Law, LoadedFiles};
 
 use super::Checker;
 use crate::diagnostic::Problem;
@@ -53,7 +54,7 @@ impl Checker<'_> {
     pub(super) fn listed_files(&mut self, table: &FlowTable, place: Place<'_, '_>) -> Option<Vec<Listed>> {
         let path = table.files.as_deref()?;
         let span = place.value("files");
-        for key in ["file", "every", "bytes", "size", "gap", "rate"] {
+        for key in ["file", "bytes", "size", "gap", "rate"] {
             if place.has(key) {
                 let problem = Problem::new(
                     place.key(key),
@@ -63,7 +64,12 @@ impl Checker<'_> {
             }
         }
         let Some(bytes) = self.load(path, span.clone()) else { return Some(Vec::new()) };
-        let (listed, complaints) = read(&String::from_utf8_lossy(&bytes));
+        let (mut listed, complaints) = read(&String::from_utf8_lossy(&bytes));
+        if let Some(every) = self.fixed_spacing(table, place) {
+            for (index, file) in listed.iter_mut().enumerate() {
+                file.start = every * index as u64;
+            }
+        }
         for complaint in &complaints {
             let problem = Problem::new(span.clone(), format!("the file `{}`, {complaint}", shorten(path)));
             self.note(problem.help("a line is a size and, if need be, a start: `12kB` or `12kB 1.5s`"));
@@ -79,6 +85,18 @@ impl Checker<'_> {
             self.note(problem.help("leave `count` out, or list as many files"));
         }
         Some(listed)
+    }
+
+    /// The time `every` between the starts of listed files, which replaces the list's own starts; `None` if it is not
+    /// given, or is noted as wrong.
+    fn fixed_spacing(&mut self, table: &FlowTable, place: Place<'_, '_>) -> Option<Duration> {
+        let law = table.every.as_ref()?;
+        let constant = Law::new(law, "every", &LoadedFiles::none()).ok().and_then(|law| law.constant());
+        if constant.is_none() {
+            let problem = Problem::new(place.value("every"), "`every` beside `files` is one time, not a law");
+            self.note(problem.help("write it like `250ms`, or give each file's start in the list"));
+        }
+        constant
     }
 }
 

@@ -1,0 +1,100 @@
+//! Verdicts over the plausible range of a fitted parameter: a free parameter whose value was chosen because claims then
+//! hold proves nothing by those claims, so the report shows how they fall at its other values.
+
+use lockgate_measure::report::{Cell, Comparison};
+
+use super::claims::{Claim, Fitted};
+use super::drawn::formula;
+use super::experiment::Experiment;
+use super::expression::{Observation, Values};
+use super::matrix::{Scalar, Variables, combinations, fill};
+use super::verdict::Judged;
+
+/// One fitted parameter and the claims that hold with the value that was chosen.
+pub(crate) struct Sensitivity<'a> {
+    fitted: &'a Fitted,
+    claims: Vec<&'a Claim>,
+}
+
+impl<'a> Sensitivity<'a> {
+    /// Adds the runs of the parameter's other values; `None` if no claim is fitted by it, or it has no values to try.
+    ///
+    /// # Errors
+    /// A value that cannot be filled in, and a formula over a run that does not exist.
+    pub(crate) fn plan(
+        fitted: &'a Fitted,
+        claims: &'a [Claim],
+        experiment: &mut Experiment<'_>,
+    ) -> Result<Option<Self>, String> {
+        let claims: Vec<_> = claims.iter().filter(|claim| claim.fitted.contains(&fitted.name)).collect();
+        if claims.is_empty() || fitted.values.is_empty() {
+            return Ok(None);
+        }
+        for value in fitted.values.iter().filter(|value| **value != fitted.used) {
+            let variables = Variables::from([("value".to_owned(), value.0.clone())]);
+            let set: Vec<String> =
+                fitted.set.iter().map(|text| fill(text, &variables)).collect::<Result<_, _>>()?;
+            let variant = variant(fitted, value);
+            for claim in &claims {
+                for variables in combinations(&claim.each, &claim.rows) {
+                    let formula = formula(&claim.value, &variables)?;
+                    let mut observed: Vec<Observation> = Vec::new();
+                    formula.each_observation(&mut |observation| observed.push(observation.clone()));
+                    for observation in observed {
+                        experiment.want_variant(&variant, &set, observation)?;
+                    }
+                }
+            }
+        }
+        Ok(Some(Self { fitted, claims }))
+    }
+
+    /// One row a value of the parameter: each claim's value with its verdict, and how many hold.
+    ///
+    /// # Errors
+    /// A formula that cannot be evaluated.
+    pub(crate) fn table(&self, experiment: &Experiment<'_>) -> Result<Comparison, String> {
+        let row = |value: &Scalar| {
+            let is_used = *value == self.fitted.used;
+            let prefix = if is_used { String::new() } else { variant(self.fitted, value) };
+            let seen = without_prefix(&experiment.seen.values, &prefix);
+            let name = if is_used { format!("{} (used)", value.0) } else { value.0.clone() };
+            let mut cells = vec![Cell::Text(name)];
+            let mut holding = 0;
+            for claim in &self.claims {
+                let judged = Judged::new(claim, super::value(claim, &seen)?);
+                holding += usize::from(judged.verdict.holds());
+                let sign = if judged.verdict.holds() { '✓' } else { '✗' };
+                cells.push(Cell::Text(format!("{sign} {}", judged.shown())));
+            }
+            cells.push(Cell::Text(format!("{holding} of {}", self.claims.len())));
+            Ok(cells)
+        };
+        let heads = self.claims.iter().map(|claim| claim.id.clone());
+        Ok(Comparison {
+            title: format!("Sensitivity: {}", self.fitted.parameter),
+            columns: std::iter::once(self.fitted.name.clone())
+                .chain(heads)
+                .chain(["hold".to_owned()])
+                .collect(),
+            rows: self.fitted.values.iter().map(row).collect::<Result<_, String>>()?,
+            note: format!("{} Plausible: {}.", self.fitted.why, self.fitted.range),
+        })
+    }
+}
+
+/// Prefix of the names of a variant's runs.
+fn variant(fitted: &Fitted, value: &Scalar) -> String {
+    format!("sensitivity/{}/{}/", fitted.name, value.0)
+}
+
+/// The observations of runs whose name begins with `prefix`, under the name that follows it.
+fn without_prefix(values: &Values, prefix: &str) -> Values {
+    values
+        .iter()
+        .filter_map(|(observation, values)| {
+            let run = observation.run.strip_prefix(prefix)?.to_owned();
+            Some((Observation { run, ..observation.clone() }, values.clone()))
+        })
+        .collect()
+}
