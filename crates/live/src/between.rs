@@ -12,12 +12,13 @@
 //! least time of many; between the two it is taken as a straight line, so that drift is no error. One-way
 //! delays carry the larger of the two bounds. Time stamps are taken when the program sends and receives.
 
+mod drops;
 pub mod message;
 mod receiver;
 mod sender;
 
 pub use receiver::{Receiver, receive};
-pub use sender::{Sender, send};
+pub use sender::{Sender, send, smallest_frame};
 
 use lockgate_engine::units::Duration;
 
@@ -50,6 +51,21 @@ pub struct Report {
     pub owd_ns: [i64; 4],
     /// By how much these may be wrong.
     pub error_ns: i64,
+    /// Datagrams that the receiving host's socket dropped meanwhile, of whatever sender: they came, and are no loss of
+    /// the network.
+    pub host_drops: u64,
+}
+
+impl Report {
+    /// Whether a receiver can have seen this of what was sent.
+    pub(super) fn is_plausible(&self, sent: u64, sent_bytes: u64) -> bool {
+        let ordered = self.owd_ns.windows(2).all(|pair| pair[0] <= pair[1]);
+        self.received <= sent
+            && self.bytes <= sent_bytes
+            && self.reordered <= self.received
+            && self.error_ns >= 0
+            && ordered
+    }
 }
 
 /// What a sender knows at the end.
@@ -61,6 +77,10 @@ pub struct SendReport {
     pub sent_bytes: u64,
     /// Datagrams that the kernel refused.
     pub errors: u64,
+    /// Datagrams that were too short to carry their number and time, and were padded.
+    pub padded: u64,
+    /// How far behind its schedule the sender was when its time was over; zero if it kept it.
+    pub behind: Duration,
     /// From when a datagram should have left to when it did: median and 99th percentile.
     pub slip: [Duration; 2],
     /// The clocks before and after.

@@ -15,9 +15,9 @@ pub(crate) fn receive(arguments: &Receive) -> Result<Exit, Failure> {
         at_most: Duration::from_secs(u64::from(arguments.seconds)),
         once: arguments.once,
     };
-    eprintln!("listening at {}", arguments.at);
     let json = arguments.json;
-    let done = between::receive(&receiver, &interrupt::is_requested, &mut |from, report| {
+    let mut listening = |at| eprintln!("listening at {at}");
+    let done = between::receive(&receiver, &interrupt::is_requested, &mut listening, &mut |from, report| {
         if json {
             let text = results::json(&document(report)).unwrap_or_default();
             say!("{}", text.trim_end());
@@ -46,6 +46,7 @@ pub(super) fn document(report: &Report) -> serde_json::Value {
         "received_bytes": report.bytes,
         "duplicate_packets": report.duplicates,
         "reordered_packets": report.reordered,
+        "host_dropped_packets": report.host_drops,
         "throughput_bps": throughput(report),
         "owd_s": { "min": min, "p50": p50, "p99": p99, "max": max },
         "clock_error_s": report.error_ns as f64 * NANO,
@@ -66,6 +67,12 @@ pub(super) fn show(report: &Report) {
         report.duplicates,
         report.reordered
     );
+    if report.host_drops > 0 {
+        say!(
+            "{} packets were dropped at the receiving host's socket, which no program read in time",
+            report.host_drops
+        );
+    }
     say!(
         "one-way delay min {min}, p50 {p50}, p99 {p99}, max {max}; each +- {}, the error of the clocks",
         figures::seconds(Some(report.error_ns as f64 * NANO))

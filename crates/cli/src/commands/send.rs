@@ -1,31 +1,39 @@
 //! `lockgate send`: the traffic generator on its own.
 
 use std::fmt::Write;
-use std::net::{SocketAddr, ToSocketAddrs};
+use std::net::SocketAddr;
 use std::path::Path;
 
 use lockgate_engine::random::Seed;
+use lockgate_engine::units::{Bytes, Duration};
 use lockgate_live::between::{self, Offset, SendReport, Sender};
 
 use super::receive::{document, show};
-use crate::arguments::Send;
+use crate::arguments::{Send, traffic_address};
 use crate::exit::{Exit, Failure};
 use crate::files::Beside;
 use crate::terminal::say;
 use crate::{figures, interrupt, results, runs};
 
-/// Where a receiver listens where nothing else is said.
-const PORT: u16 = 5201;
+/// A sender that is further behind its schedule when its time is over did not keep its rate (exit code 5).
+const MOST_BEHIND: Duration = Duration::from_millis(100);
 
 pub(crate) fn send(arguments: &Send) -> Result<Exit, Failure> {
     let scenario = runs::read_text(&scenario(arguments), "send", &Beside::new(Path::new("")), &[])?;
     let to = resolve(&arguments.to)?;
+    check_size(arguments, to.is_ipv6())?;
+    let lasting = scenario.duration;
     interrupt::listen();
     let sources = lockgate_sim::parts::build_sources(&scenario, Seed(arguments.seed));
     let source = sources.ok().and_then(|mut sources| sources.pop());
     let source = source.ok_or_else(|| Failure::run("the traffic cannot be built", "please report this"))?;
-    let sender =
-        Sender { to, source, traffic_class: scenario.flows[0].traffic_class, session: std::process::id() };
+    let sender = Sender {
+        to,
+        source,
+        lasting,
+        traffic_class: scenario.flows[0].traffic_class,
+        session: std::process::id(),
+    };
     let report = between::send(sender, &interrupt::is_requested).map_err(|error| {
         Failure::run(
             format!("cannot send to {to}: {error}"),
@@ -37,7 +45,22 @@ pub(crate) fn send(arguments: &Send) -> Result<Exit, Failure> {
     } else {
         lines(&report);
     }
-    Ok(if interrupt::is_requested() { Exit::Interrupted } else { Exit::Ok })
+    if interrupt::is_requested() {
+        return Ok(Exit::Interrupted);
+    }
+    Ok(if report.behind > MOST_BEHIND { Exit::Unfaithful } else { Exit::Ok })
+}
+
+/// A constant size below the smallest frame would raise the rate unseen.
+fn check_size(arguments: &Send, is_ipv6: bool) -> Result<(), Failure> {
+    let least = between::smallest_frame(is_ipv6) as u64;
+    match arguments.size.as_deref().map(str::parse::<Bytes>) {
+        Some(Ok(size)) if size.0 < least => Err(Failure::usage(
+            format!("frames of {size} cannot carry their number and time"),
+            format!("the smallest frame is {least}B"),
+        )),
+        _ => Ok(()),
+    }
 }
 
 /// The traffic as a scenario of one flow, so that it is read and checked as there.
@@ -69,18 +92,17 @@ fn scenario(arguments: &Send) -> String {
 }
 
 fn resolve(to: &str) -> Result<SocketAddr, Failure> {
-    let found = to.to_socket_addrs().or_else(|_| (to, PORT).to_socket_addrs());
-    found.ok().and_then(|mut addresses| addresses.next()).ok_or_else(|| {
-        Failure::usage(format!("`{to}` is not found"), "name a host or an address, with a port or without")
-    })
+    traffic_address(to).map_err(|why| Failure::usage(format!("`{to}`: {why}"), "such as `lab.example:5201`"))
 }
 
 fn offset(offset: &Offset) -> serde_json::Value {
     serde_json::json!({ "offset_s": offset.offset_ns as f64 * 1e-9, "error_s": offset.error_ns as f64 * 1e-9 })
 }
 
+/// Packets that were lost on the way, those aside that the receiving host dropped.
 fn lost(report: &SendReport) -> u64 {
-    report.sent.saturating_sub(report.report.received)
+    let absent = report.sent.saturating_sub(report.report.received);
+    absent.saturating_sub(report.report.host_drops)
 }
 
 fn whole(report: &SendReport) -> serde_json::Value {
@@ -90,6 +112,8 @@ fn whole(report: &SendReport) -> serde_json::Value {
         "sent_bytes": report.sent_bytes,
         "lost_packets": lost(report),
         "send_errors": report.errors,
+        "padded_packets": report.padded,
+        "behind_s": report.behind.as_secs_f64(),
         "send_slip_s": { "p50": report.slip[0].as_secs_f64(), "p99": report.slip[1].as_secs_f64() },
         "clocks": report.offsets.iter().map(offset).collect::<Vec<_>>(),
         "receiver": document(&report.report),
@@ -105,5 +129,14 @@ fn lines(report: &SendReport) {
         figures::seconds(Some(report.slip[0].as_secs_f64())),
         figures::seconds(Some(report.slip[1].as_secs_f64()))
     );
+    if report.padded > 0 {
+        say!("{} packets were too short for their number and time, and were padded", report.padded);
+    }
+    if report.behind > MOST_BEHIND {
+        say!(
+            "outside the fidelity limits: {} behind schedule when the time was over; what was due then was not sent",
+            figures::seconds(Some(report.behind.as_secs_f64()))
+        );
+    }
     show(&report.report);
 }

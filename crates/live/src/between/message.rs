@@ -62,6 +62,7 @@ impl Message {
                 words[..5].copy_from_slice(&counts.map(u64::cast_signed));
                 words[5..9].copy_from_slice(&r.owd_ns);
                 words[9] = r.error_ns;
+                words[10] = r.host_drops.cast_signed();
                 (4, session, words)
             }
         };
@@ -95,8 +96,16 @@ impl Message {
                 let [received, bytes, duplicates, reordered, span_ns] =
                     [w[0], w[1], w[2], w[3], w[4]].map(i64::cast_unsigned);
                 let owd_ns = [w[5], w[6], w[7], w[8]];
-                let report =
-                    Report { received, bytes, duplicates, reordered, span_ns, owd_ns, error_ns: w[9] };
+                let report = Report {
+                    received,
+                    bytes,
+                    duplicates,
+                    reordered,
+                    span_ns,
+                    owd_ns,
+                    error_ns: w[9],
+                    host_drops: w[10].cast_unsigned(),
+                };
                 Self::Report { session, report }
             }
             _ => return None,
@@ -125,6 +134,7 @@ mod tests {
             span_ns: 5,
             owd_ns: [-6, 7, 8, 9],
             error_ns: 10,
+            host_drops: 11,
         };
         for message in [
             Message::Probe { session: 1, sent_ns: -5 },

@@ -9,15 +9,22 @@ use lockgate_engine::clock::Clock;
 use lockgate_engine::units::{Duration, Instant};
 
 use super::message::Message;
-use super::{Offset, Report};
+use super::{Offset, Report, drops};
 use crate::clock::Monotonic;
 use crate::traffic::stamp::Stamp;
 
-/// Most senders at once; others are not answered.
+/// Most sessions at once. A new sender takes the slot of one that has ended, then of one that never sent a datagram,
+/// then of one that has been silent for [`SILENCE`]; if there is none, it is not answered.
 const MOST_SENDERS: usize = 64;
 
-/// Most datagrams of a sender whose delays are kept; later ones are counted only.
+/// A session that has been silent for so long may lose its slot.
+const SILENCE: Duration = Duration::from_secs(10);
+
+/// Most datagrams of all sessions together whose delays are kept (134 MB); further ones are counted only.
 const MOST_NOTED: usize = 1 << 23;
+
+/// Bytes of the socket's receive buffer that are asked for: a tenth of a second at 300 Mbit/s.
+const RECEIVE_BUFFER: usize = 4 << 20;
 
 /// Bytes of Ethernet, IP and UDP headers, by which payload becomes a frame.
 const HEADERS: [u64; 2] = [42, 62];
@@ -36,6 +43,10 @@ pub struct Receiver {
 /// A sender, as seen from here.
 #[derive(Default)]
 struct Session {
+    /// When its last message or datagram came, by this clock.
+    seen_ns: i64,
+    /// Datagrams that this host's socket had dropped when the session began.
+    dropped_before: u64,
     /// Time of sending and of coming of each datagram, by either's clock.
     noted: Vec<(i64, i64)>,
     /// Numbers that came, as far as they are not all below `next`.
@@ -48,28 +59,34 @@ struct Session {
     is_done: bool,
 }
 
-/// Receives, and tells `done` each report. `stop` is asked ten times a second.
+/// Receives, and passes each report to `done`. `listening` is called with the bound address before the first datagram is
+/// read; `stop` is called ten times a second.
 ///
 /// # Errors
-/// Where the address is not to be had.
+/// If the address cannot be bound.
 pub fn receive(
     receiver: &Receiver,
     stop: &dyn Fn() -> bool,
+    listening: &mut dyn FnMut(SocketAddr),
     done: &mut dyn FnMut(SocketAddr, &Report),
 ) -> io::Result<()> {
     let socket = UdpSocket::bind(receiver.address)?;
     socket.set_read_timeout(Some(std::time::Duration::from_millis(100)))?;
+    // The kernel may grant less; drops are counted either way.
+    let _ = rustix::net::sockopt::set_socket_recv_buffer_size(&socket, RECEIVE_BUFFER);
+    listening(socket.local_addr()?);
     let clock = Monotonic::start();
     let mut sessions: BTreeMap<(SocketAddr, u32), Session> = BTreeMap::new();
     let mut buffer = vec![0; 1 << 16];
+    let mut noted = 0;
     while !stop() && clock.now() < Instant::ZERO + receiver.at_most {
         let Ok((length, from)) = socket.recv_from(&mut buffer) else { continue };
         let now = nanos(clock.now());
         let bytes = &buffer[..length];
         match Message::read(bytes) {
             Some(Message::Probe { session, sent_ns }) => {
-                if sessions.len() < MOST_SENDERS {
-                    sessions.entry((from, session)).or_default();
+                if !admit(&mut sessions, (from, session), now, || drops::of_socket(&socket)) {
+                    continue;
                 }
                 let answered_ns = nanos(clock.now());
                 let echo = Message::Echo { session, sent_ns, came_ns: now, answered_ns };
@@ -79,8 +96,9 @@ pub fn receive(
             Some(Message::Finish { session, offsets }) => {
                 let Some(known) = sessions.get_mut(&(from, session)) else { continue };
                 let was_done = core::mem::replace(&mut known.is_done, true);
+                known.seen_ns = now;
                 if !was_done {
-                    known.conclude(offsets);
+                    noted -= known.conclude(offsets, drops::of_socket(&socket));
                     done(from, &known.report);
                 }
                 let report = Message::Report { session, report: known.report };
@@ -93,11 +111,42 @@ pub fn receive(
             None => {
                 let Some(stamp) = Stamp::read(bytes) else { continue };
                 let Some(known) = sessions.get_mut(&(from, stamp.flow)) else { continue };
-                known.note(stamp, now, length as u64 + HEADERS[usize::from(from.is_ipv6())]);
+                let is_kept = noted < MOST_NOTED;
+                noted += usize::from(is_kept);
+                known.note(stamp, now, length as u64 + HEADERS[usize::from(from.is_ipv6())], is_kept);
             }
         }
     }
     Ok(())
+}
+
+/// Gives the session a slot; `false` if none can be had. `dropped` reads how many datagrams the socket has dropped.
+fn admit(
+    sessions: &mut BTreeMap<(SocketAddr, u32), Session>,
+    key: (SocketAddr, u32),
+    now: i64,
+    dropped: impl FnOnce() -> u64,
+) -> bool {
+    if let Some(known) = sessions.get_mut(&key) {
+        known.seen_ns = now;
+        return true;
+    }
+    if sessions.len() >= MOST_SENDERS {
+        let silence = (SILENCE.as_picos() / 1_000).cast_signed();
+        // The least is replaced: ended sessions first, then those without a datagram, the longest silent of each first.
+        let rank = |session: &Session| (!session.is_done, session.report.received > 0, session.seen_ns);
+        let Some((victim, session)) = sessions.iter().min_by_key(|(_, session)| rank(session)) else {
+            return false;
+        };
+        let is_active = !session.is_done && session.report.received > 0;
+        if is_active && now.saturating_sub(session.seen_ns) < silence {
+            return false;
+        }
+        let victim = *victim;
+        sessions.remove(&victim);
+    }
+    sessions.insert(key, Session { seen_ns: now, dropped_before: dropped(), ..Session::default() });
+    true
 }
 
 /// Answers once more for a while, should the report have been lost.
@@ -118,7 +167,9 @@ fn nanos(at: Instant) -> i64 {
 }
 
 impl Session {
-    fn note(&mut self, stamp: Stamp, now: i64, bytes: u64) {
+    /// Counts a datagram, and keeps its delay if `is_kept`.
+    fn note(&mut self, stamp: Stamp, now: i64, bytes: u64, is_kept: bool) {
+        self.seen_ns = now;
         if self.is_done {
             return;
         }
@@ -145,16 +196,18 @@ impl Session {
         self.last_ns = now;
         self.report.received += 1;
         self.report.bytes += bytes;
-        if self.noted.len() < MOST_NOTED {
+        if is_kept {
             self.noted.push((nanos(stamp.sent), now));
         }
     }
 
-    fn conclude(&mut self, offsets: [Offset; 2]) {
+    /// Makes the report and frees the delays; returns how many were kept.
+    fn conclude(&mut self, offsets: [Offset; 2], dropped: u64) -> usize {
+        let noted = std::mem::take(&mut self.noted);
         let correct = |(sent, came): &(i64, i64)| {
             came.saturating_sub(*sent).saturating_sub(Offset::between(offsets, *sent))
         };
-        let mut delays: Vec<i64> = self.noted.iter().map(correct).collect();
+        let mut delays: Vec<i64> = noted.iter().map(correct).collect();
         delays.sort_unstable();
         let at = |share: f64| {
             let place = (share * delays.len() as f64).ceil() as usize;
@@ -163,6 +216,8 @@ impl Session {
         self.report.owd_ns = [at(0.0), at(0.5), at(0.99), at(1.0)];
         self.report.error_ns = offsets[0].error_ns.max(offsets[1].error_ns);
         self.report.span_ns = self.last_ns.saturating_sub(self.first_ns).cast_unsigned();
+        self.report.host_drops = dropped.saturating_sub(self.dropped_before);
+        noted.len()
     }
 }
 
@@ -176,10 +231,12 @@ mod tests {
         let stamp = |sequence, ns: u64| Stamp { flow: 1, sequence, sent: Instant::from_picos(ns * 1_000) };
         // The receiver's clock is 1000 ns ahead; each datagram takes 100 ns, but the third 400.
         for (sequence, sent, took) in [(0, 0, 100), (2, 20, 100), (1, 10, 400), (2, 20, 500), (3, 30, 100)] {
-            session.note(stamp(sequence, sent), sent.cast_signed() + took + 1_000, 60);
+            session.note(stamp(sequence, sent), sent.cast_signed() + took + 1_000, 60, true);
         }
         let offset = |at_ns| Offset { at_ns, offset_ns: 1_000, error_ns: 9 };
-        session.conclude([offset(0), offset(30)]);
+        session.dropped_before = 5;
+        assert_eq!(session.conclude([offset(0), offset(30)], 7), 4);
+        assert!(session.noted.is_empty(), "the delays of a session that has ended are freed");
         let expected = Report {
             received: 4,
             bytes: 240,
@@ -188,7 +245,30 @@ mod tests {
             span_ns: 30,
             owd_ns: [100, 100, 400, 400],
             error_ns: 9,
+            host_drops: 2,
         };
         assert_eq!(session.report, expected);
+    }
+
+    /// A receiver serves any number of senders in its life, and probes without datagrams take no slot for good.
+    #[test]
+    fn a_slot_passes_on_when_a_session_has_ended_or_never_sent() {
+        let address = |port| SocketAddr::from(([127, 0, 0, 1], port));
+        let mut sessions = BTreeMap::new();
+        let mut admitted = |port: u16, now: i64| admit(&mut sessions, (address(port), 1), now, || 0);
+        for port in 0..64 {
+            assert!(admitted(port, i64::from(port)));
+        }
+        assert!(admitted(100, 100), "the first probe without a datagram is replaced");
+        for (_, session) in sessions.iter_mut() {
+            session.report.received = 1;
+        }
+        assert!(!admit(&mut sessions, (address(200), 1), 1_000, || 0), "64 senders are active");
+        sessions.get_mut(&(address(7), 1)).expect("known").is_done = true;
+        assert!(admit(&mut sessions, (address(200), 1), 1_000, || 0), "one has ended");
+        assert!(!sessions.contains_key(&(address(7), 1)));
+        let later = 10_000_000_000 + 1_000_000;
+        assert!(admit(&mut sessions, (address(201), 1), later, || 0), "one has been silent for ten seconds");
+        assert_eq!(sessions.len(), MOST_SENDERS);
     }
 }

@@ -21,8 +21,11 @@ const PROBES: u32 = 40;
 /// How long an answer is waited for.
 const PATIENCE: std::time::Duration = std::time::Duration::from_millis(500);
 
-/// Questions without any answer after which nobody is there.
+/// Questions without any answer after which no receiver is there.
 const MOST_SILENT: u32 = 6;
+
+/// Reports that cannot be true after which no other is waited for.
+const MOST_FORGED: u32 = 16;
 
 /// How to send.
 pub struct Sender {
@@ -30,6 +33,8 @@ pub struct Sender {
     pub to: SocketAddr,
     /// What.
     pub source: Source,
+    /// How long to send at the most, by the clock: what is due later, or not sent by then, is not sent.
+    pub lasting: Duration,
     /// DSCP and ECN.
     pub traffic_class: u8,
     /// Number of this run, told apart from others of the same sender.
@@ -43,7 +48,17 @@ struct Link {
     buffer: Vec<u8>,
 }
 
-/// Sends until the source ends or `stop`, which is asked before each datagram.
+/// Smallest frame of a datagram, in bytes: Ethernet, IP and UDP headers and the stamp.
+pub fn smallest_frame(is_ipv6: bool) -> usize {
+    headers(is_ipv6) + Stamp::LENGTH
+}
+
+/// Bytes of Ethernet, IP and UDP headers.
+fn headers(is_ipv6: bool) -> usize {
+    if is_ipv6 { 62 } else { 42 }
+}
+
+/// Sends until the source ends, the time is over, or `stop`, which is called before each datagram.
 ///
 /// # Errors
 /// Where the receiver cannot be reached, or does not answer.
@@ -61,7 +76,7 @@ pub fn send(mut sender: Sender, stop: &dyn Fn() -> bool) -> io::Result<SendRepor
     link.send_all(&mut sender, stop, &mut report);
     let after = link.offset()?;
     report.offsets = [before, after];
-    report.report = link.finish(report.offsets)?;
+    report.report = link.finish(&report)?;
     Ok(report)
 }
 
@@ -96,7 +111,12 @@ impl Link {
                 break;
             }
         }
-        let silence = || io::Error::new(io::ErrorKind::TimedOut, "nobody answers there");
+        let silence = || {
+            io::Error::new(
+                io::ErrorKind::TimedOut,
+                "no receiver answers there, or it serves 64 senders already",
+            )
+        };
         best.ok_or_else(silence)
     }
 
@@ -131,8 +151,9 @@ impl Link {
     }
 
     fn send_all(&mut self, sender: &mut Sender, stop: &dyn Fn() -> bool, report: &mut SendReport) {
-        let headers = if sender.to.is_ipv4() { 42 } else { 62 };
+        let headers = headers(sender.to.is_ipv6());
         let start = self.clock.now();
+        let end = start + sender.lasting;
         let mut slip: Histogram = Histogram::default();
         let mut payload = vec![0; 1 << 16];
         loop {
@@ -142,6 +163,10 @@ impl Link {
             }
             let due = start + next.since(Instant::ZERO);
             let now = self.clock.now();
+            if now >= end {
+                report.behind = now.since(due);
+                break;
+            }
             if due > now {
                 // In steps, so that a wish to stop is heard.
                 let nap = due.since(now).min(Duration::from_millis(100));
@@ -149,7 +174,9 @@ impl Link {
                 continue;
             }
             let header = sender.source.send(next);
-            let length = (header.length as usize).saturating_sub(headers).clamp(Stamp::LENGTH, 65_000);
+            let length = (header.length as usize).saturating_sub(headers);
+            report.padded += u64::from(length < Stamp::LENGTH);
+            let length = length.clamp(Stamp::LENGTH, 65_000);
             // A length of its own keeps a datagram from being taken for a message.
             let length = if length == super::message::LENGTH { length + 1 } else { length };
             let stamp = Stamp { flow: self.session, sequence: header.sequence, sent: now };
@@ -167,18 +194,31 @@ impl Link {
         report.slip = quantiles.map(Duration::from_picos);
     }
 
-    fn finish(&mut self, offsets: [Offset; 2]) -> io::Result<Report> {
+    /// The receiver's report on what was sent.
+    fn finish(&mut self, sent: &SendReport) -> io::Result<Report> {
+        let mut refused = 0;
         for _ in 0..MOST_SILENT {
-            self.socket.send(&Message::Finish { session: self.session, offsets }.to_bytes())?;
-            while let Ok(length) = self.socket.recv(&mut self.buffer) {
+            let finish = Message::Finish { session: self.session, offsets: sent.offsets };
+            self.socket.send(&finish.to_bytes())?;
+            while refused < MOST_FORGED
+                && let Ok(length) = self.socket.recv(&mut self.buffer)
+            {
                 if let Some(Message::Report { session, report }) = Message::read(&self.buffer[..length])
                     && session == self.session
                 {
-                    return Ok(report);
+                    if report.is_plausible(sent.sent, sent.sent_bytes) {
+                        return Ok(report);
+                    }
+                    refused += 1;
                 }
             }
         }
-        Err(io::Error::new(io::ErrorKind::TimedOut, "the receiver did not report"))
+        let why = if refused > 0 {
+            "the receiver's report counts what was not sent"
+        } else {
+            "the receiver did not report"
+        };
+        Err(io::Error::new(io::ErrorKind::TimedOut, why))
     }
 }
 
