@@ -130,6 +130,30 @@ fn slow_and_many_connections_are_bounded() {
     }
 }
 
+/// Connections that send a byte now and then hold no slot that a request needs, however many they are.
+#[test]
+fn slow_requests_make_no_other_wait() {
+    let _alone = alone();
+    let (_folder, file) = scenario();
+    let watched = Watched::start(&file, &["--pace", "1"], None);
+    let slow: Vec<TcpStream> = (0..200)
+        .map(|_| {
+            let mut connection = TcpStream::connect(watched.address).expect("it listens");
+            connection.write_all(b"POST /api/set HTTP/1.1\r\nHost: localhost\r\nX: ").expect("sent");
+            connection
+        })
+        .collect();
+    let since = Instant::now();
+    for _ in 0..20 {
+        assert_eq!(watched.get("/api/state").0, 200);
+    }
+    let body = json!({ "set": ["link.l.rate=4mbit"] });
+    assert_eq!(watched.set(&body).0, 200);
+    // Without slots that are passed on each of these waits for the deadline of ten seconds.
+    assert!(since.elapsed() < Duration::from_secs(8), "{:?}", since.elapsed());
+    drop(slow);
+}
+
 /// A thousand connections at once, most of which never say a word: those beyond the limit wait, nobody is forgotten,
 /// and the run goes on.
 #[test]

@@ -4,13 +4,14 @@ use axum::Router;
 use axum::body::{Body, to_bytes};
 use axum::extract::{Query, Request, State};
 use axum::http::{StatusCode, header};
-use axum::middleware;
+use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use lockgate_engine::units::Duration;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
+use super::slots::{Phase, Progress};
 use super::{BODY, Shared, guard, openapi, stream};
 use crate::qostat::exports;
 use crate::qostat::knobs::{Command, Refused};
@@ -43,6 +44,7 @@ pub(super) fn router(shared: Shared) -> Router {
         .fallback(absent)
         .method_not_allowed_fallback(wrong_method)
         .layer(middleware::from_fn_with_state(shared.clone(), guard::check))
+        .layer(middleware::from_fn(whole_request))
         .with_state(shared)
 }
 
@@ -125,14 +127,27 @@ async fn metrics(State(shared): State<Shared>) -> Response {
     text(StatusCode::OK, "text/plain; version=0.0.4; charset=utf-8", body)
 }
 
+/// Reads the request to its end before anything else: until then the connection may lose its slot. A body that is
+/// somewhat too long is read whole, so that the client is still there for the answer.
+async fn whole_request(request: Request, next: Next) -> Response {
+    let progress = request.extensions().get::<Progress>().cloned();
+    let (parts, body) = request.into_parts();
+    let Ok(bytes) = to_bytes(body, 4 * BODY).await else { return too_long().into_response() };
+    if let Some(progress) = progress {
+        progress.reach(Phase::Answering);
+    }
+    next.run(Request::from_parts(parts, Body::from(bytes))).await
+}
+
+fn too_long() -> impl IntoResponse {
+    let message = "the body is longer than 64 KiB, or was cut off";
+    refuse(StatusCode::PAYLOAD_TOO_LARGE, message, "see /api/openapi.json")
+}
+
 /// The body as JSON of this form; else what is wrong with it.
 async fn body<T: for<'de> Deserialize<'de>>(request: Request) -> Result<T, Response> {
     let refused = |status, message: &str| refuse(status, message, "see /api/openapi.json").into_response();
-    // A body that is somewhat too long is read to its end, or the client would not live to read the answer.
-    let read = to_bytes(Body::new(request.into_body()), 4 * BODY).await;
-    let bytes = read.ok().filter(|bytes| bytes.len() <= BODY).ok_or_else(|| {
-        refused(StatusCode::PAYLOAD_TOO_LARGE, "the body is longer than 64 KiB, or was cut off")
-    })?;
+    let bytes = to_bytes(request.into_body(), BODY).await.map_err(|_| too_long().into_response())?;
     serde_json::from_slice(&bytes)
         .map_err(|error| refused(StatusCode::BAD_REQUEST, &format!("the body is wrong: {error}")))
 }

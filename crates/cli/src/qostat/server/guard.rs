@@ -52,7 +52,12 @@ impl Guard {
                 "use its address, or name it with --name",
             ));
         }
-        if text(header::ORIGIN).is_some_and(|origin| origin != format!("http://{host}")) {
+        // A proxy that ends TLS hands on the page's `https` origin; the name it serves is the host that was checked.
+        let is_own = |origin: &str| {
+            let authority = origin.strip_prefix("http://").or_else(|| origin.strip_prefix("https://"));
+            authority.is_some_and(|authority| authority.eq_ignore_ascii_case(host))
+        };
+        if text(header::ORIGIN).is_some_and(|origin| !is_own(origin)) {
             return Some((StatusCode::FORBIDDEN, "another page may not ask", "open the page of this server"));
         }
         let site = headers.get("sec-fetch-site").map(axum::http::HeaderValue::as_bytes);
@@ -64,10 +69,10 @@ impl Guard {
     }
 
     /// Why a request that would change something is not answered.
-    fn objection_to_change(
+    fn objection_to_change<'a>(
         &self,
         method: &Method,
-        headers: &HeaderMap,
+        headers: &'a HeaderMap,
     ) -> Option<(StatusCode, &'static str, &'static str)> {
         let text = |name| headers.get(name).map(|value| value.to_str().unwrap_or("?"));
         // By other methods nothing is changed: who passes is told so.
@@ -91,8 +96,12 @@ impl Guard {
                 "send Content-Type: application/json",
             ));
         }
-        let given =
-            text(header::AUTHORIZATION).and_then(|given| given.strip_prefix("Bearer ")).unwrap_or_default();
+        // The scheme's name is case-insensitive (RFC 9110 section 11.1).
+        let bearer = |given: &'a str| {
+            let (scheme, token) = given.split_once(' ')?;
+            scheme.eq_ignore_ascii_case("bearer").then_some(token)
+        };
+        let given = text(header::AUTHORIZATION).and_then(bearer).unwrap_or_default();
         let passes = self.token.as_ref().is_none_or(|token| token.as_bytes().ct_eq(given.as_bytes()).into());
         (!passes).then_some((
             StatusCode::UNAUTHORIZED,
@@ -175,7 +184,11 @@ mod tests {
         let token = ("authorization", "Bearer right");
         assert_eq!(with(&[token]), 200);
         assert_eq!(with(&[token, ("origin", "http://localhost:80")]), 200);
+        assert_eq!(with(&[token, ("origin", "https://localhost:80")]), 200, "behind a proxy that ends TLS");
+        assert_eq!(with(&[("authorization", "bearer right")]), 200);
         assert_eq!(with(&[token, ("origin", "http://evil.example")]), 403);
+        assert_eq!(with(&[token, ("origin", "https://evil.example")]), 403);
+        assert_eq!(with(&[token, ("origin", "ftp://localhost:80")]), 403);
         assert_eq!(with(&[token, ("origin", "null")]), 403);
         assert_eq!(with(&[token, ("sec-fetch-site", "cross-site")]), 403);
         assert_eq!(with(&[]), 401);

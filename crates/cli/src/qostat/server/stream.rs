@@ -15,8 +15,9 @@ use tokio::sync::broadcast::Receiver;
 use tokio::sync::broadcast::error::{RecvError, TryRecvError};
 use tokio::time::{Instant, timeout};
 
+use super::Shared;
 use super::api::refuse;
-use super::{Shared, Streaming};
+use super::slots::{Phase, Progress};
 use crate::qostat::Hub;
 use crate::qostat::hub::Frame;
 use crate::qostat::status::Status;
@@ -56,13 +57,16 @@ struct Stream {
     over: bool,
 }
 
-pub(super) async fn stream(State(shared): State<Shared>, Extension(mark): Extension<Streaming>) -> Response {
+pub(super) async fn stream(
+    State(shared): State<Shared>,
+    Extension(progress): Extension<Progress>,
+) -> Response {
     if shared.hub.streams.load(Ordering::Relaxed) >= STREAMS {
         let help = "close another page of this run";
         return refuse(StatusCode::SERVICE_UNAVAILABLE, "too many read the stream already", help)
             .into_response();
     }
-    mark.begin();
+    progress.reach(Phase::Streaming);
     let frames = shared.hub.subscribe();
     let reader = Reader::new(shared.hub.clone());
     let stream = Stream { reader, frames, known: None, last: Instant::now() - GAP, over: false };
