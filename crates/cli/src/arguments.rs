@@ -1,6 +1,6 @@
 //! What can be typed: the commands and their options.
 
-use std::net::SocketAddr;
+use std::net::{SocketAddr, ToSocketAddrs};
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
@@ -148,6 +148,32 @@ pub(crate) struct Run {
 /// Where the page of a running run is, unless said otherwise.
 pub(crate) const WEB: &str = "127.0.0.1:8180";
 
+/// Port of [`WEB`].
+const WEB_PORT: u16 = 8180;
+
+/// Port that `lockgate receive` listens at, and `lockgate send` sends to, unless said otherwise.
+pub(crate) const TRAFFIC_PORT: u16 = 5201;
+
+/// Reads `PORT` (on this host alone), `HOST` or `HOST:PORT`; a host is a name or an address.
+fn address(text: &str, port: u16) -> Result<SocketAddr, String> {
+    if let Ok(port) = text.parse::<u16>() {
+        return Ok(SocketAddr::from(([127, 0, 0, 1], port)));
+    }
+    let bare = text.trim_start_matches('[').trim_end_matches(']');
+    let found = text.to_socket_addrs().or_else(|_| (bare, port).to_socket_addrs());
+    let found = found.ok().and_then(|mut addresses| addresses.next());
+    found.ok_or_else(|| "no such host; write `PORT`, `HOST` or `HOST:PORT`".to_owned())
+}
+
+fn web_address(text: &str) -> Result<SocketAddr, String> {
+    address(text, WEB_PORT)
+}
+
+/// As [`address`], of the traffic generator.
+pub(crate) fn traffic_address(text: &str) -> Result<SocketAddr, String> {
+    address(text, TRAFFIC_PORT)
+}
+
 #[derive(Debug, Args)]
 #[allow(clippy::struct_excessive_bools, reason = "each is an option of the command line")]
 pub(crate) struct Watch {
@@ -166,7 +192,7 @@ pub(crate) struct Watch {
     #[arg(long, default_value = "100ms", value_name = "TIME")]
     pub(crate) every: String,
     /// Serves the page and the interfaces at this address
-    #[arg(long, value_name = "ADDRESS", num_args = 0..=1, default_missing_value = WEB)]
+    #[arg(long, value_name = "ADDRESS", num_args = 0..=1, default_missing_value = WEB, value_parser = web_address)]
     pub(crate) web: Option<SocketAddr>,
     /// A name by which browsers call this machine, beside its addresses; may be given again
     #[arg(long = "name", value_name = "NAME", requires = "web")]
@@ -206,7 +232,7 @@ pub(crate) struct Set {
     #[arg(long = "for", value_name = "TIME")]
     pub(crate) lasting: Option<String>,
     /// Where `lockgate watch --web` serves
-    #[arg(long, default_value = WEB, value_name = "ADDRESS")]
+    #[arg(long, default_value = WEB, value_name = "ADDRESS", value_parser = web_address)]
     pub(crate) to: SocketAddr,
     /// Prints the answer as JSON
     #[arg(long)]
@@ -246,8 +272,8 @@ pub(crate) struct Send {
 #[derive(Debug, Args)]
 pub(crate) struct Receive {
     /// Where to listen
-    #[arg(default_value = "0.0.0.0:5201")]
-    pub(crate) at: std::net::SocketAddr,
+    #[arg(default_value = "0.0.0.0:5201", value_name = "ADDRESS", value_parser = traffic_address)]
+    pub(crate) at: SocketAddr,
     /// How long to listen at the most, in seconds
     #[arg(long = "for", value_name = "SECONDS", default_value_t = 3600)]
     pub(crate) seconds: u32,

@@ -16,6 +16,7 @@ use crate::papers::verdict::{Judged, Verdict, number};
 use crate::papers::{self, Reproduction, Request};
 use crate::terminal::{self, say};
 use crate::{interrupt, results, runs};
+use lockgate_engine::disciplines::KINDS;
 use lockgate_measure::report::{Cell, Comparison, page};
 use lockgate_scenario::Scale;
 
@@ -53,6 +54,7 @@ pub(crate) fn reproduce(arguments: &Reproduce) -> Result<Exit, Failure> {
     if arguments.claim.is_some() && names.len() != 1 {
         return Err(Failure::usage("`--claim` is of one paper", "name the paper before it"));
     }
+    check_kinds(&arguments.with)?;
     let folders = names.iter().map(|name| Folder::open(name)).collect::<Result<Vec<_>, _>>()?;
     if arguments.live {
         runs::prepare_live()?;
@@ -84,6 +86,17 @@ pub(crate) fn reproduce(arguments: &Reproduce) -> Result<Exit, Failure> {
         (false, true) => Exit::Unfaithful,
         (false, false) => Exit::Ok,
     })
+}
+
+/// Every kind asked for besides the paper's own is one of the disciplines.
+fn check_kinds(kinds: &[String]) -> Result<(), Failure> {
+    match kinds.iter().find(|kind| !KINDS.contains(&kind.as_str())) {
+        Some(kind) => Err(Failure::usage(
+            format!("`--with`: there is no discipline `{kind}`"),
+            "`lockgate list` names them",
+        )),
+        None => Ok(()),
+    }
 }
 
 fn document<'a>(reproduction: &'a Reproduction, arguments: &Reproduce) -> Document<'a> {

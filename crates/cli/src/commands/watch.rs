@@ -188,9 +188,15 @@ fn serve(address: SocketAddr, arguments: &Watch, hub: &Arc<Hub>) -> Result<(), F
     let address = server::start(address, shared).map_err(|error| {
         Failure::usage(format!("cannot listen at {address}: {error}"), "name another address with --web")
     })?;
+    // An unspecified address is every address of this host, none of which a browser could open as such.
+    let shown = if address.ip().is_unspecified() {
+        format!("localhost:{}", address.port())
+    } else {
+        address.to_string()
+    };
     match token {
-        Some(token) if away => eprintln!("page: http://{address}/#token={token}"),
-        _ => eprintln!("page: http://{address}/"),
+        Some(token) if away => eprintln!("page: http://{shown}/#token={token}"),
+        _ => eprintln!("page: http://{shown}/"),
     }
     Ok(())
 }
