@@ -124,6 +124,7 @@ fn row(packet: &Packet, departed: Option<Instant>, drop: Option<Loss>) -> Packet
         port: 0,
         place: packet.node,
         length: packet.length,
+        tcp: (packet.tcp_flags, packet.tcp_sequence),
         arrived: packet.arrived,
         departed,
         drop,

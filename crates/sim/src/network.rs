@@ -368,6 +368,7 @@ fn row(packet: &Packet, port: usize, departed: Option<Instant>, drop: Option<Los
         port: port as u32,
         place: packet.node,
         length: packet.length,
+        tcp: (packet.tcp_flags, packet.tcp_sequence),
         arrived: packet.arrived,
         departed,
         drop,

@@ -302,6 +302,7 @@ fn row(
         port: port as u32,
         place: packet.node,
         length: packet.length,
+        tcp: (packet.tcp_flags, packet.tcp_sequence),
         arrived: packet.arrived,
         departed,
         drop,

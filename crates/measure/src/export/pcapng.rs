@@ -2,7 +2,7 @@
 //!
 //! One interface a port. A packet stands at the time its transmission began, or at its arrival where it was
 //! lost; times are cut to nanoseconds. Packets have no contents here, so that their headers are made from
-//! the flow's addresses: Ethernet, IPv4 or IPv6, UDP or TCP, the packet's number and zeros. At most 64 bytes
+//! the flow's addresses: Ethernet, IPv4 or IPv6, UDP or TCP, the packet's number and zeros. At most 96 bytes
 //! of each are kept; the original length is the true one.
 
 use core::net::IpAddr;
@@ -24,8 +24,8 @@ use pcap_file::pcapng::blocks::interface_description::{
 use super::ExportError;
 use crate::recording::{FlowSetup, PacketRow, Recording};
 
-/// Bytes kept of each packet.
-const SNAP: usize = 64;
+/// Bytes kept of each packet: all headers, with the longest TCP options.
+const SNAP: usize = 96;
 /// IP protocol numbers with ports.
 const TCP: u8 = 6;
 const UDP: u8 = 17;
@@ -145,12 +145,31 @@ fn write_headers(frame: &mut Vec<u8>, row: &PacketRow, fields: &Fields, traffic_
             frame.extend(header.to_bytes());
         }
         TCP => {
-            frame.extend(TcpHeader::new(fields.source_port, fields.destination_port, 0, u16::MAX).to_bytes());
+            let segment = usize::from(payload).saturating_sub(TcpHeader::MIN_LEN);
+            frame.extend(tcp_header(row.tcp, fields, segment).to_bytes());
         }
         _ => {}
     }
     // The first payload bytes say which packet it is.
     frame.extend(row.sequence.to_be_bytes());
+}
+
+/// Bytes of the time-stamp option and its padding, which every segment after the first has.
+const TIME_STAMPS: usize = 12;
+
+/// The TCP header of a segment with `beyond` bytes after the fixed part of the header. A row does not say how many of them
+/// are options: all of a SYN's, those of an acknowledgement that has room for one to three SACK blocks and no more, else
+/// the time stamps.
+fn tcp_header((flags, sequence): (u8, u32), fields: &Fields, beyond: usize) -> TcpHeader {
+    let mut header = TcpHeader::new(fields.source_port, fields.destination_port, sequence, u16::MAX);
+    let flag = |bit: u8| flags & (1 << bit) != 0;
+    [header.fin, header.syn, header.rst, header.psh] = [flag(0), flag(1), flag(2), flag(3)];
+    [header.ack, header.urg, header.ece, header.cwr] = [flag(4), flag(5), flag(6), flag(7)];
+    let is_sack = [TIME_STAMPS + 12, TIME_STAMPS + 20, TIME_STAMPS + 28].contains(&beyond);
+    let options = if header.syn || is_sack { beyond.min(40) } else { beyond.min(TIME_STAMPS) };
+    // No-operation options in whole words, of which the length is all that is known.
+    let _ = header.set_options_raw(&[1; 40][..options / 4 * 4]);
+    header
 }
 
 fn with_traffic_class(header: &mut Ipv4Header, traffic_class: u8) -> Vec<u8> {

@@ -81,7 +81,7 @@ fn pcapng_reads_back_with_its_comments() {
                 let option = |code| interface.options.iter().find(|option| option.code == code);
                 assert_eq!(
                     (interface.linktype, interface.snaplen, interface.if_tsresol),
-                    (pcap_parser::Linktype(1), 64, 9)
+                    (pcap_parser::Linktype(1), 96, 9)
                 );
                 interfaces.push(text(option(OptionCode::IfName).expect("a name").value()));
             }
@@ -102,7 +102,7 @@ fn pcapng_reads_back_with_its_comments() {
     assert_eq!(comments.iter().filter(|comment| **comment == "dropped: limit").count(), 1);
     assert_eq!(comments[3], "queueing 100.000 ms");
     for (_, length, data, _) in &packets {
-        assert_eq!((*length, data.len()), (100, 64));
+        assert_eq!((*length, data.len()), (100, 96));
         let headers = etherparse::LaxSlicedPacket::from_ethernet(data).expect("an Ethernet frame");
         let Some(etherparse::LaxNetSlice::Ipv4(ip)) = headers.net else { panic!("no IPv4") };
         assert_eq!((ip.header().destination(), ip.header().dcp().value()), ([10, 0, 0, 2], 46));
@@ -113,6 +113,32 @@ fn pcapng_reads_back_with_its_comments() {
         let Some(etherparse::TransportSlice::Udp(udp)) = headers.transport else { panic!("no UDP") };
         assert_eq!((udp.source_port(), udp.destination_port(), udp.length()), (4_000, 5_060, 66));
     }
+}
+
+/// Frames of 14 + 20 bytes before TCP: a SYN is header to its end, data follow 12 bytes of options, an acknowledgement with
+/// one SACK block has no data.
+#[test]
+fn tcp_segments_have_their_flags_and_sequence_numbers() {
+    let mut recording = example::run(1, 950);
+    let fields = recording.flows[0].setup.fields.as_mut().expect("addresses");
+    fields.protocol = 6;
+    let template = recording.packets.as_ref().and_then(|rows| rows.get(0)).expect("a row");
+    let mut rows = crate::recording::Packets::default();
+    let [syn, data, sack] = [(0x02, 7, 74), (0x18, 8, 1_514), (0x10, 9, 78)];
+    for (flags, sequence, length) in [syn, data, sack] {
+        rows.push(&crate::recording::PacketRow { tcp: (flags, sequence), length, ..template });
+    }
+    recording.packets = Some(rows);
+    let file = pcapng::packets(&recording, Vec::new()).expect("a file");
+    let mut seen = Vec::new();
+    for block in PcapNGSlice::from_slice(&file).expect("a pcapng file") {
+        let Ok(pcap_parser::PcapBlockOwned::NG(Block::EnhancedPacket(packet))) = block else { continue };
+        let headers = etherparse::LaxSlicedPacket::from_ethernet(packet.packet_data()).expect("a frame");
+        let Some(etherparse::TransportSlice::Tcp(tcp)) = headers.transport else { panic!("no TCP") };
+        let beyond = packet.origlen as usize - 14 - 20 - tcp.header_slice().len();
+        seen.push((tcp.syn(), tcp.psh(), tcp.ack(), tcp.sequence_number(), beyond));
+    }
+    assert_eq!(seen, [(true, false, false, 7, 0), (false, true, true, 8, 1_448), (false, false, true, 9, 0)]);
 }
 
 fn text(option: &[u8]) -> String {

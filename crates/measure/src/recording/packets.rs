@@ -18,6 +18,8 @@ pub struct PacketRow {
     pub place: u16,
     /// Frame length in bytes.
     pub length: u32,
+    /// TCP flags and sequence number, as in the TCP header; zeros of other protocols.
+    pub tcp: (u8, u32),
     /// When it came to the port.
     pub arrived: Instant,
     /// When its transmission began; `None` where it was dropped or still waits.
@@ -34,6 +36,7 @@ pub struct Packets {
     port: Vec<u32>,
     place: Vec<u16>,
     length: Vec<u32>,
+    tcp: Vec<(u8, u32)>,
     arrived: Vec<u64>,
     /// [`Instant::NEVER`] for none.
     departed: Vec<u64>,
@@ -52,6 +55,7 @@ impl Packets {
         self.port.push(row.port);
         self.place.push(row.place);
         self.length.push(row.length);
+        self.tcp.push(row.tcp);
         self.arrived.push(row.arrived.as_picos());
         self.departed.push(row.departed.unwrap_or(Instant::NEVER).as_picos());
         self.drop.push(row.drop.map_or(NOT_LOST, |loss| loss.index() as u8));
@@ -75,6 +79,7 @@ impl Packets {
             port: *self.port.get(index)?,
             place: *self.place.get(index)?,
             length: *self.length.get(index)?,
+            tcp: *self.tcp.get(index)?,
             arrived: Instant::from_picos(*self.arrived.get(index)?),
             departed: Some(Instant::from_picos(*self.departed.get(index)?))
                 .filter(|departed| *departed != Instant::NEVER),

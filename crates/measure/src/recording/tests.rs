@@ -239,6 +239,7 @@ fn rows_come_back_as_they_went_in() {
                 port: 2,
                 place: 1,
                 length: 1_514,
+                tcp: (0x12, 77),
                 arrived: ms(5),
                 departed: drop.is_none().then(|| ms(7)),
                 drop,
