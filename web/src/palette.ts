@@ -15,9 +15,14 @@ export interface Ink {
   good: string;
   bad: string;
   warn: string;
-  /** After Okabe and Ito: told apart with any colour vision. The yellow is left out on white. */
   series: readonly string[];
 }
+
+/**
+ * The colours of flows, equal in both themes, so that a flow keeps its colour between screen, file and paper. After Okabe and
+ * Ito: told apart with any colour vision. Their yellow and black are left out, each unseen on one of the grounds.
+ */
+const SERIES = ["#0f7dc2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#7d858e"];
 
 export const LIGHT: Ink = {
   name: "light",
@@ -32,7 +37,7 @@ export const LIGHT: Ink = {
   good: "#006d4f",
   bad: "#b03a00",
   warn: "#8a5a00",
-  series: ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#333a42"],
+  series: SERIES,
 };
 
 export const DARK: Ink = {
@@ -48,11 +53,11 @@ export const DARK: Ink = {
   good: "#3fc79a",
   bad: "#ff8a50",
   warn: "#eab54a",
-  series: ["#56b4e9", "#f0712c", "#1fbf92", "#d98cb8", "#e69f00", "#f0e442", "#c9d1d9"],
+  series: SERIES,
 };
 
 /** How many flows can be told apart in one figure. */
-export const COLOURS = LIGHT.series.length;
+export const COLOURS = SERIES.length;
 
 /** The modes as they are written in keys and captions. */
 export const MODE_NAMES: Record<Mode, string> = { sim: "simulation", live: "live", theory: "theory", paper: "paper" };
