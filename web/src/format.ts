@@ -92,16 +92,10 @@ export function quantity(value: number | null | undefined, unit: string, digits 
   return scale.label === "" ? shown : `${shown}${THIN}${scale.label}`;
 }
 
-/** The scale for a whole column: by the middle of its magnitudes, so that neither end turns into zeros. */
+/** The scale of a whole column or group of columns: by the geometric mean, so that neither end turns into zeros. */
 export function columnScale(values: readonly (number | null)[], unit: string): Scale {
-  let low = Infinity;
-  let high = 0;
-  for (const value of values) {
-    const size = Math.abs(value ?? 0);
-    if (size > 0 && size < low) low = size;
-    if (size > high) high = size;
-  }
-  return scaleFor(high === 0 ? 0 : Math.sqrt(low) * Math.sqrt(high), unit);
+  const logs = values.map((value) => Math.log(Math.abs(value ?? 0))).filter(Number.isFinite);
+  return scaleFor(logs.length === 0 ? 0 : Math.exp(logs.reduce((sum, log) => sum + log, 0) / logs.length), unit);
 }
 
 /** `2026-11-21T05:00:00Z` as `21 November 2026, 05:00 UTC`; what is no date is shown as it stands. */

@@ -53,7 +53,8 @@ export interface Summary {
   seed: string;
   durationS: number | null;
   warmupS: number | null;
-  jainIndex: number | null;
+  /** Jain's index of the throughput of each group of flows. */
+  jainByGroup: Record<string, number>;
   flows: Record<string, FlowSummary>;
   ports: Record<string, PortSummary>;
   expect: Expect[];
@@ -327,7 +328,7 @@ function summary(value: unknown): Summary {
     seed: text(raw["seed"]),
     durationS: number(raw["duration_s"]),
     warmupS: number(raw["warmup_s"]),
-    jainIndex: number(raw["jain_index"]),
+    jainByGroup: counts(mapValues(raw["groups"], (group) => record(group)["jain_index"])),
     flows: mapValues(raw["flows"], flowSummary),
     ports: mapValues(raw["ports"], (item) => ({
       numbers: scalars(item),

@@ -11,6 +11,8 @@ export interface Column {
   csv?: string;
   /** A number's unit; undefined for texts. */
   unit?: string;
+  /** Columns of one group, which have one unit, are in the same prefix: percentiles are read across. */
+  group?: string;
   hint?: string;
   /** Left out on paper, where a wide table has no room. */
   secondary?: boolean;
@@ -62,7 +64,7 @@ class SortedTable {
   #formatter(column: Column, index: number): (value: Cell) => string {
     const { unit } = column;
     if (unit === undefined) return (value) => (value === null ? NONE : typeof value === "number" ? significant(value, 4) : value);
-    const { factor } = columnScale(this.#column(index), unit);
+    const { factor } = columnScale(this.#scaled(index), unit);
     // Counts stay whole; measures keep their digits, so that a column can be read down.
     const fractional = unit !== "";
     return (value) => (typeof value === "number" ? significant(value / factor, 3, fractional) : value === null ? NONE : value);
@@ -73,6 +75,13 @@ class SortedTable {
       const value = row[index] ?? null;
       return typeof value === "number" ? value : null;
     });
+  }
+
+  /** The numbers that share the prefix of a column. */
+  #scaled(index: number): (number | null)[] {
+    const { columns } = this.request;
+    const group = columns[index]?.group;
+    return columns.flatMap((column, at) => (at === index || (group !== undefined && column.group === group) ? this.#column(at) : []));
   }
 
   #numeric(index: number): boolean {
@@ -87,7 +96,7 @@ class SortedTable {
   #build(): HTMLElement {
     const { columns, name, rows } = this.request;
     const headings = columns.map((column, index) => {
-      const label = column.unit === undefined ? "" : columnScale(this.#column(index), column.unit).label;
+      const label = column.unit === undefined ? "" : columnScale(this.#scaled(index), column.unit).label;
       const heading = h(
         "th",
         { scope: "col", class: this.#classes(index, this.#numeric(index)), title: column.hint ?? null },
@@ -115,12 +124,16 @@ class SortedTable {
           })
         : null;
     const copy = h("button", { type: "button", class: "quiet", onclick: () => void copyText(this.#csv(), `${plural(rows.length, "row")} of ${name} as CSV`) }, "Copy CSV");
-    return h(
-      "div",
-      { class: "table" },
-      h("div", { class: columns.length > 11 ? "scroll many" : "scroll", tabindex: 0, role: "region", "aria-label": `Table of ${name}` }, h("table", {}, h("thead", {}, h("tr", {}, ...headings)), this.#body)),
-      h("div", { class: "tools" }, this.#more, filter, copy),
-    );
+    const scroll = h("div", { class: columns.length > 11 ? "scroll many" : "scroll", tabindex: 0, role: "region", "aria-label": `Table of ${name}` }, h("table", {}, h("thead", {}, h("tr", {}, ...headings)), this.#body));
+    const beyond = h("button", { type: "button", class: "quiet beyond", hidden: true, onclick: () => scroll.scrollBy({ left: scroll.clientWidth * 0.8, behavior: "smooth" }) }, "More columns →");
+    // What is cut off at the right is said: the edge fades, and a button goes there.
+    const measure = (): void => {
+      beyond.hidden = scroll.scrollWidth - scroll.clientWidth - scroll.scrollLeft < 8;
+      scroll.classList.toggle("cut", !beyond.hidden);
+    };
+    scroll.addEventListener("scroll", measure, { passive: true });
+    new ResizeObserver(measure).observe(scroll);
+    return h("div", { class: "table" }, scroll, h("div", { class: "tools" }, this.#more, filter, copy, beyond));
   }
 
   #csv(): string {

@@ -1,5 +1,7 @@
 /** Every flow of every run in one table. */
 import { h } from "../dom";
+import { NONE, quantity, significant } from "../format";
+import { unitOf } from "../metric";
 import type { Cell, FlowSummary, Report } from "../report";
 import { isFolded } from "../selection";
 import { runName } from "../style";
@@ -9,6 +11,7 @@ interface Field {
   title: string;
   csv: string;
   unit: string;
+  group?: string;
   hint?: string;
   secondary?: boolean;
   read(flow: FlowSummary): number | null | undefined;
@@ -18,18 +21,18 @@ const of = (spread: string, name: string) => (flow: FlowSummary): number | null 
 const plain = (name: string) => (flow: FlowSummary): number | null | undefined => flow.numbers[name];
 
 const FIELDS: Field[] = [
-  { title: "Throughput", csv: "throughput_bps", unit: "bit/s", read: plain("throughput_bps") },
-  { title: "Goodput", csv: "goodput_bps", secondary: true, unit: "bit/s", read: plain("goodput_bps") },
+  { title: "Throughput", csv: "throughput_bps", unit: "bit/s", group: "rate", read: plain("throughput_bps") },
+  { title: "Goodput", csv: "goodput_bps", secondary: true, unit: "bit/s", group: "rate", read: plain("goodput_bps") },
   { title: "Loss", csv: "loss_ratio", unit: "ratio", hint: "Lost packets over sent packets (RFC 7680)", read: plain("loss_ratio") },
-  { title: "Delay p50", csv: "owd_p50_s", unit: "s", hint: "One-way delay, median", read: of("owd_s", "p50") },
-  { title: "mean", csv: "owd_mean_s", secondary: true, unit: "s", hint: "One-way delay, mean", read: of("owd_s", "mean") },
-  { title: "p95", csv: "owd_p95_s", unit: "s", hint: "One-way delay, 95th percentile", read: of("owd_s", "p95") },
-  { title: "p99", csv: "owd_p99_s", unit: "s", hint: "One-way delay, 99th percentile", read: of("owd_s", "p99") },
-  { title: "p99.9", csv: "owd_p999_s", unit: "s", hint: "One-way delay, 99.9th percentile", read: of("owd_s", "p999") },
-  { title: "max", csv: "owd_max_s", unit: "s", hint: "One-way delay, greatest", read: of("owd_s", "max") },
-  { title: "PDV p99", csv: "pdv_p99_s", unit: "s", hint: "Delay above the least delay (RFC 5481), 99th percentile", read: of("pdv_s", "p99") },
-  { title: "IPDV p99", csv: "ipdv_p99_s", secondary: true, unit: "s", hint: "Absolute difference of consecutive delays (RFC 3393), 99th percentile", read: of("ipdv_s", "p99") },
-  { title: "Jitter RFC 3550", csv: "jitter_rfc3550_s", unit: "s", hint: "Smoothed interarrival jitter (RFC 3550, section 6.4.1)", read: plain("jitter_rfc3550_s") },
+  { title: "Delay p50", csv: "owd_p50_s", unit: "s", group: "delay", hint: "One-way delay, median", read: of("owd_s", "p50") },
+  { title: "mean", csv: "owd_mean_s", secondary: true, unit: "s", group: "delay", hint: "One-way delay, mean", read: of("owd_s", "mean") },
+  { title: "p95", csv: "owd_p95_s", unit: "s", group: "delay", hint: "One-way delay, 95th percentile", read: of("owd_s", "p95") },
+  { title: "p99", csv: "owd_p99_s", unit: "s", group: "delay", hint: "One-way delay, 99th percentile", read: of("owd_s", "p99") },
+  { title: "p99.9", csv: "owd_p999_s", unit: "s", group: "delay", hint: "One-way delay, 99.9th percentile", read: of("owd_s", "p999") },
+  { title: "max", csv: "owd_max_s", unit: "s", group: "delay", hint: "One-way delay, greatest", read: of("owd_s", "max") },
+  { title: "PDV p99", csv: "pdv_p99_s", unit: "s", group: "delay", hint: "Delay above the least delay (RFC 5481), 99th percentile", read: of("pdv_s", "p99") },
+  { title: "IPDV p99", csv: "ipdv_p99_s", secondary: true, unit: "s", group: "delay", hint: "Absolute difference of consecutive delays (RFC 3393), 99th percentile", read: of("ipdv_s", "p99") },
+  { title: "Jitter", csv: "jitter_rfc3550_s", unit: "s", group: "delay", hint: "Smoothed interarrival jitter (RFC 3550, section 6.4.1)", read: plain("jitter_rfc3550_s") },
   { title: "Reordered", csv: "reordered_ratio", secondary: true, unit: "ratio", hint: "RFC 4737", read: plain("reordered_ratio") },
   { title: "FCT", csv: "fct_s", secondary: true, unit: "s", hint: "Flow completion time", read: plain("fct_s") },
   { title: "Slowdown", csv: "slowdown", secondary: true, unit: "", hint: "Completion time over that under processor sharing", read: of("file", "slowdown") },
@@ -58,7 +61,7 @@ export function flowsSection(report: Report): HTMLElement[] {
   const columns: Column[] = [
     { title: "Flow", csv: "flow" },
     ...(several ? [{ title: "Run", csv: "run" }] : []),
-    ...fields.map(({ title, csv, unit, hint, secondary = false }) => ({ title, csv, unit, secondary, ...(hint === undefined ? {} : { hint }) })),
+    ...fields.map(({ read: _, ...column }) => column),
   ];
   const rowsOf = (some: typeof entries): Cell[][] =>
     some.map(({ run, name, flow }) => [
@@ -81,8 +84,15 @@ export function flowsSection(report: Report): HTMLElement[] {
         ]
       : []),
     h("p", { class: "note" }, "Packets sent at or after the end of the warm-up. ", h("span", { class: "screen" }, "Press a heading to sort.")),
+    ...fairness(report),
     ...intervals(report),
   ];
+}
+
+/** How evenly the flows of each group share, by group: over all flows, which want different things, it says nothing. */
+function fairness(report: Report): HTMLElement[] {
+  const groups = report.runs.flatMap((run) => Object.entries(run.summary.jainByGroup).map(([name, index]) => `${name} ${significant(index, 3)}${report.runs.length > 1 ? ` (${runName(run)})` : ""}`));
+  return groups.length === 0 ? [] : [h("p", { class: "note" }, `Jain index of throughput within groups: ${groups.join(", ")}.`)];
 }
 
 /** The means over repetitions with their confidence intervals, where there were repetitions. */
@@ -91,6 +101,7 @@ function intervals(report: Report): HTMLElement[] {
     Object.entries(run.summary.intervals).map(([path, interval]): Cell[] => [path, runName(run), interval.mean, interval.halfWidth, interval.n]),
   );
   if (rows.length === 0) return [];
+  const inUnit = (value: Cell, row: number): string => (typeof value === "number" ? quantity(value, unitOf(String(rows[row]?.[0]), report.definitions)) : NONE);
   return [
     h("h3", {}, "Over repetitions"),
     makeTable({
@@ -101,8 +112,8 @@ function intervals(report: Report): HTMLElement[] {
       columns: [
         { title: "Metric", csv: "metric" },
         { title: "Run", csv: "run" },
-        { title: "Mean", csv: "mean" },
-        { title: "± at 95 %", csv: "half_width" },
+        { title: "Mean", csv: "mean", draw: inUnit },
+        { title: "± at 95 %", csv: "half_width", draw: inUnit },
         { title: "Runs", csv: "n" },
       ],
     }),

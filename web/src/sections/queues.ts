@@ -33,17 +33,17 @@ function rowsOf(report: Report): Row[] {
   });
 }
 
-const FIELDS: { title: string; csv: string; unit: string; hint?: string; secondary?: boolean; read(queue: QueueSummary): number | null | undefined }[] = [
+const FIELDS: { title: string; csv: string; unit: string; group?: string; hint?: string; secondary?: boolean; read(queue: QueueSummary): number | null | undefined }[] = [
   { title: "Offered", csv: "enqueued_packets", unit: "", hint: "Packets offered to the queue", read: (queue) => queue.numbers["offered_packets"] ?? queue.numbers["enqueued_packets"] },
   { title: "Sent", csv: "sent_packets", unit: "", hint: "Packets", read: (queue) => queue.numbers["sent_packets"] },
   { title: "Sent", csv: "sent_bytes", secondary: true, unit: "B", hint: "Bytes", read: (queue) => queue.numbers["sent_bytes"] },
   { title: "Marked", csv: "marked_packets", unit: "", hint: "Packets marked (ECN)", read: (queue) => queue.numbers["marked_packets"] },
   { title: "Backlog", csv: "backlog_packets", secondary: true, unit: "", hint: "Packets in the queue at the end", read: (queue) => queue.numbers["backlog_packets"] },
   { title: "Peak", csv: "peak_backlog_packets", unit: "", hint: "The most packets in the queue at once", read: (queue) => queue.numbers["peak_backlog_packets"] },
-  { title: "Sojourn p50", csv: "sojourn_p50_s", unit: "s", hint: "Time in the queue, median", read: (queue) => queue.sojourn["p50"] },
-  { title: "p95", csv: "sojourn_p95_s", unit: "s", hint: "Time in the queue, 95th percentile", read: (queue) => queue.sojourn["p95"] },
-  { title: "p99", csv: "sojourn_p99_s", unit: "s", hint: "Time in the queue, 99th percentile", read: (queue) => queue.sojourn["p99"] },
-  { title: "max", csv: "sojourn_max_s", secondary: true, unit: "s", hint: "Time in the queue, greatest", read: (queue) => queue.sojourn["max"] },
+  { title: "Sojourn p50", csv: "sojourn_p50_s", unit: "s", group: "sojourn", hint: "Time in the queue, median", read: (queue) => queue.sojourn["p50"] },
+  { title: "p95", csv: "sojourn_p95_s", unit: "s", group: "sojourn", hint: "Time in the queue, 95th percentile", read: (queue) => queue.sojourn["p95"] },
+  { title: "p99", csv: "sojourn_p99_s", unit: "s", group: "sojourn", hint: "Time in the queue, 99th percentile", read: (queue) => queue.sojourn["p99"] },
+  { title: "max", csv: "sojourn_max_s", secondary: true, unit: "s", group: "sojourn", hint: "Time in the queue, greatest", read: (queue) => queue.sojourn["max"] },
 ];
 
 export function queuesTable(report: Report): HTMLElement {
@@ -59,7 +59,7 @@ export function queuesTable(report: Report): HTMLElement {
   const fields = FIELDS.filter((field) => rows.some((row) => row.summary !== undefined && typeof field.read(row.summary) === "number"));
   const before = fields.findIndex((field) => field.csv === "marked_packets");
   const split = before < 0 ? fields.length : before;
-  const column = ({ title, csv, unit, hint, secondary = false }: (typeof FIELDS)[number]): Column => ({ title, csv, unit, secondary, ...(hint === undefined ? {} : { hint }) });
+  const column = ({ read: _, ...column }: (typeof FIELDS)[number]): Column => column;
   const read = (row: Row) => (field: (typeof FIELDS)[number]): Cell => (row.summary ? (field.read(row.summary) ?? null) : null);
   return makeTable({
     name: "queues",

@@ -52,7 +52,6 @@ function runFacts(run: Run): [string, string][] {
   if (run.intervalS !== null) rows.push(["Interval", `${quantity(run.intervalS, "s")} a sample`]);
   const repetitions = Math.max(0, ...Object.values(summary.intervals).map((interval) => interval.n ?? 0));
   if (repetitions > 1) rows.push(["Repetitions", `${repetitions}, intervals at 95\u202f%`]);
-  if (summary.jainIndex !== null) rows.push(["Jain index", significant(summary.jainIndex, 4)]);
   const { packet_hops: hops, wall_s: wall } = summary.engine;
   if (typeof hops === "number" && hops > 0) rows.push(["Engine", `${plural(hops, "packet-hop")}${typeof wall === "number" && wall > 0 ? ` in ${quantity(wall, "s")}` : ""}`]);
   const fidelity = Object.entries(summary.fidelity);
