@@ -27,6 +27,24 @@ export function decimate(x: Numbers, y: Numbers, buckets: number, window?: reado
   return points;
 }
 
+/**
+ * Means over runs of equally many samples, at most about `most` within a window, each at the middle of its run. Runs begin at
+ * multiples of their length, so that a window that moves does not change them. Where nothing was sampled there is a gap.
+ */
+export function averaged(x: Numbers, y: Numbers, most: number, window: readonly [number, number]): Point[] {
+  const [first, last] = span(x, window);
+  const size = Math.max(1, Math.ceil((last - first - 2) / most));
+  const points: Point[] = [];
+  for (let from = Math.floor(first / size) * size; from < last; from += size) {
+    const to = Math.min(from + size, x.length);
+    const values = y.slice(from, to).filter((value) => value !== null);
+    const [begin, end] = [x[from], x[to - 1]];
+    if (typeof begin !== "number" || typeof end !== "number") continue;
+    points.push([(begin + end) / 2, values.length === 0 ? null : values.reduce((sum, value) => sum + value, 0) / values.length]);
+  }
+  return points;
+}
+
 function pushExtremes(points: Point[], x: Numbers, y: Numbers, from: number, to: number): void {
   let least = -1;
   let most = -1;

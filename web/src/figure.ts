@@ -36,8 +36,8 @@ export interface Choice {
   chosen: string;
 }
 
-/** The choice between a linear and a logarithmic axis. */
-export const axisChoice = (name: string, label: string, log: boolean): Choice => ({ name, label, options: ["linear", "log"], chosen: log ? "log" : "linear" });
+/** The choice between a linear and a logarithmic axis, such as the `x` or the `delay` axis. */
+export const axisChoice = (name: string, log: boolean): Choice => ({ name, label: `${name} axis`, options: ["linear", "log"], chosen: log ? "log" : "linear" });
 
 /** What one figure draws at a width: a chart's option, or its own SVG. */
 export type Drawing = { height: number; option: EChartsOption } | { height: number; element: SVGSVGElement };
@@ -45,7 +45,7 @@ export type Drawing = { height: number; option: EChartsOption } | { height: numb
 export interface Figure {
   id: string;
   title: string;
-  /** What is to be seen, in a sentence or two; the frame adds configuration and date. */
+  /** What is to be seen, in a sentence or two; files and paper add configuration and date. */
   caption: string;
   /** What a file must say besides, since the page around it is missing there. */
   aside?: string;

@@ -13,7 +13,7 @@ import type { Theme } from "./theme";
 export interface Context {
   selection: Selection;
   theme: Theme;
-  /** Configuration and date, as every caption ends. */
+  /** Configuration and date, as every caption ends in a file and on paper. */
   configuration: string;
 }
 
@@ -146,7 +146,7 @@ export class Frame {
         option,
       ),
     );
-    return h("span", { class: "choice", role: "group", "aria-label": choice.label.length === 1 ? `${choice.label} axis` : choice.label, "data-choice": choice.name }, h("span", {}, choice.label), ...buttons);
+    return h("span", { class: "choice", role: "group", "aria-label": choice.label, "data-choice": choice.name }, h("span", {}, choice.label), ...buttons);
   }
 
   // The data behind the picture.

@@ -26,7 +26,17 @@ export function isFolded(flow: string): boolean {
   return /\/(return|control)$/.test(flow);
 }
 
-/** The flows with curves, those that are folded last, else largest by bytes received first (offered rate where the summary does not know). */
+/** The flows that expectations name: `flow.voice.owd.p99`, and all of a group: `group.calls.owd.p99.worst`. */
+function expectedFlows(report: Report, names: readonly string[]): Set<string> {
+  const subjects = report.runs.flatMap((run) => run.summary.expect.map((expect) => expect.that));
+  const isOf = (that: string, kind: string, name: string): boolean => [name, `"${name}"`, `'${name}'`].some((written) => that.startsWith(`${kind}.${written}.`));
+  return new Set(names.filter((name) => subjects.some((that) => isOf(that, "flow", name) || isOf(that, "group", name.replace(/\/\d+$/, "")))));
+}
+
+/**
+ * The flows with curves: those of expectations first, those that are folded last, else largest by bytes received first
+ * (offered rate where the summary does not know).
+ */
 function rankFlows(report: Report): string[] {
   const bytes = new Map<string, number>();
   const order: string[] = [];
@@ -40,9 +50,10 @@ function rankFlows(report: Report): string[] {
   const own = order.filter((name) => !isFolded(name));
   // As few as can all be shown keep the order of the scenario.
   if (own.length <= COLOURS) return [...own, ...order.filter(isFolded)];
+  const expected = expectedFlows(report, order);
   return order
     .map((name, index) => ({ name, index, bytes: bytes.get(name) ?? 0 }))
-    .sort((a, b) => Number(isFolded(a.name)) - Number(isFolded(b.name)) || b.bytes - a.bytes || a.index - b.index)
+    .sort((a, b) => Number(expected.has(b.name)) - Number(expected.has(a.name)) || Number(isFolded(a.name)) - Number(isFolded(b.name)) || b.bytes - a.bytes || a.index - b.index)
     .map((entry) => entry.name);
 }
 
@@ -102,11 +113,14 @@ export class Selection {
   #runs: Set<number>;
   #port: string;
   #before: Set<string> | null = null;
+  /** Flows of expectations, which are shown at first even where they would be folded. */
+  readonly #expected: ReadonlySet<string>;
   readonly #slots = new Map<string, number>();
   readonly #listeners: (() => void)[] = [];
 
   constructor(readonly report: Report) {
     this.ranked = rankFlows(report);
+    this.#expected = expectedFlows(report, this.ranked);
     this.ports = rankPorts(report);
     this.#shown = new Set(this.#first());
     this.#runs = new Set(report.runs.map((_, index) => index));
@@ -116,7 +130,7 @@ export class Selection {
 
   /** What is shown at first. */
   #first(): string[] {
-    const own = this.ranked.filter((name) => !isFolded(name));
+    const own = this.ranked.filter((name) => !isFolded(name) || this.#expected.has(name));
     return (own.length > 0 ? own : this.ranked).slice(0, COLOURS);
   }
 

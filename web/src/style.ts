@@ -61,9 +61,10 @@ export function flowKey(view: View, ink: Ink): KeyGroup[] {
       flow,
     })),
   });
-  if (view.runs.length > 0) {
+  // A run that is alone is named in the title of the page, and in a file by its configuration.
+  if (view.runs.length > 1) {
     groups.push({
-      label: view.runs.length > 1 ? "Run" : "",
+      label: "Run",
       entries: view.runs.map((shown): KeyEntry => {
         const style = styleOf(view, ink, shown, view.flows[0] ?? "");
         return { label: runName(shown.run), colour: alone ? style.colour : ink.soft, kind: "line", dash: style.dash, mark: style.mark };

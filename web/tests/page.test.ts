@@ -58,11 +58,11 @@ describe.skipIf(executable === undefined)("the page", () => {
   it("draws every figure, in light and dark, without a word or a request", async () => {
     const { page, complaints } = await open("sample", fill(template, sampleReport()));
     for (const id of [...FIGURES, "extra-load", "extra-bars"]) expect(await drawn(page, id), id).toBeGreaterThan(8);
-    expect(await page.locator("#verdict .badge.bad").count()).toBe(3);
+    expect(await page.locator("#verdict .badge.bad, #expectations .badge.bad").count()).toBe(3);
     expect(await page.title()).toContain("voice beside a bulk upload");
     // A twin's runs are called by their modes alone, in every table.
     expect(await page.textContent("header.title")).toContain("2 runs: simulation, live");
-    const tables = (await page.locator("#verdict table, #flows table, #queues table").allTextContents()).join();
+    const tables = (await page.locator("#expectations table, #flows table, #queues table").allTextContents()).join();
     expect(tables).toMatch(/simulation.*live/s);
     expect(tables).not.toMatch(/\((simulation|live)\)/);
     const strokes = await page.locator("#figure-owd-cdf .picture path[stroke-dasharray]").count();
@@ -73,6 +73,69 @@ describe.skipIf(executable === undefined)("the page", () => {
     for (const id of FIGURES) expect(await drawn(page, id), `${id} in dark`).toBeGreaterThan(8);
     expect(complaints).toEqual([]);
     await page.context().close();
+  });
+
+  it.each([[1400, 900], [390, 844]] as const)("has verdict and first figure above the fold, then tables, then the set-up: %i by %i", async (width, height) => {
+    const { page, complaints } = await open(`fold-${width}`, fill(template, sampleReport()), width);
+    await page.setViewportSize({ width, height });
+    const top = async (selector: string): Promise<number> => (await page.locator(selector).first().boundingBox())?.y ?? NaN;
+    const places = [await top(".tally"), await top("#figure-time .picture"), await top("#expectations .table"), await top("#flows .table"), await top("#queues .table"), await top("#setup")];
+    expect([...places].sort((a, b) => a - b)).toEqual(places);
+    const bottom = ((await page.locator("#figure-time .picture").boundingBox())?.height ?? NaN) + (places[1] ?? NaN);
+    if (width > 1000) expect(bottom).toBeLessThanOrEqual(height);
+    // Under three sentences of verdict a phone shows rate and delay.
+    expect(places[1]).toBeLessThan(height - 320);
+    // The configuration is said once on the screen, and under every figure on paper.
+    const shown = (): Promise<string> => page.locator("#figure-owd-cdf .configuration").evaluate((element) => getComputedStyle(element).display);
+    expect(await shown()).toBe("none");
+    await page.emulateMedia({ media: "print" });
+    expect(await shown()).not.toBe("none");
+    expect(complaints).toEqual([]);
+    await page.context().close();
+  });
+
+  it("has one unit a group of columns, says that columns are cut off, and fairness by group", async () => {
+    const report = JSON.parse(JSON.stringify(sampleReport())) as { runs: { summary: { flows: Record<string, Record<string, Record<string, number>>>; ports: Record<string, { queues: Record<string, { sojourn_s: Record<string, number> }> }> } }[] };
+    for (const { summary } of report.runs) {
+      for (const queue of Object.values(summary.ports["home->server"]?.queues ?? {})) queue.sojourn_s["p50"] = 2e-6;
+      for (const flow of Object.values(summary.flows)) Object.assign(flow, { tcp: { retransmissions: 1 }, voice: { mos: 4.1 }, file: { slowdown: 3 } });
+    }
+    const { page, complaints } = await open("units", fill(template, report as never), 900);
+    const queueHeads = (await page.locator("#queues .table").first().locator("th[scope=col]").allTextContents()).filter((text) => /^(Sojourn p50|p95|p99|max)/.test(text)).map((text) => text.split("\u202f")[1]);
+    expect(new Set(queueHeads).size, queueHeads.join()).toBe(1);
+    const beyond = page.locator("#flows .beyond").first();
+    expect(await beyond.isVisible()).toBe(true);
+    expect(await page.locator("#flows .scroll.cut").count()).toBeGreaterThan(0);
+    await expect.poll(async () => ((await beyond.isVisible()) ? (await beyond.click(), true) : false)).toBe(false);
+    expect(await page.locator("#flows").textContent()).toContain("Jain index of throughput within groups: pages 0.981");
+    expect(await page.locator("#setup .facts").textContent()).not.toContain("Jain");
+    expect(complaints).toEqual([]);
+    await page.context().close();
+  });
+
+  it("cuts no label and lets none cover another: four hosts, long names of ports", async () => {
+    const base = sampleReport();
+    const hosts = ["anna", "bela", "carl", "dora"];
+    const run = (base["runs"] as unknown as { ports: object[] }[])[0];
+    const runs = [{ ...run, ports: ["broadband-router->cable-modem", "modem->cmts"].map((name) => ({ ...run?.ports[0], name })) }];
+    const topology = {
+      nodes: [...hosts.map((name) => ({ name, router: false })), { name: "router", router: true }, { name: "server", router: false }],
+      links: [...hosts.map((name) => ({ name, from: name, to: "router", rate_bps: 1e9, delay_s: 0 })), { name: "wan", from: "router", to: "server", rate_bps: 1e7, delay_s: 0.01 }],
+    };
+    for (const width of [1400, 390]) {
+      const { page, complaints } = await open(`labels-${width}`, fill(template, { ...base, runs, topology, comparisons: [] } as never), width);
+      const clipped = await page.locator("#figure-drops .picture svg text").evaluateAll((texts) => texts.filter((text) => text.getBoundingClientRect().left < (text.closest("svg")?.getBoundingClientRect().left ?? 0) - 0.5).map((text) => text.textContent));
+      expect(clipped, `${width}`).toEqual([]);
+      const covered = await page.locator("#figure-topology .picture svg text").evaluateAll((texts) => {
+        const boxes = texts.map((text) => ({ text: text.textContent, box: text.getBoundingClientRect() }));
+        return boxes.flatMap((a, at) => boxes.slice(at + 1).filter((b) => a.box.left < b.box.right && b.box.left < a.box.right && a.box.top < b.box.bottom - 2 && b.box.top < a.box.bottom - 2).map((b) => `${a.text} over ${b.text}`));
+      });
+      expect(covered, `${width}`).toEqual([]);
+      // Figures of applications compare nothing.
+      expect(await page.locator("#comparison h2").textContent()).toContain("Applications");
+      expect(complaints).toEqual([]);
+      await page.context().close();
+    }
   });
 
   it("saves figures as SVG that stands alone: well-formed, with title, configuration and date", async () => {
@@ -89,7 +152,7 @@ describe.skipIf(executable === undefined)("the page", () => {
         expect(problem, `${name} ${id}`).toBe("");
         expect(text).toContain("21 November 2026");
         expect(text).toContain("simulation");
-        if (name === "saved" && id === "time") expect(text).toContain("2 at 30 s, port.home-&gt;server.queue.rest.target = 5ms");
+        if (name === "saved" && id === "time") expect(text).toContain("at 30 s port.home-&gt;server.queue.rest.target = 5ms");
         expect(text).not.toMatch(/<script|<img|<foreignObject/);
       }
       expect(complaints).toEqual([]);

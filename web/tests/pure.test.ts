@@ -2,17 +2,19 @@
 import { describe, expect, it } from "vitest";
 import { extent, linearLimits, logLimits, niceStep, tickFormatter, wantsLog } from "../src/axis";
 import { toCsv } from "../src/csv";
-import { decimate, lowerBound, nearest } from "../src/decimate";
+import { averaged, decimate, lowerBound, nearest } from "../src/decimate";
+import { eventLabel, placeLabels } from "../src/events";
 import { sample, wrap, xml } from "../src/export";
+import { gapFigure } from "../src/figures/distribution";
 import { shares } from "../src/figures/rows";
 import { hasSenders, senderFigure } from "../src/figures/sender";
-import { rulesOf } from "../src/figures/time";
-import { places } from "../src/figures/topology";
+import { rulesOf, timeFigure } from "../src/figures/time";
+import { linkWords, places } from "../src/figures/topology";
 import { THIN, columnScale, date, quantity, shortened, significant, slug } from "../src/format";
 import { unitOf } from "../src/metric";
 import { COLOURS, DARK, LIGHT, dashOf } from "../src/palette";
 import { type Report, readReport } from "../src/report";
-import { tallyOf } from "../src/sections/verdict";
+import { sentencesOf, tallyOf } from "../src/sections/verdict";
 import { Selection, isFolded, leavesOf, treeOf } from "../src/selection";
 import { runName } from "../src/style";
 import { compareCells } from "../src/table";
@@ -55,6 +57,8 @@ describe("format", () => {
     expect(columnScale([0.0009, 1.2, null, 0], "s").label).toBe("ms");
     expect(columnScale([], "s").label).toBe("s");
     expect(columnScale([0, 0], "bit/s").label).toBe("bit/s");
+    // One value that is far from all others does not decide.
+    expect(columnScale([1e-9, 0.02, 0.03, 0.05, 0.04, 0.03], "s").label).toBe("ms");
   });
 
   it("writes dates in UTC and leaves alone what is none", () => {
@@ -142,6 +146,18 @@ describe("decimation", () => {
     expect(decimate(x, y, 500, [10.5, 13.5]).map(([at]) => at)).toEqual([10, 11, 12, 13, 14, 15]);
     expect(decimate([], [], 10)).toEqual([]);
     expect(decimate([1, 2], [5], 10)).toEqual([[1, 5], [2, null]]);
+  });
+
+  it("means runs of samples that do not move with the window, and leaves a gap a gap", () => {
+    const some = x.slice(0, 1000);
+    const y = some.map((at) => (at >= 500 && at < 600 ? null : at % 2));
+    const whole = averaged(some, y, 100, [0, 999]);
+    expect(whole.length).toBeLessThanOrEqual(102);
+    expect(whole.filter(([, value]) => value !== null).every(([, value]) => Math.abs((value as number) - 0.5) < 0.06)).toBe(true);
+    expect(whole.some(([at, value]) => at > 520 && at < 580 && value === null)).toBe(true);
+    const later = new Set(averaged(some, y, 50, [301, 799]).map(([at]) => at));
+    expect(averaged(some, y, 50, [311, 809]).filter(([at]) => at > 320 && at < 780).every(([at]) => later.has(at))).toBe(true);
+    expect(averaged([1, 2, 3], [4, null, 6], 100, [0, 9])).toEqual([[1, 4], [2, null], [3, 6]]);
   });
 
   it("finds places in a sorted column", () => {
@@ -246,7 +262,8 @@ describe("selection", () => {
   it("shows the flows with the most bytes first, as many as there are colours, and says how many are hidden", () => {
     const selection = new Selection(edged());
     const view = selection.view();
-    expect(view.flows).toEqual(["client/300", "client/299", "client/298", "client/297", "client/296", "client/295", "client/294"]);
+    // An expectation is about the first.
+    expect(view.flows.map((flow) => flow.slice(0, 10))).toEqual(["a-flow-who", "client/300", "client/299", "client/298", "client/297", "client/296", "client/295"]);
     expect(view.hiddenFlows).toBe(297);
     expect(new Set(view.flows.map((flow) => view.slotOf(flow))).size).toBe(COLOURS);
     selection.toggleFlow("client/1");
@@ -264,6 +281,18 @@ describe("selection", () => {
     expect(selection.view().flows).toEqual(["web"]);
     selection.solo("web");
     expect(selection.view().flows).toEqual(["voice", "upload", "web"]);
+  });
+
+  it("shows the flows of expectations first, however few bytes they have, and their groups", () => {
+    const raw = JSON.parse(JSON.stringify(edgeReport())) as { runs: { summary: { expect: unknown[] } }[] };
+    const expectations = raw.runs[0]?.summary.expect ?? [];
+    expectations.push({ that: "flow.client/7.owd.p99", below: 1, value: 0, holds: true }, { that: 'flow."client/9".loss', below: 1, value: 0, holds: true });
+    const { flows } = new Selection(readReport(raw)).view();
+    expect(flows).toHaveLength(COLOURS);
+    expect(flows.slice(0, 3)).toEqual(expect.arrayContaining(["client/7", "client/9"]));
+    expect(flows).toContain("client/300");
+    expectations.push({ that: "group.client.owd.p99.worst", below: 1, value: 0, holds: true });
+    expect(new Selection(readReport(raw)).view().flows.every((flow) => flow.startsWith("client/") || flow.startsWith("a-flow-whose"))).toBe(true);
   });
 
   it("always leaves one run", () => {
@@ -315,6 +344,10 @@ describe("looks", () => {
     }
   });
 
+  it("has the same colours for flows in both themes, seen on either ground", () => {
+    expect(DARK.series).toEqual(LIGHT.series);
+  });
+
   it("shortens the second part of a row's label before the first", () => {
     expect(shares(30, [{ first: "voice", second: "simulated" }])).toEqual({ first: 5, second: 23 });
     expect(shares(10, [{ first: "voice", second: "on this machine" }])).toEqual({ first: 5, second: 4 });
@@ -322,7 +355,77 @@ describe("looks", () => {
   });
 });
 
+describe("events at their rules", () => {
+  const change = (path: string, value: string, kind = "change", text = ""): Parameters<typeof eventLabel>[0] => ({ kind, path, value, text });
+  it.each([
+    [change("port.router->client.root", "fair"), "root → fair"],
+    [change('port."a.b->c".queue.voice.limit', "20p"), "voice limit → 20p"],
+    [change("link.wan.rate, link.wan.delay", "8mbit, 3ms"), "wan rate → 8mbit +1"],
+    [change("link.wan.burst", "default"), "wan burst → default"],
+    [change("flow.web.owd.p95", "", "expect", "87 ms, wanted below 50 ms"), "web.owd.p95 missed"],
+    [change("", "", "note", "called back"), "called back"],
+  ])("%j", (event, wanted) => expect(eventLabel(event)).toBe(wanted));
+
+  it("stand beside rules as far as there is room, and count those that have none", () => {
+    const texts = ["root → one", "root → two", "root → three", "x", "root → last"];
+    const placed = placeLabels(texts, [10, 30, 200, 500, 395], 400);
+    expect(placed).toEqual([
+      { index: 0, text: "root → one +1", ends: false },
+      { index: 2, text: "root → three", ends: false },
+      { index: 4, text: "root → last", ends: true },
+    ]);
+  });
+
+  it("say in the record over time what changed", () => {
+    const option = (timeFigure(new Selection(sampled()).view(), {}).draw(LIGHT, 1300) as { option: { series: { markLine?: { data: { name: string; label: { show: boolean } }[] } }[] } }).option;
+    const said = option.series.flatMap((series) => series.markLine?.data ?? []).filter((rule) => rule.label.show).map((rule) => rule.name);
+    expect(said).toEqual(["web.owd.p95 missed", "rest target → 5ms +1"]);
+  });
+});
+
+describe("the record over time", () => {
+  type Drawn = { height: number; option: { grid: unknown[]; series: { id: string; data: unknown[] }[] } };
+  const drawn = (report: Report, width: number): Drawn => timeFigure(new Selection(report).view(), {}).draw(LIGHT, width) as Drawn;
+
+  it("is low enough to stand above the fold, and has rates of few points", () => {
+    const { height, option } = drawn(sampled(), 1300);
+    expect(height).toBeLessThan(640);
+    const points = (id: string): number => option.series.find((series) => series.id === id)?.data.length ?? 0;
+    expect(points("0 received upload")).toBeLessThan(130);
+    expect(points("0 p50 upload")).toBe(600);
+    expect(drawn(sampled(), 340).option.series.find((series) => series.id === "0 received upload")?.data.length).toBeLessThan(40);
+  });
+
+  it("leaves the losses out where there are none", () => {
+    const raw = JSON.parse(JSON.stringify(sampleReport())) as { runs: { flows: { series: { lost_packets: number[] } }[] }[] };
+    for (const run of raw.runs) for (const flow of run.flows) flow.series.lost_packets.fill(0);
+    expect([drawn(sampled(), 900).option.grid.length, drawn(readReport(raw), 900).option.grid.length]).toEqual([4, 3]);
+    expect(timeFigure(new Selection(readReport(raw)).view(), {}).caption).toContain("No packet of these flows was lost.");
+  });
+});
+
+describe("densities", () => {
+  it("are on logarithmic axes, which are called axes, until the reader chooses", () => {
+    const view = new Selection(sampled()).view();
+    const type = (settings: Record<string, string>): string => (gapFigure(view, settings).draw(LIGHT, 900) as unknown as { option: { yAxis: { type: string } } }).option.yAxis.type;
+    expect([type({}), type({ y: "linear" })]).toEqual(["log", "value"]);
+    expect(gapFigure(view, {}).choices.map((choice) => choice.label)).toEqual(["x axis", "y axis"]);
+  });
+});
+
+describe("verdict", () => {
+  it("does not say of an expectation what its row says", () => {
+    const report = { ...sampled(), verdict: ["✗ missed: flow.web.owd.p95 is 84.2 ms, expected below 50 ms", "Web pages wait behind the upload."] };
+    expect(sentencesOf(report)).toEqual(["Web pages wait behind the upload."]);
+  });
+});
+
 describe("topology", () => {
+  it("does not say that a link has no delay", () => {
+    expect(linkWords({ rateBps: 1e9, delayS: 0 }).map(spaced)).toEqual(["1 Gbit/s"]);
+    expect(linkWords({ rateBps: 1e7, delayS: 0.008 }).map(spaced)).toEqual(["10 Mbit/s", "8 ms"]);
+  });
+
   it("stands the sides of the slowest link to its left and right", () => {
     const { nodes, links } = sampled();
     const at = places(nodes, links);

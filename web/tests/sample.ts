@@ -174,6 +174,7 @@ function run(label: string, mode: string, seed: number, late: number): Json {
       flows: object(flows.map(({ name, summary }) => [name, summary])),
       ports: { "home->server": { rate_bps: 1e7, utilisation: 0.987, queues: object(queues.map(({ name, summary }) => [name, summary])) } },
       jain_index: 0.412,
+      groups: { pages: { jain_index: 0.981 } },
       expect: [
         { that: "flow.voice.owd.p99", below: 0.02, value: p99, holds: true },
         { that: "flow.voice.loss", at_most: 0.001, value: 0, holds: true },

@@ -24,13 +24,13 @@ export function boxFigure(view: View, settings: Settings): Figure {
     }),
   );
   const values = rows.map(({ box }) => [box.p5, box.p25, box.p50, box.p75, box.p95, box.mean]);
-  const log = (settings["x"] ?? (wantsLog(extent(values, true)) ? "log" : "linear")) === "log";
+  const log = (settings["delay"] ?? (wantsLog(extent(values, true)) ? "log" : "linear")) === "log";
   return {
     id: "owd-box",
     title: "One-way delay by flow and run",
     caption: `Boxes: the middle half of the packets, with the median; whiskers: 5th and 95th percentile; diamond: mean.${hiddenNote(view)}`,
     empty: rows.length === 0 ? "No delay percentiles were recorded." : null,
-    choices: [axisChoice("x", "x", log)],
+    choices: [axisChoice("delay", log)],
     key: () => [],
     draw: (ink, width) => ({ height: rows.length * 30 + 64, option: option(view, ink, rows, log, width) }),
     table: () => ({

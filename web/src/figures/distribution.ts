@@ -38,14 +38,15 @@ function distribution(view: View, settings: Settings, request: Request): Figure 
   const plain = curvesOf(view, null, request.pick);
   const wide = request.log === true || wantsLog(extent(plain.map((curve) => curve.x), true));
   const x: Axis = { ...request.x, log: (settings["x"] ?? (wide ? "log" : "linear")) === "log" };
+  const y: Axis = { ...request.y, log: (settings["y"] ?? (request.y.log ? "log" : "linear")) === "log" };
   return {
     id: request.id,
     title: request.title,
     caption: request.caption + hiddenNote(view),
     empty: plain.length === 0 ? request.empty : null,
-    choices: [axisChoice("x", "x", x.log)],
+    choices: [axisChoice("x", x.log), ...(request.y.limits === undefined ? [axisChoice("y", y.log)] : [])],
     key: (ink) => flowKey(view, ink),
-    draw: (ink) => ({ height: HEIGHT, option: curvesOption(ink, curvesOf(view, ink, request.pick), x, request.y) }),
+    draw: (ink) => ({ height: HEIGHT, option: curvesOption(ink, curvesOf(view, ink, request.pick), x, y) }),
     table: () => curvesTable(plain, "value_s", request.column),
   };
 }
@@ -84,11 +85,11 @@ export function gapFigure(view: View, settings: Settings): Figure {
   return distribution(view, settings, {
     id: "iat-density",
     title: "Inter-arrival times, density",
-    caption: "The density of the time between one packet of a flow and the next, as received.",
+    caption: "The density of the time between one packet of a flow and the next, as received. The logarithmic axis shows rare gaps beside those of back-to-back packets.",
     empty: "No inter-arrival times were recorded.",
     pick: (flow) => flow.iatDensity,
     x: { name: "Inter-arrival time", unit: "s", zero: false },
-    y: { name: "Density, 1/s", unit: "", log: false },
+    y: { name: "Density, 1/s", unit: "", log: true },
     column: "density",
     log: true,
   });

@@ -71,7 +71,7 @@ export function extraFigure(figure: ExtraFigure, settings: Settings): Figure {
     title: figure.title,
     caption: figure.caption,
     empty: figure.series.some((series) => series.y.some((value) => value !== null)) ? null : "This figure has no points.",
-    choices: [...(named ? [] : [axisChoice("x", "x", x.log)]), axisChoice("y", "y", y.log)],
+    choices: [...(named ? [] : [axisChoice("x", x.log)]), axisChoice("y", y.log)],
     key: (ink) => [
       {
         label: "",

@@ -1,5 +1,7 @@
 /** One line a flow and run, with its label at the left: what boxes, splits and drops have in common. */
+import { format } from "echarts/core";
 import { axisLook } from "../axis";
+import { FONT } from "../chart";
 import { shortened } from "../format";
 import type { Ink } from "../palette";
 
@@ -18,15 +20,27 @@ export function shares(letters: number, rows: readonly RowLabel[]): { first: num
   return { first: Math.max(4, kept), second: Math.max(4, letters - 2 - kept) };
 }
 
+/** Between a label and its axis, and before the label. */
+const BESIDE = 14;
+
+/** Width of a row's label and how many letters it has, as the reader's font has them. */
+function measured(row: RowLabel): { width: number; letters: number } {
+  const text = row.second === "" ? row.first : `${row.first}  ${row.second}`;
+  return { width: format.getTextRect(text, `12px ${FONT}`).width, letters: text.length };
+}
+
 /** How much room the labels take at this width. */
 export function labelWidth(width: number, rows: readonly RowLabel[]): number {
-  const longest = rows.reduce((most, row) => Math.max(most, row.first.length + (row.second === "" ? 0 : row.second.length + 2)), 0);
-  return Math.min(Math.max(60, longest * 6.6 + 14), width * 0.42, 300);
+  const longest = rows.reduce((most, row) => Math.max(most, measured(row).width), 0);
+  return Math.min(Math.max(60, longest + BESIDE), width * 0.42, 300);
 }
 
 /** The vertical axis of names, from the top down. */
 export function rowAxis(ink: Ink, rows: readonly RowLabel[], room: number): object {
-  const fits = shares(Math.floor((room - 14) / 6.4), rows);
+  const all = rows.map(measured);
+  const cut = all.some(({ width }) => width > room - BESIDE);
+  const widest = Math.max(1, ...all.map(({ width, letters }) => width / Math.max(1, letters)));
+  const fits = shares(cut ? Math.floor((room - BESIDE) / widest) : Infinity, rows);
   return {
     ...axisLook(ink),
     type: "category",

@@ -30,10 +30,10 @@ export function senderFigure(view: View, settings: Settings): Figure {
     caption:
       "Window: congestion window (thick), in flight (thin) and slow start threshold (faint), in bytes of payload at the end of each " +
       "interval; the threshold is missing before the first loss. Times: smoothed round-trip time (thick) and retransmission timeout (thin)." +
-      `${drawing.rules.length > 0 ? " Vertical rules: events, numbered as they are listed." : ""}${hiddenNote(view)}`,
+      `${hiddenNote(view)}`,
     aside: asideOf(drawing.rules),
     empty: some ? null : "None of the flows shown is a TCP sender.",
-    choices: [axisChoice("window", "Window axis", log)],
+    choices: [axisChoice("window", log)],
     key: (ink) => flowKey(view, ink),
     draw: (ink, width, window) =>
       window ? { height: drawing.height - STRIP, option: drawing.still(ink, width, window) } : { height: drawing.height, option: drawing.option(ink, width) },

@@ -2,7 +2,8 @@
 import type { EChartsOption } from "echarts";
 import { axisLook, extent, pointed, tickFormatter, yAxis } from "../axis";
 import { base, tooltip } from "../chart";
-import { type Point, decimate, nearest } from "../decimate";
+import { type Point, averaged, decimate, nearest } from "../decimate";
+import { type Placed, eventLabel, eventText, placeLabels } from "../events";
 import { type Figure, type KeyGroup, type Settings, type Table, axisChoice, hiddenNote } from "../figure";
 import { quantity, significant } from "../format";
 import type { Dash, Ink } from "../palette";
@@ -17,16 +18,20 @@ const RIGHT = 22;
 export const STRIP = 42;
 /** Points of a curve drawn at most (two a bucket); a spike survives any reduction. */
 const BUCKETS = 900;
+/** Pixels between two points of a rate at least: means over several intervals are readable where single ones are all spikes. */
+const MEAN = 14;
 /** More queues than this in one port cannot be told apart. */
 const QUEUES = 7;
-/** Beyond so many rules their numbers would cover each other. */
-const NUMBERED = 24;
+/** Beyond so many rules none is labelled. */
+const LABELLED = 24;
 
 export interface Panel {
   name: string;
   unit: string;
   height: number;
   log: boolean;
+  /** Rates: drawn as means over several intervals. */
+  mean?: boolean;
 }
 
 /** One curve of a panel, before it is cut to a window. */
@@ -113,24 +118,25 @@ export function timeFigure(view: View, settings: Settings): Figure {
   const queues = queuesOf(view);
   const range = duration(view);
   const panels: Panel[] = [
-    { name: "Rate", unit: "bit/s", height: 150, log: false },
-    { name: "One-way delay", unit: "s", height: 150, log: delayLog },
-    { name: bytes ? "Queue length" : "Queue length, packets", unit: bytes ? "B" : "", height: 120, log: false },
-    { name: "Lost, packets an interval", unit: "", height: 76, log: false },
+    { name: "Rate", unit: "bit/s", height: 104, log: false, mean: true },
+    { name: "One-way delay", unit: "s", height: 104, log: delayLog },
+    { name: bytes ? "Queue length" : "Queue length, packets", unit: bytes ? "B" : "", height: 80, log: false },
   ];
+  const lost = view.runs.some(({ run }) => view.flows.some((name) => flowOf(run, name)?.series.lost.some((count) => (count ?? 0) > 0)));
+  if (lost) panels.push({ name: "Lost, packets an interval", unit: "", height: 46, log: false });
   const some = view.runs.some(({ run }) => run.flows.some((flow) => flow.series.time.length > 0) || run.ports.length > 0);
   const cut = queues.all > queues.shown.length ? ` Queues shown: the ${queues.shown.length} fullest of ${queues.all}.` : "";
   const drawing = new TimeDrawing(view, panels, queues.shown, bytes, range);
   return {
     id: "time",
-    title: "Rate, delay, queue length and loss over time",
+    title: `Rate, delay${lost ? ", queue length and loss" : " and queue length"} over time`,
     caption:
-      `Rate: received (thick) and offered (thin). Delay: median (thick) and 99th percentile (thin) of each interval. ` +
-      `Queue length of ${view.port || "no port"}: at the end of each interval (thick) and its greatest within it (thin).` +
-      `${drawing.rules.length > 0 ? " Vertical rules: events, numbered as they are listed." : ""}${cut}${hiddenNote(view)}`,
+      `Thick: rate received, median delay, queue of ${view.port || "no port"} at the end of each interval. ` +
+      `Thin: rate offered, 99th percentile of delay, greatest queue within it. Rates are means over as many intervals as the width asks for: zoom in for single ones.` +
+      `${lost ? "" : " No packet of these flows was lost."}${cut}${hiddenNote(view)}`,
     aside: asideOf(drawing.rules),
     empty: some ? null : "No time series were recorded.",
-    choices: [axisChoice("delay", "Delay axis", delayLog), { name: "backlog", label: "Queue in", options: ["packets", "bytes"], chosen: bytes ? "bytes" : "packets" }],
+    choices: [axisChoice("delay", delayLog), { name: "backlog", label: "queue in", options: ["packets", "bytes"], chosen: bytes ? "bytes" : "packets" }],
     key: (ink) => {
       const colours = queueColours(view, queues.shown, ink);
       const groups: KeyGroup[] = flowKey(view, ink);
@@ -164,12 +170,13 @@ export class TimeDrawing {
     readonly range: readonly [number, number],
   ) {
     this.rules = rulesOf(view);
-    let top = 40;
+    // Labels of rules have a line of their own above the first axis.
+    let top = this.rules.length > 0 ? 38 : 24;
     for (const panel of panels) {
       this.#tops.push(top);
-      top += panel.height + 34;
+      top += panel.height + 27;
     }
-    this.height = top + 58;
+    this.height = top + 56;
   }
 
   option(ink: Ink, width: number): EChartsOption {
@@ -254,7 +261,7 @@ export class TimeDrawing {
   /** The parts that follow the window: the points within it, and vertical axes that fit them. */
   cut(ink: Ink, window: readonly [number, number]): EChartsOption {
     const curves = this.curves(ink);
-    const points = curves.map((curve) => decimate(curve.x, curve.y, BUCKETS, window));
+    const points = curves.map((curve) => (this.panels[curve.panel]?.mean === true ? averaged(curve.x, curve.y, this.#width / MEAN, window) : decimate(curve.x, curve.y, BUCKETS, window)));
     const axes = this.panels.map((panel, index) => {
       const values = points.filter((_, at) => curves[at]?.panel === index).map((column) => column.map((point) => point[1]));
       return {
@@ -296,8 +303,7 @@ export class TimeDrawing {
   /** An empty line that carries the rules of a panel and the shade of its warm-up. */
   #carrier(ink: Ink, panel: number, window: readonly [number, number]): object {
     const warmup = this.view.runs[0]?.run.summary.warmupS ?? 0;
-    const numbered = panel === 0 && this.rules.length <= NUMBERED;
-    const labels = this.#labels(window);
+    const placed = new Map(panel === 0 ? this.#labels(window).map((label) => [label.index, label]) : []);
     return {
       id: `rules-${panel}`,
       type: "line",
@@ -309,13 +315,13 @@ export class TimeDrawing {
         silent: true,
         symbol: "none",
         animation: false,
-        lineStyle: { color: ink.soft, width: 1, type: "solid", opacity: this.rules.length > NUMBERED ? 0.25 : 0.8 },
-        label: { show: numbered, position: "end", distance: 2, color: ink.text, fontSize: 11, formatter: "{b}" },
-        data: this.rules.map((rule, index) => ({
-          xAxis: rule.at,
-          name: labels[index] ?? "",
-          lineStyle: rule.kind === "expect" ? { color: ink.bad } : {},
-        })),
+        lineStyle: { color: ink.soft, width: 1, type: "solid", opacity: this.rules.length > LABELLED ? 0.25 : 0.8 },
+        label: { show: true, position: "end", distance: 16, color: ink.text, fontSize: 11, fontWeight: 600, formatter: "{b}" },
+        data: this.rules.map((rule, index) => {
+          const label = placed.get(index);
+          const colour = rule.kind === "expect" ? { color: ink.bad } : {};
+          return { xAxis: rule.at, name: label?.text ?? "", lineStyle: colour, label: { ...colour, show: label !== undefined, align: label?.ends === true ? "right" : "left" } };
+        }),
       },
       markArea: {
         silent: true,
@@ -326,20 +332,11 @@ export class TimeDrawing {
     };
   }
 
-  /** The numbers above the rules; one that would cover its neighbour's is written beside it instead: `3,4`. */
-  #labels(window: readonly [number, number]): string[] {
-    const labels: string[] = [];
-    const apart = ((window[1] - window[0]) * 22) / Math.max(100, this.#width - LEFT - RIGHT);
-    let head = -1;
-    this.rules.forEach((rule, index) => {
-      const before = this.rules[head];
-      if (before && rule.at - before.at < apart) labels[head] = `${labels[head] ?? ""},${index + 1}`;
-      else {
-        head = index;
-        labels[index] = String(index + 1);
-      }
-    });
-    return labels;
+  /** What changed, above the rules of a window, as far as there is room. */
+  #labels(window: readonly [number, number]): Placed[] {
+    if (this.rules.length > LABELLED) return [];
+    const width = Math.max(100, this.#width - LEFT - RIGHT);
+    return placeLabels(this.rules.map(eventLabel), this.rules.map((rule) => ((rule.at - window[0]) / (window[1] - window[0])) * width), width);
   }
 
   /** What is drawn in the panels. */
@@ -361,7 +358,7 @@ export class TimeDrawing {
             ...style,
             mark: thin ? null : style.mark,
             width: thin ? 1 : 1.8,
-            opacity: thin ? 0.6 : 1,
+            opacity: thin ? 0.5 : 1,
             area,
           });
         };
@@ -369,7 +366,7 @@ export class TimeDrawing {
         add(0, "received", series.received, false);
         add(1, "p99", series.p99, true);
         add(1, "p50", series.p50, false);
-        add(3, "lost", series.lost, false, this.view.runs.length === 1);
+        if (this.panels.length > 3) add(3, "lost", series.lost, false, this.view.runs.length === 1);
       }
       this.#queueCurves(shown, ink, colours, curves);
     }
@@ -425,7 +422,7 @@ export class TimeDrawing {
     const at = Number(first?.axisValue);
     if (!Number.isFinite(at)) return "";
     const near = this.rules.filter((rule) => Math.abs(rule.at - at) <= (this.range[1] - this.range[0]) / 100);
-    const note = near.slice(0, 3).map((rule) => `${this.rules.indexOf(rule) + 1}: ${ruleText(rule)}`).join("; ");
+    const note = near.slice(0, 3).map(eventText).join("; ");
     return tip(`${significant(at, 6)} s`, this.heads(), this.rows(ink, at).slice(0, 24), note);
   }
 
@@ -473,14 +470,8 @@ export class TimeDrawing {
 
 /** The events in one text, for a file that has no list beside it. */
 export function asideOf(rules: readonly Rule[]): string {
-  if (rules.length === 0 || rules.length > NUMBERED) return "";
-  return `Events: ${rules.map((rule, index) => `${index + 1} at ${significant(rule.at, 6)} s, ${ruleText(rule)}`).join("; ")}.`;
-}
-
-/** An event in a line: what was set to what, or what was said. */
-export function ruleText(rule: Event): string {
-  const setting = rule.path !== "" ? `${rule.path}${rule.value !== "" ? ` = ${rule.value}` : ""}` : rule.value;
-  return [setting, rule.text].filter((part) => part !== "").join(" — ") || rule.kind;
+  if (rules.length === 0 || rules.length > LABELLED) return "";
+  return `Events: ${rules.map((rule) => `at ${significant(rule.at, 6)} s ${eventText(rule)}`).join("; ")}.`;
 }
 
 function timeTable(view: View, queues: readonly string[]): Table {

@@ -114,7 +114,7 @@ export function topologyFigure(report: Report): Figure {
 function draw(report: Report, ink: Ink, width: number): { height: number; element: SVGSVGElement } {
   const { nodes, links } = report;
   const at = places(nodes, links);
-  const tallest = Math.max(1, ...tally([...at.values()].map((place) => Math.round(place.x * 1000))));
+  const tallest = Math.max(1, ...tallyBy([...at.values()].map((place) => Math.round(place.x * 1000))).values());
   const named = nodes.length <= NAMED;
   const height = Math.min(640, Math.max(110, tallest * (named ? (width < 520 ? 96 : 74) : 16) + 40));
   const side = named ? 54 : 20;
@@ -124,29 +124,39 @@ function draw(report: Report, ink: Ink, width: number): { height: number; elemen
   };
   const rates = links.map((link) => link.rateBps ?? 0).filter((rate) => rate > 0);
   const [slowest, fastest] = [Math.min(...rates), Math.max(...rates)];
+  const degree = tallyBy(links.flatMap((link) => [link.from, link.to]));
   const element = svg("svg", { xmlns: "http://www.w3.org/2000/svg", width, height, viewBox: `0 0 ${width} ${height}`, "font-family": "system-ui, sans-serif" });
   for (const link of links) {
     if (!at.has(link.from) || !at.has(link.to)) continue;
     const share = fastest > slowest && link.rateBps ? Math.log(link.rateBps / slowest) / Math.log(fastest / slowest) : 0.4;
-    element.append(drawLink(ink, link, spot(link.from), spot(link.to), 1.5 + 4 * share, named));
+    // Links that meet in a node are labelled nearer to their other ends, where they are apart.
+    const [from, to] = [degree.get(link.from) ?? 0, degree.get(link.to) ?? 0];
+    const label = Math.min(from, to) > 1 || Math.max(from, to) < 3 ? 0.5 : from < to ? 0.36 : 0.64;
+    element.append(drawLink(ink, link, spot(link.from), spot(link.to), 1.5 + 4 * share, named ? label : null));
   }
   for (const node of nodes) element.append(drawNode(ink, node, spot(node.name), named, nodes.length > 1 ? Math.max(9, Math.floor(width / 60)) : 40));
   return { height, element };
 }
 
-function tally(values: readonly number[]): number[] {
-  const counts = new Map<number, number>();
+function tallyBy<T>(values: readonly T[]): Map<T, number> {
+  const counts = new Map<T, number>();
   for (const value of values) counts.set(value, (counts.get(value) ?? 0) + 1);
-  return [...counts.values()];
+  return counts;
 }
 
-function drawLink(ink: Ink, link: TopologyLink, from: Place, to: Place, thickness: number, labelled: boolean): SVGGElement {
-  const group = svg("g", {}, svg("title", {}, `${link.name}: ${link.from} – ${link.to}, ${quantity(link.rateBps, "bit/s")}, ${quantity(link.delayS, "s")}`));
+/** What stands at a link: its rate, and its delay where it has any. */
+export function linkWords(link: Pick<TopologyLink, "rateBps" | "delayS">): string[] {
+  return [link.rateBps === null ? "" : quantity(link.rateBps, "bit/s"), link.delayS === null || link.delayS === 0 ? "" : quantity(link.delayS, "s")].filter((word) => word !== "");
+}
+
+/** A link with its label at this share of its length; null where nothing is labelled. */
+function drawLink(ink: Ink, link: TopologyLink, from: Place, to: Place, thickness: number, label: number | null): SVGGElement {
+  const words = linkWords(link);
+  const group = svg("g", {}, svg("title", {}, `${link.name}: ${[`${link.from} – ${link.to}`, ...words].join(", ")}`));
   group.append(svg("line", { x1: from.x, y1: from.y, x2: to.x, y2: to.y, stroke: ink.rule, "stroke-width": thickness + 1 }));
-  if (!labelled) return group;
+  if (label === null) return group;
   const length = Math.hypot(to.x - from.x, to.y - from.y);
-  const words = [link.rateBps === null ? "" : quantity(link.rateBps, "bit/s"), link.delayS === null ? "" : quantity(link.delayS, "s")].filter((word) => word !== "");
-  const middle = { x: (from.x + to.x) / 2, y: (from.y + to.y) / 2 };
+  const middle = { x: from.x + (to.x - from.x) * label, y: from.y + (to.y - from.y) * label };
   // A short link takes its label in two lines, so that it stays between its nodes.
   const lines = length > 190 ? [words.join(", ")] : words;
   lines.forEach((line, index) => {

@@ -17,11 +17,11 @@ import { date, shortened } from "../format";
 import { type Context, Frame } from "../frame";
 import { type Report, SCHEMA, readReport } from "../report";
 import { flowsSection } from "../sections/flows";
-import { comparisonTables, definitionList, eventList, eventTable } from "../sections/notes";
+import { comparisonTables, definitionList, eventTable } from "../sections/notes";
 import { picker } from "../sections/picker";
 import { queuesTable } from "../sections/queues";
 import { setupSection } from "../sections/setup";
-import { verdictSection } from "../sections/verdict";
+import { expectTable, verdictSection, warningList } from "../sections/verdict";
 import { Selection } from "../selection";
 import { runName } from "../style";
 import { Theme } from "../theme";
@@ -43,7 +43,7 @@ function carried(): { report: Report; problem: string } {
   }
 }
 
-/** Configuration and date, as every caption ends: a figure that was cut out still says what it is of. */
+/** Configuration and date, as captions end in files and on paper: a figure that was cut out still says what it is of. */
 function configurationOf(report: Report): string {
   const seeds = [...new Set(report.runs.map((run) => run.summary.seed).filter((seed) => seed !== ""))];
   const runs = [report.runs.slice(0, 4).map(runName).join(", ")];
@@ -100,25 +100,27 @@ class Page {
   #sections(): Section[] {
     const { report } = this;
     const pair = (...makes: Make[]): HTMLElement => h("div", { class: "pair" }, ...makes.map((make) => this.#frame(make)));
-    const sections: Section[] = [
-      { id: "verdict", title: "Verdict", short: "Verdict", parts: verdictSection(report) },
-      { id: "setup", title: "What was run", short: "Setup", parts: setupSection(report, this.#frame(() => topologyFigure(report))) },
-    ];
     // Experiments of many runs carry figures and tables instead of the runs themselves.
     const hasRuns = report.runs.length > 0;
+    const extra = report.figures.map((figure) => this.#frame((_, settings) => extraFigure(figure, settings)));
+    const first = hasRuns ? this.#frame(timeFigure) : extra.shift();
+    const comparisons = comparisonTables(report);
+    const sections: Section[] = [{ id: "verdict", title: "Verdict", short: "Verdict", parts: [...verdictSection(report), first ?? null, warningList(report)] }];
+    const expectations = expectTable(report);
+    if (expectations) sections.push({ id: "expectations", title: "Expectations", short: "Expectations", parts: [expectations] });
     if (hasRuns) {
       sections.push(
-        { id: "time", title: "Over time", short: "Time", parts: [this.#frame(timeFigure), eventList(this.selection), hasSenders(report) ? this.#frame(senderFigure) : null] },
-        { id: "delay", title: "Delay", short: "Delay", parts: [pair(cdfFigure, ccdfFigure), pair(boxFigure, splitFigure), this.#frame(gapFigure)] },
         { id: "flows", title: "Flows", short: "Flows", parts: flowsSection(report) },
+        { id: "queues", title: "Queues and events", short: "Queues", parts: [queuesTable(report), this.#frame(dropsFigure), h("h3", {}, "Events"), eventTable(report)] },
+        { id: "delay", title: "Delay", short: "Delay", parts: [pair(cdfFigure, ccdfFigure), pair(boxFigure, splitFigure), this.#frame(gapFigure)] },
       );
+      if (hasSenders(report)) sections.push({ id: "senders", title: "TCP senders", short: "TCP", parts: [this.#frame(senderFigure)] });
     }
-    const figures = report.figures.map((figure) => this.#frame((_, settings) => extraFigure(figure, settings)));
-    const comparisons = comparisonTables(report);
-    if (figures.length + comparisons.length > 0) {
-      sections.push({ id: "comparison", title: "Comparison", short: "Comparison", parts: [...comparisons, figures.length > 0 ? h("div", { class: figures.length > 1 ? "pair" : "" }, ...figures) : null] });
+    if (extra.length + comparisons.length > 0) {
+      const title = comparisons.length > 0 ? (hasRuns ? "Comparison" : "Results") : "Applications";
+      sections.push({ id: "comparison", title, short: title, parts: [...comparisons, extra.length > 0 ? h("div", { class: extra.length > 1 ? "pair" : "" }, ...extra) : null] });
     }
-    if (hasRuns) sections.push({ id: "queues", title: "Queues and events", short: "Queues", parts: [queuesTable(report), this.#frame(dropsFigure), h("h3", {}, "Events"), eventTable(report)] });
+    sections.push({ id: "setup", title: "What was run", short: "Setup", parts: setupSection(report, this.#frame(() => topologyFigure(report))) });
     if (report.definitions.length > 0) sections.push({ id: "definitions", title: "Definitions", short: "Definitions", parts: [definitionList(report)] });
     return sections;
   }

@@ -1,51 +1,12 @@
-/** The lists of a report: events under the record over time, tables of comparison, definitions. */
+/** The lists of a report: events, tables of comparison, definitions. */
 import { h } from "../dom";
 import { NONE, THIN, significant } from "../format";
-import { type Rule, ruleText, rulesOf } from "../figures/time";
 import type { Cell, Report } from "../report";
-import type { Selection } from "../selection";
 import { runName } from "../style";
 import { compareCells, makeTable } from "../table";
 
-/** Beyond this the list is folded. */
-const LONG = 8;
-
 /** A time on the axis of a run: always in seconds, as the axis is. */
 const seconds = (at: number): string => `${significant(at, 7)}${THIN}s`;
-
-const KINDS: Record<string, string> = { change: "change", expect: "expectation missed", note: "note" };
-
-/** The events, numbered as in the figure over time. */
-export function eventList(selection: Selection): HTMLElement {
-  const holder = h("div", { class: "events" });
-  const fill = (): void => {
-    const view = selection.view();
-    const rules = rulesOf(view);
-    const several = view.report.runs.length > 1;
-    const item = (rule: Rule, index: number): HTMLElement =>
-      h(
-        "li",
-        { value: index + 1, class: rule.kind },
-        h("span", { class: "at" }, seconds(rule.at)),
-        h("span", { class: "kind" }, KINDS[rule.kind] ?? rule.kind),
-        h("span", { class: "what" }, ruleText(rule)),
-        several && rulesOf({ ...view, runs: [rule.run] }).length !== rules.length ? h("small", {}, rule.run.run.label) : null,
-      );
-    if (rules.length === 0) {
-      holder.replaceChildren(h("p", { class: "nothing" }, "No events."));
-      return;
-    }
-    const first = h("ol", {}, ...rules.slice(0, LONG).map(item));
-    const rest = rules.slice(LONG);
-    holder.replaceChildren(
-      first,
-      ...(rest.length === 0 ? [] : [h("details", { "data-print": "open" }, h("summary", {}, `${rest.length} more`), h("ol", {}, ...rest.map((rule, index) => item(rule, index + LONG))))]),
-    );
-  };
-  selection.onChange(fill);
-  fill();
-  return holder;
-}
 
 /** All events as a table, to sort and to copy. */
 export function eventTable(report: Report): HTMLElement {

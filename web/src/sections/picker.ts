@@ -62,7 +62,7 @@ function flowChoice(selection: Selection): HTMLElement {
     if (at >= 0) flows.querySelectorAll("input")[at]?.focus();
     const hidden = Math.max(0, found.length - LISTED);
     left.textContent =
-      (many ? `At most ${COLOURS} flows can be told apart; at first those with the most bytes are shown. ` : "") +
+      (many ? `At most ${COLOURS} flows can be told apart; at first those with expectations, then those with the most bytes. ` : "") +
       (hidden > 0 ? `${hidden} more match: narrow the filter.` : "");
     left.hidden = left.textContent === "";
   };

@@ -1,4 +1,4 @@
-/** What came of it: the verdict in words, then every expectation with its value, by shape, text and colour. */
+/** What came of it: the verdict in words, and every expectation with its value, by shape, text and colour. */
 import { breakable, h, svg } from "../dom";
 import { NONE, plural, quantity, significant } from "../format";
 import { unitOf } from "../metric";
@@ -37,24 +37,32 @@ export function tallyOf(report: Report): { state: State; text: string } {
 export function verdictSection(report: Report): HTMLElement[] {
   const tally = tallyOf(report);
   const silent = report.verdict.length > 0 && report.runs.every((run) => run.summary.expect.length === 0);
-  const parts: HTMLElement[] = silent ? [] : [h("p", { class: "tally" }, badge(tally.state, tally.text))];
-  if (report.verdict.length > 0) parts.push(h("div", { class: "verdict" }, ...report.verdict.map((line) => h("p", {}, line))));
-  const warnings = report.runs.flatMap((run) => run.summary.warnings.map((warning) => ({ run, warning })));
-  if (warnings.length > 0) {
-    parts.push(
-      h(
-        "ul",
-        { class: "warnings", "aria-label": "Warnings" },
-        ...warnings.map(({ run, warning }) => h("li", {}, h("strong", {}, report.runs.length > 1 ? `Warning, ${run.label}: ` : "Warning: "), warning)),
-      ),
-    );
-  }
-  const table = expectTable(report);
-  if (table) parts.push(table);
+  const parts: HTMLElement[] = [h("p", { class: "tally" }, silent ? null : badge(tally.state, tally.text))];
+  const warned = report.runs.reduce((sum, run) => sum + run.summary.warnings.length, 0);
+  if (warned > 0) parts[0]?.append(" ", h("a", { class: "warned", href: "#warnings" }, plural(warned, "warning")));
+  const lines = sentencesOf(report);
+  if (lines.length > 0) parts.push(h("div", { class: "verdict" }, ...lines.map((line) => h("p", {}, line))));
   return parts;
 }
 
-function expectTable(report: Report): HTMLElement | null {
+/** What may be wrong with the runs; the verdict leads here. */
+export function warningList(report: Report): HTMLElement | null {
+  const warnings = report.runs.flatMap((run) => run.summary.warnings.map((warning) => ({ run, warning })));
+  if (warnings.length === 0) return null;
+  return h(
+    "ul",
+    { id: "warnings", class: "warnings", "aria-label": "Warnings" },
+    ...warnings.map(({ run, warning }) => h("li", {}, h("strong", {}, report.runs.length > 1 ? `Warning, ${run.label}: ` : "Warning: "), warning)),
+  );
+}
+
+/** The verdict in sentences, without those that say of an expectation what its row in the table says. */
+export function sentencesOf(report: Report): string[] {
+  const subjects = report.runs.flatMap((run) => run.summary.expect.map((expect) => expect.that));
+  return report.verdict.filter((line) => !subjects.some((that) => that !== "" && line.includes(that)));
+}
+
+export function expectTable(report: Report): HTMLElement | null {
   const entries = report.runs
     .flatMap((run) => run.summary.expect.map((expect, index) => ({ run, expect, index })))
     .sort((a, b) => a.index - b.index);
