@@ -51,6 +51,9 @@ const sample = (number: number) => ({
 
 /** Plays a run: a sample a tenth of a second, and whatever is set is taken. */
 class Player {
+  /** How a sample of this number looks, and what the network is. */
+  sample: (number: number) => object = sample;
+  status: object = status;
   readonly streams = new Set<ServerResponse>();
   readonly asked: { path: string; body: string }[] = [];
   number = 120;
@@ -70,8 +73,8 @@ class Player {
           json({ at_s: this.number / 10, before: ["port.a->b.queue.one.limit=50p"] });
         });
       } else if (path === "/") response.setHeader("Content-Type", "text/html").end(page);
-      else if (path === "/api/state") json({ ...status, changes_need_token: false, read_only: false, events: [sample(100).events[0]], sample: null });
-      else if (path === "/api/samples") json(Array.from({ length: this.number }, (_, number) => sample(number)));
+      else if (path === "/api/state") json({ ...this.status, changes_need_token: false, read_only: false, events: [sample(100).events[0]], sample: null });
+      else if (path === "/api/samples") json(Array.from({ length: this.number }, (_, number) => this.sample(number)));
       else if (path === "/api/stream" && this.playing) {
         response.writeHead(200, { "Content-Type": "text/event-stream" });
         this.streams.add(response);
@@ -79,7 +82,7 @@ class Player {
     });
     this.#timer = setInterval(() => {
       this.number += 1;
-      for (const stream of this.streams) stream.write(`event: samples\ndata: [${JSON.stringify(sample(this.number))}]\n\n`);
+      for (const stream of this.streams) stream.write(`event: samples\ndata: [${JSON.stringify(this.sample(this.number))}]\n\n`);
     }, 100);
   }
 
@@ -134,7 +137,7 @@ describe.skipIf(executable === undefined)("the page of a running run", () => {
     const { page, complaints } = await open(player, width, scheme);
     expect(await page.evaluate(() => document.documentElement.scrollWidth - innerWidth)).toBeLessThanOrEqual(0);
     expect(await page.locator(".strip canvas").count()).toBe(4);
-    expect(await page.locator("tbody tr").count()).toBe(3);
+    expect(await page.locator(".wide tbody tr").count()).toBe(3);
     expect(await page.locator(".events li").first().textContent()).toContain("link.l.rate = 10mbit");
     if (process.env["SCREENSHOTS"]) await page.screenshot({ path: join(process.env["SCREENSHOTS"], `live-${width}-${scheme}.png`), fullPage: true });
     expect(complaints).toEqual([]);
@@ -197,6 +200,39 @@ describe.skipIf(executable === undefined)("the page of a running run", () => {
     for (const name of ["Pause", "Mark", "Save scenario", "Interval of samples", "Filter events", "Scrub over the last minutes", "undo: set link.l.rate=5mbit", "port.a->b.root, limit"]) {
       expect([...reached].some((one) => one.startsWith(name) && one.endsWith("|seen")), `${name} in ${[...reached].join("; ")}`).toBe(true);
     }
+    player.close();
+  });
+
+  it("keeps the queues of before a swap in the picture, and says what was swapped", async () => {
+    const player = new Player(html);
+    const swapped = { at_s: 11, kind: "change", path: "port.a->b.root", value: "fair", moved_packets: 30, forced_out_packets: 0, text: "", before: ["port.a->b.root=q"] };
+    player.sample = (number) => {
+      const before = sample(number);
+      if (number <= 110) return before;
+      return { ...before, ports: [{ ...before.ports[0], queues: [queue("fair", 0, null, 3)] }, before.ports[1]], events: number === 111 ? [swapped] : [] };
+    };
+    const { page, complaints } = await open(player, 1280, "light");
+    await expect.poll(() => page.locator(".strips .key").textContent()).toBe("q until 11 sone until 11 sfair".replaceAll("11 s", "11\u202fs"));
+    expect(await page.locator("tr.selected th").textContent()).toBe("a->b fair");
+    expect(complaints).toEqual([]);
+    player.close();
+  });
+
+  it("has its charts near, however many ports there are, and finds each", async () => {
+    const player = new Player(html);
+    const names = Array.from({ length: 200 }, (_, index) => `hub->s${index + 1}`);
+    const [port] = status.ports;
+    player.status = { ...status, nodes: ["hub", ...names], ports: names.map((name) => ({ ...port, name, from: "hub", to: name })), links: [] };
+    player.sample = (number) => ({ ...sample(number), ports: names.map((name, index) => ({ name, sent_bps: 1, ring_packets: 0, queues: [queue("q", 0, null, index % 50), queue("one", 1, 0, 1), queue("two", 2, 0, 1)] })) });
+    const { page, complaints } = await open(player, 1280, "light");
+    expect((await page.locator(".strips").boundingBox())?.y).toBeLessThan(1000);
+    expect(await page.locator("#queues tbody tr").count()).toBe(40 + 2);
+    expect(await page.locator("#queues").textContent()).toContain("40 of 200 ports");
+    await page.getByLabel("Filter ports").fill("s117");
+    await expect.poll(() => page.locator("#queues tbody tr", { hasText: "hub->s117" }).count()).toBe(1);
+    await page.locator("#queues tbody tr", { hasText: "hub->s117" }).click();
+    await expect.poll(() => page.locator("tr.selected th").textContent()).toBe("hub->s117 q");
+    expect(complaints).toEqual([]);
     player.close();
   });
 

@@ -1,10 +1,14 @@
 /** The pieces of the page of a running run that need no browser. */
 import { describe, expect, it } from "vitest";
 import { keep, type Sample } from "../src/live/feed";
-import { step } from "../src/live/step";
+import { Choice } from "../src/live/choice";
 import { columns } from "../src/live/columns";
+import { readable } from "../src/live/knobs";
+import { History } from "../src/live/seen";
+import { step } from "../src/live/step";
+import { ticks } from "../src/live/strips";
 
-const sample = (number: number, packets = number): Sample => ({
+const sample = (number: number, packets = number, name = "q"): Sample => ({
   number,
   at_s: number / 10,
   interval_s: 0.1,
@@ -14,7 +18,7 @@ const sample = (number: number, packets = number): Sample => ({
       name: "a->b",
       sent_bps: 0,
       ring_packets: 0,
-      queues: [{ name: "q", kind: "fifo", place: 3, parent: null, packets, bytes: 0, mean_packets: packets, peak_packets: packets + 1, offered_bps: 2, sent_bps: 1, sent_packets: 0, dropped_packets: 0, dropped_by: [], marked_packets: 0, sojourn_mean_s: null, sojourn_p50_s: null, sojourn_p99_s: 0.01, waited_mean_s: null, gauges: [], total: { offered_packets: 1, waited_count: 0 } }],
+      queues: [{ name, kind: "fifo", place: 3, parent: null, packets, bytes: 0, mean_packets: packets, peak_packets: packets + 1, offered_bps: 2, sent_bps: 1, sent_packets: 0, dropped_packets: 0, dropped_by: [], marked_packets: 0, sojourn_mean_s: null, sojourn_p50_s: null, sojourn_p99_s: 0.01, waited_mean_s: null, gauges: [], total: { offered_packets: 1, waited_count: 0 } }],
     },
   ],
   flows: [],
@@ -40,14 +44,62 @@ describe("what is kept of the stream", () => {
 
 describe("the strips", () => {
   it("break where samples are missing", () => {
-    const [time, now, most] = columns([sample(0), sample(1), sample(4)], [{ port: 0, place: 3, label: "q" }], 2);
+    const [time, now, most] = columns([sample(0), sample(1), sample(4)], [{ port: 0, queue: "q" }], 2);
     expect(time).toEqual([0, 0.1, 0.25, 0.4]);
     expect(now).toEqual([0, 1, null, 4]);
     expect(most).toEqual([1, 2, null, 5]);
   });
 
   it("show nothing of a queue that is not there", () => {
-    expect(columns([sample(0)], [{ port: 0, place: 9, label: "x" }], 0).slice(1)).toEqual([[null], [null]]);
+    expect(columns([sample(0)], [{ port: 0, queue: "x" }], 0).slice(1)).toEqual([[null], [null]]);
+  });
+});
+
+describe("a tree that is swapped", () => {
+  const samples = [sample(0), sample(1), sample(2, 5, "fair"), sample(3, 2, "fair")];
+
+  it("leaves the queues of before in the picture until their end, in their colours", () => {
+    const history = new History();
+    history.take(samples.slice(0, 2));
+    history.take(samples);
+    const drawn = history.within(0, 0, 1);
+    expect(drawn.map(({ queue, slot, last }) => [queue, slot, last])).toEqual([["q", 0, 0.1], ["fair", 1, 0.3]]);
+    const [, before, , after] = columns(samples, drawn, 2);
+    expect(before).toEqual([0, 1, null, null]);
+    expect(after).toEqual([null, null, 5, 2]);
+    expect(history.within(0, 0.2, 1).map(({ queue, slot }) => [queue, slot])).toEqual([["fair", 1]]);
+    expect(history.slotOf(0, "fair")).toBe(1);
+  });
+});
+
+describe("what is selected", () => {
+  const port = (name: string, queue: string, peak: number): Sample["ports"][number] => ({ ...(sample(0, peak - 1, queue).ports[0] as Sample["ports"][number]), name });
+
+  it("goes to the busiest port until the reader chooses, and then stays, idle or swapped", () => {
+    const choice = new Choice();
+    choice.follow([port("a->b", "q", 0), port("b->a", "q", 0)]);
+    choice.follow([port("a->b", "q", 0), port("b->a", "q", 9)]);
+    expect([choice.port, choice.queue]).toEqual([1, "q"]);
+    // No more than twice as much: it does not go to and fro.
+    choice.follow([port("a->b", "q", 12), port("b->a", "q", 0)]);
+    expect(choice.port).toBe(1);
+    choice.choose(0, "q");
+    choice.follow([port("a->b", "q", 0), port("b->a", "q", 500)]);
+    expect([choice.port, choice.queue]).toEqual([0, "q"]);
+    choice.follow([port("a->b", "fair", 0), port("b->a", "q", 500)]);
+    expect([choice.port, choice.queue]).toEqual([0, "fair"]);
+  });
+});
+
+describe("units on the page", () => {
+  it("has ticks of an axis in one prefix, with their unit", () => {
+    expect(ticks([0, 0.25, 0.5], "s").map((text) => text.replace("\u202f", " "))).toEqual(["0", "250 ms", "500 ms"]);
+    expect(ticks([0, 0.5, 1, 1.5], "s").map((text) => text.replace("\u202f", " "))).toEqual(["0", "0.5 s", "1 s", "1.5 s"]);
+    expect(ticks([0, 50, 100], "")).toEqual(["0", "50", "100"]);
+  });
+
+  it("reads sizes as they were meant", () => {
+    expect(["33554.432kB", "1.514kB", "65.536kB", "1250kB", "100p", null].map(readable)).toEqual(["32MiB", "1514B", "64KiB", "1250kB", "100p", ""]);
   });
 });
 

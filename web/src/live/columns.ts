@@ -1,17 +1,11 @@
 /** What the strips draw, as columns of numbers. */
 import type { Sample } from "./feed";
+import type { Seen } from "./seen";
 
 export type Column = (number | null)[];
 
-/** A queue's place on the page: its port and its number there. */
-export interface Chosen {
-  port: number;
-  place: number;
-  label: string;
-}
-
-/** Columns of a strip, from the samples: time first, then two for each queue. Where samples are missing the line is broken, never bridged. */
-export function columns(samples: readonly Sample[], chosen: readonly Chosen[], strip: number): Column[] {
+/** Columns of a strip, from the samples: time first, then two for each queue. Where samples are missing, and where a queue is not there, the line is broken, never bridged. */
+export function columns(samples: readonly Sample[], chosen: readonly Pick<Seen, "port" | "queue">[], strip: number): Column[] {
   const all: Column[] = [[], ...chosen.flatMap(() => [[], []] as Column[])];
   let before: Sample | undefined;
   for (const sample of samples) {
@@ -20,8 +14,8 @@ export function columns(samples: readonly Sample[], chosen: readonly Chosen[], s
       for (const column of all.slice(1)) column.push(null);
     }
     (all[0] as Column).push(sample.at_s);
-    chosen.forEach(({ port, place }, index) => {
-      const queue = sample.ports[port]?.queues.find((queue) => queue.place === place);
+    chosen.forEach(({ port, queue: name }, index) => {
+      const queue = sample.ports[port]?.queues.find((queue) => queue.name === name);
       const pair: [number | null, number | null] =
         queue === undefined
           ? [null, null]

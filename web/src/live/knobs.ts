@@ -3,8 +3,17 @@ import { announce, h } from "../dom";
 import type { Feed, Knob } from "./feed";
 import { step } from "./step";
 
+/** A size as it is read best, equal to the letter when it is set again: `32MiB` for `33554.432kB`, `1514B` for `1.514kB`. */
+export function readable(value: string | null): string {
+  const kilobytes = /^(\d+\.\d+)kB$/.exec(value ?? "")?.[1];
+  if (kilobytes === undefined) return value ?? "";
+  const bytes = Math.round(Number(kilobytes) * 1000);
+  if (bytes % 2 ** 20 === 0) return `${bytes / 2 ** 20}MiB`;
+  return bytes % 1024 === 0 ? `${bytes / 1024}KiB` : `${bytes}B`;
+}
+
 /** One knob: its name, its value in a field that is a draft until Enter, and a step down and up. */
-function knobRow(feed: Feed, knob: Knob, lasting: () => string): HTMLElement {
+function knobRow(feed: Feed, knob: Knob, lasting: () => string): HTMLTableRowElement {
   const say = h("span", { class: "said", role: "status" });
   const apply = async (value: string): Promise<void> => {
     row.dataset["state"] = "draft";
@@ -13,6 +22,7 @@ function knobRow(feed: Feed, knob: Knob, lasting: () => string): HTMLElement {
     say.textContent = answer.ok ? "✓" : `✗ ${answer.text}`;
     announce(answer.text);
   };
+  const shown = readable(knob.value);
   const shell = `lockgate set '${knob.path}=${knob.value ?? ""}'`;
   const label = `${knob.path}, ${knob.takes}`;
   const field =
@@ -20,24 +30,29 @@ function knobRow(feed: Feed, knob: Knob, lasting: () => string): HTMLElement {
       ? h("select", { "aria-label": label, onchange: (event: Event) => void apply((event.target as HTMLSelectElement).value) }, ...knob.choices.map((choice) => h("option", { value: choice, selected: choice === knob.value }, choice)))
       : h("input", {
           "aria-label": label,
-          value: knob.value ?? "",
-          size: 9,
+          value: shown,
+          size: 12,
           spellcheck: "false",
           autocomplete: "off",
           oninput: () => (row.dataset["state"] = "draft"),
           onkeydown: (event: KeyboardEvent) => {
             if (event.key === "Enter") void apply((event.target as HTMLInputElement).value);
             if (event.key === "Escape") {
-              (event.target as HTMLInputElement).value = knob.value ?? "";
+              (event.target as HTMLInputElement).value = shown;
               row.dataset["state"] = "";
             }
           },
         });
   const button = (up: boolean): HTMLElement | null => {
-    const next = knob.choices.length > 1 ? null : step(knob.value, up);
+    const next = knob.choices.length > 1 ? null : step(shown, up);
     return next === null ? null : h("button", { type: "button", "aria-label": `${up ? "raise" : "lower"} ${knob.path} to ${next}`, onclick: () => void apply(next) }, up ? "+" : "−");
   };
-  const row = h("div", { class: "knob", title: `${knob.about}\n${shell}` }, h("span", { class: "key" }, knob.key, knob.is_default ? h("small", {}, " default") : null), button(false), field, button(true), say);
+  const row = h(
+    "tr",
+    { class: "knob", title: `${knob.about}\n${shell}` },
+    h("th", { scope: "row" }, knob.key),
+    h("td", { class: knob.is_default ? "default" : "" }, h("span", { class: "dial" }, button(false), field, button(true)), say),
+  );
   return row;
 }
 
@@ -58,16 +73,15 @@ export class KnobPanel {
     if (key === this.#shown) return;
     this.#shown = key;
     const lasting = h("input", { size: 8, placeholder: "for ever", "aria-label": "for how long, such as 30s", spellcheck: "false" });
-    const rows = (knobs: readonly Knob[]): HTMLElement[] => knobs.map((knob) => knobRow(this.feed, knob, () => lasting.value.trim()));
+    const table = (title: string, knobs: readonly Knob[]): HTMLElement[] =>
+      knobs.length === 0 ? [] : [h("table", {}, h("caption", {}, title), h("tbody", {}, ...knobs.map((knob) => knobRow(this.feed, knob, () => lasting.value.trim()))))];
     const root = port.root && port.root.choices.length > 1 ? [port.root] : [];
     this.element.replaceChildren(
-      h("h2", {}, `Knobs of ${queue}`),
+      h("h2", {}, "Knobs"),
       this.feed.readOnly ? h("p", { class: "note" }, "Nothing can be changed here.") : h("label", { class: "note" }, "Changes hold ", lasting),
-      ...rows(own),
-      root.length > 0 ? h("h3", {}, `Tree of ${port.name}`) : "",
-      ...rows(root),
-      h("h3", {}, `Link ${port.link}`),
-      ...rows(link?.knobs ?? []),
+      ...table(`Tree of ${port.name}`, root),
+      ...table(`Queue ${queue}`, own),
+      ...table(`Link ${port.link}`, link?.knobs ?? []),
     );
   }
 }

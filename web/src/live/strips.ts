@@ -1,38 +1,54 @@
 /** The four strips over one axis of time: rate, delay, backlog, drops; changes as vertical rules through all of them. */
 import uPlot from "uplot";
 import { h } from "../dom";
+import { placeLabels } from "../events";
+import { THIN, scaleFor, significant } from "../format";
 import type { Ink } from "../palette";
-import { type Chosen, columns } from "./columns";
+import { columns } from "./columns";
 import type { Sample } from "./feed";
+import type { Seen } from "./seen";
 
-const NAMES = ["Rate, bit/s (thin: offered)", "Delay p99, s (dashed: median)", "Backlog, packets (dashed: maximum)", "Drops and marks (dashed), packets an interval"];
+const STRIPS: readonly { name: string; unit: string }[] = [
+  { name: "Rate (thin: offered)", unit: "bit/s" },
+  { name: "Delay p99 (dashed: median)", unit: "s" },
+  { name: "Backlog, packets (dashed: maximum)", unit: "" },
+  { name: "Drops and marks (dashed), packets an interval", unit: "" },
+];
+
+/** A change: when, and what in a few words. */
+export interface Rule {
+  at: number;
+  label: string;
+}
 
 /** Heights in pixels: of a strip, and of the axis of time. */
 const PLOT = 104;
 const AXIS = 32;
 
-const short = (value: number): string => {
-  for (const [scale, prefix] of [[1e9, "G"], [1e6, "M"], [1e3, "k"], [1, ""], [1e-3, "m"], [1e-6, "µ"]] as const) {
-    if (Math.abs(value) >= scale) return `${Number((value / scale).toPrecision(3))}${prefix}`;
-  }
-  return "0";
-};
+/** The ticks of an axis, all in one prefix of their unit: `0`, `250 ms`, `500 ms`. */
+export function ticks(values: readonly number[], unit: string): string[] {
+  const { factor, label } = scaleFor(Math.max(0, ...values.map(Math.abs)), unit);
+  return values.map((value) => (value === 0 || label === "" ? significant(value / factor, 3) : `${significant(value / factor, 3)}${THIN}${label}`));
+}
 
 export class Strips {
-  readonly element = h("div", { class: "strips" });
+  readonly #key = h("p", { class: "key" });
+  readonly #figures = h("div");
+  readonly element = h("div", { class: "strips" }, this.#key, this.#figures);
   #plots: uPlot[] = [];
-  #key = "";
-  #rules: readonly number[] = [];
+  #built = "";
+  #rules: readonly Rule[] = [];
 
-  constructor(readonly onCursor: (time: number | null) => void) {}
-
-  /** Draws these samples of these queues. */
-  draw(samples: readonly Sample[], chosen: readonly Chosen[], rules: readonly number[], ink: Ink): void {
+  /** Draws these samples of these queues; those that are gone end where they ended. */
+  draw(samples: readonly Sample[], chosen: readonly Seen[], rules: readonly Rule[], ink: Ink): void {
     const width = Math.max(280, this.element.clientWidth);
-    const key = JSON.stringify([chosen.map((one) => one.label), ink.name]);
+    const end = samples.at(-1)?.at_s ?? 0;
+    const gone = (seen: Seen): string => (seen.last < end ? ` until ${significant(seen.last, 4)}${THIN}s` : "");
+    const key = JSON.stringify([chosen.map((seen) => [seen.port, seen.queue, gone(seen)]), ink.name]);
     this.#rules = rules;
-    if (key !== this.#key) {
-      this.#key = key;
+    if (key !== this.#built) {
+      this.#built = key;
+      this.#key.replaceChildren(...chosen.map((seen) => h("span", { class: "entry" }, h("span", { class: "swatch", style: `background:${colourOf(seen, ink)}` }), seen.queue, h("small", {}, gone(seen)))));
       this.#build(chosen, ink, width);
     }
     this.#plots.forEach((plot, strip) => {
@@ -41,19 +57,19 @@ export class Strips {
     });
   }
 
-  #build(chosen: readonly Chosen[], ink: Ink, width: number): void {
+  #build(chosen: readonly Seen[], ink: Ink, width: number): void {
     for (const plot of this.#plots) plot.destroy();
-    this.element.replaceChildren();
-    this.#plots = NAMES.map((name, strip) => {
+    this.#figures.replaceChildren();
+    this.#plots = STRIPS.map(({ name, unit }, strip) => {
       const box = h("figure", { class: "strip", role: "img", "aria-label": `${name}, over the last minutes; the same numbers are in the table of queues` }, h("figcaption", {}, name));
-      this.element.append(box);
+      this.#figures.append(box);
       const series: uPlot.Series[] = [{}];
-      chosen.forEach((one, index) => {
-        const stroke = ink.series[index % ink.series.length] as string;
-        series.push({ label: one.label, stroke, width: 2, spanGaps: false, points: { show: false } });
+      chosen.forEach((seen) => {
+        const stroke = colourOf(seen, ink);
+        series.push({ label: seen.queue, stroke, width: 2, spanGaps: false, points: { show: false } });
         series.push({ stroke, width: 1, spanGaps: false, points: { show: false }, ...(strip === 0 ? {} : { dash: [4, 3] }) });
       });
-      const last = strip === NAMES.length - 1;
+      const last = strip === STRIPS.length - 1;
       const axis = { stroke: ink.soft, grid: { stroke: ink.grid, width: 1 }, ticks: { stroke: ink.grid, width: 1 } };
       return new uPlot(
         {
@@ -62,16 +78,13 @@ export class Strips {
           series,
           legend: { show: false },
           cursor: { sync: { key: "lockgate" }, drag: { x: false, y: false } },
-          scales: { x: { time: false }, y: { range: (_, low, high) => [Math.min(0, low ?? 0), Math.max(high ?? 0, strip === 1 ? 1e-4 : 1) * 1.05] } },
+          scales: { x: { time: false }, y: { range: (plot, low, high) => [Math.min(0, low ?? 0), Math.max(strip === 0 ? rateLimit(plot, high ?? 0) : (high ?? 0), strip === 1 ? 1e-4 : 1) * 1.05] } },
           axes: [
             // One axis of time, below them all.
             { ...axis, size: last ? AXIS : 8, values: (_, splits) => splits.map((split) => (last ? `${Number(split.toFixed(2))} s` : "")) },
-            { ...axis, size: 52, space: 24, values: (_, splits) => splits.map((split) => short(split)) },
+            { ...axis, size: 78, space: 24, values: (_, splits) => ticks(splits, unit) },
           ],
-          hooks: {
-            draw: [(plot) => this.#drawRules(plot, ink)],
-            setCursor: [(plot) => this.onCursor(typeof plot.cursor.idx === "number" ? (plot.data[0][plot.cursor.idx] ?? null) : null)],
-          },
+          hooks: { draw: [(plot) => this.#drawRules(plot, ink, strip === 0)] },
         },
         [[]],
         box,
@@ -79,13 +92,13 @@ export class Strips {
     });
   }
 
-  #drawRules(plot: uPlot, ink: Ink): void {
+  #drawRules(plot: uPlot, ink: Ink, labelled: boolean): void {
     const { ctx, bbox } = plot;
     ctx.save();
     ctx.strokeStyle = ink.warn;
     ctx.lineWidth = devicePixelRatio;
     ctx.setLineDash([3 * devicePixelRatio, 3 * devicePixelRatio]);
-    for (const at of this.#rules) {
+    for (const { at } of this.#rules) {
       const x = plot.valToPos(at, "x", true);
       if (x < bbox.left || x > bbox.left + bbox.width) continue;
       ctx.beginPath();
@@ -93,6 +106,34 @@ export class Strips {
       ctx.lineTo(x, bbox.top + bbox.height);
       ctx.stroke();
     }
+    if (labelled) this.#drawLabels(plot, ink);
     ctx.restore();
   }
+
+  /** What changed, beside the rules; on a ground of the page's colour, as lines pass below. */
+  #drawLabels(plot: uPlot, ink: Ink): void {
+    const { ctx, bbox } = plot;
+    const xs = this.#rules.map(({ at }) => plot.valToPos(at, "x"));
+    ctx.setLineDash([]);
+    ctx.font = `600 ${11 * devicePixelRatio}px system-ui, sans-serif`;
+    ctx.textBaseline = "top";
+    ctx.lineWidth = 4 * devicePixelRatio;
+    ctx.strokeStyle = ink.page;
+    ctx.fillStyle = ink.text;
+    for (const { index, text, ends } of placeLabels(this.#rules.map(({ label }) => label), xs, bbox.width / devicePixelRatio)) {
+      ctx.textAlign = ends ? "right" : "left";
+      const x = bbox.left + ((xs[index] as number) + (ends ? -4 : 4)) * devicePixelRatio;
+      ctx.strokeText(text, x, bbox.top + 2 * devicePixelRatio);
+      ctx.fillText(text, x, bbox.top + 2 * devicePixelRatio);
+    }
+  }
 }
+
+/** Twice what was sent at most: the packets that a swap moves are offered to the new tree at one instant, and would flatten all else. */
+function rateLimit(plot: uPlot, high: number): number {
+  const sent = plot.data.slice(1).filter((_, index) => index % 2 === 0);
+  const most = sent.reduce((most, column) => (column as (number | null)[]).reduce<number>((max, value) => Math.max(max, value ?? 0), most), 0);
+  return most > 0 ? Math.min(high, 2 * most) : high;
+}
+
+const colourOf = (seen: Seen, ink: Ink): string => ink.series[seen.slot % ink.series.length] as string;

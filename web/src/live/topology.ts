@@ -9,8 +9,9 @@ const bits = (bps: number): string => (bps >= 1e9 ? `${(bps / 1e9).toFixed(2)} G
 /** Draws the network as it is in a sample; a click on a link's queue selects its port. */
 export function drawTopology(into: SVGSVGElement, status: Status, sample: Sample | undefined, ink: Ink, selected: number, select: (port: number) => void): void {
   const [width, height] = [Math.max(300, into.clientWidth || 600), into.clientHeight || 170];
-  // Where there is no room, what a link could carry is left to its knobs.
-  const capacity = (bps: number): string => (width >= 480 ? `/${bits(bps)}` : "");
+  // Where there is no room, what a link could carry is left to its knobs, and that it drops to the ring.
+  const roomy = width >= 480;
+  const capacity = (bps: number): string => (roomy ? `/${bits(bps)}` : "");
   into.setAttribute("viewBox", `0 0 ${width} ${height}`);
   // Where the report has them.
   const found = places(status.nodes.map((name) => ({ name, x: null, y: null })), status.links.map(({ from, to, rate_bps }) => ({ from, to, rateBps: rate_bps })));
@@ -54,7 +55,7 @@ export function drawTopology(into: SVGSVGElement, status: Status, sample: Sample
         svg("text", { x, y: y + 4, "text-anchor": "middle", "font-size": 11, fill: ink.text }, String(root?.packets ?? 0)),
       );
       parts.push(mark);
-      if (!idle) parts.push(svg("text", { x: (start.x + end.x) / 2, y: (start.y + end.y) / 2 + (port.from === link.from ? -10 : 20), "text-anchor": "middle", "font-size": 11, fill: ink.soft }, `${bits(shown?.sent_bps ?? 0)}${capacity(link.rate_bps)}bit/s${dropping ? " drops" : ""}`));
+      if (!idle) parts.push(svg("text", { x: (start.x + end.x) / 2, y: (start.y + end.y) / 2 + (port.from === link.from ? -1 : 1) * (roomy ? 15 : 21) + 5, "text-anchor": "middle", "font-size": 11, fill: ink.soft }, `${bits(shown?.sent_bps ?? 0)}${capacity(link.rate_bps)}bit/s${dropping && roomy ? " drops" : ""}`));
     });
   }
   for (const [name, { x, y }] of at) {

@@ -2,10 +2,12 @@
 import "uplot/dist/uPlot.min.css";
 import "../style/live.css";
 import { announce, breakable, h, svg } from "../dom";
-import type { Chosen } from "../live/columns";
+import { eventLabel } from "../events";
+import { Choice } from "../live/choice";
 import { Feed, type QueueSample, type RunEvent, type Sample } from "../live/feed";
 import { KnobPanel } from "../live/knobs";
-import { Strips } from "../live/strips";
+import { History } from "../live/seen";
+import { type Rule, Strips } from "../live/strips";
 import { drawTopology } from "../live/topology";
 import { Theme } from "../theme";
 
@@ -15,6 +17,11 @@ const FRAME_MS = 33;
 const REST = 15;
 const INTERVALS = ["10ms", "20ms", "50ms", "100ms", "200ms", "500ms", "1s", "2s", "5s"];
 const PACES = [0.1, 1, 10, 100, 1000, 0];
+/** More ports than this are folded to their roots, but for the one selected, and beyond so many only the fullest are listed. */
+const UNFOLDED = 12;
+const LISTED = 40;
+/** A network of more nodes is a smear: the table of ports has it. */
+const DRAWN = 40;
 
 const rate = (bps: number): string => (bps >= 1e6 ? `${(bps / 1e6).toFixed(2)} M` : bps >= 1e3 ? `${(bps / 1e3).toFixed(1)} k` : `${bps.toFixed(0)} `);
 const bytes = (count: number | null): string => (count === null ? "–" : count >= 1e6 ? `${(count / 1e6).toFixed(2)} MB` : `${(count / 1e3).toFixed(1)} kB`);
@@ -33,6 +40,8 @@ function apart(queue: QueueSample, ring: number | undefined): [string, string] {
   if (waited === null) return ["–", "–"];
   return [time(waited), `${all === null ? "–" : time(Math.max(0, all - waited))}${ring === undefined ? "" : `, ${ring}p`}`];
 }
+
+const paceOption = (pace: number): HTMLOptionElement => h("option", { value: pace }, pace === 0 ? "free" : `${pace}×`);
 
 const headings = (names: readonly string[]): HTMLElement => h("tr", {}, ...names.map((name) => h("th", { scope: "col" }, name)));
 
@@ -58,12 +67,12 @@ class LivePage {
   readonly feed = new Feed();
   readonly theme = new Theme();
   readonly knobs = new KnobPanel(this.feed);
-  readonly strips = new Strips(() => undefined);
+  readonly strips = new Strips();
+  readonly choice = new Choice();
+  readonly history = new History();
   /** The time the picture stands at; null: it follows the run. */
   #paused: number | null = null;
   #window = 30;
-  #port = -1;
-  #place = 0;
   #queued = false;
   /** Not before then is the next picture made. */
   #rested = 0;
@@ -76,6 +85,8 @@ class LivePage {
   readonly picture = svg("svg", { class: "network", "aria-label": "The network" });
   readonly queueHead = h("thead");
   readonly table = h("tbody");
+  readonly ports = h("input", { type: "search", placeholder: "filter", "aria-label": "Filter ports", hidden: true, oninput: () => this.#ask() });
+  readonly hidden = h("p", { class: "note", hidden: true });
   readonly flows = h("tbody");
   readonly log = h("ol", { class: "events", "aria-label": "Events, newest first", tabindex: 0 });
   readonly filter = h("input", { type: "search", placeholder: "filter", "aria-label": "Filter events", oninput: () => this.#ask() });
@@ -84,7 +95,7 @@ class LivePage {
   readonly markButton = h("button", { type: "button", title: "Notes this moment in the log and in the saved scenario (m)", onclick: () => void this.#mark() }, "Mark");
   readonly holdButton = h("button", { type: "button", title: "Lets the run itself wait", onclick: () => void this.feed.control({ held: this.feed.status?.held !== true }) }, "Hold");
   readonly every = h("select", { "aria-label": "Interval of samples", onchange: (event: Event) => void this.feed.control({ every: (event.target as HTMLSelectElement).value }) }, ...INTERVALS.map((text) => h("option", { value: text }, text)));
-  readonly pace = h("select", { "aria-label": "Pace", onchange: (event: Event) => void this.feed.control({ pace: Number((event.target as HTMLSelectElement).value) }) }, ...PACES.map((pace) => h("option", { value: pace }, pace === 0 ? "free" : `${pace}×`)));
+  readonly pace = h("select", { "aria-label": "Pace", onchange: (event: Event) => void this.feed.control({ pace: Number((event.target as HTMLSelectElement).value) }) }, ...PACES.map(paceOption));
   readonly paceLabel = h("label", {}, "pace ", this.pace);
   readonly span = h("select", { "aria-label": "Time shown", onchange: (event: Event) => this.#setWindow(Number((event.target as HTMLSelectElement).value)) }, ...[5, 10, 30, 60, 300, 900].map((span) => h("option", { value: span, selected: span === 30 }, span < 60 ? `${span} s` : `${span / 60} min`)));
 
@@ -116,9 +127,9 @@ class LivePage {
         this.reasons,
         h("section", { class: "net", "aria-label": "Topology" }, this.picture),
         h("section", { class: "log" }, h("h2", {}, "Events"), this.filter, this.log),
-        h("section", { id: "queues", class: "queues" }, h("h2", {}, "Queues"), h("div", { class: "wide", tabindex: 0, role: "region", "aria-label": "Table of queues" }, h("table", {}, this.queueHead, this.table))),
-        this.knobs.element,
+        h("section", { id: "queues", class: "queues" }, h("h2", {}, "Queues ", this.ports), h("div", { class: "wide", tabindex: 0, role: "region", "aria-label": "Table of queues" }, h("table", {}, this.queueHead, this.table)), this.hidden),
         h("section", { class: "over" }, h("h2", {}, "Over time"), h("div", { class: "scrubber" }, this.scrub, this.span, h("button", { type: "button", onclick: () => this.#resume() }, "Live")), this.strips.element),
+        this.knobs.element,
         h("section", { class: "flows" }, h("h2", {}, "Flows"), h("div", { class: "wide", tabindex: 0, role: "region", "aria-label": "Table of flows" }, h("table", {}, head("flow", "offered", "received", "delay p50", "p99", "lost", "cwnd", "rtt"), this.flows))),
         h("p", { class: "note" }, "Keys: ↑ ↓ queue, space pause, m mark, [ ] scrub. Enter sets a knob. What is shown is what the run said; a missing sample is a gap."),
       ),
@@ -173,9 +184,13 @@ class LivePage {
 
   #step(by: number): void {
     const all = this.#lines(this.#sample());
-    const at = all.findIndex((line) => line.port === this.#port && line.queue.place === this.#place);
+    const at = all.findIndex((line) => this.#isSelected(line));
     const next = all[Math.min(all.length - 1, Math.max(0, at + by))];
-    if (next) [this.#port, this.#place] = [next.port, next.queue.place];
+    if (next) this.choice.choose(next.port, next.queue.name);
+  }
+
+  #isSelected(line: Row): boolean {
+    return line.port === this.choice.port && line.queue.name === this.choice.queue;
   }
 
   /** Draws soon: at most thirty times a second, and less often where that would take much of a processor. */
@@ -195,12 +210,26 @@ class LivePage {
     return this.#paused === null ? samples.at(-1) : samples[indexAt(samples, this.#paused)];
   }
 
-  /** Queues in the order of the table. A port that is one queue at which nothing ever came is left out. */
+  /** Ports in the order of the table. One that is a single queue at which nothing ever came is left out unless it is selected. */
+  #ports(sample: Sample | undefined): { port: number; queues: QueueSample[] }[] {
+    const used = (sample?.ports ?? []).map(({ queues }, port) => ({ port, queues })).filter(({ port, queues }) => queues.length > 1 || queues[0]?.total.offered_packets !== 0 || port === this.choice.port);
+    this.ports.hidden = used.length <= UNFOLDED;
+    const wanted = this.ports.hidden ? "" : this.ports.value.toLowerCase();
+    const found = used.filter(({ port }) => port === this.choice.port || (this.feed.status?.ports[port]?.name ?? "").toLowerCase().includes(wanted));
+    const peak = ({ port, queues }: (typeof used)[number]): number => (port === this.choice.port ? Infinity : (queues[0]?.peak_packets ?? 0));
+    const listed = found.length <= LISTED ? found : [...found].sort((a, b) => peak(b) - peak(a)).slice(0, LISTED).sort((a, b) => a.port - b.port);
+    this.hidden.hidden = listed.length === used.length;
+    this.hidden.textContent = `${listed.length} of ${used.length} ports, the fullest; the filter finds the others.`;
+    return listed;
+  }
+
+  /** Queues in the order of the table; of many ports only the selected one is unfolded. */
   #lines(sample: Sample | undefined): Row[] {
-    return (sample?.ports ?? []).flatMap((shown, port) => {
-      if (shown.queues.length === 1 && shown.queues[0]?.total.offered_packets === 0) return [];
+    const listed = this.#ports(sample);
+    return listed.flatMap(({ port, queues }) => {
       const depth = new Map<number, number>();
-      return shown.queues.map((queue) => {
+      const shown = listed.length <= UNFOLDED || port === this.choice.port ? queues : queues.slice(0, 1);
+      return shown.map((queue) => {
         const own = queue.parent === null ? 0 : (depth.get(queue.parent) ?? -1) + 1;
         depth.set(queue.place, own);
         return { port, depth: own, queue };
@@ -213,13 +242,9 @@ class LivePage {
     if (!status) return;
     const sample = this.#sample();
     const ink = this.theme.ink;
+    this.history.take(samples);
+    this.choice.follow(sample?.ports ?? []);
     const lines = this.#lines(sample);
-    if (lines.length > 0 && !lines.some((line) => line.port === this.#port && line.queue.place === this.#place)) {
-      // The queue where most waits is what one wants to see first.
-      const same = lines.find((line) => line.port === this.#port);
-      const busiest = same ?? lines.reduce((best, line) => (line.depth === 0 && line.queue.peak_packets > best.queue.peak_packets ? line : best));
-      [this.#port, this.#place] = [busiest.port, busiest.queue.place];
-    }
     const last = samples.at(-1)?.at_s ?? 0;
     const behind = this.#paused === null ? 0 : last - this.#paused;
     const word = status.ended ? "ended" : !this.feed.connected ? "⚠ stream cut" : this.#paused !== null ? `paused, ${behind.toFixed(1)} s behind` : status.held ? "held" : (status.mode === "live" ? "● live" : "● running");
@@ -236,23 +261,26 @@ class LivePage {
     this.holdButton.textContent = status.held ? "Go on" : "Hold";
     const interval = INTERVALS.find((text) => Math.abs((text.endsWith("ms") ? 1e-3 : 1) * Number.parseFloat(text) - status.every_s) < 1e-6);
     if (interval !== undefined && document.activeElement !== this.every) this.every.value = interval;
+    if (![...this.pace.options].some((option) => Number(option.value) === status.pace)) this.pace.append(paceOption(status.pace));
     if (document.activeElement !== this.pace) this.pace.value = String(status.pace);
     document.title = `${status.title} – Lockgate`;
     const title = document.querySelector(".live h1");
     if (title && title.textContent !== status.title) title.textContent = status.title;
-    drawTopology(this.picture, status, sample, ink, this.#port, (port) => this.#select(port, 0));
+    const drawn = status.nodes.length <= DRAWN;
+    document.querySelector(".live main")?.classList.toggle("large", !drawn);
+    if (drawn) drawTopology(this.picture, status, sample, ink, this.choice.port, (port) => this.#select(port, ""));
     this.#drawTable(lines);
     this.#drawFlows(sample);
     this.#drawLog(this.#paused ?? Number.POSITIVE_INFINITY);
-    const selected = lines.find((line) => line.port === this.#port && line.queue.place === this.#place);
-    if (selected) this.knobs.show(selected.port, selected.queue.name);
+    this.knobs.show(this.choice.port, this.choice.queue);
     const end = this.#paused ?? last;
     [this.scrub.min, this.scrub.max] = [String(samples[0]?.at_s ?? 0), String(last)];
     if (document.activeElement !== this.scrub || this.#paused === null) this.scrub.value = String(end);
     const from = indexAt(samples, end - this.#window);
     const shown = samples.slice(from, indexAt(samples, end) + 1);
-    const chosen: Chosen[] = lines.filter((line) => line.port === this.#port).slice(0, 8).map((line) => ({ port: line.port, place: line.queue.place, label: line.queue.name }));
-    this.strips.draw(shown, chosen, events.map((event) => event.at_s), ink);
+    const chosen = this.history.within(this.choice.port, end - this.#window, end);
+    const rules = events.map((event): Rule => ({ at: event.at_s, label: eventLabel(event) }));
+    this.strips.draw(shown, chosen, rules, ink);
   }
 
   /** What may be relied on in a live run, as far as is known; the reasons are said, not only shown on hover. */
@@ -270,21 +298,20 @@ class LivePage {
     if (this.reasons.textContent !== said) this.reasons.textContent = said;
   }
 
-  #select(port: number, place: number): void {
-    [this.#port, this.#place] = [port, place];
+  #select(port: number, queue: string): void {
+    this.choice.choose(port, queue);
     this.#ask();
   }
 
   #drawTable(lines: Row[]): void {
     const most = Math.max(1, ...lines.map((line) => line.queue.peak_packets));
-    const own = lines.filter((line) => line.port === this.#port);
     // Under a device ring, what the queues are to blame for is said apart from what the ring is.
     const ringed = lines.some((line) => line.queue.total.waited_count > 0);
     const names = ["queue", "kind", "now", "", "max", "in", "out", "p50", "p99", ...(ringed ? ["in queue", "in ring"] : []), "drop", "mark"];
     if (this.queueHead.childElementCount === 0 || this.queueHead.querySelectorAll("th").length !== names.length) this.queueHead.replaceChildren(headings(names));
     const rows = lines.map(({ port, depth, queue }) => {
-      const selected = port === this.#port && queue.place === this.#place;
-      const colour = own.findIndex((line) => line.port === port && line.queue.place === queue.place);
+      const selected = port === this.choice.port && queue.name === this.choice.queue;
+      const colour = port === this.choice.port ? this.history.slotOf(port, queue.name) : -1;
       const name = depth === 0 ? `${this.feed.status?.ports[port]?.name ?? ""} ${queue.name}` : queue.name;
       const swatch = colour < 0 ? "transparent" : (this.theme.ink.series[colour % this.theme.ink.series.length] as string);
       const share = (value: number): string => `${Math.min(100, (100 * value) / most).toFixed(1)}%`;
@@ -294,7 +321,7 @@ class LivePage {
       const gauges = queue.gauges.map(([gauge, value]) => `${gauge} ${value.toPrecision(4)}`).join("\n");
       return h(
         "tr",
-        { class: selected ? "selected" : "", "aria-selected": String(selected), title: [gauges, drops].filter((part) => part !== "").join("\n"), onclick: () => this.#select(port, queue.place) },
+        { class: selected ? "selected" : "", "aria-selected": String(selected), title: [gauges, drops].filter((part) => part !== "").join("\n"), onclick: () => this.#select(port, queue.name) },
         h("th", { scope: "row", style: `padding-left:${8 + depth * 16}px` }, h("span", { class: "swatch", style: `background:${swatch}` }), name),
         ...cells.map((cell, index) => h("td", { class: index === cells.length - 2 && queue.dropped_packets > 0 ? "bad" : index === 0 ? "word" : "" }, cell)),
       );
