@@ -12,6 +12,8 @@ mod live;
 mod skipped;
 #[path = "qostat/tools.rs"]
 mod tools;
+#[path = "qostat/undo.rs"]
+mod undo;
 #[path = "qostat/watched.rs"]
 mod watched;
 #[path = "qostat/weights.rs"]

@@ -380,7 +380,8 @@ pub(crate) struct FlowTable {
 pub(crate) struct ChangeTable {
     /// When.
     pub(crate) at: Instant,
-    /// New values by path, such as `{ "link.wan.rate" = "2mbit" }`. All of one entry change at once.
+    /// New values by path, such as `{ "link.wan.rate" = "2mbit" }`. All of one entry change at once. An empty text
+    /// (`""`) takes a value out of the file, so that its default holds.
     #[schemars(with = "std::collections::BTreeMap<String, serde_json::Value>")]
     #[expect(dead_code, reason = "read from the text itself, where the values have their places")]
     pub(crate) set: toml::Table,

@@ -110,11 +110,20 @@ impl Effective {
         rest.iter().try_fold(self.table.get(first)?, |value, segment| value.get(segment))
     }
 
-    /// What `path` holds, as it would be set again: the written value, else the default of its discipline's
-    /// parameter.
-    pub(crate) fn written(&self, path: &[String]) -> Option<String> {
-        if let Some(value) = self.get(path) {
-            return Some(as_written(value));
+    /// The setting that restores what `path` holds: `PATH=VALUE` of the written value, else of the constant default,
+    /// else `PATH=`, which takes the value out again.
+    pub(crate) fn restoring(&self, path: &[String]) -> String {
+        let value = self.get(path).map(as_written).or_else(|| self.default_of(path));
+        format!("{}={}", join(path), value.unwrap_or_default())
+    }
+
+    /// The constant default of a discipline's parameter or of a link's key.
+    fn default_of(&self, path: &[String]) -> Option<String> {
+        if let [section, _, key] = path
+            && section == "link"
+        {
+            let known = LINK_KNOBS.iter().find(|(name, ..)| name == key);
+            return known.and_then(|(_, _, default, _)| default.map(str::to_owned));
         }
         let [section, port, queue, name, key] = path else { return None };
         if (section.as_str(), queue.as_str()) != ("port", "queue") {
@@ -187,7 +196,7 @@ impl Effective {
 
     /// Rate, delay and loss of a link.
     pub(crate) fn link_knobs(&self, link: &str) -> Vec<Knob> {
-        let knob = |(key, takes, default, about): (&str, &str, Option<&str>, &str)| {
+        let knob = |(key, takes, default, about): LinkKnob| {
             let path = ["link", link, key].map(str::to_owned);
             let value = self.get(&path).map(as_written);
             Knob {
@@ -200,15 +209,19 @@ impl Effective {
                 choices: Vec::new(),
             }
         };
-        [
-            ("rate", "rate", None, "of both directions"),
-            ("delay", "time", Some("0s"), "propagation, each way"),
-            ("loss", "probability", Some("0"), "of each packet, each way"),
-        ]
-        .map(knob)
-        .into()
+        LINK_KNOBS.map(knob).into()
     }
 }
+
+/// Key, what it takes, default, what it does.
+type LinkKnob = (&'static str, &'static str, Option<&'static str>, &'static str);
+
+/// What can be set of a link.
+const LINK_KNOBS: [LinkKnob; 3] = [
+    ("rate", "rate", None, "of both directions"),
+    ("delay", "time", Some("0s"), "propagation, each way"),
+    ("loss", "probability", Some("0"), "of each packet, each way"),
+];
 
 fn segments(path: &str) -> Vec<String> {
     Override::new(path, "").map(|setting| setting.path().to_vec()).unwrap_or_default()
@@ -219,6 +232,9 @@ fn put(table: &mut Table, path: &[String], value: &Value) {
     // `set = { link.wan.rate = ... }` without quotes: a table that only leads on.
     if rest.is_empty() {
         match (table.get_mut(first), value) {
+            (_, Value::String(text)) if text.is_empty() => {
+                table.remove(first);
+            }
             (Some(Value::Table(old)), Value::Table(new)) if !new.contains_key("kind") && is_section(old) => {
                 for (key, value) in new {
                     put(old, std::slice::from_ref(key), value);
@@ -270,18 +286,20 @@ at = "1s"
 set = { "port.a->b.queue.one.limit" = "30p", link.l.rate = "2mbit" }
 "#;
 
-    fn at(secs: u64, path: &str) -> Option<String> {
-        Effective::at(TEXT, Instant::ZERO + Duration::from_secs(secs)).written(&segments(path))
+    fn at(secs: u64, path: &str) -> String {
+        let effective = Effective::at(TEXT, Instant::ZERO + Duration::from_secs(secs));
+        effective.restoring(&segments(path)).split_once('=').expect("a setting").1.to_owned()
     }
 
     #[test]
     fn values_are_those_of_their_time() {
-        assert_eq!(at(0, "port.a->b.queue.one.limit").as_deref(), Some("50p"));
-        assert_eq!(at(1, "port.a->b.queue.one.limit").as_deref(), Some("30p"));
-        assert_eq!(at(2, "port.a->b.queue.one.limit").as_deref(), Some("20p"));
-        assert_eq!(at(0, "link.l.rate").as_deref(), Some("1mbit"));
-        assert_eq!(at(5, "link.l.rate").as_deref(), Some("2mbit"));
-        assert_eq!(at(5, "link.l.delay"), None);
+        assert_eq!(at(0, "port.a->b.queue.one.limit"), "50p");
+        assert_eq!(at(1, "port.a->b.queue.one.limit"), "30p");
+        assert_eq!(at(2, "port.a->b.queue.one.limit"), "20p");
+        assert_eq!(at(0, "link.l.rate"), "1mbit");
+        assert_eq!(at(5, "link.l.rate"), "2mbit");
+        assert_eq!(at(5, "link.l.delay"), "0s");
+        assert_eq!(at(0, "port.a->b.queue.q.limit"), "", "not a constant: taken out again");
     }
 
     #[test]
@@ -307,6 +325,9 @@ set = { "port.a->b.queue.one.limit" = "30p", link.l.rate = "2mbit" }
             (1_000, "link.l.rate=7mbit", None),
             (1_001, "port.a->b.queue.one.quantum=4500B", Some((5_000, "port.a->b.queue.one.quantum=1500B"))),
             (2_000, "link.l.delay=1ms", None),
+            // What was not written has no value afterwards either.
+            (2_000, "flow.another.stop=8s", Some((2_001, "flow.another.stop="))),
+            (2_000, "link.l.delay=", None),
             (2_000, "port.a->b.root=fair", None),
             (2_500, "flow.many.gap=5ms", Some((2_600, "flow.many.gap=1ms"))),
             // A port of which the file says nothing.

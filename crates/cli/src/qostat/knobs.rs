@@ -7,7 +7,6 @@ use lockgate_engine::units::{Duration, Instant};
 use lockgate_measure::monitor::{EventSample, Sample};
 use lockgate_measure::recording::EventKind;
 use lockgate_scenario::diagnostic::Problems;
-use lockgate_scenario::path::join;
 use lockgate_scenario::{Override, Scenario};
 use serde::Serialize;
 
@@ -35,7 +34,7 @@ pub(crate) enum Command {
 pub(crate) struct Done {
     /// When it holds from, in seconds since the start of the run.
     pub(crate) at_s: f64,
-    /// The values before, as they would be set again.
+    /// What restores the values before, one setting for each that was set: `PATH=` takes out what was not written.
     pub(crate) before: Vec<String>,
     /// When they go back, where they do.
     pub(crate) until_s: Option<f64>,
@@ -99,37 +98,17 @@ pub(crate) fn set(
     };
     let settings: Vec<Override> = settings.iter().map(read).collect::<Result<_, _>>()?;
     let current = current.later(scenario, at);
-    let written = |setting: &Override| {
-        let path = join(setting.path());
-        let value = current.written(setting.path());
-        value.map(|value| format!("{path}={value}")).ok_or(path)
-    };
-    let before: Vec<Result<String, String>> = settings.iter().map(written).collect();
-    let back = lasting.map(|lasting| going_back(&before).map(|back| (at + lasting, back))).transpose();
+    let before: Vec<String> = settings.iter().map(|setting| current.restoring(setting.path())).collect();
+    let back =
+        lasting.map(|lasting| Ok((at + lasting, before.iter().map(read).collect::<Result<Vec<_>, _>>()?)));
+    let back = back.transpose()?;
     let mut more = vec![(at, settings.as_slice())];
-    more.extend(back.iter().flatten().map(|(at, settings)| (*at, settings.as_slice())));
+    more.extend(back.iter().map(|(at, settings)| (*at, settings.as_slice())));
     let changed = scenario.with_changes_over(&current.text(), at, &more, files);
-    // What cannot be set at all is said before what cannot go back.
-    let (changed, back) = (changed.map_err(|problems| Refused::of(&problems))?, back?);
-    let done = Done {
-        at_s: at.as_secs_f64(),
-        before: before.into_iter().filter_map(Result::ok).collect(),
-        until_s: back.map(|(until, _)| until.as_secs_f64()),
-    };
+    let changed = changed.map_err(|problems| Refused::of(&problems))?;
+    let done = Done { at_s: at.as_secs_f64(), before, until_s: back.map(|(until, _)| until.as_secs_f64()) };
     let current = current.with(scenario, &changed, at);
     Ok((changed, done, current))
-}
-
-/// What is to be set for values to go back to what they were `before`; those that had none are known by their paths.
-fn going_back(before: &[Result<String, String>]) -> Result<Vec<Override>, Refused> {
-    let back = |known: &Result<String, String>| match known {
-        Ok(text) => Override::parse(text).map_err(|why| Refused::because(why.to_string(), "")),
-        Err(path) => Err(Refused::because(
-            format!("`{path}` has no value now that it could go back to"),
-            "set it without a time",
-        )),
-    };
-    before.iter().map(back).collect()
 }
 
 /// Settings whose undoing is known, at most.

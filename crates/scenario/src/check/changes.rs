@@ -179,6 +179,7 @@ impl Checker<'_> {
 
     fn written(&self, value: &Spanned<DeValue<'_>>) -> String {
         match value.get_ref() {
+            value if is_removal(value) => "default".to_owned(),
             DeValue::String(text) => text.to_string(),
             _ => self.text.get(value.span()).unwrap_or_default().to_owned(),
         }
@@ -363,6 +364,11 @@ impl Checker<'_> {
     }
 }
 
+/// Whether a `set` takes a value out of the file, so that its default holds. No key takes an empty text as its value.
+fn is_removal(value: &DeValue<'_>) -> bool {
+    value.as_str() == Some("")
+}
+
 /// Whether a table only leads on to the values to be set.
 fn leads_on(path: &[String], table: &DeTable<'_>) -> bool {
     let queues = path.first().is_some_and(|section| section == "port")
@@ -406,6 +412,10 @@ fn insert<'i>(
     setting: &Setting<'_, 'i>,
 ) -> Result<(), Box<Problem>> {
     let segment = path[walked].as_str();
+    if walked + 1 == path.len() && is_removal(setting.value.get_ref()) {
+        table.remove(segment);
+        return Ok(());
+    }
     if walked + 1 == path.len() {
         table
             .insert(Spanned::new(setting.key.clone(), Cow::Owned(segment.to_owned())), setting.value.clone());

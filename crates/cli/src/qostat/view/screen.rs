@@ -308,7 +308,8 @@ fn keys(hub: &Arc<Hub>, screen: &mut Screen, told: &Sender<String>) -> io::Resul
                     let answer = match hub.set(vec![setting.clone()], None) {
                         Ok(done) => {
                             let was = done.before.first().and_then(|before| before.split_once('='));
-                            let was = was.map_or("not set", |(_, value)| value);
+                            let was = was.map(|(_, value)| value).filter(|value| !value.is_empty());
+                            let was = was.unwrap_or("not set");
                             format!("set {setting} at {:.3} s (was {was})", done.at_s)
                         }
                         Err(refused) => refused.problems.first().map_or_else(String::new, |problem| {
