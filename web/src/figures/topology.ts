@@ -157,10 +157,14 @@ function drawLink(ink: Ink, link: TopologyLink, from: Place, to: Place, thicknes
   if (label === null) return group;
   const length = Math.hypot(to.x - from.x, to.y - from.y);
   const middle = { x: from.x + (to.x - from.x) * label, y: from.y + (to.y - from.y) * label };
-  // A short link takes its label in two lines, so that it stays between its nodes.
+  // A short link takes its label in two lines, so that it stays between its nodes; where it would not, the table has it.
   const lines = length > 190 ? [words.join(", ")] : words;
+  const [run, rise] = [Math.abs(to.x - from.x), Math.abs(to.y - from.y)];
+  const needed = Math.max(0, ...lines.map((line) => line.length)) * 6 + (label === 0.5 ? 8 : 64);
+  if ((label !== 0.5 || run > rise) && run < needed) return group;
   lines.forEach((line, index) => {
-    const y = lines.length === 1 ? middle.y - 7 - thickness / 2 : middle.y + (index === 0 ? -6 - thickness / 2 : 14 + thickness / 2);
+    // Above the link: below it are the names of nodes.
+    const y = middle.y - 7 - thickness / 2 - (lines.length - 1 - index) * 13;
     group.append(
       svg("text", { x: middle.x, y, "text-anchor": "middle", "font-size": 11, fill: ink.soft, stroke: ink.panel, "stroke-width": 4, "paint-order": "stroke", "stroke-linejoin": "round" }, line),
     );
