@@ -10,8 +10,9 @@ const seconds = (at: number): string => `${significant(at, 7)}${THIN}s`;
 
 /** All events as a table, to sort and to copy. */
 export function eventTable(report: Report): HTMLElement {
+  const several = report.runs.length > 1;
   const rows: Cell[][] = report.runs.flatMap((run) =>
-    run.events.map((event): Cell[] => [event.at, runName(run), event.kind, event.path || null, event.value || null, event.text || null]),
+    run.events.map((event): Cell[] => [event.at, ...(several ? [runName(run)] : []), event.kind, event.path || null, event.value || null, event.text || null]),
   );
   if (rows.length === 0) return h("p", { class: "nothing" }, "No events.");
   rows.sort((a, b) => compareCells(a[0] ?? null, b[0] ?? null, true));
@@ -22,7 +23,7 @@ export function eventTable(report: Report): HTMLElement {
     filter: true,
     columns: [
       { title: "Time", csv: "at_s", draw: (value) => (typeof value === "number" ? seconds(value) : NONE) },
-      { title: "Run", csv: "run" },
+      ...(several ? [{ title: "Run", csv: "run" }] : []),
       { title: "Kind", csv: "kind" },
       { title: "Path", csv: "path" },
       { title: "Value", csv: "value" },
