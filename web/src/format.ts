@@ -92,10 +92,9 @@ export function quantity(value: number | null | undefined, unit: string, digits 
   return scale.label === "" ? shown : `${shown}${THIN}${scale.label}`;
 }
 
-/** The scale of a whole column or group of columns: by the geometric mean, so that neither end turns into zeros. */
+/** The scale of a whole column or group of columns: that of a quarter of the greatest, so that no number has more than four whole digits, and 1.2 s beside 20 ms reads 1200 ms. */
 export function columnScale(values: readonly (number | null)[], unit: string): Scale {
-  const logs = values.map((value) => Math.log(Math.abs(value ?? 0))).filter(Number.isFinite);
-  return scaleFor(logs.length === 0 ? 0 : Math.exp(logs.reduce((sum, log) => sum + log, 0) / logs.length), unit);
+  return scaleFor(values.reduce<number>((most, value) => Math.max(most, Math.abs(value ?? 0)), 0) / 4, unit);
 }
 
 /** `2026-11-21T05:00:00Z` as `21 November 2026, 05:00 UTC`; what is no date is shown as it stands. */
