@@ -12,7 +12,8 @@ use clap::{Args, Parser, Subcommand};
     version,
     about = "A laboratory and a router for packet scheduling",
     after_help = "Exit codes: 0 ok, 1 the run failed, 2 usage or scenario error, 3 an expectation was missed, or a theorem or a
-comparison does not hold, 4 this host lacks a capability, 5 it ran outside its fidelity limits, 130 interrupted."
+comparison does not hold, 4 this host lacks a capability, 5 it ran outside its fidelity limits, 130 interrupted.
+Output that cannot be written is 1; a reader of it that goes away (`| head`) is no error."
 )]
 pub(crate) struct Arguments {
     #[command(subcommand)]
@@ -43,7 +44,7 @@ beside the scenario, then where you are.")]
   lockgate watch voice.toml --sim --every 10ms --web 0.0.0.0:8180 --name lab.example
   lockgate watch voice.toml --sim --pace 0 --out /tmp/session > samples.txt
 
-Where the output is no terminal, each sample is a line. `lockgate set` turns the knobs of a run with --web.
+Where the output is no terminal, each sample is a line; when their reader goes away, the run ends. `lockgate set` turns the knobs of a run with --web.
 Elsewhere than on loopback, changes need the token in LOCKGATE_TOKEN, or the one that is printed.")]
     Watch(Watch),
     /// Sets values of a run that `lockgate watch --web` shows, all at once

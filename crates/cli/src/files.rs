@@ -65,7 +65,7 @@ pub(crate) fn scenario_text(path: &Path) -> Result<String, Failure> {
 }
 
 /// What an I/O error says, in lower case and without its number.
-fn words(error: &io::Error) -> String {
+pub(crate) fn words(error: &io::Error) -> String {
     match error.kind() {
         io::ErrorKind::NotFound => "there is no such file".to_owned(),
         io::ErrorKind::PermissionDenied => "permission denied".to_owned(),

@@ -3,6 +3,7 @@
 use std::sync::atomic::{AtomicU8, Ordering};
 
 use crate::exit::Exit;
+use crate::output::tell;
 
 static PRESSED: AtomicU8 = AtomicU8::new(0);
 
@@ -11,7 +12,7 @@ pub(crate) fn listen() {
     // Where no handler can be set, Ctrl-C ends the process at once, which loses nothing half-written.
     let _ = ctrlc::set_handler(|| {
         if PRESSED.fetch_add(1, Ordering::SeqCst) == 0 {
-            eprintln!("\nstopping early; press Ctrl-C again to abort without results");
+            tell!("\nstopping early; press Ctrl-C again to abort without results");
         } else {
             crate::files::clean_up();
             std::process::exit(Exit::Interrupted as i32);

@@ -1,6 +1,7 @@
 //! The command `lockgate`: the only crate that prints.
 //!
-//! Results go to stdout, everything else to stderr. Each command is one file in [`commands`].
+//! Results go to stdout, everything else to stderr ([`output`]). Each command is one file in [`commands`].
+#![warn(clippy::print_stderr, reason = "`eprintln!` panics where stderr is closed: use `tell!`")]
 
 mod arguments;
 mod commands;
@@ -9,6 +10,7 @@ mod expectations;
 mod figures;
 mod files;
 mod interrupt;
+mod output;
 mod papers;
 mod qostat;
 mod results;
@@ -26,13 +28,13 @@ use crate::exit::{Exit, Failure};
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
-    let arguments = match arguments::Arguments::try_parse() {
-        Ok(arguments) => arguments,
+    let exit = match arguments::Arguments::try_parse() {
+        Ok(arguments) => commands::dispatch(&arguments).unwrap_or_else(Failure::report),
         Err(error) => {
+            output::clap(&error);
             // Help and version are results; the rest is a usage error.
-            let _ = error.print();
-            return if error.use_stderr() { Exit::Usage } else { Exit::Ok }.into();
+            if error.use_stderr() { Exit::Usage } else { Exit::Ok }
         }
     };
-    commands::dispatch(&arguments).unwrap_or_else(Failure::report).into()
+    output::finish(exit).into()
 }

@@ -8,14 +8,7 @@ use comfy_table::{Cell, CellAlignment, ContentArrangement, Table, presets};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use lockgate_scenario::diagnostic::{Problem, Problems};
 
-/// Prints a line of results. A reader that has gone (`lockgate list | head`) is no error.
-macro_rules! say {
-    ($($part:tt)*) => {{
-        use std::io::Write as _;
-        let _ = writeln!(std::io::stdout(), $($part)*);
-    }};
-}
-pub(crate) use say;
+use crate::output::{say, tell};
 
 const RED: Style = AnsiColor::Red.on_default().bold();
 const CYAN: Style = AnsiColor::Cyan.on_default();
@@ -31,11 +24,11 @@ fn stdout_colours() -> bool {
 /// An error and the way out.
 pub(crate) fn error(message: &str, help: &str) {
     if stderr_colours() {
-        eprintln!("{RED}error:{RED:#} {message}");
-        eprintln!("{CYAN}help:{CYAN:#}  {help}");
+        tell!("{RED}error:{RED:#} {message}");
+        tell!("{CYAN}help:{CYAN:#}  {help}");
     } else {
-        eprintln!("error: {message}");
-        eprintln!("help:  {help}");
+        tell!("error: {message}");
+        tell!("help:  {help}");
     }
 }
 
@@ -45,7 +38,7 @@ pub(crate) fn problems(problems: Problems) {
     for problem in problems {
         diagnostic(&problem);
     }
-    eprintln!("{count} {} found; nothing was run", if count == 1 { "problem" } else { "problems" });
+    tell!("{count} {} found; nothing was run", if count == 1 { "problem" } else { "problems" });
 }
 
 /// What is allowed in a scenario but probably not meant.
@@ -62,9 +55,9 @@ fn diagnostic(problem: &Problem) {
     let handler = miette::GraphicalReportHandler::new_themed(theme).with_width(100).with_links(false);
     let mut text = String::new();
     if handler.render_report(&mut text, problem).is_ok() {
-        eprintln!("{}", text.trim_end());
+        tell!("{}", text.trim_end());
     } else {
-        eprintln!("{problem}");
+        tell!("{problem}");
     }
 }
 

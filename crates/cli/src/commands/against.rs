@@ -11,7 +11,8 @@ use crate::arguments::Conform;
 use crate::exit::{Exit, Failure};
 use crate::figures;
 use crate::files::{self, Results};
-use crate::terminal::{self, say};
+use crate::output::say;
+use crate::terminal;
 use crate::{interrupt, results};
 
 const COLUMNS: [&str; 7] =

@@ -2,8 +2,9 @@
 
 use crate::arguments::Check;
 use crate::exit::Exit;
+use crate::output::say;
 use crate::runs;
-use crate::terminal::{self, say};
+use crate::terminal;
 
 pub(crate) fn check(arguments: &Check) -> Exit {
     let mut exit = Exit::Ok;

@@ -12,7 +12,8 @@ use crate::arguments::Conform;
 use crate::commands::against::against;
 use crate::exit::{Exit, Failure};
 use crate::files::Results;
-use crate::terminal::{self, say};
+use crate::output::say;
+use crate::terminal;
 use crate::{interrupt, results};
 
 pub(crate) fn conform(arguments: &Conform) -> Result<Exit, Failure> {

@@ -11,9 +11,10 @@ use lockgate_scenario::Scenario;
 use crate::arguments::Demo;
 use crate::exit::{Exit, Failure};
 use crate::files::{Beside, Results};
+use crate::output::{say, tell};
 use crate::results::{self, Written};
 use crate::runs::Runs;
-use crate::terminal::{self, say};
+use crate::terminal;
 use crate::{figures, interrupt, runs};
 
 /// The scenario, which stands in the repository as an example too.
@@ -78,7 +79,7 @@ pub(crate) fn demo(arguments: &Demo) -> Result<Exit, Failure> {
 fn on_real_packets(scenario: &Scenario, quiet: bool) -> Result<Runs, Failure> {
     if !quiet {
         let length = figures::seconds(Some(scenario.duration.as_secs_f64()));
-        eprintln!(
+        tell!(
             "simulated; now the same on real packets, with this kernel's TCP: {length} (`--sim` leaves it out)"
         );
     }

@@ -37,7 +37,8 @@ pub(crate) fn doctor(arguments: &Doctor) -> Result<Exit, Failure> {
     use std::path::Path;
 
     use crate::files::Beside;
-    use crate::terminal::{self, say};
+    use crate::output::say;
+    use crate::terminal;
 
     // Without it the trial says what is missing.
     let prepared = lockgate_live::prepare();

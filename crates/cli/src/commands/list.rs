@@ -7,8 +7,9 @@ use serde_json::json;
 
 use crate::arguments::List;
 use crate::exit::{Exit, Failure};
+use crate::output::say;
 use crate::results;
-use crate::terminal::{self, say};
+use crate::terminal;
 
 pub(crate) fn list(arguments: &List) -> Result<Exit, Failure> {
     let name = arguments.name.as_deref().unwrap_or("disciplines");

@@ -6,6 +6,7 @@ use clap::CommandFactory;
 
 use crate::arguments::Arguments;
 use crate::exit::{Exit, Failure};
+use crate::output;
 
 pub(crate) fn man() -> Result<Exit, Failure> {
     let command = Arguments::command();
@@ -20,9 +21,10 @@ pub(crate) fn man() -> Result<Exit, Failure> {
             man.render_description_section(page)?;
             man.render_options_section(page)?;
         }
-        std::io::stdout().write_all(page)
+        Ok(())
     };
     render(&mut page)
-        .map_err(|error| Failure::run(format!("cannot print: {error}"), "is the output closed?"))?;
+        .map_err(|error| Failure::run(error, "this is a fault of Lockgate: please report it"))?;
+    output::document(&page);
     Ok(Exit::Ok)
 }

@@ -5,7 +5,7 @@ use lockgate_live::between::{self, Receiver, Report};
 
 use crate::arguments::Receive;
 use crate::exit::{Exit, Failure};
-use crate::terminal::say;
+use crate::output::{say, tell};
 use crate::{figures, interrupt, results};
 
 pub(crate) fn receive(arguments: &Receive) -> Result<Exit, Failure> {
@@ -16,7 +16,7 @@ pub(crate) fn receive(arguments: &Receive) -> Result<Exit, Failure> {
         once: arguments.once,
     };
     let json = arguments.json;
-    let mut listening = |at| eprintln!("listening at {at}");
+    let mut listening = |at| tell!("listening at {at}");
     let done = between::receive(&receiver, &interrupt::is_requested, &mut listening, &mut |from, report| {
         if json {
             let text = results::json(&document(report)).unwrap_or_default();

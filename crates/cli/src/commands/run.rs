@@ -9,9 +9,10 @@ use lockgate_scenario::Scenario;
 use crate::arguments::Run;
 use crate::exit::{Exit, Failure};
 use crate::files::Results;
+use crate::output::say;
 use crate::results::{self, Written};
 use crate::runs::Runs;
-use crate::terminal::{self, say};
+use crate::terminal;
 use crate::{expectations, figures, interrupt, runs};
 
 pub(crate) fn run(arguments: &Run) -> Result<Exit, Failure> {

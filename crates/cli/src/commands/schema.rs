@@ -2,8 +2,8 @@
 
 use crate::arguments::{Schema, SchemaOf};
 use crate::exit::{Exit, Failure};
+use crate::output::say;
 use crate::results;
-use crate::terminal::say;
 
 pub(crate) fn schema(arguments: &Schema) -> Result<Exit, Failure> {
     let schema = match arguments.of {

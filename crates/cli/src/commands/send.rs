@@ -12,7 +12,7 @@ use super::receive::{document, show};
 use crate::arguments::{Send, traffic_address};
 use crate::exit::{Exit, Failure};
 use crate::files::Beside;
-use crate::terminal::say;
+use crate::output::say;
 use crate::{figures, interrupt, results, runs};
 
 /// A sender that is further behind its schedule when its time is over did not keep its rate (exit code 5).

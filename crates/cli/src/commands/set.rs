@@ -11,7 +11,7 @@ use tokio::time::timeout;
 
 use crate::arguments::Set;
 use crate::exit::{Exit, Failure};
-use crate::terminal::say;
+use crate::output::say;
 
 /// How long the whole exchange may take: longer than the server's own patience.
 const PATIENCE: Duration = Duration::from_secs(15);

@@ -11,8 +11,9 @@ use super::run::{ended, judged, show};
 use crate::arguments::Run;
 use crate::exit::{Exit, Failure};
 use crate::files::Results;
+use crate::output::say;
 use crate::results::{self, Written};
-use crate::terminal::{self, say};
+use crate::terminal;
 use crate::{figures, runs};
 
 /// What `--twin --json` prints.

@@ -19,6 +19,7 @@ use super::run::{ended, judged};
 use crate::arguments::Watch;
 use crate::exit::{Exit, Failure};
 use crate::files::{Beside, Results};
+use crate::output::tell;
 use crate::qostat::hub::{COMMANDS, SAMPLES};
 use crate::qostat::server::{self, Guard, Shared, is_pace};
 use crate::qostat::session::{Ends, LONGEST, SHORTEST};
@@ -195,8 +196,8 @@ fn serve(address: SocketAddr, arguments: &Watch, hub: &Arc<Hub>) -> Result<(), F
         address.to_string()
     };
     match token {
-        Some(token) if away => eprintln!("page: http://{shown}/#token={token}"),
-        _ => eprintln!("page: http://{shown}/"),
+        Some(token) if away => tell!("page: http://{shown}/#token={token}"),
+        _ => tell!("page: http://{shown}/"),
     }
     Ok(())
 }
@@ -231,7 +232,7 @@ fn show(
         || !std::io::stdout().is_terminal()
         || !std::io::stdin().is_terminal()
     {
-        lines::print(hub, frames, arguments.json);
+        lines::print(hub, frames, arguments.json, arguments.web.is_some());
         // Who looks at the page looks at the end of the run too.
         while arguments.web.is_some() && !interrupt::is_requested() {
             thread::sleep(WallTime::from_millis(50));
@@ -248,7 +249,7 @@ fn write(results: Results, scenario: &Scenario, seed: u64, mut runs: Runs) -> Re
     let mut written = Written::new(scenario, &seeds, &runs, &summary);
     written.verdict = super::run::verdict(&summary);
     let directory = results::write(results, &written)?;
-    eprintln!("report: {}", directory.join("report.html").display());
+    tell!("report: {}", directory.join("report.html").display());
     runs.interrupted &= interrupt::is_requested();
     Ok(ended(&runs, holds))
 }

@@ -1,7 +1,7 @@
 //! Bare `lockgate`: what it is, in six lines.
 
 use crate::exit::Exit;
-use crate::terminal::say;
+use crate::output::say;
 
 pub(crate) fn welcome() -> Exit {
     say!(

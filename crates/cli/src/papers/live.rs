@@ -19,6 +19,7 @@ use super::experiment::{Experiment, Seen};
 use super::expression::{Clause, Observation};
 use super::observation::{Curve, curve, observe};
 use crate::exit::Failure;
+use crate::output::tell;
 use crate::{interrupt, terminal};
 
 /// What is asked of live runs.
@@ -97,7 +98,7 @@ pub(crate) fn run(
         count: planned.len(),
     };
     if !quiet && !planned.is_empty() {
-        eprintln!("live: {} runs, about {} min", planned.len(), takes.div_ceil(60_000));
+        tell!("live: {} runs, about {} min", planned.len(), takes.div_ceil(60_000));
     }
     for batch in planned.chunk_by(|a, b| a.together == b.together) {
         for (plan, made) in work.all(batch)? {

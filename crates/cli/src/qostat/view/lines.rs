@@ -9,17 +9,17 @@ use tokio::sync::broadcast::error::TryRecvError;
 
 use crate::figures;
 use crate::interrupt;
+use crate::output::{has_no_reader, say, tell};
 use crate::qostat::hub::{Frame, Hub};
-use crate::terminal::say;
 
-/// Prints samples until the run ends, as JSON where asked.
-pub(crate) fn print(hub: &Hub, mut frames: Receiver<Frame>, json: bool) {
+/// Prints samples until the run ends, as JSON where asked; or, unless it `outlives` them, until their reader has gone.
+pub(crate) fn print(hub: &Hub, mut frames: Receiver<Frame>, json: bool, outlives: bool) {
     let mut known_over = false;
-    loop {
+    while outlives || !has_no_reader() {
         match frames.try_recv() {
             Ok(frame) if json => say!("{}", frame.json),
             Ok(frame) => show(&frame.sample),
-            Err(TryRecvError::Lagged(lost)) => eprintln!("{lost} samples missed"),
+            Err(TryRecvError::Lagged(lost)) => tell!("{lost} samples missed"),
             Err(TryRecvError::Closed) => return,
             Err(TryRecvError::Empty) => {
                 // What was sent before the end is read before it counts.
