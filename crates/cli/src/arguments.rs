@@ -13,7 +13,9 @@ use clap::{Args, Parser, Subcommand};
     about = "A laboratory and a router for packet scheduling",
     after_help = "Exit codes: 0 ok, 1 the run failed, 2 usage or scenario error, 3 an expectation was missed, or a theorem or a
 comparison does not hold, 4 this host lacks a capability, 5 it ran outside its fidelity limits, 130 interrupted.
-Output that cannot be written is 1; a reader of it that goes away (`| head`) is no error."
+Output that cannot be written is 1; a reader of it that goes away (`| head`) is no error.
+
+--out replaces an empty directory or the results of an earlier run, if nothing else is in it; anything else is refused."
 )]
 pub(crate) struct Arguments {
     #[command(subcommand)]
@@ -295,7 +297,7 @@ pub(crate) struct Doctor {
 
 #[derive(Debug, Args)]
 pub(crate) struct Output {
-    /// Where results go [default: runs/<title>-<time>]
+    /// Where results go: a new directory, or that of an earlier run [default: runs/<title>-<time>]
     #[arg(long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
     /// Prints one JSON document in place of tables
@@ -365,7 +367,7 @@ pub(crate) struct Conform {
     /// Runs the simulator as a kernel was run, and shows what is beside the kernel's results
     #[arg(long, value_name = "FILE", conflicts_with_all = ["kind", "trials"])]
     pub(crate) against: Option<PathBuf>,
-    /// Leaves a report in this directory
+    /// Leaves a report in this directory: a new one, or that of an earlier run
     #[arg(long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
     /// Prints one JSON document in place of tables

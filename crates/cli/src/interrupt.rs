@@ -14,7 +14,7 @@ pub(crate) fn listen() {
         if PRESSED.fetch_add(1, Ordering::SeqCst) == 0 {
             tell!("\nstopping early; press Ctrl-C again to abort without results");
         } else {
-            crate::files::clean_up();
+            crate::directory::clean_up();
             std::process::exit(Exit::Interrupted as i32);
         }
     });

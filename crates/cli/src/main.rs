@@ -5,6 +5,7 @@
 
 mod arguments;
 mod commands;
+mod directory;
 mod exit;
 mod expectations;
 mod figures;

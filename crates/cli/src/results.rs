@@ -14,8 +14,8 @@ use lockgate_scenario::Scenario;
 use serde::Serialize;
 use sha2::{Digest, Sha256};
 
+use crate::directory::Results;
 use crate::exit::Failure;
-use crate::files::Results;
 
 /// The page that reports are made of, with its place for the data.
 pub(crate) const TEMPLATE: &str = include_str!(concat!(env!("OUT_DIR"), "/report.html"));
@@ -163,10 +163,9 @@ pub(crate) fn write(results: Results, written: &Written<'_>) -> Result<PathBuf, 
         interrupted: written.interrupted,
         host: Host::this(),
     };
-    results.write("manifest.json", json(&manifest)?)?;
     results.write("scenario.toml", &scenario.text)?;
     results.write("summary.json", json(written.summary)?)?;
-    let Some(first) = written.recordings.first() else { return results.finish() };
+    let Some(first) = written.recordings.first() else { return results.finish(&manifest) };
     results.write("events.ndjson", events(&first.events)?)?;
     let mut report = report_head(&scenario.title, &scenario.text);
     report.verdict.clone_from(&written.verdict);
@@ -186,7 +185,7 @@ pub(crate) fn write(results: Results, written: &Written<'_>) -> Result<PathBuf, 
     if scenario.record.capture {
         results.write_with("ports.pcapng", |writer| export::pcapng::packets(first, writer).map(drop))?;
     }
-    results.finish()
+    results.finish(&manifest)
 }
 
 pub(crate) fn json(value: &impl Serialize) -> Result<String, Failure> {

@@ -2,11 +2,14 @@
 #![cfg(target_os = "linux")]
 
 mod host;
+#[path = "output/results.rs"]
+mod results;
 #[path = "output/streams.rs"]
 mod streams;
 
+use std::collections::BTreeMap;
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Output, Stdio};
 use std::time::{Duration, Instant};
 
@@ -53,10 +56,44 @@ impl Place {
     fn run(&self, arguments: &[&str]) -> Output {
         self.lockgate(arguments).output().expect("runs")
     }
+
+    /// Every entry below, with its kind and content.
+    fn everything(&self) -> BTreeMap<PathBuf, String> {
+        let mut found = BTreeMap::new();
+        let mut directories = vec![self.0.path().to_path_buf()];
+        while let Some(directory) = directories.pop() {
+            for entry in fs::read_dir(directory).expect("a directory").flatten() {
+                let kind = entry.file_type().expect("a kind");
+                let content =
+                    if kind.is_file() { fs::read(entry.path()).expect("readable") } else { Vec::new() };
+                found.insert(entry.path(), format!("{kind:?} {}", String::from_utf8_lossy(&content)));
+                if kind.is_dir() {
+                    directories.push(entry.path());
+                }
+            }
+        }
+        found
+    }
 }
 
 fn errors(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+fn names(directory: &Path) -> Vec<String> {
+    let entries = fs::read_dir(directory).expect("a directory").flatten();
+    let mut names: Vec<String> =
+        entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
+    names.sort();
+    names
+}
+
+fn until(what: &str, mut holds: impl FnMut() -> bool) {
+    let since = Instant::now();
+    while !holds() {
+        assert!(since.elapsed() < PATIENCE, "{what}");
+        std::thread::sleep(Duration::from_millis(20));
+    }
 }
 
 /// Waits for its end; kills it where that does not come.

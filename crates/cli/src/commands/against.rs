@@ -8,9 +8,10 @@ use lockgate_measure::report::{Cell, Comparison as Table, ReportData};
 
 use super::conform::{each, ended, leave};
 use crate::arguments::Conform;
+use crate::directory::Results;
 use crate::exit::{Exit, Failure};
 use crate::figures;
-use crate::files::{self, Results};
+use crate::files;
 use crate::output::say;
 use crate::terminal;
 use crate::{interrupt, results};

@@ -10,8 +10,8 @@ use serde::Serialize;
 
 use crate::arguments::Conform;
 use crate::commands::against::against;
+use crate::directory::Results;
 use crate::exit::{Exit, Failure};
-use crate::files::Results;
 use crate::output::say;
 use crate::terminal;
 use crate::{interrupt, results};
@@ -165,7 +165,6 @@ fn write(out: Results, document: &str, report: &ReportData) -> Result<String, Fa
         "command": results::command_line(),
         "finished": results::now(),
     });
-    out.write("manifest.json", results::json(&manifest)?)?;
     out.write("report.html", page(results::TEMPLATE, report))?;
-    Ok(out.finish()?.join("report.html").display().to_string())
+    Ok(out.finish(&manifest)?.join("report.html").display().to_string())
 }

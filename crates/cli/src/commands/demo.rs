@@ -9,8 +9,9 @@ use lockgate_measure::report::Run as ReportRun;
 use lockgate_scenario::Scenario;
 
 use crate::arguments::Demo;
+use crate::directory::Results;
 use crate::exit::{Exit, Failure};
-use crate::files::{Beside, Results};
+use crate::files::Beside;
 use crate::output::{say, tell};
 use crate::results::{self, Written};
 use crate::runs::Runs;

@@ -2,14 +2,13 @@
 //! packets.
 
 use std::collections::BTreeMap;
-use std::path::Path;
 use std::time::Instant;
 
 use serde::Serialize;
 
 use crate::arguments::Reproduce;
+use crate::directory::Results;
 use crate::exit::{Exit, Failure};
-use crate::files::Results;
 use crate::output::say;
 use crate::papers::folder::{self, Folder};
 use crate::papers::live::{Asked, Live};
@@ -60,15 +59,20 @@ pub(crate) fn reproduce(arguments: &Reproduce) -> Result<Exit, Failure> {
     if arguments.live {
         runs::prepare_live()?;
     }
-    interrupt::listen();
-    let mut all = Vec::new();
-    for folder in &folders {
+    let start = |folder: &Folder| {
         let out = match (&arguments.output.out, folders.len()) {
             (Some(out), 1) => Some(out.clone()),
             (Some(out), _) => Some(out.join(&folder.name)),
             (None, _) => None,
         };
-        let reproduction = one(folder, out.as_deref(), arguments)?;
+        Results::start(out.as_deref(), &folder.name)
+    };
+    // All of them before the first run: it may take minutes.
+    let places = folders.iter().map(start).collect::<Result<Vec<_>, _>>()?;
+    interrupt::listen();
+    let mut all = Vec::new();
+    for (folder, out) in folders.iter().zip(places) {
+        let reproduction = one(folder, out, arguments)?;
         if reproduction.interrupted {
             return Ok(Exit::Interrupted);
         }
@@ -122,8 +126,7 @@ fn document<'a>(reproduction: &'a Reproduction, arguments: &Reproduce) -> Docume
 }
 
 /// Reproduces a paper, leaves its files and shows it.
-fn one(folder: &Folder, out: Option<&Path>, arguments: &Reproduce) -> Result<Reproduction, Failure> {
-    let out = Results::start(out, &folder.name)?;
+fn one(folder: &Folder, out: Results, arguments: &Reproduce) -> Result<Reproduction, Failure> {
     let started = Instant::now();
     let request = Request {
         seed: arguments.seed,
@@ -144,10 +147,9 @@ fn one(folder: &Folder, out: Option<&Path>, arguments: &Reproduce) -> Result<Rep
         "finished": results::now(),
         "scenario_sha256": results::hash(&reproduction.scenario),
     });
-    out.write("manifest.json", results::json(&manifest)?)?;
     out.write("scenario.toml", &reproduction.scenario)?;
     out.write("report.html", report(&reproduction, &command(folder, arguments)))?;
-    let directory = out.finish()?;
+    let directory = out.finish(&manifest)?;
     if !arguments.output.json {
         show(&reproduction);
         let cost = &reproduction.cost;

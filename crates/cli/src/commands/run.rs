@@ -7,8 +7,8 @@ use lockgate_measure::summary::{Expectation, Summary, summarise};
 use lockgate_scenario::Scenario;
 
 use crate::arguments::Run;
+use crate::directory::Results;
 use crate::exit::{Exit, Failure};
-use crate::files::Results;
 use crate::output::say;
 use crate::results::{self, Written};
 use crate::runs::Runs;

@@ -9,8 +9,8 @@ use serde::Serialize;
 
 use super::run::{ended, judged, show};
 use crate::arguments::Run;
+use crate::directory::Results;
 use crate::exit::{Exit, Failure};
-use crate::files::Results;
 use crate::output::say;
 use crate::results::{self, Written};
 use crate::terminal;

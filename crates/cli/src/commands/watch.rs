@@ -17,8 +17,9 @@ use lockgate_scenario::Scenario;
 
 use super::run::{ended, judged};
 use crate::arguments::Watch;
+use crate::directory::Results;
 use crate::exit::{Exit, Failure};
-use crate::files::{Beside, Results};
+use crate::files::Beside;
 use crate::output::tell;
 use crate::qostat::hub::{COMMANDS, SAMPLES};
 use crate::qostat::server::{self, Guard, Shared, is_pace};

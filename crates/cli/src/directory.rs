@@ -1,0 +1,446 @@
+//! The directory of results that a command leaves, whole or not at all.
+//!
+//! ```text
+//! start:   look at what stands at the target -> refuse, or draft `.NAME.PID.partial`
+//! finish:  look once more -> rename the draft, or exchange it with an earlier run's -> remove the earlier files
+//! ```
+//!
+//! Only a directory that is empty, or holds the files of an earlier run and nothing else ([`earlier`]), is replaced.
+
+mod draft;
+mod earlier;
+
+use std::fs;
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+
+pub(crate) use self::draft::clean_up;
+use self::draft::{Draft, Of, is_leftover, remove_leftovers};
+use self::earlier::{Contents, FORMAT, INTERIM, MANIFEST, Marked, contents, is_known, remove};
+use crate::exit::Failure;
+use crate::files::words;
+
+/// What stood at the target at the start.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Place {
+    /// Nothing.
+    Free,
+    /// A directory that can be exchanged with the draft beside it.
+    Beside,
+    /// A directory that must stay: the current one, a mount point, one in a directory that is not writable. The
+    /// draft is in it, and files are replaced one by one.
+    Inside,
+}
+
+/// A directory of results under construction. It appears under its name when it is [finished](Self::finish);
+/// until then, and if that never comes, nothing of that name is touched.
+pub(crate) struct Results {
+    target: PathBuf,
+    /// As the user wrote it.
+    shown: PathBuf,
+    place: Place,
+    /// Whether the name is ours to choose.
+    is_default: bool,
+    /// `None` when it is finished.
+    draft: Option<Draft>,
+}
+
+impl Results {
+    /// Starts a directory at `out`, or at `runs/<title>-<time>`.
+    ///
+    /// # Errors
+    /// Where something stands there that is not the results of an earlier run, or nothing can be written.
+    pub(crate) fn start(out: Option<&Path>, title: &str) -> Result<Self, Failure> {
+        let shown = out.map_or_else(|| default_target(title), Path::to_path_buf);
+        let refused = |error: io::Error| unwritable(&shown, &words(&error));
+        let target = plain(&shown).map_err(refused)?;
+        let place = place(&target, &shown)?;
+        let (parent, name) = split(&target);
+        let parent = if place == Place::Inside { target.as_path() } else { parent };
+        let draft = fs::create_dir_all(parent).and_then(|()| Draft::create(parent, &name));
+        let draft = draft.map_err(|error| {
+            if is_full(&error) {
+                return full(format!("cannot write results to `{}`: {}", shown.display(), words(&error)));
+            }
+            refused(error)
+        })?;
+        Ok(Self { target, shown, place, is_default: out.is_none(), draft: Some(draft) })
+    }
+
+    fn draft(&self) -> &Path {
+        &self.draft.as_ref().expect("a draft until it is finished").path
+    }
+
+    /// Writes one file.
+    pub(crate) fn write(&self, name: &str, contents: impl AsRef<[u8]>) -> Result<(), Failure> {
+        debug_assert!(is_known(name), "the next run must know `{name}` for one of ours");
+        fs::write(self.draft().join(name), contents).map_err(|error| self.failed(name, &error))
+    }
+
+    /// Writes one file by `fill`.
+    pub(crate) fn write_with<E: std::fmt::Display>(
+        &self,
+        name: &str,
+        fill: impl FnOnce(&mut (dyn Write + Send)) -> Result<(), E>,
+    ) -> Result<(), Failure> {
+        debug_assert!(is_known(name), "the next run must know `{name}` for one of ours");
+        let created = fs::File::create(self.draft().join(name)).map_err(|error| self.failed(name, &error))?;
+        let mut writer = BufWriter::new(created);
+        fill(&mut writer).map_err(|error| {
+            Failure::run(format!("cannot write `{name}`: {error}"), "is there room on the disk?")
+        })?;
+        writer.flush().map_err(|error| self.failed(name, &error))
+    }
+
+    fn failed(&self, name: &str, error: &io::Error) -> Failure {
+        let shown = self.shown.join(name);
+        let message = format!("cannot write `{}`: {}", shown.display(), words(error));
+        if is_full(error) {
+            return full(message);
+        }
+        Failure::run(message, "is the disk still there?")
+    }
+
+    /// Writes the manifest, puts the directory in its place, replacing an earlier run's, and returns where it is.
+    ///
+    /// # Errors
+    /// Where it cannot be put there. What came there while the run went on is not touched: the results then stand
+    /// beside it.
+    pub(crate) fn finish(mut self, manifest: &impl Serialize) -> Result<PathBuf, Failure> {
+        let files = self.names().map_err(|error| self.failed(MANIFEST, &error))?;
+        self.write(MANIFEST, marked(manifest, &files, false)?)?;
+        let placed = match self.place {
+            Place::Free => self.rename(),
+            Place::Beside => self.exchange(manifest, &files),
+            Place::Inside => self.replace_files(manifest, &files),
+        };
+        let result = match placed {
+            Ok(Placed::There) => Ok(self.shown.clone()),
+            Ok(Placed::Refused(why)) => self.set_aside(&why),
+            Err(error) => Err(self.unplaced(&error)),
+        };
+        if result.is_ok() {
+            // Not before: what a killed process left aside may be the only results there are.
+            let (parent, name) = split(&self.target);
+            remove_leftovers(parent, if self.is_default { Of::Any } else { Of::Name(&name) });
+            remove_leftovers(&self.target, Of::Name(&name));
+        }
+        result
+    }
+
+    fn unplaced(&self, error: &io::Error) -> Failure {
+        let message = format!("cannot write results to `{}`: {}", self.shown.display(), words(error));
+        if is_full(error) { full(message) } else { Failure::run(message, "name another place with --out") }
+    }
+
+    /// The files written so far.
+    fn names(&self) -> io::Result<Vec<String>> {
+        let entries = fs::read_dir(self.draft())?.collect::<io::Result<Vec<_>>>()?;
+        let names = entries.iter().map(|entry| entry.file_name().to_string_lossy().into_owned());
+        let mut names: Vec<String> = names.filter(|name| is_known(name) && name != MANIFEST).collect();
+        names.sort();
+        Ok(names)
+    }
+
+    fn keep_at(&mut self, place: &Path) {
+        if let Some(draft) = self.draft.take() {
+            draft.keep(place);
+        }
+    }
+
+    /// To where nothing stood. The system refuses to rename a directory over anything but an empty directory.
+    fn rename(&mut self) -> io::Result<Placed> {
+        match fs::rename(self.draft(), &self.target) {
+            Ok(()) => {
+                self.keep_at(&self.target.clone());
+                Ok(Placed::There)
+            }
+            Err(_) if fs::symlink_metadata(&self.target).is_ok() => {
+                Ok(Placed::Refused("something came there while the run went on".to_owned()))
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    /// In one step, so that at every moment one of the two stands there whole.
+    fn exchange(&mut self, manifest: &impl Serialize, files: &[String]) -> io::Result<Placed> {
+        let (_, name) = split(&self.target);
+        remove_leftovers(&self.target, Of::Name(&name));
+        let skipped = |_: &str| false;
+        if let Contents::Foreign(entry) = contents(&self.target, &skipped)? {
+            return Ok(Placed::Refused(came(&entry)));
+        }
+        let draft = self.draft().to_path_buf();
+        if let Ok(earlier) = fs::symlink_metadata(&self.target) {
+            let _ = fs::set_permissions(&draft, earlier.permissions());
+        }
+        if exchange(&draft, &self.target).is_err() {
+            return self.replace_files(manifest, files);
+        }
+        // Nobody else writes to it under its new name: what is in it now is all that ever came.
+        match contents(&draft, &skipped)? {
+            Contents::Foreign(entry) => {
+                exchange(&draft, &self.target)?;
+                Ok(Placed::Refused(came(&entry)))
+            }
+            Contents::Empty => {
+                self.keep_at(&self.target.clone());
+                remove(&draft, &[]);
+                Ok(Placed::There)
+            }
+            Contents::Earlier(old) => {
+                self.keep_at(&self.target.clone());
+                remove(&draft, &old);
+                Ok(Placed::There)
+            }
+        }
+    }
+
+    /// One file after the other, each by a rename. A manifest that names the files of both runs stands there
+    /// meanwhile, so that the next run knows them where this one is killed.
+    fn replace_files(&mut self, manifest: &impl Serialize, files: &[String]) -> io::Result<Placed> {
+        let draft = self.draft().to_path_buf();
+        let target = self.target.clone();
+        let own = draft.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+        let (_, name) = split(&target);
+        let skipped = |entry: &str| entry == own || is_leftover(&target, entry, Of::Name(&name));
+        let old = match contents(&target, &skipped)? {
+            Contents::Foreign(entry) => return Ok(Placed::Refused(came(&entry))),
+            Contents::Empty => Vec::new(),
+            Contents::Earlier(old) => old,
+        };
+        let mut both: Vec<String> =
+            files.iter().chain(&old).filter(|name| *name != MANIFEST).cloned().collect();
+        both.sort();
+        both.dedup();
+        let interim =
+            marked(manifest, &both, true).map_err(|failure| io::Error::other(failure.to_string()))?;
+        // From here on the draft is needed to complete the target.
+        let moved = fs::write(draft.join(INTERIM), interim)
+            .and_then(|()| fs::rename(draft.join(INTERIM), target.join(MANIFEST)))
+            .and_then(|()| files.iter().try_for_each(|name| fs::rename(draft.join(name), target.join(name))));
+        if let Err(error) = moved {
+            if let Some(draft) = self.draft.take() {
+                draft.abandon();
+            }
+            let (why, rest) = (words(&error), draft.display());
+            return Err(io::Error::other(format!("{why}; what is missing there is in `{rest}`")));
+        }
+        for name in old.iter().filter(|name| *name != MANIFEST && !files.contains(name)) {
+            fs::remove_file(target.join(name))?;
+        }
+        fs::rename(draft.join(MANIFEST), target.join(MANIFEST))?;
+        if let Some(draft) = self.draft.take() {
+            draft.discard();
+        }
+        Ok(Placed::There)
+    }
+
+    /// To the first free name beside the target.
+    fn set_aside(&mut self, why: &str) -> Result<PathBuf, Failure> {
+        let (parent, name) = split(&self.target);
+        let parent = if self.place == Place::Inside { self.target.as_path() } else { parent };
+        let mut again = 2;
+        let mut place = parent.join(format!("{name}-{again}"));
+        while fs::symlink_metadata(&place).is_ok() {
+            again += 1;
+            place = parent.join(format!("{name}-{again}"));
+        }
+        fs::rename(self.draft(), &place).map_err(|error| self.unplaced(&error))?;
+        self.keep_at(&place);
+        if self.is_default {
+            return Ok(place);
+        }
+        Err(Failure::run(
+            format!("cannot write results to `{}`: {why}", self.shown.display()),
+            format!("the results are in `{}`", place.display()),
+        ))
+    }
+}
+
+impl Drop for Results {
+    fn drop(&mut self) {
+        if let Some(draft) = self.draft.take() {
+            draft.discard();
+        }
+    }
+}
+
+/// What became of a draft.
+enum Placed {
+    There,
+    /// Something else stands there, and why it stays.
+    Refused(String),
+}
+
+fn came(entry: &str) -> String {
+    format!("`{entry}` came there while the run went on")
+}
+
+fn marked(manifest: &impl Serialize, files: &[String], incomplete: bool) -> Result<String, Failure> {
+    let marked = Marked { format: FORMAT, incomplete, manifest, files };
+    crate::results::json(&marked)
+}
+
+/// The target without `.` and slashes at its end; absolute where it has no name of its own (`.`, `..`).
+fn plain(shown: &Path) -> io::Result<PathBuf> {
+    let target: PathBuf = shown.components().collect();
+    if target.file_name().is_some() { Ok(target) } else { fs::canonicalize(target) }
+}
+
+/// The directory that a target is in, and its name there.
+fn split(target: &Path) -> (&Path, String) {
+    let name = target.file_name().map_or_else(|| "run".into(), |name| name.to_string_lossy().into_owned());
+    let parent = target.parent().filter(|parent| !parent.as_os_str().is_empty());
+    (parent.unwrap_or(Path::new(".")), name)
+}
+
+/// Looks at what stands at the target, and refuses what must not be replaced.
+fn place(target: &Path, shown: &Path) -> Result<Place, Failure> {
+    let refused = |why: &str| unwritable(shown, why);
+    let found = match fs::symlink_metadata(target) {
+        Ok(found) => found,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Place::Free),
+        Err(error) => return Err(refused(&words(&error))),
+    };
+    if found.is_symlink() {
+        let leads = fs::read_link(target).unwrap_or_default();
+        return Err(Failure::usage(
+            format!(
+                "cannot write results to `{}`: it is a symbolic link to `{}`",
+                shown.display(),
+                leads.display()
+            ),
+            "name the directory itself with --out, or remove the link",
+        ));
+    }
+    if !found.is_dir() {
+        return Err(refused(kind(&found)));
+    }
+    check_writable(target).map_err(|error| refused(&words(&error)))?;
+    let (parent, name) = split(target);
+    let skipped = |entry: &str| is_leftover(target, entry, Of::Name(&name));
+    if let Contents::Foreign(entry) = contents(target, &skipped).map_err(|error| refused(&words(&error)))? {
+        return Err(Failure::usage(
+            format!(
+                "cannot write results to `{}`: `{entry}` in it is not of an earlier run",
+                shown.display()
+            ),
+            "name a new or empty directory, or that of an earlier run, with --out; or move what is yours elsewhere",
+        ));
+    }
+    let current = std::env::current_dir().and_then(fs::canonicalize).ok();
+    let must_stay = fs::canonicalize(target).ok() == current
+        || is_mount_point(target, parent)
+        || check_writable(parent).is_err();
+    Ok(if must_stay { Place::Inside } else { Place::Beside })
+}
+
+/// What an entry is that is neither a directory nor a link.
+pub(crate) fn kind(found: &fs::Metadata) -> &'static str {
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::FileTypeExt;
+        let kind = found.file_type();
+        if kind.is_char_device() || kind.is_block_device() {
+            return "it is a device";
+        }
+        if kind.is_fifo() {
+            return "it is a pipe";
+        }
+        if kind.is_socket() {
+            return "it is a socket";
+        }
+    }
+    if found.is_dir() { "it is a directory" } else { "it is a file" }
+}
+
+#[cfg(unix)]
+pub(crate) fn check_writable(directory: &Path) -> io::Result<()> {
+    use rustix::fs::{Access, access};
+    Ok(access(directory, Access::WRITE_OK | Access::EXEC_OK)?)
+}
+
+#[cfg(not(unix))]
+pub(crate) fn check_writable(_: &Path) -> io::Result<()> {
+    Ok(())
+}
+
+#[cfg(target_os = "linux")]
+fn is_mount_point(directory: &Path, _: &Path) -> bool {
+    use rustix::fs::{AtFlags, CWD, StatxAttributes, StatxFlags, statx};
+    statx(CWD, directory, AtFlags::empty(), StatxFlags::empty())
+        .is_ok_and(|found| found.stx_attributes.contains(StatxAttributes::MOUNT_ROOT))
+}
+
+#[cfg(all(unix, not(target_os = "linux")))]
+fn is_mount_point(directory: &Path, parent: &Path) -> bool {
+    use std::os::unix::fs::MetadataExt;
+    let device = |path: &Path| fs::metadata(path).map(|found| found.dev()).ok();
+    device(directory) != device(parent)
+}
+
+#[cfg(not(unix))]
+fn is_mount_point(_: &Path, _: &Path) -> bool {
+    false
+}
+
+/// Lets two directories change places in one step.
+#[cfg(target_os = "linux")]
+fn exchange(one: &Path, other: &Path) -> io::Result<()> {
+    use rustix::fs::{CWD, RenameFlags, renameat_with};
+    Ok(renameat_with(CWD, one, CWD, other, RenameFlags::EXCHANGE)?)
+}
+
+#[cfg(not(target_os = "linux"))]
+fn exchange(_: &Path, _: &Path) -> io::Result<()> {
+    Err(io::ErrorKind::Unsupported.into())
+}
+
+/// Whether there was no room.
+fn is_full(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded)
+}
+
+/// There was no room: this host's affair, not the run's.
+fn full(message: String) -> Failure {
+    Failure::Missing {
+        message,
+        help: "make room, or name another place with --out; nothing was left there".to_owned(),
+    }
+}
+
+fn unwritable(target: &Path, why: &str) -> Failure {
+    Failure::usage(
+        format!("cannot write results to `{}`: {why}", target.display()),
+        "name a new directory, or that of an earlier run, with --out",
+    )
+}
+
+fn default_target(title: &str) -> PathBuf {
+    let mut slug = String::new();
+    for c in title.chars().flat_map(char::to_lowercase) {
+        if c.is_ascii_alphanumeric() {
+            slug.push(c);
+        } else if !slug.ends_with('-') && !slug.is_empty() {
+            slug.push('-');
+        }
+    }
+    let slug: String = slug.chars().take(40).collect();
+    let time = jiff::Zoned::now().strftime("%Y%m%d-%H%M%S").to_string();
+    let name = format!("{}-{time}", slug.trim_matches('-'));
+    let base = Path::new("runs");
+    let mut target = base.join(&name);
+    for again in 2.. {
+        if fs::symlink_metadata(&target).is_err() {
+            break;
+        }
+        target = base.join(format!("{name}-{again}"));
+    }
+    target
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,187 @@
+//! A directory of results under construction, beside the place where it will stand or in it; and what a killed
+//! process left of one.
+//!
+//! Its name is `.NAME.PID.partial`. A file in it ([`MARKER`]) is locked for as long as the process lives, so a draft
+//! whose lock is free is a leftover: the process was killed.
+
+use std::fs::{self, File};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+
+use super::earlier::{Contents, FORMAT, MARKER, contents, is_of_draft, remove};
+
+/// Drafts of this process, to be removed when it is aborted.
+static UNFINISHED: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
+
+/// Removes what is half-written.
+pub(crate) fn clean_up() {
+    for directory in UNFINISHED.lock().unwrap_or_else(PoisonError::into_inner).iter() {
+        discard(directory);
+    }
+}
+
+/// Characters of the target's name in that of a draft: the whole fits into the 255 bytes of a file name.
+const LONGEST: usize = 50;
+
+fn shortened(name: &str) -> String {
+    name.chars().take(LONGEST).collect()
+}
+
+/// A draft of this process.
+pub(super) struct Draft {
+    pub(super) path: PathBuf,
+    /// Held, not read: closing it frees the lock.
+    marker: File,
+}
+
+impl Draft {
+    /// Makes a new directory in `parent` for results called `name`.
+    pub(super) fn create(parent: &Path, name: &str) -> io::Result<Self> {
+        let pid = std::process::id();
+        let mut path = parent.join(format!(".{}.{pid}.partial", shortened(name)));
+        let mut again = 1;
+        loop {
+            match fs::create_dir(&path) {
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+                    again += 1;
+                    path = parent.join(format!(".{}.{pid}-{again}.partial", shortened(name)));
+                }
+                done => break done?,
+            }
+        }
+        UNFINISHED.lock().unwrap_or_else(PoisonError::into_inner).push(path.clone());
+        match marker(&path) {
+            Ok(marker) => Ok(Self { path, marker }),
+            Err(error) => {
+                drop_path(&path);
+                Err(error)
+            }
+        }
+    }
+
+    /// Keeps the directory, which has been moved to `place` or is empty.
+    pub(super) fn keep(self, place: &Path) {
+        let Self { path, marker } = self;
+        forget(&path);
+        let _ = fs::remove_file(place.join(MARKER));
+        drop(marker);
+    }
+
+    /// Keeps what could not be moved.
+    pub(super) fn abandon(self) {
+        forget(&self.path);
+        drop(self.marker);
+    }
+
+    /// Removes the directory.
+    pub(super) fn discard(self) {
+        drop_path(&self.path);
+        drop(self.marker);
+    }
+}
+
+fn marker(directory: &Path) -> io::Result<File> {
+    let mut marker = File::create_new(directory.join(MARKER))?;
+    marker.write_all(FORMAT.as_bytes())?;
+    // Where the file system has no locks, leftovers stay.
+    let _ = marker.try_lock();
+    Ok(marker)
+}
+
+fn forget(path: &Path) {
+    UNFINISHED.lock().unwrap_or_else(PoisonError::into_inner).retain(|draft| draft != path);
+}
+
+fn drop_path(path: &Path) {
+    discard(path);
+    forget(path);
+}
+
+/// Removes the files that a command may have written, and the directory if nothing else is in it.
+fn discard(directory: &Path) {
+    let entries = fs::read_dir(directory).into_iter().flatten().flatten();
+    let names = entries.map(|entry| entry.file_name().to_string_lossy().into_owned());
+    let ours: Vec<String> = names.filter(|name| is_of_draft(name)).collect();
+    remove(directory, &ours);
+}
+
+/// Whose leftovers are meant.
+#[derive(Clone, Copy)]
+pub(super) enum Of<'a> {
+    /// Those of results of this name.
+    Name(&'a str),
+    /// Those of any.
+    Any,
+}
+
+/// The process of a draft by its name, if this is the name of a draft (`.old` is what version 0.1.0 called the
+/// results that a draft replaced).
+fn process(name: &str, of: Of<'_>) -> Option<i32> {
+    let (stem, pid) = name
+        .strip_prefix('.')?
+        .strip_suffix(".partial")
+        .or_else(|| name.strip_prefix('.')?.strip_suffix(".old"))?
+        .rsplit_once('.')?;
+    let is_meant = match of {
+        Of::Name(name) => stem == name || stem == shortened(name),
+        Of::Any => true,
+    };
+    let pid = pid.split_once('-').map_or(pid, |(pid, _)| pid);
+    pid.parse().ok().filter(|pid| is_meant && *pid > 0)
+}
+
+/// Whether an entry of `parent` is what a killed process left.
+pub(super) fn is_leftover(parent: &Path, name: &str, of: Of<'_>) -> bool {
+    leftover(parent, name, of).is_some()
+}
+
+/// The files of a leftover; `None` where it is none.
+fn leftover(parent: &Path, name: &str, of: Of<'_>) -> Option<Vec<String>> {
+    let pid = process(name, of)?;
+    let directory = parent.join(name);
+    if !fs::symlink_metadata(&directory).ok()?.is_dir() {
+        return None;
+    }
+    let marker = directory.join(MARKER);
+    if let Ok(found) = fs::symlink_metadata(&marker) {
+        let is_ours = found.is_file() && found.len() == FORMAT.len() as u64;
+        let is_free = is_ours
+            && fs::read(&marker).is_ok_and(|text| text == FORMAT.as_bytes())
+            && File::open(&marker).is_ok_and(|marker| marker.try_lock().is_ok());
+        let entries = fs::read_dir(&directory).ok()?.collect::<Result<Vec<_>, _>>().ok()?;
+        let names: Vec<String> =
+            entries.iter().map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
+        return (is_free && names.iter().all(|name| is_of_draft(name))).then_some(names);
+    }
+    if is_alive(pid) {
+        return None;
+    }
+    // Results that were replaced, and the empty directories that version 0.1.0 left.
+    match contents(&directory, &|_| false).ok()? {
+        Contents::Empty => Some(Vec::new()),
+        Contents::Earlier(files) => Some(files),
+        Contents::Foreign(_) => None,
+    }
+}
+
+#[cfg(unix)]
+fn is_alive(pid: i32) -> bool {
+    use rustix::process::{Pid, test_kill_process};
+    Pid::from_raw(pid).is_none_or(|pid| test_kill_process(pid) != Err(rustix::io::Errno::SRCH))
+}
+
+#[cfg(not(unix))]
+fn is_alive(_: i32) -> bool {
+    true
+}
+
+/// Removes what killed processes left in `parent`.
+pub(super) fn remove_leftovers(parent: &Path, of: Of<'_>) {
+    for entry in fs::read_dir(parent).into_iter().flatten().flatten() {
+        let name = entry.file_name().to_string_lossy().into_owned();
+        if let Some(files) = leftover(parent, &name, of) {
+            remove(&parent.join(name), &files);
+        }
+    }
+}

@@ -1,0 +1,127 @@
+//! Placing a directory of results, where something goes wrong in between.
+
+use super::*;
+
+/// A directory, a target in it, and the names in it.
+fn place() -> (tempfile::TempDir, PathBuf) {
+    let place = tempfile::tempdir().expect("a directory");
+    let target = place.path().join("out");
+    (place, target)
+}
+
+fn names(directory: &Path) -> Vec<String> {
+    let entries = fs::read_dir(directory).expect("a directory").flatten();
+    let mut names: Vec<String> =
+        entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
+    names.sort();
+    names
+}
+
+/// Results with this summary and a further file.
+fn run(target: &Path, summary: &str, further: &str) -> Results {
+    let results = Results::start(Some(target), "t").expect("starts");
+    results.write("summary.json", summary).expect("written");
+    results.write(further, "").expect("written");
+    results
+}
+
+fn summary(target: &Path) -> String {
+    fs::read_to_string(target.join("summary.json")).expect("there")
+}
+
+#[test]
+fn what_cannot_take_its_place_leaves_the_earlier_run() {
+    let (place, target) = place();
+    run(&target, "first", "report.html").finish(&()).expect("in its place");
+    let second = run(&target, "second", "report.html");
+    fs::remove_dir_all(second.draft()).expect("lost meanwhile");
+    assert!(second.finish(&()).is_err());
+    assert_eq!(summary(&target), "first");
+    assert_eq!(names(place.path()), ["out"]);
+}
+
+#[test]
+fn what_comes_while_a_run_goes_on_stays() {
+    let (place, target) = place();
+    run(&target, "first", "report.html").finish(&()).expect("in its place");
+    let second = run(&target, "second", "twin.json");
+    fs::write(target.join("notes.md"), "mine").expect("written");
+    let refused = second.finish(&()).expect_err("the notes would be lost");
+    assert!(refused.to_string().contains("`notes.md` came there"), "{refused}");
+    assert_eq!(names(&target), ["manifest.json", "notes.md", "report.html", "summary.json"]);
+    assert_eq!((summary(&target), summary(&place.path().join("out-2"))), ("first".into(), "second".into()));
+    // Where nothing stood at the start.
+    let third = run(&place.path().join("new"), "third", "report.html");
+    fs::write(place.path().join("new"), "mine").expect("written");
+    assert!(third.finish(&()).is_err());
+    assert_eq!(fs::read_to_string(place.path().join("new")).expect("kept"), "mine");
+    assert_eq!(summary(&place.path().join("new-2")), "third");
+    assert_eq!(names(place.path()), ["new", "new-2", "out", "out-2"]);
+}
+
+#[test]
+fn a_directory_that_must_stay_has_its_files_replaced() {
+    let (place, target) = place();
+    run(&target, "first", "twin.json").finish(&()).expect("in its place");
+    let mut second = run(&target, "second", "report.html");
+    second.place = Place::Inside;
+    #[cfg(unix)]
+    let inode = |path: &Path| std::os::unix::fs::MetadataExt::ino(&fs::metadata(path).expect("there"));
+    #[cfg(unix)]
+    let before = inode(&target);
+    second.finish(&()).expect("in its place");
+    #[cfg(unix)]
+    assert_eq!(inode(&target), before);
+    assert_eq!(names(&target), ["manifest.json", "report.html", "summary.json"]);
+    assert_eq!((summary(&target), names(place.path())), ("second".into(), vec!["out".to_owned()]));
+    // Killed half-way: the next run knows all of it.
+    let third = run(&target, "third", "twin.json");
+    let files = ["report.html", "summary.json", "twin.json"].map(str::to_owned);
+    fs::write(target.join(MANIFEST), marked(&(), &files, true).expect("text")).expect("written");
+    fs::rename(third.draft().join("twin.json"), target.join("twin.json")).expect("moved");
+    core::mem::forget(third);
+    run(&target, "fourth", "report.html").finish(&()).expect("in its place");
+    assert_eq!(names(&target), ["manifest.json", "report.html", "summary.json"]);
+    assert_eq!(summary(&target), "fourth");
+}
+
+#[cfg(unix)]
+#[test]
+fn leftovers_of_killed_runs_go_and_nothing_else_does() {
+    let (place, target) = place();
+    // A process that has ended.
+    let mut child = std::process::Command::new("true").spawn().expect("starts");
+    let dead = child.id();
+    child.wait().expect("ends");
+    let beside = |name: &str, files: &[(&str, &str)]| {
+        let directory = place.path().join(name);
+        fs::create_dir(&directory).expect("created");
+        for (file, text) in files {
+            fs::write(directory.join(file), text).expect("written");
+        }
+    };
+    let manifest = r#"{ "lockgate": "0.1.0", "command": "lockgate run a", "finished": "now" }"#;
+    beside(&format!(".out.{dead}.partial"), &[(earlier::MARKER, FORMAT), ("summary.json", "")]);
+    beside(&format!(".out.{dead}-2.partial"), &[]);
+    beside(&format!(".out.{dead}.old"), &[("manifest.json", manifest), ("report.html", "")]);
+    // A stranger's, one of other results, one with something of the user's in it, and a running process's.
+    let kept = [
+        format!(".other.{dead}.partial"),
+        format!(".out.{dead}-3.partial"),
+        format!(".out.{dead}-4.partial"),
+        format!(".out.{dead}-5.partial"),
+        format!(".out.{}.old", std::process::id()),
+    ];
+    beside(&kept[0], &[(earlier::MARKER, FORMAT)]);
+    beside(&kept[1], &[("film.mp4", "")]);
+    beside(&kept[2], &[(earlier::MARKER, FORMAT), ("notes.md", "")]);
+    beside(&kept[3], &[(earlier::MARKER, FORMAT)]);
+    beside(&kept[4], &[("manifest.json", manifest)]);
+    let locked = fs::File::open(place.path().join(&kept[3]).join(earlier::MARKER)).expect("there");
+    locked.try_lock().expect("free");
+    run(&target, "first", "report.html").finish(&()).expect("in its place");
+    let mut expected = kept.to_vec();
+    expected.push("out".into());
+    expected.sort();
+    assert_eq!(names(place.path()), expected);
+}
