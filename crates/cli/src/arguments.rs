@@ -215,7 +215,7 @@ pub(crate) struct Watch {
     /// Leaves the results in this directory, as `lockgate run` does
     #[arg(long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
-    /// Leaves the scenario that replays the session in this file
+    /// Leaves the scenario that replays the session in this file: a new one, or one saved before
     #[arg(long, value_name = "FILE")]
     pub(crate) save: Option<PathBuf>,
     /// A line a sample, even on a terminal

@@ -16,6 +16,7 @@ mod papers;
 mod qostat;
 mod results;
 mod runs;
+mod saved_file;
 mod terminal;
 
 use std::process::ExitCode;

@@ -4,6 +4,8 @@
 mod host;
 #[path = "output/results.rs"]
 mod results;
+#[path = "output/saved.rs"]
+mod saved;
 #[path = "output/streams.rs"]
 mod streams;
 

@@ -3,6 +3,7 @@
 use std::fs;
 use std::io::{IsTerminal, Read};
 use std::net::SocketAddr;
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::sync_channel;
 use std::sync::{Arc, Mutex};
@@ -24,11 +25,12 @@ use crate::output::tell;
 use crate::qostat::hub::{COMMANDS, SAMPLES};
 use crate::qostat::server::{self, Guard, Shared, is_pace};
 use crate::qostat::session::{Ends, LONGEST, SHORTEST};
-use crate::qostat::status::{Status, saved};
+use crate::qostat::status::{SAVED_HEAD, Status, saved};
 use crate::qostat::view::{lines, screen};
 use crate::qostat::{Command, Hub, LiveSession, Session};
 use crate::results::{self, Written};
 use crate::runs::Runs;
+use crate::saved_file::SavedFile;
 use crate::{interrupt, runs, terminal};
 
 pub(crate) fn watch(arguments: &Watch) -> Result<Exit, Failure> {
@@ -44,6 +46,7 @@ pub(crate) fn watch(arguments: &Watch) -> Result<Exit, Failure> {
     if arguments.live {
         runs::prepare_live()?;
     }
+    let save = arguments.save.as_deref().map(|file| save(file, arguments.out.as_deref())).transpose()?;
     let results =
         arguments.out.as_deref().map(|out| Results::start(Some(out), &scenario.title)).transpose()?;
     interrupt::listen();
@@ -58,24 +61,30 @@ pub(crate) fn watch(arguments: &Watch) -> Result<Exit, Failure> {
     } else {
         simulated(arguments, &scenario, every, &files, ends, &hub)?
     };
-    if let Some(file) = &arguments.save {
-        fs::write(file, saved(&hub.status())).map_err(|error| {
-            Failure::run(
-                format!("cannot write `{}`: {error}", file.display()),
-                "name another file with --save",
-            )
-        })?;
-    }
-    let Some(results) = results else {
-        // Who quits the view has what they came for.
-        let unfaithful = !played.runs.unfaithful.is_empty();
-        return Ok(match (played.runs.interrupted && interrupt::is_requested(), unfaithful) {
-            (true, _) => Exit::Interrupted,
-            (false, true) => Exit::Unfaithful,
-            (false, false) => Exit::Ok,
-        });
+    let exit = match results {
+        Some(results) => {
+            write(results, played.changed.as_ref().unwrap_or(&scenario), arguments.seed, played.runs)
+        }
+        None => Ok(watched(&played.runs)),
     };
-    write(results, played.changed.as_ref().unwrap_or(&scenario), arguments.seed, played.runs)
+    // After the results, so that neither takes the other with it where it fails.
+    let saved = save.map(|file| file.write(&saved(&hub.status()))).transpose();
+    let exit = exit?;
+    saved?;
+    Ok(exit)
+}
+
+/// The file of `--save`; not one among the results, which the next run could then not replace.
+fn save(file: &Path, out: Option<&Path>) -> Result<SavedFile, Failure> {
+    let saved = SavedFile::start(file, SAVED_HEAD, "--save")?;
+    let out = out.and_then(|out| out.canonicalize().ok());
+    if out.is_some() && out == saved.directory() {
+        return Err(Failure::usage(
+            format!("cannot write `{}`: only results go to the directory of --out", file.display()),
+            "name a file elsewhere with --save",
+        ));
+    }
+    Ok(saved)
 }
 
 /// What came of a watched run.
@@ -242,6 +251,15 @@ fn show(
     }
     let colour = std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
     screen::show(hub, frames, colour)
+}
+
+/// How a watched run ends that leaves no results: who quits the view has what they came for.
+fn watched(runs: &Runs) -> Exit {
+    match (runs.interrupted && interrupt::is_requested(), runs.unfaithful.is_empty()) {
+        (true, _) => Exit::Interrupted,
+        (false, false) => Exit::Unfaithful,
+        (false, true) => Exit::Ok,
+    }
 }
 
 fn write(results: Results, scenario: &Scenario, seed: u64, mut runs: Runs) -> Result<Exit, Failure> {

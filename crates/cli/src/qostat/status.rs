@@ -117,13 +117,11 @@ impl Status {
     }
 }
 
+/// What every saved session begins with.
+pub(crate) const SAVED_HEAD: &str = "# What was set while this ran,";
+
 /// The scenario's text as a file that says where it comes from.
 pub(crate) fn saved(status: &Status) -> String {
     let marks = status.marks.iter().fold(String::new(), |text, mark| text + "# Noted at " + mark + "\n");
-    format!(
-        "# What was set while this ran, as it was on {}; seed {}.\n{marks}{}",
-        results::now(),
-        status.seed,
-        status.scenario
-    )
+    format!("{SAVED_HEAD} as it was on {}; seed {}.\n{marks}{}", results::now(), status.seed, status.scenario)
 }

@@ -1,0 +1,144 @@
+//! A file under a name of the user's choice: written whole or not at all, and only over one that Lockgate wrote.
+
+use std::fs;
+use std::io::{self, Read, Write};
+use std::path::{Path, PathBuf};
+
+use tempfile::{Builder, NamedTempFile};
+
+use crate::directory::{check_writable, kind};
+use crate::exit::Failure;
+use crate::files::words;
+
+/// A file that is going to be written.
+pub(crate) struct SavedFile {
+    path: PathBuf,
+    /// What every file of this kind begins with: an existing file is replaced only if it does.
+    head: &'static str,
+    /// The option that named it.
+    option: &'static str,
+}
+
+impl SavedFile {
+    /// A file at `path`, whose text will begin with `head`.
+    ///
+    /// # Errors
+    /// Where something else stands there, or it cannot be written.
+    pub(crate) fn start(path: &Path, head: &'static str, option: &'static str) -> Result<Self, Failure> {
+        let saved = Self { path: path.to_path_buf(), head, option };
+        match saved.obstacle() {
+            Some(why) => Err(Failure::usage(saved.message(&why), format!("name another file with {option}"))),
+            None => Ok(saved),
+        }
+    }
+
+    fn message(&self, why: &str) -> String {
+        format!("cannot write `{}`: {why}", self.path.display())
+    }
+
+    fn parent(&self) -> &Path {
+        let parent = self.path.parent().filter(|parent| !parent.as_os_str().is_empty());
+        parent.unwrap_or(Path::new("."))
+    }
+
+    /// The directory that it is in.
+    pub(crate) fn directory(&self) -> Option<PathBuf> {
+        fs::canonicalize(self.parent()).ok()
+    }
+
+    /// Why it cannot be written.
+    fn obstacle(&self) -> Option<String> {
+        if self.path.file_name().is_none() {
+            return Some("it is no name of a file".to_owned());
+        }
+        if let Err(error) = fs::read_dir(self.parent()) {
+            return Some(match error.kind() {
+                io::ErrorKind::NotFound => "there is no such directory".to_owned(),
+                _ => words(&error),
+            });
+        }
+        match fs::symlink_metadata(&self.path) {
+            Ok(found) if found.is_symlink() => Some("it is a symbolic link".to_owned()),
+            Ok(found) if !found.is_file() => Some(kind(&found).to_owned()),
+            Ok(found) if found.len() > 0 && !self.is_ours() => {
+                Some("it is a file of yours, which this would replace".to_owned())
+            }
+            Ok(_) => check_writable_file(&self.path)
+                .and_then(|()| self.try_draft())
+                .err()
+                .map(|error| words(&error)),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                self.try_draft().err().map(|error| words(&error))
+            }
+            Err(error) => Some(words(&error)),
+        }
+    }
+
+    fn is_ours(&self) -> bool {
+        let mut start = vec![0; self.head.len()];
+        let read = fs::File::open(&self.path).and_then(|mut file| file.read_exact(&mut start));
+        read.is_ok() && start == self.head.as_bytes()
+    }
+
+    /// Whether there can be a new file beside it.
+    fn try_draft(&self) -> io::Result<()> {
+        check_writable(self.parent())?;
+        self.draft().map(drop)
+    }
+
+    fn draft(&self) -> io::Result<NamedTempFile> {
+        let mut builder = Builder::new();
+        #[cfg(unix)]
+        builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
+        builder.prefix(".lockgate-").tempfile_in(self.parent())
+    }
+
+    /// Writes it. What came there since [`start`](Self::start) is not touched: the text then stands beside it.
+    ///
+    /// # Errors
+    /// Where it cannot be written, or stands beside its place.
+    pub(crate) fn write(&self, text: &str) -> Result<(), Failure> {
+        debug_assert!(text.starts_with(self.head), "the next run must know it for one of ours");
+        let failed = |error: &io::Error| {
+            Failure::run(self.message(&words(error)), format!("name another file with {}", self.option))
+        };
+        let mut draft = self.draft().map_err(|error| failed(&error))?;
+        draft.write_all(text.as_bytes()).and_then(|()| draft.flush()).map_err(|error| failed(&error))?;
+        let found = fs::symlink_metadata(&self.path);
+        if let Ok(found) = found.as_ref().map(fs::Metadata::permissions) {
+            let _ = draft.as_file().set_permissions(found);
+        }
+        if found.is_ok_and(|found| found.is_file() && (found.len() == 0 || self.is_ours())) {
+            return draft.persist(&self.path).map(drop).map_err(|error| failed(&error.error));
+        }
+        let mut place = self.path.clone();
+        for again in 2.. {
+            match draft.persist_noclobber(&place) {
+                Ok(_) => break,
+                Err(error) if error.error.kind() == io::ErrorKind::AlreadyExists => {
+                    draft = error.file;
+                    let mut name = self.path.file_name().unwrap_or_default().to_os_string();
+                    name.push(format!("-{again}"));
+                    place = self.path.with_file_name(name);
+                }
+                Err(error) => return Err(failed(&error.error)),
+            }
+        }
+        if place == self.path {
+            return Ok(());
+        }
+        let help = format!("it is in `{}`", place.display());
+        Err(Failure::run(self.message("something came there while the run went on"), help))
+    }
+}
+
+#[cfg(unix)]
+fn check_writable_file(file: &Path) -> io::Result<()> {
+    use rustix::fs::{Access, access};
+    Ok(access(file, Access::WRITE_OK)?)
+}
+
+#[cfg(not(unix))]
+fn check_writable_file(_: &Path) -> io::Result<()> {
+    Ok(())
+}
