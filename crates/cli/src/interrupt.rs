@@ -1,26 +1,63 @@
-//! Ctrl-C once: stop early and still write the results. Twice: abort.
+//! Signals that end a run. Ctrl-C or SIGTERM once: stop early and still write the results; twice: abort. A terminal
+//! that hung up (SIGHUP, which often comes twice): stop early, and never abort.
 
-use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 
 use crate::exit::Exit;
 use crate::output::tell;
 
+static REQUESTED: AtomicBool = AtomicBool::new(false);
 static PRESSED: AtomicU8 = AtomicU8::new(0);
 
 /// Listens from now on.
+#[cfg(unix)]
 pub(crate) fn listen() {
-    // Where no handler can be set, Ctrl-C ends the process at once, which loses nothing half-written.
-    let _ = ctrlc::set_handler(|| {
-        if PRESSED.fetch_add(1, Ordering::SeqCst) == 0 {
-            tell!("\nstopping early; press Ctrl-C again to abort without results");
-        } else {
-            crate::directory::clean_up();
-            std::process::exit(Exit::Interrupted as i32);
+    use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+    let mut signals = vec![SIGINT, SIGTERM];
+    if !is_hang_up_ignored() {
+        signals.push(SIGHUP);
+    }
+    // Where no handler can be set, a signal ends the process at once, which loses nothing half-written.
+    let Ok(mut signals) = signal_hook::iterator::Signals::new(signals) else { return };
+    let serve = move || {
+        for signal in signals.forever() {
+            if signal == SIGHUP { request() } else { on_key() }
         }
-    });
+    };
+    let _ = std::thread::Builder::new().name("signals".to_owned()).spawn(serve);
+}
+
+/// Whether SIGHUP was ignored at the start, as `nohup` arranges it.
+#[cfg(unix)]
+fn is_hang_up_ignored() -> bool {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    let mask = ignored.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
+    mask.is_some_and(|mask| mask & (1 << (signal_hook::consts::SIGHUP - 1)) != 0)
+}
+
+/// Listens from now on.
+#[cfg(not(unix))]
+pub(crate) fn listen() {
+    let _ = ctrlc::set_handler(on_key);
+}
+
+fn on_key() {
+    request();
+    if PRESSED.fetch_add(1, Ordering::SeqCst) == 0 {
+        tell!("\nstopping early; press Ctrl-C again to abort without results");
+    } else {
+        crate::directory::clean_up();
+        std::process::exit(Exit::Interrupted as i32);
+    }
+}
+
+/// Asks the run to stop.
+pub(crate) fn request() {
+    REQUESTED.store(true, Ordering::SeqCst);
 }
 
 /// Whether the run should stop.
 pub(crate) fn is_requested() -> bool {
-    PRESSED.load(Ordering::SeqCst) > 0
+    REQUESTED.load(Ordering::SeqCst)
 }

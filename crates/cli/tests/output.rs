@@ -1,6 +1,8 @@
 //! What a command writes: nothing of the user's is replaced, and what could not be written is an error.
 #![cfg(target_os = "linux")]
 
+#[path = "output/hang_up.rs"]
+mod hang_up;
 mod host;
 #[path = "output/results.rs"]
 mod results;
@@ -110,4 +112,9 @@ fn end(child: &mut Child) -> Option<ExitStatus> {
     let _ = child.kill();
     let _ = child.wait();
     None
+}
+
+fn signal(child: &Child, name: &str) {
+    let sent = Command::new("kill").args([format!("-{name}"), child.id().to_string()]).status();
+    assert!(sent.expect("kill runs").success());
 }

@@ -8,10 +8,11 @@ use std::time::Duration;
 
 use lockgate_engine::units::Duration as RunTime;
 use lockgate_measure::monitor::{EventSample, QueueSample, Sample};
-use ratatui::crossterm::event::{self, Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
+use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use tokio::sync::broadcast::Receiver;
 use tokio::sync::broadcast::error::TryRecvError;
 
+use super::keys::{Gone, Keys, has_hung_up};
 use super::{knob, paint};
 use crate::interrupt;
 use crate::qostat::effective::Knob;
@@ -242,7 +243,7 @@ impl Screen {
     }
 }
 
-/// Shows the screen until the user quits.
+/// Shows the screen until the user quits. A terminal that hangs up is a request to stop the run.
 ///
 /// # Errors
 /// Where the terminal cannot be drawn on.
@@ -250,21 +251,30 @@ pub(crate) fn show(hub: &Arc<Hub>, mut frames: Receiver<Frame>, colour: bool) ->
     let mut terminal = ratatui::try_init()?;
     let mut screen = Screen::new(hub.status(), colour);
     let (told, answers) = channel();
+    let pressed = Keys::start();
     let shown = loop {
         gather(hub, &mut frames, &mut screen, &answers);
         if let Err(error) = terminal.draw(|frame| paint::paint(&screen, frame)) {
+            if has_hung_up() {
+                interrupt::request();
+                break Ok(());
+            }
             break Err(error);
         }
-        match keys(hub, &mut screen, &told) {
+        match keys(hub, &mut screen, &pressed, &told) {
             Ok(true) => {}
             Ok(false) => break Ok(()),
-            Err(error) => break Err(error),
+            Err(Gone) => interrupt::request(),
         }
         if interrupt::is_requested() {
             break Ok(());
         }
     };
-    ratatui::restore();
+    pressed.stop();
+    if ratatui::try_restore().is_err() {
+        // Its drop would report that on stderr, which may be the same terminal, and panic there.
+        core::mem::forget(terminal);
+    }
     shown
 }
 
@@ -283,14 +293,10 @@ fn gather(hub: &Hub, frames: &mut Receiver<Frame>, screen: &mut Screen, answers:
 }
 
 /// Does what keys ask for; `false` where that is to quit.
-fn keys(hub: &Arc<Hub>, screen: &mut Screen, told: &Sender<String>) -> io::Result<bool> {
+fn keys(hub: &Arc<Hub>, screen: &mut Screen, pressed: &Keys, told: &Sender<String>) -> Result<bool, Gone> {
     let mut patience = FRAME;
-    while event::poll(patience)? {
+    while let Some(key) = pressed.next(patience)? {
         patience = Duration::ZERO;
-        let Event::Key(key) = event::read()? else { continue };
-        if key.kind == KeyEventKind::Release {
-            continue;
-        }
         match screen.press(key) {
             Wish::Nothing => {}
             Wish::Quit => return Ok(false),

@@ -1,0 +1,107 @@
+//! The keys of the terminal, read by a thread of their own.
+//!
+//! crossterm's reader does not return once its terminal has hung up: it reads the end of the file for ever. So it is
+//! called only when there is something to read, and never by the thread that ends the run.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::thread;
+use std::time::Duration;
+
+use ratatui::crossterm::event::{self, Event, KeyEvent, KeyEventKind};
+
+/// Between two looks of the reader for the end.
+const PATIENCE: Duration = Duration::from_millis(40);
+
+/// The terminal has hung up, or cannot be read.
+#[derive(Debug)]
+pub(crate) struct Gone;
+
+/// The keys pressed.
+pub(crate) struct Keys {
+    pressed: Receiver<KeyEvent>,
+    is_over: Arc<AtomicBool>,
+}
+
+impl Keys {
+    pub(crate) fn start() -> Self {
+        let (press, pressed) = channel();
+        let is_over = Arc::new(AtomicBool::new(false));
+        let over = is_over.clone();
+        thread::spawn(move || read(&press, &over));
+        Self { pressed, is_over }
+    }
+
+    /// The next key pressed, if it comes within this time.
+    ///
+    /// # Errors
+    /// Where the terminal has gone.
+    pub(crate) fn next(&self, patience: Duration) -> Result<Option<KeyEvent>, Gone> {
+        match self.pressed.recv_timeout(patience) {
+            Ok(key) => Ok(Some(key)),
+            Err(RecvTimeoutError::Timeout) if has_hung_up() => Err(Gone),
+            Err(RecvTimeoutError::Timeout) => Ok(None),
+            Err(RecvTimeoutError::Disconnected) => Err(Gone),
+        }
+    }
+
+    /// Ends the reader, so that it takes no key meant for the shell. One that hangs is left.
+    pub(crate) fn stop(self) {
+        self.is_over.store(true, Ordering::Relaxed);
+        while self.pressed.recv_timeout(4 * PATIENCE).is_ok() {}
+    }
+}
+
+fn read(press: &Sender<KeyEvent>, is_over: &AtomicBool) {
+    while !is_over.load(Ordering::Relaxed) {
+        wait();
+        if has_hung_up() {
+            return;
+        }
+        // Also takes in changes of the window's size, which come without a key.
+        while let Ok(true) = event::poll(Duration::ZERO) {
+            match event::read() {
+                Ok(Event::Key(key)) if key.kind != KeyEventKind::Release => {
+                    if press.send(key).is_err() {
+                        return;
+                    }
+                }
+                Ok(_) => {}
+                Err(_) => return,
+            }
+        }
+    }
+}
+
+/// Waits until there is something to read, for a while.
+#[cfg(unix)]
+fn wait() {
+    let _ = poll(PATIENCE);
+}
+
+#[cfg(not(unix))]
+fn wait() {
+    let _ = event::poll(PATIENCE);
+}
+
+#[cfg(unix)]
+pub(crate) fn has_hung_up() -> bool {
+    poll(Duration::ZERO)
+}
+
+#[cfg(not(unix))]
+pub(crate) fn has_hung_up() -> bool {
+    false
+}
+
+/// Waits for the terminal; whether it has hung up.
+#[cfg(unix)]
+fn poll(patience: Duration) -> bool {
+    use rustix::event::{PollFd, PollFlags, Timespec, poll};
+    let stdin = std::io::stdin();
+    let mut ends = [PollFd::new(&stdin, PollFlags::IN)];
+    let Ok(patience) = Timespec::try_from(patience) else { return false };
+    let found = poll(&mut ends, Some(&patience));
+    found.is_ok() && ends[0].revents().intersects(PollFlags::HUP | PollFlags::ERR | PollFlags::NVAL)
+}

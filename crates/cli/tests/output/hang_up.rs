@@ -1,0 +1,118 @@
+//! A terminal that is closed under a watched run.
+
+use std::fs::File;
+use std::io::Read;
+use std::os::unix::process::ExitStatusExt;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, kill_process};
+use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+use rustix::termios::{Winsize, tcsetwinsize};
+
+use crate::{PATIENCE, Place, end, host, names, signal, until};
+
+/// A command on a terminal of its own: `setsid` makes it the leader of the terminal's session.
+fn on_terminal(place: &Place, arguments: &[&str], controls: bool, stderr: Option<File>) -> (Child, File) {
+    let main = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC).expect("a terminal");
+    grantpt(&main).and_then(|()| unlockpt(&main)).expect("unlocked");
+    let size = Winsize { ws_row: 24, ws_col: 80, ws_xpixel: 0, ws_ypixel: 0 };
+    tcsetwinsize(&main, size).expect("sized");
+    let name = ptsname(&main, Vec::new()).expect("a name").into_string().expect("text");
+    let end = || File::options().read(true).write(true).open(&name).expect("the other end");
+    let plain = place.lockgate(arguments);
+    let mut command = Command::new("setsid");
+    command.args(controls.then_some("--ctty")).arg(plain.get_program()).args(plain.get_args());
+    command.current_dir(place.0.path()).env("TERM", "xterm").stdin(end()).stdout(end());
+    command.stderr(stderr.map_or_else(|| Stdio::from(end()), Stdio::from));
+    let child = command.spawn().expect("setsid is part of every Linux");
+    (child, File::from(main))
+}
+
+/// Reads from the terminal until these words were shown.
+fn shown(main: &mut File, words: &str) {
+    let mut text = String::new();
+    let mut bytes = [0; 4096];
+    until("the picture", || {
+        let count = main.read(&mut bytes).expect("it is open");
+        text += &String::from_utf8_lossy(&bytes[..count]);
+        text.contains(words)
+    });
+}
+
+fn closes(how: &str) {
+    for (controls, stderr) in [(true, false), (true, true), (false, false)] {
+        let place = Place::new();
+        let watch = ["watch", "small.toml", how, "--duration", "1h", "--out", "out"];
+        let file = stderr.then(|| File::create(place.at("stderr")).expect("created"));
+        let (mut child, mut main) = on_terminal(&place, &watch, controls, file);
+        shown(&mut main, "running");
+        drop(main);
+        let status = end(&mut child);
+        let status =
+            status.unwrap_or_else(|| panic!("{how}, {controls}, {stderr}: it goes on without its terminal"));
+        assert_eq!(
+            (status.code(), status.signal()),
+            (Some(130), None),
+            "{how}, controlling: {controls}, stderr elsewhere: {stderr}"
+        );
+        assert!(place.at("out/summary.json").is_file());
+        assert!(names(place.0.path()).iter().all(|name| !name.starts_with('.')));
+    }
+}
+
+#[test]
+fn a_simulation_ends_with_its_results() {
+    closes("--sim");
+}
+
+#[test]
+fn a_live_run_ends_with_its_results() {
+    if host::is_possible() {
+        let before = host::traces();
+        closes("--live");
+        assert_eq!(host::traces(), before);
+    }
+}
+
+/// A shell that ends passes the hang-up on, so that it comes again while the run stops.
+#[test]
+fn a_second_hang_up_aborts_nothing() {
+    let place = Place::new();
+    let watch =
+        ["watch", "small.toml", "--sim", "--plain", "--every", "1s", "--duration", "1h", "--out", "out"];
+    let mut child =
+        place.lockgate(&watch).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().expect("starts");
+    let mut first = [0; 1];
+    child.stdout.as_mut().expect("stdout").read_exact(&mut first).expect("a sample");
+    let since = Instant::now();
+    let status = loop {
+        let _ = kill_process(Pid::from_child(&child), Signal::HUP);
+        if let Some(status) = child.try_wait().expect("a child") {
+            break status;
+        }
+        assert!(since.elapsed() < PATIENCE, "it goes on without its terminal");
+        // Less than it takes to stop and to write the results.
+        std::thread::sleep(Duration::from_millis(1));
+    };
+    assert_eq!(status.code(), Some(130));
+    assert!(place.at("out/summary.json").is_file());
+}
+
+#[test]
+fn nohup_keeps_a_run_going() {
+    let place = Place::new();
+    let plain = place.lockgate(&["run", "small.toml", "-q", "--duration", "1000h", "--out", "out"]);
+    let mut command = Command::new("nohup");
+    command.arg(plain.get_program()).args(plain.get_args()).current_dir(place.0.path());
+    let mut child =
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("starts");
+    until("the draft", || names(place.0.path()).iter().any(|name| name.ends_with(".partial")));
+    signal(&child, "HUP");
+    // The signals that it listens to it obeys.
+    std::thread::sleep(Duration::from_millis(300));
+    assert!(child.try_wait().expect("a child").is_none(), "it ended at a hang-up that was to be ignored");
+    signal(&child, "INT");
+    assert_eq!(end(&mut child).and_then(|status| status.code()), Some(130));
+    assert!(place.at("out/summary.json").is_file());
+}
