@@ -46,7 +46,8 @@ beside the scenario, then where you are.")]
   lockgate watch voice.toml --sim --every 10ms --web 0.0.0.0:8180 --name lab.example
   lockgate watch voice.toml --sim --pace 0 --out /tmp/session > samples.txt
 
-Where the output is no terminal, each sample is a line; when their reader goes away, the run ends. `lockgate set` turns the knobs of a run with --web.
+Where the output is no terminal, each sample is a line; when their reader goes away, the run ends. When the run has ended,
+its results are written at once; with --web, the page stays until Ctrl-C, which is then the normal end. `lockgate set` turns the knobs of a run with --web.
 Elsewhere than on loopback, changes need the token in LOCKGATE_TOKEN, or the one that is printed.")]
     Watch(Watch),
     /// Sets values of a run that `lockgate watch --web` shows, all at once
@@ -212,7 +213,7 @@ pub(crate) struct Watch {
     /// How long to run, such as 1h
     #[arg(long, value_name = "TIME")]
     pub(crate) duration: Option<String>,
-    /// Leaves the results in this directory, as `lockgate run` does
+    /// Leaves the results in this directory when the run has ended, as `lockgate run` does
     #[arg(long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
     /// Leaves the scenario that replays the session in this file: a new one, or one saved before

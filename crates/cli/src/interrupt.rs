@@ -8,6 +8,8 @@ use crate::output::tell;
 
 static REQUESTED: AtomicBool = AtomicBool::new(false);
 static PRESSED: AtomicU8 = AtomicU8::new(0);
+/// Whether the run has ended and its results are written.
+static ENDED: AtomicBool = AtomicBool::new(false);
 
 /// Listens from now on.
 #[cfg(unix)]
@@ -44,6 +46,9 @@ pub(crate) fn listen() {
 
 fn on_key() {
     request();
+    if ENDED.load(Ordering::SeqCst) {
+        return;
+    }
     if PRESSED.fetch_add(1, Ordering::SeqCst) == 0 {
         tell!("\nstopping early; press Ctrl-C again to abort without results");
     } else {
@@ -60,4 +65,9 @@ pub(crate) fn request() {
 /// Whether the run should stop.
 pub(crate) fn is_requested() -> bool {
     REQUESTED.load(Ordering::SeqCst)
+}
+
+/// The run has ended and its results are written: a signal from now on is the normal end of the command.
+pub(crate) fn on_ended() {
+    ENDED.store(true, Ordering::SeqCst);
 }

@@ -20,6 +20,7 @@ mod watched;
 mod weights;
 
 use std::fs;
+use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -216,4 +217,26 @@ fn other_programs_read_the_same_numbers() {
     // A method that nothing is asked by.
     let trace = format!("TRACE /metrics HTTP/1.1\r\nHost: {}\r\n\r\n", watched.address);
     assert_eq!(watched.raw(&trace).0, 405);
+}
+
+/// The results are there when the run has ended; the page stays, and Ctrl-C is then the command's normal end.
+#[test]
+fn a_page_outlives_its_run() {
+    let (folder, file) = scenario();
+    let out = folder.path().join("out");
+    let mut command = lockgate();
+    command.args(["watch", "--sim", "--pace", "0", "--web", "127.0.0.1:0", "--out"]).arg(&out).arg(&file);
+    let mut child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().expect("starts");
+    let mut said = BufReader::new(child.stderr.take().expect("stderr")).lines().map_while(Result::ok);
+    let page =
+        said.find_map(|line| line.strip_prefix("page: http://").map(str::to_owned)).expect("its address");
+    let end = said.find(|line| line.starts_with("ended")).expect("it says so");
+    assert_eq!(end, format!("ended; the page stays until Ctrl-C; results in {}", out.display()));
+    assert!(out.join("summary.json").is_file() && out.join("report.html").is_file());
+    let manifest = fs::read_to_string(out.join("manifest.json")).expect("a manifest");
+    assert!(manifest.contains(r#""interrupted": false"#), "{manifest}");
+    let mut watched = Watched { child, address: page.trim_end_matches('/').parse().expect("an address") };
+    watched.until(|state| state["ended"] == json!(true));
+    assert_eq!(watched.interrupt(), Some(0));
+    assert_eq!(said.next(), None, "nothing is stopped early");
 }

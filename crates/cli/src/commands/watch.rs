@@ -3,11 +3,11 @@
 use std::fs;
 use std::io::{IsTerminal, Read};
 use std::net::SocketAddr;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::sync_channel;
+use std::sync::mpsc::{Sender, channel, sync_channel};
 use std::sync::{Arc, Mutex};
-use std::thread;
+use std::thread::{self, ScopedJoinHandle};
 use std::time::{Duration as WallTime, Instant as WallInstant};
 
 use lockgate_engine::random::Seed;
@@ -26,7 +26,8 @@ use crate::qostat::hub::{COMMANDS, SAMPLES};
 use crate::qostat::server::{self, Guard, Shared, is_pace};
 use crate::qostat::session::{Ends, LONGEST, SHORTEST};
 use crate::qostat::status::{SAVED_HEAD, Status, saved};
-use crate::qostat::view::{lines, screen};
+use crate::qostat::view::lines;
+use crate::qostat::view::screen::{self, Messages};
 use crate::qostat::{Command, Hub, LiveSession, Session};
 use crate::results::{self, Written};
 use crate::runs::Runs;
@@ -56,22 +57,16 @@ pub(crate) fn watch(arguments: &Watch) -> Result<Exit, Failure> {
     let board = Arc::new(Mutex::new(Arc::new(Status::default())));
     let hub = Hub::start(taken, commands, board.clone());
     let ends = Ends { commands: asked, samples, board };
-    let played = if arguments.live {
-        live(arguments, &scenario, every, &files, ends, &hub)?
+    let messages = channel();
+    let told = messages.0.clone();
+    let leaving =
+        Leaving { scenario: &scenario, seed: arguments.seed, results, save, hub: hub.clone(), told };
+    let left = if arguments.live {
+        live(arguments, leaving, every, &files, ends, messages)?
     } else {
-        simulated(arguments, &scenario, every, &files, ends, &hub)?
+        simulated(arguments, leaving, every, &files, ends, messages)?
     };
-    let exit = match results {
-        Some(results) => {
-            write(results, played.changed.as_ref().unwrap_or(&scenario), arguments.seed, played.runs)
-        }
-        None => Ok(watched(&played.runs)),
-    };
-    // After the results, so that neither takes the other with it where it fails.
-    let saved = save.map(|file| file.write(&saved(&hub.status()))).transpose();
-    let exit = exit?;
-    saved?;
-    Ok(exit)
+    Ok(left.end(arguments))
 }
 
 /// The file of `--save`; not one among the results, which the next run could then not replace.
@@ -94,46 +89,113 @@ struct Played {
     changed: Option<Scenario>,
 }
 
+/// What a watched run leaves as soon as it has ended, whatever its view does then.
+struct Leaving<'a> {
+    scenario: &'a Scenario,
+    seed: u64,
+    results: Option<Results>,
+    save: Option<SavedFile>,
+    hub: Arc<Hub>,
+    /// Where the view shows a message.
+    told: Sender<String>,
+}
+
+impl Leaving<'_> {
+    /// Writes the results, then the saved session; neither takes the other with it where it fails.
+    fn leave(self, played: Result<Played, Failure>) -> Left {
+        let mut left = Left { exit: Exit::Failed, directory: None, failures: Vec::new() };
+        match played {
+            Ok(played) => {
+                let scenario = played.changed.as_ref().unwrap_or(self.scenario);
+                match self.results {
+                    Some(results) => match write(results, scenario, self.seed, played.runs) {
+                        Ok((exit, directory)) => (left.exit, left.directory) = (exit, Some(directory)),
+                        Err(failure) => left.failures.push(failure),
+                    },
+                    None => left.exit = watched(&played.runs),
+                }
+                let saved = self.save.map(|file| file.write(&saved(&self.hub.status())));
+                left.failures.extend(saved.and_then(Result::err));
+            }
+            Err(failure) => left.failures.push(failure),
+        }
+        let failed = left.failures.first().map(|failure| format!("; {failure}")).unwrap_or_default();
+        let _ = self.told.send(format!("ended{}{failed}", left.results()));
+        left
+    }
+}
+
+/// What a watched run has left.
+struct Left {
+    exit: Exit,
+    directory: Option<PathBuf>,
+    failures: Vec<Failure>,
+}
+
+impl Left {
+    fn results(&self) -> String {
+        let shown = |directory: &PathBuf| format!("; results in {}", directory.display());
+        self.directory.as_ref().map(shown).unwrap_or_default()
+    }
+
+    /// Says what there is. Where lines were shown beside a page, the page stays until a signal comes.
+    fn end(self, arguments: &Watch) -> Exit {
+        if let Some(directory) = &self.directory {
+            tell!("report: {}", directory.join("report.html").display());
+        }
+        let results = self.results();
+        let exit = self.failures.into_iter().fold(self.exit, |_, failure| failure.report());
+        if arguments.web.is_some() && is_plain(arguments) && !interrupt::is_requested() {
+            interrupt::on_ended();
+            tell!("ended; the page stays until Ctrl-C{results}");
+            while !interrupt::is_requested() {
+                thread::sleep(WallTime::from_millis(50));
+            }
+        }
+        exit
+    }
+}
+
 fn simulated(
     arguments: &Watch,
-    scenario: &Scenario,
+    leaving: Leaving<'_>,
     every: Duration,
     files: &Beside,
     ends: Ends,
-    hub: &Arc<Hub>,
-) -> Result<Played, Failure> {
+    messages: Messages,
+) -> Result<Left, Failure> {
+    let (scenario, hub) = (leaving.scenario, &leaving.hub.clone());
     let (paced, seed) = ((arguments.pace, every), arguments.seed);
     let mut session = Session::new(scenario, seed, paced, files, ends);
     let frames = hub.subscribe();
     if let Some(address) = arguments.web {
         serve(address, arguments, hub)?;
     }
-    thread::scope(|scope| {
+    Ok(thread::scope(|scope| {
         let run = scope.spawn(move || {
             let played = play(scenario, seed, &mut session);
             // Lets go of the samples, so that the hub knows the end.
             let changed = session.leave();
-            let (recording, interrupted) = played?;
-            let (unfaithful, programs) = (Vec::new(), Vec::new());
-            let runs = Runs { recordings: vec![recording], interrupted, unfaithful, programs };
-            Ok(Played { runs, changed })
+            leaving.leave(played.map(|(recording, interrupted)| {
+                let (unfaithful, programs) = (Vec::new(), Vec::new());
+                let runs = Runs { recordings: vec![recording], interrupted, unfaithful, programs };
+                Played { runs, changed }
+            }))
         });
-        let shown = show(arguments, hub, frames);
-        hub.tell(Command::Stop);
-        let played = run.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
-        shown.map_err(|error| undrawn(&error))?;
-        played
-    })
+        let shown = show(arguments, hub, frames, messages);
+        joined(hub, run, shown)
+    }))
 }
 
 fn live(
     arguments: &Watch,
-    scenario: &Scenario,
+    leaving: Leaving<'_>,
     every: Duration,
     files: &Beside,
     ends: Ends,
-    hub: &Arc<Hub>,
-) -> Result<Played, Failure> {
+    messages: Messages,
+) -> Result<Left, Failure> {
+    let (scenario, hub) = (leaving.scenario, &leaving.hub.clone());
     let halt = Arc::new(AtomicBool::new(false));
     let (seat, desk) = seats(every);
     let seed = arguments.seed;
@@ -142,26 +204,33 @@ fn live(
     if let Some(address) = arguments.web {
         serve(address, arguments, hub)?;
     }
-    thread::scope(|scope| {
+    Ok(thread::scope(|scope| {
         let session = scope.spawn(move || session.serve());
         let run = scope.spawn(move || {
             let mut stop = |_| halt.load(Ordering::Relaxed) || interrupt::is_requested();
-            lockgate_live::watched(scenario, Seed(seed), &mut stop, Some(seat))
+            let outcome = lockgate_live::watched(scenario, Seed(seed), &mut stop, Some(seat));
+            let changed = session.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+            leaving.leave(outcome.map_err(Failure::live).map(|outcome| {
+                let runs = Runs {
+                    recordings: vec![outcome.recording],
+                    interrupted: outcome.stopped_early,
+                    unfaithful: outcome.unfaithful,
+                    programs: outcome.programs,
+                };
+                Played { runs, changed: Some(changed) }
+            }))
         });
-        let shown = show(arguments, hub, frames);
-        hub.tell(Command::Stop);
-        let outcome = run.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
-        let changed = session.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
-        let outcome = outcome.map_err(Failure::live)?;
-        shown.map_err(|error| undrawn(&error))?;
-        let runs = Runs {
-            recordings: vec![outcome.recording],
-            interrupted: outcome.stopped_early,
-            unfaithful: outcome.unfaithful,
-            programs: outcome.programs,
-        };
-        Ok(Played { runs, changed: Some(changed) })
-    })
+        let shown = show(arguments, hub, frames, messages);
+        joined(hub, run, shown)
+    }))
+}
+
+/// Stops the run where the view ended first, and waits for what it leaves.
+fn joined(hub: &Hub, run: ScopedJoinHandle<'_, Left>, shown: std::io::Result<()>) -> Left {
+    hub.tell(Command::Stop);
+    let mut left = run.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+    left.failures.extend(shown.err().map(|error| undrawn(&error)));
+    left
 }
 
 fn undrawn(error: &std::io::Error) -> Failure {
@@ -232,25 +301,23 @@ fn page() -> String {
     live.replacen("default-src 'none';", "default-src 'none'; connect-src 'self';", 1)
 }
 
+/// Whether samples are lines.
+fn is_plain(arguments: &Watch) -> bool {
+    arguments.plain || arguments.json || !std::io::stdout().is_terminal() || !std::io::stdin().is_terminal()
+}
+
 fn show(
     arguments: &Watch,
     hub: &Arc<Hub>,
     frames: tokio::sync::broadcast::Receiver<crate::qostat::hub::Frame>,
+    messages: Messages,
 ) -> std::io::Result<()> {
-    if arguments.plain
-        || arguments.json
-        || !std::io::stdout().is_terminal()
-        || !std::io::stdin().is_terminal()
-    {
+    if is_plain(arguments) {
         lines::print(hub, frames, arguments.json, arguments.web.is_some());
-        // Who looks at the page looks at the end of the run too.
-        while arguments.web.is_some() && !interrupt::is_requested() {
-            thread::sleep(WallTime::from_millis(50));
-        }
         return Ok(());
     }
     let colour = std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
-    screen::show(hub, frames, colour)
+    screen::show(hub, frames, colour, messages)
 }
 
 /// How a watched run ends that leaves no results: who quits the view has what they came for.
@@ -262,13 +329,17 @@ fn watched(runs: &Runs) -> Exit {
     }
 }
 
-fn write(results: Results, scenario: &Scenario, seed: u64, mut runs: Runs) -> Result<Exit, Failure> {
+fn write(
+    results: Results,
+    scenario: &Scenario,
+    seed: u64,
+    mut runs: Runs,
+) -> Result<(Exit, PathBuf), Failure> {
     let (summary, holds) = judged(scenario, &runs.recordings)?;
     let seeds = [seed];
     let mut written = Written::new(scenario, &seeds, &runs, &summary);
     written.verdict = super::run::verdict(&summary);
     let directory = results::write(results, &written)?;
-    tell!("report: {}", directory.join("report.html").display());
     runs.interrupted &= interrupt::is_requested();
-    Ok(ended(&runs, holds))
+    Ok((ended(&runs, holds), directory))
 }

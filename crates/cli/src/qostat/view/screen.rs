@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::io;
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver as Answers, Sender, channel};
+use std::sync::mpsc::{Receiver as Answers, Sender};
 use std::time::Duration;
 
 use lockgate_engine::units::Duration as RunTime;
@@ -243,14 +243,21 @@ impl Screen {
     }
 }
 
+/// What is said below the picture, and by whom.
+pub(crate) type Messages = (Sender<String>, Answers<String>);
+
 /// Shows the screen until the user quits. A terminal that hangs up is a request to stop the run.
 ///
 /// # Errors
 /// Where the terminal cannot be drawn on.
-pub(crate) fn show(hub: &Arc<Hub>, mut frames: Receiver<Frame>, colour: bool) -> io::Result<()> {
+pub(crate) fn show(
+    hub: &Arc<Hub>,
+    mut frames: Receiver<Frame>,
+    colour: bool,
+    (told, answers): Messages,
+) -> io::Result<()> {
     let mut terminal = ratatui::try_init()?;
     let mut screen = Screen::new(hub.status(), colour);
-    let (told, answers) = channel();
     let pressed = Keys::start();
     let shown = loop {
         gather(hub, &mut frames, &mut screen, &answers);
