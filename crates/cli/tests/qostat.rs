@@ -8,6 +8,7 @@ mod host;
 #[cfg(target_os = "linux")]
 #[path = "qostat/live.rs"]
 mod live;
+#[allow(clippy::duplicate_mod, reason = "`host` includes it, too, on Linux alone")]
 #[path = "../../../tests/skipped.rs"]
 mod skipped;
 #[path = "qostat/tools.rs"]

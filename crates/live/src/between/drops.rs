@@ -11,8 +11,8 @@ pub(super) fn of_socket(socket: &UdpSocket) -> u64 {
     let link = link.to_string_lossy();
     let Some(inode) = link.strip_prefix("socket:[").and_then(|rest| rest.strip_suffix(']')) else { return 0 };
     let tables = ["/proc/thread-self/net/udp", "/proc/thread-self/net/udp6"];
-    let texts = tables.iter().filter_map(|table| std::fs::read_to_string(table).ok());
-    texts.filter_map(|text| drops_in(&text, inode)).next().unwrap_or(0)
+    let mut texts = tables.iter().filter_map(|table| std::fs::read_to_string(table).ok());
+    texts.find_map(|text| drops_in(&text, inode)).unwrap_or(0)
 }
 
 /// Datagrams dropped at `socket` since it was opened; 0 if the system does not tell.

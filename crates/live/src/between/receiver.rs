@@ -260,7 +260,7 @@ mod tests {
             assert!(admitted(port, i64::from(port)));
         }
         assert!(admitted(100, 100), "the first probe without a datagram is replaced");
-        for (_, session) in sessions.iter_mut() {
+        for session in sessions.values_mut() {
             session.report.received = 1;
         }
         assert!(!admit(&mut sessions, (address(200), 1), 1_000, || 0), "64 senders are active");
