@@ -1,7 +1,7 @@
 /** The browser of the page's tests, and the record of what cannot run without it. */
 import { appendFileSync, existsSync } from "node:fs";
 
-/** Path of a Chromium: `CHROMIUM`, or where distributions put it; `undefined` if there is none. */
+/** Path of a Chromium: `CHROMIUM`, or where distributions put it; `undefined` if not installed. */
 export const executable = [process.env["CHROMIUM"] ?? "", "/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"].find((path) => path !== "" && existsSync(path));
 
 export const FLAGS = "--headless --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking --disable-component-update --disable-sync".split(" ");

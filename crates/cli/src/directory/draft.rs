@@ -136,7 +136,7 @@ pub(super) fn is_leftover(parent: &Path, name: &str, of: Of<'_>) -> bool {
     leftover(parent, name, of).is_some()
 }
 
-/// The files of a leftover; `None` where it is none.
+/// The files of a leftover; `None` if the directory is not one.
 fn leftover(parent: &Path, name: &str, of: Of<'_>) -> Option<Vec<String>> {
     let pid = process(name, of)?;
     let directory = parent.join(name);

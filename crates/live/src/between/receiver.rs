@@ -14,7 +14,7 @@ use crate::clock::Monotonic;
 use crate::traffic::stamp::Stamp;
 
 /// Most sessions at once. A new sender takes the slot of one that has ended, then of one that never sent a datagram,
-/// then of one that has been silent for [`SILENCE`]; if there is none, it is not answered.
+/// then of one that has been silent for [`SILENCE`]; while all are active, a new sender gets no answer.
 const MOST_SENDERS: usize = 64;
 
 /// A session that has been silent for so long may lose its slot.
