@@ -219,6 +219,10 @@ mod tests {
     use super::*;
     use crate::testbed::may_make_namespaces;
 
+    /// Time before a due frame in which a rehearsal fits, and in which it does not.
+    const LONG_ENOUGH: Duration = Duration::from_micros(50);
+    const TOO_SHORT: Duration = Duration::from_micros(5);
+
     /// Frames that came to the end that nobody hears.
     fn rehearsed(testbed: &Testbed) -> u64 {
         let text = testbed.middle.inside(|| fs::read_to_string("/proc/thread-self/net/dev"));
@@ -240,22 +244,31 @@ mod tests {
         for wanted in [FramesBy::Best, FramesBy::Packet] {
             let (mut kernel, _) = Kernel::open(&testbed, Monotonic::start(), 1_528, wanted).expect("opened");
             let before = rehearsed(&testbed);
-            let mut sleep = |time: Duration| {
-                let until = kernel.now() + time;
+            for _ in 0..100 {
+                let until = kernel.now() + Duration::from_micros(300);
                 while kernel.now() < until {
                     kernel.wait(until).expect("waited");
                 }
-            };
-            for _ in 0..100 {
-                sleep(Duration::from_micros(300));
             }
             assert_eq!(rehearsed(&testbed), before, "{wanted:?}: nothing has been forgotten");
-            // The machine may be late for some of them, and then there is no time.
-            for _ in 0..100 {
-                sleep(Duration::from_millis(3));
+
+            // How late a sleep ends is the machine's: the time that is left is therefore said, not read.
+            while !kernel.rehearsal.is_due() {
+                let until = kernel.now() + Duration::from_millis(3);
+                kernel.wait(until).expect("waited");
             }
-            let gone = rehearsed(&testbed) - before;
-            assert!((1..=100).contains(&gone), "{wanted:?}: {gone} for a hundred sleeps");
+            kernel.rehearsal.go(LONG_ENOUGH);
+            kernel.rehearsal.go(LONG_ENOUGH);
+            kernel.rehearsal.after_sleep();
+            kernel.rehearsal.go(TOO_SHORT);
+            kernel.rehearsal.after_sleep();
+            kernel.rehearsal.go(LONG_ENOUGH);
+            // A frame is counted when the far end has taken it, which is in the kernel's own time.
+            let patience = kernel.now() + Duration::from_secs(5);
+            while rehearsed(&testbed) < before + 2 && kernel.now() < patience {
+                std::thread::sleep(std::time::Duration::from_millis(1));
+            }
+            assert_eq!(rehearsed(&testbed) - before, 2, "{wanted:?}: once after each sleep that left time");
         }
     }
 }
