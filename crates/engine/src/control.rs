@@ -15,6 +15,7 @@
 //! marked and delivered instead of dropped, as in Linux, and counts as a drop.
 
 pub mod cobalt;
+pub mod pie;
 
 use crate::discipline::{Context, DropReason, Invalid};
 use crate::packet::Packet;

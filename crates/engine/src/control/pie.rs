@@ -1,0 +1,257 @@
+//! PIE's control law: a drop probability that is steered by the waiting and its trend.
+//!
+//! ```text
+//! every tupdate:  p += alpha (delay - target) + beta (delay - delay before)      scaled down where p is small
+//! ```
+//!
+//! One file for all that use it (`pie`, `fq_pie`). All in integers, `p` in units of 2^-56. Between two packets nothing
+//! changes but the number of updates that are due, so they are made up for at the next packet: the same values as
+//! with a timer, without one. After [`MISSED`] updates without a packet the rest are left out.
+//!
+//! Source: RFC 8033, sections 4 and 5.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::discipline::{Context, Invalid};
+use crate::packet::Packet;
+use crate::units::{Bytes, Duration, Instant, PICOS_PER_SECOND};
+
+/// Whose controller.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Flavour {
+    /// RFC 8033.
+    #[default]
+    Rfc,
+    /// Linux: burst allowance is used up by the time between departures, not by updates; an idle queue
+    /// forgets 1/64 of the probability each update, not 2 %; no update while packets wait for the first
+    /// departure; two packets, not more than two, are always let in.
+    Linux,
+}
+
+/// The law's parameters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Aim {
+    /// Whose controller.
+    pub flavour: Flavour,
+    /// The waiting to steer for.
+    pub target: Duration,
+    /// Time between two updates.
+    pub tupdate: Duration,
+    /// Weight of the distance from the target, in sixteenths per second.
+    pub alpha: u32,
+    /// Weight of the trend, in sixteenths per second.
+    pub beta: u32,
+    /// How long a burst is let through after quiet times.
+    pub max_burst: Duration,
+    /// Length of a full packet.
+    pub mtu: Bytes,
+    /// Whether the probability is in proportion to a packet's length.
+    pub bytemode: bool,
+}
+
+impl Aim {
+    /// Whether it can be.
+    pub(crate) fn check(self) -> Result<Self, Invalid> {
+        if self.tupdate < Duration::from_millis(1) {
+            return Err(Invalid::new("tupdate", "is at least `1ms`"));
+        }
+        for (field, value) in [("alpha", self.alpha), ("beta", self.beta)] {
+            if value > 32 {
+                return Err(Invalid::new(field, "is up to 32, in sixteenths per second"));
+            }
+        }
+        if self.mtu == Bytes::ZERO {
+            return Err(Invalid::new("mtu", "is at least `1B`"));
+        }
+        Ok(self)
+    }
+}
+
+/// Probability 1.
+const ONE: u64 = 1 << 56;
+/// Updates that are made up for at most.
+const MISSED: u32 = 1 << 16;
+/// From this delay on the probability rises by 2 % more.
+const HIGH_DELAY: Duration = Duration::from_millis(250);
+
+/// What the controller knows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct State {
+    probability: u64,
+    /// Probabilities added up since the last drop.
+    sum: u64,
+    delay: Duration,
+    delay_before: Duration,
+    burst: Duration,
+    last_departure: Option<Instant>,
+}
+
+/// The state of the law for one queue.
+#[derive(Clone, Copy, Debug)]
+pub struct ControlLaw {
+    state: State,
+    next_update: Instant,
+}
+
+impl ControlLaw {
+    /// The law of an empty queue at the start of time.
+    pub fn new(aim: &Aim) -> Self {
+        Self { state: State::new(aim.max_burst), next_update: Instant::ZERO + aim.tupdate }
+    }
+
+    /// Goes on under another aim.
+    pub fn retune(&mut self, aim: &Aim, next: &Aim, is_empty: bool, now: Instant) {
+        self.catch_up(aim, is_empty, now);
+        if next.tupdate != aim.tupdate {
+            self.next_update = now + next.tupdate;
+        }
+    }
+
+    /// Makes up for the updates that are due. `is_empty`: whether nothing waits, since the last call.
+    pub fn catch_up(&mut self, aim: &Aim, is_empty: bool, now: Instant) {
+        for _ in 0..MISSED {
+            if self.next_update > now || self.next_update == Instant::NEVER {
+                return;
+            }
+            let before = self.state;
+            self.state.update(aim, is_empty);
+            self.next_update = self.next_update + aim.tupdate;
+            if self.state == before {
+                break;
+            }
+        }
+        if self.next_update <= now {
+            let left = now.since(self.next_update).as_picos() / aim.tupdate.as_picos() + 1;
+            self.next_update = self.next_update + aim.tupdate * left;
+        }
+    }
+
+    /// Whether `packet`, which arrives at this backlog, is to be dropped or marked.
+    pub fn drops_early(&mut self, aim: &Aim, packet: &Packet, backlog: Bytes, cx: &mut Context<'_>) -> bool {
+        let state = &mut self.state;
+        let full = aim.mtu;
+        let linux = aim.flavour == Flavour::Linux;
+        //= https://www.rfc-editor.org/rfc/rfc8033#section-4.4
+        if !state.burst.is_zero() {
+            return false;
+        }
+        let delay = if linux { state.delay } else { state.delay_before };
+        if delay < aim.target / 2 && state.probability < ONE / 5 {
+            return false;
+        }
+        let (backlog, two) = (backlog.0, full.0.saturating_mul(2));
+        if backlog < two || (!linux && backlog == two) {
+            return false;
+        }
+        let probability = if aim.bytemode && packet.bytes() <= full {
+            (u128::from(state.probability) * u128::from(packet.length) / u128::from(full.0)) as u64
+        } else {
+            state.probability
+        };
+        //= https://www.rfc-editor.org/rfc/rfc8033#section-5.4
+        state.sum = if probability == 0 { 0 } else { state.sum.saturating_add(probability) };
+        if state.sum < ONE / 100 * 85 {
+            return false;
+        }
+        if state.sum >= ONE / 2 * 17 {
+            return true;
+        }
+        let draw = (u64::from(cx.random.bits()) << 24) | u64::from(cx.random.bits() >> 8);
+        if draw < probability {
+            state.sum = 0;
+            return true;
+        }
+        false
+    }
+
+    /// A packet was dropped: probabilities add up from zero again.
+    pub fn dropped(&mut self) {
+        self.state.sum = 0;
+    }
+
+    /// Whether the probability is at most this many percent, up to 100.
+    pub fn is_within(&self, percent: u64) -> bool {
+        self.state.probability <= ONE * percent / 100
+    }
+
+    /// A packet left that had waited so long; `is_empty`: whether nothing waits behind it.
+    pub fn departed(&mut self, aim: &Aim, waited: Duration, is_empty: bool, now: Instant) {
+        let state = &mut self.state;
+        state.delay = if is_empty { Duration::ZERO } else { waited };
+        if aim.flavour == Flavour::Linux {
+            let since = state.last_departure.map_or(Duration::ZERO, |last| now.since(last));
+            state.burst = state.burst.saturating_sub(since);
+        }
+        state.last_departure = Some(now);
+    }
+
+    /// The law's internal quantities.
+    pub fn gauges(&self, emit: &mut dyn FnMut(&'static str, f64)) {
+        emit("drop_probability", self.state.probability as f64 / ONE as f64);
+        emit("delay_s", self.state.delay.as_secs_f64());
+        emit("burst_allowance_s", self.state.burst.as_secs_f64());
+    }
+}
+
+impl State {
+    fn new(burst: Duration) -> Self {
+        Self {
+            probability: 0,
+            sum: 0,
+            delay: Duration::ZERO,
+            delay_before: Duration::ZERO,
+            burst,
+            last_departure: None,
+        }
+    }
+
+    /// The controller's step.
+    //= https://www.rfc-editor.org/rfc/rfc8033#section-4.2
+    fn update(&mut self, aim: &Aim, is_empty: bool) {
+        let linux = aim.flavour == Flavour::Linux;
+        let (delay, before) = (self.delay, self.delay_before);
+        let unmeasured = linux && delay.is_zero() && !is_empty;
+        let mut step = self.step(aim);
+        //= https://www.rfc-editor.org/rfc/rfc8033#section-5.5
+        let two_percent = i128::from(ONE / 50);
+        if self.probability >= ONE / 10 {
+            step = step.min(two_percent);
+        }
+        if delay > HIGH_DELAY {
+            step += two_percent;
+        }
+        self.probability = (i128::from(self.probability) + step).clamp(0, i128::from(ONE)) as u64;
+        if delay.is_zero() && before.is_zero() && !unmeasured {
+            self.probability -= if linux { self.probability / 64 } else { self.probability.div_ceil(50) };
+        }
+        let half = aim.target / 2;
+        if !linux {
+            self.burst = self.burst.saturating_sub(aim.tupdate);
+        }
+        if delay < half && before < half && self.probability == 0 {
+            *self = Self { delay, ..Self::new(aim.max_burst) };
+        }
+        self.delay_before = delay;
+    }
+
+    /// By how much the probability changes: less where it is small, so that the loop stays stable.
+    fn step(&self, aim: &Aim) -> i128 {
+        let seconds = |weight: u32, later: Duration, earlier: Duration| {
+            let difference = i128::from(later.as_picos()) - i128::from(earlier.as_picos());
+            difference * i128::from(weight)
+        };
+        let sum = seconds(aim.alpha, self.delay, aim.target)
+            + seconds(aim.beta, self.delay, self.delay_before);
+        // 2, 8, 32, ... 2048 below 1/10, 1/100, 1/1000, ... 1/1000000.
+        let mut shift = 0;
+        let mut below = ONE / 10;
+        while self.probability < below && shift < 11 {
+            shift = if shift == 0 { 1 } else { shift + 2 };
+            below /= 10;
+        }
+        // Sixteenths, picoseconds and the scale. The sum is of less than 71 bits, so first a part of 2^56.
+        ((sum << 52) / i128::from(PICOS_PER_SECOND)) >> shift
+    }
+}
