@@ -2,6 +2,7 @@
 
 pub mod active;
 pub mod fattest;
+pub mod flows;
 
 pub mod places;
 pub mod ranked;

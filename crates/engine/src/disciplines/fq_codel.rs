@@ -10,17 +10,15 @@
 //! The fattest flow is found in constant time ([`crate::queue::fattest`]): it holds more than 64/65 of what
 //! the fattest of all holds. Linux scans every queue for the exact one.
 
-use std::collections::VecDeque;
-
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::control::{Aim, ControlLaw, Source};
 use crate::discipline::{Child, Context, Dequeue, Discipline, DropReason, Invalid, NoShare};
 use crate::disciplines::fifo::refuse_nothing;
-use crate::packet::{FlowId, Packet};
-use crate::queue::PacketQueue;
+use crate::packet::Packet;
 use crate::queue::fattest::Fattest;
+use crate::queue::flows::{Flows, Waiting};
 use crate::units::{Bytes, Duration, Limit, Packets};
 
 /// Parameters of `fq_codel`.
@@ -88,45 +86,21 @@ impl Config {
     }
 }
 
-/// One flow's queue.
-#[derive(Default)]
-struct Flow {
-    queue: PacketQueue,
-    law: ControlLaw,
-    deficit: i64,
-    /// Whether it is in one of the lists.
-    listed: bool,
-}
-
 /// Flow queueing with controlled delay.
 pub struct FqCodel {
     config: Config,
     aim: Aim,
-    flows: Vec<Flow>,
-    new: VecDeque<u32>,
-    old: VecDeque<u32>,
+    flows: Flows<ControlLaw>,
     fattest: Fattest,
-    packets: u64,
-    bytes: Bytes,
-    salt: Option<u64>,
 }
 
-/// A flow's packets, and the backlog of all flows: what the control law looks at.
-struct OfAll<'a> {
-    queue: &'a mut PacketQueue,
-    packets: &'a mut u64,
-    bytes: &'a mut Bytes,
-}
-
-impl Source for OfAll<'_> {
+/// The law looks at a flow's packets, and at the backlog of all flows.
+impl Source for Waiting<'_> {
     fn pop(&mut self) -> Option<Packet> {
-        let packet = self.queue.pop()?;
-        *self.packets -= 1;
-        *self.bytes -= packet.bytes();
-        Some(packet)
+        self.pop()
     }
     fn bytes(&self) -> Bytes {
-        *self.bytes
+        self.bytes_of_all()
     }
 }
 
@@ -147,17 +121,8 @@ impl Discipline for FqCodel {
     fn new(config: Config, _: Vec<Child<NoShare>>) -> Result<Self, Invalid> {
         let aim = config.aim()?;
         let count = config.flows as usize;
-        Ok(Self {
-            config,
-            aim,
-            flows: core::iter::repeat_with(Flow::default).take(count).collect(),
-            new: VecDeque::new(),
-            old: VecDeque::new(),
-            fattest: Fattest::new(count),
-            packets: 0,
-            bytes: Bytes::ZERO,
-            salt: None,
-        })
+        let flows = Flows::new(count, ControlLaw::default);
+        Ok(Self { config, aim, flows, fattest: Fattest::new(count) })
     }
 
     fn reconfigure(&mut self, config: Config, _: Vec<NoShare>, cx: &mut Context<'_>) -> Result<(), Invalid> {
@@ -166,10 +131,10 @@ impl Discipline for FqCodel {
             self.config = config;
             self.aim = aim;
         } else {
-            let mut waiting = Vec::with_capacity(self.packets as usize);
+            let mut waiting = Vec::with_capacity(self.flows.packets() as usize);
             self.flush(&mut waiting);
-            let salt = self.salt;
-            *self = Self { salt, ..Self::new(config, Vec::new())? };
+            let next = Self::new(config, Vec::new())?;
+            *self = Self { flows: next.flows.salted_as(&self.flows), ..next };
             for packet in waiting {
                 self.push(packet, cx);
             }
@@ -195,111 +160,58 @@ impl Discipline for FqCodel {
     //= https://www.rfc-editor.org/rfc/rfc8290#section-4.2
     fn dequeue(&mut self, cx: &mut Context<'_>) -> Dequeue {
         loop {
-            let (slot, is_new) = match (self.new.front(), self.old.front()) {
-                (Some(slot), _) => (*slot, true),
-                (None, Some(slot)) => (*slot, false),
-                (None, None) => return Dequeue::Empty,
-            };
-            let flow = &mut self.flows[slot as usize];
-            if flow.deficit <= 0 {
-                flow.deficit += self.config.quantum.0.cast_signed();
-                self.unlist(is_new);
-                self.old.push_back(slot);
-                continue;
-            }
-            let mut source =
-                OfAll { queue: &mut flow.queue, packets: &mut self.packets, bytes: &mut self.bytes };
-            let packet = flow.law.dequeue(&self.aim, &mut source, cx);
-            self.fattest.update(slot as usize, flow.queue.len(), flow.queue.bytes().0);
+            let Some(turn) = self.flows.next(self.config.quantum) else { return Dequeue::Empty };
+            let (law, mut waiting) = self.flows.split(turn.slot);
+            let packet = law.dequeue(&self.aim, &mut waiting, cx);
+            self.measure(turn.slot);
             if let Some(packet) = packet {
-                flow.deficit -= i64::from(packet.length);
+                self.flows.sends(turn, packet.length);
                 return Dequeue::Packet(packet);
             }
-            // A new flow that emptied is an old one for a round, or it would overtake all the others each
-            // time it sends a packet.
-            let stays = is_new && !self.old.is_empty();
-            if !stays {
-                flow.listed = false;
-            }
-            self.unlist(is_new);
-            if stays {
-                self.old.push_back(slot);
-            }
+            self.flows.end(turn);
         }
     }
 
     fn flush(&mut self, out: &mut Vec<Packet>) {
-        let from = out.len();
-        for (slot, flow) in self.flows.iter_mut().enumerate() {
-            flow.queue.flush(out);
-            flow.listed = false;
-            self.fattest.update(slot, 0, 0);
-        }
-        self.new.clear();
-        self.old.clear();
-        self.packets = 0;
-        self.bytes = Bytes::ZERO;
-        out[from..].sort_by_key(|packet| packet.arrived);
+        self.flows.flush(out);
+        self.fattest.clear();
     }
 
     fn gauges(&self, emit: &mut dyn FnMut(&'static str, f64)) {
-        emit("new_flows", self.new.len() as f64);
-        emit("old_flows", self.old.len() as f64);
+        self.flows.gauges(emit);
     }
 }
 
 impl FqCodel {
-    /// The queue of a flow: its number and the salt, mixed so that every bit counts.
-    fn slot(&mut self, flow: FlowId, cx: &mut Context<'_>) -> usize {
-        let salt = *self
-            .salt
-            .get_or_insert_with(|| (u64::from(cx.random.bits()) << 32) | u64::from(cx.random.bits()));
-        let mut mixed = u64::from(flow.0) ^ salt;
-        for factor in [0xFF51_AFD7_ED55_8CCD, 0xC4CE_B9FE_1A85_EC53_u64] {
-            mixed = (mixed ^ (mixed >> 33)).wrapping_mul(factor);
-        }
-        (((mixed >> 32) * self.flows.len() as u64) >> 32) as usize
-    }
-
     fn push(&mut self, packet: Packet, cx: &mut Context<'_>) {
-        let slot = self.slot(packet.flow, cx);
-        let flow = &mut self.flows[slot];
-        self.packets += 1;
-        self.bytes += packet.bytes();
-        flow.queue.push(packet);
-        self.fattest.update(slot, flow.queue.len(), flow.queue.bytes().0);
-        if !flow.listed {
-            flow.listed = true;
-            flow.deficit = self.config.quantum.0.cast_signed();
-            self.new.push_back(slot as u32);
-        }
+        let slot = self.flows.slot(packet.flow, cx);
+        self.flows.push(slot, packet, self.config.quantum);
+        self.measure(slot);
     }
 
     /// Takes the oldest packet of a flow, without its turn.
     fn pop(&mut self, slot: usize) -> Option<Packet> {
-        let flow = &mut self.flows[slot];
-        let packet = flow.queue.pop()?;
-        self.packets -= 1;
-        self.bytes -= packet.bytes();
-        self.fattest.update(slot, flow.queue.len(), flow.queue.bytes().0);
+        let packet = self.flows.pop(slot)?;
+        self.measure(slot);
         Some(packet)
     }
 
-    fn fits(&self) -> bool {
-        self.config.limit.allows(self.packets, self.bytes.0) && self.bytes <= self.config.memory_limit
+    fn measure(&mut self, slot: usize) {
+        let queue = &self.flows.flow(slot).queue;
+        self.fattest.update(slot, queue.len(), queue.bytes().0);
     }
 
-    fn unlist(&mut self, is_new: bool) {
-        let list = if is_new { &mut self.new } else { &mut self.old };
-        list.pop_front();
+    fn fits(&self) -> bool {
+        let (packets, bytes) = (self.flows.packets(), self.flows.bytes());
+        self.config.limit.allows(packets, bytes.0) && bytes <= self.config.memory_limit
     }
 
     /// Half of the fattest flow's bytes go from its head, up to a batch. Returns whether any went.
     #[cold]
     fn drop_from_fattest(&mut self, cx: &mut Context<'_>) -> bool {
         let Some(slot) = self.fattest.find() else { return false };
-        let half = self.flows[slot].queue.bytes().0 / 2;
-        let (before, mut gone) = (self.packets, 0);
+        let half = self.flows.flow(slot).queue.bytes().0 / 2;
+        let (before, mut gone) = (self.flows.packets(), 0);
         for _ in 0..self.config.drop_batch {
             let Some(packet) = self.pop(slot) else { break };
             gone += packet.bytes().0;
@@ -308,6 +220,6 @@ impl FqCodel {
                 break;
             }
         }
-        self.packets < before
+        self.flows.packets() < before
     }
 }
