@@ -26,4 +26,5 @@ pub mod queue;
 pub mod random;
 pub mod rank;
 pub mod ring;
+mod rounds;
 pub mod units;

@@ -1,0 +1,147 @@
+//! Deficit round robin over children: the turns of `drr`, and of the bands of `ets` that share the bandwidth.
+//!
+//! ```text
+//! turn of a child:  deficit += quantum;  send while the next packet fits in the deficit
+//! it runs empty:    deficit = 0                          an idle child saves up nothing
+//! ```
+//!
+//! O(1) where every quantum holds the largest packet. A quantum smaller than a packet is served fairly too: rounds in
+//! which no child can send are taken in one step. A child that waits (a shaper) is passed over and gains nothing.
+//!
+//! Source: Shreedhar and Varghese, SIGCOMM 1995.
+
+use crate::discipline::{Context, Dequeue};
+use crate::node::{Node, Peek};
+use crate::packet::Packet;
+use crate::queue::active::ActiveList;
+use crate::units::{Bytes, Instant};
+
+/// Children that take turns.
+pub(crate) struct DeficitRounds {
+    classes: Vec<Class>,
+    active: ActiveList,
+}
+
+/// In cache lines of its own: the turn of one class touches three of them.
+#[repr(align(64))]
+struct Class {
+    node: Node,
+    quantum: Bytes,
+    deficit: Bytes,
+}
+
+impl DeficitRounds {
+    /// Children with their quanta, which are above zero.
+    pub(crate) fn new(children: impl IntoIterator<Item = (Node, Bytes)>) -> Self {
+        let class = |(node, quantum)| Class { node, quantum, deficit: Bytes::ZERO };
+        let classes: Vec<_> = children.into_iter().map(class).collect();
+        let mut rounds = Self { active: ActiveList::new(classes.len()), classes };
+        (0..rounds.len()).for_each(|slot| rounds.activate(slot));
+        rounds
+    }
+
+    /// How many children there are.
+    #[inline]
+    pub(crate) fn len(&self) -> usize {
+        self.classes.len()
+    }
+
+    /// The quanta, in the order of the children.
+    pub(crate) fn quanta(&self) -> impl Iterator<Item = Bytes> {
+        self.classes.iter().map(|class| class.quantum)
+    }
+
+    /// Gives the child at `slot` another quantum, above zero.
+    pub(crate) fn set_quantum(&mut self, slot: usize, quantum: Bytes) {
+        let class = &mut self.classes[slot];
+        if quantum < class.quantum {
+            // What the larger one left over would otherwise hold the others up for a turn of its size.
+            class.deficit = class.deficit.min(quantum);
+        }
+        class.quantum = quantum;
+    }
+
+    #[inline]
+    fn activate(&mut self, slot: usize) {
+        let class = &mut self.classes[slot];
+        if !class.node.is_empty() && self.active.activate(slot) {
+            class.deficit = class.quantum;
+        }
+    }
+
+    /// Hands a packet to the child at `slot`.
+    #[inline]
+    pub(crate) fn enqueue(&mut self, slot: usize, packet: Packet, cx: &mut Context<'_>) {
+        self.classes[slot].node.enqueue(packet, cx);
+        self.activate(slot);
+    }
+
+    /// Gives the packet of the child whose turn it is.
+    #[inline]
+    pub(crate) fn dequeue(&mut self, cx: &mut Context<'_>) -> Dequeue {
+        let mut earliest: Option<Instant> = None;
+        // Turns since a child's standing changed: a whole round of them means that none can send yet.
+        let mut turns = 0;
+        // The fewest further rounds after which one of those passed over can send.
+        let mut rounds: Option<u64> = None;
+        while let Some(slot) = self.active.current() {
+            if turns == self.active.len() {
+                let Some(rounds) = rounds.take() else { break };
+                self.credit(rounds - 1, cx);
+                turns = 0;
+                earliest = None;
+            }
+            let class = &mut self.classes[slot];
+            match class.node.peek(cx) {
+                Peek::Length(length) if length <= class.deficit => {
+                    class.deficit -= length;
+                    let dequeued = class.node.dequeue(cx);
+                    if class.node.is_empty() {
+                        self.active.retire();
+                    }
+                    let Self { classes, active } = self;
+                    active.prepare(|slot, is_near| classes[slot].node.fetch(is_near));
+                    return dequeued;
+                }
+                Peek::Length(length) => {
+                    class.deficit += class.quantum;
+                    let missing = length.saturating_sub(class.deficit).0;
+                    let needed = missing.div_ceil(class.quantum.0) + 1;
+                    rounds = Some(rounds.map_or(needed, |known| known.min(needed)));
+                    self.active.rotate();
+                    turns += 1;
+                }
+                Peek::NotBefore(time) => {
+                    earliest = Some(earliest.map_or(time, |known| known.min(time)));
+                    self.active.rotate();
+                    turns += 1;
+                }
+                Peek::Empty if class.node.is_empty() => self.active.retire(),
+                Peek::Empty => {
+                    // It holds packets and denies it. Delisted, it would have no turn again.
+                    self.active.rotate();
+                    turns += 1;
+                }
+            }
+        }
+        earliest.map_or(Dequeue::Empty, Dequeue::NotBefore)
+    }
+
+    /// Shows each child.
+    pub(crate) fn each_child(&mut self, visit: &mut dyn FnMut(&mut Node)) {
+        self.classes.iter_mut().for_each(|class| visit(&mut class.node));
+    }
+
+    /// Credits every listed child that has a packet ready with `rounds` quanta at once.
+    fn credit(&mut self, rounds: u64, cx: &mut Context<'_>) {
+        if rounds == 0 {
+            return;
+        }
+        for slot in self.active.iter() {
+            let class = &mut self.classes[slot];
+            if let Peek::Length(_) = class.node.peek(cx) {
+                class.deficit += Bytes(class.quantum.0.saturating_mul(rounds));
+            }
+        }
+    }
+}
