@@ -16,6 +16,7 @@
 
 pub mod cobalt;
 pub mod pie;
+pub mod red;
 
 use crate::discipline::{Context, DropReason, Invalid};
 use crate::packet::Packet;

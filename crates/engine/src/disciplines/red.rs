@@ -20,33 +20,17 @@
 //!   a power of two.
 //! - `click`: packets of `avpkt` instead of bytes, `w` 1/16, `gentle`, and an empty queue counts once in 20 ms.
 
-mod average;
-
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use self::average::Average;
+pub use crate::control::red::Flavour;
+use crate::control::red::average::{self, Average};
+use crate::control::red::{Gap, weight};
 use crate::discipline::{Child, Context, Dequeue, Discipline, DropReason, Invalid, NoShare};
 use crate::disciplines::fifo::refuse_nothing;
 use crate::packet::Packet;
 use crate::queue::PacketQueue;
 use crate::units::{Bytes, Duration, Instant, Limit, Probability, Rate};
-
-/// Whose random early detection.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum Flavour {
-    /// Floyd and Jacobson, 1993.
-    Paper,
-    /// Linux, since 2.6.
-    #[default]
-    Linux,
-    /// Linux 2.4.
-    #[serde(rename = "linux-2.4")]
-    Linux24,
-    /// Click's element RED.
-    Click,
-}
 
 /// Parameters of `red`.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
@@ -131,28 +115,21 @@ impl Config {
         })
     }
 
+    /// An average of nothing.
+    fn average(&self, shift: i32) -> Average {
+        Average::new(self.flavour, shift, self.bandwidth, self.avpkt)
+    }
+
     fn is_gentle(&self) -> bool {
         self.gentle.unwrap_or(self.flavour == Flavour::Click)
     }
-}
-
-/// The least `n` such that a burst from an empty queue ends below `min` at a weight of `2^-n`.
-fn weight(burst: u64, min_packets: f64) -> Option<i32> {
-    let beyond = burst as f64 + 1.0 - min_packets;
-    (1..32).find(|n| {
-        let weight = libm::ldexp(1.0, -*n);
-        (1.0..=(1.0 - libm::pow(1.0 - weight, burst as f64)) / weight).contains(&beyond)
-    })
 }
 
 /// Random early detection.
 pub struct Red {
     config: Config,
     average: Average,
-    /// Packets since the last drop; -1 where none was judged.
-    count: i64,
-    /// What decides the next drop.
-    draw: u64,
+    gap: Gap,
     /// Of 2^32.
     probability: u64,
     /// When adaptation comes next.
@@ -186,9 +163,8 @@ impl Discipline for Red {
     fn new(config: Config, _: Vec<Child<NoShare>>) -> Result<Self, Invalid> {
         let shift = config.check()?;
         Ok(Self {
-            average: Average::new(&config, shift),
-            count: -1,
-            draw: 0,
+            average: config.average(shift),
+            gap: Gap::new(),
             probability: scaled(config.probability),
             adapts: Instant::ZERO + ADAPTATION,
             queue: PacketQueue::default(),
@@ -199,8 +175,8 @@ impl Discipline for Red {
     fn reconfigure(&mut self, config: Config, _: Vec<NoShare>, cx: &mut Context<'_>) -> Result<(), Invalid> {
         let shift = config.check()?;
         self.adapt(cx.now);
-        self.average = self.average.retuned(&config, shift);
-        self.count = -1;
+        self.average = self.average.retuned(config.average(shift));
+        self.gap.reset();
         self.probability = scaled(config.probability);
         self.config = config;
         self.queue.shrink(self.config.limit, cx);
@@ -263,6 +239,19 @@ fn scaled(probability: Probability) -> u64 {
     (probability.as_f64() * ONE as f64) as u64
 }
 
+/// Uniform on 0 to `(max - min) / probability`.
+fn draw_as_linux(config: &Config, probability: u64, cx: &mut Context<'_>) -> u64 {
+    let delta = config.max.0 - config.min.0;
+    let bits = u64::from(cx.random.bits());
+    if config.flavour == Flavour::Linux24 {
+        // The least power of two above it, up to 2^31.
+        let wanted = delta as f64 / (probability as f64 / ONE as f64);
+        let exponent = (0..31).find(|exponent| libm::ldexp(1.0, *exponent) > wanted).unwrap_or(31);
+        return bits >> (32 - exponent);
+    }
+    bits / (probability / delta).max(1)
+}
+
 impl Red {
     fn judge(&mut self, cx: &mut Context<'_>) -> Verdict {
         match self.config.flavour {
@@ -276,37 +265,20 @@ impl Red {
     fn judge_as_linux(&mut self, cx: &mut Context<'_>) -> Verdict {
         let (scaled, shift) = self.average.linux();
         if scaled < self.config.min.0 << shift {
-            self.count = -1;
+            self.gap.reset();
             return Verdict::Accept;
         }
         if scaled >= self.config.max.0 << shift {
-            self.count = -1;
+            self.gap.reset();
             return Verdict::Forced;
         }
-        self.count += 1;
         let excess = (scaled - (self.config.min.0 << shift)) >> shift;
-        if self.count > 0 && u128::from(excess) * self.count as u128 >= u128::from(self.draw) {
-            self.count = 0;
-            self.draw = self.draw_as_linux(cx);
-            return Verdict::Early;
+        let Self { config, gap, probability, .. } = self;
+        if gap.ends_as_in_linux(excess, || draw_as_linux(config, *probability, cx)) {
+            Verdict::Early
+        } else {
+            Verdict::Accept
         }
-        if self.count == 0 {
-            self.draw = self.draw_as_linux(cx);
-        }
-        Verdict::Accept
-    }
-
-    /// Uniform on 0 to `(max - min) / probability`.
-    fn draw_as_linux(&self, cx: &mut Context<'_>) -> u64 {
-        let delta = self.config.max.0 - self.config.min.0;
-        let bits = u64::from(cx.random.bits());
-        if self.config.flavour == Flavour::Linux24 {
-            // The least power of two above it, up to 2^31.
-            let wanted = delta as f64 / (self.probability as f64 / ONE as f64);
-            let exponent = (0..31).find(|exponent| libm::ldexp(1.0, *exponent) > wanted).unwrap_or(31);
-            return bits >> (32 - exponent);
-        }
-        bits / (self.probability / delta).max(1)
     }
 
     fn judge_as_paper(&mut self, cx: &mut Context<'_>) -> Verdict {
@@ -314,22 +286,22 @@ impl Red {
         let most = self.probability as f64 / ONE as f64;
         let average = self.average.bytes();
         let base = if average < min {
-            self.count = -1;
+            self.gap.reset();
             return Verdict::Accept;
         } else if average < max {
             most * (average - min) / (max - min)
         } else if self.config.is_gentle() && average < 2.0 * max {
             most + (1.0 - most) * (average - max) / max
         } else {
-            self.count = -1;
+            self.gap.reset();
             return Verdict::Forced;
         };
-        self.count += 1;
+        self.gap.count += 1;
         // `count` packets were let through since the last drop.
         // Differs: the paper's listing counts the arriving one too, which the gaps of its section 7 do not.
-        let rest = 1.0 - self.count as f64 * base;
+        let rest = 1.0 - self.gap.count as f64 * base;
         if rest <= 0.0 || cx.random.unit() * rest < base {
-            self.count = -1;
+            self.gap.reset();
             return Verdict::Early;
         }
         Verdict::Accept
@@ -343,11 +315,11 @@ impl Red {
         let whole = scaled >> average::CLICK_SCALE;
         let last = if self.config.is_gentle() { 2 * max } else { max };
         if whole <= min {
-            self.count = -1;
+            self.gap.reset();
             return Verdict::Accept;
         }
         if whole > last {
-            self.count = -1;
+            self.gap.reset();
             return Verdict::Forced;
         }
         let most = i128::from(self.probability >> 16);
@@ -358,14 +330,14 @@ impl Red {
         } else {
             most + ((1 << 16) - most) * above(max) / (i128::from(max) * unit)
         };
-        self.count += 1;
-        if self.count > 0 && base > 0 && i128::from(self.count) > i128::from(self.draw) / base {
-            self.count = 0;
-            self.draw = u64::from(cx.random.bits() >> 16);
+        self.gap.count += 1;
+        if self.gap.count > 0 && base > 0 && i128::from(self.gap.count) > i128::from(self.gap.draw) / base {
+            self.gap.count = 0;
+            self.gap.draw = u64::from(cx.random.bits() >> 16);
             return Verdict::Early;
         }
-        if self.count == 0 {
-            self.draw = u64::from(cx.random.bits() >> 16);
+        if self.gap.count == 0 {
+            self.gap.draw = u64::from(cx.random.bits() >> 16);
         }
         Verdict::Accept
     }

@@ -1,12 +1,12 @@
 //! The average backlog that random early detection goes by, in the arithmetic of each flavour.
 
-use super::{Config, Flavour};
-use crate::units::{Bytes, Duration, Instant};
+use super::Flavour;
+use crate::units::{Bytes, Duration, Instant, Rate};
 
 /// Click's weight is 2^-4.
-pub(super) const CLICK_SHIFT: i32 = 4;
+pub(crate) const CLICK_SHIFT: i32 = 4;
 /// Binary digits of Click's average behind the point.
-pub(super) const CLICK_SCALE: u32 = 10;
+pub(crate) const CLICK_SCALE: u32 = 10;
 /// Click's clock for an empty queue: 50 Hz.
 const CLICK_TICK: Duration = Duration::from_millis(20);
 /// Entries of the table of shifts.
@@ -14,7 +14,7 @@ const CELLS: usize = 256;
 
 /// The average, and since when the queue is idle.
 #[derive(Clone, Debug)]
-pub(super) struct Average {
+pub(crate) struct Average {
     law: Law,
     idle: Option<Instant>,
     avpkt: Bytes,
@@ -70,9 +70,10 @@ impl Table {
 const TICKS: f64 = 15.625;
 
 impl Average {
-    pub(super) fn new(config: &Config, shift: i32) -> Self {
-        let packet = config.bandwidth.time_for(config.avpkt).as_secs_f64();
-        let law = match config.flavour {
+    /// An average of nothing, at a weight of `2^-shift`, where idle time is counted in packets of `avpkt` at `bandwidth`.
+    pub(crate) fn new(flavour: Flavour, shift: i32, bandwidth: Rate, avpkt: Bytes) -> Self {
+        let packet = bandwidth.time_for(avpkt).as_secs_f64();
+        let law = match flavour {
             Flavour::Paper => Law::Paper { bytes: 0.0, weight: libm::ldexp(1.0, -shift), packet },
             Flavour::Linux => {
                 Law::Linux { scaled: 0, shift, table: Box::new(Table::new(shift, packet * 1e6, TICKS)) }
@@ -82,26 +83,26 @@ impl Average {
             }
             Flavour::Click => Law::Click { scaled: 0, seen: None },
         };
-        Self { law, idle: None, avpkt: config.avpkt }
+        Self { law, idle: None, avpkt }
     }
 
-    /// The same average under other parameters.
-    pub(super) fn retuned(&self, config: &Config, shift: i32) -> Self {
+    /// The same average under the parameters of `new`.
+    #[must_use]
+    pub(crate) fn retuned(&self, mut new: Self) -> Self {
         let now = self.bytes();
-        let mut new = Self::new(config, shift);
         new.idle = self.idle;
         match &mut new.law {
             Law::Paper { bytes, .. } => *bytes = now,
             Law::Linux { scaled, shift, .. } => *scaled = libm::ldexp(now, *shift) as u64,
             Law::Click { scaled, .. } => {
-                *scaled = libm::ldexp(now / config.avpkt.0 as f64, CLICK_SCALE.cast_signed()) as u64;
+                *scaled = libm::ldexp(now / new.avpkt.0 as f64, CLICK_SCALE.cast_signed()) as u64;
             }
         }
         new
     }
 
     /// A packet arrives to this backlog.
-    pub(super) fn sample(&mut self, backlog: Bytes, packets: usize, now: Instant) {
+    pub(crate) fn sample(&mut self, backlog: Bytes, packets: usize, now: Instant) {
         let idle = self.idle.filter(|since| *since <= now).map(|since| now.since(since));
         self.idle = None;
         match &mut self.law {
@@ -139,17 +140,17 @@ impl Average {
     }
 
     /// The queue is idle from `time` on, unless it was before.
-    pub(super) fn idles(&mut self, time: Instant) {
+    pub(crate) fn idles(&mut self, time: Instant) {
         self.idle = Some(self.idle.map_or(time, |known| known.min(time)));
     }
 
     /// Whether time alone changes nothing.
-    pub(super) fn is_constant(&self) -> bool {
+    pub(crate) fn is_constant(&self) -> bool {
         self.idle.is_none() || matches!(self.law, Law::Click { .. })
     }
 
     /// In bytes, as of the last arrival.
-    pub(super) fn bytes(&self) -> f64 {
+    pub(crate) fn bytes(&self) -> f64 {
         match &self.law {
             Law::Paper { bytes, .. } => *bytes,
             Law::Linux { scaled, shift, .. } => libm::ldexp(*scaled as f64, -*shift),
@@ -160,7 +161,7 @@ impl Average {
     }
 
     /// In bytes, were a packet to arrive at `time`.
-    pub(super) fn at(&self, time: Instant) -> f64 {
+    pub(crate) fn at(&self, time: Instant) -> f64 {
         let Some(since) = self.idle.filter(|since| *since <= time) else { return self.bytes() };
         let idle = time.since(since);
         match &self.law {
@@ -173,7 +174,7 @@ impl Average {
     }
 
     /// The average times `2^shift`, and the shift.
-    pub(super) fn linux(&self) -> (u64, i32) {
+    pub(crate) fn linux(&self) -> (u64, i32) {
         match &self.law {
             Law::Linux { scaled, shift, .. } => (*scaled, *shift),
             _ => (0, 0),
@@ -181,7 +182,7 @@ impl Average {
     }
 
     /// The average in packets times `2^CLICK_SCALE`.
-    pub(super) fn click(&self) -> u64 {
+    pub(crate) fn click(&self) -> u64 {
         match &self.law {
             Law::Click { scaled, .. } => *scaled,
             _ => 0,
@@ -207,7 +208,6 @@ fn click(scaled: u64, packets: u64) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::units::Rate;
 
     /// 10 Mbit/s and packets of 1000 bytes: 800 us each.
     fn table(shift: i32, ticks: f64) -> Table {
@@ -231,8 +231,7 @@ mod tests {
 
     #[test]
     fn click_counts_an_empty_queue_once_and_then_fifty_times_a_second() {
-        let config = Config { flavour: Flavour::Click, bandwidth: Rate::from_bits(1), ..Config::default() };
-        let mut average = Average::new(&config, CLICK_SHIFT);
+        let mut average = Average::new(Flavour::Click, CLICK_SHIFT, Rate::from_bits(1), Bytes(1000));
         for _ in 0..200 {
             average.sample(Bytes(1), 64, Instant::ZERO);
         }
