@@ -78,6 +78,19 @@ fn every_scenario_runs_and_gives_the_same_results_on_any_number_of_threads() {
 }
 
 #[test]
+fn priorities_sort_packets_that_no_rule_names() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let out = directory.path().join("run").display().to_string();
+    let run = |more: &[&str]| {
+        let arguments = ["run", "scenarios/classes-of-service.toml", "--quiet", "--out", &out];
+        lockgate(&[&arguments[..], more].concat(), "1").status.code()
+    };
+    assert_eq!(run(&[]), Some(0), "every expectation holds");
+    let none = "port.switch->store.queue.classes.priomap=[]";
+    assert_eq!(run(&["--set", none]), Some(3), "without the map the first band takes all");
+}
+
+#[test]
 fn voice_waits_in_one_queue_and_not_with_priority() {
     let directory = tempfile::tempdir().expect("a directory");
     let out = directory.path().join("run").display().to_string();

@@ -30,6 +30,7 @@ oracles! {
     latency::Latency,
     low_band::LowBand,
     guard::Guard,
+    ets_bands::EtsBands,
     fluid::FluidServer,
     fair_index::FairIndex,
     slot_index::SlotIndex,

@@ -59,6 +59,7 @@ tests! {
     latency "latency",
     low_band "low-band",
     guard "guard",
+    ets_bands "ets-bands",
     fluid "fluid-server",
     fair_index "fair-index",
     slot_index "slot-index",

@@ -142,9 +142,11 @@ pub struct Class {
 #[repr(align(64))]
 pub struct Classifier {
     compiled: Compiled,
-    /// The child that gets what none takes.
+    /// The child that gets what none takes; with `maps_rest` a number beyond all.
     last: u32,
     needs_fields: bool,
+    /// Whether the discipline itself decides on what no child takes.
+    maps_rest: bool,
 }
 
 impl Classifier {
@@ -163,7 +165,22 @@ impl Classifier {
             }
             rules.extend(own.into_iter().map(|rule| (named(child), rule)));
         }
-        Self { compiled: Compiled::new(&rules), last, needs_fields }
+        Self { compiled: Compiled::new(&rules), last, needs_fields, maps_rest: false }
+    }
+
+    /// A classifier for children of a discipline that decides itself on the rest
+    /// ([`maps_rest`](crate::discipline::Discipline::maps_rest)): an empty entry takes nothing, and what no rule takes
+    /// has a number beyond all children.
+    pub fn for_mapped_rest(children: Vec<Vec<Rule>>) -> Self {
+        let needs_fields = children.iter().flatten().any(Rule::needs_fields);
+        let named = |child: usize| ChildNumber::new(child).place() as u32;
+        let rules: Vec<_> = children
+            .into_iter()
+            .enumerate()
+            .flat_map(|(child, own)| own.into_iter().map(move |rule| (named(child), rule)))
+            .collect();
+        let last = named(usize::MAX);
+        Self { compiled: Compiled::new(&rules), last, needs_fields, maps_rest: true }
     }
 
     /// The child that takes `packet`.
@@ -172,7 +189,7 @@ impl Classifier {
         let fields = if self.needs_fields { headers.fields(packet) } else { None };
         match self.compiled.find(packet, fields) {
             Some(child) => Class { child, unclassified: false },
-            None => Class { child: self.last, unclassified: true },
+            None => Class { child: self.last, unclassified: !self.maps_rest },
         }
     }
 }
@@ -212,6 +229,18 @@ mod tests {
         assert_eq!(to(vec![vec![port(1..=10)], vec![port(20..=30)]]), class(1, true), "nobody's packet");
         let all = Rule { protocol: Some(17), length: Some(1..=100), ..Rule::default() };
         assert_eq!(to(vec![vec![all], vec![]]), class(1, false), "every condition must hold");
+    }
+
+    #[test]
+    fn what_no_rule_takes_is_left_to_a_discipline_that_maps_it() {
+        let length = |length| Rule { length: Some(length..=length), ..Rule::default() };
+        let classifier = Classifier::for_mapped_rest(vec![vec![], vec![length(200)], vec![]]);
+        let to = |length| {
+            classifier.classify(&Packet::new(Header { length, ..Header::default() }), &crate::classify::NoHeaders)
+        };
+        assert_eq!(to(200), Class { child: 1, unclassified: false });
+        let beyond = ChildNumber::new(usize::MAX).place() as u32;
+        assert_eq!(to(201), Class { child: beyond, unclassified: false }, "a child without rules takes nothing");
     }
 
     #[test]

@@ -58,6 +58,13 @@ pub trait Discipline: Sized + Send + 'static {
     /// A discipline over these children, in the scenario's order.
     fn new(config: Self::Config, children: Vec<Child<Self::Share>>) -> Result<Self, Invalid>;
 
+    /// Whether with these parameters it decides itself which child a packet goes to that no child's rules take. Such a
+    /// packet comes with a number beyond all children, and a child without rules takes nothing by them.
+    fn maps_rest(config: &Self::Config) -> bool {
+        let _ = config;
+        false
+    }
+
     /// Adopts new parameters without losing packets, except those that a smaller limit forces out.
     /// `shares` has one entry a child, or a class in pre-order. On `Err` nothing has changed.
     fn reconfigure(

@@ -41,6 +41,7 @@ disciplines! {
     tbf::Tbf,
     bandwidth_shaper::BandwidthShaper,
     drr::Drr,
+    ets::Ets,
     wrr::Wrr,
     rr::Rr,
     stfq::Stfq,

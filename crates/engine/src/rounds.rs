@@ -40,6 +40,11 @@ impl DeficitRounds {
         rounds
     }
 
+    /// The children, out of their turns.
+    pub(crate) fn into_nodes(self) -> impl Iterator<Item = Node> {
+        self.classes.into_iter().map(|class| class.node)
+    }
+
     /// How many children there are.
     #[inline]
     pub(crate) fn len(&self) -> usize {

@@ -109,7 +109,7 @@ impl QueueTree {
     }
 
     /// The queues whose own parameters or children's shares differ from those in `before`; `None` where
-    /// the shape differs (names, kinds, children, matches), so that the tree has to be replaced.
+    /// the shape differs (names, kinds, children, matches and who decides on the rest), so that the tree has to be replaced.
     pub(crate) fn differs_in(&self, before: &Self) -> Option<Vec<String>> {
         if self.queues.len() != before.queues.len() {
             return None;
@@ -118,6 +118,7 @@ impl QueueTree {
         for (new, old) in self.queues.iter().zip(&before.queues) {
             if (&new.name, new.kind, &new.children, &new.rules)
                 != (&old.name, old.kind, &old.children, &old.rules)
+                || (new.config != old.config && maps_rest(new.kind, &new.config) != maps_rest(old.kind, &old.config))
             {
                 return None;
             }
@@ -150,9 +151,7 @@ pub(crate) fn make(
     children: Vec<(toml::Table, Node)>,
     rules: Vec<Vec<Rule>>,
 ) -> Result<Node, Invalid> {
-    let classified = !rules.is_empty();
-    let node = disciplines::visit(owner, Make { queue, children }).unwrap_or_else(|| Err(unknown(owner)))?;
-    Ok(if classified { node.with_classifier(Classifier::new(rules)) } else { node })
+    disciplines::visit(owner, Make { queue, children, rules }).unwrap_or_else(|| Err(unknown(owner)))
 }
 
 fn unknown(kind: &str) -> Invalid {
@@ -170,6 +169,7 @@ fn typed<T: DeserializeOwned>(table: &toml::Table) -> Result<T, Invalid> {
 struct Make<'a> {
     queue: &'a Queue,
     children: Vec<(toml::Table, Node)>,
+    rules: Vec<Vec<Rule>>,
 }
 
 impl Visitor for Make<'_> {
@@ -180,11 +180,30 @@ impl Visitor for Make<'_> {
         for (place, (share, node)) in self.children.into_iter().enumerate() {
             children.push(Child { share: typed(&share).map_err(|invalid| invalid.on_child(place))?, node });
         }
-        if self.queue.is_class() {
-            return Node::class(&self.queue.name, children);
+        let node = if self.queue.is_class() {
+            Node::class(&self.queue.name, children)?
+        } else {
+            Node::new::<D>(&self.queue.name, typed(&self.queue.config)?, children)?
+        };
+        if self.rules.is_empty() {
+            return Ok(node);
         }
-        Node::new::<D>(&self.queue.name, typed(&self.queue.config)?, children)
+        let maps_rest = typed(&self.queue.config).is_ok_and(|config| D::maps_rest(&config));
+        let sort = if maps_rest { Classifier::for_mapped_rest } else { Classifier::new };
+        Ok(node.with_classifier(sort(self.rules)))
     }
+}
+
+/// Whether a discipline of this kind with these parameters decides itself on what no child's rules take.
+pub(crate) fn maps_rest(kind: &str, config: &toml::Table) -> bool {
+    struct MapsRest<'a>(&'a toml::Table);
+    impl Visitor for MapsRest<'_> {
+        type Output = bool;
+        fn visit<D: Discipline>(self) -> bool {
+            typed(self.0).is_ok_and(|config| D::maps_rest(&config))
+        }
+    }
+    disciplines::visit(kind, MapsRest(config)).unwrap_or(false)
 }
 
 struct Reconfigure<'a, 'b, 'c> {

@@ -55,6 +55,16 @@ fn what_cannot_be_is_refused_at_its_field() {
         let text = two(&format!("kind = \"{kind}\""), "weight = 0", "weight = 1");
         refused(&text, &[("0", "`weight` of the queue `x` must be at least `1`", "never send")]);
     }
+    for (config, expected) in [
+        ("strict = 3", ("3", "`strict` of the queue `root` is at most the number of bands, 2", "lockgate list ets")),
+        ("bands = 3", ("3", "`bands` of the queue `root` must be the number of children, 2", "lockgate list ets")),
+        ("strict = 1, quanta = [\"2kB\", \"1kB\"]", ("[\"2kB\", \"1kB\"]", "`quanta` of the queue `root` has an entry for each band", "at most 1 here")),
+        ("priomap = [0, 2]", ("[0, 2]", "`priomap` of the queue `root` names bands from 0 to 1", "lockgate list ets")),
+    ] {
+        refused(&two(&format!("kind = \"ets\", {config}"), "", "").replace(", ,", ","), &[expected]);
+    }
+    let strict = [("\"2kB\"", "`quantum` of the queue `x` is for bands that share the bandwidth", "this one is strict")];
+    refused(&two("kind = \"ets\", strict = 1", "quantum = \"2kB\"", "quantum = \"2kB\""), &strict);
     let quantum = [("\"0B\"", "`quantum` of the queue `x` must be at least `1B`", "never send")];
     refused(&two("kind = \"drr\"", "quantum = \"0B\"", "quantum = \"2kB\""), &quantum);
     refused(
@@ -91,6 +101,21 @@ fn what_the_kernel_would_take_and_nobody_means_is_warned_of() {
         &two("kind = \"drr\"", "quantum = \"255B\"", "quantum = \"256B\""),
         &[("\"255B\"", "`quantum` of the queue `x` is small for full frames", "make it `1514B` or more")],
     );
+    let bands = |priomap: &str| {
+        format!(
+            "queue.root = {{ kind = \"ets\", quanta = [\"2kB\", \"255B\"], priomap = {priomap}, children = [\"x\", \"z\", \"y\"] }}\n\
+             queue.x = {{ kind = \"fifo\", match = [{{ dscp = 1 }}] }}\n\
+             queue.z = {{ kind = \"fifo\" }}\n\
+             queue.y = {{ kind = \"fifo\" }}\n"
+        )
+    };
+    let small = ("{ kind = \"fifo\" }", "`quantum` of the queue `z` is small for full frames", "`1514B`");
+    doubted(&bands("[1]"), &[small]);
+    // What the map does not name and no rule leads to gets nothing; the last band takes the rest.
+    let unmapped = ("\"z\"", "`z` never gets a packet: it has no `match`, and `priomap`", "goes to the last");
+    doubted(&bands("[0]"), &[unmapped, small]);
+    let starved = ("\"y\"", "`y` never gets a packet: `z` before it takes all that comes", "or put it last");
+    doubted(&bands("[]"), &[starved, small]);
     doubted(
         "queue.root = { kind = \"sfq\", quantum = \"255B\" }\n",
         &[("\"255B\"", "`quantum` of the queue `root` is small for full frames", "`1514B`")],

@@ -14,7 +14,7 @@ pub(super) struct ByteRounds;
 fn shares(kind: &Kind, trial: u32, random: &mut lockgate_engine::random::Random) -> Shares {
     let count = between(random, 2, 6) as usize;
     match kind.name {
-        "drr" => {
+        "drr" | "ets" => {
             // Quanta smaller and larger than the packets.
             let most = [100, 1_514, 20_000][random.below(3) as usize];
             Shares::by_quantum((0..count).map(|_| between(random, 1, most)).collect())
@@ -48,7 +48,7 @@ impl Oracle for ByteRounds {
     const TRIALS: u32 = 60;
 
     fn applies(kind: &Kind) -> bool {
-        kind.is(&["drr", "fq_codel", "sfq", "wfq-altq"])
+        kind.is(&["drr", "ets", "fq_codel", "sfq", "wfq-altq"])
     }
 
     fn hold(kind: &Kind, trials: Trials) -> Vec<Finding> {

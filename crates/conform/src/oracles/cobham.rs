@@ -20,15 +20,19 @@ impl Oracle for Cobham {
     const TRIALS: u32 = 1;
 
     fn applies(kind: &Kind) -> bool {
-        kind.is(&["prio"])
+        kind.is(&["prio", "ets"])
     }
 
-    fn hold(_: &Kind, trials: Trials) -> Vec<Finding> {
+    fn hold(kind: &Kind, trials: Trials) -> Vec<Finding> {
         // Band 1: 0.3 a millisecond of 1 ms exactly. Band 2: 0.25, exponential of 1.5 ms.
-        let port = r#"root = "p"
-queue.p = { kind = "prio", children = ["high", "low"] }
-queue.high = { kind = "fifo", limit = "1000000p", match = [{ flow = "high" }] }
-queue.low = { kind = "fifo", limit = "1000000p" }"#;
+        let strict = if kind.name == "ets" { "strict = 1, " } else { "" };
+        let port = format!(
+            r#"root = "p"
+queue.p = {{ kind = "{}", {strict}children = ["high", "low"] }}
+queue.high = {{ kind = "fifo", limit = "1000000p", match = [{{ flow = "high" }}] }}
+queue.low = {{ kind = "fifo", limit = "1000000p" }}"#,
+            kind.name
+        );
         let flows = poisson("high", 3333, r#""1000B""#)
             + &poisson("low", 4000, r#"{ distribution = "exponential", mean = "1500B" }"#);
         let (high_rate, low_rate) = (1.0 / 3.333, 0.25);
@@ -42,7 +46,7 @@ queue.low = { kind = "fifo", limit = "1000000p" }"#;
         ];
         for trial in trials.each() {
             let recording = match simulate(
-                &one_link("3000s", "8mbit", port, &flows),
+                &one_link("3000s", "8mbit", &port, &flows),
                 trials.seed + 3 + u64::from(trial),
             ) {
                 Ok(recording) => recording,

@@ -75,7 +75,7 @@ impl Oracle for Latency {
     const TRIALS: u32 = 40;
 
     fn applies(kind: &Kind) -> bool {
-        kind.is(&["drr"])
+        kind.is(&["drr", "ets"])
     }
 
     fn hold(kind: &Kind, trials: Trials) -> Vec<Finding> {

@@ -39,7 +39,7 @@ impl Oracle for LowBand {
     const TRIALS: u32 = 40;
 
     fn applies(kind: &Kind) -> bool {
-        kind.is(&["prio"])
+        kind.is(&["prio", "ets"])
     }
 
     fn hold(kind: &Kind, trials: Trials) -> Vec<Finding> {
@@ -51,7 +51,8 @@ impl Oracle for LowBand {
             // All of the low band's at once: it is backlogged from the start to its last packet.
             offers.extend((0..100).map(|_| Offer { at: 0, child: 1, length: 1000 }));
             offers.sort_by_key(|offer| offer.at);
-            let (sent, fault) = send_through(link_of(kind.name, &json!({}), &[json!({}), json!({})]), &offers);
+            let config = if kind.name == "ets" { json!({ "strict": 1 }) } else { json!({}) };
+            let (sent, fault) = send_through(link_of(kind.name, &config, &[json!({}), json!({})]), &offers);
             worst.fault(fault.as_ref());
             // Service owed less service had, in thousandths of a byte: its greatest rise over any interval.
             let (mut served, mut lowest, mut rise) = (0_i128, 0_i128, 0_i128);

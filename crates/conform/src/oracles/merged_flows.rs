@@ -16,11 +16,11 @@ pub(super) struct MergedFlows;
 /// What each child says to a discipline of this kind, and the bytes of a turn that go with a weight of 1.
 fn shares(kind: &str, weights: &[u64]) -> (Vec<Value>, u64) {
     let share = |weight: &u64| match kind {
-        "drr" => json!({ "quantum": format!("{}B", weight * 300) }),
+        "drr" | "ets" => json!({ "quantum": format!("{}B", weight * 300) }),
         _ => json!({ "weight": weight * 100 }),
     };
     let turn = match kind {
-        "drr" => 300,
+        "drr" | "ets" => 300,
         "wfq-altq" => 512,
         _ => 0,
     };
@@ -59,7 +59,7 @@ impl Oracle for MergedFlows {
     const TRIALS: u32 = 10;
 
     fn applies(kind: &Kind) -> bool {
-        kind.is(&["drr", "wfq-altq", "stfq", "scfq"])
+        kind.is(&["drr", "ets", "wfq-altq", "stfq", "scfq"])
     }
 
     fn hold(kind: &Kind, trials: Trials) -> Vec<Finding> {

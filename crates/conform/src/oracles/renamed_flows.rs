@@ -18,9 +18,9 @@ impl Oracle for RenamedFlows {
     const TRIALS: u32 = 3;
 
     fn applies(kind: &Kind) -> bool {
-        // The order of its children is what they are to it (prio), whose turn is next (rr, htb), or who is first of
+        // The order of its children is what they are to it (prio, ets), whose turn is next (rr, htb), or who is first of
         // those with equal tags or deadlines.
-        !kind.is(&["prio", "rr", "stfq", "scfq", "edf", "htb", "hfsc"])
+        !kind.is(&["prio", "ets", "rr", "stfq", "scfq", "edf", "htb", "hfsc"])
     }
 
     fn hold(kind: &Kind, trials: Trials) -> Vec<Finding> {

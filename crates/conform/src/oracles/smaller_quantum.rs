@@ -22,7 +22,7 @@ impl Oracle for SmallerQuantum {
     const TRIALS: u32 = 4;
 
     fn applies(kind: &Kind) -> bool {
-        kind.is(&["drr"])
+        kind.is(&["drr", "ets"])
     }
 
     fn hold(kind: &Kind, trials: Trials) -> Vec<Finding> {

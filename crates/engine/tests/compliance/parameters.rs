@@ -86,6 +86,9 @@ fn values(name: &str, property: &Value, definitions: &Value) -> (Vec<Value>, Vec
     if !constants.is_empty() && constants.iter().all(Value::is_string) {
         return (constants.clone(), constants);
     }
+    if property["type"] == "array" {
+        return lists(values(name, &property["items"], definitions));
+    }
     let kind = match &property["type"] {
         Value::Array(kinds) => kinds.iter().find(|kind| *kind != "null").and_then(Value::as_str),
         kind => kind.as_str(),
@@ -107,6 +110,15 @@ fn values(name: &str, property: &Value, definitions: &Value) -> (Vec<Value>, Vec
         ),
         _ => panic!("no values are known for `{name}`: {property}"),
     }
+}
+
+/// Lists of such values: none, one, and two of them.
+fn lists((extremes, usual): (Vec<Value>, Vec<Value>)) -> (Vec<Value>, Vec<Value>) {
+    let of = |items: &[Value]| {
+        let each = items.iter().flat_map(|item| [json!([item]), json!([item, items[0]])]);
+        each.chain([json!([])]).collect()
+    };
+    (of(&extremes), of(&usual))
 }
 
 /// `example` with one to three parameters set to usual values, or left out.

@@ -20,7 +20,7 @@ use super::ports::World;
 use crate::diagnostic::{Problem, Span};
 use crate::nearest::{one_of, suggest};
 use crate::shape::{Place, Shape, shorten, split_outside_quotes};
-use crate::tree::{Queue, QueueTree, make};
+use crate::tree::{Queue, QueueTree, make, maps_rest};
 
 /// Queues a port has at most.
 const MOST_QUEUES: usize = 4096;
@@ -189,6 +189,12 @@ impl Checker<'_> {
             if entry.kind.as_ref().is_some_and(|kind| kind.classifies) {
                 continue;
             }
+            if let (Some(kind), Some(config)) = (&entry.kind, &entry.config)
+                && maps_rest(kind.name, config)
+            {
+                self.warn_unmapped(entry, config, entries);
+                continue;
+            }
             let all = |(child, _): &&(usize, Span)| !entries[*child].table.contains_key("match");
             let Some(first) = entry.children.iter().position(|child| all(&child)) else { continue };
             if let Some((starved, span)) = entry.children.get(first + 1) {
@@ -201,6 +207,20 @@ impl Checker<'_> {
                     ),
                 );
                 self.warn(problem.help(format!("give `{}` a `match`, or put it last", entries[*taker].name)));
+            }
+        }
+    }
+
+    /// Warns of the bands of `entry` that neither a rule nor a priority leads to.
+    fn warn_unmapped(&mut self, entry: &Entry<'_, '_>, config: &toml::Table, entries: &[Entry<'_, '_>]) {
+        let mapped: Vec<_> = config.get("priomap").and_then(toml::Value::as_array).into_iter().flatten().collect();
+        let Some((_, before_last)) = entry.children.split_last() else { return };
+        for (band, (child, span)) in before_last.iter().enumerate() {
+            let is_mapped = mapped.iter().any(|mapped| mapped.as_integer() == i64::try_from(band).ok());
+            if !is_mapped && !entries[*child].table.contains_key("match") {
+                let name = entries[*child].name;
+                let why = format!("`{name}` never gets a packet: it has no `match`, and `priomap` of {} does not name band {band}", entry.what);
+                self.warn(Problem::new(span.clone(), why).help(format!("give `{name}` a `match`; what no band takes goes to the last")));
             }
         }
     }
