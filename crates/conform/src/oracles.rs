@@ -41,6 +41,8 @@ oracles! {
     red_gaps::RedGaps,
     red_idle::RedIdle,
     red_adaptive::RedAdaptive,
+    choke_share::ChokeShare,
+    choke_draw::ChokeDraw,
     codel_schedule::CodelSchedule,
     codel_memory::CodelMemory,
     codel_backlog::CodelBacklog,

@@ -70,6 +70,8 @@ tests! {
     red_gaps "red-gaps",
     red_idle "red-idle",
     red_adaptive "red-adaptive",
+    choke_share "choke-share",
+    choke_draw "choke-draw",
     codel_schedule "codel-schedule",
     codel_memory "codel-memory",
     codel_backlog "codel-backlog",

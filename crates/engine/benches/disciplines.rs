@@ -70,7 +70,7 @@ fn parameters(kind: &str, example: &str, shape: Shape) -> Value {
         "fifo" | "pie" | "codel" | "cobalt" | "lis" | "sis" | "ffs" | "nfs" | "lisb" => {
             set("limit", json!("100000000p"));
         }
-        "red" => {
+        "red" | "choke" => {
             for (name, value) in [("min", "3GB"), ("max", "4GB"), ("limit", "9GB")] {
                 set(name, json!(value));
             }

@@ -58,6 +58,7 @@ disciplines! {
     nfs::Nfs,
     lisb::Lisb,
     red::Red,
+    choke::Choke,
     codel::Codel,
     fq_codel::FqCodel,
     pie::Pie,

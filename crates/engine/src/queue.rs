@@ -101,6 +101,21 @@ impl PacketQueue {
         Some(packet)
     }
 
+    /// The packet before which `index` others wait.
+    pub fn get(&self, index: usize) -> Option<&Packet> {
+        if index == 0 { self.first.as_ref() } else { self.rest.get(index - 1) }
+    }
+
+    /// Takes the packet before which `index` others wait; the others keep their order.
+    pub fn take(&mut self, index: usize) -> Option<Packet> {
+        if index == 0 {
+            return self.pop();
+        }
+        let packet = self.rest.remove(index - 1)?;
+        self.bytes -= packet.bytes();
+        Some(packet)
+    }
+
     /// The oldest.
     #[inline]
     pub fn front(&self) -> Option<&Packet> {

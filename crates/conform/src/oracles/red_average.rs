@@ -4,7 +4,7 @@ use lockgate_engine::classify::NoHeaders;
 use lockgate_engine::packet::Packet;
 use lockgate_engine::port::{Poll, Port};
 use lockgate_engine::units::Instant;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::finding::{Finding, Worst};
 use crate::kind::Kind;
@@ -15,7 +15,20 @@ use crate::trials::Trials;
 /// The oracle.
 pub(super) struct RedAverage;
 
-/// Keeps exactly 30 packets of 1000 bytes waiting, and offers `count` more; calls `each` with whether it was
+/// Parameters of this flavour of `red`; of `choke` without it, which is Linux's. Thresholds are in bytes in both.
+pub(super) fn flavoured(kind: &str, flavour: &str, mut config: Value) -> Value {
+    if kind == "red" {
+        config["flavour"] = json!(flavour);
+    }
+    config
+}
+
+/// Whether this kind has this flavour.
+pub(super) fn has(kind: &Kind, flavour: &str) -> bool {
+    kind.name == "red" || flavour == "linux"
+}
+
+/// Keeps exactly 30 packets of 1000 bytes waiting, each of a flow of its own, and offers `count` more; calls `each` with whether it was
 /// dropped. An accepted one takes another out.
 ///
 /// # Errors
@@ -26,15 +39,20 @@ pub(super) fn pinned(
     mut each: impl FnMut(bool, &mut Port),
 ) -> Result<(), String> {
     let now = Instant::ZERO;
+    let mut flow = 0;
+    let mut next = || {
+        flow += 1;
+        Packet::new(packet(flow, 1000))
+    };
     for _ in 0..100_000 {
         if port.backlog().packets >= 30 {
             break;
         }
-        port.offer(Packet::new(packet(0, 1000)), now, &NoHeaders);
+        port.offer(next(), now, &NoHeaders);
         port.take_drops().for_each(drop);
     }
     for _ in 0..count {
-        port.offer(Packet::new(packet(0, 1000)), now, &NoHeaders);
+        port.offer(next(), now, &NoHeaders);
         let dropped = port.take_drops().count() > 0;
         let stays = dropped || matches!(port.poll(now, &NoHeaders), Poll::Transmit(_));
         if !stays || port.backlog().packets != 30 {
@@ -54,7 +72,7 @@ impl Oracle for RedAverage {
     const TRIALS: u32 = 1;
 
     fn applies(kind: &Kind) -> bool {
-        kind.is(&["red"])
+        kind.is(&["red", "choke"])
     }
 
     fn hold(kind: &Kind, trials: Trials) -> Vec<Finding> {
@@ -68,9 +86,9 @@ impl Oracle for RedAverage {
         let hold = |(flavour, what, allowed): (&str, &'static str, f64)| {
             let mut worst = Worst::new(what, "B");
             let config = json!({
-                "flavour": flavour, "min": "200kB", "max": "300kB", "limit": "1MB", "burst": 400, "avpkt": "1000B",
+                "min": "200kB", "max": "300kB", "limit": "1MB", "burst": 400, "avpkt": "1000B",
             });
-            let mut port = port(kind.name, &config);
+            let mut port = port(kind.name, &flavoured(kind.name, flavour, config));
             // Burst 400 gives w = 1/256.
             let weight: f64 = if flavour == "click" { 1.0 / 16.0 } else { 1.0 / 256.0 };
             let (mut start, mut count) = (None, 0.0);
@@ -87,6 +105,6 @@ impl Oracle for RedAverage {
             worst.real(off, allowed);
             worst.finding(trials.count)
         };
-        flavours.into_iter().map(hold).collect()
+        flavours.into_iter().filter(|(flavour, ..)| has(kind, flavour)).map(hold).collect()
     }
 }

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::red_average::pinned;
+use super::red_average::{flavoured, has, pinned};
 use crate::finding::{Finding, Worst};
 use crate::kind::Kind;
 use crate::managed::{gauge, port};
@@ -24,9 +24,9 @@ fn share(gap: usize, range: f64) -> f64 {
 fn gaps(kind: &str, flavour: &str) -> Result<(Vec<u32>, u32), String> {
     // Halfway from 20 to 40 kB at 10 % is 5 %: gaps of 1 to 20.
     let config = json!({
-        "flavour": flavour, "min": "20kB", "max": "40kB", "limit": "1MB", "burst": 40, "probability": "10%",
+        "min": "20kB", "max": "40kB", "limit": "1MB", "burst": 40, "probability": "10%",
     });
-    let mut port = port(kind, &config);
+    let mut port = port(kind, &flavoured(kind, flavour, config));
     pinned(&mut port, 2_000, |_, _| ())?;
     let average = gauge(&mut port, "average_bytes");
     if (average - 30_000.0).abs() >= 30.0 {
@@ -46,6 +46,13 @@ fn gaps(kind: &str, flavour: &str) -> Result<(Vec<u32>, u32), String> {
     Ok((gaps, drops))
 }
 
+/// What chi-square with `free` degrees of freedom exceeds once in a thousand, by Wilson and Hilferty.
+pub(super) fn once_in_a_thousand(free: f64) -> f64 {
+    let part = 2.0 / (9.0 * free);
+    let root = 1.0 - part + 3.09 * libm::sqrt(part);
+    free * root * root * root
+}
+
 /// Chi-square of the gaps against the uniform law, and what is exceeded once in a thousand.
 fn hold_gaps(gaps: &[u32], drops: u32, range: f64, worst: &mut Worst) {
     let (mut square, mut cells) = (0.0, 0);
@@ -59,11 +66,7 @@ fn hold_gaps(gaps: &[u32], drops: u32, range: f64, worst: &mut Worst) {
             worst.require(f64::from(*seen) < 0.002 * f64::from(drops), || format!("{seen} gaps of {gap}"));
         }
     }
-    // Wilson and Hilferty.
-    let free = f64::from(cells - 1);
-    let part = 2.0 / (9.0 * free);
-    let root = 1.0 - part + 3.09 * libm::sqrt(part);
-    worst.real(square, free * root * root * root);
+    worst.real(square, once_in_a_thousand(f64::from(cells - 1)));
 }
 
 impl Oracle for RedGaps {
@@ -75,7 +78,7 @@ impl Oracle for RedGaps {
     const TRIALS: u32 = 1;
 
     fn applies(kind: &Kind) -> bool {
-        kind.is(&["red"])
+        kind.is(&["red", "choke"])
     }
 
     fn hold(kind: &Kind, trials: Trials) -> Vec<Finding> {
@@ -98,6 +101,6 @@ impl Oracle for RedGaps {
             }
             [square.finding(trials.count), fraction.finding(trials.count)]
         };
-        flavours.into_iter().flat_map(hold).collect()
+        flavours.into_iter().filter(|(flavour, ..)| has(kind, flavour)).flat_map(hold).collect()
     }
 }

@@ -6,6 +6,7 @@ use lockgate_engine::port::Poll;
 use lockgate_engine::units::{Duration, Instant};
 use serde_json::json;
 
+use super::red_average::{flavoured, has};
 use crate::finding::{Finding, Worst};
 use crate::kind::Kind;
 use crate::managed::{gauge, packet, port};
@@ -18,9 +19,9 @@ pub(super) struct RedIdle;
 /// The average after `micros` of silence, as a share of what it was. 10 Mbit/s, packets of 1000 bytes.
 fn left_after(kind: &str, flavour: &str, micros: u64) -> f64 {
     let config = json!({
-        "flavour": flavour, "min": "15kB", "max": "45kB", "limit": "60kB", "burst": 20, "probability": "0.000001%",
+        "min": "15kB", "max": "45kB", "limit": "60kB", "burst": 20, "probability": "0.000001%",
     });
-    let mut port = port(kind, &config);
+    let mut port = port(kind, &flavoured(kind, flavour, config));
     let mut now = Instant::ZERO;
     for _ in 0..14 {
         port.offer(Packet::new(packet(0, 1000)), now, &NoHeaders);
@@ -54,23 +55,27 @@ impl Oracle for RedIdle {
     const TRIALS: u32 = 1;
 
     fn applies(kind: &Kind) -> bool {
-        kind.is(&["red"])
+        kind.is(&["red", "choke"])
     }
 
     fn hold(kind: &Kind, trials: Trials) -> Vec<Finding> {
         // w = 1/8; a packet takes 800 us.
-        let mut paper = Worst::new("off what is left, paper", "");
-        for micros in [0, 1, 400, 800, 8_000, 20_000] {
-            let theory = libm::pow(7.0 / 8.0, micros as f64 / 800.0);
-            paper.near(left_after(kind.name, "paper", micros), theory, 1e-9);
+        let mut findings = Vec::new();
+        if has(kind, "paper") {
+            let mut paper = Worst::new("off what is left, paper", "");
+            for micros in [0, 1, 400, 800, 8_000, 20_000] {
+                let theory = libm::pow(7.0 / 8.0, micros as f64 / 800.0);
+                paper.near(left_after(kind.name, "paper", micros), theory, 1e-9);
+            }
+            findings.push(paper.finding(trials.count));
         }
         // As tc shows it for these parameters, Scell_log 13: cells of 8.192 ms.
         let slope = libm::log(8.0 / 7.0) / (800.0 * 15.625);
-        let mut findings = vec![paper.finding(trials.count)];
-        for (flavour, what, cell, slope) in [
+        let flavours = [
             ("linux", "off what is left, linux", 13, slope),
             ("linux-2.4", "off what is left, linux-2.4", 9, slope * 15.625),
-        ] {
+        ];
+        for (flavour, what, cell, slope) in flavours.into_iter().filter(|(flavour, ..)| has(kind, flavour)) {
             let mut worst = Worst::new(what, "");
             for micros in [0, 50, 300, 3_000, 8_191, 8_193, 50_000, 120_000, 900_000] {
                 let left = left_after(kind.name, flavour, micros);

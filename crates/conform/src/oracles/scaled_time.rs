@@ -58,9 +58,9 @@ impl Oracle for ScaledTime {
     const TRIALS: u32 = 3;
 
     fn applies(kind: &Kind) -> bool {
-        // RED's idle table is in microseconds, the weights of PIE and DualPI2 are per second, Click's shaper counts by the
-        // second, and the quanta of cake follow from its rate.
-        !kind.is(&["red", "pie", "dualpi2", "bandwidth-shaper", "cake"])
+        // RED's idle table is in microseconds, in CHOKe too; the weights of PIE and DualPI2 are per second, Click's shaper
+        // counts by the second, and the quanta of cake follow from its rate.
+        !kind.is(&["red", "choke", "pie", "dualpi2", "bandwidth-shaper", "cake"])
     }
 
     fn hold(kind: &Kind, trials: Trials) -> Vec<Finding> {

@@ -1,0 +1,252 @@
+//! CHOKe: random early detection in which an arriving packet that meets one of its own flow takes it along.
+//!
+//! ```text
+//! average <= min      let in; nothing is compared
+//! average >  min      one packet of the queue is drawn: of the same flow? both are dropped
+//!                     else dropped with random early detection's probability, up to max
+//! average >  max      dropped in any case
+//! ```
+//!
+//! "Choose and keep for responsive flows, choose and kill for unresponsive flows": a flow is hit in proportion to what it
+//! offers times what it holds, without any state for flows. A flow that overwhelms the queue thins itself out on its way
+//! to the head. What keeps the average at or below `min` is never compared, whoever sends it.
+//!
+//! Average and probability are those of Linux's `red` ([`crate::control::red`]), over packets where the thresholds are
+//! in packets. Taking a packet out of the middle moves the shorter side of the queue up.
+//!
+//! Differs: flows are told apart by the flow a packet belongs to and not by its addresses. The packet to compare is
+//! uniform over those that wait, as in the paper; Linux draws slots and takes the oldest packet after three empty ones.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::control::red::average::Average;
+use crate::control::red::{Flavour, Gap, weight};
+use crate::discipline::{Child, Context, Dequeue, Discipline, DropReason, Invalid, NoShare};
+use crate::disciplines::fifo::refuse_nothing;
+use crate::packet::{Header, Packet};
+use crate::queue::PacketQueue;
+use crate::units::{Bytes, Limit, Packets, Probability, Rate};
+
+/// Parameters of `choke`.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Config {
+    /// How much may wait, in packets (`400p`) or bytes (`400kB`). What arrives beyond is dropped.
+    pub limit: Limit,
+    /// Average backlog up to which nothing is compared or dropped, in the unit of `max`. Without it, a third of `max`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub min: Option<Limit>,
+    /// Average backlog above which everything is dropped, in packets or bytes. Without it, a quarter of `limit`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max: Option<Limit>,
+    /// Typical length of a packet.
+    pub avpkt: Bytes,
+    /// How many packets may come at once before the average follows; from it the weight is computed. Without it,
+    /// `(2 min + max) / 3`, in packets.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub burst: Option<u32>,
+    /// Probability of a drop where the average has come to `max`.
+    pub probability: Probability,
+    /// Rate of the link, by which idle time becomes packets that could have been sent.
+    pub bandwidth: Rate,
+    /// Marks packets of senders that understand it, instead of dropping them; but not those that met one of their flow.
+    pub ecn: bool,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            limit: Limit::Packets(Packets(400)),
+            min: None,
+            max: None,
+            avpkt: Bytes(1000),
+            burst: None,
+            probability: Probability::from_f64(0.02).unwrap_or(Probability::ZERO),
+            bandwidth: Rate::from_bits(10_000_000),
+            ecn: false,
+        }
+    }
+}
+
+/// Thresholds are of 32 bits before they are scaled, as in Linux.
+const LARGEST: u64 = u32::MAX as u64;
+
+/// Thresholds in one unit, and what follows from them.
+#[derive(Clone, Copy, Debug)]
+struct Thresholds {
+    /// Whether backlogs are counted in packets.
+    in_packets: bool,
+    min: u64,
+    max: u64,
+    /// The weight is `2^-shift`.
+    shift: i32,
+    /// What `max - min` is at the probability 1, of 2^32.
+    slope: u64,
+}
+
+/// A limit's number, and whether it is in packets.
+fn split(limit: Limit) -> (u64, bool) {
+    match limit {
+        Limit::Packets(packets) => (packets.0, true),
+        Limit::Bytes(bytes) => (bytes.0, false),
+    }
+}
+
+impl Config {
+    fn thresholds(&self) -> Result<Thresholds, Invalid> {
+        refuse_nothing(self.limit)?;
+        let (limit, of_limit) = split(self.limit);
+        let (max, in_packets) = self.max.map_or((limit / 4, of_limit), split);
+        let (min, of_min) = self.min.map_or((max / 3, in_packets), split);
+        if of_min != in_packets {
+            return Err(Invalid::new("min", "must be in the unit of `max`: packets or bytes"));
+        }
+        if max > LARGEST {
+            return Err(Invalid::new("max", "is up to 4294967295 packets or bytes"));
+        }
+        if min >= max {
+            return Err(Invalid::new("min", "must be below `max`"));
+        }
+        if !(1..=LARGEST).contains(&self.avpkt.0) {
+            return Err(Invalid::new("avpkt", "is from `1B` to `4294967295B`"));
+        }
+        if self.bandwidth.is_zero() {
+            return Err(Invalid::new("bandwidth", "must be above `0bit`"));
+        }
+        let unit = if in_packets { 1 } else { self.avpkt.0 };
+        let burst = self.burst.map_or_else(|| (2 * min + max) / (3 * unit), u64::from);
+        let shift = weight(burst, min as f64 / unit as f64).ok_or_else(|| {
+            Invalid::new("burst", "is from `min` (in packets) to what a weight of 2^-31 can follow")
+        })?;
+        let slope = (self.probability.steps() / (max - min)).max(1);
+        Ok(Thresholds { in_packets, min, max, shift, slope })
+    }
+
+    /// An average of nothing.
+    fn average(&self, thresholds: &Thresholds) -> Average {
+        Average::new(Flavour::Linux, thresholds.shift, self.bandwidth, self.avpkt)
+    }
+}
+
+/// CHOKe.
+pub struct Choke {
+    config: Config,
+    thresholds: Thresholds,
+    average: Average,
+    gap: Gap,
+    /// Pairs of packets that were dropped because they were of one flow.
+    matches: u64,
+    queue: PacketQueue,
+}
+
+impl Discipline for Choke {
+    const KIND: &'static str = "choke";
+    const SUMMARY: &'static str = "random early detection that drops an arriving packet with a random one of its own flow";
+    const SOURCE: &'static str =
+        "Pan, Prabhakar and Psounis, CHOKe, INFOCOM 2000; Tang, Wang and Low, Transactions on Networking 12 (2004); tc-choke(8)";
+    const GUARANTEES: &'static [&'static str] = &[
+        "an unresponsive flow among many others gets a / (e^a + a) of the link, never more than 1 / (1 + e) = 26.9 %, and ever less the more it offers (Tang, Wang and Low)",
+        "above `min` an arriving packet meets each of those that wait with the same probability, and both go where they are of one flow",
+        "packets that never meet their own flow are dropped as by random early detection: the average after n arrivals to a backlog q is q (1 - (1-w)^n), gaps are uniform on 1..1/p",
+    ];
+    const DROPS_EARLY: bool = true;
+    const EXAMPLE: &'static str =
+        "limit = \"400p\"\nmin = \"30p\"\nmax = \"90p\"\navpkt = \"1000B\"\nprobability = \"2%\"\n";
+    type Config = Config;
+    type Share = NoShare;
+
+    fn new(config: Config, _: Vec<Child<NoShare>>) -> Result<Self, Invalid> {
+        let thresholds = config.thresholds()?;
+        let average = config.average(&thresholds);
+        let queue = PacketQueue::default();
+        Ok(Self { config, thresholds, average, gap: Gap::new(), matches: 0, queue })
+    }
+
+    fn reconfigure(&mut self, config: Config, _: Vec<NoShare>, cx: &mut Context<'_>) -> Result<(), Invalid> {
+        let thresholds = config.thresholds()?;
+        let average = config.average(&thresholds);
+        // An average in another unit says nothing: it begins anew.
+        let is_comparable = thresholds.in_packets == self.thresholds.in_packets;
+        self.average = if is_comparable { self.average.retuned(average) } else { average };
+        self.gap.reset();
+        self.thresholds = thresholds;
+        self.config = config;
+        self.queue.shrink(self.config.limit, cx);
+        if self.queue.is_empty() {
+            self.average.idles(cx.now);
+        }
+        Ok(())
+    }
+
+    fn enqueue(&mut self, mut packet: Packet, cx: &mut Context<'_>) {
+        let packets = self.queue.len();
+        let backlog = if self.thresholds.in_packets { Bytes(packets as u64) } else { self.queue.bytes() };
+        self.average.sample(backlog, packets, cx.now);
+        let Thresholds { min, max, slope, .. } = self.thresholds;
+        let (scaled, shift) = self.average.linux();
+        let mut reason = None;
+        if scaled <= min << shift {
+            self.gap.reset();
+        } else {
+            if let Some(met) = self.meet(&packet, cx) {
+                self.matches += 1;
+                cx.drop(met, DropReason::Early);
+                cx.drop(packet, DropReason::Early);
+                return;
+            }
+            if scaled > max << shift {
+                self.gap.reset();
+                reason = Some(DropReason::Forced);
+            } else {
+                let excess = (scaled - (min << shift)) >> shift;
+                let draw = || u64::from(cx.random.bits()) / slope;
+                reason = self.gap.ends_as_in_linux(excess, draw).then_some(DropReason::Early);
+            }
+        }
+        if let Some(reason) = reason
+            && !(self.config.ecn && cx.mark(&mut packet))
+        {
+            cx.drop(packet, reason);
+        } else if self.queue.has_room(&packet, self.config.limit) {
+            self.queue.push(packet);
+        } else {
+            cx.drop(packet, DropReason::Limit);
+        }
+    }
+
+    fn dequeue(&mut self, cx: &mut Context<'_>) -> Dequeue {
+        let Some(packet) = self.queue.pop() else {
+            self.average.idles(cx.now);
+            return Dequeue::Empty;
+        };
+        if self.queue.is_empty() {
+            // The link is idle when this one is sent.
+            self.average.idles(cx.now + self.config.bandwidth.time_for(packet.bytes()));
+        }
+        Dequeue::Packet(packet)
+    }
+
+    fn flush(&mut self, out: &mut Vec<Packet>) {
+        self.queue.flush(out);
+    }
+
+    fn gauges(&self, emit: &mut dyn FnMut(&'static str, f64)) {
+        let average = if self.thresholds.in_packets { "average_packets" } else { "average_bytes" };
+        emit(average, self.average.bytes());
+        emit("matches", self.matches as f64);
+    }
+}
+
+impl Choke {
+    /// Draws one packet of those that wait, and takes it out where it is of the flow of `packet`.
+    fn meet(&mut self, packet: &Header, cx: &mut Context<'_>) -> Option<Packet> {
+        let count = u32::try_from(self.queue.len()).unwrap_or(u32::MAX);
+        if count == 0 {
+            return None;
+        }
+        let index = cx.random.below(count) as usize;
+        let is_own = self.queue.get(index).is_some_and(|drawn| drawn.flow == packet.flow);
+        if is_own { self.queue.take(index) } else { None }
+    }
+}
