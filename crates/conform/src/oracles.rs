@@ -54,6 +54,8 @@ oracles! {
     fattest_flow::FattestFlow,
     pie_update::PieUpdate,
     pie_target::PieTarget,
+    pie_alone::PieAlone,
+    fq_pie_flows::FqPieFlows,
     dualpi2_update::DualPi2Update,
     dualpi2_hits::DualPi2Hits,
     dualpi2_step::DualPi2Step,

@@ -83,6 +83,8 @@ tests! {
     fattest_flow "fattest-flow",
     pie_update "pie-update",
     pie_target "pie-target",
+    pie_alone "pie-alone",
+    fq_pie_flows "fq-pie-flows",
     dualpi2_update "dualpi2-update",
     dualpi2_hits "dualpi2-hits",
     dualpi2_step "dualpi2-step",

@@ -90,7 +90,7 @@ fn parameters(kind: &str, example: &str, shape: Shape) -> Value {
                 set(name, json!(value));
             }
         }
-        "fq_codel" => {
+        "fq_codel" | "fq_pie" => {
             set("limit", json!("100000000p"));
             set("memory_limit", json!("1000GB"));
             set("flows", json!(65_536));

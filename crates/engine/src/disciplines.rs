@@ -62,6 +62,7 @@ disciplines! {
     codel::Codel,
     fq_codel::FqCodel,
     pie::Pie,
+    fq_pie::FqPie,
     cobalt::Cobalt,
     cbq::Cbq,
     dualpi2::DualPi2,

@@ -48,7 +48,7 @@ impl Oracle for ByteRounds {
     const TRIALS: u32 = 60;
 
     fn applies(kind: &Kind) -> bool {
-        kind.is(&["drr", "ets", "fq_codel", "sfq", "wfq-altq"])
+        kind.is(&["drr", "ets", "fq_codel", "fq_pie", "sfq", "wfq-altq"])
     }
 
     fn hold(kind: &Kind, trials: Trials) -> Vec<Finding> {

@@ -60,7 +60,7 @@ impl Oracle for ScaledTime {
     fn applies(kind: &Kind) -> bool {
         // RED's idle table is in microseconds, in CHOKe too; the weights of PIE and DualPI2 are per second, Click's shaper
         // counts by the second, and the quanta of cake follow from its rate.
-        !kind.is(&["red", "choke", "pie", "dualpi2", "bandwidth-shaper", "cake"])
+        !kind.is(&["red", "choke", "pie", "fq_pie", "dualpi2", "bandwidth-shaper", "cake"])
     }
 
     fn hold(kind: &Kind, trials: Trials) -> Vec<Finding> {

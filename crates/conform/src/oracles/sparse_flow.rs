@@ -23,7 +23,7 @@ impl Oracle for SparseFlow {
     const TRIALS: u32 = 20;
 
     fn applies(kind: &Kind) -> bool {
-        kind.is(&["fq_codel", "cake"])
+        kind.is(&["fq_codel", "fq_pie", "cake"])
     }
 
     fn hold(kind: &Kind, trials: Trials) -> Vec<Finding> {

@@ -49,6 +49,9 @@ pub struct Aim {
     pub mtu: Bytes,
     /// Whether the probability is in proportion to a packet's length.
     pub bytemode: bool,
+    /// Whether the waiting is the backlog over an estimate of the departure rate, instead of that of the packet that left
+    /// last.
+    pub dq_rate_estimator: bool,
 }
 
 impl Aim {
@@ -86,6 +89,47 @@ struct State {
     delay_before: Duration,
     burst: Duration,
     last_departure: Option<Instant>,
+    departures: Departures,
+}
+
+/// The estimate of the departure rate.
+//= https://www.rfc-editor.org/rfc/rfc8033#section-4.3
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Departures {
+    /// When the measurement under way began, and the bytes that have left since.
+    measurement: Option<(Instant, u64)>,
+    /// Bytes a second, times 256; 0 before the first measurement.
+    rate: u64,
+}
+
+/// Bytes that are waited for before a measurement begins, and that it takes.
+const MEASURED: u64 = 1 << 14;
+
+impl Departures {
+    /// A packet of `length` leaves `backlog` behind. Returns how long a measurement took that it ends.
+    fn measure(&mut self, length: u64, backlog: u64, now: Instant) -> Option<Duration> {
+        if self.measurement.is_none() && backlog >= MEASURED {
+            self.measurement = Some((now, 0));
+        }
+        let (start, bytes) = self.measurement.as_mut()?;
+        *bytes += length;
+        let elapsed = now.since(*start);
+        if *bytes < MEASURED || elapsed.is_zero() {
+            return None;
+        }
+        let rate = u128::from(*bytes) * 256 * u128::from(PICOS_PER_SECOND) / u128::from(elapsed.as_picos());
+        let rate = u64::try_from(rate).unwrap_or(u64::MAX);
+        self.rate = if self.rate == 0 { rate } else { self.rate - self.rate / 8 + rate / 8 };
+        self.measurement = (backlog >= MEASURED).then_some((now, 0));
+        Some(elapsed)
+    }
+
+    /// How long this backlog takes to leave; nothing before the first measurement.
+    fn delay(&self, backlog: Bytes) -> Duration {
+        let picos = u128::from(backlog.0) * 256 * u128::from(PICOS_PER_SECOND);
+        let picos = picos.checked_div(self.rate.into()).unwrap_or(0);
+        Duration::from_picos(u64::try_from(picos).unwrap_or(u64::MAX))
+    }
 }
 
 /// The state of the law for one queue.
@@ -102,21 +146,21 @@ impl ControlLaw {
     }
 
     /// Goes on under another aim.
-    pub fn retune(&mut self, aim: &Aim, next: &Aim, is_empty: bool, now: Instant) {
-        self.catch_up(aim, is_empty, now);
+    pub fn retune(&mut self, aim: &Aim, next: &Aim, backlog: Bytes, now: Instant) {
+        self.catch_up(aim, backlog, now);
         if next.tupdate != aim.tupdate {
             self.next_update = now + next.tupdate;
         }
     }
 
-    /// Makes up for the updates that are due. `is_empty`: whether nothing waits, since the last call.
-    pub fn catch_up(&mut self, aim: &Aim, is_empty: bool, now: Instant) {
+    /// Makes up for the updates that are due. `backlog`: what waits, since the last call.
+    pub fn catch_up(&mut self, aim: &Aim, backlog: Bytes, now: Instant) {
         for _ in 0..MISSED {
             if self.next_update > now || self.next_update == Instant::NEVER {
                 return;
             }
             let before = self.state;
-            self.state.update(aim, is_empty);
+            self.state.update(aim, backlog);
             self.next_update = self.next_update + aim.tupdate;
             if self.state == before {
                 break;
@@ -176,12 +220,17 @@ impl ControlLaw {
         self.state.probability <= ONE * percent / 100
     }
 
-    /// A packet left that had waited so long; `is_empty`: whether nothing waits behind it.
-    pub fn departed(&mut self, aim: &Aim, waited: Duration, is_empty: bool, now: Instant) {
+    /// A packet left, and `backlog` waits behind it.
+    pub fn departed(&mut self, aim: &Aim, packet: &Packet, backlog: Bytes, now: Instant) {
         let state = &mut self.state;
-        state.delay = if is_empty { Duration::ZERO } else { waited };
+        let since = if aim.dq_rate_estimator {
+            state.departures.measure(packet.length.into(), backlog.0, now).unwrap_or_default()
+        } else {
+            let waited = now.since(packet.arrived);
+            state.delay = if backlog == Bytes::ZERO { Duration::ZERO } else { waited };
+            state.last_departure.map_or(Duration::ZERO, |last| now.since(last))
+        };
         if aim.flavour == Flavour::Linux {
-            let since = state.last_departure.map_or(Duration::ZERO, |last| now.since(last));
             state.burst = state.burst.saturating_sub(since);
         }
         state.last_departure = Some(now);
@@ -204,15 +253,19 @@ impl State {
             delay_before: Duration::ZERO,
             burst,
             last_departure: None,
+            departures: Departures::default(),
         }
     }
 
     /// The controller's step.
     //= https://www.rfc-editor.org/rfc/rfc8033#section-4.2
-    fn update(&mut self, aim: &Aim, is_empty: bool) {
+    fn update(&mut self, aim: &Aim, backlog: Bytes) {
         let linux = aim.flavour == Flavour::Linux;
+        if aim.dq_rate_estimator {
+            self.delay = self.departures.delay(backlog);
+        }
         let (delay, before) = (self.delay, self.delay_before);
-        let unmeasured = linux && delay.is_zero() && !is_empty;
+        let unmeasured = linux && delay.is_zero() && backlog > Bytes::ZERO;
         let mut step = self.step(aim);
         //= https://www.rfc-editor.org/rfc/rfc8033#section-5.5
         let two_percent = i128::from(ONE / 50);
@@ -230,8 +283,11 @@ impl State {
         if !linux {
             self.burst = self.burst.saturating_sub(aim.tupdate);
         }
-        if delay < half && before < half && self.probability == 0 {
-            *self = Self { delay, ..Self::new(aim.max_burst) };
+        // Linux estimates the rate anew, and so waits for an estimate first.
+        let is_known = !linux || !aim.dq_rate_estimator || self.departures.rate > 0;
+        if delay < half && before < half && self.probability == 0 && is_known {
+            let departures = if linux { Departures::default() } else { self.departures };
+            *self = Self { delay, departures, ..Self::new(aim.max_burst) };
         }
         self.delay_before = delay;
     }

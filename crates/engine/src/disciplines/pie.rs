@@ -5,7 +5,7 @@
 //! every tupdate:  p += alpha (delay - target) + beta (delay - delay before)      scaled down where p is small
 //! ```
 //!
-//! The delay is the waiting of the packet that left last. The law is in [`crate::control::pie`].
+//! The delay is the waiting of the packet that left last, or what the departure rate makes of the backlog. The law is in [`crate::control::pie`].
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -21,6 +21,7 @@ use crate::units::{Bytes, Duration, Limit, Packets};
 /// Parameters of `pie`.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
+#[allow(clippy::struct_excessive_bools, reason = "each is a parameter of its own")]
 pub struct Config {
     /// Whose controller: `rfc` or `linux`.
     pub flavour: Flavour,
@@ -44,6 +45,9 @@ pub struct Config {
     pub ecn: bool,
     /// Small packets are dropped less often, in proportion to their length.
     pub bytemode: bool,
+    /// Takes for the waiting what the backlog needs to leave at the departure rate, which is measured over 16384 bytes
+    /// wherever so many wait, instead of the waiting of the packet that left last.
+    pub dq_rate_estimator: bool,
 }
 
 impl Default for Config {
@@ -59,6 +63,7 @@ impl Default for Config {
             mtu: Bytes(1514),
             ecn: false,
             bytemode: false,
+            dq_rate_estimator: false,
         }
     }
 }
@@ -66,8 +71,8 @@ impl Default for Config {
 impl Config {
     fn aim(&self) -> Result<Aim, Invalid> {
         refuse_nothing(self.limit)?;
-        let Self { flavour, target, tupdate, alpha, beta, max_burst, mtu, bytemode, .. } = *self;
-        Aim { flavour, target, tupdate, alpha, beta, max_burst, mtu, bytemode }.check()
+        let Self { flavour, target, tupdate, alpha, beta, max_burst, mtu, bytemode, dq_rate_estimator, .. } = *self;
+        Aim { flavour, target, tupdate, alpha, beta, max_burst, mtu, bytemode, dq_rate_estimator }.check()
     }
 }
 
@@ -103,7 +108,7 @@ impl Discipline for Pie {
 
     fn reconfigure(&mut self, config: Config, _: Vec<NoShare>, cx: &mut Context<'_>) -> Result<(), Invalid> {
         let aim = config.aim()?;
-        self.law.retune(&self.aim, &aim, self.queue.is_empty(), cx.now);
+        self.law.retune(&self.aim, &aim, self.queue.bytes(), cx.now);
         self.config = config;
         self.aim = aim;
         self.queue.shrink(self.config.limit, cx);
@@ -112,7 +117,7 @@ impl Discipline for Pie {
 
     //= https://www.rfc-editor.org/rfc/rfc8033#section-4.1
     fn enqueue(&mut self, mut packet: Packet, cx: &mut Context<'_>) {
-        self.law.catch_up(&self.aim, self.queue.is_empty(), cx.now);
+        self.law.catch_up(&self.aim, self.queue.bytes(), cx.now);
         if !self.queue.has_room(&packet, self.config.limit) {
             self.law.dropped();
             cx.drop(packet, DropReason::Limit);
@@ -130,9 +135,9 @@ impl Discipline for Pie {
     }
 
     fn dequeue(&mut self, cx: &mut Context<'_>) -> Dequeue {
-        self.law.catch_up(&self.aim, self.queue.is_empty(), cx.now);
+        self.law.catch_up(&self.aim, self.queue.bytes(), cx.now);
         let Some(packet) = self.queue.pop() else { return Dequeue::Empty };
-        self.law.departed(&self.aim, cx.now.since(packet.arrived), self.queue.is_empty(), cx.now);
+        self.law.departed(&self.aim, &packet, self.queue.bytes(), cx.now);
         Dequeue::Packet(packet)
     }
 

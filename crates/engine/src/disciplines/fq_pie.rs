@@ -1,0 +1,219 @@
+//! Flow queueing with the proportional integral controller: every flow has its own queue, its turn, and its own controller.
+//!
+//! ```text
+//!             .-> pie? [ | | ] --.     new flows   those that just began, once around
+//! hash(flow) -+-> pie? [ | ]   --+->  old flows   deficit round robin, a quantum of bytes a turn
+//!             '-> pie? [ | | | ] -'
+//! ```
+//!
+//! The turns are those of `fq_codel` (`queue/flows.rs`), the controller is that of `pie` (`control/pie.rs`), on the
+//! waiting in the flow's own queue. Packets are dropped when they arrive, never later; what arrives beyond the limits is
+//! dropped, whatever its flow holds.
+//!
+//! Flows of one hash share a queue; the hash is salted by the port's random numbers. Each flow's controller makes up for its
+//! updates when the flow is touched, so that idle flows cost nothing.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::control::pie::{Aim, ControlLaw, Flavour};
+use crate::discipline::{Child, Context, Dequeue, Discipline, DropReason, Invalid, NoShare};
+use crate::disciplines::fifo::refuse_nothing;
+use crate::packet::Packet;
+use crate::queue::flows::Flows;
+use crate::units::{Bytes, Duration, Instant, Limit, Packets};
+
+/// Parameters of `fq_pie`.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+#[allow(clippy::struct_excessive_bools, reason = "each is a parameter of its own")]
+pub struct Config {
+    /// Whose controller: `linux` or `rfc`.
+    pub flavour: Flavour,
+    /// How much may wait in all queues together, in packets (`10240p`) or bytes (`64kB`). What arrives beyond is dropped.
+    pub limit: Limit,
+    /// Number of queues that flows are spread over, up to 65536. A change of it sorts what waits anew.
+    pub flows: u32,
+    /// The waiting to steer each flow for.
+    pub target: Duration,
+    /// Time between two updates of the probabilities, at least `1ms`. Linux rounds it up to whole jiffies (`16ms` at 250 Hz).
+    pub tupdate: Duration,
+    /// Weight of the distance from the target, in sixteenths per second: 2 is 0.125, up to 32.
+    pub alpha: u32,
+    /// Weight of the trend, in sixteenths per second: 20 is 1.25, up to 32.
+    pub beta: u32,
+    /// Bytes a flow may send each turn, from `256B` to `1MiB`.
+    pub quantum: Bytes,
+    /// Bytes that may wait in all queues together, besides the limit. Differs: Linux counts the memory of its buffers, which
+    /// is more than the frames in them.
+    pub memory_limit: Bytes,
+    /// Up to which drop probability packets are marked instead of dropped, in percent. For `ecn`.
+    pub ecn_prob: u32,
+    /// Marks packets of senders that understand it, instead of dropping them, while the probability of their flow is at
+    /// most `ecn_prob`.
+    pub ecn: bool,
+    /// Small packets are dropped less often, in proportion to their length.
+    pub bytemode: bool,
+    /// Takes for the waiting what a flow's backlog needs to leave at the flow's departure rate, which is measured over 16384
+    /// bytes wherever so many of it wait, instead of the waiting of its packet that left last.
+    pub dq_rate_estimator: bool,
+    /// How long a burst of a flow is let through after quiet times.
+    pub max_burst: Duration,
+    /// Length of a full packet: a backlog of two is never dropped from, and `bytemode` measures by it.
+    pub mtu: Bytes,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            flavour: Flavour::Linux,
+            limit: Limit::Packets(Packets(10_240)),
+            flows: 1024,
+            target: Duration::from_millis(15),
+            tupdate: Duration::from_millis(15),
+            alpha: 2,
+            beta: 20,
+            quantum: Bytes(1514),
+            memory_limit: Bytes(32 << 20),
+            ecn_prob: 10,
+            ecn: false,
+            bytemode: false,
+            dq_rate_estimator: false,
+            max_burst: Duration::from_millis(150),
+            mtu: Bytes(1514),
+        }
+    }
+}
+
+impl Config {
+    fn aim(&self) -> Result<Aim, Invalid> {
+        refuse_nothing(self.limit)?;
+        if !(1..=65_536).contains(&self.flows) {
+            return Err(Invalid::new("flows", "is from 1 to 65536"));
+        }
+        if !(256..=1 << 20).contains(&self.quantum.0) {
+            return Err(Invalid::new("quantum", "is from `256B` to `1MiB`"));
+        }
+        if self.memory_limit == Bytes::ZERO {
+            return Err(Invalid::new("memory_limit", "holds nothing: it is at least the bytes of a packet"));
+        }
+        if self.ecn_prob > 100 {
+            return Err(Invalid::new("ecn_prob", "is in percent, up to 100"));
+        }
+        let Self { flavour, target, tupdate, alpha, beta, max_burst, mtu, bytemode, dq_rate_estimator, .. } = *self;
+        Aim { flavour, target, tupdate, alpha, beta, max_burst, mtu, bytemode, dq_rate_estimator }.check()
+    }
+}
+
+/// Flow queueing with the proportional integral controller.
+pub struct FqPie {
+    config: Config,
+    aim: Aim,
+    flows: Flows<ControlLaw>,
+}
+
+impl Discipline for FqPie {
+    const KIND: &'static str = "fq_pie";
+    const SUMMARY: &'static str = "flow queueing with pie: a queue, a turn and a controller for every flow";
+    const SOURCE: &'static str = "RFC 8033; RFC 8290, section 4, for the turns; tc-fq_pie(8)";
+    const GUARANTEES: &'static [&'static str] = &[
+        "fairness between backlogged flows: |S_i - S_j| <= Q + L_i + L_j in any interval (deficit round robin)",
+        "a flow that sends less than a quantum a round waits for those before it and one packet (RFC 8290)",
+        "a flow alone is treated packet for packet as by `pie`",
+        "each flow is judged by its own waits: those above their share wait for the target in the mean and lose the rest, those below lose nothing",
+    ];
+    const DROPS_EARLY: bool = true;
+    const EXAMPLE: &'static str = "limit = \"10240p\"\nflows = 1024\nquantum = \"1514B\"\ntarget = \"15ms\"\ntupdate = \"15ms\"\n";
+    type Config = Config;
+    type Share = NoShare;
+
+    fn new(config: Config, _: Vec<Child<NoShare>>) -> Result<Self, Invalid> {
+        let aim = config.aim()?;
+        let flows = Flows::new(config.flows as usize, || ControlLaw::new(&aim));
+        Ok(Self { config, aim, flows })
+    }
+
+    fn reconfigure(&mut self, config: Config, _: Vec<NoShare>, cx: &mut Context<'_>) -> Result<(), Invalid> {
+        let aim = config.aim()?;
+        if config.flows == self.config.flows {
+            for flow in self.flows.iter_mut() {
+                flow.law.retune(&self.aim, &aim, flow.queue.bytes(), cx.now);
+            }
+            self.config = config;
+            self.aim = aim;
+        } else {
+            let mut waiting = Vec::with_capacity(self.flows.packets() as usize);
+            self.flows.flush(&mut waiting);
+            let next = Self::new(config, Vec::new())?;
+            *self = Self { flows: next.flows.salted_as(&self.flows), ..next };
+            for packet in waiting {
+                let slot = self.flows.slot(packet.flow, cx);
+                self.flows.push(slot, packet, self.config.quantum);
+            }
+        }
+        while !self.has_room(0, 0) {
+            // Those go whose turns come next.
+            let Some(packet) = self.take(cx.now) else { break };
+            cx.drop(packet, DropReason::Shrunk);
+        }
+        Ok(())
+    }
+
+    //= https://www.rfc-editor.org/rfc/rfc8033#section-4.1
+    fn enqueue(&mut self, mut packet: Packet, cx: &mut Context<'_>) {
+        let slot = self.flows.slot(packet.flow, cx);
+        let has_room = self.has_room(1, packet.bytes().0);
+        let flow = self.flows.flow(slot);
+        flow.law.catch_up(&self.aim, flow.queue.bytes(), cx.now);
+        if !has_room {
+            flow.law.dropped();
+            cx.drop(packet, DropReason::Limit);
+            return;
+        }
+        let drops = flow.law.drops_early(&self.aim, &packet, flow.queue.bytes(), cx);
+        let may_mark = self.config.ecn && flow.law.is_within(self.config.ecn_prob.into());
+        if drops && !(may_mark && cx.mark(&mut packet)) {
+            flow.law.dropped();
+            cx.drop(packet, DropReason::Early);
+        } else {
+            self.flows.push(slot, packet, self.config.quantum);
+        }
+    }
+
+    fn dequeue(&mut self, cx: &mut Context<'_>) -> Dequeue {
+        self.take(cx.now).map_or(Dequeue::Empty, Dequeue::Packet)
+    }
+
+    fn flush(&mut self, out: &mut Vec<Packet>) {
+        self.flows.flush(out);
+    }
+
+    fn gauges(&self, emit: &mut dyn FnMut(&'static str, f64)) {
+        self.flows.gauges(emit);
+    }
+}
+
+impl FqPie {
+    /// Whether so much more may wait.
+    fn has_room(&self, packets: u64, bytes: u64) -> bool {
+        let bytes = self.flows.bytes().0 + bytes;
+        self.config.limit.allows(self.flows.packets() + packets, bytes) && bytes <= self.config.memory_limit.0
+    }
+
+    /// Takes the packet whose turn it is.
+    fn take(&mut self, now: Instant) -> Option<Packet> {
+        loop {
+            let turn = self.flows.next(self.config.quantum)?;
+            let flow = self.flows.flow(turn.slot);
+            flow.law.catch_up(&self.aim, flow.queue.bytes(), now);
+            let Some(packet) = self.flows.pop(turn.slot) else {
+                self.flows.end(turn);
+                continue;
+            };
+            let flow = self.flows.flow(turn.slot);
+            flow.law.departed(&self.aim, &packet, flow.queue.bytes(), now);
+            self.flows.sends(turn, packet.length);
+            return Some(packet);
+        }
+    }
+}
