@@ -77,7 +77,7 @@ fn what_cannot_be_is_refused_at_its_field() {
     );
     let limits = [
         "kind = \"fifo\", limit = \"0p\"",
-        "kind = \"red\", limit = \"0B\", min = \"1kB\", max = \"3kB\"",
+        "kind = \"red\", limit = \"0B\", min = \"5kB\", max = \"15kB\"",
         "kind = \"sfq\", limit = \"0p\"",
         "kind = \"codel\", limit = \"0p\"",
         "kind = \"fq_codel\", limit = \"0p\"",

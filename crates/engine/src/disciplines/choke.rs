@@ -123,8 +123,8 @@ impl Config {
         Ok(Thresholds { in_packets, min, max, shift, slope })
     }
 
-    /// An average of nothing.
-    fn average(&self, thresholds: &Thresholds) -> Average {
+    /// The average of an empty queue.
+    fn average(&self, thresholds: &Thresholds) -> Result<Average, Invalid> {
         Average::new(Flavour::Linux, thresholds.shift, self.bandwidth, self.avpkt)
     }
 }
@@ -158,14 +158,14 @@ impl Discipline for Choke {
 
     fn new(config: Config, _: Vec<Child<NoShare>>) -> Result<Self, Invalid> {
         let thresholds = config.thresholds()?;
-        let average = config.average(&thresholds);
+        let average = config.average(&thresholds)?;
         let queue = PacketQueue::default();
         Ok(Self { config, thresholds, average, gap: Gap::new(), matches: 0, queue })
     }
 
     fn reconfigure(&mut self, config: Config, _: Vec<NoShare>, cx: &mut Context<'_>) -> Result<(), Invalid> {
         let thresholds = config.thresholds()?;
-        let average = config.average(&thresholds);
+        let average = config.average(&thresholds)?;
         // An average in another unit says nothing: it begins anew.
         let is_comparable = thresholds.in_packets == self.thresholds.in_packets;
         self.average = if is_comparable { self.average.retuned(average) } else { average };

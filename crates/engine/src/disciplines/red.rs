@@ -85,6 +85,12 @@ impl Default for Config {
 const LARGEST: u64 = u32::MAX as u64;
 
 impl Config {
+    /// The average of an empty queue; an error where these parameters cannot be.
+    fn average(&self) -> Result<Average, Invalid> {
+        let shift = self.check()?;
+        Average::new(self.flavour, shift, self.bandwidth, self.avpkt)
+    }
+
     /// The weight's exponent; an error where these parameters cannot be.
     fn check(&self) -> Result<i32, Invalid> {
         refuse_nothing(self.limit)?;
@@ -113,11 +119,6 @@ impl Config {
         weight(burst, self.min.0 as f64 / self.avpkt.0 as f64).ok_or_else(|| {
             Invalid::new("burst", "is from `min / avpkt` to what a weight of 2^-31 can follow")
         })
-    }
-
-    /// An average of nothing.
-    fn average(&self, shift: i32) -> Average {
-        Average::new(self.flavour, shift, self.bandwidth, self.avpkt)
     }
 
     fn is_gentle(&self) -> bool {
@@ -161,9 +162,8 @@ impl Discipline for Red {
     type Share = NoShare;
 
     fn new(config: Config, _: Vec<Child<NoShare>>) -> Result<Self, Invalid> {
-        let shift = config.check()?;
         Ok(Self {
-            average: config.average(shift),
+            average: config.average()?,
             gap: Gap::new(),
             probability: scaled(config.probability),
             adapts: Instant::ZERO + ADAPTATION,
@@ -173,9 +173,9 @@ impl Discipline for Red {
     }
 
     fn reconfigure(&mut self, config: Config, _: Vec<NoShare>, cx: &mut Context<'_>) -> Result<(), Invalid> {
-        let shift = config.check()?;
+        let average = config.average()?;
         self.adapt(cx.now);
-        self.average = self.average.retuned(config.average(shift));
+        self.average = self.average.retuned(average);
         self.gap.reset();
         self.probability = scaled(config.probability);
         self.config = config;
@@ -367,6 +367,53 @@ impl Red {
                 if self.adapts <= now {
                     self.adapts = self.adapts + ADAPTATION;
                 }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::classify::NoHeaders;
+    use crate::node::Node;
+    use crate::packet::Header;
+    use crate::port::{Poll, Port};
+    use crate::random::{Random, Seed};
+
+    fn slow(flavour: Flavour) -> Config {
+        Config { flavour, bandwidth: Rate::from_bits(7), burst: Some(65_535), ..Config::default() }
+    }
+
+    #[test]
+    fn a_link_too_slow_for_the_table_of_idle_times_is_refused_in_a_file_and_by_a_knob() {
+        for (flavour, fits) in [
+            (Flavour::Linux, false),
+            (Flavour::Linux24, false),
+            (Flavour::Paper, true),
+            (Flavour::Click, true),
+        ] {
+            let new = Node::new::<Red>("q", slow(flavour), Vec::new());
+            assert_eq!(
+                new.as_ref().err().map(|refusal| refusal.field),
+                (!fits).then_some("bandwidth"),
+                "{flavour:?}"
+            );
+            let running =
+                Node::new::<Red>("q", Config::default(), Vec::new()).expect("the defaults are valid");
+            let mut port = Port::new(running, Random::stream(Seed(1), "port"));
+            let changed = port.with_node("q", Instant::ZERO, &NoHeaders, &mut |node, cx| {
+                node.reconfigure::<Red>(slow(flavour), Vec::new(), cx).map_err(|refusal| refusal.field)
+            });
+            assert_eq!(changed, Some(if fits { Ok(()) } else { Err("bandwidth") }), "{flavour:?}");
+            // What runs goes on, through silences as long as any.
+            for hours in [0, 1, 3, 2400, 5000] {
+                let now = Instant::ZERO + Duration::from_secs(3600 * hours);
+                port.offer(Packet::new(Header { length: 1000, ..Header::default() }), now, &NoHeaders);
+                assert!(
+                    matches!(port.poll(now, &NoHeaders), Poll::Transmit(_)),
+                    "{flavour:?} after {hours} h"
+                );
             }
         }
     }

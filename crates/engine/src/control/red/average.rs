@@ -1,6 +1,7 @@
 //! The average backlog that random early detection goes by, in the arithmetic of each flavour.
 
 use super::Flavour;
+use crate::discipline::Invalid;
 use crate::units::{Bytes, Duration, Instant, Rate};
 
 /// Click's weight is 2^-4.
@@ -39,17 +40,18 @@ struct Table {
 }
 
 impl Table {
-    /// The table of `tc`, whose ticks are `ticks` to the microsecond while the kernel counts microseconds.
-    fn new(shift: i32, packet_micros: f64, ticks: f64) -> Self {
+    /// The table of `tc`, whose ticks are `ticks` to the microsecond while the kernel counts microseconds. `None` where a packet
+    /// takes so long that a cell would be 2^32 microseconds or more: `tc` and the kernel refuse it.
+    fn new(shift: i32, packet_micros: f64, ticks: f64) -> Option<Self> {
         let slope = -libm::log1p(-libm::ldexp(1.0, -shift)) / (packet_micros * ticks);
         let horizon = 31.0 / slope;
-        let cell = (0..62).find(|cell| libm::ldexp(horizon, -*cell) < 512.0).unwrap_or(62);
+        let cell = (0..32).find(|cell| libm::ldexp(horizon, -*cell) < 512.0)?;
         let mut shifts = [31; CELLS];
         shifts[0] = 0;
         for (index, entry) in shifts.iter_mut().enumerate().take(CELLS - 1).skip(1) {
             *entry = (libm::ldexp(index as f64, cell) * slope).min(31.0) as u8;
         }
-        Self { cell: cell as u32, shifts }
+        Some(Self { cell: cell as u32, shifts })
     }
 
     /// What is left of `scaled` after `idle`.
@@ -70,20 +72,26 @@ impl Table {
 const TICKS: f64 = 15.625;
 
 impl Average {
-    /// An average of nothing, at a weight of `2^-shift`, where idle time is counted in packets of `avpkt` at `bandwidth`.
-    pub(crate) fn new(flavour: Flavour, shift: i32, bandwidth: Rate, avpkt: Bytes) -> Self {
+    /// The average of an empty queue at a weight of `2^-shift`, where idle time is counted in packets of `avpkt` at
+    /// `bandwidth`.
+    ///
+    /// # Errors
+    /// Parameters that Linux's table of idle times cannot hold.
+    pub(crate) fn new(flavour: Flavour, shift: i32, bandwidth: Rate, avpkt: Bytes) -> Result<Self, Invalid> {
         let packet = bandwidth.time_for(avpkt).as_secs_f64();
+        let table = |ticks| {
+            let why = "is so low that a packet of `avpkt` takes longer than Linux's table of idle times can hold: raise it, or \
+                       lower `avpkt` or `burst`";
+            let table = Table::new(shift, packet * 1e6, ticks).map(Box::new);
+            table.ok_or_else(|| Invalid::new("bandwidth", why))
+        };
         let law = match flavour {
             Flavour::Paper => Law::Paper { bytes: 0.0, weight: libm::ldexp(1.0, -shift), packet },
-            Flavour::Linux => {
-                Law::Linux { scaled: 0, shift, table: Box::new(Table::new(shift, packet * 1e6, TICKS)) }
-            }
-            Flavour::Linux24 => {
-                Law::Linux { scaled: 0, shift, table: Box::new(Table::new(shift, packet * 1e6, 1.0)) }
-            }
+            Flavour::Linux => Law::Linux { scaled: 0, shift, table: table(TICKS)? },
+            Flavour::Linux24 => Law::Linux { scaled: 0, shift, table: table(1.0)? },
             Flavour::Click => Law::Click { scaled: 0, seen: None },
         };
-        Self { law, idle: None, avpkt }
+        Ok(Self { law, idle: None, avpkt })
     }
 
     /// The same average under the parameters of `new`.
@@ -211,7 +219,7 @@ mod tests {
 
     /// 10 Mbit/s and packets of 1000 bytes: 800 us each.
     fn table(shift: i32, ticks: f64) -> Table {
-        Table::new(shift, 800.0, ticks)
+        Table::new(shift, 800.0, ticks).expect("a short packet")
     }
 
     #[test]
@@ -230,8 +238,31 @@ mod tests {
     }
 
     #[test]
+    fn cells_of_up_to_2_to_the_31_microseconds_decay_and_longer_ones_are_refused() {
+        // At a weight of 1/2 an average halves each 0.69 packets, and the table ends at 31 / ln 2 = 44.7: cell 31 is the first that
+        // brings 2^39 ticks below 512, for packets from 2^39 / 44.7 = 1.23e10 to twice that.
+        for (packet, cell) in [
+            (1.0, Some(0)),
+            (1.2e10, Some(30)),
+            (1.25e10, Some(31)),
+            (2.4e10, Some(31)),
+            (2.5e10, None),
+            (f64::MAX, None),
+        ] {
+            let table = Table::new(1, packet, 1.0);
+            assert_eq!(table.as_ref().map(|table| table.cell), cell, "{packet} us");
+            let Some(table) = table else { continue };
+            let left = [0, 1, 1 << 20, 1 << 40, u64::MAX]
+                .map(|micros| table.decay(1 << 63, Duration::from_micros(micros)));
+            assert!(left.is_sorted_by(|one, next| one >= next), "{packet} us: {left:?}");
+            assert_eq!(left[4], 1 << 32, "31 places at the end of the table");
+        }
+    }
+
+    #[test]
     fn click_counts_an_empty_queue_once_and_then_fifty_times_a_second() {
-        let mut average = Average::new(Flavour::Click, CLICK_SHIFT, Rate::from_bits(1), Bytes(1000));
+        let average = Average::new(Flavour::Click, CLICK_SHIFT, Rate::from_bits(1), Bytes(1000));
+        let mut average = average.expect("Click has no table");
         for _ in 0..200 {
             average.sample(Bytes(1), 64, Instant::ZERO);
         }
