@@ -6,6 +6,7 @@ pub mod flows;
 
 pub mod places;
 pub mod ranked;
+pub mod slots;
 pub mod tournament;
 
 use std::collections::VecDeque;

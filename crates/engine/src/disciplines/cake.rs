@@ -217,7 +217,7 @@ impl Discipline for Cake {
     fn new(config: Config, _: Vec<Child<NoShare>>) -> Result<Self, Invalid> {
         config.check()?;
         let tins = config.tins();
-        let fattest = Fattest::new(tins.len() * QUEUES);
+        let fattest = Fattest::default();
         Ok(Self {
             memory: config.memory(),
             terms: terms(&config, 0)?,
@@ -241,7 +241,7 @@ impl Discipline for Cake {
             self.flush(&mut waiting);
             self.tins = config.tins();
             self.tins.iter_mut().for_each(|tin| tin.clock = cx.now);
-            self.backlog.fattest = Fattest::new(self.tins.len() * QUEUES);
+            self.backlog.fattest = Fattest::default();
             self.turn = 0;
         } else {
             for (tin, part) in self.tins.iter_mut().zip(config.diffserv.parts()) {

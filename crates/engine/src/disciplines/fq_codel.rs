@@ -121,8 +121,7 @@ impl Discipline for FqCodel {
     fn new(config: Config, _: Vec<Child<NoShare>>) -> Result<Self, Invalid> {
         let aim = config.aim()?;
         let count = config.flows as usize;
-        let flows = Flows::new(count, ControlLaw::default);
-        Ok(Self { config, aim, flows, fattest: Fattest::new(count) })
+        Ok(Self { config, aim, flows: Flows::new(count), fattest: Fattest::default() })
     }
 
     fn reconfigure(&mut self, config: Config, _: Vec<NoShare>, cx: &mut Context<'_>) -> Result<(), Invalid> {
@@ -184,7 +183,7 @@ impl Discipline for FqCodel {
 
 impl FqCodel {
     fn push(&mut self, packet: Packet, cx: &mut Context<'_>) {
-        let slot = self.flows.slot(packet.flow, cx);
+        let slot = self.flows.slot(packet.flow, cx, ControlLaw::default);
         self.flows.push(slot, packet, self.config.quantum);
         self.measure(slot);
     }
@@ -221,5 +220,30 @@ impl FqCodel {
             }
         }
         self.flows.packets() < before
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::classify::NoHeaders;
+    use crate::discipline::Drops;
+    use crate::packet::{FlowId, Header};
+    use crate::random::{Random, Seed};
+    use crate::units::Instant;
+
+    #[test]
+    fn queues_are_made_when_they_are_used() {
+        let config = Config { flows: 65_536, ..Config::default() };
+        let mut queue = FqCodel::new(config, Vec::new()).expect("valid");
+        assert_eq!(queue.flows.iter_mut().count(), 0);
+        let (mut random, mut drops) = (Random::stream(Seed(1), "test"), Drops::default());
+        let mut cx =
+            Context { now: Instant::ZERO, random: &mut random, drops: &mut drops, headers: &NoHeaders };
+        for flow in [1, 2, 3, 2, 1] {
+            let header = Header { flow: FlowId(flow), length: 100, ..Header::default() };
+            queue.enqueue(Packet::new(header), &mut cx);
+        }
+        assert_eq!(queue.flows.iter_mut().count(), 3);
     }
 }

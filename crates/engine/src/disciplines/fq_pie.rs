@@ -129,7 +129,7 @@ impl Discipline for FqPie {
 
     fn new(config: Config, _: Vec<Child<NoShare>>) -> Result<Self, Invalid> {
         let aim = config.aim()?;
-        let flows = Flows::new(config.flows as usize, || ControlLaw::new(&aim));
+        let flows = Flows::new(config.flows as usize);
         Ok(Self { config, aim, flows })
     }
 
@@ -147,7 +147,7 @@ impl Discipline for FqPie {
             let next = Self::new(config, Vec::new())?;
             *self = Self { flows: next.flows.salted_as(&self.flows), ..next };
             for packet in waiting {
-                let slot = self.flows.slot(packet.flow, cx);
+                let slot = self.flows.slot(packet.flow, cx, || ControlLaw::new(&self.aim));
                 self.flows.push(slot, packet, self.config.quantum);
             }
         }
@@ -161,7 +161,7 @@ impl Discipline for FqPie {
 
     //= https://www.rfc-editor.org/rfc/rfc8033#section-4.1
     fn enqueue(&mut self, mut packet: Packet, cx: &mut Context<'_>) {
-        let slot = self.flows.slot(packet.flow, cx);
+        let slot = self.flows.slot(packet.flow, cx, || ControlLaw::new(&self.aim));
         let has_room = self.has_room(1, packet.bytes().0);
         let flow = self.flows.flow(slot);
         flow.law.catch_up(&self.aim, flow.queue.bytes(), cx.now);

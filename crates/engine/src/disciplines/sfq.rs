@@ -23,6 +23,7 @@ use crate::packet::{FlowId, Packet};
 use crate::queue::PacketQueue;
 use crate::queue::active::ActiveList;
 use crate::queue::fattest::Fattest;
+use crate::queue::slots::Slots;
 use crate::units::{Bytes, Duration, Instant, Limit, Packets, Rate};
 
 /// Parameters of `sfq`.
@@ -80,7 +81,9 @@ impl Config {
 /// Stochastic fairness queueing.
 pub struct Sfq {
     config: Config,
+    /// Those in use, by their numbers.
     queues: Vec<Queue>,
+    slots: Slots,
     active: ActiveList,
     longest: Fattest,
     /// Queues that hold something.
@@ -117,9 +120,10 @@ impl Discipline for Sfq {
         let count = config.divisor as usize;
         Ok(Self {
             config,
-            queues: (0..count).map(|_| Queue::default()).collect(),
-            active: ActiveList::new(count),
-            longest: Fattest::new(count),
+            queues: Vec::new(),
+            slots: Slots::new(count),
+            active: ActiveList::new(0),
+            longest: Fattest::default(),
             in_use: 0,
             packets: 0,
             bytes: 0,
@@ -139,7 +143,7 @@ impl Discipline for Sfq {
         if sooner {
             self.rekey = None;
         }
-        for slot in 0..self.queues.len() {
+        for slot in self.slots.iter().collect::<Vec<_>>() {
             while self.queues[slot].packets.len() > self.config.depth as usize {
                 let Some(packet) = self.give_up(slot) else { break };
                 cx.drop(packet, DropReason::Shrunk);
@@ -236,10 +240,15 @@ impl Discipline for Sfq {
 
 impl Sfq {
     /// The queue of `flow`: a multiplication spreads neighbouring numbers over all hash values.
-    fn queue_of(&self, flow: FlowId) -> usize {
+    fn queue_of(&mut self, flow: FlowId) -> usize {
         let mixed = (u64::from(flow.0 ^ self.key) + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15);
         let mixed = (mixed ^ (mixed >> 32)).wrapping_mul(0xD6E8_FEB8_6659_FD93);
-        (mixed >> 32) as usize & (self.config.divisor as usize - 1)
+        let slot = (mixed >> 32) as usize & (self.config.divisor as usize - 1);
+        let (queues, active) = (&mut self.queues, &mut self.active);
+        self.slots.number(slot, queues.len(), || {
+            queues.push(Queue::default());
+            active.add_slot();
+        })
     }
 
     fn push(&mut self, slot: usize, packet: Packet) {
@@ -319,10 +328,11 @@ impl Sfq {
             self.active.retire();
         }
         let count = self.config.divisor as usize;
-        if count != self.queues.len() {
-            self.queues = (0..count).map(|_| Queue::default()).collect();
-            self.active = ActiveList::new(count);
-            self.longest = Fattest::new(count);
+        if count != self.slots.len() {
+            self.queues.clear();
+            self.slots = Slots::new(count);
+            self.active = ActiveList::new(0);
+            self.longest = Fattest::default();
         }
         self.longest.clear();
         (self.packets, self.bytes, self.in_use, self.key) = (0, 0, 0, key);

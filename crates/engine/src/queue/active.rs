@@ -28,6 +28,11 @@ impl ActiveList {
         Self { turns: VecDeque::with_capacity(slots), listed: vec![false; slots], ended: 0 }
     }
 
+    /// Adds a slot behind the last.
+    pub fn add_slot(&mut self) {
+        self.listed.push(false);
+    }
+
     /// Lists a slot at the end unless it is listed. Returns whether it is new. A slot that does not exist
     /// is not listed.
     #[inline]

@@ -27,7 +27,7 @@ struct Entry {
     bucket: u32,
 }
 
-/// Queues `0..n` in the order of their backlogs, roughly.
+/// Queues, by their numbers, in the order of their backlogs, roughly.
 #[derive(Debug)]
 pub struct Fattest {
     heads: Vec<u32>,
@@ -37,23 +37,36 @@ pub struct Fattest {
     entries: Vec<Entry>,
 }
 
-impl Fattest {
-    /// For `count` queues, all of them empty.
-    pub fn new(count: usize) -> Self {
-        Self {
-            heads: vec![NONE; BUCKETS],
-            occupied: [0; BUCKETS / 64],
-            words: 0,
-            entries: vec![Entry { previous: NONE, next: NONE, bucket: NONE }; count],
-        }
+impl Default for Fattest {
+    /// All queues are empty. What is kept of a queue is made when it, or one behind it, first holds something.
+    fn default() -> Self {
+        Self { heads: vec![NONE; BUCKETS], occupied: [0; BUCKETS / 64], words: 0, entries: Vec::new() }
     }
+}
 
+impl Entry {
+    const EMPTY: Self = Self { previous: NONE, next: NONE, bucket: NONE };
+}
+
+impl Fattest {
     /// Tells that `queue` holds `packets`, which are `length` long in whatever unit. One of no packets is
     /// not listed.
     #[inline]
     pub fn update(&mut self, queue: usize, packets: usize, length: u64) {
         let to = if packets == 0 { NONE } else { bucket(length) as u32 };
-        if self.entries[queue].bucket != to {
+        match self.entries.get(queue) {
+            Some(entry) if entry.bucket == to => {}
+            Some(_) => self.relink(queue, to),
+            None => self.list_first(queue, to),
+        }
+    }
+
+    /// Makes room for a queue that was empty up to now.
+    #[cold]
+    #[inline(never)]
+    fn list_first(&mut self, queue: usize, to: u32) {
+        if to != NONE {
+            self.entries.resize((queue + 1).next_power_of_two().max(STEPS), Entry::EMPTY);
             self.relink(queue, to);
         }
     }
@@ -63,7 +76,7 @@ impl Fattest {
         self.heads.fill(NONE);
         self.occupied.fill(0);
         self.words = 0;
-        self.entries.fill(Entry { previous: NONE, next: NONE, bucket: NONE });
+        self.entries.fill(Entry::EMPTY);
     }
 
     fn occupy(&mut self, bucket: u32, occupied: bool) {
@@ -141,7 +154,7 @@ mod tests {
     #[test]
     fn what_is_found_is_nearly_the_fullest() {
         let mut random = Random::stream(Seed(1), "fattest");
-        let (mut fattest, mut held) = (Fattest::new(50), [0_u64; 50]);
+        let (mut fattest, mut held) = (Fattest::default(), [0_u64; 50]);
         assert_eq!(fattest.find(), None);
         let mut worst = 1.0_f64;
         for _ in 0..20_000 {

@@ -16,6 +16,7 @@ use std::collections::VecDeque;
 use crate::discipline::Context;
 use crate::packet::{FlowId, Packet};
 use crate::queue::PacketQueue;
+use crate::queue::slots::Slots;
 use crate::units::Bytes;
 
 /// One flow's queue, and what the discipline keeps for it.
@@ -66,7 +67,9 @@ impl Waiting<'_> {
 /// Queues of flows, and their turns.
 #[derive(Debug)]
 pub struct Flows<T> {
+    /// Those in use, in the order of their first use.
     flows: Vec<Flow<T>>,
+    slots: Slots,
     new: VecDeque<u32>,
     old: VecDeque<u32>,
     packets: u64,
@@ -75,11 +78,11 @@ pub struct Flows<T> {
 }
 
 impl<T> Flows<T> {
-    /// `count` empty queues, each with a state made by `law`.
-    pub fn new(count: usize, law: impl FnMut() -> T) -> Self {
-        let flow = |law| Flow { queue: PacketQueue::default(), law, deficit: 0, listed: false };
+    /// For `count` hash values. A queue is made when its first packet comes.
+    pub fn new(count: usize) -> Self {
         Self {
-            flows: core::iter::repeat_with(law).take(count).map(flow).collect(),
+            flows: Vec::new(),
+            slots: Slots::new(count),
             new: VecDeque::new(),
             old: VecDeque::new(),
             packets: 0,
@@ -94,9 +97,10 @@ impl<T> Flows<T> {
         Self { salt: before.salt, ..self }
     }
 
-    /// The queue of a flow: its number and the salt, mixed so that every bit counts.
+    /// Index of the queue of a flow: the flow's number and the salt, mixed so that every bit counts, select it. A queue
+    /// that is used for the first time begins with the state that `law` makes.
     #[inline]
-    pub fn slot(&mut self, flow: FlowId, cx: &mut Context<'_>) -> usize {
+    pub fn slot(&mut self, flow: FlowId, cx: &mut Context<'_>, law: impl FnOnce() -> T) -> usize {
         let salt = *self
             .salt
             .get_or_insert_with(|| (u64::from(cx.random.bits()) << 32) | u64::from(cx.random.bits()));
@@ -104,7 +108,11 @@ impl<T> Flows<T> {
         for factor in [0xFF51_AFD7_ED55_8CCD, 0xC4CE_B9FE_1A85_EC53_u64] {
             mixed = (mixed ^ (mixed >> 33)).wrapping_mul(factor);
         }
-        (((mixed >> 32) * self.flows.len() as u64) >> 32) as usize
+        let hash = (((mixed >> 32) * self.slots.len() as u64) >> 32) as usize;
+        let Self { flows, slots, .. } = self;
+        slots.number(hash, flows.len(), || {
+            flows.push(Flow { queue: PacketQueue::default(), law: law(), deficit: 0, listed: false });
+        })
     }
 
     /// The flow of this slot.
@@ -121,7 +129,7 @@ impl<T> Flows<T> {
         (&mut flow.law, Waiting { queue: &mut flow.queue, packets, bytes })
     }
 
-    /// Every flow.
+    /// Every flow in use.
     pub fn iter_mut(&mut self) -> impl Iterator<Item = &mut Flow<T>> {
         self.flows.iter_mut()
     }
@@ -201,7 +209,8 @@ impl<T> Flows<T> {
     /// Hands over all packets, oldest first.
     pub fn flush(&mut self, out: &mut Vec<Packet>) {
         let from = out.len();
-        for flow in &mut self.flows {
+        for index in self.slots.iter() {
+            let flow = &mut self.flows[index];
             flow.queue.flush(out);
             flow.listed = false;
         }

@@ -128,6 +128,7 @@ impl Tin {
     pub(super) fn push(&mut self, packet: Packet, identity: &Identity, terms: &Terms, backlog: &mut Backlog) {
         if self.queues.is_empty() {
             self.queues.resize_with(QUEUES, Queue::default);
+            self.ways.open();
         }
         let queues = &self.queues;
         let (slot, found) = self.ways.place(identity.tag, |queue| !queues[queue].listed);

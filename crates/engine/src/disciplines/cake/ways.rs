@@ -31,21 +31,21 @@ struct Guest {
 }
 
 /// Who has which queue.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Ways {
+    /// By queue; none before [`open`](Self::open).
     tags: Vec<Option<u64>>,
     /// Those that found no free queue, by tag. Mostly none, but a flood of flows brings thousands.
     guests: BTreeMap<u64, Guest>,
     pub(super) collisions: u64,
 }
 
-impl Default for Ways {
-    fn default() -> Self {
-        Self { tags: vec![None; QUEUES], guests: BTreeMap::new(), collisions: 0 }
-    }
-}
-
 impl Ways {
+    /// Makes what is kept of each queue, before the first packet.
+    pub(super) fn open(&mut self) {
+        self.tags.resize(QUEUES, None);
+    }
+
     /// The queue for a packet of the flow with this tag.
     pub(super) fn place(&mut self, tag: u64, is_free: impl Fn(usize) -> bool) -> (usize, Found) {
         let own = (tag as usize) % QUEUES;
@@ -100,6 +100,7 @@ mod tests {
     #[test]
     fn a_flow_takes_any_free_queue_of_its_set_and_keeps_it() {
         let mut ways = Ways::default();
+        ways.open();
         let mut taken = vec![false; QUEUES];
         // Nine flows whose own queue is number 3 of the first set.
         let tags: Vec<u64> = (0..9).map(|flow| 3 + flow * QUEUES as u64).collect();
@@ -126,6 +127,7 @@ mod tests {
     #[test]
     fn a_flow_that_comes_back_finds_its_queue_while_others_of_the_set_are_unused() {
         let mut ways = Ways::default();
+        ways.open();
         let (one, other) = (3, 3 + QUEUES as u64);
         assert_eq!(ways.place(one, |_| true), (3, Found::Free));
         assert_eq!(ways.place(other, |_| true), (4, Found::Free), "its own was somebody's");
