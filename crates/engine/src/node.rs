@@ -2,7 +2,7 @@
 //!
 //! Every call passes through a [`Node`], which compares the account of drops before and after. So a drop
 //! three levels down leaves every ancestor's backlog right, and no discipline counts anything:
-//! `offered = sent + dropped + moved + backlog`, at every level, always.
+//! `offered + moved_in = sent + dropped + moved_out + backlog`, at every level, always.
 
 mod account;
 mod inside;
@@ -52,7 +52,8 @@ pub struct Node {
 /// What is seldom asked of a node, and seldom changes.
 struct About {
     dropped: Count,
-    moved: Count,
+    moved_in: Count,
+    moved_out: Count,
     marked_packets: u64,
     unclassified_packets: u64,
     kind: &'static str,
@@ -79,7 +80,8 @@ impl Node {
         discipline.each_child(&mut |child| timed |= child.timed);
         let about = About {
             dropped: Count::default(),
-            moved: Count::default(),
+            moved_in: Count::default(),
+            moved_out: Count::default(),
             marked_packets: 0,
             unclassified_packets: 0,
             kind,
@@ -337,7 +339,7 @@ impl Node {
         }
     }
 
-    /// Takes every packet out, here and below, and counts them as moved.
+    /// Takes every packet out, here and below, and counts them as moved out.
     pub fn flush(&mut self, out: &mut Vec<Packet>) {
         let from = out.len();
         out.extend(self.held.take());
@@ -345,7 +347,7 @@ impl Node {
         self.discipline.each_child(&mut |child| child.flush(out));
         for packet in &out[from..] {
             self.backlog.remove(packet.bytes());
-            self.about.moved.add(packet.bytes());
+            self.about.moved_out.add(packet.bytes());
         }
     }
 
@@ -444,20 +446,22 @@ impl Node {
 
     /// What went through since the start.
     ///
-    /// What was sent is not counted: it is what came in and is neither here, nor dropped, nor moved. A packet
+    /// What was sent is not counted: it is what came in and is neither here, nor dropped, nor moved out. A packet
     /// that got lost in a discipline is therefore found as a backlog that never ends, by whoever flushes it.
     pub fn counters(&self) -> Counters {
         let gone = |count: fn(Count) -> u64| {
             count(self.offered)
                 .wrapping_sub(count(self.about.dropped))
-                .wrapping_sub(count(self.about.moved))
+                .wrapping_add(count(self.about.moved_in))
+                .wrapping_sub(count(self.about.moved_out))
                 .wrapping_sub(count(self.backlog))
         };
         Counters {
             offered: self.offered.tally(),
             sent: Tally { packets: gone(Count::packets), bytes: Bytes(gone(|count| count.bytes().0)) },
             dropped: self.about.dropped.tally(),
-            moved: self.about.moved.tally(),
+            moved_in: self.about.moved_in.tally(),
+            moved_out: self.about.moved_out.tally(),
             backlog: self.backlog.tally(),
             marked_packets: self.about.marked_packets,
             unclassified_packets: self.about.unclassified_packets,
@@ -500,12 +504,36 @@ impl Node {
         self.discipline.doubts(link, tell);
     }
 
-    /// Takes a place in a port: its number, and the counters of the node of that name before it.
-    pub(crate) fn settle_in(&mut self, id: u16, past: Counters) {
+    /// The largest backlog since [`take_peak`](Self::take_peak), which goes on.
+    pub(crate) fn peak(&self) -> Tally {
+        self.peak
+    }
+
+    /// What came in, in packets and bytes: as [`Counters::offered`].
+    pub(crate) fn offered(&self) -> Tally {
+        self.offered.tally()
+    }
+
+    /// Counts what was offered since `before` as moved in from the tree before.
+    pub(crate) fn count_moved_in(&mut self, before: Tally) {
+        let offered = self.offered.tally();
+        let moved = self.about.moved_in.tally();
+        self.offered = before.into();
+        self.about.moved_in = Tally {
+            packets: moved.packets + (offered.packets - before.packets),
+            bytes: moved.bytes + Bytes(offered.bytes.0 - before.bytes.0),
+        }
+        .into();
+    }
+
+    /// Takes a place in a port: its number, and the counters and the peak of the node of that name before it.
+    pub(crate) fn settle_in(&mut self, id: u16, past: Counters, peak: Tally) {
         self.id = id;
+        self.peak = peak;
         self.offered = past.offered.into();
         self.about.dropped = past.dropped.into();
-        self.about.moved = past.moved.into();
+        self.about.moved_in = past.moved_in.into();
+        self.about.moved_out = past.moved_out.into();
         self.backlog = past.backlog.into();
         self.about.marked_packets = past.marked_packets;
         self.about.unclassified_packets = past.unclassified_packets;

@@ -89,6 +89,17 @@ pub struct Handed {
     pub waited_ps: u128,
 }
 
+/// A place that is no longer in the tree.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Retired {
+    /// Its number.
+    pub place: u16,
+    /// Its counters, which no longer change.
+    pub counters: Counters,
+    /// Its largest backlog since that was last taken.
+    pub peak: Tally,
+}
+
 /// A link's queue: a tree of disciplines, a clock, and a device ring.
 pub struct Port {
     root: Node,
@@ -102,8 +113,8 @@ pub struct Port {
     random: Random,
     drops: Drops,
     places: Vec<Place>,
-    /// Counters of places that are no longer in the tree.
-    retired: Vec<(u16, Counters)>,
+    /// Places that are no longer in the tree.
+    retired: Vec<Retired>,
     /// Whether a node of another name was at the root before.
     had_another_root: bool,
     /// Neither ring nor coarse clock nor timers: one question on the hot path instead of three.
@@ -342,17 +353,27 @@ impl Port {
         self.root.flush(&mut waiting);
         waiting.sort_by_key(|packet| (packet.arrived, packet.flow, packet.sequence));
         let retired = &mut self.retired;
-        self.root.each(&mut |node, _| retired.push((node.id(), node.counters())));
+        self.root.each(&mut |node, _| {
+            retired.push(Retired { place: node.id(), counters: node.counters(), peak: node.peak() });
+        });
         self.had_another_root |= self.root.name() != root.name();
         let old = core::mem::replace(&mut self.root, root);
         self.number();
         self.take_stock();
         let count = waiting.len();
+        let mut offered = Vec::new();
+        self.root.each(&mut |node, _| offered.push(node.offered()));
         let mut cx =
             Context { now: self.clock.read(now), random: &mut self.random, drops: &mut self.drops, headers };
         for packet in waiting {
             self.root.enqueue(packet, &mut cx);
         }
+        let mut offered = offered.into_iter();
+        self.root.each(&mut |node, _| {
+            if let Some(before) = offered.next() {
+                node.count_moved_in(before);
+            }
+        });
         (count, old)
     }
 
@@ -387,9 +408,18 @@ impl Port {
         self.root.each(&mut |node, _| visit(node));
     }
 
-    /// Counters of the places that are no longer in the tree.
-    pub fn retired(&self) -> impl Iterator<Item = (u16, Counters)> + '_ {
+    /// The places that are no longer in the tree.
+    pub fn retired(&self) -> impl Iterator<Item = Retired> + '_ {
         self.retired.iter().copied()
+    }
+
+    /// The same, and their peaks start over.
+    pub fn take_retired(&mut self) -> impl Iterator<Item = Retired> + '_ {
+        self.retired.iter_mut().map(|retired| {
+            let taken = *retired;
+            retired.peak = Tally::default();
+            taken
+        })
     }
 
     /// Gives every node of the tree its number: that of the place of its name, or a new one.
@@ -397,7 +427,8 @@ impl Port {
         let Self { root, places, retired, .. } = self;
         let mut known: BTreeMap<Arc<str>, usize> =
             places.iter().enumerate().map(|(index, place)| (place.name.clone(), index)).collect();
-        let mut past: BTreeMap<u16, Counters> = retired.drain(..).collect();
+        let mut past: BTreeMap<u16, Retired> =
+            retired.drain(..).map(|retired| (retired.place, retired)).collect();
         let mut path: Vec<u16> = Vec::new();
         root.each(&mut |node, depth| {
             path.truncate(depth);
@@ -410,10 +441,12 @@ impl Port {
                 places[index].parent = parent;
             }
             let id = index.min(Place::MOST - 1) as u16;
-            node.settle_in(id, past.remove(&id).unwrap_or_default());
+            let (counters, peak) =
+                past.remove(&id).map_or_else(Default::default, |past| (past.counters, past.peak));
+            node.settle_in(id, counters, peak);
             path.push(id);
         });
-        retired.extend(past);
+        retired.extend(past.into_values());
     }
 }
 

@@ -498,7 +498,7 @@ impl PlaceState {
             sent_bytes: counters.sent.bytes.0,
             dropped_packets: counters.dropped.packets,
             marked_packets: counters.marked_packets,
-            moved_packets: counters.moved.packets,
+            moved_packets: counters.moved_out.packets,
             sojourn_classes: seen.classes,
             sojourn_count: seen.sojourns.0,
             sojourn_sum_s: seen.sojourns.1 as f64 / 1e12,

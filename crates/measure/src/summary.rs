@@ -184,7 +184,9 @@ pub struct QueueSummary {
     pub kind: String,
     /// The queue above it; `null` for the root.
     pub parent: Option<String>,
-    /// Packets offered to it in the window, dropped ones among them.
+    /// Packets offered to it in the window, dropped ones among them. What waited at the end of the warm-up and
+    /// `enqueued_packets + moved_in_packets` are together
+    /// `sent_packets + dropped_packets + moved_out_packets + backlog_packets`.
     pub enqueued_packets: u64,
     /// Their frame bytes.
     pub offered_bytes: u64,
@@ -200,6 +202,12 @@ pub struct QueueSummary {
     pub drops_by: IndexMap<String, u64>,
     /// Packets marked in the window, here or below.
     pub marked_packets: u64,
+    /// Packets that came from the tree before, where the port's tree was replaced in the window.
+    #[serde(default)]
+    pub moved_in_packets: u64,
+    /// Packets that went on to the next tree, where the port's tree was replaced in the window.
+    #[serde(default)]
+    pub moved_out_packets: u64,
     /// Packets waiting at the end.
     pub backlog_packets: u64,
     /// The most that waited at once in the window.

@@ -73,7 +73,8 @@ fn overdrawn() -> ! {
     panic!("more packets or bytes left a queue than came in")
 }
 
-/// What went through a node since the start. Every field but the backlog only grows.
+/// What went through a node since the start. Every field but the backlog only grows:
+/// `offered + moved_in = sent + dropped + moved_out + backlog`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
     /// Came in.
@@ -82,8 +83,10 @@ pub struct Counters {
     pub sent: Tally,
     /// Dropped here or below.
     pub dropped: Tally,
-    /// Taken along when the tree was replaced.
-    pub moved: Tally,
+    /// Moved in from the tree before, when the tree was replaced; not part of `offered`.
+    pub moved_in: Tally,
+    /// Moved out to the next tree, when the tree was replaced.
+    pub moved_out: Tally,
     /// Waiting now.
     pub backlog: Tally,
     /// Marked with congestion experienced, here or below.

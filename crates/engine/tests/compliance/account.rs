@@ -6,7 +6,7 @@ use lockgate_engine::classify::NoHeaders;
 use lockgate_engine::discipline::Discipline;
 use lockgate_engine::node::{Counters, Node, Peek, Tally};
 use lockgate_engine::packet::{ChildNumber, FlowId, Header, Packet};
-use lockgate_engine::port::{Poll, Port};
+use lockgate_engine::port::{Poll, Port, Retired};
 use lockgate_engine::random::{Random, Seed};
 use lockgate_engine::units::{Bytes, Duration, Instant};
 use serde_json::Value;
@@ -257,10 +257,15 @@ impl Account {
             let only_grew = old.offered.packets <= new.offered.packets
                 && old.sent == new.sent
                 && old.dropped.packets <= new.dropped.packets
-                && old.moved.packets + old.backlog.packets == new.moved.packets;
+                && old.moved_out.packets + old.backlog.packets == new.moved_out.packets;
             assert!(only_grew, "{place} counts on from {old:?} to {new:?}");
         }
-        assert_eq!(after[&old_root].moved.packets - before[&old_root].moved.packets, moved as u64);
+        assert_eq!(after[&old_root].moved_out.packets - before[&old_root].moved_out.packets, moved as u64);
+        let new_root = &self.topology.place;
+        let moved_in = before.get(new_root).map_or(0, |before| before.moved_in.packets);
+        assert_eq!(after[new_root].moved_in.packets - moved_in, moved as u64);
+        let offered = before.get(new_root).map_or(0, |before| before.offered.packets);
+        assert_eq!(after[new_root].offered.packets, offered, "what moves is not offered again");
         self.wake = None;
         self.check();
     }
@@ -271,7 +276,7 @@ impl Account {
         self.port.each_node(&mut |node| {
             totals.insert(node.name().to_string(), node.counters());
         });
-        for (place, counters) in self.port.retired() {
+        for Retired { place, counters, .. } in self.port.retired() {
             let past = totals.insert(self.port.places()[usize::from(place)].name.to_string(), counters);
             assert!(past.is_none(), "a place is both in the tree and retired");
         }
@@ -338,7 +343,7 @@ impl Account {
             let past = nodes.insert(node.name().to_string(), node.counters());
             assert!(past.is_none(), "two places of one name");
         });
-        for (place, counters) in self.port.retired() {
+        for Retired { place, counters, .. } in self.port.retired() {
             assert_eq!(counters.backlog, Tally::default(), "retired place {place} holds packets");
         }
         let ring = self.port.ring_occupancy();
@@ -385,7 +390,7 @@ impl Account {
     /// the child count as dropped. As long as no tree was replaced or flushed.
     fn check_sent(&self, nodes: &BTreeMap<String, Counters>) {
         let root = &nodes[&self.topology.place];
-        if self.topology.children.is_empty() || root.moved.packets > 0 || self.replaced {
+        if self.topology.children.is_empty() || root.moved_out.packets > 0 || self.replaced {
             return;
         }
         let of_children = |get: fn(&Counters) -> u64| -> u64 {

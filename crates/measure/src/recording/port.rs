@@ -2,7 +2,7 @@
 
 use lockgate_engine::discipline::DropReason;
 use lockgate_engine::node::{Count, Counters, Node, Tally};
-use lockgate_engine::port::{Handed, Port, Requests};
+use lockgate_engine::port::{Handed, Port, Requests, Retired};
 use lockgate_engine::units::{Bytes, Duration, Instant, Rate};
 
 use super::watch::{Seen, Watch};
@@ -266,7 +266,10 @@ impl PortRecord {
                 place.sample(node.counters(), peak, now, warmup);
             }
         });
-        for (id, counters) in port.retired() {
+        for Retired { place: id, counters, mut peak } in port.take_retired() {
+            if let Some(watch) = watch {
+                peak = larger(peak, core::mem::take(&mut watch.place(id).peak));
+            }
             if let Some(place) = places.get_mut(usize::from(id)) {
                 place.sample(counters, Tally::default(), now, warmup);
             }

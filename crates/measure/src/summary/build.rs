@@ -212,6 +212,8 @@ fn queue(
     let (enqueued_packets, offered_bytes) = since(|counters| counters.offered);
     let (sent_packets, sent_bytes) = since(|counters| counters.sent);
     let (dropped_packets, _) = since(|counters| counters.dropped);
+    let (moved_in_packets, _) = since(|counters| counters.moved_in);
+    let (moved_out_packets, _) = since(|counters| counters.moved_out);
     let drops = record.drops_by(number);
     QueueSummary {
         kind: place.kind.to_owned(),
@@ -224,6 +226,8 @@ fn queue(
         dropped_packets,
         drops_by: drops.into_iter().map(|(why, packets)| (why.name().to_owned(), packets)).collect(),
         marked_packets: place.counters.marked_packets.saturating_sub(place.before.marked_packets),
+        moved_in_packets,
+        moved_out_packets,
         backlog_packets: place.counters.backlog.packets,
         peak_backlog_packets: place.peak.packets,
         sojourn_s: Distribution::of_picos(&record.sojourn(number)),
