@@ -285,7 +285,7 @@ impl<'a> Network<'a> {
         let at = self.sampling;
         self.recording.sample_flows(at);
         for link in &mut self.links {
-            link.record.sample(at, &mut link.port);
+            link.sample(at);
         }
         self.sampling = self.recording.next_sample(at).unwrap_or(Instant::NEVER);
     }

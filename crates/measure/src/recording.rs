@@ -25,7 +25,7 @@ pub use delays::Delays;
 pub use file::{FileBin, FileBins, FileRecord};
 pub use flow::{FlowRecord, FlowSetup, Imbalance, Loss, Received, Totals, UDP_HEADER_BYTES, Window};
 pub use packets::{PacketRow, Packets};
-pub use port::{PlaceRecord, PortRecord, PortSetup};
+pub use port::{Line, PlaceRecord, PortRecord, PortSetup};
 pub use requests::{Asks, Requests};
 pub use tcp::{TcpRecord, TcpSample};
 pub use watch::{SOJOURN_CLASSES, Seen};

@@ -8,6 +8,11 @@
 //! The link is lazy: a packet goes straight into flight when its transmission starts, and the end of the
 //! transmission is an event only while something waits. **A link frees before a packet arrives at the
 //! same instant**: an offer at the time of a pending poll polls first.
+//!
+//! **A rate holds from the instant it is set**, for the bits of the packet under way that are not on the line
+//! yet, too: the end of its transmission and its arrival move. So a packet begun at a low rate does not keep the
+//! line once the rate is high again, and no line ever carries more than its rate. A packet whose last bit is on the
+//! line arrives as it would have.
 
 use core::hint::select_unpredictable;
 use std::collections::VecDeque;
@@ -18,7 +23,7 @@ use lockgate_engine::packet::Packet;
 use lockgate_engine::port::{Poll, Port};
 use lockgate_engine::random::Random;
 use lockgate_engine::units::{Bytes, Duration, Instant, Probability, Rate};
-use lockgate_measure::recording::PortRecord;
+use lockgate_measure::recording::{Line, PortRecord};
 use lockgate_scenario::trace::{LinkTrace, OPPORTUNITY_BYTES};
 
 use crate::hops::{Hop, Hops};
@@ -63,10 +68,12 @@ impl Serialiser {
         Duration::from_picos(self.picos + u64::from(over))
     }
 
-    /// Divides for a length that is not the last one; false where that is out of range.
+    /// Divides for a length that is not the last one; false where that is out of range: a carry and a remainder, each
+    /// under the rate, are one number.
     #[inline(never)]
     fn learn(&mut self, bytes: Bytes) -> bool {
-        let Some(work) = bytes.0.checked_mul(BYTE_PICOS).filter(|_| self.rate > 0) else { return false };
+        let in_range = self.rate > 0 && self.rate <= 1 << 63;
+        let Some(work) = bytes.0.checked_mul(BYTE_PICOS).filter(|_| in_range) else { return false };
         (self.bytes, self.picos, self.remainder) = (bytes.0, work / self.rate, work % self.rate);
         true
     }
@@ -109,6 +116,11 @@ impl TraceCursor {
         let count = times.len() as u64;
         let within = times[(index % count) as usize];
         Instant::ZERO + self.trace.period() * (index / count) + Duration::from_millis(u64::from(within))
+    }
+
+    /// Bits of all opportunities before `now`.
+    fn offered_bits(&self, now: Instant) -> f64 {
+        (u128::from(self.first_from(now)) * u128::from(OPPORTUNITY_BYTES.0) * 8) as f64
     }
 
     /// The first opportunity at or after `now`.
@@ -155,6 +167,27 @@ impl Flying {
         self.rest.push_back((arrival.max(last), hop, packet));
     }
 
+    /// The packet that was put on the way last arrives `later`, or earlier by as much, but not before those that are
+    /// before it.
+    fn move_newest(&mut self, old_end: Instant, new_end: Instant) {
+        let moved = |arrival: Instant| {
+            if new_end >= old_end {
+                arrival + new_end.since(old_end)
+            } else {
+                arrival - old_end.since(new_end)
+            }
+        };
+        let before = match self.rest.len() {
+            0 | 1 => self.next,
+            behind => self.rest[behind - 2].0,
+        };
+        match self.rest.back_mut() {
+            Some((arrival, ..)) => *arrival = moved(*arrival).max(before),
+            None if self.first.is_some() => self.next = moved(self.next),
+            None => {}
+        }
+    }
+
     fn newest(&self) -> Option<&Packet> {
         self.rest.back().map(|(.., packet)| packet).or(self.first.as_ref())
     }
@@ -193,6 +226,10 @@ pub struct Link {
     flying: Flying,
     /// What the link itself lost, until it is put on record.
     pub lost: Option<Packet>,
+    /// End of the transmission of the packet that it lost last.
+    lost_end: Instant,
+    /// Bytes of the packet started last for each that the link charged; 1 of a plain link.
+    frame_share: f64,
     /// What is observed of it.
     pub record: PortRecord,
     /// Neither trace nor overhead nor loss: one question on the hot path instead of three.
@@ -230,6 +267,8 @@ impl Link {
             wake: Instant::NEVER,
             flying: Flying::new(),
             lost: None,
+            lost_end: Instant::NEVER,
+            frame_share: 1.0,
             record,
             plain: false,
             trace,
@@ -256,12 +295,56 @@ impl Link {
         loss: Option<Probability>,
     ) {
         if let Some(rate) = rate.filter(|_| self.trace.is_none()) {
-            self.serialiser = Serialiser::at(rate);
-            self.record.on_rate(now, rate);
+            self.change_rate(now, rate);
         }
         self.delay = delay.unwrap_or(self.delay);
         self.loss = loss.unwrap_or(self.loss);
         self.take_stock();
+    }
+
+    /// What is left of the packet under way goes on at `rate`.
+    fn change_rate(&mut self, now: Instant, rate: Rate) {
+        let old = core::mem::replace(&mut self.serialiser, Serialiser::at(rate)).rate;
+        self.record.on_rate(now, rate);
+        if !self.is_busy(now) || rate.is_zero() {
+            return;
+        }
+        // In bit-picoseconds; a part of a picosecond is one, so that no bit is carried for nothing.
+        let left = u128::from(self.free_at.since(now).as_picos()) * u128::from(old);
+        let left = u64::try_from(left.div_ceil(u128::from(rate.as_bits()))).unwrap_or(u64::MAX);
+        let (old_end, new_end) = (self.free_at, now + Duration::from_picos(left));
+        if self.lost_end == old_end {
+            self.lost_end = new_end;
+        } else {
+            self.flying.move_newest(old_end, new_end);
+        }
+        if self.wake == old_end {
+            self.wake = new_end;
+        }
+        self.free_at = new_end;
+    }
+
+    /// Samples the port and its line at `now`, for the record.
+    pub fn sample(&mut self, now: Instant) {
+        self.record.on_line(now, self.line(now));
+        self.record.sample(now, &mut self.port);
+    }
+
+    /// Takes the last account for the record, before packets are flushed.
+    pub fn finish(&mut self, now: Instant) {
+        self.record.on_line(now, self.line(now));
+        self.record.finish(now, &mut self.port);
+    }
+
+    fn line(&self, now: Instant) -> Line {
+        let left = self.free_at.since(now);
+        let unsent_bits = match &self.trace {
+            // A packet is on the line with the opportunity that carries its last byte.
+            Some(_) if self.is_busy(now) => self.newest().map_or(0.0, |packet| packet.bytes().0 as f64 * 8.0),
+            Some(_) => 0.0,
+            None => left.as_secs_f64() * self.serialiser.rate as f64 * self.frame_share,
+        };
+        Line { unsent_bits, offered_bits: self.trace.as_ref().map(|trace| trace.offered_bits(now)) }
     }
 
     /// Propagation.
@@ -421,7 +504,9 @@ impl Link {
             None => now + self.serialiser.time_for(charged),
         };
         self.occupy(end);
+        self.frame_share = bytes.0 as f64 / charged.0.max(1) as f64;
         if self.loss > Probability::ZERO && self.is_lost() {
+            self.lost_end = end;
             self.lost = Some(packet);
             return None;
         }
@@ -460,7 +545,7 @@ impl Link {
     pub fn flush(&mut self, out: &mut Vec<Packet>) {
         self.port.flush(out);
         while let Some(packet) = self.flying.pop() {
-            out.push(packet);
+            flying.push(packet);
         }
     }
 }
@@ -499,3 +584,11 @@ mod tests {
         assert_eq!(now + Serialiser::at(Rate::from_bits(0)).time_for(Bytes(1)), Instant::NEVER);
     }
 }
+        for rate in [1 << 63, (1 << 63) + 1, u64::MAX - 1, u64::MAX] {
+            let mut serialiser = Serialiser::at(Rate::from_bits(rate));
+            let times: Vec<u64> = (0..9).map(|_| serialiser.time_for(Bytes(1)).as_picos()).collect();
+            assert!(
+                times.iter().all(|picos| *picos <= 1),
+                "a byte takes no time to speak of at {rate} bit/s"
+            );
+        }

@@ -297,7 +297,7 @@ fn sample<E: Entry>(network: &mut Network<E>, now: Instant) {
     network.sample_hosts(now);
     network.recording.sample_flows(now);
     for link in &mut network.links {
-        link.record.sample(now, &mut link.port);
+        link.sample(now);
     }
 }
 
@@ -308,7 +308,7 @@ fn close<E: Entry>(mut network: Network<E>, end: Instant) -> Result<Recording, F
     network.recording.sample_flows(end);
     let mut unbalanced = None;
     for link in &mut network.links {
-        link.record.finish(end, &mut link.port);
+        link.finish(end);
         unbalanced =
             unbalanced.or_else(|| Some(format!("port `{}`: {}", link.record.setup.name, link.imbalance()?)));
     }
@@ -400,6 +400,7 @@ impl Timeline<'_> {
         network.recording.events.push(Event { moved_packets, forced_out_packets, ..event });
         Ok(())
     }
+                    network.events.set(Slots::link(index), network.links[index].next());
 }
 
 fn build_failure(place: &str, why: &impl ToString) -> Failure {

@@ -258,7 +258,7 @@ impl Network<'_> {
         }
         let mut unbalanced = None;
         for link in &mut self.links {
-            link.record.finish(end, &mut link.port);
+            link.finish(end);
             unbalanced = unbalanced
                 .or_else(|| Some(format!("port `{}`: {}", link.record.setup.name, link.imbalance()?)));
             link.flush(&mut left);

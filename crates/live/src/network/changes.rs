@@ -60,6 +60,7 @@ impl Network<'_> {
             Action::Link { link, rate, delay, loss } => {
                 for index in [2 * link, 2 * link + 1] {
                     self.links[index].change(now, *rate, *delay, *loss);
+                    self.wakes[index] = self.links[index].next();
                 }
                 let links = &self.links;
                 self.propagation = propagation(self.scenario, |port| links[port].delay());

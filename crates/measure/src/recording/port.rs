@@ -20,6 +20,16 @@ pub struct PortSetup {
     pub delay: Duration,
 }
 
+/// State of a link's line at one instant: what a driver reads off its link when it samples a port.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Line {
+    /// Bits of the packet under way that are not on the line yet. The packet counts as transmitted whole.
+    pub unsent_bits: f64,
+    /// Bits that the line could have carried since the start of the run, where it follows a trace; `None` where it
+    /// has a rate.
+    pub offered_bits: Option<f64>,
+}
+
 /// What was observed of one port.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PortRecord {
@@ -35,6 +45,8 @@ pub struct PortRecord {
     ends: Vec<Instant>,
     /// Rate of the link over time: since when, how much.
     rates: Vec<(Instant, Rate)>,
+    /// State of the line at the end of the warm-up, and at the last sample.
+    line: [Line; 2],
     /// What became of its device ring's requests: at the last sample, and at the last not later than the end of
     /// the warm-up.
     requests: [Requests; 2],
@@ -122,6 +134,7 @@ impl PortRecord {
             places: Vec::new(),
             ends: Vec::new(),
             rates: vec![(Instant::ZERO, setup.rate)],
+            line: [Line::default(); 2],
             requests: [Requests::default(); 2],
             watch: None,
             setup,
@@ -236,6 +249,14 @@ impl PortRecord {
         self.rates.push((now, rate));
     }
 
+    /// Tells the state of the line at `now`, before the sample of this instant.
+    pub fn on_line(&mut self, now: Instant, line: Line) {
+        self.line[1] = line;
+        if now <= self.warmup {
+            self.line[0] = line;
+        }
+    }
+
     /// Closes the sampling interval that ends at `now`.
     ///
     /// Where a sample falls on the end of the warm-up ([`next_sample`](super::Recording::next_sample) sees to
@@ -271,7 +292,7 @@ impl PortRecord {
                 peak = larger(peak, core::mem::take(&mut watch.place(id).peak));
             }
             if let Some(place) = places.get_mut(usize::from(id)) {
-                place.sample(counters, Tally::default(), now, warmup);
+                place.sample(counters, peak, now, warmup);
             }
         }
         // A place that is neither in the tree nor retired does not exist; rows stay aligned even so.
@@ -322,20 +343,30 @@ impl PortRecord {
         Tally { packets: all.packets - early.packets, bytes: all.bytes.saturating_sub(early.bytes) }
     }
 
-    /// The share of its link's capacity used in the window that ends at `end`; `None` where it had none.
+    /// The share of its link's capacity used in the window that ends at `end`: bits that were on the line within the
+    /// window, of those it could have carried. `None` where it could carry none.
     pub fn utilisation(&self, end: Instant) -> Option<f64> {
+        let [early, last] = self.line;
+        let bits = self.transmitted_in_window().bytes.0 as f64 * 8.0 + early.unsent_bits - last.unsent_bits;
+        let capacity = match last.offered_bits {
+            Some(offered) => offered - early.offered_bits.unwrap_or(0.0),
+            None => self.capacity_bits(end),
+        };
+        // Times are whole picoseconds, so that a full link may be past its capacity by the bits of one.
+        (capacity > 0.0).then(|| (bits / capacity).clamp(0.0, 1.0))
+    }
+
+    /// Bits that a line with a rate can carry in the window that ends at `end`.
+    fn capacity_bits(&self, end: Instant) -> f64 {
         let until = self.rates.iter().skip(1).map(|(at, _)| *at).chain([end]);
-        let capacity: f64 = self
-            .rates
+        self.rates
             .iter()
             .zip(until)
             .map(|((from, rate), until)| {
                 let time = until.min(end).since((*from).max(self.warmup));
                 time.as_secs_f64() * rate.as_bits() as f64
             })
-            .sum();
-        let bits = self.transmitted_in_window().bytes.0 as f64 * 8.0;
-        (capacity > 0.0).then(|| bits / capacity)
+            .sum()
     }
 
     /// What became of its device ring's requests during the window; all zero without a ring.
