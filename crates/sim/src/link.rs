@@ -541,9 +541,11 @@ impl Link {
         self.wake = self.free_at.max(now);
     }
 
-    /// Takes out every packet, in the port and in flight.
-    pub fn flush(&mut self, out: &mut Vec<Packet>) {
-        self.port.flush(out);
+    /// Takes out every packet: what waits in the port, in the order of arrival, and what is in flight.
+    pub fn flush(&mut self, waiting: &mut Vec<Packet>, flying: &mut Vec<Packet>) {
+        let from = waiting.len();
+        self.port.flush(waiting);
+        waiting[from..].sort_by_key(|packet| (packet.arrived, packet.flow, packet.sequence));
         while let Some(packet) = self.flying.pop() {
             flying.push(packet);
         }
@@ -582,8 +584,6 @@ mod tests {
         }
         assert_eq!(now.as_picos(), 1058 * 8 * 1_000_000_000_000);
         assert_eq!(now + Serialiser::at(Rate::from_bits(0)).time_for(Bytes(1)), Instant::NEVER);
-    }
-}
         for rate in [1 << 63, (1 << 63) + 1, u64::MAX - 1, u64::MAX] {
             let mut serialiser = Serialiser::at(Rate::from_bits(rate));
             let times: Vec<u64> = (0..9).map(|_| serialiser.time_for(Bytes(1)).as_picos()).collect();
@@ -592,3 +592,5 @@ mod tests {
                 "a byte takes no time to speak of at {rate} bit/s"
             );
         }
+    }
+}

@@ -344,14 +344,19 @@ impl<E: Entry> Network<E> {
         self.pool.recycle(packet);
     }
 
-    /// Takes every packet out of the network, for the last account.
+    /// Takes every packet out of the network, for the last account. What waits in a port leaves a row.
     pub(crate) fn drain(&mut self) {
         let mut left = Vec::new();
         for (_, router) in &mut self.routers {
             router.flush(&mut left);
         }
-        for link in &mut self.links {
-            link.flush(&mut left);
+        for (index, link) in self.links.iter_mut().enumerate() {
+            let mut waiting = Vec::new();
+            link.flush(&mut waiting, &mut left);
+            if let Some(rows) = &mut self.recording.packets {
+                waiting.iter().for_each(|packet| rows.push(&row(packet, index, None, None)));
+            }
+            left.append(&mut waiting);
         }
         for packet in left {
             self.recording.flows[packet.flow.0 as usize].on_inside(packet.sent, packet.bytes());
@@ -360,7 +365,7 @@ impl<E: Entry> Network<E> {
     }
 }
 
-/// What is kept of a packet that left or was lost at a port.
+/// What is kept of a packet that left, was lost or waits at a port.
 fn row(packet: &Packet, port: usize, departed: Option<Instant>, drop: Option<Loss>) -> PacketRow {
     PacketRow {
         flow: packet.flow,

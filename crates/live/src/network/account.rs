@@ -4,6 +4,7 @@
 //! order, so a report also tells which of those handed over before never came. Everything else is received
 //! when it has been handed to the host.
 
+use core::ops::Range;
 use std::collections::VecDeque;
 
 use lockgate_engine::node::Tally;
@@ -256,12 +257,18 @@ impl Network<'_> {
         for (_, router) in &mut self.routers {
             router.flush(&mut left);
         }
+        // Where in `left` the packets of each port stand.
+        let mut waiting: Vec<Range<usize>> = Vec::new();
         let mut unbalanced = None;
         for link in &mut self.links {
             link.finish(end);
             unbalanced = unbalanced
                 .or_else(|| Some(format!("port `{}`: {}", link.record.setup.name, link.imbalance()?)));
-            link.flush(&mut left);
+            let from = left.len();
+            let mut flying = Vec::new();
+            link.flush(&mut left, &mut flying);
+            waiting.push(from..left.len());
+            left.append(&mut flying);
             link.port.each_node(&mut |node| {
                 if !node.is_empty() {
                     unbalanced = Some(format!("queue `{}`: {:?}", node.name(), node.counters()));
@@ -271,6 +278,14 @@ impl Network<'_> {
         monitor::unwatch(&mut self.recording, self.links.iter_mut().map(|link| &mut link.record));
         if let Some(queue) = unbalanced {
             return Err(Failure::Imbalance(queue));
+        }
+        if let Some(mut rows) = self.recording.packets.take() {
+            for (index, places) in waiting.into_iter().enumerate() {
+                for packet in &left[places] {
+                    rows.push(&row(packet, self.record_of(packet.flow), index, None, None));
+                }
+            }
+            self.recording.packets = Some(rows);
         }
         for packet in left {
             let record = self.record_of(packet.flow);

@@ -1,7 +1,7 @@
 //! Tables in Parquet: packets (one row a packet and port) and any other table of named columns.
 //!
 //! Packets' columns: `flow`, `sequence`, `port`, `queue`, `length_bytes`, `arrived_ps`, `departed_ps` (null
-//! where it did not leave), `lost` (the reason, null where it was not lost). Times are picoseconds since the
+//! where it did not leave), `lost` (the reason, null where it was not lost). Both are null of a packet that waits at the end. Times are picoseconds since the
 //! start of the run, exact. Text is stored by dictionary, everything compressed with Snappy.
 //!
 //! Written through Parquet's own column writers, without Arrow: the columns are plain already.

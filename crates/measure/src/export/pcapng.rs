@@ -1,7 +1,7 @@
-//! Captures for Wireshark: what left or was lost at each port, with the reason or the wait as a comment.
+//! Captures for Wireshark: what left, was lost or waits at the end at each port, with the reason or the wait as a comment.
 //!
 //! One interface a port. A packet stands at the time its transmission began, or at its arrival where it was
-//! lost; times are cut to nanoseconds. Packets have no contents here, so that their headers are made from
+//! lost or waits; times are cut to nanoseconds. Packets have no contents here, so that their headers are made from
 //! the flow's addresses: Ethernet, IPv4 or IPv6, UDP or TCP, the packet's number and zeros. At most 96 bytes
 //! of each are kept; the original length is the true one.
 
