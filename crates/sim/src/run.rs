@@ -45,7 +45,16 @@ pub trait Watcher {
 
     /// Looks, after all that happens at this instant. May take its time: the run waits.
     fn look(&mut self, scene: Scene<'_>) -> Wish;
+
+    /// Whether the run is to end before the next look. Called every [`EVENTS_BETWEEN_STOPS`] events, however little
+    /// simulated time they take.
+    fn stops(&mut self) -> bool {
+        false
+    }
 }
+
+/// Events after which a run can be stopped at the latest: some tenths of a millisecond of real time.
+pub const EVENTS_BETWEEN_STOPS: u64 = 4096;
 
 /// A run at one instant.
 pub struct Scene<'a> {
@@ -105,7 +114,8 @@ impl From<Imbalance> for Failure {
 
 /// Simulates `scenario` with the random draws of `seed`.
 ///
-/// `watch` is told the time at every sampling (some six hundred times a run) and may stop it there.
+/// `watch` is told the time at every sampling (some six hundred times a run) and every [`EVENTS_BETWEEN_STOPS`]
+/// events, and may stop it there. A run that is stopped between two samplings ends before the instant it is told.
 ///
 /// # Errors
 /// See [`Failure`].
@@ -144,6 +154,14 @@ struct Watch<'a> {
     watcher: Option<&'a mut dyn Watcher>,
 }
 
+impl Watch<'_> {
+    #[cold]
+    #[inline(never)]
+    fn stops(&mut self, now: Instant) -> bool {
+        (self.sampled)(now) == Control::Stop || self.watcher.as_mut().is_some_and(|watcher| watcher.stops())
+    }
+}
+
 fn play<E: Entry>(scenario: &Scenario, seed: Seed, mut watch: Watch<'_>) -> Result<Outcome, Failure> {
     let mut network = build::<E>(scenario, seed)?;
     if watch.watcher.is_some() {
@@ -154,6 +172,7 @@ fn play<E: Entry>(scenario: &Scenario, seed: Seed, mut watch: Watch<'_>) -> Resu
     let mut rare = Rare::new(&mut network, &timeline, &mut watch, scenario.end());
     let mut stopped_at = None;
     let mut events: u64 = 0;
+    let mut stoppable = EVENTS_BETWEEN_STOPS;
     loop {
         let (now, slot) = network.events.first();
         if now >= rare.next {
@@ -168,6 +187,13 @@ fn play<E: Entry>(scenario: &Scenario, seed: Seed, mut watch: Watch<'_>) -> Resu
             }
             events += 1;
             continue;
+        }
+        if events >= stoppable {
+            stoppable = events + EVENTS_BETWEEN_STOPS;
+            if watch.stops(now) {
+                stopped_at = Some(now);
+                break;
+            }
         }
         events += 1;
         let mut arrival = match slots.turn(slot) {
@@ -374,6 +400,7 @@ impl Timeline<'_> {
             Action::Link { link, rate, delay, loss } => {
                 for index in [2 * link, 2 * link + 1] {
                     network.links[index].change(now, *rate, *delay, *loss);
+                    network.events.set(Slots::link(index), network.links[index].next());
                 }
                 let links = &network.links;
                 network.propagation = propagation(&self.scenario, |port| links[port].delay());
@@ -400,7 +427,6 @@ impl Timeline<'_> {
         network.recording.events.push(Event { moved_packets, forced_out_packets, ..event });
         Ok(())
     }
-                    network.events.set(Slots::link(index), network.links[index].next());
 }
 
 fn build_failure(place: &str, why: &impl ToString) -> Failure {

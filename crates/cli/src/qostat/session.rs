@@ -1,5 +1,6 @@
 //! A simulation in the pace of a clock, with its knobs: looks at the run, hands out samples, takes commands.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TrySendError};
 use std::time::{Duration as WallTime, Instant as WallInstant};
@@ -59,6 +60,8 @@ pub(crate) struct Session<'a> {
     /// Whether that was since the look began.
     fresh: bool,
     stopped: bool,
+    /// Commands taken between two looks, which come to the next.
+    waiting: VecDeque<Command>,
 }
 
 impl<'a> Session<'a> {
@@ -88,6 +91,7 @@ impl<'a> Session<'a> {
             changed: None,
             fresh: false,
             stopped: false,
+            waiting: VecDeque::new(),
         };
         session.status.describe(scenario, &session.current);
         session.publish();
@@ -127,6 +131,9 @@ impl<'a> Session<'a> {
 
     /// Waits until the clock has come to `now` of the run, doing what is asked meanwhile.
     fn wait(&mut self, now: Instant, scenario: &Scenario) {
+        while let Some(command) = self.waiting.pop_front() {
+            self.obey(command, now, scenario);
+        }
         loop {
             if interrupt::is_requested() {
                 self.stopped = true;
@@ -204,6 +211,15 @@ impl<'a> Session<'a> {
 }
 
 impl Watcher for Session<'_> {
+    fn stops(&mut self) -> bool {
+        self.stopped |= interrupt::is_requested();
+        while let Ok(command) = self.commands.try_recv() {
+            self.stopped |= matches!(command, Command::Stop);
+            self.waiting.push_back(command);
+        }
+        self.stopped
+    }
+
     fn next(&self, now: Instant) -> Instant {
         let step = Duration::from_picos((self.every.as_picos() / LOOKS).max(1));
         (now + step).min(self.due.max(now + Duration::from_picos(1)))

@@ -1,0 +1,155 @@
+//! What a run says of itself, held against what happened: peaks, moved packets, rows of packets, what a link carried,
+//! and that a run of very many events can be stopped.
+
+mod common;
+
+use common::{one_link, scenario, simulate};
+use lockgate_engine::random::Seed;
+use lockgate_engine::units::{Duration, Instant};
+use lockgate_measure::monitor::Monitor;
+use lockgate_measure::summary::{QueueSummary, summarise};
+use lockgate_sim::run::EVENTS_BETWEEN_STOPS;
+use lockgate_sim::{Control, Scene, Watcher, Wish, run, watched};
+
+/// A queue that fills at 10 000 packets a second and is swapped out between two samples, ten milliseconds apart.
+const SWAP: &str = r#"
+duration = "6s"
+node.a = {}
+node.b = {}
+link.l = { between = ["a", "b"], rate = "1mbit" }
+[port."a->b"]
+root = "one"
+alternatives = ["one", "two"]
+queue.one = { kind = "fifo", limit = "100000p" }
+queue.two = { kind = "drr", children = ["leaf"] }
+queue.leaf = { kind = "fifo", limit = "100000p" }
+[flow.u]
+from = "a"
+to = "b"
+transport = "udp"
+size = "125B"
+gap = "100us"
+stop = "600ms"
+[[change]]
+at = "505.05ms"
+set = { "port.a->b.root" = "two" }
+"#;
+
+fn queues(recording: &lockgate_measure::Recording) -> Vec<(String, QueueSummary)> {
+    let summary = summarise(std::slice::from_ref(recording));
+    summary.ports["a->b"].queues.iter().map(|(name, queue)| (name.clone(), queue.clone())).collect()
+}
+
+#[test]
+fn a_tree_that_is_swapped_out_keeps_its_peak_and_every_queue_balances() {
+    let recording = simulate(SWAP, 1);
+    let moved = recording.events.iter().find_map(|event| event.moved_packets).expect("a swap");
+    let queues = queues(&recording);
+    let of = |wanted: &str| &queues.iter().find(|(name, _)| name == wanted).expect("a queue").1;
+    assert_eq!(of("one").peak_backlog_packets, moved, "what was moved had waited");
+    assert_eq!((of("one").moved_out_packets, of("two").moved_in_packets), (moved, moved));
+    assert_eq!((of("leaf").moved_in_packets, of("one").moved_in_packets), (moved, 0));
+    for (name, queue) in &queues {
+        assert_eq!(
+            queue.enqueued_packets + queue.moved_in_packets,
+            queue.sent_packets + queue.dropped_packets + queue.moved_out_packets + queue.backlog_packets,
+            "{name} balances"
+        );
+    }
+    let sent = recording.flows[0].totals(lockgate_measure::recording::Window::WholeRun).sent.packets;
+    assert_eq!(
+        of("one").enqueued_packets + of("two").enqueued_packets,
+        sent,
+        "what moves is not offered again"
+    );
+}
+
+/// Looks at odd times.
+struct Looker(Monitor);
+
+impl Watcher for Looker {
+    fn next(&self, now: Instant) -> Instant {
+        now + Duration::from_micros(3_333)
+    }
+
+    fn look(&mut self, scene: Scene<'_>) -> Wish {
+        self.0.look(scene.links.iter_mut().map(|link| (&mut link.port, &mut link.record)));
+        Wish::Continue
+    }
+}
+
+#[test]
+fn a_look_changes_no_peak_of_a_tree_that_is_swapped_out() {
+    let watched = watched(&scenario(SWAP), Seed(1), &mut Looker(Monitor::default())).expect("it runs");
+    assert_eq!(queues(&watched.recording), queues(&simulate(SWAP, 1)));
+}
+
+#[test]
+fn packets_that_wait_at_the_end_leave_a_row() {
+    let flows = "[flow.f]\nfrom = \"a\"\nto = \"b\"\ntransport = \"udp\"\nsize = \"1250B\"\ngap = \"1ms\"\n\
+                 [record]\npackets = true";
+    let port = "root = \"q\"\nring = { slots = 3 }\nqueue.q = { kind = \"fifo\", limit = \"20p\" }";
+    let recording = simulate(&one_link("100ms", "2mbit", port, flows), 1);
+    let rows = recording.packets.as_ref().expect("rows were asked for");
+    let count = |left: bool, lost: bool| {
+        rows.iter().filter(|row| row.departed.is_some() == left && row.drop.is_some() == lost).count() as u64
+    };
+    let place = &recording.ports[0].places()[0];
+    assert_eq!(count(true, false), recording.ports[0].transmitted().packets);
+    assert_eq!(count(false, true), place.counters.dropped.packets);
+    // The link has one of the ring's three slots, two packets wait in the others.
+    assert_eq!((count(false, false), place.counters.backlog.packets), (22, 20));
+    assert_eq!(rows.len() as u64, place.counters.offered.packets, "a row a packet that came to the port");
+}
+
+/// One packet of 1000 bytes at the start, on a link whose rate changes.
+fn one_packet(rate: &str, changes: &[(&str, &str)]) -> lockgate_measure::Recording {
+    let flows = "[flow.f]\nfrom = \"a\"\nto = \"b\"\ntransport = \"udp\"\nsize = \"1000B\"\ngap = \"1ms\"\n\
+                 packets = \"1p\"";
+    let mut text = one_link("10s", rate, "root = \"q\"\nqueue.q = { kind = \"fifo\" }", flows);
+    for (at, rate) in changes {
+        text += &format!("\n[[change]]\nat = \"{at}\"\nset = {{ \"link.line.rate\" = \"{rate}\" }}");
+    }
+    simulate(&text, 1)
+}
+
+#[test]
+fn a_rate_holds_from_its_instant_for_the_packet_under_way_too() {
+    let arrives = |rate: &str, changes: &[(&str, &str)]| {
+        one_packet(rate, changes).flows[0].delays().owd.max().map(|picos| picos / 1_000_000)
+    };
+    // It is sent after a gap of 1 ms; 8000 bits.
+    assert_eq!(arrives("1mbit", &[]), Some(8_000), "microseconds");
+    assert_eq!(arrives("1mbit", &[("4ms", "500kbit")]), Some(3_000 + 10_000), "5000 bits at half the rate");
+    let slow = [("2ms", "1kbit"), ("1002ms", "1mbit")];
+    assert_eq!(arrives("1mbit", &slow), Some(1_000 + 1_000_000 + 6_000), "1000 bits in the slow second");
+    assert_eq!(arrives("1kbit", &[("1001ms", "1mbit")]), Some(1_000_000 + 7_000));
+    assert_eq!(arrives("1mbit", &[("9ms", "8bit")]), Some(8_000), "its last bit is on the line");
+}
+
+#[test]
+fn a_link_is_used_for_what_it_carries_within_the_window() {
+    let used = |recording: &lockgate_measure::Recording| {
+        summarise(std::slice::from_ref(recording)).ports["a->b"].utilisation.expect("a rate")
+    };
+    // From 1 ms on it carries 8 bit/s; the packet would take a thousand seconds.
+    common::assert_near("utilisation at 8 bit/s", used(&one_packet("8bit", &[])), 0.9999, 1e-9);
+    let lowered = one_packet("1mbit", &[("2ms", "8bit")]);
+    let (carried, could) = (1_000.0 + 8.0 * 9.998, 2_000.0 + 8.0 * 9.998);
+    common::assert_near("utilisation after a rate is lowered", used(&lowered), carried / could, 1e-9);
+}
+
+#[test]
+fn a_run_of_many_events_at_one_time_can_be_stopped() {
+    let flows = "[flow.f]\nfrom = \"a\"\nto = \"b\"\ntransport = \"udp\"\nsize = \"500B\"\ngap = \"1ps\"";
+    let text = one_link("10s", "100mbit", "root = \"q\"\nqueue.q = { kind = \"fifo\" }", flows);
+    let mut told = 0;
+    let outcome = run(&scenario(&text), Seed(1), &mut |_| {
+        told += 1;
+        if told == 5 { Control::Stop } else { Control::Continue }
+    })
+    .expect("what was done so far is accounted for");
+    assert!(outcome.stopped_early);
+    assert_eq!(outcome.recording.engine.events, 5 * EVENTS_BETWEEN_STOPS);
+    assert!(outcome.recording.duration < Duration::from_micros(1));
+}
