@@ -31,7 +31,7 @@ use crate::diagnostic::{MOST_PROBLEMS, Problem, Span};
 use crate::expect::Metrics;
 use crate::file::{RecordTable, Top};
 use crate::model::{Record, Scenario};
-use crate::nearest::suggest;
+use crate::nearest::{nearest, suggest};
 use crate::routes::Routes;
 use crate::shape::{Place, Shapes, shorten, sound, typed, unknown_keys};
 
@@ -239,6 +239,16 @@ impl<'c> Checker<'c> {
         let (top, record) = self.top(Place { what: "the scenario", table, header: &start });
         let mut network = self.network(table);
         let flows = self.flows(table, &network);
+    /// The name among `known` nearest to `name`, where the problem that it is for will be shown.
+    fn near<'a>(&self, name: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+        if self.problems.len() > MOST_PROBLEMS { None } else { nearest(name, known) }
+    }
+
+    /// Help for a name that is not among `known`, where the problem that it is for will be shown.
+    fn suggest<'a>(&self, name: &str, known: impl IntoIterator<Item = &'a str> + Clone) -> Option<String> {
+        if self.problems.len() > MOST_PROBLEMS { None } else { suggest(name, known) }
+    }
+
         let ports = self.ports(table, &network, &flows);
         if network.complete {
             let ends = flows.groups.iter().filter_map(|group| group.flow.as_ref());

@@ -1,17 +1,36 @@
 //! The known name nearest to one that is not known.
 
-/// The name among `known` that `name` was probably meant to be; `None` where none is near.
+/// Longest name that is compared, in bytes: names have at most 64 letters, and ports two of them.
+const LONGEST: usize = 160;
+
+/// Pairs of letters that are compared at most, in the order of `known`: 4000 names of eight letters.
+const MOST_COMPARED: usize = 250_000;
+
+/// The name among `known` that `name` was probably meant to be; `None` where none is near. A longer name than any
+/// that can be known is near none.
 pub(crate) fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    if name.len() > LONGEST {
+        return None;
+    }
     let plain = |text: &str| text.to_lowercase().replace(['-', '_', ' '], "");
-    // Long enough for any real name; the distance costs the product of the lengths.
-    let wanted: String = plain(name).chars().take(64).collect();
+    let wanted = plain(name);
     if wanted.is_empty() {
         return None;
     }
-    let allowed = (wanted.chars().count() / 3).max(1);
+    let letters = wanted.chars().count();
+    let allowed = (letters / 3).max(1);
+    let mut compared = 0;
     known
         .into_iter()
-        .map(|candidate| (strsim::osa_distance(&wanted, &plain(candidate)), candidate))
+        .filter(|candidate| candidate.len() <= LONGEST)
+        .map(|candidate| (plain(candidate), candidate))
+        // What is longer or shorter by more than that is further away, too.
+        .filter(|(plain, _)| plain.chars().count().abs_diff(letters) <= allowed)
+        .take_while(|(plain, _)| {
+            compared += letters * plain.len();
+            compared <= MOST_COMPARED
+        })
+        .map(|(plain, candidate)| (strsim::osa_distance(&wanted, &plain), candidate))
         .filter(|(distance, candidate)| *distance <= allowed && *distance < candidate.chars().count())
         .min_by_key(|(distance, _)| *distance)
         .map(|(_, candidate)| candidate)
@@ -53,5 +72,17 @@ mod tests {
         assert_eq!(nearest("", kinds), None);
         assert_eq!(suggest("hfsc", ["a", "b"]).as_deref(), Some("it is one of `a`, `b`"));
         assert_eq!(suggest("x", []), None);
+    }
+
+    #[test]
+    fn what_is_compared_is_bounded() {
+        let mut seen = 0;
+        let many: Vec<String> = (0..100_000).map(|number| format!("node{number:060}")).collect();
+        let known = many.iter().map(String::as_str).inspect(|_| seen += 1);
+        assert!(nearest(&"node".repeat(16), known).is_none());
+        assert!(seen * 64 * 64 <= MOST_COMPARED + 64 * 64, "{seen} names of 64 letters");
+        let long = "n".repeat(1_000);
+        assert_eq!(nearest(&long, ["node", long.as_str()]), None, "no name is that long");
+        assert_eq!(nearest("node", [long.as_str(), "nod"]), Some("nod"));
     }
 }

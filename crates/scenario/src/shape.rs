@@ -152,7 +152,7 @@ impl<'a, 'i> Place<'a, 'i> {
 
     /// Whether a key that is not known was probably meant to be `key`: that is said of it, and enough.
     pub(crate) fn misspells(&self, key: &str, shape: &Shape) -> bool {
-        self.table.keys().any(|own| {
+        self.table.keys().take(MOST_PROBLEMS).any(|own| {
             let own: &str = own.get_ref();
             !shape.has(own) && nearest(own, shape.names()) == Some(key)
         })

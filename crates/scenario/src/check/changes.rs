@@ -17,7 +17,7 @@ use super::flows::Flows;
 use super::network::Network;
 use super::ports::{Ports, World};
 use crate::change::Change;
-use crate::diagnostic::{Problem, Span};
+use crate::diagnostic::{MOST_PROBLEMS, Problem, Span};
 use crate::file::ChangeTable;
 use crate::model::{Action, Flow, Link};
 use crate::nearest::{one_of, suggest};
@@ -220,7 +220,8 @@ impl Checker<'_> {
             if section == "port" && first == "queue" && !table.contains_key("queue") {
                 add_default_queue(&mut table, &setting.key);
             }
-            if let Err(problem) = insert(&mut table, &setting.path, 2, setting) {
+            let is_shown = self.problems.len() <= MOST_PROBLEMS;
+            if let Err(problem) = insert(&mut table, &setting.path, 2, setting, is_shown) {
                 self.note(*problem);
             }
         }
@@ -404,7 +405,7 @@ fn incomplete(setting: &Setting<'_, '_>) -> Problem {
     problem.help(can).help_if(suggest(first, CAN).filter(|help| !known && help.starts_with("did")))
 }
 
-/// Puts a setting's value into the table of its object.
+/// Puts a setting's value into the table of its object. `is_shown`: the problem with it, if there is one, will be.
 fn insert<'i>(
     table: &mut DeTable<'i>,
     path: &[String],
@@ -422,8 +423,9 @@ fn insert<'i>(
         return Ok(());
     }
     let names: Vec<String> = table.keys().map(|key| key.get_ref().to_string()).collect();
+    is_shown: bool,
     match table.get_mut(segment).map(Spanned::get_mut) {
-        Some(DeValue::Table(inner)) => insert(inner, path, walked + 1, setting),
+        Some(DeValue::Table(inner)) => insert(inner, path, walked + 1, setting, is_shown),
         Some(_) => {
             let problem = Problem::new(
                 setting.key.clone(),
@@ -436,7 +438,8 @@ fn insert<'i>(
                 setting.key.clone(),
                 format!("`{}` has no `{}`", shorten(&path::join(&path[..walked])), shorten(segment)),
             );
-            Err(Box::new(problem.help_if(suggest(segment, names.iter().map(String::as_str)))))
+            let near = is_shown.then(|| suggest(segment, names.iter().map(String::as_str))).flatten();
+            Err(Box::new(problem.help_if(near)))
         }
     }
 }

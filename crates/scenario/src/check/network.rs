@@ -163,7 +163,7 @@ impl Checker<'_> {
             } else {
                 let problem =
                     self.no_such("node", node, place.element("between", index), network.node_names());
-                let near = crate::nearest::nearest(node, network.node_names()).is_some();
+                let near = self.near(node, network.node_names()).is_some();
                 let node = crate::shape::shorten(node);
                 self.note(if near {
                     problem

@@ -12,7 +12,6 @@ use super::network::Network;
 use crate::diagnostic::{Problem, Span};
 use crate::file::PortTable;
 use crate::model::{Link, PortModel};
-use crate::nearest::suggest;
 use crate::shape::{Place, shorten, typed, unknown_keys};
 use crate::tree::QueueTree;
 
@@ -103,7 +102,7 @@ impl Checker<'_> {
         }
         let Some((from, to)) = name.split_once("->") else {
             let problem = Problem::new(span, format!("`{}` is not the name of a port", shorten(name)));
-            let help = suggest(name, models.iter().map(|port| port.name.as_str()));
+            let help = self.suggest(name, models.iter().map(|port| port.name.as_str()));
             self.note(problem.help("a port is named by the link's two nodes, `\"from->to\"`").help_if(help));
             return None;
         };
@@ -128,7 +127,7 @@ impl Checker<'_> {
         if known && network.complete {
             let problem =
                 Problem::new(span, format!("no link leads from `{}` to `{}`", shorten(from), shorten(to)));
-            let help = suggest(name, models.iter().map(|port| port.name.as_str()));
+            let help = self.suggest(name, models.iter().map(|port| port.name.as_str()));
             self.note(problem.help_if(help.map(|help| help.replace("it is one of", "the ports are"))));
         }
         None

@@ -18,7 +18,7 @@ use toml::de::{DeTable, DeValue};
 use super::Checker;
 use super::ports::World;
 use crate::diagnostic::{Problem, Span};
-use crate::nearest::{one_of, suggest};
+use crate::nearest::one_of;
 use crate::shape::{Place, Shape, shorten, split_outside_quotes};
 use crate::tree::{Queue, QueueTree, make, maps_rest};
 
@@ -254,7 +254,8 @@ impl Checker<'_> {
             let names = entries.iter().map(|entry| entry.name);
             let problem =
                 Problem::new(place.value("root"), format!("there is no queue called `{}`", shorten(root)));
-            self.note(problem.help_if(suggest(root, names)));
+            let help = self.suggest(root, names);
+            self.note(problem.help_if(help));
             return None;
         };
         if let Some(parent) = entries[index].parent.filter(|_| sound) {
