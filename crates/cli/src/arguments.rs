@@ -145,6 +145,9 @@ pub(crate) struct Run {
     /// Writes every port's packets to ports.pcapng, with queueing delays and drop reasons as comments
     #[arg(long)]
     pub(crate) capture: bool,
+    /// How much memory the scenario and its runs may take, such as 8GiB; 2GiB unless said
+    #[arg(long, value_name = "SIZE")]
+    pub(crate) memory: Option<String>,
     #[command(flatten)]
     pub(crate) output: Output,
 }
@@ -213,6 +216,9 @@ pub(crate) struct Watch {
     /// How long to run, such as 1h
     #[arg(long, value_name = "TIME")]
     pub(crate) duration: Option<String>,
+    /// How much memory the scenario and its runs may take, such as 8GiB; 2GiB unless said
+    #[arg(long, value_name = "SIZE")]
+    pub(crate) memory: Option<String>,
     /// Leaves the results in this directory when the run has ended, as `lockgate run` does
     #[arg(long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
@@ -317,6 +323,9 @@ pub(crate) struct Check {
     /// Sets a value of the scenario first; may be given again
     #[arg(long = "set", value_name = "PATH=VALUE")]
     pub(crate) overrides: Vec<String>,
+    /// How much memory the scenario and its runs may take, such as 8GiB; 2GiB unless said
+    #[arg(long, value_name = "SIZE")]
+    pub(crate) memory: Option<String>,
 }
 
 #[derive(Debug, Args)]

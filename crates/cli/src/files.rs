@@ -53,7 +53,7 @@ fn read(path: &Path, most: u64) -> Result<Vec<u8>, String> {
 /// A scenario's text.
 pub(crate) fn scenario_text(path: &Path) -> Result<String, Failure> {
     let shown = path.display();
-    let bytes = read(path, LARGEST)
+    let bytes = read(path, lockgate_scenario::LONGEST as u64)
         .map_err(|why| Failure::usage(format!("cannot read `{shown}`: {why}"), "name a scenario file"))?;
     String::from_utf8(bytes).map_err(|error| {
         let at = error.utf8_error().valid_up_to();

@@ -11,6 +11,7 @@ mod expectations;
 mod figures;
 mod files;
 mod interrupt;
+mod memory;
 mod output;
 mod papers;
 mod qostat;

@@ -8,23 +8,30 @@ use indicatif::ProgressBar;
 use lockgate_engine::random::Seed;
 use lockgate_engine::units::Instant;
 use lockgate_measure::recording::Recording;
-use lockgate_scenario::{Override, Reader, Scenario, Transport};
+use lockgate_scenario::{MEMORY, Override, Reader, Scenario, Transport};
 use lockgate_sim::Control;
 use rayon::prelude::*;
 
 use crate::exit::Failure;
 use crate::files::{Beside, scenario_text};
-use crate::{expectations, interrupt, terminal};
+use crate::memory::Guard;
+use crate::{expectations, interrupt, memory, terminal};
 
 /// Steps of the progress bar a run.
 const STEPS: u64 = 1000;
 
-/// Reads a scenario file with what the command line sets.
-pub(crate) fn read_file(file: &Path, overrides: &[String]) -> Result<Scenario, Failure> {
+/// Reads a scenario file with what the command line sets. Its files, and later its runs, may take the memory that
+/// `--memory` says.
+pub(crate) fn read_file(
+    file: &Path,
+    overrides: &[String],
+    memory: Option<&str>,
+) -> Result<Scenario, Failure> {
+    let memory = memory::limit(memory)?;
     let text = scenario_text(file)?;
     let overrides = parse_overrides(overrides)?;
     let name = file.display().to_string();
-    read_text(&text, &name, &Beside::new(file), &overrides)
+    read_within(&text, &name, &Beside::new(file), &overrides, memory)
 }
 
 /// Reads a scenario's text.
@@ -34,7 +41,17 @@ pub(crate) fn read_text(
     files: &dyn lockgate_scenario::Files,
     overrides: &[Override],
 ) -> Result<Scenario, Failure> {
-    let reader = Reader { files, overrides, metrics: Some(&expectations::unit_of) };
+    read_within(text, name, files, overrides, MEMORY)
+}
+
+fn read_within(
+    text: &str,
+    name: &str,
+    files: &dyn lockgate_scenario::Files,
+    overrides: &[Override],
+    memory: u64,
+) -> Result<Scenario, Failure> {
+    let reader = Reader { files, overrides, metrics: Some(&expectations::unit_of), memory };
     reader.read(text, name).map_err(|problems| Failure::Scenario(Box::new(problems)))
 }
 
@@ -68,10 +85,11 @@ pub(crate) fn simulate(scenario: &Scenario, seeds: &[u64], quiet: bool) -> Resul
     let bar = terminal::progress(STEPS * seeds.len() as u64, quiet);
     let simulated = AtomicU64::new(0);
     let started = WallInstant::now();
+    let guard = Guard::new(scenario.memory);
     let outcomes: Result<Vec<_>, Failure> = seeds
         .par_iter()
         .map(|seed| {
-            simulate_one(scenario, *seed, &|step: u64, picos: u64| {
+            simulate_one(scenario, *seed, Some(&guard), &|step: u64, picos: u64| {
                 let total = simulated.fetch_add(picos, Ordering::Relaxed) + picos;
                 bar.inc(step);
                 show_speed(&bar, total, started);
@@ -131,23 +149,30 @@ fn show_speed(bar: &ProgressBar, picos: u64, started: WallInstant) {
     bar.set_message(format!("{simulated:.0} s simulated, {:.0} times real time", simulated / real));
 }
 
-/// One run. `advance` is told by how many of its [`STEPS`] and by how many picoseconds it went on.
+/// One run, which `guard` ends where it takes too much memory. `advance` is told by how many of its [`STEPS`] and by
+/// how many picoseconds it went on.
 pub(crate) fn simulate_one(
     scenario: &Scenario,
     seed: u64,
+    guard: Option<&Guard>,
     advance: &(dyn Fn(u64, u64) + Sync),
 ) -> Result<Recording, Failure> {
     let end = scenario.end().as_picos().max(1);
     let (mut last, mut steps) = (0, 0);
     let wall = WallInstant::now();
     let cpu = lockgate_live::clock::thread_cpu_time();
+    let mut exceeded = None;
     let outcome = lockgate_sim::run(scenario, Seed(seed), &mut |now| {
         let now = now.as_picos();
         let reached = (u128::from(now) * u128::from(STEPS) / u128::from(end)) as u64;
         advance(reached - steps, now - last);
         (last, steps) = (now, reached);
-        if interrupt::is_requested() { Control::Stop } else { Control::Continue }
+        exceeded = guard.and_then(Guard::exceeded);
+        if interrupt::is_requested() || exceeded.is_some() { Control::Stop } else { Control::Continue }
     });
+    if let (Some(guard), Some(bytes)) = (guard, exceeded) {
+        return Err(guard.failure(bytes));
+    }
     let mut recording = outcome
         .map_err(|failure| Failure::run(failure, "please report this with the scenario and the seed"))?
         .recording;

@@ -8,7 +8,7 @@ use lockgate_engine::units::Instant;
 
 use crate::check::changes::MOST_BUILT;
 use crate::model::{Action, Scenario};
-use crate::{Files, LONGEST, Override, Problems, read};
+use crate::{Files, LONGEST, Override, Problems, Reader};
 
 /// One effect at one time. A `[[change]]` that sets several things gives several, one for each port,
 /// link or flow it concerns.
@@ -117,7 +117,7 @@ impl Scenario {
         files: &dyn Files,
     ) -> Result<(Self, Vec<Change>), Problems> {
         let text = format!("{}\n{}", self.text.trim_end(), written(at, settings));
-        let changed = read(&text, &self.title, files, &[])?;
+        let changed = self.read_again(&text, files)?;
         // Changes stand by time, and at one time in the order of the file: the new ones are its last.
         let end = changed.changes.partition_point(|change| change.at <= at);
         let start = end.saturating_sub(changed.changes.len().saturating_sub(self.changes.len()));
@@ -149,6 +149,10 @@ impl Scenario {
         Ok(changed)
     }
 
+    fn read_again(&self, text: &str, files: &dyn Files) -> Result<Self, Problems> {
+        Reader { files, overrides: &[], metrics: None, memory: self.memory }.read(text, &self.title)
+    }
+
     /// `None` where that is not sure to be the same, and where something is wrong, which is to be told of the whole.
     fn read_over(
         &self,
@@ -159,7 +163,7 @@ impl Scenario {
     ) -> Option<Self> {
         let more: String = more.iter().map(|(at, settings)| written(*at, settings)).collect();
         let text = format!("{}\n{more}", self.text.trim_end());
-        let short = read(&format!("{}\n{more}", standing.trim_end()), &self.title, files, &[]).ok()?;
+        let short = self.read_again(&format!("{}\n{more}", standing.trim_end()), files).ok()?;
         let same = self.ports.iter().map(|port| &port.name).eq(short.ports.iter().map(|port| &port.name))
             && self.links.iter().map(|link| &link.name).eq(short.links.iter().map(|link| &link.name))
             && self.flows.iter().map(|flow| &flow.name).eq(short.flows.iter().map(|flow| &flow.name));

@@ -22,6 +22,7 @@ use std::sync::Arc;
 
 use lockgate_engine::units::{Bytes, Duration, Instant, Rate};
 use schemars::JsonSchema;
+use lockgate_traffic::{Captures, Invalid, LoadedFiles, TrafficConfig};
 use serde::de::DeserializeOwned;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
@@ -67,6 +68,9 @@ pub(crate) struct Checker<'c> {
     set: &'c [(Span, String)],
     loaded: BTreeMap<String, Result<Arc<[u8]>, String>>,
 }
+    captures: Captures,
+    /// Bytes of memory that files and captures may take together.
+    memory: u64,
 
 /// A named table of a section, such as `[link.wan]`.
 struct Entry<'a, 'i> {
@@ -87,7 +91,7 @@ impl<'i> Entry<'_, 'i> {
 
 impl<'c> Checker<'c> {
     /// `set` is where in the text values stand that overrides put there.
-    pub(crate) fn new(files: &'c dyn Files, text: &'c str, set: &'c [(Span, String)]) -> Self {
+    pub(crate) fn new(files: &'c dyn Files, text: &'c str, set: &'c [(Span, String)], memory: u64) -> Self {
         Self {
             problems: Vec::new(),
             warnings: Vec::new(),
@@ -97,6 +101,8 @@ impl<'c> Checker<'c> {
             set,
             loaded: BTreeMap::new(),
         }
+            captures: Captures::within(memory),
+            memory,
     }
 
     fn note(&mut self, problem: Problem) {
@@ -117,8 +123,37 @@ impl<'c> Checker<'c> {
 
     /// What the file at `path` holds, asked for once.
     fn bytes_of(&mut self, path: &str) -> Result<Arc<[u8]>, String> {
-        let files = self.files;
-        self.loaded.entry(path.to_owned()).or_insert_with(|| files.load(path)).clone()
+        if let Some(known) = self.loaded.get(path) {
+            return known.clone();
+        }
+        let loaded = self.files.load(path).and_then(|bytes| self.keep(bytes));
+        self.loaded.insert(path.to_owned(), loaded.clone());
+        loaded
+    }
+
+    /// Takes what a file holds off the memory that is left.
+    fn keep(&mut self, bytes: Arc<[u8]>) -> Result<Arc<[u8]>, String> {
+        match self.captures.room.checked_sub(bytes.len() as u64) {
+            Some(room) => {
+                self.captures.room = room;
+                Ok(bytes)
+            }
+            None => Err(format!(
+                "with the files before it, it takes more than the {} bytes of memory that are allowed",
+                self.memory
+            )),
+        }
+    }
+
+    /// The files that a flow's traffic names.
+    fn files_of(&mut self, config: &TrafficConfig) -> Result<LoadedFiles, Vec<Invalid>> {
+        let room = self.captures.room;
+        let mut captures = core::mem::replace(&mut self.captures, Captures::within(room));
+        let loaded = config.load_files(&mut |path| self.bytes_of(path), &mut captures);
+        // What the files themselves took while the captures were out.
+        captures.room = captures.room.saturating_sub(room - self.captures.room);
+        self.captures = captures;
+        loaded
     }
 
     /// What the file that `span` names holds.
@@ -204,6 +239,16 @@ impl<'c> Checker<'c> {
     }
 
     /// A name that is not known, with the nearest one that is.
+    /// The name among `known` nearest to `name`, where the problem that it is for will be shown.
+    fn near<'a>(&self, name: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+        if self.problems.len() > MOST_PROBLEMS { None } else { nearest(name, known) }
+    }
+
+    /// Help for a name that is not among `known`, where the problem that it is for will be shown.
+    fn suggest<'a>(&self, name: &str, known: impl IntoIterator<Item = &'a str> + Clone) -> Option<String> {
+        if self.problems.len() > MOST_PROBLEMS { None } else { suggest(name, known) }
+    }
+
     fn no_such<'a>(
         &self,
         what: &str,
@@ -239,16 +284,6 @@ impl<'c> Checker<'c> {
         let (top, record) = self.top(Place { what: "the scenario", table, header: &start });
         let mut network = self.network(table);
         let flows = self.flows(table, &network);
-    /// The name among `known` nearest to `name`, where the problem that it is for will be shown.
-    fn near<'a>(&self, name: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
-        if self.problems.len() > MOST_PROBLEMS { None } else { nearest(name, known) }
-    }
-
-    /// Help for a name that is not among `known`, where the problem that it is for will be shown.
-    fn suggest<'a>(&self, name: &str, known: impl IntoIterator<Item = &'a str> + Clone) -> Option<String> {
-        if self.problems.len() > MOST_PROBLEMS { None } else { suggest(name, known) }
-    }
-
         let ports = self.ports(table, &network, &flows);
         if network.complete {
             let ends = flows.groups.iter().filter_map(|group| group.flow.as_ref());
@@ -281,6 +316,7 @@ impl<'c> Checker<'c> {
             warnings: core::mem::take(&mut self.warnings),
         })
     }
+            memory: self.memory,
 
     fn top(&mut self, place: Place<'_, '_>) -> (Option<Top>, Record) {
         let shape = self.shapes.of::<Top>();

@@ -58,6 +58,8 @@ pub struct Scenario {
     pub text: String,
     /// What is allowed but probably not meant.
     pub warnings: Vec<Problem>,
+    /// Bytes of memory that its files were allowed, and that a change of it is.
+    pub memory: u64,
 }
 
 /// A host, or a router where more than one link meets.

@@ -7,6 +7,7 @@ use lockgate_engine::classify::{Classifier, Rule};
 use lockgate_engine::discipline::{Child, Discipline, Invalid};
 use lockgate_engine::disciplines::{self, Visitor};
 use lockgate_engine::node::Node;
+use lockgate_engine::units::Limit;
 use serde::de::DeserializeOwned;
 
 /// A tree of queues. The first is the root; every child stands after its parent.
@@ -137,6 +138,11 @@ impl QueueTree {
 }
 
 impl Queue {
+    /// How much may wait in it, by its parameter `limit` or that one's default; `None` where it has none.
+    pub fn limit(&self) -> Option<Limit> {
+        disciplines::visit(self.kind, LimitOf(self)).flatten()
+    }
+
     /// Whether it is an inner class, which belongs to a discipline above it.
     pub fn is_class(&self) -> bool {
         self.kind == class::KIND
@@ -164,6 +170,18 @@ fn typed<T: DeserializeOwned>(table: &toml::Table) -> Result<T, Invalid> {
         .clone()
         .try_into()
         .map_err(|error: toml::de::Error| Invalid::new("kind", error.message().to_owned()))
+}
+
+struct LimitOf<'a>(&'a Queue);
+
+impl Visitor for LimitOf<'_> {
+    type Output = Option<Limit>;
+
+    fn visit<D: Discipline>(self) -> Self::Output {
+        let config: D::Config = typed(&self.0.config).ok()?;
+        let written = toml::Table::try_from(&config).ok()?;
+        written.get("limit")?.clone().try_into().ok()
+    }
 }
 
 struct Make<'a> {

@@ -4,7 +4,7 @@ mod support;
 
 use lockgate_engine::packet::FlowId;
 use lockgate_engine::units::{Bytes, Duration, Instant, Rate};
-use lockgate_scenario::{Action, Application, Bound, Congestion, Names, Reader, Transport, Unit};
+use lockgate_scenario::{Action, Application, Bound, Congestion, MEMORY, Names, Reader, Transport, Unit};
 use support::{example, files, scenario, with};
 
 #[test]
@@ -251,7 +251,7 @@ fn bounds_are_read_in_the_unit_of_their_metric() {
         _ => Err("did you mean `flow.voice.loss`?".to_owned()),
     };
     let files = files();
-    let reader = Reader { files: &files, overrides: &[], metrics: Some(&metrics) };
+    let reader = Reader { files: &files, overrides: &[], metrics: Some(&metrics), memory: MEMORY };
     let text = |that: &str, bound: &str| {
         let (before, _) = example().split_once("[[expect]]").expect("an expectation");
         format!("{before}[[expect]]\nthat = \"{that}\"\n{bound}\n")

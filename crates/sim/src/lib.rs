@@ -14,6 +14,7 @@ mod files;
 mod hops;
 mod hosts;
 mod link;
+pub mod memory;
 mod network;
 mod router;
 pub mod run;
@@ -33,4 +34,5 @@ pub mod parts {
     pub use crate::source::{HostClock, Source};
 }
 
+pub use memory::Estimate;
 pub use run::{Control, Failure, Outcome, Scene, Watcher, Wish, run, watched};

@@ -169,6 +169,20 @@ impl Arrivals {
         }
     }
 
+    /// Packets a second, bursts included, as theory has it; `None` where that is not known.
+    pub fn packet_rate(&self) -> Option<f64> {
+        let rate = match &self.source {
+            Source::Gaps(gaps) => 1.0 / gaps.law.mean()?,
+            Source::Rate(rate) => rate.rate() / 8.0 / rate.sizes().mean()?,
+            Source::Video(video) => video.packet_rate(),
+            Source::Replay(player) => player.packet_rate()?,
+        };
+        match &self.bursts {
+            Some(bursts) => Some(rate * bursts.duty()?),
+            None => Some(rate),
+        }
+    }
+
     /// The mean rate offered in bit/s of frames, bursts included, as theory has it; `None` where a mean is
     /// infinite, or a replay takes no time.
     pub fn mean_rate(&self) -> Option<f64> {

@@ -15,12 +15,11 @@ use lockgate_engine::units::{Bytes, Duration, Rate};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::files::{Load, LoadedFiles};
+use crate::files::{Captures, Load, LoadedFiles};
 use crate::invalid::Invalid;
 use crate::law::LawConfig;
 use crate::laws::empirical::Curve;
 use crate::profile;
-use crate::replay::Replay;
 
 /// What stands around a UDP payload in a frame: 14 bytes of Ethernet, 20 of IPv4, 8 of UDP.
 pub const HEADERS: u32 = 14 + 20 + 8;
@@ -141,11 +140,16 @@ impl TrafficConfig {
             .collect()
     }
 
-    /// Reads and checks every file it names. `load` gives a file's bytes, or says why it cannot.
+    /// Reads and checks every file it names. `load` gives a file's bytes, or says why it cannot; captures that were
+    /// read before are taken from `captures`.
     ///
     /// # Errors
     /// Every file that cannot be had or is not what it should be.
-    pub fn load_files(&self, load: &mut Load<'_>) -> Result<LoadedFiles, Vec<Invalid>> {
+    pub fn load_files(
+        &self,
+        load: &mut Load<'_>,
+        captures: &mut Captures,
+    ) -> Result<LoadedFiles, Vec<Invalid>> {
         let mut files = LoadedFiles::none();
         let mut problems = Vec::new();
         for (field, law) in self.durations() {
@@ -162,10 +166,9 @@ impl TrafficConfig {
         }
         if let Some(ReplayConfig { file, longest_gap, .. }) = &self.replay {
             let longest_gap = longest_gap.unwrap_or(Duration::MAX);
-            let read = |bytes: Arc<[u8]>| Replay::read_shortened(&bytes, longest_gap);
-            match load(file).and_then(|bytes| read(bytes).map_err(|error| error.to_string())) {
+            match captures.read(file, longest_gap, load) {
                 Ok(replay) => {
-                    files.replays.insert(file.clone(), Arc::new(replay));
+                    files.replays.insert(file.clone(), replay);
                 }
                 Err(why) => problems.push(Invalid::new("replay.file", format!("`{file}` {why}"))),
             }

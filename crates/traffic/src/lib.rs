@@ -26,7 +26,7 @@ mod ziggurat;
 
 pub use arrivals::{Arrivals, Emission};
 pub use config::TrafficConfig;
-pub use files::LoadedFiles;
+pub use files::{Captures, LoadedFiles};
 pub use invalid::Invalid;
 pub use law::{Law, LawConfig};
 pub use quantity::Quantity;

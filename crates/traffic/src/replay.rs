@@ -74,6 +74,15 @@ pub enum ReplayError {
         /// The most that is allowed.
         limit: u64,
     },
+    /// Its packets take too much memory.
+    #[error(
+        "takes more than the `{limit}` bytes of memory that are left for captures: cut it, such as by `editcap -c`, or \
+         allow more by `--memory`"
+    )]
+    TooManyPackets {
+        /// Bytes of memory that were left for it.
+        limit: u64,
+    },
     /// Its packets are not from a link whose frames can be told as Ethernet.
     #[error("has packets of link type `{link}`: allowed are Ethernet, raw IP, Linux cooked and null")]
     LinkType {
@@ -114,7 +123,7 @@ impl Replay {
     /// # Errors
     /// See [`ReplayError`]; never panics, whatever the bytes.
     pub fn read(bytes: &[u8]) -> Result<Self, ReplayError> {
-        Self::read_within(bytes, Duration::MAX, LARGEST_CAPTURE)
+        Self::read_within(bytes, Duration::MAX, u64::MAX)
     }
 
     /// The same, with every time between two packets that is longer than `longest_gap` made that long.
@@ -122,13 +131,16 @@ impl Replay {
     /// # Errors
     /// See [`ReplayError`]; never panics, whatever the bytes.
     pub fn read_shortened(bytes: &[u8], longest_gap: Duration) -> Result<Self, ReplayError> {
-        Self::read_within(bytes, longest_gap, LARGEST_CAPTURE)
+        Self::read_within(bytes, longest_gap, u64::MAX)
     }
 
-    fn read_within(bytes: &[u8], longest_gap: Duration, limit: u64) -> Result<Self, ReplayError> {
+    /// The same in `room` bytes of memory besides those of the file: what is decompressed, and what is kept of each
+    /// packet while it is read and after.
+    pub(crate) fn read_within(bytes: &[u8], longest_gap: Duration, room: u64) -> Result<Self, ReplayError> {
         if !bytes.starts_with(&GZIP_MAGIC) {
-            return Self::read_plain(bytes, longest_gap, false);
+            return Self::read_plain(bytes, longest_gap, false, room);
         }
+        let limit = LARGEST_CAPTURE.min(room);
         let mut plain = Vec::new();
         let is_cut = match MultiGzDecoder::new(bytes).take(limit.saturating_add(1)).read_to_end(&mut plain) {
             Ok(_) => false,
@@ -139,17 +151,22 @@ impl Replay {
         if plain.len() as u64 > limit {
             return Err(ReplayError::TooLarge { limit });
         }
-        Self::read_plain(&plain, longest_gap, is_cut)
+        Self::read_plain(&plain, longest_gap, is_cut, room - plain.len() as u64)
     }
 
-    fn read_plain(bytes: &[u8], longest_gap: Duration, is_cut: bool) -> Result<Self, ReplayError> {
-        let mut seen = Seen { is_cut, ..Seen::default() };
+    fn read_plain(bytes: &[u8], longest_gap: Duration, is_cut: bool, room: u64) -> Result<Self, ReplayError> {
+        let mut seen = Seen { is_cut, room, ..Seen::default() };
         if pcapng::is_pcapng(bytes) {
             pcapng::read(bytes, &mut seen)?;
         } else {
             pcap::read(bytes, &mut seen)?;
         }
         seen.into_replay(longest_gap)
+    }
+
+    /// Bytes of memory that it takes.
+    pub fn memory(&self) -> u64 {
+        (self.packets.len() * size_of::<(Duration, u32)>()) as u64
     }
 
     /// Time from the first packet to the last.
@@ -204,10 +221,18 @@ struct Seen {
     truncated: u64,
     oversize: u64,
     is_cut: bool,
+    /// Bytes of memory that packets may take.
+    room: u64,
 }
 
 impl Seen {
+    /// Bytes that a packet takes while it is read, and then as part of a [`Replay`].
+    const PACKET: u64 = (size_of::<(Stamp, u32)>() + size_of::<(Duration, u32)>()) as u64;
+
     fn push(&mut self, packet: &Captured, link: Link) -> Result<(), ReplayError> {
+        if self.packets.len() as u64 >= self.room / Self::PACKET {
+            return Err(ReplayError::TooManyPackets { limit: self.room });
+        }
         let epoch = *self.epoch.get_or_insert(packet.stamp);
         let stamp = Stamp::new(packet.stamp - epoch).ok_or(ReplayError::TooLong)?;
         self.out_of_order += u64::from(self.packets.last().is_some_and(|last| stamp < last.0));

@@ -13,16 +13,23 @@ use crate::output::say;
 use crate::results::{self, Written};
 use crate::runs::Runs;
 use crate::terminal;
-use crate::{expectations, figures, interrupt, runs};
+use crate::{expectations, figures, interrupt, memory, runs};
+
+/// Memory from which on a run says what it takes: 512 MiB.
+const SAID: u64 = 512 << 20;
 
 pub(crate) fn run(arguments: &Run) -> Result<Exit, Failure> {
     let mut overrides = arguments.overrides.clone();
     overrides.extend(arguments.duration.iter().map(|duration| format!("duration={duration}")));
-    let mut scenario = runs::read_file(&arguments.file, &overrides)?;
+    let mut scenario = runs::read_file(&arguments.file, &overrides, arguments.memory.as_deref())?;
     scenario.record.packets |= arguments.packets;
     scenario.record.capture |= arguments.capture;
     if !arguments.output.quiet {
         terminal::warnings(&scenario.warnings);
+    }
+    let needed = memory::reckon(&scenario, usize::from(arguments.repeat))?;
+    if needed >= SAID && !arguments.output.quiet {
+        eprintln!("this takes about {} of memory", memory::shown(needed));
     }
     if arguments.live || arguments.twin {
         runs::prepare_live()?;

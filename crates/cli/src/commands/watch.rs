@@ -32,7 +32,7 @@ use crate::qostat::{Command, Hub, LiveSession, Session};
 use crate::results::{self, Written};
 use crate::runs::Runs;
 use crate::saved_file::SavedFile;
-use crate::{interrupt, runs, terminal};
+use crate::{interrupt, memory, runs, terminal};
 
 pub(crate) fn watch(arguments: &Watch) -> Result<Exit, Failure> {
     let every = interval(&arguments.every)?;
@@ -42,7 +42,8 @@ pub(crate) fn watch(arguments: &Watch) -> Result<Exit, Failure> {
     }
     let mut overrides = arguments.overrides.clone();
     overrides.extend(arguments.duration.iter().map(|duration| format!("duration={duration}")));
-    let scenario = runs::read_file(&arguments.file, &overrides)?;
+    let scenario = runs::read_file(&arguments.file, &overrides, arguments.memory.as_deref())?;
+    memory::reckon(&scenario, 1)?;
     terminal::warnings(&scenario.warnings);
     if arguments.live {
         runs::prepare_live()?;

@@ -229,7 +229,7 @@ impl<'a> Experiment<'a> {
                 if interrupt::is_requested() {
                     return Ok(Seen::default());
                 }
-                let recording = runs::simulate_one(&scenario, seed.wrapping_add(offset), &advance)?;
+                let recording = runs::simulate_one(&scenario, seed.wrapping_add(offset), None, &advance)?;
                 let summary = summary::summarise(std::slice::from_ref(&recording));
                 let value = |wanted: &Observation| observe(wanted, &recording, &summary);
                 let drawn = |wanted: &Observation, kind: Curve| curve(wanted, kind, &recording);

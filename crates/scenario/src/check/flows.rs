@@ -409,7 +409,7 @@ impl Checker<'_> {
             return None;
         }
         let config: TrafficConfig = sound(place, &shape, &mut self.problems)?;
-        let loaded = config.load_files(&mut |path| self.bytes_of(path));
+        let loaded = self.files_of(&config);
         let problems = match loaded {
             Err(problems) => problems,
             Ok(files) => {

@@ -116,7 +116,7 @@ impl Checker<'_> {
         };
         let config = TrafficConfig { size, gap, ..Default::default() };
         let mut refused = Vec::new();
-        let files = config.load_files(&mut |path| self.bytes_of(path)).unwrap_or_else(|problems| {
+        let files = self.files_of(&config).unwrap_or_else(|problems| {
             refused = problems;
             LoadedFiles::none()
         });

@@ -48,9 +48,20 @@ impl Player {
 
     /// Mean rate in bit/s over the time a round takes.
     pub(super) fn rate(&self) -> Option<f64> {
-        let captured = period(&self.replay) as f64 * self.factor as f64 / (1u64 << DIGITS) as f64;
-        let seconds = captured / PICOS_PER_SECOND as f64;
+        let seconds = self.round();
         (seconds > 0.0).then(|| self.replay.bytes() as f64 * 8.0 / seconds)
+    }
+
+    /// Packets a second over the time a round takes.
+    pub(super) fn packet_rate(&self) -> Option<f64> {
+        let seconds = self.round();
+        (seconds > 0.0).then(|| self.replay.packets.len() as f64 / seconds)
+    }
+
+    /// How long a round takes, in seconds.
+    fn round(&self) -> f64 {
+        let captured = period(&self.replay) as f64 * self.factor as f64 / (1u64 << DIGITS) as f64;
+        captured / PICOS_PER_SECOND as f64
     }
 }
 

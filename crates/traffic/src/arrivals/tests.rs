@@ -6,6 +6,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::config::{BurstStart, LARGEST_FRAME, ReplayConfig};
+use crate::files::Captures;
 use crate::law::LawConfig;
 use crate::replay::Replay;
 
@@ -262,13 +263,13 @@ fn files_are_loaded_once_each_and_their_problems_told() {
         "sizes" => Ok(Arc::from(&b"100B 0\n300B 1"[..])),
         _ => Ok(Arc::from(&b"1s 0\n3s 1"[..])),
     };
-    let files = config.load_files(&mut load).expect("both are sound");
+    let files = config.load_files(&mut load, &mut Captures::within(u64::MAX)).expect("both are sound");
     let source = Arrivals::new(&config, SEED, "flow", &files).expect("sound");
     assert!((source.size_law().expect("a law").0.mean().expect("finite") - 200.0).abs() < 1e-9);
     assert!((source.mean_rate().expect("finite") - 1e6 * 2.0 / 3.0).abs() < 1e-3);
     let mut fail =
         |name: &str| if name == "on" { Err("cannot be read".into()) } else { Ok(Arc::from(&b"1s 1"[..])) };
-    let problems = config.load_files(&mut fail).expect_err("both are not");
+    let problems = config.load_files(&mut fail, &mut Captures::within(u64::MAX)).expect_err("both are not");
     assert_eq!(problems[0].to_string(), "`bursts.on.file` `on` cannot be read");
     assert!(
         problems[1].to_string().starts_with("`size.file` `sizes` has in line 1 `1s` is not a size"),
@@ -276,7 +277,9 @@ fn files_are_loaded_once_each_and_their_problems_told() {
         problems[1]
     );
     let replay = traffic("replay = { file = 'x' }");
-    let problems = replay.load_files(&mut |_| Ok(Arc::from(&b"none"[..]))).expect_err("no capture");
+    let problems = replay
+        .load_files(&mut |_| Ok(Arc::from(&b"none"[..])), &mut Captures::within(u64::MAX))
+        .expect_err("no capture");
     assert_eq!(
         problems[0].to_string(),
         "`replay.file` `x` is not a capture: it is neither pcap nor pcapng, nor gzip of one"

@@ -51,6 +51,11 @@ impl Video {
         self.rate.as_bits() as f64
     }
 
+    /// Packets a second: about as many as are full.
+    pub(super) fn packet_rate(&self) -> f64 {
+        self.rate() / (8.0 * f64::from(LARGEST))
+    }
+
     pub(super) fn fill(&mut self, batch: &mut Vec<Emission>) {
         for _ in 0..BATCH {
             // A frame has 13 bytes or more (a tenth of 266): five frames hold a packet.

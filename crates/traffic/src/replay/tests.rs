@@ -268,7 +268,13 @@ fn decompression_is_bounded() {
         Replay::read_within(&zipped, Duration::MAX, 1_000),
         Err(ReplayError::TooLarge { limit: 1_000 })
     );
-    assert!(Replay::read_within(&zipped, Duration::MAX, bytes.len() as u64).is_ok());
+    let plain = bytes.len() as u64;
+    assert_eq!(
+        Replay::read_within(&zipped, Duration::MAX, plain + 39),
+        Err(ReplayError::TooManyPackets { limit: 39 }),
+        "a packet takes 24 bytes while it is read and 16 after"
+    );
+    assert!(Replay::read_within(&zipped, Duration::MAX, plain + 40).is_ok());
 }
 
 #[test]

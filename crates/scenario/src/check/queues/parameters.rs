@@ -216,7 +216,7 @@ mod tests {
             share,
         };
         let files: BTreeMap<String, Arc<[u8]>> = BTreeMap::new();
-        let mut checker = Checker::new(&files, text, &[]);
+        let mut checker = Checker::new(&files, text, &[], crate::MEMORY);
         let place = Place { what: "the queue `q`", table: root.get_ref(), header: &header };
         let table = checker.shared(&kind, &parent, place);
         let values = table.iter().filter_map(|(_, value)| value.get_ref().as_str().map(ToOwned::to_owned));
