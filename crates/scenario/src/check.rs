@@ -16,13 +16,14 @@ mod ports;
 mod queues;
 mod rules;
 mod tcp;
+mod traffic;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use lockgate_engine::units::{Bytes, Duration, Instant, Rate};
-use schemars::JsonSchema;
 use lockgate_traffic::{Captures, Invalid, LoadedFiles, TrafficConfig};
+use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
@@ -67,10 +68,10 @@ pub(crate) struct Checker<'c> {
     text: &'c str,
     set: &'c [(Span, String)],
     loaded: BTreeMap<String, Result<Arc<[u8]>, String>>,
-}
     captures: Captures,
     /// Bytes of memory that files and captures may take together.
     memory: u64,
+}
 
 /// A named table of a section, such as `[link.wan]`.
 struct Entry<'a, 'i> {
@@ -100,9 +101,9 @@ impl<'c> Checker<'c> {
             text,
             set,
             loaded: BTreeMap::new(),
-        }
             captures: Captures::within(memory),
             memory,
+        }
     }
 
     fn note(&mut self, problem: Problem) {
@@ -238,7 +239,6 @@ impl<'c> Checker<'c> {
         }
     }
 
-    /// A name that is not known, with the nearest one that is.
     /// The name among `known` nearest to `name`, where the problem that it is for will be shown.
     fn near<'a>(&self, name: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
         if self.problems.len() > MOST_PROBLEMS { None } else { nearest(name, known) }
@@ -249,6 +249,7 @@ impl<'c> Checker<'c> {
         if self.problems.len() > MOST_PROBLEMS { None } else { suggest(name, known) }
     }
 
+    /// A name that is not known, with the nearest one that is.
     fn no_such<'a>(
         &self,
         what: &str,
@@ -298,6 +299,7 @@ impl<'c> Checker<'c> {
         let expects = self.expects(table, &ports, &flows, metrics);
         if let Some(end) = end {
             self.warn_late(table, &flows, end);
+            self.warn_traffic(table, &flows, end);
         }
         let top = top.filter(|_| self.problems.is_empty())?;
         Some(Scenario {
@@ -314,9 +316,9 @@ impl<'c> Checker<'c> {
             record,
             text: crate::path::extensible(text),
             warnings: core::mem::take(&mut self.warnings),
+            memory: self.memory,
         })
     }
-            memory: self.memory,
 
     fn top(&mut self, place: Place<'_, '_>) -> (Option<Top>, Record) {
         let shape = self.shapes.of::<Top>();

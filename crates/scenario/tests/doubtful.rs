@@ -185,3 +185,74 @@ fn what_is_meant_is_not_doubted() {
     assert_eq!(unused("port.a->b.root=two"), Ok(0));
     assert_eq!(unused("flow.f.gap=2ms"), Ok(1));
 }
+
+/// A capture with packets at these microseconds, of which `kept` bytes were kept and `original` there were.
+fn capture(packets: &[(u32, u32, u32)]) -> Vec<u8> {
+    let words = |words: &[u32]| words.iter().flat_map(|word| word.to_le_bytes()).collect::<Vec<u8>>();
+    let mut bytes = words(&[0xa1b2_c3d4, 0x0004_0002, 0, 0, 65_535, 1]);
+    for (micros, kept, original) in packets {
+        bytes.extend(words(&[0, *micros, *kept, *original]));
+        bytes.extend(vec![0; *kept as usize]);
+    }
+    bytes
+}
+
+/// Exactly these warnings of a flow that replays `file`.
+#[track_caller]
+fn replayed(file: &[u8], replay: &str, expected: &[(&str, &str)]) {
+    let text =
+        format!("{}\n[flow.r]\nfrom = \"a\"\nto = \"b\"\nreplay = {{ file = \"c.pcap\"{replay} }}\n", BASE);
+    let mut files = files();
+    files.insert("c.pcap".to_owned(), file.into());
+    let scenario =
+        read(&text, "test.toml", &files, &[]).unwrap_or_else(|problems| panic!("{}", rendered(&problems)));
+    let shown: String = scenario.warnings.iter().map(rendered_one).collect();
+    assert_eq!(scenario.warnings.len(), expected.len(), "{shown}");
+    for (warning, (message, help)) in scenario.warnings.iter().zip(expected) {
+        assert_eq!(warning.text(), Some("\"c.pcap\""), "{shown}");
+        assert!(warning.message().contains(message), "`{message}` in:\n{shown}");
+        assert!(warning.help_text().is_some_and(|text| text.contains(help)), "`{help}` in:\n{shown}");
+    }
+}
+
+#[test]
+fn what_a_capture_has_lost_is_said_with_its_number() {
+    let whole = capture(&[(0, 60, 60), (100, 60, 60)]);
+    replayed(&whole, "", &[]);
+    replayed(
+        &whole[..whole.len() - 1],
+        "",
+        &[("ends in the middle of a packet: 1 packets before it", "was cut")],
+    );
+    let odd = capture(&[(100, 60, 90_000), (0, 60, 60), (200, 40, 1500)]);
+    replayed(
+        &odd,
+        "",
+        &[
+            ("has 1 packets longer than a frame can be", "offload"),
+            ("has 2 packets that were kept in part", "nothing is missing"),
+            ("has 1 packets with an earlier time", "reordercap"),
+        ],
+    );
+    let long = capture(&[(0, 60, 60), (1, 60, 60), (4_000_000, 60, 60)]);
+    let shorter = [(
+        "is longer than its flow: 2 of its 3 packets are sent",
+        "it takes 40.000 s and the flow has 10.000 s",
+    )];
+    replayed(&long, ", speed = 0.1", &shorter);
+    replayed(&long, "", &[]);
+}
+
+#[test]
+fn a_flow_of_too_many_packets_is_doubted_with_their_number() {
+    let gap = outcome(&BASE.replace("\"1ms\"", "\"0.001ns\"")).expect("it is accepted");
+    assert_eq!(gap.warnings.len(), 1);
+    assert_eq!(gap.warnings[0].message(), "`flow.f` sends about 1e13 packets");
+    assert_eq!(gap.warnings[0].text(), Some("\"0.001ns\""));
+    assert!(gap.warnings[0].help_text().is_some_and(|help| help.starts_with("to simulate them takes 23 days or so")));
+    let bounded = BASE.replace("\"1ms\"", "\"0.001ns\"\npackets = \"1000000p\"");
+    assert!(outcome(&bounded).expect("it is accepted").warnings.is_empty());
+    let later = format!("{BASE}[[change]]\nat = \"2s\"\nset = {{ \"flow.f.gap\" = \"1ps\" }}\n");
+    let later = outcome(&later).expect("it is accepted");
+    assert_eq!(later.warnings[0].message(), "`flow.f` sends about 8e12 packets");
+}

@@ -70,6 +70,8 @@ struct Scene<'a, 'i> {
     root: &'a DeTable<'i>,
     world: World<'a>,
     ports: &'a Ports,
+    /// The end of the run, where that is known.
+    end: Option<Instant>,
 }
 
 impl Checker<'_> {
@@ -81,7 +83,7 @@ impl Checker<'_> {
         ports: &Ports,
         end: Option<Instant>,
     ) -> Changes {
-        let scene = Scene { root, world: World { network, flows, rate: None }, ports };
+        let scene = Scene { root, world: World { network, flows, rate: None }, ports, end };
         let mut timeline = Vec::new();
         for (table, header) in self.list(root, "change") {
             let place = Place { what: "this `change`", table, header: &header };
@@ -156,7 +158,7 @@ impl Checker<'_> {
             let action = match section.as_str() {
                 "port" => self.change_port(&name, &settings, scene, state, changes),
                 "link" => self.change_link(&name, &settings, scene, state),
-                "flow" => self.change_flow(&name, &settings, scene, state),
+                "flow" => self.change_flow(&name, at, &settings, scene, state),
                 _ => {
                     for setting in &settings {
                         self.note(incomplete(setting));
@@ -333,6 +335,7 @@ impl Checker<'_> {
     fn change_flow<'i>(
         &mut self,
         name: &str,
+        at: Instant,
         settings: &[Setting<'_, 'i>],
         scene: Scene<'_, 'i>,
         state: &mut State<'i>,
@@ -354,6 +357,11 @@ impl Checker<'_> {
         let flow =
             self.again(settings, noted, |checker| checker.flow(name, edited, scene.world.network).flow)?;
         let traffic = settings.iter().any(|setting| setting.path[2] != "stop");
+        if traffic && let Some(end) = scene.end {
+            let span = settings[0].span();
+            self.doubt_packets(&flow, group.members.len(), (at, end), span.clone());
+            self.doubt_capture(&flow, (at, end), &span);
+        }
         let action = Action::Flow {
             flows: group.members.clone(),
             traffic: traffic.then(|| Box::new(flow.traffic.clone())),
@@ -411,6 +419,7 @@ fn insert<'i>(
     path: &[String],
     walked: usize,
     setting: &Setting<'_, 'i>,
+    is_shown: bool,
 ) -> Result<(), Box<Problem>> {
     let segment = path[walked].as_str();
     if walked + 1 == path.len() && is_removal(setting.value.get_ref()) {
@@ -423,7 +432,6 @@ fn insert<'i>(
         return Ok(());
     }
     let names: Vec<String> = table.keys().map(|key| key.get_ref().to_string()).collect();
-    is_shown: bool,
     match table.get_mut(segment).map(Spanned::get_mut) {
         Some(DeValue::Table(inner)) => insert(inner, path, walked + 1, setting, is_shown),
         Some(_) => {
