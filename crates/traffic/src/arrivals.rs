@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! gap law | constant rate | video | replay  --32 at a time-->  [bursts]  -->  Emission { at, length }
+//!  (alone or in batches)
 //! ```
 //!
 //! Times are absolute since the flow's start, and never fall. Each flow draws from streams of its own
@@ -107,15 +108,19 @@ impl Arrivals {
             };
         }
         let sizes = sizes_of(config, stream("sizes"), files)?;
+        // At most 65536.
+        let batch = config.batch.map_or(1, |batch| batch.0 as u32);
         let source = match (&config.gap, config.rate) {
             (Some(gap), None) => Source::Gaps(Gaps {
                 law: Law::new(gap, "gap", files)?,
                 random: stream("gaps"),
                 sizes,
+                batch,
+                left: 0,
                 at: Duration::ZERO,
                 has_random_phase: false,
             }),
-            (_, rate) => Source::Rate(ConstantRate::new(rate.unwrap_or(Rate::from_bits(1)), sizes)),
+            (_, rate) => Source::Rate(ConstantRate::new(rate.unwrap_or(Rate::from_bits(1)), batch, sizes)),
         };
         let bursts =
             config.bursts.as_ref().map(|bursts| bursts_of(bursts, stream("bursts"), files)).transpose()?;
@@ -152,7 +157,8 @@ impl Arrivals {
         }
     }
 
-    /// The law of its gaps, where it has one; of sending time only where it has bursts.
+    /// The law of its gaps, from batch to batch where it has batches, where it has one; of sending time only where it has
+    /// bursts.
     pub fn gap_law(&self) -> Option<&Law<Duration>> {
         match &self.source {
             Source::Gaps(gaps) => Some(&gaps.law),
@@ -187,7 +193,7 @@ impl Arrivals {
     /// infinite, or a replay takes no time.
     pub fn mean_rate(&self) -> Option<f64> {
         let rate = match &self.source {
-            Source::Gaps(gaps) => gaps.sizes.mean()? * 8.0 / gaps.law.mean()?,
+            Source::Gaps(gaps) => gaps.sizes.mean()? * 8.0 * f64::from(gaps.batch) / gaps.law.mean()?,
             Source::Rate(rate) => rate.rate(),
             Source::Video(video) => video.rate(),
             Source::Replay(player) => player.rate()?,

@@ -3,6 +3,7 @@
 //! ```text
 //! gap + size          a random gap before each packet         bursts = { on, off } may modulate it
 //! rate + size         constant bit rate, whatever the sizes   bursts = { on, off } may modulate it
+//!                     either in batches: `batch` packets back to back at each arrival
 //! profile (+ rate)    traffic known by name                   see `profile`
 //! replay              a captured packet stream
 //! ```
@@ -11,7 +12,7 @@ mod check;
 
 use std::sync::Arc;
 
-use lockgate_engine::units::{Bytes, Duration, Rate};
+use lockgate_engine::units::{Bytes, Duration, Packets, Rate};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -44,6 +45,11 @@ pub struct TrafficConfig {
     /// Length of each UDP payload, instead of `size`: the frame is 42 bytes longer (IPv4).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub payload: Option<LawConfig<Bytes>>,
+    /// Packets that come back to back at each arrival, such as `2p` (batch arrivals); one where it is not given. The first
+    /// link spaces them. A `gap` is then the time between two batches; a `rate` remains the mean rate, a batch coming
+    /// once in the time that its packets take at it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub batch: Option<Packets>,
     /// Traffic known by name, such as `g711`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "profile::schema")]

@@ -1,4 +1,4 @@
-//! Packets without end: a random gap before each, or a constant bit rate.
+//! Packets without end: a random gap before each, or a constant bit rate; alone, or in batches.
 
 use lockgate_engine::random::Random;
 use lockgate_engine::units::{Bytes, Duration, PICOS_PER_SECOND, Rate};
@@ -42,6 +42,10 @@ pub(super) struct Gaps {
     pub(super) law: Law<Duration>,
     pub(super) random: Random,
     pub(super) sizes: Sizes,
+    /// Packets of an arrival, at least 1.
+    pub(super) batch: u32,
+    /// Of the last arrival, those that are still to come.
+    pub(super) left: u32,
     /// Time of the last packet.
     pub(super) at: Duration,
     /// Whether only a random part of the first gap passes before the first packet.
@@ -51,6 +55,9 @@ pub(super) struct Gaps {
 impl Gaps {
     #[inline]
     pub(super) fn fill(&mut self, batch: &mut Vec<Emission>) {
+        if self.batch > 1 {
+            return self.fill_in_batches(batch);
+        }
         let mut gaps = [Duration::ZERO; BATCH];
         let mut lengths = [0; BATCH];
         self.law.fill(&mut self.random, &mut gaps);
@@ -66,19 +73,37 @@ impl Gaps {
         }));
         self.at = at;
     }
+
+    fn fill_in_batches(&mut self, emissions: &mut Vec<Emission>) {
+        let mut lengths = [0; BATCH];
+        self.sizes.fill(&mut lengths);
+        for length in lengths {
+            if self.left == 0 {
+                self.at += self.law.draw(&mut self.random);
+                self.left = self.batch;
+            }
+            self.left -= 1;
+            emissions.push(Emission { at: self.at, length });
+        }
+    }
 }
 
 /// Packets at a constant bit rate, whatever their sizes.
 pub(super) struct ConstantRate {
     pace: Pace,
     sizes: Sizes,
+    /// Packets of an arrival, at least 1.
+    batch: u32,
+    /// Of the next arrival, those that are still to come, and the time that the others take at the rate.
+    left: u32,
+    taken: Duration,
     /// Time of the next packet.
     at: Duration,
 }
 
 impl ConstantRate {
-    pub(super) fn new(rate: Rate, sizes: Sizes) -> Self {
-        Self { pace: Pace::new(rate), sizes, at: Duration::ZERO }
+    pub(super) fn new(rate: Rate, batch: u32, sizes: Sizes) -> Self {
+        Self { pace: Pace::new(rate), sizes, batch, left: batch, taken: Duration::ZERO, at: Duration::ZERO }
     }
 
     pub(super) fn sizes(&self) -> &Sizes {
@@ -93,6 +118,9 @@ impl ConstantRate {
     pub(super) fn fill(&mut self, batch: &mut Vec<Emission>) {
         let mut lengths = [0; BATCH];
         self.sizes.fill(&mut lengths);
+        if self.batch > 1 {
+            return batch.extend(lengths.into_iter().map(|length| self.next_in_batch(length)));
+        }
         let mut at = self.at;
         batch.extend(lengths.into_iter().map(|length| {
             let emission = Emission { at, length };
@@ -100,6 +128,18 @@ impl ConstantRate {
             emission
         }));
         self.at = at;
+    }
+
+    /// A packet of a batch: all of it comes at once, and the next when all of it would be through.
+    fn next_in_batch(&mut self, length: u32) -> Emission {
+        let emission = Emission { at: self.at, length };
+        self.taken += self.pace.time_for(length);
+        self.left -= 1;
+        if self.left == 0 {
+            self.at += self.taken;
+            (self.left, self.taken) = (self.batch, Duration::ZERO);
+        }
+        emission
     }
 }
 

@@ -74,6 +74,33 @@ fn a_constant_bit_rate_is_exact_whatever_the_sizes() {
     }
 }
 
+#[test]
+fn the_packets_of_a_batch_come_back_to_back() {
+    // A batch of three takes 3 ms at the rate, whatever the sizes within it.
+    let mut constant = arrivals("rate = '1mbit'\nsize = '125B'\nbatch = '3p'");
+    let times: Vec<Duration> = take(&mut constant, 7).iter().map(|emission| emission.at).collect();
+    assert_eq!(times, [0, 0, 0, 3, 3, 3, 6].map(ms));
+    let mut source = arrivals(
+        "gap = { distribution = 'exponential', mean = '2ms' }\nsize = { distribution = 'uniform', min = '100B', max = '150B' }\nbatch = '2p'",
+    );
+    let emissions = take(&mut source, 400_000);
+    assert!(emissions.chunks(2).all(|pair| pair[0].at == pair[1].at));
+    let batches: Vec<Emission> = emissions.chunks(2).map(|pair| pair[0]).collect();
+    assert!(
+        batches.windows(2).filter(|pair| pair[0].at == pair[1].at).count() < 10,
+        "a batch is two packets"
+    );
+    // The gaps are those of the same flow without batches, and twice as many packets come.
+    let mut single = arrivals("gap = { distribution = 'exponential', mean = '2ms' }\nsize = '125B'");
+    let single = take(&mut single, 1_000);
+    let mean = |emissions: &[Emission]| emissions[999].at.as_secs_f64() / 1_000.0;
+    assert!((mean(&batches) / mean(&single) - 1.0).abs() < 0.15);
+    assert!((rate(&emissions) / 1e6 - 1.0).abs() < 0.02, "{}", rate(&emissions));
+    let mean_rate = |text: &str| arrivals(text).mean_rate().expect("a mean");
+    let (pairs, alone) = ("gap = '2ms'\nsize = '125B'\nbatch = '2p'", "gap = '2ms'\nsize = '125B'");
+    assert!((mean_rate(pairs) - 2.0 * mean_rate(alone)).abs() < 1e-6);
+}
+
 /// The number of a Poisson process's packets in a time has that time's mean as its variance too.
 #[test]
 fn exponential_gaps_are_a_poisson_process() {
@@ -237,6 +264,9 @@ fn every_problem_is_found_at_once_with_its_field() {
     assert_eq!(problems("gap = '1s'\nrate = '1mbit'\nsize = '1B'\npayload = '1B'"), ["rate", "payload"]);
     assert_eq!(problems("rate = '1mbit'"), ["size"]);
     assert_eq!(problems("rate = '0bit'\nsize = '70kB'"), ["size", "rate"]);
+    assert_eq!(problems("rate = '1mbit'\nsize = '9B'\nbatch = '0p'"), ["batch"]);
+    assert_eq!(problems("rate = '1mbit'\nsize = '9B'\nbatch = '65537p'"), ["batch"]);
+    assert_eq!(problems("profile = 'g711'\nbatch = '2p'"), ["batch"]);
     assert_eq!(problems("rate = '9000gbit'\npayload = '65508B'"), ["payload", "rate"]);
     assert_eq!(problems("profile = 'g712'"), ["profile"]);
     assert_eq!(problems("profile = 'g711'\nrate = '1mbit'\nsize = '9B'"), ["size", "rate"]);

@@ -1,6 +1,6 @@
 //! What goes with what in a flow's traffic, and which values make sense.
 
-use lockgate_engine::units::{Bytes, Duration, Rate};
+use lockgate_engine::units::{Bytes, Duration, Packets, Rate};
 
 use super::{HEADERS, LARGEST_FRAME, TrafficConfig};
 use crate::files::LoadedFiles;
@@ -13,6 +13,9 @@ const HIGHEST_RATE: Rate = Rate::from_bits(8_000_000_000_000);
 
 /// The lowest rate of video.
 const LOWEST_VIDEO: Rate = Rate::from_bits(64_000);
+
+/// The most packets of a batch.
+const LARGEST_BATCH: u64 = 65_536;
 
 /// The shortest mean period of sending.
 const SHORTEST_ON: Duration = Duration::from_micros(1);
@@ -28,6 +31,7 @@ impl TrafficConfig {
             problems.extend(check_size(field, law, files).err());
         }
         problems.extend(self.check_rate().err());
+        problems.extend(self.check_batch().err());
         problems.extend(self.check_replay(files));
         problems
     }
@@ -39,6 +43,7 @@ impl TrafficConfig {
             ("rate", self.rate.is_some()),
             ("size", self.size.is_some()),
             ("payload", self.payload.is_some()),
+            ("batch", self.batch.is_some()),
             ("bursts", self.bursts.is_some()),
         ];
         let whole = if self.replay.is_some() { "replay" } else { "profile" };
@@ -96,6 +101,19 @@ impl TrafficConfig {
             }
             Some(rate) if rate > HIGHEST_RATE => {
                 Err(Invalid::new("rate", format!("`{rate}` is too high: at most `{HIGHEST_RATE}`")))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn check_batch(&self) -> Result<(), Invalid> {
+        match self.batch {
+            Some(Packets(0)) => {
+                Err(Invalid::new("batch", "of no packets sends nothing: give it at least `1p`"))
+            }
+            Some(Packets(packets)) if packets > LARGEST_BATCH => {
+                let why = format!("`{packets}p` is not allowed: it is at most `{LARGEST_BATCH}p`");
+                Err(Invalid::new("batch", why))
             }
             _ => Ok(()),
         }
