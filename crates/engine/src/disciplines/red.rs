@@ -59,6 +59,8 @@ pub struct Config {
     pub gentle: Option<bool>,
     /// Marks packets of senders that understand it, instead of dropping them.
     pub ecn: bool,
+    /// With `ecn`: where the average is above `max`, packets are dropped instead of marked.
+    pub harddrop: bool,
     /// Moves `probability` each 500 ms, so that the average stays in the middle fifth of `min` to `max`.
     pub adaptive: bool,
 }
@@ -76,6 +78,7 @@ impl Default for Config {
             bandwidth: Rate::from_bits(10_000_000),
             gentle: None,
             ecn: false,
+            harddrop: false,
             adaptive: false,
         }
     }
@@ -194,8 +197,9 @@ impl Discipline for Red {
             Verdict::Early => Some(DropReason::Early),
             Verdict::Forced => Some(DropReason::Forced),
         };
+        let may_mark = |reason| self.config.ecn && !(self.config.harddrop && reason == DropReason::Forced);
         if let Some(reason) = reason
-            && !(self.config.ecn && cx.mark(&mut packet))
+            && !(may_mark(reason) && cx.mark(&mut packet))
         {
             cx.drop(packet, reason);
         } else if self.queue.has_room(&packet, self.config.limit) {
