@@ -128,14 +128,24 @@ fn voice_waits_in_one_queue_and_not_with_priority() {
     assert_eq!(&rows[..4], b"PAR1");
 }
 
-/// The real capture of a call, where the data that comes with the laboratory's papers is at hand.
+#[test]
+fn a_captured_call_is_replayed() {
+    replay_call(&repository().join("crates/traffic/tests/captures/call.pcap"));
+}
+
+/// The same with a real call, where the data that comes with the laboratory's papers is at hand.
 #[test]
 fn a_real_call_is_replayed() {
     let call = repository().join("../shared/data/g711a.pcap");
-    if !call.exists() {
+    if call.exists() {
+        replay_call(&call);
+    } else {
         skipped(format!("no {}", call.file_name().unwrap_or_default().display()));
-        return;
     }
+}
+
+/// A call of 252 bytes of UDP payload every 30 ms, in place of the scenario's.
+fn replay_call(call: &Path) {
     let directory = tempfile::tempdir().expect("a directory");
     let out = directory.path().join("run").display().to_string();
     let replay = format!("flow.voice.replay={{ file = \"{}\", repeat = true }}", call.display());
@@ -148,7 +158,6 @@ fn a_real_call_is_replayed() {
     assert_eq!(run(&[]).status.code(), Some(3));
     let priority = run(&["--set", "port.home->server.root=priority"]);
     assert_eq!(priority.status.code(), Some(0));
-    // 252 bytes of UDP payload every 30 ms.
     let voice = &results(&priority)["flows"]["voice"];
     let (packets, bytes) = (voice["sent_packets"].as_u64(), voice["sent_bytes"].as_u64());
     assert_eq!(bytes, packets.map(|packets| packets * (252 + 42)));
