@@ -26,7 +26,15 @@ fn a_discipline_is_held_against_its_theorems() {
     let output = conform(&["rr", "--trials", "2"], folder.path());
     assert_eq!(output.status.code(), Some(0));
     let shown = stdout(&output);
-    for words in ["O7 packet-rounds", "|N_i/w_i - N_j/w_j| <= 1", "ratio", "✓ holds", "O1 busy-periods"] {
+    for words in [
+        "O7 packet-rounds",
+        "|N_i/w_i - N_j/w_j| <= 1",
+        "bound",
+        "tolerance",
+        "(from 0.9)",
+        "✓ holds",
+        "O1 busy-periods",
+    ] {
         assert!(shown.contains(words), "`{words}` is not in\n{shown}");
     }
     assert!(output.stderr.is_empty(), "progress is for terminals");
@@ -34,9 +42,21 @@ fn a_discipline_is_held_against_its_theorems() {
     let document: Value = serde_json::from_slice(&output.stdout).expect("JSON");
     assert_eq!(
         (&document["schema"], &document["seed"], &document["holds"]),
-        (&1.into(), &9.into(), &true.into())
+        (&2.into(), &9.into(), &true.into())
     );
-    assert!(document["rows"].as_array().expect("rows").iter().all(|row| row["kind"] == "rr"));
+    let rows = document["rows"].as_array().expect("rows");
+    assert!(rows.iter().all(|row| row["kind"] == "rr"));
+    // A bound is not a tolerance, and only a bound says from where traffic tries it.
+    let findings: Vec<&Value> =
+        rows.iter().flat_map(|row| row["findings"].as_array().expect("findings")).collect();
+    let fair = findings.iter().find(|finding| finding["what"] == "difference of two children's packets");
+    let fair = fair.expect("of round robin");
+    assert_eq!(
+        (&fair["bound"], &fair["tolerance"], &fair["sharp_from"]),
+        (&1.0.into(), &Value::Null, &0.9.into())
+    );
+    assert!(findings.iter().all(|finding| finding["bound"].is_null() == finding["sharp_from"].is_null()));
+    assert!(findings.iter().all(|finding| finding["comparisons"].as_u64() > Some(0)));
     for file in ["report.html", "conformance.json", "manifest.json"] {
         assert!(folder.path().join("found").join(file).is_file(), "{file}");
     }

@@ -10,7 +10,7 @@ use crate::oracles;
 use crate::trials::Trials;
 
 /// Version of the document's form.
-pub const SCHEMA: u32 = 1;
+pub const SCHEMA: u32 = 2;
 
 /// Disciplines held against their theorems.
 #[derive(Clone, Debug, Serialize, JsonSchema)]

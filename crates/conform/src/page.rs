@@ -6,17 +6,19 @@ use crate::document::{Conformance, Row};
 use crate::finding::Finding;
 
 /// Heads of the tables.
-pub const COLUMNS: [&str; 7] = ["kind", "measured", "bound", "worst", "ratio", "trials", "verdict"];
+pub const COLUMNS: [&str; 8] =
+    ["kind", "measured", "bound", "tolerance", "worst", "ratio", "trials", "verdict"];
 
 /// One row of a table for each finding of an oracle on a kind.
-pub fn cells(row: &Row) -> Vec<[String; 7]> {
+pub fn cells(row: &Row) -> Vec<[String; 8]> {
     let cells = |finding: &Finding| {
         [
             row.kind.to_owned(),
             finding.what.to_owned(),
-            quantity(finding.bound, finding.unit),
+            limit(finding.bound, finding.unit),
+            limit(finding.tolerance, finding.unit),
             quantity(finding.worst, finding.unit),
-            finding.ratio.map_or_else(|| "exact".to_owned(), |ratio| format!("{ratio:.3}")),
+            ratio(finding),
             finding.trials.to_string(),
             verdict(finding).to_owned(),
         ]
@@ -24,11 +26,25 @@ pub fn cells(row: &Row) -> Vec<[String; 7]> {
     row.findings.iter().map(cells).collect()
 }
 
+fn limit(value: Option<f64>, unit: &str) -> String {
+    value.map_or_else(|| "-".to_owned(), |value| quantity(value, unit))
+}
+
+/// The ratio, and of a bound the least that tries it.
+fn ratio(finding: &Finding) -> String {
+    match (finding.ratio, finding.sharp_from) {
+        (Some(ratio), Some(least)) => format!("{ratio:.3} (from {least})"),
+        (Some(ratio), None) => format!("{ratio:.3}"),
+        (None, Some(least)) => format!("- (from {least})"),
+        (None, None) => "exact".to_owned(),
+    }
+}
+
 /// Whether it holds, with a sign that does not need colour.
 pub fn verdict(finding: &Finding) -> &'static str {
     match finding.why {
         Some(_) => "✗ does not hold",
-        None if finding.is_sharp() => "✓ holds",
+        None if finding.is_tried() => "✓ holds",
         None => "✓ holds, hardly tried",
     }
 }
@@ -72,9 +88,11 @@ pub fn section(rows: &[Row]) -> String {
 /// The whole reference page, below its first line.
 pub fn reference(document: &Conformance) -> String {
     let mut page = format!(
-        "# Conformance\n\nEvery discipline held against its theorems by `lockgate conform` (seed {}): the bound, the worst \
-         that random traffic made of it, and their ratio, where it came nearest. A ratio of 1 is a bound that is reached; \
-         exact means that nothing may differ at all.\n\n{}.\n",
+        "# Conformance\n\nEvery discipline held against its theorems by `lockgate conform` (seed {}): the limit, the worst \
+         that random traffic made of it, and their ratio, where it came nearest. A *bound* is proven: a ratio of 1 is a bound that is \
+         reached, and behind it stands the ratio from which the traffic tries it. A *tolerance* is chosen, for statistics, rounding and \
+         models that leave something out: the smaller the ratio, the better. *Exact* means that nothing may differ at \
+         all.\n\n{}.\n",
         document.seed,
         sentence(document)
     );

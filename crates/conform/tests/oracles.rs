@@ -14,7 +14,7 @@ fn hold(entry: &Entry) {
     println!("{section}");
     let findings = rows.iter().flat_map(|row| row.findings.iter().map(move |finding| (row.kind, finding)));
     let broken: Vec<_> = findings
-        .filter(|(_, finding)| !finding.holds || !finding.is_sharp())
+        .filter(|(_, finding)| !finding.holds || !finding.is_tried())
         .map(|(kind, finding)| {
             let why = finding.why.as_deref().unwrap_or("tries nothing");
             format!("{kind}: {}: {why} ({:?})", finding.what, finding.ratio)

@@ -66,9 +66,9 @@ impl Oracle for BufferShare {
     }
 
     fn hold(kind: &Kind, trials: Trials) -> Vec<Finding> {
-        let mut lost = Worst::new("lost by who keeps to its share", "packets");
+        let mut lost = Worst::exact("lost by who keeps to its share", "packets");
         let unit = if kind.name == "wfq-altq" { "B" } else { "packets" };
-        let mut filled = Worst::new("its share, filled to", unit).sharp_from(0.9);
+        let mut filled = Worst::bound("its share, filled to", unit, 0.9);
         for trial in trials.each() {
             hold_trial(kind.name, &mut trials.random("buffer-share", trial), &mut lost, &mut filled);
         }

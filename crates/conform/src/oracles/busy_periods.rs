@@ -39,7 +39,7 @@ impl Oracle for BusyPeriods {
     }
 
     fn hold(kind: &Kind, trials: Trials) -> Vec<Finding> {
-        let mut worst = Worst::new("busy periods that differ", "");
+        let mut worst = Worst::exact("busy periods that differ", "");
         let fifo = Kind::named("fifo").expect("it is on the list");
         for trial in trials.each() {
             // Byte times are whole microseconds, so ends are exact.

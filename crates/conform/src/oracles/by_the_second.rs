@@ -72,8 +72,8 @@ impl Oracle for ByTheSecond {
     }
 
     fn hold(kind: &Kind, trials: Trials) -> Vec<Finding> {
-        let mut burst = Worst::new("fullest bucket of the rate", "B").sharp_from(0.95);
-        let mut delivery = Worst::new("later than its rate says, when saturated", "ps").sharp_from(0.5);
+        let mut burst = Worst::bound("fullest bucket of the rate", "B", 0.95);
+        let mut delivery = Worst::bound("later than its rate says, when saturated", "ps", 0.5);
         for trial in trials.each() {
             let mut random = trials.random("by-the-second", trial);
             let rate = between(&mut random, 20_000, 400_000);

@@ -52,7 +52,7 @@ impl Oracle for ByteRounds {
     }
 
     fn hold(kind: &Kind, trials: Trials) -> Vec<Finding> {
-        let mut worst = Worst::new("difference of two children's service", "B").sharp_from(0.8);
+        let mut worst = Worst::bound("difference of two children's service", "B", 0.8);
         for trial in trials.each() {
             let mut random = trials.random("byte-rounds", trial);
             let shares = shares(kind, trial, &mut random);

@@ -24,7 +24,7 @@ impl Oracle for CakeChanges {
     }
 
     fn hold(_: &Kind, trials: Trials) -> Vec<Finding> {
-        let mut worst = Worst::new("off the sum of the bandwidths", "B").sharp_from(0.9);
+        let mut worst = Worst::bound("off the sum of the bandwidths", "B", 0.9);
         for trial in trials.each() {
             let mut random = trials.random("cake-changes", trial);
             let rates = [[100_000_u64, 100_000], [100_000, 300_000], [8_000_000, 64_000]][trial as usize % 3];

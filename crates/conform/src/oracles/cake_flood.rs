@@ -27,8 +27,8 @@ impl Oracle for CakeFlood {
     }
 
     fn hold(_: &Kind, trials: Trials) -> Vec<Finding> {
-        let mut lost = Worst::new("lost by who keeps to less than its share", "packets");
-        let mut washed = Worst::new("packets with a code point, or without their ECN bits", "");
+        let mut lost = Worst::exact("lost by who keeps to less than its share", "packets");
+        let mut washed = Worst::exact("packets with a code point, or without their ECN bits", "");
         let config = json!({ "bandwidth": "8mbit", "memlimit": "50kB", "wash": true });
         let mut link = cake(&config, WIRE);
         let mut now = Instant::ZERO;

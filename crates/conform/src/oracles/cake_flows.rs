@@ -23,7 +23,7 @@ impl Oracle for CakeFlows {
     }
 
     fn hold(_: &Kind, trials: Trials) -> Vec<Finding> {
-        let mut worst = Worst::new("difference of two flows' service", "B").sharp_from(0.8);
+        let mut worst = Worst::bound("difference of two flows' service", "B", 0.8);
         for trial in trials.each() {
             let mut random = trials.random("cake-flows", trial);
             let count = between(&mut random, 2, 7) as u32;

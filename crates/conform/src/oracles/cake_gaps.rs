@@ -41,8 +41,8 @@ impl Oracle for CakeGaps {
     }
 
     fn hold(_: &Kind, trials: Trials) -> Vec<Finding> {
-        let mut gaps = Worst::new("off the time of the packet before", "ps");
-        let mut level = Worst::new("left of the packet before, when one leaves", "B");
+        let mut gaps = Worst::exact("off the time of the packet before", "ps");
+        let mut level = Worst::exact("left of the packet before, when one leaves", "B");
         for trial in trials.each() {
             let mut random = trials.random("cake-gaps", trial);
             let rate = between(&mut random, 64_000, 50_000_000);

@@ -37,9 +37,9 @@ impl Oracle for CakeHosts {
     }
 
     fn hold(_: &Kind, trials: Trials) -> Vec<Finding> {
-        let mut worst = Worst::new("difference of two hosts' service", "B").sharp_from(0.3);
-        let mut quarter = Worst::new("share of a host off a quarter", "");
-        let mut control = Worst::new("share of a host off its part of the flows, with `flows`", "");
+        let mut worst = Worst::bound("difference of two hosts' service", "B", 0.3);
+        let mut quarter = Worst::tolerance("share of a host off a quarter", "");
+        let mut control = Worst::tolerance("share of a host off its part of the flows, with `flows`", "");
         for trial in trials.each() {
             let modes = [
                 ("dual-srchost", true),

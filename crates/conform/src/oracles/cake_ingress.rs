@@ -24,8 +24,8 @@ impl Oracle for CakeIngress {
     }
 
     fn hold(_: &Kind, trials: Trials) -> Vec<Finding> {
-        let mut off = Worst::new("bandwidth used off 1", "");
-        let mut few = Worst::new("drops that left fewer than two packets", "");
+        let mut off = Worst::tolerance("bandwidth used off 1", "");
+        let mut few = Worst::exact("drops that left fewer than two packets", "");
         for ingress in [false, true] {
             let config = json!({
                 "bandwidth": "8mbit", "diffserv": "besteffort", "rtt": "20ms", "ingress": ingress, "memlimit": "100MB",

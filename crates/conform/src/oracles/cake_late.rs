@@ -16,7 +16,7 @@ impl Oracle for CakeLate {
     const FAMILY: &'static str = "O5";
     const NAME: &'static str = "cake-late";
     const THEOREM: &'static str =
-        "a busy period of length t has sent at most bandwidth t when a packet leaves, and what a late link left out is made up for to within a packet";
+        "a busy period of length t has sent at most bandwidth t when a packet leaves, and what a late link left out is made up for in full";
     const SOURCE: &'static str = "Høiland-Jørgensen, Täht, Morton, Piece of CAKE (2018), algorithm 1";
     const TRIALS: u32 = 10;
 
@@ -25,8 +25,8 @@ impl Oracle for CakeLate {
     }
 
     fn hold(_: &Kind, trials: Trials) -> Vec<Finding> {
-        let mut ahead = Worst::new("sent when a packet leaves, over the bandwidth", "B");
-        let mut behind = Worst::new("behind the bandwidth, once made up for", "B");
+        let mut ahead = Worst::exact("sent when a packet leaves, over the bandwidth", "B");
+        let mut behind = Worst::exact("behind the bandwidth, once made up for", "B");
         let rate: u64 = 8_000_000;
         for trial in trials.each() {
             let mut random = trials.random("cake-late", trial);
@@ -47,7 +47,7 @@ impl Oracle for CakeLate {
                     sent += u64::from(link.sent[seen].packet.length);
                     seen += 1;
                     if step % 2_000 > 1_900 {
-                        behind.at_most((due - i128::from(sent)).max(0), 1514, 1);
+                        behind.at_most((due - i128::from(sent)).max(0), 0, 1);
                     }
                     link.offer(packet(0, between(&mut random, 64, 1514), 0), at);
                 }

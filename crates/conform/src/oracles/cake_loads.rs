@@ -23,7 +23,7 @@ impl Oracle for CakeLoads {
     }
 
     fn hold(_: &Kind, trials: Trials) -> Vec<Finding> {
-        let mut worst = Worst::new("share of a flow off one over its busier end", "");
+        let mut worst = Worst::tolerance("share of a flow off one over its busier end", "");
         for trial in trials.each() {
             let mut random = trials.random("cake-loads", trial);
             let count = between(&mut random, 5, 16) as u32;

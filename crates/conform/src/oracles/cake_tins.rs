@@ -39,9 +39,9 @@ impl Oracle for CakeTins {
     }
 
     fn hold(_: &Kind, trials: Trials) -> Vec<Finding> {
-        let mut share = Worst::new("share of a tin off its part", "");
-        let mut own = Worst::new("off its part over an interval", "B").sharp_from(0.7);
-        let mut turns = Worst::new("share of a tin off its part of a turn, without a shaper", "");
+        let mut share = Worst::tolerance("share of a tin off its part", "");
+        let mut own = Worst::bound("off its part over an interval", "B", 0.7);
+        let mut turns = Worst::tolerance("share of a tin off its part of a turn, without a shaper", "");
         for trial in trials.each() {
             for (preset, codes, parts) in PRESETS {
                 let config = json!({ "bandwidth": "20mbit", "diffserv": preset, "rtt": "1000s" });

@@ -57,7 +57,7 @@ impl Oracle for CakeWays {
             let direct = n - 1024.0 * (1.0 - libm::pow(1.0 - 1.0 / 1024.0, n));
             let count = f64::from(trials.count);
             let mean = found / count;
-            let (mut off, mut share) = (Worst::new(what, "flows"), Worst::new(gain, ""));
+            let (mut off, mut share) = (Worst::tolerance(what, "flows"), Worst::tolerance(gain, ""));
             // Four deviations of a count of about this mean, which bunch a little.
             let slack = 4.0 * libm::sqrt(expected.max(0.05) * 3.0 / count);
             off.real((mean - expected).abs(), slack);

@@ -66,7 +66,7 @@ fn measure(setup: &Setup) -> Result<(f64, f64), String> {
 
 /// Every ring of the table on every grain; `share` is how far a value may be off.
 fn hold(what: &'static str, flavour: &'static str, overlimit: &'static str, table: &Table, share: f64) -> Worst {
-    let mut worst = Worst::new(what, "");
+    let mut worst = Worst::tolerance(what, "");
     for hz in TICKS {
         for (ring, alone, together) in *table {
             match measure(&Setup { flavour, overlimit, maxburst: 20, source: Source::Cpu, hz, ring }) {
@@ -83,7 +83,7 @@ fn hold(what: &'static str, flavour: &'static str, overlimit: &'static str, tabl
 
 /// How much the largest burst matters to what class 0 gets.
 fn bursts() -> Worst {
-    let mut worst = Worst::new("change by maxburst from 2 to 100", "");
+    let mut worst = Worst::tolerance("change by maxburst from 2 to 100", "");
     for overlimit in ["classic", "wait"] {
         let of = |maxburst| {
             measure(&Setup { flavour: "linux-2.2", overlimit, maxburst, source: Source::Cpu, hz: 10_000, ring: 16 })
@@ -101,7 +101,7 @@ fn bursts() -> Worst {
 
 /// On a clock that stands still between ticks the same is gained; and in a ring of one as well, by its grain.
 fn jiffies() -> Worst {
-    let mut worst = Worst::new("off alone, linux-2.2 on jiffies, ring of two or more", "");
+    let mut worst = Worst::tolerance("off alone, linux-2.2 on jiffies, ring of two or more", "");
     for hz in TICKS {
         for (ring, alone, _) in &CLASSIC[1..] {
             let setup =

@@ -43,8 +43,8 @@ fn quantum(weights: &[u64], class: usize, bytes: u64) -> u64 {
 }
 
 fn hold(flavour: &'static str, names: [&'static str; 2], trials: Trials) -> [Finding; 2] {
-    let mut fairness = Worst::new(names[0], "").sharp_from(0.4);
-    let mut inversions = Worst::new(names[1], "");
+    let mut fairness = Worst::bound(names[0], "", 0.4);
+    let mut inversions = Worst::exact(names[1], "");
     let bytes = if flavour == "altq" { MTU } else { 1514 };
     for trial in trials.each() {
         let mut random = trials.random("cbq-rounds", trial);

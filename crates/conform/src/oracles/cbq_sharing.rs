@@ -193,7 +193,7 @@ impl Oracle for CbqSharing {
         ];
         let mut findings = Vec::new();
         for (flavour, names) in names {
-            let [full, owed, bounded, filled, used] = names.map(|what| Worst::new(what, ""));
+            let [full, owed, bounded, filled, used] = names.map(|what| Worst::tolerance(what, ""));
             let mut statements = Statements { full, owed, bounded, filled, used };
             for trial in trials.each() {
                 let mut random = trials.random("cbq-sharing", trial);

@@ -26,8 +26,8 @@ impl Oracle for Changes {
     }
 
     fn hold(_: &Kind, trials: Trials) -> Vec<Finding> {
-        let mut short = Worst::new("shortfall", "B").sharp_from(0.9);
-        let mut full = Worst::new("fullest bucket", "B").sharp_from(0.9);
+        let mut short = Worst::bound("shortfall", "B", 0.9);
+        let mut full = Worst::bound("fullest bucket", "B", 0.9);
         for trial in trials.each() {
             // A byte takes 80 us, and a change comes every 50 us.
             let mut random = trials.random("changes", trial);

@@ -29,8 +29,8 @@ impl Oracle for ClassEnvelope {
     }
 
     fn hold(kind: &Kind, trials: Trials) -> Vec<Finding> {
-        let mut leaves = Worst::new("burst of a leaf over its ceiling", "").sharp_from(0.95);
-        let mut inner = Worst::new("burst of an inner class over its ceiling", "").sharp_from(0.2);
+        let mut leaves = Worst::bound("burst of a leaf over its ceiling", "", 0.95);
+        let mut inner = Worst::bound("burst of an inner class over its ceiling", "", 0.2);
         for trial in trials.each() {
             let mut random = trials.random("class-envelope", trial);
             let forest = forest(&mut random, Draw { bursts: (1_000, 12_000), is_decided: false });

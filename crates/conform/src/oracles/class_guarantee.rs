@@ -29,7 +29,7 @@ impl Oracle for ClassGuarantee {
     }
 
     fn hold(kind: &Kind, trials: Trials) -> Vec<Finding> {
-        let mut worst = Worst::new("shortfall of a leaf", "").sharp_from(0.95);
+        let mut worst = Worst::bound("shortfall of a leaf", "", 0.95);
         for trial in trials.each() {
             let mut random = trials.random("class-guarantee", trial);
             let forest = forest(&mut random, Draw { bursts: (1_000, 12_000), is_decided: false });

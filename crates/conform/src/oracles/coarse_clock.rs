@@ -108,7 +108,7 @@ impl Oracle for CoarseClock {
 
     fn hold(_: &Kind, trials: Trials) -> Vec<Finding> {
         let hold = |row: &Row| {
-            let mut worst = Worst::new(row.what, "");
+            let mut worst = Worst::tolerance(row.what, "");
             for (asked, expected) in ASKED.into_iter().zip(row.expected) {
                 match payload_rate(row, asked) {
                     Ok(rate) => worst.near(rate, expected as f64, 0.01),

@@ -63,9 +63,9 @@ impl Oracle for CobaltBlue {
     }
 
     fn hold(kind: &Kind, trials: Trials) -> Vec<Finding> {
-        let mut share = Worst::new("share of drops at the limit", "");
-        let mut off = Worst::new("probability off 1 - 1/load", "");
-        let mut step = Worst::new("steps off one a target", "");
+        let mut share = Worst::tolerance("share of drops at the limit", "");
+        let mut off = Worst::tolerance("probability off 1 - 1/load", "");
+        let mut step = Worst::tolerance("steps off one a target", "");
         for load in [1.2, 1.5, 3.0] {
             overload(kind.name, load, trials, &mut share, &mut off);
         }

@@ -26,7 +26,7 @@ impl Oracle for CobaltEbb {
     }
 
     fn hold(kind: &Kind, trials: Trials) -> Vec<Finding> {
-        let mut worst = Worst::new("off the time to forget", "");
+        let mut worst = Worst::tolerance("off the time to forget", "");
         let config = json!({ "limit": "100000p", "target": "50us", "interval": "1ms" });
         let mut link = Link::new(port(kind.name, &config), FAST);
         for _ in 0..20_000 {

@@ -22,8 +22,8 @@ impl Oracle for CobaltSchedule {
     }
 
     fn hold(kind: &Kind, trials: Trials) -> Vec<Finding> {
-        let mut late_worst = Worst::new("after its schedule", "us").sharp_from(0.9);
-        let mut early_worst = Worst::new("before its schedule", "us");
+        let mut late_worst = Worst::bound("after its schedule", "us", 0.9);
+        let mut early_worst = Worst::tolerance("before its schedule", "us");
         for trial in trials.each() {
             let draining = Draining::new(kind.name, &mut trials.random("cobalt", trial));
             let Draining { link, packet_time, interval, target } = &draining;

@@ -40,9 +40,9 @@ queue.low = {{ kind = "fifo", limit = "1000000p" }}"#,
         let residual = 0.5 * (high_rate + low_rate * 2.0 * 1.5 * 1.5);
         let load = high_load + low_load;
         let mut findings = [
-            Worst::new("off the wait of the high band", ""),
-            Worst::new("off the wait of the low band", ""),
-            Worst::new("off the conservation law", ""),
+            Worst::tolerance("off the wait of the high band", ""),
+            Worst::tolerance("off the wait of the low band", ""),
+            Worst::tolerance("off the conservation law", ""),
         ];
         for trial in trials.each() {
             let recording = match simulate(

@@ -50,7 +50,7 @@ impl Oracle for CodePoints {
     }
 
     fn hold(kind: &Kind, trials: Trials) -> Vec<Finding> {
-        let mut worst = Worst::new("packets out of order", "");
+        let mut worst = Worst::exact("packets out of order", "");
         for trial in trials.each() {
             let mut random = trials.random("code-points", trial);
             let flows = if kind.name == "cake" { 1_500 } else { 3 };

@@ -48,7 +48,7 @@ impl Oracle for CodelBacklog {
     }
 
     fn hold(kind: &Kind, trials: Trials) -> Vec<Finding> {
-        let mut worst = Worst::new("drops from a backlog of the mtu", "packets");
+        let mut worst = Worst::exact("drops from a backlog of the mtu", "packets");
         for trial in trials.each() {
             let mut random = trials.random("backlog", trial);
             let (mtu, length) = (between(&mut random, 1514, 9000), between(&mut random, 300, 1514));

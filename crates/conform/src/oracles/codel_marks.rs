@@ -27,7 +27,7 @@ impl Oracle for CodelMarks {
     }
 
     fn hold(kind: &Kind, trials: Trials) -> Vec<Finding> {
-        let mut worst = Worst::new("marks at other times than drops", "");
+        let mut worst = Worst::exact("marks at other times than drops", "");
         let config = json!({ "limit": "100000p", "target": "50us", "interval": "1ms", "ecn": true });
         let mut marked = Link::new(port(kind.name, &config), FAST);
         for _ in 0..20_000 {

@@ -35,7 +35,7 @@ impl Oracle for CodelMemory {
     }
 
     fn hold(kind: &Kind, trials: Trials) -> Vec<Finding> {
-        let mut worst = Worst::new("gap off its schedule", "us");
+        let mut worst = Worst::bound("gap off its schedule", "us", 0.8);
         let config = json!({ "limit": "100000p", "target": "50us", "interval": "1ms" });
         // The memory counts from the drop that would have come next.
         for (pause, remembers) in [(1, true), (14, true), (18, false), (100, false)] {

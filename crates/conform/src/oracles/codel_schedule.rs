@@ -63,8 +63,8 @@ impl Oracle for CodelSchedule {
     }
 
     fn hold(kind: &Kind, trials: Trials) -> Vec<Finding> {
-        let mut late_worst = Worst::new("after its schedule", "us").sharp_from(0.9);
-        let mut early_worst = Worst::new("before its schedule", "us");
+        let mut late_worst = Worst::bound("after its schedule", "us", 0.9);
+        let mut early_worst = Worst::tolerance("before its schedule", "us");
         for trial in trials.each() {
             let draining = Draining::new(kind.name, &mut trials.random("codel", trial));
             let (drops, packet_time) = (&draining.link.dropped, draining.packet_time);

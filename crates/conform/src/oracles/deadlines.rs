@@ -100,8 +100,8 @@ impl Oracle for Deadlines {
     }
 
     fn hold(kind: &Kind, trials: Trials) -> Vec<Finding> {
-        let mut with = Worst::new("time taken, of its deadline", "us").sharp_from(0.9);
-        let mut without = Worst::new("time taken, of its deadline and a packet", "us").sharp_from(0.8);
+        let mut with = Worst::bound("time taken, of its deadline", "us", 0.9);
+        let mut without = Worst::bound("time taken, of its deadline and a packet", "us", 0.8);
         for trial in trials.each() {
             hold_trial(kind.name, &mut trials.random("deadlines", trial), true, &mut with);
             hold_trial(kind.name, &mut trials.random("deadlines", trial), false, &mut without);

@@ -73,7 +73,7 @@ impl Oracle for Delivery {
     }
 
     fn hold(_: &Kind, trials: Trials) -> Vec<Finding> {
-        let mut worst = Worst::new("shortfall", "B").sharp_from(0.9);
+        let mut worst = Worst::bound("shortfall", "B", 0.9);
         for trial in trials.each() {
             let mut random = trials.random("delivery", trial);
             let rate = between(&mut random, 100_000, 20_000_000);

@@ -194,7 +194,7 @@ fn near(worst: &mut Worst, measured: f64, theory: f64, digit: f64) {
 }
 
 fn hold_row(kind: &str, row: &Row, trials: Trials) -> Vec<Finding> {
-    let mut worst = row.whats.map(|what| Worst::new(what, ""));
+    let mut worst = row.whats.map(|what| Worst::tolerance(what, ""));
     for trial in trials.each() {
         let mut random = trials.random("device-ring", trial);
         for (index, weight) in WEIGHTS.into_iter().enumerate() {

@@ -47,7 +47,7 @@ impl Oracle for DualPi2Hits {
     }
 
     fn hold(kind: &Kind, trials: Trials) -> Vec<Finding> {
-        let mut worst = Worst::new("hits off n p", "packets").sharp_from(0.5);
+        let mut worst = Worst::bound("hits off n p", "packets", 0.5);
         for trial in trials.each() {
             let (base, k) = [(0.1, 2_u8), (0.25, 2), (0.37, 2), (0.05, 8), (0.2, 0)][trial as usize % 5];
             let moment = ["drop_dequeue", "drop_enqueue"][trial as usize / 5 % 2];

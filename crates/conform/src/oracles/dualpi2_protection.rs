@@ -27,7 +27,7 @@ impl Oracle for DualPi2Protection {
     }
 
     fn hold(kind: &Kind, trials: Trials) -> Vec<Finding> {
-        let mut worst = Worst::new("off its protection, of the bound", "").sharp_from(0.9);
+        let mut worst = Worst::bound("off its protection, of the bound", "", 0.9);
         for trial in trials.each() {
             let mut random = trials.random("dualpi2-protection", trial);
             let percent = between(&mut random, 0, 100);

@@ -102,10 +102,10 @@ impl Oracle for DualPi2Senders {
     }
 
     fn hold(_: &Kind, trials: Trials) -> Vec<Finding> {
-        let mut low = Worst::new("mean wait of the scalable sender", "ms");
-        let mut most = Worst::new("wait of 99 of 100 of its packets", "ms");
-        let mut target = Worst::new("mean wait of the Reno sender", "ms");
-        let mut windows = Worst::new("the larger window over the other", "");
+        let mut low = Worst::tolerance("mean wait of the scalable sender", "ms");
+        let mut most = Worst::tolerance("wait of 99 of 100 of its packets", "ms");
+        let mut target = Worst::tolerance("mean wait of the Reno sender", "ms");
+        let mut windows = Worst::tolerance("the larger window over the other", "");
         let mut senders = Senders::new(Rate::from_bits(40_000_000));
         let (warm, end) = (Instant::ZERO + Duration::from_secs(20), Instant::ZERO + Duration::from_secs(60));
         let (mut now, mut sums) = (Instant::ZERO, [0.0_f64; 2]);

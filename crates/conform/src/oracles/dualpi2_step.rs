@@ -27,8 +27,8 @@ impl Oracle for DualPi2Step {
     }
 
     fn hold(kind: &Kind, trials: Trials) -> Vec<Finding> {
-        let mut longest = Worst::new("wait of an unmarked packet, of the step", "").sharp_from(0.95);
-        let mut wrong = Worst::new("marked although they waited no longer", "packets");
+        let mut longest = Worst::bound("wait of an unmarked packet, of the step", "", 0.95);
+        let mut wrong = Worst::exact("marked although they waited no longer", "packets");
         for trial in trials.each() {
             let mut random = trials.random("dualpi2-step", trial);
             let micros = between(&mut random, 200, 5_000);

@@ -99,8 +99,8 @@ impl Oracle for DualPi2Update {
     }
 
     fn hold(kind: &Kind, trials: Trials) -> Vec<Finding> {
-        let mut off = Worst::new("base probability off the RFC's", "");
-        let mut square = Worst::new("classic probability off the square", "");
+        let mut off = Worst::tolerance("base probability off the RFC's", "");
+        let mut square = Worst::tolerance("classic probability off the square", "");
         for trial in trials.each() {
             let mut random = trials.random("dualpi2-update", trial);
             let rtt = [0.1, 0.03, 0.3][trial as usize % 3];

@@ -63,8 +63,8 @@ impl Oracle for Envelope {
     }
 
     fn hold(_: &Kind, trials: Trials) -> Vec<Finding> {
-        let mut burst_worst = Worst::new("fullest bucket of the rate", "B").sharp_from(0.999);
-        let mut peak_worst = Worst::new("fullest bucket of the peak rate", "B").sharp_from(0.99);
+        let mut burst_worst = Worst::bound("fullest bucket of the rate", "B", 0.999);
+        let mut peak_worst = Worst::bound("fullest bucket of the peak rate", "B", 0.99);
         for trial in trials.each() {
             let mut random = trials.random("envelope", trial);
             let rate = between(&mut random, 64_000, 50_000_000);

@@ -57,7 +57,7 @@ impl Oracle for FairIndex {
     }
 
     fn hold(kind: &Kind, trials: Trials) -> Vec<Finding> {
-        let mut worst = Worst::new("behind its share", "B").sharp_from(0.8);
+        let mut worst = Worst::bound("behind its share", "B", 0.8);
         for trial in trials.each() {
             let mut random = trials.random("fair-index", trial);
             let load = [0.9, 1.2, 3.0][random.below(3) as usize];

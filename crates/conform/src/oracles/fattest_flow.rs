@@ -81,8 +81,8 @@ impl Oracle for FattestFlow {
 
     fn hold(kind: &Kind, trials: Trials) -> Vec<Finding> {
         let mut worst = [
-            Worst::new("the most over what the payer holds, less its step", "").sharp_from(0.7),
-            Worst::new("turns at which a limit or the half is missed", ""),
+            Worst::bound("the most over what the payer holds, less its step", "", 0.7),
+            Worst::exact("turns at which a limit or the half is missed", ""),
         ];
         for trial in trials.each() {
             let mut random = trials.random("fattest", trial);

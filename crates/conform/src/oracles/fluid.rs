@@ -152,9 +152,9 @@ impl Oracle for FluidServer {
     fn hold(kind: &Kind, trials: Trials) -> Vec<Finding> {
         let sharp = if kind.name == "wf2q+" { 0.8 } else { 0.4 };
         let mut findings = [
-            Worst::new("later than the fluid server", "us").sharp_from(sharp),
-            Worst::new("ahead of the fluid server", "B").sharp_from(sharp),
-            Worst::new("behind the fluid server", "B").sharp_from(sharp),
+            Worst::bound("later than the fluid server", "us", sharp),
+            Worst::bound("ahead of the fluid server", "B", sharp),
+            Worst::bound("behind the fluid server", "B", sharp),
         ];
         for trial in trials.each() {
             let mut traffic = Traffic::new(150, 6, 0.9, &mut trials.random("fluid", trial));

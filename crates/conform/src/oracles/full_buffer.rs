@@ -48,7 +48,7 @@ queue.q = { kind = "fifo", limit = "9p" }"#;
         let below = (1.0 - rho) * libm::pow(rho, 10.0) / (1.0 - libm::pow(rho, 11.0));
         let cases = [("off the loss at rho 0.9", 1111, below), ("off the loss at rho 1", 1000, 1.0 / 11.0)];
         let hold = |(what, gap_us, theory)| {
-            let mut worst = Worst::new(what, "");
+            let mut worst = Worst::tolerance(what, "");
             for trial in trials.each() {
                 let text = one_link("3000s", "8mbit", port, &poisson("f", gap_us, size));
                 match simulate(&text, trials.seed + u64::from(trial)) {

@@ -93,7 +93,7 @@ impl Oracle for Guard {
     }
 
     fn hold(_: &Kind, trials: Trials) -> Vec<Finding> {
-        let mut worst = Worst::new("shortfall of the band below", "B").sharp_from(0.8);
+        let mut worst = Worst::bound("shortfall of the band below", "B", 0.8);
         for trial in trials.each() {
             let (bands, link) = Bands::flood(trial, trials);
             worst.fault(link.fault.as_ref());

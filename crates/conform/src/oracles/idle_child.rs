@@ -23,7 +23,7 @@ impl Oracle for IdleChild {
     }
 
     fn hold(kind: &Kind, trials: Trials) -> Vec<Finding> {
-        let mut worst = Worst::new("packets of another fate or time", "");
+        let mut worst = Worst::exact("packets of another fate or time", "");
         for trial in trials.each() {
             let arrivals = traffic(trials, trial);
             let twin = Twin::new(kind);

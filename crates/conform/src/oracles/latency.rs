@@ -79,7 +79,7 @@ impl Oracle for Latency {
     }
 
     fn hold(kind: &Kind, trials: Trials) -> Vec<Finding> {
-        let mut worst = Worst::new("latency of a child that wakes", "us").sharp_from(0.3);
+        let mut worst = Worst::bound("latency of a child that wakes", "us", 0.3);
         for trial in trials.each() {
             let mut random = trials.random("latency", trial);
             let count = between(&mut random, 2, 6) as usize;

@@ -31,8 +31,8 @@ impl Oracle for LinkSharing {
     }
 
     fn hold(kind: &Kind, trials: Trials) -> Vec<Finding> {
-        let mut off = Worst::new("rate off the max-min solution", "").sharp_from(0.1);
-        let mut short = Worst::new("rate short of the guarantee", "");
+        let mut off = Worst::tolerance("rate off the max-min solution", "");
+        let mut short = Worst::tolerance("rate short of the guarantee", "");
         for trial in trials.each() {
             let mut random = trials.random("link-sharing", trial);
             // Bursts hold what comes in while the others take their turns: the solution is that of a fluid.

@@ -43,7 +43,7 @@ impl Oracle for LowBand {
     }
 
     fn hold(kind: &Kind, trials: Trials) -> Vec<Finding> {
-        let mut worst = Worst::new("shortfall of the low band", "B").sharp_from(0.8);
+        let mut worst = Worst::bound("shortfall of the low band", "B", 0.8);
         for trial in trials.each() {
             let mut random = trials.random("low-band", trial);
             let (burst, rate) = (between(&mut random, 1514, 15_000), between(&mut random, 100, 900));

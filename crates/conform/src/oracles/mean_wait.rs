@@ -100,8 +100,8 @@ impl Oracle for MeanWait {
     }
 
     fn hold(kind: &Kind, trials: Trials) -> Vec<Finding> {
-        let mut mean = Worst::new("sum of waits less a FIFO's", "ps");
-        let mut variance = Worst::new("second moment of a FIFO's wait, of that here", "");
+        let mut mean = Worst::exact("sum of waits less a FIFO's", "ps");
+        let mut variance = Worst::bound("second moment of a FIFO's wait, of that here", "", 0.1);
         let fifo = Kind::named("fifo").expect("it is on the list");
         for trial in trials.each() {
             let trace = trace(trials, trial, |_| 1000);

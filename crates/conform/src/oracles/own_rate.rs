@@ -35,7 +35,7 @@ impl Oracle for OwnRate {
     }
 
     fn hold(kind: &Kind, trials: Trials) -> Vec<Finding> {
-        let mut worst = Worst::new("later than at its own rate", "us").sharp_from(0.8);
+        let mut worst = Worst::bound("later than at its own rate", "us", 0.8);
         for trial in trials.each() {
             let mut random = trials.random("own-rate", trial);
             let load = [0.9, 1.2, 3.0][random.below(3) as usize];

@@ -68,7 +68,7 @@ impl Oracle for PacketRounds {
     }
 
     fn hold(kind: &Kind, trials: Trials) -> Vec<Finding> {
-        let mut worst = Worst::new("difference of two children's packets", "packets").sharp_from(0.9);
+        let mut worst = Worst::bound("difference of two children's packets", "packets", 0.9);
         for trial in trials.each() {
             spread(kind.name, &mut trials.random("packet-rounds", trial), &mut worst);
         }

@@ -27,8 +27,8 @@ impl Oracle for PieTarget {
     }
 
     fn hold(kind: &Kind, trials: Trials) -> Vec<Finding> {
-        let mut wait = Worst::new("mean wait off the target", "");
-        let mut loss = Worst::new("loss off 1 - 1/load", "");
+        let mut wait = Worst::tolerance("mean wait off the target", "");
+        let mut loss = Worst::tolerance("loss off 1 - 1/load", "");
         for (flavour, load, target) in [
             ("rfc", 1.2, 15),
             ("linux", 1.2, 15),

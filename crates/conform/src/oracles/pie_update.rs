@@ -111,7 +111,7 @@ impl Oracle for PieUpdate {
     }
 
     fn hold(kind: &Kind, trials: Trials) -> Vec<Finding> {
-        let mut worst = Worst::new("probability off the RFC's", "");
+        let mut worst = Worst::tolerance("probability off the RFC's", "");
         for trial in trials.each() {
             let mut link = Link::new(port(kind.name, &json!({})), SLOW);
             let mut theory = Controller {

@@ -95,7 +95,7 @@ impl Oracle for RankOrder {
     }
 
     fn hold(kind: &Kind, trials: Trials) -> Vec<Finding> {
-        let mut worst = Worst::new("packets out of order", "");
+        let mut worst = Worst::exact("packets out of order", "");
         for trial in trials.each() {
             let limit = [1_000_000, 20][trial as usize % 2];
             let mut random = trials.random("rank-order", trial);

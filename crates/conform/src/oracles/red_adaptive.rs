@@ -27,7 +27,7 @@ impl Oracle for RedAdaptive {
 
     fn hold(kind: &Kind, trials: Trials) -> Vec<Finding> {
         // Min 20 kB, max 60 kB: 36 to 44 kB, and an eighth of that for chance.
-        let mut worst = Worst::new("mean average off the middle", "B");
+        let mut worst = Worst::tolerance("mean average off the middle", "B");
         for trial in trials.each() {
             let config = json!({
                 "min": "20kB", "max": "60kB", "limit": "1MB", "burst": 40, "probability": "1%", "adaptive": true,

@@ -84,7 +84,7 @@ impl Oracle for RedAverage {
             ("click", "off its law, click", 16.0),
         ];
         let hold = |(flavour, what, allowed): (&str, &'static str, f64)| {
-            let mut worst = Worst::new(what, "B");
+            let mut worst = Worst::tolerance(what, "B");
             let config = json!({
                 "min": "200kB", "max": "300kB", "limit": "1MB", "burst": 400, "avpkt": "1000B",
             });

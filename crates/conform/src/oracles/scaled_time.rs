@@ -64,7 +64,7 @@ impl Oracle for ScaledTime {
     }
 
     fn hold(kind: &Kind, trials: Trials) -> Vec<Finding> {
-        let mut worst = Worst::new("packets of another fate or time", "");
+        let mut worst = Worst::exact("packets of another fate or time", "");
         let [own, longer] = configs(kind);
         for trial in trials.each() {
             let arrivals = traffic(trials, trial);

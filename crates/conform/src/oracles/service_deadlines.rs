@@ -50,7 +50,7 @@ impl Oracle for ServiceDeadlines {
     }
 
     fn hold(kind: &Kind, trials: Trials) -> Vec<Finding> {
-        let mut worst = Worst::new("lateness against the deadline", "us").sharp_from(0.8);
+        let mut worst = Worst::bound("lateness against the deadline", "us", 0.8);
         for trial in trials.each() {
             let mut random = trials.random("service-deadlines", trial);
             let mut forest = forest(&mut random);

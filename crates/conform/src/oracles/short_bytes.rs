@@ -43,8 +43,8 @@ impl Oracle for ShortBytes {
     }
 
     fn hold(kind: &Kind, trials: Trials) -> Vec<Finding> {
-        let mut wrong = Worst::new("bytes taken for what they are not", "");
-        let mut most = Worst::new("longest short part", "B");
+        let mut wrong = Worst::exact("bytes taken for what they are not", "");
+        let mut most = Worst::bound("longest short part", "B", 0.99);
         for trial in trials.each() {
             let mut random = trials.random("short-bytes", trial);
             // The initial number as the senders choose it: ten random bits above, ten below.

@@ -26,7 +26,7 @@ impl Oracle for ShortWaits {
     }
 
     fn hold(kind: &Kind, trials: Trials) -> Vec<Finding> {
-        let mut worst = Worst::new("later than without long packets", "us").sharp_from(0.9);
+        let mut worst = Worst::bound("later than without long packets", "us", 0.9);
         // By bytes with a threshold of one, the first packet of each flow is short and the second long.
         let config = json!({ "by": "bytes", "threshold": "1B" });
         for trial in trials.each() {

@@ -61,8 +61,8 @@ impl Oracle for SlotIndex {
     }
 
     fn hold(kind: &Kind, trials: Trials) -> Vec<Finding> {
-        let mut behind = Worst::new("behind its share", "B").sharp_from(0.4);
-        let mut late = Worst::new("later than its own backlog", "us").sharp_from(0.4);
+        let mut behind = Worst::bound("behind its share", "B", 0.4);
+        let mut late = Worst::bound("later than its own backlog", "us", 0.4);
         for trial in trials.each() {
             let mut random = trials.random("slot-index", trial);
             let load = [0.9, 1.2, 3.0][random.below(3) as usize];

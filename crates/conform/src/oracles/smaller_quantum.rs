@@ -26,7 +26,7 @@ impl Oracle for SmallerQuantum {
     }
 
     fn hold(kind: &Kind, trials: Trials) -> Vec<Finding> {
-        let mut worst = Worst::new("difference of two children's service", "B").sharp_from(0.4);
+        let mut worst = Worst::bound("difference of two children's service", "B", 0.4);
         let shares = |quanta: [u64; 2]| quanta.map(|quantum| json!({ "quantum": format!("{quantum}B") }));
         for trial in trials.each() {
             let mut random = trials.random("smaller-quantum", trial);

@@ -27,7 +27,7 @@ impl Oracle for SparseFlow {
     }
 
     fn hold(kind: &Kind, trials: Trials) -> Vec<Finding> {
-        let mut worst = Worst::new("wait of a sparse flow's packet", "us").sharp_from(0.9);
+        let mut worst = Worst::bound("wait of a sparse flow's packet", "us", 0.9);
         for trial in trials.each() {
             let mut random = trials.random("sparse", trial);
             let bulk = between(&mut random, 1, 8) as u32;

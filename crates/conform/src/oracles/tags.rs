@@ -22,7 +22,7 @@ impl Oracle for Tags {
     }
 
     fn hold(kind: &Kind, trials: Trials) -> Vec<Finding> {
-        let mut worst = Worst::new("difference of two children's service", "B").sharp_from(0.9);
+        let mut worst = Worst::bound("difference of two children's service", "B", 0.9);
         for trial in trials.each() {
             let mut random = trials.random("tags", trial);
             let count = between(&mut random, 2, 6) as usize;

@@ -76,7 +76,7 @@ impl Oracle for UpperLimit {
     }
 
     fn hold(kind: &Kind, trials: Trials) -> Vec<Finding> {
-        let mut worst = Worst::new("work over the limit", "B").sharp_from(0.95);
+        let mut worst = Worst::bound("work over the limit", "B", 0.95);
         for trial in trials.each() {
             let mut random = trials.random("upper-limit", trial);
             let mut forest = forest(&mut random);

@@ -30,7 +30,7 @@ impl Oracle for VirtualShares {
     }
 
     fn hold(kind: &Kind, trials: Trials) -> Vec<Finding> {
-        let mut worst = Worst::new("difference of two siblings' service by their rates", "").sharp_from(0.95);
+        let mut worst = Worst::bound("difference of two siblings' service by their rates", "", 0.95);
         for trial in trials.each() {
             let mut random = trials.random("virtual-shares", trial);
             let forest = forest(&mut random);
