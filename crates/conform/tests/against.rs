@@ -2,8 +2,6 @@
 
 #![allow(clippy::print_stdout, reason = "the comparison is for whoever asks to see it")]
 
-use std::path::Path;
-
 use lockgate_conform::kernel::{Reference, RunComparison, compare};
 
 fn compare_all(reference: &Reference) -> Vec<RunComparison> {
@@ -17,18 +15,14 @@ const KNOWN: [(&str, &str); 1] = [(
      beside 5.5, and 5.1 over a link that is 0.1 % slower",
 )];
 
-/// The runs are not part of the repository. One run of a kernel is one draw: what is off by more than its tolerance must
-/// be off by less than three deviations of one run.
+/// One run of a kernel is one draw: what is off by more than its tolerance must be off by less than three deviations of one
+/// run.
 #[test]
 fn what_linux_does_is_done_here() {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data/kernel.json");
-    let Ok(text) = std::fs::read_to_string(&path) else {
-        println!("skipped: no reference runs of the kernel");
-        return;
-    };
+    let text = include_str!("reference/linux.json");
     let mut wrong = Vec::new();
     let mut compared = 0;
-    for run in compare_all(&Reference::read(&text).expect("the file is good")) {
+    for run in compare_all(&Reference::read(text).expect("the file is good")) {
         if let Some(why) = &run.not_run {
             println!("{}: not run: {why}", run.id);
         }

@@ -41,7 +41,7 @@ fn flow(name: &str, cc: &str, bytes: &str, start: f64) -> String {
 }
 
 fn reference(id: &str) -> Option<Value> {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data/kernel.json");
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../conform/tests/reference/linux.json");
     let text = std::fs::read(path).ok()?;
     let all: Value = serde_json::from_slice(&text).ok()?;
     all["experiments"].as_array()?.iter().find(|run| run["id"] == id).cloned()
