@@ -377,6 +377,9 @@ pub(crate) struct Conform {
     /// Runs the simulator as a kernel was run, and shows what is beside the kernel's results
     #[arg(long, value_name = "FILE", conflicts_with_all = ["kind", "trials"])]
     pub(crate) against: Option<PathBuf>,
+    /// With `--against`: holds although runs of the file could not be run
+    #[arg(long, requires = "against")]
+    pub(crate) allow_missing: bool,
     /// Leaves a report in this directory: a new one, or that of an earlier run
     #[arg(long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,

@@ -82,24 +82,51 @@ fn reference(rate: u32) -> String {
 #[test]
 fn the_simulator_is_held_against_a_kernel() {
     let folder = tempfile::tempdir().expect("a folder");
-    let run = |rate| {
-        fs::write(folder.path().join("kernel.json"), reference(rate)).expect("written");
-        conform(&["--against", "kernel.json"], folder.path())
+    let run = |text: &str, more: &[&str]| {
+        fs::write(folder.path().join("kernel.json"), text).expect("written");
+        conform(&[&["--against", "kernel.json"], more].concat(), folder.path())
     };
-    let output = run(8_000_000);
+    let good = reference(8_000_000);
+    let output = run(&good, &["--allow-missing"]);
     let shown = stdout(&output);
     assert_eq!(output.status.code(), Some(0), "{shown}");
     for words in [
         "8.00 Mbit/s",
         "mean delay",
         "not run: kind `teql` is not known yet",
-        "✓ 3 of 3 quantities of 1 runs",
+        "✓ 3 of 3 quantities of 1 runs hold; 1 runs were not run, which is allowed",
     ] {
         assert!(shown.contains(words), "`{words}` is not in\n{shown}");
     }
-    let output = run(7_900_000);
+    // A run that was not run does not hold.
+    let output = run(&good, &[]);
+    assert_eq!(output.status.code(), Some(3));
+    assert!(
+        stdout(&output)
+            .contains("✗ 3 of 3 quantities of 1 runs hold; 1 runs were not run: `--allow-missing`")
+    );
+    let document: Value = serde_json::from_slice(&run(&good, &["--json"]).stdout).expect("JSON");
+    assert_eq!(
+        (&document["held"], &document["not_run"], &document["holds"]),
+        (&3.into(), &1.into(), &false.into())
+    );
+    let slow = reference(7_900_000);
+    let output = run(&slow, &["--allow-missing"]);
     assert_eq!(output.status.code(), Some(3));
     assert!(stdout(&output).contains("✗ does not hold"));
+    // What is known to be off is said, and does not fail.
+    let known = slow.replacen(
+        "\"results\"",
+        r#""known": [{ "flow": "f", "quantity": "received", "off_by": 0.02, "why": "a slow link" }], "results""#,
+        1,
+    );
+    let output = run(&known, &["--allow-missing"]);
+    let shown = stdout(&output);
+    assert_eq!(output.status.code(), Some(0), "{shown}");
+    for words in ["~ known", "known: f received: a slow link", "✓ 2 of 3 quantities", "1 are off as is known"]
+    {
+        assert!(shown.contains(words), "`{words}` is not in\n{shown}");
+    }
 }
 
 #[test]
@@ -115,6 +142,7 @@ fn wrong_usage_is_said_and_leaves_nothing() {
         (&["--against", "text"], "not JSON"),
         (&["--against", "list", "--out", "o"], "experiments"),
         (&["rr", "--against", "text"], "cannot be used with"),
+        (&["--allow-missing"], "--against"),
         (&["rr", "--out", "text"], "it is a file"),
     ] {
         let output = conform(arguments, folder.path());

@@ -5,19 +5,23 @@
 //!                          '-- what the kernel did -----------------------------------------> Comparison
 //! ```
 //!
-//! The file is JSON: `experiments`, each with the commands that set the kernel up (`tc`, and a line for a link device),
-//! the flows and their results. Nothing is tuned to a run: its commands are translated as `tc` means them, and what is
-//! not understood is said.
+//! The file is JSON: what holds of the `machine`, and `experiments`, each with the commands that set the kernel up (`tc`,
+//! and a line for a link device), the flows and their results. `docs/concepts/conformance.md` has its form. Nothing is
+//! tuned to a run: its commands are translated as `tc` means them, and a run with a word that is not understood is not run.
 
 mod command;
 mod comparison;
+mod conditions;
+mod filter;
 mod observed;
 mod parameter;
 mod scenario;
+mod sorting;
 mod tree;
 
-pub use comparison::{Comparison, Line, RunComparison, compare, schema};
+pub use comparison::{Comparison, Line, RunComparison, Verdict, compare, schema};
 
+use core::net::Ipv4Addr;
 use std::collections::BTreeMap;
 
 use serde::Deserialize;
@@ -29,10 +33,44 @@ pub const LARGEST: usize = 256 << 20;
 /// A file of reference runs.
 #[derive(Clone, Debug)]
 pub struct Reference {
-    /// Ticks of the kernel's timers a second.
-    pub hz: u32,
+    /// What holds of the machine in all runs.
+    pub machine: Machine,
     /// The runs, or why one cannot be read, by its name.
     pub experiments: Vec<(String, Result<Experiment, String>)>,
+}
+
+/// The machine that a kernel was run on.
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(default)]
+pub struct Machine {
+    /// Ticks of the kernel's timers a second; 250 where the file does not say.
+    #[serde(rename = "HZ")]
+    pub hz: u32,
+    /// Microseconds that a packet takes through the machine without any queue, and that its delays include; none where
+    /// the file does not say.
+    pub path_us: f64,
+    /// The addresses of sender and receiver; filters for addresses need them.
+    pub addresses: Option<[Ipv4Addr; 2]>,
+}
+
+impl Default for Machine {
+    fn default() -> Self {
+        Self { hz: 250, path_us: 0.0, addresses: None }
+    }
+}
+
+/// A quantity that is known to be off by more than its tolerance.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Known {
+    /// The flow, as the comparison calls it.
+    pub flow: String,
+    /// The quantity, as the comparison calls it.
+    pub quantity: String,
+    /// By how much it may be off, in place of its tolerance.
+    pub off_by: f64,
+    /// The mechanism.
+    pub why: String,
 }
 
 /// One run of the kernel.
@@ -46,6 +84,9 @@ pub struct Experiment {
     pub flows: BTreeMap<String, FlowSetup>,
     /// What came of it.
     pub results: Results,
+    /// What is known to be off here, and why.
+    #[serde(default)]
+    pub known: Vec<Known>,
 }
 
 /// A flow of a run.
@@ -67,7 +108,7 @@ pub struct Udp {
     pub l2_bytes: u32,
     /// What it offers in the mean, in bits a second.
     pub offered_bps: f64,
-    /// `cbr` or `poisson`.
+    /// `cbr` or `poisson`; with `x2` behind it, two packets come at once.
     pub process: String,
     /// When it starts, in seconds.
     pub start_s: f64,
@@ -79,6 +120,12 @@ pub struct Udp {
     /// The IP header's TOS byte.
     #[serde(default)]
     pub tos: u8,
+    /// Source port; filters for source ports need it.
+    #[serde(default)]
+    pub sport: Option<u16>,
+    /// What is not understood.
+    #[serde(flatten)]
+    rest: BTreeMap<String, Value>,
 }
 
 /// A connection.
@@ -92,6 +139,56 @@ pub struct Tcp {
     pub bytes: u64,
     /// When it starts, in seconds.
     pub start_s: f64,
+    /// When it stops, in seconds; at the end of the run where the file does not say.
+    #[serde(default)]
+    pub stop_s: Option<f64>,
+    /// The IP header's TOS byte.
+    #[serde(default)]
+    pub tos: u8,
+    /// Source port; filters for source ports need it.
+    #[serde(default)]
+    pub sport: Option<u16>,
+    /// What is not understood.
+    #[serde(flatten)]
+    rest: BTreeMap<String, Value>,
+}
+
+/// Keys of a flow that say nothing of what it sends: what its own random numbers started from, and words for people.
+const REMARKS: [&str; 3] = ["seed", "note", "name"];
+
+fn refuse_unknown(rest: &BTreeMap<String, Value>) -> Result<(), String> {
+    let unknown = rest.keys().find(|key| !REMARKS.contains(&key.as_str()));
+    unknown.map_or(Ok(()), |key| Err(format!("its `{key}` is not understood")))
+}
+
+impl Udp {
+    /// Its process, `cbr` or `poisson`, and how many packets come at once.
+    pub(crate) fn arrivals(&self) -> Result<(&'static str, u32), String> {
+        let text = self.process.to_ascii_lowercase();
+        let said = || format!("`{}` in bursts of {} is not understood", self.process, self.burst_packets);
+        let (law, count) = match text.rsplit_once('x') {
+            Some((law, count)) if !count.is_empty() && count.bytes().all(|byte| byte.is_ascii_digit()) => {
+                (law.trim_end_matches(['_', '-', ' ']), Some(count.parse::<u32>().map_err(|_| said())?))
+            }
+            _ => (text.as_str(), None),
+        };
+        let process = ["cbr", "poisson"].into_iter().find(|known| *known == law).ok_or_else(said)?;
+        match (count, self.burst_packets) {
+            (None, together) | (Some(together), 1) if together > 0 => Ok((process, together)),
+            (Some(together), same) if together == same => Ok((process, together)),
+            _ => Err(said()),
+        }
+    }
+
+    pub(crate) fn refuse_unknown(&self) -> Result<(), String> {
+        refuse_unknown(&self.rest)
+    }
+}
+
+impl Tcp {
+    pub(crate) fn refuse_unknown(&self) -> Result<(), String> {
+        refuse_unknown(&self.rest)
+    }
 }
 
 fn one() -> u32 {
@@ -182,12 +279,28 @@ impl Reference {
             let read = Experiment::deserialize(run).map_err(|error| error.to_string());
             (id, read)
         };
-        let hz = document.pointer("/machine/HZ").and_then(Value::as_u64);
-        Ok(Self {
-            hz: hz.and_then(|hz| u32::try_from(hz).ok()).filter(|hz| *hz > 0).unwrap_or(250),
-            experiments: runs.iter().enumerate().map(named).collect(),
-        })
+        let machine = match document.get("machine") {
+            None => Machine::default(),
+            Some(machine) => {
+                Machine::deserialize(machine).map_err(|error| format!("its `machine`: {error}"))?
+            }
+        };
+        let path = document.pointer("/topology/path").and_then(Value::as_str);
+        let machine = Machine { addresses: machine.addresses.or_else(|| ends(path?)), ..machine };
+        if !(1..=1_000_000).contains(&machine.hz) || !(0.0..1e6).contains(&machine.path_us) {
+            return Err(
+                "its `machine` has an `HZ` from 1 to 1000000, and a `path_us` under a second".to_owned()
+            );
+        }
+        Ok(Self { machine, experiments: runs.iter().enumerate().map(named).collect() })
     }
+}
+
+/// The first and the last address of a path such as `a(10.1.0.1) router b(10.2.0.1)`.
+fn ends(path: &str) -> Option<[Ipv4Addr; 2]> {
+    let mut addresses = path.split(['(', ')']).filter_map(|text| text.parse().ok());
+    let first = addresses.next()?;
+    Some([first, addresses.next_back()?])
 }
 
 impl Experiment {

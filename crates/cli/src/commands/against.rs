@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::Instant;
 
-use lockgate_conform::kernel::{Comparison, Line, Reference, RunComparison, compare};
+use lockgate_conform::kernel::{Comparison, Line, Reference, RunComparison, Verdict, compare};
 use lockgate_measure::report::{Cell, Comparison as Table, ReportData};
 
 use super::conform::{each, ended, leave};
@@ -32,12 +32,13 @@ pub(crate) fn against(arguments: &Conform, file: &Path) -> Result<Exit, Failure>
     let name = |index: &usize| reference.experiments[*index].0.clone();
     let one = |index: &usize| compare(&reference, *index, arguments.seed);
     let (runs, interrupted) = each(&all, arguments.quiet, &name, &one);
-    let document = Comparison::new(arguments.seed, runs);
+    let document = Comparison::new(arguments.seed, arguments.allow_missing, runs);
+    let is_missed = document.compared > document.held + document.known;
     if !arguments.json {
         show(&document);
     }
     leave(arguments, out, &document, &report(&document), started)?;
-    Ok(ended(document.holds, interrupted))
+    Ok(ended(document.holds || (interrupted && !is_missed), interrupted))
 }
 
 /// A value with its unit; counts and shares as they are.
@@ -67,11 +68,21 @@ fn cells(line: &Line) -> [String; 7] {
 }
 
 fn verdict(line: &Line) -> String {
-    match line.deviations() {
-        _ if line.holds => "✓ holds".to_owned(),
-        Some(deviations) => format!("✗ does not hold ({deviations:.1} sd)"),
-        None => "✗ does not hold".to_owned(),
+    let deviations = line.deviations().map(|deviations| format!(" ({deviations:.1} sd)")).unwrap_or_default();
+    match line.verdict() {
+        Verdict::Holds => "✓ holds".to_owned(),
+        Verdict::Known => format!("~ known{deviations}"),
+        Verdict::Misses => format!("✗ does not hold{deviations}"),
     }
+}
+
+/// What is known of the quantities of a run, whether they are off or not.
+fn known(run: &RunComparison) -> impl Iterator<Item = String> + '_ {
+    run.lines.iter().filter_map(|line| {
+        let why = line.known.as_ref()?;
+        let now = if line.holds { "known to be off, and holds" } else { "known" };
+        Some(format!("{now}: {} {}: {why}", line.flow, line.quantity))
+    })
 }
 
 fn show(document: &Comparison) {
@@ -83,6 +94,9 @@ fn show(document: &Comparison) {
         }
         let rows: Vec<Vec<String>> = run.lines.iter().map(|line| cells(line).into()).collect();
         terminal::words(&COLUMNS, &rows);
+        for line in known(run).chain(run.left_out.iter().map(|what| format!("left out: {what}"))) {
+            say!("{line}");
+        }
     }
     say!(
         "\nBehind ± is the standard deviation (sd) of one run: of ours, or of runs that start with other phases of the flows."
@@ -91,14 +105,28 @@ fn show(document: &Comparison) {
 }
 
 fn sentence(document: &Comparison) -> String {
-    let lines = document.runs.iter().flat_map(|run| &run.lines);
-    let (all, held) = lines.fold((0, 0), |(all, held), line| (all + 1, held + u32::from(line.holds)));
-    let ran = document.runs.iter().filter(|run| run.not_run.is_none()).count();
+    let Comparison { compared, held, known, not_run, .. } = document;
+    let ran = document.runs.len() - not_run;
     let sign = if document.holds { "✓" } else { "✗" };
-    format!(
-        "{sign} {held} of {all} quantities of {ran} runs hold; {} were not run",
-        document.runs.len() - ran
-    )
+    let mut text = format!("{sign} {held} of {compared} quantities of {ran} runs hold");
+    if *known > 0 {
+        text += &format!("; {known} are off as is known");
+    }
+    match (not_run, document.allows_missing) {
+        (0, _) => {}
+        (_, true) => text += &format!("; {not_run} runs were not run, which is allowed"),
+        (_, false) => text += &format!("; {not_run} runs were not run: `--allow-missing` allows that"),
+    }
+    text
+}
+
+fn note(run: &RunComparison) -> String {
+    let ours = match run.runs {
+        1 => "nothing is drawn: one run; behind ± what other phases of the flows make of it".to_owned(),
+        runs => format!("ours is the mean of {runs} runs; behind ± the standard deviation of one"),
+    };
+    let left_out = run.left_out.iter().map(|what| format!("left out: {what}"));
+    [ours].into_iter().chain(known(run)).chain(left_out).collect::<Vec<_>>().join("; ")
 }
 
 fn report(document: &Comparison) -> ReportData {
@@ -110,10 +138,7 @@ fn report(document: &Comparison) -> ReportData {
         title: run.id.clone(),
         columns: COLUMNS.map(str::to_owned).to_vec(),
         rows: run.lines.iter().map(|line| cells(line).map(Cell::Text).to_vec()).collect(),
-        note: match run.runs {
-            1 => "nothing is drawn: one run; behind ± what other phases of the flows make of it".to_owned(),
-            runs => format!("ours is the mean of {runs} runs; behind ± the standard deviation of one"),
-        },
+        note: note(run),
     };
     report.comparisons = document.runs.iter().filter(|run| run.not_run.is_none()).map(table).collect();
     report.definitions.clear();

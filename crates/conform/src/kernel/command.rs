@@ -1,5 +1,9 @@
 //! The commands that set a kernel up, as objects: queueing disciplines, classes, filters.
 
+use core::fmt;
+
+use super::filter::Filter;
+
 /// What the commands set up.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Commands {
@@ -7,18 +11,58 @@ pub(super) struct Commands {
     pub rate: Option<u64>,
     pub qdiscs: Vec<Qdisc>,
     pub classes: Vec<Class>,
+    /// In the order in which a kernel tries them.
     pub filters: Vec<Filter>,
     /// How long packets take back from the receiver, in microseconds.
     pub way_back_us: u64,
+    /// The device of the link, and those that `tc` was called for.
+    link: Option<String>,
+    devices: Vec<String>,
+}
+
+/// The number of a discipline (`10:`) or of a class (`10:1`), both parts hexadecimal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Handle {
+    pub major: u16,
+    /// 0 of a discipline.
+    pub minor: u16,
+}
+
+impl Handle {
+    /// Reads `10:` or `10:1`.
+    pub(super) fn read(text: &str) -> Result<Self, String> {
+        let part = |text: &str| match text.trim_start_matches("0x") {
+            "" => Ok(0),
+            digits => u16::from_str_radix(digits, 16).map_err(|_| ()),
+        };
+        let (major, minor) = text.split_once(':').unwrap_or((text, ""));
+        match (part(major), part(minor), text.contains(':')) {
+            (Ok(major), Ok(minor), true) if major > 0 => Ok(Self { major, minor }),
+            _ => Err(format!("`{text}` is no handle such as `1:` or `1:10`")),
+        }
+    }
+
+    /// The discipline that a class belongs to.
+    pub(super) fn owner(self) -> Self {
+        Self { minor: 0, ..self }
+    }
+}
+
+impl fmt::Display for Handle {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.minor {
+            0 => write!(f, "{:x}:", self.major),
+            minor => write!(f, "{:x}:{minor:x}", self.major),
+        }
+    }
 }
 
 /// A queueing discipline.
 #[derive(Clone, Debug)]
 pub(super) struct Qdisc {
-    /// The class it stands in; `None` at the root.
-    pub parent: Option<String>,
-    /// Its handle, such as `10:`.
-    pub handle: String,
+    /// The class (or the discipline without classes) that it stands in; `None` at the root.
+    pub parent: Option<Handle>,
+    pub handle: Option<Handle>,
     pub kind: String,
     pub arguments: Vec<String>,
 }
@@ -26,20 +70,11 @@ pub(super) struct Qdisc {
 /// A class of a discipline.
 #[derive(Clone, Debug)]
 pub(super) struct Class {
-    /// A handle or a class.
-    pub parent: String,
-    /// Such as `1:11`.
-    pub id: String,
+    /// A discipline or a class; the discipline where the command does not say.
+    pub parent: Handle,
+    pub id: Handle,
+    pub kind: String,
     pub arguments: Vec<String>,
-}
-
-/// Which packets go to a class.
-#[derive(Clone, Debug)]
-pub(super) struct Filter {
-    /// The class.
-    pub class: String,
-    /// What must be so, all of it: keys and values of a scenario's `match`. Without any, all packets.
-    pub conditions: Vec<(&'static str, u32)>,
 }
 
 impl Commands {
@@ -52,11 +87,85 @@ impl Commands {
         for line in lines {
             commands.line(line).map_err(|why| format!("`{line}`: {why}"))?;
         }
-        if commands.qdiscs.iter().filter(|qdisc| qdisc.parent.is_none()).count() == 1 {
-            Ok(commands)
-        } else {
-            Err("there must be one root discipline".to_owned())
+        commands.check()?;
+        commands.order_filters()?;
+        Ok(commands)
+    }
+
+    /// What stands nowhere, and what belongs to another device, would be left out.
+    fn check(&self) -> Result<(), String> {
+        let roots = self.qdiscs.iter().filter(|qdisc| qdisc.parent.is_none()).count();
+        if roots != 1 {
+            return Err("there must be one root discipline".to_owned());
         }
+        if let Some(other) = self.devices.iter().chain(&self.link).find(|other| **other != self.devices[0]) {
+            return Err(format!("`{}` and `{other}`: only one device is understood", self.devices[0]));
+        }
+        let mut seen = Vec::new();
+        for handle in self.qdiscs.iter().filter_map(|qdisc| qdisc.handle) {
+            if handle.minor != 0 || seen.contains(&handle) {
+                return Err(format!("the handle `{handle}` is no discipline's own"));
+            }
+            seen.push(handle);
+        }
+        let kind = |handle: Handle| {
+            self.qdiscs.iter().find(|qdisc| qdisc.handle == Some(handle)).map(|qdisc| qdisc.kind.as_str())
+        };
+        let none = |what: &str, place: Handle| format!("{what} stands in `{place}`, which is not there");
+        for class in &self.classes {
+            if seen.contains(&class.id) || class.id.minor == 0 || class.id.major != class.parent.major {
+                return Err(format!("the class `{}` has no number of its own", class.id));
+            }
+            seen.push(class.id);
+            if kind(class.id.owner()) != Some(class.kind.as_str()) {
+                return Err(format!("`{}` is no discipline of kind `{}`", class.id.owner(), class.kind));
+            }
+            if class.parent.minor != 0 && !self.classes.iter().any(|other| other.id == class.parent) {
+                return Err(none(&format!("the class `{}`", class.id), class.parent));
+            }
+        }
+        for qdisc in &self.qdiscs {
+            let has_classes = |place: Handle| {
+                kind(place.owner()).is_some_and(|kind| ["htb", "hfsc", "cbq", "drr", "qfq"].contains(&kind))
+            };
+            let is_class = |place: Handle| self.classes.iter().any(|class| class.id == place);
+            let place = qdisc
+                .parent
+                .filter(|place| kind(place.owner()).is_none() || (has_classes(*place) && !is_class(*place)));
+            if let Some(place) = place {
+                return Err(none(&format!("a `{}`", qdisc.kind), place));
+            }
+            let twice = |other: &&Qdisc| other.parent == qdisc.parent;
+            if self.qdiscs.iter().filter(twice).count() > 1 {
+                let place = qdisc.parent.map_or_else(|| "the root".to_owned(), |place| format!("`{place}`"));
+                return Err(format!("two disciplines stand in {place}"));
+            }
+        }
+        Ok(())
+    }
+
+    /// Filters are tried by preference. One without has one less than the least so far, which begins at 49152.
+    fn order_filters(&mut self) -> Result<(), String> {
+        let mut ranked: Vec<(Handle, u32, Filter)> = Vec::new();
+        for mut filter in core::mem::take(&mut self.filters) {
+            let least =
+                ranked.iter().filter(|(at, _, _)| *at == filter.parent).map(|(_, rank, _)| *rank).min();
+            let rank =
+                filter.preference.unwrap_or_else(|| least.map_or(49_152, |least| least.saturating_sub(1)));
+            filter.preference = Some(rank);
+            ranked.push((filter.parent, rank, filter));
+        }
+        ranked.sort_by_key(|(_, rank, _)| *rank);
+        self.filters = ranked.into_iter().map(|(_, _, filter)| filter).collect();
+        for filter in &self.filters {
+            if !self.qdiscs.iter().any(|qdisc| qdisc.handle == Some(filter.parent)) {
+                return Err(format!("a filter stands in `{}`, which is no discipline", filter.parent));
+            }
+            if filter.class.owner() != filter.parent || filter.class.minor == 0 {
+                return Err(format!("the filter's `{}` is no class of `{}`", filter.class, filter.parent));
+            }
+        }
+        Ok(())
     }
 
     fn line(&mut self, line: &str) -> Result<(), String> {
@@ -65,23 +174,46 @@ impl Commands {
         }
         let words: Vec<&str> = line.split_whitespace().collect();
         match words[..] {
-            ["tc", "-n", _, "qdisc", "add", "dev", _, "root", "netem", "delay", delay, ..] => {
-                self.way_back_us = super::parameter::micros(delay)?;
-                Ok(())
+            ["tc", "-n", host, "qdisc", "add", "dev", _, "root", "netem", ref rest @ ..] => {
+                self.netem(host, rest)
             }
-            ["tc", object @ ("qdisc" | "class" | "filter"), "add" | "replace", "dev", _, ref rest @ ..] => {
+            ["tc", object @ ("qdisc" | "filter"), "add" | "replace", "dev", device, ref rest @ ..]
+            | ["tc", object @ "class", "add" | "replace" | "change", "dev", device, ref rest @ ..] => {
+                self.devices.push(device.to_owned());
                 match object {
                     "qdisc" => self.qdisc(rest),
-                    "class" => self.class(rest),
-                    _ => self.filter(rest),
+                    "class" => self.class(rest, words[2] == "change"),
+                    _ => Filter::read(rest).map(|filter| self.filters.push(filter)),
                 }
             }
             _ => Err("this command is not understood".to_owned()),
         }
     }
 
+    /// The receiver's own device holds what goes back.
+    fn netem(&mut self, host: &str, mut words: &[&str]) -> Result<(), String> {
+        if host != "b" {
+            return Err(format!("`netem` of the receiver `b` is understood, not that of `{host}`"));
+        }
+        while let [word, value, rest @ ..] = words {
+            match *word {
+                "delay" => self.way_back_us = super::parameter::micros(value)?,
+                // Room for all that is under way; a queue that is shorter loses packets.
+                "limit" if value.parse::<u32>().is_ok_and(|limit| limit >= 10_000) => {}
+                _ => return Err(format!("`{word} {value}` of `netem` is not understood")),
+            }
+            words = rest;
+        }
+        words.first().map_or(Ok(()), |word| Err(format!("`{word}` of `netem` is not understood")))
+    }
+
     /// `link sl0: ..., rate 10000000 bit/s of L2 bytes ...`
     fn link(&mut self, line: &str) -> Result<(), String> {
+        if self.rate.is_some() {
+            return Err("there is a link already".to_owned());
+        }
+        let name = line.split_whitespace().nth(1).unwrap_or_default();
+        self.link = Some(name.trim_end_matches(':').to_owned());
         let mut words = line.split_whitespace().skip_while(|word| *word != "rate").skip(1);
         let rate = words.next().and_then(|word| word.parse().ok()).filter(|rate| *rate > 0);
         if !words.next().is_some_and(|unit| unit.starts_with("bit/s")) {
@@ -93,16 +225,16 @@ impl Commands {
 
     fn qdisc(&mut self, words: &[&str]) -> Result<(), String> {
         let mut rest = words;
-        let (mut parent, mut handle) = (None, String::new());
+        let (mut parent, mut handle) = (None, None);
         loop {
             match rest {
                 ["root", more @ ..] => rest = more,
                 ["parent", place, more @ ..] => {
-                    parent = Some((*place).to_owned());
+                    parent = Some(Handle::read(place)?);
                     rest = more;
                 }
                 ["handle", name, more @ ..] => {
-                    (*name).clone_into(&mut handle);
+                    handle = Some(Handle::read(name)?);
                     rest = more;
                 }
                 [kind, arguments @ ..] => {
@@ -115,59 +247,29 @@ impl Commands {
         }
     }
 
-    fn class(&mut self, words: &[&str]) -> Result<(), String> {
-        let ["parent", parent, "classid", id, _, arguments @ ..] = words else {
+    fn class(&mut self, words: &[&str], is_change: bool) -> Result<(), String> {
+        let mut rest = words;
+        let (mut parent, mut id) = (None, None);
+        while let [key @ ("parent" | "classid"), value, more @ ..] = rest {
+            let place = if *key == "parent" { &mut parent } else { &mut id };
+            *place = Some(Handle::read(value)?);
+            rest = more;
+        }
+        let ([kind, arguments @ ..], Some(id)) = (rest, id) else {
             return Err("a class is written `parent P classid C KIND ...`".to_owned());
         };
+        // The bands of `ets` are there from the beginning: they are only changed.
+        if is_change && *kind != "ets" {
+            return Err("a class that is changed later is not understood".to_owned());
+        }
         self.classes.push(Class {
-            parent: (*parent).to_owned(),
-            id: (*id).to_owned(),
+            parent: parent.unwrap_or(id.owner()),
+            id,
+            kind: (*kind).to_owned(),
             arguments: arguments.iter().map(|word| (*word).to_owned()).collect(),
         });
         Ok(())
     }
-
-    fn filter(&mut self, words: &[&str]) -> Result<(), String> {
-        let mut rest = words;
-        let mut conditions = Vec::new();
-        loop {
-            match rest {
-                [
-                    "parent" | "protocol" | "prio" | "pref" | "handle" | "ip_proto" | "skip_sw" | "eth_type",
-                    _,
-                    more @ ..,
-                ]
-                | ["u32" | "flower" | "matchall", more @ ..]
-                | ["match", "u32", "0", "0", more @ ..]
-                | ["match", "ip", "protocol", _, "0xff", more @ ..] => rest = more,
-                ["match", "ip", "dport", port, "0xffff", more @ ..] | ["dst_port", port, more @ ..] => {
-                    conditions.push(("destination_port", number(port)?));
-                    rest = more;
-                }
-                ["match", "ip", "sport", port, "0xffff", more @ ..] | ["src_port", port, more @ ..] => {
-                    conditions.push(("source_port", number(port)?));
-                    rest = more;
-                }
-                ["match", "ip", "tos" | "dsfield", value, "0xff" | "0xfc", more @ ..] => {
-                    // The two bits of ECN belong to the network.
-                    conditions.push(("tos", number(value)? & 0xfc));
-                    rest = more;
-                }
-                ["flowid" | "classid", class, ..] => {
-                    self.filters.push(Filter { class: (*class).to_owned(), conditions });
-                    return Ok(());
-                }
-                [word, ..] => return Err(format!("`{word}` of a filter is not understood")),
-                [] => return Err("a filter names its class by `flowid`".to_owned()),
-            }
-        }
-    }
-}
-
-/// A whole number, also with `0x`.
-fn number(text: &str) -> Result<u32, String> {
-    let read = text.strip_prefix("0x").map_or_else(|| text.parse(), |digits| u32::from_str_radix(digits, 16));
-    read.map_err(|_| format!("`{text}` is not a whole number"))
 }
 
 #[cfg(test)]
@@ -178,33 +280,66 @@ mod tests {
         Commands::read(&lines.iter().map(|line| (*line).to_owned()).collect::<Vec<_>>())
     }
 
+    const DRR: [&str; 3] = [
+        "tc qdisc add dev sl0 root handle 10: drr",
+        "tc class add dev sl0 parent 10: classid 10:1 drr quantum 1500",
+        "tc qdisc add dev sl0 parent 10:1 handle 21: pfifo limit 50",
+    ];
+
     #[test]
     fn commands_become_objects() {
-        let commands = read(&[
+        let more = [
             "link sl0: store-and-forward serialising device, rate 10000000 bit/s of L2 bytes, in front of r1",
-            "tc qdisc add dev sl0 root handle 10: drr",
-            "tc class add dev sl0 parent 10: classid 10:1 drr quantum 1500",
-            "tc qdisc add dev sl0 parent 10:1 handle 21: pfifo limit 50",
             "tc filter add dev sl0 parent 10: protocol ip prio 1 u32 match ip dport 9000 0xffff flowid 10:1",
             "tc -n b qdisc add dev b0 root netem delay 40ms limit 100000",
-        ])
-        .expect("understood");
+        ];
+        let commands = read(&[&DRR[..], &more[..]].concat()).expect("understood");
         assert_eq!((commands.rate, commands.way_back_us), (Some(10_000_000), 40_000));
-        assert_eq!(commands.qdiscs[1].parent.as_deref(), Some("10:1"));
+        assert_eq!(commands.qdiscs[1].parent, Some(Handle { major: 0x10, minor: 1 }));
         assert_eq!(commands.classes[0].arguments, ["quantum", "1500"]);
-        assert_eq!(commands.filters[0].conditions, [("destination_port", 9000)]);
+        assert_eq!(commands.filters[0].conditions.toml(), "{ destination_port = 9000 }");
+    }
+
+    #[test]
+    fn filters_are_tried_by_preference() {
+        let filter =
+            |words: &str| format!("tc filter add dev sl0 parent 10: protocol ip {words} flowid 10:1");
+        let filters = [
+            filter("u32 match ip dport 1 0xffff"),
+            filter("u32 match ip dport 2 0xffff"),
+            filter("prio 7 u32 match ip dport 3 0xffff"),
+            filter("pref 5 u32 match ip dport 4 0xffff"),
+        ];
+        let lines: Vec<&str> = DRR.into_iter().chain(filters.iter().map(String::as_str)).collect();
+        let commands = read(&lines).expect("understood");
+        let ranks: Vec<_> = commands.filters.iter().map(|filter| filter.preference).collect();
+        assert_eq!(ranks, [Some(5), Some(7), Some(49_151), Some(49_152)]);
     }
 
     #[test]
     fn what_is_not_understood_is_said() {
         for (line, word) in [
             ("ip link set dev r1 mtu 9000", "not understood"),
-            ("tc qdisc add dev r1 root handle 1:", "kind"),
-            ("tc filter add dev r1 parent 1: u32 match ip src 10.0.0.1/32 flowid 1:1", "filter"),
+            ("tc qdisc add dev sl0 parent 10:2 handle 10: pfifo", "handle"),
+            ("tc qdisc add dev sl0 parent 30:2 handle 31: pfifo", "`30:2`, which is not there"),
+            ("tc qdisc add dev sl0 parent 10:1 handle 31: pfifo", "two disciplines"),
+            ("tc qdisc add dev sl0 parent 10:2", "kind"),
+            ("tc qdisc add dev r1 parent 10:2 pfifo", "only one device"),
+            ("tc class add dev sl0 parent 10:7 classid 10:8 drr quantum 1", "`10:7`, which is not there"),
+            ("tc class add dev sl0 parent 10: classid 10:2 htb rate 1mbit", "no discipline of kind `htb`"),
+            ("tc class add dev sl0 parent 10: classid 10:1 drr quantum 1", "number of its own"),
+            ("tc class change dev sl0 classid 10:1 drr quantum 1", "changed later"),
+            ("tc filter add dev sl0 parent 20: matchall flowid 20:1", "no discipline"),
+            ("tc filter add dev sl0 parent 10: matchall flowid 20:1", "no class of `10:`"),
+            ("tc -n b qdisc add dev b0 root netem delay 40ms 10ms", "`10ms` of `netem`"),
+            ("tc -n b qdisc add dev b0 root netem delay 40ms loss 1%", "`loss 1%` of `netem`"),
+            ("tc -n b qdisc add dev b0 root netem delay 40ms limit 100", "`limit 100` of `netem`"),
+            ("tc -n a qdisc add dev a0 root netem delay 40ms", "not that of `a`"),
             ("link sl0: rate fast", "rate"),
+            ("link sl1: rate 10 bit/s", "only one device"),
         ] {
-            let why = read(&[line]).expect_err(line);
-            assert!(why.contains(word) && why.contains(line), "{why}");
+            let why = read(&[&DRR[..], &[line]].concat()).expect_err(line);
+            assert!(why.contains(word), "{line}: {why}");
         }
         assert!(read(&[]).expect_err("nothing").contains("root"));
     }

@@ -9,11 +9,11 @@ use serde::Serialize;
 
 use super::observed::{Bottleneck, Observed};
 use super::scenario::{self, Written};
-use super::{Experiment, Reference, UdpResult};
+use super::{Experiment, FlowSetup, Known, Machine, Reference, UdpResult};
 use crate::simulate::simulate;
 
 /// Version of the document's form.
-const SCHEMA: u32 = 1;
+const SCHEMA: u32 = 2;
 
 /// How many of our runs are taken where anything is drawn; the mean of them is compared.
 const DRAWS: u64 = 16;
@@ -29,16 +29,44 @@ pub struct Comparison {
     pub seed: u64,
     /// One a run of the kernel, in the file's order.
     pub runs: Vec<RunComparison>,
-    /// Whether all that was compared is within its tolerance.
+    /// How many quantities were compared.
+    pub compared: usize,
+    /// How many of them are within their tolerances.
+    pub held: usize,
+    /// How many are over their tolerances, but no further than is known and explained.
+    pub known: usize,
+    /// How many runs of the file were not run.
+    pub not_run: usize,
+    /// Whether runs that were not run are allowed.
+    pub allows_missing: bool,
+    /// Whether everything was compared that must be, and all of it is within its tolerance or no further off than is
+    /// known.
     pub holds: bool,
 }
 
 impl Comparison {
-    /// The document of these runs.
-    pub fn new(seed: u64, runs: Vec<RunComparison>) -> Self {
-        let holds = runs.iter().flat_map(|run| &run.lines).all(|line| line.holds);
-        Self { schema: SCHEMA, seed, runs, holds }
+    /// The document of these runs, and the verdict on all of them; the command and the tests share it.
+    pub fn new(seed: u64, allows_missing: bool, runs: Vec<RunComparison>) -> Self {
+        let count = |verdict: Verdict| {
+            runs.iter().flat_map(|run| &run.lines).filter(|line| line.verdict() == verdict).count()
+        };
+        let (held, known, missed) = (count(Verdict::Holds), count(Verdict::Known), count(Verdict::Misses));
+        let not_run = runs.iter().filter(|run| run.not_run.is_some()).count();
+        let compared = held + known + missed;
+        let holds = missed == 0 && (not_run == 0 || allows_missing) && compared > 0;
+        Self { schema: SCHEMA, seed, runs, compared, held, known, not_run, allows_missing, holds }
     }
+}
+
+/// What came of a comparison of one quantity.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// It is within its tolerance.
+    Holds,
+    /// It is not, and the file knows that and says why.
+    Known,
+    /// It is not.
+    Misses,
 }
 
 /// One run of the kernel beside ours.
@@ -48,6 +76,8 @@ pub struct RunComparison {
     pub id: String,
     /// The scenario that was run; null where none could be written.
     pub scenario: Option<String>,
+    /// What of its commands was left out because it means nothing here, and why.
+    pub left_out: Vec<String>,
     /// How many of our runs were taken; 0 where none was.
     pub runs: u64,
     /// Why it was not run.
@@ -80,6 +110,10 @@ pub struct Line {
     pub relative: bool,
     /// Whether it is within its tolerance.
     pub holds: bool,
+    /// By how much it is known to be off, where the file says so.
+    pub known_to: Option<f64>,
+    /// Why it is known to be off.
+    pub known: Option<String>,
 }
 
 /// The mean of the values, and the standard deviation of one.
@@ -104,6 +138,17 @@ impl Line {
             tolerance: 0.0,
             relative: false,
             holds: false,
+            known_to: None,
+            known: None,
+        }
+    }
+
+    /// The verdict on it.
+    pub fn verdict(&self) -> Verdict {
+        match self.known_to {
+            _ if self.holds => Verdict::Holds,
+            Some(most) if self.difference.abs() <= most => Verdict::Known,
+            _ => Verdict::Misses,
         }
     }
 
@@ -142,7 +187,11 @@ pub fn compare(reference: &Reference, index: usize, seed: u64) -> RunComparison 
         Ok(experiment) => experiment,
         Err(why) => return not_run(id, None, why.clone()),
     };
-    let written = match scenario::write(id, experiment, reference.hz, None) {
+    let is_strange = |name: &&String| !matches!(experiment.flows.get(*name), Some(FlowSetup::Udp(_)));
+    if let Some(name) = experiment.results.udp.keys().find(is_strange) {
+        return not_run(id, None, format!("there are results of `{name}`, and no such flow of datagrams"));
+    }
+    let written = match scenario::write(id, experiment, &reference.machine, None) {
         Ok(written) => written,
         Err(why) => return not_run(id, None, why),
     };
@@ -153,20 +202,44 @@ pub fn compare(reference: &Reference, index: usize, seed: u64) -> RunComparison 
     } else {
         lines(experiment, &[(text, seed)]).map(|lines| (1, lines))
     };
-    match result {
-        Ok((runs, mut lines)) => {
-            if runs == 1 {
-                phases(id, experiment, reference.hz, seed, &mut lines);
-            }
-            RunComparison { id: id.clone(), scenario: Some(written.text), runs, not_run: None, lines }
+    let result = result.and_then(|(runs, mut lines)| {
+        if runs == 1 {
+            phases(id, experiment, &reference.machine, seed, &mut lines);
         }
+        if lines.is_empty() {
+            return Err("its results have nothing that is compared".to_owned());
+        }
+        explain(&experiment.known, &mut lines)?;
+        Ok((runs, lines))
+    });
+    match result {
+        Ok((runs, lines)) => RunComparison {
+            id: id.clone(),
+            scenario: Some(written.text),
+            left_out: written.skipped,
+            runs,
+            not_run: None,
+            lines,
+        },
         Err(why) => not_run(id, Some(written.text), why),
     }
 }
 
+/// Notes with the quantities what is known of them.
+fn explain(known: &[Known], lines: &mut [Line]) -> Result<(), String> {
+    for known in known {
+        let line = lines.iter_mut().find(|line| line.flow == known.flow && line.quantity == known.quantity);
+        let line = line.ok_or_else(|| {
+            format!("`{}` of `{}` is known to be off, and is not compared", known.quantity, known.flow)
+        })?;
+        (line.known_to, line.known) = (Some(known.off_by), Some(known.why.clone()));
+    }
+    Ok(())
+}
+
 /// Where nothing is drawn, what other phases of the flows make of it is how far chance goes.
-fn phases(id: &str, experiment: &Experiment, hz: u32, seed: u64, own: &mut [Line]) {
-    let shifted = |shift| scenario::write(id, experiment, hz, Some(Seed(shift)));
+fn phases(id: &str, experiment: &Experiment, machine: &Machine, seed: u64, own: &mut [Line]) {
+    let shifted = |shift| scenario::write(id, experiment, machine, Some(Seed(shift)));
     let Ok(shifted) = (seed..seed + PHASES).map(shifted).collect::<Result<Vec<Written>, _>>() else { return };
     let texts: Vec<_> = shifted.iter().map(|written| (written.text.as_str(), seed)).collect();
     let Ok(others) = lines(experiment, &texts) else { return };
@@ -177,7 +250,8 @@ fn phases(id: &str, experiment: &Experiment, hz: u32, seed: u64, own: &mut [Line
 }
 
 fn not_run(id: &str, scenario: Option<String>, why: String) -> RunComparison {
-    RunComparison { id: id.to_owned(), scenario, runs: 0, not_run: Some(why), lines: Vec::new() }
+    let (left_out, lines) = (Vec::new(), Vec::new());
+    RunComparison { id: id.to_owned(), scenario, left_out, runs: 0, not_run: Some(why), lines }
 }
 
 /// Runs the scenario with these seeds, or these scenarios with the first, and compares.

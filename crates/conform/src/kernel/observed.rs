@@ -6,13 +6,16 @@ use lockgate_measure::recording::{Loss, PacketRow, Packets, Recording};
 
 use super::Experiment;
 
-/// What came of a flow of datagrams.
+/// What came of a flow of datagrams within a window: of what was sent in it, what was lost; and what was received in it.
+/// So a packet that is still on its way when the window ends is neither received nor lost.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Observed {
     /// Sent within the window.
-    pub sent: u64,
-    /// Of those sent, received.
-    pub received: u64,
+    sent: u64,
+    /// Of those sent, lost.
+    lost: u64,
+    /// Received within the window, whenever they were sent.
+    received: u64,
     pub received_bytes: u64,
     delay_sum_us: f64,
     delay_min_us: f64,
@@ -23,7 +26,7 @@ pub(super) struct Observed {
 
 impl Observed {
     pub(super) fn loss(&self) -> f64 {
-        if self.sent == 0 { 0.0 } else { (self.sent - self.received) as f64 / self.sent as f64 }
+        if self.sent == 0 { 0.0 } else { self.lost as f64 / self.sent as f64 }
     }
 
     pub(super) fn mean_delay_us(&self) -> Option<f64> {
@@ -104,7 +107,7 @@ impl<'a> Bottleneck<'a> {
         self.recording.flows.iter().position(|flow| flow.setup.name == name).map(|index| index as u32)
     }
 
-    /// What came of a flow's packets that were sent within these seconds.
+    /// What came of a flow within these seconds.
     pub(super) fn observe(&self, flow: u32, window: [f64; 2]) -> Observed {
         let mut observed = Observed::default();
         for row in self.rows().filter(|row| row.flow.0 == flow) {
@@ -114,11 +117,12 @@ impl<'a> Bottleneck<'a> {
                 observed.receive_in_second(sent as usize, delay);
             }
             // The clocks of both are exact; a nanosecond is what the file rounds to.
-            if sent < window[0] - 1e-9 || sent > window[1] {
-                continue;
+            let is_within = |time: f64| time >= window[0] - 1e-9 && time <= window[1] + 1e-9;
+            if is_within(sent) {
+                observed.sent += 1;
+                observed.lost += u64::from(row.drop.is_some());
             }
-            observed.sent += 1;
-            if let Some(delay) = delay {
+            if let Some(delay) = delay.filter(|delay| is_within(sent + delay / 1e6)) {
                 observed.receive(row.length, delay);
             }
         }

@@ -1,7 +1,8 @@
 //! Arguments of `tc` as parameters of a scenario.
 //!
 //! Names are `tc`'s in both, so that what remains is the spelling: which unit a bare number has, flags, other names for
-//! one thing. What a kind of ours does not know is an error, not left out.
+//! one thing. What a kind of ours does not know is an error. What means nothing here is in a [list](HARMLESS) with the
+//! reason, and every run says what of it was left out.
 
 use lockgate_scenario::reference::Parameter;
 
@@ -15,12 +16,66 @@ pub(super) struct Spelling {
     limit: &'static str,
     /// Other names for one thing.
     aliases: &'static [(&'static str, &'static str)],
-    /// What says nothing to a scheduler without rate tables, with a value each.
-    ignored: &'static [&'static str],
+    /// Words with a value each, or with as many numbers as there are, that say where packets go: the tree reads them.
+    sorting: &'static [&'static str],
 }
 
+/// A word of `tc` that is left out because it means nothing here.
+struct Harmless {
+    kinds: &'static [&'static str],
+    word: &'static str,
+    /// The value that follows it: none, any, or only this one.
+    value: Value,
+    why: &'static str,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Value {
+    None,
+    Any,
+    Only(&'static str),
+}
+
+const fn harmless(
+    kinds: &'static [&'static str],
+    word: &'static str,
+    value: Value,
+    why: &'static str,
+) -> Harmless {
+    Harmless { kinds, word, value, why }
+}
+
+const EXACT: &str = "a step of the kernel's table of rates: times are exact here";
+const ONE_DIRECTION: &str = "it is the default";
+
+/// Everything that is left out. `docs/concepts/conformance.md` has the same list.
+const HARMLESS: &[Harmless] = &[
+    harmless(&["cbq", "htb", "tbf"], "cell", Value::Any, EXACT),
+    harmless(&["htb"], "mtu", Value::Any, EXACT),
+    harmless(&["cbq", "htb", "tbf"], "linklayer", Value::Only("ethernet"), "frames are counted as they are"),
+    harmless(&["htb"], "direct_qlen", Value::Any, "every packet has a class, or the run is refused"),
+    harmless(&["pie", "fq_pie"], "no_dq_rate_estimator", Value::None, "waits are measured here"),
+    harmless(&["cake"], "nonat", Value::None, ONE_DIRECTION),
+    harmless(&["cake"], "egress", Value::None, ONE_DIRECTION),
+    harmless(&["cake"], "no-ack-filter", Value::None, ONE_DIRECTION),
+    harmless(&["cake"], "split-gso", Value::None, "all packets are single frames"),
+    harmless(&["cake"], "no-split-gso", Value::None, "all packets are single frames"),
+];
+
+/// Named round trips of `cake` (tc-cake(8)).
+const ROUND_TRIPS: [(&str, &str); 8] = [
+    ("datacentre", "100us"),
+    ("lan", "1ms"),
+    ("metro", "10ms"),
+    ("regional", "30ms"),
+    ("internet", "100ms"),
+    ("oceanic", "300ms"),
+    ("satellite", "1s"),
+    ("interplanetary", "3600s"),
+];
+
 const fn spelling(tc: &'static str, ours: &'static str, limit: &'static str) -> Spelling {
-    Spelling { tc, ours, limit, aliases: &[], ignored: &[] }
+    Spelling { tc, ours, limit, aliases: &[], sorting: &[] }
 }
 
 const SPELLINGS: &[Spelling] = &[
@@ -32,13 +87,13 @@ const SPELLINGS: &[Spelling] = &[
         ..spelling("tbf", "tbf", "B")
     },
     Spelling {
-        ignored: &["default", "r2q", "direct_qlen"],
+        sorting: &["default"],
         aliases: &[("buffer", "burst"), ("cbuffer", "cburst")],
         ..spelling("htb", "htb", "p")
     },
-    Spelling { ignored: &["default"], ..spelling("hfsc", "hfsc", "p") },
-    Spelling { ignored: &["cell"], ..spelling("cbq", "cbq", "p") },
-    Spelling { ignored: &["bands"], ..spelling("prio", "prio", "p") },
+    Spelling { sorting: &["default"], ..spelling("hfsc", "hfsc", "p") },
+    Spelling { sorting: &["bands", "priomap"], ..spelling("prio", "prio", "p") },
+    Spelling { sorting: &["bands", "priomap"], ..spelling("ets", "ets", "p") },
 ];
 
 /// The spelling of a kind; most are called alike, and count their limit in packets.
@@ -56,6 +111,10 @@ pub(super) fn spelling_of(tc: &str) -> Option<Spelling> {
 /// What a flag takes, in words of the reference.
 const FLAG: &str = "true | false";
 
+fn is_number(word: &str) -> bool {
+    word.chars().all(|c| c.is_ascii_digit())
+}
+
 fn named<'a>(parameters: &'a [Parameter], name: &str) -> Option<&'a Parameter> {
     parameters.iter().find(|parameter| parameter.name == name)
 }
@@ -71,7 +130,30 @@ fn is_choice(parameter: &Parameter, word: &str) -> bool {
         && parameter.takes.split(" | ").any(|one| one == word)
 }
 
-/// `tc`'s arguments as keys and TOML values of these parameters.
+/// The words after `word` that are its value, where a list has it that it may be left out; and why.
+fn left_out<'a>(
+    spelling: &Spelling,
+    arguments: &[String],
+    word: &str,
+    rest: &'a [String],
+) -> Option<(&'a [String], &'static str)> {
+    // The second bucket of a token bucket filter has no depth where it has no rate.
+    if spelling.tc == "tbf" && ["mtu", "minburst"].contains(&word) {
+        let has_peak = arguments.iter().any(|word| word == "peakrate");
+        return (!has_peak && !rest.is_empty()).then(|| (&rest[..1], "there is no `peakrate`"));
+    }
+    let is_meant = |harmless: &&Harmless| harmless.kinds.contains(&spelling.tc) && harmless.word == word;
+    let harmless = HARMLESS.iter().find(is_meant)?;
+    let count = match (harmless.value, rest) {
+        (Value::None, _) => 0,
+        (Value::Any, [_, ..]) => 1,
+        (Value::Only(only), [value, ..]) if value == only => 1,
+        _ => return None,
+    };
+    Some((&rest[..count], harmless.why))
+}
+
+/// `tc`'s arguments as keys and TOML values of these parameters. What is left out is noted in `skipped`.
 ///
 /// # Errors
 /// The first that is not understood.
@@ -79,6 +161,7 @@ pub(super) fn translate(
     spelling: &Spelling,
     arguments: &[String],
     parameters: &[Parameter],
+    skipped: &mut Vec<String>,
 ) -> Result<Vec<(String, String)>, String> {
     let mut entries = Vec::new();
     let mut rest = arguments;
@@ -86,8 +169,29 @@ pub(super) fn translate(
         rest = more;
         let alias = spelling.aliases.iter().find(|(alias, _)| alias == word);
         let name = alias.map_or(word.as_str(), |(_, name)| name);
-        if spelling.ignored.contains(&word.as_str()) {
-            rest = rest.get(1..).unwrap_or_default();
+        if spelling.sorting.contains(&word.as_str()) {
+            let count =
+                if word == "priomap" { rest.iter().take_while(|word| is_number(word)).count() } else { 1 };
+            rest = rest.get(count..).unwrap_or_default();
+        } else if let Some((value, why)) = left_out(spelling, arguments, word, rest) {
+            rest = &rest[value.len()..];
+            let said = [&[word.clone()], value].concat().join(" ");
+            skipped.push(format!("`{said}` of `{}`: {why}", spelling.tc));
+        } else if let Some((_, rtt)) =
+            ROUND_TRIPS.iter().find(|(named, _)| spelling.tc == "cake" && named == word)
+        {
+            entries.push(("rtt".to_owned(), format!("\"{rtt}\"")));
+        } else if let Some((parameter, item)) =
+            named(parameters, name).and_then(|one| Some((one, one.takes.strip_prefix("list of ")?)))
+        {
+            let item = Parameter { takes: item.to_owned(), ..parameter.clone() };
+            let values: Vec<_> =
+                rest.iter().map_while(|value| literal(spelling, &item, value).ok()).collect();
+            rest = &rest[values.len()..];
+            if values.is_empty() {
+                return Err(format!("`{word}` of `{}` has no value", spelling.tc));
+            }
+            entries.push((name.to_owned(), format!("[{}]", values.join(", "))));
         } else if is_flag(parameters, name) {
             entries.push((name.to_owned(), "true".to_owned()));
         } else if let Some(flag) = word.strip_prefix("no").filter(|flag| is_flag(parameters, flag)) {
@@ -155,6 +259,10 @@ fn literal(spelling: &Spelling, parameter: &Parameter, value: &str) -> Result<St
         "rate" => rate(value).map(quoted),
         "limit" if spelling.limit == "p" => whole(value).map(|packets| quoted(format!("{packets}p"))),
         "size" | "limit" => size(value).map(quoted),
+        "size, also below zero" => match value.strip_prefix('-') {
+            Some(below) => size(below).map(|size| quoted(format!("-{size}"))),
+            None => size(value).map(quoted),
+        },
         "duration" => {
             let bare = if (spelling.tc, parameter.name.as_str()) == ("sfq", "perturb") { "s" } else { "us" };
             time(value, bare).map(quoted)
@@ -164,6 +272,7 @@ fn literal(spelling: &Spelling, parameter: &Parameter, value: &str) -> Result<St
             rate(&value.to_ascii_lowercase()).map(|rate| rate.trim_end_matches("bit").to_owned())
         }
         "whole number" => whole(value).map(|number| number.to_string()),
+        "number of packets" => whole(value).map(|packets| quoted(format!("{packets}p"))),
         "probability" | "number" => {
             let number: f64 = value.parse().map_err(|_| "it is not a number".to_owned())?;
             if number.is_finite() { Ok(format!("{number:?}")) } else { Err("it is not a number".to_owned()) }
@@ -171,6 +280,12 @@ fn literal(spelling: &Spelling, parameter: &Parameter, value: &str) -> Result<St
         choice if choice.split(" | ").any(|one| one == value) => Ok(quoted(value.to_owned())),
         takes => Err(format!("our `{}` takes {takes}", parameter.name)),
     }
+}
+
+/// The number that a literal such as `"500B"` begins with.
+pub(super) fn digits(literal: &str) -> Option<u64> {
+    let text = literal.trim_matches('"');
+    text[..text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len())].parse().ok()
 }
 
 fn whole(text: &str) -> Result<u64, String> {
@@ -259,7 +374,7 @@ mod tests {
     fn translated(tc: &str, arguments: &str) -> Result<String, String> {
         let spelling = spelling_of(tc).expect("known");
         let reference = reference(spelling.ours).expect("listed");
-        let entries = translate(&spelling, &words(arguments), &reference.parameters)?;
+        let entries = translate(&spelling, &words(arguments), &reference.parameters, &mut Vec::new())?;
         Ok(entries.iter().map(|(key, value)| format!("{key}={value}")).collect::<Vec<_>>().join(" "))
     }
 
@@ -279,6 +394,11 @@ mod tests {
                 r#"rate="1000000bit" burst="5120B" latency="50000000ns""#,
             ),
             ("codel", "target 5000 noecn", r#"target="5000000ns" ecn=false"#),
+            ("htb", "default 10 r2q 20 direct_qlen 100", "r2q=20"),
+            ("tbf", "rate 1mbit burst 5k mtu 1540", r#"rate="1000000bit" burst="5120B""#),
+            ("cake", "nonat metro split-gso besteffort", r#"rtt="10ms" diffserv="besteffort""#),
+            ("cake", "overhead -4 mpu 64", r#"overhead="-4B" mpu="64B""#),
+            ("prio", "bands 4 priomap 1 2 2 3", ""),
             ("sfq", "perturb 10 quantum 1514", r#"perturb="10000000000ns" quantum="1514B""#),
             (
                 "red",
@@ -297,11 +417,35 @@ mod tests {
             ("tbf", "rate", "no value"),
             ("tbf", "rate fast", "rate fast"),
             ("pfifo", "limit 5x", "limit 5x"),
+            ("htb", "linklayer atm", "linklayer"),
+            ("htb", "linklayer", "linklayer"),
+            ("cbq", "bandwidth 1mbit cell", "cell"),
+            ("red", "nodrop", "nodrop"),
         ] {
             let why = translated(tc, arguments).expect_err(arguments);
             assert!(why.contains(word), "{why}");
         }
         assert!(spelling_of("teql").is_none());
+    }
+
+    #[test]
+    fn what_is_left_out_is_said_and_listed() {
+        let mut skipped = Vec::new();
+        let spelling = spelling_of("cbq").expect("known");
+        let reference = reference("cbq").expect("listed");
+        translate(&spelling, &words("bandwidth 10mbit cell 8"), &reference.parameters, &mut skipped)
+            .expect("understood");
+        assert_eq!(skipped, [format!("`cell 8` of `cbq`: {EXACT}")]);
+        let page = include_str!("../../../../docs/concepts/conformance.md");
+        for harmless in HARMLESS {
+            assert!(
+                page.contains(&format!("`{}`", harmless.word)),
+                "the page does not list {}",
+                harmless.word
+            );
+            let missing = harmless.kinds.iter().find(|kind| !page.contains(&format!("`{kind}`")));
+            assert_eq!(missing, None, "of {}", harmless.word);
+        }
     }
 
     #[test]

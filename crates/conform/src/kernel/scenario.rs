@@ -5,50 +5,64 @@ use core::fmt::Write as _;
 use lockgate_engine::random::{Random, Seed};
 
 use super::command::Commands;
+use super::conditions::Headers;
 use super::tree::{self, Queue};
-use super::{Experiment, FlowSetup, Tcp, Udp};
+use super::{Experiment, FlowSetup, Machine, Tcp, Udp};
 
 /// A run as a scenario.
 pub(super) struct Written {
     pub text: String,
     /// Whether anything in it is drawn, so that one run is one of many.
     pub is_random: bool,
+    /// What of the commands means nothing here, and why.
+    pub skipped: Vec<String>,
 }
 
 /// Kinds that draw random numbers.
-const RANDOM: [&str; 5] = ["red", "pie", "cobalt", "cake", "dualpi2"];
+const RANDOM: [&str; 7] = ["red", "pie", "cobalt", "cake", "dualpi2", "choke", "fq_pie"];
 
-/// How long packets take through the kernel's machine without any queue.
-const PATH: &str = "7us";
+/// IP protocol numbers.
+const TCP: u8 = 6;
+const UDP: u8 = 17;
 
-/// A run of the kernel as a scenario; its timers have `hz` ticks a second. With a `shift`, every flow starts later by a
-/// random part of one of its gaps: what comes of it then is what the flows' phases decide.
+/// A run of the kernel as a scenario. With a `shift`, every flow starts later by a random part of one of its gaps: what
+/// comes of it then is what the flows' phases decide.
 ///
 /// # Errors
 /// What is not understood.
 pub(super) fn write(
     id: &str,
     experiment: &Experiment,
-    hz: u32,
+    machine: &Machine,
     shift: Option<Seed>,
 ) -> Result<Written, String> {
     let commands = Commands::read(&experiment.commands)?;
-    let root = tree::build(&commands, hz)?;
+    let flows = headers(experiment, machine);
+    let (root, skipped) = tree::build(&commands, machine.hz, &flows)?;
     let has_tcp = experiment.tcp().next().is_some();
     let last = experiment.udp().map(|(_, udp)| udp.stop_s).fold(experiment.duration_s, f64::max);
-    // Datagrams that wait at the end still count: the run goes on until they are through.
-    let duration = seconds(if has_tcp { experiment.duration_s } else { last + 30.0 })?;
+    // What still waits at the end is neither received nor lost.
+    let duration = seconds(last)?;
     // A device without limit: a packet takes no time that counts.
     let rate = commands.rate.map_or_else(|| "100gbit".to_owned(), |rate| format!("{rate}bit"));
     // Where packets take long on the way back, a connection feels it in its round trip; datagrams do not.
     let access = commands.way_back_us / 2;
     let warmup = if has_tcp { "warmup = \"5s\"\n" } else { "" };
+    let path = seconds(machine.path_us / 1e6)?;
+    // Addresses are written where a filter asks for them.
+    let addresses = machine
+        .addresses
+        .filter(|_| commands.filters.iter().any(|filter| filter.conditions.has_addresses()))
+        .map(|addresses| addresses.map(|address| format!("address = \"{address}\"")))
+        .unwrap_or_default();
     let mut text = format!(
-        "title = {}\nduration = \"{duration}\"\n{warmup}record.packets = true\nnode.a = {{}}\nnode.r = {{}}\nnode.b = {{}}\n\
+        "title = {}\nduration = \"{duration}\"\n{warmup}record.packets = true\nnode.a = {{ {} }}\nnode.r = {{}}\nnode.b = {{ {} }}\n\
          link.access = {{ between = [\"a\", \"r\"], rate = \"100gbit\", delay = \"{access}us\" }}\n\
-         link.line = {{ between = [\"r\", \"b\"], rate = \"{rate}\", delay = \"{PATH}\" }}\n\
+         link.line = {{ between = [\"r\", \"b\"], rate = \"{rate}\", delay = \"{path}\" }}\n\
          [port.\"r->b\"]\nroot = \"{}\"\n",
         quoted(id),
+        addresses[0],
+        addresses[1],
         root.name()
     );
     root.write(&mut text);
@@ -59,15 +73,41 @@ pub(super) fn write(
                     shift.map_or(0.0, |seed| Random::stream(seed, name).unit() * gap(udp, udp.offered_bps));
                 datagrams(name, udp, later, experiment)?
             }
-            FlowSetup::Tcp(tcp) => connection(tcp)?,
+            FlowSetup::Tcp(tcp) => connection(name, tcp)?,
         };
         let _ = writeln!(text, "[flow.{}]\nfrom = \"a\"\nto = \"b\"\n{setup}", quoted(name));
     }
-    Ok(Written { text, is_random: is_random(experiment, &root) })
+    Ok(Written { text, is_random: is_random(experiment, &root), skipped })
 }
 
 fn is_random(experiment: &Experiment, root: &Queue) -> bool {
-    experiment.udp().any(|(_, udp)| udp.process == "poisson") || RANDOM.iter().any(|kind| root.has(kind))
+    let is_drawn = |udp: &Udp| udp.arrivals().is_ok_and(|(process, _)| process == "poisson");
+    experiment.udp().any(|(_, udp)| is_drawn(udp)) || RANDOM.iter().any(|kind| root.has(kind))
+}
+
+/// The headers of every flow's packets.
+fn headers(experiment: &Experiment, machine: &Machine) -> Vec<Headers> {
+    let of = |(name, flow): (&String, &FlowSetup)| {
+        let (protocol, source_port, destination_port, tos, length) = match flow {
+            FlowSetup::Udp(udp) => (UDP, udp.sport, udp.dport, udp.tos, Some(udp.l2_bytes)),
+            FlowSetup::Tcp(tcp) => (TCP, tcp.sport, tcp.dport, tcp.tos, None),
+        };
+        let has_fixed_ecn = match flow {
+            FlowSetup::Udp(_) => true,
+            FlowSetup::Tcp(tcp) => !["dctcp", "prague"].contains(&tcp.cc.as_str()),
+        };
+        Headers {
+            name: name.clone(),
+            protocol,
+            addresses: machine.addresses,
+            source_port,
+            destination_port,
+            tos,
+            has_fixed_ecn,
+            length,
+        }
+    };
+    experiment.flows.iter().map(of).collect()
 }
 
 /// A basic string of TOML.
@@ -92,31 +132,31 @@ fn gap(udp: &Udp, rate: f64) -> f64 {
 
 fn datagrams(name: &str, udp: &Udp, later: f64, experiment: &Experiment) -> Result<String, String> {
     let says = |why: &str| format!("flow `{name}`: {why}");
+    udp.refuse_unknown().map_err(|why| says(&why))?;
     if !(udp.offered_bps > 0.0 && udp.offered_bps < 1e12) || udp.l2_bytes < 1 {
         return Err(says("it offers nothing, or too much"));
     }
     // Of random arrivals, what one run really offered is told, and differs from what was asked for.
     let told = experiment.result(name)?.offered_in_window_bps.filter(|rate| *rate > 0.0);
-    let traffic = match (udp.process.as_str(), udp.burst_packets) {
-        ("poisson", 1) => {
-            let mean = seconds(gap(udp, told.unwrap_or(udp.offered_bps)))?;
+    let (process, together) = udp.arrivals().map_err(|why| says(&why))?;
+    let mut traffic = match process {
+        "poisson" => {
+            let mean = seconds(gap(udp, told.unwrap_or(udp.offered_bps)) * f64::from(together))?;
             format!("gap = {{ distribution = \"exponential\", mean = \"{mean}\" }}")
         }
-        ("cbr", 1) => format!("rate = \"{}bit\"", libm::round(udp.offered_bps) as u64),
-        ("cbr", packets) if packets > 1 => {
-            // A burst at 1 Gbit/s, as a host sends one, once in the time that its packets stand for.
-            let on = u64::from(packets) * u64::from(udp.l2_bytes) * 8_000;
-            let period = libm::round(gap(udp, udp.offered_bps) * f64::from(packets) * 1e12) as u64;
-            let off = period.checked_sub(on).ok_or_else(|| says("its bursts do not fit into its rate"))?;
-            format!("rate = \"1gbit\"\nbursts = {{ on = \"{on}ps\", off = \"{off}ps\" }}")
-        }
-        (process, packets) => {
-            return Err(says(&format!("`{process}` in bursts of {packets} is not understood")));
-        }
+        _ => format!("rate = \"{}bit\"", libm::round(udp.offered_bps) as u64),
     };
-    let tos = if udp.tos == 0 { String::new() } else { format!("\ntos = {}", udp.tos) };
+    if together > 1 {
+        let _ = write!(traffic, "\nbatch = \"{together}p\"");
+    }
+    if let Some(port) = udp.sport {
+        let _ = write!(traffic, "\nsource_port = {port}");
+    }
+    if udp.tos != 0 {
+        let _ = write!(traffic, "\ntos = {}", udp.tos);
+    }
     Ok(format!(
-        "transport = \"udp\"\ndestination_port = {}\nsize = \"{}B\"\n{traffic}\nstart = \"{}\"\nstop = \"{}\"{tos}",
+        "transport = \"udp\"\ndestination_port = {}\nsize = \"{}B\"\n{traffic}\nstart = \"{}\"\nstop = \"{}\"",
         udp.dport,
         udp.l2_bytes,
         seconds(udp.start_s + later)?,
@@ -124,10 +164,21 @@ fn datagrams(name: &str, udp: &Udp, later: f64, experiment: &Experiment) -> Resu
     ))
 }
 
-fn connection(tcp: &Tcp) -> Result<String, String> {
+fn connection(name: &str, tcp: &Tcp) -> Result<String, String> {
+    tcp.refuse_unknown().map_err(|why| format!("flow `{name}`: {why}"))?;
     let bytes = if tcp.bytes == 0 { "unlimited".to_owned() } else { format!("{}B", tcp.bytes) };
+    let mut more = String::new();
+    if let Some(port) = tcp.sport {
+        let _ = write!(more, "\nsource_port = {port}");
+    }
+    if let Some(stop) = tcp.stop_s {
+        let _ = write!(more, "\nstop = \"{}\"", seconds(stop)?);
+    }
+    if tcp.tos != 0 {
+        let _ = write!(more, "\ntos = {}", tcp.tos);
+    }
     Ok(format!(
-        "transport = \"tcp\"\ndestination_port = {}\ncongestion = {}\nbytes = \"{bytes}\"\nstart = \"{}\"",
+        "transport = \"tcp\"\ndestination_port = {}\ncongestion = {}\nbytes = \"{bytes}\"\nstart = \"{}\"{more}",
         tcp.dport,
         quoted(&tcp.cc),
         seconds(tcp.start_s)?

@@ -4,8 +4,10 @@ use core::fmt::Write as _;
 
 use lockgate_scenario::reference::{Parameter, Reference, reference};
 
-use super::command::{Commands, Filter, Qdisc};
-use super::parameter::{Spelling, spelling_of, translate};
+use super::command::{Commands, Handle, Qdisc};
+use super::conditions::Headers;
+use super::parameter::{Spelling, digits, spelling_of, translate};
+use super::sorting::{Leaf, Sorting};
 
 /// Deeper trees are not built.
 const DEEPEST: usize = 16;
@@ -15,27 +17,41 @@ const DEEPEST: usize = 16;
 pub(super) struct Queue {
     name: String,
     kind: String,
+    /// The parameters of its kind, by name.
+    known: Vec<String>,
     /// Keys and TOML values: its own parameters, and what it says to its parent.
     entries: Vec<(String, String)>,
+    /// What it says to its parent under names that its kind has as well.
+    shares: Vec<(String, String)>,
     children: Vec<Queue>,
     /// What its parent sends here; where nothing is said, the rest.
     matches: Vec<String>,
+    /// Which packets its class takes.
+    leaf: Option<Leaf>,
 }
 
-/// What the tree is built from.
+/// What the tree is built from, and what of it was left out.
 struct Builder<'a> {
     commands: &'a Commands,
     hz: u32,
+    skipped: Vec<String>,
 }
 
-/// The tree of queues that the commands set up, on timers of `hz` ticks a second.
+/// The tree of queues that the commands set up, on timers of `hz` ticks a second, for these flows; and what of the
+/// commands was left out because it means nothing here.
 ///
 /// # Errors
 /// What is not understood, or which kind is not known.
-pub(super) fn build(commands: &Commands, hz: u32) -> Result<Queue, String> {
+pub(super) fn build(commands: &Commands, hz: u32, flows: &[Headers]) -> Result<(Queue, Vec<String>), String> {
     let root = commands.qdiscs.iter().find(|qdisc| qdisc.parent.is_none());
     let root = root.ok_or_else(|| "there is no root discipline".to_owned())?;
-    Builder { commands, hz }.qdisc(root, "link".to_owned(), 0)
+    let mut builder = Builder { commands, hz, skipped: Vec::new() };
+    let flows: Vec<_> = flows.iter().collect();
+    let root = builder.qdisc(root, "link".to_owned(), 0, &flows)?;
+    let mut skipped = builder.skipped;
+    skipped.sort();
+    skipped.dedup();
+    Ok((root, skipped))
 }
 
 /// What is known of a kind called `tc` in the kernel.
@@ -46,151 +62,241 @@ fn known(tc: &str) -> Result<(Spelling, Reference), String> {
     Ok((spelling, reference))
 }
 
-fn conditions(filter: &Filter) -> String {
-    let parts = filter.conditions.iter().map(|(key, value)| format!("{key} = {value}"));
-    format!("{{ {} }}", parts.collect::<Vec<_>>().join(", "))
+fn names(parameters: &[Parameter]) -> Vec<String> {
+    parameters.iter().map(|parameter| parameter.name.clone()).collect()
 }
 
 impl Builder<'_> {
-    fn qdisc(&self, qdisc: &Qdisc, name: String, depth: usize) -> Result<Queue, String> {
+    fn qdisc(
+        &mut self,
+        qdisc: &Qdisc,
+        name: String,
+        depth: usize,
+        flows: &[&Headers],
+    ) -> Result<Queue, String> {
         if depth > DEEPEST {
             return Err(format!("the tree is deeper than {DEEPEST}"));
         }
         let (spelling, reference) = known(&qdisc.kind)?;
-        let mut entries = translate(&spelling, &qdisc.arguments, &reference.parameters)?;
-        self.as_in_linux(&spelling, &reference, &mut entries);
+        let mut entries = translate(&spelling, &qdisc.arguments, &reference.parameters, &mut self.skipped)?;
+        self.as_in_linux(&spelling, &reference, &mut entries)?;
         let children = match qdisc.kind.as_str() {
-            "prio" => self.bands(qdisc, depth)?,
+            "prio" | "ets" => self.bands(qdisc, &spelling, &reference, depth, flows)?,
             "htb" | "hfsc" | "cbq" | "drr" | "qfq" => {
-                let default = default_class(qdisc);
-                let owner = Owner {
-                    spelling: &spelling,
-                    reference: &reference,
-                    default,
-                    arguments: &qdisc.arguments,
-                };
-                let classes = self.classes(&qdisc.handle, &owner, depth)?;
-                if classes.is_empty() {
-                    return Err(format!("nothing is sent to any class of `{}`", qdisc.handle));
-                }
-                classes
+                self.all_classes(qdisc, &spelling, &reference, depth, flows)?
             }
-            _ => self.inner(qdisc, depth)?,
+            _ => self.inner(qdisc, depth, flows)?,
         };
-        Ok(Queue { name, kind: spelling.ours.to_owned(), entries, children, matches: Vec::new() })
+        if qdisc.kind == "tbf" && !children.is_empty() {
+            let own = |entry: &(String, String)| !["limit", "latency"].contains(&entry.0.as_str());
+            if !entries.iter().all(own) {
+                let why = "the queue below it, which it sizes, is replaced by another discipline";
+                self.skipped.push(format!("`limit` of `tbf`: {why}"));
+            }
+            entries.retain(own);
+        }
+        Ok(Queue {
+            name,
+            kind: spelling.ours.to_owned(),
+            known: names(&reference.parameters),
+            entries,
+            shares: Vec::new(),
+            children,
+            matches: Vec::new(),
+            leaf: None,
+        })
     }
 
-    /// What Linux does where a kind of ours has several ways.
-    fn as_in_linux(&self, spelling: &Spelling, reference: &Reference, entries: &mut Vec<(String, String)>) {
-        let flavour = reference.parameters.iter().find(|parameter| parameter.name == "flavour");
-        if flavour.is_some_and(|flavour| flavour.takes.split(" | ").any(|one| one == "linux")) {
+    /// What Linux, or `tc`, does where a kind of ours has several ways or another default.
+    fn as_in_linux(
+        &self,
+        spelling: &Spelling,
+        reference: &Reference,
+        entries: &mut Vec<(String, String)>,
+    ) -> Result<(), String> {
+        let known = |name: &str| reference.parameters.iter().find(|parameter| parameter.name == name);
+        let given = |entries: &[(String, String)], name: &str| {
+            entries.iter().find(|(key, _)| key == name).and_then(|(_, value)| digits(value))
+        };
+        if known("flavour").is_some_and(|flavour| flavour.takes.split(" | ").any(|one| one == "linux")) {
             entries.push(("flavour".to_owned(), "\"linux\"".to_owned()));
         }
-        // PIE's update runs on a timer of whole ticks.
-        if spelling.tc == "pie" {
+        // An update of PIE's probability runs on a timer of whole ticks.
+        if let Some(update) = known("tupdate") {
             let tick = 1_000_000_000 / u64::from(self.hz);
-            let asked =
-                entries.iter().position(|(key, _)| key == "tupdate").map(|index| entries.remove(index).1);
-            let asked = asked.and_then(|text| text.trim_matches(|c: char| !c.is_ascii_digit()).parse().ok());
-            let update = asked.unwrap_or(15_000_000_u64).div_ceil(tick) * tick;
-            entries.push(("tupdate".to_owned(), format!("\"{update}ns\"")));
+            let asked = given(entries, "tupdate").unwrap_or(15_000_000);
+            entries.retain(|(key, _)| *key != update.name);
+            entries.push(("tupdate".to_owned(), format!("\"{}ns\"", asked.div_ceil(tick) * tick)));
         }
+        match spelling.tc {
+            // tc-red(8): a quarter of the limit, and a third of that.
+            "red" => {
+                let limit = given(entries, "limit").ok_or_else(|| "`red` has a `limit`".to_owned())?;
+                let (min, max) = (given(entries, "min"), given(entries, "max"));
+                let full = max.unwrap_or_else(|| min.map_or(limit / 4, |min| 3 * min));
+                for (key, asked, value) in [("max", max, full), ("min", min, full / 3)] {
+                    if asked.is_none() {
+                        entries.push((key.to_owned(), format!("\"{value}B\"")));
+                    }
+                }
+            }
+            "bfifo" if given(entries, "limit").is_none() => {
+                return Err("`bfifo` without a `limit` depends on the device's queue".to_owned());
+            }
+            _ => {}
+        }
+        Ok(())
     }
 
     /// The one discipline below another that has no classes.
-    fn inner(&self, qdisc: &Qdisc, depth: usize) -> Result<Vec<Queue>, String> {
-        let major = qdisc.handle.trim_end_matches(':');
-        let below = |other: &&Qdisc| {
-            !major.is_empty()
-                && other
-                    .parent
-                    .as_deref()
-                    .and_then(|parent| parent.split_once(':'))
-                    .is_some_and(|(of, _)| of == major)
-        };
-        let inner = self.commands.qdiscs.iter().filter(below);
-        inner.map(|inner| self.qdisc(inner, name_of("inner", &inner.handle), depth + 1)).collect()
+    fn inner(&mut self, qdisc: &Qdisc, depth: usize, flows: &[&Headers]) -> Result<Vec<Queue>, String> {
+        let commands = self.commands;
+        let below =
+            |other: &&Qdisc| qdisc.handle.is_some() && other.parent.map(Handle::owner) == qdisc.handle;
+        let inner = commands.qdiscs.iter().filter(below);
+        inner
+            .map(|inner| {
+                let handle = inner.handle.map_or_else(|| format!("in-{}", inner.kind), |own| own.to_string());
+                self.qdisc(inner, name_of("inner", &handle), depth + 1, flows)
+            })
+            .collect()
     }
 
     /// The queue of a class: the discipline that stands in it, or the default one.
-    fn leaf(&self, class: &str, depth: usize) -> Result<Queue, String> {
-        let name = name_of("class", class);
-        match self.commands.qdiscs.iter().find(|qdisc| qdisc.parent.as_deref() == Some(class)) {
-            Some(qdisc) => self.qdisc(qdisc, name, depth + 1),
+    fn leaf(&mut self, class: Handle, depth: usize, flows: &[&Headers]) -> Result<Queue, String> {
+        let name = name_of("class", &class.to_string());
+        let commands = self.commands;
+        match commands.qdiscs.iter().find(|qdisc| qdisc.parent == Some(class)) {
+            Some(qdisc) => self.qdisc(qdisc, name, depth + 1, flows),
             // The default of a class is a FIFO as long as the device's queue: 1000 packets.
             None => Ok(Queue {
                 name,
                 kind: "fifo".to_owned(),
+                known: names(&known("pfifo")?.1.parameters),
                 entries: vec![("limit".to_owned(), "\"1000p\"".to_owned())],
+                shares: Vec::new(),
                 children: Vec::new(),
                 matches: Vec::new(),
+                leaf: None,
             }),
         }
     }
 
-    fn matches(&self, class: &str) -> Vec<String> {
-        let here = self.commands.filters.iter().filter(|filter| filter.class == class);
-        here.filter(|filter| !filter.conditions.is_empty()).map(conditions).collect()
-    }
-
-    /// Whether a filter sends everything here.
-    fn takes_all(&self, class: &str) -> bool {
-        self.commands.filters.iter().any(|filter| filter.class == class && filter.conditions.is_empty())
-    }
-
-    fn bands(&self, qdisc: &Qdisc, depth: usize) -> Result<Vec<Queue>, String> {
-        let count = qdisc.arguments.iter().position(|word| word == "bands");
-        let count: usize = match count.and_then(|index| qdisc.arguments.get(index + 1)) {
-            None => 3,
-            Some(text) => text.parse().map_err(|_| format!("`bands {text}` is not a number"))?,
-        };
-        if !(2..=16).contains(&count) {
-            return Err(format!("`bands {count}` is not from 2 to 16"));
-        }
-        let bands = (1..=count).map(|band| {
-            let class = format!("{}{band:x}", qdisc.handle);
-            let mut queue = self.leaf(&class, depth)?;
-            queue.matches = self.matches(&class);
-            if queue.matches.is_empty() && band < count && !self.takes_all(&class) {
-                return Err(format!(
-                    "no filter leads to band `{class}`, and the map of priorities is not understood"
-                ));
+    /// The bands of `prio` and `ets`, the first before all others.
+    fn bands(
+        &mut self,
+        qdisc: &Qdisc,
+        spelling: &Spelling,
+        reference: &Reference,
+        depth: usize,
+        flows: &[&Headers],
+    ) -> Result<Vec<Queue>, String> {
+        let handle = handle_of(qdisc)?;
+        let sorting = Sorting::of_bands(self.commands, handle, &qdisc.arguments, flows)?;
+        let count = sorting.classes().len();
+        let mut bands = Vec::new();
+        for (index, class) in sorting.classes().iter().copied().enumerate() {
+            let mut queue = self.leaf(class, depth, &sorting.flows(class))?;
+            let leaf = sorting.leaf(class);
+            queue.matches = leaf.matches();
+            if queue.matches.is_empty() && index + 1 < count {
+                // 255 is reserved: no packet has it, and without a rule the band would take the rest.
+                queue.matches = vec!["{ protocol = 255 }".to_owned()];
             }
-            Ok(queue)
-        });
-        bands.collect()
+            queue.leaf = Some(leaf);
+            let commands = self.commands;
+            for own in commands.classes.iter().filter(|own| own.id == class) {
+                let shares = translate(spelling, &own.arguments, &reference.shares, &mut self.skipped)?;
+                queue.say(shares);
+            }
+            bands.push(queue);
+        }
+        if let Some(class) =
+            self.commands.classes.iter().find(|class| class.id.owner() == handle && !sorting.has(class.id))
+        {
+            return Err(format!("`{}` is no band of `{handle}`", class.id));
+        }
+        let in_band =
+            |qdisc: &&Qdisc| qdisc.parent.is_some_and(|place| place.owner() == handle && !sorting.has(place));
+        if let Some(place) = self.commands.qdiscs.iter().find(in_band).and_then(|qdisc| qdisc.parent) {
+            return Err(format!("`{place}` is no band of `{handle}`"));
+        }
+        sorting.check(&leaves(&bands))?;
+        Ok(bands)
+    }
+
+    /// The classes of a discipline, those with a filter first.
+    fn all_classes(
+        &mut self,
+        qdisc: &Qdisc,
+        spelling: &Spelling,
+        reference: &Reference,
+        depth: usize,
+        flows: &[&Headers],
+    ) -> Result<Vec<Queue>, String> {
+        let handle = handle_of(qdisc)?;
+        let sorting = Sorting::of_classes(self.commands, handle, &qdisc.arguments, flows)?;
+        let owner = Owner { spelling, reference, sorting: &sorting, arguments: &qdisc.arguments };
+        let mut classes = self.classes(handle, &owner, depth)?;
+        if classes.is_empty() {
+            return Err(format!("nothing is sent to any class of `{handle}`"));
+        }
+        if sorting.check(&leaves(&classes)).is_err() {
+            // Where conditions overlap, a packet goes to the first: as a kernel tries them.
+            sort_by_filter(&mut classes);
+            sorting.check(&leaves(&classes))?;
+        }
+        Ok(classes)
     }
 
     /// The classes directly below `parent` that anything is sent to, those with a filter first.
-    fn classes(&self, parent: &str, owner: &Owner<'_>, depth: usize) -> Result<Vec<Queue>, String> {
+    fn classes(&mut self, parent: Handle, owner: &Owner<'_>, depth: usize) -> Result<Vec<Queue>, String> {
         if depth > DEEPEST {
             return Err(format!("the tree is deeper than {DEEPEST}"));
         }
         let mut queues = Vec::new();
-        for class in self.commands.classes.iter().filter(|class| class.parent == parent) {
-            let is_inner = self.commands.classes.iter().any(|other| other.parent == class.id);
+        let commands = self.commands;
+        for class in commands.classes.iter().filter(|class| class.parent == parent) {
+            let is_inner = commands.classes.iter().any(|other| other.parent == class.id);
             let mut queue = if is_inner {
-                let children = self.classes(&class.id, owner, depth + 1)?;
-                let matches = children.iter().flat_map(|child| child.matches.clone()).collect();
-                let name = name_of("class", &class.id);
-                Queue { name, kind: "class".to_owned(), entries: Vec::new(), children, matches }
+                if commands.qdiscs.iter().any(|qdisc| qdisc.parent == Some(class.id)) {
+                    return Err(format!("a discipline stands in `{}`, which has classes below it", class.id));
+                }
+                let children = self.classes(class.id, owner, depth + 1)?;
+                let is_rest = children.iter().any(|child| child.matches.is_empty());
+                let matches = if is_rest {
+                    Vec::new()
+                } else {
+                    children.iter().flat_map(|child| child.matches.clone()).collect()
+                };
+                Queue {
+                    name: name_of("class", &class.id.to_string()),
+                    kind: "class".to_owned(),
+                    known: Vec::new(),
+                    entries: Vec::new(),
+                    shares: Vec::new(),
+                    children,
+                    matches,
+                    leaf: None,
+                }
             } else {
-                let mut queue = self.leaf(&class.id, depth)?;
-                queue.matches = self.matches(&class.id);
+                if !owner.sorting.is_used(class.id) {
+                    self.skipped.push(format!("the class `{}`: no filter leads to it", class.id));
+                    continue;
+                }
+                let mut queue = self.leaf(class.id, depth, &owner.sorting.flows(class.id))?;
+                let leaf = owner.sorting.leaf(class.id);
+                queue.matches = leaf.matches();
+                queue.leaf = Some(leaf);
                 queue
             };
+            if is_inner && queue.children.is_empty() {
+                continue;
+            }
             let arguments = own_arguments(&class.arguments, owner);
-            queue.entries.extend(translate(owner.spelling, &arguments, &owner.reference.shares)?);
-            let takes_rest = owner.default.as_ref() == Some(&class.id)
-                || self.takes_all(&class.id)
-                || queue.children.iter().any(|child| child.matches.is_empty());
-            if takes_rest {
-                queue.matches.clear();
-            }
-            // A class that nothing is sent to is left out.
-            if takes_rest || !queue.matches.is_empty() {
-                queues.push(queue);
-            }
+            let shares = translate(owner.spelling, &arguments, &owner.reference.shares, &mut self.skipped)?;
+            queue.say(shares);
+            queues.push(queue);
         }
         // What takes the rest comes last: children are asked in order.
         queues.sort_by_key(|queue| queue.matches.is_empty());
@@ -198,12 +304,41 @@ impl Builder<'_> {
     }
 }
 
+fn handle_of(qdisc: &Qdisc) -> Result<Handle, String> {
+    qdisc.handle.ok_or_else(|| format!("`{}` without a handle: nothing can lead to its classes", qdisc.kind))
+}
+
+/// The classes without others below them, in the order in which they are asked.
+fn leaves(queues: &[Queue]) -> Vec<&Leaf> {
+    let mut all = Vec::new();
+    for queue in queues {
+        match &queue.leaf {
+            // What stands in it is another discipline's.
+            Some(leaf) => all.push(leaf),
+            None => all.extend(leaves(&queue.children)),
+        }
+    }
+    all
+}
+
+/// Siblings by the first filter that leads to them or below them, those for the rest last.
+fn sort_by_filter(queues: &mut [Queue]) {
+    fn rank(queue: &Queue) -> usize {
+        let below = queue.children.iter().map(rank).min();
+        queue.leaf.as_ref().map(|leaf| leaf.rank).or(below).unwrap_or(usize::MAX)
+    }
+    // What stands in a class is another discipline's.
+    for queue in queues.iter_mut().filter(|queue| queue.leaf.is_none()) {
+        sort_by_filter(&mut queue.children);
+    }
+    queues.sort_by_key(|queue| (queue.matches.is_empty(), rank(queue)));
+}
+
 /// The discipline that owns a tree of classes.
 struct Owner<'a> {
     spelling: &'a Spelling,
     reference: &'a Reference,
-    /// The class that takes what no filter does.
-    default: Option<String>,
+    sorting: &'a Sorting,
     arguments: &'a [String],
 }
 
@@ -228,16 +363,14 @@ fn own_arguments(class: &[String], owner: &Owner<'_>) -> Vec<String> {
     own
 }
 
-/// The class that takes what no filter does, as `htb default 20` says.
-fn default_class(qdisc: &Qdisc) -> Option<String> {
-    let index = qdisc.arguments.iter().position(|word| word == "default")?;
-    Some(format!("{}{}", qdisc.handle, qdisc.arguments.get(index + 1)?.trim_start_matches("0x")))
-}
-
 /// A queue's name: a class `1:11` is `class-1-11`.
 fn name_of(what: &str, id: &str) -> String {
     let id: String = id.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).collect();
     format!("{what}-{}", id.trim_matches('-'))
+}
+
+fn table(entries: &[(String, String)]) -> impl Iterator<Item = String> + '_ {
+    entries.iter().map(|(key, value)| format!("{key} = {value}"))
 }
 
 impl Queue {
@@ -251,10 +384,22 @@ impl Queue {
         self.kind == kind || self.children.iter().any(|child| child.has(kind))
     }
 
+    /// Takes over what its class says to the discipline above. Beside the queue's own parameters; apart from them where
+    /// both have a name in common.
+    fn say(&mut self, shares: Vec<(String, String)>) {
+        let (apart, beside): (Vec<_>, Vec<_>) =
+            shares.into_iter().partition(|(key, _)| self.known.contains(key));
+        self.shares = apart;
+        self.entries.extend(beside);
+    }
+
     /// Writes it and all below it, a line each.
     pub(super) fn write(&self, out: &mut String) {
         let mut parts = vec![format!("kind = \"{}\"", self.kind)];
-        parts.extend(self.entries.iter().map(|(key, value)| format!("{key} = {value}")));
+        parts.extend(table(&self.entries));
+        if !self.shares.is_empty() {
+            parts.push(format!("share = {{ {} }}", table(&self.shares).collect::<Vec<_>>().join(", ")));
+        }
         if !self.children.is_empty() {
             let names: Vec<_> = self.children.iter().map(|child| format!("\"{}\"", child.name)).collect();
             parts.push(format!("children = [{}]", names.join(", ")));
