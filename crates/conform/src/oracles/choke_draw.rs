@@ -70,7 +70,7 @@ impl Oracle for ChokeDraw {
     }
 
     fn hold(kind: &Kind, trials: Trials) -> Vec<Finding> {
-        let mut worst = Worst::new("chi-square of the places", "");
+        let mut worst = Worst::tolerance("chi-square of the places", "");
         let config = json!({ "limit": "1000p", "min": "1p", "max": "2p", "burst": 1, "ecn": true });
         for trial in trials.each() {
             let mut random = trials.random("choke-draw", trial);

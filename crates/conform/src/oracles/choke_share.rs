@@ -83,9 +83,9 @@ impl Oracle for ChokeShare {
     }
 
     fn hold(kind: &Kind, trials: Trials) -> Vec<Finding> {
-        let mut off = Worst::new("off its share of the link", "");
-        let mut most = Worst::new("share of the link", "").sharp_from(0.9);
-        let mut met = Worst::new("off its share that meets", "");
+        let mut off = Worst::tolerance("off its share of the link", "");
+        let mut most = Worst::bound("share of the link", "", 0.9);
+        let mut met = Worst::tolerance("off its share that meets", "");
         for trial in trials.each() {
             for a in [0.25_f64, 0.5, 1.0, 2.0, 4.0, 6.0] {
                 let rest = libm::exp(-a);

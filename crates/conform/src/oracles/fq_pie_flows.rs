@@ -33,10 +33,10 @@ impl Oracle for FqPieFlows {
     }
 
     fn hold(kind: &Kind, trials: Trials) -> Vec<Finding> {
-        let mut wait = Worst::new("mean wait off the target", "");
-        let mut loss = Worst::new("loss off 1 - share/load", "");
-        let mut below = Worst::new("packets lost below the share", "");
-        let mut short = Worst::new("mean wait below the share, of the target", "");
+        let mut wait = Worst::tolerance("mean wait off the target", "");
+        let mut loss = Worst::tolerance("loss off 1 - share/load", "");
+        let mut below = Worst::exact("packets lost below the share", "");
+        let mut short = Worst::tolerance("mean wait below the share, of the target", "");
         for (flavour, trial) in trials.each().flat_map(|trial| [("linux", trial), ("rfc", trial)]) {
             let config = json!({ "flavour": flavour, "flows": 65_536 });
             let mut link = Link::new(port(kind.name, &config), LINK);

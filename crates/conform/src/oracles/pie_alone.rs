@@ -83,7 +83,7 @@ impl Oracle for PieAlone {
     }
 
     fn hold(kind: &Kind, trials: Trials) -> Vec<Finding> {
-        let mut worst = Worst::new("packets of another fate or time", "");
+        let mut worst = Worst::exact("packets of another fate or time", "");
         let (mut early, mut marked) = (0, 0);
         for trial in trials.each() {
             let mut random = trials.random("pie-alone", trial);
