@@ -84,9 +84,11 @@ fn two_equal_flows_share_evenly() {
 #[test]
 fn renos_shares_are_unfair_to_long_round_trips() {
     // The near flow's round trip is a quarter of the far one's, without queueing; with synchronised losses the ratio
-    // of rates is between the ratio of the round trips and its square (Lakshman and Madhow 1997).
+    // of rates is between the ratio of the round trips and its square (Lakshman and Madhow 1997). Which packets a
+    // full queue drops hangs on the phase of the round trips (Floyd and Jacobson 1991): a delay of a millisecond more
+    // changes the ratio fourfold. The law is held against the median of nine delays about 65 ms.
     let text = r#"
-duration = "600s"
+duration = "200s"
 warmup = "20s"
 node.near = {}
 node.far = {}
@@ -102,8 +104,14 @@ queue.q = { kind = "fifo", limit = "20p" }
 near = { from = "near", to = "b", transport = "tcp", congestion = "reno", bytes = "unlimited" }
 far = { from = "far", to = "b", transport = "tcp", congestion = "reno", bytes = "unlimited" }
 "#;
-    let recording = simulate(text, 1);
-    let ratio = goodput(&recording, 0) / goodput(&recording, 1);
+    let of_delay = |ms: u64| {
+        let recording = simulate(&text.replace("\"65ms\"", &format!("\"{ms}ms\"")), 1);
+        goodput(&recording, 0) / goodput(&recording, 1)
+    };
+    let mut ratios: Vec<f64> = (61..=69).map(of_delay).collect();
+    println!("61 to 69 ms: {ratios:.1?}");
+    ratios.sort_by(f64::total_cmp);
+    let ratio = ratios[ratios.len() / 2];
     // Round trips with half the buffer: 26 and 146 ms.
     println!("near / far: {ratio:.1}; round trips 1 to {:.1}", 146.0 / 26.0);
     assert!((146.0 / 26.0..(146.0f64 / 26.0).powi(2) * 1.3).contains(&ratio), "{ratio}");
