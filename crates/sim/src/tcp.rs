@@ -8,7 +8,7 @@
 //!
 //! One file a concern: [`endpoint`] is one end of a connection; `sender` says what may be sent, `scoreboard`
 //! knows the fate of what was, `recovery` reacts to news of it, `rack` finds losses by time, `rtt` keeps the
-//! timeout, `receiver` what has arrived and when that is said; [`congestion`] is the list of congestion
+//! timeout, `burst` sizes what leaves at once, `receiver` what has arrived and when that is said; [`congestion`] is the list of congestion
 //! controls. All are pure objects that are told the time; nothing here knows of links or queues.
 
 pub mod application;
@@ -17,6 +17,7 @@ pub mod endpoint;
 pub mod segment;
 
 mod buffer;
+mod burst;
 mod rack;
 pub(crate) mod rate;
 mod receiver;
@@ -25,6 +26,7 @@ mod rtt;
 mod scoreboard;
 mod sender;
 
+pub use burst::BurstBounds;
 pub use rate::{RateSample, Snapshot};
 pub use receiver::{ReceiverConfig, ReceiverCounts};
 pub use rtt::Rtt;

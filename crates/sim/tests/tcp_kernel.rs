@@ -53,6 +53,7 @@ struct Figures {
     goodput_bps: f64,
     queueing_ms: f64,
     drops: f64,
+    acks: f64,
     cwnd: Vec<(f64, f64, f64)>,
     periods: Vec<f64>,
 }
@@ -104,9 +105,19 @@ fn of_kernel(run: &Value, flows: &[&str]) -> Figures {
         goodput_bps: number(&tcp["total_goodput_bps_5s_to_end"]),
         queueing_ms: number(&tcp["queue_delay_us_after5s"]["mean"]) / 1e3,
         drops: number(&tcp["drops_total_at_bottleneck"]),
+        acks: acks_of_kernel(run),
         cwnd: windows.iter().map(|series| cwnd_figures(series)).collect(),
         periods: windows.iter().map(|series| period(series)).collect(),
     }
+}
+
+/// Acknowledgements a data segment: packets that the delay line of the way back has sent, which `tc` counts.
+fn acks_of_kernel(run: &Value) -> f64 {
+    let mut counts = run["tc_stats"]["netem_b0"].as_array().into_iter().flatten().filter_map(Value::as_str);
+    let sent = counts.find_map(|line| line.split_once(" bytes "));
+    let packets = sent.and_then(|(_, rest)| rest.split_whitespace().next()?.parse::<f64>().ok());
+    let segments = run["results"]["tcp"]["data_segments_total"].as_f64();
+    packets.zip(segments).map_or(f64::NAN, |(packets, segments)| packets / segments)
 }
 
 fn samples(recording: &Recording, flow: usize) -> Vec<(f64, TcpSample)> {
@@ -118,6 +129,11 @@ fn of_ours(recording: &Recording, flows: usize) -> Figures {
     let window = recording.window().as_secs_f64();
     let mut ours = Figures::default();
     let (mut waited, mut packets) = (0.0, 0.0);
+    let sent = |is_return| {
+        let of = recording.flows.iter().filter(|record| record.setup.is_return == is_return);
+        of.map(|record| record.totals(Window::WholeRun).sent.packets as f64).sum::<f64>()
+    };
+    ours.acks = sent(true) / sent(false);
     for flow in 0..flows {
         let record = &recording.flows[flow];
         ours.goodput_bps += record.payload_in_window().0 as f64 * 8.0 / window;
@@ -159,6 +175,7 @@ fn compare(id: &str, kernel: &Figures, ours: &Figures, flows: &[&str]) -> Vec<&'
     check("goodput Mbit/s", kernel.goodput_bps / 1e6, ours.goodput_bps / 1e6, 3.0);
     check("queueing ms", kernel.queueing_ms, ours.queueing_ms, 10.0);
     check("drops", kernel.drops, ours.drops, 25.0);
+    check("acknowledgements each", kernel.acks, ours.acks, 3.0);
     for (place, flow) in flows.iter().enumerate() {
         let ((low, mean, high), (our_low, our_mean, our_high)) = (kernel.cwnd[place], ours.cwnd[place]);
         println!(
@@ -211,6 +228,7 @@ fn held(id: &str, cc: &str, flows: &[&str], queue: &str) -> Vec<&'static str> {
         goodput_bps: of(&|draw| draw.goodput_bps),
         queueing_ms: of(&|draw| draw.queueing_ms),
         drops: of(&|draw| draw.drops),
+        acks: of(&|draw| draw.acks),
         cwnd: (0..flows.len())
             .map(|flow| {
                 (of(&|draw| draw.cwnd[flow].0), of(&|draw| draw.cwnd[flow].1), of(&|draw| draw.cwnd[flow].2))

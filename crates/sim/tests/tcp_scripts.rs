@@ -11,8 +11,8 @@
 //! ```
 //!
 //! The connection is open at time 0 (`set open no`: the first SYN goes out then). `set side receiver`: data
-//! arrive (`< 1:1001`). Sequence numbers count from the SYN, which is 0. Words of a segment: `SYN FIN ECE CWR`,
-//! `ack N`, `win N`, `sack A-B ...`, `ECT` and `CE` (its packet), `echo T` (timestamp), `marked N` (count of marks).
+//! arrive (`< 1:1001`). Sequence numbers count from the SYN, which is 0. Words of a segment: `SYN FIN ECE CWR PSH`,
+//! `not-PSH` (sent), `ack N`, `win N`, `sack A-B ...`, `ECT` and `CE` (its packet), `echo T` (timestamp), `marked N` (count of marks).
 #![allow(clippy::print_stdout, reason = "a failing script is shown")]
 
 use std::fmt::Write as _;
@@ -196,10 +196,14 @@ impl<'a> Words<'a> {
         flags.iter().filter(|(word, _)| self.has(word)).fold(0, |mask, (_, flag)| mask | flag)
     }
 
+    fn push(&self) -> u8 {
+        if self.has("PSH") { flag::PSH } else { 0 }
+    }
+
     fn segment(&self, last: &Segment) -> Segment {
         let (from, to, _) = self.range().unwrap_or((last.sequence.max(1), last.sequence.max(1), 0));
         let mut segment = Segment {
-            flags: flag::ACK | self.flags(),
+            flags: flag::ACK | self.flags() | self.push(),
             sequence: if self.has("SYN") { 0 } else { from },
             length: (to - from) as u32,
             acknowledgment: self.number("ack").unwrap_or(last.acknowledgment),
@@ -224,7 +228,9 @@ fn clock(text: &str) -> Instant {
 fn show(at: Instant, departure: &Departure) -> String {
     let segment = &departure.segment;
     let mut line = format!("{:.6} >", at.as_secs_f64() - ORIGIN.as_secs_f64());
-    for (word, flag) in [("SYN", flag::SYN), ("FIN", flag::FIN), ("ECE", flag::ECE), ("CWR", flag::CWR)] {
+    let words =
+        [("SYN", flag::SYN), ("FIN", flag::FIN), ("ECE", flag::ECE), ("CWR", flag::CWR), ("PSH", flag::PSH)];
+    for (word, flag) in words {
         if segment.has(flag) {
             let _ = write!(line, " {word}");
         }
@@ -252,6 +258,7 @@ struct Wanted {
     at: Instant,
     from: Option<(u64, u64)>,
     flags: u8,
+    pushed: Option<bool>,
     acknowledgment: Option<u64>,
     blocks: Option<Vec<(u64, u64)>>,
     capable: Option<bool>,
@@ -262,6 +269,7 @@ fn wanted(at: Instant, words: &Words<'_>) -> Vec<Wanted> {
         at,
         from,
         flags: words.flags(),
+        pushed: (words.has("PSH") || words.has("not-PSH")).then(|| words.has("PSH")),
         acknowledgment: words.number("ack"),
         blocks: (words.has("sack") || words.has("ack")).then(|| words.blocks()),
         capable: (words.has("ECT") || words.has("not-ECT")).then(|| words.has("ECT")),
@@ -284,6 +292,7 @@ impl Wanted {
         });
         near && data
             && segment.flags & marks == self.flags
+            && self.pushed.is_none_or(|pushed| pushed == segment.has(flag::PSH))
             && self.acknowledgment.is_none_or(|number| number == segment.acknowledgment)
             && self.blocks.as_ref().is_none_or(|blocks| blocks == segment.blocks())
             && self.capable.is_none_or(|capable| capable == (departure.ecn != 0))

@@ -18,6 +18,7 @@ pub use reno::Reno;
 use lockgate_engine::units::{Duration, Instant, Rate};
 use lockgate_scenario::tcp::Congestion;
 
+use super::burst::BurstBounds;
 use super::rate::RateSample;
 
 /// The threshold before the first loss.
@@ -159,6 +160,11 @@ pub trait CongestionControl: Send {
     /// The rate at which to space segments out; `None`: as the window allows.
     fn pacing_rate(&self) -> Option<Rate> {
         None
+    }
+
+    /// Fewest and most segments that leave at once.
+    fn burst_bounds(&self) -> BurstBounds {
+        BurstBounds::default()
     }
 
     /// Whether it sets the window itself during repairs too.

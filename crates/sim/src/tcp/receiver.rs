@@ -272,8 +272,11 @@ impl Receiver {
         // At least every second full-sized segment is acknowledged at once.
         let second = self.next - self.said > u64::from(self.largest);
         let short = segment.length < self.largest;
+        // Pushed data are read at once, and Linux acknowledges them then ("tcp: fix delayed ACKs for MSS boundary
+        // condition", 2023, also in its stable versions).
+        let pushed = segment.has(flag::PSH);
         let close = segment.flags & (flag::FIN | flag::SYN) != 0;
-        if second || short || close || self.quick > 0 || self.config.delayed_ack.is_zero() {
+        if second || short || pushed || close || self.quick > 0 || self.config.delayed_ack.is_zero() {
             self.now = true;
         } else if self.due == Instant::NEVER {
             self.due = now + self.config.delayed_ack;

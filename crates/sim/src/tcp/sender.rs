@@ -8,12 +8,13 @@
 //!
 //! What acknowledgements mean for repair and window is in [`recovery`](super::recovery).
 
-use lockgate_engine::units::{Bytes, Duration, Instant};
+use lockgate_engine::units::{Bytes, Duration, Instant, Rate};
 
 use super::application::Outlet;
+use super::burst::Burst;
 use super::congestion::{CongestionControl, Phase, Window};
 use super::rack::Rack;
-use super::rate::Rate;
+use super::rate;
 use super::rtt::Rtt;
 use super::scoreboard::Scoreboard;
 use super::segment::flag;
@@ -34,7 +35,7 @@ pub struct SenderConfig {
     pub sack: bool,
     /// Whether it understands congestion marks.
     pub ecn: bool,
-    /// Whether segments are spaced out over the round trip whatever the congestion control wants.
+    /// Whether bursts are spaced out over the round trip whatever the congestion control wants.
     pub pacing: bool,
 }
 
@@ -87,7 +88,7 @@ pub(crate) struct Sender {
     pub(crate) board: Scoreboard,
     pub(crate) rtt: Rtt,
     pub(crate) rack: Rack,
-    pub(crate) rate: Rate,
+    pub(crate) rate: rate::Rate,
     pub(crate) una: u64,
     pub(crate) nxt: u64,
     /// The end of what the application wrote.
@@ -123,6 +124,7 @@ pub(crate) struct Sender {
     last_sent: Instant,
     cwr_due: bool,
     pace_at: Instant,
+    burst: Burst,
     pub(crate) counts: SenderCounts,
 }
 
@@ -152,7 +154,7 @@ impl Sender {
             board: Scoreboard::new(),
             rtt: Rtt::new(config.minimum_rto),
             rack: Rack::new(),
-            rate: Rate::default(),
+            rate: rate::Rate::default(),
             una: 0,
             nxt: 0,
             written: FIRST_BYTE,
@@ -180,6 +182,7 @@ impl Sender {
             last_sent: Instant::ZERO,
             cwr_due: false,
             pace_at: Instant::ZERO,
+            burst: Burst::default(),
             counts: SenderCounts::default(),
             config,
         }
@@ -309,6 +312,7 @@ impl Sender {
         if end == start {
             return None;
         }
+        flags |= self.push_flag(start, length);
         if self.board.is_empty() {
             self.restart_after_idle(now);
         }
@@ -322,6 +326,42 @@ impl Sender {
             flags |= flag::CWR;
         }
         Some(Outgoing { start, length: length as u32, flags, again: false })
+    }
+
+    /// PSH on the last of several segments that leave at once, and on the last that the application wrote.
+    fn push_flag(&mut self, start: u64, length: u64) -> u8 {
+        if self.burst.is_over() {
+            let available = self.written.min(self.allowed).saturating_sub(start);
+            self.burst.begin(self.burst_size(available.div_ceil(u64::from(self.config.mss))));
+        }
+        let ends_burst = self.burst.count();
+        let ends_data = length > 0 && start + length == self.written;
+        if ends_burst || ends_data { flag::PSH } else { 0 }
+    }
+
+    /// Segments of a burst that begins now; the data are enough for `available`.
+    fn burst_size(&self, available: u64) -> u32 {
+        let cwnd = self.window.cwnd;
+        // Half the window at most leaves at once, as in Linux.
+        let room = cwnd.saturating_sub(self.in_flight()).min((cwnd / 2).max(1));
+        let most = room.min(u32::try_from(available).unwrap_or(u32::MAX)).max(1);
+        let bounds = self.control.burst_bounds();
+        if most <= bounds.least {
+            return most;
+        }
+        most.min(bounds.size(self.rate_of_window(), self.rtt.smallest(), self.config.mss))
+    }
+
+    /// Rate of the congestion control, or else somewhat more than the window a round trip.
+    fn rate_of_window(&self) -> Option<Rate> {
+        self.control.pacing_rate().or_else(|| {
+            let rtt = self.rtt.smoothed()?;
+            // Linux's ratios: twice the window a round trip in slow start, 1.2 times after it.
+            let ratio = if self.window.cwnd < self.window.ssthresh / 2 { 2.0 } else { 1.2 };
+            let bytes = u64::from(self.window.cwnd) * u64::from(self.config.mss);
+            let bits = bytes as f64 * 8.0 * ratio / rtt.as_secs_f64().max(1e-9);
+            Some(Rate::from_bits(bits as u64))
+        })
     }
 
     /// The congestion control has reduced the window for marks: the peer may stop echoing.
@@ -348,7 +388,7 @@ impl Sender {
         if !self.unsent() && in_flight < self.window.cwnd {
             self.rate.on_application_limit(in_flight);
         }
-        self.pace(now, sent.length);
+        self.pace(now, sent);
         match self.timer {
             None => self.arm(now, now),
             // The timeout goes on counting from the first segment in flight.
@@ -357,20 +397,13 @@ impl Sender {
         }
     }
 
-    fn pace(&mut self, now: Instant, length: u32) {
-        let rate = self.control.pacing_rate().or_else(|| {
-            let rtt = self.rtt.smoothed().filter(|_| self.config.pacing)?;
-            // Linux's ratios: twice the window a round trip in slow start, 1.2 times after it.
-            let ratio = if self.window.cwnd < self.window.ssthresh / 2 { 2.0 } else { 1.2 };
-            let bytes = u64::from(self.window.cwnd) * u64::from(self.config.mss);
-            let bits = bytes as f64 * 8.0 * ratio / rtt.as_secs_f64().max(1e-9);
-            Some(lockgate_engine::units::Rate::from_bits(bits as u64))
-        });
-        if let Some(rate) = rate
-            && length > 0
-        {
-            let frame = u64::from(length) + 66;
-            self.pace_at = self.pace_at.max(now) + rate.time_for(Bytes(frame)).min(Duration::from_secs(1));
+    /// Spaces bursts out where something paces.
+    fn pace(&mut self, now: Instant, sent: Outgoing) {
+        let frame = if sent.length > 0 { u64::from(sent.length) + 66 } else { 0 };
+        let Some(bytes) = self.burst.add_frame(frame, sent.again) else { return };
+        let paced = self.config.pacing || self.control.pacing_rate().is_some();
+        if let Some(rate) = self.rate_of_window().filter(|_| paced && bytes > 0) {
+            self.pace_at = self.pace_at.max(now) + rate.time_for(Bytes(bytes)).min(Duration::from_secs(1));
         }
     }
 
@@ -451,6 +484,7 @@ impl Sender {
         }
         //= https://www.rfc-editor.org/rfc/rfc8985#section-7.3
         // A probe carries new data where there are some, else the last segment again.
+        self.burst.begin(1);
         let sent = self.send_new(now).or_else(|| {
             let snapshot = self.rate.on_send(now, false);
             let (start, end, marks) = self.board.repeat_last(now, snapshot)?;

@@ -9,7 +9,7 @@
 
 use lockgate_engine::units::{Duration, Instant, Rate};
 
-use super::{Ack, Cause, CongestionControl, Phase, Window};
+use super::{Ack, BurstBounds, Cause, CongestionControl, Phase, Window};
 
 /// 2 / ln 2: the least gain that doubles the rate each round.
 const HIGH_GAIN: f64 = 2.885;
@@ -292,6 +292,13 @@ impl CongestionControl for Bbr {
 
     fn pacing_rate(&self) -> Option<Rate> {
         self.pacing.map(|bits| Rate::from_bits(bits as u64))
+    }
+
+    fn burst_bounds(&self) -> BurstBounds {
+        //= https://datatracker.ietf.org/doc/html/draft-cardwell-iccrg-bbr-congestion-control-00#section-4.2.2
+        // One segment below 1.2 Mbit/s.
+        let slow = self.pacing.is_some_and(|bits| bits < 1.2e6);
+        BurstBounds { least: if slow { 1 } else { 2 }, ..BurstBounds::default() }
     }
 
     fn owns_window(&self) -> bool {

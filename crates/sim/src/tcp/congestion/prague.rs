@@ -4,11 +4,11 @@
 //! the round trip took 25 ms where it is shorter (RFC 9331 section 4.3: reduce dependence on the round-trip
 //! time). After a loss the window halves as Reno's does.
 //!
-//! Differs: no fallback to classic behaviour where the bottleneck's queue is a classic one.
+//! Differs: each segment is spaced out, where hosts send bursts of up to 250 us; no fallback to classic behaviour where the bottleneck's queue is a classic one.
 
 use lockgate_engine::units::{Bytes, Duration, Rate};
 
-use super::{Ack, Cause, CongestionControl, Dctcp, Phase, Window};
+use super::{Ack, BurstBounds, Cause, CongestionControl, Dctcp, Phase, Window};
 
 /// The round-trip time growth is reckoned for where the true one is shorter.
 const REFERENCE: Duration = Duration::from_millis(25);
@@ -52,6 +52,10 @@ impl CongestionControl for Prague {
 
     fn pacing_rate(&self) -> Option<Rate> {
         self.pacing
+    }
+
+    fn burst_bounds(&self) -> BurstBounds {
+        BurstBounds { least: 1, most: 1 }
     }
 
     fn ecn_codepoint(&self) -> Option<u8> {
