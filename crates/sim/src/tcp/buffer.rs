@@ -39,6 +39,11 @@ impl Buffer {
         self.window
     }
 
+    /// Round-trip time as the receiver sees it.
+    pub(crate) fn rtt(&self) -> Option<Duration> {
+        self.rtt
+    }
+
     /// The connection stands: from now on it is measured what is read.
     pub(crate) fn begin(&mut self, now: Instant) {
         self.measured.get_or_insert(now);

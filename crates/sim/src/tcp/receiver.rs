@@ -11,6 +11,13 @@ use lockgate_engine::units::{Duration, Instant};
 use super::buffer::Buffer;
 use super::segment::{Block, SACK_BLOCKS, Segment, flag};
 
+/// Acknowledgements of a gap that do not wait: what a sender finds a loss by (RFC 5681 section 3.2).
+const DUPLICATES_AT_ONCE: u32 = 3;
+/// Longest wait of later ones; on short paths a twentieth of the round-trip time.
+const LONGEST_HOLD: Duration = Duration::from_millis(1);
+/// Most of them that one acknowledgement stands for.
+const MOST_HELD: u32 = 44;
+
 /// Parameters of a receiver.
 #[derive(Clone, Copy, Debug)]
 pub struct ReceiverConfig {
@@ -57,6 +64,9 @@ pub(crate) struct Receiver {
     due: Instant,
     now: bool,
     quick: u32,
+    /// Acknowledgements of the gap under way that did not wait, and those that wait now.
+    gap_told: u32,
+    held: u32,
     /// The largest segment so far: two of these are acknowledged at once.
     largest: u32,
     last_data: Instant,
@@ -85,6 +95,8 @@ impl Receiver {
             due: Instant::NEVER,
             now: false,
             quick: config.quick_acks,
+            gap_told: 0,
+            held: 0,
             largest: 0,
             last_data: Instant::ZERO,
             echo: Instant::ZERO,
@@ -146,9 +158,23 @@ impl Receiver {
             self.keep_beyond((start, end));
             //= https://www.rfc-editor.org/rfc/rfc5681#section-4.2
             //# A TCP receiver SHOULD send an immediate duplicate ACK when an out-of-order segment arrives.
-            self.now = true;
+            self.tell_gap(now);
         }
         self.data_between(before, self.next)
+    }
+
+    /// Acknowledges what came beyond a gap: the first three at once, so that the sender finds the loss; later ones
+    /// together, as in Linux ("tcp: add SACK compression", 2018).
+    fn tell_gap(&mut self, now: Instant) {
+        let wait = self.buffer.rtt().map_or(Duration::ZERO, |rtt| (rtt / 20).min(LONGEST_HOLD));
+        let together = self.config.sack && self.quick == 0 && self.gap_told >= DUPLICATES_AT_ONCE;
+        if together && !wait.is_zero() && self.held < MOST_HELD {
+            self.held += 1;
+            self.due = self.due.min(now + wait);
+        } else {
+            self.gap_told += 1;
+            self.now = true;
+        }
     }
 
     fn is_kept(&self, start: u64, end: u64) -> bool {
@@ -214,6 +240,7 @@ impl Receiver {
 
     fn take_in_order(&mut self, end: u64) {
         self.next = end;
+        self.gap_told = 0;
         let mut filled = 0;
         while let Some(range) = self.ranges.get(filled).filter(|range| range.0 <= self.next) {
             self.next = self.next.max(range.1);
@@ -314,7 +341,7 @@ impl Receiver {
         if self.twice.is_some() || self.recents > 0 {
             self.write_blocks(segment);
         }
-        (self.said, self.now, self.due) = (self.next, false, Instant::NEVER);
+        (self.said, self.now, self.due, self.held) = (self.next, false, Instant::NEVER, 0);
     }
 
     fn write_blocks(&mut self, segment: &mut Segment) {
