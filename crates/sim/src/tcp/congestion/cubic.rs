@@ -7,8 +7,9 @@
 //! Slow start ends by `HyStart`: when acknowledgements have come back to back for half the smallest round-trip
 //! time, or when the round-trip time has grown by an eighth of it (4 to 16 ms).
 //!
-//! Differs: the window after a loss is 717/1024 of the one before and the curve bends at most by one segment
-//! for two acknowledged, as in Linux; the first epoch, without a Wmax, grows by at most 5 % a round trip.
+//! Differs, as in Linux: the window after a loss is 717/1024 of the one before; Reno's window grows by one segment for
+//! 15/8 of a window acknowledged; the curve is read in ticks of 4 ms and bends at most by one segment for two
+//! acknowledged; the first epoch, without a Wmax, grows by at most 5 % a round trip.
 
 use libm::cbrt;
 use lockgate_engine::units::{Duration, Instant};
@@ -19,6 +20,10 @@ use super::{Ack, Cause, CongestionControl, Window};
 const C: f64 = 0.4;
 /// The multiplicative decrease (RFC 9438 section 4.6: 0.7).
 const BETA: f64 = 717.0 / 1024.0;
+/// The kernel's clock, by which the curve is read: 250 ticks a second, as in Debian's and Ubuntu's kernels.
+const TICK: Duration = Duration::from_millis(4);
+/// How long a result stands while the window does: a 32nd of a second in whole ticks.
+const STANDS: Duration = Duration::from_millis(28);
 /// Below it `HyStart` does not look.
 const HYSTART_LOW_WINDOW: u32 = 16;
 /// Samples of a round that the delay is judged by.
@@ -77,11 +82,12 @@ impl Cubic {
     /// For how many acknowledged segments the window grows by one.
     fn segments_each(&mut self, now: Instant, window: &Window, acked: u32) -> u32 {
         let cwnd = window.cwnd;
+        let now = Instant::from_picos(now.as_picos() - now.as_picos() % TICK.as_picos());
         self.acked = self.acked.saturating_add(acked);
-        // The curve is looked at some thirty times a second, or when the window has moved.
+        // The curve is read some thirty times a second, or when the window has moved.
         if let Some((at, of)) = self.reckoned
             && of == cwnd
-            && now.since(at) <= Duration::from_micros(31_250)
+            && now.since(at) <= STANDS
         {
             return self.each;
         }
@@ -119,9 +125,9 @@ impl Cubic {
     /// Not slower than Reno with the same decrease would be.
     fn friendly(&mut self, cwnd: u32) -> u32 {
         //= https://www.rfc-editor.org/rfc/rfc9438#section-4.3
-        // alpha_cubic = 3 * (1 - beta) / (1 + beta): one segment more for cwnd / alpha acknowledged.
-        let each = (f64::from(cwnd) * (1.0 + BETA) / (3.0 * (1.0 - BETA))) as u32;
-        let each = each.max(1);
+        // alpha_cubic = 3 * (1 - beta) / (1 + beta): one segment more for cwnd / alpha acknowledged. Linux reckons
+        // 1 / alpha in whole eighths: 15/8, where 1.89 is exact.
+        let each = (cwnd.saturating_mul(15) / 8).max(1);
         while self.acked > each {
             self.acked -= each;
             self.reno += 1;
@@ -241,6 +247,31 @@ mod tests {
             let slope = 0.4 * 3.0 * t * t * 0.1 + 1.0 + 0.01 * curve;
             assert!((f64::from(window.cwnd) - curve).abs() < slope + 5.0, "{} {curve} at {t}", window.cwnd);
         }
+    }
+
+    #[test]
+    fn renos_window_grows_by_one_for_fifteen_eighths_of_it() {
+        let mut cubic = Cubic { acked: 32, reno: 17, each: 1700, ..Cubic::default() };
+        assert_eq!(cubic.friendly(17), 17, "32 acknowledged are more than 17 * 15 / 8 = 31");
+        assert_eq!((cubic.reno, cubic.acked), (18, 1));
+    }
+
+    #[test]
+    fn the_curve_is_read_once_a_tick() {
+        let ms = Duration::from_millis;
+        let mut cubic = Cubic { last_max: 300, ..Cubic::default() };
+        let start = Instant::ZERO + ms(2000);
+        let at = |cwnd| Window { cwnd, ssthresh: 100, counted: 0 };
+        cubic.segments_each(start + ms(1), &at(200), 2);
+        let reckoned = cubic.reckoned;
+        cubic.segments_each(start + ms(3), &at(201), 2);
+        assert_eq!((cubic.epoch, cubic.reckoned), (Some(start), reckoned), "the same tick of 4 ms");
+        cubic.segments_each(start + ms(4), &at(201), 2);
+        assert_eq!(cubic.reckoned, Some((start + ms(4), 201)), "the window has moved");
+        cubic.segments_each(start + ms(35), &at(201), 2);
+        assert_eq!(cubic.reckoned, Some((start + ms(4), 201)), "seven ticks later");
+        cubic.segments_each(start + ms(36), &at(201), 2);
+        assert_eq!(cubic.reckoned, Some((start + ms(36), 201)));
     }
 
     #[test]
