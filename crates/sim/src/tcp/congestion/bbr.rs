@@ -5,7 +5,10 @@
 //! pacing rate = gain * bandwidth         window = gain * bandwidth * smallest round-trip time
 //! ```
 //!
-//! Differs: no model of aggregated acknowledgements and no detection of token-bucket policers.
+//! The window has room beyond that for bursts (three of the sender's) and for what came acknowledged at once of
+//! late beyond the bandwidth's share (aggregated acknowledgements), as in Linux.
+//!
+//! Differs: no detection of token-bucket policers.
 
 use lockgate_engine::units::{Duration, Instant, Rate};
 
@@ -21,6 +24,10 @@ const BANDWIDTH_ROUNDS: u64 = 10;
 const RTT_MEMORY: Duration = Duration::from_secs(10);
 /// How long the window stays small to measure it anew.
 const PROBE_RTT_TIME: Duration = Duration::from_millis(200);
+/// Rounds of each of the two periods over which the most aggregated acknowledgements are remembered.
+const AGGREGATION_ROUNDS: u32 = 5;
+/// Aggregated acknowledgements are believed up to what the bandwidth gives in this time.
+const AGGREGATION_TIME: f64 = 0.1;
 /// The least window, in segments.
 const LEAST: u32 = 4;
 
@@ -57,6 +64,12 @@ pub struct Bbr {
     phase: Phase,
     conserve: bool,
     pacing: Option<f64>,
+    /// The most segments acknowledged beyond the bandwidth's share, of this period and the one before.
+    extra: [u32; 2],
+    extra_rounds: u32,
+    /// Segments acknowledged since acknowledgements last came no faster than the bandwidth, and when that was.
+    aggregated: u64,
+    aggregated_from: Instant,
 }
 
 impl Bbr {
@@ -91,16 +104,53 @@ impl Bbr {
         }
     }
 
-    /// Bandwidth times smallest round-trip time times `gain`, in segments.
-    fn target(&self, gain: f64) -> u32 {
+    /// Bandwidth times smallest round-trip time times `gain`, in segments, and `extra` segments.
+    fn target(&self, gain: f64, extra: u32) -> u32 {
         match self.smallest_rtt {
             Some(rtt) if self.bandwidth() > 0.0 => {
-                let segments = libm::ceil(self.bandwidth() * rtt.as_secs_f64() * gain) as u32;
-                // Room for what hosts and receivers batch, and an even number.
-                (segments + 3).next_multiple_of(2)
+                let segments = libm::ceil(self.bandwidth() * rtt.as_secs_f64() * gain) as u32 + extra;
+                //= https://datatracker.ietf.org/doc/html/draft-cardwell-iccrg-bbr-congestion-control-00#section-4.2.3.2
+                // Room for three bursts. Linux makes it an even number, two more while it probes for bandwidth.
+                let probing = self.mode == Mode::ProbeBandwidth && self.cycle == 0;
+                (segments + 3 * self.burst()).next_multiple_of(2) + if probing { 2 } else { 0 }
             }
             _ => 10,
         }
+    }
+
+    /// Segments of a burst, path lengths left out.
+    fn burst(&self) -> u32 {
+        self.burst_bounds().size(self.pacing_rate(), None, self.frame as u32)
+    }
+
+    /// Segments of aggregated acknowledgements that the window has room for.
+    fn aggregation(&self) -> u32 {
+        if !self.full {
+            return 0;
+        }
+        self.extra[0].max(self.extra[1]).min((self.bandwidth() * AGGREGATION_TIME) as u32)
+    }
+
+    /// Measures how far acknowledgements come in bursts: how many beyond the bandwidth's share since they last came
+    /// no faster than it.
+    fn update_aggregation(&mut self, ack: &Ack, cwnd: u32) {
+        if ack.acked == 0 || ack.rate.interval.is_zero() {
+            return;
+        }
+        if self.round_start {
+            self.extra_rounds += 1;
+            if self.extra_rounds >= AGGREGATION_ROUNDS {
+                self.extra_rounds = 0;
+                self.extra = [0, self.extra[0]];
+            }
+        }
+        let mut expected = (self.bandwidth() * ack.now.since(self.aggregated_from).as_secs_f64()) as u64;
+        if self.aggregated <= expected {
+            (self.aggregated, self.aggregated_from, expected) = (0, ack.now, 0);
+        }
+        self.aggregated += u64::from(ack.acked);
+        let surplus = (self.aggregated - expected).min(u64::from(cwnd)) as u32;
+        self.extra[0] = self.extra[0].max(surplus);
     }
 
     fn update_bandwidth(&mut self, ack: &Ack) {
@@ -147,9 +197,9 @@ impl Bbr {
         let full_length = ack.now.since(self.cycle_at) > self.smallest_rtt.unwrap_or_default();
         let gain = CYCLE[self.cycle];
         let over = if gain > 1.0 {
-            full_length && (ack.losses > 0 || ack.in_flight_before >= self.target(gain))
+            full_length && (ack.losses > 0 || ack.in_flight_before >= self.target(gain, 0))
         } else if gain < 1.0 {
-            full_length || ack.in_flight_before <= self.target(1.0)
+            full_length || ack.in_flight_before <= self.target(1.0, 0)
         } else {
             full_length
         };
@@ -208,6 +258,7 @@ impl Bbr {
     fn set_window(&mut self, ack: &Ack, gain: f64, window: &mut Window) {
         let was = self.phase;
         self.phase = ack.phase;
+        window.cwnd = window.cwnd.saturating_sub(ack.losses).max(1);
         if ack.phase >= Phase::Recovery && was < Phase::Recovery {
             // First round of a recovery: one packet out for each that is delivered.
             self.conserve = true;
@@ -218,9 +269,9 @@ impl Bbr {
             window.cwnd = window.cwnd.max(self.prior_window);
             self.conserve = false;
         } else if self.conserve {
-            window.cwnd = window.cwnd.saturating_sub(ack.losses).max(ack.in_flight + ack.acked).max(1);
+            window.cwnd = window.cwnd.max(ack.in_flight + ack.acked);
         } else {
-            let target = self.target(gain);
+            let target = self.target(gain, self.aggregation());
             if self.full {
                 window.cwnd = (window.cwnd + ack.acked).min(target);
             } else if window.cwnd < target || ack.delivered < 10 {
@@ -247,12 +298,13 @@ impl CongestionControl for Bbr {
 
     fn on_ack(&mut self, ack: &Ack, window: &mut Window) {
         self.update_bandwidth(ack);
+        self.update_aggregation(ack, window.cwnd);
         self.advance_cycle(ack);
         self.check_full(ack);
         if self.mode == Mode::Startup && self.full {
             self.mode = Mode::Drain;
         }
-        if self.mode == Mode::Drain && ack.in_flight <= self.target(1.0) {
+        if self.mode == Mode::Drain && ack.in_flight <= self.target(1.0, 0) {
             self.probe_bandwidth(ack.now);
         }
         self.update_rtt(ack, window);
@@ -307,5 +359,57 @@ impl CongestionControl for Bbr {
 
     fn set_segment(&mut self, frame_bytes: u32) {
         self.frame = f64::from(frame_bytes);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::RateSample;
+    use super::super::reno::tests::ack;
+    use super::*;
+
+    /// One that has measured 416 segments a second in 40 ms: 16.64 segments on the path, 5 Mbit/s.
+    fn probing() -> Bbr {
+        Bbr {
+            mode: Mode::ProbeBandwidth,
+            cycle: 2,
+            best: [(0, 416.0); 3],
+            smallest_rtt: Some(Duration::from_millis(40)),
+            frame: 1514.0,
+            full: true,
+            pacing: Some(5e6),
+            ..Bbr::default()
+        }
+    }
+
+    #[test]
+    fn the_window_has_room_for_three_bursts() {
+        let mut bbr = probing();
+        assert_eq!(bbr.target(2.0, 0), 40, "34 and three bursts of two");
+        bbr.cycle = 0;
+        assert_eq!(bbr.target(2.0, 0), 42, "two more while it probes");
+        bbr.pacing = Some(1e6);
+        assert_eq!(bbr.target(2.0, 0), 40, "34, three bursts of one, made even, and two");
+    }
+
+    #[test]
+    fn what_is_acknowledged_at_once_beyond_the_bandwidth_is_remembered_for_ten_rounds() {
+        let mut bbr = probing();
+        let mut now = Instant::ZERO + Duration::from_secs(1);
+        let mut acknowledge = |bbr: &mut Bbr, ms, acked, round_start| {
+            now = now + Duration::from_millis(ms);
+            bbr.round_start = round_start;
+            let rate = RateSample { interval: Duration::from_millis(1), ..RateSample::default() };
+            bbr.update_aggregation(&Ack { rate, ..ack(now, Duration::from_millis(40), acked) }, 50);
+        };
+        acknowledge(&mut bbr, 0, 2, false);
+        // Twelve come 5 ms later, where the bandwidth gives two.
+        acknowledge(&mut bbr, 5, 12, false);
+        assert_eq!(bbr.aggregation(), 12);
+        for round in 0..10 {
+            assert_eq!(bbr.aggregation(), 12, "round {round}");
+            acknowledge(&mut bbr, 100, 2, true);
+        }
+        assert_eq!(bbr.aggregation(), 2);
     }
 }
