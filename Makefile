@@ -2,7 +2,7 @@
 #
 #   make demo    build, run the demo (simulated, then live where the host allows it), leave a report
 #   make test    everything that must hold
-#   make twin    eight scenarios simulated and live: where the two agree (4 min, root or user namespaces)
+#   make twin    twelve scenarios simulated and live: where the two agree (10 min, root or user namespaces)
 #   make bench   how fast the simulator is, beside a bare event loop, and what every discipline costs
 #   make fuzz    each parser against noise (SECONDS=300 each)
 #   make web     the page that reports are made of
