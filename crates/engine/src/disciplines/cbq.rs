@@ -20,12 +20,14 @@
 //!   gets more than its rate**: the more the fuller the link. It takes a ring of two packets or more.
 //! - `linux` takes a packet's end from the time it was sent, and keeps its rates. Yet *classic*, the action
 //!   at the limit, forgives what a class owes beyond one packet: a limited class may get some percent more than
-//!   its rate where timers are coarse.
+//!   its rate where timers are coarse. Its arithmetic is the kernel's, in ticks of 64 ns and from `tc`'s tables, which round the
+//!   time of a packet down to a microsecond: from about 1 Gbit/s on that is a large part of it, and classes get more than their
+//!   rates. A round ends early where its first class is found empty, so that a link may idle until the next packet comes.
 //! - `altq` reckons with when the link will have ended (at most 16 packets ahead), puts a class to sleep at
 //!   its limit, and forgets its debt beyond `minidle`.
 //!
-//! The clock's grain: times here are exact; that of a kernel comes from the port's clock model, which shows
-//! the time in ticks and rounds waits up to them.
+//! The clock's grain: besides the ticks of `linux` times here are exact; that of a kernel's timer comes from the port's clock
+//! model, which shows the time in ticks and rounds waits up to them.
 //!
 //! Differs: `exempt` is of the paper that introduced CBQ to Linux routers, and in no program: a class that is never
 //! over its limit. All flavours have `isolated` and `penalty` is exact time. A class that begins to have packets
@@ -44,11 +46,11 @@ use crate::class::Classes;
 use crate::discipline::{Arity, Child, Context, Dequeue, Discipline, Invalid};
 use crate::node::Node;
 use crate::packet::Packet;
-use crate::units::{Bytes, Duration, Instant};
+use crate::units::{Bytes, Instant};
 
 use bands::Bands;
 use config::Settings;
-use estimator::{Estimator, Picos};
+use estimator::{Arithmetic, Estimator, Ticks};
 
 /// Borrowing is not bounded.
 const NO_CUTOFF: usize = usize::MAX;
@@ -66,7 +68,7 @@ pub struct Cbq {
     /// Up to which level classes may borrow: Linux's top level, ALTQ's cutoff.
     cutoff: usize,
     /// When the link will have sent all, as ALTQ reckons.
-    link_end: Picos,
+    link_end: Ticks,
     /// Classes that have another priority for a time, or that are set aside.
     penalised: Vec<usize>,
     /// Classes that were given a quantum in the round under way.
@@ -82,7 +84,7 @@ struct State {
     /// Linux: the action at the limit has been taken. ALTQ: it sleeps.
     is_delayed: bool,
     /// Until when it is penalised, in real time.
-    penalised_until: Option<Picos>,
+    penalised_until: Option<Ticks>,
     /// Until when its queue gives nothing.
     throttled_until: Instant,
     /// The class above; the link's is the link.
@@ -90,13 +92,13 @@ struct State {
     level: usize,
 }
 
-/// What the classes take for the time.
+/// What the classes take for the time, in ticks.
 #[derive(Clone, Copy, Debug, Default)]
 struct Clock {
     /// The clock that estimators are read from: ahead of real time in `linux-2.2`.
-    now: Picos,
+    now: Ticks,
     /// Real time when it was set.
-    real: Picos,
+    real: Ticks,
 }
 
 /// A packet that has been sent.
@@ -111,22 +113,23 @@ struct Charge {
 /// The earliest time at which something may be sent that may not be now.
 struct Wake {
     /// Real time.
-    now: Instant,
+    now: Ticks,
+    arithmetic: Arithmetic,
     earliest: Option<Instant>,
 }
 
 impl Wake {
-    fn new(now: Instant) -> Self {
-        Self { now, earliest: None }
+    fn new(now: Instant, arithmetic: Arithmetic) -> Self {
+        Self { now: arithmetic.at(now), arithmetic, earliest: None }
     }
 
     fn at(&mut self, time: Instant) {
         self.earliest = Some(self.earliest.map_or(time, |known| known.min(time)));
     }
 
-    /// In `delay`, at the least in a moment.
-    fn after(&mut self, delay: Picos) {
-        self.at(self.now + Duration::from_picos(u64::try_from(delay.max(1)).unwrap_or(u64::MAX)));
+    /// In `delay`, at the least in a tick.
+    fn after(&mut self, delay: Ticks) {
+        self.at(self.arithmetic.instant(self.now + delay.max(1)));
     }
 
     fn answer(self) -> Dequeue {
@@ -142,10 +145,6 @@ enum Turn {
     Refused,
     /// It is not in this round any more.
     Gone,
-}
-
-fn picos(time: Instant) -> Picos {
-    Picos::from(time.as_picos())
 }
 
 impl Discipline for Cbq {
@@ -200,7 +199,7 @@ impl Discipline for Cbq {
     fn reconfigure(&mut self, config: Config, shares: Vec<Share>, cx: &mut Context<'_>) -> Result<(), Invalid> {
         let settings = config.settings(&shares)?;
         if config.flavour != self.config.flavour {
-            self.leave_flavour(cx.now);
+            self.leave_flavour(config.flavour, cx.now);
         }
         self.config = config;
         for (state, settings) in self.states.iter_mut().zip(settings) {
@@ -214,12 +213,15 @@ impl Discipline for Cbq {
     }
 
     fn enqueue(&mut self, packet: Packet, cx: &mut Context<'_>) {
+        if self.config.flavour == Flavour::Linux {
+            self.end_busy_period(cx);
+        }
         let (class, is_empty) = self.classes.enqueue(packet, cx);
         if is_empty {
             return;
         }
         if self.states[class].throttled_until <= cx.now {
-            self.lower_cutoff(class, self.clock_at(picos(cx.now)));
+            self.lower_cutoff(class, self.clock_at(self.arithmetic().at(cx.now)));
         }
         self.bands.activate(self.band_of(class), class);
     }
@@ -236,7 +238,8 @@ impl Discipline for Cbq {
     }
 
     fn gauges(&self, emit: &mut dyn FnMut(&'static str, f64)) {
-        let seconds = |picos: Picos| picos as f64 / 1e12;
+        let tick = self.arithmetic().tick();
+        let seconds = |ticks: Ticks| (ticks * tick) as f64 / 1e12;
         let link = self.states.len() - 1;
         let average = |state: &State| state.estimator.average >> state.settings.tuning.ewma;
         let classes = &self.states[..link];
@@ -255,6 +258,10 @@ impl Cbq {
         self.states.len() - 1
     }
 
+    fn arithmetic(&self) -> Arithmetic {
+        self.config.flavour.arithmetic()
+    }
+
     /// The class above that shares in what this one sends.
     fn sharing(&self, class: usize) -> Option<usize> {
         (!self.states[class].settings.isolated).then(|| self.states[class].parent)
@@ -266,7 +273,7 @@ impl Cbq {
     }
 
     /// Whether a class has sent too much.
-    fn is_over(&self, class: usize, now: Picos) -> bool {
+    fn is_over(&self, class: usize, now: Ticks) -> bool {
         let state = &self.states[class];
         !state.settings.exempt && state.estimator.is_over(now)
     }
@@ -279,7 +286,7 @@ impl Cbq {
     }
 
     /// Charges a packet to its class and those above.
-    fn charge(&mut self, charge: Charge, start: Picos, end: Picos) {
+    fn charge(&mut self, charge: Charge, start: Ticks, end: Ticks) {
         let mut next = Some(charge.class);
         while let Some(class) = next {
             let State { settings, estimator, .. } = &mut self.states[class];
@@ -289,7 +296,7 @@ impl Cbq {
     }
 
     /// A packet came to `class`: nobody borrows from above the first class over it that is under its limit.
-    fn lower_cutoff(&mut self, class: usize, now: Picos) {
+    fn lower_cutoff(&mut self, class: usize, now: Ticks) {
         let mut next = Some(class);
         while let Some(class) = next.filter(|class| self.states[*class].level < self.cutoff) {
             if !self.is_over(class, now) {
@@ -324,17 +331,19 @@ impl Cbq {
         }
     }
 
-    /// Makes the state one that any flavour can go on from.
-    fn leave_flavour(&mut self, now: Instant) {
+    /// Makes the state one that `flavour` can go on from.
+    fn leave_flavour(&mut self, flavour: Flavour, now: Instant) {
         if self.config.flavour != Flavour::Altq {
             self.advance_clock(now);
         }
-        let real = picos(now);
-        let back = real - if self.config.flavour == Flavour::Altq { real } else { self.clock.now };
+        let (old, new) = (self.arithmetic(), flavour.arithmetic());
+        let back = old.at(now) - if self.config.flavour == Flavour::Altq { old.at(now) } else { self.clock.now };
         for state in &mut self.states {
-            state.estimator.shift(back);
+            state.estimator.shift(back, old, new);
+            state.penalised_until = state.penalised_until.map(|until| until * old.tick() / new.tick());
             state.is_delayed = false;
         }
+        let real = new.at(now);
         self.clock = Clock { now: real, real };
         self.link_end = real;
         self.cutoff = NO_CUTOFF;

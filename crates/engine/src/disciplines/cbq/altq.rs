@@ -2,24 +2,24 @@
 
 use super::bands::BANDS;
 use super::config::RoundRobin;
-use super::estimator::Picos;
-use super::{Cbq, Charge, Clock, NO_CUTOFF, Turn, Wake, picos};
+use super::estimator::Ticks;
+use super::{Cbq, Charge, Clock, NO_CUTOFF, Turn, Wake};
 use crate::discipline::{Context, Dequeue};
 use crate::packet::Packet;
 use crate::units::Bytes;
 
 /// How many of the largest packets the link's end may be ahead.
-const AHEAD: Picos = 16;
+const AHEAD: Ticks = 16;
 /// Links on which such a packet takes longer are slow, and get a quarter of that.
-const SLOW: Picos = 10_000_000_000;
+const SLOW: Ticks = 10_000_000_000;
 
 impl Cbq {
     pub(super) fn dequeue_altq(&mut self, cx: &mut Context<'_>) -> Dequeue {
-        let now = picos(cx.now);
+        let now = self.arithmetic().at(cx.now);
         self.clock = Clock { now, real: now };
         let link_level = self.states[self.link()].level;
         loop {
-            let mut wake = Wake::new(cx.now);
+            let mut wake = Wake::new(cx.now, self.arithmetic());
             let mut hopeful = None;
             let mut band = 0;
             while let Some(busy) = self.bands.next_busy(band) {
@@ -136,8 +136,8 @@ impl Cbq {
     }
 
     /// When the link will have sent a packet of this length, behind those before it: not too far from now.
-    fn end_of_link(&self, length: Bytes) -> Picos {
-        let time_for = |length| Picos::from(self.config.bandwidth.time_for(length).as_picos());
+    fn end_of_link(&self, length: Bytes) -> Ticks {
+        let time_for = |length| Ticks::from(self.config.bandwidth.time_for(length).as_picos());
         let mtu = time_for(self.config.mtu);
         let most = mtu * AHEAD / if mtu > SLOW { 4 } else { 1 };
         let now = self.clock.now;
@@ -215,7 +215,7 @@ impl Cbq {
 
     /// The timer of a sleeping class: at least two ticks.
     fn wake_from_sleep(&self, class: usize, wake: &mut Wake) {
-        let ticks = self.config.tick.map_or(0, |tick| 2 * Picos::from(tick.as_picos()));
+        let ticks = self.config.tick.map_or(0, |tick| 2 * Ticks::from(tick.as_picos()));
         if let Some(undertime) = self.states[class].estimator.undertime {
             wake.after((undertime - self.clock.now).max(ticks));
         }

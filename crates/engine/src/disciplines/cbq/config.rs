@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::bands::BANDS;
-use super::estimator::{Picos, Tuning};
+use super::estimator::{Arithmetic, Ticks, Tuning, ticks_of};
 use crate::discipline::Invalid;
 use crate::units::{Bytes, Duration, Rate};
 
@@ -15,11 +15,21 @@ pub enum Flavour {
     /// Linux 2.2 and 2.4, whose clock gains time and never pays it back.
     #[serde(rename = "linux-2.2")]
     Linux22,
-    /// Linux from 2.6 until it was taken out in 6.3.
+    /// Linux from 2.6 until it was taken out in 6.3, in its own ticks and tables.
     #[default]
     Linux,
     /// ALTQ on BSD.
     Altq,
+}
+
+impl Flavour {
+    /// What its times are counted in.
+    pub(super) fn arithmetic(self) -> Arithmetic {
+        match self {
+            Self::Linux => Arithmetic::Kernel,
+            Self::Linux22 | Self::Altq => Arithmetic::Exact,
+        }
+    }
 }
 
 /// What is done to a class that is over its limit and finds nobody to borrow from.
@@ -175,7 +185,7 @@ pub(super) struct Settings {
     pub isolated: bool,
     pub exempt: bool,
     pub overlimit: Overlimit,
-    pub penalty: Picos,
+    pub penalty: Ticks,
 }
 
 impl Config {
@@ -262,7 +272,7 @@ impl Config {
             isolated: share.isolated,
             exempt: share.exempt,
             overlimit: share.overlimit,
-            penalty: Picos::from(share.penalty.as_picos()),
+            penalty: self.flavour.arithmetic().of(share.penalty),
         })
     }
 
@@ -283,37 +293,56 @@ impl Config {
         }
         let ewma = share.ewma.unwrap_or(self.ewma);
         self.check_ewma(ewma)?;
-        let burst = Burst {
-            kept: 1.0 - libm::exp2(-f64::from(ewma)),
-            link: bandwidth.time_for(avpkt).as_picos() as f64,
-            own: share.rate.time_for(avpkt).as_picos() as f64,
+        let arithmetic = self.flavour.arithmetic();
+        let time = |rate: Rate| match arithmetic {
+            Arithmetic::Exact => rate.time_for(avpkt).as_picos() as f64,
+            Arithmetic::Kernel => avpkt.0 as f64 / (rate.as_bits() as f64 / 8.0),
         };
+        let burst =
+            Burst { kept: 1.0 - libm::exp2(-f64::from(ewma)), link: time(bandwidth), own: time(share.rate) };
         let (maxidle, offtime, minidle) = if self.flavour == Flavour::Altq {
-            let largest = Picos::from(share.rate.time_for(self.mtu).as_picos());
-            (burst.maxidle_altq(share.maxburst.unwrap_or(16)), burst.offtime_altq(share.minburst.unwrap_or(2)), -largest)
+            let largest = Ticks::from(share.rate.time_for(self.mtu).as_picos());
+            (
+                burst.maxidle_altq(share.maxburst.unwrap_or(16)),
+                burst.offtime_altq(share.minburst.unwrap_or(2)),
+                -largest,
+            )
         } else {
-            (burst.maxidle(share.maxburst.unwrap_or(20)), burst.offtime(share.minburst.unwrap_or(0)), Picos::MIN >> 18)
+            (
+                burst.maxidle(share.maxburst.unwrap_or(20)),
+                burst.offtime(share.minburst.unwrap_or(0)),
+                Ticks::MIN >> 18,
+            )
         };
-        let finite = |field, picos: f64| {
-            let whole = picos as i128;
-            let fits = u64::try_from(whole).is_ok();
-            fits.then_some(whole).ok_or_else(|| Invalid::new(field, "makes a time longer than any run: make it less"))
+        let too_long = |field| Invalid::new(field, "makes a time longer than any run: make it less");
+        let finite = |field, time: f64| {
+            let picos = if arithmetic == Arithmetic::Exact { time } else { time * 1e12 };
+            u64::try_from(picos as i128).map_err(|_| too_long(field))
         };
+        let (maxidle_picos, offtime_picos) = (finite("maxburst", maxidle)?, finite("minburst", offtime)?);
+        let scale = f64::from(1_u32 << ewma);
         Ok(Tuning {
+            arithmetic,
             rate: share.rate,
             ewma: u32::from(ewma),
-            maxidle: finite("maxburst", maxidle)? << ewma,
-            minidle: share.minidle.map_or(minidle, |floor| -Picos::from(floor.as_picos())),
-            offtime: finite("minburst", offtime)?,
+            maxidle: match arithmetic {
+                Arithmetic::Exact => Ticks::from(maxidle_picos) << ewma,
+                Arithmetic::Kernel => ticks_of(maxidle * scale * 1e6),
+            },
+            minidle: share.minidle.map_or(minidle, |floor| -arithmetic.of(floor)),
+            offtime: match arithmetic {
+                Arithmetic::Exact => Ticks::from(offtime_picos),
+                Arithmetic::Kernel => ticks_of(offtime * 1e6),
+            },
             longest_gap: self.longest_gap(),
         })
     }
 
     /// What counts as a long silence: 2^27 ticks of a microsecond in Linux 2.2, of 64 ns later; 2 s in ALTQ.
-    fn longest_gap(&self) -> Picos {
+    fn longest_gap(&self) -> Ticks {
         match self.flavour {
             Flavour::Linux22 => (1 << 27) * 1_000_000,
-            Flavour::Linux => (1 << 27) * 64_000,
+            Flavour::Linux => 1 << 27,
             Flavour::Altq => 2_000_000_000_000,
         }
     }
@@ -371,7 +400,7 @@ impl Config {
     }
 }
 
-/// The formulas of `tc` and of ALTQ's daemon, in picoseconds.
+/// The formulas of `tc`, in seconds, and of ALTQ's daemon, in picoseconds; of Linux 2.2 `tc`'s in picoseconds.
 struct Burst {
     /// 1 - W.
     kept: f64,

@@ -9,34 +9,112 @@
 //! As in both sources the average is kept divided by W, so that nothing is lost to rounding: a step is then
 //! `a += idle - a W`.
 
-use crate::units::{Bytes, Rate};
+use crate::units::{Bytes, Duration, Instant, Rate};
 
-/// Picoseconds below and above zero. Times are counted from the start of the run; scaled averages are at
+/// Ticks of an [`Arithmetic`] below and above zero. Times are counted from the start of the run; scaled averages are at
 /// most 2^31 times longer than an [`Instant`](crate::units::Instant), so that sums stay far from the ends.
-pub(super) type Picos = i128;
+pub(super) type Ticks = i128;
 
 /// Longer than anything is let grow, in both directions.
-const END: Picos = 1 << 110;
+const END: Ticks = 1 << 110;
+
+/// Sizes in a table of `tc` go up by so many bytes.
+const CELL: u64 = 8;
+/// Cells of a table of `tc`.
+const CELLS: u64 = 256;
+
+/// What times are counted in, and how they are rounded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Arithmetic {
+    /// Picoseconds; a packet's time is rounded up, the share of an average towards zero.
+    Exact,
+    /// Late Linux: ticks of 64 ns. A packet's time is from a table of `tc`: its size rounded up to a cell, and the time down to a
+    /// microsecond. An average is shifted, which rounds down. Gaps are compared as unsigned numbers, so that one below zero is
+    /// a long one.
+    ///
+    /// Differs: below 60 bit/s the entries of a table overflow in `tc`.
+    Kernel,
+}
+
+impl Arithmetic {
+    /// A tick in picoseconds.
+    pub(super) fn tick(self) -> Ticks {
+        match self {
+            Self::Exact => 1,
+            Self::Kernel => 64_000,
+        }
+    }
+
+    /// What a clock of these ticks shows.
+    pub(super) fn at(self, time: Instant) -> Ticks {
+        Ticks::from(time.as_picos()) / self.tick()
+    }
+
+    /// Whole ticks of a parameter.
+    pub(super) fn of(self, time: Duration) -> Ticks {
+        Ticks::from(time.as_picos()) / self.tick()
+    }
+
+    /// When a clock of these ticks shows this time.
+    pub(super) fn instant(self, time: Ticks) -> Instant {
+        Instant::ZERO + Duration::from_picos(u64::try_from(time * self.tick()).unwrap_or(u64::MAX))
+    }
+
+    /// How long a packet takes at this rate.
+    pub(super) fn time_for(self, rate: Rate, length: Bytes) -> Ticks {
+        match self {
+            Self::Exact => Ticks::from(rate.time_for(length).as_picos()),
+            Self::Kernel => {
+                let bytes_per_second = rate.as_bits() as f64 / 8.0;
+                let entry = |cell: u64| ticks_of(1e6 * (((cell + 1) * CELL) as f64 / bytes_per_second));
+                let cell = length.0.saturating_sub(1) / CELL;
+                // Beyond the table the last entry counts as often as the table fits in.
+                let whole = Ticks::from(cell / CELLS);
+                if whole > 0 { entry(CELLS - 1) * whole + entry(cell % CELLS) } else { entry(cell) }
+            }
+        }
+    }
+}
+
+/// Microseconds as `tc` hands them to the kernel: whole ones, of 15.625 ticks each, rounded down.
+pub(super) fn ticks_of(micros: f64) -> Ticks {
+    Ticks::from(micros as u64) * 125 / 8
+}
 
 /// What the estimator of a class goes by.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Tuning {
+    pub arithmetic: Arithmetic,
     pub rate: Rate,
     /// W is 2 to the minus this.
     pub ewma: u32,
     /// The most that the scaled average can be: what an idle class may send at once.
-    pub maxidle: Picos,
+    pub maxidle: Ticks,
     /// The least that the scaled average can be.
-    pub minidle: Picos,
+    pub minidle: Ticks,
     /// What the action at the limit adds.
-    pub offtime: Picos,
+    pub offtime: Ticks,
     /// A silence this long fills the average up.
-    pub longest_gap: Picos,
+    pub longest_gap: Ticks,
 }
 
 impl Tuning {
-    pub(super) fn time_for(&self, length: Bytes) -> Picos {
-        Picos::from(self.rate.time_for(length).as_picos())
+    pub(super) fn time_for(&self, length: Bytes) -> Ticks {
+        self.arithmetic.time_for(self.rate, length)
+    }
+
+    /// An average times W.
+    fn part(&self, average: Ticks) -> Ticks {
+        match self.arithmetic {
+            // A shift would drift down for ever.
+            Arithmetic::Exact => average / (1 << self.ewma),
+            Arithmetic::Kernel => average >> self.ewma,
+        }
+    }
+
+    /// Whether a class that sent nothing for so long counts as idle for ever.
+    fn is_long(&self, gap: Ticks) -> bool {
+        gap > self.longest_gap || (gap < 0 && self.arithmetic == Arithmetic::Kernel)
     }
 }
 
@@ -44,13 +122,13 @@ impl Tuning {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Estimator {
     /// The average idle time divided by W.
-    pub average: Picos,
+    pub average: Ticks,
     /// Until when the class is over its limit; `None`: it is under its limit.
-    pub undertime: Option<Picos>,
+    pub undertime: Option<Ticks>,
     /// When its last packet ended.
-    last: Option<Picos>,
+    last: Option<Ticks>,
     /// How long its last packet would take at its own rate.
-    pub last_packet: Picos,
+    pub last_packet: Ticks,
 }
 
 impl Estimator {
@@ -60,14 +138,13 @@ impl Estimator {
     }
 
     /// A packet of the class, or of one below that is charged to it, is sent from `start` to `end`.
-    pub(super) fn update(&mut self, tuning: &Tuning, start: Picos, end: Picos, length: Bytes) {
+    pub(super) fn update(&mut self, tuning: &Tuning, start: Ticks, end: Ticks, length: Bytes) {
         let own = tuning.time_for(length);
         self.last_packet = own;
-        let gap = self.last.map(|last| end - last).filter(|gap| *gap <= tuning.longest_gap);
+        let gap = self.last.map(|last| end - last).filter(|gap| !tuning.is_long(*gap));
         self.average = match gap {
             None => tuning.maxidle,
-            // The division rounds towards zero: a shift would drift down for ever.
-            Some(gap) => self.average + gap - own - self.average / (1 << tuning.ewma),
+            Some(gap) => self.average + gap - own - tuning.part(self.average),
         };
         self.average = self.average.clamp(tuning.minidle, tuning.maxidle);
         self.undertime = (self.average <= 0).then(|| start + own + self.debt(tuning));
@@ -75,26 +152,26 @@ impl Estimator {
     }
 
     /// How long the class must be silent, beyond a packet's own time, to bring its average back to zero.
-    pub(super) fn debt(&self, tuning: &Tuning) -> Picos {
+    pub(super) fn debt(&self, tuning: &Tuning) -> Ticks {
         let below = (-self.average).max(0);
-        below - below / (1 << tuning.ewma)
+        below - tuning.part(below)
     }
 
     /// Whether the class has sent too much.
     #[inline]
-    pub(super) fn is_over(&self, now: Picos) -> bool {
+    pub(super) fn is_over(&self, now: Ticks) -> bool {
         self.undertime.is_some_and(|undertime| now < undertime)
     }
 
     /// Adopts a new tuning. What the class owes or has saved stays the same in bytes.
-    pub(super) fn retune(&mut self, old: &Tuning, new: &Tuning, now: Picos) {
-        let scale = |time: Picos| {
+    pub(super) fn retune(&mut self, old: &Tuning, new: &Tuning, now: Ticks) {
+        let scale = |time: Ticks| {
             if old.rate == new.rate {
                 return time;
             }
-            let most = Picos::from(u64::MAX >> 1);
-            let bits = time.clamp(-most, most) * Picos::from(old.rate.as_bits());
-            (bits / Picos::from(new.rate.as_bits()).max(1)).clamp(-END, END)
+            let most = Ticks::from(u64::MAX >> 1);
+            let bits = time.clamp(-most, most) * Ticks::from(old.rate.as_bits());
+            (bits / Ticks::from(new.rate.as_bits()).max(1)).clamp(-END, END)
         };
         let average = if old.ewma > new.ewma {
             self.average >> (old.ewma - new.ewma)
@@ -105,9 +182,13 @@ impl Estimator {
         self.undertime = self.undertime.map(|undertime| now + scale(undertime - now));
     }
 
-    /// Moves all its times: the clock they are read from is another one from now on.
-    pub(super) fn shift(&mut self, by: Picos) {
-        self.undertime = self.undertime.map(|undertime| undertime + by);
-        self.last = self.last.map(|last| last + by);
+    /// Moves all its times by ticks of `old`, and counts them in those of `new`: the clock they are read from is another one
+    /// from now on.
+    pub(super) fn shift(&mut self, by: Ticks, old: Arithmetic, new: Arithmetic) {
+        let recount = |time: Ticks| time * old.tick() / new.tick();
+        self.average = recount(self.average);
+        self.last_packet = recount(self.last_packet);
+        self.undertime = self.undertime.map(|undertime| recount(undertime + by));
+        self.last = self.last.map(|last| recount(last + by));
     }
 }

@@ -1,23 +1,38 @@
 //! How Linux serves classes: its clock, its rounds, borrowing, top-level sharing and the actions at the limit.
 
 use super::bands::BANDS;
-use super::estimator::Picos;
-use super::{Cbq, Charge, Clock, Flavour, NO_CUTOFF, Overlimit, Turn, Wake, picos};
+use super::estimator::Ticks;
+use super::{Cbq, Charge, Clock, Flavour, NO_CUTOFF, Overlimit, Turn, Wake};
 use crate::discipline::{Context, Dequeue, DropReason};
 use crate::packet::Packet;
-use crate::units::{Bytes, Instant};
+use crate::units::{Bytes, Duration, Instant};
+
+/// How long packets wait at most where a round was cut short and no timer is set: long beside the gaps between the packets of
+/// a loaded link, and short beside a sender's patience.
+const LOST_WAKE: Duration = Duration::from_millis(10);
+
+/// What a band gives.
+enum Served {
+    Sent(Packet),
+    Nothing,
+    /// Nothing, and not all of its classes were visited.
+    CutShort,
+}
 
 impl Cbq {
     pub(super) fn dequeue_linux(&mut self, cx: &mut Context<'_>) -> Dequeue {
         self.advance_clock(cx.now);
-        self.end_penalties(picos(cx.now));
+        self.end_penalties(self.arithmetic().at(cx.now));
         let link = self.link();
         loop {
-            let mut wake = Wake::new(cx.now);
+            let mut wake = Wake::new(cx.now, self.arithmetic());
+            let mut is_cut_short = false;
             let mut band = 0;
             while let Some(busy) = self.bands.next_busy(band) {
-                if let Some(packet) = self.serve_band(busy, &mut wake, cx) {
-                    return Dequeue::Packet(packet);
+                match self.serve_band(busy, &mut wake, cx) {
+                    Served::Sent(packet) => return Dequeue::Packet(packet),
+                    Served::Nothing => {}
+                    Served::CutShort => is_cut_short = true,
                 }
                 band = busy + 1;
                 if band == BANDS {
@@ -26,6 +41,10 @@ impl Cbq {
             }
             let link_is_free = self.states[link].estimator.undertime.is_none();
             if self.cutoff == NO_CUTOFF && link_is_free {
+                // Differs: the kernel sets no timer then, and what waits stays until the next packet comes.
+                if is_cut_short && wake.earliest.is_none() && self.holds_packets() {
+                    wake.at(cx.now + LOST_WAKE);
+                }
                 return wake.answer();
             }
             // Nobody may send because of a bound on borrowing, or because the link is thought to be busy, which
@@ -35,15 +54,32 @@ impl Cbq {
         }
     }
 
+    /// Asks once more where all that is listed is empty and the link has sent the last packet, as the kernel does as soon as the
+    /// link is free: that packet is charged, borrowing is not bounded any more, and empty classes are delisted.
+    pub(super) fn end_busy_period(&mut self, cx: &mut Context<'_>) {
+        let Some(charge) = self.pending else { return };
+        let on_link = self.states[self.link()].settings.tuning.time_for(charge.length);
+        if self.arithmetic().at(cx.now) >= self.clock.now + on_link && !self.holds_packets() {
+            // All are empty: it gives nothing.
+            let _ = self.dequeue_linux(cx);
+        }
+    }
+
+    /// Whether a class that is listed holds packets.
+    fn holds_packets(&mut self) -> bool {
+        let Self { bands, classes, .. } = self;
+        bands.iter().any(|class| !classes.is_empty(class))
+    }
+
     /// Charges what was sent last and sets the clock.
     ///
     /// Linux 2.2 adds the packet's time on the link, and of the time that really passed only what goes beyond:
     /// a packet that follows at once has gained its length on the clock for good.
     pub(super) fn advance_clock(&mut self, now: Instant) {
-        let real = picos(now);
+        let real = self.arithmetic().at(now);
         let mut passed = (real - self.clock.real).max(0);
         if let Some(charge) = self.pending.take() {
-            let on_link = Picos::from(self.config.bandwidth.time_for(charge.length).as_picos());
+            let on_link = self.states[self.link()].settings.tuning.time_for(charge.length);
             let start = self.clock.now;
             self.clock.now += on_link;
             self.charge(charge, start, start + on_link);
@@ -70,7 +106,7 @@ impl Cbq {
     }
 
     /// The time at `real` without another dequeue.
-    pub(super) fn clock_at(&self, real: Picos) -> Picos {
+    pub(super) fn clock_at(&self, real: Ticks) -> Ticks {
         match self.config.flavour {
             Flavour::Linux22 => self.clock.now + (real - self.clock.real).max(0),
             Flavour::Linux | Flavour::Altq => real,
@@ -78,7 +114,10 @@ impl Cbq {
     }
 
     /// One packet of the classes of a band, in rounds until each that may send has had the quantum it lacks.
-    fn serve_band(&mut self, band: usize, wake: &mut Wake, cx: &mut Context<'_>) -> Option<Packet> {
+    ///
+    /// Late Linux ends a round once the last class of the ring counts as visited, and where a class is delisted the one before it
+    /// does. If that happens to the first class of a round, the round is over and the others are not visited.
+    fn serve_band(&mut self, band: usize, wake: &mut Wake, cx: &mut Context<'_>) -> Served {
         loop {
             self.credited.clear();
             let mut turn = 0;
@@ -86,14 +125,19 @@ impl Cbq {
                 match self.take_turn(class, band, wake, cx) {
                     Turn::Sent(packet) => {
                         self.end_turn(class, band, turn, packet.bytes());
-                        return Some(packet);
+                        return Served::Sent(packet);
                     }
                     Turn::Credited => {
                         self.credited.push(class);
                         turn += 1;
                     }
                     Turn::Refused => turn += 1,
-                    Turn::Gone => self.bands.retire(band, turn),
+                    Turn::Gone => {
+                        self.bands.retire(band, turn);
+                        if turn == 0 && self.config.flavour == Flavour::Linux {
+                            return Served::CutShort;
+                        }
+                    }
                 }
             }
             // Rounds in which nobody could send are taken in one step.
@@ -102,7 +146,7 @@ impl Cbq {
                 (deficit, _) if deficit > 0 => 0,
                 (deficit, quantum) => -deficit / quantum + 1,
             };
-            let rounds = self.credited.iter().map(missing).min()?;
+            let Some(rounds) = self.credited.iter().map(missing).min() else { return Served::Nothing };
             for class in &self.credited {
                 let state = &mut states[*class];
                 state.deficit += rounds * state.settings.quantum;
@@ -175,7 +219,7 @@ impl Cbq {
 
     /// The action on a class that is over its limit and cannot borrow.
     fn act(&mut self, class: usize, wake: &mut Wake, cx: &mut Context<'_>) {
-        let real = picos(cx.now);
+        let real = self.arithmetic().at(cx.now);
         match self.states[class].settings.overlimit {
             Overlimit::Classic => self.delay(class),
             Overlimit::Wait => {}
@@ -238,18 +282,18 @@ impl Cbq {
 
     fn wake_after_penalty(&self, class: usize, wake: &mut Wake) {
         if let Some(until) = self.states[class].penalised_until {
-            wake.after(until - picos(wake.now));
+            wake.after(until - wake.now);
         }
     }
 
-    fn penalise(&mut self, class: usize, until: Picos) {
+    fn penalise(&mut self, class: usize, until: Ticks) {
         if self.states[class].penalised_until.replace(until).is_none() {
             self.penalised.push(class);
         }
     }
 
     /// Classes whose penalty is over take their own places again.
-    fn end_penalties(&mut self, real: Picos) {
+    fn end_penalties(&mut self, real: Ticks) {
         let mut index = 0;
         while let Some(class) = self.penalised.get(index).copied() {
             let state = &mut self.states[class];

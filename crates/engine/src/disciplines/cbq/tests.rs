@@ -4,6 +4,7 @@ use crate::disciplines::fifo::Fifo;
 use crate::packet::{FlowId, Header};
 use crate::port::{Poll, Port};
 use crate::random::{Random, Seed};
+use crate::units::Duration;
 use serde_json::{Value, json};
 
 fn config(value: Value) -> Config {
@@ -27,10 +28,27 @@ fn bursts_are_those_that_the_kernel_prints() {
     for (rate, micros) in printed.chain([("6mbit", 473), ("7450kbit", 242), ("10mbit", 25)]) {
         let share = json!({ "rate": rate, "maxburst": 20 });
         let all = settings(json!({ "bandwidth": "10mbit" }), &[share]).expect("valid");
-        let own = all[0].tuning.maxidle >> 5;
+        let own = (all[0].tuning.maxidle * 64_000) >> 5;
         let micros = f64::from(micros) * 1e6;
         assert!((own as f64 / micros - 1.0).abs() < 0.005, "{rate}: {own} ps against {micros}");
     }
+}
+
+#[test]
+fn late_linux_counts_in_ticks_of_64_ns_from_whole_microseconds() {
+    let share = json!({ "rate": "3mbit", "maxburst": 20, "minburst": 2 });
+    let all = settings(json!({ "bandwidth": "10mbit" }), std::slice::from_ref(&share)).expect("valid");
+    let [class, link] = [&all[0].tuning, &all[1].tuning];
+    // What `tc -s class` of Linux 5.10 shows of a class that never sent: 1.86667 ms ((32/31)^20 - 1) 32 = 52981.8 us; of the link 800 us.
+    assert_eq!((class.maxidle, link.maxidle), (827_828, 12_500));
+    // 1.86667 ms (1 + 32/31) = 3793.5 us; Linux 2.2 has no ticks here.
+    assert_eq!(class.offtime, 3793 * 125 / 8);
+    let old = settings(json!({ "flavour": "linux-2.2", "bandwidth": "10mbit" }), &[share]).expect("valid");
+    assert_eq!(old[0].tuning.offtime / 1_000_000, 3793);
+    let times = [0, 1, 8, 9, 1000, 1001, 2048, 2049, 3000].map(|bytes| class.time_for(Bytes(bytes)));
+    // 8, 16, 1000, 1008 and 2048 bytes: 21, 42, 2666, 2688 and 5461 us. Beyond the table, the last entry and that of the rest: 952 of
+    // 3000 bytes take 2538 us.
+    assert_eq!(times, [328, 328, 328, 656, 41_656, 42_000, 85_328, 85_328 + 328, 85_328 + 39_656]);
 }
 
 #[test]
