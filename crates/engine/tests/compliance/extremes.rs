@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::account::Account;
 use crate::common::kind::{self, Kind, Refusal};
-use crate::parameters::{Parameter, extremes, parameters};
+use crate::parameters::{Parameter, alone, extremes, parameters};
 use crate::topology::{FLOWS, Topology};
 
 /// A refusal names a parameter that there is, or the children, and says something.
@@ -19,10 +19,20 @@ fn check_reason(kind: &Kind, refusal: &Refusal) {
     assert!(!why.is_empty() && !why.ends_with('.'), "{}: {why}", kind.name);
 }
 
-/// Sends the smallest and the largest packets through, until nothing waits or time ends.
+/// Times without a packet: what averages, tokens and virtual times decay over.
+const SILENCES: [Duration; 6] = [
+    Duration::from_picos(1),
+    Duration::from_millis(1),
+    Duration::from_secs(1),
+    Duration::from_secs(2_000),
+    Duration::from_secs(3_600 * 100),
+    Duration::from_secs(3_600 * 2_400),
+];
+
+/// Sends the smallest and the largest packets through, until nothing waits or time ends; and after silences again.
 fn use_it(account: &mut Account) {
-    for round in 0..3 {
-        for flow in 0..FLOWS {
+    for round in 0..2 {
+        for flow in 0..3 {
             for length in [1, 65_536, 64, 1514] {
                 account.offer(flow, length, Duration::from_millis(u64::from(flow)));
             }
@@ -31,6 +41,21 @@ fn use_it(account: &mut Account) {
         }
         account.now = account.now + Duration::from_micros(700 * round);
     }
+    for silence in SILENCES {
+        if !drain(account) {
+            break;
+        }
+        account.now = account.now + silence;
+        for flow in 0..2 {
+            account.offer(flow, 1514, Duration::ZERO);
+        }
+    }
+    drain(account);
+    account.flush();
+}
+
+/// Follows the times that the port names until nothing waits; `false` where that is the end of time.
+fn drain(account: &mut Account) -> bool {
     let mut left = 2_000;
     while account.waiting() > 0 {
         left -= 1;
@@ -38,12 +63,12 @@ fn use_it(account: &mut Account) {
         if !account.poll() && account.waiting() > 0 {
             let wake = account.wake.expect("a backlog names a time");
             if wake == Instant::NEVER {
-                break;
+                return false;
             }
             account.now = wake;
         }
     }
-    account.flush();
+    true
 }
 
 fn trees(kind: &Kind) -> Vec<Topology> {
@@ -63,11 +88,15 @@ fn every_extreme_is_refused_or_works() {
     for kind in kind::kinds() {
         let configs = extremes(&kind.example, &parameters(&kind.config_schema));
         let shares = extremes(&kind.share, &parameters(&kind.share_schema));
+        // A parameter of its own and one of a child's share, both at their extremes.
+        let singles = alone(&kind.example, &parameters(&kind.config_schema));
+        let shared = alone(&kind.share, &parameters(&kind.share_schema));
         for tree in trees(kind) {
             for (config, share) in configs
                 .iter()
                 .map(|config| (config, &kind.share))
                 .chain(shares.iter().map(|share| (&kind.example, share)))
+                .chain(singles.iter().flat_map(|config| shared.iter().map(move |share| (config, share))))
             {
                 let mut tree = tree.clone();
                 tree.config = config.clone();

@@ -56,17 +56,22 @@ fn values(name: &str, property: &Value, definitions: &Value) -> (Vec<Value>, Vec
         let definition = reference.rsplit('/').next().unwrap_or_default();
         return match definition {
             "Rate" => (
-                [ends("bit"), texts(&["64bit", "800gbit"])].concat(),
+                [ends("bit"), texts(&["7bit", "64bit", "1kbit", "800gbit"])].concat(),
                 texts(&["1mbit", "10mbit", "50mbit", "1gbit"]),
             ),
-            "Bytes" => (ends("B"), texts(&["1B", "300B", "1514B", "10kB", "100kB"])),
+            "Bytes" => (
+                [ends("B"), texts(&["60B", "64MB", "3GB"])].concat(),
+                texts(&["1B", "300B", "1514B", "10kB", "100kB"]),
+            ),
             "Threshold" => ([ends("ps"), ends("p")].concat(), texts(&["1us", "1ms", "1p", "20p"])),
             "Overhead" => (
                 texts(&["-65B", "-64B", "-1B", "0B", "256B", "257B", "9223372036854775807B"]),
                 texts(&["-14B", "0B", "38B", "44B"]),
             ),
             "Packets" => (ends("p"), texts(&["1p", "3p", "40p"])),
-            "Duration" | "Instant" => (ends("ps"), texts(&["1us", "1ms", "20ms"])),
+            "Duration" | "Instant" => {
+                ([ends("ps"), texts(&["1us", "100s", "2400h"])].concat(), texts(&["1us", "1ms", "20ms"]))
+            }
             "Limit" => {
                 ([ends("p"), ends("B")].concat(), texts(&["1p", "3p", "40p", "1B", "2kB", "70kB", "1MB"]))
             }
@@ -102,10 +107,17 @@ fn values(name: &str, property: &Value, definitions: &Value) -> (Vec<Value>, Vec
                 Some("uint32") => u64::from(u32::MAX),
                 _ => i64::MAX as u64,
             };
-            ([0, 1, most - 1, most].map(Value::from).to_vec(), [1, 2, 5, 64].map(Value::from).to_vec())
+            // What the schema names, and where sixteen bits end: beside them, too.
+            let named = [property["minimum"].as_u64(), property["maximum"].as_u64(), Some(65_535)];
+            let beside = named.into_iter().flatten().flat_map(|end| [end.saturating_sub(1), end, end + 1]);
+            let mut extremes: Vec<u64> =
+                [0, 1, most - 1, most].into_iter().chain(beside.filter(|value| *value <= most)).collect();
+            extremes.sort_unstable();
+            extremes.dedup();
+            (extremes.into_iter().map(Value::from).collect(), [1, 2, 5, 64].map(Value::from).to_vec())
         }
         Some("number") => (
-            [0.0, f64::MIN_POSITIVE, -1.0, f64::MAX].map(Value::from).to_vec(),
+            [0.0, f64::MIN_POSITIVE, -1.0, 1e-9, 1e9, f64::MAX].map(Value::from).to_vec(),
             [0.1, 0.5, 1.0, 2.0].map(Value::from).to_vec(),
         ),
         _ => panic!("no values are known for `{name}`: {property}"),
@@ -139,6 +151,19 @@ pub(crate) fn draw(example: &Value, parameters: &[Parameter], random: &mut Rando
         }
     }
     config
+}
+
+/// `example` with every parameter at its extremes.
+pub(crate) fn alone(example: &Value, parameters: &[Parameter]) -> Vec<Value> {
+    let at = |parameter: &Parameter, value: &Value| {
+        let mut one = example.clone();
+        one[&parameter.name] = value.clone();
+        one
+    };
+    parameters
+        .iter()
+        .flat_map(|parameter| parameter.extremes.iter().map(move |value| at(parameter, value)))
+        .collect()
 }
 
 /// `example` with every parameter, and every two parameters, at their extremes.
