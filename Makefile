@@ -4,12 +4,13 @@
 #   make test    everything that must hold
 #   make twin    twelve scenarios simulated and live: where the two agree (10 min, root or user namespaces)
 #   make bench   how fast the simulator is, beside a bare event loop, and what every discipline costs
-#   make fuzz    each parser against noise (SECONDS=300 each)
+#   make fuzz    each parser against noise (SECONDS=300 each), then 100 000 drawn scenarios that are accepted (ACCEPTED)
 #   make web     the page that reports are made of
 #   make docs    the generated reference pages
 #   make tools   schemathesis, for a test that is skipped without it (90 MB; promtool comes with Prometheus)
 
 SECONDS ?= 300
+ACCEPTED ?= 100000
 CARGO ?= cargo
 LOCKGATE = target/release/lockgate
 
@@ -64,6 +65,7 @@ fuzz:
 	@command -v cargo-fuzz >/dev/null || $(CARGO) install --locked cargo-fuzz
 	cd fuzz && for target in $$(sed -n 's/^name = "\(fuzz_.*\)"/\1/p' Cargo.toml); do \
 	  RUSTC_BOOTSTRAP=1 $(CARGO) fuzz run --fuzz-dir . $$target -- -max_total_time=$(SECONDS) -rss_limit_mb=4096 || exit 1; done
+	LOCKGATE_GENERATED=$(ACCEPTED) $(CARGO) test --release --locked -p lockgate-sim --test generated -- --nocapture
 
 docs: build
 	$(LOCKGATE) docs --out docs/reference
