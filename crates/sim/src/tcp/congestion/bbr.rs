@@ -30,6 +30,8 @@ const AGGREGATION_ROUNDS: u32 = 5;
 const AGGREGATION_TIME: f64 = 0.1;
 /// The least window, in segments.
 const LEAST: u32 = 4;
+/// Largest target, in segments: windows count in 32 bits.
+const MOST: f64 = 1e9;
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Mode {
@@ -108,7 +110,8 @@ impl Bbr {
     fn target(&self, gain: f64, extra: u32) -> u32 {
         match self.smallest_rtt {
             Some(rtt) if self.bandwidth() > 0.0 => {
-                let segments = libm::ceil(self.bandwidth() * rtt.as_secs_f64() * gain) as u32 + extra;
+                let segments = libm::ceil(self.bandwidth() * rtt.as_secs_f64() * gain).min(MOST) as u32;
+                let segments = segments + extra.min(MOST as u32);
                 //= https://datatracker.ietf.org/doc/html/draft-cardwell-iccrg-bbr-congestion-control-00#section-4.2.3.2
                 // Room for three bursts. Linux makes it an even number, two more while it probes for bandwidth.
                 let probing = self.mode == Mode::ProbeBandwidth && self.cycle == 0;
