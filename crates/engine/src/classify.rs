@@ -236,11 +236,16 @@ mod tests {
         let length = |length| Rule { length: Some(length..=length), ..Rule::default() };
         let classifier = Classifier::for_mapped_rest(vec![vec![], vec![length(200)], vec![]]);
         let to = |length| {
-            classifier.classify(&Packet::new(Header { length, ..Header::default() }), &crate::classify::NoHeaders)
+            classifier
+                .classify(&Packet::new(Header { length, ..Header::default() }), &crate::classify::NoHeaders)
         };
         assert_eq!(to(200), Class { child: 1, unclassified: false });
         let beyond = ChildNumber::new(usize::MAX).place() as u32;
-        assert_eq!(to(201), Class { child: beyond, unclassified: false }, "a child without rules takes nothing");
+        assert_eq!(
+            to(201),
+            Class { child: beyond, unclassified: false },
+            "a child without rules takes nothing"
+        );
     }
 
     #[test]

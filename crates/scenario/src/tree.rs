@@ -119,7 +119,8 @@ impl QueueTree {
         for (new, old) in self.queues.iter().zip(&before.queues) {
             if (&new.name, new.kind, &new.children, &new.rules)
                 != (&old.name, old.kind, &old.children, &old.rules)
-                || (new.config != old.config && maps_rest(new.kind, &new.config) != maps_rest(old.kind, &old.config))
+                || (new.config != old.config
+                    && maps_rest(new.kind, &new.config) != maps_rest(old.kind, &old.config))
             {
                 return None;
             }

@@ -56,14 +56,34 @@ fn what_cannot_be_is_refused_at_its_field() {
         refused(&text, &[("0", "`weight` of the queue `x` must be at least `1`", "never send")]);
     }
     for (config, expected) in [
-        ("strict = 3", ("3", "`strict` of the queue `root` is at most the number of bands, 2", "lockgate list ets")),
-        ("bands = 3", ("3", "`bands` of the queue `root` must be the number of children, 2", "lockgate list ets")),
-        ("strict = 1, quanta = [\"2kB\", \"1kB\"]", ("[\"2kB\", \"1kB\"]", "`quanta` of the queue `root` has an entry for each band", "at most 1 here")),
-        ("priomap = [0, 2]", ("[0, 2]", "`priomap` of the queue `root` names bands from 0 to 1", "lockgate list ets")),
+        (
+            "strict = 3",
+            ("3", "`strict` of the queue `root` is at most the number of bands, 2", "lockgate list ets"),
+        ),
+        (
+            "bands = 3",
+            ("3", "`bands` of the queue `root` must be the number of children, 2", "lockgate list ets"),
+        ),
+        (
+            "strict = 1, quanta = [\"2kB\", \"1kB\"]",
+            (
+                "[\"2kB\", \"1kB\"]",
+                "`quanta` of the queue `root` has an entry for each band",
+                "at most 1 here",
+            ),
+        ),
+        (
+            "priomap = [0, 2]",
+            ("[0, 2]", "`priomap` of the queue `root` names bands from 0 to 1", "lockgate list ets"),
+        ),
     ] {
         refused(&two(&format!("kind = \"ets\", {config}"), "", "").replace(", ,", ","), &[expected]);
     }
-    let strict = [("\"2kB\"", "`quantum` of the queue `x` is for bands that share the bandwidth", "this one is strict")];
+    let strict = [(
+        "\"2kB\"",
+        "`quantum` of the queue `x` is for bands that share the bandwidth",
+        "this one is strict",
+    )];
     refused(&two("kind = \"ets\", strict = 1", "quantum = \"2kB\"", "quantum = \"2kB\""), &strict);
     let quantum = [("\"0B\"", "`quantum` of the queue `x` must be at least `1B`", "never send")];
     refused(&two("kind = \"drr\"", "quantum = \"0B\"", "quantum = \"2kB\""), &quantum);
@@ -249,7 +269,11 @@ fn a_flow_of_too_many_packets_is_doubted_with_their_number() {
     assert_eq!(gap.warnings.len(), 1);
     assert_eq!(gap.warnings[0].message(), "`flow.f` sends about 1e13 packets");
     assert_eq!(gap.warnings[0].text(), Some("\"0.001ns\""));
-    assert!(gap.warnings[0].help_text().is_some_and(|help| help.starts_with("to simulate them takes 23 days or so")));
+    assert!(
+        gap.warnings[0]
+            .help_text()
+            .is_some_and(|help| help.starts_with("to simulate them takes 23 days or so"))
+    );
     let bounded = BASE.replace("\"1ms\"", "\"0.001ns\"\npackets = \"1000000p\"");
     assert!(outcome(&bounded).expect("it is accepted").warnings.is_empty());
     let later = format!("{BASE}[[change]]\nat = \"2s\"\nset = {{ \"flow.f.gap\" = \"1ps\" }}\n");

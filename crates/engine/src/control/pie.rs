@@ -298,8 +298,8 @@ impl State {
             let difference = i128::from(later.as_picos()) - i128::from(earlier.as_picos());
             difference * i128::from(weight)
         };
-        let sum = seconds(aim.alpha, self.delay, aim.target)
-            + seconds(aim.beta, self.delay, self.delay_before);
+        let sum =
+            seconds(aim.alpha, self.delay, aim.target) + seconds(aim.beta, self.delay, self.delay_before);
         // 2, 8, 32, ... 2048 below 1/10, 1/100, 1/1000, ... 1/1000000.
         let mut shift = 0;
         let mut below = ONE / 10;

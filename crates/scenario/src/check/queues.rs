@@ -213,14 +213,21 @@ impl Checker<'_> {
 
     /// Warns of the bands of `entry` that neither a rule nor a priority leads to.
     fn warn_unmapped(&mut self, entry: &Entry<'_, '_>, config: &toml::Table, entries: &[Entry<'_, '_>]) {
-        let mapped: Vec<_> = config.get("priomap").and_then(toml::Value::as_array).into_iter().flatten().collect();
+        let mapped: Vec<_> =
+            config.get("priomap").and_then(toml::Value::as_array).into_iter().flatten().collect();
         let Some((_, before_last)) = entry.children.split_last() else { return };
         for (band, (child, span)) in before_last.iter().enumerate() {
             let is_mapped = mapped.iter().any(|mapped| mapped.as_integer() == i64::try_from(band).ok());
             if !is_mapped && !entries[*child].table.contains_key("match") {
                 let name = entries[*child].name;
-                let why = format!("`{name}` never gets a packet: it has no `match`, and `priomap` of {} does not name band {band}", entry.what);
-                self.warn(Problem::new(span.clone(), why).help(format!("give `{name}` a `match`; what no band takes goes to the last")));
+                let why = format!(
+                    "`{name}` never gets a packet: it has no `match`, and `priomap` of {} does not name band {band}",
+                    entry.what
+                );
+                self.warn(
+                    Problem::new(span.clone(), why)
+                        .help(format!("give `{name}` a `match`; what no band takes goes to the last")),
+                );
             }
         }
     }

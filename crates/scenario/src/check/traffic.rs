@@ -80,7 +80,8 @@ impl Checker<'_> {
 
 /// A long time in words.
 fn long(seconds: f64) -> String {
-    const UNITS: [(f64, &str); 4] = [(365.0 * 86_400.0, "years"), (86_400.0, "days"), (3_600.0, "hours"), (60.0, "minutes")];
+    const UNITS: [(f64, &str); 4] =
+        [(365.0 * 86_400.0, "years"), (86_400.0, "days"), (3_600.0, "hours"), (60.0, "minutes")];
     let (unit, name) = UNITS.into_iter().find(|(unit, _)| seconds >= 2.0 * unit).unwrap_or((60.0, "minutes"));
     format!("{:.0} {name}", seconds / unit)
 }

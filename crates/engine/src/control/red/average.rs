@@ -174,9 +174,7 @@ impl Average {
         let idle = time.since(since);
         match &self.law {
             Law::Paper { bytes, weight, packet } => decayed(*bytes, *weight, idle, *packet),
-            Law::Linux { scaled, shift, table } => {
-                libm::ldexp(table.decay(*scaled, idle) as f64, -*shift)
-            }
+            Law::Linux { scaled, shift, table } => libm::ldexp(table.decay(*scaled, idle) as f64, -*shift),
             Law::Click { .. } => self.bytes(),
         }
     }
@@ -229,7 +227,9 @@ mod tests {
         // As it was meant, in microseconds: 32.8 ms at a weight of 1/512.
         assert_eq!(table(9, 1.0).cell, 15);
         let old = table(9, 1.0);
-        let left = |millis| old.decay(1 << 40, Duration::from_millis(millis)) as f64 / f64::from(1 << 20) / f64::from(1 << 20);
+        let left = |millis| {
+            old.decay(1 << 40, Duration::from_millis(millis)) as f64 / f64::from(1 << 20) / f64::from(1 << 20)
+        };
         assert!((left(8) - 0.756).abs() < 0.001, "straight down at first: {}", left(8));
         assert!((left(17) - 0.5).abs() < 1e-9 && (left(400) - 0.5).abs() < 1e-9, "half after half a cell");
         // 2^-floor(t/409 ms): a natural logarithm as a power of two.
