@@ -22,6 +22,7 @@ mod fetch;
 pub mod node;
 pub mod packet;
 pub mod port;
+pub mod port_name;
 pub mod queue;
 pub mod random;
 pub mod rank;
