@@ -256,6 +256,13 @@ impl Discipline for Htb {
                 tell(Invalid::new("quantum", why).on_child(class));
             }
         }
+        for &class in self.classes.tops() {
+            if self.ladder.ceil(class) > self.ladder.rate(class) {
+                let why = "has no effect: nothing above this class lends to it; put the classes below one inner class, \
+                           whose `rate` is the link's";
+                tell(Invalid::new("ceil", why).on_child(class));
+            }
+        }
         let tops = self.guaranteed(self.classes.tops());
         if let Some(link) = link.filter(|link| tops > u128::from(link.as_bits())) {
             let why = format!(

@@ -340,6 +340,11 @@ impl Ladder {
         self.states[class].rate.rate()
     }
 
+    /// The ceiling of `class`.
+    pub(super) fn ceil(&self, class: usize) -> Rate {
+        self.states[class].ceil.rate()
+    }
+
     /// The quantum of `class`.
     pub(super) fn quantum(&self, class: usize) -> i64 {
         self.states[class].quantum
