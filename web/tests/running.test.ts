@@ -162,10 +162,10 @@ describe.skipIf(!here).each(modes)("a run under the page: %s", (mode) => {
     expect(one / two).toBeLessThan(1.4);
     const full = await row(page, "q");
     await page.locator("#queues tbody tr", { hasText: /^one/ }).click();
-    const field = page.getByLabel("port.a->b.queue.one.quantum", { exact: false }).and(page.locator("input"));
+    const field = page.getByLabel("port.a:b.queue.one.quantum", { exact: false }).and(page.locator("input"));
     await field.fill("4542B");
     await field.press("Enter");
-    await page.waitForSelector(".events li >> text=set port.a->b.queue.one.quantum = 4542B");
+    await page.waitForSelector(".events li >> text=set port.a:b.queue.one.quantum = 4542B");
     await meanRate(page, ["one"], 3);
     const [first = 0, second = 1] = await meanRate(page, ["one", "two"], 5);
     expect(first / second).toBeGreaterThan(2.3);
@@ -185,15 +185,15 @@ describe.skipIf(!here).each(modes)("a run under the page: %s", (mode) => {
     const rate = (8 * (after.bytes - before.bytes)) / (after.at - before.at);
     expect(Math.abs(rate / (((shown[0] as number) + 4 * (rates[0] as number)) / 5) - 1)).toBeLessThan(0.02);
 
-    await page.getByLabel("port.a->b.root", { exact: false }).and(page.locator("select")).selectOption("fair");
+    await page.getByLabel("port.a:b.root", { exact: false }).and(page.locator("select")).selectOption("fair");
     await page.waitForSelector(".events li >> text=packets moved");
     await expect.poll(async () => (await row(page, "fair")).p50, { timeout: 30_000 }).toBeLessThan(full.p50 / 2);
 
     await page.locator(".live h1").click();
     await page.keyboard.press("m");
     await page.waitForSelector(".events li >> text=mark");
-    await page.getByRole("button", { name: "undo: set port.a->b.root=q" }).click();
-    await page.waitForSelector(".events li >> text=set port.a->b.root = q");
+    await page.getByRole("button", { name: "undo: set port.a:b.root=q" }).click();
+    await page.waitForSelector(".events li >> text=set port.a:b.root = q");
 
     const [download] = await Promise.all([page.waitForEvent("download"), page.getByText("Save scenario").click()]);
     const saved = join(folder, "saved.toml");

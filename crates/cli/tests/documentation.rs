@@ -42,8 +42,7 @@ fn every_discipline_has_an_example_that_check_accepts() {
     assert_eq!(examples.len(), lockgate_engine::disciplines::KINDS.len());
     for (kind, example) in lockgate_engine::disciplines::KINDS.iter().zip(examples) {
         let file = directory.path().join(format!("{kind}.toml"));
-        fs::write(&file, format!("{AROUND}\n[port.\"a->b\"]\nroot = \"link\"\n\n{example}"))
-            .expect("written");
+        fs::write(&file, format!("{AROUND}\n[port.\"a:b\"]\nroot = \"link\"\n\n{example}")).expect("written");
         let output = lockgate(&["check", file.to_str().expect("UTF-8")]);
         assert!(output.status.success(), "{kind}: {}\n{example}", String::from_utf8_lossy(&output.stderr));
     }

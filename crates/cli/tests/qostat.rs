@@ -102,7 +102,7 @@ fn a_paced_simulation_is_the_simulation() {
     assert_eq!(summary(&run), summary(&watch));
     let lines = String::from_utf8(output.stdout).expect("text");
     assert_eq!(lines.lines().count(), 19, "a line a sample, before the end:\n{lines}");
-    assert!(lines.lines().all(|line| line.contains("a->b q") && line.contains("one")), "{lines}");
+    assert!(lines.lines().all(|line| line.contains("a:b q") && line.contains("one")), "{lines}");
 }
 
 /// The weight of a class is doubled while the run goes on; its rate follows; what is saved replays it.
@@ -115,7 +115,7 @@ fn a_session_at_the_knobs_is_a_scenario_that_replays_it() {
     watched.until(|state| state["sample"]["at_s"].as_f64().is_some_and(|at| at > 0.5));
     let (status, done) = watched.set(&json!({ "set": ["port.a->b.queue.one.quantum=4500B"] }));
     assert_eq!(status, 200, "{done}");
-    assert_eq!(done["before"], json!(["port.a->b.queue.one.quantum=1500B"]));
+    assert_eq!(done["before"], json!(["port.a:b.queue.one.quantum=1500B"]));
     let at = done["at_s"].as_f64().expect("a time");
     let (status, _) = watched.set(&json!({ "set": ["link.l.delay=9ms"], "for": "500ms" }));
     assert_eq!(status, 200);
@@ -173,7 +173,7 @@ fn other_programs_read_the_same_numbers() {
     let sent = root["total"]["sent_packets"].as_u64().expect("a count");
     let (status, metrics) = watched.get("/metrics");
     assert_eq!(status, 200);
-    let line = r#"node_qdisc_packets_total{device="a->b",kind="drr",handle="1:",parent="root",queue="q"} "#;
+    let line = r#"node_qdisc_packets_total{device="a:b",kind="drr",handle="1:",parent="root",queue="q"} "#;
     let value = metrics.lines().find_map(|found| found.strip_prefix(line)).expect("the root's packets");
     assert_eq!(value.parse::<u64>().ok(), Some(sent));
     for name in metrics.lines().filter_map(|line| line.strip_prefix("# TYPE ")?.split(' ').next()) {

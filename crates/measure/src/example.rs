@@ -54,7 +54,7 @@ fn setup(seed: u64) -> Setup {
             FlowSetup { name: "silent".into(), ..FlowSetup::default() },
         ],
         ports: vec![PortSetup {
-            name: "home->server".into(),
+            name: "home:server".into(),
             rate: Rate::from_bits(8_000),
             delay: Duration::from_millis(10),
         }],

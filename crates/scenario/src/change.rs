@@ -16,7 +16,7 @@ use crate::{Files, LONGEST, Override, Problems, Reader};
 pub struct Change {
     /// When.
     pub at: Instant,
-    /// What is set, such as `port.home->server.queue.voice.rate`; several joined by `, `.
+    /// What is set, such as `port.home:server.queue.voice.rate`; several joined by `, `.
     pub path: String,
     /// The new value as written, without quotes; several joined by `, `.
     pub value: String,

@@ -14,6 +14,7 @@ use std::sync::Arc;
 
 use lockgate_engine::classify::Fields;
 use lockgate_engine::clock::ClockConfig;
+use lockgate_engine::port_name;
 use lockgate_engine::ring::RingConfig;
 use lockgate_engine::units::{Bytes, Duration, Instant, Limit, Probability, Rate};
 
@@ -123,7 +124,7 @@ impl Link {
 /// The queue where a link leaves a node.
 #[derive(Clone, Debug)]
 pub struct PortModel {
-    /// `from->to`, or `from->to@link` where several links join the two.
+    /// `from:to`, or `from:to@link` where several links join the two.
     pub name: String,
     /// The place in `nodes` of the node that sends.
     pub from: usize,
@@ -258,8 +259,9 @@ pub enum Action {
 }
 
 impl Scenario {
-    /// The place in `ports` of the port called `name`.
+    /// The place in `ports` of the port called `name`, in either spelling.
     pub fn port(&self, name: &str) -> Option<usize> {
+        let name = port_name::canonical(name);
         self.ports.iter().position(|port| port.name == name)
     }
 

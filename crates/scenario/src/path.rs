@@ -1,12 +1,14 @@
 //! Addresses of single values, `link.wan.rate`, and what `--set` does with them.
 //!
 //! ```text
-//! port.home->server.queue.voice.rate        segments joined by dots
+//! port.home:server.queue.voice.rate         segments joined by dots
+//! port.home->server.queue.voice.rate        the same: a port's other spelling is read, and never printed
 //! port."odd.name".root                      a quoted segment may hold dots
 //! ```
 
 use core::ops::Range;
 
+use lockgate_engine::port_name;
 use toml_edit::{ArrayOfTables, DocumentMut, Item, Table, TableLike, Value};
 
 use crate::check::SECTIONS;
@@ -21,6 +23,11 @@ const LONGEST: usize = 16;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum PathError {
+    /// A shell has cut it off at the `>` of a port's name.
+    #[error(
+        "`{0}-` ends in `-`: a shell took the `>` behind it as a redirection: write `{0}:…` with a colon, or put it in quotes"
+    )]
+    CutByShell(String),
     /// There is no `=` between path and value.
     #[error("`{0}` sets nothing: it is written `PATH=VALUE`, such as `link.wan.rate=2mbit`")]
     NoValue(String),
@@ -28,15 +35,48 @@ pub enum PathError {
     #[error("`{0}` has an empty part: a path is written `link.wan.rate`")]
     Empty(String),
     /// A quote does not end, or text follows it.
-    #[error("`{0}` has a quote out of place: a quoted part is written `port.\"a->b\".root`")]
+    #[error("`{0}` has a quote out of place: a quoted part is written `port.\"a:b\".root`")]
     Quote(String),
     /// It has more segments than any value's address.
     #[error("`{0}` has too many parts: no value lies so deep")]
     TooLong(String),
 }
 
-/// The segments of a path.
+/// The segments of a path, a port's name with a colon.
 pub(crate) fn parse(text: &str) -> Result<Vec<String>, PathError> {
+    let mut segments = split(text)?;
+    canonical(&mut segments);
+    Ok(segments)
+}
+
+/// Writes the name of the port that the path leads through with a colon.
+pub(crate) fn canonical(segments: &mut [String]) {
+    if let [section, port, ..] = segments
+        && section == "port"
+    {
+        *port = port_name::canonical(port).into_owned();
+    }
+}
+
+/// The key by which a table of the file has what a path calls `segment`, `walked` segments deep: among ports, in either
+/// spelling.
+fn written_as<'a>(
+    mut keys: impl Iterator<Item = &'a str>,
+    section: &str,
+    walked: usize,
+    segment: &str,
+) -> Option<&'a str> {
+    let is_port = section == "port" && walked == 1;
+    keys.find(|key| *key == segment || (is_port && port_name::canonical(key) == segment))
+}
+
+/// Whether a file's `key` below `port` is the port called `name`, which may leave out the link where there is but one.
+pub(crate) fn is_port(key: &str, name: &str) -> bool {
+    let key = port_name::canonical(key);
+    key.strip_prefix(name).is_some_and(|rest| rest.is_empty() || rest.starts_with('@'))
+}
+
+fn split(text: &str) -> Result<Vec<String>, PathError> {
     let mut segments = Vec::new();
     let mut rest = text.trim();
     loop {
@@ -100,7 +140,10 @@ impl Override {
             }
             None
         });
-        let at = split.ok_or_else(|| PathError::NoValue(shorten(text)))?;
+        let at = split.ok_or_else(|| match port_name::cut_by_shell(text) {
+            Some(kept) => PathError::CutByShell(shorten(kept)),
+            None => PathError::NoValue(shorten(text)),
+        })?;
         Self::new(&text[..at], &text[at + 1..])
     }
 
@@ -152,10 +195,11 @@ impl Override {
             self.put(table, segment);
             return Ok(());
         }
-        if !table.contains_key(segment) {
+        let keys = table.iter().map(|(key, _)| key);
+        let Some(key) = written_as(keys, &self.path[0], walked, segment).map(str::to_owned) else {
             return Err(Box::new(self.absent(walked, table)));
-        }
-        match table.get_mut(segment) {
+        };
+        match table.get_mut(&key) {
             Some(Item::ArrayOfTables(tables)) => {
                 let count = tables.len();
                 let index = self.path[walked + 1].parse::<usize>().ok();
@@ -192,7 +236,7 @@ impl Override {
         table.insert(key, Item::Value(value));
     }
 
-    /// Makes the tables that a file may leave out: `[record]`, and those of ports.
+    /// Makes the tables that a file may leave out: `[record]`, those of ports, and that of a queue whose `kind` is set.
     fn create(&self, document: &mut DocumentMut) {
         let root = document.as_table_mut();
         match self.path.as_slice() {
@@ -205,12 +249,30 @@ impl Override {
                     ports.set_implicit(true);
                     root.insert("port", Item::Table(ports));
                 }
-                let ports = root.get_mut("port").and_then(Item::as_table_like_mut);
-                if let Some(ports) = ports.filter(|ports| !ports.contains_key(port)) {
-                    ports.insert(port, Item::Table(Table::new()));
-                }
+                let Some(ports) = root.get_mut("port").and_then(Item::as_table_like_mut) else { return };
+                let keys = ports.iter().map(|(key, _)| key);
+                let key = written_as(keys, section, 1, port).unwrap_or(port).to_owned();
+                let port = ports.entry(&key).or_insert_with(|| Item::Table(Table::new()));
+                self.create_queue(port);
             }
             _ => {}
+        }
+    }
+
+    /// Makes the table `queue` of `port` for a queue that is set, and that of the queue where its `kind` is.
+    fn create_queue(&self, port: &mut Item) {
+        let [_, _, section, queue, rest @ ..] = self.path.as_slice() else { return };
+        let wanted = rest.is_empty() || (rest.len() == 1 && rest[0] == "kind");
+        let Some(port) = port.as_table_like_mut().filter(|_| wanted && section == "queue") else { return };
+        let queues = port.entry("queue").or_insert_with(|| {
+            let mut queues = Table::new();
+            queues.set_implicit(true);
+            Item::Table(queues)
+        });
+        if let Some(queues) = queues.as_table_like_mut().filter(|_| !rest.is_empty())
+            && !queues.contains_key(queue)
+        {
+            queues.insert(queue, Item::Table(Table::new()));
         }
     }
 
@@ -226,7 +288,20 @@ impl Override {
                 shorten(segment)
             ),
         };
-        self.problem(&place).help_if(suggest(segment, known))
+        let add = match self.path.as_slice() {
+            [section, _, queue, name, ..] if section == "port" && queue == "queue" && walked >= 2 => {
+                Some(format!(
+                    "to add a queue, set its kind first: `--set '{}.kind=fifo'`",
+                    join(&[&self.path[..3], core::slice::from_ref(name)].concat())
+                ))
+            }
+            _ => None,
+        };
+        let near = suggest(segment, known);
+        self.problem(&place).help_if(match (near, add) {
+            (Some(near), Some(add)) => Some(format!("{near}; {add}")),
+            (near, add) => near.or(add),
+        })
     }
 }
 
@@ -269,9 +344,12 @@ pub(crate) fn places(root: &toml::de::DeTable<'_>, overrides: &[Override]) -> Ve
     let find = |one: &Override| -> Option<Range<usize>> {
         let (first, rest) = one.path.split_first()?;
         let mut value = root.get(first.as_str())?;
-        for segment in rest {
+        for (walked, segment) in rest.iter().enumerate() {
             value = match value.get_ref() {
-                toml::de::DeValue::Table(table) => table.get(segment.as_str())?,
+                toml::de::DeValue::Table(table) => {
+                    let keys = table.keys().map(|key| &**key.get_ref());
+                    table.get(written_as(keys, first, walked + 1, segment)?)?
+                }
                 toml::de::DeValue::Array(list) => list.get(segment.parse::<usize>().ok()?)?,
                 _ => return None,
             };
@@ -310,7 +388,7 @@ mod tests {
     #[test]
     fn what_is_joined_is_split_into_the_same() {
         for segments in
-            [["link", "wan", "rate"], ["port", "a.b->c", "x"], ["a \"b\"", "it's", "\"quoted\".name"]]
+            [["link", "wan", "rate"], ["port", "a.b:c", "x"], ["a \"b\"", "it's", "\"quoted\".name"]]
         {
             let segments: Vec<String> = segments.map(str::to_owned).into();
             assert_eq!(parse(&join(&segments)).as_ref(), Ok(&segments), "{}", join(&segments));
@@ -322,13 +400,44 @@ mod tests {
         let parts = |text: &str| parse(text).map(|parts| parts.join("|"));
         assert_eq!(
             parts("port.home->server.queue.voice.rate").as_deref(),
-            Ok("port|home->server|queue|voice|rate")
+            Ok("port|home:server|queue|voice|rate")
         );
+        assert_eq!(parts("port.home:server.root").as_deref(), Ok("port|home:server|root"));
         assert_eq!(parts("port.\"a.b\".root").as_deref(), Ok("port|a.b|root"));
         assert_eq!(parts("a..b"), Err(PathError::Empty("a..b".to_owned())));
         assert_eq!(parts("a.\"b"), Err(PathError::Quote("a.\"b".to_owned())));
         assert_eq!(parts("a.\"b\"c"), Err(PathError::Quote("a.\"b\"c".to_owned())));
         assert!(matches!(Override::parse("duration"), Err(PathError::NoValue(_))));
+        // What a shell leaves of `port.home->server.root=x` without quotes.
+        let cut = Override::parse("port.home-").expect_err("it is cut off").to_string();
+        assert!(cut.contains("write `port.home:…`") && cut.contains("quotes"), "{cut}");
+    }
+
+    #[test]
+    fn either_spelling_of_a_port_finds_the_other() {
+        for written in ["a->b", "a:b"] {
+            let text = format!("[port.\"{written}\".queue.q]\nkind = \"fifo\" # here\n");
+            for asked in ["a->b", "a:b"] {
+                let set = after(&text, &format!("port.{asked}.queue.q.kind=sfq"));
+                assert_eq!(set, text.replace("fifo", "sfq"), "{written} asked as {asked}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_queue_is_added_by_its_kind() {
+        let text = "[port.\"a->b\"]\nroot = \"q\"\n";
+        let added = after(text, "port.a:b.queue.q.kind=fifo");
+        assert_eq!(added, format!("{text}\n[port.\"a->b\".queue.q]\nkind = \"fifo\"\n"));
+        assert!(
+            after("", "port.a:b.queue.q.kind=fifo").contains("[port.\"a:b\".queue.q]\nkind = \"fifo\"\n")
+        );
+        let whole = after(text, "port.a:b.queue.q={ kind = \"sfq\" }");
+        let read = |text: &str| text.parse::<toml::Table>().expect("TOML");
+        assert_eq!(read(&whole)["port"]["a->b"]["queue"]["q"]["kind"].as_str(), Some("sfq"));
+        let wrong = apply_all(text, &[Override::parse("port.a:b.queue.q.limit=5p").expect("an override")]);
+        let help = wrong.expect_err("it has no kind")[0].help_text().unwrap_or_default().to_owned();
+        assert!(help.contains("`--set 'port.a:b.queue.q.kind=fifo'`"), "{help}");
     }
 
     #[test]
@@ -337,7 +446,7 @@ mod tests {
         assert_eq!(after(text, "link.wan.rate=2mbit"), text.replace("1mbit", "2mbit"));
         assert_eq!(after(text, "link.wan.delay=5ms"), format!("{text}delay = \"5ms\"\n"));
         assert_eq!(after(text, "duration=20s"), text.replace("10s", "20s"));
-        assert!(after(text, "port.a->b.ring=16").ends_with("[port.\"a->b\"]\nring = 16\n"));
+        assert!(after(text, "port.a->b.ring=16").ends_with("[port.\"a:b\"]\nring = 16\n"));
         assert!(after(text, "record.packets=true").ends_with("[record]\npackets = true\n"));
         assert_eq!(after("a = 1\nb = 2\n", "a="), "b = 2\n", "no value takes the key away");
         let list = "[[expect]]\nthat = \"x\"\nbelow = \"1ms\"\n";

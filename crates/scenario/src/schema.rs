@@ -30,7 +30,7 @@ pub fn schema() -> Value {
         ("record", table::<RecordTable>(&mut generator)),
         ("node", named("Hosts and routers, by name.", table::<NodeTable>(&mut generator))),
         ("link", named("Links, by name.", table::<LinkTable>(&mut generator))),
-        ("port", named("Queues where links leave nodes, by `from->to`.", port)),
+        ("port", named("Queues where links leave nodes, by `from:to`; `from->to` is the same.", port)),
         ("flow", named("What is sent, by name.", flow)),
         ("change", list("The timeline.", table::<ChangeTable>(&mut generator))),
         ("expect", list("What results are held against.", table::<ExpectTable>(&mut generator))),

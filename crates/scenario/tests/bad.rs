@@ -203,7 +203,7 @@ fn names_of_nothing() {
     swap("[\"a\", \"b\"]", "[\"a\", \"a\"]", &[(6, 11, "joins `a` with itself", "two different")]);
     swap("to = \"b\"", "to = \"a\"", &[(10, 6, "from `a` to itself", "two different")]);
     add("[port.\"a->c\"]\nring = 1\n", &[(13, 7, "there is no node called `c`", "one of `a`, `b`")]);
-    add("[port.wan]\nring = 1\n", &[(13, 7, "`wan` is not the name of a port", "`a->b`")]);
+    add("[port.wan]\nring = 1\n", &[(13, 7, "`wan` is not the name of a port", "`a:b`")]);
 }
 
 #[test]
@@ -211,11 +211,11 @@ fn ways_and_ports_that_are_not_there() {
     let island = BASE.replace("b = {}\n", "b = {}\nc = {}\n").replace("to = \"b\"", "to = \"c\"");
     expect(&island, &[(11, 6, "no way leads from `a` to `c`", "join them by links")]);
     let island = BASE.replace("b = {}\n", "b = {}\nc = {}\n") + "[port.\"a->c\"]\nring = 1\n";
-    expect(&island, &[(14, 7, "no link leads from `a` to `c`", "`a->b`")]);
+    expect(&island, &[(14, 7, "no link leads from `a` to `c`", "`a:b`")]);
     let parallel = format!(
         "{BASE}[link.spare]\nbetween = [\"b\", \"a\"]\nrate = \"1mbit\"\n[port.\"a->b\"]\nring = 1\n"
     );
-    expect(&parallel, &[(16, 7, "several links lead from `a` to `b`", "`a->b@wan` or `a->b@spare`")]);
+    expect(&parallel, &[(16, 7, "several links lead from `a` to `b`", "`a:b@wan` or `a:b@spare`")]);
 }
 
 #[test]
@@ -403,13 +403,13 @@ fn changes_that_cannot_be() {
     change("{ \"flow.g.gap\" = \"1ms\" }", &[(15, 9, "no flow called `g`", "it is `f`")]);
     change(
         "{ \"port.a->b.queue.q.limit\" = \"5p\" }",
-        &[(15, 9, "`port.a->b.queue` has no `q`", "it is `fifo`")],
+        &[(15, 9, "`port.a:b.queue` has no `q`", "it is `fifo`")],
     );
     change("{ \"port.a->b.queue.fifo.limit\" = \"0p\" }", &[(15, 40, "holds nothing", "at least `1p`")]);
     change("{ \"port.a->b.queue.fifo.limt\" = \"5p\" }", &[(15, 9, "`fifo` has no key `limt`", "`limit`")]);
     change("{ \"port.a->b.queue.fifo.kind\" = \"lifo\" }", &[(15, 39, "no discipline `lifo`", "`fifo`")]);
     change("{ \"port.a->b.root\" = \"x\" }", &[(15, 28, "no queue called `x`", "")]);
-    change("{ \"port.a->c.root\" = \"x\" }", &[(15, 9, "no port called `a->c`", "`a->b`")]);
+    change("{ \"port.a->c.root\" = \"x\" }", &[(15, 9, "no port called `a:c`", "`a:b`")]);
     change("{ duration = \"20s\" }", &[(15, 9, "`duration` cannot change", "link.wan.rate")]);
     change(
         "{ lnik.wan.rate = \"1mbit\" }",

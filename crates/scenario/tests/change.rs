@@ -140,7 +140,7 @@ fn a_change_asked_for_during_the_run_is_one_of_the_file() {
     let asked = [set("port.home->server.queue.other.rate=7mbit"), set("link.wan.delay=3ms")];
     let (changed, new) = scenario.with_change(at, &asked, &support::files()).expect("a change");
     let paths: Vec<&str> = new.iter().map(|change| change.path.as_str()).collect();
-    assert_eq!(paths, ["port.home->server.queue.other.rate", "link.wan.delay"]);
+    assert_eq!(paths, ["port.home:server.queue.other.rate", "link.wan.delay"]);
     assert!(new.iter().all(|change| change.at == at));
     assert_eq!(changed.changes.len(), scenario.changes.len() + 2);
     // The next one builds on it: the tree has both changes.

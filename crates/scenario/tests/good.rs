@@ -18,7 +18,7 @@ fn the_example_of_the_product_is_read() {
     let ports: Vec<&str> = scenario.ports.iter().map(|port| port.name.as_str()).collect();
     assert_eq!(
         ports,
-        ["phone->home", "home->phone", "laptop->home", "home->laptop", "home->server", "server->home"]
+        ["phone:home", "home:phone", "laptop:home", "home:laptop", "home:server", "server:home"]
     );
     let port = &scenario.ports[4];
     assert_eq!((port.from, port.to, port.link, port.direction, port.root.as_str()), (2, 3, 2, 0, "link"));
@@ -36,7 +36,7 @@ fn the_example_of_the_product_is_read() {
     assert_eq!(change.at, Instant::ZERO + Duration::from_secs(30));
     assert_eq!(
         (change.path.as_str(), change.value.as_str()),
-        ("port.home->server.queue.voice.quantum", "1200B")
+        ("port.home:server.queue.voice.quantum", "1200B")
     );
     assert!(matches!(&change.action, Action::Reconfigure { port: 4, queues, .. } if *queues == ["link"]));
     assert_eq!(scenario.expects[0].bounds, [Bound::Below(0.02)]);
@@ -98,7 +98,7 @@ fn groups_parallel_links_and_addresses_are_resolved() {
         (Duration::from_micros(20), Some(Rate::from_bits(1_000_000_000)))
     );
     let names: Vec<&str> = scenario.ports.iter().map(|port| port.name.as_str()).collect();
-    assert_eq!(names, ["a->r", "r->a", "r->b@out", "b->r@out", "b->r@spare", "r->b@spare"]);
+    assert_eq!(names, ["a:r", "r:a", "r:b@out", "b:r@out", "b:r@spare", "r:b@spare"]);
     assert_eq!(scenario.ports[5].ring.map(|ring| ring.completions), Some(4));
     let flows: Vec<(&str, u16, u8)> = scenario
         .flows
@@ -216,7 +216,7 @@ set = { "flow.upload.rate" = "1mbit" }
     );
     assert_eq!(
         scenario.changes[0].path,
-        "port.home->server.queue.rest.limit, port.home->server.queue.other.limit"
+        "port.home:server.queue.rest.limit, port.home:server.queue.other.limit"
     );
     assert!(scenario.warnings.is_empty(), "{:?}", scenario.warnings);
 }

@@ -11,6 +11,7 @@ use std::borrow::Cow;
 use lockgate_engine::discipline::Invalid;
 use lockgate_engine::packet::{FlowId, Pool};
 use lockgate_engine::port::Port;
+use lockgate_engine::port_name;
 use lockgate_engine::random::{Random, Seed};
 use lockgate_engine::units::{Bytes, Duration, Instant};
 use lockgate_measure::monitor;
@@ -500,7 +501,7 @@ pub fn build_link(
     let link = &scenario.links[model.link];
     let failed = |why: Invalid| build_failure(&model.name, &why);
     let root = model.tree.build().map_err(failed)?;
-    let mut port = Port::new(root, Random::stream(seed, &format!("port/{}", model.name)));
+    let mut port = Port::new(root, Random::stream(seed, &format!("port/{}", port_name::with_arrow(&model.name))));
     if let Some(clock) = model.clock {
         port = port.with_clock(clock).map_err(failed)?;
     }

@@ -17,7 +17,7 @@ duration = "6s"
 node.a = {}
 node.b = {}
 link.l = { between = ["a", "b"], rate = "1mbit" }
-[port."a->b"]
+[port."a:b"]
 root = "one"
 alternatives = ["one", "two"]
 queue.one = { kind = "fifo", limit = "100000p" }
@@ -32,12 +32,12 @@ gap = "100us"
 stop = "600ms"
 [[change]]
 at = "505.05ms"
-set = { "port.a->b.root" = "two" }
+set = { "port.a:b.root" = "two" }
 "#;
 
 fn queues(recording: &lockgate_measure::Recording) -> Vec<(String, QueueSummary)> {
     let summary = summarise(std::slice::from_ref(recording));
-    summary.ports["a->b"].queues.iter().map(|(name, queue)| (name.clone(), queue.clone())).collect()
+    summary.ports["a:b"].queues.iter().map(|(name, queue)| (name.clone(), queue.clone())).collect()
 }
 
 #[test]
@@ -130,7 +130,7 @@ fn a_rate_holds_from_its_instant_for_the_packet_under_way_too() {
 #[test]
 fn a_link_is_used_for_what_it_carries_within_the_window() {
     let used = |recording: &lockgate_measure::Recording| {
-        summarise(std::slice::from_ref(recording)).ports["a->b"].utilisation.expect("a rate")
+        summarise(std::slice::from_ref(recording)).ports["a:b"].utilisation.expect("a rate")
     };
     // From 1 ms on it carries 8 bit/s; the packet would take a thousand seconds.
     common::assert_near("utilisation at 8 bit/s", used(&one_packet("8bit", &[])), 0.9999, 1e-9);

@@ -193,6 +193,6 @@ fn samples_add_up_to_the_run() {
         assert!(one.packets <= one.peak_packets && one.peak_packets <= 51, "{one:?}");
         assert!(one.mean_packets <= one.peak_packets as f64);
     }
-    assert_eq!(port.name, "a->b");
+    assert_eq!(port.name, "a:b");
     assert_eq!(looker.samples.iter().map(|sample| sample.events.len()).sum::<usize>(), 1);
 }

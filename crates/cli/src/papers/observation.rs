@@ -7,6 +7,7 @@
 //! flow.NAME.longest_silence    the longest time of the part in which no packet of it arrived, to a sampling interval
 //! ```
 
+use lockgate_engine::port_name;
 use lockgate_engine::units::{Duration, Instant};
 use lockgate_measure::histogram::Histogram;
 use lockgate_measure::metric::{self, Subject, check_path};
@@ -103,7 +104,7 @@ impl Names {
 /// An address and what follows the name of what it is about.
 fn split(path: &str) -> Result<(Subject, &str), String> {
     let wrong = || {
-        format!("`{path}` is no address: it is written `flow.NAME.metric` or `port.A->B.queue.NAME.metric`")
+        format!("`{path}` is no address: it is written `flow.NAME.metric` or `port.A:B.queue.NAME.metric`")
     };
     let rest = |prefix: &str| path.strip_prefix(prefix);
     if let Some(rest) = rest("flow.") {
@@ -112,11 +113,12 @@ fn split(path: &str) -> Result<(Subject, &str), String> {
     }
     if let Some(rest) = rest("port.") {
         let (port, rest) = rest.split_once('.').ok_or_else(wrong)?;
+        let port = port_name::canonical(port);
         let Some(rest) = rest.strip_prefix("queue.") else {
-            return Ok((Subject::Port(port.to_owned()), rest));
+            return Ok((Subject::Port(port.into_owned()), rest));
         };
         let (queue, name) = rest.split_once('.').ok_or_else(wrong)?;
-        return Ok((Subject::Queue(port.to_owned(), queue.to_owned()), name));
+        return Ok((Subject::Queue(port.into_owned(), queue.to_owned()), name));
     }
     Ok((Subject::Run, path))
 }
@@ -382,7 +384,7 @@ mod tests {
             flows: ["file/1", "file/2", "file/1/return", "file/1/control", "echo"]
                 .map(str::to_owned)
                 .to_vec(),
-            ports: vec![("a->b".to_owned(), vec!["link".to_owned()])],
+            ports: vec![("a:b".to_owned(), vec!["link".to_owned()])],
         }
     }
 
@@ -407,6 +409,8 @@ mod tests {
             "[r: flow.echo.iat in 1ms..2ms]",
             "[r: port.a->b.queue.link.dropped_packets @ 1s..2s]",
             "[r: port.a->b.utilisation]",
+            "[r: port.a:b.utilisation]",
+            "[r: port.a:b.queue.link.throughput @ 1s..2s]",
             "[r: jain_index]",
         ] {
             assert_eq!(check(good), Ok(()), "{good}");

@@ -3,6 +3,7 @@
 
 use std::collections::VecDeque;
 
+use lockgate_engine::port_name;
 use lockgate_engine::units::{Duration, Instant};
 use lockgate_scenario::path::join;
 use lockgate_scenario::{Override, Scenario, reference};
@@ -43,6 +44,7 @@ impl Effective {
     /// `text`, which is a valid scenario, as it stands after all its changes up to `now`.
     pub(crate) fn at(text: &str, now: Instant) -> Self {
         let mut table: Table = text.parse().unwrap_or_default();
+        table.get_mut("port").map(name_ports);
         let changes = table.remove("change");
         let mut effective = Self { table, coming: VecDeque::new(), now };
         effective.add(changes);
@@ -66,7 +68,11 @@ impl Effective {
         self.now = self.now.max(now);
         while let Some((_, change)) = self.coming.pop_front_if(|(at, _)| *at <= now) {
             for (path, value) in change.get("set").and_then(Value::as_table).into_iter().flatten() {
-                put(&mut self.table, &segments(path), value);
+                let mut value = value.clone();
+                if path == "port" {
+                    name_ports(&mut value);
+                }
+                put(&mut self.table, &segments(path), &value);
             }
         }
     }
@@ -223,6 +229,14 @@ const LINK_KNOBS: [LinkKnob; 3] = [
     ("loss", "probability", Some("0"), "of each packet, each way"),
 ];
 
+/// Writes the names of ports with a colon, as paths have them.
+fn name_ports(ports: &mut Value) {
+    if let Value::Table(ports) = ports {
+        let named = core::mem::take(ports).into_iter();
+        *ports = named.map(|(name, port)| (port_name::canonical(&name).into_owned(), port)).collect();
+    }
+}
+
 fn segments(path: &str) -> Vec<String> {
     Override::new(path, "").map(|setting| setting.path().to_vec()).unwrap_or_default()
 }
@@ -304,11 +318,11 @@ set = { "port.a->b.queue.one.limit" = "30p", link.l.rate = "2mbit" }
 
     #[test]
     fn knobs_are_the_parameters_and_the_parents_shares() {
-        let knobs = Effective::at(TEXT, Instant::ZERO).queue_knobs("a->b", "one");
+        let knobs = Effective::at(TEXT, Instant::ZERO).queue_knobs("a:b", "one");
         let keys: Vec<&str> = knobs.iter().map(|knob| knob.key.as_str()).collect();
         assert!(keys.contains(&"quantum") && keys.contains(&"limit"), "{keys:?}");
         let limit = knobs.iter().find(|knob| knob.key == "limit").expect("a limit");
-        assert_eq!((limit.value.as_deref(), limit.path.as_str()), (Some("50p"), "port.a->b.queue.one.limit"));
+        assert_eq!((limit.value.as_deref(), limit.path.as_str()), (Some("50p"), "port.a:b.queue.one.limit"));
     }
 
     /// What is kept from change to change is what reading the whole text again would give, and so is the timeline that

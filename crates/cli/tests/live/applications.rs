@@ -194,7 +194,7 @@ initial_sequence = "{sequence}"
     let short = |sequence: &str| {
         let document = summary(&Place::new().command(&text(sequence)).output().expect("runs"));
         assert_eq!(document["groups"]["file"]["all"]["completed"], 4, "{}", document["groups"]);
-        number(&document["ports"]["router->server"]["queues"]["short"]["sent_bytes"])
+        number(&document["ports"]["router:server"]["queues"]["short"]["sent_bytes"])
     };
     let (numbered, random) = (short("run2c"), short("random"));
     // 11 or 12 segments each, with 66 bytes of headers; what is sent again is short again.

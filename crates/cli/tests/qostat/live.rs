@@ -99,13 +99,13 @@ fn weights_and_trees_change_under_real_tcp() {
     let [one, two] = window(&watched, 1.0, ["one", "two"]);
     let equal = one.0 / two.0;
     assert!((0.7..1.4).contains(&equal), "equal weights: {one:?}, {two:?}");
-    let (status, done) = watched.set(&json!({ "set": ["port.a->b.queue.one.quantum=4542B"] }));
+    let (status, done) = watched.set(&json!({ "set": ["port.a:b.queue.one.quantum=4542B"] }));
     assert_eq!(status, 200, "{done}");
-    assert_eq!(done["before"], json!(["port.a->b.queue.one.quantum=1514B"]));
+    assert_eq!(done["before"], json!(["port.a:b.queue.one.quantum=1514B"]));
     let [one, two, all] = window(&watched, done["at_s"].as_f64().expect("a time"), ["one", "two", "q"]);
     let ratio = one.0 / two.0;
     assert!((2.4..3.6).contains(&ratio), "three to one: {one:?}, {two:?}");
-    let (status, done) = watched.set(&json!({ "set": ["port.a->b.root=fair"] }));
+    let (status, done) = watched.set(&json!({ "set": ["port.a:b.root=fair"] }));
     assert_eq!(status, 200, "{done}");
     let [fair] = window(&watched, done["at_s"].as_f64().expect("a time"), ["fair"]);
     assert!(fair.1 < all.1 / 2.0, "FIFOs of 60 packets: {} s; FQ-CoDel: {} s", all.1, fair.1);
@@ -191,11 +191,11 @@ fn change(number: u64, load: &Load) -> String {
     let queue = ["one", "two", "high", "low"][(random % 4) as usize];
     match random / 4 % 4 {
         0 => format!(
-            "port.a->b.queue.{}.quantum={}B",
+            "port.a:b.queue.{}.quantum={}B",
             ["one", "two"][(random % 2) as usize],
             200 + random % 9_000
         ),
-        1 => format!("port.a->b.queue.{queue}.limit={}p", 50_000 + random % 20_000),
+        1 => format!("port.a:b.queue.{queue}.limit={}p", 50_000 + random % 20_000),
         // Now less than comes, now more, so that queues stand at times.
         2 => format!("link.l.rate={}bit", load.bits() * (95 + random % 60) / 100),
         _ => format!("link.l.delay={}us", 500 + random % 5_000),
@@ -247,7 +247,7 @@ fn changes_under_load_lose_nothing() {
     for number in 0..load.sets + load.swaps {
         let text = if number % every == every - 1 {
             root = 1 - root;
-            format!("port.a->b.root={}", ["q", "other"][root])
+            format!("port.a:b.root={}", ["q", "other"][root])
         } else {
             change(number, &load)
         };

@@ -43,9 +43,9 @@ fn undo_restores_every_value_that_was_set() {
     let mut watched = Watched::start(&file, &more, None);
     let first = watched.until(|state| state["sample"]["at_s"].as_f64().is_some_and(|at| at > 0.1));
     let paths = [
-        "port.a->b.queue.q.burst",
-        "port.a->b.queue.q.ecn",
-        "port.a->b.queue.q.min",
+        "port.a:b.queue.q.burst",
+        "port.a:b.queue.q.ecn",
+        "port.a:b.queue.q.min",
         "link.l.loss",
         "link.l.delay",
     ];

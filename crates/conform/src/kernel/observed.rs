@@ -73,8 +73,8 @@ impl<'a> Bottleneck<'a> {
     /// Where the recording has no such port or kept no packets.
     pub(super) fn new(recording: &'a Recording) -> Result<Self, String> {
         let find = |name: &str| recording.ports.iter().position(|port| port.setup.name == name);
-        let port = find("r->b").ok_or_else(|| "the run has no bottleneck".to_owned())?;
-        let access = find("a->r").map(|index| recording.ports[index].setup.delay).unwrap_or_default();
+        let port = find("r:b").ok_or_else(|| "the run has no bottleneck".to_owned())?;
+        let access = find("a:r").map(|index| recording.ports[index].setup.delay).unwrap_or_default();
         if recording.packets.is_none() {
             return Err("the run kept no packets".to_owned());
         }

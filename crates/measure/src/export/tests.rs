@@ -27,7 +27,7 @@ fn parquet_reads_back_as_it_was_written() {
     assert!(rows.contains(&vec![
         text("voice"),
         long(3),
-        text("home->server"),
+        text("home:server"),
         text("voice"),
         long(100),
         ps(200),
@@ -37,7 +37,7 @@ fn parquet_reads_back_as_it_was_written() {
     assert!(rows.contains(&vec![
         text("voice"),
         long(4),
-        text("home->server"),
+        text("home:server"),
         text("voice"),
         long(100),
         ps(200),
@@ -94,7 +94,7 @@ fn pcapng_reads_back_with_its_comments() {
             _ => {}
         }
     }
-    assert_eq!(interfaces, ["home->server"]);
+    assert_eq!(interfaces, ["home:server"]);
     let times: Vec<u64> = packets.iter().map(|(nanos, ..)| nanos / 1_000_000).collect();
     assert_eq!(times, [0, 200, 200, 300, 400, 950]);
     let comments: Vec<&str> =

@@ -2,6 +2,8 @@
 
 use core::fmt;
 
+use lockgate_engine::port_name;
+
 use super::{About, METRICS, Metric, Unit};
 use crate::summary::group_of;
 
@@ -135,9 +137,9 @@ impl Address {
             }
             ["group", group, rest @ ..] => (Subject::Group((*group).into()), rest),
             ["port", port, "queue", queue, rest @ ..] => {
-                (Subject::Queue((*port).into(), (*queue).into()), rest)
+                (Subject::Queue(port_name::canonical(port).into(), (*queue).into()), rest)
             }
-            ["port", port, rest @ ..] => (Subject::Port((*port).into()), rest),
+            ["port", port, rest @ ..] => (Subject::Port(port_name::canonical(port).into()), rest),
             rest => (Subject::Run, rest),
         };
         let about = subject.about();
@@ -297,7 +299,7 @@ mod tests {
 
     fn check(path: &str) -> Result<Unit, MetricError> {
         let flows = ["voice".into(), "a.b".into(), "web/1".into()];
-        let ports = [("home->server".into(), vec!["link".into(), "voice".into()])];
+        let ports = [("home:server".into(), vec!["link".into(), "voice".into()])];
         check_path(path, &Names { flows: &flows, ports: &ports })
     }
 
@@ -308,9 +310,10 @@ mod tests {
             ("flow.\"a.b\".throughput", Unit::BitsPerSecond),
             ("flow.web/1.loss", Unit::Ratio),
             ("flow.voice.jitter_rfc3550", Unit::Seconds),
-            ("port.home->server.queue.voice.sojourn.p95", Unit::Seconds),
-            ("port.home->server.queue.link.dropped_packets", Unit::Packets),
-            ("port.home->server.utilisation", Unit::Ratio),
+            ("port.home:server.queue.voice.sojourn.p95", Unit::Seconds),
+            ("port.home:server.queue.link.dropped_packets", Unit::Packets),
+            ("port.home:server.utilisation", Unit::Ratio),
+            ("group.web.jain_index", Unit::Ratio),
             ("group.web.fct.mean", Unit::Seconds),
             ("group.web.bin.2.slowdown.p99", Unit::Number),
             ("group.web.completed", Unit::Number),
@@ -322,14 +325,26 @@ mod tests {
     }
 
     #[test]
+    fn an_arrow_is_read_and_a_colon_is_printed() {
+        for (read, printed) in [
+            ("port.home->server.utilisation", "port.home:server.utilisation"),
+            ("port.home->server.queue.link.sojourn.p99", "port.home:server.queue.link.sojourn.p99"),
+            ("port.\"a->b@up\".rate", "port.a:b@up.rate"),
+        ] {
+            assert_eq!(Address::parse(read).expect("an address").to_string(), printed);
+        }
+        assert_eq!(check("port.home->server.rate"), Ok(Unit::BitsPerSecond));
+    }
+
+    #[test]
     fn a_wrong_address_gets_the_nearest_right_one() {
         for (path, expected) in [
             ("flow.voce.owd.p99", Some("voice")),
             ("flow.voice.owd.maxx", Some("max")),
             ("flow.voice.thruput", Some("throughput")),
             ("flow.voice.owd", Some("owd.p99")),
-            ("port.home->server.queue.lnk.sojourn.p95", Some("link")),
-            ("port.home->serve.utilisation", Some("home->server")),
+            ("port.home:server.queue.lnk.sojourn.p95", Some("link")),
+            ("port.home->serve.utilisation", Some("home:server")),
             ("group.wbe.fct.mean", Some("web")),
             ("group.voice.fct.mean", None),
             ("group.web.bin.first.fct.mean", None),

@@ -61,10 +61,10 @@ fn a_run_worked_by_hand() {
         ("utilisation", 400.0 * 8.0 / (8_000.0 * 0.9)),
         ("rate", 8_000.0),
     ] {
-        check(&summary, &format!("port.home->server.{metric}"), expected);
+        check(&summary, &format!("port.home:server.{metric}"), expected);
     }
     check(&summary, "jain_index", 0.5);
-    let queues = &summary.ports["home->server"].queues;
+    let queues = &summary.ports["home:server"].queues;
     assert_eq!(queues.keys().collect::<Vec<_>>(), ["link", "voice", "rest"]);
     assert_eq!((queues["voice"].parent.as_deref(), queues["link"].parent.as_deref()), (Some("link"), None));
     assert_eq!(queues["link"].drops_by, IndexMap::from([("limit".to_owned(), 1)]));
@@ -141,7 +141,7 @@ fn the_document_has_no_nan_round_trips_and_has_the_promised_keys() {
     }
     assert!(flow["fct_s"].is_null());
     assert!(document["flows"]["silent"]["owd_s"]["p99"].is_null());
-    assert!(document["ports"]["home->server"]["queues"]["voice"]["sojourn_s"]["p99"].is_number());
+    assert!(document["ports"]["home:server"]["queues"]["voice"]["sojourn_s"]["p99"].is_number());
     assert_eq!(document["schema"], 1);
     let schema = schema();
     assert!(

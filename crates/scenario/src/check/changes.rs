@@ -118,7 +118,10 @@ impl Checker<'_> {
         for (key, value) in set {
             let mut segments = above.to_vec();
             match path::parse(key.get_ref()) {
-                Ok(more) => segments.extend(more),
+                Ok(more) => {
+                    segments.extend(more);
+                    path::canonical(&mut segments);
+                }
                 Err(error) => {
                     let said = error.to_string();
                     let (wrong, allowed) =
@@ -197,7 +200,10 @@ impl Checker<'_> {
         state: &State<'i>,
     ) -> (DeTable<'i>, Span) {
         let (section, name) = object;
-        let written = scene.root.get(section).and_then(|tables| tables.get_ref().get(name));
+        let tables = scene.root.get(section).and_then(|tables| tables.get_ref().as_table());
+        let is_named = |key: &str| key == name || (section == "port" && path::is_port(key, name));
+        let written = tables.and_then(|tables| tables.iter().find(|(key, _)| is_named(key.get_ref())));
+        let written = written.map(|(_, value)| value);
         let header = written.map_or_else(|| settings[0].span(), Spanned::span);
         let key = (section.to_owned(), name.to_owned());
         let mut table = match (state.tables.get(&key), written.and_then(|value| value.get_ref().as_table())) {

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use lockgate_engine::clock::ClockModel;
+use lockgate_engine::port_name;
 use lockgate_engine::units::Rate;
 use toml::de::DeTable;
 
@@ -77,22 +78,23 @@ impl Checker<'_> {
         ports
     }
 
-    /// The place of the port called `name`; with parallel links, `a->b@link`.
+    /// The place of the port called `name`; with parallel links, `a:b@link`.
     fn find_port(
         &mut self,
-        name: &str,
+        written: &str,
         span: Span,
         network: &Network,
         models: &[PortModel],
     ) -> Option<usize> {
+        let name = &*port_name::canonical(written);
         if let Some(place) = models.iter().position(|port| port.name == name) {
             return Some(place);
         }
-        // `a->b@wan` says which link even where there is only one.
+        // `a:b@wan` says which link even where there is only one.
         let full = models.iter().position(|port| {
             network.links.iter().flatten().nth(port.link).is_some_and(|link| {
                 name == format!(
-                    "{}->{}@{}",
+                    "{}:{}@{}",
                     network.nodes[port.from].name, network.nodes[port.to].name, link.name
                 )
             })
@@ -100,10 +102,10 @@ impl Checker<'_> {
         if full.is_some() {
             return full;
         }
-        let Some((from, to)) = name.split_once("->") else {
-            let problem = Problem::new(span, format!("`{}` is not the name of a port", shorten(name)));
+        let Some((from, to)) = name.split_once(':') else {
+            let problem = Problem::new(span, format!("`{}` is not the name of a port", shorten(written)));
             let help = self.suggest(name, models.iter().map(|port| port.name.as_str()));
-            self.note(problem.help("a port is named by the link's two nodes, `\"from->to\"`").help_if(help));
+            self.note(problem.help("a port is named by the link's two nodes, `\"from:to\"`").help_if(help));
             return None;
         };
         let parallel: Vec<&str> = models
@@ -232,7 +234,7 @@ fn default_ports(network: &Network) -> Vec<PortModel> {
     for (place, link) in links.iter().enumerate() {
         for direction in 0..2 {
             let [from, to] = [link.ends[direction], link.ends[1 - direction]];
-            let pair = format!("{}->{}", network.nodes[from].name, network.nodes[to].name);
+            let pair = format!("{}:{}", network.nodes[from].name, network.nodes[to].name);
             let parallel = joined.get(&[from.min(to), from.max(to)]).is_some_and(|count| *count > 1);
             ports.push(PortModel {
                 name: if parallel { format!("{pair}@{}", link.name) } else { pair },

@@ -82,7 +82,7 @@ impl Checker<'_> {
         let Some(DeValue::Table(tables)) = queues.map(Spanned::get_ref) else {
             if let Some(wrong) = queues {
                 let problem = Problem::new(wrong.span(), "`queue` is a table of tables, one for each name");
-                self.note(problem.help("write `[port.\"A->B\".queue.NAME]`"));
+                self.note(problem.help("write `[port.\"A:B\".queue.NAME]`"));
                 return None;
             }
             return self.without_queues(place, root);
@@ -136,7 +136,7 @@ impl Checker<'_> {
                 format!("{} has no queue called `{}`", place.what, shorten(root)),
             );
             self.note(
-                problem.help(format!("write `[port.\"A->B\".queue.{}]` with its `kind`", shorten(root))),
+                problem.help(format!("write `[port.\"A:B\".queue.{}]` with its `kind`", shorten(root))),
             );
             return None;
         }

@@ -43,7 +43,7 @@ fn schemas() -> Value {
             "additionalProperties": false,
             "properties": {
                 "set": { "type": "array", "minItems": 1, "items": { "type": "string" },
-                         "examples": [["port.home->server.queue.voice.limit=20p"]] },
+                         "examples": [["port.home:server.queue.voice.limit=20p"]] },
                 "for": { "type": ["string", "null"], "description": "goes back after this time",
                          "examples": ["30s"] },
             },
