@@ -58,6 +58,7 @@ pub fn watched(
     mut seat: Option<Seat>,
 ) -> Result<Outcome, Failure> {
     crate::suited::check(scenario)?;
+    let scenario = &*scenario.with_starts(seed);
     allow_many_files();
     let nodes = hosts_of(scenario);
     let testbed = Testbed::build(scenario, &nodes, MTU)?;

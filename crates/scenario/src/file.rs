@@ -355,9 +355,10 @@ pub(crate) struct FlowTable {
     /// IPv6 flow label.
     #[serde(default)]
     pub(crate) flow_label: Option<FlowLabel>,
-    /// When it starts.
+    /// When it starts: a time, or a law that each member of a group and each seed draws from, such as
+    /// `{ distribution = "uniform", min = "0s", max = "1s" }`.
     #[serde(default)]
-    pub(crate) start: Duration,
+    pub(crate) start: Option<LawConfig<Duration>>,
     /// When it stops at the latest.
     #[serde(default)]
     pub(crate) stop: Option<Duration>,

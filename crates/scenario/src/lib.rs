@@ -21,6 +21,7 @@ pub mod routes;
 pub mod scale;
 pub mod schema;
 mod shape;
+mod starts;
 mod syntax;
 pub mod tcp;
 pub mod trace;

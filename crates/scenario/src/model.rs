@@ -18,6 +18,8 @@ use lockgate_engine::port_name;
 use lockgate_engine::ring::RingConfig;
 use lockgate_engine::units::{Bytes, Duration, Instant, Limit, Probability, Rate};
 
+use lockgate_traffic::Law;
+
 use crate::application::{Codec, Ftp};
 use crate::change::Change;
 use crate::diagnostic::Problem;
@@ -163,8 +165,10 @@ pub struct Flow {
     pub traffic_class: u8,
     /// How packets are offered, with the files that belong to it.
     pub traffic: Traffic,
-    /// When it starts.
+    /// When it starts; with `start_law`, after how much of what is drawn.
     pub start: Duration,
+    /// What is drawn for when it starts, where that is a law ([`Scenario::with_starts`]).
+    pub start_law: Option<Law<Duration>>,
     /// When it stops at the latest.
     pub stop: Option<Duration>,
     /// How many packets it sends at most.

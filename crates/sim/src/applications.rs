@@ -64,7 +64,8 @@ struct Drawn<'a> {
 struct Group {
     sizes: (Law<Bytes>, Random),
     gaps: Option<(Law<Duration>, Random)>,
-    last: Instant,
+    /// How long after its start the last member's file starts.
+    after: Duration,
 }
 
 impl<'a> Drawn<'a> {
@@ -78,10 +79,10 @@ impl<'a> Drawn<'a> {
         }
         let Some(group) = self.groups.get_mut(name) else { return Ok((Instant::NEVER, Bytes::ZERO)) };
         if let Some((law, random)) = &mut group.gaps {
-            group.last = group.last + law.draw(random);
+            group.after += law.draw(random);
         }
         let (law, random) = &mut group.sizes;
-        Ok((group.last, law.draw(random).max(Bytes(1))))
+        Ok((Instant::ZERO + flow.start + group.after, law.draw(random).max(Bytes(1))))
     }
 }
 
@@ -95,7 +96,7 @@ impl Group {
             None => None,
         };
         let sizes = (Law::new(&size, "size", files)?, stream("files"));
-        Ok(Self { sizes, gaps, last: Instant::ZERO + flow.start })
+        Ok(Self { sizes, gaps, after: Duration::ZERO })
     }
 }
 

@@ -139,6 +139,7 @@ pub fn watched(scenario: &Scenario, seed: Seed, watcher: &mut dyn Watcher) -> Re
 }
 
 fn simulate(scenario: &Scenario, seed: Seed, watch: Watch<'_>) -> Result<Outcome, Failure> {
+    let scenario = &*scenario.with_starts(seed);
     let (end, slots) = (scenario.end(), Slots::of(scenario).count());
     if Small::suits(end, slots) {
         play::<Small>(scenario, seed, watch)
@@ -501,7 +502,8 @@ pub fn build_link(
     let link = &scenario.links[model.link];
     let failed = |why: Invalid| build_failure(&model.name, &why);
     let root = model.tree.build().map_err(failed)?;
-    let mut port = Port::new(root, Random::stream(seed, &format!("port/{}", port_name::with_arrow(&model.name))));
+    let mut port =
+        Port::new(root, Random::stream(seed, &format!("port/{}", port_name::with_arrow(&model.name))));
     if let Some(clock) = model.clock {
         port = port.with_clock(clock).map_err(failed)?;
     }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use lockgate_engine::classify::Fields;
 use lockgate_engine::units::{Bytes, Duration, Instant};
-use lockgate_traffic::{Invalid, TrafficConfig};
+use lockgate_traffic::{Invalid, Law, TrafficConfig};
 use toml::de::DeTable;
 
 use super::Checker;
@@ -265,7 +265,9 @@ impl Checker<'_> {
             return Read { count: None, flow: None, listed: None };
         };
         let ends = self.flow_ends(&table, place, network);
-        self.check_flow(&table, place);
+        let law = self.start(&table, place);
+        let start = law.as_ref().map_or(Some(Duration::ZERO), Law::constant);
+        self.check_flow(&table, place, start);
         let Sent { transport, traffic, voice, listed } = self.sent_by(&table, place);
         let fields = ends.map(|[from, to]| {
             let address =
@@ -287,7 +289,8 @@ impl Checker<'_> {
             fields,
             traffic_class: table.tos.map(|tos| tos.0).or(table.dscp.map(|code| code.0 << 2)).unwrap_or(0),
             traffic,
-            start: table.start,
+            start: start.unwrap_or_default(),
+            start_law: law.clone().filter(|_| start.is_none()),
             stop: table.stop,
             packets: table.packets.map(|packets| packets.0),
             bytes: table.bytes.and_then(|amount| amount.0),
@@ -365,17 +368,38 @@ impl Checker<'_> {
         Some([from, to])
     }
 
-    fn check_flow(&mut self, table: &FlowTable, place: Place<'_, '_>) {
+    /// When a flow starts; `None` where nothing is said, or it cannot be.
+    fn start(&mut self, table: &FlowTable, place: Place<'_, '_>) -> Option<Law<Duration>> {
+        let config = table.start.clone()?;
+        let traffic = TrafficConfig { gap: Some(config.clone()), ..TrafficConfig::default() };
+        let files = self.files_of(&traffic).map_err(|mut problems| problems.remove(0));
+        let law = files.and_then(|files| Law::new(&config, "gap", &files));
+        let refused = |invalid: Invalid| {
+            let field = invalid.field.strip_prefix("gap").unwrap_or(&invalid.field).trim_start_matches('.');
+            let said = match field {
+                "" => format!("`start` {}", invalid.why),
+                field => format!("`{field}` of `start` {}", invalid.why),
+            };
+            let problem = Problem::new(place.inner("start", field), said);
+            let help =
+                "a start is a time, or such as `{ distribution = \"uniform\", min = \"0s\", max = \"1s\" }`";
+            self.note(problem.help(help));
+        };
+        law.map_err(refused).ok()
+    }
+
+    fn check_flow(&mut self, table: &FlowTable, place: Place<'_, '_>, start: Option<Duration>) {
         if table.dscp.is_some() && table.tos.is_some() {
             let problem = Problem::new(place.key("tos"), "`tos` contains the DSCP");
             self.note(problem.see(place.key("dscp"), "given here too").help("give one of `dscp` and `tos`"));
         }
-        if let Some(stop) = table.stop.filter(|stop| *stop <= table.start) {
+        // What a law draws may come after `stop`: such a flow sends nothing.
+        if let Some((stop, start)) = table.stop.zip(start).filter(|(stop, start)| stop <= start) {
             let problem = Problem::new(
                 place.value("stop"),
                 format!("{} stops at {stop}, before it starts", place.what),
             );
-            self.note(problem.help(format!("`stop` is later than `start`, which is {}", table.start)));
+            self.note(problem.help(format!("`stop` is later than `start`, which is {start}")));
         }
         if table.packets.is_some_and(|packets| packets.0 == 0)
             || table.bytes.is_some_and(|amount| amount.0 == Some(Bytes::ZERO))
