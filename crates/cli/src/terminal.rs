@@ -1,5 +1,6 @@
 //! What the terminal shows: tables on stdout; progress, warnings and errors on stderr.
 
+use std::borrow::Cow;
 use std::io::IsTerminal;
 use std::time::Duration as WallTime;
 
@@ -21,8 +22,15 @@ fn stdout_colours() -> bool {
     std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty()) && std::io::stdout().is_terminal()
 }
 
+/// A text for the terminal: control characters, which could move the cursor or set the window's title, as visible
+/// escapes such as `\u{1b}`. Line ends stay.
+pub(crate) fn visible(text: &str) -> Cow<'_, str> {
+    lockgate_scenario::diagnostic::visible(text)
+}
+
 /// An error and the way out.
 pub(crate) fn error(message: &str, help: &str) {
+    let (message, help) = (visible(message), visible(help));
     if stderr_colours() {
         tell!("{RED}error:{RED:#} {message}");
         tell!("{CYAN}help:{CYAN:#}  {help}");
@@ -67,7 +75,7 @@ pub(crate) fn table(header: &[&str], rows: &[Vec<String>]) {
     table.load_style(presets::NOTHING).set_content_arrangement(ContentArrangement::Disabled);
     table.set_header(header.iter().map(Cell::new));
     for row in rows {
-        table.add_row(row.iter().map(Cell::new));
+        table.add_row(row.iter().map(|cell| Cell::new(visible(cell))));
     }
     for (index, column) in table.column_iter_mut().enumerate() {
         column.set_padding((0, 2));
@@ -89,7 +97,7 @@ pub(crate) fn words(header: &[&str], rows: &[Vec<String>]) {
     }
     table.set_header(header.iter().map(Cell::new));
     for row in rows {
-        table.add_row(row.iter().map(Cell::new));
+        table.add_row(row.iter().map(|cell| Cell::new(visible(cell))));
     }
     for column in table.column_iter_mut() {
         column.set_padding((0, 2));
@@ -101,6 +109,7 @@ pub(crate) fn words(header: &[&str], rows: &[Vec<String>]) {
 
 /// A heading over a table.
 pub(crate) fn heading(text: &str) {
+    let text = visible(text);
     if stdout_colours() {
         let bold = Style::new().bold();
         say!("\n{bold}{text}{bold:#}");

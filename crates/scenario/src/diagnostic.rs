@@ -5,6 +5,7 @@
 
 use core::fmt;
 use core::ops::Range;
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use miette::{Diagnostic, LabeledSpan, NamedSource, Severity, SourceCode};
@@ -18,7 +19,7 @@ pub(crate) struct Source(Arc<NamedSource<Arc<str>>>);
 
 impl Source {
     pub(crate) fn new(name: &str, text: &str) -> Self {
-        Self(Arc::new(NamedSource::new(name, Arc::from(text)).with_language("toml")))
+        Self(Arc::new(NamedSource::new(visible(name), Arc::from(quotable(text))).with_language("toml")))
     }
 
     fn text(&self) -> &str {
@@ -28,6 +29,43 @@ impl Source {
     fn name(&self) -> &str {
         self.0.name()
     }
+}
+
+/// A text that a terminal shows as it is: control characters, which could move its cursor or set its title, are
+/// written as escapes such as `\u{1b}`. Line ends and tabs stay.
+pub fn visible(text: &str) -> Cow<'_, str> {
+    if !text.chars().any(is_hidden) {
+        return Cow::Borrowed(text);
+    }
+    let written = |letter: char| {
+        if is_hidden(letter) { letter.escape_unicode().to_string() } else { letter.to_string() }
+    };
+    Cow::Owned(text.chars().map(written).collect())
+}
+
+fn is_hidden(letter: char) -> bool {
+    letter.is_control() && !matches!(letter, '\n' | '\t')
+}
+
+fn owned(text: String) -> String {
+    match visible(&text) {
+        Cow::Owned(written) => written,
+        Cow::Borrowed(_) => text,
+    }
+}
+
+/// The text of a file, to be quoted on a terminal: control characters are replaced by others that take as many bytes, so
+/// that places stay what they are.
+fn quotable(text: &str) -> Cow<'_, str> {
+    if !text.chars().any(is_hidden) {
+        return Cow::Borrowed(text);
+    }
+    let shown = |letter: char| match letter.len_utf8() {
+        _ if letter == '\r' || !is_hidden(letter) => letter,
+        1 => '?',
+        _ => '\u{bf}',
+    };
+    Cow::Owned(text.chars().map(shown).collect())
 }
 
 /// Something that is wrong (or, as a warning, probably not meant) in a scenario.
@@ -46,7 +84,7 @@ impl Problem {
     /// A problem with the text at `span`.
     pub(crate) fn new(span: impl Into<Option<Span>>, message: impl Into<String>) -> Self {
         Self {
-            message: message.into(),
+            message: owned(message.into()),
             help: None,
             span: span.into(),
             label: None,
@@ -59,14 +97,14 @@ impl Problem {
     /// The same, with the way out.
     #[must_use]
     pub(crate) fn help(mut self, help: impl Into<String>) -> Self {
-        self.help = Some(help.into());
+        self.help = Some(owned(help.into()));
         self
     }
 
     /// The same, where there is a way out.
     #[must_use]
     pub(crate) fn help_if(mut self, help: Option<String>) -> Self {
-        self.help = help.or(self.help);
+        self.help = help.map(owned).or(self.help);
         self
     }
 
@@ -103,7 +141,7 @@ impl Problem {
     /// The same with another message.
     #[must_use]
     pub(crate) fn replace_message(mut self, message: String) -> Self {
-        self.message = message;
+        self.message = owned(message);
         self
     }
 
@@ -112,7 +150,7 @@ impl Problem {
         let Some(own) = &self.span else { return };
         let setter = overrides.iter().rev().find(|(span, _)| span.start <= own.start && own.end <= span.end);
         if let (Some((_, text)), None) = (setter, &self.label) {
-            self.label = Some(format!("set by `--set {text}`"));
+            self.label = Some(owned(format!("set by `--set {text}`")));
         }
     }
 
@@ -233,6 +271,12 @@ impl Problems {
             }
         }
         Self { name: source.name().to_owned(), problems: kept }
+    }
+
+    /// The one problem of a file that is no scenario, to be shown as those of scenarios are: `span` are bytes of `text`.
+    #[must_use]
+    pub fn of_file(name: &str, text: &str, span: Option<Span>, message: &str, help: &str) -> Self {
+        Self::new(&Source::new(name, text), vec![Problem::new(span, message).help(help)])
     }
 
     /// Each problem, in the order of the file; those that stand nowhere first.
