@@ -17,7 +17,7 @@ echo "| --- | --- | ---: | ---: | ---: | ---: | --- |"
 worst=0
 for file in "$here"/*.toml; do
   name=$(basename "$file" .toml)
-  "$lockgate" run "$file" --twin --repeat "${REPEAT:-5}" --quiet --out "$work/$name" >"$work/said" 2>"$work/complained"
+  "$lockgate" run "$file" --twin --repeat "${REPEAT:-5}" --out "$work/$name" >"$work/said" 2>"$work/complained"
   code=$?
   case $code in
   0 | 3 | 5) ;;
@@ -36,7 +36,10 @@ for file in "$here"/*.toml; do
   grep -q 'no\*\*' "$work/rows" && worst=3
   awk -v name="$name" '
     /^outside the fidelity limits/ { print "- " name ": " $0 }
-    /^fidelity: / { print "- " name ": " $0 }' "$work/said" >>"$work/fidelity"
+    /^fidelity$/ { figures = "fidelity"; next }
+    figures && /^figure / { next }
+    figures && NF == 0 { print "- " name ": " figures; figures = "" }
+    figures { sub(/ +at most .*/, ""); gsub(/  +/, " "); figures = figures (figures == "fidelity" ? ": " : ", ") $0 }' "$work/said" >>"$work/fidelity"
 done
 echo
 cat "$work/fidelity"

@@ -5,12 +5,13 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
 
-/// A laboratory and a router for packet scheduling.
+/// A laboratory for packet scheduling.
 #[derive(Debug, Parser)]
 #[command(
     name = "lockgate",
     version,
-    about = "A laboratory and a router for packet scheduling",
+    about = "A laboratory for packet scheduling: simulated, and on real packets between namespaces of this machine. Its router \
+             for real interfaces is not there yet",
     after_help = "Exit codes: 0 ok, 1 the run failed, 2 usage or scenario error, 3 an expectation was missed, or a theorem or a
 comparison does not hold, 4 this host lacks a capability, 5 it ran outside its fidelity limits, 130 interrupted.
 Output that cannot be written is 1; a reader of it that goes away (`| head`) is no error.
@@ -30,7 +31,7 @@ pub(crate) enum Command {
     /// Runs a scenario and leaves a report
     #[command(after_help = "Examples:
   lockgate run scenarios/voice-beside-bulk.toml
-  lockgate run voice.toml --set 'port.home->server.root=priority'
+  lockgate run voice.toml --set port.home:server.root=priority
   lockgate run voice.toml --repeat 10 --json > summary.json
   lockgate run voice.toml --live
   lockgate run voice.toml --set 'flow.voice.replay={file=\"call.pcap\"}' --set flow.voice.profile=
@@ -52,8 +53,8 @@ Elsewhere than on loopback, changes need the token in LOCKGATE_TOKEN, or the one
     Watch(Watch),
     /// Sets values of a run that `lockgate watch --web` shows, all at once
     #[command(after_help = "Examples:
-  lockgate set 'port.home->server.queue.voice.limit=20p'
-  lockgate set 'port.home->server.root=priority' --for 30s
+  lockgate set port.home:server.queue.voice.limit=20p
+  lockgate set port.home:server.root=priority --for 30s
   lockgate set link.wan.rate=5mbit link.wan.delay=40ms --to 192.0.2.7:8180
 
 Elsewhere than on loopback, the token is read from LOCKGATE_TOKEN.")]
@@ -119,12 +120,13 @@ pub(crate) struct Demo {
 #[derive(Debug, Args)]
 #[allow(clippy::struct_excessive_bools, reason = "each is a switch of its own")]
 pub(crate) struct Run {
-    /// The scenario file
-    pub(crate) file: PathBuf,
+    /// The scenario file; without one, those here are named
+    pub(crate) file: Option<PathBuf>,
     /// What all random draws start from
     #[arg(long, default_value_t = 1, value_name = "N")]
     pub(crate) seed: u64,
-    /// How many runs, with seeds from --seed on; results carry 95 % confidence intervals
+    /// How many runs, with seeds from --seed on; results carry 95 % confidence intervals, and expectations are judged
+    /// by all of them
     #[arg(long, default_value_t = 1, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=10_000))]
     pub(crate) repeat: u16,
     /// Sets a value of the scenario; may be given again
@@ -310,7 +312,7 @@ pub(crate) struct Output {
     /// Prints one JSON document in place of tables
     #[arg(long)]
     pub(crate) json: bool,
-    /// Says nothing but the results
+    /// Says less: no progress and no warnings; of a run or the demo, the verdict alone
     #[arg(long, short)]
     pub(crate) quiet: bool,
 }

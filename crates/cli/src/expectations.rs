@@ -1,7 +1,7 @@
 //! Between scenarios, which expect, and measurements, which know the metrics: neither knows the other.
 
 use lockgate_measure::metric::{self, MetricError, check_path};
-use lockgate_measure::summary::{Bound, Summary};
+use lockgate_measure::summary::{Bound, Criterion, Expected, Summary};
 use lockgate_scenario::{Names, Scenario, Unit};
 
 use crate::exit::Failure;
@@ -30,9 +30,19 @@ pub(crate) fn unit_of(path: &str, names: &Names) -> Result<Unit, String> {
 pub(crate) fn judge(scenario: &Scenario, summary: &mut Summary) -> Result<bool, Failure> {
     let mut all = true;
     for expect in &scenario.expects {
-        let bounds: Vec<Bound> = expect.bounds.iter().map(|bound| to_measure(*bound)).collect();
+        let expected = Expected {
+            that: expect.that.clone(),
+            bounds: expect.bounds.iter().map(|bound| to_measure(*bound)).collect(),
+            criterion: match expect.criterion {
+                lockgate_scenario::Criterion::Interval => Criterion::Interval,
+                lockgate_scenario::Criterion::Mean => Criterion::Mean,
+                lockgate_scenario::Criterion::All => Criterion::All,
+            },
+            name: expect.name.clone(),
+            line: expect.line,
+        };
         all &= summary
-            .expect(&expect.that, &bounds)
+            .expect(&expected)
             .map_err(|error| Failure::run(error, "`lockgate list metrics` shows what can be expected"))?;
     }
     Ok(all)

@@ -20,8 +20,20 @@ pub(crate) fn quantity(value: Option<f64>, unit: &str) -> String {
     match unit {
         "s" | "bit/s" | "B" => with_prefix(value, unit),
         "" => value.map_or_else(|| "-".to_owned(), three_digits),
+        "packets" => value.map_or_else(|| "-".to_owned(), packets),
         _ => value.map_or_else(|| "-".to_owned(), |value| format!("{} {unit}", three_digits(value))),
     }
+}
+
+/// A number of packets: whole where it is whole, `1 packet`.
+fn packets(value: f64) -> String {
+    let number = if value.fract() == 0.0 { format!("{value:.0}") } else { three_digits(value) };
+    format!("{number} packet{}", plural(value))
+}
+
+/// The ending of a noun that stands behind this number.
+pub(crate) fn plural(count: f64) -> &'static str {
+    if (count - 1.0).abs() < f64::EPSILON { "" } else { "s" }
 }
 
 /// `value` in `unit` with the prefix that leaves one to three digits before the point.
@@ -70,6 +82,8 @@ mod tests {
         assert_eq!(rate(Some(999_999.9)), "1.00 Mbit/s");
         assert_eq!(ratio(Some(0.0012)), "0.120 %");
         assert_eq!(ratio(Some(0.0)), "0 %");
-        assert_eq!(quantity(Some(12.0), "packets"), "12.0 packets");
+        assert_eq!(quantity(Some(12.0), "packets"), "12 packets");
+        assert_eq!(quantity(Some(1.0), "packets"), "1 packet");
+        assert_eq!(quantity(Some(11.5), "packets"), "11.5 packets");
     }
 }

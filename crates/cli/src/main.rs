@@ -18,7 +18,9 @@ mod qostat;
 mod results;
 mod runs;
 mod saved_file;
+mod tables;
 mod terminal;
+mod verdict;
 
 use std::process::ExitCode;
 

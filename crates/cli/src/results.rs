@@ -32,6 +32,18 @@ struct Manifest<'a> {
     finished: String,
     interrupted: bool,
     host: Host,
+    /// What each run took of this machine, in the order of the seeds.
+    cost: Vec<Cost>,
+}
+
+/// The time a run took: all that differs between two equal runs.
+#[derive(Serialize)]
+struct Cost {
+    seed: u64,
+    /// Seconds of real time.
+    wall_s: f64,
+    /// Seconds of processor time.
+    cpu_s: f64,
 }
 
 #[derive(Serialize)]
@@ -162,6 +174,7 @@ pub(crate) fn write(results: Results, written: &Written<'_>) -> Result<PathBuf, 
         finished: now(),
         interrupted: written.interrupted,
         host: Host::this(),
+        cost: written.recordings.iter().map(cost).collect(),
     };
     results.write("scenario.toml", &scenario.text)?;
     results.write("summary.json", json(written.summary)?)?;
@@ -186,6 +199,11 @@ pub(crate) fn write(results: Results, written: &Written<'_>) -> Result<PathBuf, 
         results.write_with("ports.pcapng", |writer| export::pcapng::packets(first, writer).map(drop))?;
     }
     results.finish(&manifest)
+}
+
+fn cost(recording: &Recording) -> Cost {
+    let lockgate_measure::recording::EngineCost { wall_s, cpu_s, .. } = recording.engine;
+    Cost { seed: recording.seed.0, wall_s, cpu_s }
 }
 
 pub(crate) fn json(value: &impl Serialize) -> Result<String, Failure> {

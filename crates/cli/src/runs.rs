@@ -8,7 +8,7 @@ use indicatif::ProgressBar;
 use lockgate_engine::random::Seed;
 use lockgate_engine::units::Instant;
 use lockgate_measure::recording::Recording;
-use lockgate_scenario::{MEMORY, Override, Reader, Scenario, Transport};
+use lockgate_scenario::{MEMORY, Override, PathError, Reader, Scenario, Transport};
 use lockgate_sim::Control;
 use rayon::prelude::*;
 
@@ -27,11 +27,43 @@ pub(crate) fn read_file(
     overrides: &[String],
     memory: Option<&str>,
 ) -> Result<Scenario, Failure> {
+    if !file.exists() {
+        let wrong = format!("cannot read `{}`: there is no such file", file.display());
+        return Err(Failure::usage(wrong, scenarios_here()));
+    }
     let memory = memory::limit(memory)?;
     let text = scenario_text(file)?;
     let overrides = parse_overrides(overrides)?;
     let name = file.display().to_string();
     read_within(&text, &name, &Beside::new(file), &overrides, memory)
+}
+
+/// No scenario was named: which there are here, and the one that needs no file.
+pub(crate) fn no_file() -> Failure {
+    Failure::usage("no scenario file was named", scenarios_here())
+}
+
+/// The scenarios in this directory and below `scenarios`, in a sentence.
+fn scenarios_here() -> String {
+    const SHOWN: usize = 8;
+    let files = |folder: &str| {
+        let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+        let paths = entries.map(|entry| entry.path());
+        paths.filter(|path| path.extension().is_some_and(|ending| ending == "toml"))
+    };
+    let mut found: Vec<String> = files(".")
+        .filter_map(|path| Some(path.file_name()?.to_string_lossy().into_owned()))
+        .chain(files("scenarios").map(|path| path.display().to_string()))
+        .collect();
+    found.sort();
+    let more = found.len().saturating_sub(SHOWN);
+    found.truncate(SHOWN);
+    let demo = "`lockgate demo` shows one that needs no file";
+    match (found.is_empty(), more) {
+        (true, _) => format!("name a scenario file; there is no *.toml here; {demo}"),
+        (false, 0) => format!("here are {}; {demo}", found.join(", ")),
+        (false, more) => format!("here are {} and {more} more; {demo}", found.join(", ")),
+    }
 }
 
 /// Reads a scenario's text.
@@ -59,10 +91,11 @@ fn read_within(
 pub(crate) fn parse_overrides(texts: &[String]) -> Result<Vec<Override>, Failure> {
     let parse = |text: &String| {
         Override::parse(text).map_err(|why| {
-            Failure::usage(
-                format!("`--set {text}`: {why}"),
-                "write `--set PATH=VALUE`, such as `--set link.wan.rate=2mbit`",
-            )
+            let help = match why {
+                PathError::CutByShell(_) => "write the port with a colon: `--set port.home:server.root=fair`",
+                _ => "write `--set PATH=VALUE`, such as `--set link.wan.rate=2mbit`",
+            };
+            Failure::usage(format!("`--set {text}`: {why}"), help)
         })
     };
     texts.iter().map(parse).collect()

@@ -192,7 +192,7 @@ fn wrong_usage_is_said_with_the_way_out() {
     let folder = tempfile::tempdir().expect("a folder");
     fs::write(folder.path().join("good.toml"), GOOD).expect("written");
     let cases: [(&[&str], &str); 8] = [
-        (&["run"], "FILE"),
+        (&["run"], "no scenario file was named"),
         (&["run", "missing.toml"], "no such file"),
         (&["run", "good.toml", "--set", "link"], "--set PATH=VALUE"),
         (&["run", "good.toml", "--set", "link.lime.rate=1mbit"], "did you mean `line`"),

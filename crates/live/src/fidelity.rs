@@ -4,6 +4,7 @@
 //! | --- | --- | --- |
 //! | `timer_lateness_p50_s`, `_p99_s` | from when a frame was due at its host to when it had been handed over | p99 1 ms |
 //! | `send_slip_p50_s`, `_p99_s` | from when a datagram should have left (an answer: when its request came) to when it did | p99 1 ms |
+//! | `packets_sent` | packets that were sent, by all flows | none |
 //! | `send_errors` | datagrams that the sender's kernel refused | 0.01 % of those sent |
 //! | `host_losses` | frames that this machine lost between hosts and driver | 0.01 % of those sent |
 //! | `cpu_starved_ratio` | time the driver waited for a processor while it was ready, of the run | 2 % |
@@ -49,6 +50,18 @@ const MOST_LOST: f64 = 1e-4;
 /// Most of the run that the driver may wait for a processor.
 const MOST_STARVED: f64 = 0.02;
 
+/// The most that the figure called `name` may be, of a run that sent so many packets; `None` where it has no limit.
+#[must_use]
+pub fn limit(name: &str, packets_sent: f64) -> Option<f64> {
+    match name {
+        "timer_lateness_p99_s" | "send_slip_p99_s" => Some(MOST_LATE_S),
+        "send_errors" | "host_losses" => Some(packets_sent * MOST_LOST),
+        "cpu_starved_ratio" => Some(MOST_STARVED),
+        "stood_still_s" => Some(0.0),
+        _ => None,
+    }
+}
+
 impl Seen {
     /// Every figure, by its name in the summary.
     pub fn figures(&self) -> Vec<(String, f64)> {
@@ -62,6 +75,7 @@ impl Seen {
                 figures.push((format!("{name}_p99_s"), high));
             }
         }
+        figures.push(("packets_sent".to_owned(), self.sent as f64));
         figures.push(("send_errors".to_owned(), self.send_errors as f64));
         figures.push(("host_losses".to_owned(), self.host_losses as f64));
         figures.push(("ring_overruns".to_owned(), self.ring_overruns as f64));

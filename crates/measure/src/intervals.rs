@@ -4,29 +4,45 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// The mean of a metric over repetitions, and how far the true mean may be from it.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Interval {
     /// Mean over the repetitions that have a value.
     pub mean: f64,
-    /// Half the width of the 95 % confidence interval; `null` for fewer than two values.
+    /// Half the width of the 95 % confidence interval; `null` for fewer than two values, and where all are the same:
+    /// nothing of them is drawn, and so nothing is known of how far they scatter.
     pub half_width: Option<f64>,
     /// How many repetitions have a value.
     pub n: u64,
+    /// The value of each repetition, in the order of the seeds; `null` where it has none.
+    pub values: Vec<Option<f64>>,
 }
 
-/// The 95 % confidence interval of the mean of independent, roughly normal values; `None` where there is
-/// none, or one is not finite.
-pub fn interval(values: &[f64]) -> Option<Interval> {
+impl Interval {
+    /// The interval of a metric's values, one a repetition; `None` where none has a value.
+    pub fn of(values: Vec<Option<f64>>) -> Option<Self> {
+        let found: Vec<f64> = values.iter().copied().flatten().collect();
+        let (mean, half_width) = student(&found)?;
+        Some(Self { mean, half_width, n: found.len() as u64, values })
+    }
+}
+
+/// The mean of independent, roughly normal values and half the width of its 95 % confidence interval, where they
+/// scatter; `None` where there is no value, or one is not finite.
+fn student(values: &[f64]) -> Option<(f64, Option<f64>)> {
     if values.is_empty() || values.iter().any(|value| !value.is_finite()) {
         return None;
     }
+    let first = values[0];
+    if values.iter().all(|value| value.to_bits() == first.to_bits()) {
+        return Some((first, None));
+    }
     let count = values.len() as f64;
     let mean = values.iter().sum::<f64>() / count;
-    let half_width = (values.len() > 1).then(|| {
+    let half_width = {
         let squares: f64 = values.iter().map(|value| (value - mean) * (value - mean)).sum();
         student_t(values.len() as u64 - 1) * libm::sqrt(squares / (count - 1.0) / count)
-    });
-    Some(Interval { mean, half_width, n: values.len() as u64 })
+    };
+    Some((mean, Some(half_width)))
 }
 
 /// The value that a Student-distributed number with `freedom` degrees of freedom (at least 1) keeps below
@@ -97,10 +113,20 @@ mod tests {
     #[test]
     fn an_interval_worked_by_hand() {
         // 10, 12, 14: mean 12, standard deviation 2, half width 4.3027 * 2 / sqrt(3).
-        let interval = interval(&[10.0, 12.0, 14.0]).expect("values");
+        let values = vec![Some(10.0), None, Some(12.0), Some(14.0)];
+        let interval = Interval::of(values.clone()).expect("values");
         assert!((interval.mean - 12.0).abs() < 1e-12);
         assert!((interval.half_width.expect("two values") - 4.968_3).abs() < 1e-4);
-        assert_eq!(super::interval(&[3.0]).expect("a value").half_width, None);
-        assert_eq!([super::interval(&[]), super::interval(&[1.0, f64::NAN])], [None; 2]);
+        assert_eq!((interval.n, interval.values), (3, values));
+        assert_eq!(Interval::of(vec![Some(3.0)]).expect("a value").half_width, None);
+        assert_eq!(Interval::of(vec![None, None]), None);
+        assert_eq!(Interval::of(vec![Some(1.0), Some(f64::NAN)]), None);
+    }
+
+    #[test]
+    fn values_that_are_all_the_same_have_no_interval() {
+        // 0.1 + 0.1 + 0.1 over 3 is not 0.1: the mean of equal values is that value all the same.
+        let same = Interval::of(vec![Some(0.1); 3]).expect("values");
+        assert_eq!((same.mean, same.half_width, same.n), (0.1, None, 3));
     }
 }

@@ -1,7 +1,7 @@
 //! Every metric, once: its name, what it means, where that is defined, its unit, and its address.
 //!
 //! ```text
-//! flow.voice.owd.p99      port.home->server.queue.voice.sojourn.p95      port.home->server.utilisation
+//! flow.voice.owd.p99      port.home:server.queue.voice.sojourn.p95      port.home:server.utilisation
 //! flow."a.b".throughput   jain_index
 //! group.backup.fct.mean   group.backup.bin.1.slowdown.p99
 //! ```
@@ -60,7 +60,7 @@ pub enum About {
     Run,
     /// A flow.
     Flow,
-    /// A group of flows that carry files, or its files of a class of sizes.
+    /// A group of flows (`count`), or its files of a class of sizes.
     Group,
     /// A port and its link.
     Port,
@@ -116,7 +116,8 @@ pub const METRICS: &[Metric] = &[
         Run,
         Ratio,
         "Jain, Chiu and Hawe 1984",
-        "how evenly the flows share throughput: (sum x)^2 / (n sum x^2), from 1/n to 1",
+        "how evenly all flows share throughput: (sum x)^2 / (n sum x^2), from 1/n to 1; of flows that want the same, so \
+         of a group, it says more",
     ),
     delay(
         "owd",
@@ -175,6 +176,13 @@ pub const METRICS: &[Metric] = &[
     value("file_bytes", Flow, Bytes, "", "size of the file it carries, without headers"),
     value("ps_fct", Flow, Seconds, PROCESSOR_SHARING, PS_FCT),
     value("slowdown", Flow, Number, PROCESSOR_SHARING, SLOWDOWN),
+    value(
+        "jain_index",
+        Group,
+        Ratio,
+        "Jain, Chiu and Hawe 1984",
+        "how evenly the flows of the group share throughput: (sum x)^2 / (n sum x^2), from 1/n to 1",
+    ),
     value(
         "files",
         Group,

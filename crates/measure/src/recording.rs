@@ -164,7 +164,7 @@ pub enum EventKind {
     Note,
 }
 
-/// What a run cost the machine. The only part of a recording that differs between two equal runs.
+/// What a run cost the machine. Its times are the only part of a recording that differs between two equal runs.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct EngineCost {
     /// Events processed.

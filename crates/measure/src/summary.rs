@@ -1,16 +1,18 @@
 //! The results of a run, as `summary.json` has them: base SI units, the unit in the name, never NaN.
 //!
-//! Statistics leave the warm-up out. What was not observed is `null`.
+//! Statistics leave the warm-up out. What was not observed is `null`. The same scenario and seeds give the same bytes, on
+//! any machine and any number of threads: how long a run took stands in `manifest.json`.
 
 mod build;
+mod expectation;
 mod files;
 mod requests;
 mod value;
 
 pub use build::summarise;
+pub use expectation::{Bound, Criterion, Expectation, Expected};
 pub use files::{BinSummary, FileSummary, FilesSummary, GroupSummary, group_of};
 pub use requests::{EchoSummary, PagesSummary};
-pub use value::Bound;
 
 use indexmap::IndexMap;
 use schemars::JsonSchema;
@@ -21,7 +23,7 @@ use crate::intervals::Interval;
 use crate::recording::Mode;
 
 /// Version of the document's form; it grows when a reader must change.
-pub const SCHEMA: u32 = 1;
+pub const SCHEMA: u32 = 2;
 
 /// The results of a run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -34,24 +36,30 @@ pub struct Summary {
     pub mode: Mode,
     /// What the random draws of the (first) run started from.
     pub seed: u64,
+    /// How many runs, with seeds from that one on: the first, whose results these are, and its repetitions.
+    pub runs: u64,
     /// Length of the run in seconds.
     pub duration_s: f64,
     /// How much of its start the statistics leave out, in seconds.
     pub warmup_s: f64,
     /// Each flow, by name, in the scenario's order.
     pub flows: IndexMap<String, FlowSummary>,
-    /// Each group of flows that carry files, by name; absent where there is none.
+    /// Each group of flows, by name; absent where there is none.
     #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
     pub groups: IndexMap<String, GroupSummary>,
     /// Each port, by name.
     pub ports: IndexMap<String, PortSummary>,
-    /// Jain's fairness index of the flows' throughput, from 1/n to 1.
+    /// Jain's fairness index of the throughput of all flows, from 1/n to 1.
     pub jain_index: Option<f64>,
-    /// Means over repetitions with their 95 % confidence intervals, by metric; empty for a single run.
+    /// Every value of this document that can be expected, by its address; `null` where nothing was observed. Left out in
+    /// reports.
+    #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
+    pub metrics: IndexMap<String, Option<f64>>,
+    /// Means over all runs with their 95 % confidence intervals, by the metric's address; empty for a single run.
     pub intervals: IndexMap<String, Interval>,
     /// Each expectation and whether it holds.
     pub expect: Vec<Expectation>,
-    /// What the run cost.
+    /// How much the run had to do.
     pub engine: EngineSummary,
     /// How exact a live run was, by name (`timer_lateness_p99_s`); absent for a simulation.
     #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
@@ -244,43 +252,13 @@ pub struct Distribution {
     pub max: Option<f64>,
 }
 
-/// An expectation and whether it holds.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Expectation {
-    /// The metric's address.
-    pub that: String,
-    /// It is to be less than this.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub below: Option<f64>,
-    /// It is to be more than this.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub above: Option<f64>,
-    /// It is to be this or less.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub at_most: Option<f64>,
-    /// It is to be this or more.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub at_least: Option<f64>,
-    /// It is to be within these two, both allowed.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub between: Option<[f64; 2]>,
-    /// What it was; `null` where nothing was observed.
-    pub value: Option<f64>,
-    /// Whether it holds; what was not observed does not.
-    pub holds: bool,
-}
-
-/// What a run cost.
+/// How much a run had to do.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct EngineSummary {
     /// Packets transmitted on links: one packet on one link is one packet-hop.
     pub packet_hops: u64,
     /// Events processed.
     pub events: u64,
-    /// Seconds of real time.
-    pub wall_s: f64,
-    /// Seconds of processor time.
-    pub cpu_s: f64,
 }
 
 /// Picoseconds in a second.

@@ -8,7 +8,7 @@
 //! follows from those.
 
 pub(crate) mod changes;
-mod expects;
+pub(crate) mod expects;
 mod files;
 mod flows;
 mod network;
@@ -71,6 +71,8 @@ pub(crate) struct Checker<'c> {
     captures: Captures,
     /// Bytes of memory that files and captures may take together.
     memory: u64,
+    /// The lines of the file, from 1, that its expectations begin at.
+    pub(crate) expect_lines: Vec<u64>,
 }
 
 /// A named table of a section, such as `[link.wan]`.
@@ -103,6 +105,7 @@ impl<'c> Checker<'c> {
             loaded: BTreeMap::new(),
             captures: Captures::within(memory),
             memory,
+            expect_lines: Vec::new(),
         }
     }
 

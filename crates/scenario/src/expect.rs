@@ -1,5 +1,8 @@
 //! What the results are held against: an address of a metric, and bounds on its value.
 
+use schemars::JsonSchema;
+use serde::Deserialize;
+
 /// What a metric's value counts, and so how a bound on it is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unit {
@@ -56,6 +59,21 @@ impl Bound {
     }
 }
 
+/// What of several runs keeps to the bounds. A single run is held against them by its value.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+pub enum Criterion {
+    /// Both ends of the 95 % confidence interval of the mean: the worse one decides.
+    #[default]
+    #[serde(rename = "95%")]
+    Interval,
+    /// The mean of the runs.
+    #[serde(rename = "mean")]
+    Mean,
+    /// Each run.
+    #[serde(rename = "all")]
+    All,
+}
+
 /// An expectation: this metric keeps to these bounds.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Expect {
@@ -67,6 +85,12 @@ pub struct Expect {
     pub bounds: Vec<Bound>,
     /// The bounds as written, such as `below 20ms`.
     pub text: String,
+    /// What of several runs must keep to them.
+    pub criterion: Criterion,
+    /// What the reader calls it.
+    pub name: Option<String>,
+    /// The line of the file it begins at, from 1; `None` where an override put it there.
+    pub line: Option<u64>,
 }
 
 impl Expect {

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! title duration warmup      [record]
-//! [node.NAME]  [link.NAME]  [port."A->B"]  [port."A->B".queue.NAME]  [flow.NAME]  [[change]]  [[expect]]
+//! [node.NAME]  [link.NAME]  [port."A:B"]  [port."A:B".queue.NAME]  [flow.NAME]  [[change]]  [[expect]]
 //! ```
 //!
 //! Nothing here is tagged, flattened or untagged: serde would lose the places of errors.
@@ -18,6 +18,7 @@ use serde::Deserialize;
 use serde::de::{self, Deserializer};
 
 use crate::application::{Codec, Ftp, Pages};
+use crate::expect::Criterion;
 use crate::tcp::{Congestion, InitialSequence};
 use crate::written::{
     Address, Amount, Carrier, Drift, Dscp, Endpoint, FlowLabel, Lengths, Name, OneOrMany, Ports, Protocol,
@@ -394,6 +395,13 @@ pub(crate) struct ChangeTable {
 pub(crate) struct ExpectTable {
     /// The metric's address, such as `flow.voice.owd.p99`.
     pub(crate) that: String,
+    /// What it is called where it is told of, such as `the call stays clear`.
+    #[serde(default)]
+    pub(crate) name: Option<String>,
+    /// What of several runs (`--repeat`) keeps to the bounds: `95%` (both ends of the mean's confidence interval, where
+    /// it is not given), `mean` or `all`.
+    #[serde(default, rename = "in")]
+    pub(crate) criterion: Criterion,
     /// It is less than this.
     #[serde(default)]
     pub(crate) below: Option<Raw>,

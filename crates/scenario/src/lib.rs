@@ -32,7 +32,7 @@ mod written;
 pub use application::{Codec, Ftp, Pages};
 pub use change::Change;
 pub use diagnostic::{Problem, Problems};
-pub use expect::{Bound, Expect, Metrics, Names, Unit};
+pub use expect::{Bound, Criterion, Expect, Metrics, Names, Unit};
 pub use model::{Action, Flow, Link, NodeModel, PortModel, Record, Scenario, Service, Transport};
 pub use path::{Override, PathError};
 pub use reference::{Reference, reference, references};
@@ -109,6 +109,7 @@ impl Reader<'_> {
         }
         // A byte order mark is no part of the text; without it, columns are right.
         let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+        let written = text;
         let text = path::apply_all(text, self.overrides)
             .map_err(|problems| Problems::new(&Source::new(name, text), problems))?;
         let source = Source::new(name, &text);
@@ -120,6 +121,13 @@ impl Reader<'_> {
         }
         let set = path::places(root.get_ref(), self.overrides);
         let mut checker = Checker::new(self.files, &text, &set, self.memory);
+        checker.expect_lines = if self.overrides.is_empty() {
+            check::expects::lines(root.get_ref(), &text)
+        } else {
+            // Overrides may add lines: those of the file as it lies there are told.
+            let (root, _) = DeTable::parse_recoverable(written);
+            check::expects::lines(root.get_ref(), written)
+        };
         let scenario = checker.scenario(&root, &text, name, self.metrics);
         let mut problems = core::mem::take(&mut checker.problems);
         for problem in &mut problems {

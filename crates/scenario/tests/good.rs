@@ -2,10 +2,15 @@
 
 mod support;
 
+use std::borrow::Cow;
+
 use lockgate_engine::packet::FlowId;
+use lockgate_engine::random::Seed;
 use lockgate_engine::units::{Bytes, Duration, Instant, Rate};
-use lockgate_scenario::{Action, Application, Bound, Congestion, MEMORY, Names, Reader, Transport, Unit};
-use support::{example, files, scenario, with};
+use lockgate_scenario::{
+    Action, Application, Bound, Congestion, Criterion, MEMORY, Names, Reader, Transport, Unit,
+};
+use support::{BASE, example, files, scenario, with};
 
 #[test]
 fn the_example_of_the_product_is_read() {
@@ -270,6 +275,9 @@ fn bounds_are_read_in_the_unit_of_their_metric() {
         unit: None,
         bounds: vec![Bound::Between(1.0, 2.0), Bound::Below(2.0)],
         text: String::new(),
+        criterion: Criterion::Mean,
+        name: None,
+        line: None,
     };
     assert_eq!(
         [0.5, 1.0, 2.0, f64::NAN].map(|value| support_checks.holds(value)),
@@ -323,4 +331,59 @@ ecn = true
     assert_eq!((bulk.congestion, bulk.mss, bulk.ecn), (Congestion::Reno, 1448, false));
     let Transport::Tcp(stream) = scenario.flows[3].transport else { panic!("not TCP") };
     assert_eq!((stream.application, stream.ecn), (Application::Stream, true));
+}
+
+#[test]
+fn starts_are_drawn_by_seed_for_each_member() {
+    let law = "{ distribution = \"uniform\", min = \"1s\", max = \"2s\" }";
+    let text = format!(
+        "{BASE}[flow.bulk]\nfrom = \"a\"\nto = \"b\"\ntransport = \"tcp\"\nbytes = \"unlimited\"\ncount = 3\nstart = {law}\n"
+    );
+    let scenario = scenario(&text);
+    let starts = |seed| -> Vec<Duration> {
+        scenario.with_starts(Seed(seed)).flows.iter().map(|flow| flow.start).collect()
+    };
+    let (one, two) = (starts(1), starts(2));
+    assert_eq!(one, starts(1), "the same seed draws the same");
+    assert_eq!((one[0], two[0]), (Duration::ZERO, Duration::ZERO), "what is no law stays");
+    let members = [&one[1..4], &two[1..4]].concat();
+    assert!(members.iter().all(|start| (1.0..=2.0).contains(&start.as_secs_f64())), "{members:?}");
+    let different = |(at, start): (usize, &Duration)| members[at + 1..].iter().all(|other| other != start);
+    assert!(members.iter().enumerate().all(different), "{members:?}");
+    assert_eq!(one[4..7], one[1..4], "the way back starts with its flow");
+    let constant = scenario_of_constants(&text.replace(law, "\"1500ms\""));
+    assert_eq!(constant, Duration::from_millis(1500));
+    let wrong = text.replace("max = \"2s\"", "max = \"500ms\"");
+    let problems = support::problems(&wrong);
+    let shown = support::rendered(&problems);
+    assert!(problems.len() == 1 && shown.contains("`max` of `start`"), "{shown}");
+}
+
+fn scenario_of_constants(text: &str) -> Duration {
+    let scenario = scenario(text);
+    assert!(matches!(scenario.with_starts(Seed(1)), Cow::Borrowed(_)));
+    scenario.flows[1].start
+}
+
+#[test]
+fn expectations_have_names_lines_and_what_they_are_judged_in() {
+    let text = format!(
+        "{BASE}[[expect]]\nthat = \"flow.f.loss\"\nbelow = 0.1\n\n# another\n[[expect]]\n\
+         name = \"it stays clear\"\nthat = \"flow.f.owd.p99\"\nbelow = \"5ms\"\nin = \"all\"\n"
+    );
+    // A line that an override adds does not move what the file has.
+    for overrides in [&[][..], &["link.wan.delay=1ms"][..]] {
+        let scenario = with(&text, overrides).expect("a scenario");
+        let [first, second] = scenario.expects.as_slice() else { panic!("{:?}", scenario.expects) };
+        assert_eq!(
+            (first.criterion, first.name.as_deref(), first.line),
+            (Criterion::Interval, None, Some(13))
+        );
+        assert_eq!(
+            (second.criterion, second.name.as_deref(), second.line),
+            (Criterion::All, Some("it stays clear"), Some(18))
+        );
+    }
+    let wrong = support::rendered(&support::problems(&text.replace("\"all\"", "\"each\"")));
+    assert!(wrong.contains("`in` cannot be `each`") && wrong.contains("`95%`, `mean`, `all`"), "{wrong}");
 }

@@ -3,8 +3,7 @@
 use crate::arguments::Check;
 use crate::exit::Exit;
 use crate::output::say;
-use crate::terminal;
-use crate::{memory, runs};
+use crate::{figures, memory, runs, terminal};
 
 pub(crate) fn check(arguments: &Check) -> Exit {
     let mut exit = Exit::Ok;
@@ -17,16 +16,16 @@ pub(crate) fn check(arguments: &Check) -> Exit {
         });
         match reckoned {
             Ok((needed, scenario)) => {
-                say!(
-                    "{}: ok, {} nodes, {} links, {} flows, {} changes, {} expectations, {} of memory",
-                    file.display(),
-                    scenario.nodes.len(),
-                    scenario.links.len(),
-                    scenario.flows.len(),
-                    scenario.changes.len(),
-                    scenario.expects.len(),
-                    memory::shown(needed)
-                );
+                let counts = [
+                    (scenario.nodes.len(), "node"),
+                    (scenario.links.len(), "link"),
+                    (scenario.flows.len(), "flow"),
+                    (scenario.changes.len(), "change"),
+                    (scenario.expects.len(), "expectation"),
+                ];
+                let counts =
+                    counts.map(|(count, what)| format!("{count} {what}{}", figures::plural(count as f64)));
+                say!("{}: ok, {}, {} of memory", file.display(), counts.join(", "), memory::shown(needed));
             }
             Err(failure) => exit = failure.report(),
         }

@@ -59,6 +59,10 @@ pub(crate) fn demo(arguments: &Demo) -> Result<Exit, Failure> {
     let directory = results::write(results, &written)?;
     if arguments.output.json {
         say!("{}", results::json(&summary)?.trim_end());
+    } else if arguments.output.quiet {
+        for line in &verdict {
+            say!("{line}");
+        }
     } else {
         terminal::heading(
             "A call, web pages and four TCP downloads share 10 Mbit/s behind one second of FIFO buffer.",

@@ -7,14 +7,13 @@ use lockgate_measure::twin::{Difference, differences};
 use lockgate_scenario::Scenario;
 use serde::Serialize;
 
-use super::run::{ended, judged, show};
+use super::run::{end, ended, judged};
 use crate::arguments::Run;
 use crate::directory::Results;
 use crate::exit::{Exit, Failure};
 use crate::output::say;
 use crate::results::{self, Written};
-use crate::terminal;
-use crate::{figures, runs};
+use crate::{figures, runs, tables, terminal};
 
 /// What `--twin --json` prints.
 #[derive(Serialize)]
@@ -36,8 +35,8 @@ pub(super) fn twin(
     let quiet = arguments.output.quiet;
     let simulated = runs::simulate(scenario, seeds, quiet)?;
     let live = runs::live(scenario, seeds, quiet)?;
-    let (of_simulated, _) = judged(scenario, &simulated.recordings)?;
-    let (of_live, holds) = judged(scenario, &live.recordings)?;
+    let (of_simulated, simulated_holds) = judged(scenario, &simulated.recordings)?;
+    let (of_live, live_holds) = judged(scenario, &live.recordings)?;
     let one_by_one = |recordings: &[Recording]| -> Vec<Summary> {
         recordings.iter().map(|recording| summarise(core::slice::from_ref(recording))).collect()
     };
@@ -55,22 +54,33 @@ pub(super) fn twin(
     results.write("simulation.json", results::json(&of_simulated)?)?;
     results.write("twin.json", results::json(&document)?)?;
     let mut written = Written::new(scenario, seeds, &live, &of_live);
-    written.verdict = verdict(&differences, &live.unfaithful);
+    let missed_simulated = of_simulated.expect.iter().filter(|expect| !expect.holds).count();
+    let mut agreement = verdict(&differences, &live.unfaithful);
+    if missed_simulated > 0 {
+        let all = of_simulated.expect.len();
+        agreement.push(format!("✗ the simulation misses {missed_simulated} of {all} expectations"));
+    }
+    written.verdict.clone_from(&agreement);
+    written.verdict.extend(crate::verdict::sentences(&of_live));
     let overlaid = simulated.recordings.first();
     written.overlaid = overlaid.map(|recording| ReportRun::new("simulation", recording, &of_simulated));
     let directory = results::write(results, &written)?;
     if arguments.output.json {
         say!("{}", results::json(&document)?.trim_end());
     } else {
-        show(&of_live);
-        table(&differences, seeds.len());
-        for reason in &live.unfaithful {
-            say!("outside the fidelity limits: {reason}");
+        if !quiet {
+            tables::show(&of_live);
+            tables::programs(&live);
+            table(&differences, seeds.len());
+            say!();
         }
-        say!("\nreport: {}", directory.join("report.html").display());
+        for line in &agreement {
+            say!("{line}");
+        }
+        end(&of_live, &live, quiet, &directory);
     }
     let agree = differences.iter().all(|difference| difference.holds);
-    Ok(ended(&live, holds && agree))
+    Ok(ended(&live, simulated_holds && live_holds && agree))
 }
 
 fn verdict(differences: &[Difference], unfaithful: &[String]) -> Vec<String> {

@@ -339,7 +339,7 @@ fn write(
     let (summary, holds) = judged(scenario, &runs.recordings)?;
     let seeds = [seed];
     let mut written = Written::new(scenario, &seeds, &runs, &summary);
-    written.verdict = super::run::verdict(&summary);
+    written.verdict = crate::verdict::sentences(&summary);
     let directory = results::write(results, &written)?;
     runs.interrupted &= interrupt::is_requested();
     Ok((ended(&runs, holds), directory))

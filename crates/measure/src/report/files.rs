@@ -45,7 +45,7 @@ pub fn tables(summary: &Summary) -> Vec<Comparison> {
             .collect(),
         note: "slowdown is completion time over the one under processor sharing".to_owned(),
     };
-    summary.groups.iter().map(table).collect()
+    summary.groups.iter().filter(|(_, group)| group.all.files > 0).map(table).collect()
 }
 
 fn row(name: &str, files: &FilesSummary) -> Vec<Cell> {
@@ -93,7 +93,8 @@ pub fn figures(recording: &Recording, summary: &Summary) -> Vec<Figure> {
     let mode = recording.mode.into();
     let end = recording.duration.as_secs_f64();
     let mut figures = Vec::new();
-    for (place, name) in summary.groups.keys().enumerate() {
+    let with_files = summary.groups.iter().filter(|(_, group)| group.all.files > 0);
+    for (place, (name, _)) in with_files.enumerate() {
         let points: Vec<Point> = recording
             .flows
             .iter()

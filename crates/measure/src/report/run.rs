@@ -186,7 +186,8 @@ impl Run {
         Self {
             label: label.into(),
             mode: recording.mode.into(),
-            summary: summary.clone(),
+            // The page reads each value where it stands.
+            summary: Summary { metrics: IndexMap::new(), ..summary.clone() },
             interval_s: recording.interval.as_secs_f64(),
             flows: recording.flows.iter().map(flow_data).collect(),
             ports: recording.ports.iter().map(kind).collect(),

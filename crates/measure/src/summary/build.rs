@@ -11,7 +11,7 @@ use super::{
 use super::{VoiceSummary, files, requests};
 use crate::emodel::{self, Codec};
 use crate::fairness::jain;
-use crate::intervals::interval;
+use crate::intervals::Interval;
 use crate::recording::{FlowRecord, Mode, PlaceRecord, PortRecord, Recording, TcpRecord, Window};
 use crate::warmup;
 
@@ -20,19 +20,32 @@ use crate::warmup;
 pub fn summarise(recordings: &[Recording]) -> Summary {
     let Some(first) = recordings.first() else { return empty() };
     let mut summary = summarise_one(first);
+    let addresses = summary.addresses();
+    summary.metrics = addresses.iter().map(|address| (address.to_string(), summary.value(address))).collect();
     if recordings.len() > 1 {
         let repetitions: Vec<Summary> = recordings[1..].iter().map(summarise_one).collect();
-        for path in summary.addresses() {
-            let values: Vec<f64> = core::iter::once(&summary)
-                .chain(&repetitions)
-                .filter_map(|summary| summary.metric(&path).ok())
-                .collect();
-            if let Some(interval) = interval(&values) {
-                summary.intervals.insert(path, interval);
+        for address in addresses {
+            let runs = core::iter::once(&summary).chain(&repetitions);
+            let values = runs.map(|summary| summary.value(&address)).collect();
+            if let Some(interval) = Interval::of(values) {
+                summary.intervals.insert(address.to_string(), interval);
             }
+        }
+        summary.runs = recordings.len() as u64;
+        if summary.mode == Mode::Sim && repetitions.iter().all(|run| is_same(run, &summary)) {
+            summary.warnings.push(format!(
+                "all {} runs are the same: nothing in this file is drawn; `start = {{ distribution = \"uniform\", min = \"0s\", \
+                 max = \"1s\" }}` draws when a flow starts",
+                summary.runs
+            ));
         }
     }
     summary
+}
+
+/// Whether two runs gave the same results.
+fn is_same(run: &Summary, other: &Summary) -> bool {
+    (&run.flows, &run.ports, run.engine) == (&other.flows, &other.ports, other.engine)
 }
 
 fn empty() -> Summary {
@@ -41,12 +54,14 @@ fn empty() -> Summary {
         title: String::new(),
         mode: Mode::Sim,
         seed: 0,
+        runs: 0,
         duration_s: 0.0,
         warmup_s: 0.0,
         flows: IndexMap::new(),
         groups: IndexMap::new(),
         ports: IndexMap::new(),
         jain_index: None,
+        metrics: IndexMap::new(),
         intervals: IndexMap::new(),
         expect: Vec::new(),
         engine: EngineSummary::default(),
@@ -89,22 +104,18 @@ fn summarise_one(recording: &Recording) -> Summary {
         title: recording.title.clone(),
         mode: recording.mode,
         seed: recording.seed.0,
+        runs: 1,
         duration_s: recording.duration.as_secs_f64(),
         warmup_s: recording.warmup.as_secs_f64(),
+        groups: files::groups(recording, &files, &flows),
         flows,
-        groups: files::groups(recording, &files),
         ports: recording
             .ports
             .iter()
             .map(|record| (record.setup.name.clone(), port(record, window, end)))
             .collect(),
         jain_index: jain(&shares),
-        engine: EngineSummary {
-            packet_hops: recording.packet_hops(),
-            events: recording.engine.events,
-            wall_s: finite(recording.engine.wall_s).unwrap_or(0.0),
-            cpu_s: finite(recording.engine.cpu_s).unwrap_or(0.0),
-        },
+        engine: EngineSummary { packet_hops: recording.packet_hops(), events: recording.engine.events },
         fidelity: recording
             .fidelity
             .iter()

@@ -6,7 +6,8 @@ use indexmap::IndexMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::Distribution;
+use super::{Distribution, FlowSummary};
+use crate::fairness::jain;
 use crate::histogram::Histogram;
 use crate::recording::{FileBin, FlowRecord, Recording};
 use crate::sharing::{Job, processor_sharing};
@@ -24,10 +25,12 @@ pub struct FileSummary {
     pub slowdown: Option<f64>,
 }
 
-/// The files of a group. Files that start during the warm-up are not in it.
+/// A group of flows, and the files they carry. Files that start during the warm-up are not in it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct GroupSummary {
-    /// All of them.
+    /// Jain's fairness index of its flows' throughput, from 1/n to 1; `null` where nothing was received.
+    pub jain_index: Option<f64>,
+    /// All of its files.
     pub all: FilesSummary,
     /// By size, those classes that have files.
     pub bins: Vec<BinSummary>,
@@ -143,15 +146,24 @@ impl Gathered {
     }
 }
 
-/// The groups of flows that carry files, in the order of the flows.
-pub(super) fn groups(recording: &Recording, files: &[Option<FileSummary>]) -> IndexMap<String, GroupSummary> {
-    let mut gathered: IndexMap<&str, (Gathered, BTreeMap<FileBin, Gathered>)> = IndexMap::new();
+/// What is gathered of a group: the throughput of its flows, its files, and those by size.
+type GatheredGroup = (Vec<f64>, Gathered, BTreeMap<FileBin, Gathered>);
+
+/// The groups of flows, in the order of the flows.
+pub(super) fn groups(
+    recording: &Recording,
+    files: &[Option<FileSummary>],
+    flows: &IndexMap<String, FlowSummary>,
+) -> IndexMap<String, GroupSummary> {
+    let mut gathered: IndexMap<&str, GatheredGroup> = IndexMap::new();
     for (record, summary) in recording.flows.iter().zip(files) {
         let Some(group) = group_of(&record.setup.name) else { continue };
+        let shares = &mut gathered.entry(group).or_default().0;
+        shares.extend(flows.get(&record.setup.name).and_then(|flow| flow.throughput_bps));
         let (Some(summary), Some(file)) = (summary, record.file) else { continue };
         let Some(size) = file.bytes.filter(|_| file.start >= recording.warmup) else { continue };
         let fct = record.completed().map(lockgate_engine::units::Duration::as_secs_f64);
-        let (all, bins) = gathered.entry(group).or_default();
+        let (_, all, bins) = gathered.entry(group).or_default();
         all.add(summary, fct);
         bins.entry(recording.file_bins.of(size)).or_default().add(summary, fct);
     }
@@ -163,8 +175,9 @@ pub(super) fn groups(recording: &Recording, files: &[Option<FileSummary>]) -> In
     };
     gathered
         .into_iter()
-        .map(|(name, (all, bins))| {
-            (name.to_owned(), GroupSummary { all: all.summary(), bins: bins.into_iter().map(bin).collect() })
+        .map(|(name, (shares, all, bins))| {
+            let (jain_index, bins) = (jain(&shares), bins.into_iter().map(bin).collect());
+            (name.to_owned(), GroupSummary { jain_index, all: all.summary(), bins })
         })
         .collect()
 }

@@ -1,6 +1,7 @@
 use super::*;
 use crate::example;
 use crate::metric::MetricError;
+use crate::recording::Recording;
 
 fn close(value: f64, expected: f64) -> bool {
     (value - expected).abs() <= 1e-12 * expected.abs().max(1e-3)
@@ -62,6 +63,7 @@ fn a_run_worked_by_hand() {
         ("rate", 8_000.0),
     ] {
         check(&summary, &format!("port.home:server.{metric}"), expected);
+        check(&summary, &format!("port.home->server.{metric}"), expected);
     }
     check(&summary, "jain_index", 0.5);
     let queues = &summary.ports["home:server"].queues;
@@ -77,7 +79,8 @@ fn nothing_observed_is_null_and_everything_else_is_found() {
     let summary = summarise(&[example::run(1, 950)]);
     let addresses = summary.addresses();
     assert!(addresses.len() > 100, "{}", addresses.len());
-    for path in addresses {
+    assert_eq!(summary.metrics.len(), addresses.len());
+    for path in addresses.iter().map(ToString::to_string) {
         // No flow of it is a connection, carries a file, asks for anything or is a call.
         let of_others = [
             ".retransmissions",
@@ -98,11 +101,14 @@ fn nothing_observed_is_null_and_everything_else_is_found() {
         let expected = !(of_others.iter().any(|name| path.contains(name))
             || path.contains("silent")
             || path.contains("queue.rest."));
-        match summary.metric(&path) {
+        let value = summary.metric(&path);
+        match &value {
             Ok(value) => assert!(value.is_finite(), "{path}"),
             Err(MetricError::Empty { .. }) => assert!(!expected, "{path} has a value"),
             Err(other) => panic!("{other}"),
         }
+        // What `expect` would see stands in the document under the same address.
+        assert_eq!(summary.metrics.get(&path), Some(&value.ok()), "{path}");
     }
     assert_eq!(
         summary.metric("flow.voce.loss"),
@@ -117,7 +123,6 @@ fn nothing_observed_is_null_and_everything_else_is_found() {
 #[test]
 fn the_document_has_no_nan_round_trips_and_has_the_promised_keys() {
     let mut recording = example::run(1, 950);
-    recording.engine.wall_s = f64::NAN;
     recording.fidelity = vec![("late_s".into(), f64::INFINITY), ("errors".into(), 0.0)];
     for summary in [summarise(&[recording]), summarise(&[])] {
         let text = serde_json::to_string(&summary).expect("a document");
@@ -142,7 +147,7 @@ fn the_document_has_no_nan_round_trips_and_has_the_promised_keys() {
     assert!(flow["fct_s"].is_null());
     assert!(document["flows"]["silent"]["owd_s"]["p99"].is_null());
     assert!(document["ports"]["home:server"]["queues"]["voice"]["sojourn_s"]["p99"].is_number());
-    assert_eq!(document["schema"], 1);
+    assert_eq!(document["schema"], SCHEMA);
     let schema = schema();
     assert!(
         schema["properties"]["flows"].is_object() && schema["$defs"]["Distribution"].is_object(),
@@ -153,17 +158,42 @@ fn the_document_has_no_nan_round_trips_and_has_the_promised_keys() {
 #[test]
 fn expectations_are_held_against_values() {
     let mut summary = summarise(&[example::run(1, 950)]);
-    assert_eq!(summary.expect("flow.voice.loss", &[Bound::AtMost(0.2), Bound::Above(0.1)]), Ok(true));
-    assert_eq!(summary.expect("flow.voice.loss", &[Bound::Below(0.2)]), Ok(false));
-    assert_eq!(summary.expect("flow.voice.owd.p99", &[Bound::Between(0.3, 0.4)]), Ok(true));
-    assert_eq!(summary.expect("flow.silent.loss", &[Bound::AtLeast(0.0)]), Ok(false));
-    assert!(summary.expect("flow.voice.los", &[]).is_err());
+    let mut expect = |that: &str, bounds: &[Bound]| {
+        summary.expect(&Expected { that: that.to_owned(), bounds: bounds.to_vec(), ..Expected::default() })
+    };
+    assert_eq!(expect("flow.voice.loss", &[Bound::AtMost(0.2), Bound::Above(0.1)]), Ok(true));
+    assert_eq!(expect("flow.voice.loss", &[Bound::Below(0.2)]), Ok(false));
+    assert_eq!(expect("flow.voice.owd.p99", &[Bound::Between(0.3, 0.4)]), Ok(true));
+    assert_eq!(expect("flow.silent.loss", &[Bound::AtLeast(0.0)]), Ok(false));
+    assert_eq!(expect("port.home->server.rate", &[Bound::Above(1.0)]), Ok(true));
+    assert!(expect("flow.voice.los", &[]).is_err());
     let kept = serde_json::to_value(&summary.expect).expect("a list");
     assert_eq!(
         kept[0],
-        serde_json::json!({"that": "flow.voice.loss", "above": 0.1, "at_most": 0.2, "value": 0.2, "holds": true})
+        serde_json::json!({"that": "flow.voice.loss", "in": "95%", "above": 0.1, "at_most": 0.2, "value": 0.2,
+            "half_width": null, "values": [0.2], "held": 1, "holds": true})
     );
-    assert_eq!(kept.as_array().map(Vec::len), Some(4));
+    assert_eq!(kept[4]["that"], "port.home:server.rate", "one spelling is printed");
+    assert_eq!(kept.as_array().map(Vec::len), Some(5));
+}
+
+#[test]
+fn expectations_are_judged_by_all_runs() {
+    // Received 3, 4, 4: mean 3.667, 95 % from 2.23 to 5.10.
+    let runs = [example::run(1, 950), example::run(2, 850), example::run(3, 850)];
+    let mut summary = summarise(&runs);
+    for (criterion, bound, holds) in [
+        (Criterion::Interval, Bound::AtMost(4.0), false),
+        (Criterion::Mean, Bound::AtMost(4.0), true),
+        (Criterion::All, Bound::AtMost(4.0), true),
+        (Criterion::All, Bound::AtLeast(4.0), false),
+    ] {
+        let that = "flow.voice.received_packets".to_owned();
+        let expected = Expected { that, bounds: vec![bound], criterion, ..Expected::default() };
+        assert_eq!(summary.expect(&expected), Ok(holds), "{criterion:?} {bound:?}");
+    }
+    let last = &summary.expect[3];
+    assert_eq!((last.values.as_slice(), last.held), ([Some(3.0), Some(4.0), Some(4.0)].as_slice(), 2));
 }
 
 #[test]
@@ -171,15 +201,19 @@ fn repetitions_give_intervals() {
     // Sent at 850 ms, the last packet arrives: received 3, 4, 4.
     let runs = [example::run(1, 950), example::run(2, 850), example::run(3, 850)];
     let summary = summarise(&runs);
-    let owd = summary.intervals["flow.voice.owd.p99"];
-    assert_eq!((owd.n, owd.half_width), (3, Some(0.0)));
+    let owd = &summary.intervals["flow.voice.owd.p99"];
+    assert_eq!((owd.n, owd.half_width), (3, None), "the same in all");
     assert!(close(owd.mean, 0.31));
-    let received = summary.intervals["flow.voice.received_packets"];
+    let received = &summary.intervals["flow.voice.received_packets"];
+    assert_eq!(received.values, [Some(3.0), Some(4.0), Some(4.0)]);
     assert!(close(received.mean, 11.0 / 3.0));
     // t = 4.3027 for two degrees of freedom, standard deviation sqrt(1/3).
     assert!((received.half_width.expect("three values") - 4.302_65 / 3.0).abs() < 1e-5);
     assert!(!summary.intervals.contains_key("flow.silent.owd.p99"));
     assert!(summarise(&runs[..1]).intervals.is_empty());
+    let says_same =
+        |runs: &[Recording]| summarise(runs).warnings.iter().any(|warning| warning.contains("are the same"));
+    assert_eq!([says_same(&runs), says_same(&runs[1..]), says_same(&runs[..1])], [false, true, false]);
 }
 
 #[test]

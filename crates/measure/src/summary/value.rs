@@ -1,35 +1,8 @@
-//! Values of a summary by their addresses, and expectations held against them.
+//! Values of a summary by their addresses.
 
-use super::{Distribution, Expectation, FilesSummary, FlowSummary, PortSummary, QueueSummary, Summary};
+use super::{Distribution, FlowSummary, GroupSummary, PortSummary, QueueSummary, Summary};
 use crate::metric::{About, Address, METRICS, MetricError, Names, Statistic, Subject, check_path};
-
-/// A bound on a metric, in its base unit.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Bound {
-    /// Less than this.
-    Below(f64),
-    /// More than this.
-    Above(f64),
-    /// This or less.
-    AtMost(f64),
-    /// This or more.
-    AtLeast(f64),
-    /// From the first to the second, both allowed.
-    Between(f64, f64),
-}
-
-impl Bound {
-    /// Whether `value` keeps to it; NaN never does.
-    pub fn holds(self, value: f64) -> bool {
-        match self {
-            Self::Below(bound) => value < bound,
-            Self::Above(bound) => value > bound,
-            Self::AtMost(bound) => value <= bound,
-            Self::AtLeast(bound) => value >= bound,
-            Self::Between(low, high) => (low..=high).contains(&value),
-        }
-    }
-}
+use crate::summary::FilesSummary;
 
 /// One value or a distribution.
 enum Found<'a> {
@@ -45,72 +18,34 @@ impl Summary {
     /// [`MetricError::Empty`] where nothing was observed.
     pub fn metric(&self, path: &str) -> Result<f64, MetricError> {
         let address = Address::parse(path)?;
-        let found = match &address.subject {
-            Subject::Run => Some(Found::Value(self.jain_index)),
-            Subject::Flow(flow) => self.flows.get(flow).and_then(|flow| flow.find(address.metric.name)),
-            Subject::Group(group) => {
-                self.groups.get(group).and_then(|group| group.all.find(address.metric.name))
-            }
-            Subject::Bin(group, number) => self
-                .groups
-                .get(group)
-                .and_then(|group| group.bins.iter().find(|bin| bin.number == *number))
-                .and_then(|bin| bin.files.find(address.metric.name)),
-            Subject::Port(port) => self.ports.get(port).and_then(|port| port.find(address.metric.name)),
-            Subject::Queue(port, queue) => self
-                .ports
-                .get(port)
-                .and_then(|port| port.queues.get(queue))
-                .and_then(|queue| queue.find(address.metric.name)),
-        };
-        let value = match (found, address.statistic) {
-            (Some(Found::Value(value)), None) => value,
-            (Some(Found::Distribution(distribution)), Some(statistic)) => distribution.get(statistic),
-            _ => {
-                self.check(path)?;
-                None
-            }
-        };
-        value.ok_or_else(|| MetricError::Empty { path: path.into() })
+        self.value(&address).ok_or_else(|| match self.check(path) {
+            Ok(()) => MetricError::Empty { path: path.into() },
+            Err(unknown) => unknown,
+        })
     }
 
-    /// Holds the metric at `that` against `bounds` and keeps the result; all must hold. What was not observed
-    /// does not hold.
-    ///
-    /// # Errors
-    /// [`MetricError::Unknown`]; nothing is kept then.
-    pub fn expect(&mut self, that: &str, bounds: &[Bound]) -> Result<bool, MetricError> {
-        let value = match self.metric(that) {
-            Ok(value) => Some(value),
-            Err(MetricError::Empty { .. }) => None,
-            Err(unknown) => return Err(unknown),
-        };
-        let holds = value.is_some_and(|value| bounds.iter().all(|bound| bound.holds(value)));
-        let mut expectation = Expectation {
-            that: that.into(),
-            below: None,
-            above: None,
-            at_most: None,
-            at_least: None,
-            between: None,
-            value,
-            holds,
-        };
-        for bound in bounds {
-            match *bound {
-                Bound::Below(bound) => expectation.below = Some(bound),
-                Bound::Above(bound) => expectation.above = Some(bound),
-                Bound::AtMost(bound) => expectation.at_most = Some(bound),
-                Bound::AtLeast(bound) => expectation.at_least = Some(bound),
-                Bound::Between(low, high) => expectation.between = Some([low, high]),
+    /// The value at an address; `None` where nothing was observed, and where there is no such flow, group, port or queue.
+    pub fn value(&self, address: &Address) -> Option<f64> {
+        let name = address.metric.name;
+        let found = match &address.subject {
+            Subject::Run => Some(Found::Value(self.jain_index)),
+            Subject::Flow(flow) => self.flows.get(flow)?.find(name),
+            Subject::Group(group) => self.groups.get(group)?.find(name),
+            Subject::Bin(group, number) => {
+                self.groups.get(group)?.bins.iter().find(|bin| bin.number == *number)?.files.find(name)
             }
+            Subject::Port(port) => self.ports.get(port)?.find(name),
+            Subject::Queue(port, queue) => self.ports.get(port)?.queues.get(queue)?.find(name),
+        };
+        match (found?, address.statistic) {
+            (Found::Value(value), None) => value,
+            (Found::Distribution(distribution), Some(statistic)) => distribution.get(statistic),
+            _ => None,
         }
-        self.expect.push(expectation);
-        Ok(holds)
     }
 
     /// The address of every value this summary can have, observed or not.
-    pub fn addresses(&self) -> Vec<String> {
+    pub fn addresses(&self) -> Vec<Address> {
         let mut subjects = vec![(About::Run, Subject::Run)];
         subjects.extend(self.flows.keys().map(|flow| (About::Flow, Subject::Flow(flow.clone()))));
         for (name, group) in &self.groups {
@@ -127,7 +62,7 @@ impl Summary {
         for (about, subject) in subjects {
             for metric in METRICS.iter().filter(|metric| metric.about == about) {
                 let mut add = |statistic| {
-                    addresses.push(Address { subject: subject.clone(), metric, statistic }.to_string());
+                    addresses.push(Address { subject: subject.clone(), metric, statistic });
                 };
                 if metric.distribution {
                     for (statistic, _) in Statistic::ALL {
@@ -218,6 +153,15 @@ impl FlowSummary {
             "lost_packets" => number(self.lost_packets),
             "inside_packets" => number(self.inside_packets),
             _ => None,
+        }
+    }
+}
+
+impl GroupSummary {
+    fn find(&self, metric: &str) -> Option<Found<'_>> {
+        match metric {
+            "jain_index" => Some(Found::Value(self.jain_index)),
+            of_files => self.all.find(of_files),
         }
     }
 }

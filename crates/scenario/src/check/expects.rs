@@ -3,7 +3,8 @@
 use core::str::FromStr;
 
 use lockgate_engine::units::{Bytes, Duration, Packets, Rate};
-use toml::de::DeTable;
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
 
 use super::Checker;
 use super::flows::{Flows, Group};
@@ -12,6 +13,22 @@ use crate::diagnostic::{Problem, Span};
 use crate::expect::{Bound, Expect, Metrics, Names, Unit};
 use crate::file::{ExpectTable, Raw};
 use crate::shape::{Place, shorten};
+
+/// The lines of `text`, from 1, at which the expectations of `root` begin, in its order.
+pub(crate) fn lines(root: &DeTable<'_>, text: &str) -> Vec<u64> {
+    let expects = root.get("expect").and_then(|expects| expects.get_ref().as_array());
+    let (mut reached, mut line) = (0, 1);
+    let count = |from: usize, to: usize| {
+        text.get(from..to).map_or(0, |passed| passed.bytes().filter(|byte| *byte == b'\n').count())
+    };
+    let of = |expect: &Spanned<DeValue<'_>>| {
+        let start = expect.span().start.max(reached);
+        line += count(reached, start) as u64;
+        reached = start;
+        line
+    };
+    expects.into_iter().flatten().map(of).collect()
+}
 
 /// A key with one bound: its name, its value, and what it means.
 type Single<'a> = (&'static str, Option<&'a Raw>, fn(f64) -> Bound);
@@ -35,9 +52,12 @@ impl Checker<'_> {
         // An address into a part of the file that has problems may be right.
         let known = if self.problems.is_empty() { metrics } else { None };
         let mut expects = Vec::new();
-        for (table, header) in tables {
+        for (index, (table, header)) in tables.into_iter().enumerate() {
             let place = Place { what: "this `expect`", table, header: &header };
-            expects.extend(self.expect(place, &names, known));
+            let expect = self.expect(place, &names, known);
+            expects.extend(
+                expect.map(|expect| Expect { line: self.expect_lines.get(index).copied(), ..expect }),
+            );
         }
         expects
     }
@@ -90,6 +110,9 @@ impl Checker<'_> {
             unit,
             bounds,
             text: texts.join(" and "),
+            criterion: table.criterion,
+            name: table.name,
+            line: None,
         })
     }
 

@@ -51,10 +51,11 @@ pub(crate) fn event_line(event: &EventSample) -> String {
         let _ = write!(line, "set {}={}", event.path, event.value);
     }
     if let Some(moved) = event.moved_packets {
-        let _ = write!(line, ", {moved} packets moved");
+        let _ = write!(line, ", {moved} packet{} moved", figures::plural(moved as f64));
     }
     if event.forced_out_packets > 0 {
-        let _ = write!(line, ", {} packets forced out", event.forced_out_packets);
+        let forced = event.forced_out_packets;
+        let _ = write!(line, ", {forced} packet{} forced out", figures::plural(forced as f64));
     }
     if !event.text.is_empty() {
         line += &event.text;

@@ -1,0 +1,378 @@
+//! The tables of a run on the terminal.
+//!
+//! A table of many rows shows its worst ones and says how many there are more: `summary.json` has each.
+
+use lockgate_measure::recording::Mode;
+use lockgate_measure::report::files::sizes;
+use lockgate_measure::summary::{Expectation, FlowSummary, Summary, group_of};
+
+use crate::runs::Runs;
+use crate::output::say;
+use crate::terminal;
+use crate::{figures, verdict};
+
+/// A table with more rows than this is cut.
+const MOST_ROWS: usize = 40;
+
+/// Rows of a table that is cut.
+const WORST: usize = 10;
+
+/// Groups of files that have more members than this are shown as groups only.
+const SHOWN_MEMBERS: u64 = 12;
+
+/// Rows being gathered, each with how bad it is.
+#[derive(Default)]
+struct Rows(Vec<(f64, Vec<String>)>);
+
+impl Rows {
+    fn add(&mut self, badness: Option<f64>, row: Vec<String>) {
+        self.0.push((badness.unwrap_or(-1.0), row));
+    }
+
+    /// Prints the table under its title; of too many rows the worst, under a title that says so.
+    fn print(mut self, title: &str, header: &[&str]) {
+        let all = self.0.len();
+        if all == 0 {
+            return;
+        }
+        if all > MOST_ROWS {
+            self.0.sort_by(|(a, _), (b, _)| b.total_cmp(a));
+            self.0.truncate(WORST);
+            terminal::heading(&format!("{title}: the worst {WORST}"));
+        } else {
+            terminal::heading(title);
+        }
+        let rows: Vec<Vec<String>> = self.0.into_iter().map(|(_, row)| row).collect();
+        terminal::table(header, &rows);
+        if all > rows.len() {
+            say!("and {} more; summary.json has each", all - rows.len());
+        }
+    }
+}
+
+/// The tables of a run.
+pub(crate) fn show(summary: &Summary) {
+    let left_out = if summary.warmup_s > 0.0 {
+        format!(", the first {} left out", figures::seconds(Some(summary.warmup_s)))
+    } else {
+        String::new()
+    };
+    let duration = figures::seconds(Some(summary.duration_s));
+    let how = if summary.mode == Mode::Live { "live" } else { "simulated" };
+    terminal::heading(&format!("{}  ({duration} {how}{left_out}, seed {})", summary.title, summary.seed));
+    groups(summary);
+    flows(summary);
+    files(summary);
+    requests(summary);
+    calls(summary);
+    queues(summary);
+    intervals(summary);
+    expectations(summary);
+    fidelity(summary);
+    for warning in &summary.warnings {
+        say!("warning: {}", terminal::visible(warning));
+    }
+}
+
+/// What became of the hosts' programs.
+pub(crate) fn programs(runs: &Runs) {
+    if runs.programs.is_empty() {
+        return;
+    }
+    terminal::heading("programs");
+    for ran in &runs.programs {
+        say!("{}: `{}` {}", ran.node, terminal::visible(&ran.command), ran.ended);
+    }
+}
+
+/// How much work the runs were.
+pub(crate) fn cost(runs: &Runs) {
+    let hops: u64 = runs.recordings.iter().map(lockgate_measure::recording::Recording::packet_hops).sum();
+    let cpu: f64 = runs.recordings.iter().map(|recording| recording.engine.cpu_s).sum();
+    if cpu > 0.0 {
+        say!(
+            "\n{hops} packet-hops in {} of processor time ({:.1} M a second)",
+            figures::seconds(Some(cpu)),
+            hops as f64 / cpu / 1e6
+        );
+    }
+}
+
+/// How exact a live run was: each figure, its limit where it has one, and whether it keeps to it.
+fn fidelity(summary: &Summary) {
+    if summary.fidelity.is_empty() {
+        return;
+    }
+    let shown = |name: &str, value: f64| match name {
+        name if name.ends_with("_s") => figures::seconds(Some(value)),
+        name if name.ends_with("_ratio") => figures::ratio(Some(value)),
+        _ => format!("{value:.0}"),
+    };
+    let sent = summary.fidelity.get("packets_sent").copied().unwrap_or(0.0);
+    let row = |(name, value): (&String, &f64)| {
+        let limit = lockgate_live::fidelity::limit(name, sent);
+        let words = name.strip_suffix("_s").or(name.strip_suffix("_ratio")).unwrap_or(name).replace('_', " ");
+        let sign = limit.map_or("", |limit| if *value <= limit { "✓" } else { "✗" });
+        let limit = limit.map_or_else(String::new, |limit| format!("at most {}", shown(name, limit)));
+        vec![words, shown(name, *value), limit, sign.to_owned()]
+    };
+    terminal::heading("fidelity");
+    terminal::table(&["figure", "value", "limit", ""], &summary.fidelity.iter().map(row).collect::<Vec<_>>());
+}
+
+/// Groups of flows as wholes, where there are too many flows to show each.
+fn groups(summary: &Summary) {
+    if summary.flows.len() <= MOST_ROWS {
+        return;
+    }
+    let mut rows = Rows::default();
+    for (name, group) in &summary.groups {
+        let members = || {
+            let flows = summary.flows.iter().filter(|(flow, _)| group_of(flow) == Some(name));
+            flows.map(|(_, flow)| flow)
+        };
+        let sum = |count: fn(&FlowSummary) -> u64| members().map(count).sum::<u64>();
+        let (sent, lost) = (sum(|flow| flow.sent_packets), sum(|flow| flow.lost_packets));
+        let worst = |time: fn(&FlowSummary) -> Option<f64>| members().filter_map(time).reduce(f64::max);
+        let loss = (sent > 0).then(|| lost as f64 / sent as f64);
+        rows.add(
+            worst(|flow| flow.owd_s.p99),
+            vec![
+                name.clone(),
+                members().count().to_string(),
+                sent.to_string(),
+                sum(|flow| flow.received_packets).to_string(),
+                figures::ratio(loss),
+                figures::rate(members().map(|flow| flow.throughput_bps).sum()),
+                figures::seconds(worst(|flow| flow.owd_s.p99)),
+                figures::seconds(worst(|flow| flow.queueing_s.p99)),
+                figures::quantity(group.jain_index, ""),
+            ],
+        );
+    }
+    rows.print(
+        "groups of flows",
+        &[
+            "group",
+            "flows",
+            "sent",
+            "received",
+            "loss",
+            "throughput",
+            "worst owd p99",
+            "worst queueing p99",
+            "Jain index",
+        ],
+    );
+}
+
+fn flows(summary: &Summary) {
+    let mut rows = Rows::default();
+    let mut left_out = 0;
+    // What is under way at the end is neither received nor lost: it is shown where there is any.
+    let inside = summary.flows.values().any(|flow| flow.inside_packets > 0);
+    for (name, flow) in &summary.flows {
+        if is_one_of_many(name, summary) {
+            left_out += 1;
+            continue;
+        }
+        let mut row = vec![name.clone(), flow.sent_packets.to_string(), flow.received_packets.to_string()];
+        row.push(flow.lost_packets.to_string());
+        row.extend(inside.then(|| flow.inside_packets.to_string()));
+        row.extend([
+            figures::ratio(flow.loss_ratio),
+            figures::rate(flow.throughput_bps),
+            figures::seconds(flow.owd_s.p50),
+            figures::seconds(flow.owd_s.p99),
+            figures::seconds(flow.owd_s.max),
+            figures::seconds(flow.queueing_s.p99),
+            figures::seconds(flow.jitter_rfc3550_s),
+        ]);
+        rows.add(flow.owd_s.p99, row);
+    }
+    let mut header = vec!["flow", "sent", "received", "lost"];
+    header.extend(inside.then_some("under way"));
+    header.extend(["loss", "throughput", "owd p50", "p99", "max", "queueing p99", "jitter RFC3550"]);
+    rows.print("flows", &header);
+    if left_out > 0 {
+        say!("and {left_out} flows of groups of files, below; summary.json has each of them");
+    }
+}
+
+/// Whether a flow is of a group of files that is too large to be shown one by one, or another direction of one.
+fn is_one_of_many(name: &str, summary: &Summary) -> bool {
+    let group = name.split('/').next().and_then(|group| summary.groups.get(group));
+    group.is_some_and(|group| group.all.files > SHOWN_MEMBERS)
+}
+
+/// Completion times of groups of files by size, beside processor sharing.
+fn files(summary: &Summary) {
+    let mut rows = Rows::default();
+    for (name, group) in summary.groups.iter().filter(|(_, group)| group.all.files > 0) {
+        let bins = group.bins.iter().filter(|_| group.bins.len() > 1);
+        let bins = bins.map(|bin| (sizes(bin.from_bytes, bin.to_bytes), &bin.files));
+        for (class, files) in bins.chain([("all".to_owned(), &group.all)]) {
+            rows.add(
+                files.slowdown.p99,
+                vec![
+                    format!("{name}, {class}"),
+                    files.files.to_string(),
+                    files.completed.to_string(),
+                    figures::seconds(files.fct_s.mean),
+                    figures::seconds(files.fct_s.std),
+                    figures::seconds(files.fct_s.p99),
+                    figures::seconds(files.ps_fct_s.mean),
+                    figures::quantity(files.slowdown.mean, ""),
+                    figures::quantity(files.slowdown.p99, ""),
+                ],
+            );
+        }
+    }
+    rows.print(
+        "completion times of files",
+        &["files", "number", "completed", "mean", "deviation", "p99", "PS mean", "slowdown", "p99"],
+    );
+}
+
+/// Round-trip times of echoes, and how long pages took.
+fn requests(summary: &Summary) {
+    let mut rows = Rows::default();
+    for (name, flow) in &summary.flows {
+        let echo = flow.echo.map(|echo| (echo.requests, echo.answers, echo.rtt_loss_ratio, echo.rtt_s));
+        let pages = flow.pages.map(|pages| (pages.requests, pages.loaded, None, pages.load_s));
+        let Some((requests, answers, lost, times)) = echo.or(pages) else { continue };
+        rows.add(
+            times.p99,
+            vec![
+                format!("{name}, {}", if flow.echo.is_some() { "round trips" } else { "pages" }),
+                requests.to_string(),
+                answers.to_string(),
+                figures::ratio(lost),
+                figures::seconds(times.mean),
+                figures::seconds(times.p50),
+                figures::seconds(times.p99),
+                figures::seconds(times.max),
+                figures::seconds(times.std),
+            ],
+        );
+    }
+    rows.print(
+        "requests and their answers",
+        &["flow", "requests", "answered", "lost", "mean", "p50", "p99", "max", "deviation"],
+    );
+}
+
+/// How calls sound.
+fn calls(summary: &Summary) {
+    let mut rows = Rows::default();
+    for (name, flow) in &summary.flows {
+        let Some(voice) = &flow.voice else { continue };
+        rows.add(
+            voice.r_factor.map(|rating| 100.0 - rating),
+            vec![
+                name.clone(),
+                voice.codec.clone(),
+                figures::quantity(voice.r_factor, ""),
+                figures::quantity(voice.mos, ""),
+                figures::seconds(voice.delay_s),
+                figures::ratio(voice.loss_ratio),
+            ],
+        );
+    }
+    rows.print(
+        "calls, as the E-model rates them",
+        &["flow", "codec", "R", "MOS", "mouth to ear", "lost or late"],
+    );
+}
+
+/// Queues that had something to do: where a packet waited, was dropped, or that the scenario names.
+fn queues(summary: &Summary) {
+    let mut rows = Rows::default();
+    for (port, results) in &summary.ports {
+        for (name, queue) in &results.queues {
+            if queue.enqueued_packets == 0 || (queue.peak_backlog_packets <= 1 && results.queues.len() == 1) {
+                continue;
+            }
+            rows.add(
+                queue.sojourn_s.p99,
+                vec![
+                    format!("{port} {name}"),
+                    queue.kind.clone(),
+                    queue.sent_packets.to_string(),
+                    queue.dropped_packets.to_string(),
+                    queue.peak_backlog_packets.to_string(),
+                    figures::rate(queue.throughput_bps),
+                    figures::seconds(queue.sojourn_s.p50),
+                    figures::seconds(queue.sojourn_s.p99),
+                ],
+            );
+        }
+    }
+    rows.print(
+        "queues where packets waited",
+        &["port and queue", "kind", "sent", "dropped", "peak backlog", "throughput", "sojourn p50", "p99"],
+    );
+}
+
+/// Means over repetitions; the delays and rates of flows, as the whole list is in summary.json.
+fn intervals(summary: &Summary) {
+    // Where nothing is drawn there is nothing to be sure of, which a warning says.
+    if summary.intervals.values().all(|interval| interval.half_width.is_none()) {
+        return;
+    }
+    let shown = [".throughput", ".loss", ".owd.mean", ".owd.p99"];
+    let mut rows = Rows::default();
+    for (path, interval) in &summary.intervals {
+        if !path.starts_with("flow.") || !shown.iter().any(|end| path.ends_with(end)) {
+            continue;
+        }
+        let around = match interval.half_width {
+            Some(half) => format!("± {}", verdict::quantity(path, Some(half))),
+            None if interval.n > 1 => format!("the same in all {}", interval.n),
+            None => "one run has a value".to_owned(),
+        };
+        let relative = interval.half_width.map(|half| half / interval.mean.abs().max(1e-12));
+        rows.add(relative, vec![path.clone(), verdict::quantity(path, Some(interval.mean)), around]);
+    }
+    rows.print(
+        &format!("means over {} runs, with 95 % confidence intervals", summary.runs),
+        &["metric", "mean", "95 %"],
+    );
+    say!("the other tables are of the first run; summary.json has every interval and every run's value");
+}
+
+fn expectations(summary: &Summary) {
+    let several = summary.runs > 1;
+    let row = |expect: &Expectation| {
+        let mut row = vec![
+            terminal::visible(expect.name.as_deref().unwrap_or(&expect.that)).into_owned(),
+            verdict::bounds(expect),
+            verdict::value(expect),
+        ];
+        if several {
+            row.push(expect.criterion.name().to_owned());
+            row.push(format!("{} of {}", expect.held, expect.values.len()));
+        }
+        row.push(terminal::verdict(expect.holds).to_owned());
+        row
+    };
+    let (missed, held): (Vec<_>, Vec<_>) = summary.expect.iter().partition(|expect| !expect.holds);
+    let shown: Vec<&Expectation> = if summary.expect.len() > MOST_ROWS {
+        missed.into_iter().chain(held).take(MOST_ROWS).collect()
+    } else {
+        summary.expect.iter().collect()
+    };
+    if shown.is_empty() {
+        return;
+    }
+    terminal::heading("expectations");
+    let header: &[&str] = if several {
+        &["metric", "expected", "value", "in", "held by", "verdict"]
+    } else {
+        &["metric", "expected", "value", "verdict"]
+    };
+    terminal::words(header, &shown.iter().map(|expect| row(expect)).collect::<Vec<_>>());
+    if summary.expect.len() > shown.len() {
+        say!("and {} more; summary.json has each", summary.expect.len() - shown.len());
+    }
+}

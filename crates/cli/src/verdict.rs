@@ -1,0 +1,98 @@
+//! The verdict of a run in words: each expectation, all of them in a line, and the one thing to know beside.
+
+use lockgate_measure::metric::Address;
+use lockgate_measure::summary::{Expectation, Summary};
+
+use crate::runs::Runs;
+use crate::{figures, terminal};
+
+/// A sentence for each expectation.
+pub(crate) fn sentences(summary: &Summary) -> Vec<String> {
+    let sentence = |expect: &Expectation| format!("{}: {}", terminal::verdict(expect.holds), told(expect));
+    summary.expect.iter().map(sentence).collect()
+}
+
+/// What was expected and what was: `flow.voice.owd.p99 is 31.8 ms ± 0.4 ms, expected below 31.4 ms, held by 3 of 8`.
+fn told(expect: &Expectation) -> String {
+    let name = expect.name.as_ref().map(|name| format!("{name}: ")).unwrap_or_default();
+    let of = expect.values.len();
+    let held = if of > 1 { format!(", held by {} of {of}", expect.held) } else { String::new() };
+    format!("{name}{} is {}, expected {}{held}", expect.that, value(expect), bounds(expect))
+}
+
+/// The verdict in a line.
+pub(crate) fn line(summary: &Summary, runs: &Runs) -> String {
+    let stopped = if runs.interrupted { "stopped early; " } else { "" };
+    let missed: Vec<&Expectation> = summary.expect.iter().filter(|expect| !expect.holds).collect();
+    let all = summary.expect.len();
+    let text = match (runs.unfaithful.first(), missed.as_slice(), all) {
+        (Some(reason), ..) => format!("✗ outside the fidelity limits: {reason}"),
+        (None, [], 0) => "ended; nothing is expected in this scenario".to_owned(),
+        (None, [], 1) => format!("✓ the expectation holds: {}", told(&summary.expect[0])),
+        (None, [], _) => format!("✓ {all} of {all} expectations hold"),
+        (None, [only], 1) => format!("✗ the expectation is missed: {}", told(only)),
+        (None, [first, ..], _) => {
+            format!("✗ {} of {all} expectations missed: {}", missed.len(), told(first))
+        }
+    };
+    terminal::visible(&format!("{stopped}{text}")).into_owned()
+}
+
+/// The one thing to know beside the verdict: the queue in which packets waited longest, with what it dropped.
+pub(crate) fn one_thing(summary: &Summary) -> String {
+    let queues = summary.ports.iter().flat_map(|(port, results)| {
+        // What waits in a child waits in its parents too.
+        let leaves = results.queues.iter().filter(|(name, _)| {
+            !results.queues.values().any(|queue| queue.parent.as_deref() == Some(name.as_str()))
+        });
+        leaves.map(move |(name, queue)| (port, name, queue))
+    });
+    let worst = queues
+        .filter_map(|(port, name, queue)| {
+            Some((queue.sojourn_s.p99.filter(|wait| *wait > 0.0)?, port, name, queue))
+        })
+        .max_by(|a, b| a.0.total_cmp(&b.0));
+    let Some((wait, port, name, queue)) = worst else { return "no packet waited in a queue".to_owned() };
+    let dropped = if queue.dropped_packets == 0 {
+        "nothing dropped".to_owned()
+    } else {
+        let share = queue.dropped_packets as f64 / queue.enqueued_packets.max(1) as f64;
+        format!("{} dropped", figures::ratio(Some(share)))
+    };
+    let wait = figures::seconds(Some(wait));
+    format!("longest wait: {wait} (p99) in the queue `{name}` of {port} ({}), {dropped}", queue.kind)
+}
+
+/// What an expectation's metric was.
+pub(crate) fn value(expect: &Expectation) -> String {
+    let value = quantity(&expect.that, expect.value);
+    match expect.half_width {
+        Some(half) => format!("{value} ± {}", quantity(&expect.that, Some(half))),
+        None => value,
+    }
+}
+
+/// A value in the unit of the metric at `path`.
+pub(crate) fn quantity(path: &str, value: Option<f64>) -> String {
+    match Address::parse(path).map_or("", |address| address.unit().symbol()) {
+        "ratio" => figures::ratio(value),
+        unit => figures::quantity(value, unit),
+    }
+}
+
+/// What an expectation's metric is to keep to.
+pub(crate) fn bounds(expect: &Expectation) -> String {
+    let quantity = |bound: f64| quantity(&expect.that, Some(bound));
+    let named = [
+        ("below", expect.below),
+        ("above", expect.above),
+        ("at most", expect.at_most),
+        ("at least", expect.at_least),
+    ];
+    let mut texts: Vec<String> =
+        named.into_iter().filter_map(|(name, bound)| Some(format!("{name} {}", quantity(bound?)))).collect();
+    texts.extend(
+        expect.between.map(|[low, high]| format!("between {} and {}", quantity(low), quantity(high))),
+    );
+    texts.join(", ")
+}

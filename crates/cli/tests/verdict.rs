@@ -1,0 +1,194 @@
+//! The verdict of a run: judged by all seeds, told in a line, with nothing in it that a terminal would obey.
+
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Output};
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+fn lockgate(folder: &Path, arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_lockgate"))
+        .args(arguments)
+        .current_dir(folder)
+        .env("NO_COLOR", "1")
+        .output()
+        .expect("lockgate runs")
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+/// A folder with this scenario as `s.toml`.
+fn folder(scenario: &str) -> TempDir {
+    let folder = tempfile::tempdir().expect("a folder");
+    fs::write(folder.path().join("s.toml"), scenario).expect("written");
+    folder
+}
+
+/// Poisson arrivals at four fifths of a link: every seed waits otherwise.
+const DRAWN: &str = r#"duration = "5s"
+node.a = {}
+node.b = {}
+link.line = { between = ["a", "b"], rate = "1mbit" }
+[flow.load]
+from = "a"
+to = "b"
+size = "1000B"
+gap = { distribution = "exponential", mean = "10ms" }
+[[expect]]
+that = "flow.load.owd.mean"
+below = "1s"
+"#;
+
+/// Two transfers that share a link: nothing is drawn that could make a difference.
+const FIXED: &str = r#"duration = "5s"
+node.a = {}
+node.b = {}
+link.line = { between = ["a", "b"], rate = "5mbit", delay = "5ms" }
+[flow.bulk]
+from = "a"
+to = "b"
+count = 2
+transport = "tcp"
+bytes = "unlimited"
+"#;
+
+#[test]
+fn expectations_are_judged_by_all_seeds() {
+    let folder = folder(DRAWN);
+    let run = |bound: f64, criterion: &str| {
+        let (below, criterion) = (format!("expect.0.below={bound:.9}s"), format!("expect.0.in={criterion}"));
+        let output = lockgate(
+            folder.path(),
+            &["run", "s.toml", "--repeat", "8", "--json", "--set", &below, "--set", &criterion],
+        );
+        let document: Value = serde_json::from_slice(&output.stdout).expect(&text(&output.stderr));
+        (output.status.code(), document)
+    };
+    let (code, first) = run(1.0, "95%");
+    assert_eq!(code, Some(0));
+    let expect = &first["expect"][0];
+    let values: Vec<f64> =
+        expect["values"].as_array().expect("values").iter().filter_map(Value::as_f64).collect();
+    assert_eq!((values.len(), expect["held"].as_u64()), (8, Some(8)));
+    assert_eq!(first["intervals"]["flow.load.owd.mean"]["values"], expect["values"]);
+    assert_eq!(first["metrics"]["flow.load.owd.mean"].as_f64(), Some(values[0]), "of the first run");
+    let number = |key: &str| expect[key].as_f64().expect(key);
+    let (mean, half) = (number("value"), number("half_width"));
+    assert!((mean - values.iter().sum::<f64>() / 8.0).abs() < 1e-12 && half > 0.0);
+    // Above the mean and within its interval; and above that but below the worst run.
+    let worst = values.iter().copied().fold(0.0, f64::max);
+    assert!(mean + half < worst, "these seeds tell the criteria apart: {values:?}");
+    for (bound, criterion, code) in [
+        (mean + half / 2.0, "95%", 3),
+        (mean + half / 2.0, "mean", 0),
+        (f64::midpoint(mean + half, worst), "95%", 0),
+        (f64::midpoint(mean + half, worst), "all", 3),
+        (worst * 1.01, "all", 0),
+    ] {
+        let (ended, document) = run(bound, criterion);
+        let expect = &document["expect"][0];
+        assert_eq!(ended, Some(code), "{criterion} below {bound}: {expect}");
+        assert_eq!(expect["holds"].as_bool(), Some(code == 0));
+        assert_eq!(expect["in"].as_str(), Some(criterion));
+        let held = values.iter().filter(|value| **value < bound).count() as u64;
+        assert_eq!(expect["held"].as_u64(), Some(held));
+    }
+}
+
+#[test]
+fn the_verdict_is_the_last_thing_told() {
+    let folder =
+        folder(&DRAWN.replace("below = \"1s\"", "below = \"15ms\"\nname = \"it stays short\"\nin = \"all\""));
+    let run = |more: &[&str]| {
+        let output =
+            lockgate(folder.path(), &[&["run", "s.toml", "--repeat", "4", "--out", "out"], more].concat());
+        assert_eq!(output.status.code(), Some(3), "{}", text(&output.stderr));
+        text(&output.stdout)
+    };
+    let told = run(&[]);
+    let last: Vec<&str> = told.trim_end().lines().rev().take(3).collect();
+    assert_eq!(last[0], "report: out/report.html");
+    assert!(
+        last[1].starts_with("longest wait: ") && last[1].contains("the queue `fifo` of a:b"),
+        "{}",
+        last[1]
+    );
+    assert!(
+        last[2].starts_with("✗ the expectation is missed: it stays short: flow.load.owd.mean is "),
+        "{}",
+        last[2]
+    );
+    assert!(
+        last[2].contains(" ± ") && last[2].ends_with(", expected below 15.0 ms, held by 0 of 4"),
+        "{}",
+        last[2]
+    );
+    let quiet = run(&["--quiet"]);
+    assert_eq!(quiet.lines().collect::<Vec<_>>(), [last[2]], "the verdict alone");
+    let summary: Value =
+        serde_json::from_slice(&fs::read(folder.path().join("out/summary.json")).expect("results"))
+            .expect("JSON");
+    assert_eq!(summary["expect"][0]["line"].as_u64(), Some(10));
+    assert_eq!(summary["expect"][0]["name"].as_str(), Some("it stays short"));
+}
+
+#[test]
+fn runs_that_are_all_the_same_are_said_to_be() {
+    let folder = folder(FIXED);
+    let run = |more: &[&str]| {
+        text(&lockgate(folder.path(), &[&["run", "s.toml", "--repeat", "3"], more].concat()).stdout)
+    };
+    let same = run(&[]);
+    assert!(same.contains("all 3 runs are the same: nothing in this file is drawn"), "{same}");
+    assert!(!same.contains('±'), "{same}");
+    let drawn = run(&["--set", "flow.bulk.start={ distribution = \"uniform\", min = \"0s\", max = \"1s\" }"]);
+    assert!(!drawn.contains("are the same") && drawn.contains('±'), "{drawn}");
+}
+
+#[test]
+fn long_tables_are_cut_to_the_worst() {
+    let folder = folder(&FIXED.replace("count = 2", "count = 60"));
+    let told = text(&lockgate(folder.path(), &["run", "s.toml"]).stdout);
+    assert!(told.lines().count() < 60, "{told}");
+    assert!(
+        told.contains("flows: the worst 10") && told.contains("and 110 more; summary.json has each"),
+        "{told}"
+    );
+    let group: Vec<&str> = told.lines().filter(|line| line.starts_with("bulk  ")).collect();
+    assert!(group.len() == 1 && group[0].contains("60"), "{told}");
+    assert!(told.contains("Jain index"));
+}
+
+#[test]
+fn nothing_of_a_scenario_is_obeyed_by_the_terminal() {
+    let title = DRAWN.replace("duration = \"5s\"", "title = \"\\u001b]0;taken\\u0007\"\nduration = \"5s\"");
+    let ran = lockgate(folder(&title).path(), &["run", "s.toml"]);
+    let refused = DRAWN.replace("node.a", "node.\"\\u001b[2J\" = {}\nnode.a");
+    let checked = lockgate(folder(&refused).path(), &["check", "s.toml"]);
+    let set = lockgate(folder(DRAWN).path(), &["run", "s.toml", "--set", "link.\u{1b}[2J=1"]);
+    for (what, output, code) in [("a title", ran, 0), ("a name", checked, 2), ("a setting", set, 2)] {
+        assert_eq!(output.status.code(), Some(code), "{what}: {}", text(&output.stderr));
+        let all = text(&output.stdout) + &text(&output.stderr);
+        assert!(all.contains("\\u{1b}"), "{what}: {all:?}");
+        assert!(!all.contains(|letter: char| letter.is_control() && letter != '\n'), "{what}: {all:?}");
+    }
+}
+
+#[test]
+fn a_file_that_is_not_named_and_a_path_that_is_cut_off_say_what_to_do() {
+    let folder = folder(DRAWN);
+    for arguments in [&["run"][..], &["run", "t.toml"]] {
+        let output = lockgate(folder.path(), arguments);
+        let errors = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{errors}");
+        assert!(errors.contains("here are s.toml") && errors.contains("`lockgate demo`"), "{errors}");
+    }
+    // What a shell makes of `--set port.a->b.root=x`.
+    let output = lockgate(folder.path(), &["run", "s.toml", "--set", "port.a-"]);
+    let errors = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(errors.contains("redirection") && errors.contains("port.home:server.root=fair"), "{errors}");
+}

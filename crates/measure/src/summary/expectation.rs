@@ -1,0 +1,232 @@
+//! Expectations: a bound on a metric, held against its value in every run.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::Summary;
+use crate::intervals::Interval;
+use crate::metric::{Address, MetricError};
+
+/// A bound on a metric, in its base unit.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Bound {
+    /// Less than this.
+    Below(f64),
+    /// More than this.
+    Above(f64),
+    /// This or less.
+    AtMost(f64),
+    /// This or more.
+    AtLeast(f64),
+    /// From the first to the second, both allowed.
+    Between(f64, f64),
+}
+
+impl Bound {
+    /// Whether `value` keeps to it; NaN never does.
+    pub fn holds(self, value: f64) -> bool {
+        match self {
+            Self::Below(bound) => value < bound,
+            Self::Above(bound) => value > bound,
+            Self::AtMost(bound) => value <= bound,
+            Self::AtLeast(bound) => value >= bound,
+            Self::Between(low, high) => (low..=high).contains(&value),
+        }
+    }
+}
+
+/// What of several runs keeps to the bounds. A single run is held against them by its value.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub enum Criterion {
+    /// Both ends of the 95 % confidence interval of the mean: the worse one decides.
+    #[default]
+    #[serde(rename = "95%")]
+    Interval,
+    /// The mean of the runs.
+    #[serde(rename = "mean")]
+    Mean,
+    /// Each run.
+    #[serde(rename = "all")]
+    All,
+}
+
+impl Criterion {
+    /// As it is written.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Interval => "95%",
+            Self::Mean => "mean",
+            Self::All => "all",
+        }
+    }
+}
+
+/// An expectation as it is asked for.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Expected {
+    /// The metric's address.
+    pub that: String,
+    /// Its bounds; all must hold.
+    pub bounds: Vec<Bound>,
+    /// What of several runs must keep to them.
+    pub criterion: Criterion,
+    /// What the reader calls it.
+    pub name: Option<String>,
+    /// The line of the scenario's text it begins at, from 1.
+    pub line: Option<u64>,
+}
+
+/// An expectation and whether it holds.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Expectation {
+    /// The metric's address.
+    pub that: String,
+    /// Its name; absent where the scenario gives none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// The line of the scenario file it begins at, from 1; absent where it stands in none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub line: Option<u64>,
+    /// What of several runs is to keep to the bounds.
+    #[serde(rename = "in", default)]
+    pub criterion: Criterion,
+    /// It is to be less than this.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub below: Option<f64>,
+    /// It is to be more than this.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub above: Option<f64>,
+    /// It is to be this or less.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub at_most: Option<f64>,
+    /// It is to be this or more.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub at_least: Option<f64>,
+    /// It is to be within these two, both allowed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub between: Option<[f64; 2]>,
+    /// What it was: of several runs, their mean; `null` where one of them observed nothing.
+    pub value: Option<f64>,
+    /// Half the width of the mean's 95 % confidence interval; `null` for a single run, and where all values are the same.
+    pub half_width: Option<f64>,
+    /// The value of each run, in the order of the seeds; `null` where nothing was observed.
+    pub values: Vec<Option<f64>>,
+    /// In how many of the runs it holds by itself.
+    pub held: u64,
+    /// Whether it holds; where a run observed nothing, it does not.
+    pub holds: bool,
+}
+
+impl Expectation {
+    /// Holds `values`, one a run, against what is expected.
+    fn judge(expected: &Expected, values: Vec<Option<f64>>) -> Self {
+        let keeps = |value: f64| expected.bounds.iter().all(|bound| bound.holds(value));
+        let held = values.iter().filter(|value| value.is_some_and(keeps)).count();
+        let complete = !values.is_empty() && values.iter().all(Option::is_some);
+        let interval = complete.then(|| Interval::of(values.clone())).flatten();
+        let holds =
+            interval.as_ref().is_some_and(|interval| match (expected.criterion, interval.half_width) {
+                (Criterion::All, _) => held == values.len(),
+                (Criterion::Interval, Some(half)) => {
+                    keeps(interval.mean - half) && keeps(interval.mean + half)
+                }
+                (Criterion::Mean | Criterion::Interval, _) => keeps(interval.mean),
+            });
+        let (value, half_width) =
+            interval.as_ref().map_or((None, None), |interval| (Some(interval.mean), interval.half_width));
+        let mut expectation = Self {
+            that: expected.that.clone(),
+            name: expected.name.clone(),
+            line: expected.line,
+            criterion: expected.criterion,
+            below: None,
+            above: None,
+            at_most: None,
+            at_least: None,
+            between: None,
+            value,
+            half_width,
+            values,
+            held: held as u64,
+            holds,
+        };
+        for bound in &expected.bounds {
+            match *bound {
+                Bound::Below(bound) => expectation.below = Some(bound),
+                Bound::Above(bound) => expectation.above = Some(bound),
+                Bound::AtMost(bound) => expectation.at_most = Some(bound),
+                Bound::AtLeast(bound) => expectation.at_least = Some(bound),
+                Bound::Between(low, high) => expectation.between = Some([low, high]),
+            }
+        }
+        expectation
+    }
+}
+
+impl Summary {
+    /// Holds an expectation against the runs this summary is of, and keeps the result. Returns whether it holds.
+    ///
+    /// # Errors
+    /// [`MetricError::Unknown`]; nothing is kept then.
+    pub fn expect(&mut self, expected: &Expected) -> Result<bool, MetricError> {
+        let address = Address::parse(&expected.that)?;
+        let value = match self.metric(&expected.that) {
+            Ok(value) => Some(value),
+            Err(MetricError::Empty { .. }) => None,
+            Err(unknown) => return Err(unknown),
+        };
+        let that = address.to_string();
+        let values = match self.intervals.get(&that) {
+            Some(interval) => interval.values.clone(),
+            None => vec![value; (self.runs as usize).max(1)],
+        };
+        let expectation = Expectation::judge(&Expected { that, ..expected.clone() }, values);
+        let holds = expectation.holds;
+        self.expect.push(expectation);
+        Ok(holds)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn judged(criterion: Criterion, bounds: &[Bound], values: &[Option<f64>]) -> (bool, u64) {
+        let expected = Expected { bounds: bounds.to_vec(), criterion, ..Expected::default() };
+        let judged = Expectation::judge(&expected, values.to_vec());
+        assert_eq!(judged.values, values);
+        (judged.holds, judged.held)
+    }
+
+    #[test]
+    fn each_criterion_by_hand() {
+        use Criterion::{All, Interval, Mean};
+        // Mean 12, 95 % from 7.03 to 16.97.
+        let values = [10.0, 12.0, 14.0].map(Some);
+        for (criterion, bound, expected) in [
+            (Interval, Bound::Below(17.0), (true, 3)),
+            (Interval, Bound::Below(16.9), (false, 3)),
+            (Interval, Bound::Above(7.0), (true, 3)),
+            (Interval, Bound::AtLeast(7.1), (false, 3)),
+            (Interval, Bound::Between(7.0, 17.0), (true, 3)),
+            (Interval, Bound::Between(7.1, 17.0), (false, 3)),
+            (Mean, Bound::Below(12.5), (true, 2)),
+            (Mean, Bound::Below(12.0), (false, 1)),
+            (All, Bound::AtMost(14.0), (true, 3)),
+            (All, Bound::Below(14.0), (false, 2)),
+        ] {
+            assert_eq!(judged(criterion, &[bound], &values), expected, "{criterion:?} {bound:?}");
+        }
+    }
+
+    #[test]
+    fn a_run_that_observed_nothing_holds_nothing_and_a_single_one_is_its_value() {
+        for criterion in [Criterion::Interval, Criterion::Mean, Criterion::All] {
+            let below = [Bound::Below(5.0)];
+            assert_eq!(judged(criterion, &below, &[Some(1.0), None]), (false, 1), "{criterion:?}");
+            assert_eq!(judged(criterion, &below, &[None]), (false, 0), "{criterion:?}");
+            assert_eq!(judged(criterion, &below, &[Some(4.0)]), (true, 1), "{criterion:?}");
+            assert_eq!(judged(criterion, &below, &[Some(6.0), Some(6.0)]), (false, 0), "{criterion:?}");
+        }
+    }
+}
