@@ -75,6 +75,18 @@ pub(crate) struct Checker<'c> {
     pub(crate) expect_lines: Vec<u64>,
 }
 
+/// What stands in the file as `section`: under its name, else under one that was probably meant to be it, so that only
+/// the name is wrong and not all that follows from it.
+fn section_of<'a, 'i>(root: &'a DeTable<'i>, section: &str) -> Option<&'a Spanned<DeValue<'i>>> {
+    const TOP: [&str; 3] = ["title", "duration", "warmup"];
+    root.get(section).or_else(|| {
+        let known = || TOP.into_iter().chain(SECTIONS);
+        let mut unknown = root.iter().filter(|(key, _)| known().all(|known| known != *key.get_ref()));
+        let found = unknown.find(|(key, _)| nearest(key.get_ref(), known()) == Some(section));
+        found.map(|(_, value)| value)
+    })
+}
+
 /// A named table of a section, such as `[link.wan]`.
 struct Entry<'a, 'i> {
     name: &'a str,
@@ -172,7 +184,7 @@ impl<'c> Checker<'c> {
 
     /// The tables of the section called `section`, in the order of the file.
     fn section<'a, 'i>(&mut self, root: &'a DeTable<'i>, section: &str) -> Vec<Entry<'a, 'i>> {
-        let Some(value) = root.get(section) else { return Vec::new() };
+        let Some(value) = section_of(root, section) else { return Vec::new() };
         let DeValue::Table(tables) = value.get_ref() else {
             let problem =
                 Problem::new(value.span(), format!("`{section}` is a table of tables, one for each name"));
@@ -198,7 +210,7 @@ impl<'c> Checker<'c> {
 
     /// The tables of a section that was gone through before, without a word on what is wrong with it.
     fn section_again<'a, 'i>(root: &'a DeTable<'i>, section: &str) -> Vec<Entry<'a, 'i>> {
-        let tables = root.get(section).and_then(|value| value.get_ref().as_table());
+        let tables = section_of(root, section).and_then(|value| value.get_ref().as_table());
         let entry = |(key, value): (&'a Spanned<std::borrow::Cow<'i, str>>, &'a Spanned<DeValue<'i>>)| {
             let name: &str = key.get_ref();
             let what = format!("`{section}.{}`", shorten(name));
@@ -215,7 +227,7 @@ impl<'c> Checker<'c> {
 
     /// The tables of a list such as `[[change]]`.
     fn list<'a, 'i>(&mut self, root: &'a DeTable<'i>, list: &str) -> Vec<(&'a DeTable<'i>, Span)> {
-        let Some(value) = root.get(list) else { return Vec::new() };
+        let Some(value) = section_of(root, list) else { return Vec::new() };
         let wrong = |span: Span| {
             Problem::new(span, format!("`{list}` is a list of tables")).help(format!("write `[[{list}]]`"))
         };
@@ -295,6 +307,7 @@ impl<'c> Checker<'c> {
             let links: Vec<_> = network.links.iter().flatten().map(|link| link.ends).collect();
             network.routes = Routes::new(network.nodes.len(), &links, ends);
             self.check_routes(table, &network, &flows);
+            self.warn_parallel(table, &network);
         }
         let end = top.as_ref().map(|top| Instant::ZERO + top.duration);
         let changes = self.changes(table, &network, &flows, &ports, end);
@@ -353,8 +366,8 @@ impl<'c> Checker<'c> {
             ("link", "add a link: `[link.NAME]` with `between` and `rate`"),
             ("flow", "add a flow: `[flow.NAME]` with `from`, `to` and what it sends"),
         ] {
-            let count =
-                place.table.get(section).map(|value| value.get_ref().as_table().map_or(1, DeTable::len));
+            let count = section_of(place.table, section)
+                .map(|value| value.get_ref().as_table().map_or(1, DeTable::len));
             if count.unwrap_or(0) == 0 {
                 self.note(
                     Problem::new(place.header.clone(), format!("the scenario has no {section}")).help(needed),

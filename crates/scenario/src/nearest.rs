@@ -36,6 +36,30 @@ pub(crate) fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) 
         .map(|(_, candidate)| candidate)
 }
 
+/// Words of other tools for keys of a scenario.
+const SYNONYMS: [(&str, &str); 13] = [
+    ("latency", "delay"),
+    ("propagation", "delay"),
+    ("protocol", "transport"),
+    ("bandwidth", "rate"),
+    ("speed", "rate"),
+    ("capacity", "rate"),
+    ("source", "from"),
+    ("destination", "to"),
+    ("src", "source"),
+    ("dst", "destination"),
+    ("sport", "source_port"),
+    ("dport", "destination_port"),
+    ("ceiling", "ceil"),
+];
+
+/// The key among `known` that `name` was probably meant to be: another word for one, else the nearest.
+pub(crate) fn meant<'a>(name: &str, known: impl IntoIterator<Item = &'a str> + Clone) -> Option<&'a str> {
+    let word = SYNONYMS.iter().filter(|(other, _)| name.eq_ignore_ascii_case(other));
+    let same = word.filter_map(|(_, key)| known.clone().into_iter().find(|known| known == key)).next();
+    same.or_else(|| nearest(name, known))
+}
+
 /// A help line: the nearest of `known`, else all of them (as far as they fit a line or two).
 pub(crate) fn suggest<'a>(name: &str, known: impl IntoIterator<Item = &'a str> + Clone) -> Option<String> {
     if let Some(near) = nearest(name, known.clone()) {
@@ -84,5 +108,14 @@ mod tests {
         let long = "n".repeat(1_000);
         assert_eq!(nearest(&long, ["node", long.as_str()]), None, "no name is that long");
         assert_eq!(nearest("node", [long.as_str(), "nod"]), Some("nod"));
+    }
+
+    #[test]
+    fn words_of_other_tools_are_known() {
+        assert_eq!(meant("latency", ["rate", "delay"]), Some("delay"));
+        assert_eq!(meant("Bandwidth", ["between", "rate"]), Some("rate"));
+        assert_eq!(meant("protocol", ["from", "transport"]), Some("transport"));
+        assert_eq!(meant("latency", ["rate", "loss"]), None, "where there is no such key");
+        assert_eq!(meant("dealy", ["rate", "delay"]), Some("delay"));
     }
 }

@@ -15,7 +15,7 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue, ValueDeserializer};
 
 use crate::diagnostic::{MOST_PROBLEMS, Problem, Span};
-use crate::nearest::{nearest, one_of};
+use crate::nearest::{meant, nearest, one_of};
 
 /// The keys of a type.
 #[derive(Debug, Default)]
@@ -154,7 +154,7 @@ impl<'a, 'i> Place<'a, 'i> {
     pub(crate) fn misspells(&self, key: &str, shape: &Shape) -> bool {
         self.table.keys().take(MOST_PROBLEMS).any(|own| {
             let own: &str = own.get_ref();
-            !shape.has(own) && nearest(own, shape.names()) == Some(key)
+            !shape.has(own) && meant(own, shape.names()) == Some(key)
         })
     }
 
@@ -199,7 +199,7 @@ pub(crate) fn unknown_keys(
 /// The problem of a key that is not among `known`.
 pub(crate) fn unknown_key(what: &str, name: &str, span: Span, known: Vec<&str>) -> Problem {
     let problem = Problem::new(span, format!("{what} has no key `{}`", shorten(name)));
-    match nearest(name, known.iter().copied()) {
+    match meant(name, known.iter().copied()) {
         Some(near) => problem.help(format!("did you mean `{near}`?")),
         None => problem.help_if(one_of(known).map(|known| known.replace("it is", "a key here is"))),
     }

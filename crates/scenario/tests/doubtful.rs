@@ -189,6 +189,67 @@ fn guarantees_that_sum_above_what_is_there_are_warned_of() {
 }
 
 #[test]
+fn a_ceiling_to_which_nobody_lends_is_warned_of() {
+    let classes = |top: &str| {
+        format!(
+            "queue.root = {{ kind = \"htb\", children = [\"all\", \"guests\"] }}\n\
+             queue.all = {{ kind = \"class\", rate = \"6mbit\", children = [\"x\", \"y\"], match = [{{ dscp = 1 }}] }}\n\
+             queue.x = {{ kind = \"fifo\", rate = \"3mbit\", ceil = \"6mbit\", match = [{{ dscp = 1 }}] }}\n\
+             queue.y = {{ kind = \"fifo\", rate = \"3mbit\" }}\n\
+             queue.guests = {{ kind = \"fifo\", rate = \"1mbit\"{top} }}\n"
+        )
+    };
+    doubted(&classes(""), &[]);
+    doubted(
+        &classes(", ceil = \"4mbit\""),
+        &[(
+            "\"4mbit\"",
+            "`ceil` of the queue `guests` has no effect",
+            "put the classes below one inner class",
+        )],
+    );
+}
+
+#[test]
+fn a_value_that_queue_and_parent_both_read_is_warned_of() {
+    let below = |x: &str| {
+        two("kind = \"htb\"", "rate = \"5mbit\"", "rate = \"1mbit\"")
+            .replace("kind = \"fifo\", rate = \"5mbit\"", x)
+    };
+    doubted(
+        &below("kind = \"fq_codel\", quantum = \"300B\", rate = \"5mbit\""),
+        &[(
+            "quantum",
+            "this `quantum` is `fq_codel`'s own: its parent `htb` has one too",
+            "`share = { quantum = … }`",
+        )],
+    );
+    doubted(
+        &below("kind = \"fq_codel\", quantum = \"300B\", rate = \"5mbit\", share = { quantum = \"2kB\" }"),
+        &[],
+    );
+    let cake = [
+        ("overhead", "this `overhead` is `cake`'s own: its parent `htb`", "share"),
+        ("mpu", "this `mpu` is `cake`'s own: its parent `htb`", "share"),
+    ];
+    let mut said = cake;
+    said.sort_by_key(|(key, ..)| usize::from(*key != "mpu"));
+    doubted(&below("kind = \"cake\", mpu = \"64B\", overhead = \"38B\", rate = \"5mbit\""), &said);
+}
+
+#[test]
+fn a_link_that_no_packet_takes_is_warned_of() {
+    let text = format!("{BASE}[link.spare]\nbetween = [\"b\", \"a\"]\nrate = \"1gbit\"\n");
+    let scenario = outcome(&text).unwrap_or_else(|problems| panic!("{}", rendered(&problems)));
+    let [warning] = scenario.warnings.as_slice() else { panic!("{:?}", scenario.warnings) };
+    assert_eq!(warning.text(), Some("spare"));
+    assert!(
+        warning.message().starts_with("no packet takes `link.spare`: `wan` joins `b` and `a` too"),
+        "{warning}"
+    );
+}
+
+#[test]
 fn what_is_meant_is_not_doubted() {
     // It sorts packets itself.
     let queues = "queue.root = { kind = \"run2c\", children = [\"short\", \"long\"] }\n\

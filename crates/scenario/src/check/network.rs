@@ -155,6 +155,26 @@ impl Checker<'_> {
         (self.problems.len() == noted).then_some(link)
     }
 
+    /// Warns of links that no packet takes: those beside another between the same two nodes.
+    pub(super) fn warn_parallel(&mut self, root: &DeTable<'_>, network: &Network) {
+        let mut first: BTreeMap<[usize; 2], &str> = BTreeMap::new();
+        for (entry, link) in Self::section_again(root, "link").into_iter().zip(network.links.iter().flatten())
+        {
+            let [a, b] = link.ends;
+            let taken = *first.entry([a.min(b), a.max(b)]).or_insert(&link.name);
+            if taken != link.name {
+                let [from, to] = [a, b].map(|node| &network.nodes[node].name);
+                let wrong = format!(
+                    "no packet takes {}: `{taken}` joins `{from}` and `{to}` too, and stands before it in the file",
+                    entry.what
+                );
+                let help = "a packet takes the way of the fewest links, and of those beside each other the first: \
+                            lead one over a node of its own, or leave it out";
+                self.warn(Problem::new(entry.key, wrong).help(help));
+            }
+        }
+    }
+
     fn ends(&mut self, table: &LinkTable, place: Place<'_, '_>, network: &Network) -> Option<[usize; 2]> {
         let mut ends = Vec::new();
         for (index, node) in table.between.iter().enumerate().take(3) {

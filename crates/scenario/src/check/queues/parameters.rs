@@ -19,6 +19,16 @@ use crate::shape::{Key, Place, Shape, shorten, sound, unknown_key};
 /// Keys of a queue that are neither its discipline's nor its parent's, beside `kind` and `children`.
 const OWN_KEYS: [&str; 2] = ["match", "share"];
 
+/// Parameters that a kind has not, though others of its family do: the kind, the key, and what it follows from.
+const FOLLOWS: [(&str, &str, &str); 2] = [
+    (
+        "cake",
+        "target",
+        "the target of `cake` follows from its `rtt`, a twentieth of it: write `rtt = \"100ms\"`",
+    ),
+    ("cake", "interval", "the interval of `cake` is its `rtt`: write `rtt = \"100ms\"`"),
+];
+
 impl Checker<'_> {
     /// Reads a queue's own parameters, and what its parent must know of it. `complete`: whether a queue that
     /// is nobody's child is so indeed.
@@ -43,12 +53,12 @@ impl Checker<'_> {
                     Some(parent) => format!("neither `{}` nor its parent `{}`", kind.name, parent.name),
                     None => format!("`{}`", kind.name),
                 };
-                let problem = unknown_key(&who, name, key.span(), all);
-                self.note(if parent_kind.is_some() {
-                    problem.replace_message(format!("{who} has a key `{}`", shorten(name)))
-                } else {
-                    problem
-                });
+                let mut problem = unknown_key(&who, name, key.span(), all);
+                if parent_kind.is_some() {
+                    problem = problem.replace_message(format!("{who} has a key `{}`", shorten(name)));
+                }
+                let follows = FOLLOWS.iter().find(|(of, key, _)| *of == kind.name && *key == name);
+                self.note(problem.help_if(follows.map(|(.., help)| (*help).to_owned())));
             }
         }
         let config = self.parameters_of_kind(kind, place);
@@ -120,7 +130,24 @@ impl Checker<'_> {
             let help = format!("both have a `{name}`: write the parent's as `share = {{ {name} = … }}`");
             self.note(problem.help(help));
         }
+        self.warn_shared(kind, parent, place, &table);
         table
+    }
+
+    /// Warns of keys that stand beside the child's own and that its parent might have been meant by: it goes without
+    /// them, since one value cannot serve both.
+    fn warn_shared(&mut self, kind: &Kind, parent: &Kind, place: Place<'_, '_>, table: &DeTable<'_>) {
+        let required = |name: &str| parent.share.required().any(|key| key.name == name);
+        for name in parent.share.names().filter(|name| kind.config.has(name) && !required(name)) {
+            if place.has(name) && !table.contains_key(name) {
+                let [own, above] = [kind.name, parent.owner];
+                let wrong = format!(
+                    "this `{name}` is `{own}`'s own: its parent `{above}` has one too, and takes its default"
+                );
+                let help = format!("say the parent's as well: `share = {{ {name} = … }}`");
+                self.warn(Problem::new(place.key(name), wrong).help(help));
+            }
+        }
     }
 
     /// The keys under `share`.
