@@ -1,7 +1,7 @@
 //! What there is to say of a discipline: its parameters with types, defaults and docs, from its own types.
 
 use lockgate_engine::discipline::{Arity, Discipline};
-use lockgate_engine::disciplines::{self, KINDS, Visitor};
+use lockgate_engine::disciplines::{self, Family, KINDS, Visitor};
 use schemars::{JsonSchema, SchemaGenerator};
 use serde::Serialize;
 use serde_json::Value;
@@ -11,6 +11,8 @@ use serde_json::Value;
 pub struct Reference {
     /// Its name in scenario files.
     pub kind: &'static str,
+    /// The group it belongs to, such as `fair queueing`.
+    pub family: &'static str,
     /// What it does, in a line.
     pub summary: &'static str,
     /// Where it is defined.
@@ -31,6 +33,13 @@ pub struct Reference {
     pub example: &'static str,
     /// What a child says to it, in TOML; empty where there is nothing to say.
     pub share_example: &'static str,
+}
+
+impl Reference {
+    /// How many children it takes, in a word or two.
+    pub fn children_briefly(&self) -> &'static str {
+        self.children.split_once(',').map_or(self.children, |_| "classes")
+    }
 }
 
 /// One parameter.
@@ -65,6 +74,7 @@ impl Visitor for Describe {
     fn visit<D: Discipline>(self) -> Reference {
         Reference {
             kind: D::KIND,
+            family: disciplines::family(D::KIND).map_or("", Family::name),
             summary: D::SUMMARY,
             source: D::SOURCE,
             guarantees: D::GUARANTEES,

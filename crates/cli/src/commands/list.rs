@@ -1,5 +1,6 @@
 //! `lockgate list`: the disciplines, distributions, traffic profiles and metrics, and one of them in full.
 
+use lockgate_engine::disciplines::Family;
 use lockgate_measure::metric::METRICS;
 use lockgate_scenario::reference::{Parameter, Reference, reference, references};
 use lockgate_traffic::{laws, profile};
@@ -62,20 +63,21 @@ fn document(name: &str) -> Result<serde_json::Value, Failure> {
 }
 
 fn disciplines() {
-    let rows: Vec<Vec<String>> = references()
-        .iter()
-        .map(|reference| {
+    let references = references();
+    for family in Family::ALL {
+        let members = references.iter().filter(|reference| reference.family == family.name());
+        let row = |reference: &Reference| {
             vec![
                 reference.kind.to_owned(),
                 reference.summary.to_owned(),
-                reference.children.to_owned(),
-                reference.source.to_owned(),
+                reference.children_briefly().to_owned(),
             ]
-        })
-        .collect();
-    terminal::words(&["kind", "does", "children", "source"], &rows);
+        };
+        terminal::heading(family.name());
+        terminal::words(&["kind", "does", "children"], &members.map(row).collect::<Vec<_>>());
+    }
     say!(
-        "\n`lockgate list KIND` shows parameters, guarantees and an example; see also distributions, profiles, metrics"
+        "\n`lockgate list KIND` shows source, parameters, guarantees and an example; see also distributions, profiles, metrics"
     );
 }
 
@@ -117,11 +119,14 @@ fn metrics() {
         })
         .collect();
     terminal::words(&["metric", "of a", "unit", "definition", "source"], &rows);
-    say!("\nexample: that = \"flow.voice.owd.p99\"");
+    say!(
+        "\nexample: that = \"flow.voice.owd.p99\", or of a queue \"port.home:server.queue.voice.sojourn.p99\""
+    );
 }
 
 fn discipline(reference: &Reference) {
     terminal::heading(&format!("{}: {}", reference.kind, reference.summary));
+    say!("family: {}", reference.family);
     say!("source: {}", reference.source);
     say!("children: {}", reference.children);
     let conserving = if reference.work_conserving { "yes" } else { "no: it makes packets wait" };
@@ -158,10 +163,9 @@ fn parameters(title: &str, parameters: &[Parameter]) {
 
 /// The discipline's part of a scenario, to start from.
 pub(crate) fn example(reference: &Reference) -> String {
-    let mut text =
-        format!("[port.\"a->b\".queue.link]\nkind = \"{}\"\n{}", reference.kind, reference.example);
+    let mut text = format!("[port.\"a:b\".queue.link]\nkind = \"{}\"\n{}", reference.kind, reference.example);
     let leaf = |name: &str, extra: &str| {
-        format!("\n[port.\"a->b\".queue.{name}]\nkind = \"fifo\"\n{}{extra}", reference.share_example)
+        format!("\n[port.\"a:b\".queue.{name}]\nkind = \"fifo\"\n{}{extra}", reference.share_example)
     };
     if reference.children.starts_with("at least one") {
         text += "children = [\"voice\", \"rest\"]\n";
