@@ -73,7 +73,9 @@ pub(crate) struct Reproduction {
 /// What is wrong with the paper's files, and what goes wrong in a run.
 pub(crate) fn reproduce(folder: &Folder, request: &Request<'_>) -> Result<Reproduction, Failure> {
     let wrong = |why: String| damaged(folder, &why);
-    let mut file = Claims::read(folder.text("claims.toml")?).map_err(wrong)?;
+    let mut file = Claims::read(folder.text("claims.toml")?, &folder.shown("claims.toml"))
+        .map_err(|problems| Failure::Scenario(Box::new(problems)))?;
+    file.check().map_err(wrong)?;
     if let Some(id) = request.claim {
         choose(&mut file, id, folder)?;
     }
@@ -209,7 +211,8 @@ mod tests {
         for name in folder::names() {
             let folder = Folder::open(name).unwrap_or_else(|failure| panic!("{name}: {failure}"));
             let text = folder.text("claims.toml").unwrap_or_else(|failure| panic!("{name}: {failure}"));
-            let file = Claims::read(text).unwrap_or_else(|why| panic!("{name}: {why}"));
+            let file = Claims::read(text, name).unwrap_or_else(|why| panic!("{name}: {why}"));
+            file.check().unwrap_or_else(|why| panic!("{name}: {why}"));
             let mut experiment =
                 Experiment::new(&folder, &file, true).unwrap_or_else(|failure| panic!("{name}: {failure}"));
             file.claims.iter().for_each(|claim| want(claim, &mut experiment).expect(name));

@@ -276,7 +276,14 @@ fn what_is_wrong_with_a_paper_is_said_before_anything_runs() {
         assert_eq!(output.status.code(), Some(2), "{word}: {errors}");
         assert!(errors.contains(word), "`{word}` is not in\n{errors}");
         assert!(!folder.path().join("out").exists(), "nothing was left");
+        assert!(!errors.contains("papers/"), "paths are as the user wrote them: {errors}");
     }
+    // What cannot be read is underlined where it stands.
+    let text = CLAIMS.replace("at_most", "at_mots").replace("order = \"falling\"", "ordre = \"falling\"");
+    fs::write(folder.path().join("mine/claims.toml"), text).expect("written");
+    let errors = lockgate(folder.path(), &["reproduce", "./mine"]).stderr;
+    let errors = String::from_utf8_lossy(&errors);
+    assert!(errors.contains("mine/claims.toml:") && errors.contains("ordre = \"falling\""), "{errors}");
     for (arguments, word) in [
         (&["reproduce", "./mine", "--claim", "nothing"][..], "there are full, order, plot"),
         (&["reproduce", "--claim", "full"], "of one paper"),

@@ -7,6 +7,8 @@
 
 use std::collections::BTreeMap;
 
+use lockgate_scenario::Problems;
+use lockgate_scenario::diagnostic::Span;
 use serde::{Deserialize, Serialize};
 
 use super::matrix::{Each, Rows, Scalar};
@@ -408,16 +410,32 @@ pub(crate) struct Today {
 }
 
 impl Claims {
-    /// Reads the file.
+    /// Reads the file called `name`; what it says is checked by [`check`](Self::check).
     ///
     /// # Errors
     /// What is wrong with it, and where.
-    pub(crate) fn read(text: &str) -> Result<Self, String> {
-        let claims: Self = toml::from_str(text).map_err(|error| error.to_string())?;
-        claims.check().map(|()| claims)
+    pub(crate) fn read(text: &str, name: &str) -> Result<Self, Problems> {
+        toml::from_str(text).map_err(|error: toml::de::Error| {
+            let message = error.message();
+            let missing = message.strip_prefix("missing field ").map(|field| field.trim_matches('`'));
+            let help = missing.map_or_else(
+                || "CONTRIBUTING.md says what it may have".to_owned(),
+                |field| format!("add `{field} = …`; CONTRIBUTING.md says what it may have"),
+            );
+            // A table that misses something is underlined at its head.
+            let head = |span: Span| {
+                let first = text.get(span.clone()).and_then(|table| table.find('\n'));
+                span.start..first.map_or(span.end, |length| span.start + length)
+            };
+            Problems::of_file(name, text, error.span().map(head), message, &help)
+        })
     }
 
-    fn check(&self) -> Result<(), String> {
+    /// Checks what the types do not say.
+    ///
+    /// # Errors
+    /// What is wrong, with the name of the claim.
+    pub(crate) fn check(&self) -> Result<(), String> {
         for (index, claim) in self.claims.iter().enumerate() {
             let wrong = |why: &str| Err(format!("claim `{}`: {why}", claim.id));
             if self.claims[..index].iter().any(|other| other.id == claim.id) {
@@ -486,12 +504,23 @@ value = "[r: flow.f.loss]"
 "#;
 
     fn why(text: &str) -> String {
-        Claims::read(text).map(drop).expect_err(text)
+        match read(text) {
+            Ok(claims) => claims.check().expect_err(text),
+            Err(problems) => {
+                let problem = problems.iter().next().expect("a problem");
+                let line = problem.position().map(|(line, _)| format!("line {line}: ")).unwrap_or_default();
+                format!("{line}{problem}")
+            }
+        }
+    }
+
+    fn read(text: &str) -> Result<Claims, Problems> {
+        Claims::read(text, "mine/claims.toml")
     }
 
     #[test]
     fn what_is_wrong_with_a_file_is_said() {
-        assert!(Claims::read(&format!("{HEAD}at_most = 1.0")).is_ok());
+        assert!(read(&format!("{HEAD}at_most = 1.0")).is_ok_and(|claims| claims.check().is_ok()));
         assert!(why(HEAD).contains("claim `a`: nothing decides it"));
         assert!(why(&format!("{HEAD}at_most = 1.0\nundecidable = \"no numbers\"")).contains("has no bound"));
         assert!(why(&format!("{HEAD}at_mots = 1.0")).contains("unknown field `at_mots`"));
@@ -508,7 +537,7 @@ value = "[r: flow.f.loss]"
 
     #[test]
     fn bounds_are_said_in_words() {
-        let bound = |more: &str| Claims::read(&format!("{HEAD}{more}")).expect("valid").claims[0].bound();
+        let bound = |more: &str| read(&format!("{HEAD}{more}")).expect("valid").claims[0].bound();
         assert_eq!(bound("at_most = 0.01"), "at most 0.01");
         assert_eq!(bound("expected = [373]\ntolerance = 0.01"), "373, ±1 %");
         assert_eq!(

@@ -55,10 +55,7 @@ pub(crate) struct Cost {
 }
 
 pub(crate) fn damaged(folder: &Folder, why: &str) -> Failure {
-    Failure::usage(
-        format!("papers/{}/claims.toml: {why}", folder.name),
-        "CONTRIBUTING.md says what it may have",
-    )
+    Failure::usage(format!("{}: {why}", folder.shown("claims.toml")), "CONTRIBUTING.md says what it may have")
 }
 
 impl<'a> Experiment<'a> {
@@ -155,7 +152,7 @@ impl<'a> Experiment<'a> {
 
     fn read(&self, plan: &Plan) -> Result<Scenario, Failure> {
         let overrides = runs::parse_overrides(&plan.set)?;
-        let name = format!("papers/{}/{}", self.folder.name, plan.scenario);
+        let name = self.folder.shown(&plan.scenario);
         runs::read_text(self.folder.text(&plan.scenario)?, &name, self.folder, &overrides)
     }
 
@@ -164,7 +161,7 @@ impl<'a> Experiment<'a> {
         let plan =
             self.plans.get(run).ok_or_else(|| damaged(self.folder, &format!("there is no run `{run}`")))?;
         let overrides = runs::parse_overrides(&[plan.set.as_slice(), set].concat())?;
-        let name = format!("papers/{}/{}", self.folder.name, plan.scenario);
+        let name = self.folder.shown(&plan.scenario);
         let text = scale
             .text(self.folder.text(&plan.scenario)?, &name, &overrides)
             .map_err(|problems| Failure::Scenario(Box::new(problems)))?;

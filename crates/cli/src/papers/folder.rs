@@ -68,6 +68,14 @@ impl Folder {
         Ok(Self { name: name.unwrap_or_else(|| "paper".to_owned()), place: path.join("claims.toml"), texts })
     }
 
+    /// A file's path as it is shown: below the folder as the user named it, or below `papers`.
+    pub(crate) fn shown(&self, file: &str) -> String {
+        match self.place.parent() {
+            Some(folder) => folder.join(file).display().to_string(),
+            None => format!("papers/{}/{file}", self.name),
+        }
+    }
+
     /// A file's text.
     ///
     /// # Errors
