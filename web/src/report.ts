@@ -35,10 +35,18 @@ export interface PortSummary {
 /** One expectation with what came of it; `holds` is null where it could not be decided. */
 export interface Expect {
   that: string;
+  /** What the scenario calls it; may be empty. */
+  name: string;
   /** The comparison as it reads: "below 0.02", with the bounds apart for formatting. */
   relation: string;
   bounds: number[];
+  /** Of several runs, their mean. */
   value: number | null;
+  /** Half the width of that mean's confidence interval. */
+  halfWidth: number | null;
+  /** In how many of how many runs it holds by itself. */
+  held: number;
+  runs: number;
   holds: boolean | null;
 }
 
@@ -314,9 +322,13 @@ function expectation(value: unknown): Expect {
   const bounds = (Array.isArray(bound) ? bound : [bound]).map(number).filter((item) => item !== null);
   return {
     that: text(raw["that"]),
+    name: text(raw["name"]),
     relation: found ? found[1] : "",
     bounds,
     value: number(raw["value"]),
+    halfWidth: number(raw["half_width"]),
+    held: number(raw["held"]) ?? 0,
+    runs: list(raw["values"]).length,
     holds: typeof raw["holds"] === "boolean" ? raw["holds"] : null,
   };
 }

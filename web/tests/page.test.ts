@@ -59,6 +59,9 @@ describe.skipIf(executable === undefined)("the page", () => {
     const { page, complaints } = await open("sample", fill(template, sampleReport()));
     for (const id of [...FIGURES, "extra-load", "extra-bars"]) expect(await drawn(page, id), id).toBeGreaterThan(8);
     expect(await page.locator("#verdict .badge.bad, #expectations .badge.bad").count()).toBe(3);
+    // Several runs: the mean with its interval, and how many of them hold by themselves.
+    const first = await page.locator("#expectations tbody tr").first().textContent();
+    for (const words of ["the call", "±", "3 of 3"]) expect(first).toContain(words);
     expect(await page.title()).toContain("voice beside a bulk upload");
     // A twin's runs are called by their modes alone, in every table.
     expect(await page.textContent("header.title")).toContain("2 runs: simulation, live");

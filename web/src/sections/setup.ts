@@ -52,8 +52,8 @@ function runFacts(run: Run): [string, string][] {
   if (run.intervalS !== null) rows.push(["Interval", `${quantity(run.intervalS, "s")} a sample`]);
   const repetitions = Math.max(0, ...Object.values(summary.intervals).map((interval) => interval.n ?? 0));
   if (repetitions > 1) rows.push(["Repetitions", `${repetitions}, intervals at 95\u202f%`]);
-  const { packet_hops: hops, wall_s: wall } = summary.engine;
-  if (typeof hops === "number" && hops > 0) rows.push(["Engine", `${plural(hops, "packet-hop")}${typeof wall === "number" && wall > 0 ? ` in ${quantity(wall, "s")}` : ""}`]);
+  const { packet_hops: hops } = summary.engine;
+  if (typeof hops === "number" && hops > 0) rows.push(["Engine", plural(hops, "packet-hop")]);
   const fidelity = Object.entries(summary.fidelity);
   if (fidelity.length > 0) {
     const shown = fidelity.map(([name, value]) => `${name.replace(/_s$/, "").replaceAll("_", " ")} ${typeof value === "number" ? (name.endsWith("_s") ? quantity(value, "s") : significant(value, 4)) : String(value ?? NONE)}`);

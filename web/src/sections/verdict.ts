@@ -72,23 +72,30 @@ export function expectTable(report: Report): HTMLElement | null {
   const bound = (expect: Expect): string =>
     `${expect.relation} ${expect.bounds.map((value) => quantity(value, unit(expect))).join(" and ")}`.trim();
   const at = (row: number): { run: Run; expect: Expect } => entries[row] as { run: Run; expect: Expect };
+  const repeated = entries.some(({ expect }) => expect.runs > 1);
+  const measured = (expect: Expect): string => {
+    const value = expect.value === null ? NONE : quantity(expect.value, unit(expect));
+    return expect.halfWidth === null ? value : `${value} ± ${quantity(expect.halfWidth, unit(expect))}`;
+  };
   const rows: Cell[][] = entries.map(({ run, expect }) => [
     WORDS[stateOf(expect)],
     expect.that,
     expect.value,
     bound(expect),
+    ...(repeated ? [`${expect.held} of ${expect.runs}`] : []),
     ...(several ? [runName(run)] : []),
     margin(expect),
   ]);
-  const offset = several ? 1 : 0;
+  const offset = (several ? 1 : 0) + (repeated ? 1 : 0);
   return makeTable({
     name: "expectations",
     rows,
     columns: [
       { title: "Result", csv: "result", draw: (_, row) => badge(stateOf(at(row).expect)) },
-      { title: "Expectation", csv: "that", draw: (value) => h("code", {}, breakable(String(value ?? ""))) },
-      { title: "Measured", csv: "value_si", draw: (value: Cell, row: number) => h("b", { class: "value" }, typeof value === "number" ? quantity(value, unit(at(row).expect)) : NONE) },
+      { title: "Expectation", csv: "that", draw: (value, row) => h("span", {}, at(row).expect.name === "" ? "" : `${at(row).expect.name} `, h("code", {}, breakable(String(value ?? "")))) },
+      { title: "Measured", csv: "value_si", draw: (_: Cell, row: number) => h("b", { class: "value" }, measured(at(row).expect)) },
       { title: "Wanted", csv: "wanted" },
+      ...(repeated ? [{ title: "Held by", csv: "held_by", hint: "Runs in which it holds by itself" }] : []),
       ...(several ? [{ title: "Run", csv: "run" }] : []),
       { title: "Of the bound", csv: "value_over_bound", hint: "The measured value as a share of the bound", draw: (_: Cell, row: number) => gauge(at(row).expect, rows[row]?.[4 + offset] ?? null) },
     ],
