@@ -1,5 +1,5 @@
-//! Commands that are shown to people can be pasted into a shell: a port's `->` is a redirection there, so a path
-//! with one stands in quotes.
+//! Commands that are shown to people can be pasted into a shell: a port's `->` is a redirection there, so paths have
+//! the colon.
 
 use std::fs;
 use std::path::Path;
@@ -7,7 +7,8 @@ use std::path::Path;
 fn check(path: &Path, wrong: &mut Vec<String>) {
     let Ok(text) = fs::read_to_string(path) else { return };
     for (number, line) in text.lines().enumerate() {
-        if line.contains("--set port.") && line.contains("->") {
+        let is_command = ["--set", "lockgate set"].iter().any(|command| line.contains(command));
+        if is_command && line.contains("port.") && line.contains("->") {
             wrong.push(format!("{}:{}: {line}", path.display(), number + 1));
         }
     }
@@ -21,7 +22,7 @@ fn walk(folder: &Path, wrong: &mut Vec<String>) {
 }
 
 #[test]
-fn ports_in_shown_commands_are_quoted() {
+fn ports_in_shown_commands_have_a_colon() {
     let repository = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let mut wrong = Vec::new();
     for folder in ["docs", "papers", "scenarios", "crates/cli/src"] {
