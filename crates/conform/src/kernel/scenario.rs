@@ -40,6 +40,7 @@ pub(super) fn write(
     let flows = headers(experiment, machine);
     let (root, skipped) = tree::build(&commands, machine.hz, &flows)?;
     let has_tcp = experiment.tcp().next().is_some();
+    let is_shared = is_shared(experiment);
     let last = experiment.udp().map(|(_, udp)| udp.stop_s).fold(experiment.duration_s, f64::max);
     // What still waits at the end is neither received nor lost.
     let duration = seconds(last)?;
@@ -73,16 +74,24 @@ pub(super) fn write(
                     shift.map_or(0.0, |seed| Random::stream(seed, name).unit() * gap(udp, udp.offered_bps));
                 datagrams(name, udp, later, experiment)?
             }
-            FlowSetup::Tcp(tcp) => connection(name, tcp)?,
+            FlowSetup::Tcp(tcp) => connection(name, tcp, is_shared.then(|| 1.0 / f64::from(machine.hz)))?,
         };
         let _ = writeln!(text, "[flow.{}]\nfrom = \"a\"\nto = \"b\"\n{setup}", quoted(name));
     }
     Ok(Written { text, is_random: is_random(experiment, &root), skipped })
 }
 
+/// Whether several connections share the bottleneck: which of them loses a packet follows from when each starts in a
+/// tick of the kernel's timer, which a reference does not say.
+fn is_shared(experiment: &Experiment) -> bool {
+    experiment.tcp().nth(1).is_some()
+}
+
 fn is_random(experiment: &Experiment, root: &Queue) -> bool {
     let is_drawn = |udp: &Udp| udp.arrivals().is_ok_and(|(process, _)| process == "poisson");
-    experiment.udp().any(|(_, udp)| is_drawn(udp)) || RANDOM.iter().any(|kind| root.has(kind))
+    experiment.udp().any(|(_, udp)| is_drawn(udp))
+        || is_shared(experiment)
+        || RANDOM.iter().any(|kind| root.has(kind))
 }
 
 /// The headers of every flow's packets.
@@ -164,7 +173,8 @@ fn datagrams(name: &str, udp: &Udp, later: f64, experiment: &Experiment) -> Resu
     ))
 }
 
-fn connection(name: &str, tcp: &Tcp) -> Result<String, String> {
+/// A connection, which starts within `tick` seconds after the reference's start where that is given.
+fn connection(name: &str, tcp: &Tcp, tick: Option<f64>) -> Result<String, String> {
     tcp.refuse_unknown().map_err(|why| format!("flow `{name}`: {why}"))?;
     let bytes = if tcp.bytes == 0 { "unlimited".to_owned() } else { format!("{}B", tcp.bytes) };
     let mut more = String::new();
@@ -177,10 +187,17 @@ fn connection(name: &str, tcp: &Tcp) -> Result<String, String> {
     if tcp.tos != 0 {
         let _ = write!(more, "\ntos = {}", tcp.tos);
     }
+    let start = match tick {
+        None => format!("\"{}\"", seconds(tcp.start_s)?),
+        Some(tick) => format!(
+            "{{ distribution = \"uniform\", min = \"{}\", max = \"{}\" }}",
+            seconds(tcp.start_s)?,
+            seconds(tcp.start_s + tick)?
+        ),
+    };
     Ok(format!(
-        "transport = \"tcp\"\ndestination_port = {}\ncongestion = {}\nbytes = \"{bytes}\"\nstart = \"{}\"{more}",
+        "transport = \"tcp\"\ndestination_port = {}\ncongestion = {}\nbytes = \"{bytes}\"\nstart = {start}{more}",
         tcp.dport,
         quoted(&tcp.cc),
-        seconds(tcp.start_s)?
     ))
 }
