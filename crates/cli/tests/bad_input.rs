@@ -232,12 +232,12 @@ fn a_scenario_that_takes_too_much_memory_is_refused_before_it_is_built() {
         &series,
         &["for series", "2.0 GiB are allowed", "`record.interval`", "--memory"],
     );
-    let flows = with("[flow.f]", "[flow.f]\ncount = 200000") + "[record]\ninterval = \"1s\"\n";
-    too_large("200 000 flows", &flows, &["for flows", "`count`", "--memory"]);
+    let flows = with("[flow.f]", "[flow.f]\ncount = 100000");
+    too_large("series of 100 000 flows", &flows, &["for series", "`record.interval`", "--memory"]);
     let connections = with(
         "transport = \"udp\"\nsize = \"1000B\"\nrate = \"500kbit\"",
         "transport = \"tcp\"\nbytes = \"unlimited\"\ncount = 100000",
-    );
+    ) + "[record]\ninterval = \"1s\"\n";
     too_large("100 000 connections", &connections, &["for flows", "`count`", "--memory"]);
     let waiting = with("kind = \"fifo\"", "kind = \"fifo\", limit = \"1000000000000p\"")
         .replace("500kbit", "800gbit")
