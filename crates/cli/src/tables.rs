@@ -6,8 +6,8 @@ use lockgate_measure::recording::Mode;
 use lockgate_measure::report::files::sizes;
 use lockgate_measure::summary::{Expectation, FlowSummary, Summary, group_of};
 
-use crate::runs::Runs;
 use crate::output::say;
+use crate::runs::Runs;
 use crate::terminal;
 use crate::{figures, verdict};
 

@@ -1,16 +1,14 @@
 //! TCP held against Linux's own: the same network, flows and queues as the reference runs of the kernel.
-//!
-//! The reference runs are not part of the repository; without them this says so and passes.
 #![allow(clippy::print_stdout, reason = "the table is wanted")]
 
 mod common;
-
-use std::path::Path;
 
 use common::simulate;
 use lockgate_engine::units::Instant;
 use lockgate_measure::recording::{Recording, TcpSample, Window};
 use serde_json::Value;
+
+const REFERENCE: &str = include_str!("../../conform/tests/reference/linux.json");
 
 /// The kernel's network: sender, router, receiver; acknowledgements are delayed by `delay` on their way back.
 fn network(duration: u64, rate: &str, delay: &str, queue: &str, flows: &str) -> String {
@@ -27,7 +25,7 @@ node.far = {{}}
 link.first = {{ between = ["a", "r"], rate = "100gbit" }}
 link.line = {{ between = ["r", "far"], rate = "{rate}" }}
 link.last = {{ between = ["far", "b"], rate = "100gbit", delay = "{delay}" }}
-[port."r->far"]
+[port."r:far"]
 {queue}
 {flows}
 "#
@@ -40,11 +38,11 @@ fn flow(name: &str, cc: &str, bytes: &str, start: f64) -> String {
     )
 }
 
-fn reference(id: &str) -> Option<Value> {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../conform/tests/reference/linux.json");
-    let text = std::fs::read(path).ok()?;
-    let all: Value = serde_json::from_slice(&text).ok()?;
-    all["experiments"].as_array()?.iter().find(|run| run["id"] == id).cloned()
+/// The reference run called `id`.
+fn reference(id: &str) -> Value {
+    let all: Value = serde_json::from_str(REFERENCE).expect("JSON");
+    let runs = all["experiments"].as_array().expect("a list of runs");
+    runs.iter().find(|run| run["id"] == id).unwrap_or_else(|| panic!("there is no run `{id}`")).clone()
 }
 
 /// What is compared, of either.
@@ -218,10 +216,7 @@ fn ours(run: &Value, cc: &str, flows: &[&str], queue: &str, later: u64) -> Figur
 }
 
 fn held(id: &str, cc: &str, flows: &[&str], queue: &str) -> Vec<&'static str> {
-    let Some(run) = reference(id) else {
-        println!("skipped: the kernel's reference runs are not there");
-        return Vec::new();
-    };
+    let run = reference(id);
     let draws: Vec<Figures> = LATER_MS.iter().map(|later| ours(&run, cc, flows, queue, *later)).collect();
     let of = |pick: &dyn Fn(&Figures) -> f64| median(draws.iter().map(pick).collect());
     let middle = Figures {
@@ -277,10 +272,7 @@ fn reno_two_flows_fair_queueing() {
 fn reno_alone_against_a_poisson_flow() {
     const SEEDS: u64 = 5;
     let id = "E9_reno_n1_pfifo100_poisson12M_10to25";
-    let Some(run) = reference(id) else {
-        println!("skipped: the kernel's reference runs are not there");
-        return;
-    };
+    let run = reference(id);
     let queue = "root = \"shape\"\nqueue.shape = { kind = \"tbf\", rate = \"10mbit\", burst = \"1600B\", children = [\"q\"] }\nqueue.q = { kind = \"fifo\", limit = \"100p\" }";
     let poisson = r#"
 [flow.intf]
@@ -330,10 +322,7 @@ stop = "25s"
 #[test]
 fn short_and_long_files() {
     let id = "L_E10_reno_shortflows";
-    let Some(run) = reference(id) else {
-        println!("skipped: the kernel's reference runs are not there");
-        return;
-    };
+    let run = reference(id);
     let flows = run["results"]["tcp"]["flows"].as_object().expect("flows");
     let mut written = String::new();
     for (name, result) in flows {
