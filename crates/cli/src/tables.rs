@@ -134,7 +134,7 @@ fn groups(summary: &Summary) {
         let sum = |count: fn(&FlowSummary) -> u64| members().map(count).sum::<u64>();
         let (sent, lost) = (sum(|flow| flow.sent_packets), sum(|flow| flow.lost_packets));
         let worst = |time: fn(&FlowSummary) -> Option<f64>| members().filter_map(time).reduce(f64::max);
-        let loss = (sent > 0).then(|| lost as f64 / sent as f64);
+        let lost_ratio = (sent > 0).then(|| lost as f64 / sent as f64);
         rows.add(
             worst(|flow| flow.owd_s.p99),
             vec![
@@ -142,7 +142,7 @@ fn groups(summary: &Summary) {
                 members().count().to_string(),
                 sent.to_string(),
                 sum(|flow| flow.received_packets).to_string(),
-                figures::ratio(loss),
+                figures::ratio(lost_ratio),
                 figures::rate(members().map(|flow| flow.throughput_bps).sum()),
                 figures::seconds(worst(|flow| flow.owd_s.p99)),
                 figures::seconds(worst(|flow| flow.queueing_s.p99)),

@@ -64,7 +64,8 @@ fn expectations_are_judged_by_all_seeds() {
             folder.path(),
             &["run", "s.toml", "--repeat", "8", "--json", "--set", &below, "--set", &criterion],
         );
-        let document: Value = serde_json::from_slice(&output.stdout).expect(&text(&output.stderr));
+        let document: Value = serde_json::from_slice(&output.stdout)
+            .unwrap_or_else(|error| panic!("{error}: {}", text(&output.stderr)));
         (output.status.code(), document)
     };
     let (code, first) = run(1.0, "95%");

@@ -55,8 +55,8 @@ const SYNONYMS: [(&str, &str); 13] = [
 
 /// The key among `known` that `name` was probably meant to be: another word for one, else the nearest.
 pub(crate) fn meant<'a>(name: &str, known: impl IntoIterator<Item = &'a str> + Clone) -> Option<&'a str> {
-    let word = SYNONYMS.iter().filter(|(other, _)| name.eq_ignore_ascii_case(other));
-    let same = word.filter_map(|(_, key)| known.clone().into_iter().find(|known| known == key)).next();
+    let mut word = SYNONYMS.iter().filter(|(other, _)| name.eq_ignore_ascii_case(other));
+    let same = word.find_map(|(_, key)| known.clone().into_iter().find(|known| known == key));
     same.or_else(|| nearest(name, known))
 }
 

@@ -282,7 +282,7 @@ fn capture(packets: &[(u32, u32, u32)]) -> Vec<u8> {
 #[track_caller]
 fn replayed(file: &[u8], replay: &str, expected: &[(&str, &str)]) {
     let text =
-        format!("{}\n[flow.r]\nfrom = \"a\"\nto = \"b\"\nreplay = {{ file = \"c.pcap\"{replay} }}\n", BASE);
+        format!("{BASE}\n[flow.r]\nfrom = \"a\"\nto = \"b\"\nreplay = {{ file = \"c.pcap\"{replay} }}\n");
     let mut files = files();
     files.insert("c.pcap".to_owned(), file.into());
     let scenario =

@@ -2,6 +2,7 @@
 
 mod support;
 
+use lockgate_scenario::Problem;
 use support::{BASE, outcome, problems, rendered, scenario, with};
 
 /// The only problem of `text`: its message and its help.
@@ -77,5 +78,5 @@ fn control_characters_do_not_reach_the_terminal() {
     let found = outcome(&raw).expect_err("no TOML");
     let shown = rendered(&found);
     assert!(!shown.contains(['\u{1b}', '\u{9b}']), "{shown:?}");
-    assert_eq!(found.iter().next().and_then(|problem| problem.position()).map(|(line, _)| line), Some(1));
+    assert_eq!(found.iter().next().and_then(Problem::position).map(|(line, _)| line), Some(1));
 }

@@ -354,7 +354,9 @@ impl<E: Entry> Network<E> {
             let mut waiting = Vec::new();
             link.flush(&mut waiting, &mut left);
             if let Some(rows) = &mut self.recording.packets {
-                waiting.iter().for_each(|packet| rows.push(&row(packet, index, None, None)));
+                for packet in &waiting {
+                    rows.push(&row(packet, index, None, None));
+                }
             }
             left.append(&mut waiting);
         }

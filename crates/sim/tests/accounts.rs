@@ -3,6 +3,8 @@
 
 mod common;
 
+use std::fmt::Write as _;
+
 use common::{one_link, scenario, simulate};
 use lockgate_engine::random::Seed;
 use lockgate_engine::units::{Duration, Instant};
@@ -108,7 +110,7 @@ fn one_packet(rate: &str, changes: &[(&str, &str)]) -> lockgate_measure::Recordi
                  packets = \"1p\"";
     let mut text = one_link("10s", rate, "root = \"q\"\nqueue.q = { kind = \"fifo\" }", flows);
     for (at, rate) in changes {
-        text += &format!("\n[[change]]\nat = \"{at}\"\nset = {{ \"link.line.rate\" = \"{rate}\" }}");
+        let _ = write!(text, "\n[[change]]\nat = \"{at}\"\nset = {{ \"link.line.rate\" = \"{rate}\" }}");
     }
     simulate(&text, 1)
 }

@@ -108,16 +108,13 @@ fn sentence(document: &Comparison) -> String {
     let Comparison { compared, held, known, not_run, .. } = document;
     let ran = document.runs.len() - not_run;
     let sign = if document.holds { "✓" } else { "✗" };
-    let mut text = format!("{sign} {held} of {compared} quantities of {ran} runs hold");
-    if *known > 0 {
-        text += &format!("; {known} are off as is known");
-    }
-    match (not_run, document.allows_missing) {
-        (0, _) => {}
-        (_, true) => text += &format!("; {not_run} runs were not run, which is allowed"),
-        (_, false) => text += &format!("; {not_run} runs were not run: `--allow-missing` allows that"),
-    }
-    text
+    let known = if *known > 0 { format!("; {known} are off as is known") } else { String::new() };
+    let missing = match (not_run, document.allows_missing) {
+        (0, _) => String::new(),
+        (_, true) => format!("; {not_run} runs were not run, which is allowed"),
+        (_, false) => format!("; {not_run} runs were not run: `--allow-missing` allows that"),
+    };
+    format!("{sign} {held} of {compared} quantities of {ran} runs hold{known}{missing}")
 }
 
 fn note(run: &RunComparison) -> String {

@@ -9,7 +9,7 @@ use lockgate_scenario::Scenario;
 use crate::arguments::Run;
 use crate::directory::Results;
 use crate::exit::{Exit, Failure};
-use crate::output::say;
+use crate::output::{say, tell};
 use crate::results::{self, Written};
 use crate::runs::Runs;
 use crate::{expectations, interrupt, memory, runs, tables, terminal, verdict};
@@ -29,7 +29,7 @@ pub(crate) fn run(arguments: &Run) -> Result<Exit, Failure> {
     }
     let needed = memory::reckon(&scenario, usize::from(arguments.repeat))?;
     if needed >= SAID && !arguments.output.quiet {
-        eprintln!("this takes about {} of memory", memory::shown(needed));
+        tell!("this takes about {} of memory", memory::shown(needed));
     }
     if arguments.live || arguments.twin {
         runs::prepare_live()?;

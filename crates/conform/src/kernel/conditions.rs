@@ -136,7 +136,7 @@ impl Conditions {
             return Err("`tcp_flags` belong to a filter for protocol 6, tcp".to_owned());
         }
         for (at, size) in [(2, 2), (12, 4), (16, 4), (20, 2), (22, 2)] {
-            let mask = self.word(&self.masks, at, size);
+            let mask = word(&self.masks, at, size);
             if leading(mask, 8 * size as u32).is_none() {
                 return Err(format!(
                     "the mask `{mask:#x}` is not understood: its ones do not stand together"
@@ -159,14 +159,10 @@ impl Conditions {
         self.masks[12..20].iter().any(|mask| *mask != 0)
     }
 
-    fn word(&self, bytes: &[u8; BYTES], at: usize, size: usize) -> u32 {
-        bytes[at..at + size].iter().fold(0, |word, byte| word << 8 | u32::from(*byte))
-    }
-
     /// Lowest and highest value of a field whose mask is a prefix.
     fn range(&self, at: usize, size: usize) -> (u32, u32) {
         let full = u32::MAX >> (32 - 8 * size);
-        let (value, mask) = (self.word(&self.values, at, size), self.word(&self.masks, at, size));
+        let (value, mask) = (word(&self.values, at, size), word(&self.masks, at, size));
         (value & mask, value & mask | (full & !mask))
     }
 
@@ -199,9 +195,9 @@ impl Conditions {
         let mut parts = Vec::new();
         parts.extend(self.protocol().map(|protocol| format!("protocol = {protocol}")));
         for (key, at) in [("source", 12), ("destination", 16)] {
-            let mask = self.word(&self.masks, at, 4);
+            let mask = word(&self.masks, at, 4);
             if mask != 0 {
-                let address = Ipv4Addr::from_bits(self.word(&self.values, at, 4) & mask);
+                let address = Ipv4Addr::from_bits(word(&self.values, at, 4) & mask);
                 parts.push(format!("{key} = \"{address}/{}\"", mask.leading_ones()));
             }
         }
@@ -248,8 +244,8 @@ impl Conditions {
         if self.has_addresses() {
             let addresses = flow.addresses.ok_or_else(|| unsaid("addresses"))?;
             for (address, at) in addresses.into_iter().zip([12, 16]) {
-                let mask = self.word(&self.masks, at, 4);
-                if (address.to_bits() ^ self.word(&self.values, at, 4)) & mask != 0 {
+                let mask = word(&self.masks, at, 4);
+                if (address.to_bits() ^ word(&self.values, at, 4)) & mask != 0 {
                     return Ok(Some(false));
                 }
             }
@@ -272,6 +268,11 @@ impl Conditions {
         }
         Ok(is_certain.then_some(true))
     }
+}
+
+/// The number in `size` bytes from `at` on.
+fn word(bytes: &[u8; BYTES], at: usize, size: usize) -> u32 {
+    bytes[at..at + size].iter().fold(0, |word, byte| word << 8 | u32::from(*byte))
 }
 
 #[cfg(test)]

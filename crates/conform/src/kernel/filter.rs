@@ -36,13 +36,12 @@ impl Filter {
                     preference = Some(number(rank)?);
                     more
                 }
-                // All packets of a run are IPv4.
-                ["protocol", "ip" | "all" | "0x800" | "0x0800", more @ ..] => more,
+                // All packets of a run are IPv4. A handle is a number by which the filter could be deleted; `fw`, where it
+                // is a mark, is not understood.
+                ["protocol", "ip" | "all" | "0x800" | "0x0800", more @ ..] | ["handle", _, more @ ..] => more,
                 ["protocol", other, ..] => {
                     return Err(format!("the filter's `protocol {other}` is not `ip`"));
                 }
-                // A number by which the filter could be deleted; `fw`, where it is a mark, is not understood.
-                ["handle", _, more @ ..] => more,
                 [kind, more @ ..] => break (*kind, more),
                 [] => return Err("a filter has a kind".to_owned()),
             }

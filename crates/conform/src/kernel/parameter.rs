@@ -175,7 +175,7 @@ pub(super) fn translate(
             rest = rest.get(count..).unwrap_or_default();
         } else if let Some((value, why)) = left_out(spelling, arguments, word, rest) {
             rest = &rest[value.len()..];
-            let said = [&[word.clone()], value].concat().join(" ");
+            let said = [std::slice::from_ref(word), value].concat().join(" ");
             skipped.push(format!("`{said}` of `{}`: {why}", spelling.tc));
         } else if let Some((_, rtt)) =
             ROUND_TRIPS.iter().find(|(named, _)| spelling.tc == "cake" && named == word)

@@ -97,7 +97,7 @@ impl Sorting {
                 Some(Handle { minor, ..owner }).filter(|class| leaves.contains(class))
             }
         };
-        Self::new(commands, owner, &leaves, default.map_or(Fallback::None, Fallback::Class), flows)
+        Self::new(commands, owner, &leaves, &default.map_or(Fallback::None, Fallback::Class), flows)
     }
 
     /// Of a discipline whose bands are there from the beginning.
@@ -141,14 +141,14 @@ impl Sorting {
             bands.get(band).copied().ok_or_else(|| format!("`priomap` leads to band {band} of {count}"))
         });
         let map = map.collect::<Result<Vec<_>, _>>()?;
-        Self::new(commands, owner, &bands, Fallback::Bands(map), flows)
+        Self::new(commands, owner, &bands, &Fallback::Bands(map), flows)
     }
 
     fn new(
         commands: &Commands,
         owner: Handle,
         classes: &[Handle],
-        fallback: Fallback,
+        fallback: &Fallback,
         flows: &[&Headers],
     ) -> Result<Self, String> {
         let filters: Vec<_> =
@@ -160,7 +160,7 @@ impl Sorting {
             ));
         }
         let all = filters.iter().find(|(_, filter)| filter.conditions.is_everything());
-        let rest = match (all, &fallback) {
+        let rest = match (all, fallback) {
             (Some((_, filter)), _) => Some(filter.class),
             (None, Fallback::Class(class)) => Some(*class),
             _ => None,
@@ -180,7 +180,7 @@ impl Sorting {
                 }
             }
             if !is_certain {
-                way.push(match &fallback {
+                way.push(match fallback {
                     Fallback::Class(class) => *class,
                     Fallback::Bands(map) => map[usize::from(priority(flow.tos))],
                     Fallback::None => {
@@ -200,7 +200,7 @@ impl Sorting {
         });
         let leaves = classes.iter().enumerate().map(|(index, class)| {
             let own = || filters.iter().filter(|(_, filter)| filter.class == *class);
-            let codes = match &fallback {
+            let codes = match fallback {
                 Fallback::Bands(map) if needs_map && rest.is_none() => {
                     (0..64).filter(|code| map[usize::from(priority(code << 2))] == *class).collect()
                 }

@@ -1,4 +1,4 @@
-//! The packet that CHOKe compares.
+//! The packet that `CHOKe` compares.
 
 use std::collections::VecDeque;
 

@@ -1,4 +1,4 @@
-//! What an unresponsive flow gets of a link behind CHOKe.
+//! What an unresponsive flow gets of a link behind `CHOKe`.
 
 use lockgate_engine::units::{Duration, Instant};
 use serde_json::json;

@@ -34,7 +34,7 @@ impl Oracle for FqPieFlows {
 
     fn hold(kind: &Kind, trials: Trials) -> Vec<Finding> {
         let mut wait = Worst::tolerance("mean wait off the target", "");
-        let mut loss = Worst::tolerance("loss off 1 - share/load", "");
+        let mut share_lost = Worst::tolerance("loss off 1 - share/load", "");
         let mut below = Worst::exact("packets lost below the share", "");
         let mut short = Worst::tolerance("mean wait below the share, of the target", "");
         for (flavour, trial) in trials.each().flat_map(|trial| [("linux", trial), ("rfc", trial)]) {
@@ -62,13 +62,13 @@ impl Oracle for FqPieFlows {
                 if *load > SHARE {
                     wait.near(mean, 15e-3, 0.1);
                     let share = lost as f64 / (lost + waits.len()) as f64;
-                    loss.real((share - (1.0 - SHARE / load)).abs(), 0.01);
+                    share_lost.real((share - (1.0 - SHARE / load)).abs(), 0.01);
                 } else {
                     below.none(lost as u64);
                     short.real(mean / 15e-3, 0.1);
                 }
             }
         }
-        [wait, loss, below, short].map(|worst| worst.finding(trials.count)).into()
+        [wait, share_lost, below, short].map(|worst| worst.finding(trials.count)).into()
     }
 }

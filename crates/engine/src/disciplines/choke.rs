@@ -1,4 +1,4 @@
-//! CHOKe: random early detection in which an arriving packet that meets one of its own flow takes it along.
+//! `CHOKe`: random early detection in which an arriving packet that meets one of its own flow takes it along.
 //!
 //! ```text
 //! average <= min      let in; nothing is compared
@@ -129,7 +129,7 @@ impl Config {
     }
 }
 
-/// CHOKe.
+/// `CHOKe`.
 pub struct Choke {
     config: Config,
     thresholds: Thresholds,

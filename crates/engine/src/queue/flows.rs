@@ -68,7 +68,7 @@ impl Waiting<'_> {
 #[derive(Debug)]
 pub struct Flows<T> {
     /// Those in use, in the order of their first use.
-    flows: Vec<Flow<T>>,
+    used: Vec<Flow<T>>,
     slots: Slots,
     new: VecDeque<u32>,
     old: VecDeque<u32>,
@@ -81,7 +81,7 @@ impl<T> Flows<T> {
     /// For `count` hash values. A queue is made when its first packet comes.
     pub fn new(count: usize) -> Self {
         Self {
-            flows: Vec::new(),
+            used: Vec::new(),
             slots: Slots::new(count),
             new: VecDeque::new(),
             old: VecDeque::new(),
@@ -109,35 +109,35 @@ impl<T> Flows<T> {
             mixed = (mixed ^ (mixed >> 33)).wrapping_mul(factor);
         }
         let hash = (((mixed >> 32) * self.slots.len() as u64) >> 32) as usize;
-        let Self { flows, slots, .. } = self;
-        slots.number(hash, flows.len(), || {
-            flows.push(Flow { queue: PacketQueue::default(), law: law(), deficit: 0, listed: false });
+        let Self { used, slots, .. } = self;
+        slots.number(hash, used.len(), || {
+            used.push(Flow { queue: PacketQueue::default(), law: law(), deficit: 0, listed: false });
         })
     }
 
     /// The flow of this slot.
     #[inline]
     pub fn flow(&mut self, slot: usize) -> &mut Flow<T> {
-        &mut self.flows[slot]
+        &mut self.used[slot]
     }
 
     /// The law of a flow, and the packets that it is about.
     #[inline]
     pub fn split(&mut self, slot: usize) -> (&mut T, Waiting<'_>) {
-        let Self { flows, packets, bytes, .. } = self;
-        let flow = &mut flows[slot];
+        let Self { used, packets, bytes, .. } = self;
+        let flow = &mut used[slot];
         (&mut flow.law, Waiting { queue: &mut flow.queue, packets, bytes })
     }
 
     /// Every flow in use.
     pub fn iter_mut(&mut self) -> impl Iterator<Item = &mut Flow<T>> {
-        self.flows.iter_mut()
+        self.used.iter_mut()
     }
 
     /// Appends a packet to a flow; one in no list begins as a new one, with a quantum.
     #[inline]
     pub fn push(&mut self, slot: usize, packet: Packet, quantum: Bytes) {
-        let flow = &mut self.flows[slot];
+        let flow = &mut self.used[slot];
         self.packets += 1;
         self.bytes += packet.bytes();
         flow.queue.push(packet);
@@ -156,7 +156,7 @@ impl<T> Flows<T> {
 
     /// Takes the newest packet of a flow, without its turn.
     pub fn pop_newest(&mut self, slot: usize) -> Option<Packet> {
-        let packet = self.flows[slot].queue.pop_newest()?;
+        let packet = self.used[slot].queue.pop_newest()?;
         self.packets -= 1;
         self.bytes -= packet.bytes();
         Some(packet)
@@ -171,7 +171,7 @@ impl<T> Flows<T> {
                 (None, Some(slot)) => (*slot, false),
                 (None, None) => return None,
             };
-            let flow = &mut self.flows[slot as usize];
+            let flow = &mut self.used[slot as usize];
             if flow.deficit > 0 {
                 return Some(Turn { slot: slot as usize, is_new });
             }
@@ -184,7 +184,7 @@ impl<T> Flows<T> {
     /// The flow whose turn it is sends a packet of this length.
     #[inline]
     pub fn sends(&mut self, turn: Turn, length: u32) {
-        self.flows[turn.slot].deficit -= i64::from(length);
+        self.used[turn.slot].deficit -= i64::from(length);
     }
 
     /// The flow whose turn it is has nothing: its turn ends.
@@ -193,7 +193,7 @@ impl<T> Flows<T> {
         // time it sends a packet.
         let stays = turn.is_new && !self.old.is_empty();
         if !stays {
-            self.flows[turn.slot].listed = false;
+            self.used[turn.slot].listed = false;
         }
         self.unlist(turn.is_new);
         if stays {
@@ -210,7 +210,7 @@ impl<T> Flows<T> {
     pub fn flush(&mut self, out: &mut Vec<Packet>) {
         let from = out.len();
         for index in self.slots.iter() {
-            let flow = &mut self.flows[index];
+            let flow = &mut self.used[index];
             flow.queue.flush(out);
             flow.listed = false;
         }

@@ -90,13 +90,15 @@ fn every_extreme_is_refused_or_works() {
         let shares = extremes(&kind.share, &parameters(&kind.share_schema));
         // A parameter of its own and one of a child's share, both at their extremes.
         let singles = alone(&kind.example, &parameters(&kind.config_schema));
-        let shared = alone(&kind.share, &parameters(&kind.share_schema));
+        let single_shares = alone(&kind.share, &parameters(&kind.share_schema));
         for tree in trees(kind) {
             for (config, share) in configs
                 .iter()
                 .map(|config| (config, &kind.share))
                 .chain(shares.iter().map(|share| (&kind.example, share)))
-                .chain(singles.iter().flat_map(|config| shared.iter().map(move |share| (config, share))))
+                .chain(
+                    singles.iter().flat_map(|config| single_shares.iter().map(move |share| (config, share))),
+                )
             {
                 let mut tree = tree.clone();
                 tree.config = config.clone();

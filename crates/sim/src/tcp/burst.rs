@@ -4,7 +4,7 @@
 //! segments = clamp(what the pacing rate sends in 1/1024 s, least .. most), as far as window and data allow
 //! ```
 //!
-//! Linux's sizes ("tcp: TSO packets automatic sizing", 2013; "tcp: adjust TSO packet sizes based on min_rtt", 2022),
+//! Linux's sizes ("tcp: TSO packets automatic sizing", 2013; "tcp: adjust TSO packet sizes based on `min_rtt`", 2022),
 //! with segmentation offload in the device or without. The last segment of a burst of several carries PSH, which a
 //! receiver acknowledges at once; pacing spaces bursts out, not segments.
 
