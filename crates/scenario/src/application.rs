@@ -1,4 +1,4 @@
-//! Applications that talk in both directions, as they are meant: FTP, pages.
+//! Applications with dialogue in both directions: FTP and web pages.
 
 use lockgate_engine::units::{Bytes, Duration};
 use lockgate_traffic::LawConfig;
@@ -16,7 +16,7 @@ pub enum Codec {
 }
 
 impl Codec {
-    /// Its name.
+    /// Returns the name used in scenario files.
     pub const fn name(self) -> &'static str {
         match self {
             Self::G711 => "g711",
@@ -29,28 +29,27 @@ impl Codec {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Ftp {
-    /// Who asks: with `false` the sender is the client, which stores its file in passive mode; with `true` the
-    /// receiver is the client, which fetches it in active mode.
+    /// Direction of the transfer. `false`: the sender is the client and stores the file in passive mode.
+    /// `true`: the receiver is the client and fetches the file in active mode.
     pub get: bool,
-    /// How long the server takes for each answer; no time where it is not given.
+    /// Time the server takes for each reply; default `0s`.
     pub after: Duration,
 }
 
-/// Pages that a user reads one after the other, over one connection.
+/// Web pages read one after another over one connection.
 #[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Pages {
-    /// Size of a request; `400B` where it is not given.
+    /// Size of a request; default `400B`.
     #[serde(default = "request")]
     pub request: Bytes,
-    /// How many objects a page has: the first names the others, which are asked for together; `1` where it is not
-    /// given.
+    /// Objects of a page; default `1`. The first object names the others, which are requested together.
     #[serde(default = "one")]
     #[schemars(range(min = 1, max = 10_000))]
     pub objects: u32,
     /// Size of an object.
     pub object: LawConfig<Bytes>,
-    /// Time from a page to the request for the next; none where it is not given.
+    /// Think time: from the end of a page to the request for the next; default none.
     #[serde(default)]
     pub think: Option<LawConfig<Duration>>,
 }

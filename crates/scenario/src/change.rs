@@ -1,4 +1,4 @@
-//! What changes during the run: the timeline, whose entries are edits of the file.
+//! Changes during the run: the timeline, whose entries are edits of the file.
 
 use lockgate_engine::classify::Headers;
 use lockgate_engine::discipline::Invalid;
@@ -10,29 +10,29 @@ use crate::check::changes::MOST_BUILT;
 use crate::model::{Action, Scenario};
 use crate::{Files, LONGEST, Override, Problems, Reader};
 
-/// One effect at one time. A `[[change]]` that sets several things gives several, one for each port,
-/// link or flow it concerns.
+/// One effect at one time. A `[[change]]` that sets several values gives several effects: one for each
+/// port, link or flow it concerns.
 #[derive(Clone, Debug)]
 pub struct Change {
-    /// When.
+    /// Time of the change.
     pub at: Instant,
-    /// What is set, such as `port.home:server.queue.voice.rate`; several joined by `, `.
+    /// Paths of the values set, such as `port.home:server.queue.voice.rate`, joined by `, `.
     pub path: String,
-    /// The new value as written, without quotes; several joined by `, `.
+    /// New values as written, without quotes, joined by `, `.
     pub value: String,
-    /// What it does.
+    /// Effect on the run.
     pub action: Action,
 }
 
 impl Change {
-    /// Applies the change to the port it concerns. Returns how many waiting packets moved to a new tree:
-    /// 0 where only parameters changed. No packet is lost, except those that a smaller limit forces out,
-    /// which the port counts as dropped.
+    /// Applies the change to the port it concerns. Returns the number of waiting packets that moved to a
+    /// new tree: 0 if only parameters changed. Packets are lost only if a smaller limit forces them out;
+    /// the port counts these as dropped.
     ///
     /// # Errors
-    /// What a discipline refuses; then the port is as it was. The change was validated when the scenario
-    /// was read, so this happens only where the port is not in the state the scenario describes (someone
-    /// else changed it).
+    /// Returns the discipline's error and leaves the port unchanged. Reading the scenario validated the
+    /// change, so an error means that the port is not in the state that the scenario describes, because
+    /// something else changed it.
     pub fn apply_to_port(
         &self,
         port: &mut Port,
@@ -52,8 +52,8 @@ impl Change {
     }
 }
 
-/// A change with its tree, where it has one, built before its time: whoever applies it between two packets
-/// has only to put the tree in its place. The tree that was there is in it afterwards, to be freed elsewhere.
+/// A change with its tree, if any, built ahead of time: applying it between two packets only swaps the
+/// trees. Afterwards it holds the old tree, which can be freed on another thread.
 pub struct Prepared {
     /// The change.
     pub change: Change,
@@ -61,10 +61,10 @@ pub struct Prepared {
 }
 
 impl Change {
-    /// Builds what can be built before the time of the change.
+    /// Builds the tree, if the change has one, before the time of the change.
     ///
     /// # Errors
-    /// What a discipline refuses; a scenario that was read has no such change.
+    /// Returns the discipline's error. A change of a scenario that was read has none.
     pub fn prepare(self) -> Result<Prepared, Invalid> {
         let tree = match &self.action {
             Action::Replace { tree, .. } => Some(tree.build()?),
@@ -75,17 +75,17 @@ impl Change {
 }
 
 impl From<Change> for Prepared {
-    /// The change as it is, with its tree to be built when it is applied.
+    /// Wraps the change without a tree: the tree is built when the change is applied.
     fn from(change: Change) -> Self {
         Self { change, tree: None }
     }
 }
 
 impl Prepared {
-    /// Applies the change as [`Change::apply_to_port`] does, once.
+    /// Applies the change once, as [`Change::apply_to_port`] does.
     ///
     /// # Errors
-    /// As there.
+    /// The errors of [`Change::apply_to_port`].
     pub fn apply_to_port(
         &mut self,
         port: &mut Port,
@@ -104,12 +104,12 @@ impl Prepared {
 }
 
 impl Scenario {
-    /// This scenario with a change more, as someone asks for it during the run: `lockgate set`, a knob of
-    /// the dashboard. All settings change at once at `at`. Returns the new scenario, whose text has the
-    /// change, and the effects to apply; what was asked for earlier is part of the text by then.
+    /// Returns this scenario with one more change, such as `lockgate set` or a knob of the dashboard makes
+    /// during the run, and the effects to apply. All settings change at once at `at`. The text of the new
+    /// scenario contains the change; it also contains all earlier ones.
     ///
     /// # Errors
-    /// Everything that is wrong with the settings, exactly as if they stood in the file.
+    /// Every problem of the settings, exactly as if they were written in the file.
     pub fn with_change(
         &self,
         at: Instant,
@@ -118,19 +118,21 @@ impl Scenario {
     ) -> Result<(Self, Vec<Change>), Problems> {
         let text = format!("{}\n{}", self.text.trim_end(), written(at, settings));
         let changed = self.read_again(&text, files)?;
-        // Changes stand by time, and at one time in the order of the file: the new ones are its last.
+        // Changes are sorted by time, then by the order of the file: the new ones are the last at their
+        // time.
         let end = changed.changes.partition_point(|change| change.at <= at);
         let start = end.saturating_sub(changed.changes.len().saturating_sub(self.changes.len()));
         let new = changed.changes[start..end].to_vec();
         Ok((changed, new))
     }
 
-    /// This scenario with changes more, all of them at `at` or later, read in a time that does not grow with what
-    /// has changed before: `standing` is its text as it stands at `at`, with what has changed by then in its place,
-    /// and what is to come as it was. The result is what [`with_change`](Self::with_change) gives, one after the other.
+    /// Returns this scenario with more changes, all of them at `at` or later, in a time that does not grow
+    /// with the number of past changes. `standing` is the text of the scenario as of `at`: past changes are
+    /// merged into it, future ones are still changes. The result is that of
+    /// [`with_change`](Self::with_change) once for each.
     ///
     /// # Errors
-    /// As there.
+    /// The errors of [`with_change`](Self::with_change).
     pub fn with_changes_over(
         &self,
         standing: &str,
@@ -153,7 +155,7 @@ impl Scenario {
         Reader { files, overrides: &[], metrics: None, memory: self.memory }.read(text, &self.title)
     }
 
-    /// `None` where that is not sure to be the same, and where something is wrong, which is to be told of the whole.
+    /// Returns `None` if equivalence cannot be shown, or on error: the full read gives the diagnostics.
     fn read_over(
         &self,
         standing: &str,
@@ -171,7 +173,7 @@ impl Scenario {
         let mut changes = self.changes[..past].to_vec();
         let mut coming = self.changes[past..].iter().peekable();
         for mut change in short.changes {
-            // The log has values as they were written first.
+            // The log shows values as they were first written.
             if let Some(known) = coming.next_if(|known| known.at == change.at && known.path == change.path) {
                 change.value.clone_from(&known.value);
             }
@@ -187,7 +189,7 @@ impl Scenario {
     }
 }
 
-/// A `[[change]]` as it is written in a file.
+/// Returns a `[[change]]` as TOML.
 fn written(at: Instant, settings: &[Override]) -> String {
     let set: Vec<String> = settings.iter().map(Override::as_setting).collect();
     format!("[[change]]\nat = \"{at}\"\nset = {{ {} }}\n", set.join(", "))

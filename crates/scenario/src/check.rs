@@ -1,11 +1,11 @@
-//! From the file as written to the scenario as meant, noting every problem on the way.
+//! Checks the file as written and resolves it into the model, noting every problem.
 //!
 //! ```text
 //! top, record -> nodes -> links -> flows -> ports (their trees) -> routes -> changes -> expectations
 //! ```
 //!
-//! Each part goes on where it can when an earlier one has problems, and stays silent about what only
-//! follows from those.
+//! Each part continues where it can if an earlier one has problems, and does not report what only follows
+//! from those.
 
 pub(crate) mod changes;
 pub(crate) mod expects;
@@ -37,13 +37,13 @@ use crate::nearest::{nearest, suggest};
 use crate::routes::Routes;
 use crate::shape::{Place, Shapes, shorten, sound, typed, unknown_keys};
 
-/// The longest run: u64 picoseconds end at 213 days, and time must not saturate before the run ends.
+/// Longest run. A u64 of picoseconds ends at 213 days; time must not saturate before the run ends.
 const LONGEST: Duration = Duration::from_secs(100 * 24 * 3600);
 
-/// The sections of a file beside its top.
+/// Sections of a file; the top-level keys are not among them.
 pub(crate) const SECTIONS: [&str; 7] = ["record", "node", "link", "port", "flow", "change", "expect"];
 
-/// The smallest scenario there is, shown where a file is empty.
+/// Smallest complete scenario, shown if a file is empty.
 const SMALLEST: &str = r#"the smallest scenario is
 
 duration = "10s"
@@ -59,7 +59,7 @@ to = "b"
 size = "1500B"
 gap = "2ms""#;
 
-/// What is gathered while a file is checked.
+/// State of a check: problems, warnings, and caches of shapes and files.
 pub(crate) struct Checker<'c> {
     pub(crate) problems: Vec<Problem>,
     pub(crate) warnings: Vec<Problem>,
@@ -69,14 +69,14 @@ pub(crate) struct Checker<'c> {
     set: &'c [(Span, String)],
     loaded: BTreeMap<String, Result<Arc<[u8]>, String>>,
     captures: Captures,
-    /// Bytes of memory that files and captures may take together.
+    /// Bytes of memory that files and captures may use together.
     memory: u64,
-    /// The lines of the file, from 1, that its expectations begin at.
+    /// Lines of the file, from 1, at which its expectations begin.
     pub(crate) expect_lines: Vec<u64>,
 }
 
-/// What stands in the file as `section`: under its name, else under one that was probably meant to be it, so that only
-/// the name is wrong and not all that follows from it.
+/// Returns the value of `section`. If the name is missing, returns that of the unknown key nearest to it,
+/// so that only the misspelt name is reported and not its consequences.
 fn section_of<'a, 'i>(root: &'a DeTable<'i>, section: &str) -> Option<&'a Spanned<DeValue<'i>>> {
     const TOP: [&str; 3] = ["title", "duration", "warmup"];
     root.get(section).or_else(|| {
@@ -90,9 +90,9 @@ fn section_of<'a, 'i>(root: &'a DeTable<'i>, section: &str) -> Option<&'a Spanne
 /// A named table of a section, such as `[link.wan]`.
 struct Entry<'a, 'i> {
     name: &'a str,
-    /// `link.wan`, for messages.
+    /// Name for messages, such as `link.wan`.
     what: String,
-    /// Where the name stands.
+    /// Position of the name.
     key: Span,
     header: Span,
     table: &'a DeTable<'i>,
@@ -105,7 +105,7 @@ impl<'i> Entry<'_, 'i> {
 }
 
 impl<'c> Checker<'c> {
-    /// `set` is where in the text values stand that overrides put there.
+    /// Creates a checker. `set` has the positions in the text of the values that overrides set.
     pub(crate) fn new(files: &'c dyn Files, text: &'c str, set: &'c [(Span, String)], memory: u64) -> Self {
         Self {
             problems: Vec::new(),
@@ -129,15 +129,15 @@ impl<'c> Checker<'c> {
         self.warnings.push(problem.into_warning());
     }
 
-    /// Reads a table that has the keys of `T` and no others; what is wrong is noted and read as if it were
-    /// not there.
+    /// Reads a table that has the keys of `T` and no others. Notes each wrong value and reads the table as
+    /// if it were absent.
     fn whole<T: DeserializeOwned + JsonSchema>(&mut self, place: Place<'_, '_>) -> Option<T> {
         let shape = self.shapes.of::<T>();
         unknown_keys(place, &[&shape], &[], &mut self.problems);
         typed(place, &shape, &mut self.problems)
     }
 
-    /// What the file at `path` holds, asked for once.
+    /// Returns the content of the file at `path`; cached, errors too.
     fn bytes_of(&mut self, path: &str) -> Result<Arc<[u8]>, String> {
         if let Some(known) = self.loaded.get(path) {
             return known.clone();
@@ -147,7 +147,7 @@ impl<'c> Checker<'c> {
         loaded
     }
 
-    /// Takes what a file holds off the memory that is left.
+    /// Subtracts the size of a file from the memory left, or refuses it.
     fn keep(&mut self, bytes: Arc<[u8]>) -> Result<Arc<[u8]>, String> {
         match self.captures.room.checked_sub(bytes.len() as u64) {
             Some(room) => {
@@ -161,18 +161,18 @@ impl<'c> Checker<'c> {
         }
     }
 
-    /// The files that a flow's traffic names.
+    /// Loads the files that a flow's traffic names.
     fn files_of(&mut self, config: &TrafficConfig) -> Result<LoadedFiles, Vec<Invalid>> {
         let room = self.captures.room;
         let mut captures = core::mem::replace(&mut self.captures, Captures::within(room));
         let loaded = config.load_files(&mut |path| self.bytes_of(path), &mut captures);
-        // What the files themselves took while the captures were out.
+        // Subtracts the size of the files themselves, loaded while `self.captures` was replaced.
         captures.room = captures.room.saturating_sub(room - self.captures.room);
         self.captures = captures;
         loaded
     }
 
-    /// What the file that `span` names holds.
+    /// Loads the file named at `span`; notes a problem and returns `None` if it cannot be read.
     fn load(&mut self, path: &str, span: Span) -> Option<Arc<[u8]>> {
         let loaded = self.bytes_of(path);
         let unread = |why| {
@@ -182,7 +182,7 @@ impl<'c> Checker<'c> {
         loaded.map_err(unread).ok()
     }
 
-    /// The tables of the section called `section`, in the order of the file.
+    /// Returns the tables of `section` in the order of the file; notes entries that are not tables.
     fn section<'a, 'i>(&mut self, root: &'a DeTable<'i>, section: &str) -> Vec<Entry<'a, 'i>> {
         let Some(value) = section_of(root, section) else { return Vec::new() };
         let DeValue::Table(tables) = value.get_ref() else {
@@ -208,7 +208,8 @@ impl<'c> Checker<'c> {
         entries
     }
 
-    /// The tables of a section that was gone through before, without a word on what is wrong with it.
+    /// Returns the tables of a section as [`section`](Self::section) does, without noting problems a second
+    /// time.
     fn section_again<'a, 'i>(root: &'a DeTable<'i>, section: &str) -> Vec<Entry<'a, 'i>> {
         let tables = section_of(root, section).and_then(|value| value.get_ref().as_table());
         let entry = |(key, value): (&'a Spanned<std::borrow::Cow<'i, str>>, &'a Spanned<DeValue<'i>>)| {
@@ -225,7 +226,7 @@ impl<'c> Checker<'c> {
         tables.into_iter().flatten().filter_map(entry).collect()
     }
 
-    /// The tables of a list such as `[[change]]`.
+    /// Returns the tables of a list such as `[[change]]`.
     fn list<'a, 'i>(&mut self, root: &'a DeTable<'i>, list: &str) -> Vec<(&'a DeTable<'i>, Span)> {
         let Some(value) = section_of(root, list) else { return Vec::new() };
         let wrong = |span: Span| {
@@ -245,7 +246,7 @@ impl<'c> Checker<'c> {
         tables
     }
 
-    /// Refuses names that paths, ports' names or files could not carry.
+    /// Notes names that paths, port names or file names could not contain.
     fn check_name(&mut self, what: &str, name: &str, span: Span) {
         let allowed = |letter: char| letter.is_alphanumeric() || "_-+".contains(letter);
         if name.is_empty() || name.chars().count() > 64 || !name.chars().all(allowed) {
@@ -254,17 +255,17 @@ impl<'c> Checker<'c> {
         }
     }
 
-    /// The name among `known` nearest to `name`, where the problem that it is for will be shown.
+    /// Returns the known name nearest to `name`; `None` once more problems are noted than are shown.
     fn near<'a>(&self, name: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
         if self.problems.len() > MOST_PROBLEMS { None } else { nearest(name, known) }
     }
 
-    /// Help for a name that is not among `known`, where the problem that it is for will be shown.
+    /// Returns the help for the unknown name `name`; `None` once more problems are noted than are shown.
     fn suggest<'a>(&self, name: &str, known: impl IntoIterator<Item = &'a str> + Clone) -> Option<String> {
         if self.problems.len() > MOST_PROBLEMS { None } else { suggest(name, known) }
     }
 
-    /// A name that is not known, with the nearest one that is.
+    /// Returns the problem of an unknown name, with the nearest known one.
     fn no_such<'a>(
         &self,
         what: &str,
@@ -274,7 +275,7 @@ impl<'c> Checker<'c> {
     ) -> Problem {
         let problem = Problem::new(span, format!("there is no {what} called `{}`", shorten(name)));
         if self.problems.len() > MOST_PROBLEMS {
-            // More than are shown: looking for near names would only cost time.
+            // Beyond the number shown: the search for a near name would only cost time.
             return problem;
         }
         match suggest(name, known) {
@@ -283,7 +284,7 @@ impl<'c> Checker<'c> {
         }
     }
 
-    /// The whole file.
+    /// Checks the whole file.
     pub(crate) fn scenario(
         &mut self,
         root: &Spanned<DeTable<'_>>,
@@ -424,7 +425,7 @@ impl<'c> Checker<'c> {
     }
 }
 
-/// A title for a file that gives none: its name without folder and ending.
+/// Returns a title for a file without one: the file name without folder and extension.
 fn title_of(name: &str) -> String {
     let file = name.rsplit(['/', '\\']).next().unwrap_or(name);
     file.strip_suffix(".toml").unwrap_or(file).to_owned()

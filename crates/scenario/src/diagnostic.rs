@@ -1,7 +1,7 @@
-//! A problem: what is wrong, where it stands, and how to put it right.
+//! Problems: what is wrong, where, and how to fix it.
 //!
-//! Every [`Problem`] is a [`miette::Diagnostic`] with its source text, so that whoever shows it can
-//! underline the text it speaks of. [`Problems`] are all those of one file, in the order of the file.
+//! Every [`Problem`] is a [`miette::Diagnostic`] with its source text, so that a reporter can underline the
+//! text concerned. [`Problems`] are all problems of one file, in the order of the file.
 
 use core::fmt;
 use core::ops::Range;
@@ -10,10 +10,10 @@ use std::sync::Arc;
 
 use miette::{Diagnostic, LabeledSpan, NamedSource, Severity, SourceCode};
 
-/// A place in the text: byte offsets.
+/// A position in the text: a range of byte offsets.
 pub type Span = Range<usize>;
 
-/// The text that problems speak of, and what it is called.
+/// The text that problems refer to, with its name.
 #[derive(Clone, Debug)]
 pub(crate) struct Source(Arc<NamedSource<Arc<str>>>);
 
@@ -31,8 +31,8 @@ impl Source {
     }
 }
 
-/// A text that a terminal shows as it is: control characters, which could move its cursor or set its title, are
-/// written as escapes such as `\u{1b}`. Line ends and tabs stay.
+/// Returns `text` safe for a terminal. Control characters, which could move its cursor or set its title,
+/// become escapes such as `\u{1b}`. Line ends and tabs stay.
 pub fn visible(text: &str) -> Cow<'_, str> {
     if !text.chars().any(is_hidden) {
         return Cow::Borrowed(text);
@@ -54,8 +54,8 @@ fn owned(text: String) -> String {
     }
 }
 
-/// The text of a file, to be quoted on a terminal: control characters are replaced by others that take as many bytes, so
-/// that places stay what they are.
+/// Returns the text of a file for quoting on a terminal: control characters are replaced by others of as
+/// many bytes, so that positions stay valid.
 fn quotable(text: &str) -> Cow<'_, str> {
     if !text.chars().any(is_hidden) {
         return Cow::Borrowed(text);
@@ -68,7 +68,7 @@ fn quotable(text: &str) -> Cow<'_, str> {
     Cow::Owned(text.chars().map(shown).collect())
 }
 
-/// Something that is wrong (or, as a warning, probably not meant) in a scenario.
+/// An error in a scenario, or, as a warning, a probable mistake.
 #[derive(Clone, Debug)]
 pub struct Problem {
     message: String,
@@ -81,7 +81,7 @@ pub struct Problem {
 }
 
 impl Problem {
-    /// A problem with the text at `span`.
+    /// Creates an error at `span`.
     pub(crate) fn new(span: impl Into<Option<Span>>, message: impl Into<String>) -> Self {
         Self {
             message: owned(message.into()),
@@ -94,35 +94,35 @@ impl Problem {
         }
     }
 
-    /// The same, with the way out.
+    /// Adds help: how to fix the problem.
     #[must_use]
     pub(crate) fn help(mut self, help: impl Into<String>) -> Self {
         self.help = Some(owned(help.into()));
         self
     }
 
-    /// The same, where there is a way out.
+    /// Adds help, if there is any.
     #[must_use]
     pub(crate) fn help_if(mut self, help: Option<String>) -> Self {
         self.help = help.map(owned).or(self.help);
         self
     }
 
-    /// The same, with words under the underlined text.
+    /// Adds a label under the underlined text.
     #[must_use]
     pub(crate) fn label(mut self, label: impl Into<String>) -> Self {
         self.label = Some(label.into());
         self
     }
 
-    /// The same, pointing at another place too.
+    /// Adds a second position, with a label.
     #[must_use]
     pub(crate) fn see(mut self, span: Span, label: impl Into<String>) -> Self {
         self.related.push((span, label.into()));
         self
     }
 
-    /// The same problem, of a change or override that stands at `span`, unless it points there already.
+    /// Attributes the problem to the change or override at `span`, unless it points there already.
     #[must_use]
     pub(crate) fn because_of(mut self, span: &Span) -> Self {
         match self.span.take() {
@@ -138,14 +138,14 @@ impl Problem {
         self
     }
 
-    /// The same with another message.
+    /// Replaces the message.
     #[must_use]
     pub(crate) fn replace_message(mut self, message: String) -> Self {
         self.message = owned(message);
         self
     }
 
-    /// Says which override put the text there, if one did.
+    /// Labels the problem with the override that set the text it points at, if one did.
     pub(crate) fn set_by(&mut self, overrides: &[(Span, String)]) {
         let Some(own) = &self.span else { return };
         let setter = overrides.iter().rev().find(|(span, _)| span.start <= own.start && own.end <= span.end);
@@ -167,33 +167,33 @@ impl Problem {
         }
     }
 
-    /// What is wrong, in lower case, without a full stop.
+    /// Returns what is wrong, in lower case, without a full stop.
     pub fn message(&self) -> &str {
         &self.message
     }
 
-    /// How to put it right.
+    /// Returns how to fix it.
     pub fn help_text(&self) -> Option<&str> {
         self.help.as_deref()
     }
 
-    /// Where it stands, in bytes of the text; `None` where it stands nowhere (something is absent, or an
-    /// override names no place).
+    /// Returns its position, in bytes of the text; `None` if it has none (something is absent, or an
+    /// override names nothing).
     pub fn span(&self) -> Option<Span> {
         self.span.clone()
     }
 
-    /// Other places it has to do with, and what they are.
+    /// Returns related positions, with their labels.
     pub fn related_places(&self) -> &[(Span, String)] {
         &self.related
     }
 
-    /// Whether it keeps the scenario from running.
+    /// Returns true if it keeps the scenario from running.
     pub fn is_error(&self) -> bool {
         self.severity == Severity::Error
     }
 
-    /// Line and column where it begins, both from 1; columns count characters.
+    /// Returns the line and column where it begins, both from 1; columns count characters.
     pub fn position(&self) -> Option<(usize, usize)> {
         let text = self.source.as_ref()?.text();
         let before = text.get(..self.span.as_ref()?.start)?;
@@ -202,7 +202,7 @@ impl Problem {
         Some((line, before[line_start..].chars().count() + 1))
     }
 
-    /// The text it points at.
+    /// Returns the text it points at.
     pub fn text(&self) -> Option<&str> {
         self.source.as_ref()?.text().get(self.span.clone()?)
     }
@@ -226,7 +226,7 @@ impl Diagnostic for Problem {
     }
 
     fn source_code(&self) -> Option<&dyn SourceCode> {
-        // Without a place there is nothing to quote.
+        // Without a position there is nothing to quote.
         self.span.as_ref()?;
         self.source.as_ref().map(|source| &*source.0 as &dyn SourceCode)
     }
@@ -253,11 +253,11 @@ pub struct Problems {
     problems: Vec<Problem>,
 }
 
-/// So many problems are shown at most; a file with more is not a scenario.
+/// Limit on the problems shown: a file with more is not a scenario.
 pub(crate) const MOST_PROBLEMS: usize = 100;
 
 impl Problems {
-    /// Sorts them into the file's order and leaves out those said twice.
+    /// Sorts the problems into the order of the file and removes duplicates.
     pub(crate) fn new(source: &Source, mut problems: Vec<Problem>) -> Self {
         for problem in &mut problems {
             problem.attach(source);
@@ -273,23 +273,24 @@ impl Problems {
         Self { name: source.name().to_owned(), problems: kept }
     }
 
-    /// The one problem of a file that is no scenario, to be shown as those of scenarios are: `span` are bytes of `text`.
+    /// Creates the single problem of a file that is no scenario, to be shown in the same form. `span`
+    /// counts bytes of `text`.
     #[must_use]
     pub fn of_file(name: &str, text: &str, span: Option<Span>, message: &str, help: &str) -> Self {
         Self::new(&Source::new(name, text), vec![Problem::new(span, message).help(help)])
     }
 
-    /// Each problem, in the order of the file; those that stand nowhere first.
+    /// Returns each problem, in the order of the file; those without a position first.
     pub fn iter(&self) -> core::slice::Iter<'_, Problem> {
         self.problems.iter()
     }
 
-    /// How many there are; at least one.
+    /// Returns the number of problems; at least one.
     pub fn len(&self) -> usize {
         self.problems.len()
     }
 
-    /// Never: no problems are no [`Problems`].
+    /// Returns false: [`Problems`] has at least one.
     pub fn is_empty(&self) -> bool {
         self.problems.is_empty()
     }

@@ -1,9 +1,9 @@
-//! What the results are held against: an address of a metric, and bounds on its value.
+//! Expectations on results: the address of a metric, and bounds on its value.
 
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-/// What a metric's value counts, and so how a bound on it is written.
+/// The unit of a metric, and of the bounds on it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unit {
     /// Time, in seconds; written `20ms`.
@@ -23,20 +23,20 @@ pub enum Unit {
 /// A bound on a metric.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Bound {
-    /// Less than this.
+    /// Strictly less than this value.
     Below(f64),
-    /// More than this.
+    /// Strictly more than this value.
     Above(f64),
-    /// This or less.
+    /// At most this value.
     AtMost(f64),
-    /// This or more.
+    /// At least this value.
     AtLeast(f64),
-    /// From the first to the second, both allowed.
+    /// From the first to the second, both included.
     Between(f64, f64),
 }
 
 impl Bound {
-    /// Whether `value` keeps to it; NaN never does.
+    /// Returns true if `value` satisfies the bound; NaN never does.
     pub fn holds(self, value: f64) -> bool {
         match self {
             Self::Below(bound) => value < bound,
@@ -47,7 +47,7 @@ impl Bound {
         }
     }
 
-    /// The key it is written with.
+    /// Returns the key of the bound in scenario files.
     pub fn name(self) -> &'static str {
         match self {
             Self::Below(_) => "below",
@@ -59,55 +59,56 @@ impl Bound {
     }
 }
 
-/// What of several runs keeps to the bounds. A single run is held against them by its value.
+/// The statistic of several runs that must satisfy the bounds. For a single run, its value must.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 pub enum Criterion {
     /// Both ends of the 95 % confidence interval of the mean: the worse one decides.
     #[default]
     #[serde(rename = "95%")]
     Interval,
-    /// The mean of the runs.
+    /// Mean of the runs.
     #[serde(rename = "mean")]
     Mean,
-    /// Each run.
+    /// Every run.
     #[serde(rename = "all")]
     All,
 }
 
-/// An expectation: this metric keeps to these bounds.
+/// An expectation: a metric and the bounds it must satisfy.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Expect {
-    /// The metric's address, such as `flow.voice.owd.p99`.
+    /// Address of the metric, such as `flow.voice.owd.p99`.
     pub that: String,
-    /// What its value counts; `None` where nobody could say (see [`Metrics`]).
+    /// Unit of the metric; `None` if the scenario was read without [`Metrics`].
     pub unit: Option<Unit>,
-    /// The bounds in base units (seconds, bits per second, bytes), at least one; all must hold.
+    /// Bounds in base units (seconds, bits per second, bytes), at least one; all must hold.
     pub bounds: Vec<Bound>,
-    /// The bounds as written, such as `below 20ms`.
+    /// Bounds as written, such as `below 20ms`.
     pub text: String,
-    /// What of several runs must keep to them.
+    /// Statistic of several runs that must satisfy them.
     pub criterion: Criterion,
-    /// What the reader calls it.
+    /// Name given in the file, for reports.
     pub name: Option<String>,
-    /// The line of the file it begins at, from 1; `None` where an override put it there.
+    /// Line of the file at which it begins, from 1; `None` if an override added it.
     pub line: Option<u64>,
 }
 
 impl Expect {
-    /// Whether `value` keeps to every bound.
+    /// Returns true if `value` satisfies every bound.
     pub fn holds(&self, value: f64) -> bool {
         self.bounds.iter().all(|bound| bound.holds(value))
     }
 }
 
-/// The names that metrics' addresses are made of.
+/// Names that addresses of metrics are built from.
 #[derive(Clone, Debug, Default)]
 pub struct Names {
-    /// Flows, groups expanded.
+    /// Names of flows, groups expanded.
     pub flows: Vec<String>,
-    /// Ports, and the queues of each.
+    /// Names of ports, and of the queues of each.
     pub ports: Vec<(String, Vec<String>)>,
 }
 
-/// Says what the metric at an address counts, or why there is no such metric (with the nearest one).
+/// Returns the unit of the metric at an address, or an error if there is no such metric (with the nearest
+/// one).
 pub type Metrics<'a> = &'a dyn Fn(&str, &Names) -> Result<Unit, String>;

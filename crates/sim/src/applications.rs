@@ -10,7 +10,7 @@ use lockgate_scenario::tcp::{Application as Task, InitialSequence, TcpModel};
 use lockgate_traffic::{Law, LawConfig};
 
 use crate::run::Failure;
-use crate::tcp::application::{Application, Asker, Dialogue, Objects, Server, Stream, User};
+use lockgate_tcp::application::{Application, Asker, Dialogue, Objects, Server, Stream, User};
 
 /// A connection as it will be: nothing of it is left to be drawn.
 #[derive(Clone, Copy, Debug)]

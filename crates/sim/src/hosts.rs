@@ -21,11 +21,11 @@ use crate::events::Entry;
 use crate::network::Network;
 use crate::run::Failure;
 use crate::source::HostClock;
-use crate::tcp::application::{Happening, News, Order};
-use crate::tcp::congestion::{NO_THRESHOLD, create};
-use crate::tcp::endpoint::{Endpoint, Role};
-use crate::tcp::segment::Segments;
-use crate::tcp::{ReceiverConfig, SenderConfig};
+use lockgate_tcp::application::{Happening, News, Order};
+use lockgate_tcp::congestion::{NO_THRESHOLD, create};
+use lockgate_tcp::endpoint::{Endpoint, Role};
+use lockgate_tcp::segment::Segments;
+use lockgate_tcp::{ReceiverConfig, SenderConfig};
 
 /// Ethernet and IP headers.
 const IPV4_HEADERS: u32 = 14 + 20;

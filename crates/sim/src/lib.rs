@@ -20,7 +20,6 @@ mod router;
 pub mod run;
 mod setups;
 mod source;
-pub mod tcp;
 
 /// What a driver by the real clock holds as well: the same links, routers and sources, built the same way.
 pub mod parts {

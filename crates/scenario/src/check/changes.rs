@@ -1,7 +1,7 @@
-//! The timeline: every change is an edit of the file, read again as the file is, then told apart from what
-//! was before.
+//! Checks the timeline. Each change is an edit of the file: the edited object is read again as the file is,
+//! then compared with the one before.
 //!
-//! Values keep the places they have in the `[[change]]`, so that what is wrong with them points there.
+//! Values keep their positions in the `[[change]]`, so that problems point there.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
@@ -25,18 +25,18 @@ use crate::path;
 use crate::shape::{Place, Shape, shorten};
 use crate::tree::QueueTree;
 
-/// Queues built for all changes together at most: what a timeline may cost to check.
+/// Limit on the queues built for all changes together: bounds the cost of checking a timeline.
 pub(crate) const MOST_BUILT: usize = 200_000;
 
-/// What can change of a port and of a link; of a flow, what it sends and `stop`.
+/// Keys of a port and of a link that can change. Of a flow, its traffic and `stop` can.
 const PORT_KEYS: [&str; 2] = ["root", "queue"];
 const LINK_KEYS: [&str; 3] = ["rate", "delay", "loss"];
 
-/// The timeline as far as it could be read.
+/// The timeline, as far as it could be read.
 #[derive(Default)]
 pub(super) struct Changes {
     pub(super) changes: Vec<Change>,
-    /// Queues that become the root of a port.
+    /// Queues that become the root of a port, by index of the port.
     pub(super) roots: BTreeSet<(usize, String)>,
 }
 
@@ -54,7 +54,7 @@ impl Setting<'_, '_> {
     }
 }
 
-/// The file as it is at some time of the run: only what changes, as far as it has changed.
+/// State of the file at one time of the run: only the objects that have changed.
 #[derive(Default)]
 struct State<'i> {
     tables: BTreeMap<(String, String), DeTable<'i>>,
@@ -64,13 +64,13 @@ struct State<'i> {
     built: usize,
 }
 
-/// What changes are checked against.
+/// Context that changes are checked against.
 #[derive(Clone, Copy)]
 struct Scene<'a, 'i> {
     root: &'a DeTable<'i>,
     world: World<'a>,
     ports: &'a Ports,
-    /// The end of the run, where that is known.
+    /// End of the run, if known.
     end: Option<Instant>,
 }
 
@@ -113,7 +113,8 @@ impl Checker<'_> {
         changes
     }
 
-    /// The values of a `set`; tables that only lead on (from `link.wan.rate = …` without quotes) are walked.
+    /// Collects the values of a `set`. Tables that only lead on (`link.wan.rate = …` without quotes) are
+    /// descended into.
     fn settings<'a, 'i>(&mut self, above: &[String], set: &'a DeTable<'i>, out: &mut Vec<Setting<'a, 'i>>) {
         for (key, value) in set {
             let mut segments = above.to_vec();
@@ -190,7 +191,8 @@ impl Checker<'_> {
         }
     }
 
-    /// The table of an object as these settings make it; those that cannot be are noted and left out.
+    /// Returns the table of an object with these settings applied. Settings that are impossible are noted
+    /// and left out.
     fn edited<'i>(
         &mut self,
         object: (&str, &str),
@@ -236,8 +238,8 @@ impl Checker<'_> {
         (table, header)
     }
 
-    /// Reads an edited object again by `read`; what is wrong is said of the settings. `None` where there is
-    /// a problem beyond the first `since`.
+    /// Reads an edited object again by `read` and attributes its problems to the settings. Returns `None`
+    /// if there are more than `since` problems.
     fn again<T>(
         &mut self,
         settings: &[Setting<'_, '_>],
@@ -278,7 +280,7 @@ impl Checker<'_> {
         for setting in settings.iter().filter(|setting| setting.path[2..] == ["root"]) {
             changes.roots.extend(setting.value.get_ref().as_str().map(|root| (place, root.to_owned())));
         }
-        // A port with problems of its own says enough already.
+        // The port's own problems are noted already.
         if scene.ports.read.get(&place).is_some_and(Option::is_none) {
             return None;
         }
@@ -379,12 +381,13 @@ impl Checker<'_> {
     }
 }
 
-/// Whether a `set` takes a value out of the file, so that its default holds. No key takes an empty text as its value.
+/// Returns true if a `set` removes a value from the file, so that its default holds. No key accepts an
+/// empty text as its value.
 fn is_removal(value: &DeValue<'_>) -> bool {
     value.as_str() == Some("")
 }
 
-/// Whether a table only leads on to the values to be set.
+/// Returns true if a table only leads on to the values to be set.
 fn leads_on(path: &[String], table: &DeTable<'_>) -> bool {
     let queues = path.first().is_some_and(|section| section == "port")
         && path.get(2).is_some_and(|key| key == "queue");
@@ -396,7 +399,7 @@ fn leads_on(path: &[String], table: &DeTable<'_>) -> bool {
     }
 }
 
-/// A path that leads to no value that can change.
+/// Returns the problem of a path that leads to no value that can change.
 fn incomplete(setting: &Setting<'_, '_>) -> Problem {
     const TOP: [&str; 3] = ["title", "duration", "warmup"];
     const CAN: [&str; 3] = ["port", "link", "flow"];
@@ -419,7 +422,7 @@ fn incomplete(setting: &Setting<'_, '_>) -> Problem {
     problem.help(can).help_if(suggest(first, CAN).filter(|help| !known && help.starts_with("did")))
 }
 
-/// Puts a setting's value into the table of its object. `is_shown`: the problem with it, if there is one, will be.
+/// Sets a value in the table of its object. `is_shown`: a problem with it would be shown.
 fn insert<'i>(
     table: &mut DeTable<'i>,
     path: &[String],
@@ -458,7 +461,7 @@ fn insert<'i>(
     }
 }
 
-/// What a port that names no queue has: a FIFO called `fifo`.
+/// Adds the default queue of a port that names none: a FIFO called `fifo`.
 fn add_default_queue<'i>(table: &mut DeTable<'i>, span: &Span) {
     let key = |name: &'static str| Spanned::new(span.clone(), Cow::Borrowed(name));
     let value = |value: DeValue<'i>| Spanned::new(span.clone(), value);

@@ -1,4 +1,4 @@
-//! What is expected of the results: addresses, bounds and their units.
+//! Checks expectations on the results: addresses, bounds and their units.
 
 use core::str::FromStr;
 
@@ -14,7 +14,7 @@ use crate::expect::{Bound, Expect, Metrics, Names, Unit};
 use crate::file::{ExpectTable, Raw};
 use crate::shape::{Place, shorten};
 
-/// The lines of `text`, from 1, at which the expectations of `root` begin, in its order.
+/// Returns the lines of `text`, from 1, at which the expectations of `root` begin, in their order.
 pub(crate) fn lines(root: &DeTable<'_>, text: &str) -> Vec<u64> {
     let expects = root.get("expect").and_then(|expects| expects.get_ref().as_array());
     let (mut reached, mut line) = (0, 1);
@@ -30,7 +30,7 @@ pub(crate) fn lines(root: &DeTable<'_>, text: &str) -> Vec<u64> {
     expects.into_iter().flatten().map(of).collect()
 }
 
-/// A key with one bound: its name, its value, and what it means.
+/// A key with one bound: its name, its value, and the constructor of its bound.
 type Single<'a> = (&'static str, Option<&'a Raw>, fn(f64) -> Bound);
 
 impl Checker<'_> {
@@ -49,7 +49,7 @@ impl Checker<'_> {
             flows: flows.groups.iter().flat_map(Group::all_names).collect(),
             ports: ports.models.iter().map(|port| (port.name.clone(), port.queues.clone())).collect(),
         };
-        // An address into a part of the file that has problems may be right.
+        // With problems elsewhere in the file, an unknown address may be right: not checked.
         let known = if self.problems.is_empty() { metrics } else { None };
         let mut expects = Vec::new();
         for (index, (table, header)) in tables.into_iter().enumerate() {
@@ -116,7 +116,7 @@ impl Checker<'_> {
         })
     }
 
-    /// The bounds of `between`.
+    /// Reads the two bounds of `between`.
     fn between(
         &mut self,
         raw: &[Raw],
@@ -141,7 +141,7 @@ impl Checker<'_> {
         Some(Bound::Between(low, high))
     }
 
-    /// A bound in base units.
+    /// Reads a bound, in base units.
     fn bound(&mut self, raw: &Raw, unit: Option<Unit>, that: &str, span: Span) -> Option<f64> {
         let read = match unit {
             Some(unit) => in_unit(raw, unit, that),
@@ -184,7 +184,7 @@ fn in_unit(raw: &Raw, unit: Unit, that: &str) -> Result<f64, Wrong> {
     }
 }
 
-/// Where nobody says what the metric counts, the value's own unit does.
+/// Reads a bound without knowing the unit of its metric: the unit of the value decides.
 fn in_any_unit(raw: &Raw) -> Result<f64, Wrong> {
     match raw {
         Raw::Number(number) if number.is_finite() => Ok(*number),
@@ -209,7 +209,7 @@ fn in_any_unit(raw: &Raw) -> Result<f64, Wrong> {
     }
 }
 
-/// `1%` as 0.01. A ratio may be more than one, so it is not read as a probability.
+/// Parses a percentage: `1%` is 0.01. A ratio may exceed 1, so this is not a probability.
 fn percent(text: &str) -> Option<f64> {
     let number: f64 = text.trim().strip_suffix('%')?.trim().parse().ok()?;
     Some(number / 100.0).filter(|ratio| ratio.is_finite())

@@ -1,4 +1,4 @@
-//! A group's files as a list: one size a line, and when each starts.
+//! Reads a group's list of files: one size a line, optionally with its start.
 
 use lockgate_engine::units::{Bytes, Duration};
 use lockgate_traffic::{Law, LoadedFiles};
@@ -8,19 +8,19 @@ use crate::diagnostic::Problem;
 use crate::file::FlowTable;
 use crate::shape::{Place, shorten};
 
-/// Most lines of a list that are complained of.
+/// Limit on the problems reported of one list.
 const MOST_COMPLAINTS: usize = 5;
 
-/// A file of a list.
+/// One file of a list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Listed {
     pub(super) bytes: Bytes,
-    /// After the group's start; `None` where the list does not say.
+    /// Start after the group's start; zero if the list gives none.
     pub(super) start: Duration,
 }
 
-/// Reads a list: a size a line, and after it, where given, how long after the group's start it starts. Empty lines
-/// and what follows a `#` are left out.
+/// Reads a list: a size a line, optionally followed by its start after the group's start. Ignores empty
+/// lines and text after `#`.
 fn read(text: &str) -> (Vec<Listed>, Vec<String>) {
     let (mut listed, mut complaints) = (Vec::new(), Vec::new());
     for (number, line) in text.lines().enumerate() {
@@ -50,7 +50,8 @@ fn read(text: &str) -> (Vec<Listed>, Vec<String>) {
 }
 
 impl Checker<'_> {
-    /// The files of the list that a flow names; `None` where it names none. Empty where they cannot be had.
+    /// Returns the files of the list that a flow names; `None` if it names no list, empty if the list
+    /// cannot be read.
     pub(super) fn listed_files(&mut self, table: &FlowTable, place: Place<'_, '_>) -> Option<Vec<Listed>> {
         let path = table.files.as_deref()?;
         let span = place.value("files");
@@ -87,8 +88,8 @@ impl Checker<'_> {
         Some(listed)
     }
 
-    /// The time `every` between the starts of listed files, which replaces the list's own starts; `None` if it is not
-    /// given, or is noted as wrong.
+    /// Returns the constant time `every` between the starts of listed files, which replaces the list's own
+    /// starts; `None` if absent, or if wrong and noted.
     fn fixed_spacing(&mut self, table: &FlowTable, place: Place<'_, '_>) -> Option<Duration> {
         let law = table.every.as_ref()?;
         let constant = Law::new(law, "every", &LoadedFiles::none()).ok().and_then(|law| law.constant());

@@ -1,4 +1,4 @@
-//! What is sent: flows and groups of flows.
+//! Checks flows and groups of flows.
 
 use core::net::IpAddr;
 use core::ops::Range;
@@ -22,28 +22,28 @@ use crate::tcp::{Application, TcpModel};
 use crate::traffic::Traffic;
 use crate::written::Carrier;
 
-/// Flows a scenario has at most, the members of groups counted.
+/// Limit on the flows of a scenario, members of groups counted.
 const MOST_FLOWS: usize = 100_000;
 
-/// First of the ports that flows without one are given (RFC 6335 section 6: dynamic ports).
+/// First source port assigned to flows without one (RFC 6335 section 6: dynamic ports).
 const FIRST_PORT: u32 = 49_152;
 
 /// IP protocol numbers.
 const TCP: u8 = 6;
 const UDP: u8 = 17;
 
-/// Where an FTP server is reached (RFC 959 section 8).
+/// Control port of an FTP server (RFC 959 section 8).
 const FTP_PORT: u16 = 21;
 
-/// A flow as its table has it.
+/// A flow as read from its table.
 pub(super) struct Read {
-    /// How many there are, where that is said.
+    /// `count`, if given.
     pub(super) count: Option<u32>,
     pub(super) flow: Option<Flow>,
     listed: Option<Vec<Listed>>,
 }
 
-/// What a flow sends, and how it is carried.
+/// Traffic of a flow and its transport.
 struct Sent {
     transport: Transport,
     traffic: Option<Traffic>,
@@ -51,7 +51,7 @@ struct Sent {
     listed: Option<Vec<Listed>>,
 }
 
-/// The flows, as far as they could be read.
+/// All flows, as far as they could be read.
 #[derive(Default)]
 pub(super) struct Flows {
     pub(super) groups: Vec<Group>,
@@ -59,22 +59,23 @@ pub(super) struct Flows {
     pub(super) total: usize,
 }
 
-/// A flow as written: one, or several of its kind.
+/// One table `[flow.NAME]`: a single flow or a group of flows.
 pub(super) struct Group {
     pub(super) name: String,
-    /// Places among the scenario's flows.
+    /// Indices among the scenario's flows.
     pub(super) members: Range<usize>,
-    /// Places of the control connections of FTP; empty for others.
+    /// Indices of the control connections of FTP; empty for others.
     pub(super) controls: Range<usize>,
-    /// Places of the other directions of TCP flows and of echoes, then of control connections; empty for others.
+    /// Indices of the return flows of TCP flows and of echoes, then of control connections; empty for
+    /// others.
     pub(super) returns: Range<usize>,
-    /// The members' files, where a list says them.
+    /// Files of the members, if a list gives them.
     listed: Option<Vec<Listed>>,
-    /// Whether `count` is given, so that members are numbered.
+    /// True if `count` is given: members are numbered.
     numbered: bool,
-    /// `None` where it has problems. Its name and ports are those of the first member.
+    /// Flow with the name and ports of the first member; `None` if it has problems.
     pub(super) flow: Option<Flow>,
-    /// Whether the file gives the source port, from which members count.
+    /// True if the file gives the source port, from which members count up.
     port_given: bool,
 }
 
@@ -87,7 +88,7 @@ impl Group {
         if self.port_given {
             member.fields.source_port = flow.fields.source_port.saturating_add(index as u16);
         } else {
-            // Every flow has its own pair of ports while there are pairs.
+            // Each flow has its own pair of ports, until the pairs are exhausted.
             let place = (self.members.start + index) as u32;
             member.fields.source_port = own_port(place as usize);
         }
@@ -106,7 +107,7 @@ impl Group {
         (0..self.members.len()).map(name)
     }
 
-    /// The same with their control connections and other directions.
+    /// Returns the names of the members, of their control connections and of their return flows.
     pub(super) fn all_names(&self) -> Vec<String> {
         let mut names: Vec<String> = self.names().collect();
         if !self.controls.is_empty() {
@@ -128,7 +129,7 @@ impl Flows {
         self.places.get(name).map(|place| &self.groups[*place])
     }
 
-    /// Every flow, groups expanded.
+    /// Returns every flow, groups expanded.
     pub(super) fn expand(&self) -> Vec<Flow> {
         let mut flows = Vec::with_capacity(self.total);
         for group in &self.groups {
@@ -152,7 +153,7 @@ impl Flows {
         flows
     }
 
-    /// Gives control connections and the other directions of flows their places, behind all flows.
+    /// Assigns indices to control connections and return flows, after all flows of the file.
     fn place_returns(&mut self) {
         let mut next = self.total;
         for group in &mut self.groups {
@@ -171,12 +172,12 @@ impl Flows {
     }
 }
 
-/// A source port of its own for the flow at `place`.
+/// Returns the source port assigned to the flow at index `place`.
 fn own_port(place: usize) -> u16 {
     (FIRST_PORT + place as u32 % (65_536 - FIRST_PORT)) as u16
 }
 
-/// The control connection, standing at `place`, of the file transfer `flow`, which stands at `of`.
+/// Returns the control connection, at index `place`, of the file transfer `flow`, at index `of`.
 fn controlling(flow: &Flow, of: usize, place: usize) -> Flow {
     let mut control = flow.clone();
     control.name = format!("{}/control", flow.name);
@@ -196,7 +197,7 @@ fn controlling(flow: &Flow, of: usize, place: usize) -> Flow {
     control
 }
 
-/// The other direction of `flow`, which stands at `place`.
+/// Returns the reverse direction of `flow`, which is at index `place`.
 fn returning(flow: &Flow, place: usize) -> Flow {
     let fields = flow.fields;
     Flow {
@@ -253,14 +254,14 @@ impl Checker<'_> {
         flows
     }
 
-    /// One flow, as it stands in the file or as a change makes it.
+    /// Reads one flow, from the file or as a change makes it.
     pub(super) fn flow(&mut self, name: &str, place: Place<'_, '_>, network: &Network) -> Read {
         let noted = self.problems.len();
         let own = self.shapes.of::<FlowTable>();
         let offered = self.shapes.of::<TrafficConfig>();
         unknown_keys(place, &[&own, &offered], &[], &mut self.problems);
         let Some(table) = typed::<FlowTable>(place, &own, &mut self.problems) else {
-            // The rest is looked through all the same.
+            // The traffic keys are checked all the same.
             let _ = sound::<TrafficConfig>(place, &offered, &mut self.problems);
             return Read { count: None, flow: None, listed: None };
         };
@@ -302,7 +303,7 @@ impl Checker<'_> {
         Read { count, flow: flow.filter(|_| self.problems.len() == noted), listed }
     }
 
-    /// What a flow sends, and how it is carried.
+    /// Reads the traffic of a flow and its transport.
     fn sent_by(&mut self, table: &FlowTable, place: Place<'_, '_>) -> Sent {
         let (transport, listed) = if table.transport == Some(Carrier::Tcp) {
             if place.has("voice") {
@@ -368,7 +369,7 @@ impl Checker<'_> {
         Some([from, to])
     }
 
-    /// When a flow starts; `None` where nothing is said, or it cannot be.
+    /// Reads the start of a flow; `None` if absent or impossible.
     fn start(&mut self, table: &FlowTable, place: Place<'_, '_>) -> Option<Law<Duration>> {
         let config = table.start.clone()?;
         let traffic = TrafficConfig { gap: Some(config.clone()), ..TrafficConfig::default() };
@@ -393,7 +394,7 @@ impl Checker<'_> {
             let problem = Problem::new(place.key("tos"), "`tos` contains the DSCP");
             self.note(problem.see(place.key("dscp"), "given here too").help("give one of `dscp` and `tos`"));
         }
-        // What a law draws may come after `stop`: such a flow sends nothing.
+        // A drawn start may come after `stop`: such a flow sends nothing.
         if let Some((stop, start)) = table.stop.zip(start).filter(|(stop, start)| stop <= start) {
             let problem = Problem::new(
                 place.value("stop"),
@@ -455,7 +456,7 @@ impl Checker<'_> {
         None
     }
 
-    /// Notes flows whose ends no way joins.
+    /// Notes flows with no path between their ends.
     pub(super) fn check_routes(&mut self, root: &DeTable<'_>, network: &Network, flows: &Flows) {
         for entry in Self::section_again(root, "flow") {
             let Some(flow) = flows.get(entry.name).and_then(|group| group.flow.as_ref()) else { continue };
@@ -483,7 +484,7 @@ impl Checker<'_> {
     }
 }
 
-/// What the traffic cannot be, at the deepest part of its field that stands in the file.
+/// Returns the problem of refused traffic, at the deepest part of its field that the file contains.
 fn refused(invalid: &Invalid, place: Place<'_, '_>) -> Problem {
     let mut span = place.header.clone();
     let mut table = Some(place.table);

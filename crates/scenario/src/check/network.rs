@@ -1,4 +1,4 @@
-//! Nodes and the links between them.
+//! Checks nodes and links.
 
 use core::net::{IpAddr, Ipv4Addr};
 use std::collections::{BTreeMap, BTreeSet};
@@ -15,20 +15,20 @@ use crate::routes::Routes;
 use crate::shape::Place;
 use crate::trace::LinkTrace;
 
-/// More nodes than this make no network that one machine runs, and tables of routes too large.
+/// Limit on nodes: more exceed what one machine runs, and make the routing tables too large.
 const MOST_NODES: usize = 4096;
 
 /// The network, as far as it could be read.
 #[derive(Default)]
 pub(super) struct Network {
     pub(super) nodes: Vec<NodeModel>,
-    /// The place of each node, those with problems among them.
+    /// Index of each node, those with problems included.
     pub(super) places: BTreeMap<String, usize>,
-    /// In the order of the file; `None` where a link has problems.
+    /// Links in the order of the file; `None` if a link has problems.
     pub(super) links: Vec<Option<Link>>,
-    /// Names of all links, those with problems among them.
+    /// Names of all links, those with problems included.
     pub(super) link_names: Vec<String>,
-    /// Whether every node and link could be read, so that what is missing is missing indeed.
+    /// True if every node and link could be read: a missing name is then an error of its own.
     pub(super) complete: bool,
     pub(super) routes: Routes,
 }
@@ -128,7 +128,7 @@ impl Checker<'_> {
         }
     }
 
-    /// One link, as it stands in the file or as a change makes it.
+    /// Reads one link, from the file or as a change makes it.
     pub(super) fn link(&mut self, name: &str, place: Place<'_, '_>, network: &Network) -> Option<Link> {
         let noted = self.problems.len();
         let table = self.whole::<LinkTable>(place)?;
@@ -155,7 +155,7 @@ impl Checker<'_> {
         (self.problems.len() == noted).then_some(link)
     }
 
-    /// Warns of links that no packet takes: those beside another between the same two nodes.
+    /// Warns of links that carry no packet: those parallel to an earlier one between the same two nodes.
     pub(super) fn warn_parallel(&mut self, root: &DeTable<'_>, network: &Network) {
         let mut first: BTreeMap<[usize; 2], &str> = BTreeMap::new();
         for (entry, link) in Self::section_again(root, "link").into_iter().zip(network.links.iter().flatten())
@@ -234,7 +234,7 @@ impl Checker<'_> {
         }
     }
 
-    /// The rate, which is needed where a direction has no trace.
+    /// Reads the rate, which is required unless both directions have a trace.
     fn link_rate(
         &mut self,
         table: &LinkTable,
@@ -261,7 +261,7 @@ impl Checker<'_> {
                 None
             }
             Some(rate) => Some(rate),
-            // Given, but wrong or misspelt.
+            // Given, but wrong or misspelt: noted already.
             None if said("rate") || (said("trace") && table.trace.is_none()) => None,
             None if both => traces[0].as_ref().map(|trace| trace.mean_rate()),
             None => {
@@ -275,7 +275,7 @@ impl Checker<'_> {
     }
 }
 
-/// 10.0.0.1, 10.0.0.2 and so on, without those that are given.
+/// Returns the free addresses 10.0.0.1, 10.0.0.2 and so on, without those in `given`.
 fn free_addresses(given: BTreeSet<IpAddr>) -> impl Iterator<Item = IpAddr> {
     let first = Ipv4Addr::new(10, 0, 0, 1).to_bits();
     (first..first + 0x00FF_FFF0)

@@ -1,4 +1,4 @@
-//! The queues where links leave nodes: two ports for every link, written or not.
+//! Checks ports, the queues where links leave nodes: two for every link, written in the file or not.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -16,12 +16,12 @@ use crate::model::{Link, PortModel};
 use crate::shape::{Place, shorten, typed, unknown_keys};
 use crate::tree::QueueTree;
 
-/// What trees are resolved against.
+/// Network and flows that trees are resolved against.
 #[derive(Clone, Copy)]
 pub(super) struct World<'a> {
     pub(super) network: &'a Network,
     pub(super) flows: &'a Flows,
-    /// What the port's link carries, where that is known and does not change by itself.
+    /// Rate of the port's link, if known and constant.
     pub(super) rate: Option<Rate>,
 }
 
@@ -29,22 +29,22 @@ pub(super) struct World<'a> {
 #[derive(Default)]
 pub(super) struct Ports {
     pub(super) models: Vec<PortModel>,
-    /// What each port that stands in the file says, by its place; `None` where that has problems.
+    /// Each port written in the file, by its index; `None` if it has problems.
     pub(super) read: BTreeMap<usize, Option<PortRead>>,
 }
 
-/// What a port's table says.
+/// A port as read from its table.
 #[derive(Clone)]
 pub(super) struct PortRead {
     pub(super) root: String,
     pub(super) tree: QueueTree,
-    /// Queues of all its trees.
+    /// Names of the queues of all its trees.
     pub(super) queues: Vec<String>,
-    /// The first queue of each tree, and where its name stands.
+    /// First queue of each tree, and the position of its name.
     pub(super) roots: Vec<(String, Span)>,
-    /// Those of them that are said to stand ready.
+    /// Roots of the trees declared as `alternatives`.
     alternatives: Vec<String>,
-    /// Whether an override says which is the root: the file's own stands unused then, as is meant.
+    /// True if an override sets the root: the file's own tree may then be unused without a warning.
     root_is_set: bool,
     clock: Option<lockgate_engine::clock::ClockConfig>,
     ring: Option<lockgate_engine::ring::RingConfig>,
@@ -78,7 +78,7 @@ impl Checker<'_> {
         ports
     }
 
-    /// The place of the port called `name`; with parallel links, `a:b@link`.
+    /// Returns the index of the port called `name`; with parallel links, `a:b@link`.
     fn find_port(
         &mut self,
         written: &str,
@@ -90,7 +90,7 @@ impl Checker<'_> {
         if let Some(place) = models.iter().position(|port| port.name == name) {
             return Some(place);
         }
-        // `a:b@wan` says which link even where there is only one.
+        // `a:b@wan` names the link even if there is only one.
         let full = models.iter().position(|port| {
             network.links.iter().flatten().nth(port.link).is_some_and(|link| {
                 name == format!(
@@ -135,7 +135,7 @@ impl Checker<'_> {
         None
     }
 
-    /// One port, as it stands in the file or as a change makes it.
+    /// Reads one port, from the file or as a change makes it.
     pub(super) fn port(&mut self, place: Place<'_, '_>, world: World<'_>) -> Option<PortRead> {
         let noted = self.problems.len();
         let shape = self.shapes.of::<PortTable>();
@@ -192,7 +192,7 @@ impl Checker<'_> {
         })
     }
 
-    /// Warns of trees that neither stand at the root nor ever get there, unless the root is not the file's own.
+    /// Warns of trees that are never the root, unless an override sets the root.
     pub(super) fn warn_unused(&mut self, ports: &Ports, used: &BTreeSet<(usize, String)>) {
         let mut warnings = Vec::new();
         for (place, read) in &ports.read {
@@ -215,14 +215,14 @@ impl Checker<'_> {
 }
 
 impl PortModel {
-    /// What its link carries, where it has a rate and no trace.
+    /// Returns the rate of its link; `None` if the direction has a trace.
     fn rate_of_link(&self, network: &Network) -> Option<Rate> {
         let link = network.links.iter().flatten().nth(self.link)?;
         link.trace[self.direction].is_none().then_some(link.rate)
     }
 }
 
-/// Two ports for each link, with a FIFO each.
+/// Returns two ports for each link, with a FIFO each.
 fn default_ports(network: &Network) -> Vec<PortModel> {
     let links: Vec<&Link> = network.links.iter().flatten().collect();
     let mut joined: BTreeMap<[usize; 2], usize> = BTreeMap::new();

@@ -1,4 +1,4 @@
-//! A port's queues: which are whose children, what each is told, and that every tree can be built.
+//! Checks a port's queues: parents and children, parameters, rules, and that every tree can be built.
 
 mod forest;
 mod parameters;
@@ -22,32 +22,33 @@ use crate::nearest::one_of;
 use crate::shape::{Place, Shape, shorten, split_outside_quotes};
 use crate::tree::{Queue, QueueTree, make, maps_rest};
 
-/// Queues a port has at most.
+/// Limit on the queues of a port.
 const MOST_QUEUES: usize = 4096;
 
 /// A port's trees.
 pub(super) struct Trees {
     pub(super) root: String,
-    /// The one that is active.
+    /// Tree that is active.
     pub(super) tree: QueueTree,
     pub(super) queues: Vec<String>,
     pub(super) roots: Vec<(String, Span)>,
 }
 
-/// What a kind is, as far as reading needs to know.
+/// Properties of a kind that reading its tables needs.
 #[derive(Clone)]
 struct Kind {
     name: &'static str,
-    /// The discipline that its children speak to: itself, or above an inner class the one that owns it.
+    /// Discipline whose shares its children declare: the kind itself, or for an inner class the discipline
+    /// that owns it.
     owner: &'static str,
     arity: Arity,
-    /// Whether it sorts packets itself, whatever its children's rules say.
+    /// True if it classifies packets itself, whatever the rules of its children say.
     classifies: bool,
     config: Rc<Shape>,
     share: Rc<Shape>,
 }
 
-/// A queue of the file.
+/// One table `queue.NAME` of the file.
 struct Entry<'a, 'i> {
     name: &'a str,
     what: String,
@@ -55,10 +56,10 @@ struct Entry<'a, 'i> {
     header: Span,
     table: &'a DeTable<'i>,
     kind: Option<Kind>,
-    /// Children by place, with the place of the name that names them; unknown ones are left out.
+    /// Children by index, with the positions of their names; unknown ones are left out.
     children: Vec<(usize, Span)>,
     parent: Option<usize>,
-    /// Its own parameters and its parent's share as tables; `None` where they have problems.
+    /// Its own parameters and its share of the parent as tables; `None` if they have problems.
     config: Option<toml::Table>,
     share: Option<toml::Table>,
     rules: Vec<Rule>,
@@ -71,7 +72,7 @@ impl<'i> Entry<'_, 'i> {
 }
 
 impl Checker<'_> {
-    /// The trees of the port at `place`, whose file names `root`.
+    /// Checks the trees of the port at `place`, whose table names `root`.
     pub(super) fn trees(
         &mut self,
         place: Place<'_, '_>,
@@ -111,7 +112,7 @@ impl Checker<'_> {
             return None;
         }
         for &index in &roots {
-            // Every tree is built, also those that wait for a change to make them the root.
+            // Every tree is built, also those that only a change makes the root.
             let _ = self.build(index, &entries, world.rate);
         }
         if self.problems.len() != noted {
@@ -148,7 +149,7 @@ impl Checker<'_> {
         })
     }
 
-    /// The queues with their kinds and children's names.
+    /// Reads the queues with their kinds and children.
     fn entries<'a, 'i>(&mut self, tables: &'a DeTable<'i>) -> Vec<Entry<'a, 'i>> {
         let mut entries = Vec::new();
         for (key, value) in tables {
@@ -276,10 +277,11 @@ impl Checker<'_> {
         Some(index)
     }
 
-    /// Builds the tree below `index` as the run will, noting what disciplines refuse. Where one cannot be
-    /// built, a FIFO stands in for it, so that those above it are looked at too; a child whose share has
-    /// problems is left out. Inner classes are built with the discipline that owns them. What a tree that can be built
-    /// is doubted for is warned of; `link` is what the link behind it carries, if it stands at the root.
+    /// Builds the tree below `index` as the run will, noting what disciplines refuse. A FIFO replaces a
+    /// subtree that cannot be built, so that its ancestors are checked too; a child whose share has
+    /// problems is left out. Inner classes are built with the discipline that owns them. A tree that can be
+    /// built may still have doubts, reported as warnings; `link` is the rate of the link, for the tree at
+    /// the root.
     fn build(&mut self, index: usize, entries: &[Entry<'_, '_>], link: Option<Rate>) -> Option<Node> {
         let entry = &entries[index];
         let mut below = Below::default();
@@ -287,12 +289,12 @@ impl Checker<'_> {
         let kind = entry.kind.as_ref()?;
         let Below { present, mut shares, mut leaves } = below;
         if present.is_empty() && kind.arity.needs_children() {
-            // Said already: it names none, or none that could be read.
+            // Noted already: no children named, or none that could be read.
             return None;
         }
         let mut queue = queue_of(entry)?;
         let noted = self.problems.len();
-        // What is refused is noted, taken out where it can be, and the rest tried again.
+        // Each refused value is noted and removed if possible; the rest is tried again.
         for _ in 0..32 {
             let offered = offered(
                 index,
@@ -314,7 +316,7 @@ impl Checker<'_> {
                 Err(invalid) => invalid,
             };
             if self.problems.len() > noted && invalid.why.starts_with("missing field") {
-                // What was taken out cannot be left out.
+                // A required value was removed: no further attempt is possible.
                 break;
             }
             let child = invalid.child.and_then(|child| present.get(child)).map(|child| &entries[*child]);
@@ -330,12 +332,12 @@ impl Checker<'_> {
         None
     }
 
-    /// What a discipline has below it, classes in pre-order.
+    /// Collects the children of a discipline, inner classes expanded in pre-order.
     fn below(&mut self, index: usize, entries: &[Entry<'_, '_>], below: &mut Below) {
         for &(child, _) in &entries[index].children {
             let is_class = entries[child].kind.as_ref().is_some_and(|kind| kind.name == class::KIND);
             if is_class && entries[child].children.is_empty() {
-                // Said already; the rest can be judged without it.
+                // Noted already; the rest can be checked without it.
                 continue;
             }
             let node = if is_class { None } else { self.build(child, entries, None) };
@@ -350,18 +352,18 @@ impl Checker<'_> {
     }
 }
 
-/// What stands below a discipline.
+/// Children of a discipline, inner classes expanded.
 #[derive(Default)]
 struct Below {
-    /// Its children, and below inner classes theirs, parents first; those that could be read.
+    /// Children that could be read, parents before children.
     present: Vec<usize>,
-    /// What each says to it.
+    /// Share of each.
     shares: Vec<toml::Table>,
-    /// Those that are queues and could be built.
+    /// Built nodes of those that are queues.
     leaves: BTreeMap<usize, Node>,
 }
 
-/// What a discipline refuses, or doubts, at the place it speaks of.
+/// Returns what a discipline refuses or doubts as a problem, at the value concerned.
 fn said(invalid: &Invalid, kind: &Kind, entry: &Entry<'_, '_>, child: Option<&Entry<'_, '_>>) -> Problem {
     let place = child.unwrap_or(entry).place();
     let shared = child.is_some()
@@ -376,8 +378,8 @@ fn said(invalid: &Invalid, kind: &Kind, entry: &Entry<'_, '_>, child: Option<&En
     }
 }
 
-/// The children of the queue at `index` as `owner` is offered them; `present` are those left in pre-order. A FIFO
-/// stands in for a queue that is not, or no longer, among `leaves`.
+/// Returns the children of the queue at `index` as `owner` takes them; `present` are the remaining ones in
+/// pre-order. A FIFO replaces a queue that is not, or no longer, among `leaves`.
 fn offered<'a>(
     index: usize,
     owner: &str,
@@ -414,7 +416,7 @@ fn queue_of(entry: &Entry<'_, '_>) -> Option<Queue> {
     })
 }
 
-/// The tree below `root`, parents before children, in the order of `children`.
+/// Returns the tree below `root`: parents before children, in the order of `children`.
 fn resolve(root: usize, entries: &[Entry<'_, '_>]) -> QueueTree {
     let mut queues: Vec<Queue> = Vec::new();
     let mut waiting = vec![(root, None)];

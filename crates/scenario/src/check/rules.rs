@@ -1,4 +1,4 @@
-//! What a queue's `match` means: conditions with every name resolved.
+//! Reads a queue's `match`: conditions with every name resolved.
 
 use core::net::IpAddr;
 
@@ -15,7 +15,7 @@ use crate::shape::{Place, shorten};
 use crate::written::Endpoint;
 
 impl Checker<'_> {
-    /// The rules of the queue `what` (such as `` `queue.voice` ``), whose table has a `match`.
+    /// Returns the rules of the queue `what` (such as `` `queue.voice` ``), whose table has a `match`.
     pub(super) fn rules(&mut self, queue: Place<'_, '_>, world: World<'_>) -> Vec<Rule> {
         let Some(value) = queue.table.get("match") else { return Vec::new() };
         let wrong = |span| {
@@ -66,7 +66,7 @@ impl Checker<'_> {
             let mut ids = Vec::new();
             for (index, name) in names.0.iter().enumerate() {
                 if let Some(group) = world.flows.get(&name.0) {
-                    // A connection is meant in both directions, and with the one that controls it.
+                    // A connection matches in both directions, with its control connection.
                     let places =
                         group.members.clone().chain(group.controls.clone()).chain(group.returns.clone());
                     ids.extend(places.map(|place| FlowId(place as u32)));
@@ -93,7 +93,7 @@ impl Checker<'_> {
         })
     }
 
-    /// A node's address, an address, or a prefix.
+    /// Reads an end: a node's name, an address, or a prefix.
     fn endpoint(
         &mut self,
         end: &Endpoint,

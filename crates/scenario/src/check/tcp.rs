@@ -1,4 +1,4 @@
-//! What a TCP flow says of its connection.
+//! Reads the TCP parameters of a flow.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use crate::shape::Place;
 use crate::tcp::{Application, TcpModel};
 use crate::traffic::Traffic;
 
-/// Keys that only TCP flows have.
+/// Keys that only TCP flows may have.
 const OWN_KEYS: [&str; 16] = [
     "file",
     "files",
@@ -33,14 +33,14 @@ const OWN_KEYS: [&str; 16] = [
     "initial_sequence",
 ];
 
-/// Most objects of a page.
+/// Limit on the objects of a page.
 const MOST_OBJECTS: u32 = 10_000;
 
 /// Largest payload: an IPv4 packet of 65535 bytes without 52 of headers.
 const LARGEST_SEGMENT: u64 = 65_535 - 52;
 
 impl Checker<'_> {
-    /// Notes keys that mean nothing without TCP.
+    /// Notes TCP keys on a flow without TCP.
     pub(super) fn refuse_tcp_keys(&mut self, place: Place<'_, '_>) {
         for key in OWN_KEYS.into_iter().filter(|key| place.has(key)) {
             let what = match key {
@@ -52,7 +52,7 @@ impl Checker<'_> {
         }
     }
 
-    /// The connection of a TCP flow.
+    /// Reads the TCP parameters of a flow.
     pub(super) fn tcp(&mut self, table: &FlowTable, place: Place<'_, '_>) -> TcpModel {
         let defaults = TcpModel::default();
         let congestion = table.congestion.unwrap_or_default();
@@ -108,7 +108,8 @@ impl Checker<'_> {
         }
     }
 
-    /// The laws of files and of the time between them, or of pages' objects and the time between pages, as traffic.
+    /// Reads two laws as traffic: of file sizes and the times between files, or of pages' objects and the
+    /// think time.
     pub(super) fn drawn_files(&mut self, table: &FlowTable, place: Place<'_, '_>) -> Option<Traffic> {
         let (size, gap) = match &table.pages {
             Some(pages) => (Some(pages.object.clone()), pages.think.clone()),
@@ -150,7 +151,7 @@ impl Checker<'_> {
         refused.is_empty().then(|| Traffic { config: Arc::new(config), files })
     }
 
-    /// The pages of a user.
+    /// Reads the pages of a user.
     fn pages(&mut self, pages: &Pages, place: Place<'_, '_>) -> Application {
         for key in ["file", "files", "every", "bytes", "size", "gap", "rate", "profile", "replay"] {
             if place.has(key) {
@@ -194,13 +195,13 @@ impl Checker<'_> {
         }
     }
 
-    /// What is sent, whatever is said beside.
+    /// Returns the application of a TCP flow.
     fn sent(&mut self, table: &FlowTable, place: Place<'_, '_>) -> Application {
         if let Some(pages) = &table.pages {
             return self.pages(pages, place);
         }
         if table.files.is_some() {
-            // Each member has its own; what else is said is refused where the list is read.
+            // The list gives the size of each member; conflicting keys are noted where the list is read.
             return Application::File(Bytes(1));
         }
         if table.file.is_some() {

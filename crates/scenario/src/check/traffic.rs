@@ -1,5 +1,5 @@
-//! Traffic that is accepted and probably not meant: more packets than a run can simulate, captures that are not
-//! replayed whole.
+//! Warns of valid traffic that is probably a mistake: more packets than a run can simulate, captures that
+//! are not replayed whole.
 
 use lockgate_engine::random::Seed;
 use lockgate_engine::units::Instant;
@@ -13,10 +13,10 @@ use crate::model::{Flow, Transport};
 use crate::shape::{Place, shorten};
 use crate::tcp::{Application, TcpModel};
 
-/// Packets of a flow above which a run is doubted.
+/// Packets of a flow above which a warning is given.
 const MANY: f64 = 1e9;
 
-/// Packets that a simulation sends in a second of real time, about: what the warning reckons with.
+/// Packets simulated per second of real time, approximately; used by the warning.
 const SIMULATED: f64 = 5e6;
 
 impl Checker<'_> {
@@ -32,7 +32,7 @@ impl Checker<'_> {
         }
     }
 
-    /// Warns where `members` flows like `flow` send too many packets in the time from `from` to `end`.
+    /// Warns if `members` flows like `flow` send too many packets between `from` and `end`.
     pub(super) fn doubt_packets(
         &mut self,
         flow: &Flow,
@@ -52,7 +52,7 @@ impl Checker<'_> {
         )));
     }
 
-    /// Warns where a capture that is replayed has lost packets, or where the run ends before it.
+    /// Warns if a replayed capture has lost packets, or if the run ends before the capture.
     pub(super) fn doubt_capture(&mut self, flow: &Flow, (from, end): (Instant, Instant), span: &Span) {
         let Some(config) = &flow.traffic.config.replay else { return };
         let Some(capture) = flow.traffic.files.replays.get(&config.file) else { return };
@@ -78,7 +78,7 @@ impl Checker<'_> {
     }
 }
 
-/// A long time in words.
+/// Returns a long time in words, in the largest suitable unit.
 fn long(seconds: f64) -> String {
     const UNITS: [(f64, &str); 4] =
         [(365.0 * 86_400.0, "years"), (86_400.0, "days"), (3_600.0, "hours"), (60.0, "minutes")];
@@ -86,7 +86,7 @@ fn long(seconds: f64) -> String {
     format!("{:.0} {name}", seconds / unit)
 }
 
-/// What a capture has lost, and what that means.
+/// Returns what a capture has lost, and the consequences.
 fn losses(capture: &Replay) -> Vec<(String, String)> {
     let mut all = Vec::new();
     let kept = capture.packets.len();
@@ -127,13 +127,13 @@ fn losses(capture: &Replay) -> Vec<(String, String)> {
     all
 }
 
-/// When a flow stops at the latest.
+/// Returns the time at which a flow stops at the latest.
 fn until(flow: &Flow, end: Instant) -> Instant {
     flow.stop.map_or(end, |stop| (Instant::ZERO + stop).min(end))
 }
 
-/// Packets, or writes of an application, that a flow's traffic makes between two instants, as theory has it; 0 where
-/// that is not known.
+/// Returns the expected number of packets, or of an application's writes, between two instants; 0 if
+/// unknown.
 fn expected_packets(flow: &Flow, from: Instant, end: Instant) -> f64 {
     let of_traffic = match flow.transport {
         Transport::Udp => true,
@@ -151,11 +151,11 @@ fn expected_packets(flow: &Flow, from: Instant, end: Instant) -> f64 {
         packets = packets.min(capture.map_or(0.0, |capture| capture.packets.len() as f64));
     }
     packets = flow.packets.map_or(packets, |most| packets.min(most as f64));
-    // No packet has less than a byte.
+    // A packet has at least one byte.
     flow.bytes.map_or(packets, |most| packets.min(most.0 as f64))
 }
 
-/// Where a flow says how often it sends.
+/// Returns the position of the key that gives a flow's rate of sending.
 fn of_traffic(place: Place<'_, '_>) -> Span {
     let key = ["gap", "rate", "replay", "profile"].into_iter().find(|key| place.has(key));
     key.map_or_else(|| place.header.clone(), |key| place.value(key))

@@ -8,7 +8,7 @@ use lockgate_engine::units::Instant;
 use lockgate_scenario::Scenario;
 use lockgate_scenario::tcp::Application as Task;
 use lockgate_sim::parts::{Planned, application};
-use lockgate_sim::tcp::application::Application;
+use lockgate_tcp::application::Application;
 use rustix::event::epoll::EventFlags;
 
 use super::outlet::Queue;

@@ -14,7 +14,7 @@ use lockgate_engine::clock::Clock;
 use lockgate_engine::units::{Bytes, Duration, Instant};
 use lockgate_scenario::{Application as Task, Flow, Transport};
 use lockgate_sim::parts::planned;
-use lockgate_sim::tcp::application::{Application, Happening, News, Order, Outlet};
+use lockgate_tcp::application::{Application, Happening, News, Order, Outlet};
 use rustix::buffer::spare_capacity;
 use rustix::event::epoll::{self, EventData, EventFlags};
 use rustix::event::{PollFd, PollFlags, poll};

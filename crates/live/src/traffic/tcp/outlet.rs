@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::io::{self, ErrorKind, Write};
 
-use lockgate_sim::tcp::application::Outlet;
+use lockgate_tcp::application::Outlet;
 
 /// Bytes of a write at once.
 const CHUNK: usize = 128 << 10;

@@ -1,4 +1,4 @@
-//! Which queues are whose children: a forest, of known kinds, not too deep.
+//! Checks the shape of the trees: a forest of known kinds, of bounded depth.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,12 +13,12 @@ use crate::file::QueueTable;
 use crate::nearest::{nearest, one_of};
 use crate::shape::{Place, Shapes, shorten, sound};
 
-/// Levels a tree has at most: deeper ones are mistakes, and every level costs each packet.
+/// Limit on the levels of a tree: deeper ones are mistakes, and every level costs time for each packet.
 const DEEPEST: usize = 16;
 
 impl Checker<'_> {
-    /// Reads kinds and joins parents and children, each child to one parent at most. Whether every queue
-    /// that is nobody's child is so indeed: not where a parent could not be read, or names none there is.
+    /// Reads kinds and joins parents and children, each child to at most one parent. Returns true if every
+    /// parentless queue is really a root: no parent was unreadable or named an unknown child.
     pub(super) fn link_children(&mut self, entries: &mut [Entry<'_, '_>]) -> bool {
         let mut complete = true;
         let names: BTreeMap<&str, usize> =
@@ -71,7 +71,8 @@ impl Checker<'_> {
         complete
     }
 
-    /// What `kind` is. An inner class is nothing yet but a class: [`find_owners`](Self::find_owners) says more.
+    /// Returns the properties of `kind`. Those of an inner class depend on its owner: see
+    /// [`find_owners`](Self::find_owners).
     fn kind(&mut self, kind: &str, place: Place<'_, '_>) -> Option<Kind> {
         if kind == class::KIND {
             let none = self.shapes.of::<NoShare>();
@@ -98,15 +99,15 @@ impl Checker<'_> {
         found
     }
 
-    /// Finds the discipline that owns each inner class: the first above it that is no class itself. `complete`:
-    /// whether a queue that is nobody's child is so indeed.
+    /// Finds the discipline that owns each inner class: the nearest ancestor that is no class. `complete`:
+    /// every parentless queue is really a root.
     fn find_owners(&mut self, entries: &mut [Entry<'_, '_>], complete: bool) {
         let is_class = |kind: &Kind| kind.name == class::KIND;
         for index in 0..entries.len() {
             if !entries[index].kind.as_ref().is_some_and(is_class) {
                 continue;
             }
-            // At most as many steps as there are queues: a circle is noted elsewhere.
+            // At most as many steps as there are queues: cycles are noted by `check_shape`.
             let above = |index: &usize| entries[*index].parent;
             let mut line = core::iter::successors(above(&index), above).take(entries.len());
             let owner = line.find(|index| !entries[*index].kind.as_ref().is_some_and(is_class));
@@ -114,7 +115,7 @@ impl Checker<'_> {
                 Some(Some(owner)) if owner.arity == Arity::Classes => {
                     Some(Kind { name: class::KIND, config: self.shapes.of::<NoShare>(), ..owner.clone() })
                 }
-                // What is above could not be read: nothing is known of this one either.
+                // The ancestor could not be read: the kind of this one is unknown too.
                 Some(None) => None,
                 None if !complete => None,
                 Some(Some(_)) | None => {
@@ -157,7 +158,7 @@ impl Checker<'_> {
         }
     }
 
-    /// Notes cycles and trees that are too deep; without recursion, as both may be as long as the file.
+    /// Notes cycles and trees that are too deep. Iterative, because both may be as long as the file.
     pub(super) fn check_shape(&mut self, entries: &[Entry<'_, '_>]) -> bool {
         let mut sound = true;
         let mut depth: Vec<Option<usize>> = vec![None; entries.len()];
@@ -183,7 +184,7 @@ impl Checker<'_> {
             }
         }
         sound &= !too_deep;
-        // What no root leads to goes round in circles: every queue has one parent at most.
+        // Queues that no root leads to lie on or below cycles: every queue has at most one parent.
         let mut seen: BTreeSet<usize> = BTreeSet::new();
         for start in (0..entries.len()).filter(|index| depth[*index].is_none()) {
             let mut round = Vec::new();
@@ -206,7 +207,7 @@ impl Checker<'_> {
 
 fn cycle(round: &[usize], entries: &[Entry<'_, '_>]) -> Problem {
     const SHOWN: usize = 8;
-    // The round was walked from child to parent; it reads from parent to child.
+    // The cycle was walked from child to parent; it is shown from parent to child.
     let mut members: Vec<usize> = round.iter().rev().copied().collect();
     let first = members.iter().enumerate().min_by_key(|(_, index)| **index).map_or(0, |(at, _)| at);
     members.rotate_left(first);
@@ -240,7 +241,7 @@ impl Visitor for Describe<'_> {
     }
 }
 
-/// The kinds whose arity is so.
+/// Returns the kinds whose arity satisfies `is_so`.
 fn kinds_that(is_so: fn(Arity) -> bool) -> impl Iterator<Item = &'static str> {
     struct ArityOf;
     impl Visitor for ArityOf {

@@ -1,4 +1,4 @@
-//! What a queue is told: its own parameters, and what its parent must know of it.
+//! Checks a queue's own parameters and its share, the parameters that its parent needs.
 
 use std::rc::Rc;
 
@@ -16,10 +16,10 @@ use crate::file::QueueTable;
 use crate::nearest::suggest;
 use crate::shape::{Key, Place, Shape, shorten, sound, unknown_key};
 
-/// Keys of a queue that are neither its discipline's nor its parent's, beside `kind` and `children`.
+/// Keys of a queue that belong neither to its discipline nor to its parent, besides `kind` and `children`.
 const OWN_KEYS: [&str; 2] = ["match", "share"];
 
-/// Parameters that a kind has not, though others of its family do: the kind, the key, and what it follows from.
+/// Parameters that a kind lacks although related kinds have them: kind, key, and help.
 const FOLLOWS: [(&str, &str, &str); 2] = [
     (
         "cake",
@@ -30,8 +30,7 @@ const FOLLOWS: [(&str, &str, &str); 2] = [
 ];
 
 impl Checker<'_> {
-    /// Reads a queue's own parameters, and what its parent must know of it. `complete`: whether a queue that
-    /// is nobody's child is so indeed.
+    /// Reads a queue's own parameters and its share. `complete`: every parentless queue is really a root.
     pub(super) fn parameters(&mut self, index: usize, entries: &mut [Entry<'_, '_>], complete: bool) {
         let entry = &entries[index];
         let Some(kind) = &entry.kind else { return };
@@ -41,7 +40,7 @@ impl Checker<'_> {
         let own = self.shapes.of::<QueueTable>();
         let no_share = Rc::new(Shape::default());
         let share = parent_kind.map_or(&no_share, |kind| &kind.share);
-        // A parent that is not known may know what this one does not.
+        // Keys can be unknown only if the parent's kind is known: its share may have them.
         let judged = if parent.is_none() { complete } else { parent_kind.is_some() };
         for (key, _) in place.entries() {
             let name: &str = key.get_ref();
@@ -79,13 +78,13 @@ impl Checker<'_> {
     }
 
     fn parameters_of_kind(&mut self, kind: &Kind, place: Place<'_, '_>) -> Option<toml::Table> {
-        // A class has nothing of its own: unknown keys were noted above.
+        // A class has no parameters of its own: unknown keys were noted above.
         let sound = disciplines::visit(kind.name, ReadConfig(place, &kind.config, &mut self.problems))
             .unwrap_or(kind.name == class::KIND);
         sound.then(|| plain(place.only(&kind.config), place, &mut self.problems)).flatten()
     }
 
-    /// What the parent must know, read as that.
+    /// Reads the share, with the parent's type.
     fn share(&mut self, kind: &Kind, parent: &Kind, place: Place<'_, '_>) -> Option<toml::Table> {
         let noted = self.problems.len();
         let table = self.shared(kind, parent, place);
@@ -99,8 +98,8 @@ impl Checker<'_> {
         sound.then(|| plain(table.clone(), shared, &mut self.problems)).flatten()
     }
 
-    /// What the parent must know: keys beside the child's own, and those under `share`. Where both have a
-    /// parameter of one name, the one beside is the child's.
+    /// Collects the share: the parent's keys beside the child's own, and those under `share`. A key that
+    /// both have belongs to the child if it is beside.
     fn shared<'i>(&mut self, kind: &Kind, parent: &Kind, place: Place<'_, 'i>) -> DeTable<'i> {
         let mut table = DeTable::new();
         for (key, value) in place.entries() {
@@ -134,8 +133,8 @@ impl Checker<'_> {
         table
     }
 
-    /// Warns of keys that stand beside the child's own and that its parent might have been meant by: it goes without
-    /// them, since one value cannot serve both.
+    /// Warns of keys beside the child's own that the user may have meant for the parent. They are the
+    /// child's: one value cannot serve both, and the parent takes its default.
     fn warn_shared(&mut self, kind: &Kind, parent: &Kind, place: Place<'_, '_>, table: &DeTable<'_>) {
         let required = |name: &str| parent.share.required().any(|key| key.name == name);
         for name in parent.share.names().filter(|name| kind.config.has(name) && !required(name)) {
@@ -150,7 +149,7 @@ impl Checker<'_> {
         }
     }
 
-    /// The keys under `share`.
+    /// Adds the keys under `share`.
     fn shared_apart<'i>(&mut self, parent: &Kind, inner: &DeTable<'i>, table: &mut DeTable<'i>) {
         for (key, value) in inner {
             let name: &str = key.get_ref();
@@ -170,7 +169,7 @@ impl Checker<'_> {
     }
 }
 
-/// A checked table without its places.
+/// Converts a checked table to one without positions.
 fn plain(table: DeTable<'_>, place: Place<'_, '_>, problems: &mut Vec<Problem>) -> Option<toml::Table> {
     let whole = Spanned::new(place.header.clone(), DeValue::Table(table));
     toml::Table::deserialize(ValueDeserializer::from(whole))
@@ -213,14 +212,14 @@ mod tests {
 
     use super::*;
 
-    /// A parent that needs a rate of its children, as CBQ does.
+    /// A parent that requires a rate of its children, as CBQ does.
     #[derive(schemars::JsonSchema)]
     #[allow(dead_code, reason = "only its keys count")]
     struct NeedsRate {
         rate: Rate,
     }
 
-    /// What a `tbf` below such a parent shares, and what is wrong with that.
+    /// Returns the keys shared by a `tbf` below such a parent, and the problems noted.
     fn shared(text: &str) -> (Vec<String>, Vec<String>) {
         let root = DeTable::parse(text).expect("TOML");
         let header = root.span();

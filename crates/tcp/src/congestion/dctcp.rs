@@ -80,8 +80,8 @@ impl CongestionControl for Dctcp {
 
 #[cfg(test)]
 mod tests {
-    use super::super::reno::tests::ack;
     use super::*;
+    use crate::congestion::reno::tests::ack;
     use lockgate_engine::units::{Duration, Instant};
 
     #[test]

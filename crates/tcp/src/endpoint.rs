@@ -10,11 +10,11 @@
 
 use lockgate_engine::units::{Duration, Instant};
 
-use super::application::{Application, Happening, News, Order, Outlet};
-use super::congestion::{CongestionControl, Phase};
-use super::receiver::{Receiver, ReceiverConfig};
-use super::segment::{Segment, flag};
-use super::sender::{Outgoing, Sender, SenderConfig};
+use crate::application::{Application, Happening, News, Order, Outlet};
+use crate::congestion::{CongestionControl, Phase};
+use crate::receiver::{Receiver, ReceiverConfig};
+use crate::segment::{Segment, flag};
+use crate::sender::{Outgoing, Sender, SenderConfig};
 
 /// Which end of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -92,7 +92,7 @@ impl Endpoint {
     }
 
     /// Opens the connection now, where it is the active end and has not.
-    pub(crate) fn connect(&mut self, now: Instant) {
+    pub fn connect(&mut self, now: Instant) {
         if !self.open && self.role != Role::Passive && now < self.stop {
             self.role = Role::Active(now);
             self.on_timer(now);
@@ -100,22 +100,22 @@ impl Endpoint {
     }
 
     /// Whether the peer has answered.
-    pub(crate) fn is_connected(&self) -> bool {
+    pub fn is_connected(&self) -> bool {
         self.open && self.sender.is_connected()
     }
 
     /// Something has happened at the connection that this one leads.
-    pub(crate) fn on_happening(&mut self, what: Happening, now: Instant) {
+    pub fn on_happening(&mut self, what: Happening, now: Instant) {
         self.application.on_happening(&mut self.sender, what, now);
     }
 
     /// What the connection that this one leads is to do.
-    pub(crate) fn take_order(&mut self) -> Option<Order> {
+    pub fn take_order(&mut self) -> Option<Order> {
         self.application.take_order()
     }
 
     /// What its application has asked, or been answered, and not told yet.
-    pub(crate) fn take_news(&mut self) -> Option<News> {
+    pub fn take_news(&mut self) -> Option<News> {
         self.application.take_news()
     }
 

@@ -18,8 +18,8 @@ pub use reno::Reno;
 use lockgate_engine::units::{Duration, Instant, Rate};
 use lockgate_scenario::tcp::Congestion;
 
-use super::burst::BurstBounds;
-use super::rate::RateSample;
+use crate::burst::BurstBounds;
+use crate::rate::RateSample;
 
 /// The threshold before the first loss.
 pub const NO_THRESHOLD: u32 = u32::MAX / 2;

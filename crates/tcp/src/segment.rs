@@ -93,7 +93,7 @@ impl Segment {
 
 /// The segments of all packets on the way.
 #[derive(Debug, Default)]
-pub(crate) struct Segments {
+pub struct Segments {
     kept: Vec<Segment>,
     free: Vec<u32>,
 }
@@ -101,7 +101,7 @@ pub(crate) struct Segments {
 impl Segments {
     /// Keeps a segment; its place.
     #[inline]
-    pub(crate) fn keep(&mut self, segment: Segment) -> u64 {
+    pub fn keep(&mut self, segment: Segment) -> u64 {
         if let Some(place) = self.free.pop() {
             self.kept[place as usize] = segment;
             return u64::from(place);
@@ -112,13 +112,13 @@ impl Segments {
 
     /// Takes the segment out of its place, which may be used again.
     #[inline]
-    pub(crate) fn take(&mut self, place: u64) -> Segment {
+    pub fn take(&mut self, place: u64) -> Segment {
         self.free.push(place as u32);
         self.kept[place as usize]
     }
 
     /// Segments that are kept now.
-    pub(crate) fn len(&self) -> usize {
+    pub fn len(&self) -> usize {
         self.kept.len() - self.free.len()
     }
 }

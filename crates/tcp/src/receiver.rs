@@ -8,8 +8,8 @@
 
 use lockgate_engine::units::{Duration, Instant};
 
-use super::buffer::Buffer;
-use super::segment::{Block, SACK_BLOCKS, Segment, flag};
+use crate::buffer::Buffer;
+use crate::segment::{Block, SACK_BLOCKS, Segment, flag};
 
 /// Acknowledgements of a gap that do not wait: what a sender finds a loss by (RFC 5681 section 3.2).
 const DUPLICATES_AT_ONCE: u32 = 3;

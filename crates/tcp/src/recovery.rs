@@ -12,11 +12,11 @@
 
 use lockgate_engine::units::{Duration, Instant};
 
-use super::congestion::{Ack, Cause, Phase};
-use super::rate::RateSample;
-use super::scoreboard::Delivery;
-use super::segment::{Segment, flag};
-use super::sender::{Sender, TimerKind};
+use crate::congestion::{Ack, Cause, Phase};
+use crate::rate::RateSample;
+use crate::scoreboard::Delivery;
+use crate::segment::{Segment, flag};
+use crate::sender::{Sender, TimerKind};
 
 /// Duplicate acknowledgements that stand for a loss (RFC 5681 section 3.2).
 const DUPLICATES: u32 = 3;

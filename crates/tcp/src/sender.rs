@@ -10,14 +10,14 @@
 
 use lockgate_engine::units::{Bytes, Duration, Instant, Rate};
 
-use super::application::Outlet;
-use super::burst::Burst;
-use super::congestion::{CongestionControl, Phase, Window};
-use super::rack::Rack;
-use super::rate;
-use super::rtt::Rtt;
-use super::scoreboard::Scoreboard;
-use super::segment::flag;
+use crate::application::Outlet;
+use crate::burst::Burst;
+use crate::congestion::{CongestionControl, Phase, Window};
+use crate::rack::Rack;
+use crate::rate;
+use crate::rtt::Rtt;
+use crate::scoreboard::Scoreboard;
+use crate::segment::flag;
 
 /// Sequence number of the first byte of data: the SYN has number 0.
 pub(crate) const FIRST_BYTE: u64 = 1;

@@ -367,9 +367,9 @@ impl CongestionControl for Bbr {
 
 #[cfg(test)]
 mod tests {
-    use super::super::RateSample;
-    use super::super::reno::tests::ack;
     use super::*;
+    use crate::RateSample;
+    use crate::congestion::reno::tests::ack;
 
     /// One that has measured 416 segments a second in 40 ms: 16.64 segments on the path, 5 Mbit/s.
     fn probing() -> Bbr {

@@ -14,8 +14,8 @@ use std::collections::VecDeque;
 
 use lockgate_engine::units::{Duration, Instant};
 
-use super::rate::Snapshot;
-use super::segment::Block;
+use crate::rate::Snapshot;
+use crate::segment::Block;
 
 const SACKED: u8 = 1;
 const LOST: u8 = 2;

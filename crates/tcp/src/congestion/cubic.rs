@@ -222,8 +222,8 @@ impl CongestionControl for Cubic {
 
 #[cfg(test)]
 mod tests {
-    use super::super::reno::tests::ack;
     use super::*;
+    use crate::congestion::reno::tests::ack;
 
     #[test]
     fn the_window_follows_the_curve_between_two_losses() {

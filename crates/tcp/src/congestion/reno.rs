@@ -37,8 +37,9 @@ impl CongestionControl for Reno {
 
 #[cfg(test)]
 pub(super) mod tests {
-    use super::super::{Phase, RateSample};
     use super::*;
+    use crate::RateSample;
+    use crate::congestion::Phase;
     use lockgate_engine::units::{Duration, Instant};
 
     pub(crate) fn ack(now: Instant, rtt: Duration, acked: u32) -> Ack {

@@ -20,11 +20,11 @@ use std::path::Path;
 
 use lockgate_engine::units::{Duration, Instant};
 use lockgate_scenario::tcp::Congestion;
-use lockgate_sim::tcp::application::Application;
-use lockgate_sim::tcp::congestion::{Phase, create};
-use lockgate_sim::tcp::endpoint::{Departure, Endpoint, Role};
-use lockgate_sim::tcp::segment::{Segment, flag};
-use lockgate_sim::tcp::{ReceiverConfig, SenderConfig};
+use lockgate_tcp::application::Application;
+use lockgate_tcp::congestion::{Phase, create};
+use lockgate_tcp::endpoint::{Departure, Endpoint, Role};
+use lockgate_tcp::segment::{Segment, flag};
+use lockgate_tcp::{ReceiverConfig, SenderConfig};
 
 /// When the connection is open.
 const ORIGIN: Duration = Duration::from_secs(100);
@@ -466,7 +466,7 @@ fn transcript(text: &str) -> String {
 
 #[test]
 fn every_script_plays_as_written() {
-    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/tcp/scripts");
+    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/scripts");
     let mut files: Vec<_> =
         std::fs::read_dir(directory).expect("scripts").map(|entry| entry.expect("a file").path()).collect();
     files.sort();
