@@ -1,28 +1,30 @@
-//! Processors kept from sleeping while something is to happen on time.
+//! CPU latency request (PM QoS): keeps idle processors from entering sleep states during a live run.
 //!
-//! A processor with nothing to do sleeps, the more deeply the longer; in a virtual machine its host gives it to others meanwhile,
-//! and it wakes up when the host finds it another: microseconds late, or milliseconds. `/dev/cpu_dma_latency` is where
-//! Linux is told how late waking up may be (its "PM Quality of Service Interface", `Documentation/power`). While
-//! 0 is asked for there, an idle processor waits awake; the wish ends with the file, and so with the process, however that ends.
+//! An idle processor sleeps, the more deeply the longer. In a virtual machine its host gives it to others
+//! meanwhile, and the wake-up waits until the host has a processor to spare: microseconds, or milliseconds.
+//! `/dev/cpu_dma_latency` (Linux's "PM Quality of Service Interface", `Documentation/power`) bounds the
+//! wake-up latency; with a request of 0 an idle processor polls instead of sleeping. The request ends with
+//! the file descriptor, and so with the process, however that ends. See decision 066.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
 
-/// Where the wish is made.
+/// Device that takes the request.
 const FILE: &str = "/dev/cpu_dma_latency";
 
-/// As long as it lives, no processor of this machine sleeps.
+/// Guard of the request: no processor of this machine sleeps while it lives.
 #[derive(Debug)]
 pub struct Awake {
-    /// The wish holds as long as this is open.
+    /// Descriptor that holds the request.
     _wish: File,
 }
 
 impl Awake {
-    /// Keeps the processors awake.
+    /// Requests a wake-up latency of 0.
     ///
     /// # Errors
-    /// Where the machine has no such file, or not for this user: root's it is, by default. Nothing is wrong then, but less exact.
+    /// If the machine has no such file, or this user may not write it (root's by default). A run is then less
+    /// exact, not wrong.
     pub fn begin() -> io::Result<Self> {
         let mut wish = OpenOptions::new().write(true).open(FILE)?;
         wish.write_all(&0_i32.to_ne_bytes())?;

@@ -1,4 +1,5 @@
-//! `lockgate send` and `lockgate receive`: the traffic generator between any two hosts, each with its own clock.
+//! `lockgate send` and `lockgate receive`: the traffic generator between any two hosts, each with its own
+//! clock.
 //!
 //! ```text
 //! sender                                        receiver
@@ -22,42 +23,42 @@ pub use sender::{Sender, send, smallest_frame};
 
 use lockgate_engine::units::Duration;
 
-/// The receiver's clock less the sender's, as it was at one moment.
+/// Receiver's clock minus the sender's, at one moment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Offset {
-    /// When, by the sender's clock, in nanoseconds.
+    /// Moment of the measurement by the sender's clock, in nanoseconds.
     pub at_ns: i64,
-    /// The receiver's clock less the sender's, in nanoseconds.
+    /// Receiver's clock minus the sender's, in nanoseconds.
     pub offset_ns: i64,
-    /// By how much that may be wrong, either way, whatever the ways there and back have in common.
+    /// Bound of the error in either direction, in nanoseconds, for any asymmetry of the two paths.
     pub error_ns: i64,
 }
 
-/// What a receiver says at the end. Delays in nanoseconds by the corrected clock; they may be negative by as
-/// much as the error.
+/// Receiver's result of a session. Delays are in nanoseconds by the corrected clock; they may be negative by
+/// up to the error.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Report {
-    /// Datagrams that came, each counted once.
+    /// Datagrams received, without duplicates.
     pub received: u64,
     /// Their frame bytes.
     pub bytes: u64,
-    /// Datagrams that came again.
+    /// Duplicates received.
     pub duplicates: u64,
-    /// Datagrams that came after one sent later (RFC 4737).
+    /// Datagrams that arrived after one sent later (RFC 4737).
     pub reordered: u64,
-    /// From the first that came to the last.
+    /// Time from the first arrival to the last, in nanoseconds.
     pub span_ns: u64,
-    /// Least, median, 99th percentile and most of the one-way delay.
+    /// Minimum, median, 99th percentile and maximum of the one-way delay, in nanoseconds.
     pub owd_ns: [i64; 4],
-    /// By how much these may be wrong.
+    /// Bound of the error of these delays, in nanoseconds.
     pub error_ns: i64,
-    /// Datagrams that the receiving host's socket dropped meanwhile, of whatever sender: they came, and are no loss of
-    /// the network.
+    /// Datagrams that the receiving host's socket dropped meanwhile, from any sender. The network had
+    /// delivered them.
     pub host_drops: u64,
 }
 
 impl Report {
-    /// Whether a receiver can have seen this of what was sent.
+    /// True if the report is consistent with what was sent.
     pub(super) fn is_plausible(&self, sent: u64, sent_bytes: u64) -> bool {
         let ordered = self.owd_ns.windows(2).all(|pair| pair[0] <= pair[1]);
         self.received <= sent
@@ -68,7 +69,7 @@ impl Report {
     }
 }
 
-/// What a sender knows at the end.
+/// Sender's result of a session.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct SendReport {
     /// Datagrams sent.
@@ -77,20 +78,20 @@ pub struct SendReport {
     pub sent_bytes: u64,
     /// Datagrams that the kernel refused.
     pub errors: u64,
-    /// Datagrams that were too short to carry their number and time, and were padded.
+    /// Datagrams padded because they were too short to carry their number and time.
     pub padded: u64,
-    /// How far behind its schedule the sender was when its time was over; zero if it kept it.
+    /// Lag behind the schedule at the end of the sending time; zero if the sender kept up.
     pub behind: Duration,
-    /// From when a datagram should have left to when it did: median and 99th percentile.
+    /// Delay from a datagram's scheduled departure to its actual one: median and 99th percentile.
     pub slip: [Duration; 2],
-    /// The clocks before and after.
+    /// Clock offsets before and after.
     pub offsets: [Offset; 2],
-    /// What the receiver says.
+    /// Receiver's report.
     pub report: Report,
 }
 
 impl Offset {
-    /// The offset at another moment, on the line between two.
+    /// Interpolates the offset linearly at `at_ns`, a moment by the sender's clock; in nanoseconds.
     pub fn between(offsets: [Self; 2], at_ns: i64) -> i64 {
         let [first, last] = offsets;
         let span = i128::from(last.at_ns) - i128::from(first.at_ns);

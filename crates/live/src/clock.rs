@@ -1,4 +1,4 @@
-//! The machine's clocks: monotonic time, the processor time this process has used, and sleep that ends on time.
+//! Clocks of the machine: monotonic time, processor time of this process, and sleep with a precise end.
 
 use lockgate_engine::clock::Clock;
 use lockgate_engine::units::{Duration, Instant};
@@ -7,10 +7,10 @@ use system::{monotonic, process, thread, wall};
 
 const NANOS: i128 = 1_000_000_000;
 
-/// A day of the wall clock, which knows no leap seconds, in nanoseconds.
+/// Nanoseconds of a wall clock's day (without leap seconds).
 const DAY: i128 = 86_400 * NANOS;
 
-/// What the system's clocks show, in nanoseconds.
+/// Readings of the system's clocks, in nanoseconds.
 #[cfg(unix)]
 mod system {
     use rustix::time::{ClockId, clock_gettime};
@@ -37,7 +37,7 @@ mod system {
     }
 }
 
-/// Elsewhere the time, which is all that a simulation is shown by; what processors were used is not known.
+/// Other systems: only the time, enough to show a simulation. Processor time is unknown.
 #[cfg(not(unix))]
 mod system {
     use std::sync::LazyLock;
@@ -62,30 +62,30 @@ mod system {
     }
 }
 
-/// Time since it was started, by `CLOCK_MONOTONIC`: steps of the wall clock do not move it.
+/// Clock of a run: time since its start by `CLOCK_MONOTONIC`, unaffected by steps of the wall clock.
 #[derive(Clone, Copy, Debug)]
 pub struct Monotonic {
-    /// In nanoseconds.
+    /// Its zero on `CLOCK_MONOTONIC`, in nanoseconds.
     start: i128,
 }
 
 impl Monotonic {
-    /// A clock that shows zero now.
+    /// Creates a clock that shows zero now.
     pub fn start() -> Self {
         Self { start: monotonic() }
     }
 
-    /// A clock that will show zero this much later than now, and shows it until then.
+    /// Creates a clock whose zero is `wait` from now; it shows zero until then.
     pub fn start_in(wait: Duration) -> Self {
         Self { start: monotonic() + i128::from(wait.as_picos() / 1_000) }
     }
 
-    /// Whether its zero has come.
+    /// True once its zero has passed.
     pub fn has_started(&self) -> bool {
         monotonic() >= self.start
     }
 
-    /// What the wall clock shows now, and this clock.
+    /// Returns the current offset of the wall clock from this clock.
     pub fn beside_wall(&self) -> WallOffset {
         let before = monotonic();
         let wall = wall();
@@ -93,12 +93,12 @@ impl Monotonic {
         WallOffset(wall - i128::midpoint(before, after) + self.start)
     }
 
-    /// What it showed when `CLOCK_MONOTONIC` was at so many nanoseconds; never before its zero.
+    /// Converts nanoseconds of `CLOCK_MONOTONIC` to this clock; clamped at its zero.
     pub fn at(&self, monotonic: u64) -> Instant {
         Instant::ZERO + span(i128::from(monotonic) - self.start)
     }
 
-    /// The time of `CLOCK_MONOTONIC` at which this clock shows `at`, for sleeping until then.
+    /// Converts `at` of this clock to `CLOCK_MONOTONIC`, as a deadline for a sleep.
     #[cfg(target_os = "linux")]
     pub fn deadline(&self, at: Instant) -> rustix::time::Timespec {
         let nanos = self.start + i128::from(at.as_picos() / 1_000);
@@ -113,35 +113,35 @@ impl Clock for Monotonic {
     }
 }
 
-/// How far the wall clock is ahead of a monotonic one, in nanoseconds. The kernel stamps packets by the wall
-/// clock, which may step: take it anew often. By default both began in 1970.
+/// Offset of the wall clock from a monotonic one, in nanoseconds. The kernel stamps packets by the wall
+/// clock, which may step: refresh it often. The default is 0: both began in 1970.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct WallOffset(i128);
 
 impl WallOffset {
-    /// What the monotonic clock showed when the wall clock showed this; never before its zero.
+    /// Converts a wall clock reading to the monotonic clock; clamped at its zero.
     pub fn to_monotonic(self, seconds: i64, nanoseconds: u32) -> Instant {
         Instant::ZERO + span(i128::from(seconds) * NANOS + i128::from(nanoseconds) - self.0)
     }
 
-    /// Milliseconds from midnight UT to when the monotonic clock shows `at`.
+    /// Returns the milliseconds from midnight UT to `at` of the monotonic clock.
     pub fn millis_of_day(self, at: Instant) -> u32 {
         let nanos = self.0 + i128::from(at.as_picos() / 1_000);
         (nanos.rem_euclid(DAY) / 1_000_000) as u32
     }
 }
 
-/// Processor time used by all threads of this process so far.
+/// Returns the processor time used by all threads of this process.
 pub fn cpu_time() -> Duration {
     span(process())
 }
 
-/// Processor time used by the calling thread so far.
+/// Returns the processor time used by the calling thread.
 pub fn thread_cpu_time() -> Duration {
     span(thread())
 }
 
-/// So many nanoseconds; none where they are negative.
+/// Converts nanoseconds; zero if negative.
 fn span(nanos: i128) -> Duration {
     Duration::from_picos(u64::try_from(nanos.max(0) * 1_000).unwrap_or(u64::MAX))
 }
@@ -175,7 +175,7 @@ mod tests {
         assert_eq!(offset.to_monotonic(3, 0), Instant::ZERO, "never before its zero");
         assert_eq!(offset.millis_of_day(Instant::from_picos(2_345_999_999_000)), 1_002_346);
         assert_eq!(WallOffset(-1).millis_of_day(Instant::ZERO), 86_399_999, "the day before");
-        // Both clocks run on: what is now by the wall is now by the monotonic clock, within the time it takes.
+        // Both clocks advance between the readings, so the two agree only within that time.
         let clock = Monotonic::start();
         let early = clock.now();
         let wall = system::wall();

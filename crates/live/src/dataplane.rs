@@ -1,4 +1,16 @@
-//! The kernel as the driver's [`Machine`]: one socket a host for its frames, reports from receivers, sleep.
+//! The kernel as the driver's [`Machine`]: one socket a host, mailboxes of other threads, clocks and sleep.
+//!
+//! ```text
+//! hosts' veths (AF_XDP or packet socket) <--frames--> Kernel <--rings---- reports of receiver threads
+//! unused veth pair <--------warm-up frames----------- Kernel <--mailbox-- connection events of applications
+//!                                                     Kernel ---mailbox-> renewals to sender threads
+//! ```
+//!
+//! All of it runs on the driver's thread. Invariant: nothing but [`Machine::wait`] blocks, and that has a
+//! deadline (decision 065; `renew` takes a lock that a sender's thread holds for one swap). Decision 050 says
+//! when frames go by AF_XDP, decision 068 why a warm-up frame precedes a deadline after a long sleep.
+//!
+//! Cost: a wait sleeps until [`SPIN`] before its deadline and spins the rest, because a sleep ends late.
 
 mod express;
 mod packet;
@@ -24,22 +36,24 @@ use rehearsal::Rehearsal;
 pub(crate) use wire::FramesBy;
 use wire::{Stamp, Wire};
 
-/// How long before a set time sleep ends and spinning begins: sleep ends 25 to 40 us late at the median, 50 at the 99th percentile.
+/// Time before a deadline at which a sleep ends and spinning begins. Sleeps end 25 to 40 us late at the
+/// median, 50 us at the 99th percentile.
 const SPIN: Duration = Duration::from_micros(60);
 
-/// The same after a long sleep, when there is a rehearsal before what is due.
+/// The same after a long sleep, with room for a warm-up frame.
 const SPIN_LONGER: Duration = Duration::from_micros(120);
 
-/// A long sleep. A driver that has none is busy, and would not sleep at all if it woke up earlier.
+/// Sleep after which a warm-up frame is sent. A driver without such sleeps is busy, and would not sleep at
+/// all if it woke earlier.
 const LONG: Duration = Duration::from_millis(1);
 
-/// Bytes of a frame that is rehearsed.
+/// Longest warm-up frame, in bytes.
 const REHEARSED: usize = 1_024;
 
-/// How often the wall clock, by which the kernel stamps frames, is compared with the monotonic one.
+/// Interval at which the offset of the wall clock, by which the kernel stamps frames, is measured again.
 const COMPARE_EVERY: Duration = Duration::from_millis(1);
 
-/// The kernel, as the driver sees it.
+/// The kernel, behind the driver's [`Machine`] trait.
 pub(crate) struct Kernel {
     clock: Monotonic,
     wall: WallOffset,
@@ -47,18 +61,18 @@ pub(crate) struct Kernel {
     latest: Instant,
     wires: Vec<Wire>,
     rehearsal: Rehearsal,
-    /// For what it was woken longer before.
+    /// Deadline of the current early wake-up.
     woken_for: Instant,
     reports: Vec<rtrb::Consumer<Report>>,
-    /// By flow: its sender's ear.
+    /// Per flow: mailbox of its sender's thread; `None` if the flow has none.
     senders: Vec<Option<Sender<Renewal>>>,
     connections: Option<Mailbox<ConnectionEvent>>,
     punctual: Option<Punctual>,
 }
 
 impl Kernel {
-    /// Opens the wires of `testbed` for frames of up to `longest` bytes, as `wanted`; and says, where they are not of
-    /// `AF_XDP`, why.
+    /// Opens the wires of `testbed` for frames of up to `longest` bytes, as `wanted`. If they are not of
+    /// `AF_XDP`, the second value says why.
     pub(crate) fn open(
         testbed: &Testbed,
         clock: Monotonic,
@@ -85,7 +99,8 @@ impl Kernel {
         Ok((kernel, why_not))
     }
 
-    /// Who reports, and who is to be told of changes.
+    /// Connects the other threads: rings of reports, a mailbox for each flow's sender, and the connection
+    /// events.
     pub(crate) fn join(
         &mut self,
         reports: Vec<rtrb::Consumer<Report>>,
@@ -97,12 +112,12 @@ impl Kernel {
         self.senders = senders;
     }
 
-    /// Makes the calling thread, which is to drive, wake up on time.
+    /// Sets up the calling thread, which must be the driver's, for low wake-up latency.
     pub(crate) fn be_punctual(&mut self) {
         self.punctual = Some(Punctual::new(Rank::Driver));
     }
 
-    /// Throws away what came before the run.
+    /// Discards the frames that arrived before the run.
     pub(crate) fn discard(&mut self) {
         for wire in &mut self.wires {
             while wire.next().is_some() {
@@ -137,7 +152,8 @@ impl Machine for Kernel {
         if at <= self.latest {
             return Some(at);
         }
-        // Newer than the last look at the clock; or the wall clock has stepped, and the frame came by now.
+        // Newer than the cached time. Clamped to the clock, because a step of the wall clock would put it in
+        // the future.
         Some(at.min(self.clock.now()))
     }
 
@@ -219,11 +235,11 @@ mod tests {
     use super::*;
     use crate::testbed::may_make_namespaces;
 
-    /// Time before a due frame in which a rehearsal fits, and in which it does not.
+    /// Time left before a frame is due: one that has room for a warm-up frame, and one that has not.
     const LONG_ENOUGH: Duration = Duration::from_micros(50);
     const TOO_SHORT: Duration = Duration::from_micros(5);
 
-    /// Frames that came to the end that nobody hears.
+    /// Returns the warm-up frames that have arrived at the far end of the unused veth pair.
     fn rehearsed(testbed: &Testbed) -> u64 {
         let text = testbed.middle.inside(|| fs::read_to_string("/proc/thread-self/net/dev"));
         let text = text.expect("entered").expect("read");
@@ -252,7 +268,8 @@ mod tests {
             }
             assert_eq!(rehearsed(&testbed), before, "{wanted:?}: nothing has been forgotten");
 
-            // How late a sleep ends is the machine's: the time that is left is therefore said, not read.
+            // The lateness of a sleep depends on the machine, so the time left is given here instead of
+            // measured.
             while !kernel.rehearsal.is_due() {
                 let until = kernel.now() + Duration::from_millis(3);
                 kernel.wait(until).expect("waited");
@@ -263,7 +280,7 @@ mod tests {
             kernel.rehearsal.go(TOO_SHORT);
             kernel.rehearsal.after_sleep();
             kernel.rehearsal.go(LONG_ENOUGH);
-            // A frame is counted when the far end has taken it, which is in the kernel's own time.
+            // The kernel counts a frame only when the far end has taken it.
             let patience = kernel.now() + Duration::from_secs(5);
             while rehearsed(&testbed) < before + 2 && kernel.now() < patience {
                 std::thread::sleep(std::time::Duration::from_millis(1));

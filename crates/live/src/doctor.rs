@@ -1,4 +1,4 @@
-//! What this host can do: each capability tried, not guessed.
+//! Capabilities of this host, each determined by trying it.
 
 use std::fs;
 
@@ -14,34 +14,34 @@ use crate::clock::Monotonic;
 use crate::failure::Failure;
 use crate::traffic::sleep::{Punctual, Rank, sleep_until};
 
-/// How it stands with something.
+/// State of a capability.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum State {
-    /// It is there.
+    /// Present.
     Good,
-    /// It works without, less well.
+    /// Absent or reduced: live runs work, less well.
     Weak,
-    /// Live runs need it.
+    /// Absent, and needed by live runs.
     Missing,
 }
 
-/// Something that live runs need or use.
+/// Result of one test.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
-    /// What was looked for.
+    /// Capability that was tested.
     pub what: &'static str,
-    /// How it stands.
+    /// Its state.
     pub state: State,
-    /// What was found.
+    /// Observation, in words.
     pub found: String,
-    /// What to do about it; empty where nothing is to be done.
+    /// Remedy; empty if nothing needs to be done.
     pub help: String,
 }
 
-/// How long waking up is tried for, and how often.
+/// Number of wake-ups that are measured.
 const TRIES: u64 = 200;
 
-/// Looks at this host. `trial` is a small scenario that is run live.
+/// Tests this host. `trial` is a small scenario that is run live.
 pub fn examine(trial: &Scenario) -> Vec<Finding> {
     let mut findings = vec![system(), privileges()];
     findings.extend(tried(trial));
@@ -96,7 +96,8 @@ fn privileges() -> Finding {
     Finding { what: "privileges", state: State::Weak, found, help: help.to_owned() }
 }
 
-/// The whole of it: namespaces, wires, sockets, a run; and what its frames came and went by.
+/// Tests everything together (namespaces, wires, sockets, a run), and finds the kind of socket that carried
+/// the frames.
 fn tried(trial: &Scenario) -> Vec<Finding> {
     let what = "live runs";
     match crate::run(trial, Seed(1), &mut |_| false) {
@@ -164,7 +165,7 @@ fn clock_source() -> Finding {
     finding
 }
 
-/// How late a thread wakes up that sleeps for a millisecond, as in a live run.
+/// Measures the wake-up lateness of a thread that sleeps for a millisecond, as in a live run.
 fn wake_up() -> Finding {
     let awake = Awake::begin();
     let measured = std::thread::spawn(|| {

@@ -1,10 +1,23 @@
-//! The loop: frames in, the network played as far as the clock has come, frames out, sleep.
+//! Event loop of a live run: receive frames, run the network up to the clock, send frames, sleep.
 //!
 //! ```text
-//! for ever:  frames of all hosts, oldest first --enter--> network --play(now)--> leaving --> hosts
-//!            reports of receivers -----------------------> account
-//!            nothing came: sleep until shortly before the next event, then spin
+//!                  kernel: one veth a host                     other threads
+//!                    |                 ^                  |                    ^
+//!                    | oldest first    | in batches       | reports,           | renewals,
+//!                    v                 |                  v connections        | samples
+//!  one round:     enter --> play(now) --> leaving      account --> watch::Seat::turn
 //! ```
+//!
+//! If no frame came, the thread sleeps until shortly before the next event and spins the rest. It never
+//! sleeps past the next event, 5 ms, or the next look of an observer.
+//!
+//! Invariant: the driver never waits for another thread. It sleeps only in [`Machine::wait`], which has a
+//! deadline, and tries the rings and mailboxes of other threads without blocking (decision 065);
+//! [`Machine::renew`] alone takes a lock, which its reader holds for one swap. Events are played at their own
+//! times, and a frame enters at its kernel time stamp, so that lateness does not accumulate (decision 020).
+//!
+//! Cost: one thread, with real-time priority if permitted. A round costs one pass over all wires for each
+//! frame that enters (64 at most), and one batched send a host.
 
 use lockgate_engine::units::{Duration, Instant};
 
@@ -15,48 +28,49 @@ use crate::machine::Machine;
 use crate::network::{Entered, Leaving, Network};
 use crate::watch::Seat;
 
-/// Most frames that enter before what is due is handed over.
+/// Frames that enter at most before due events are played and frames are sent.
 const BATCH: usize = 64;
 
-/// Most that the network lags behind the clock before time jumps: the process was stopped, or cannot keep up.
+/// Lag behind the clock, above which time jumps: the process was stopped, or cannot keep up.
 const MOST_LAG: Duration = Duration::from_millis(100);
 
-/// Longest sleep: reports are looked for, and a wish to stop.
+/// Longest sleep. Bounds the delay of reports and of a request to stop.
 const NAP: Duration = Duration::from_millis(5);
 
-/// How long receivers may take to report after the end.
+/// Time that receivers have, after the end, to deliver their last reports.
 const GRACE: Duration = Duration::from_secs(1);
 
-/// Where frames of a host come and go: wires are numbered by their place in a slice of these.
+/// Connection to one host. A wire is named by its index in a slice of these.
 #[derive(Clone, Copy, Debug)]
 pub struct Wire {
-    /// The host's node.
+    /// Index of the host's node.
     pub node: usize,
     /// The host's Ethernet address.
     pub host: Mac,
-    /// The wire's own.
+    /// Ethernet address of the wire's own end.
     pub gateway: Mac,
 }
 
-/// How the loop ended, and what it saw.
+/// Result of the event loop, with its counters.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Driven {
-    /// Whether it was asked to stop before the end of the run.
+    /// True if `stop` ended the run before its time.
     pub stopped_early: bool,
-    /// Frames that came in.
+    /// Frames received.
     pub frames: u64,
     /// Rounds of the loop.
     pub rounds: u64,
-    /// How long it was stopped, or kept from running, for more than [`MOST_LAG`] at a time.
+    /// Total of the stalls longer than [`MOST_LAG`] in which the thread did not run.
     pub stood_still: Duration,
-    /// Frames that found no room in the rings until the run ended: senders go on for a while after.
+    /// Frames lost because a receive ring was full, up to the end of the run (senders go on for a while after
+    /// it).
     pub overruns: u64,
 }
 
-/// Drives `network` to its end, or until `stop` (which is told the time) says so.
+/// Drives `network` to its end, or until `stop`, called with the current time, returns true.
 ///
 /// # Errors
-/// A wire that is gone, or a change that a port refuses.
+/// If a wire is gone, or a port refuses a change.
 pub fn drive<M: Machine>(
     network: &mut Network<'_>,
     machine: &mut M,
@@ -66,10 +80,7 @@ pub fn drive<M: Machine>(
     drive_watched(network, machine, wires, stop, None)
 }
 
-/// Drives `network` as [`drive`] does, coming by `seat` once a round.
-///
-/// # Errors
-/// As for [`drive`].
+/// Drives `network` as [`drive`] does, with an observer's channel that is served once a round.
 pub fn drive_watched<M: Machine>(
     network: &mut Network<'_>,
     machine: &mut M,
@@ -96,7 +107,7 @@ pub fn drive_watched<M: Machine>(
         if now.since(network.next().max(network.now())) > MOST_LAG {
             network.skip_to(now - MOST_LAG)?;
         }
-        // Frames that are still in the rings come before what is due now.
+        // More frames may be in the rings, and they precede what is due now.
         if came < BATCH {
             network.play(now)?;
         }
@@ -132,7 +143,7 @@ pub fn drive_watched<M: Machine>(
     Ok(driven)
 }
 
-/// The wire of each node's host.
+/// Returns the index of each node's wire.
 fn by_node(wires: &[Wire]) -> Vec<usize> {
     let mut wire_of = Vec::new();
     for (wire, host) in wires.iter().enumerate() {
@@ -142,7 +153,7 @@ fn by_node(wires: &[Wire]) -> Vec<usize> {
     wire_of
 }
 
-/// Receivers report what they got last.
+/// Waits, [`GRACE`] at most, for the last reports of the receivers.
 fn await_reports<M: Machine>(network: &mut Network<'_>, machine: &mut M) -> Result<(), Failure> {
     let until = machine.now() + GRACE;
     while network.awaits_reports() && machine.now() < until {
@@ -153,7 +164,7 @@ fn await_reports<M: Machine>(network: &mut Network<'_>, machine: &mut M) -> Resu
     Ok(())
 }
 
-/// Takes frames in, oldest first over all wires. Returns how many.
+/// Receives at most [`BATCH`] frames, in order of arrival over all wires. Returns how many.
 fn take_in<M: Machine>(network: &mut Network<'_>, machine: &mut M, wires: &[Wire]) -> Result<usize, Failure> {
     let mut came = 0;
     while came < BATCH {
@@ -183,14 +194,14 @@ fn take_in<M: Machine>(network: &mut Network<'_>, machine: &mut M, wires: &[Wire
             }
         });
         if let Some(answer) = answer {
-            // An answer that finds no room is asked for again.
+            // If it cannot be sent, it is lost: the host repeats its request.
             let _ = machine.send(wire, &[&answer])?;
         }
     }
     Ok(came)
 }
 
-/// Hands frames to their hosts.
+/// Sends the leaving frames, in one batch a host, and accounts for each of them.
 fn hand_over<M: Machine>(
     network: &mut Network<'_>,
     machine: &mut M,
@@ -201,7 +212,7 @@ fn hand_over<M: Machine>(
     if leaving.is_empty() {
         return Ok(());
     }
-    // Stable: to each host in order.
+    // A stable sort keeps the order of each host's frames.
     leaving.sort_by_key(|leaving| leaving.node);
     for leaving in leaving.iter() {
         let wire = &wires[wire_of[leaving.node]];
@@ -215,7 +226,7 @@ fn hand_over<M: Machine>(
             *frame = network.frames.bytes(leaving.packet.payload);
         }
         let taken = machine.send(wire_of[node], &frames[..run])?;
-        // The kernel refuses one: that one is lost, and the next are tried again.
+        // The kernel refused this frame: it is lost, and the next ones are tried.
         let refused = usize::from(taken < run);
         let now = machine.now();
         for (place, left) in leaving.drain(..taken + refused).enumerate() {

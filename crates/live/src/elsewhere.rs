@@ -1,4 +1,4 @@
-//! Where there is no Linux there are no live runs.
+//! Live runs on unsupported platforms (not Linux): an error.
 
 use lockgate_engine::random::Seed;
 use lockgate_engine::units::Instant;
@@ -8,7 +8,7 @@ use crate::Outcome;
 use crate::failure::{Failure, Missing};
 use crate::watch::Seat;
 
-/// Runs a scenario on real packets: not here.
+/// Returns an error.
 ///
 /// # Errors
 /// Always: live runs need Linux.

@@ -1,35 +1,35 @@
-//! Why a live run has no result: this host lacks something, or the run itself went wrong.
+//! Errors of a live run: this host lacks something, or the run itself failed.
 
 use std::io;
 
 use crate::machine::Broken;
 
-/// Why a live run has no result.
+/// Error of a live run.
 #[derive(Debug, thiserror::Error)]
 pub enum Failure {
     /// This host lacks a capability.
     #[error(transparent)]
     Missing(#[from] Missing),
-    /// A part of the network cannot be built. Reading the scenario finds this first.
+    /// A part of the network cannot be built. Reading the scenario normally finds this first.
     #[error("`{place}` cannot be built: {why}")]
     Build {
-        /// The port or flow.
+        /// Port or flow.
         place: String,
-        /// Why.
+        /// Reason.
         why: String,
     },
-    /// What the scenario asks for cannot be had on real packets.
+    /// The scenario needs something that real packets cannot have.
     #[error("{what}")]
     Unsuited {
-        /// What.
+        /// The requirement.
         what: String,
-        /// The way out.
+        /// Remedy.
         help: String,
     },
-    /// A packet was lost from the account: a fault of Lockgate, never of the scenario.
+    /// The packet account does not balance: a fault of Lockgate, never of the scenario.
     #[error("the account of the run does not balance, which is a fault of Lockgate: {0}")]
     Imbalance(String),
-    /// A wire vanished under the run.
+    /// A wire disappeared during the run.
     #[error("the run broke off: {0}")]
     Broken(#[from] Broken),
 }
@@ -43,20 +43,20 @@ impl From<lockgate_sim::Failure> for Failure {
     }
 }
 
-/// What this host lacks.
+/// Capability that this host lacks.
 #[derive(Debug, thiserror::Error)]
 #[error("this host cannot {what}: {why}")]
 pub struct Missing {
-    /// What cannot be done, as in "make a network namespace".
+    /// Action that failed, as in "make a network namespace".
     pub what: String,
-    /// What the kernel said, in words that lead somewhere.
+    /// The kernel's error, with its usual cause.
     pub why: String,
-    /// The way out.
+    /// Remedy.
     pub help: String,
 }
 
 impl Missing {
-    /// What the kernel refused, with the usual causes of its answer.
+    /// Creates one from the kernel's error, with the usual causes of that error.
     pub fn refused(what: &str, error: &io::Error) -> Self {
         let (why, help) = match error.raw_os_error() {
             Some(1 | 13) => (

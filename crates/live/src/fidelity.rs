@@ -1,56 +1,59 @@
-//! How exact a live run was, and whether its figures can be relied on.
+//! Fidelity of a live run: how exact it was, and whether its figures are reliable.
 //!
-//! | figure | what it says | limit |
+//! | figure | meaning | limit |
 //! | --- | --- | --- |
-//! | `timer_lateness_p50_s`, `_p99_s` | from when a frame was due at its host to when it had been handed over | p99 1 ms |
-//! | `send_slip_p50_s`, `_p99_s` | from when a datagram should have left (an answer: when its request came) to when it did | p99 1 ms |
-//! | `packets_sent` | packets that were sent, by all flows | none |
+//! | `timer_lateness_p50_s`, `_p99_s` | delivery of a frame at its host, minus its due time | p99 1 ms |
+//! | `send_slip_p50_s`, `_p99_s` | departure of a datagram, minus its scheduled one (note) | p99 1 ms |
+//! | `packets_sent` | packets sent, by all flows | none |
 //! | `send_errors` | datagrams that the sender's kernel refused | 0.01 % of those sent |
 //! | `host_losses` | frames that this machine lost between hosts and driver | 0.01 % of those sent |
-//! | `cpu_starved_ratio` | time the driver waited for a processor while it was ready, of the run | 2 % |
-//! | `af_xdp` | 1 where frames came and went by `AF_XDP`, 0 where by packet sockets | none |
-//! | `kept_awake` | 1 where the processors were kept from sleeping, 0 where that is not allowed | none |
-//! | `stood_still_s` | time the driver was stopped, or kept from running, for more than 100 ms at once | 0 |
+//! | `cpu_starved_ratio` | fraction of the run that the driver waited for a processor while ready | 2 % |
+//! | `af_xdp` | 1 if frames went by `AF_XDP`, 0 if by packet sockets | none |
+//! | `kept_awake` | 1 if the CPU latency request was granted, 0 if not | none |
+//! | `stood_still_s` | total of the driver's stalls of more than 100 ms each | 0 |
+//!
+//! Note: an answer to an echo is scheduled at the arrival of its request.
 
 use lockgate_engine::units::Duration;
 use lockgate_measure::histogram::Histogram;
 use lockgate_measure::monitor::Sample;
 
-/// What was seen beside the network.
+/// Measurements of a run, from which the figures are computed.
 #[derive(Clone, Debug, Default)]
 pub struct Seen {
-    /// From when frames were due at their hosts to when they had been handed over, in ps.
+    /// Delay from a frame's due time at its host to its delivery there, in ps.
     pub lateness: Histogram,
-    /// From when datagrams should have left to when they did, in ps.
+    /// Delay from a datagram's scheduled departure to the actual one, in ps.
     pub slip: Histogram,
     /// Datagrams that the senders' kernels refused.
     pub send_errors: u64,
     /// Frames that this machine lost between hosts and driver.
     pub host_losses: u64,
-    /// Frames that found no room in the rings of the wires.
+    /// Frames lost because the receive ring of a wire was full.
     pub ring_overruns: u64,
     /// Packets sent.
     pub sent: u64,
-    /// How long the driver waited for a processor while it was ready.
+    /// Time in which the driver was ready and waited for a processor.
     pub starved: Duration,
-    /// How long it was stopped, or kept from running, for long at once.
+    /// Total of the driver's long stalls.
     pub stood_still: Duration,
-    /// How long the run was.
+    /// Length of the run.
     pub duration: Duration,
-    /// Processor time that the driver used.
+    /// Processor time used by the driver.
     pub driver_cpu: Duration,
 }
 
-/// Most that may be late at the 99th percentile.
+/// Limit of the lateness at the 99th percentile, in seconds.
 const MOST_LATE_S: f64 = 1e-3;
 
-/// Most of what was sent that the machine itself may lose.
+/// Limit of the machine's own losses, as a fraction of the packets sent.
 const MOST_LOST: f64 = 1e-4;
 
-/// Most of the run that the driver may wait for a processor.
+/// Limit of the time the driver waits for a processor, as a fraction of the run.
 const MOST_STARVED: f64 = 0.02;
 
-/// The most that the figure called `name` may be, of a run that sent so many packets; `None` where it has no limit.
+/// Returns the limit of the figure called `name`, for a run that sent `packets_sent` packets; `None` if it
+/// has no limit.
 #[must_use]
 pub fn limit(name: &str, packets_sent: f64) -> Option<f64> {
     match name {
@@ -63,7 +66,7 @@ pub fn limit(name: &str, packets_sent: f64) -> Option<f64> {
 }
 
 impl Seen {
-    /// Every figure, by its name in the summary.
+    /// Returns every figure with its name in the summary.
     pub fn figures(&self) -> Vec<(String, f64)> {
         let quantiles = |histogram: &Histogram| {
             histogram.quantiles([0.5, 0.99]).map(|pair| pair.map(|value| value as f64 * 1e-12))
@@ -89,7 +92,7 @@ impl Seen {
         self.starved.as_secs_f64() / self.duration.as_secs_f64().max(1e-9)
     }
 
-    /// A sentence for each limit that was passed.
+    /// Returns a sentence for each limit that was exceeded.
     pub fn reasons(&self) -> Vec<String> {
         let high = |histogram: &Histogram| histogram.quantile(0.99).unwrap_or(0) as f64 * 1e-12;
         Judged {
@@ -105,7 +108,7 @@ impl Seen {
     }
 }
 
-/// A sentence for each limit that a run under way has passed so far, as far as it is known before its end.
+/// Returns a sentence for each limit that a run in progress has exceeded, among those known before its end.
 pub fn passed(sample: &Sample) -> Vec<String> {
     let Some(so_far) = &sample.fidelity else { return Vec::new() };
     Judged {
@@ -120,7 +123,7 @@ pub fn passed(sample: &Sample) -> Vec<String> {
     .reasons()
 }
 
-/// What is held against the limits.
+/// Figures that are compared with the limits.
 struct Judged {
     late_p99_s: f64,
     slip_p99_s: f64,
@@ -184,7 +187,7 @@ mod tests {
         let reasons = seen.reasons().join("\n");
         assert_eq!(reasons.lines().count(), 4, "{reasons}");
         assert!(reasons.starts_with("datagrams were sent 2.0"), "{reasons}");
-        // While it runs, the same limits.
+        // The same limits hold during the run.
         let fidelity =
             FidelitySample { late_p99_s: Some(9e-4), host_losses: 10, ..FidelitySample::default() };
         let flow = FlowSample { sent_packets: 100_000, ..FlowSample::default() };

@@ -1,4 +1,4 @@
-//! Which flow a frame belongs to: one of the scenario's, or one of those that nobody planned.
+//! Flow of a frame: one of the scenario's, or one that was not planned.
 
 use core::net::IpAddr;
 
@@ -7,7 +7,7 @@ use lockgate_engine::classify::Fields;
 use lockgate_engine::packet::FlowId;
 use lockgate_scenario::Scenario;
 
-/// Most conversations that are told apart beside the scenario's flows. Beyond, they share the last number.
+/// Unplanned conversations told apart at most. Further ones share one flow identifier.
 const MOST: u32 = 1 << 16;
 
 type Key = (u8, IpAddr, IpAddr, u16, u16);
@@ -16,7 +16,7 @@ fn key(fields: &Fields) -> Key {
     (fields.protocol, fields.source, fields.destination, fields.source_port, fields.destination_port)
 }
 
-/// The flows, by addresses and ports.
+/// Lookup table of flows by addresses and ports.
 #[derive(Debug)]
 pub(crate) struct Flows {
     known: IndexMap<Key, u32>,
@@ -35,7 +35,8 @@ impl Flows {
         Self { known, planned, next: planned, last: None }
     }
 
-    /// The number of a packet's flow: below [`planned`](Self::planned) where it is the scenario's.
+    /// Returns a packet's flow: below [`planned`](Self::planned) if it is the scenario's. Unknown
+    /// conversations get the next identifier.
     pub(crate) fn of(&mut self, fields: &Fields) -> FlowId {
         let key = key(fields);
         if let Some((last, flow)) = self.last
@@ -61,7 +62,7 @@ impl Flows {
         flow
     }
 
-    /// How many flows the scenario has.
+    /// Returns the number of flows of the scenario.
     pub(crate) fn planned(&self) -> u32 {
         self.planned
     }

@@ -1,12 +1,12 @@
-//! What stands in an Ethernet frame: read from outside, so any bytes may come, and none makes this panic.
+//! Parser and in-place editor of Ethernet frames. Input is untrusted: no frame makes it panic.
 //!
 //! ```text
-//! Ethernet | IPv4 or IPv6 | UDP, TCP, ICMP      -> Seen::Ip: what classifiers and measurements may know
-//!          | ARP, neighbour solicitation        -> Seen::WhoHas: answered in place of a router
+//! Ethernet | IPv4 or IPv6 | UDP, TCP, ICMP      -> Seen::Ip: fields for classifiers and measurements
+//!          | ARP, neighbour solicitation        -> Seen::WhoHas: answered instead of a router
 //! ```
 //!
-//! Reading is left to `etherparse`; what a router changes on the way (hop limit, mark, time stamps, addresses) is
-//! changed in place, checksums by difference (RFC 1624).
+//! `etherparse` parses. What a router changes (hop limit, mark, time stamps, addresses) is changed in place,
+//! with incremental checksums (RFC 1624).
 
 pub mod answer;
 pub mod timestamp;
@@ -18,52 +18,52 @@ use lockgate_engine::classify::Fields;
 
 use timestamp::Timestamp;
 
-/// An Ethernet address.
+/// Ethernet address.
 pub type Mac = [u8; 6];
 
-/// Length of the Ethernet header: no VLAN tags in Lockgate's own networks.
+/// Length of the Ethernet header in bytes: Lockgate's own networks have no VLAN tags.
 pub const ETHERNET_HEADER: usize = 14;
 
 /// The broadcast address.
 pub const BROADCAST: Mac = [0xff; 6];
 
-/// What was found in a frame.
+/// Result of parsing a frame.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Seen {
     /// An IP packet.
     Ip(Ip),
-    /// The question who has this address.
+    /// An address resolution request (ARP or neighbour solicitation).
     WhoHas {
-        /// The address asked for.
+        /// Requested address.
         target: IpAddr,
     },
-    /// Anything else, broken frames among them.
+    /// Anything else, damaged frames included.
     Other,
 }
 
-/// An IP packet, as far as Lockgate needs to know it.
+/// The fields of an IP packet that Lockgate needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ip {
     /// Addresses, ports and flow label. Ports are 0 in later fragments.
     pub fields: Fields,
-    /// DSCP and ECN.
+    /// DSCP and ECN bits.
     pub traffic_class: u8,
     /// TTL or hop limit.
     pub hop_limit: u8,
-    /// Its time stamp option, where it has one.
+    /// Its time stamp option, if any.
     pub timestamp: Option<Timestamp>,
     /// TCP sequence number; 0 for other protocols.
     pub tcp_sequence: u32,
     /// TCP flags as in the header; 0 for other protocols.
     pub tcp_flags: u8,
-    /// Where the payload above UDP or TCP begins in the frame; its end where there is none.
+    /// Offset in the frame of the payload above UDP or TCP; the frame's end if there is none.
     pub payload: usize,
     /// Bytes of TCP or UDP payload.
     pub payload_length: usize,
 }
 
 impl Seen {
-    /// Reads a frame.
+    /// Parses a frame.
     pub fn in_frame(frame: &[u8]) -> Self {
         let Ok(sliced) = SlicedPacket::from_ethernet(frame) else { return Self::Other };
         if !sliced.link_exts.is_empty() {
@@ -105,7 +105,7 @@ impl Seen {
         }
     }
 
-    /// An ARP request for an IPv4 address over Ethernet (RFC 826).
+    /// Parses an ARP request for an IPv4 address over Ethernet (RFC 826).
     fn in_arp(arp: &[u8]) -> Self {
         const REQUEST: [u8; 8] = [0, 1, 8, 0, 6, 4, 0, 1];
         match (arp.starts_with(&REQUEST), arp.get(24..28)) {
@@ -115,7 +115,7 @@ impl Seen {
     }
 }
 
-/// The target of a neighbour solicitation (RFC 4861 section 4.3).
+/// Returns the target of a neighbour solicitation (RFC 4861 section 4.3).
 fn solicited(transport: Option<&TransportSlice<'_>>) -> Option<IpAddr> {
     let Some(TransportSlice::Icmpv6(icmp)) = transport else { return None };
     let bytes = icmp.slice();
@@ -127,7 +127,7 @@ fn solicited(transport: Option<&TransportSlice<'_>>) -> Option<IpAddr> {
 }
 
 impl Ip {
-    /// What an IP header alone says.
+    /// Creates one from the IP header alone.
     fn alone(frame: &[u8], fields: Fields, traffic_class: u8, hop_limit: u8) -> Self {
         Self {
             fields,
@@ -163,7 +163,7 @@ impl Ip {
     }
 }
 
-/// Whether an IP packet stands in the frame, and which version.
+/// Returns the IP version of the frame; `None` if it has no IP packet.
 fn version(frame: &[u8]) -> Option<EtherType> {
     match frame.get(12..14)? {
         [0x08, 0x00] => Some(EtherType::IPV4),
@@ -172,8 +172,8 @@ fn version(frame: &[u8]) -> Option<EtherType> {
     }
 }
 
-/// Takes one from the hop limit of an IP frame. Returns false, and changes nothing, where it must not be
-/// forwarded further.
+/// Decrements the hop limit of an IP frame. Returns false, and changes nothing, if it must not be forwarded
+/// further.
 pub fn take_hop(frame: &mut [u8]) -> bool {
     let version = version(frame);
     let at = match version {
@@ -192,7 +192,7 @@ pub fn take_hop(frame: &mut [u8]) -> bool {
     true
 }
 
-/// Writes DSCP and ECN: a mark that a queue has set.
+/// Writes DSCP and ECN: the mark set by a queue.
 pub fn set_traffic_class(frame: &mut [u8], class: u8) {
     match version(frame) {
         Some(EtherType::IPV4) => change(frame, 15, &[class]),
@@ -212,7 +212,7 @@ pub fn set_addresses(frame: &mut [u8], destination: Mac, source: Mac) {
     }
 }
 
-/// Where the checksum of an IPv4 header is.
+/// Offset of an IPv4 header's checksum in the frame.
 const CHECKSUM: usize = 24;
 
 /// Writes bytes into an IPv4 header, its checksum by difference.

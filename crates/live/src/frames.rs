@@ -1,8 +1,8 @@
-//! The frames that are inside: their bytes, and what was read in them, by slot.
+//! Slab of the frames inside the network: bytes and parsed headers, by slot.
 //!
-//! A [`Packet`](lockgate_engine::packet::Packet) carries its slot in `payload`. There are as many slots as
-//! there are: a queue that holds frames holds slots, so the last of them are kept in reserve for what
-//! leaves soon, and a frame that finds none is lost, and counted.
+//! A [`Packet`](lockgate_engine::packet::Packet) carries its slot in `payload`. The slab has a fixed size: a
+//! queued frame pins its slot, so the caller keeps the last slots in reserve for frames that leave soon. A
+//! frame that finds no slot is lost and counted.
 
 use core::net::{IpAddr, Ipv4Addr};
 
@@ -12,20 +12,20 @@ use lockgate_engine::units::Duration;
 
 use crate::frame::timestamp::Timestamp;
 
-/// What is known of a frame beside its bytes.
+/// Metadata of a frame, beside its bytes.
 #[derive(Clone, Copy, Debug)]
 pub struct About {
     /// Addresses and ports.
     pub fields: Fields,
-    /// The node it came from.
+    /// Index of the node it came from.
     pub from: u32,
-    /// The node it goes to.
+    /// Index of the node it goes to.
     pub to: u32,
-    /// Whether its receiver reports it, so that it is counted as received only then.
+    /// True if its receiver reports it; it is then counted as received only by that report.
     pub reported: bool,
-    /// Its time stamp option, where it has one.
+    /// Its TCP time stamp option, if any.
     pub timestamp: Option<Timestamp>,
-    /// The waiting that this option said it had behind it, where the option carries that.
+    /// Delay that this option already carried on entry, if it carries one.
     pub carried: Option<Duration>,
 }
 
@@ -45,7 +45,7 @@ const NOTHING: About = About {
     carried: None,
 };
 
-/// The frames inside.
+/// The slab.
 #[derive(Debug)]
 pub struct Frames {
     bytes: Vec<u8>,
@@ -56,29 +56,30 @@ pub struct Frames {
 }
 
 impl Frames {
-    /// Room for `count` frames of up to `size` bytes. Memory is used as it is needed first.
+    /// Creates a slab of `count` slots for frames of up to `size` bytes. The kernel commits its pages on
+    /// first use.
     pub fn new(count: u32, size: usize) -> Self {
         Self {
             bytes: vec![0; count as usize * size],
             size,
             lengths: vec![0; count as usize],
             about: vec![NOTHING; count as usize],
-            // The lowest slot first, so that few frames touch little memory.
+            // Lowest slot first: few frames then touch little memory.
             free: (0..count).rev().collect(),
         }
     }
 
-    /// Longest frame that has room.
+    /// Returns the longest frame that fits, in bytes.
     pub fn longest(&self) -> usize {
         self.size
     }
 
-    /// Slots that are free.
+    /// Returns the number of free slots.
     pub fn left(&self) -> usize {
         self.free.len()
     }
 
-    /// Keeps a frame; `None` where it is too long or no slot is left.
+    /// Stores a frame and returns its slot; `None` if it is too long or no slot is free.
     pub fn keep(&mut self, frame: &[u8], about: About) -> Option<u64> {
         if frame.len() > self.size {
             return None;
@@ -91,24 +92,24 @@ impl Frames {
         Some(u64::from(slot))
     }
 
-    /// The bytes of a frame that is kept.
+    /// Returns the bytes of the frame in `slot`.
     pub fn bytes(&self, slot: u64) -> &[u8] {
         let start = slot as usize * self.size;
         &self.bytes[start..start + self.lengths[slot as usize] as usize]
     }
 
-    /// The same, to be changed.
+    /// Returns the bytes of the frame in `slot`, for changes in place.
     pub fn bytes_mut(&mut self, slot: u64) -> &mut [u8] {
         let start = slot as usize * self.size;
         &mut self.bytes[start..start + self.lengths[slot as usize] as usize]
     }
 
-    /// What is known of it.
+    /// Returns the metadata of the frame in `slot`.
     pub fn about(&self, slot: u64) -> &About {
         &self.about[slot as usize]
     }
 
-    /// Gives its slot back.
+    /// Frees `slot`.
     pub fn release(&mut self, slot: u64) {
         self.free.push(slot as u32);
     }

@@ -1,13 +1,13 @@
-//! What touches the real machine: its clock, and on Linux its packets.
+//! Access to the real machine: its clock, and on Linux its packets.
 //!
 //! ```text
-//! Scenario -> testbed (namespaces, veths) -> driver { network: Ports, links, routers by the real clock } -> Recording
+//! Scenario -> testbed (namespaces, veths) -> driver { network: Ports, links, routers } -> Recording
 //!                                              ^ frames   | frames
 //!             senders, programs (kernel) ------'          '----> receivers, programs (kernel)
 //! ```
 //!
-//! Start at `run`. What is pure here ([`frame`], [`network`], [`driver`]) is pure so that it can be run
-//! under a simulated kernel, too.
+//! Start at `run`. [`frame`], [`network`] and [`driver`] are pure, so that they also run under a simulated
+//! kernel.
 
 pub mod awake;
 pub mod between;
@@ -52,10 +52,10 @@ use lockgate_scenario::Scenario;
 
 /// Runs `scenario` on real packets, with the random draws of `seed`.
 ///
-/// `stop` is asked every few milliseconds, and told the time.
+/// `stop` is called every few milliseconds with the current time; the run ends when it returns true.
 ///
 /// # Errors
-/// See [`Failure`]. Nothing is left behind, whatever happens.
+/// See [`Failure`]. No namespace or interface remains in any case.
 pub fn run(
     scenario: &Scenario,
     seed: Seed,
@@ -64,17 +64,17 @@ pub fn run(
     watched(scenario, seed, stop, None)
 }
 
-/// Makes live runs possible for this process where that takes a user namespace: for an ordinary user. To be
-/// called before any thread is started.
+/// Enters a user namespace if this process needs one for live runs (an ordinary user). Must be called before
+/// any thread is started.
 ///
 /// # Errors
-/// Where this host allows it neither to the user nor to users of namespaces of their own.
+/// If this host permits network namespaces neither to the user nor in a user namespace.
 #[cfg(target_os = "linux")]
 pub fn prepare() -> Result<(), Missing> {
     if testbed::may_make_namespaces() { Ok(()) } else { testbed::enter_user_namespace() }
 }
 
-/// Live runs need Linux: nothing to prepare.
+/// Does nothing: live runs need Linux.
 ///
 /// # Errors
 /// None.
@@ -83,32 +83,33 @@ pub fn prepare() -> Result<(), Missing> {
     Ok(())
 }
 
-/// What a live run yields.
+/// Result of a live run.
 #[derive(Debug)]
 pub struct Outcome {
-    /// What was observed.
+    /// Observed data.
     pub recording: lockgate_measure::recording::Recording,
-    /// Whether the watcher stopped it before its time.
+    /// True if `stop` ended the run before its time.
     pub stopped_early: bool,
-    /// Why the run is outside the limits within which its figures can be relied on; empty where it is not.
+    /// Reasons why the run is outside its fidelity limits, so that its figures are unreliable; empty if it is
+    /// within.
     pub unfaithful: Vec<String>,
-    /// What the programs of its hosts did.
+    /// Results of the hosts' programs.
     pub programs: Vec<Ran>,
-    /// Why frames came and went by packet sockets; `None` where they did by `AF_XDP`.
+    /// Reason why packet sockets were used; `None` if `AF_XDP` was.
     pub no_express: Option<String>,
 }
 
-/// What became of a program on a host.
+/// Result of a program on a host.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ran {
     /// The host's name.
     pub node: String,
     /// The command.
     pub command: String,
-    /// How it ended, in words.
+    /// Its end, in words.
     pub ended: String,
-    /// Whether it ended by itself, and well.
+    /// True if it ended by itself, and successfully.
     pub is_well: bool,
-    /// What it said, errors included, as far as it fits a mebibyte.
+    /// Standard output and standard error, up to one mebibyte.
     pub output: Vec<u8>,
 }

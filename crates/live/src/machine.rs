@@ -1,4 +1,5 @@
-//! What the driver sees of the machine: frames, reports, sleep. The kernel is one, a simulated one another.
+//! Interface between driver and machine: frames, reports, time and sleep. Implemented by the kernel and by a
+//! simulated one.
 
 use lockgate_engine::units::{Bytes, Duration, Instant};
 use lockgate_measure::recording::TcpSample;
@@ -6,105 +7,108 @@ use lockgate_traffic::Arrivals;
 
 use crate::clock::WallOffset;
 
-/// A datagram as its receiver saw it.
+/// Receiver's report of a datagram.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Report {
-    /// The flow's place in the scenario.
+    /// Index of its flow in the scenario.
     pub flow: u32,
-    /// Its number within the flow.
+    /// Sequence number within the flow.
     pub sequence: u32,
-    /// When the receiver's kernel got it.
+    /// Arrival time at the receiver's kernel.
     pub at: Instant,
-    /// When what it answers was sent, where it is the answer to an echo.
+    /// Time at which its request was sent, if it is the answer to an echo.
     pub asked: Option<Instant>,
 }
 
-/// New behaviour of a flow's sender.
+/// Change of a flow's sender.
 #[derive(Debug)]
 pub struct Renewal {
-    /// The flow's place in the scenario.
+    /// Index of the flow in the scenario.
     pub flow: usize,
-    /// What it sends from now on; `None` where that stays.
+    /// New traffic pattern; `None` if it stays.
     pub arrivals: Option<Arrivals>,
-    /// Now.
+    /// Time of the change.
     pub at: Instant,
-    /// When it stops.
+    /// New end of the flow.
     pub stop: Instant,
 }
 
-/// Something that happened at an end of a connection.
+/// Event at one end of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ConnectionEvent {
-    /// The flow's place in the scenario.
+    /// Index of the flow in the scenario.
     pub flow: usize,
-    /// When.
+    /// Time of the event.
     pub at: Instant,
-    /// What.
+    /// The event.
     pub what: Happened,
 }
 
-/// What happened at an end of a connection.
+/// Kind of an event at one end of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Happened {
-    /// The receiving application got so many bytes.
+    /// The receiving application got this many bytes.
     Delivered(Bytes),
-    /// The sender stands like this.
+    /// State of the sender's connection.
     Sampled(TcpSample),
-    /// All has been delivered, this long after the flow's start.
+    /// The transfer completed; time since the flow's start.
     Completed(Duration),
-    /// The application has asked for something.
+    /// The application sent a request.
     Asked,
-    /// What it asked at that time has been answered.
+    /// The request sent at this time was answered.
     Answered(Instant),
 }
 
-/// A wire that no longer exists, or a kernel that no longer works.
+/// A wire that no longer exists, or a failing kernel call.
 #[derive(Debug, thiserror::Error)]
 #[error("{what}: {why}")]
 pub struct Broken {
-    /// Which part.
+    /// Part that failed.
     pub what: String,
-    /// What the kernel said.
+    /// The kernel's error.
     pub why: std::io::Error,
 }
 
-/// The machine around the network. Wires are numbered as the driver was told: one a host.
+/// The machine around the network. A wire is named by its index in the driver's slice: one a host.
 pub trait Machine {
-    /// The time.
+    /// Returns the time of the run.
     fn now(&mut self) -> Instant;
 
-    /// How far the wall clock was ahead of this time, lately.
+    /// Returns a recent offset of the wall clock from this time.
     fn wall(&self) -> WallOffset;
 
-    /// When the next frame on this wire came, if there is one. Not after [`now`](Self::now).
+    /// Returns the arrival time of the next frame on this wire; `None` if there is no frame. Not after
+    /// [`now`](Self::now).
     fn next_frame(&mut self, wire: usize) -> Option<Instant>;
 
-    /// Takes that frame.
+    /// Passes that frame to `take` and removes it.
     fn take_frame(&mut self, wire: usize, take: &mut dyn FnMut(&[u8]));
 
-    /// Sends frames to a host, in order. Returns how many were taken; the kernel refused the next.
+    /// Sends frames to a host, in order. Returns how many were taken; if fewer than given, the kernel refused
+    /// the next one.
     ///
     /// # Errors
-    /// Where the wire is gone.
+    /// If the wire is gone.
     fn send(&mut self, wire: usize, frames: &[&[u8]]) -> Result<usize, Broken>;
 
-    /// Hands over what receivers have reported since.
+    /// Passes the receivers' reports since the last call to `take`.
     fn reports(&mut self, take: &mut dyn FnMut(Report));
 
-    /// Hands over what has happened at the ends of connections since.
+    /// Passes the connections' events since the last call to `take`.
     fn connections(&mut self, take: &mut dyn FnMut(ConnectionEvent)) {
         let _ = take;
     }
 
-    /// Tells a sender what changes.
+    /// Sends a change to the flow's sender.
     fn renew(&mut self, renewal: Renewal);
 
-    /// Returns when a frame has come or the time is near; at once where it is very near.
+    /// Returns when a frame has arrived or `until` is near; at once if it is very near. The caller repeats
+    /// it.
     ///
     /// # Errors
-    /// Where a wire is gone.
+    /// If a wire is gone.
     fn wait(&mut self, until: Instant) -> Result<(), Broken>;
 
-    /// Frames that found no room in the rings of all wires so far.
+    /// Returns the frames lost so far because the rings of the wires were full.
     fn overruns(&mut self) -> u64;
 }

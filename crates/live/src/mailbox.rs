@@ -1,24 +1,28 @@
-//! Messages between threads of different urgency.
+//! Messages between threads of different priority, without priority inversion (decision 065).
 //!
-//! A thread with real-time priority must never wait for one without: on a machine whose processors are all taken by such threads, the
-//! other never comes to what is waited for. The channels of the standard library do wait so: a receiver that meets a message
-//! half written gives its processor up again and again until it is whole, but only to threads as urgent as itself. Here
-//! who reads goes away with nothing instead, and comes back.
+//! ```text
+//! Sender (any number of threads) --lock, push--> Vec <--try_lock, swap-- Mailbox (one thread, never blocks)
+//! ```
+//!
+//! A real-time thread must never wait for an ordinary one: if real-time threads take every processor, the
+//! ordinary one never runs. The standard library's channel does wait: a receiver that finds a half-written
+//! message yields until the message is whole, and a yield lets only threads of the same priority run. Here
+//! the reader tries the lock, and if it is taken returns no message; it gets them at the next call.
 
 use std::sync::{Arc, Mutex, PoisonError, TryLockError};
 
-/// Where messages are put, by any number of threads.
+/// Sending end. Clones may be used by any number of threads.
 #[derive(Debug)]
 pub(crate) struct Sender<T>(Arc<Mutex<Vec<T>>>);
 
-/// Where one thread takes them.
+/// Receiving end, for one thread.
 #[derive(Debug)]
 pub(crate) struct Mailbox<T> {
     shared: Arc<Mutex<Vec<T>>>,
     taken: Vec<T>,
 }
 
-/// An empty mailbox, and the first of those who may write to it.
+/// Creates an empty mailbox and its first sender.
 pub(crate) fn mailbox<T>() -> (Sender<T>, Mailbox<T>) {
     let shared = Arc::new(Mutex::new(Vec::new()));
     (Sender(Arc::clone(&shared)), Mailbox { shared, taken: Vec::new() })
@@ -31,14 +35,15 @@ impl<T> Clone for Sender<T> {
 }
 
 impl<T> Sender<T> {
-    /// Puts a message behind the others. May sleep while another thread writes or reads.
+    /// Appends a message. May block while another thread holds the lock.
     pub(crate) fn send(&self, message: T) {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).push(message);
     }
 }
 
 impl<T> Mailbox<T> {
-    /// Takes what is there, in order. Never waits: while somebody writes there is nothing, and it is there the next time.
+    /// Takes all messages, in order. Non-blocking: while another thread holds the lock, it yields none, and
+    /// the messages remain.
     pub(crate) fn take(&mut self) -> impl Iterator<Item = T> + '_ {
         match self.shared.try_lock() {
             Ok(mut messages) => core::mem::swap(&mut *messages, &mut self.taken),

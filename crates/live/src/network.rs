@@ -1,13 +1,13 @@
-//! The network in the middle: the simulator's links and routers, the engine's ports, told the real time.
+//! Network of a live run: the simulator's links and routers and the engine's ports, driven by the real clock.
 //!
 //! ```text
 //! enter(node, t) -> Port -> link -> [hop - 1] -> [router] -> Port -> link -> ... -> leaving(node)
 //! ```
 //!
-//! It is played like a simulation: events happen at their own times, in their order, as far as the clock has
-//! come; a frame enters at the time its kernel stamped it. So being woken late delays what is handed over,
-//! but not the next transmission: lateness does not add up, and a rate is kept exactly. Only where the clock
-//! has run away ([`Network::skip_to`]) does time jump.
+//! It runs like a simulation: events happen at their own times, in order, up to the clock; a frame enters at
+//! its kernel time stamp. A late wake-up delays the delivery of what was due, but no later transmission:
+//! lateness does not accumulate, and a rate is kept exactly (decision 020). Time jumps only after a stall
+//! ([`Network::skip_to`]).
 
 mod account;
 mod changes;
@@ -39,81 +39,81 @@ use crate::traffic::stamp::Stamp;
 pub use account::Account;
 pub use hop::{GATEWAY_4, GATEWAY_6};
 
-/// The name under which everything is counted that no flow of the scenario sent.
+/// Name of the flow that stands for all unplanned traffic.
 pub const OTHER: &str = "(other)";
 
-/// A frame on its way out to a host.
+/// Frame to be sent to a host.
 #[derive(Debug)]
 pub struct Leaving {
-    /// The node.
+    /// Index of the host's node.
     pub node: usize,
-    /// When it arrived there.
+    /// Arrival time there.
     pub at: Instant,
-    /// The packet, which has its frame's slot.
+    /// Packet, whose `payload` is the frame's slot.
     pub packet: Packet,
 }
 
-/// The network of a scenario, by the real clock.
+/// Network of a scenario, driven by the real clock.
 pub struct Network<'a> {
-    /// Nodes, links and flows, which no change adds or takes away. Its timeline is in `timeline`.
+    /// Source of nodes, links and flows, which no change adds or removes. Its timeline is in `timeline`.
     scenario: &'a Scenario,
     seed: Seed,
     links: Vec<Link>,
     routers: Vec<(usize, Router)>,
     router_of: Vec<Option<u32>>,
-    /// Whether a node has a host of its own, to which frames are handed.
+    /// Per node: true if it has a host, to which frames are sent.
     is_host: Vec<bool>,
     clocks: Vec<HostClock>,
     routes: Routes,
     by_address: BTreeMap<core::net::IpAddr, u32>,
-    /// When each link, then each router, has something to do.
+    /// Next event of each link, then of each router.
     wakes: Vec<Instant>,
-    /// What changes from now on, in order.
+    /// Changes that are still to come, in order.
     timeline: VecDeque<Prepared>,
-    /// Changes that have happened, with the trees they took out, until somebody has time to free them.
+    /// Changes that have happened, with the trees they replaced, kept until they can be freed.
     pub(crate) spent: Vec<Prepared>,
-    /// How much has changed so far.
+    /// Number of changes so far.
     changed: usize,
     sampling: Instant,
     end: Instant,
     now: Instant,
-    /// The time of day, which routers stamp by.
+    /// Offset of the wall clock, for time stamps of routers.
     pub(crate) wall: WallOffset,
-    /// The frames inside.
+    /// Slab of the frames inside.
     pub frames: Frames,
     pool: Pool,
     flows: Flows,
-    /// Numbers of what is not stamped, by recorded flow.
+    /// Next sequence number of unstamped traffic, by recorded flow.
     sequences: Vec<u32>,
     account: Account,
-    /// How late frames were at the 99th percentile, as it was found at that time.
+    /// Cached 99th percentile of the lateness, in seconds.
     late_p99_s: Option<f64>,
     judged: Instant,
-    /// Propagation of each flow's path, and of other pairs as they are needed.
+    /// Propagation delay of each flow's path; other pairs are appended on demand.
     propagation: Vec<Duration>,
     other_propagation: BTreeMap<(u32, u32), Duration>,
-    /// Answers of routers that may still be given now (at most a thousand a second).
+    /// Tokens for packets that routers originate: one a millisecond.
     answers: u32,
     answers_since: Instant,
-    /// What arrived at hosts and has not been handed over.
+    /// Packets that arrived at hosts and have not been sent to them.
     pub leaving: Vec<Leaving>,
-    /// What senders are to be told.
+    /// Changes to be sent to the flows' senders.
     pub renewals: Vec<Renewal>,
-    /// What was observed; its ports' records are with the links until [`close`](Self::close).
+    /// Observed data. Records of ports are with the links until [`close`](Self::close).
     pub recording: Recording,
 }
 
-/// How often it is judged how late frames were, for whoever watches.
+/// Interval at which the cached lateness is recomputed, for observers.
 const JUDGED_EVERY: Duration = Duration::from_millis(250);
 
-/// Most answers of routers at once; a millisecond earns another (RFC 1812 section 4.3.2.8).
+/// Bucket size of the packets that routers originate (RFC 1812 section 4.3.2.8).
 const MOST_ANSWERS: u32 = 100;
 
 impl<'a> Network<'a> {
-    /// The network of `scenario`, where `is_host` says which nodes have hosts, with room for `frames` frames.
+    /// Builds the network of `scenario`. `is_host` says which nodes have hosts; `frames` is the slab.
     ///
     /// # Errors
-    /// A port or flow that cannot be built.
+    /// If a port or flow cannot be built.
     pub fn new(
         scenario: &'a Scenario,
         seed: Seed,
@@ -132,7 +132,7 @@ impl<'a> Network<'a> {
         let mut recording = blank(scenario, seed, &path_delays)?;
         let mut links = Vec::with_capacity(scenario.ports.len());
         for (port, record) in scenario.ports.iter().zip(core::mem::take(&mut recording.ports)) {
-            // Frames are routed by their addresses, not by the flow that the account has them under.
+            // Frames are routed by their addresses, not by the flow that accounts for them.
             links.push(build_link(scenario, port, Hops::default(), record, seed)?);
         }
         let ends: Vec<[usize; 2]> = scenario.links.iter().map(|link| link.ends).collect();
@@ -175,17 +175,17 @@ impl<'a> Network<'a> {
         })
     }
 
-    /// How far it has been played.
+    /// Returns the time up to which it has run.
     pub fn now(&self) -> Instant {
         self.now
     }
 
-    /// Whether it has been played to its end.
+    /// True if it has run to its end.
     pub fn has_ended(&self) -> bool {
         self.now >= self.end
     }
 
-    /// When something happens next.
+    /// Returns the time of the next event.
     pub fn next(&self) -> Instant {
         self.next_link().0.min(self.sampling).min(self.next_change_at()).min(self.end)
     }
@@ -200,24 +200,24 @@ impl<'a> Network<'a> {
         first
     }
 
-    /// Plays what happens until `until`, that instant included, but nothing at the end of the run or later.
+    /// Runs all events up to and including `until`, but none at the end of the run or later.
     ///
     /// # Errors
-    /// A change that a port refuses.
+    /// If a port refuses a change.
     pub fn play(&mut self, until: Instant) -> Result<(), Failure> {
         self.play_but(until, Instant::NEVER)
     }
 
-    /// Plays what happens before a frame that enters at `at`: at one instant, as in the simulation, links and
-    /// routers come before sources, and samples are taken after them.
+    /// Runs all events before a frame that enters at `at`. At one instant, as in the simulation, links and
+    /// routers precede sources, and samples follow them.
     ///
     /// # Errors
-    /// A change that a port refuses.
+    /// If a port refuses a change.
     pub fn play_before_frame(&mut self, at: Instant) -> Result<(), Failure> {
         self.play_but(at, at)
     }
 
-    /// Plays until `until`, taking samples only of what is before `unsampled`.
+    /// Runs up to `until`, taking only the samples before `unsampled`.
     fn play_but(&mut self, until: Instant, unsampled: Instant) -> Result<(), Failure> {
         loop {
             let (at, slot) = self.next_link();
@@ -239,11 +239,11 @@ impl<'a> Network<'a> {
         }
     }
 
-    /// The clock has run away (the process was stopped): what was due before `to` happens at `to`. But what is to
-    /// change does so at its own time, so that the log of events is the timeline.
+    /// Jumps to `to` after a stall: events that were due before happen at `to`. Changes still happen at their
+    /// own times, so that the log of events equals the timeline.
     ///
     /// # Errors
-    /// A change that a port refuses.
+    /// If a port refuses a change.
     pub fn skip_to(&mut self, to: Instant) -> Result<(), Failure> {
         while self.next_change_at() <= to.min(self.end) {
             self.now = self.now.max(self.next_change_at());
@@ -290,12 +290,12 @@ impl<'a> Network<'a> {
         self.sampling = self.recording.next_sample(at).unwrap_or(Instant::NEVER);
     }
 
-    /// Gathers from now on what samples need beside what a recording does.
+    /// Collects from now on the additional data that samples need.
     pub fn watch(&mut self) {
         monitor::watch(&mut self.recording, self.links.iter_mut().map(|link| &mut link.record));
     }
 
-    /// The driver was stopped, or kept from running, for so long: what was due then happens after.
+    /// Records a stall of the driver. Events that were due during it happen after it.
     pub fn stand_still(&mut self, still: Duration) {
         self.account.stood_still += still;
         let still = still.as_secs_f64();
@@ -303,24 +303,24 @@ impl<'a> Network<'a> {
         self.recording.events.push(Event::note(self.now, text));
     }
 
-    /// Looks at the queues.
+    /// Takes a look at the queues.
     pub fn look(&mut self, monitor: &mut Monitor) {
         monitor.look(self.links.iter_mut().map(|link| (&mut link.port, &mut link.record)));
     }
 
-    /// Ends an interval of `monitor` now, and writes it down.
+    /// Closes an interval of `monitor` at the current time and writes it to `sample`.
     pub fn sample_into(&mut self, monitor: &mut Monitor, sample: &mut Sample) {
         let ports = self.links.iter_mut().map(|link| (&mut link.port, &mut link.record));
         let Recording { flows, events, .. } = &mut self.recording;
         monitor.close_into(sample, self.now, ports, flows, events);
-        // A quantile of a whole run is a walk through its histogram.
+        // Computing a quantile of a whole run walks its histogram.
         if self.now.since(self.judged) >= JUDGED_EVERY {
             self.judged = self.now;
             let late = self.account.lateness.quantiles_in_place([0.99]);
             self.late_p99_s = late.map(|[picos]| picos as f64 * 1e-12);
         }
         let account = &self.account;
-        // What was passed is told at the other end, where there is time for words.
+        // The observer's end adds the exceeded limits: text is not the driver's work.
         sample.fidelity = Some(FidelitySample {
             late_p99_s: self.late_p99_s,
             host_losses: account.lost_before + account.lost_after,
@@ -329,8 +329,8 @@ impl<'a> Network<'a> {
         });
     }
 
-    /// A frame came from the host at `node`, stamped `at` by the kernel. Everything before is to have been
-    /// played.
+    /// Enters a frame from the host at `node`, with the kernel's time stamp `at`. All earlier events must
+    /// have run.
     pub fn enter(&mut self, node: usize, at: Instant, frame: &[u8]) -> Entered {
         let at = at.max(self.now);
         let ip = match Seen::in_frame(frame) {
@@ -356,12 +356,12 @@ impl<'a> Network<'a> {
         Entered::Yes
     }
 
-    /// What queues and the account are to know of a frame that comes now from the host at `node`; where it goes is left
-    /// open.
+    /// Reads the header for queues and the metadata for the account from a frame of the host at `node`. The
+    /// destination is left open.
     fn read(&mut self, node: usize, frame: &[u8], ip: &Ip) -> (Header, About) {
         let stamp = Stamp::read(&frame[ip.payload..]).filter(|stamp| {
             let flow = self.scenario.flows.get(stamp.flow as usize);
-            // A kernel labels IPv6 flows as it likes.
+            // The kernel chooses IPv6 flow labels, so they are not compared.
             let labelled = |flow: &Flow| Fields { flow_label: ip.fields.flow_label, ..flow.fields };
             flow.is_some_and(|flow| labelled(flow) == ip.fields && flow.from == node)
         });
@@ -406,7 +406,7 @@ impl<'a> Network<'a> {
     }
 }
 
-/// The recording of a run that has not begun.
+/// Creates the empty recording of a run.
 fn blank(scenario: &Scenario, seed: Seed, path_delays: &[Duration]) -> Result<Recording, Failure> {
     let mut setups = flow_setups(scenario, path_delays);
     setups.push(FlowSetup { name: OTHER.to_owned(), header_bytes: 0, ..FlowSetup::default() });
@@ -414,20 +414,20 @@ fn blank(scenario: &Scenario, seed: Seed, path_delays: &[Duration]) -> Result<Re
     note_files(scenario, seed, &mut recording)?;
     for (flow, record) in scenario.flows.iter().zip(&mut recording.flows) {
         if matches!(flow.transport, Transport::Tcp(_) | Transport::TcpReturn { .. }) {
-            // Goodput is what applications get.
+            // Goodput counts what applications get.
             record.on_delivered(Instant::ZERO, Bytes::ZERO);
         }
     }
     Ok(recording)
 }
 
-/// What came of a frame from a host.
+/// Result of entering a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Entered {
-    /// It is in, or lost and counted.
+    /// It entered, or was lost and counted.
     Yes,
-    /// It asked who has an address that a node has: to be answered on the spot.
+    /// An address resolution request for a node's address, to be answered at once.
     Question,
-    /// It is none of the network's business (multicast chatter of the host, damaged).
+    /// Ignored: a host's multicast chatter, or a damaged frame.
     Ignored,
 }

@@ -1,7 +1,8 @@
-//! A program on a host: any command, in the host's network namespace, with the other nodes known by name.
+//! Program on a host: any command, run in the host's network namespace, with the nodes' names in
+//! `/etc/hosts`.
 //!
-//! It runs in a process namespace of its own whose first process dies with Lockgate's thread, so nothing of it
-//! outlives the run, not even after `kill -9`. The names of nodes stand in an `/etc/hosts` that only it sees.
+//! It runs in a process namespace whose first process dies with Lockgate's thread, so that none of its
+//! processes outlives the run, not even after `kill -9`. Only the program sees this `/etc/hosts`.
 
 use core::fmt::Write as _;
 use std::fs::{self, File};
@@ -26,17 +27,17 @@ use crate::clock::Monotonic;
 use crate::testbed::{Host, unshare_mounts_and_processes};
 use crate::traffic::sleep::sleep_until;
 
-/// Most bytes of a program's output that are kept.
+/// Bytes of a program's output kept at most.
 const MOST_OUTPUT: u64 = 1 << 20;
 
-/// How often it is looked whether a program has ended.
+/// Interval at which the end of a program is polled.
 const LOOK: std::time::Duration = std::time::Duration::from_millis(10);
 
-/// Where the file of names is made, out of sight: a directory that every system has.
+/// Directory under which the file of names is made, on a private mount; every system has it.
 const ASIDE: &str = "/tmp";
 
-/// Runs `command` on `host` from the start of the run until it ends, or the run does. To be called on a thread
-/// of its own, which is in the host's namespaces from then on.
+/// Runs `command` on `host` from the start of the run until it ends or the run does. Must be called on a
+/// thread of its own, which stays in the host's namespaces.
 pub(crate) fn run(
     scenario: &Scenario,
     host: &Host,
@@ -88,7 +89,7 @@ fn start(
 ) -> std::io::Result<Child> {
     host.namespace.enter().map_err(std::io::Error::other)?;
     unshare_mounts_and_processes()?;
-    // A host without names is still a host.
+    // The program still runs without names.
     let _ = know_names(scenario);
     let mut shell = Command::new("/bin/sh");
     shell
@@ -106,7 +107,7 @@ fn start(
     shell.spawn()
 }
 
-/// An `/etc/hosts` with the scenario's nodes, which only this thread and its children see.
+/// Mounts an `/etc/hosts` with the scenario's nodes, visible only to this thread and its children.
 fn know_names(scenario: &Scenario) -> std::io::Result<()> {
     mount_change("/", MountPropagationFlags::PRIVATE | MountPropagationFlags::REC)?;
     mount("none", ASIDE, "tmpfs", MountFlags::empty(), None)?;
@@ -116,19 +117,19 @@ fn know_names(scenario: &Scenario) -> std::io::Result<()> {
         let _ = writeln!(text, "{} {}", node.address, node.name);
     }
     let bound = fs::write(&names, text).and_then(|()| Ok(mount_bind(&names, "/etc/hosts")?));
-    // What was there before comes back; the file stays where it is bound.
+    // Uncovers the directory; the file stays bound to `/etc/hosts`.
     unmount(ASIDE, UnmountFlags::DETACH)?;
     bound
 }
 
-/// How it ended; `None` where the run ended first, and it was killed.
+/// Waits for the end of a program; `None` if the run ended first and the program was killed.
 fn wait(child: &mut Child, halt: &AtomicBool) -> Option<ExitStatus> {
     loop {
         match child.try_wait() {
             Ok(Some(status)) => return Some(status),
             Ok(None) if !halt.load(Ordering::Relaxed) => sleep(LOOK),
             _ => {
-                // It is the first process of its namespace: all others there die with it.
+                // The child is the first process of its namespace: the kernel kills all others with it.
                 let _ = child.kill();
                 let _ = child.wait();
                 return None;

@@ -1,4 +1,5 @@
-//! A live run: hosts are built, the ends of the flows started, the network driven, everything accounted for.
+//! A live run from start to end: builds the hosts, starts the flows' threads, drives the network, closes the
+//! account.
 
 mod ends;
 
@@ -30,27 +31,26 @@ use crate::traffic::tcp;
 use crate::watch::Seat;
 use ends::Ends;
 
-/// What hosts' interfaces carry at most: Ethernet's.
+/// MTU of the hosts' interfaces in bytes: Ethernet's.
 const MTU: u32 = 1500;
 
-/// Longest frame.
+/// Longest frame, in bytes.
 const LONGEST: usize = 1514 + 14;
 
-/// Room for frames inside. Memory is used only as far as they are.
+/// Slots of the frame slab. The kernel commits memory on first use.
 const ROOM: u32 = 1 << 17;
 
-/// From when the hosts stand to the start of the run: their threads and sockets are made meanwhile, on a
-/// machine that may be busy.
+/// Time from the hosts' creation to the start of the run, for threads and sockets on a busy machine.
 const RUN_UP: Duration = Duration::from_millis(300);
 
-/// The same for each flow.
+/// Additional time for each flow.
 const RUN_UP_FLOW: Duration = Duration::from_millis(5);
 
-/// Runs `scenario` as [`run`](crate::run) does, with somebody at the other end of `seat` who looks at it and may change its
-/// timeline.
+/// Runs `scenario` as [`run`](crate::run) does, with an observer at the other end of `seat`, who may change
+/// the timeline.
 ///
 /// # Errors
-/// See [`Failure`]. Nothing is left behind, whatever happens.
+/// See [`Failure`]. No namespace or interface remains in any case.
 pub fn watched(
     scenario: &Scenario,
     seed: Seed,
@@ -123,15 +123,15 @@ pub fn watched(
     Ok(Outcome { recording, stopped_early: driven.stopped_early, unfaithful, programs, no_express })
 }
 
-/// Every connection takes a socket at each end, and what a process may have open by default is soon used up.
+/// Raises the limit of open files: every connection takes a socket at each end.
 fn allow_many_files() {
     let mut limit = getrlimit(Resource::Nofile);
     limit.current = limit.maximum;
-    // Where it is refused, what does not fit is refused as well, and says so.
+    // If refused, the sockets beyond the limit fail with their own error.
     let _ = setrlimit(Resource::Nofile, limit);
 }
 
-/// How frames are to come and go: `LOCKGATE_FRAMES` may say `af_packet` or `af_xdp`, for comparing the two.
+/// Returns the choice of the socket: `LOCKGATE_FRAMES` may be `af_packet` or `af_xdp`, to compare the two.
 fn frames_wanted() -> FramesBy {
     match std::env::var("LOCKGATE_FRAMES").as_deref() {
         Ok("af_packet") => FramesBy::Packet,
@@ -140,7 +140,7 @@ fn frames_wanted() -> FramesBy {
     }
 }
 
-/// What went otherwise than asked for.
+/// Adds warnings about deviations from the scenario.
 fn warn(recording: &mut Recording, ends: &Sent, scenario: &Scenario) {
     if ends.stretched > 0 {
         recording.warnings.push(format!(
@@ -179,8 +179,8 @@ fn sent_packets(flow: &lockgate_measure::recording::FlowRecord) -> u64 {
     flow.totals(lockgate_measure::recording::Window::WholeRun).sent.packets
 }
 
-/// Nodes that are hosts of their own: where flows end or programs run, and where at most one link does. The others are
-/// routers, which Lockgate is.
+/// Returns the nodes that are hosts: a flow ends there, a program runs there, or at most one link ends there.
+/// The others are routers, which are Lockgate's.
 fn hosts_of(scenario: &Scenario) -> Vec<usize> {
     let links = |node: usize| scenario.links.iter().filter(|link| link.ends.contains(&node)).count();
     let ends = |node: usize| scenario.flows.iter().any(|flow| flow.from == node || flow.to == node);
@@ -188,7 +188,7 @@ fn hosts_of(scenario: &Scenario) -> Vec<usize> {
     (0..scenario.nodes.len()).filter(|node| ends(*node) || runs(*node) || links(*node) <= 1).collect()
 }
 
-/// What driving cost.
+/// Processor cost of driving.
 struct Cost {
     cpu: Duration,
     starved: Duration,
@@ -203,7 +203,7 @@ fn driving(
     seat: Option<&mut Seat>,
 ) -> Result<(Driven, Cost), Failure> {
     kernel.be_punctual();
-    // What hosts say when their interfaces come up; senders wait for the start.
+    // Discards what hosts send when their interfaces come up; senders wait for the start.
     kernel.discard();
     sleep_until(clock, Instant::ZERO);
     let (cpu, waited) = (thread_cpu_time(), time_waited_for_cpu());
@@ -215,8 +215,8 @@ fn driving(
     Ok((driven, cost))
 }
 
-/// How long this thread has waited for a processor while it was ready (`/proc/<pid>/schedstat`); zero where
-/// the kernel does not say.
+/// Returns the time this thread was ready and waited for a processor (`/proc/<pid>/schedstat`); zero if the
+/// kernel does not tell.
 fn time_waited_for_cpu() -> Duration {
     let text = fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
     let nanos = text.split_whitespace().nth(1).and_then(|word| word.parse::<u64>().ok()).unwrap_or(0);

@@ -1,4 +1,4 @@
-//! What a scenario may not ask of a live run: numbers that no kernel lets be chosen, addresses that no host can have.
+//! Preflight check: scenarios that need numbers or addresses which a kernel does not let be chosen.
 
 use core::net::IpAddr;
 
@@ -8,10 +8,10 @@ use lockgate_scenario::{Application, Scenario, TcpModel, Transport};
 use crate::failure::Failure;
 use crate::network::{GATEWAY_4, GATEWAY_6};
 
-/// Whether real packets can do what `scenario` asks.
+/// Checks that `scenario` can run on real packets.
 ///
 /// # Errors
-/// [`Failure::Unsuited`] with the first flow that cannot be had.
+/// [`Failure::Unsuited`] with the first flow that cannot.
 pub fn check(scenario: &Scenario) -> Result<(), Failure> {
     for node in &scenario.nodes {
         if let Some(why) = unusable(node.address) {
@@ -42,7 +42,7 @@ pub fn check(scenario: &Scenario) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Why no host can have an address, where that is so.
+/// Returns why no host can have this address; `None` if one can.
 fn unusable(address: IpAddr) -> Option<&'static str> {
     let is_gateway = [IpAddr::V4(GATEWAY_4), IpAddr::V6(GATEWAY_6)].contains(&address);
     let is_broadcast = matches!(address, IpAddr::V4(address) if address.is_broadcast());

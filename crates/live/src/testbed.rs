@@ -1,13 +1,13 @@
-//! The hosts of a run: a network namespace each, joined by veth pairs to one namespace in the middle.
+//! Hosts of a run: one network namespace each, joined by veth pairs to one namespace in the middle.
 //!
 //! ```text
 //! [ host: eth0 10.0.0.1/32 ]===veth===[ w0  the middle:        w1 ]===veth===[ host: eth0 10.0.0.2/32 ]
 //!                                        frames, no addresses
 //! ```
 //!
-//! Nothing has a name in the system: namespaces are held by file descriptors alone, so they, their wires and
-//! addresses end when the process ends, however it ends. A host sends everything to a gateway whose Ethernet
-//! address it is told; Lockgate's routers are behind it.
+//! Namespaces are anonymous: only file descriptors hold them, so that they, their wires and addresses end
+//! with the process, however it ends. A host's default route leads to a gateway with a static Ethernet
+//! address; Lockgate's routers are behind it. See decision 020.
 
 mod namespace;
 mod netlink;
@@ -26,48 +26,48 @@ pub use namespace::{Namespace, enter_user_namespace, may_make_namespaces};
 use netlink::Netlink;
 pub(crate) use netlink::index_of;
 
-/// The name of a host's interface.
+/// Name of a host's interface.
 pub const INTERFACE: &str = "eth0";
 
-/// The ends of a wire that leads to nobody, both in the middle: the driver rehearses by it.
+/// Unused veth pair with both ends in the middle, for the driver's warm-up frames.
 pub(crate) const TO_NOBODY: [&str; 2] = ["r0", "r1"];
 
-/// The Ethernet address of the second of them.
+/// Ethernet address of its second end.
 pub(crate) const FAR_END: Mac = [2, b'L', b'G', 3, 0, 1];
 
-/// A host of the run.
+/// Host of the run.
 #[derive(Debug)]
 pub struct Host {
-    /// Its place among the scenario's nodes.
+    /// Index among the scenario's nodes.
     pub node: usize,
-    /// Its name there.
+    /// Name in the scenario.
     pub name: String,
-    /// Its address.
+    /// IP address.
     pub address: IpAddr,
-    /// Its namespace.
+    /// Network namespace.
     pub namespace: Namespace,
-    /// Its interface's Ethernet address.
+    /// Ethernet address of its interface.
     pub mac: Mac,
-    /// The Ethernet address of the wire's other end.
+    /// Ethernet address of the wire's other end.
     pub gateway: Mac,
-    /// The name of the wire's other end, in the middle.
+    /// Name of the wire's other end, in the middle.
     pub wire: String,
 }
 
-/// The hosts, and the middle.
+/// All hosts, and the middle.
 #[derive(Debug)]
 pub struct Testbed {
-    /// The hosts, in the order of their nodes: a host's place is its wire's number.
+    /// Hosts in the order of their nodes. A host's index is its wire's index.
     pub hosts: Vec<Host>,
-    /// The namespace where all wires end.
+    /// Namespace in which all wires end.
     pub middle: Namespace,
 }
 
 impl Testbed {
-    /// Builds hosts for the `nodes` of the scenario, with interfaces that carry packets of up to `mtu` bytes.
+    /// Builds hosts for the `nodes` of the scenario, with interfaces of an MTU of `mtu` bytes.
     ///
     /// # Errors
-    /// What the kernel refuses. Nothing is left behind.
+    /// If the kernel refuses. No namespace or interface remains then.
     pub fn build(scenario: &Scenario, nodes: &[usize], mtu: u32) -> Result<Self, Missing> {
         let middle = Namespace::new()?;
         let mut hosts = Vec::with_capacity(nodes.len());
@@ -106,10 +106,11 @@ impl Testbed {
     }
 }
 
-/// How many segments the connections by which the host at `node` sends data begin with: `None` where it has none.
+/// Returns the initial window, in segments, of the connections by which the host at `node` sends data; `None`
+/// if it has none.
 ///
 /// # Errors
-/// Where they differ: a host has one window for all.
+/// If they differ: a host has one initial window for all.
 pub(crate) fn initial_windows(scenario: &Scenario, node: usize) -> Result<Option<u32>, Differ> {
     let mut window = None;
     for flow in &scenario.flows {
@@ -126,12 +127,12 @@ pub(crate) fn initial_windows(scenario: &Scenario, node: usize) -> Result<Option
     Ok(window)
 }
 
-/// That connections of a host are to begin with different windows.
+/// Error: connections of one host have different initial windows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Differ;
 
 impl Host {
-    /// Addresses, routes and neighbours, from inside its namespace.
+    /// Sets addresses, routes and neighbours, from inside its namespace.
     fn configure(&self, initial_window: Option<u32>) -> Result<(), Missing> {
         let mut netlink = Netlink::open()?;
         netlink.set_up("lo")?;

@@ -1,4 +1,4 @@
-//! The ends of the scenario's flows, as threads in the hosts' namespaces.
+//! Threads at the ends of the scenario's flows, in the hosts' namespaces.
 
 #[cfg(target_os = "linux")]
 pub(crate) mod echo;

@@ -1,17 +1,22 @@
-//! A live run seen from outside, without being slowed: looks between two rounds of the driver, samples through
-//! bounded rings, and changes that were read, checked and built on another thread.
+//! Control channel between the driver thread of a live run and an observer thread: samples out, changes in.
 //!
 //! ```text
-//! driver's thread              another thread
-//! Seat --- full samples -----> Desk       a sample that finds no empty one is dropped and counted
-//!      <-- empty samples -----
-//!      <-- Order -------------            the rest of the timeline, ready made
-//!      --- Answer ----------->            taken, or too late
-//!      --- spent changes ---->            with the trees they took out, to be freed
+//! driver thread                 observer thread
+//! Seat --- full samples -----> Desk       no empty sample left: the sample is dropped and counted
+//!      <-- empty samples -----            returned for reuse
+//!      <-- Order -------------            the rest of the timeline, already read, validated and built
+//!      --- Answer ----------->            accepted, or too late
+//!      --- spent changes ---->            with the trees they replaced, to be freed
 //! ```
 //!
-//! The driver never waits here, and in the steady state allocates and frees nothing: samples are used again and
-//! again.
+//! Each arrow is a bounded single-producer ring (`rtrb`). Invariant: the driver never blocks here. It never
+//! waits for the observer, and in the steady state it neither allocates nor frees, because samples are
+//! reused.
+//!
+//! Cost a round of the driver: three comparisons (an order? a spent change? a look due?). Each interval is
+//! divided into ten looks, and the last of them fills a sample. Reading and building a change, and freeing
+//! what it replaced, are the observer's work. See decision 031; decision 065 says why a real-time thread must
+//! not wait.
 
 use std::sync::{Arc, OnceLock};
 
@@ -24,43 +29,45 @@ use crate::clock::Monotonic;
 use crate::fidelity;
 use crate::network::Network;
 
-/// Looks an interval: as many values the mean length of a queue is made of.
+/// Looks an interval: the number of values that the mean queue length is computed from.
 const LOOKS: u64 = 10;
 
-/// Samples on their way at most.
+/// Capacity of the sample rings.
 const SAMPLES: usize = 64;
 
-/// Orders, and answers, on their way at most.
+/// Capacity of the order ring and of the answer ring.
 const ORDERS: usize = 16;
 
-/// Changes that happened and have not been freed, at most; beyond, they stay with the driver.
+/// Capacity of the ring of spent changes. Beyond it they stay with the driver until there is room.
 const SPENT: usize = 256;
 
-/// How late a look may be: nobody spins for one.
+/// Tolerated lateness of a look: the driver does not spin for one.
 const SLACK: Duration = Duration::from_micros(100);
 
-/// What the driver is asked.
+/// Command from the observer to the driver.
 pub enum Order {
-    /// From `from` on these changes happen, in their order, in place of what was to happen then.
+    /// Replaces every change that was planned for `from` or later.
     Timeline {
-        /// No change is before it.
+        /// Start of the replaced part: no change is earlier.
         from: Instant,
-        /// The changes.
+        /// The changes, in the order in which they happen.
         changes: Vec<Prepared>,
     },
-    /// To sample as often as this.
+    /// Sets the sampling interval.
     Every(Duration),
 }
 
-/// What the driver says to a timeline. What it has no use for goes back, to be dropped where there is time.
+/// Driver's answer to [`Order::Timeline`]. Changes without further use go back with it, so that the observer
+/// frees them.
 pub enum Answer {
-    /// It holds.
+    /// Accepted; carries the changes that were replaced.
     Taken(Vec<Prepared>),
-    /// The run was at this time already, which is later than `from`: nothing has changed.
+    /// Refused: the run had already reached this time, which is later than `from`. Carries the changes that
+    /// were ordered; nothing has changed.
     Late(Instant, Vec<Prepared>),
 }
 
-/// Where the driver meets who watches.
+/// Driver's end of the channel.
 pub struct Seat {
     orders: rtrb::Consumer<Order>,
     answers: rtrb::Producer<Answer>,
@@ -73,11 +80,11 @@ pub struct Seat {
     due: Instant,
     look: Instant,
     dropped: u64,
-    /// What is written where there is no empty sample.
+    /// Scratch sample, written when no empty sample is available.
     unseen: Box<Sample>,
 }
 
-/// Where who watches meets the driver.
+/// Observer's end of the channel.
 pub struct Desk {
     orders: rtrb::Producer<Order>,
     answers: rtrb::Consumer<Answer>,
@@ -87,7 +94,7 @@ pub struct Desk {
     started: Arc<OnceLock<Monotonic>>,
 }
 
-/// Both ends, for a run that is sampled as often as `every`.
+/// Creates both ends, for a run that is sampled once per interval `every`.
 pub fn seats(every: Duration) -> (Seat, Desk) {
     let (ordering, orders) = rtrb::RingBuffer::new(ORDERS);
     let (answers, answered) = rtrb::RingBuffer::new(ORDERS);
@@ -116,17 +123,17 @@ pub fn seats(every: Duration) -> (Seat, Desk) {
 }
 
 impl Seat {
-    /// By which clock the run goes.
+    /// Publishes the clock of the run. Only the first call has an effect.
     pub fn start(&self, clock: Monotonic) {
         let _ = self.started.set(clock);
     }
 
-    /// By when the driver is to come by.
+    /// Returns the latest time at which the driver should call [`Seat::turn`] again.
     pub(crate) fn next(&self) -> Instant {
         self.look + SLACK
     }
 
-    /// Takes orders, and looks where it is time.
+    /// Handles pending orders, hands back spent changes, and takes a look if one is due. Called once a round.
     #[inline]
     pub(crate) fn turn(&mut self, network: &mut Network<'_>) {
         if !self.orders.is_empty() {
@@ -140,7 +147,7 @@ impl Seat {
         }
     }
 
-    /// As much as there is room for; the rest another time.
+    /// Hands back as many spent changes as the ring has room for; the rest follow in later rounds.
     #[cold]
     fn hand_back(&mut self, network: &mut Network<'_>) {
         while !self.spent.is_full()
@@ -152,7 +159,7 @@ impl Seat {
 
     #[cold]
     fn obey(&mut self, network: &mut Network<'_>) {
-        // An order is taken only where its answer has room.
+        // Invariant: an order is popped only if the answer ring has room, so that no answer is lost.
         while !self.answers.is_full()
             && let Ok(order) = self.orders.pop()
         {
@@ -180,7 +187,7 @@ impl Seat {
             if let Ok(mut sample) = self.empty.pop() {
                 network.sample_into(&mut self.monitor, &mut sample);
                 sample.dropped_samples = self.dropped;
-                // As many samples as there is room for.
+                // Never full: there are as many samples as slots.
                 let _ = self.full.push(sample);
             } else {
                 network.sample_into(&mut self.monitor, &mut self.unseen);
@@ -195,32 +202,32 @@ impl Seat {
 }
 
 impl Desk {
-    /// How late it is in the run; `None` before it has been built.
+    /// Returns the current time of the run; `None` until the driver has started.
     pub fn now(&self) -> Option<Instant> {
         self.started.get().map(Clock::now)
     }
 
-    /// Whether the driver has left: nothing that is not here already will come.
+    /// True if the driver has dropped its end. Entries that are already in the rings can still be taken.
     pub fn is_over(&self) -> bool {
         self.orders.is_abandoned()
     }
 
-    /// Asks the driver. Whether there was room.
+    /// Sends an order. Returns false if the ring is full; the order is then dropped.
     pub fn order(&mut self, order: Order) -> bool {
         self.orders.push(order).is_ok()
     }
 
-    /// What the driver has said to the timelines, one after the other.
+    /// Returns the next answer to a timeline, in the order in which the timelines were sent.
     pub fn answer(&mut self) -> Option<Answer> {
         self.answers.pop().ok()
     }
 
-    /// Frees what the driver has no use for any more. Returns how much there was.
+    /// Frees spent changes and the trees they replaced. Returns how many changes were freed.
     pub fn free(&mut self) -> usize {
         std::iter::from_fn(|| self.spent.pop().ok()).count()
     }
 
-    /// The next sample, where there is one.
+    /// Returns the next sample, if any, and its buffer to the driver.
     pub fn sample(&mut self) -> Option<Sample> {
         let full = self.full.pop().ok()?;
         let mut sample = (*full).clone();

@@ -1,8 +1,8 @@
-//! Datagrams that the kernel dropped at a socket because nothing had read them in time.
+//! Datagrams that the kernel dropped at a full socket.
 
 use std::net::UdpSocket;
 
-/// Datagrams dropped at `socket` since it was opened; 0 if the system does not tell.
+/// Returns the datagrams dropped at `socket` since it was opened; 0 if the system does not tell.
 #[cfg(target_os = "linux")]
 pub(super) fn of_socket(socket: &UdpSocket) -> u64 {
     use std::os::fd::AsRawFd;
@@ -15,13 +15,14 @@ pub(super) fn of_socket(socket: &UdpSocket) -> u64 {
     texts.find_map(|text| drops_in(&text, inode)).unwrap_or(0)
 }
 
-/// Datagrams dropped at `socket` since it was opened; 0 if the system does not tell.
+/// Returns 0: this system does not tell.
 #[cfg(not(target_os = "linux"))]
 pub(super) fn of_socket(_: &UdpSocket) -> u64 {
     0
 }
 
-/// The last column of the socket's line in a table of `/proc/net/udp` (proc(5)); the inode is its tenth.
+/// Returns the last column of the socket's line in a table of `/proc/net/udp` (proc(5)); the inode is the
+/// tenth column.
 #[cfg(target_os = "linux")]
 fn drops_in(table: &str, inode: &str) -> Option<u64> {
     let line = table.lines().find(|line| line.split_whitespace().nth(9) == Some(inode))?;

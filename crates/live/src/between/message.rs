@@ -1,52 +1,52 @@
-//! What sender and receiver say to each other beside the datagrams: 96 bytes each way, so that neither can be
-//! made to send more than it got.
+//! Control messages between sender and receiver. All are 96 bytes long, so that neither end can be used to
+//! amplify traffic.
 
 use super::{Offset, Report};
 
-/// A message.
+/// Control message. `session` identifies the run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Message {
-    /// What time is it? Sent at `sent_ns` by the sender's clock.
+    /// Clock request.
     Probe {
-        /// Which run.
+        /// Identifier of the run.
         session: u32,
-        /// When it was sent.
+        /// Time of sending by the sender's clock.
         sent_ns: i64,
     },
-    /// The answer.
+    /// Answer to a [`Message::Probe`].
     Echo {
-        /// Which run.
+        /// Identifier of the run.
         session: u32,
-        /// When the question was sent, by the sender's clock.
+        /// Time at which the probe was sent, by the sender's clock.
         sent_ns: i64,
-        /// When it came, by the receiver's.
+        /// Time at which the probe arrived, by the receiver's clock.
         came_ns: i64,
-        /// When this was sent, by the receiver's.
+        /// Time at which this answer was sent, by the receiver's clock.
         answered_ns: i64,
     },
-    /// That was all.
+    /// End of the datagrams.
     Finish {
-        /// Which run.
+        /// Identifier of the run.
         session: u32,
-        /// The clocks before and after.
+        /// Clock offsets before and after.
         offsets: [Offset; 2],
     },
-    /// What came.
+    /// Receiver's result.
     Report {
-        /// Which run.
+        /// Identifier of the run.
         session: u32,
-        /// What came.
+        /// The result.
         report: Report,
     },
 }
 
-/// Bytes of a message.
+/// Length of every message, in bytes.
 pub const LENGTH: usize = 96;
 
 const MAGIC: [u8; 3] = *b"LGB";
 
 impl Message {
-    /// Writes it.
+    /// Encodes the message, big-endian.
     pub fn to_bytes(self) -> [u8; LENGTH] {
         let (kind, session, words): (u8, u32, [i64; 11]) = match self {
             Self::Probe { session, sent_ns } => (1, session, pad([sent_ns])),
@@ -76,7 +76,7 @@ impl Message {
         bytes
     }
 
-    /// Reads one; `None` where it is none.
+    /// Decodes a message; `None` if the bytes are no valid message.
     pub fn read(bytes: &[u8]) -> Option<Self> {
         let bytes: &[u8; LENGTH] = bytes.try_into().ok()?;
         if bytes[..3] != MAGIC {

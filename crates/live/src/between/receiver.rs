@@ -1,4 +1,4 @@
-//! The receiver: answers what time it is, notes what comes, reports at the end.
+//! Receiver: answers clock probes, records arrivals, and reports at the end.
 
 use core::net::SocketAddr;
 use std::collections::{BTreeMap, BTreeSet};
@@ -13,43 +13,44 @@ use super::{Offset, Report, drops};
 use crate::clock::Monotonic;
 use crate::traffic::stamp::Stamp;
 
-/// Most sessions at once. A new sender takes the slot of one that has ended, then of one that never sent a datagram,
-/// then of one that has been silent for [`SILENCE`]; while all are active, a new sender gets no answer.
+/// Most sessions at once. A new sender takes the slot of one that has ended, then of one that never sent a
+/// datagram, then of one that has been silent for [`SILENCE`]; while all are active, a new sender gets no
+/// answer.
 const MOST_SENDERS: usize = 64;
 
-/// A session that has been silent for so long may lose its slot.
+/// Silence after which a session may lose its slot.
 const SILENCE: Duration = Duration::from_secs(10);
 
 /// Most datagrams of all sessions together whose delays are kept (134 MB); further ones are counted only.
 const MOST_NOTED: usize = 1 << 23;
 
-/// Bytes of the socket's receive buffer that are asked for: a tenth of a second at 300 Mbit/s.
+/// Requested size of the socket's receive buffer in bytes: a tenth of a second at 300 Mbit/s.
 const RECEIVE_BUFFER: usize = 4 << 20;
 
-/// Bytes of Ethernet, IP and UDP headers, by which payload becomes a frame.
+/// Bytes of Ethernet, IP and UDP headers (IPv4, IPv6), added to a payload to get its frame.
 const HEADERS: [u64; 2] = [42, 62];
 
-/// How to receive.
+/// Options of a receiver.
 #[derive(Clone, Copy, Debug)]
 pub struct Receiver {
-    /// Where to listen.
+    /// Address to bind.
     pub address: SocketAddr,
-    /// How long at the most.
+    /// Longest time to listen.
     pub at_most: Duration,
-    /// Whether to end after the first report.
+    /// Ends after the first report if true.
     pub once: bool,
 }
 
-/// A sender, as seen from here.
+/// State of one sender's session.
 #[derive(Default)]
 struct Session {
-    /// When its last message or datagram came, by this clock.
+    /// Time of its last message or datagram, by this host's clock.
     seen_ns: i64,
     /// Datagrams that this host's socket had dropped when the session began.
     dropped_before: u64,
-    /// Time of sending and of coming of each datagram, by either's clock.
+    /// Per datagram: time of sending by the sender's clock, time of arrival by the receiver's.
     noted: Vec<(i64, i64)>,
-    /// Numbers that came, as far as they are not all below `next`.
+    /// Sequence numbers at or above `next` that have arrived.
     ahead: BTreeSet<u32>,
     next: u32,
     highest: Option<u32>,
@@ -59,8 +60,8 @@ struct Session {
     is_done: bool,
 }
 
-/// Receives, and passes each report to `done`. `listening` is called with the bound address before the first datagram is
-/// read; `stop` is called ten times a second.
+/// Receives, and passes each report to `done`. `listening` is called with the bound address before the first
+/// datagram is read; `stop` is called ten times a second.
 ///
 /// # Errors
 /// If the address cannot be bound.
@@ -90,7 +91,7 @@ pub fn receive(
                 }
                 let answered_ns = nanos(clock.now());
                 let echo = Message::Echo { session, sent_ns, came_ns: now, answered_ns };
-                // An answer that is lost is asked for again.
+                // If this answer is lost, the sender repeats its probe.
                 let _ = socket.send_to(&echo.to_bytes(), from);
             }
             Some(Message::Finish { session, offsets }) => {
@@ -120,7 +121,8 @@ pub fn receive(
     Ok(())
 }
 
-/// Gives the session a slot; `false` if none can be had. `dropped` reads how many datagrams the socket has dropped.
+/// Gives the session a slot; `false` if none can be had. `dropped` reads how many datagrams the socket has
+/// dropped.
 fn admit(
     sessions: &mut BTreeMap<(SocketAddr, u32), Session>,
     key: (SocketAddr, u32),
@@ -133,7 +135,7 @@ fn admit(
     }
     if sessions.len() >= MOST_SENDERS {
         let silence = (SILENCE.as_picos() / 1_000).cast_signed();
-        // The least is replaced: ended sessions first, then those without a datagram, the longest silent of each first.
+        // Eviction order: ended sessions, then those without a datagram; among equals the longest silent.
         let rank = |session: &Session| (!session.is_done, session.report.received > 0, session.seen_ns);
         let Some((victim, session)) = sessions.iter().min_by_key(|(_, session)| rank(session)) else {
             return false;
@@ -149,7 +151,7 @@ fn admit(
     true
 }
 
-/// Answers once more for a while, should the report have been lost.
+/// Repeats the report on request for a while, in case it was lost.
 fn linger(socket: &UdpSocket, buffer: &mut [u8], to: SocketAddr, report: &Message) -> io::Result<()> {
     for _ in 0..5 {
         if let Ok((length, from)) = socket.recv_from(buffer)
@@ -180,7 +182,7 @@ impl Session {
         while self.ahead.remove(&self.next) {
             self.next += 1;
         }
-        // Gaps that are as old as this are losses: their numbers need not be waited for.
+        // Older gaps are losses: stop waiting for their numbers.
         if self.ahead.len() > 1 << 16
             && let Some(oldest) = self.ahead.pop_first()
         {
@@ -201,7 +203,7 @@ impl Session {
         }
     }
 
-    /// Makes the report and frees the delays; returns how many were kept.
+    /// Computes the report and frees the delays. Returns how many delays were kept.
     fn conclude(&mut self, offsets: [Offset; 2], dropped: u64) -> usize {
         let noted = std::mem::take(&mut self.noted);
         let correct = |(sent, came): &(i64, i64)| {
@@ -250,7 +252,7 @@ mod tests {
         assert_eq!(session.report, expected);
     }
 
-    /// A receiver serves any number of senders in its life, and probes without datagrams take no slot for good.
+    /// A receiver serves any number of senders in its lifetime; probes without datagrams do not pin a slot.
     #[test]
     fn a_slot_passes_on_when_a_session_has_ended_or_never_sent() {
         let address = |port| SocketAddr::from(([127, 0, 0, 1], port));

@@ -1,4 +1,4 @@
-//! The sender: measures the clocks, sends on an absolute schedule, measures again, asks what came.
+//! Sender: measures the clock offset, sends on an absolute schedule, measures again, and fetches the report.
 
 use core::net::SocketAddr;
 use std::io;
@@ -15,29 +15,29 @@ use crate::awake::Awake;
 use crate::clock::Monotonic;
 use crate::traffic::stamp::Stamp;
 
-/// Questions what time it is, before and after.
+/// Clock probes, before and after.
 const PROBES: u32 = 40;
 
-/// How long an answer is waited for.
+/// Timeout of an answer.
 const PATIENCE: std::time::Duration = std::time::Duration::from_millis(500);
 
-/// Questions without any answer after which no receiver is there.
+/// Unanswered probes after which the receiver counts as absent.
 const MOST_SILENT: u32 = 6;
 
-/// Reports that cannot be true after which no other is waited for.
+/// Implausible reports after which the sender gives up.
 const MOST_FORGED: u32 = 16;
 
-/// How to send.
+/// Options of a sender.
 pub struct Sender {
-    /// Where to.
+    /// Address of the receiver.
     pub to: SocketAddr,
-    /// What.
+    /// Traffic to send.
     pub source: Source,
-    /// How long to send at the most, by the clock: what is due later, or not sent by then, is not sent.
+    /// Longest sending time. What is due later, or unsent by then, is not sent.
     pub lasting: Duration,
-    /// DSCP and ECN.
+    /// DSCP and ECN bits.
     pub traffic_class: u8,
-    /// Number of this run, told apart from others of the same sender.
+    /// Identifier of this run among the same sender's runs.
     pub session: u32,
 }
 
@@ -48,20 +48,20 @@ struct Link {
     buffer: Vec<u8>,
 }
 
-/// Smallest frame of a datagram, in bytes: Ethernet, IP and UDP headers and the stamp.
+/// Returns the smallest frame of a datagram, in bytes: Ethernet, IP and UDP headers and the stamp.
 pub fn smallest_frame(is_ipv6: bool) -> usize {
     headers(is_ipv6) + Stamp::LENGTH
 }
 
-/// Bytes of Ethernet, IP and UDP headers.
+/// Returns the bytes of Ethernet, IP and UDP headers.
 fn headers(is_ipv6: bool) -> usize {
     if is_ipv6 { 62 } else { 42 }
 }
 
-/// Sends until the source ends, the time is over, or `stop`, which is called before each datagram.
+/// Sends until the source ends, the time is over, or `stop`, called before each datagram, returns true.
 ///
 /// # Errors
-/// Where the receiver cannot be reached, or does not answer.
+/// If the receiver cannot be reached or does not answer.
 pub fn send(mut sender: Sender, stop: &dyn Fn() -> bool) -> io::Result<SendReport> {
     let any: SocketAddr = if sender.to.is_ipv4() { ([0, 0, 0, 0], 0).into() } else { ([0u16; 8], 0).into() };
     let socket = UdpSocket::bind(any)?;
@@ -69,7 +69,7 @@ pub fn send(mut sender: Sender, stop: &dyn Fn() -> bool) -> io::Result<SendRepor
     set_class(&socket, sender.to, sender.traffic_class);
     let mut link =
         Link { socket, clock: Monotonic::start(), session: sender.session, buffer: vec![0; 1 << 16] };
-    // Where it is not allowed, datagrams leave less punctually: the report says how late.
+    // Without the permission for it, datagrams leave later; the report says how much.
     let _awake = Awake::begin();
     let before = link.offset()?;
     let mut report = SendReport::default();
@@ -82,7 +82,7 @@ pub fn send(mut sender: Sender, stop: &dyn Fn() -> bool) -> io::Result<SendRepor
 
 #[cfg(target_os = "linux")]
 fn set_class(socket: &UdpSocket, to: SocketAddr, class: u8) {
-    // Where it is refused, datagrams go without: the receiver counts them all the same.
+    // If refused, datagrams go without these bits and are counted all the same.
     let _ = crate::traffic::send::set_class(socket, to.ip(), class);
 }
 
@@ -94,7 +94,7 @@ fn nanos(at: Instant) -> i64 {
 }
 
 impl Link {
-    /// The clocks' offset, from the quickest of many exchanges.
+    /// Measures the clock offset by the fastest of many exchanges.
     fn offset(&mut self) -> io::Result<Offset> {
         self.socket.set_read_timeout(Some(PATIENCE))?;
         let mut best: Option<Offset> = None;
@@ -168,7 +168,7 @@ impl Link {
                 break;
             }
             if due > now {
-                // In steps, so that a wish to stop is heard.
+                // Sleeps in steps, to react to `stop`.
                 let nap = due.since(now).min(Duration::from_millis(100));
                 std::thread::sleep(std::time::Duration::from_nanos(nap.as_picos() / 1_000));
                 continue;
@@ -177,7 +177,7 @@ impl Link {
             let length = (header.length as usize).saturating_sub(headers);
             report.padded += u64::from(length < Stamp::LENGTH);
             let length = length.clamp(Stamp::LENGTH, 65_000);
-            // A length of its own keeps a datagram from being taken for a message.
+            // A distinct length keeps a datagram from being parsed as a message.
             let length = if length == super::message::LENGTH { length + 1 } else { length };
             let stamp = Stamp { flow: self.session, sequence: header.sequence, sent: now };
             payload[..Stamp::LENGTH].copy_from_slice(&stamp.to_bytes());
@@ -194,7 +194,7 @@ impl Link {
         report.slip = quantiles.map(Duration::from_picos);
     }
 
-    /// The receiver's report on what was sent.
+    /// Fetches the receiver's report on what was sent.
     fn finish(&mut self, sent: &SendReport) -> io::Result<Report> {
         let mut refused = 0;
         for _ in 0..MOST_SILENT {

@@ -1,12 +1,13 @@
-//! An `AF_XDP` socket on one end of a veth: frames in before the kernel's network code sees them, out past its queues.
+//! `AF_XDP` socket on one end of a veth: frames in before the kernel's network stack, out past its queues.
 //!
 //! ```text
-//! program (redirect.rs) -> received -> [slots] -> take      fill ring gets a slot back for each that was taken
+//! program (redirect.rs) -> received -> [slots] -> take     taken slots return to the fill ring
 //!                                send -> [reserve] -> sent -> completed -> [reserve]
 //! ```
 //!
-//! Slots are copied from and to, so that all of Lockgate's frames live in one place. Those for sending are kept apart by
-//! count: what is received can never use them up. Copy mode is asked for: a veth has no other.
+//! Frames are copied in and out, so that all frames of Lockgate live in one slab ([`crate::frames`]). Slots
+//! for sending are reserved by count: arrivals can never exhaust them. Copy mode is requested by name, a veth
+//! has no other. See decision 050.
 #![allow(unsafe_code, reason = "slots of memory shared with the kernel")]
 
 use std::io;
@@ -25,26 +26,26 @@ use crate::failure::Missing;
 use crate::machine::Broken;
 use crate::testbed::index_of;
 
-/// Slots for frames that go.
+/// Slots reserved for sending.
 const RESERVE: u32 = 256;
 
-/// Most frames that are looked at, or sent, at a time.
+/// Frames received or sent at most by one call.
 const BATCH: usize = 64;
 
-/// What the kernel keeps free in front of each frame.
+/// Bytes that the kernel keeps free in front of each frame.
 const HEADROOM: usize = 256;
 
-/// How often sending is tried where the kernel says that it has not sent everything: it sends 32 frames a call.
+/// Attempts to send while the kernel reports a remainder: it sends 32 frames a call.
 const TRIES: usize = 8;
 
-/// A socket of an interface.
+/// `AF_XDP` socket of an interface.
 pub(super) struct ExpressSocket {
     name: String,
-    /// Frames that have come and have not been taken.
+    /// Received frames that have not been taken.
     waiting: HeapSlab,
-    /// The next of them, and when it came, by `CLOCK_MONOTONIC`.
+    /// The next of them and its time of arrival, in nanoseconds of `CLOCK_MONOTONIC`.
     next: Option<(Packet, u64)>,
-    /// Slots to be given back to the kernel.
+    /// Slots to be returned to the fill ring.
     owed: usize,
     sending: HeapSlab,
     fill: FillRing,
@@ -52,9 +53,9 @@ pub(super) struct ExpressSocket {
     sent: TxRing,
     completed: CompletionRing,
     socket: XdpSocket,
-    /// Held as long as frames are to come.
+    /// Attached program; frames arrive only while it is held.
     redirection: Redirection,
-    /// Last: what is above points into it.
+    /// Last field, dropped last: the fields above point into it.
     slots: Umem,
 }
 
@@ -63,8 +64,8 @@ pub(super) struct ExpressSocket {
 unsafe impl Send for ExpressSocket {}
 
 impl ExpressSocket {
-    /// Opens a socket for frames of up to `longest` bytes on an interface of this thread's namespace; `wires` is how
-    /// many there will be.
+    /// Opens a socket for frames of up to `longest` bytes on an interface of this thread's namespace. `wires`
+    /// is the total number of sockets, which share the memory budget.
     pub(super) fn open(name: &str, longest: usize, wires: usize) -> Result<Self, Missing> {
         let refused = |what: &str, error: io::Error| Missing::refused(what, &error);
         let count = ring_length(2048, wires) as u32;
@@ -83,7 +84,8 @@ impl ExpressSocket {
             return Err(refused("have rings both ways", io::Error::other("there is none")));
         };
         flags.force_copy();
-        // SAFETY: the slots live as long as the socket: both are parts of `Self`, which drops the socket first.
+        // SAFETY: the slots live as long as the socket: both are parts of `Self`, which drops the socket
+        // first.
         unsafe { rings.fill_ring.enqueue(&mut slots, count as usize) };
         let socket = builder
             .bind(NicIndex(interface), 0, flags)
@@ -109,7 +111,8 @@ impl ExpressSocket {
         Ok(opened)
     }
 
-    /// When the next frame came, in nanoseconds of `CLOCK_MONOTONIC`; `None` where there is none.
+    /// Returns the arrival time of the next frame in nanoseconds of `CLOCK_MONOTONIC`; `None` if there is no
+    /// frame.
     pub(super) fn next(&mut self) -> Option<u64> {
         if let Some((_, at)) = &self.next {
             return Some(*at);
@@ -129,7 +132,7 @@ impl ExpressSocket {
         Some(at)
     }
 
-    /// Shows the next frame, if there is one, and gives its slot back.
+    /// Passes the next frame, if any, to `take` and frees its slot.
     pub(super) fn take(&mut self, take: &mut dyn FnMut(&[u8])) {
         if self.next().is_none() {
             return;
@@ -141,7 +144,7 @@ impl ExpressSocket {
         }
     }
 
-    /// Sends frames in order; returns how many the kernel took.
+    /// Sends frames in order. Returns how many the kernel took.
     pub(super) fn send(&mut self, frames: &[&[u8]]) -> Result<usize, Broken> {
         let mut done = 0;
         for batch in frames.chunks(BATCH) {
@@ -158,8 +161,8 @@ impl ExpressSocket {
         self.completed.dequeue(&mut self.slots, RESERVE as usize);
         let mut laid = 0;
         for frame in frames {
-            // SAFETY: the packet stays within `self`, whose slots outlive it. What is owed to the fill ring is not for
-            // sending.
+            // SAFETY: the packet stays within `self`, whose slots outlive it. What is owed to the fill ring
+            // is not for sending.
             let Some(mut packet) =
                 (self.slots.allocatable() > self.owed).then(|| unsafe { self.slots.alloc() }).flatten()
             else {
@@ -182,7 +185,7 @@ impl ExpressSocket {
         Ok(queued)
     }
 
-    /// Lets the kernel send what stands in the ring. What it leaves there goes with the next.
+    /// Wakes the kernel to send the ring's contents. A remainder goes with the next call.
     fn kick(&self) -> Result<(), Broken> {
         for _ in 0..TRIES {
             match send(self.as_fd(), &[], SendFlags::DONTWAIT) {
@@ -196,7 +199,7 @@ impl ExpressSocket {
         Ok(())
     }
 
-    /// Why the wire is gone.
+    /// Returns the error of a wire that is gone.
     pub(super) fn gone(&self) -> Broken {
         let why = match rustix::net::sockopt::socket_error(self.as_fd()) {
             Ok(Err(error)) | Err(error) => error.into(),
@@ -205,7 +208,7 @@ impl ExpressSocket {
         Broken { what: format!("wire `{}`", self.name), why }
     }
 
-    /// Frames that found no slot or no room in the ring since the socket was opened.
+    /// Returns the frames that found no slot or no room in the ring since the socket was opened.
     pub(super) fn overruns(&self) -> u64 {
         self.socket.statistics().map_or(0, |counts| counts.rx_dropped + counts.rx_ring_full)
     }
@@ -218,7 +221,8 @@ impl AsFd for ExpressSocket {
     }
 }
 
-/// `count` slots for frames of up to `longest` bytes that come, those for frames that go, and rings for both.
+/// Lays out `count` slots for received frames of up to `longest` bytes, the slots for sending, and rings for
+/// both.
 fn laid_out(longest: usize, count: u32) -> Result<(UmemCfg, RingConfig), xdp::error::Error> {
     let fits = longest + HEADROOM + STAMP as usize <= 2048;
     let slots = UmemCfgBuilder {
@@ -236,7 +240,7 @@ fn laid_out(longest: usize, count: u32) -> Result<(UmemCfg, RingConfig), xdp::er
     Ok((slots.build()?, rings.build()?))
 }
 
-/// What the kernel said.
+/// Converts to the kernel's error.
 fn cause(error: SocketError) -> io::Error {
     match error {
         SocketError::SocketCreation(error) | SocketError::Bind(error) => error,
@@ -246,10 +250,10 @@ fn cause(error: SocketError) -> io::Error {
     }
 }
 
-/// The time in front of a frame.
+/// Removes the time stamp in front of a frame and returns it, in nanoseconds of `CLOCK_MONOTONIC`.
 fn stamp(packet: &mut Packet) -> u64 {
     let mut bytes = [0; STAMP as usize];
-    // The room is that of every slot, so neither can fail.
+    // Every slot has this room, so neither call can fail.
     if packet.adjust_head(-STAMP).is_ok() {
         let _ = packet.array_at_offset(0, &mut bytes);
         let _ = packet.adjust_head(STAMP);

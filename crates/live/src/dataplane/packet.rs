@@ -1,8 +1,8 @@
-//! A packet socket on one end of a veth: frames in by a ring shared with the kernel, out by `sendmmsg`.
+//! Packet socket on one end of a veth: frames in by a ring shared with the kernel, out by `sendmmsg`.
 //!
-//! The ring is of version 2: each frame is visible as soon as it is there. Version 3 hands over blocks, which
-//! adds up to a millisecond. The kernel stamps each frame when it comes off the wire, so it does not matter
-//! for its time when the driver looks.
+//! The ring is of version 2: each frame is visible at once. Version 3 hands over blocks, which adds up to a
+//! millisecond. The kernel stamps each frame on arrival, so the time at which the driver reads it does not
+//! matter.
 #![allow(unsafe_code, reason = "memory shared with the kernel, and its calls")]
 
 use core::ptr;
@@ -17,22 +17,22 @@ use crate::failure::Missing;
 use crate::machine::Broken;
 use crate::testbed::index_of;
 
-/// Bytes of rings, all wires together.
+/// Total size of the receive rings of all wires, in bytes.
 const RINGS: usize = 64 << 20;
 
-/// Fewest and most frames in a ring.
+/// Minimum and maximum number of frames in a ring.
 const FRAMES: [usize; 2] = [256, 1 << 14];
 
-/// Room the kernel needs in front of a frame: its header, the address, and alignment.
+/// Bytes that the kernel needs in front of a frame: its header, the address, and alignment.
 const HEADROOM: usize = 128;
 
-/// Most frames a call sends.
+/// Frames sent at most by one call.
 const BATCH: usize = 64;
 
-/// `ETH_P_ALL`, as it stands in a socket's address.
+/// `ETH_P_ALL` in network byte order.
 const EVERYTHING: u16 = (libc::ETH_P_ALL as u16).to_be();
 
-/// How many frames of `frame_size` bytes a ring has, where there are so many wires: a power of two.
+/// Returns the number of frames of `frame_size` bytes in each of `wires` rings: a power of two.
 pub(super) fn ring_length(frame_size: usize, wires: usize) -> usize {
     (RINGS / wires.max(1) / frame_size).clamp(FRAMES[0], FRAMES[1]).next_power_of_two()
 }
@@ -52,8 +52,8 @@ pub(super) struct PacketSocket {
 unsafe impl Send for PacketSocket {}
 
 impl PacketSocket {
-    /// Opens a socket for frames of up to `longest` bytes on an interface of this thread's namespace; `wires`
-    /// is how many there will be.
+    /// Opens a socket for frames of up to `longest` bytes on an interface of this thread's namespace. `wires`
+    /// is the total number of sockets, which share the memory budget.
     pub(super) fn open(name: &str, longest: usize, wires: usize) -> Result<Self, Missing> {
         let refused = |what: &str, error: io::Error| Missing::refused(what, &error);
         let socket = socket_with(
@@ -98,12 +98,13 @@ impl PacketSocket {
     }
 
     fn status(&self) -> &AtomicU32 {
-        // SAFETY: the status is an aligned word of the ring, which the kernel changes as it does: atomically. It
-        // is mapped while `self` lives.
+        // SAFETY: the status is an aligned word of the ring, which the kernel changes as it does: atomically.
+        // It is mapped while `self` lives.
         unsafe { AtomicU32::from_ptr(&raw mut (*self.header()).tp_status) }
     }
 
-    /// When the next frame came, by the wall clock in seconds and nanoseconds; `None` where there is none.
+    /// Returns the wall clock time of the next frame's arrival (seconds, nanoseconds); `None` if there is no
+    /// frame.
     pub(super) fn next(&mut self) -> Option<(i64, u32)> {
         if self.status().load(Ordering::Acquire) & libc::TP_STATUS_USER == 0 {
             return None;
@@ -113,7 +114,7 @@ impl PacketSocket {
         unsafe { Some((i64::from((*header).tp_sec), (*header).tp_nsec)) }
     }
 
-    /// Shows the next frame, if there is one, and gives its place back.
+    /// Passes the next frame, if any, to `take` and frees its slot of the ring.
     pub(super) fn take(&mut self, take: &mut dyn FnMut(&[u8])) {
         if self.status().load(Ordering::Acquire) & libc::TP_STATUS_USER == 0 {
             return;
@@ -122,14 +123,14 @@ impl PacketSocket {
         // SAFETY: the frame is ours, as above.
         let (start, length) = unsafe { (usize::from((*header).tp_mac), (*header).tp_snaplen as usize) };
         let length = length.min(self.frame_size.saturating_sub(start));
-        // SAFETY: `start + length <= frame_size`, so the bytes lie in this frame of the ring. The kernel leaves
-        // them alone until the status is given back, which is after the last use of the slice.
+        // SAFETY: `start + length <= frame_size`, so the bytes lie in this frame of the ring. The kernel
+        // leaves them alone until the status is given back, which is after the last use of the slice.
         take(unsafe { core::slice::from_raw_parts(header.cast::<u8>().add(start), length) });
         self.status().store(libc::TP_STATUS_KERNEL, Ordering::Release);
         self.next = (self.next + 1) % self.frames;
     }
 
-    /// Sends frames in order; returns how many the kernel took.
+    /// Sends frames in order. Returns how many the kernel took.
     pub(super) fn send(&self, frames: &[&[u8]]) -> Result<usize, Broken> {
         let mut done = 0;
         for batch in frames.chunks(BATCH) {
@@ -153,8 +154,8 @@ impl PacketSocket {
             message.msg_hdr.msg_iovlen = 1;
         }
         let count = frames.len().min(BATCH) as u32;
-        // SAFETY: `count` messages are filled in, each with one vector over a frame that outlives the call; the
-        // kernel only reads through them.
+        // SAFETY: `count` messages are filled in, each with one vector over a frame that outlives the call;
+        // the kernel only reads through them.
         let sent = unsafe {
             libc::sendmmsg(self.socket.as_raw_fd(), messages.as_mut_ptr(), count, libc::MSG_DONTWAIT)
         };
@@ -168,7 +169,7 @@ impl PacketSocket {
         }
     }
 
-    /// Why the wire is gone.
+    /// Returns the error of a wire that is gone.
     pub(super) fn gone(&self) -> Broken {
         let why = rustix::net::sockopt::socket_error(&self.socket);
         let why = match why {
@@ -178,7 +179,7 @@ impl PacketSocket {
         Broken { what: format!("wire `{}`", self.name), why }
     }
 
-    /// Frames that found no room in the ring since this was last asked.
+    /// Returns the frames that found no room in the ring since the last call.
     pub(super) fn overruns(&self) -> u64 {
         let mut statistics = libc::tpacket_stats { tp_packets: 0, tp_drops: 0 };
         let mut length = size_of::<libc::tpacket_stats>() as libc::socklen_t;

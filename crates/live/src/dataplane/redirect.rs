@@ -1,13 +1,14 @@
-//! The program that hands an interface's frames to a socket, each with the time it came: loaded and attached by
-//! `bpf(2)`, no tool or library needed.
+//! XDP program that redirects an interface's frames to a socket, each with its time of arrival. Loaded and
+//! attached by `bpf(2)`, without a compiler or a library (decision 050).
 //!
-//! It is attached by a BPF *link*, which is a file descriptor: it goes when the process does, however that ends.
+//! It is attached by a BPF *link*, which is a file descriptor: it is detached when the process ends, however
+//! that ends.
 #![allow(unsafe_code, reason = "bpf(2)")]
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 
-/// Commands, types and flags of `bpf(2)`, as `linux/bpf.h` and `linux/if_link.h` have them.
+/// Commands, types and flags of `bpf(2)`, from `linux/bpf.h` and `linux/if_link.h`.
 const MAP_CREATE: libc::c_long = 0;
 const MAP_UPDATE_ELEM: libc::c_long = 2;
 const PROG_LOAD: libc::c_long = 5;
@@ -17,13 +18,13 @@ const PROG_TYPE_XDP: u32 = 6;
 const ATTACH_TYPE_XDP: u32 = 37;
 const FLAGS_DRIVER_MODE: u32 = 1 << 2;
 
-/// The program is free for every use, and calls nothing that asks for more.
+/// Licence shown to the kernel. The program calls no helper that is restricted to the GPL.
 const LICENCE: &core::ffi::CStr = c"Dual MIT/GPL";
 
-/// How many bytes of time stand in front of a frame.
+/// Length in bytes of the time stamp in front of a frame.
 pub(super) const STAMP: i32 = 8;
 
-/// Registers, and an instruction of `opcode destination,source offset immediate`.
+/// Encodes the instruction `opcode destination,source offset immediate`.
 const fn instruction(opcode: u64, destination: u64, source: u64, offset: i16, immediate: i32) -> u64 {
     opcode
         | destination << 8
@@ -32,7 +33,8 @@ const fn instruction(opcode: u64, destination: u64, source: u64, offset: i16, im
         | (immediate.cast_unsigned() as u64) << 32
 }
 
-/// Puts the monotonic time in front of the frame and redirects it to the socket of its queue.
+/// Returns the program: it writes the monotonic time in front of the frame and redirects it to the socket of
+/// its queue.
 fn program(map: BorrowedFd<'_>) -> [u64; 19] {
     [
         instruction(0xbf, 6, 1, 0, 0),               //  0: r6 = context
@@ -57,7 +59,7 @@ fn program(map: BorrowedFd<'_>) -> [u64; 19] {
     ]
 }
 
-/// What `bpf(2)` is told of a map, a program, a link, and an element of a map.
+/// Attributes of `bpf(2)` for a map, a program, a link, and an element of a map.
 #[repr(C)]
 struct Map {
     kind: u32,
@@ -93,16 +95,16 @@ struct Element {
     flags: u64,
 }
 
-/// A program that is attached as long as this lives.
+/// Attached program; detached on drop.
 #[derive(Debug)]
 pub(super) struct Redirection {
     map: OwnedFd,
-    /// Held, not used: it goes when its last descriptor does.
+    /// Only held: the kernel detaches the program when the last descriptor closes.
     _link: OwnedFd,
 }
 
 impl Redirection {
-    /// Attaches the program to the interface of this thread's namespace with that number.
+    /// Loads the program and attaches it to the interface of this index in the thread's namespace.
     pub(super) fn attach(interface: u32) -> io::Result<Self> {
         let map = Map { kind: MAP_TYPE_XSKMAP, key_size: 4, value_size: 4, entries: 1, flags: 0 };
         let map = bpf(MAP_CREATE, &map)?;
@@ -124,7 +126,7 @@ impl Redirection {
         Ok(Self { map, _link: bpf(LINK_CREATE, &link)? })
     }
 
-    /// From now on frames go to `socket`, which is bound to the interface's only queue.
+    /// Redirects frames to `socket`, which is bound to the interface's only queue, from now on.
     pub(super) fn hand_to(&self, socket: BorrowedFd<'_>) -> io::Result<()> {
         let (key, value) = (0u32, socket.as_raw_fd());
         let element = Element {
@@ -138,7 +140,7 @@ impl Redirection {
     }
 }
 
-/// A call of `bpf(2)` that makes something: its descriptor.
+/// Calls `bpf(2)` with a command that creates an object. Returns its descriptor.
 fn bpf<T>(command: libc::c_long, attributes: &T) -> io::Result<OwnedFd> {
     let made = call(command, attributes)?;
     // SAFETY: the kernel has just made this descriptor for us, and nobody else knows it.
@@ -146,9 +148,9 @@ fn bpf<T>(command: libc::c_long, attributes: &T) -> io::Result<OwnedFd> {
 }
 
 fn call<T>(command: libc::c_long, attributes: &T) -> io::Result<i32> {
-    // SAFETY: the kernel reads as many bytes as it is told, which is the size of `attributes`, a structure without
-    // padding of the layout that the command asks for. What it points to lives until the call has returned, and the
-    // commands used here write nothing.
+    // SAFETY: the kernel reads as many bytes as it is told, which is the size of `attributes`, a structure
+    // without padding of the layout that the command asks for. What it points to lives until the call has
+    // returned, and the commands used here write nothing.
     let done =
         unsafe { libc::syscall(libc::SYS_bpf, command, core::ptr::from_ref(attributes), size_of::<T>()) };
     if done < 0 { Err(io::Error::last_os_error()) } else { Ok(done as i32) }

@@ -1,27 +1,28 @@
-//! A frame to nobody before one that is due: after a sleep the caches have forgotten the way out.
+//! Warm-up frames: a dummy frame through an unused veth pair before a deadline that follows a long sleep.
 //!
 //! ```text
-//!            sleeps                 wakes      rehearses             due
+//!            sleeps                 wakes      warm-up               due
 //! driver  ----------------------------|------------|---- spins -------|-> frame to its host
 //!                                     |<------- up to 120 us -------->|
 //! ```
 //!
-//! What a frame is sent by after some milliseconds of sleep is cold in every cache: the call, the driver's
-//! queue, the veth, the receiving side. That takes 5 to 10 us longer than the same frame in a row of frames, and not each time
-//! alike. A pair of veths that leads to nobody goes the same way.
+//! After some milliseconds of sleep the code and data of sending (the system call, the driver's queue, the
+//! veth, the receiving side) are in no cache. The first frame then takes 5 to 10 us longer than one in a row
+//! of frames, and not by a constant. A frame through a second pair of veths takes the same path of the kernel
+//! and warms it (decision 068).
 
 use lockgate_engine::units::Duration;
 
 use super::wire::Wire;
 use crate::testbed::FAR_END;
 
-/// With less time than this left there is none for a rehearsal: a cold one takes up to 15 us.
+/// Least time before a deadline in which a warm-up frame is sent: a cold one takes up to 15 us.
 const LEAST: Duration = Duration::from_micros(20);
 
-/// A type of frame for experiments (IEEE Std 802, "local experimental"): no kernel listens to it.
+/// EtherType for experiments (IEEE Std 802, "local experimental"): the kernel has no handler for it.
 const EXPERIMENTAL: [u8; 2] = [0x88, 0xb5];
 
-/// The way out, gone in vain.
+/// Sender of warm-up frames.
 pub(super) struct Rehearsal {
     wire: Wire,
     frame: Vec<u8>,
@@ -29,7 +30,7 @@ pub(super) struct Rehearsal {
 }
 
 impl Rehearsal {
-    /// By a wire that leads to nobody, with frames of `length` bytes.
+    /// Creates one that sends frames of `length` bytes (at least 60) on `wire`, whose far end is unused.
     pub(super) fn new(wire: Wire, length: usize) -> Self {
         let mut frame = vec![0; length.max(60)];
         frame[..6].copy_from_slice(&FAR_END);
@@ -37,21 +38,22 @@ impl Rehearsal {
         Self { wire, frame, is_due: false }
     }
 
-    /// The driver has slept for long.
+    /// Notes that the driver has slept for long: the next [`Self::go`] is due.
     pub(super) fn after_sleep(&mut self) {
         self.is_due = true;
     }
 
-    /// Whether the driver has slept for long and not rehearsed since.
+    /// True after a long sleep until the next [`Self::go`].
     pub(super) fn is_due(&self) -> bool {
         self.is_due
     }
 
-    /// Goes the way out, once after a long sleep, if there is time: `spare` is what is left.
+    /// Sends a warm-up frame if one is due and `spare`, the time left before the deadline, suffices. Clears
+    /// the due flag either way.
     #[inline]
     pub(super) fn go(&mut self, spare: Duration) {
         if core::mem::take(&mut self.is_due) && spare > LEAST {
-            // If that fails, so will the frame that counts, and say why.
+            // On an error the frame that is due fails too, and that one reports it.
             let _ = self.wire.send(&[&self.frame]);
         }
     }

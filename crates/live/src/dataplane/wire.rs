@@ -1,4 +1,4 @@
-//! A wire to a host: frames by `AF_XDP` where that is permitted, by a packet socket elsewhere.
+//! Connection to a host by either kind of socket: `AF_XDP` if permitted, a packet socket otherwise.
 
 use std::os::fd::{AsFd, BorrowedFd};
 
@@ -7,36 +7,36 @@ use super::packet::PacketSocket;
 use crate::failure::Missing;
 use crate::machine::Broken;
 
-/// How frames are to come and go.
+/// Choice of the socket.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum FramesBy {
-    /// By `AF_XDP` where all wires allow it, by packet sockets elsewhere.
+    /// `AF_XDP` if all wires permit it, packet sockets otherwise.
     #[default]
     Best,
-    /// By packet sockets.
+    /// Packet sockets.
     Packet,
-    /// By `AF_XDP`, or not at all.
+    /// `AF_XDP`, or an error.
     Express,
 }
 
-/// When a frame came, by the clock of what it came by.
+/// Arrival time of a frame, by the clock of its socket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Stamp {
-    /// The wall clock, in seconds and nanoseconds.
+    /// Wall clock: seconds and nanoseconds since 1970.
     Wall(i64, u32),
     /// `CLOCK_MONOTONIC`, in nanoseconds.
     Monotonic(u64),
 }
 
-/// A wire.
+/// Open socket of a host's veth.
 pub(super) enum Wire {
     Packet(PacketSocket),
     Express(Box<ExpressSocket>),
 }
 
 impl Wire {
-    /// Opens wires on interfaces of this thread's namespace for frames of up to `longest` bytes, all of one kind; and
-    /// says, where that is not `AF_XDP`, why.
+    /// Opens wires on interfaces of this thread's namespace for frames of up to `longest` bytes, all of one
+    /// kind. If that is not `AF_XDP`, the second value says why.
     pub(super) fn open_all(
         names: &[&str],
         longest: usize,
@@ -59,7 +59,7 @@ impl Wire {
         Ok((wires?, Some(why_not)))
     }
 
-    /// When the next frame came; `None` where there is none.
+    /// Returns the arrival time of the next frame; `None` if there is no frame.
     pub(super) fn next(&mut self) -> Option<Stamp> {
         match self {
             Self::Packet(socket) => socket.next().map(|(seconds, nanos)| Stamp::Wall(seconds, nanos)),
@@ -67,7 +67,7 @@ impl Wire {
         }
     }
 
-    /// Shows the next frame, if there is one, and gives its place back.
+    /// Passes the next frame, if any, to `take` and frees its slot.
     pub(super) fn take(&mut self, take: &mut dyn FnMut(&[u8])) {
         match self {
             Self::Packet(socket) => socket.take(take),
@@ -75,7 +75,7 @@ impl Wire {
         }
     }
 
-    /// Sends frames in order; returns how many the kernel took.
+    /// Sends frames in order. Returns how many the kernel took.
     pub(super) fn send(&mut self, frames: &[&[u8]]) -> Result<usize, Broken> {
         match self {
             Self::Packet(socket) => socket.send(frames),
@@ -83,7 +83,7 @@ impl Wire {
         }
     }
 
-    /// Why the wire is gone.
+    /// Returns the error of a wire that is gone.
     pub(super) fn gone(&self) -> Broken {
         match self {
             Self::Packet(socket) => socket.gone(),
@@ -91,7 +91,7 @@ impl Wire {
         }
     }
 
-    /// Frames that found no room.
+    /// Returns the frames lost because a ring or the slots were full.
     pub(super) fn overruns(&self) -> u64 {
         match self {
             Self::Packet(socket) => socket.overruns(),

@@ -1,4 +1,4 @@
-//! What a router answers of its own: who has an address, echo, and why a packet went no further.
+//! Packets that a router originates: address resolution, echo replies, ICMP errors.
 
 use core::net::IpAddr;
 
@@ -14,31 +14,32 @@ use etherparse::{
 use super::timestamp::Wrong;
 use super::{ETHERNET_HEADER, Ip, Mac, Seen};
 
-/// Hop limit of packets that a router sends of its own.
+/// Hop limit of packets that a router originates.
 const HOP_LIMIT: u8 = 64;
 
-/// The least an IPv6 link carries, which an `ICMPv6` error must fit (RFC 4443 section 2.4 (c)).
+/// Minimum MTU of an IPv6 link, which an `ICMPv6` error must fit (RFC 4443 section 2.4 (c)).
 const LEAST_MTU_6: usize = 1280;
 
-/// Bytes of the offending packet that an `ICMPv4` error carries: as much as fits 576 (RFC 1812 section 4.3.2.3).
+/// Bytes of the offending packet that an `ICMPv4` error carries: as much as fits 576 (RFC 1812 section
+/// 4.3.2.3).
 const QUOTED_4: usize = 576 - 20 - 8;
 
-/// Why a packet went no further.
+/// Reason why a packet was not forwarded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Why {
     /// Its hop limit was reached.
     Hops,
-    /// No way leads to its destination.
+    /// No route leads to its destination.
     NoRoute,
-    /// Nobody listens at its port.
+    /// Its port is closed.
     NoPort,
-    /// Nothing here speaks its protocol.
+    /// Its protocol is not supported.
     NoProtocol,
-    /// Its header is wrong, here.
+    /// Its header is wrong at this octet.
     Wrong(Wrong),
 }
 
-/// The answer to "who has this address" (ARP, neighbour discovery): `mac` has it.
+/// Returns the answer to an address resolution request (ARP, neighbour solicitation): `mac` has the address.
 pub fn has(question: &[u8], mac: Mac) -> Option<Vec<u8>> {
     let asker: Mac = question.get(6..12)?.try_into().ok()?;
     let sliced = SlicedPacket::from_ethernet(question).ok()?;
@@ -61,7 +62,7 @@ pub fn has(question: &[u8], mac: Mac) -> Option<Vec<u8>> {
             let solicited = !ip.header().source_addr().is_unspecified();
             let to = if solicited { ip.header().source() } else { ALL_NODES };
             let header = NeighborAdvertisementHeader { router: true, solicited, r#override: true };
-            // The target's address, and as an option where it is (RFC 4861 section 4.4).
+            // The target's address, then its link-layer address as an option (RFC 4861 section 4.4).
             let mut payload = target.to_vec();
             payload.extend([2, 1]);
             payload.extend(mac);
@@ -79,7 +80,7 @@ pub fn has(question: &[u8], mac: Mac) -> Option<Vec<u8>> {
 /// `ff02::1`.
 const ALL_NODES: [u8; 16] = [0xff, 2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1];
 
-/// The answer to an echo request; `None` where it is none.
+/// Returns the answer to an echo request; `None` if `request` is not one.
 pub fn echo(request: &[u8], ip: &Ip) -> Option<Vec<u8>> {
     let sliced = SlicedPacket::from_ethernet(request).ok()?;
     let mut out = Vec::new();
@@ -100,8 +101,8 @@ pub fn echo(request: &[u8], ip: &Ip) -> Option<Vec<u8>> {
     Some(out)
 }
 
-/// What `from` says about the packet in `frame` that went no further. `None` where nothing is to be said
-/// (RFC 1812 section 4.3.2.7, RFC 4443 section 2.4 (e)): about errors, to many, from nobody, of later
+/// Returns the ICMP error that `from` sends about the packet in `frame`. `None` if none may be sent (RFC 1812
+/// section 4.3.2.7, RFC 4443 section 2.4 (e)): about ICMP errors, multicasts, unspecified sources and later
 /// fragments.
 pub fn error(frame: &[u8], from: IpAddr, why: Why) -> Option<Vec<u8>> {
     let Seen::Ip(ip) = Seen::in_frame(frame) else { return None };
@@ -136,7 +137,8 @@ pub fn error(frame: &[u8], from: IpAddr, why: Why) -> Option<Vec<u8>> {
     Some(out)
 }
 
-/// The options of an echo reply: the time stamps of the request go back whole (RFC 1122 section 3.2.2.6).
+/// Returns the options of an echo reply: the request's time stamps are returned whole (RFC 1122 section
+/// 3.2.2.6).
 fn options(request: &[u8], ip: &Ip) -> Ipv4Options {
     let stamps = ip.timestamp.map(|option| option.bytes(request)).unwrap_or_default();
     let mut padded = [0; Ipv4Options::MAX_LEN as usize];
@@ -145,7 +147,7 @@ fn options(request: &[u8], ip: &Ip) -> Ipv4Options {
 }
 
 fn builder(from: IpAddr, to: IpAddr, options: Ipv4Options) -> Option<PacketBuilderStep<IpHeaders>> {
-    // Ethernet addresses are written where the frame is delivered.
+    // Ethernet addresses are written on delivery.
     let step = PacketBuilder::ethernet2([0; 6], [0; 6]);
     match (from, to) {
         (IpAddr::V4(from), IpAddr::V4(to)) => {

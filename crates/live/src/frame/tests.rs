@@ -24,7 +24,7 @@ fn udp6(ttl: u8) -> Vec<u8> {
     out
 }
 
-/// A packet with these options, of which there is a multiple of four bytes.
+/// Returns a packet with these options, whose length must be a multiple of four bytes.
 fn optioned(options: &[u8]) -> Vec<u8> {
     let header = Ipv4Header {
         source: [10, 0, 0, 1],
@@ -39,13 +39,13 @@ fn optioned(options: &[u8]) -> Vec<u8> {
     out
 }
 
-/// The time stamp option of a frame.
+/// Returns the time stamp option of a frame.
 fn timestamp(frame: &[u8]) -> Timestamp {
     let Seen::Ip(Ip { timestamp: Some(option), .. }) = Seen::in_frame(frame) else { panic!("no option") };
     option
 }
 
-/// The one's complement sum over the IPv4 header, which is zero where the checksum is right.
+/// Returns the one's complement sum over the IPv4 header, zero if the checksum is right.
 fn header_sum(frame: &[u8]) -> u16 {
     let header = usize::from(frame[14] & 0x0f) * 4;
     let sum = frame[14..14 + header]
@@ -68,7 +68,7 @@ fn a_frame_is_read() {
 
 #[test]
 fn hops_and_marks_keep_the_checksum_right() {
-    // Every TTL, so that the sum carries over somewhere.
+    // Every TTL, so that some sum carries over.
     for ttl in 0..=255 {
         let mut frame = udp4(ttl, b"x");
         assert_eq!(header_sum(&frame), 0);
@@ -164,7 +164,7 @@ fn echo_comes_back() {
     );
 }
 
-/// What the router at 10.0.0.254 makes of options at 0x01020304 ms of the day, one stamp after the other.
+/// Options after the router at 10.0.0.254 stamped them at 0x01020304 ms of the day, repeatedly.
 #[test]
 fn routers_stamp_as_rfc_791_says() {
     let stamped = |options: &[u8], want: Result<&[u8], Wrong>| {
@@ -174,7 +174,7 @@ fn routers_stamp_as_rfc_791_says() {
         assert_eq!(done.map(|()| &frame[34..34 + options.len()]), want, "{options:?}");
         assert_eq!(header_sum(&frame), 0, "{options:?}");
     };
-    // Times alone: one, the next, and then there is no room, which is counted to 15 and no further.
+    // Times only: one stamp, the next, then no room, which is counted up to 15.
     stamped(&[68, 12, 5, 0, 0, 0, 0, 0, 0, 0, 0, 0], Ok(&[68, 12, 9, 0, 1, 2, 3, 4, 0, 0, 0, 0]));
     stamped(&[68, 12, 9, 0, 9, 9, 9, 9, 0, 0, 0, 0], Ok(&[68, 12, 13, 0, 9, 9, 9, 9, 1, 2, 3, 4]));
     stamped(&[68, 8, 9, 0x00, 9, 9, 9, 9], Ok(&[68, 8, 9, 0x10, 9, 9, 9, 9]));
@@ -187,16 +187,16 @@ fn routers_stamp_as_rfc_791_says() {
     // With addresses.
     stamped(&[68, 12, 5, 1, 0, 0, 0, 0, 0, 0, 0, 0], Ok(&[68, 12, 13, 1, 10, 0, 0, 254, 1, 2, 3, 4]));
     stamped(&[68, 4, 5, 1], Ok(&[68, 4, 5, 0x11]));
-    // For addresses that the sender gave: this one, another, none left.
+    // With addresses given by the sender: this one, another, none left.
     stamped(&[68, 12, 5, 3, 10, 0, 0, 254, 0, 0, 0, 0], Ok(&[68, 12, 13, 3, 10, 0, 0, 254, 1, 2, 3, 4]));
     stamped(&[68, 12, 5, 3, 10, 0, 0, 253, 0, 0, 0, 0], Ok(&[68, 12, 5, 3, 10, 0, 0, 253, 0, 0, 0, 0]));
     stamped(&[68, 12, 13, 3, 10, 0, 0, 9, 7, 7, 7, 7], Ok(&[68, 12, 13, 3, 10, 0, 0, 9, 7, 7, 7, 7]));
-    // Flags that mean nothing, or nothing to be stamped.
+    // Unknown flags, and options without anything to stamp.
     for flag in [2, 4, 5, 15] {
         let option = [68, 12, 5, flag, 0, 0, 0, 0, 0, 0, 0, 0];
         stamped(&option, Ok(&option));
     }
-    // Behind others, at an odd place, so that words of the checksum are changed by halves.
+    // After other options at an odd offset, so that checksum words change by halves.
     stamped(
         &[1, 7, 3, 4, 1, 68, 8, 5, 0, 0, 0, 0, 0, 0, 0, 0],
         Ok(&[1, 7, 3, 4, 1, 68, 8, 9, 0, 1, 2, 3, 4, 0, 0, 0]),
@@ -211,7 +211,7 @@ fn what_is_carried_is_read_and_rewritten() {
     assert_eq!(carried(&[68, 12, 5, 4, 1, 2, 3, 4, 0, 0, 2, 3]), Carried::WhenSent(16_909_060, 515_000));
     let with_address = [68, 16, 5, 5, 10, 0, 0, 1, 0, 0, 0, 7, 0, 0, 2, 3];
     assert_eq!(carried(&with_address), Carried::Waited(Duration::from_micros(7_000_515)));
-    // Longer than half the range of a duration, milliseconds, and no room for two words: nothing to go by.
+    // Longer than half the range of a duration; milliseconds; no room for two words: ignored.
     for nothing in [
         &[68, 12, 5, 5, 255, 255, 255, 255, 0, 0, 0, 0][..],
         &[68, 12, 5, 0, 0, 0, 0, 1, 0, 0, 0, 1],

@@ -1,19 +1,19 @@
-//! The Internet Timestamp option of IPv4 (RFC 791 section 3.1), and the same with seconds and microseconds.
+//! Internet Timestamp option of IPv4 (RFC 791 section 3.1), and a variant with seconds and microseconds.
 //!
 //! ```text
 //! | 68 | length | pointer | overflow, flag | words of 32 bits ...
 //!
 //! flag 0   a time of every router                                     milliseconds since midnight UT
 //! flag 1   an address and a time of every router
-//! flag 3   addresses that the sender wrote, with room for their times
-//! flag 4   [address], seconds, microseconds     when it was sent, since 1970: what LIS and SIS rank by
-//! flag 5   [address], seconds, microseconds     how long it has waited in queues: what LISB ranks by
+//! flag 3   addresses given by the sender, with room for their times
+//! flag 4   [address], seconds, microseconds     time of sending, since 1970: LIS and SIS rank by it
+//! flag 5   [address], seconds, microseconds     accumulated queueing delay: LISB ranks by it
 //! ```
 //!
-//! Flags 4 and 5 are the format by which the paper `caqt` carries times finer than milliseconds. Differs: the paper has
-//! one new flag, and the router's policy tells what the time means; with two, routers of different policies can follow
-//! each other. Whether the address is there, the length tells: 12 or 16. The pointer stays at 5, so that routers to which
-//! these flags say nothing hand the option on as it is.
+//! Flags 4 and 5 are the format by which the paper `caqt` carries times finer than milliseconds. Differs: the
+//! paper has one new flag, whose meaning the router's policy defines; with two flags, routers of different
+//! policies can follow each other. The length says whether the address is present: 12 or 16. The pointer
+//! stays at 5, so that routers which do not know these flags forward the option unchanged.
 
 use core::net::Ipv4Addr;
 
@@ -23,56 +23,56 @@ use super::{ETHERNET_HEADER, change};
 
 /// The option's type.
 const KIND: u8 = 68;
-/// One byte of nothing between options, and the end of them.
+/// One-byte padding between options, and the end of the options.
 const NO_OPERATION: u8 = 1;
 const END: u8 = 0;
 
-/// An IPv4 header without options.
+/// Length of an IPv4 header without options.
 const HEADER: usize = 20;
-/// What stands before the option's words: type, length, pointer, overflow and flag.
+/// Bytes before the option's words: type, length, pointer, overflow and flag.
 const HEAD: u8 = 4;
-/// The pointer, which counts from 1, at the first word.
+/// Pointer to the first word; pointers count from 1.
 const FIRST: u8 = HEAD + 1;
-/// The most that four bits count.
+/// Maximum of the four-bit overflow counter.
 const MOST_OVERFLOW: u8 = 15;
 
-/// Flags: what the words are.
+/// Flags: meaning of the words.
 const TIMES: u8 = 0;
 const ADDRESSES_AND_TIMES: u8 = 1;
 const GIVEN_ADDRESSES: u8 = 3;
 const WHEN_SENT: u8 = 4;
 const WAITED: u8 = 5;
 
-/// A longer wait is not believed: sums with it must stay within a [`Duration`].
+/// Longest credible delay; sums with it must stay within a [`Duration`].
 const MOST_WAITED: Duration = Duration::from_picos(u64::MAX / 2);
 
 const PICOS_PER_MICRO: u64 = 1_000_000;
 const MICROS_PER_SECOND: u64 = 1_000_000;
 
-/// The option of a frame: where it stands. It is of use with that frame alone.
+/// Position of the option in a frame. Valid with that frame only.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Timestamp {
     at: u8,
     length: u8,
 }
 
-/// What an option brings with it from the routers before.
+/// Data that an option carries from earlier routers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Carried {
-    /// Nothing that a queue could go by.
+    /// Nothing that a queue uses.
     Nothing,
-    /// When the packet was sent, by its source's clock: seconds since 1970, and nanoseconds.
+    /// Time of sending by the source's clock: seconds since 1970, and nanoseconds.
     WhenSent(u32, u32),
-    /// How long it has waited.
+    /// Accumulated queueing delay.
     Waited(Duration),
 }
 
-/// The option is wrong: the octet of the IP header where (RFC 792, parameter problem).
+/// A malformed option: index of the wrong octet in the IP header (RFC 792, parameter problem).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Wrong(pub u8);
 
 impl Timestamp {
-    /// The option of an IPv4 frame whose header is whole, where it has one.
+    /// Finds the option of an IPv4 frame whose header is whole, if any.
     pub(super) fn find(frame: &[u8]) -> Option<Self> {
         let header = usize::from(frame.get(ETHERNET_HEADER)? & 0x0f) * 4;
         let mut at = ETHERNET_HEADER + HEADER;
@@ -87,7 +87,7 @@ impl Timestamp {
                         return None;
                     }
                     if kind == KIND {
-                        // A header has 60 bytes at most.
+                        // A header has 60 bytes at most, so both fit.
                         return Some(Self { at: at as u8, length: length as u8 });
                     }
                     at += length;
@@ -97,13 +97,13 @@ impl Timestamp {
         None
     }
 
-    /// Its bytes.
+    /// Returns its bytes.
     pub(super) fn bytes(self, frame: &[u8]) -> &[u8] {
         let at = usize::from(self.at);
         frame.get(at..at + usize::from(self.length)).unwrap_or_default()
     }
 
-    /// What it brings from the routers before.
+    /// Returns the data it carries from earlier routers.
     pub fn carried(self, frame: &[u8]) -> Carried {
         let bytes = self.bytes(frame);
         let (Some(flag), 12 | 16) = (bytes.get(3).map(|third| third & 0x0f), bytes.len()) else {
@@ -120,23 +120,23 @@ impl Timestamp {
         }
     }
 
-    /// Writes how long the packet has waited by now, in whole microseconds, into an option that carries that.
+    /// Writes the accumulated queueing delay, in whole microseconds, into an option of flag 5.
     pub fn set_waited(self, frame: &mut [u8], waited: Duration) {
         if !matches!(self.carried(frame), Carried::Waited(_)) {
             return;
         }
         let at = usize::from(self.at + self.length - 8);
         let micros = waited.as_picos() / PICOS_PER_MICRO;
-        // Every duration is less than 2^32 seconds.
+        // Every duration is below 2^32 seconds.
         change(frame, at, &((micros / MICROS_PER_SECOND) as u32).to_be_bytes());
         change(frame, at + 4, &((micros % MICROS_PER_SECOND) as u32).to_be_bytes());
     }
 
-    /// Does what a router at `address` does with the option at a time in milliseconds since midnight UT.
+    /// Processes the option as a router at `address` does, at a time in milliseconds since midnight UT.
     ///
     /// # Errors
-    /// Where the packet is to go no further: there is room, but not enough, or there is none and more routers have found
-    /// none than can be counted.
+    /// If the packet must not be forwarded: there is some room, but not enough; or there is none, and the
+    /// overflow counter is full.
     //= https://www.rfc-editor.org/rfc/rfc791#section-3.1
     pub fn stamp(self, frame: &mut [u8], address: Ipv4Addr, millis: u32) -> Result<(), Wrong> {
         let &[_, _, pointer, state, ..] = self.bytes(frame) else { return Ok(()) };
@@ -149,7 +149,7 @@ impl Timestamp {
             _ => return Ok(()),
         };
         if pointer > length {
-            // Who is not asked for a time finds no room wanting.
+            // A router that is not listed does not need room.
             if flag == GIVEN_ADDRESSES {
                 return Ok(());
             }
@@ -174,7 +174,7 @@ impl Timestamp {
     }
 }
 
-/// The last two words of an option.
+/// Returns the last two words of an option.
 fn words(bytes: &[u8]) -> Option<(u32, u32)> {
     let (rest, micros) = bytes.split_last_chunk::<4>()?;
     let (_, seconds) = rest.split_last_chunk::<4>()?;

@@ -1,8 +1,8 @@
-//! The account: every packet that was sent is received, lost with a reason, or inside at the end.
+//! Packet account. Invariant: every packet sent is received, lost with a reason, or inside at the end.
 //!
-//! Datagrams of Lockgate's own are received when their receiver's socket says so; the kernel keeps their
-//! order, so a report also tells which of those handed over before never came. Everything else is received
-//! when it has been handed to the host.
+//! Lockgate's own datagrams count as received when their receiver's socket reports them. The kernel keeps
+//! their order, so a report also shows which earlier ones were lost. Everything else counts as received when
+//! it has been sent to the host.
 
 use core::ops::Range;
 use std::collections::VecDeque;
@@ -19,31 +19,31 @@ use super::Network;
 use crate::failure::Failure;
 use crate::machine::{ConnectionEvent, Happened, Report};
 
-/// A datagram that was handed over and not yet reported.
+/// Datagram that was sent to its host and is not yet reported.
 #[derive(Clone, Copy, Debug)]
 struct Handed {
-    /// As it will be received, at the time when it had been handed over.
+    /// Its future record, with the time at which it was sent to its host.
     received: Received,
-    /// When it was due.
+    /// Time at which it was due.
     due: Instant,
 }
 
-/// What was handed over and not yet reported, and how exact the run was.
+/// Datagrams that await their reports, and the measured fidelity.
 #[derive(Debug)]
 pub struct Account {
-    /// By flow, in order.
+    /// Per flow, in order.
     handed: Vec<VecDeque<Handed>>,
-    /// By flow: the number that is expected next.
+    /// Per flow: next expected sequence number.
     expected: Vec<u32>,
-    /// From the time a frame was due at its host to when it had been handed over, in ps.
+    /// Delay from a frame's due time at its host to its delivery there, in ps.
     pub lateness: Histogram,
-    /// Datagrams that never came to the driver.
+    /// Datagrams lost before the driver.
     pub lost_before: u64,
-    /// Frames that the kernel refused, and datagrams handed over that their socket never got.
+    /// Frames that the kernel refused, and delivered datagrams that never reached their socket.
     pub lost_after: u64,
-    /// Reports that fit nothing.
+    /// Reports that match no datagram.
     pub strange: u64,
-    /// How long the driver was stopped, or kept from running, for long at once.
+    /// Total of the driver's long stalls.
     pub stood_still: Duration,
 }
 
@@ -62,23 +62,23 @@ impl Account {
 }
 
 impl Network<'_> {
-    /// How exact the run has been so far.
+    /// Returns the account so far.
     pub fn account(&self) -> &Account {
         &self.account
     }
 
-    /// Whether datagrams have been handed over that are not reported yet.
+    /// True if delivered datagrams are not yet reported.
     pub fn awaits_reports(&self) -> bool {
         self.account.handed.iter().any(|waiting| !waiting.is_empty())
     }
 
-    /// The place of a flow's record: the last is shared by all that no flow of the scenario sent.
+    /// Returns the index of a flow's record. All unplanned flows share the last.
     pub(super) fn record_of(&self, flow: FlowId) -> usize {
         flow.0.min(self.flows.planned()) as usize
     }
 
-    /// Counts datagrams whose numbers were left out as sent and lost: they never came to the driver. What
-    /// they measured is not known; they are counted like the one that came.
+    /// Counts skipped sequence numbers as sent and lost before the driver. Their sizes are unknown; each
+    /// counts as large as the datagram that arrived.
     pub(super) fn account_gap(&mut self, header: &Header) {
         let record = header.flow.0 as usize;
         let missing = header.sequence.wrapping_sub(self.account.expected[record]);
@@ -94,7 +94,7 @@ impl Network<'_> {
         }
     }
 
-    /// A frame that was counted as sent but finds no room inside.
+    /// Counts a loss of a frame that was counted as sent but did not enter.
     pub(super) fn never_entered(&mut self, header: &Header, why: Loss) {
         let record = self.record_of(header.flow);
         self.recording.flows[record].on_lost(header.sent, header.bytes(), why);
@@ -150,7 +150,7 @@ impl Network<'_> {
         Received {
             now,
             sent: packet.sent,
-            // What was waited before it came is not of this network.
+            // Delay carried on entry is not of this network.
             waited: packet.waited.saturating_sub(about.carried.unwrap_or(Duration::ZERO)),
             propagation,
             bytes: packet.bytes(),
@@ -164,8 +164,8 @@ impl Network<'_> {
         self.recording.flows[record].on_received(&received);
     }
 
-    /// A packet that left, and was due at its host at `due`, has been handed over by `now`; or the kernel
-    /// has refused it.
+    /// Accounts for a packet that left: due at its host at `due`, sent to it by `now`, or refused by the
+    /// kernel if not `taken`.
     pub fn handed(&mut self, packet: Packet, due: Instant, now: Instant, taken: bool) {
         if !taken {
             self.account.lost_after += 1;
@@ -181,7 +181,7 @@ impl Network<'_> {
         self.recycle(packet);
     }
 
-    /// A receiver has got a datagram.
+    /// Accounts for a receiver's report of a datagram.
     pub fn report(&mut self, report: Report) {
         let Some(handed) = self.account.handed.get_mut(report.flow as usize) else { return };
         let found = handed.iter().position(|waiting| waiting.received.sequence == report.sequence);
@@ -196,7 +196,7 @@ impl Network<'_> {
             flow.on_lost(missed.received.sent, missed.received.bytes, Loss::Host);
         }
         if let Some(Handed { received, due }) = handed.pop_front() {
-            // The kernel's time stamp lies between the two; a step of its clock does not move it out.
+            // The true time lies between the two; clamping keeps it there if the wall clock stepped.
             let now = report.at.clamp(due, received.now.max(due));
             flow.on_received(&Received { now, ..received });
             if let Some(asked) = report.asked {
@@ -205,7 +205,7 @@ impl Network<'_> {
         }
     }
 
-    /// The answer to a datagram sent at `asked` is there, by the flow at `record`.
+    /// Accounts for the answer to a datagram sent at `asked`, in the flow recorded at `record`.
     fn answered(&mut self, record: usize, asked: Instant, now: Instant) {
         if let Some(Transport::UdpReturn { of }) = self.scenario.flows.get(record).map(|flow| flow.transport)
             && let Some(requests) = &mut self.recording.flows[of].requests
@@ -214,7 +214,7 @@ impl Network<'_> {
         }
     }
 
-    /// Something has happened at an end of a connection.
+    /// Accounts for an event at one end of a connection.
     pub fn on_connection(&mut self, event: ConnectionEvent) {
         let Some(flow) = self.recording.flows.get_mut(event.flow) else { return };
         match event.what {
@@ -238,11 +238,11 @@ impl Network<'_> {
         }
     }
 
-    /// Ends the run at what it has come to: what was handed over and never reported is lost, what is inside
-    /// is counted, and the account is checked.
+    /// Ends the run at its current time: unreported datagrams count as lost, packets inside are counted, and
+    /// the account is checked.
     ///
     /// # Errors
-    /// An account that does not balance: a fault of Lockgate.
+    /// If the account does not balance: a fault of Lockgate.
     pub fn close(mut self) -> Result<(Recording, Account), Failure> {
         let end = self.now;
         for (flow, waiting) in self.account.handed.iter_mut().enumerate() {
@@ -257,7 +257,7 @@ impl Network<'_> {
         for (_, router) in &mut self.routers {
             router.flush(&mut left);
         }
-        // Where in `left` the packets of each port stand.
+        // Range in `left` of each port's packets.
         let mut waiting: Vec<Range<usize>> = Vec::new();
         let mut unbalanced = None;
         for link in &mut self.links {
@@ -303,7 +303,7 @@ impl Network<'_> {
     }
 }
 
-/// What is kept of a packet that left or was lost at a port.
+/// Creates the row of a packet that left a port or was lost there.
 fn row(
     packet: &Packet,
     flow: usize,

@@ -1,4 +1,4 @@
-//! The timeline: what changes during the run, applied to the same objects as in the simulation.
+//! Timeline of a live run: changes are applied to the same objects as in the simulation.
 
 use lockgate_engine::units::{Duration, Instant};
 use lockgate_measure::recording::Event;
@@ -15,10 +15,10 @@ impl Network<'_> {
         self.timeline.front().map_or(Instant::NEVER, |next| next.change.at)
     }
 
-    /// From `from` on, `changes` happen in place of what was to happen then. Returns what will not happen.
+    /// Replaces all changes at `from` or later by `changes`. Returns the replaced ones.
     ///
     /// # Errors
-    /// The changes, where the run is past `from`: nothing has changed then.
+    /// Returns `changes` if the run is past `from`; nothing has changed then.
     pub fn replan(&mut self, from: Instant, changes: Vec<Prepared>) -> Result<Vec<Prepared>, Vec<Prepared>> {
         if from < self.now {
             return Err(changes);
@@ -37,10 +37,10 @@ impl Network<'_> {
         Ok(())
     }
 
-    /// Applies a change now. Packets that wait stay, except those that a smaller limit forces out.
+    /// Applies a change now. Queued packets stay, except those that a smaller limit evicts.
     ///
     /// # Errors
-    /// What a discipline refuses; then nothing has changed.
+    /// If a discipline refuses; nothing has changed then.
     fn apply(&mut self, next: &mut Prepared) -> Result<(), Failure> {
         let now = self.now;
         let mut moved_packets = None;
@@ -84,7 +84,7 @@ impl Network<'_> {
         Ok(())
     }
 
-    /// Propagation between two nodes, as the links' delays are now.
+    /// Returns the propagation delay between two nodes, by the links' current delays.
     pub(super) fn propagation_between(&mut self, from: u32, to: u32) -> Duration {
         if let Some(known) = self.other_propagation.get(&(from, to)) {
             return *known;

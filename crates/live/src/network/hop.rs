@@ -1,4 +1,4 @@
-//! One hop: a packet is forwarded, served by a router, offered to a port, or leaves; and what routers say.
+//! One hop of a packet (forward, router service, port, delivery), and the packets that routers originate.
 
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -11,20 +11,20 @@ use crate::frame::timestamp::{Timestamp, Wrong};
 use crate::frame::{Seen, set_traffic_class, take_hop};
 use crate::frames::About;
 
-/// The address that hosts send everything to.
+/// Default gateway of every host.
 pub const GATEWAY_4: Ipv4Addr = Ipv4Addr::new(169, 254, 0, 1);
-/// The same for IPv6.
+/// Default gateway of every IPv6 host.
 pub const GATEWAY_6: Ipv6Addr = Ipv6Addr::new(0xfe80, 0, 0, 0, 0, 0, 0, 1);
 
 /// IP protocol numbers.
 const TCP: u8 = 6;
 const UDP: u8 = 17;
 
-/// How long it takes to earn another answer, in ps.
+/// Time in which a token for an originated packet is earned, in ps.
 const EARNING: u64 = 1_000_000_000;
 
 impl Network<'_> {
-    /// A packet arrives at `node` by a link.
+    /// Handles a packet's arrival at `node` from a link.
     pub(super) fn arrive(&mut self, mut packet: Packet, node: usize) {
         packet.hops = packet.hops.saturating_add(1);
         let about = self.frames.about(packet.payload);
@@ -49,7 +49,7 @@ impl Network<'_> {
         }
     }
 
-    /// A packet is at `node` and goes on from there.
+    /// Forwards a packet from `node`: delivers it or offers it to a port.
     pub(super) fn forward(&mut self, packet: Packet, node: usize) {
         let to = self.frames.about(packet.payload).to as usize;
         if to == node {
@@ -61,15 +61,15 @@ impl Network<'_> {
         self.refuse(packet, node, Why::NoRoute);
     }
 
-    /// A packet goes no further than `node`, which says why.
+    /// Drops a packet at `node`, which sends an ICMP error.
     fn refuse(&mut self, packet: Packet, node: usize, why: Why) {
         let frame = self.frames.bytes(packet.payload).to_vec();
         self.lose(packet, Loss::Hops);
         self.say(node, &frame, why);
     }
 
-    /// Writes into a packet's time stamp option how long it has waited by now, and the time of the node where it is; a
-    /// host that it is for has a kernel that does so itself.
+    /// Updates a packet's time stamp option: the accumulated delay, and the time of the node. The kernel of
+    /// the destination's host adds the latter itself.
     fn stamp(&mut self, packet: &Packet, option: Timestamp, node: usize) -> Result<(), Wrong> {
         let about = self.frames.about(packet.payload);
         let (carries, is_left_to_host) =
@@ -116,7 +116,7 @@ impl Network<'_> {
         self.answer(node, &frame);
     }
 
-    /// A router that has no host got a packet: it answers echo, and says that it offers nothing else.
+    /// Answers a packet for a router without a host: echo replies, otherwise an ICMP error.
     fn answer(&mut self, node: usize, frame: &[u8]) {
         let Seen::Ip(ip) = Seen::in_frame(frame) else { return };
         if let Some(reply) = echo(frame, &ip) {
@@ -129,7 +129,7 @@ impl Network<'_> {
         }
     }
 
-    /// A host sent a packet to nowhere: the nearest router says so.
+    /// Sends an ICMP error for a packet whose destination does not exist, from the nearest router.
     pub(super) fn say_no_route(&mut self, node: usize, frame: &[u8]) {
         let near = self.scenario.ports.iter().find(|port| port.from == node).map_or(node, |port| port.to);
         self.say(near, frame, Why::NoRoute);
@@ -151,7 +151,7 @@ impl Network<'_> {
         }
     }
 
-    /// A packet of a router's own.
+    /// Enters a packet that a router originated.
     fn emit(&mut self, node: usize, frame: &[u8]) {
         let Seen::Ip(ip) = Seen::in_frame(frame) else { return };
         let Some(to) = self.by_address.get(&ip.fields.destination).copied() else { return };
@@ -181,8 +181,8 @@ impl Network<'_> {
         self.forward(packet, node);
     }
 
-    /// Whether the question of the host at `node` is answered: for addresses of other nodes, and for the
-    /// gateway's, which stands for all.
+    /// Decides whether an address resolution request of the host at `node` is answered: for addresses of
+    /// other nodes and for the gateway's.
     pub(super) fn who_has(&self, node: usize, target: IpAddr) -> Entered {
         let other = self.by_address.get(&target).is_some_and(|owner| *owner as usize != node);
         if other || target == IpAddr::V4(GATEWAY_4) || target == IpAddr::V6(GATEWAY_6) {
@@ -199,7 +199,7 @@ impl Network<'_> {
         sequence
     }
 
-    /// Puts on record what a link has to say: drops, what it lost, and the row of a packet it has started.
+    /// Records a link's results: drops, a lost packet, and the row of a packet whose transmission started.
     pub(super) fn note(&mut self, index: usize, started: bool) {
         if self.links[index].has_news() {
             self.collect_drops(index);

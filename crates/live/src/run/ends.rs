@@ -1,5 +1,5 @@
-//! The threads at the ends of the flows: in each host's namespace one that sends datagrams, up to two that receive
-//! them, one for its connections, one for its program.
+//! Threads at the ends of the flows. Per host namespace: one sender of datagrams, up to two receivers, one
+//! for connections, one for its program.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
@@ -22,16 +22,16 @@ use crate::traffic::receive::{self, REPORTS, Sockets};
 use crate::traffic::send::{self, Sending, Sent};
 use crate::traffic::tcp::{self, Applications};
 
-/// Connections that broke, by the place of their flows, and why.
+/// Broken connections: index of the flow, and the reason.
 type Broken = Vec<(usize, String)>;
 
-/// What a receiver answered.
+/// Results of a receiver that answers echoes.
 struct Answered {
     slip: Histogram,
     errors: u64,
 }
 
-/// The threads at the ends of the flows.
+/// Handles of the threads at the ends of the flows.
 pub(super) struct Ends<'scope> {
     senders: Vec<ScopedJoinHandle<'scope, Sent>>,
     receivers: Vec<ScopedJoinHandle<'scope, Option<Answered>>>,
@@ -39,18 +39,18 @@ pub(super) struct Ends<'scope> {
     connections: Vec<ScopedJoinHandle<'scope, Result<Broken, Missing>>>,
 }
 
-/// Who is told what changes, and where receivers report.
+/// Channels between these threads and the driver.
 struct Wiring {
     reports: Vec<rtrb::Consumer<Report>>,
-    /// By flow.
+    /// Per flow: mailbox of its sender.
     ears: Vec<Option<Sender<Renewal>>>,
 }
 
 impl<'scope> Ends<'scope> {
-    /// Starts them all: they wait for the start of the run.
+    /// Starts all threads; they wait for the start of the run.
     ///
     /// # Errors
-    /// What the kernel refuses. Threads that were started then end.
+    /// If the kernel refuses a socket or a namespace. Threads already started then end.
     pub(super) fn start<'env: 'scope>(
         scope: &'scope Scope<'scope, 'env>,
         testbed: &'env Testbed,
@@ -129,7 +129,7 @@ impl<'scope> Ends<'scope> {
         }
     }
 
-    /// Listens for all connections, then lets the hosts' applications begin.
+    /// Opens all listening sockets, then starts the hosts' applications.
     fn start_connections<'env: 'scope>(
         &mut self,
         scope: &'scope Scope<'scope, 'env>,
@@ -158,7 +158,7 @@ impl<'scope> Ends<'scope> {
         Ok(())
     }
 
-    /// Waits until all have ended; what they saw.
+    /// Waits until all threads have ended. Returns their results.
     pub(super) fn join(self) -> Result<(Sent, Vec<Ran>), Missing> {
         fn join<T>(thread: ScopedJoinHandle<'_, T>) -> T {
             thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
@@ -177,7 +177,7 @@ impl<'scope> Ends<'scope> {
         let ran = self.programs.into_iter().map(join).collect();
         let mut broken = BTreeMap::new();
         for connections in self.connections.into_iter().map(join) {
-            // Both ends may say why; the first that opened it knows better.
+            // Both ends may report a reason; the first that opened it is more exact.
             for (flow, why) in connections? {
                 broken.entry(flow).or_insert(why);
             }
@@ -205,8 +205,8 @@ fn sendings(
     Ok(flows)
 }
 
-/// Opens the sockets by which a host receives: those of flows that end there, and those of `flows` whose answers come
-/// back to where they were sent from.
+/// Opens the sockets by which a host receives: those of flows that end there, and those of `flows` whose
+/// answers return to the sending socket.
 fn sockets(scenario: &Scenario, host: &Host, flows: &[Sending]) -> Result<Sockets, Missing> {
     let mut sockets = receive::open(scenario, host.node)?;
     for sending in flows.iter().filter(|sending| answers_of(scenario, sending.flow).is_some()) {

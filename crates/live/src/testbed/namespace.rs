@@ -1,4 +1,4 @@
-//! A network namespace without a name: it lives as long as its file descriptor.
+//! Anonymous network namespace: it lives as long as its file descriptor.
 
 use std::fs::{self, File};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -10,17 +10,17 @@ use rustix::thread::{
 
 use crate::failure::Missing;
 
-/// A network namespace.
+/// Network namespace.
 #[derive(Debug)]
 pub struct Namespace(OwnedFd);
 
 impl Namespace {
-    /// A new one, with nothing in it but a loopback interface that is down.
+    /// Creates an empty namespace; its loopback interface is down.
     ///
     /// # Errors
-    /// Where the kernel does not allow it.
+    /// If the kernel does not permit it.
     pub fn new() -> Result<Self, Missing> {
-        // A thread of its own, whose namespace it is for a moment: the caller's stays as it is.
+        // On a thread of its own, because the caller must keep its namespace.
         on_thread(|| {
             unshare(UnshareFlags::NEWNET).map_err(|error| refused("make a network namespace", error))?;
             let file = File::open("/proc/thread-self/ns/net")
@@ -29,19 +29,19 @@ impl Namespace {
         })
     }
 
-    /// Moves the calling thread into it, for good.
+    /// Moves the calling thread into it, permanently.
     ///
     /// # Errors
-    /// Where the kernel does not allow it.
+    /// If the kernel does not permit it.
     pub fn enter(&self) -> Result<(), Missing> {
         move_into_link_name_space(self.0.as_fd(), Some(LinkNameSpaceType::Network))
             .map_err(|error| refused("enter a network namespace", error))
     }
 
-    /// Does `work` on a thread inside it.
+    /// Runs `work` on a thread inside it.
     ///
     /// # Errors
-    /// Where the kernel does not allow to enter it.
+    /// If the kernel does not permit entering it.
     pub fn inside<R: Send>(&self, work: impl FnOnce() -> R + Send) -> Result<R, Missing> {
         on_thread(|| {
             self.enter()?;
@@ -67,8 +67,8 @@ fn refused(what: &str, error: rustix::io::Errno) -> Missing {
 
 #[allow(unsafe_code, reason = "rustix marks it so because sharing of file descriptors may end by it")]
 fn unshare(what: UnshareFlags) -> rustix::io::Result<()> {
-    // SAFETY: none of the flags used here (NEWNET, NEWUSER, NEWNS, NEWPID) includes FILES, so the table of file
-    // descriptors stays shared between all threads.
+    // SAFETY: none of the flags used here (NEWNET, NEWUSER, NEWNS, NEWPID) includes FILES, so the table of
+    // file descriptors stays shared between all threads.
     unsafe { rustix::thread::unshare_unsafe(what) }
 }
 
@@ -76,16 +76,16 @@ pub(crate) fn unshare_mounts_and_processes() -> rustix::io::Result<()> {
     unshare(UnshareFlags::NEWNS | UnshareFlags::NEWPID)
 }
 
-/// Whether this process may make network namespaces as it is. Starts no thread.
+/// Returns whether this process may make network namespaces as it is. Starts no thread.
 pub fn may_make_namespaces() -> bool {
     capabilities(None).is_ok_and(|sets| sets.effective.contains(CapabilitySet::SYS_ADMIN))
 }
 
-/// Makes an ordinary user root of a user namespace of their own, with this process in it: there it may make
-/// network namespaces. Files are still touched as that user. To be called before any thread is started.
+/// Moves this process into a new user namespace with root's rights there, so that an ordinary user may make
+/// network namespaces. File access still happens as that user. Must be called before any thread is started.
 ///
 /// # Errors
-/// Where the kernel does not allow it, or other threads run.
+/// If the kernel does not permit it, or other threads run.
 pub fn enter_user_namespace() -> Result<(), Missing> {
     let (user, group) = (geteuid().as_raw(), getegid().as_raw());
     unshare(UnshareFlags::NEWUSER).map_err(|error| refused("make a user namespace", error))?;

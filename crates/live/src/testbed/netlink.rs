@@ -1,4 +1,4 @@
-//! What `ip` would do, by netlink: veth pairs, addresses, routes, neighbours.
+//! Network configuration by netlink, as `ip` does it: veth pairs, addresses, routes, neighbours.
 
 use core::net::IpAddr;
 use std::ffi::CString;
@@ -28,7 +28,7 @@ use super::{FAR_END, Host, INTERFACE};
 use crate::failure::Missing;
 use crate::frame::Mac;
 
-/// A conversation with the kernel about the network namespace of the thread that opened it.
+/// Netlink socket for the network namespace of the thread that opened it.
 pub(crate) struct Netlink {
     socket: Socket,
     sequence: u32,
@@ -46,16 +46,17 @@ impl Netlink {
         Ok(Self { socket, sequence: 0 })
     }
 
-    /// A veth pair: one end here, `eth0` in the host's namespace.
+    /// Adds a veth pair: one end in this namespace, `eth0` in the host's.
     pub(super) fn add_wire(&mut self, host: &Host, mtu: u32) -> Result<(), Missing> {
         let mut far = end(INTERFACE, host.mac, mtu);
         far.attributes.push(LinkAttribute::NetNsFd(host.namespace.as_fd().as_raw_fd()));
-        // Not the gateway's address: what comes is then for somebody else, and the middle's own IP leaves it alone.
+        // Not the gateway's address: the middle's own IP stack then drops each frame early, as addressed to
+        // another host.
         let [high, low] = [host.gateway[4], host.gateway[5]];
         self.add_pair(end(&host.wire, [2, b'L', b'G', 2, high, low], mtu), far)
     }
 
-    /// A veth pair with both ends here.
+    /// Adds a veth pair with both ends in this namespace.
     pub(super) fn add_loop(&mut self, [near, far]: [&str; 2], mtu: u32) -> Result<(), Missing> {
         self.add_pair(end(near, [2, b'L', b'G', 3, 0, 0], mtu), end(far, FAR_END, mtu))
     }
@@ -68,7 +69,7 @@ impl Netlink {
         self.ask("make a veth pair", RouteNetlinkMessage::NewLink(near), NLM_F_CREATE | NLM_F_EXCL)
     }
 
-    /// Brings an interface up. It gets no address of its own accord.
+    /// Brings an interface up, without automatic addresses.
     pub(super) fn set_up(&mut self, name: &str) -> Result<(), Missing> {
         let mut link = LinkMessage::default();
         link.header.index = index_of(name)?;
@@ -78,7 +79,7 @@ impl Netlink {
         quiet.header.index = link.header.index;
         let no_address = AfSpecUnspec::Inet6(vec![AfSpecInet6::AddrGenMode(In6AddrGenMode::None)]);
         quiet.attributes.push(LinkAttribute::AfSpecUnspec(vec![no_address]));
-        // A kernel without IPv6 knows no such thing, and needs none.
+        // A kernel without IPv6 refuses this, and does not need it.
         let _ = self.ask("set up an interface", RouteNetlinkMessage::SetLink(quiet), 0);
         self.ask("bring up an interface", RouteNetlinkMessage::SetLink(link), 0)
     }
@@ -88,7 +89,7 @@ impl Netlink {
         message.header.index = index_of(name)?;
         message.header.family = family(address);
         message.header.prefix_len = if address.is_ipv4() { 32 } else { 128 };
-        // Nobody else can have it: it need not be asked for first.
+        // No duplicate address detection: the address is unique.
         message.header.flags = AddressHeaderFlags::Nodad;
         message.attributes.push(AddressAttribute::Address(address));
         message.attributes.push(AddressAttribute::Local(address));
@@ -109,8 +110,8 @@ impl Netlink {
         self.ask("set a neighbour", RouteNetlinkMessage::NewNeighbour(message), NLM_F_CREATE | NLM_F_EXCL)
     }
 
-    /// Everything goes to `gateway`, which need not be in any network of the interface. Connections begin with
-    /// `initial_window` segments, where that is said.
+    /// Adds a default route by `gateway`, which need not be in a network of the interface. Connections begin
+    /// with `initial_window` segments, if given.
     pub(super) fn add_default_route(
         &mut self,
         name: &str,
@@ -138,7 +139,7 @@ impl Netlink {
         self.exchange(message, flags).map_err(|error| Missing::refused(what, &error))
     }
 
-    /// Sends a request and waits for its acknowledgement.
+    /// Sends a request and waits for its acknowledgement (blocking).
     fn exchange(&mut self, message: RouteNetlinkMessage, flags: u16) -> io::Result<()> {
         self.sequence += 1;
         let mut request = NetlinkMessage::from(message);
@@ -178,7 +179,7 @@ fn family(address: IpAddr) -> AddressFamily {
     if address.is_ipv4() { AddressFamily::Inet } else { AddressFamily::Inet6 }
 }
 
-/// The number of an interface of this thread's namespace.
+/// Returns the index of an interface of this thread's namespace.
 #[allow(unsafe_code, reason = "a call of libc")]
 pub(crate) fn index_of(name: &str) -> Result<u32, Missing> {
     let name = CString::new(name).unwrap_or_default();

@@ -1,7 +1,8 @@
-//! What `ethtool -K` would do, by ioctl: nothing is left to a device that is none.
+//! Disables offloads (checksums, scatter-gather, TSO, GSO, GRO) by ioctl, as `ethtool -K` does: a veth has no
+//! hardware for them.
 //!
-//! With these on, a host's kernel hands over packets of 64 kB with checksums to be filled in by hardware,
-//! which a veth passes on as they are.
+//! With offloads, a host's kernel hands over packets of 64 kB with checksums left to hardware, and a veth
+//! passes them on unchanged.
 
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -29,10 +30,10 @@ const COMMANDS: [(u32, &str); 6] = [
 
 const SIOCETHTOOL: libc::c_ulong = 0x8946;
 
-/// Switches the offloads of an interface of this thread's namespace off.
+/// Disables the offloads of an interface of this thread's namespace.
 ///
 /// # Errors
-/// Where the kernel refuses; what an interface does not have needs not be switched off.
+/// If the kernel refuses, unless the interface lacks the feature.
 pub(super) fn switch_off(name: &str) -> Result<(), Missing> {
     let socket = socket(AddressFamily::INET, SocketType::DGRAM, None)
         .map_err(|error| Missing::refused("open a socket", &error.into()))?;
@@ -40,7 +41,7 @@ pub(super) fn switch_off(name: &str) -> Result<(), Missing> {
         match set(&socket, name, command) {
             Ok(()) => {}
             Err(error) if error.raw_os_error() == Some(libc::EOPNOTSUPP) => {}
-            // Receive checksums cannot be switched on a veth of some kernels; they only spare work.
+            // Some kernels cannot disable a veth's receive checksums, which is harmless.
             Err(error) if command == 0x15 && error.raw_os_error() == Some(libc::EINVAL) => {}
             Err(error) => {
                 return Err(Missing::refused(&format!("switch the {what} offload of a veth off"), &error));
@@ -59,8 +60,8 @@ fn set(socket: &OwnedFd, name: &str, command: u32) -> io::Result<()> {
         *to = from.cast_signed();
     }
     request.ifr_ifru.ifru_data = (&raw mut value).cast();
-    // SAFETY: the descriptor is open, `request` is a whole `ifreq` whose name ends in a zero byte, and its data
-    // points to a whole `ethtool_value` that lives until the call has returned.
+    // SAFETY: the descriptor is open, `request` is a whole `ifreq` whose name ends in a zero byte, and its
+    // data points to a whole `ethtool_value` that lives until the call has returned.
     let done = unsafe { libc::ioctl(socket.as_raw_fd(), SIOCETHTOOL, &raw mut request) };
     if done < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }

@@ -1,11 +1,11 @@
-//! Echo of datagrams (RFC 862): a host sends back each as it comes, by the socket it came to.
+//! Echo of datagrams (RFC 862): a host returns each datagram at once, by the socket on which it arrived.
 //!
 //! ```text
-//! request: stamp | ...        answer: stamp of its own | when the request was sent | ...        as long as the request
+//! request: stamp | ...     answer, as long: stamp of its own | time of the request | ...
 //! ```
 //!
-//! Who asked reads off the answer when it had asked, so the round-trip time is one clock's, from the sending of the
-//! request to the kernel's stamp of the answer, as in the simulation.
+//! The requester reads the time of its request from the answer, so that a round-trip time is of one clock,
+//! from the sending of the request to the kernel's stamp of the answer, as in the simulation.
 
 use core::net::SocketAddr;
 use std::collections::BTreeMap;
@@ -20,9 +20,9 @@ use super::send::set_class;
 use super::stamp::Stamp;
 use crate::clock::Monotonic;
 
-/// The answers of one flow.
+/// State of one flow of answers.
 struct Side {
-    /// The place of their flow.
+    /// Index of that flow.
     back: u32,
     to: SocketAddr,
     traffic_class: u8,
@@ -30,26 +30,26 @@ struct Side {
     sequence: u32,
 }
 
-/// What a host answers.
+/// Echo server of a host.
 pub(crate) struct Answers {
-    /// By the place of the flow of the requests.
+    /// By the index of the flow of requests.
     sides: BTreeMap<u32, Side>,
-    /// The class that each socket sends with now.
+    /// DSCP and ECN that each socket currently sends with.
     classes: Vec<Option<u8>>,
     payload: Vec<u8>,
-    /// From a request's arrival to the sending of its answer, in ps.
+    /// Delay from a request's arrival to the sending of its answer, in ps.
     pub(crate) slip: Histogram,
     /// Answers that the kernel refused.
     pub(crate) errors: u64,
 }
 
-/// Whether the datagrams of the flow at `place` are requests: the place of the answers.
+/// Returns the index of the flow of answers, if the datagrams of the flow at `place` are requests.
 pub(crate) fn answers_of(scenario: &Scenario, place: usize) -> Option<usize> {
     scenario.flows.iter().position(|flow| flow.transport == Transport::UdpReturn { of: place })
 }
 
 impl Answers {
-    /// What the host at `node` answers, by `sockets` sockets.
+    /// Creates the echo server of the host at `node`, for `sockets` sockets.
     pub(crate) fn of(scenario: &Scenario, node: usize, sockets: usize) -> Self {
         let mut sides = BTreeMap::new();
         for (back, flow) in scenario.flows.iter().enumerate() {
@@ -74,7 +74,8 @@ impl Answers {
         }
     }
 
-    /// Answers a datagram of `length` bytes that `socket`, the one at `place`, got at `at`, where it is a request.
+    /// Answers a datagram of `length` bytes that arrived at `at` on `socket`, whose index is `place`, if it
+    /// is a request.
     pub(crate) fn answer(
         &mut self,
         (place, socket): (usize, &UdpSocket),

@@ -1,21 +1,21 @@
-//! The words of FTP between a client and a server of one run (RFC 959, RFC 2428): put with the addresses of the hosts, and
-//! read again.
+//! FTP messages between a client and a server of one run (RFC 959, RFC 2428): formatted with the hosts'
+//! addresses, and parsed.
 //!
 //! ```text
 //! 227 Entering Passive Mode (10,0,0,2,19,137).    229 Entering Extended Passive Mode (|||5001|)     IPv6
 //! PORT 10,0,0,1,19,137                            EPRT |2|fd00::1|5001|
 //! ```
 //!
-//! What is said, and when, is the simulator's dialogue; here it has its addresses, and what is heard is held against what
-//! the dialogue waits for, by code or verb.
+//! The order of messages is the simulator's dialogue. Here they get addresses, and received messages are
+//! compared with the expected ones by code or verb.
 
 use core::fmt::Write as _;
 use core::net::{IpAddr, Ipv4Addr, SocketAddr};
 
-/// Longest line that is listened to.
+/// Longest line accepted, in bytes.
 const MOST: usize = 4096;
 
-/// Puts a message of the dialogue with the address at which the data connection is awaited.
+/// Formats a message of the dialogue with the address of the data connection.
 pub(super) fn put(words: &'static str, data: SocketAddr) -> String {
     let IpAddr::V4(address) = data.ip() else { return put_extended(words, data) };
     let [a, b, c, d] = address.octets();
@@ -38,33 +38,34 @@ fn put_extended(words: &'static str, data: SocketAddr) -> String {
     }
 }
 
-/// The code of a reply, or the verb of a command.
+/// Returns the code of a reply, or the verb of a command.
 fn head(words: &str) -> &str {
     words.split([' ', '\r', '\n']).next().unwrap_or_default()
 }
 
-/// What has been heard of the other side and is not understood yet.
+/// Receive buffer and parser of the peer's messages.
 #[derive(Default)]
 pub(super) struct Ear {
     bytes: Vec<u8>,
-    /// Where the other side says that the data connection is awaited.
+    /// Address of the data connection that the peer announced.
     pub(super) data: Option<SocketAddr>,
 }
 
 impl Ear {
-    /// These bytes have come.
+    /// Appends received bytes.
     ///
     /// # Errors
-    /// A line longer than anybody has to listen to.
+    /// If more than [`MOST`] bytes are buffered.
     pub(super) fn hear(&mut self, bytes: &[u8]) -> Result<(), String> {
         self.bytes.extend_from_slice(bytes);
         if self.bytes.len() > MOST { Err("it says too much at once".to_owned()) } else { Ok(()) }
     }
 
-    /// Whether the message `expected`, said to `peer`'s host, is there, which is then taken.
+    /// Removes the message `expected`, sent to `peer`'s host, from the buffer. Returns whether it was
+    /// complete.
     ///
     /// # Errors
-    /// Where another message has come.
+    /// If another message was received.
     pub(super) fn take(&mut self, expected: &str, peer: IpAddr) -> Result<bool, String> {
         let is_reply = expected.starts_with(|first: char| first.is_ascii_digit());
         while let Some(end) = self.bytes.windows(2).position(|pair| pair == b"\r\n") {
@@ -107,7 +108,7 @@ fn shorten(line: &str) -> String {
     short
 }
 
-/// The address in `h1,h2,h3,h4,p1,p2` (RFC 959 section 5.3.2), wherever it stands.
+/// Parses the address in `h1,h2,h3,h4,p1,p2` (RFC 959 section 5.3.2) anywhere in the line.
 fn six_numbers(line: &str) -> Option<SocketAddr> {
     let is_part = |character: char| character.is_ascii_digit() || character == ',';
     line.split(|character| !is_part(character)).find_map(|part| {
@@ -118,7 +119,7 @@ fn six_numbers(line: &str) -> Option<SocketAddr> {
     })
 }
 
-/// Address and port in `|af|address|port|`, whatever stands for the bar.
+/// Parses address and port in `|af|address|port|`, with any delimiter.
 fn extended(line: &str) -> Option<(Option<IpAddr>, u16)> {
     let (_, rest) = line.split_once([' ', '(']).map(|(head, rest)| (head, rest.trim()))?;
     let rest = rest.rsplit_once('(').map_or(rest, |(_, inside)| inside);
@@ -144,7 +145,7 @@ mod tests {
         text.parse().expect("an address")
     }
 
-    /// Hears `line` where `expected` is waited for, from a peer at `fd00::9`.
+    /// Parses `line` while `expected` is awaited, from a peer at `fd00::9`.
     fn heard(expected: &str, line: &str) -> Result<Option<SocketAddr>, String> {
         let mut ear = Ear::default();
         let (first, rest) = line.split_at(line.len() / 2);

@@ -1,7 +1,7 @@
-//! The receiver of a host: takes the datagrams of the scenario's flows and reports when the kernel got them.
+//! Receiver of a host: reads the datagrams of the scenario's flows and reports their kernel time stamps.
 //!
-//! Times are the kernel's, so the receiver need not be quick: it collects what has come every millisecond and
-//! leaves the processor to others. Only who answers is quick.
+//! Times are the kernel's, so the receiver may be slow: it polls every millisecond and leaves the processor
+//! to others. Only sockets with echo requests are read at once.
 #![allow(unsafe_code, reason = "recvmmsg, with time stamps as control messages")]
 
 use core::net::SocketAddr;
@@ -24,46 +24,46 @@ use crate::clock::{Monotonic, WallOffset};
 use crate::failure::Missing;
 use crate::machine::Report;
 
-/// Most datagrams a call takes.
+/// Datagrams read at most by one call.
 const BATCH: usize = 64;
 
-/// What of a datagram is looked at.
+/// Bytes read of each datagram.
 const LOOK: usize = 32;
 
-/// Room for a time stamp.
+/// Bytes of control data: room for a time stamp.
 const CONTROL: usize = 64;
 
-/// How long to leave a socket alone after it has been emptied.
+/// Pause after a socket has been emptied.
 const PAUSE: Duration = Duration::from_millis(1);
 
-/// Longest wait for a datagram, in nanoseconds: then the end is looked for.
+/// Longest wait for a datagram, in nanoseconds. Bounds the delay of stopping.
 const NAP: Timespec = Timespec { tv_sec: 0, tv_nsec: 20_000_000 };
 
-/// No wait at all.
+/// Zero timeout: a non-blocking poll.
 const AT_ONCE: Timespec = Timespec { tv_sec: 0, tv_nsec: 0 };
 
-/// Bytes of room for datagrams that have not been taken. The kernel counts some 800 for a small one, so that a second
-/// and a half of 50 000 a second of one flow has room, while other programs have the processors.
+/// Receive buffer in bytes. The kernel counts some 800 bytes for a small datagram, so it holds about a second
+/// and a half of one flow at 50 000 datagrams a second while other programs have the processors.
 const ROOM: usize = 32 << 20;
 
-/// Reports that may be on their way to the driver.
+/// Capacity of the ring of reports to the driver.
 pub(crate) const REPORTS: usize = 1 << 16;
 
-/// The sockets of a host to which datagrams come.
+/// Receiving sockets of a host.
 #[derive(Debug, Default)]
 pub(crate) struct Sockets {
-    /// Where they are only collected.
+    /// Sockets that are only read.
     pub(crate) quiet: Vec<UdpSocket>,
-    /// Where some are answered.
+    /// Sockets with flows that are answered.
     pub(crate) answering: Vec<UdpSocket>,
 }
 
 /// Opens the sockets of all flows that end at `node`, in the namespace of this thread.
 ///
 /// # Errors
-/// What the kernel refuses: a port that is taken.
+/// If the kernel refuses, for example because a port is taken.
 pub(crate) fn open(scenario: &Scenario, node: usize) -> Result<Sockets, Missing> {
-    // By address, with whether anything is answered there.
+    // By address; the flag is true if something is answered there.
     let mut sockets: BTreeMap<SocketAddr, (UdpSocket, bool)> = BTreeMap::new();
     for flow in scenario.flows.iter().filter(|flow| flow.to == node && super::send::is_datagrams(flow)) {
         let address = SocketAddr::new(flow.fields.destination, flow.fields.destination_port);
@@ -85,13 +85,13 @@ pub(crate) fn open(scenario: &Scenario, node: usize) -> Result<Sockets, Missing>
     Ok(opened)
 }
 
-/// Makes a socket one to receive by: with room, and the kernel's time stamps.
+/// Prepares a socket for receiving: buffer and kernel time stamps.
 ///
 /// # Errors
-/// What the kernel refuses.
+/// If the kernel refuses.
 pub(crate) fn prepare(socket: &UdpSocket) -> io::Result<()> {
     socket.set_nonblocking(true)?;
-    // More than the system's limit where that is allowed.
+    // Exceeds the system's limit if permitted.
     if rustix::net::sockopt::set_socket_recv_buffer_size_force(socket, ROOM).is_err() {
         rustix::net::sockopt::set_socket_recv_buffer_size(socket, ROOM)?;
     }
@@ -109,8 +109,8 @@ pub(crate) fn prepare(socket: &UdpSocket) -> io::Result<()> {
     if done < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
-/// Receives until `stop`. What `answers` has something to say to is answered at once; without it, datagrams are
-/// collected every now and then. Returns how many were nobody's.
+/// Receives until `stop`. With `answers`, requests are answered at once; without, datagrams are polled.
+/// Returns the number of datagrams that belong to no flow of the scenario.
 pub(crate) fn receive(
     sockets: &[UdpSocket],
     clock: &Monotonic,
@@ -120,7 +120,7 @@ pub(crate) fn receive(
 ) -> u64 {
     let mut strangers = 0;
     let mut batch = Batch::new();
-    // As important as those who send: what it does not take in time is lost.
+    // The same priority as senders: datagrams not read in time are lost.
     let punctual = Punctual::new(Rank::End);
     let mut punctual = answers.as_ref().map(|_| punctual);
     while !stop.load(Ordering::Relaxed) {
@@ -129,7 +129,7 @@ pub(crate) fn receive(
         if let Some(punctual) = &mut punctual
             && poll(&mut waiting, Some(&AT_ONCE)).unwrap_or(0) == 0
         {
-            // Only who really sleeps keeps its priority.
+            // Only a thread that really sleeps keeps its priority.
             punctual.on_sleep(clock.now());
         }
         if poll(&mut waiting, Some(&NAP)).unwrap_or(0) == 0 {
@@ -148,7 +148,7 @@ pub(crate) fn receive(
                         let length = batch.messages[place].msg_len as usize;
                         answers.answer((number, socket), stamp, length, report.at, clock);
                     }
-                    // Where nobody can take the report, the datagram counts as lost by the host.
+                    // If the ring is full, the datagram counts as lost by the host.
                     let _ = reports.push(report);
                 }
                 if count < BATCH {
@@ -164,14 +164,14 @@ pub(crate) fn receive(
     strangers
 }
 
-/// Room for a batch of datagrams.
+/// Buffers for a batch of datagrams.
 struct Batch {
     looks: Box<[[u8; LOOK]; BATCH]>,
     controls: Box<[Control; BATCH]>,
     messages: Box<[libc::mmsghdr; BATCH]>,
 }
 
-/// Control messages are aligned as their header is.
+/// Control messages have the alignment of their header.
 #[repr(C, align(8))]
 #[derive(Clone, Copy)]
 struct Control([u8; CONTROL]);
@@ -186,7 +186,7 @@ impl Batch {
         }
     }
 
-    /// Takes what has come, up to a batch.
+    /// Reads what has arrived, up to a batch.
     fn take(&mut self, socket: &UdpSocket) -> usize {
         // SAFETY: an I/O vector is a pointer and a length, for which zero is a value.
         let mut vectors: [libc::iovec; BATCH] = unsafe { core::mem::zeroed() };
@@ -206,7 +206,7 @@ impl Batch {
                 socket.as_raw_fd(),
                 self.messages.as_mut_ptr(),
                 BATCH as u32,
-                // Its whole length is told, however little is looked at.
+                // Returns the full length, although only the first bytes are copied.
                 libc::MSG_DONTWAIT | libc::MSG_TRUNC,
                 core::ptr::null_mut(),
             )
@@ -214,7 +214,7 @@ impl Batch {
         usize::try_from(count).unwrap_or(0)
     }
 
-    /// What a datagram says, and what is to be reported of it; `None` where it is none of the scenario's.
+    /// Parses a datagram into its stamp and report; `None` if it is not of Lockgate.
     fn read(&self, place: usize, wall: WallOffset) -> Option<(Stamp, Report)> {
         let length = (self.messages[place].msg_len as usize).min(LOOK);
         let look = &self.looks[place][..length];
@@ -225,11 +225,11 @@ impl Batch {
         Some((stamp, Report { flow: stamp.flow, sequence: stamp.sequence, at, asked }))
     }
 
-    /// The kernel's time stamp of a datagram.
+    /// Returns the kernel's time stamp of a datagram (seconds, nanoseconds).
     fn time(&self, place: usize) -> Option<(i64, u32)> {
         let header = &raw const self.messages[place].msg_hdr;
-        // SAFETY: the kernel has filled in the control messages of this header and their length; the walk stays
-        // within that length, and a time stamp is read only where the message is one and as long.
+        // SAFETY: the kernel has filled in the control messages of this header and their length; the walk
+        // stays within that length, and a time stamp is read only where the message is one and as long.
         unsafe {
             let mut control = libc::CMSG_FIRSTHDR(header);
             while !control.is_null() {

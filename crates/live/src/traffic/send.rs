@@ -1,7 +1,7 @@
-//! The sender of a host: the simulator's sources, whose datagrams leave by real sockets at their times.
+//! Sender of a host: the simulator's sources, whose datagrams leave by real sockets at their times.
 //!
-//! Every time counts from the run's anchor, so being late once makes nothing later. What is due is sent at
-//! once, with the time at which it really is; how far that is from when it should have been is recorded.
+//! All times count from the start of the run, so that lateness does not accumulate. A datagram that is due is
+//! sent at once and stamped with its actual time; the difference from its scheduled time is recorded.
 
 use core::net::{IpAddr, SocketAddr};
 use std::io;
@@ -24,45 +24,46 @@ use crate::frame::ETHERNET_HEADER;
 use crate::machine::Renewal;
 use crate::mailbox::Mailbox;
 
-/// Longest sleep: changes are listened for, and the end.
+/// Longest sleep. Bounds the delay of changes and of stopping.
 const NAP: Duration = Duration::from_millis(20);
 
-/// Most datagrams of what is due before changes are listened for.
+/// Due datagrams sent at most before changes are checked.
 const BATCH: usize = 256;
 
-/// Bytes of Ethernet, IP and UDP headers.
+/// Returns the bytes of Ethernet, IP and UDP headers.
 pub(crate) const fn headers(is_ipv4: bool) -> u32 {
     if is_ipv4 { 14 + 20 + 8 } else { 14 + 40 + 8 }
 }
 
-/// The shortest frame that can be measured.
+/// Returns the shortest frame that can carry a stamp, in bytes.
 pub(crate) const fn shortest(is_ipv4: bool) -> u32 {
     headers(is_ipv4) + Stamp::LENGTH as u32
 }
 
-/// The shortest of a request to be sent back.
+/// Returns the shortest frame of an echo request, in bytes.
 pub(crate) const fn shortest_echo(is_ipv4: bool) -> u32 {
     headers(is_ipv4) + Stamp::WITH_ASKED as u32
 }
 
-/// A flow to be sent.
+/// A flow to be sent, with its socket.
 pub(crate) struct Sending {
-    /// Its place in the scenario.
+    /// Index in the scenario.
     pub(crate) flow: usize,
     source: Source,
     socket: UdpSocket,
     headers: u32,
-    /// Least bytes that carry what is measured.
+    /// Shortest frame that carries the stamp, in bytes.
     shortest: usize,
-    /// Most bytes that an interface carries in one piece, above UDP.
+    /// Longest payload above UDP that fits an interface's MTU, in bytes.
     longest: usize,
 }
 
 impl Sending {
-    /// Opens the socket of a flow, in the namespace of this thread, whose interface carries packets of `mtu` bytes.
+    /// Opens the socket of a flow, in the namespace of this thread, whose interface has an MTU of `mtu`
+    /// bytes.
     ///
     /// # Errors
-    /// What the kernel refuses: a port that is taken.
+    /// If the kernel refuses, for example because a port is taken.
     pub(crate) fn open(place: usize, flow: &Flow, source: Source, mtu: u32) -> Result<Self, Missing> {
         let fields = &flow.fields;
         let open = || -> io::Result<UdpSocket> {
@@ -70,7 +71,7 @@ impl Sending {
             socket.connect(SocketAddr::new(fields.destination, fields.destination_port))?;
             socket.set_nonblocking(true)?;
             set_class(&socket, fields.source, flow.traffic_class)?;
-            // What waits on a local queue would be late in a way nobody sees.
+            // A small buffer: waiting in a local queue would be invisible lateness.
             let _ = sockopt::set_socket_send_buffer_size(&socket, 1 << 20);
             Ok(socket)
         };
@@ -84,16 +85,16 @@ impl Sending {
 }
 
 impl Sending {
-    /// Its socket once more, for the answers that come to it.
+    /// Duplicates its socket, for the answers that arrive there.
     ///
     /// # Errors
-    /// What the kernel refuses.
+    /// If the kernel refuses.
     pub(crate) fn share(&self) -> io::Result<UdpSocket> {
         self.socket.try_clone()
     }
 }
 
-/// Sets DSCP and ECN of what a socket sends.
+/// Sets DSCP and ECN of a socket's packets.
 pub(crate) fn set_class(socket: impl AsFd, family: IpAddr, class: u8) -> io::Result<()> {
     if family.is_ipv4() {
         sockopt::set_ip_tos(socket, class)?;
@@ -103,18 +104,18 @@ pub(crate) fn set_class(socket: impl AsFd, family: IpAddr, class: u8) -> io::Res
     Ok(())
 }
 
-/// What a sender saw.
+/// Results of a sender.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Sent {
-    /// From when a datagram should have left to when it did, in ps.
+    /// Delay from a datagram's scheduled departure to the actual one, in ps.
     pub(crate) slip: Histogram,
-    /// Datagrams that the kernel refused; their numbers are left out, and counted as lost by the host.
+    /// Datagrams that the kernel refused. Their sequence numbers are skipped and count as lost by the host.
     pub(crate) errors: u64,
-    /// Datagrams that had to be longer than the scenario says, to be measured.
+    /// Datagrams lengthened to carry the stamp.
     pub(crate) stretched: u64,
-    /// Datagrams among the refused that are longer than an interface carries.
+    /// Refused datagrams that exceed the interface's MTU.
     pub(crate) too_long: u64,
-    /// Connections that broke, by the place of their flows, and why.
+    /// Broken connections: index of the flow, and the reason.
     pub(crate) broken: Vec<(usize, String)>,
 }
 
@@ -170,7 +171,7 @@ impl Sending {
         payload[..Stamp::LENGTH].copy_from_slice(&stamp.to_bytes());
         sent.slip.record(now.since(due).as_picos());
         if length > self.longest {
-            // The kernel would make fragments of it, which no flow of a scenario has.
+            // Refused here, because the kernel would fragment it and no scenario has fragments.
             sent.too_long += 1;
             sent.errors += 1;
         } else if self.socket.send(&payload[..length]).is_err() {
@@ -179,7 +180,7 @@ impl Sending {
     }
 }
 
-/// Whether a flow is one of datagrams.
+/// Returns whether a flow is of datagrams.
 pub(crate) fn is_datagrams(flow: &Flow) -> bool {
     flow.transport == Transport::Udp
 }

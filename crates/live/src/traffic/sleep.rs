@@ -1,8 +1,8 @@
-//! Sleep that ends when it should: the thread's timer slack taken away, its priority raised where allowed.
+//! Punctual sleep: minimal timer slack, and real-time priority if permitted.
 //!
-//! A thread that sleeps most of the time gets real-time priority: it then wakes up beside a busy machine, too.
-//! One that does not sleep would keep everything else from running, until the kernel stops it for 50 ms each
-//! second; so it gives that priority up as long as it has no time to sleep.
+//! A thread that sleeps most of the time gets real-time priority, so that it wakes on time on a busy machine.
+//! Without sleep it would starve everything else, until the kernel throttles it for 50 ms each second; it
+//! therefore gives its priority up while it has no time to sleep.
 #![allow(unsafe_code, reason = "sched_setscheduler")]
 
 use lockgate_engine::units::{Duration, Instant};
@@ -10,24 +10,24 @@ use rustix::thread::{ClockId, clock_nanosleep_absolute};
 
 use crate::clock::Monotonic;
 
-/// For how long real-time priority is given up at least.
+/// Minimum time without real-time priority after giving it up.
 const GIVEN_UP: Duration = Duration::from_millis(10);
 
-/// What is shorter was no sleep: something was there already.
+/// A shorter wait does not count as sleep: there was work already.
 const SLEEP: Duration = Duration::from_micros(20);
 
-/// Who comes first among those with real-time priority.
+/// Real-time priority of a thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Rank {
-    /// The ends of flows.
+    /// Ends of flows.
     End = 1,
-    /// The driver.
+    /// The driver, above the ends.
     Driver = 2,
 }
 
 impl Rank {
-    /// How long a thread may go without sleep before it gives real-time priority up. The driver is given longer: it
-    /// catches up after a stall, and would only be held up again by those that it works for.
+    /// Returns the time without sleep after which a thread gives real-time priority up. The driver's is
+    /// longer: after a stall it must catch up without being preempted by the threads it serves.
     const fn may_be_awake(self) -> Duration {
         match self {
             Self::End => Duration::from_millis(10),
@@ -36,27 +36,27 @@ impl Rank {
     }
 }
 
-/// The punctuality of the thread that made it.
+/// Scheduling state of the thread that created it.
 #[derive(Debug)]
 pub(crate) struct Punctual {
     rank: Rank,
     is_real_time: bool,
-    /// Whether real-time priority is refused.
+    /// True if the kernel refused real-time priority.
     is_refused: bool,
-    /// When it last awoke.
+    /// Last wake-up.
     awoke: Instant,
-    /// When it lay down, where it has.
+    /// Start of the current sleep, if any.
     lay_down: Option<Instant>,
-    /// When it gave real-time priority up.
+    /// Last time real-time priority was given up.
     gave_up: Option<Instant>,
 }
 
 impl Punctual {
-    /// Lets the calling thread's sleep end on time. What is refused makes it less exact, not wrong: the run's
-    /// fidelity shows it.
+    /// Reduces the timer slack and raises the niceness of the calling thread. A refusal makes it less exact,
+    /// not wrong: the run's fidelity shows it.
     pub(crate) fn new(rank: Rank) -> Self {
         let _ = rustix::thread::set_current_timer_slack(core::num::NonZeroU64::new(1));
-        // A thread's own niceness on Linux, for when it has no real-time priority.
+        // On Linux a thread has its own niceness; it applies without real-time priority.
         let _ = rustix::process::setpriority_process(Some(rustix::thread::gettid()), -15);
         Self {
             rank,
@@ -68,7 +68,7 @@ impl Punctual {
         }
     }
 
-    /// The thread is about to sleep.
+    /// Marks the start of a sleep; takes real-time priority if permitted.
     pub(crate) fn on_sleep(&mut self, now: Instant) {
         self.lay_down = Some(now);
         let may = self.gave_up.is_none_or(|since| now.since(since) > GIVEN_UP);
@@ -79,7 +79,7 @@ impl Punctual {
         }
     }
 
-    /// The thread is awake.
+    /// Marks the end of a sleep; gives real-time priority up after too long without one.
     pub(crate) fn on_awake(&mut self, now: Instant) {
         if self.lay_down.take().is_some_and(|since| now.since(since) > SLEEP) {
             self.awoke = now;
@@ -91,14 +91,15 @@ impl Punctual {
     }
 }
 
-/// Sets how the calling thread is scheduled. What it starts is scheduled as usual.
+/// Sets the calling thread's scheduling policy; its children start with the default. Returns whether it was
+/// permitted.
 fn schedule(policy: libc::c_int, priority: i32) -> bool {
     let parameters = libc::sched_param { sched_priority: priority };
     // SAFETY: 0 is the calling thread, and the kernel reads one `sched_param`.
     unsafe { libc::sched_setscheduler(0, policy | libc::SCHED_RESET_ON_FORK, &raw const parameters) == 0 }
 }
 
-/// Sleeps until `clock` shows `at`, or a signal comes.
+/// Sleeps until `clock` shows `at`, or a signal arrives.
 pub(crate) fn sleep_until(clock: &Monotonic, at: Instant) {
     let _ = clock_nanosleep_absolute(ClockId::Monotonic, &clock.deadline(at));
 }

@@ -1,39 +1,39 @@
-//! What a datagram of Lockgate's own carries, so that it can be measured: flow, number, time of sending.
+//! Stamp in Lockgate's own datagrams, for measurement: flow, sequence number, time of sending.
 //!
 //! ```text
 //! 0      2        6          10             16            22
 //! | 4C47 | flow   | sequence | nanoseconds  | zeros ...
-//! | 4C47 | flow   | sequence | nanoseconds  | nanoseconds | zeros ...      an answer: when what it answers was sent
+//! | 4C47 | flow   | sequence | nanoseconds  | nanoseconds | zeros ...      an answer: time of its request
 //! ```
 //!
-//! Nanoseconds count from the anchor of the run; 48 bits last for three days. Big endian.
+//! Nanoseconds count from the start of the run; 48 bits last for three days. Big endian.
 
 use lockgate_engine::units::Instant;
 
-/// The stamp of a datagram.
+/// Stamp of a datagram.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stamp {
-    /// The flow's place in the scenario.
+    /// Index of the flow in the scenario.
     pub flow: u32,
-    /// Its number within the flow.
+    /// Sequence number within the flow.
     pub sequence: u32,
-    /// When it was sent.
+    /// Time of sending.
     pub sent: Instant,
 }
 
-/// Picoseconds of a nanosecond.
+/// Picoseconds in a nanosecond.
 const NANO: u64 = 1_000;
 
 const MAGIC: [u8; 2] = *b"LG";
 
 impl Stamp {
-    /// Bytes it takes.
+    /// Length in bytes.
     pub const LENGTH: usize = 16;
 
-    /// Bytes it takes with the time at which what it answers was sent.
+    /// Length in bytes with the time of the request.
     pub const WITH_ASKED: usize = 22;
 
-    /// Writes it to the start of an answer's payload, with the time at which the request was sent.
+    /// Writes the stamp and the time `asked` of the request to the start of an answer's payload.
     pub fn write_answer(self, asked: Instant, payload: &mut [u8]) {
         if let Some(start) = payload.first_chunk_mut::<{ Self::WITH_ASKED }>() {
             start[..Self::LENGTH].copy_from_slice(&self.to_bytes());
@@ -41,14 +41,14 @@ impl Stamp {
         }
     }
 
-    /// When what it answers was sent, where the payload is an answer's.
+    /// Returns the time of the request, if the payload is an answer's.
     pub fn read_asked(payload: &[u8]) -> Option<Instant> {
         let mut nanos = [0; 8];
         nanos[2..].copy_from_slice(payload.get(Self::LENGTH..Self::WITH_ASKED)?);
         Some(Instant::from_picos(u64::from_be_bytes(nanos).saturating_mul(NANO)))
     }
 
-    /// Writes it.
+    /// Encodes the stamp.
     pub fn to_bytes(self) -> [u8; Self::LENGTH] {
         let mut bytes = [0; Self::LENGTH];
         let nanos = (self.sent.as_picos() / NANO).to_be_bytes();
@@ -59,7 +59,7 @@ impl Stamp {
         bytes
     }
 
-    /// Reads the stamp at the start of a payload; `None` where there is none.
+    /// Reads the stamp at the start of a payload; `None` if there is none.
     pub fn read(payload: &[u8]) -> Option<Self> {
         let bytes: &[u8; Self::LENGTH] = payload.first_chunk()?;
         let word = |at: usize| Some(u32::from_be_bytes(bytes.get(at..at + 4)?.try_into().ok()?));

@@ -1,11 +1,11 @@
-//! TCP flows by the kernel's own TCP: the simulator's applications over real connections, one thread a host.
+//! TCP flows by the kernel's TCP: the simulator's applications over real connections, one thread a host.
 //!
 //! ```text
 //! host: one thread, one epoll --> end: application --writes--> outlet --> socket (kernel's TCP) --> frames
 //!                                      ^ reads, timers, orders of a dialogue          | TCP_INFO sampled
 //! ```
 //!
-//! The driver sees their segments as frames; what applications asked and got, and how a sender stood, is told here.
+//! The driver sees segments only as frames. Requests, answers and the senders' states are reported from here.
 
 mod end;
 mod host;
@@ -25,7 +25,7 @@ use crate::mailbox::Sender;
 
 pub(crate) use host::Applications;
 
-/// What the threads of connections need.
+/// Shared data of the connections' threads.
 #[derive(Clone)]
 pub(crate) struct Ends<'env> {
     pub(crate) scenario: &'env Scenario,
@@ -33,13 +33,13 @@ pub(crate) struct Ends<'env> {
     pub(crate) clock: &'env Monotonic,
     pub(crate) halt: &'env AtomicBool,
     pub(crate) tell: Sender<ConnectionEvent>,
-    /// How often a sender's state is sampled.
+    /// Sampling interval of the senders' states.
     pub(crate) interval: Duration,
-    /// By flow: when it starts, and how long its file is, where these are drawn.
+    /// Per flow: its start and its file's length, if these are drawn at random.
     pub(crate) files: Vec<Option<(Instant, Bytes)>>,
 }
 
-/// The connection of a flow, where it is one.
+/// Returns the TCP parameters of a flow; `None` if it is not TCP.
 pub(crate) fn model(flow: &Flow) -> Option<&TcpModel> {
     match &flow.transport {
         Transport::Tcp(model) => Some(model),
@@ -47,14 +47,14 @@ pub(crate) fn model(flow: &Flow) -> Option<&TcpModel> {
     }
 }
 
-/// Sets what only a whole namespace can be told, for the connections of `node`.
+/// Sets the options that apply to a whole namespace, for the connections of `node`.
 pub(crate) fn tell_namespace(scenario: &Scenario, node: usize) {
     let mut models =
         scenario.flows.iter().filter(|flow| flow.from == node || flow.to == node).filter_map(model);
     let ecn = models.clone().any(|model| model.ecn);
     let sack = models.all(|model| model.sack);
     let set = |name: &str, on: bool| {
-        // Where it cannot be written, the kernel's default stands.
+        // If it cannot be written, the kernel's default holds.
         let _ = std::fs::write(format!("/proc/sys/net/ipv4/{name}"), if on { "1" } else { "0" });
     };
     set("tcp_ecn", ecn);

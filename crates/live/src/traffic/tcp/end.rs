@@ -1,4 +1,4 @@
-//! One end of a connection: its socket, its application, what waits between the two.
+//! One end of a connection: its socket, its application, and the queue between the two.
 
 use core::net::SocketAddr;
 use std::net::TcpStream;
@@ -15,62 +15,62 @@ use super::outlet::Queue;
 use crate::failure::Failure;
 use crate::traffic::ftp;
 
-/// Where its connection stands.
+/// State of the connection.
 pub(super) enum State {
-    /// Not opened, or not by the other end.
+    /// Not opened yet, or not by the other end.
     Closed,
-    /// On its way.
+    /// Being established.
     Connecting(TcpStream),
-    /// There.
+    /// Established.
     Open(TcpStream),
     /// Ended in both directions, or broken.
     Over,
 }
 
-/// How two connections of a host belong together.
+/// Link between two connections of a host.
 #[derive(Clone, Copy)]
 pub(super) enum Partner {
-    /// This one carries a dialogue, that one so many bytes.
+    /// This end carries the dialogue; the other end's index, and the length of its file in bytes.
     Leads(usize, u64),
-    /// That one carries the dialogue.
+    /// The other end, at this index, carries the dialogue.
     Follows(usize),
 }
 
 /// One end of a connection.
 pub(super) struct End {
-    /// The place of its connection's flow.
+    /// Index of the connection's flow.
     pub(super) of: usize,
-    /// The places of the flows that it sends and gets.
+    /// Indices of the flows it sends and receives.
     pub(super) sends: usize,
     pub(super) gets: usize,
-    /// Whether it is the one that opens.
+    /// True if it opens the connection.
     pub(super) active: bool,
     pub(super) state: State,
     pub(super) application: Application,
     pub(super) queue: Queue,
-    /// What it hears, where it talks.
+    /// Parser of received messages, if it carries a dialogue.
     pub(super) ear: Option<ftp::Ear>,
     pub(super) partner: Option<Partner>,
     pub(super) start: Instant,
-    /// Until when its application may write; never where it may for good, or has stopped.
+    /// End of its application's writing; never if unlimited or already stopped.
     pub(super) stop: Instant,
-    /// Bytes its application is to get, `u64::MAX` where that is not known; `None` when all is there.
+    /// Bytes its application is to receive, `u64::MAX` if unknown; `None` once all have arrived.
     expected: Option<u64>,
     delivered: u64,
-    /// Whether the other end has nothing more to send.
+    /// True if the other end has closed its direction.
     pub(super) ended: bool,
-    /// Whether the other end knows that this one has nothing more.
+    /// True if this end has closed its direction.
     pub(super) shut: bool,
-    /// The flow whose sender it is, where that is of interest: where it sends what the connection is about.
+    /// Flow for which this end's state is sampled, if it sends that flow's data.
     pub(super) sampled: Option<usize>,
-    /// When it is looked at next.
+    /// Time for which its timer is armed.
     pub(super) armed: Instant,
-    /// What the kernel has been asked to tell of its socket.
+    /// Registered epoll interest.
     pub(super) interest: EventFlags,
 }
 
 impl End {
-    /// An end of the connection of flow `of`, whose other direction is the flow `back`.
+    /// Builds an end of the connection of flow `of`, whose other direction is the flow `back`.
     pub(super) fn build(
         scenario: &Scenario,
         (of, back): (usize, usize),
@@ -94,7 +94,7 @@ impl End {
             _ => u64::MAX,
         };
         let (sends, gets) = if active { (of, back) } else { (back, of) };
-        // What a dialogue leads is opened by it.
+        // A connection led by a dialogue is opened by that dialogue.
         let start = if flow.ftp.is_some() { Instant::NEVER } else { planned.start };
         Ok(Self {
             of,
@@ -121,7 +121,7 @@ impl End {
         })
     }
 
-    /// Its socket, where it has one.
+    /// Returns its socket, if any.
     pub(super) fn stream(&mut self) -> Option<&mut TcpStream> {
         match &mut self.state {
             State::Connecting(stream) | State::Open(stream) => Some(stream),
@@ -129,7 +129,7 @@ impl End {
         }
     }
 
-    /// When it does something next by itself.
+    /// Returns the time of its next own action.
     pub(super) fn next(&self) -> Instant {
         match self.state {
             State::Closed if self.active && self.start < self.stop => self.start,
@@ -138,7 +138,7 @@ impl End {
         }
     }
 
-    /// What is of interest of its socket now.
+    /// Returns the epoll interest it needs now.
     pub(super) fn wanted(&self) -> EventFlags {
         let mut wanted = EventFlags::empty();
         wanted.set(EventFlags::IN, !self.ended && matches!(self.state, State::Open(_)));
@@ -146,7 +146,7 @@ impl End {
         wanted
     }
 
-    /// `bytes` have come. Returns whether that completes what it was to get.
+    /// Counts `bytes` received. Returns whether they complete the expected data.
     pub(super) fn count(&mut self, bytes: u64) -> bool {
         self.delivered += bytes;
         let completes = self.expected.is_some_and(|expected| self.delivered >= expected || self.ended);
@@ -156,7 +156,7 @@ impl End {
         completes && self.delivered > 0
     }
 
-    /// Whether nothing more can happen at it.
+    /// True if nothing more can happen at this end.
     pub(super) fn is_over(&self) -> bool {
         self.ended && self.shut
     }

@@ -1,6 +1,6 @@
-//! All ends of connections of a host, on one thread: it waits for their sockets and their times.
+//! All ends of connections of a host on one thread, waiting by epoll for sockets and timers.
 //!
-//! Like the simulator's `hosts.rs`, with the kernel's connections in the place of its own.
+//! Counterpart of the simulator's `hosts.rs`, with the kernel's connections instead of simulated ones.
 
 use core::cmp::Reverse;
 use core::net::SocketAddr;
@@ -27,36 +27,36 @@ use crate::machine::{ConnectionEvent, Happened, Renewal};
 use crate::mailbox::Mailbox;
 use crate::traffic::sleep::{Punctual, Rank, sleep_until};
 
-/// Bytes a read takes at once, and how many of these before others have their turn.
+/// Bytes of a read, and reads of one end before others get their turn.
 const CHUNK: usize = 128 << 10;
 const READS: usize = 8;
 
-/// Longest that a call waits: then the end is looked for, and changes.
+/// Longest wait. Bounds the delay of stopping and of changes.
 const NAP: Duration = Duration::from_millis(20);
 
-/// Events that are taken at once.
+/// Events taken at most by one call.
 const BATCH: usize = 64;
 
-/// The ends of connections of a host.
+/// Ends of a host's connections.
 pub(crate) struct Applications<'env> {
     shared: &'env Ends<'env>,
     listeners: Vec<TcpListener>,
     ends: Vec<End>,
-    /// Ends that wait to be connected to: by the other end's address, and the own.
+    /// Passive ends that wait for a connection, by the peer's address and the local one.
     awaited: BTreeMap<(SocketAddr, SocketAddr), usize>,
     timers: BinaryHeap<Reverse<(Instant, usize)>>,
     epoll: OwnedFd,
     chunk: Vec<u8>,
-    /// Connections that broke, by the place of their flows, and why.
+    /// Broken connections: index of the flow, and the reason.
     broken: Vec<(usize, String)>,
 }
 
 impl<'env> Applications<'env> {
-    /// Builds the ends at `node` and opens its listening sockets, in the namespace of this thread; `None` where no
-    /// connection ends there.
+    /// Builds the ends at `node` and opens its listening sockets, in the namespace of this thread; `None` if
+    /// no connection ends there.
     ///
     /// # Errors
-    /// What the kernel refuses: a port that is taken, a congestion control it has not.
+    /// If the kernel refuses: a port is taken, or it lacks a congestion control.
     pub(crate) fn open(shared: &'env Ends<'env>, node: usize) -> Result<Option<Self>, Failure> {
         let refused = |error: io::Error| Missing::refused("wait for connections", &error);
         let epoll = epoll::create(epoll::CreateFlags::CLOEXEC).map_err(|error| refused(error.into()))?;
@@ -85,7 +85,7 @@ impl<'env> Applications<'env> {
     fn build(&mut self, node: usize) -> Result<(), Failure> {
         let Ends { scenario, seed, files, .. } = self.shared;
         let mut checked: Vec<&Flow> = Vec::new();
-        // By flow, its connection's ends here.
+        // Per flow: indices of its connection's ends here.
         let mut ends_of: BTreeMap<usize, [Option<usize>; 2]> = BTreeMap::new();
         for (back, flow) in scenario.flows.iter().enumerate() {
             let Transport::TcpReturn { of } = flow.transport else { continue };
@@ -116,7 +116,7 @@ impl<'env> Applications<'env> {
         Ok(())
     }
 
-    /// Listens where the connection of `flow` ends, for the end at `place`.
+    /// Opens the listening socket for the connection of `flow`, for the end at index `place`.
     fn await_at(&mut self, flow: &Flow, place: usize) -> Result<(), Failure> {
         let address = SocketAddr::new(flow.fields.destination, flow.fields.destination_port);
         let peer = SocketAddr::new(flow.fields.source, flow.fields.source_port);
@@ -130,7 +130,7 @@ impl<'env> Applications<'env> {
         Ok(())
     }
 
-    /// Joins the end of a dialogue with that of the connection it leads.
+    /// Links the end of a dialogue with that of the connection it leads.
     fn couple(&mut self, place: usize, ends_of: &BTreeMap<usize, [Option<usize>; 2]>) {
         let scenario = self.shared.scenario;
         let Some(Task::Control { of: led }) =
@@ -149,8 +149,8 @@ impl<'env> Applications<'env> {
         }
     }
 
-    /// Lets the applications do what they do until the run ends, on a thread in the host's namespace. Returns which
-    /// connections broke, and why.
+    /// Runs the applications until the run ends, on a thread in the host's namespace. Returns the broken
+    /// connections, with the reasons.
     pub(crate) fn run(mut self, changes: &mut Mailbox<Renewal>) -> Vec<(usize, String)> {
         let clock = self.shared.clock;
         let mut punctual = Punctual::new(Rank::End);
@@ -179,7 +179,7 @@ impl<'env> Applications<'env> {
             }
             let timer = self.timers.peek().map_or(Instant::NEVER, |Reverse((at, _))| *at);
             let until = timer.min(sampling).min(now + NAP);
-            // Only who really sleeps keeps its priority.
+            // Only a thread that really sleeps keeps its priority.
             if self.take_events() == 0 && until > now {
                 punctual.on_sleep(now);
                 self.wait(until.since(now));
@@ -196,11 +196,11 @@ impl<'env> Applications<'env> {
             tv_sec: (nanos / 1_000_000_000).cast_signed(),
             tv_nsec: (nanos % 1_000_000_000).cast_signed(),
         };
-        // Waiting for events itself counts in milliseconds.
+        // The timeout of epoll itself counts milliseconds.
         let _ = poll(&mut [PollFd::new(&self.epoll, PollFlags::IN)], Some(&spare));
     }
 
-    /// Deals with what the kernel has to tell. Returns how much that was.
+    /// Handles the pending events of epoll. Returns how many.
     fn take_events(&mut self) -> usize {
         let mut events = Vec::with_capacity(BATCH);
         let at_once = Timespec { tv_sec: 0, tv_nsec: 0 };
@@ -236,7 +236,7 @@ impl<'env> Applications<'env> {
         }
     }
 
-    /// An end's time has come.
+    /// Handles an end's timer.
     fn on_time(&mut self, place: usize, now: Instant) {
         let end = &mut self.ends[place];
         end.armed = Instant::NEVER;
@@ -253,7 +253,7 @@ impl<'env> Applications<'env> {
         self.go_on(place, now);
     }
 
-    /// Opens the connection of an end that has not.
+    /// Opens the connection of an end that is closed.
     fn connect(&mut self, place: usize, now: Instant) {
         let Ends { scenario, seed, .. } = self.shared;
         let end = &self.ends[place];
@@ -262,7 +262,7 @@ impl<'env> Applications<'env> {
         if !end.active || !matches!(end.state, State::Closed) || now >= end.stop {
             return;
         }
-        // A dialogue has been told where.
+        // A dialogue has announced the address.
         let told = match end.partner {
             Some(Partner::Follows(leader)) => self.ends[leader].ear.as_ref().and_then(|ear| ear.data),
             _ => None,
@@ -279,7 +279,7 @@ impl<'env> Applications<'env> {
         }
     }
 
-    /// Gives an end its socket, and has the kernel tell of it.
+    /// Gives an end its socket and registers it with epoll.
     fn watch(&mut self, place: usize, stream: TcpStream, state: impl FnOnce(TcpStream) -> State) {
         let end = &mut self.ends[place];
         let added = epoll::add(&self.epoll, &stream, EventData::new_u64(place as u64), EventFlags::empty());
@@ -345,7 +345,7 @@ impl<'env> Applications<'env> {
         }
     }
 
-    /// An end is connected.
+    /// Handles an established connection.
     fn on_connected(&mut self, place: usize, now: Instant) {
         let end = &mut self.ends[place];
         end.application.on_connected(&mut end.queue, now);
@@ -403,7 +403,7 @@ impl<'env> Applications<'env> {
         }
     }
 
-    /// Whatever can go on at an end does: what was heard is understood, what was written leaves, what was ordered is done.
+    /// Makes all progress possible at an end: parses messages, flushes the queue, executes orders.
     fn go_on(&mut self, place: usize, now: Instant) {
         self.listen(place, now);
         let end = &mut self.ends[place];
@@ -433,7 +433,7 @@ impl<'env> Applications<'env> {
         self.rearm(place);
     }
 
-    /// Understands what a dialogue has heard, as far as it waits for it.
+    /// Parses received messages, as far as the dialogue expects them.
     fn listen(&mut self, place: usize, now: Instant) {
         loop {
             let end = &mut self.ends[place];
@@ -452,7 +452,7 @@ impl<'env> Applications<'env> {
         }
     }
 
-    /// Tells what an application has asked, and what it was answered.
+    /// Reports requests and answers of an application.
     fn tell_news(&mut self, place: usize, now: Instant) {
         while let Some(news) = self.ends[place].application.take_news() {
             let what = match news {
@@ -463,7 +463,7 @@ impl<'env> Applications<'env> {
         }
     }
 
-    /// Does what a dialogue orders.
+    /// Executes the order of a dialogue, if any.
     fn obey(&mut self, place: usize, now: Instant) {
         let end = &mut self.ends[place];
         let Some(Partner::Leads(led, bytes)) = end.partner else { return };
@@ -479,7 +479,7 @@ impl<'env> Applications<'env> {
         self.go_on(led, now);
     }
 
-    /// How the senders stand.
+    /// Reports the senders' states.
     fn sample(&mut self, at: Instant) {
         for place in 0..self.ends.len() {
             let end = &mut self.ends[place];
@@ -506,7 +506,7 @@ impl<'env> Applications<'env> {
     }
 }
 
-/// What of a connection a kernel may not be able to do.
+/// Returns the properties of a connection that a kernel may not support.
 fn kind(model: &lockgate_scenario::TcpModel) -> (&'static str, bool) {
     (model.congestion.name(), model.initial_sequence == lockgate_scenario::tcp::InitialSequence::Random)
 }

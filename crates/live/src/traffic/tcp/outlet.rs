@@ -1,33 +1,33 @@
-//! What an application has written and the kernel has not taken yet.
+//! Send queue between an application and its socket.
 
 use std::collections::VecDeque;
 use std::io::{self, ErrorKind, Write};
 
 use lockgate_tcp::application::Outlet;
 
-/// Bytes of a write at once.
+/// Bytes of a write at most.
 const CHUNK: usize = 128 << 10;
 
-/// Most that is written for one connection before others have their turn.
+/// Bytes written for one connection before others get their turn.
 const TURN: u64 = 1 << 20;
 
-/// Which bytes a file has does not matter to anyone.
+/// Contents of files: their value does not matter.
 static ZEROS: [u8; CHUNK] = [0; CHUNK];
 
-/// What waits to be written.
+/// Element of the queue.
 enum Piece {
-    /// So many bytes of no meaning.
+    /// This many bytes of any value.
     Any(u64),
-    /// These words, from this byte on.
+    /// A message, and the index of its first unsent byte.
     Words(Vec<u8>, usize),
 }
 
-/// The queue before a socket.
+/// Queue before a socket.
 #[derive(Default)]
 pub(super) struct Queue {
     pieces: VecDeque<Piece>,
     closed: bool,
-    /// How what is said is put, where not as it is.
+    /// Formatter of messages; `None` sends them unchanged.
     phrase: Option<Box<dyn Fn(&'static str) -> String + Send>>,
 }
 
@@ -64,31 +64,31 @@ impl Outlet for Queue {
 }
 
 impl Queue {
-    /// Says everything as `phrase` puts it.
+    /// Sets the formatter of messages.
     pub(super) fn phrase(&mut self, phrase: Box<dyn Fn(&'static str) -> String + Send>) {
         self.phrase = Some(phrase);
     }
 
-    /// Takes back what the kernel has not taken, and closes.
+    /// Discards unsent data and closes the queue.
     pub(super) fn stop(&mut self) {
         self.pieces.clear();
         self.closed = true;
     }
 
-    /// Whether something waits.
+    /// True if data waits.
     pub(super) fn waits(&self) -> bool {
         !self.pieces.is_empty()
     }
 
-    /// Whether all there will ever be has been taken.
+    /// True if the queue is closed and empty.
     pub(super) fn is_over(&self) -> bool {
         self.closed && self.pieces.is_empty()
     }
 
-    /// Hands over what `socket` takes now.
+    /// Writes as much as `socket` takes now.
     ///
     /// # Errors
-    /// A connection that broke.
+    /// If the connection broke.
     pub(super) fn flush(&mut self, socket: &mut impl Write) -> io::Result<()> {
         let mut turn = TURN;
         while let Some(piece) = self.pieces.front_mut()
@@ -127,7 +127,7 @@ impl Queue {
 mod tests {
     use super::*;
 
-    /// Takes so many bytes at a time, and every third time none.
+    /// Writer that takes this many bytes at a time, and none every third time.
     struct Slow(Vec<u8>, usize, usize);
 
     impl Write for Slow {

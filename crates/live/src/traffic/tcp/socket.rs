@@ -1,4 +1,4 @@
-//! Sockets of connections: opened, set as the scenario says, looked into.
+//! Sockets of connections: creation, options of the scenario, sampling.
 #![allow(unsafe_code, reason = "socket options that have no safe call")]
 
 use core::net::{IpAddr, SocketAddr};
@@ -17,19 +17,19 @@ use rustix::net::{AddressFamily, SocketFlags, SocketType, bind, connect, listen,
 use crate::failure::Missing;
 use crate::traffic::send::set_class;
 
-/// `TCP_RTO_MIN_US`, which libc does not name yet.
+/// `TCP_RTO_MIN_US`, which `libc` does not define yet.
 const RTO_MIN_US: libc::c_int = 45;
 
-/// Connections that may wait to be accepted: as many as the kernel allows by default. A group may open hundreds at
-/// once, and a kernel that finds no room for them answers without remembering them.
+/// Backlog of connections to be accepted: the kernel's default maximum. A group may open hundreds at once,
+/// and a kernel without room answers without remembering them.
 const BACKLOG: i32 = 4096;
 
-/// The send queue, of those that repair can be told of, and no repair without a window probe (`linux/tcp.h`).
+/// Send queue, for `TCP_REPAIR_QUEUE`, and the end of a repair without a window probe (`linux/tcp.h`).
 const SEND_QUEUE: u32 = 2;
 const REPAIR_ON: u32 = 1;
 const REPAIR_OFF_NO_PROBE: u32 = u32::MAX;
 
-/// Bytes of the time stamp option, which the segment size of a socket counts and the scenario's does not.
+/// Bytes of the time stamp option: included in a socket's segment size, not in the scenario's.
 const TIMESTAMPS: u32 = 12;
 
 fn new_socket(family: IpAddr) -> io::Result<OwnedFd> {
@@ -39,20 +39,20 @@ fn new_socket(family: IpAddr) -> io::Result<OwnedFd> {
     Ok(socket)
 }
 
-/// Opens the listening socket where the connection of `flow` ends.
+/// Opens the listening socket for the connection of `flow`.
 ///
 /// # Errors
-/// What the kernel refuses: a port that is taken.
+/// If the kernel refuses, for example because a port is taken.
 pub(super) fn listener(flow: &Flow, model: &TcpModel) -> Result<TcpListener, Missing> {
     let address = SocketAddr::new(flow.fields.destination, flow.fields.destination_port);
     let open = || -> io::Result<TcpListener> {
         let socket = new_socket(flow.fields.destination)?;
         bind(&socket, &address)?;
-        // The kernel doubles it for its own overhead, of which it offers half or more: see `clamp_window`.
+        // The kernel doubles this for its overhead, and offers half or more of it: see `clamp_window`.
         let _ = sockopt::set_socket_recv_buffer_size_force(&socket, model.receive_window as usize);
         clamp_window(&socket, model);
         let _ = set_option(&socket, libc::TCP_MAXSEG, model.mss + TIMESTAMPS);
-        // What is accepted inherits these.
+        // Accepted sockets inherit these.
         let _ = sockopt::set_tcp_congestion(&socket, model.congestion.name());
         let _ = sockopt::set_tcp_nodelay(&socket, true);
         listen(&socket, BACKLOG)?;
@@ -61,7 +61,7 @@ pub(super) fn listener(flow: &Flow, model: &TcpModel) -> Result<TcpListener, Mis
     open().map_err(|error| Missing::refused(&format!("listen at {address} for flow `{}`", flow.name), &error))
 }
 
-/// Sets what is accepted for the other direction `back` of a connection like `model`.
+/// Sets the options of an accepted socket for the direction `back` of a connection like `model`.
 pub(super) fn set_accepted(stream: &TcpStream, back: &Flow, model: &TcpModel) -> io::Result<()> {
     stream.set_nonblocking(true)?;
     let _ = sockopt::set_tcp_congestion(stream, model.congestion.name());
@@ -70,16 +70,16 @@ pub(super) fn set_accepted(stream: &TcpStream, back: &Flow, model: &TcpModel) ->
     set_class(stream, back.fields.source, back.traffic_class & !0b11)
 }
 
-/// Lets no more be under way to a receiver than the scenario says. The kernel forgets it whenever it learns how much room
-/// its segments take, which is at the beginning: so it is to be said again.
+/// Limits the receive window to the scenario's. The kernel drops the limit when it learns the overhead of its
+/// segments, early in a connection, so the caller repeats this.
 pub(super) fn clamp_window(socket: impl AsFd, model: &TcpModel) {
     let _ = set_option(socket, libc::TCP_WINDOW_CLAMP, model.receive_window);
 }
 
-/// Whether this kernel can open connections as a flow asks for, tried in the namespace of this thread.
+/// Checks that this kernel can open connections as `flow` needs them, in the namespace of this thread.
 ///
 /// # Errors
-/// That it has not the congestion control, or does not let the first sequence number be chosen.
+/// If it lacks the congestion control, or does not let the first sequence number be chosen.
 pub(super) fn check(flow: &Flow, model: &TcpModel, seed: Seed) -> Result<(), Missing> {
     let name = model.congestion.name();
     let socket = open(flow, model).map_err(|error| {
@@ -95,7 +95,7 @@ pub(super) fn check(flow: &Flow, model: &TcpModel, seed: Seed) -> Result<(), Mis
     number(&socket, flow, model, seed).map_err(|error| cannot_number(&flow.name, &error))
 }
 
-/// That the first sequence number of a flow cannot be chosen, and what that takes.
+/// Creates the error that the first sequence number of a flow cannot be chosen, with its remedy.
 fn cannot_number(flow: &str, error: &io::Error) -> Missing {
     let mut missing = Missing::refused(
         &format!("choose the first sequence number of flow `{flow}` (TCP_REPAIR, CAP_NET_ADMIN)"),
@@ -118,19 +118,19 @@ fn open(flow: &Flow, model: &TcpModel) -> io::Result<TcpStream> {
     Ok(TcpStream::from(socket))
 }
 
-/// Kernels before 6.15 do not know it; their least is 200 ms, as the default here.
+/// Kernels before 6.15 lack the option; their minimum is 200 ms, which is the default here.
 fn set_minimum_rto(socket: impl AsFd, model: &TcpModel) {
     let least = model.minimum_rto.as_picos() / 1_000_000;
     let _ = set_option(socket, RTO_MIN_US, u32::try_from(least).unwrap_or(u32::MAX));
 }
 
-/// Chooses the first sequence number, where the flow has a say in it: a socket under repair is told the number that
-/// its queue ends at, and the SYN takes that.
+/// Chooses the first sequence number, if the flow specifies it: a socket under repair takes the end of its
+/// queue, and the SYN uses it.
 fn number(socket: &TcpStream, flow: &Flow, model: &TcpModel, seed: Seed) -> io::Result<()> {
     if model.initial_sequence == InitialSequence::Random {
         return Ok(());
     }
-    // The kernel takes 0 for a number that is still to be chosen.
+    // The kernel treats 0 as not chosen yet.
     let first = first_sequence(flow, model, seed).max(1);
     set_option(socket, libc::TCP_REPAIR, REPAIR_ON)?;
     set_option(socket, libc::TCP_REPAIR_QUEUE, SEND_QUEUE)?;
@@ -138,10 +138,10 @@ fn number(socket: &TcpStream, flow: &Flow, model: &TcpModel, seed: Seed) -> io::
     set_option(socket, libc::TCP_REPAIR, REPAIR_OFF_NO_PROBE)
 }
 
-/// A socket of `flow` that is on its way to connect to `to`.
+/// Opens a socket of `flow` and starts connecting it to `to` (non-blocking).
 ///
 /// # Errors
-/// What the kernel refuses.
+/// If the kernel refuses.
 pub(super) fn connecting(flow: &Flow, model: &TcpModel, to: SocketAddr, seed: Seed) -> io::Result<TcpStream> {
     let stream = open(flow, model)?;
     bind(&stream, &SocketAddr::new(flow.fields.source, flow.fields.source_port))?;
@@ -152,10 +152,10 @@ pub(super) fn connecting(flow: &Flow, model: &TcpModel, to: SocketAddr, seed: Se
     }
 }
 
-/// What became of connecting.
+/// Returns the result of connecting.
 ///
 /// # Errors
-/// Why the peer is not connected.
+/// If the peer is not connected.
 pub(super) fn connected(stream: &TcpStream) -> io::Result<()> {
     Ok(sockopt::socket_error(stream)??)
 }
@@ -167,7 +167,7 @@ fn set_option(socket: impl AsFd, option: libc::c_int, value: u32) -> io::Result<
     if done < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
-/// How a sender stands, as the kernel has it.
+/// Samples the sender's state by `TCP_INFO`.
 pub(super) fn sample(stream: &TcpStream) -> Option<TcpSample> {
     // SAFETY: `tcp_info` is plain data of integers, for which zero is a value.
     let mut info: libc::tcp_info = unsafe { core::mem::zeroed() };
@@ -189,7 +189,7 @@ pub(super) fn sample(stream: &TcpStream) -> Option<TcpSample> {
     let micros = |micros: u32| Duration::from_micros(u64::from(micros));
     Some(TcpSample {
         cwnd: segments(info.tcpi_snd_cwnd),
-        // The kernel's word for none.
+        // The kernel's value for infinity.
         ssthresh: (info.tcpi_snd_ssthresh < 0x7fff_ffff).then(|| segments(info.tcpi_snd_ssthresh)),
         in_flight: segments(info.tcpi_unacked.saturating_sub(info.tcpi_sacked)),
         rtt: (info.tcpi_rtt > 0).then(|| micros(info.tcpi_rtt)),
