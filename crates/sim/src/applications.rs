@@ -1,5 +1,6 @@
-//! The applications of a scenario, built: which file each connection carries and when, what its two ends do, which number
-//! their first byte has. A simulation has them over its own TCP, a live run over the kernel's.
+//! Applications of a scenario, with all random choices made: each connection's file and start, the behaviour
+//! of its two ends, and its first sequence number. A simulation runs them over its own TCP, a live run over
+//! the kernel's.
 
 use std::collections::BTreeMap;
 
@@ -12,21 +13,22 @@ use lockgate_traffic::{Law, LawConfig};
 use crate::run::Failure;
 use lockgate_tcp::application::{Application, Asker, Dialogue, Objects, Server, Stream, User};
 
-/// A connection as it will be: nothing of it is left to be drawn.
+/// Connection without any random choice left.
 #[derive(Clone, Copy, Debug)]
 pub struct Planned {
-    /// Its parameters; never with [`Task::Drawn`].
+    /// Parameters; never with [`Task::Drawn`].
     pub model: TcpModel,
-    /// When it starts; of a connection that is led by another, when that one does.
+    /// Start. A connection led by another has the leader's start.
     pub start: Instant,
 }
 
-/// The connection of flow `of`, with the files of [`drawn_files`]; `None` where it is none.
+/// Returns the connection of flow `of`, with the files of [`drawn_files`]; `None` if the flow is no
+/// connection.
 pub fn planned(scenario: &Scenario, of: usize, drawn: &[Option<(Instant, Bytes)>]) -> Option<Planned> {
     let flow = scenario.flows.get(of)?;
     let Transport::Tcp(mut model) = flow.transport else { return None };
     let start = match model.application {
-        // A dialogue begins when what it leads is said to start.
+        // A dialogue starts at the configured start of the connection it leads.
         Task::Control { of: led } => planned(scenario, led, drawn)?.start,
         Task::Drawn => {
             let (start, bytes) = drawn.get(of).copied().flatten()?;
@@ -38,10 +40,10 @@ pub fn planned(scenario: &Scenario, of: usize, drawn: &[Option<(Instant, Bytes)>
     Some(Planned { model, start })
 }
 
-/// When each flow whose file is drawn starts, and how long its file is; `None` for all other flows.
+/// Draws the start and the file length of each flow with a random file; `None` for all other flows.
 ///
 /// # Errors
-/// Where a law cannot be built. Reading the scenario finds this first.
+/// If a law cannot be built. Reading the scenario normally finds this first.
 pub fn drawn_files(scenario: &Scenario, seed: Seed) -> Result<Vec<Option<(Instant, Bytes)>>, Failure> {
     let mut drawn = Drawn { seed, groups: BTreeMap::new() };
     let mut files = vec![None; scenario.flows.len()];
@@ -55,7 +57,7 @@ pub fn drawn_files(scenario: &Scenario, seed: Seed) -> Result<Vec<Option<(Instan
     Ok(files)
 }
 
-/// Draws the files of groups: sizes and starts, member after member.
+/// Random files of groups: sizes and starts, in the order of the members.
 struct Drawn<'a> {
     seed: Seed,
     groups: BTreeMap<&'a str, Group>,
@@ -64,12 +66,12 @@ struct Drawn<'a> {
 struct Group {
     sizes: (Law<Bytes>, Random),
     gaps: Option<(Law<Duration>, Random)>,
-    /// How long after its start the last member's file starts.
+    /// Start of the last member's file, relative to the group's start.
     after: Duration,
 }
 
 impl<'a> Drawn<'a> {
-    /// When the file of this flow starts, and how large it is.
+    /// Draws the start and the size of this flow's file.
     fn next(&mut self, flow: &'a Flow) -> Result<(Instant, Bytes), Failure> {
         let name = flow.name.split('/').next().unwrap_or(&flow.name);
         if !self.groups.contains_key(name) {
@@ -100,10 +102,10 @@ impl Group {
     }
 }
 
-/// What one end of the connection of flow `of` does: the one that opens it where `active`.
+/// Builds the application at one end of the connection of flow `of`: the opening end if `active`.
 ///
 /// # Errors
-/// Where a law cannot be built. Reading the scenario finds this first.
+/// If a law cannot be built. Reading the scenario normally finds this first.
 pub fn application(
     scenario: &Scenario,
     of: usize,
@@ -140,7 +142,8 @@ fn failed(flow: &Flow, why: &lockgate_traffic::Invalid) -> Failure {
     Failure::Build { place: flow.name.clone(), why: why.to_string() }
 }
 
-/// One side of a user's pages. Both draw from the streams of the connection's first direction.
+/// Builds one side of a user's pages. Both sides draw from the random streams of the connection's first
+/// direction.
 fn pages(
     flow: &Flow,
     (request, objects): (Bytes, u32),
@@ -165,7 +168,7 @@ fn pages(
     Ok(Application::User(Box::new(User::new(sizes, think, request.0, objects))))
 }
 
-/// The number before that of the first byte that `flow`, a direction of a connection like this, carries.
+/// Returns the sequence number before the first byte of `flow`, a direction of a connection like `model`.
 pub fn first_sequence(flow: &Flow, model: &TcpModel, seed: Seed) -> u32 {
     let mut random = Random::stream(seed, &format!("flow/{}/sequence", flow.name));
     match model.initial_sequence {

@@ -1,4 +1,4 @@
-//! Echo of datagrams (RFC 862): a host sends back each as it comes.
+//! Echo of datagrams (RFC 862): a host returns each datagram at once.
 //!
 //! ```text
 //! flow f  --request, sent at t-->  far end  --answer that carries t-->  round-trip time is now - t
@@ -12,32 +12,32 @@ use crate::events::Entry;
 use crate::network::Network;
 use crate::source::HostClock;
 
-/// What a flow's datagrams are to a host that gets them.
+/// Role of a flow's datagrams at the receiving host.
 #[derive(Clone, Copy)]
 enum Role {
-    /// Nothing to answer.
+    /// No echo.
     Plain,
-    /// Requests; the answers are the flow at this place.
+    /// Requests; holds the index of the flow of answers.
     Request(usize),
-    /// Answers to the requests of the flow at this place.
+    /// Answers; holds the index of the flow of requests.
     Answer(usize),
 }
 
-/// The side that answers a flow.
+/// Answering side of a flow.
 struct Side {
     node: usize,
     clock: HostClock,
     traffic_class: u8,
-    /// Answers sent.
+    /// Number of answers sent.
     sequence: u32,
 }
 
-/// Which flows are echoes.
+/// Echo flows of a scenario.
 #[derive(Default)]
 pub(crate) struct Echoes {
-    /// By flow; empty where no flow is an echo.
+    /// Per flow; empty if no flow is an echo.
     roles: Vec<Role>,
-    /// By flow, for those that are answers.
+    /// Per flow; `Some` for flows of answers.
     sides: Vec<Option<Side>>,
 }
 
@@ -63,7 +63,7 @@ impl Echoes {
         echoes
     }
 
-    /// Whether no flow is an echo.
+    /// True if no flow is an echo.
     #[inline(always)]
     pub(crate) fn is_empty(&self) -> bool {
         self.roles.is_empty()
@@ -71,7 +71,7 @@ impl Echoes {
 }
 
 impl<E: Entry> Network<E> {
-    /// A datagram has reached its host, in a network where some are echoed.
+    /// Handles a datagram's arrival at its host, in a network with echo flows.
     #[inline(never)]
     pub(crate) fn echo(&mut self, packet: &Packet, now: Instant) {
         match self.echoes.roles[packet.flow.0 as usize] {

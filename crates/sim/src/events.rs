@@ -1,4 +1,4 @@
-//! What happens next: one pending time a slot, and the earliest found by a tournament.
+//! Event queue: one pending time per slot; a winner tree holds the earliest.
 //!
 //! ```text
 //!              (3, slot 2)                 every link, source and router owns one slot;
@@ -6,48 +6,49 @@
 //!      (7,s0) (9,s1) (3,s2) (3,s3)         equal times go to the lower slot
 //! ```
 //!
-//! Where there are many slots, links and routers play in a tournament of their own, which is small, and its
-//! winner meets that of the sources and hosts: most events are links'.
+//! With many slots, links and routers have a small winner tree of their own, and its winner is compared with
+//! that of the sources and hosts: most events are links'.
 //!
-//! Measured per replacement at 32 slots against a binary heap: 8 ns and 31 ns. The order of ties is part
-//! of what a run means; it is settled by the order of slots (see [`run`](crate::run)).
+//! Measured per replacement at 32 slots against a binary heap: 8 ns and 31 ns; see decision 004. Invariant:
+//! ties go to the lower slot, because the order of ties is part of a run's result (see [`run`](crate::run)).
 //!
-//! Where a packet goes onto an idle link and its arrival would be the first of all, it is done with at once
-//! and never set ([`would_be_first`](Events::would_be_first)).
+//! If a packet enters an idle link and its arrival would be the earliest event, the arrival is handled at
+//! once and never enters the tree ([`would_be_first`](Events::would_be_first)).
 
 use core::hint::select_unpredictable;
 
 use lockgate_engine::units::Instant;
 
-/// An entry of the tournament: a time and a slot in one number, so that the smaller of two is the earlier,
-/// and of two at one time the lower slot.
+/// Entry of the winner tree: time and slot, ordered by time, then by slot.
 pub(crate) trait Entry: Copy + Ord {
-    /// Where the slots play.
+    /// Storage of the tree.
     type Tree;
 
-    /// A tree of these slots, the first `busy` of which change most often; `leaf` is what a slot starts with.
+    /// Builds a tree of `slots` slots, of which the first `busy` change most often; `leaf` gives a slot's
+    /// first entry.
     fn tree(leaf: impl Fn(usize) -> Self, slots: usize, busy: usize) -> Self::Tree;
-    /// Who wins it.
+    /// Returns the minimum.
     fn first(tree: &Self::Tree) -> Self;
-    /// How many bits the number of a slot takes, and of one that is none.
+    /// Returns the bits needed for a slot, the sentinel for no slot included.
     fn bits(slots: usize) -> u32;
-    /// `time` and `slot`, where slots take `bits` bits.
+    /// Packs `time` and `slot`, with `bits` bits for the slot.
     fn new(time: Instant, slot: usize, bits: u32) -> Self;
     fn time(self, bits: u32) -> Instant;
     fn slot(self, bits: u32) -> usize;
-    /// The smaller one, chosen without a branch: who wins is anybody's guess, and a wrong guess of the
-    /// processor costs more than the whole climb. (Left to itself the compiler writes a branch.)
+    /// Returns the smaller one without a branch: the result is unpredictable, and a misprediction costs more
+    /// than the whole update. (The compiler by itself emits a branch.)
     fn earlier(self, other: Self) -> Self;
-    /// Sets a slot's entry in the tree, and who wins on the way up.
+    /// Sets a slot's entry and updates the winners on the path to the root.
     fn climb(tree: &mut Self::Tree, slot: usize, new: Self);
 }
 
-/// Time and slot in 63 bits of one word, two instructions a comparison.
+/// Time and slot packed into 63 bits, two instructions a comparison.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Word(u64);
 
 impl Word {
-    /// Stands for all times that have no room. They are after the end, where nothing is played.
+    /// Largest time that fits; stands for all later ones. They are after the end of the run, where no event
+    /// is handled.
     #[inline(always)]
     const fn last(bits: u32) -> u64 {
         (u64::MAX >> 1) >> bits
@@ -70,15 +71,15 @@ impl Word {
 
     #[inline(always)]
     fn earlier(self, other: Self) -> Self {
-        // By the sign of the difference (entries have 63 bits): a plain `<` is recognised as a minimum, and
-        // that is compiled to a branch, which callgrind's model mispredicts 1.2 times a packet-hop.
+        // By the sign of the difference (entries have 63 bits): a plain `<` is recognised as a minimum and
+        // compiled to a branch, which callgrind's model mispredicts 1.2 times a packet-hop.
         let wins = other.0.wrapping_sub(self.0).cast_signed() < 0;
         Self(select_unpredictable(wins, other.0, self.0))
     }
 }
 
-/// Up to 31 slots and three days in one word. All sizes are known to the compiler: five levels in line, no
-/// check of an index, shifts by constants.
+/// Entry for up to 31 slots and three days. All sizes are constants: five unrolled levels, no bounds check,
+/// shifts by constants.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Small(Word);
 
@@ -87,7 +88,7 @@ const SMALL_BITS: u32 = 5;
 const SMALL: usize = 1 << SMALL_BITS;
 
 impl Small {
-    /// Whether a run that ends at `end` has room.
+    /// True if a run of `slots` slots that ends at `end` fits.
     pub(crate) fn suits(end: Instant, slots: usize) -> bool {
         slots < SMALL && end.as_picos() < Word::last(SMALL_BITS)
     }
@@ -129,7 +130,7 @@ impl Entry for Small {
     #[inline(always)]
     fn climb(tree: &mut Self::Tree, slot: usize, new: Self) {
         let mut place = SMALL + slot % SMALL;
-        // The winner so far stays in a register; only its rivals are read.
+        // The winner stays in a register; only its rivals are loaded.
         let mut winner = new;
         tree[place] = winner;
         for _ in 0..SMALL_BITS {
@@ -140,12 +141,13 @@ impl Entry for Small {
     }
 }
 
-/// Time and slot in one word, for all runs that are not both very long and very large.
+/// Entry of one word, for all runs that are not both very long and very large.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Narrow(Word);
 
 impl Narrow {
-    /// Whether a run that ends at `end` has room: thirty slots for three days, a thousand for two hours.
+    /// True if a run of `slots` slots that ends at `end` fits: thirty slots for three days, a thousand for
+    /// two hours.
     pub(crate) fn suits(end: Instant, slots: usize) -> bool {
         end.as_picos() < Word::last(bits(slots))
     }
@@ -186,7 +188,7 @@ impl Entry for Narrow {
     }
 }
 
-/// Time and slot in a word each.
+/// Entry of two words: time and slot.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Wide(Instant, usize);
 
@@ -226,17 +228,17 @@ impl Entry for Wide {
     }
 }
 
-/// How many bits the number of a slot takes, and of one that is none.
+/// Returns the bits needed for a slot, the sentinel for no slot included.
 fn bits(slots: usize) -> u32 {
     (slots + 1).next_power_of_two().trailing_zeros()
 }
 
-/// Two tournaments: of the slots that change most often, and of all others.
+/// Two winner trees: the slots that change most often, and all others.
 pub(crate) struct Pair<E> {
-    /// `[1]` is the winner; the second half are the leaves. The length is a power of two.
+    /// Index 1 is the winner; the second half holds the leaves. The length is a power of two.
     busy: Box<[E]>,
     others: Box<[E]>,
-    /// The first slot of the others.
+    /// First slot of `others`.
     split: usize,
 }
 
@@ -244,7 +246,7 @@ impl<E: Entry> Pair<E> {
     fn new(leaf: impl Fn(usize) -> E, slots: usize, busy: usize) -> Self {
         let tree = |slots: core::ops::Range<usize>| {
             let leaves = slots.len().next_power_of_two().max(2);
-            // A leaf without a slot has the number of one that is none.
+            // A leaf without a slot gets the sentinel.
             let leaf = |place: usize| leaf(slots.clone().nth(place).unwrap_or(slots.end));
             let mut tree: Box<[E]> = (0..2 * leaves).map(|place| leaf(place % leaves)).collect();
             for slot in 0..leaves {
@@ -272,7 +274,7 @@ impl<E: Entry> Pair<E> {
 
 #[inline(never)]
 fn climb<E: Entry>(tree: &mut [E], place: usize, new: E) {
-    // The mask holds every index within the tree, which spares two checks a level.
+    // The mask keeps every index within the tree, which saves two bounds checks a level.
     let mask = tree.len() - 1;
     let mut place = tree.len() / 2 + place;
     let mut winner = new;
@@ -291,13 +293,13 @@ pub(crate) struct Events<E: Entry> {
 }
 
 impl<E: Entry> Events<E> {
-    /// `slots` slots, none of them pending; the first `busy` of them change most often.
+    /// Creates `slots` slots without pending times; the first `busy` of them change most often.
     pub(crate) fn new(slots: usize, busy: usize) -> Self {
         let bits = E::bits(slots);
         Self { tree: E::tree(|slot| E::new(Instant::NEVER, slot, bits), slots, busy), bits }
     }
 
-    /// The earliest pending time and its slot; where nothing is pending, a time after the end.
+    /// Returns the earliest pending time and its slot; a time after the end if nothing is pending.
     #[inline(always)]
     pub(crate) fn first(&self) -> (Instant, usize) {
         let winner = E::first(&self.tree);
@@ -310,7 +312,7 @@ impl<E: Entry> Events<E> {
         E::climb(&mut self.tree, slot, E::new(time, slot, self.bits));
     }
 
-    /// Whether a slot that is not pending would be the first, were it set to this time.
+    /// True if setting this slot, which is not pending, to `time` would make it the first.
     #[inline(always)]
     pub(crate) fn would_be_first(&self, slot: usize, time: Instant) -> bool {
         E::new(time, slot, self.bits) < E::first(&self.tree)

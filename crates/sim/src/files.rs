@@ -1,4 +1,4 @@
-//! Which files the flows carry: for results that hold completion times against each other.
+//! Files of the flows, recorded for results that compare completion times.
 
 use lockgate_engine::random::Seed;
 use lockgate_engine::units::{Bytes, Instant};
@@ -11,7 +11,7 @@ use crate::applications::drawn_files;
 use crate::hosts::frame_headers;
 use crate::run::{Failure, path};
 
-/// The classes of file sizes that a scenario asks for.
+/// Returns the size classes that a scenario asks for.
 pub(crate) fn file_bins(record: &Record) -> FileBins {
     match record.file_bin_width {
         Some(width) => FileBins::Width(width),
@@ -20,10 +20,10 @@ pub(crate) fn file_bins(record: &Record) -> FileBins {
     }
 }
 
-/// Puts on record which file each flow carries, and where its way is slowest.
+/// Records the file of each flow and the slowest port on its path.
 ///
 /// # Errors
-/// Where a law cannot be built. Reading the scenario finds this first.
+/// If a law cannot be built. Reading the scenario normally finds this first.
 pub fn note_files(scenario: &Scenario, seed: Seed, recording: &mut Recording) -> Result<(), Failure> {
     let drawn = drawn_files(scenario, seed)?;
     for (place, flow) in scenario.flows.iter().enumerate() {
@@ -55,7 +55,7 @@ fn recording_rate(recording: &Recording, port: usize) -> u64 {
     recording.ports.get(port).map_or(u64::MAX, |port| port.setup.rate.as_bits())
 }
 
-/// What the link of `port` charges for a file in full segments.
+/// Returns the bytes that the link of `port` charges for a file sent in full segments.
 fn charged(scenario: &Scenario, port: usize, flow: &Flow, mss: u32, bytes: Bytes) -> Bytes {
     let link = &scenario.links[scenario.ports[port].link];
     let headers = frame_headers(flow);

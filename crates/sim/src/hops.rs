@@ -1,25 +1,25 @@
-//! Where packets go from a place in the network: a link, a router's processor, or home.
+//! Next hop of a packet: a link, a router's processor, or the destination host.
 
 use lockgate_engine::packet::FlowId;
 
-/// Where a packet goes next, in one word.
+/// Next hop packed into one word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Hop(u32);
 
-/// The same, spelt out.
+/// Next hop, unpacked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Way {
-    /// To the port of this link.
+    /// Port of the link at this index.
     Link(usize),
-    /// To this router's processor, and on from there.
+    /// Processor of the router at this index; the packet is forwarded after its service.
     Router(usize),
-    /// It has arrived.
+    /// Destination: the packet has arrived.
     Home,
 }
 
 impl Hop {
     pub(crate) const HOME: Self = Self(u32::MAX);
-    /// Added to the number of a router.
+    /// Offset of the routers' indices.
     const ROUTER: u32 = 1 << 31;
 
     #[inline(always)]
@@ -42,12 +42,12 @@ impl From<Way> for Hop {
     }
 }
 
-/// Where the packets of each flow go from one place.
+/// Lookup table of one place in the network: next hop by flow.
 #[derive(Clone, Debug, Default)]
 pub struct Hops(Box<[Hop]>);
 
 impl Hops {
-    /// Those of a flow; home where nothing is known of it.
+    /// Returns the next hop of a flow; the destination for an unknown flow.
     #[inline(always)]
     pub(crate) fn of(&self, flow: FlowId) -> Hop {
         self.0.get(flow.0 as usize).copied().unwrap_or(Hop::HOME)

@@ -1,13 +1,13 @@
-//! The ends of all TCP connections, and the way between them and the network.
+//! Ends of all TCP connections, and their interface to the network.
 //!
 //! ```text
 //! flow f  --packets-->  the passive end of its connection   } both ends are alike: either may send data
 //! f's return  ------->  the active end                      } the other acknowledgements
 //! ```
 //!
-//! An end owns one slot of the tournament. The slot is set only when the end wants to be looked at earlier than
-//! it will be: a timer that moves away, as the retransmission timer does with every acknowledgement, costs
-//! nothing until the old time comes.
+//! Timers are lazy: an end owns one slot of the event queue, which is set only to an earlier time. A timer
+//! that moves later, as the retransmission timer does with every acknowledgement, costs nothing until the old
+//! time comes.
 
 use lockgate_engine::packet::{FlowId, Header, Packet};
 use lockgate_engine::random::Seed;
@@ -27,56 +27,56 @@ use lockgate_tcp::endpoint::{Endpoint, Role};
 use lockgate_tcp::segment::Segments;
 use lockgate_tcp::{ReceiverConfig, SenderConfig};
 
-/// Ethernet and IP headers.
+/// Bytes of Ethernet and IP headers.
 const IPV4_HEADERS: u32 = 14 + 20;
 const IPV6_HEADERS: u32 = 14 + 40;
 
-/// One end, and where it stands.
+/// One end of a connection, with its node, flow and accounting.
 struct End {
     endpoint: Endpoint,
-    /// The flow its packets belong to.
+    /// Flow of its packets.
     flow: FlowId,
     node: usize,
     clock: HostClock,
     traffic_class: u8,
-    /// Ethernet and IP headers of its packets.
+    /// Bytes of Ethernet and IP headers of its packets.
     headers: u32,
     mss: u32,
     first_sequence: u32,
-    /// Packets sent so far.
+    /// Number of packets sent.
     sequence: u32,
-    /// When the tournament will look at it.
+    /// Time at which its slot is set.
     armed: Instant,
     start: Instant,
-    /// Bytes its application is to get; `u64::MAX` where that is not known.
+    /// Bytes its application is to receive; `u64::MAX` if unknown.
     expected: u64,
     delivered: u64,
     complete: bool,
-    /// The end of the connection that leads this one, or that this one leads, at the same host.
+    /// End of the leading or led connection at the same host.
     partner: Option<Partner>,
-    /// Whether its application asks for something, and is to be asked what.
+    /// True if its application sends requests, which are recorded.
     asks: bool,
 }
 
-/// How two connections of a host belong together.
+/// Link between two connections of a host.
 #[derive(Clone, Copy)]
 enum Partner {
-    /// This one carries a dialogue, that one so many bytes.
+    /// This end carries the dialogue; the other end's index, and the length of its file in bytes.
     Leads(u32, u64),
-    /// That one carries the dialogue; whether it knows that this one is connected.
+    /// The other end carries the dialogue; true once it has been informed of this end's connection.
     Follows(u32, bool),
 }
 
-/// The ends of all connections: the active end of the k-th at 2 k, the passive one after it.
+/// Ends of all connections: the active end of connection k has index 2 k, the passive one 2 k + 1.
 pub(crate) struct Hosts {
     ends: Vec<End>,
-    /// By flow, the end its packets arrive at; `u32::MAX` where the flow is no connection's.
+    /// Per flow: the end at which its packets arrive; `u32::MAX` if the flow belongs to no connection.
     receiving: Vec<u32>,
     segments: Segments,
 }
 
 impl Hosts {
-    /// How many ends a scenario has.
+    /// Returns the number of ends in a scenario.
     pub(crate) fn count(scenario: &Scenario) -> usize {
         2 * scenario.flows.iter().filter(|flow| matches!(flow.transport, Transport::Tcp(_))).count()
     }
@@ -104,7 +104,7 @@ impl Hosts {
         Ok(hosts)
     }
 
-    /// Joins the ends of a dialogue with those of the connection it leads, host by host.
+    /// Links the ends of a dialogue with those of the connection it leads, host by host.
     fn couple(&mut self, dialogue: usize, led: usize) {
         let bytes = self.ends[led + 1].expected;
         for one in [dialogue, dialogue + 1] {
@@ -117,7 +117,7 @@ impl Hosts {
         }
     }
 
-    /// The first pending time of each end.
+    /// Returns the first pending time of each end.
     pub(crate) fn pending(&mut self) -> impl Iterator<Item = (usize, Instant)> + '_ {
         self.ends.iter_mut().enumerate().map(|(place, end)| {
             end.armed = end.endpoint.next(Instant::ZERO);
@@ -125,14 +125,14 @@ impl Hosts {
         })
     }
 
-    /// The packet that carried it is gone: its segment's place is free.
+    /// Frees the slot of the segment that `packet` carried.
     pub(crate) fn forget(&mut self, packet: &Packet) {
         if packet.tcp_flags != 0 {
             let _ = self.segments.take(packet.payload);
         }
     }
 
-    /// Shows what each sender is like now, by its flow.
+    /// Passes the state of each sender to `show`, with its flow.
     pub(crate) fn each_sender(&self, show: &mut dyn FnMut(FlowId, TcpSample)) {
         for end in &self.ends {
             let (cwnd, ssthresh) = end.endpoint.window();
@@ -157,26 +157,26 @@ impl Hosts {
         }
     }
 
-    /// The active end of flow `flow`, where it is a connection.
+    /// Returns the active end of flow `flow`, if it is a connection.
     fn active(&mut self, flow: usize) -> Option<(usize, &mut End)> {
         let passive = self.receiving.get(flow).copied().filter(|end| *end != u32::MAX)? as usize;
         let active = passive.checked_sub(1)?;
         self.ends.get_mut(active).map(|end| (active, end))
     }
 
-    /// Whether all segments that were kept have been taken.
+    /// True if no segment is stored.
     pub(crate) fn is_clear(&self) -> bool {
         self.segments.len() == 0
     }
 }
 
-/// Bytes of headers around a segment of a flow in its frames: Ethernet, IP, TCP with time stamps.
+/// Returns the bytes of headers around a segment in its frame: Ethernet, IP, TCP with time stamps.
 pub(crate) fn frame_headers(flow: &Flow) -> u32 {
     let headers = if flow.fields.source.is_ipv4() { IPV4_HEADERS } else { IPV6_HEADERS };
     headers + 32
 }
 
-/// How the sender and the receiver of an end are set.
+/// Returns the configuration of an end's sender and receiver.
 fn configs(model: &TcpModel) -> (SenderConfig, ReceiverConfig) {
     let sender = SenderConfig {
         mss: model.mss,
@@ -207,7 +207,7 @@ fn build_end(
     let headers = if flow.fields.source.is_ipv4() { IPV4_HEADERS } else { IPV6_HEADERS };
     let application = application(scenario, of, &Planned { model: *model, start }, active, seed)?;
     let role = match active {
-        // Its dialogue opens it.
+        // Opened by its dialogue.
         true if flow.ftp.is_some() => Role::Active(Instant::NEVER),
         true => Role::Active(start),
         false => Role::Passive,
@@ -242,7 +242,7 @@ fn build_end(
 }
 
 impl<E: Entry> Network<E> {
-    /// An end's time has come.
+    /// Handles an end's timer.
     pub(crate) fn host_turn(&mut self, place: usize, now: Instant) {
         self.hosts.ends[place].endpoint.on_timer(now);
         self.send_from(place, now);
@@ -254,7 +254,7 @@ impl<E: Entry> Network<E> {
         }
     }
 
-    /// A TCP packet has reached its host.
+    /// Handles a TCP packet's arrival at its host.
     pub(crate) fn host_arrival(&mut self, packet: Packet, now: Instant) {
         let flow = packet.flow.0 as usize;
         let segment = self.hosts.segments.take(packet.payload);
@@ -282,7 +282,7 @@ impl<E: Entry> Network<E> {
         }
     }
 
-    /// Puts on record what an end has asked and what it was answered.
+    /// Records the requests and answers of an end.
     #[inline(never)]
     fn tell(&mut self, place: usize, now: Instant) {
         let end = &mut self.hosts.ends[place];
@@ -295,7 +295,8 @@ impl<E: Entry> Network<E> {
         }
     }
 
-    /// Passes on what one connection of a host means to another; `ended` where all the peer had has come.
+    /// Passes events and orders between the linked connections of a host; `ended` if the peer's data are
+    /// complete.
     #[cold]
     fn confer(&mut self, place: usize, ended: bool, now: Instant) {
         let end = &mut self.hosts.ends[place];
@@ -328,7 +329,7 @@ impl<E: Entry> Network<E> {
         }
     }
 
-    /// Sends what an end has to send now, and sets its slot.
+    /// Sends all that an end can send now, and sets its slot.
     fn send_from(&mut self, place: usize, now: Instant) {
         loop {
             let end = &mut self.hosts.ends[place];
@@ -362,7 +363,7 @@ impl<E: Entry> Network<E> {
         }
     }
 
-    /// Sets when the application of flow `flow` stops, where it is a TCP flow. Returns whether it is.
+    /// Sets the end of the application's writing on flow `flow`. Returns false if it is not a TCP flow.
     pub(crate) fn stop_connection(&mut self, flow: usize, stop: Instant, now: Instant) -> bool {
         let Some((place, end)) = self.hosts.active(flow) else { return false };
         end.endpoint.set_stop(stop);
@@ -370,7 +371,7 @@ impl<E: Entry> Network<E> {
         true
     }
 
-    /// Puts the senders on record as they are now.
+    /// Records the current state of all senders.
     pub(crate) fn sample_hosts(&mut self, now: Instant) {
         let flows = &mut self.recording.flows;
         self.hosts.each_sender(&mut |flow, sample| {

@@ -1,11 +1,11 @@
-//! Scenario and seed become a recording, in exact time.
+//! Discrete-event simulation: a scenario and a seed become a recording, in exact time.
 //!
 //! ```text
 //! source -> [router] -> Port -> link -> [router] -> Port -> ... -> host       drops -> Recording
 //! ```
 //!
-//! Pure: no I/O, no thread, no clock. The same scenario and seed give the same recording, byte for byte,
-//! on any machine. Start at [`run::run`].
+//! Pure: no I/O, no thread, no clock. The same scenario and seed give the same recording, byte for byte, on
+//! any machine. Start at [`run::run`].
 
 mod applications;
 mod echo;
@@ -21,7 +21,7 @@ pub mod run;
 mod setups;
 mod source;
 
-/// What a driver by the real clock holds as well: the same links, routers and sources, built the same way.
+/// Parts shared with the live driver: the same links, routers and sources, built by the same functions.
 pub mod parts {
     pub use crate::applications::{Planned, application, drawn_files, first_sequence, planned};
     pub use crate::files::note_files;

@@ -1,18 +1,18 @@
-//! One direction of a link: the port before it, the transmitter, and the packets on the way.
+//! One direction of a link: its port, the transmitter, and the packets in flight.
 //!
 //! ```text
 //! offer -> [ port ] -> transmitter (rate or trace) -> flying (delay) -> arrives
 //!             ^ wake: when to poll it next              ^ front: when the next one arrives
 //! ```
 //!
-//! The link is lazy: a packet goes straight into flight when its transmission starts, and the end of the
-//! transmission is an event only while something waits. **A link frees before a packet arrives at the
-//! same instant**: an offer at the time of a pending poll polls first.
+//! The link is lazy: a packet is in flight as soon as its transmission starts, and the end of the
+//! transmission is an event only while the port has more. **At one instant a link frees before a packet
+//! arrives**: an offer at the time of a pending poll polls first.
 //!
-//! **A rate holds from the instant it is set**, for the bits of the packet under way that are not on the line
-//! yet, too: the end of its transmission and its arrival move. So a packet begun at a low rate does not keep the
-//! line once the rate is high again, and no line ever carries more than its rate. A packet whose last bit is on the
-//! line arrives as it would have.
+//! **A rate holds from the instant it is set**, also for the bits of the current packet that are not on the
+//! line yet: the end of its transmission and its arrival move. So a packet begun at a low rate does not
+//! occupy the line once the rate is high again, and no line ever carries more than its rate. A packet whose
+//! last bit is on the line arrives at its unchanged time.
 
 use core::hint::select_unpredictable;
 use std::collections::VecDeque;
@@ -31,21 +31,21 @@ use crate::hops::{Hop, Hops};
 /// Picoseconds a byte takes at one bit per second.
 const BYTE_PICOS: u64 = 8_000_000_000_000;
 
-/// How fast the link takes packets.
+/// Transmission speed of a link.
 pub(crate) enum Transmitter {
-    /// At a rate.
+    /// Constant rate.
     Rate(Rate),
-    /// At the opportunities of a recorded link.
+    /// Delivery opportunities of a recorded link.
     Trace(TraceCursor),
 }
 
-/// Turns bytes into time without adding up errors: what rounding down to the picosecond leaves over is
+/// Converts bytes to time without accumulating errors: the remainder of rounding down to the picosecond is
 /// carried to the next packet.
 struct Serialiser {
     rate: u64,
-    /// Bit-picoseconds left over, under `rate`.
+    /// Carried remainder in bit-picoseconds, less than `rate`.
     carry: u64,
-    /// The last length, its whole picoseconds and what they leave over: no division while sizes repeat.
+    /// Last length, with its cached whole picoseconds and remainder: no division while sizes repeat.
     bytes: u64,
     picos: u64,
     remainder: u64,
@@ -63,13 +63,13 @@ impl Serialiser {
         }
         self.carry += self.remainder;
         let over = self.carry >= self.rate;
-        // No branch: nobody can guess it.
+        // No branch: the outcome is unpredictable.
         self.carry = select_unpredictable(over, self.carry.wrapping_sub(self.rate), self.carry);
         Duration::from_picos(self.picos + u64::from(over))
     }
 
-    /// Divides for a length that is not the last one; false where that is out of range: a carry and a remainder, each
-    /// under the rate, are one number.
+    /// Caches the division for a new length. Returns false if it is out of range: the sum of carry and
+    /// remainder, each below the rate, must fit one number.
     #[inline(never)]
     fn learn(&mut self, bytes: Bytes) -> bool {
         let in_range = self.rate > 0 && self.rate <= 1 << 63;
@@ -79,12 +79,12 @@ impl Serialiser {
     }
 }
 
-/// Where a link is in its trace of delivery opportunities.
+/// Position of a link in its trace of delivery opportunities.
 pub(crate) struct TraceCursor {
     trace: Arc<LinkTrace>,
-    /// Index of the opportunity in use, counted through all repetitions of the trace.
+    /// Index of the current opportunity, counted through all repetitions of the trace.
     index: u64,
-    /// Bytes of it that are left.
+    /// Its remaining bytes.
     left: u64,
 }
 
@@ -93,8 +93,8 @@ impl TraceCursor {
         Self { trace, index: 0, left: OPPORTUNITY_BYTES.0 }
     }
 
-    /// A packet leaves with the opportunity that carries its last byte. What an opportunity offers while
-    /// nothing waits is gone.
+    /// Returns the end of a packet's transmission: the opportunity that carries its last byte. Opportunities
+    /// pass unused while nothing waits.
     #[inline(never)]
     fn end(&mut self, bytes: Bytes, now: Instant) -> Instant {
         if self.time(self.index) < now {
@@ -118,12 +118,12 @@ impl TraceCursor {
         Instant::ZERO + self.trace.period() * (index / count) + Duration::from_millis(u64::from(within))
     }
 
-    /// Bits of all opportunities before `now`.
+    /// Returns the bits of all opportunities before `now`.
     fn offered_bits(&self, now: Instant) -> f64 {
         (u128::from(self.first_from(now)) * u128::from(OPPORTUNITY_BYTES.0) * 8) as f64
     }
 
-    /// The first opportunity at or after `now`.
+    /// Returns the index of the first opportunity at or after `now`.
     fn first_from(&self, now: Instant) -> u64 {
         let times = self.trace.times_ms();
         let period = self.trace.period().as_picos();
@@ -133,14 +133,14 @@ impl TraceCursor {
     }
 }
 
-/// Packets on the way, in the order of their arrival. The first stands apart: a link without delay never
-/// has another.
+/// Packets in flight, in the order of arrival. The first is stored apart: a link without delay never has
+/// another.
 struct Flying {
-    /// When the first arrives.
+    /// Arrival time of the first; never if there is none.
     next: Instant,
     first: Option<Packet>,
-    /// Where the first goes then: looked up while its header is at hand, so that whether it has arrived or
-    /// goes on is known without the header.
+    /// Cached next hop of the first, looked up while its header is in the cache, so that its arrival is
+    /// decided without loading the header again.
     hop: Hop,
     rest: VecDeque<(Instant, Hop, Packet)>,
 }
@@ -160,15 +160,15 @@ impl Flying {
         }
     }
 
-    /// A shorter delay set during the run lets no packet overtake those already on the way.
+    /// Appends a packet. If the delay was shortened during the run, it still does not overtake earlier
+    /// packets.
     #[inline(never)]
     fn push_behind(&mut self, arrival: Instant, hop: Hop, packet: Packet) {
         let last = self.rest.back().map_or(self.next, |(last, ..)| *last);
         self.rest.push_back((arrival.max(last), hop, packet));
     }
 
-    /// The packet that was put on the way last arrives `later`, or earlier by as much, but not before those that are
-    /// before it.
+    /// Moves the arrival of the newest packet by `new_end - old_end`, but not before the packet ahead of it.
     fn move_newest(&mut self, old_end: Instant, new_end: Instant) {
         let moved = |arrival: Instant| {
             if new_end >= old_end {
@@ -211,39 +211,39 @@ impl Flying {
     }
 }
 
-/// One direction of a link.
+/// One direction of a link, with the port before it.
 pub struct Link {
-    /// The queue before it.
+    /// Queue before the link.
     pub port: Port,
     serialiser: Serialiser,
     delay: Duration,
-    /// Where packets go from its far end.
+    /// Next hops at its far end.
     pub(crate) far: Hops,
-    /// When the transmission under way ends.
+    /// End of the current transmission.
     free_at: Instant,
-    /// When the port is to be polled next.
+    /// Time of the next poll of the port.
     wake: Instant,
     flying: Flying,
-    /// What the link itself lost, until it is put on record.
+    /// Packet that the link itself lost, until it is recorded.
     pub lost: Option<Packet>,
-    /// End of the transmission of the packet that it lost last.
+    /// End of the transmission of the last lost packet.
     lost_end: Instant,
-    /// Bytes of the packet started last for each that the link charged; 1 of a plain link.
+    /// Bytes of the last started packet, divided by the bytes the link charged for it; 1 for a plain link.
     frame_share: f64,
-    /// What is observed of it.
+    /// Its record.
     pub record: PortRecord,
-    /// Neither trace nor overhead nor loss: one question on the hot path instead of three.
+    /// True without trace, overhead and loss: one test on the hot path instead of three.
     plain: bool,
-    /// Where the link follows a trace and not the serialiser's rate.
+    /// Trace that replaces the serialiser's rate, if any.
     trace: Option<TraceCursor>,
-    /// Added to each frame's length before it is charged, and the least that is charged.
+    /// Bytes added to each frame's length before it is charged, and the minimum charge.
     overhead: i64,
     mpu: u64,
     loss: Probability,
     random: Random,
 }
 
-/// What a link does to packets.
+/// Transmission properties of a link.
 pub(crate) struct LinkSetup {
     pub(crate) transmitter: Transmitter,
     pub(crate) delay: Duration,
@@ -286,7 +286,7 @@ impl Link {
             self.trace.is_none() && self.overhead == 0 && self.mpu == 0 && self.loss == Probability::ZERO;
     }
 
-    /// Changes what the link does to packets from now on. A trace stays as it is, whatever the rate.
+    /// Changes the transmission properties from now on. A trace stays, whatever the rate.
     pub fn change(
         &mut self,
         now: Instant,
@@ -302,14 +302,14 @@ impl Link {
         self.take_stock();
     }
 
-    /// What is left of the packet under way goes on at `rate`.
+    /// Continues the current transmission at `rate`.
     fn change_rate(&mut self, now: Instant, rate: Rate) {
         let old = core::mem::replace(&mut self.serialiser, Serialiser::at(rate)).rate;
         self.record.on_rate(now, rate);
         if !self.is_busy(now) || rate.is_zero() {
             return;
         }
-        // In bit-picoseconds; a part of a picosecond is one, so that no bit is carried for nothing.
+        // In bit-picoseconds, rounded up to a picosecond, so that no bit is transmitted in no time.
         let left = u128::from(self.free_at.since(now).as_picos()) * u128::from(old);
         let left = u64::try_from(left.div_ceil(u128::from(rate.as_bits()))).unwrap_or(u64::MAX);
         let (old_end, new_end) = (self.free_at, now + Duration::from_picos(left));
@@ -324,13 +324,13 @@ impl Link {
         self.free_at = new_end;
     }
 
-    /// Samples the port and its line at `now`, for the record.
+    /// Records a sample of the port and its line at `now`.
     pub fn sample(&mut self, now: Instant) {
         self.record.on_line(now, self.line(now));
         self.record.sample(now, &mut self.port);
     }
 
-    /// Takes the last account for the record, before packets are flushed.
+    /// Records the final state, before packets are flushed.
     pub fn finish(&mut self, now: Instant) {
         self.record.on_line(now, self.line(now));
         self.record.finish(now, &mut self.port);
@@ -339,7 +339,7 @@ impl Link {
     fn line(&self, now: Instant) -> Line {
         let left = self.free_at.since(now);
         let unsent_bits = match &self.trace {
-            // A packet is on the line with the opportunity that carries its last byte.
+            // On a trace, a packet is transmitted with the opportunity that carries its last byte.
             Some(_) if self.is_busy(now) => self.newest().map_or(0.0, |packet| packet.bytes().0 as f64 * 8.0),
             Some(_) => 0.0,
             None => left.as_secs_f64() * self.serialiser.rate as f64 * self.frame_share,
@@ -347,55 +347,55 @@ impl Link {
         Line { unsent_bits, offered_bits: self.trace.as_ref().map(|trace| trace.offered_bits(now)) }
     }
 
-    /// Propagation.
+    /// Returns the propagation delay.
     pub fn delay(&self) -> Duration {
         self.delay
     }
 
-    /// When something happens here next.
+    /// Returns the time of its next event.
     #[inline(always)]
     pub fn next(&self) -> Instant {
         self.flying.next.min(self.wake)
     }
 
-    /// Whether there is something to put on record: a drop, or a packet the link lost.
+    /// True if something must be recorded: a drop, or a lost packet.
     #[inline(always)]
     pub fn has_news(&self) -> bool {
         self.port.has_drops() | self.lost.is_some()
     }
 
-    /// Whether the port is to be polled now.
+    /// True if the port must be polled now.
     #[inline(always)]
     pub fn is_due(&self, now: Instant) -> bool {
         self.wake <= now
     }
 
-    /// Whether the port is to be polled at a later time.
+    /// True if a later poll of the port is pending.
     #[inline(always)]
     pub(crate) fn is_waiting(&self) -> bool {
         self.wake < Instant::NEVER
     }
 
-    /// Where the packet goes that arrives next.
+    /// Returns the next hop of the packet that arrives next.
     #[inline(always)]
     pub(crate) fn next_hop(&self) -> Hop {
         self.flying.hop
     }
 
-    /// Takes the packet that arrives at the far end now.
+    /// Removes and returns the packet that arrives at the far end now.
     #[inline(always)]
     pub fn arrive(&mut self, now: Instant) -> Option<Packet> {
         if self.flying.next <= now { self.flying.pop() } else { None }
     }
 
-    /// Whether a transmission is under way. While it is, no poll is due: [`is_due`](Self::is_due) is false.
+    /// True during a transmission. Invariant: no poll is due then ([`is_due`](Self::is_due) is false).
     #[inline(always)]
     pub fn is_busy(&self, now: Instant) -> bool {
         self.free_at > now
     }
 
-    /// Polls the port: a pending poll's time has come, which it never does while the link is
-    /// [busy](Self::is_busy). Returns whether a packet was started.
+    /// Polls the port for a pending poll, which never comes due while the link is [busy](Self::is_busy).
+    /// Returns whether a transmission started.
     #[inline(always)]
     pub fn serve(&mut self, now: Instant, headers: &dyn Headers) -> bool {
         debug_assert!(!self.is_busy(now), "a busy link is not polled");
@@ -410,8 +410,8 @@ impl Link {
         }
     }
 
-    /// Offers a packet to the port of a [busy](Self::is_busy) link. Returns whether the link is to be looked
-    /// at earlier than it was.
+    /// Offers a packet to the port of a [busy](Self::is_busy) link. Returns whether the link's next event is
+    /// now earlier.
     #[inline(always)]
     pub fn wait(&mut self, packet: Packet, now: Instant, headers: &dyn Headers) -> bool {
         self.port.offer(packet, now, headers);
@@ -422,11 +422,11 @@ impl Link {
         earlier
     }
 
-    /// Offers a packet to the port of a link whose pending poll, if it had come due, is done with, and starts
-    /// what the port gives. Returns whether a packet was started.
+    /// Offers a packet to the port after any due poll was served, and starts what the port gives. Returns
+    /// whether a transmission started.
     #[inline(always)]
     pub fn offer(&mut self, packet: Packet, now: Instant, headers: &dyn Headers) -> bool {
-        // A poll that was due may have started a packet just now.
+        // A due poll may just have started a packet.
         if self.is_busy(now) {
             let _ = self.wait(packet, now, headers);
             return false;
@@ -439,8 +439,8 @@ impl Link {
     }
 
     /// Offers a packet to the port of a link that is not [busy](Self::is_busy), and starts what the port
-    /// gives. No poll may be pending at `now`. Returns whether a packet was started, and where the link does
-    /// not lose it, the packet with the time of its arrival: it is the caller's to let it [fly](Self::fly).
+    /// gives. No poll may be pending at `now`. Returns whether a transmission started and, unless the link
+    /// loses it, the packet with its arrival time; the caller must let it [fly](Self::fly).
     #[inline(always)]
     pub(crate) fn offer_idle(
         &mut self,
@@ -460,24 +460,24 @@ impl Link {
         }
     }
 
-    /// Nothing to send: false, and the time to ask again.
+    /// Stores the time of the next poll; returns false, because nothing was sent.
     #[inline(always)]
     fn rest(&mut self, refused: &Poll) -> bool {
         self.wake = if let Poll::WaitUntil(time) = refused { *time } else { Instant::NEVER };
         false
     }
 
-    /// Puts a packet that was started on the way.
+    /// Puts a started packet in flight.
     #[inline(always)]
     pub(crate) fn fly(&mut self, arrival: Instant, packet: Packet) {
         self.flying.push(arrival, packet, &self.far);
     }
 
-    /// Transmits a packet; gives it back with the time of its arrival, unless the link loses it.
+    /// Transmits a packet. Returns it with its arrival time, unless the link loses it.
     #[inline(always)]
     fn start(&mut self, mut packet: Packet, now: Instant) -> Option<(Instant, Packet)> {
         let sojourn = now.since(packet.arrived);
-        // Its stays in queues lie one after the other between its being sent and now.
+        // Stays in queues are disjoint intervals between sending and now.
         packet.waited = packet.waited.joined(sojourn);
         let bytes = packet.bytes();
         self.record.on_transmit(packet.node, sojourn, bytes, now);
@@ -489,7 +489,7 @@ impl Link {
         Some((end + self.delay, packet))
     }
 
-    /// Transmits until `end`.
+    /// Occupies the line until `end`.
     #[inline(always)]
     fn occupy(&mut self, end: Instant) {
         self.free_at = end;
@@ -513,8 +513,9 @@ impl Link {
         Some((end + self.delay, packet))
     }
 
-    /// What is wrong with the port's account, if anything: what its root sent is what was transmitted and what waits in
-    /// the ring. What a node sent is not counted but follows from the rest; here it is held against what was.
+    /// Checks the port's account: packets sent by the root equal those transmitted plus those in the ring.
+    /// Returns a description if it does not balance. A node's sent count is derived, and is compared here
+    /// with the counted transmissions.
     pub fn imbalance(&self) -> Option<String> {
         let (sent, transmitted) = (self.port.sent()?, self.record.transmitted());
         let ring = self.port.ring_occupancy() as u64;
@@ -531,17 +532,17 @@ impl Link {
         Bytes(bytes.0.saturating_add_signed(self.overhead).max(self.mpu).max(1))
     }
 
-    /// The packet that was started last and is still on the way.
+    /// Returns the newest packet in flight.
     pub fn newest(&self) -> Option<&Packet> {
         self.flying.newest()
     }
 
-    /// Looks at the port anew after a change to it or to the link.
+    /// Re-evaluates the port after a change to it or to the link.
     pub fn touch(&mut self, now: Instant) {
         self.wake = self.free_at.max(now);
     }
 
-    /// Takes out every packet: what waits in the port, in the order of arrival, and what is in flight.
+    /// Removes every packet: those in the port, in the order of arrival, and those in flight.
     pub fn flush(&mut self, waiting: &mut Vec<Packet>, flying: &mut Vec<Packet>) {
         let from = waiting.len();
         self.port.flush(waiting);

@@ -1,14 +1,14 @@
-//! Memory that a run will take, reckoned from its scenario before anything is built.
+//! Memory estimate of a run, computed from its scenario before anything is built.
 //!
 //! ```text
 //! flows       their records and ends of connections     ports     their queues and records
-//! routes      where each flow goes from each place      packets   those that wait or are on their way at once
-//! series      a row an interval, flow and queue         rows      a row a packet and port, where they are kept
+//! routes      next hop of each flow at each place       packets   those in queues or in flight at once
+//! series      a row an interval, flow and queue         rows      a row a packet and port, if kept
 //! captures    those that are replayed
 //! ```
 //!
-//! An estimate, on the high side where a run decides: what flows send is taken at their mean rates, queues fill as far
-//! as their limits and the rates of the links let them. What a change of the timeline brings is left out.
+//! It is high rather than low: flows send at their mean rates, and queues fill up to their limits as far as
+//! the rates of the links let them. Changes of the timeline are left out.
 
 use lockgate_engine::packet::Header;
 use lockgate_engine::random::Seed;
@@ -21,49 +21,50 @@ use lockgate_scenario::tree::QueueTree;
 
 use crate::run::path;
 
-/// A flow's record with its histograms: 5 of them, of a dozen octaves each. Measured: 80 KiB a flow of a million packets.
+/// Bytes of a flow's record with its histograms: 5 of them, of a dozen octaves each. Measured: 80 KiB for a
+/// flow of a million packets.
 const FLOW: u64 = 84 << 10;
-/// The same of a flow of so few packets that histograms keep the values themselves.
+/// Bytes of the record of a flow of so few packets that histograms store the values themselves.
 const SMALL_FLOW: u64 = 14 << 10;
 const FEW: u64 = 128;
-/// Both ends of a connection.
+/// Bytes of both ends of a connection.
 const CONNECTION: u64 = 24 << 10;
-/// A queue with its record, its results and the parameters it was read with. Measured: 4096 of `sfq`, `fq_codel` or `cake`
-/// took 120 MiB to check and 510 MiB to run.
+/// Bytes of a queue with its record, its results and its parsed parameters. Measured: 4096 of `sfq`,
+/// `fq_codel` or `cake` took 120 MiB to check and 510 MiB to run.
 const QUEUE: u64 = 36 << 10;
-/// A packet that is on its way, and its place in a queue.
+/// Bytes of a packet in flight and its entry in a queue.
 const PACKET: u64 = size_of::<Header>() as u64 + 24;
-/// A row of a packet at a port, and of an interval of a flow and of a queue, with its part of the report. Columns grow
-/// by doubling.
+/// Bytes of a row of a packet at a port, and of an interval of a flow and of a queue, with its part of the
+/// report. Columns grow by doubling.
 const ROW: u64 = 2 * 35;
 const FLOW_INTERVAL: u64 = 2 * 80 + 60;
 const QUEUE_INTERVAL: u64 = 2 * 88 + 60;
 const TCP_INTERVAL: u64 = 2 * (size_of::<TcpSample>() as u64 + 8);
-/// Shortest frame and largest segment that a link is taken to carry where flows do not say.
+/// Assumed shortest frame and largest segment, in bytes, if flows do not say.
 const SHORTEST: f64 = 64.0;
 const SEGMENT: f64 = 1514.0;
 
-/// What a run's memory goes to.
+/// Bytes of memory by purpose.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Estimate {
     /// Records of flows, and ends of connections.
     pub flows: u64,
     /// Queues and their records.
     pub queues: u64,
-    /// Where each flow goes from each node and port.
+    /// Next hops of each flow at each node and port.
     pub routes: u64,
-    /// Series, a row an interval.
+    /// Series: a row an interval.
     pub series: u64,
-    /// Packets that are on their way at once.
+    /// Packets inside at once.
     pub packets: u64,
-    /// Rows of packets, where they are kept.
+    /// Rows of packets, if they are kept.
     pub rows: u64,
-    /// Captures that are replayed.
+    /// Replayed captures.
     pub captures: u64,
 }
 
 impl Estimate {
-    /// What a run of `scenario` takes.
+    /// Estimates one run of `scenario`.
     pub fn of(scenario: &Scenario) -> Self {
         let offered: Vec<Offered> =
             (0..scenario.flows.len()).map(|flow| Offered::of(scenario, flow)).collect();
@@ -80,7 +81,7 @@ impl Estimate {
         }
     }
 
-    /// Its parts, by what they are for and what makes them smaller.
+    /// Returns each part: its name, its bytes, and the advice that makes it smaller.
     pub fn parts(&self) -> [(&'static str, u64, &'static str); 7] {
         [
             ("flows", self.flows, "have fewer flows (`count`)"),
@@ -93,17 +94,17 @@ impl Estimate {
         ]
     }
 
-    /// What stays of a run when it has ended.
+    /// Returns the bytes that remain after the run.
     pub fn kept(&self) -> u64 {
         self.flows.saturating_add(self.queues).saturating_add(self.series).saturating_add(self.rows)
     }
 
-    /// All of it.
+    /// Returns the total in bytes.
     pub fn total(&self) -> u64 {
         self.parts().iter().fold(0, |sum, (_, bytes, _)| sum.saturating_add(*bytes))
     }
 
-    /// What `runs` of the scenario take, `together` of which run at a time: records of all are kept.
+    /// Estimates `runs` runs of the scenario, `together` of them in parallel. All records are kept.
     pub fn of_runs(&self, runs: u64, together: u64) -> u64 {
         let shared = self.captures;
         let running = self.total() - self.kept() - shared;
@@ -115,17 +116,17 @@ impl Estimate {
     }
 }
 
-/// What a flow offers, as far as that is known before.
+/// Offered load of a flow, as far as it is known in advance.
 struct Offered {
     /// Packets in the whole run.
     packets: f64,
-    /// Frame bits a second while it sends.
+    /// Frame bits per second while it sends.
     rate: f64,
-    /// Frame bytes of a packet, mean.
+    /// Mean frame length in bytes.
     size: f64,
-    /// How long it sends, in seconds.
+    /// Sending time in seconds.
     time: f64,
-    /// Whether it follows what the network takes: a connection, or its other direction.
+    /// True if it adapts to the network: a connection, or its other direction.
     is_elastic: bool,
 }
 
@@ -157,7 +158,7 @@ impl Offered {
         Self { packets, rate, size, time, is_elastic: false }
     }
 
-    /// As many segments as the slowest link on the way takes, or as its file has.
+    /// Estimates a connection: as many segments as the slowest link of the path carries, or as its file has.
     fn segments(scenario: &Scenario, place: usize, time: f64) -> Self {
         let model = match scenario.flows[place].transport {
             Transport::Tcp(model) => Some(model),
@@ -179,7 +180,7 @@ impl Offered {
             (f64::from(model.mss) + 66.0, file)
         });
         let most = rate / 8.0 / size * time;
-        // Handshake, end and what is sent again.
+        // Adds the handshake, the end, and retransmissions.
         let packets = file.map_or(most, |segments| most.min(1.2 * segments + 10.0));
         Self { packets, rate: 0.0, size, time, is_elastic: true }
     }
@@ -190,7 +191,7 @@ fn rate_of(scenario: &Scenario, port: &PortModel) -> f64 {
     link.trace[port.direction].as_ref().map_or(link.rate, |trace| trace.mean_rate()).as_bits() as f64
 }
 
-/// A number of things of this size, in bytes.
+/// Returns the bytes of `count` items of `size` bytes.
 fn bytes(count: f64, size: u64) -> u64 {
     (count * size as f64) as u64
 }
@@ -222,8 +223,8 @@ fn rows(scenario: &Scenario, offered: &[Offered]) -> u64 {
     bytes(offered.iter().enumerate().map(of).sum(), ROW)
 }
 
-/// Packets on their way at once, at most: those that are sent at all; and port by port, those that its queues take, or
-/// that come and cannot leave.
+/// Returns the maximum of packets inside at once: at most all that are sent; port by port those that its
+/// queues hold, or those that arrive and cannot leave.
 fn packets(scenario: &Scenario, offered: &[Offered]) -> f64 {
     let sent: f64 = offered.iter().map(|offered| offered.packets).sum();
     let mut through = vec![Load::default(); scenario.ports.len()];
@@ -243,14 +244,14 @@ fn packets(scenario: &Scenario, offered: &[Offered]) -> f64 {
     sent.min(inside + routers)
 }
 
-/// What comes to a port.
+/// Offered load of a port.
 #[derive(Clone, Copy, Default)]
 struct Load {
     packets: f64,
     rate: f64,
     time: f64,
     bits: f64,
-    /// Packets of flows that fill whatever queue there is.
+    /// Packets of flows that fill any queue.
     elastic: f64,
 }
 
@@ -265,7 +266,7 @@ impl Load {
         }
     }
 
-    /// Packets that wait at the port or fly along its link at once, at most.
+    /// Returns the maximum of packets that wait at the port or are in flight on its link at once.
     fn inside(&self, scenario: &Scenario, port: &PortModel) -> f64 {
         if self.packets <= 0.0 {
             return 0.0;
@@ -288,7 +289,7 @@ fn packets_of(limit: Limit) -> f64 {
     }
 }
 
-/// Packets that a tree's leaves let in: by their `limit`, where they have one.
+/// Returns the sum of the `limit`s of a tree's leaves in packets; infinite if a leaf has none.
 fn limit_of(tree: &QueueTree) -> f64 {
     let leaves = tree.queues().iter().filter(|queue| queue.children.is_empty());
     leaves.map(|leaf| leaf.limit().map_or(f64::MAX, packets_of)).sum()

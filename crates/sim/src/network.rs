@@ -1,4 +1,4 @@
-//! Packets on their way: from sources through routers, ports and links to hosts.
+//! Network of a simulation: packets from sources through routers, ports and links to hosts.
 
 use lockgate_engine::classify::{Fields, Headers};
 use lockgate_engine::packet::{Packet, Pool};
@@ -14,7 +14,7 @@ use crate::link::Link;
 use crate::router::Router;
 use crate::source::Source;
 
-/// What every packet of a flow has in its headers.
+/// Header fields of each flow's packets.
 pub(crate) struct FlowTable(pub(crate) Vec<Fields>);
 
 impl Headers for FlowTable {
@@ -23,9 +23,9 @@ impl Headers for FlowTable {
     }
 }
 
-/// Which slot of the tournament belongs to whom, in the order in which ties are settled: links, routers,
-/// sources. The timeline and the sampling have none: they are rare, and [`run`](crate::run) asks for them
-/// by one comparison an event.
+/// Layout of the event queue's slots, in the order in which ties are settled: links, routers, sources, hosts.
+/// Timeline and sampling have no slot: they are rare, and [`run`](crate::run) tests for them by one
+/// comparison an event.
 #[derive(Clone, Copy)]
 pub(crate) struct Slots {
     pub(crate) links: usize,
@@ -35,7 +35,7 @@ pub(crate) struct Slots {
     pub(crate) hosts: usize,
 }
 
-/// Whose turn it is.
+/// Owner of an event.
 pub(crate) enum Turn {
     Link(usize),
     Router(usize),
@@ -87,29 +87,29 @@ impl Slots {
     }
 }
 
-/// All that moves.
+/// State of a simulated network.
 pub(crate) struct Network<E: Entry> {
     pub(crate) links: Vec<Link>,
-    /// One a node that has a service time, with the node's place.
+    /// Routers of the nodes with a service time, with the node's index.
     pub(crate) routers: Vec<(usize, Router)>,
     pub(crate) sources: Vec<Source>,
     pub(crate) hosts: Hosts,
     pub(crate) echoes: Echoes,
     pub(crate) flows: FlowTable,
-    /// Where packets go from each node, after its router where it has one.
+    /// Next hops at each node, after its router, if any.
     pub(crate) hops: Vec<Hops>,
-    /// Propagation over each flow's whole path.
+    /// Propagation delay of each flow's whole path.
     pub(crate) propagation: Vec<Duration>,
     pub(crate) slots: Slots,
     pub(crate) events: Events<E>,
     pub(crate) pool: Pool,
-    /// Without the records of its ports, which are with the links until the run closes.
+    /// Observed data. Records of ports are with the links until the run closes.
     pub(crate) recording: Recording,
     pub(crate) keeps_rows: bool,
-    /// Before this time nothing happens but what is in `events`: an arrival that would be the first of all can
-    /// be done with at once. Zero where each packet leaves a row, which it does while it is on a link.
+    /// Time before which only events in `events` happen: an arrival that would be the first can be handled at
+    /// once. Zero if rows of packets are kept, which are written while the packet is on a link.
     pub(crate) quiet_until: Instant,
-    /// Arrivals that were done with at once.
+    /// Number of arrivals handled at once.
     pub(crate) at_once: u64,
 }
 
@@ -121,7 +121,7 @@ pub(crate) struct Arrival {
 }
 
 impl<E: Entry> Network<E> {
-    /// A link's event: a packet arrives at its far end, or its port is to be polled, or both.
+    /// Handles a link's event: a packet arrives at its far end, or its port must be polled, or both.
     #[inline(always)]
     pub(crate) fn link_turn(&mut self, index: usize, now: Instant) -> Option<Arrival> {
         let link = &mut self.links[index];
@@ -139,7 +139,7 @@ impl<E: Entry> Network<E> {
         arrived.map(|packet| Arrival { packet, hop, now })
     }
 
-    /// A router's event: a packet has been served.
+    /// Handles a router's event: a packet has been served.
     #[inline(never)]
     pub(crate) fn router_turn(&mut self, index: usize, now: Instant) -> Option<Arrival> {
         let (node, router) = &mut self.routers[index];
@@ -148,7 +148,7 @@ impl<E: Entry> Network<E> {
         self.forward(served?, node, now)
     }
 
-    /// A source's event: it sends a packet.
+    /// Handles a source's event: it sends a packet.
     #[inline(always)]
     pub(crate) fn source_turn(&mut self, index: usize, now: Instant) -> Option<Arrival> {
         let source = &mut self.sources[index];
@@ -159,7 +159,8 @@ impl<E: Entry> Network<E> {
         self.forward(packet, node, now)
     }
 
-    /// A packet arrives at the far end of a link. Returns its next arrival, where nothing happens before it.
+    /// Handles an arrival at the far end of a link. Returns the packet's next arrival, if no event precedes
+    /// it.
     #[inline(always)]
     pub(crate) fn arrive(&mut self, arrival: Arrival) -> Option<Arrival> {
         let Arrival { mut packet, hop, now } = arrival;
@@ -184,7 +185,7 @@ impl<E: Entry> Network<E> {
         None
     }
 
-    /// A packet arrives at a router that takes its time.
+    /// Offers a packet to a router with a service time.
     #[inline(never)]
     fn serve(&mut self, packet: Packet, index: usize, now: Instant) {
         let (_, router) = &mut self.routers[index];
@@ -201,7 +202,8 @@ impl<E: Entry> Network<E> {
         self.go(packet, hop, now)
     }
 
-    /// Sends a packet from `node` that others of the same instant may follow: nothing is done at once.
+    /// Sends a packet from `node`, without handling its arrival at once, because other packets may follow at
+    /// the same instant.
     pub(crate) fn forward_one_of_many(&mut self, packet: Packet, node: usize, now: Instant) {
         let quiet_until = core::mem::replace(&mut self.quiet_until, Instant::ZERO);
         let arrival = self.forward(packet, node, now);
@@ -209,8 +211,7 @@ impl<E: Entry> Network<E> {
         self.quiet_until = quiet_until;
     }
 
-    /// A packet arrives at a port. Returns its arrival at the far end of the link, where nothing happens
-    /// before it.
+    /// Offers a packet to a port. Returns its arrival at the far end of the link, if no event precedes it.
     #[inline(always)]
     fn offer(&mut self, packet: Packet, index: usize, now: Instant) -> Option<Arrival> {
         let link = &mut self.links[index];
@@ -249,7 +250,7 @@ impl<E: Entry> Network<E> {
         None
     }
 
-    /// A link that was idle is not, or is to be looked at another time than `before`.
+    /// Updates the slot of a link whose next event was at `before`.
     #[inline(always)]
     fn on_changed(&mut self, index: usize, before: Instant, started: bool, now: Instant) {
         let link = &self.links[index];
@@ -262,7 +263,7 @@ impl<E: Entry> Network<E> {
         }
     }
 
-    /// A packet arrives at a port that is to be polled at the same instant: the poll comes first.
+    /// Offers a packet to a port with a poll due at the same instant: the poll comes first.
     #[inline(never)]
     fn offer_late(&mut self, packet: Packet, index: usize, now: Instant) {
         let link = &mut self.links[index];
@@ -279,7 +280,7 @@ impl<E: Entry> Network<E> {
         }
     }
 
-    /// Puts on record what is not: drops, what the link lost, and the row of a packet it has started.
+    /// Records the link's drops, a lost packet, and the row of a packet whose transmission started.
     #[cold]
     #[inline(never)]
     fn note(&mut self, index: usize, started: bool, now: Instant) {
@@ -296,7 +297,7 @@ impl<E: Entry> Network<E> {
         }
     }
 
-    /// Puts the port's drops on record. Returns how many there were.
+    /// Records the port's drops. Returns their number.
     #[cold]
     #[inline(never)]
     pub(crate) fn collect_drops(&mut self, index: usize, now: Instant) -> u64 {
@@ -344,7 +345,8 @@ impl<E: Entry> Network<E> {
         self.pool.recycle(packet);
     }
 
-    /// Takes every packet out of the network, for the last account. What waits in a port leaves a row.
+    /// Removes every packet from the network, for the final account. A packet that waits in a port leaves a
+    /// row.
     pub(crate) fn drain(&mut self) {
         let mut left = Vec::new();
         for (_, router) in &mut self.routers {
@@ -367,7 +369,7 @@ impl<E: Entry> Network<E> {
     }
 }
 
-/// What is kept of a packet that left, was lost or waits at a port.
+/// Creates the row of a packet that left, was lost or waits at a port.
 fn row(packet: &Packet, port: usize, departed: Option<Instant>, drop: Option<Loss>) -> PacketRow {
     PacketRow {
         flow: packet.flow,

@@ -1,4 +1,4 @@
-//! A router bound by its processor: packets wait for a service time before they are forwarded.
+//! Router with a limited processor: packets wait for a service time before they are forwarded.
 
 use std::collections::VecDeque;
 
@@ -6,19 +6,19 @@ use lockgate_engine::packet::Packet;
 use lockgate_engine::units::{Duration, Instant, Limit};
 use lockgate_scenario::model::Service;
 
-/// The queue before a router's processor.
+/// Queue before a router's processor.
 pub struct Router {
     per_packet: Duration,
     service: Service,
     limit: Limit,
     bytes: u64,
     waiting: VecDeque<Packet>,
-    /// When the packet at the front has been served.
+    /// End of the first packet's service.
     done: Instant,
 }
 
 impl Router {
-    /// A router with this processor.
+    /// Creates a router with this processor.
     pub fn new(service: Service) -> Self {
         Self {
             per_packet: service.per_packet,
@@ -30,7 +30,7 @@ impl Router {
         }
     }
 
-    /// When the next packet has been served.
+    /// Returns the end of the next service; never if the queue is empty.
     pub fn next(&self) -> Instant {
         self.done
     }
@@ -39,7 +39,7 @@ impl Router {
         self.per_packet + self.service.rate.map_or(Duration::ZERO, |rate| rate.time_for(packet.bytes()))
     }
 
-    /// Takes a packet in; gives it back where the queue is full.
+    /// Enqueues a packet; returns it if the queue is full.
     pub fn offer(&mut self, mut packet: Packet, now: Instant) -> Option<Packet> {
         let bytes = packet.bytes().0;
         if !self.limit.allows(self.waiting.len() as u64 + 1, self.bytes + bytes) {
@@ -54,7 +54,7 @@ impl Router {
         None
     }
 
-    /// Gives out the packet that has been served now. Its time here counts as waiting.
+    /// Dequeues the packet whose service has ended. Its time here counts as queueing delay.
     pub fn serve(&mut self, now: Instant) -> Option<Packet> {
         let mut packet = self.waiting.pop_front()?;
         self.bytes -= packet.bytes().0;
@@ -67,7 +67,7 @@ impl Router {
         Some(packet)
     }
 
-    /// Takes out every packet.
+    /// Removes every packet.
     pub fn flush(&mut self, out: &mut Vec<Packet>) {
         self.bytes = 0;
         out.extend(self.waiting.drain(..));

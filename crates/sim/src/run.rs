@@ -1,10 +1,11 @@
-//! A run: build the network of a scenario, play its events in the order of time, close the account.
+//! A simulation run: builds the network of a scenario, handles its events in the order of time, closes the
+//! account.
 //!
-//! What happens at one instant happens in this order: changes of the timeline, links (in the order of
-//! the ports), routers, sources (in the order of the flows), ends of TCP connections, sampling. A link frees before a packet
-//! arrives at its port at the same instant. Links, routers and sources meet in the tournament
-//! ([`events`](crate::events)); timeline, sampling and the end of the run are looked at only when the time
-//! of one of them has come.
+//! Events at one instant are ordered: changes of the timeline, links (in the order of the ports), routers,
+//! sources (in the order of the flows), ends of TCP connections, sampling, observer. A link frees before a
+//! packet arrives at its port at the same instant. Links, routers, sources and ends share the event queue
+//! ([`events`](crate::events)). Timeline, sampling, observer and the end of the run are outside it: one
+//! comparison an event tells whether one of them is due.
 
 use std::borrow::Cow;
 
@@ -30,79 +31,79 @@ use crate::router::Router;
 use crate::setups::{flow_setups, run_setup};
 use crate::source::{HostClock, Source, SourceSetup};
 
-/// Whether to go on.
+/// Decision to continue or stop a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Control {
-    /// Go on.
+    /// Continue.
     Continue,
-    /// Stop here and account for what there is.
+    /// Stop now and close the account.
     Stop,
 }
 
-/// Somebody who looks at a run while it goes on, and may turn its knobs.
+/// Observer of a run, with control over it.
 pub trait Watcher {
-    /// When to look next after `now`; [`Instant::NEVER`] where never.
+    /// Returns the time of the next look after `now`; [`Instant::NEVER`] for none.
     fn next(&self, now: Instant) -> Instant;
 
-    /// Looks, after all that happens at this instant. May take its time: the run waits.
+    /// Observes the run, after all events at this instant. The run waits for it.
     fn look(&mut self, scene: Scene<'_>) -> Wish;
 
-    /// Whether the run is to end before the next look. Called every [`EVENTS_BETWEEN_STOPS`] events, however little
-    /// simulated time they take.
+    /// Returns true to end the run before the next look. Called every [`EVENTS_BETWEEN_STOPS`] events,
+    /// however little simulated time they take.
     fn stops(&mut self) -> bool {
         false
     }
 }
 
-/// Events after which a run can be stopped at the latest: some tenths of a millisecond of real time.
+/// Number of events after which a run can be stopped: some tenths of a millisecond of real time.
 pub const EVENTS_BETWEEN_STOPS: u64 = 4096;
 
-/// A run at one instant.
+/// State of a run at one instant.
 pub struct Scene<'a> {
-    /// When.
+    /// The instant.
     pub now: Instant,
-    /// The scenario as it is played from here on.
+    /// Scenario from here on, with the changes made so far.
     pub scenario: &'a Scenario,
-    /// The links and their ports, in the order of the scenario's ports.
+    /// Links and their ports, in the order of the scenario's ports.
     pub links: &'a mut [Link],
-    /// What is on record of the flows.
+    /// Records of the flows.
     pub flows: &'a mut [FlowRecord],
-    /// What has happened so far.
+    /// Log of events so far.
     pub events: &'a [Event],
 }
 
-/// What a watcher wants.
+/// Command of an observer to the run.
 pub enum Wish {
-    /// That the run goes on.
+    /// Continue.
     Continue,
-    /// That it ends here.
+    /// Stop the run now.
     Stop,
-    /// That it goes on as this scenario says, which is the one it plays with changes later than now
+    /// Continue by this scenario, which must differ from the current one only by changes later than now
     /// ([`Scenario::with_change`]).
     Change(Box<Scenario>),
 }
 
-/// What a run yields.
+/// Result of a run.
 #[derive(Debug)]
 pub struct Outcome {
-    /// What was observed.
+    /// Observed data.
     pub recording: Recording,
-    /// Whether the watcher stopped it before its time.
+    /// True if the run was stopped before its time.
     pub stopped_early: bool,
 }
 
-/// Why a run has no result.
+/// Error of a run.
 #[derive(Debug, thiserror::Error)]
 pub enum Failure {
-    /// A part of the network cannot be built. Reading the scenario finds this first.
+    /// A part of the network cannot be built. Reading the scenario normally finds this first.
     #[error("`{place}` cannot be built: {why}")]
     Build {
-        /// The port or flow.
+        /// Port or flow.
         place: String,
-        /// Why.
+        /// Reason.
         why: String,
     },
-    /// A packet was lost from the account: a fault of Lockgate, never of the scenario.
+    /// The packet account does not balance: a fault of Lockgate, never of the scenario.
     #[error("the account of the run does not balance, which is a fault of Lockgate: {0}")]
     Imbalance(String),
 }
@@ -115,8 +116,9 @@ impl From<Imbalance> for Failure {
 
 /// Simulates `scenario` with the random draws of `seed`.
 ///
-/// `watch` is told the time at every sampling (some six hundred times a run) and every [`EVENTS_BETWEEN_STOPS`]
-/// events, and may stop it there. A run that is stopped between two samplings ends before the instant it is told.
+/// `watch` is called with the current time at every sampling (some six hundred times a run) and every
+/// [`EVENTS_BETWEEN_STOPS`] events, and may stop the run. A run stopped between two samplings ends before the
+/// instant given to `watch`.
 ///
 /// # Errors
 /// See [`Failure`].
@@ -128,9 +130,9 @@ pub fn run(
     simulate(scenario, seed, Watch { sampled: watch, watcher: None })
 }
 
-/// Simulates `scenario` as [`run`] does, with somebody who looks at it and turns its knobs. Where they turn
-/// none, the outcome is that of `run`, byte for byte; where they do, it is that of the scenario their last
-/// [`Wish::Change`] gave.
+/// Simulates `scenario` as [`run`] does, with an observer that may change it. Without a change, the outcome
+/// equals that of `run`, byte for byte; otherwise it equals that of the scenario in the last
+/// [`Wish::Change`].
 ///
 /// # Errors
 /// See [`Failure`].
@@ -150,7 +152,7 @@ fn simulate(scenario: &Scenario, seed: Seed, watch: Watch<'_>) -> Result<Outcome
     }
 }
 
-/// Who is told of the run while it goes on.
+/// Callbacks of a run.
 struct Watch<'a> {
     sampled: &'a mut dyn FnMut(Instant) -> Control,
     watcher: Option<&'a mut dyn Watcher>,
@@ -217,21 +219,21 @@ fn play<E: Entry>(scenario: &Scenario, seed: Seed, mut watch: Watch<'_>) -> Resu
     Ok(Outcome { recording, stopped_early: stopped_at.is_some() })
 }
 
-/// What happens rarely: the timeline before, the sampling after everything else at its instant, and the
-/// end of the run before everything at its own.
+/// Rare events outside the event queue: the timeline before, sampling and observer after everything else at
+/// their instant, and the end of the run before everything at its own.
 struct Rare {
     sampling: Instant,
-    /// When the watcher looks; after the sampling at its instant.
+    /// Time of the observer's next look; after the sampling at the same instant.
     look: Instant,
     end: Instant,
-    /// The first instant at which an event of the network has to wait for one of these.
+    /// Earliest of these times: an event of the network at or after it must wait.
     next: Instant,
 }
 
-/// What came of it.
+/// Outcome of a rare event.
 enum Step {
     Done,
-    /// Not an event of the run, so that a run costs the same events watched or not.
+    /// The observer looked. Not counted as an event, so that a run costs the same events with and without it.
     Looked,
     Stopped(Instant),
     Ended,
@@ -257,7 +259,7 @@ impl Rare {
         network.quiet_until = if network.keeps_rows { Instant::ZERO } else { self.next };
     }
 
-    /// Does the first of them. `now` is the time of the network's next event.
+    /// Handles the first of them. `now` is the time of the network's next event.
     #[cold]
     #[inline(never)]
     fn turn<E: Entry>(
@@ -315,7 +317,7 @@ impl Rare {
             Wish::Stop => return Step::Stopped(now),
             Wish::Change(scenario) => timeline.scenario = Cow::Owned(*scenario),
         }
-        // A watcher that names no later time is not asked again.
+        // An observer that returns no later time is not called again.
         self.look = Some(watcher.next(now)).filter(|next| *next > now).unwrap_or(Instant::NEVER);
         Step::Looked
     }
@@ -329,7 +331,7 @@ fn sample<E: Entry>(network: &mut Network<E>, now: Instant) {
     }
 }
 
-/// Takes the last samples, counts what is still inside, and checks that every packet is accounted for.
+/// Takes the last samples, counts the packets inside, and checks that every packet is accounted for.
 fn close<E: Entry>(mut network: Network<E>, end: Instant) -> Result<Recording, Failure> {
     network.recording.duration = end.since(Instant::ZERO);
     network.sample_hosts(end);
@@ -359,7 +361,7 @@ fn close<E: Entry>(mut network: Network<E>, end: Instant) -> Result<Recording, F
     Ok(network.recording)
 }
 
-/// The scenario's changes, in the order of their times.
+/// Changes of the scenario, in the order of their times.
 struct Timeline<'a> {
     scenario: Cow<'a, Scenario>,
     seed: Seed,
@@ -460,7 +462,7 @@ fn build<E: Entry>(scenario: &Scenario, seed: Seed) -> Result<Network<E>, Failur
     note_files(scenario, seed, &mut recording)?;
     for (flow, record) in scenario.flows.iter().zip(&mut recording.flows) {
         if matches!(flow.transport, Transport::Tcp(_) | Transport::TcpReturn { .. }) {
-            // Goodput is what applications get.
+            // Goodput counts what applications get.
             record.on_delivered(Instant::ZERO, Bytes::ZERO);
         }
     }
@@ -487,11 +489,11 @@ fn build<E: Entry>(scenario: &Scenario, seed: Seed) -> Result<Network<E>, Failur
     })
 }
 
-/// One direction of a link of `scenario`, with its port, its random streams and its record; `far` is where
-/// packets go from its far end.
+/// Builds one direction of a link of `scenario`, with its port, its random streams and its record; `far`
+/// holds the next hops at its far end.
 ///
 /// # Errors
-/// Where the port cannot be built. Reading the scenario finds this first.
+/// If the port cannot be built. Reading the scenario normally finds this first.
 pub fn build_link(
     scenario: &Scenario,
     model: &PortModel,
@@ -525,10 +527,10 @@ pub fn build_link(
     Ok(Link::new(port, setup, far, random, record))
 }
 
-/// The sources of all flows, in their order.
+/// Builds the sources of all flows, in their order.
 ///
 /// # Errors
-/// Where traffic cannot be built. Reading the scenario finds this first.
+/// If traffic cannot be built. Reading the scenario normally finds this first.
 pub fn build_sources(scenario: &Scenario, seed: Seed) -> Result<Vec<Source>, Failure> {
     let build = |(index, flow): (usize, &lockgate_scenario::model::Flow)| {
         let arrivals = (flow.transport == Transport::Udp)
@@ -551,13 +553,13 @@ pub fn build_sources(scenario: &Scenario, seed: Seed) -> Result<Vec<Source>, Fai
     scenario.flows.iter().enumerate().map(build).collect()
 }
 
-/// Where packets go from a node: to its router first, where it is given.
+/// Returns the next hops at a node: its router's processor first, if `router` is given.
 fn hops(scenario: &Scenario, node: usize, router: Option<usize>) -> Hops {
     let way = |port| router.map_or(Way::Link(port), Way::Router);
     scenario.flows.iter().map(|flow| scenario.routes.next(node, flow.to).map_or(Way::Home, way)).collect()
 }
 
-/// The ports a flow's packets pass, in order.
+/// Returns the ports on a flow's path, in order.
 pub(crate) fn path(scenario: &Scenario, flow: usize) -> impl Iterator<Item = usize> + '_ {
     let flow = &scenario.flows[flow];
     let mut node = flow.from;
@@ -568,7 +570,7 @@ pub(crate) fn path(scenario: &Scenario, flow: usize) -> impl Iterator<Item = usi
     })
 }
 
-/// Propagation over the whole path of each flow, as the links' delays are now.
+/// Returns the propagation delay of each flow's whole path, given each link's current `delay`.
 pub fn propagation(scenario: &Scenario, delay: impl Fn(usize) -> Duration) -> Vec<Duration> {
     (0..scenario.flows.len())
         .map(|flow| path(scenario, flow).fold(Duration::ZERO, |sum, port| sum + delay(port)))

@@ -1,4 +1,4 @@
-//! What is known of flows and ports before a run.
+//! Setup of flows and ports: the facts known before a run.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use lockgate_scenario::{Application, TcpModel};
 
 use crate::files::file_bins;
 
-/// What is known of a run before it starts, with its flows.
+/// Returns the setup of a run with these flows.
 pub fn run_setup(scenario: &Scenario, mode: Mode, seed: Seed, flows: Vec<FlowSetup>) -> Setup {
     Setup {
         title: scenario.title.clone(),
@@ -28,7 +28,7 @@ pub fn run_setup(scenario: &Scenario, mode: Mode, seed: Seed, flows: Vec<FlowSet
     }
 }
 
-/// What is known of each flow before the run.
+/// Returns the setup of each flow.
 pub fn flow_setups(scenario: &Scenario, propagation: &[Duration]) -> Vec<FlowSetup> {
     let answers: BTreeMap<usize, usize> = scenario
         .flows
@@ -55,7 +55,8 @@ pub fn flow_setups(scenario: &Scenario, propagation: &[Duration]) -> Vec<FlowSet
     scenario.flows.iter().zip(propagation).enumerate().map(setup).collect()
 }
 
-/// The connection that a flow sends data over, where it does: in its own direction, or as the server of pages.
+/// Returns the connection over which a flow sends data, if any: in its own direction, or as the server of
+/// pages.
 fn sender_of<'a>(scenario: &'a Scenario, flow: &'a Flow) -> Option<&'a TcpModel> {
     let (model, is_return) = match &flow.transport {
         Transport::Tcp(model) => (model, false),
@@ -68,7 +69,7 @@ fn sender_of<'a>(scenario: &'a Scenario, flow: &'a Flow) -> Option<&'a TcpModel>
     (!is_return || matches!(model.application, Application::Pages { .. })).then_some(model)
 }
 
-/// What a flow asks for; `answers` is the place of the answers to its datagrams.
+/// Returns the kind of requests a flow sends; `answers` is the index of the flow that answers its datagrams.
 fn asks(flow: &Flow, answers: Option<usize>) -> Option<Asks> {
     match flow.transport {
         Transport::Udp => answers.map(|answers| Asks::DatagramEcho { answers }),
@@ -81,7 +82,7 @@ fn asks(flow: &Flow, answers: Option<usize>) -> Option<Asks> {
     }
 }
 
-/// What is known of each port before the run.
+/// Returns the setup of each port.
 fn port_setups(scenario: &Scenario) -> Vec<PortSetup> {
     let setup = |port: &PortModel| {
         let link = &scenario.links[port.link];

@@ -1,20 +1,20 @@
-//! Where a flow's packets come from: its arrivals, numbered, stamped by its host's clock.
+//! Source of a flow's packets: its arrivals, numbered, stamped by its host's clock.
 
 use lockgate_engine::packet::{FlowId, Header};
 use lockgate_engine::units::{Duration, Instant};
 use lockgate_traffic::arrivals::{Arrivals, Emission};
 
-/// A host's clock, as far as it is wrong.
+/// Error of a host's clock.
 #[derive(Clone, Copy, Default)]
 pub struct HostClock {
-    /// How far it is ahead at the start, in picoseconds.
+    /// Offset at the start, in picoseconds; positive if ahead.
     pub offset_ps: i64,
-    /// How much faster it runs, in parts per billion.
+    /// Drift in parts per billion; positive if fast.
     pub drift_ppb: i64,
 }
 
 impl HostClock {
-    /// What this clock shows at `now`; never before its zero.
+    /// Returns this clock's reading at `now`; clamped at its zero.
     #[inline(always)]
     pub fn read(self, now: Instant) -> Instant {
         if self.offset_ps == 0 && self.drift_ppb == 0 { now } else { self.misread(now) }
@@ -29,34 +29,34 @@ impl HostClock {
     }
 }
 
-/// One flow's source.
+/// Source of one flow.
 pub struct Source {
-    /// Its flow.
+    /// Flow of its packets.
     pub flow: FlowId,
-    /// The node it sends from.
+    /// Index of the node it sends from.
     pub node: usize,
     arrivals: Option<Arrivals>,
     clock: HostClock,
     traffic_class: u8,
-    /// What the emissions' times count from.
+    /// Origin of the emissions' times.
     start: Instant,
     stop: Instant,
-    /// [`u64::MAX`] for no limit, as `bytes_left`.
+    /// Remaining packets; [`u64::MAX`] for no limit, as for `bytes_left`.
     packets_left: u64,
     bytes_left: u64,
     sequence: u32,
-    /// Drawn in batches: one dispatch for many packets.
+    /// Emissions drawn in batches: one dispatch for many packets.
     batch: Vec<Emission>,
     position: usize,
-    /// How many of the batch are sent at all: where the flow stops, or has sent all it may, the rest is not.
+    /// Number of emissions of the batch that will be sent; the rest exceeds the flow's end or its limits.
     usable: usize,
 }
 
-/// What a source is made of.
+/// Parameters of a source.
 pub(crate) struct SourceSetup {
     pub(crate) flow: FlowId,
     pub(crate) node: usize,
-    /// `None` for a flow that a connection sends.
+    /// `None` for a flow that is sent by a connection.
     pub(crate) arrivals: Option<Arrivals>,
     pub(crate) clock: HostClock,
     pub(crate) traffic_class: u8,
@@ -87,7 +87,7 @@ impl Source {
         source
     }
 
-    /// Goes on from `now` with other arrivals, or within other bounds. Numbers go on.
+    /// Changes arrivals (if given) and end of the flow at `now`. Sequence numbers continue.
     pub fn renew(&mut self, arrivals: Option<Arrivals>, now: Instant, stop: Instant) {
         self.stop = stop;
         self.settle();
@@ -111,7 +111,7 @@ impl Source {
         self.look_ahead();
     }
 
-    /// Takes what was sent of the batch off what may be sent.
+    /// Subtracts the sent emissions of the batch from the limits.
     fn settle(&mut self) {
         let sent = &self.batch[..self.position];
         if self.packets_left < u64::MAX {
@@ -124,9 +124,9 @@ impl Source {
         self.position = 0;
     }
 
-    /// Finds out how much of what is left of the batch can be sent.
+    /// Computes how many of the remaining emissions can be sent.
     fn look_ahead(&mut self) {
-        // Times never fall: where the last is early enough, all are.
+        // Times never decrease: if the last is early enough, all are.
         let start = self.start;
         let is_late = |emission: &Emission| start + emission.at >= self.stop;
         let mut usable = self.batch.len();
@@ -146,7 +146,7 @@ impl Source {
         self.usable = usable;
     }
 
-    /// When the next packet is sent.
+    /// Returns the time of the next packet.
     #[inline(always)]
     pub fn next(&self) -> Instant {
         match self.batch.get(..self.usable).and_then(|usable| usable.get(self.position)) {
@@ -155,7 +155,7 @@ impl Source {
         }
     }
 
-    /// The header of the packet that is sent now.
+    /// Returns the header of the packet that is sent now.
     #[inline(always)]
     pub fn send(&mut self, now: Instant) -> Header {
         let length = self.batch[self.position].length;

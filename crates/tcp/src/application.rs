@@ -1,4 +1,4 @@
-//! What the application at one end of a connection does: when it writes, how much, when it closes.
+//! Application at one end of a connection: when it writes, how much, when it closes.
 
 mod dialogue;
 mod echo;
@@ -13,47 +13,47 @@ pub use echo::Asker;
 pub use news::News;
 pub use pages::{Objects, Server, User};
 
-/// What an application writes to: the sending side of its end, simulated or a kernel's.
+/// Sending side of an application's end, simulated or a kernel's.
 pub trait Outlet {
-    /// So many bytes more are to be sent; which, does not matter.
+    /// Queues this many bytes of any value.
     fn write(&mut self, bytes: u64);
 
-    /// These words are to be sent. Where only lengths matter, they are so many bytes.
+    /// Queues a message. If only lengths matter, it counts as so many bytes.
     fn say(&mut self, words: &'static str) {
         self.write(words.len() as u64);
     }
 
-    /// Nothing more is to be sent.
+    /// Closes the direction: nothing more will be written.
     fn close(&mut self);
 
-    /// Bytes that were written and have not been sent.
+    /// Returns the bytes written and not yet sent.
     fn unsent(&self) -> u64;
 }
 
-/// How far ahead of what was sent an unlimited source writes.
+/// Bytes that an unlimited source keeps written ahead.
 const AHEAD: u64 = 1 << 30;
 
-/// What the application at one end does.
+/// Behaviour of the application at one end.
 pub enum Application {
-    /// Only receives; closes when the peer has.
+    /// Only receives; closes after the peer.
     Sink,
-    /// What it writes is told from outside ([`Endpoint::write`](super::endpoint::Endpoint::write)).
+    /// Writes when [`Endpoint::write`](super::endpoint::Endpoint::write) is called.
     Script,
     /// Always has more to send.
     Unlimited,
-    /// Writes so many bytes at once, then closes.
+    /// Writes this many bytes at once, then closes.
     File(u64),
-    /// Writes what its traffic offers, when it does.
+    /// Writes the data of a traffic source, at its times.
     Stream(Box<Stream>),
-    /// Talks in turns, and leads another connection.
+    /// Exchanges messages in turns, and leads another connection.
     Dialogue(Box<Dialogue>),
-    /// Asks for what it sends to be sent back.
+    /// Sends requests that the peer echoes.
     Asker(Box<Asker>),
-    /// Sends back what it gets; closes when the peer has.
+    /// Echoes what it receives; closes after the peer.
     Echo,
-    /// Asks for pages.
+    /// Requests pages.
     User(Box<User>),
-    /// Answers requests by objects; closes when the peer has.
+    /// Answers requests by objects; closes after the peer.
     Server(Box<Server>),
 }
 
@@ -68,7 +68,7 @@ pub struct Stream {
 }
 
 impl Stream {
-    /// What `arrivals` offer from `start` on, `bytes` of it at most.
+    /// Creates the writes that `arrivals` offer from `start` on, `bytes` in total at most.
     pub fn new(arrivals: Arrivals, start: Instant, bytes: u64) -> Self {
         let mut stream =
             Self { arrivals, start, batch: Vec::new(), position: 0, bytes_left: bytes, closing: false };
@@ -93,7 +93,7 @@ impl Stream {
         self.write_each(outlet, now, |_| {});
     }
 
-    /// Writes what is due, telling how long each write is.
+    /// Writes what is due; calls `tell` with the length of each write.
     fn write_each(&mut self, outlet: &mut impl Outlet, now: Instant, mut tell: impl FnMut(u64)) {
         while self.next() <= now {
             let length = u64::from(self.batch[self.position].length).min(self.bytes_left);
@@ -113,7 +113,7 @@ impl Stream {
 }
 
 impl Application {
-    /// When it does something next by itself.
+    /// Returns the time of its next own action.
     pub fn next(&self) -> Instant {
         match self {
             Self::Stream(stream) => stream.next(),
@@ -124,7 +124,7 @@ impl Application {
         }
     }
 
-    /// The connection opens.
+    /// Handles the opening of the connection.
     pub fn on_open(&mut self, outlet: &mut impl Outlet, now: Instant) {
         match self {
             Self::Sink | Self::Script | Self::Dialogue(_) | Self::Echo | Self::Server(_) => {}
@@ -139,14 +139,14 @@ impl Application {
         }
     }
 
-    /// The peer has answered: whoever talks first does.
+    /// Handles the peer's answer: the side that talks first starts.
     pub fn on_connected(&mut self, outlet: &mut impl Outlet, now: Instant) {
         if let Self::Dialogue(dialogue) = self {
             dialogue.go_on(outlet, now);
         }
     }
 
-    /// The time of something that it does by itself may have come.
+    /// Handles its timer, which may be early.
     pub fn on_timer(&mut self, outlet: &mut impl Outlet, now: Instant) {
         match self {
             Self::Stream(stream) => stream.write_due(outlet, now),
@@ -157,7 +157,7 @@ impl Application {
         }
     }
 
-    /// `bytes` have arrived; the peer has closed where `ended`.
+    /// Handles the arrival of `bytes`; `ended` if the peer has closed.
     pub fn on_delivered(&mut self, outlet: &mut impl Outlet, bytes: u64, ended: bool, now: Instant) {
         match self {
             Self::Dialogue(dialogue) if bytes > 0 => dialogue.on_delivered(outlet, bytes, now),
@@ -173,7 +173,7 @@ impl Application {
         }
     }
 
-    /// What was asked or answered and not told yet, of an application that asks.
+    /// Returns the next unreported request or answer, if any.
     pub fn take_news(&mut self) -> Option<News> {
         match self {
             Self::Asker(asker) => asker.take_news(),
@@ -182,14 +182,14 @@ impl Application {
         }
     }
 
-    /// Something has happened at the connection that a dialogue leads.
+    /// Handles an event of the connection that a dialogue leads.
     pub fn on_happening(&mut self, outlet: &mut impl Outlet, what: Happening, now: Instant) {
         if let Self::Dialogue(dialogue) = self {
             dialogue.on_happening(outlet, what, now);
         }
     }
 
-    /// What a dialogue orders.
+    /// Returns the next order of a dialogue, if any.
     pub fn take_order(&mut self) -> Option<Order> {
         match self {
             Self::Dialogue(dialogue) => dialogue.take_order(),
@@ -205,7 +205,7 @@ impl Application {
         }
     }
 
-    /// Nothing more is to be written.
+    /// Stops writing.
     pub fn stop(&mut self) {
         *self = Self::Sink;
     }

@@ -1,55 +1,56 @@
-//! The receive window: small at first, growing as a receiver's buffer does.
+//! Receive window: small at first, growing as a kernel's receive buffer does.
 //!
 //! ```text
 //! window  <- window + 2 mss            with each segment in order, up to the bound
 //! bound   <- 2 x the most that was read in a round trip + 16 mss (more while that grows), up to the largest
 //! ```
 //!
-//! As Linux (dynamic right-sizing: Fisk and Feng 2001): while the window grows, acknowledgements do not wait.
+//! As Linux (dynamic right-sizing: Fisk and Feng 2001): while the window grows, acknowledgements are not
+//! delayed.
 
 use lockgate_engine::units::{Duration, Instant};
 
-/// What a receiver offers before it has seen any data.
+/// Window in bytes before any data have arrived.
 const INITIAL: u32 = 65_535;
 
-/// The buffer of one receiver.
+/// Buffer of one receiver.
 #[derive(Clone, Debug)]
 pub(crate) struct Buffer {
     largest: u32,
     bound: u32,
     window: u32,
-    /// Round-trip time as the receiver sees it by the timestamps that come back.
+    /// Receiver's round-trip time, from echoed timestamps.
     rtt: Option<Duration>,
-    /// When the measurement began: the first with the connection.
+    /// Start of the current measurement; the first starts with the connection.
     measured: Option<Instant>,
-    /// Read since the measurement began, and the most of all measurements.
+    /// Bytes read in the current measurement, and the maximum of all measurements.
     read: u64,
     most: u64,
 }
 
 impl Buffer {
-    /// One that offers at most `largest` bytes.
+    /// Creates a buffer that offers at most `largest` bytes.
     pub(crate) fn new(largest: u32) -> Self {
         let window = INITIAL.min(largest);
         Self { largest, bound: window, window, rtt: None, measured: None, read: 0, most: 14_480 }
     }
 
-    /// Bytes beyond what is acknowledged that may be sent.
+    /// Returns the window: bytes beyond the acknowledged ones that may be sent.
     pub(crate) fn window(&self) -> u32 {
         self.window
     }
 
-    /// Round-trip time as the receiver sees it.
+    /// Returns the receiver's round-trip time.
     pub(crate) fn rtt(&self) -> Option<Duration> {
         self.rtt
     }
 
-    /// The connection stands: from now on it is measured what is read.
+    /// Starts measuring when the connection is established.
     pub(crate) fn begin(&mut self, now: Instant) {
         self.measured.get_or_insert(now);
     }
 
-    /// A full segment came that echoes a timestamp of `echo`.
+    /// Takes a sample from a full segment that echoes a timestamp of `echo`.
     pub(crate) fn on_echo(&mut self, echo: Instant, now: Instant) {
         let sample = now.since(echo);
         self.rtt = Some(match self.rtt {
@@ -58,7 +59,7 @@ impl Buffer {
         });
     }
 
-    /// A segment of `mss` or fewer bytes came in order, and `read` bytes were read by the application. Returns
+    /// Counts a segment of at most `mss` bytes in order, by which the application read `read` bytes. Returns
     /// whether the window grows.
     pub(crate) fn on_data(&mut self, mss: u32, read: u64, now: Instant) -> bool {
         let grows = self.window < self.bound;
@@ -120,7 +121,8 @@ mod tests {
         let mut buffer = Buffer::new(400_000);
         let start = Instant::ZERO + ms(500);
         buffer.begin(start);
-        // The initial window, which is all that can be read in the first round trip, and the first of the second.
+        // The initial window, all that can be read in the first round trip, and the first segment of the
+        // second.
         for _ in 0..10 {
             buffer.on_echo(start - ms(40), start);
             assert!(!buffer.on_data(1448, 1448, start));

@@ -1,28 +1,28 @@
-//! Bursts: segments that the kernel hands to its device as one packet, which is segmented there.
+//! Bursts: segments that the kernel hands to its device as one packet, which the device segments.
 //!
 //! ```text
 //! segments = clamp(what the pacing rate sends in 1/1024 s, least .. most), as far as window and data allow
 //! ```
 //!
-//! Linux's sizes ("tcp: TSO packets automatic sizing", 2013; "tcp: adjust TSO packet sizes based on `min_rtt`", 2022),
-//! with segmentation offload in the device or without. The last segment of a burst of several carries PSH, which a
-//! receiver acknowledges at once; pacing spaces bursts out, not segments.
+//! Linux's sizes ("tcp: TSO packets automatic sizing", 2013; "tcp: adjust TSO packet sizes based on
+//! `min_rtt`", 2022), with segmentation offload in the device or without. The last segment of a burst of
+//! several carries PSH, which a receiver acknowledges at once; pacing spaces bursts out, not segments.
 
 use lockgate_engine::units::{Duration, Rate};
 
 /// Largest burst, in bytes.
 const LARGEST: u64 = 65_536;
-/// A short path allows larger bursts: the largest one, halved for each step of the smallest round-trip time.
+/// A short path allows larger bursts: [`LARGEST`], halved for each such step of the smallest round-trip time.
 const RTT_STEP: Duration = Duration::from_micros(512);
-/// Steps after which the path is not short.
+/// Number of steps from which the path does not count as short.
 const RTT_STEPS: u64 = 32;
 
-/// Fewest and most segments of a burst, as a congestion control sets them.
+/// Minimum and maximum segments of a burst, set by a congestion control.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BurstBounds {
-    /// Even if the rate is for fewer.
+    /// Minimum, even if the rate gives fewer.
     pub least: u32,
-    /// Even if the rate is for more.
+    /// Maximum, even if the rate gives more.
     pub most: u32,
 }
 
@@ -33,7 +33,7 @@ impl Default for BurstBounds {
 }
 
 impl BurstBounds {
-    /// Segments of `mss` bytes in a burst at `rate`.
+    /// Returns the number of segments of `mss` bytes in a burst at `rate`.
     pub(crate) fn size(self, rate: Option<Rate>, smallest_rtt: Option<Duration>, mss: u32) -> u32 {
         let mut bytes = rate.map_or(0, Rate::as_bits) / 8 / 1024;
         if let Some(rtt) = smallest_rtt {
@@ -45,17 +45,17 @@ impl BurstBounds {
     }
 }
 
-/// The burst that a sender has begun.
+/// Current burst of a sender.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Burst {
     segments: u32,
     left: u32,
-    /// Bytes of frames sent and not paced yet.
+    /// Bytes of frames sent and not yet paced.
     bytes: u64,
 }
 
 impl Burst {
-    /// Whether its last segment was sent: the next segment begins another.
+    /// True if its last segment was sent: the next segment begins another.
     pub(crate) fn is_over(&self) -> bool {
         self.left == 0
     }
@@ -64,13 +64,13 @@ impl Burst {
         (self.segments, self.left) = (segments, segments);
     }
 
-    /// Counts a segment; returns whether it is the last of several.
+    /// Counts a segment. Returns whether it is the last of several.
     pub(crate) fn count(&mut self) -> bool {
         self.left = self.left.saturating_sub(1);
         self.left == 0 && self.segments > 1
     }
 
-    /// Adds a frame; returns the bytes of the burst once it is over, or of the frame `alone`.
+    /// Adds a frame. Returns the bytes to pace: those of the burst when it is over, or at once if `alone`.
     pub(crate) fn add_frame(&mut self, bytes: u64, alone: bool) -> Option<u64> {
         self.bytes += bytes;
         (alone || self.is_over()).then(|| core::mem::take(&mut self.bytes))

@@ -1,4 +1,4 @@
-//! How fast to send: the contract of a congestion control, and the one list of them.
+//! Contract of a congestion control, and the one list of them.
 //!
 //! To add one: write `congestion/<name>.rs`, name it in the list below and in
 //! [`lockgate_scenario::tcp::Congestion`].
@@ -21,32 +21,32 @@ use lockgate_scenario::tcp::Congestion;
 use crate::burst::BurstBounds;
 use crate::rate::RateSample;
 
-/// The threshold before the first loss.
+/// Slow-start threshold before the first loss.
 pub const NO_THRESHOLD: u32 = u32::MAX / 2;
 
-/// The congestion window, in segments.
+/// Congestion window, in segments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Window {
     /// Segments that may be in flight.
     pub cwnd: u32,
-    /// Below it the window is in slow start.
+    /// Slow-start threshold: below it the window is in slow start.
     pub ssthresh: u32,
     /// Segments acknowledged since the window last grew by one.
     pub counted: u32,
 }
 
 impl Window {
-    /// A window to start with.
+    /// Creates a window of `cwnd` segments, in slow start.
     pub fn new(cwnd: u32) -> Self {
         Self { cwnd, ssthresh: NO_THRESHOLD, counted: 0 }
     }
 
-    /// Whether it is below its threshold.
+    /// True if it is below its threshold.
     pub fn is_in_slow_start(&self) -> bool {
         self.cwnd < self.ssthresh
     }
 
-    /// Grows by what was acknowledged, up to the threshold; what is left over.
+    /// Grows by the segments acknowledged, up to the threshold. Returns the rest.
     pub fn slow_start(&mut self, acked: u32) -> u32 {
         //= https://www.rfc-editor.org/rfc/rfc5681#section-3.1
         // cwnd += min (N, SMSS), with N counted over all segments of the acknowledgement (RFC 3465).
@@ -56,7 +56,7 @@ impl Window {
         acked - used
     }
 
-    /// Grows by one segment for every `each` that are acknowledged.
+    /// Grows by one segment for every `each` acknowledged.
     pub fn grow(&mut self, each: u32, acked: u32) {
         let each = each.max(1);
         if self.counted >= each {
@@ -71,45 +71,45 @@ impl Window {
     }
 }
 
-/// What an acknowledgement tells a congestion control.
+/// Data of an acknowledgement for a congestion control.
 #[derive(Clone, Copy, Debug)]
 pub struct Ack {
-    /// When it came.
+    /// Time of its arrival.
     pub now: Instant,
-    /// Segments it acknowledged by number or block.
+    /// Segments it acknowledges by number or block.
     pub acked: u32,
     /// Segments in flight before it.
     pub in_flight_before: u32,
     /// Segments in flight now.
     pub in_flight: u32,
-    /// The newest segment's round-trip time, where it was sent once.
+    /// Round-trip time of the newest segment, if that was sent only once.
     pub rtt: Option<Duration>,
-    /// Smoothed and smallest round-trip time.
+    /// Smoothed round-trip time.
     pub smoothed_rtt: Option<Duration>,
-    /// The smallest round-trip time of late.
+    /// Smallest recent round-trip time.
     pub smallest_rtt: Option<Duration>,
-    /// Acknowledged up to here.
+    /// First unacknowledged sequence number.
     pub una: u64,
-    /// Sent next.
+    /// Next sequence number to be sent.
     pub next: u64,
-    /// Of the segments acknowledged, how many carried a congestion mark.
+    /// Number of the acknowledged segments that carried a congestion mark.
     pub marked: u32,
-    /// Whether the window limits what is sent, and nothing is being repaired: it may grow.
+    /// True if the window limits sending and nothing is being repaired: it may grow.
     pub may_grow: bool,
-    /// What repair is under way.
+    /// Phase of recovery.
     pub phase: Phase,
-    /// Whether losses were found with this acknowledgement.
+    /// Losses found with this acknowledgement.
     pub losses: u32,
-    /// The rate of delivery.
+    /// Delivery rate.
     pub rate: RateSample,
     /// Packets delivered so far.
     pub delivered: u64,
 }
 
-/// What repair is under way.
+/// Phase of recovery.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Phase {
-    /// None.
+    /// No loss, no reordering.
     #[default]
     Open,
     /// Something arrived out of order.
@@ -118,11 +118,11 @@ pub enum Phase {
     Reduction,
     /// Losses are being repaired (fast recovery).
     Recovery,
-    /// The timer expired.
+    /// The retransmission timer expired.
     Loss,
 }
 
-/// Why the window is reduced.
+/// Reason for a reduction of the window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cause {
     /// Packets were lost.
@@ -133,51 +133,51 @@ pub enum Cause {
 
 /// A congestion control. Windows are in segments, as kernels count them.
 pub trait CongestionControl: Send {
-    /// What it does, in a line.
+    /// One-line description.
     fn summary(&self) -> &'static str;
-    /// Where the algorithm is defined.
+    /// Defining document of the algorithm.
     fn source(&self) -> &'static str;
 
-    /// Something was acknowledged. Called for every acknowledgement that tells something new.
+    /// Handles an acknowledgement. Called for every one with new information.
     fn on_ack(&mut self, ack: &Ack, window: &mut Window);
 
-    /// A loss, a mark or a timeout ends a round: the new threshold.
+    /// Returns the new threshold after a loss, a mark or a timeout.
     fn reduce(&mut self, window: &Window, cause: Cause) -> u32;
 
-    /// The reduction was a mistake: the window that stands again, at least `before`.
+    /// Undoes a spurious reduction. Returns the restored window, at least `before`.
     fn undo(&mut self, window: &Window, before: u32) -> u32 {
         window.cwnd.max(before)
     }
 
-    /// The retransmission timer expired.
+    /// Handles the expiry of the retransmission timer.
     fn on_timeout(&mut self) {}
 
-    /// Sending begins again after `idle` time with nothing in flight.
+    /// Handles the restart of sending after `idle` time with nothing in flight.
     fn on_restart(&mut self, idle: Duration) {
         let _ = idle;
     }
 
-    /// The rate at which to space segments out; `None`: as the window allows.
+    /// Returns the pacing rate of segments; `None` if only the window limits them.
     fn pacing_rate(&self) -> Option<Rate> {
         None
     }
 
-    /// Fewest and most segments that leave at once.
+    /// Returns the bounds of a burst, in segments.
     fn burst_bounds(&self) -> BurstBounds {
         BurstBounds::default()
     }
 
-    /// Whether it sets the window itself during repairs too.
+    /// True if it sets the window itself during recovery too.
     fn owns_window(&self) -> bool {
         false
     }
 
-    /// What it sends with: bits of the ECN field on every packet, or `None` for classic ECN where it is on.
+    /// Returns the ECN field of every packet; `None` for classic ECN, if that is on.
     fn ecn_codepoint(&self) -> Option<u8> {
         None
     }
 
-    /// Segment size in bytes, once, before anything is sent.
+    /// Sets the length of a full segment's frame in bytes. Called once, before anything is sent.
     fn set_segment(&mut self, frame_bytes: u32) {
         let _ = frame_bytes;
     }
@@ -185,10 +185,11 @@ pub trait CongestionControl: Send {
 
 macro_rules! congestion_controls {
     ($($name:ident),* $(,)?) => {
-        /// Every congestion control, by name.
+        /// All congestion controls, by name.
         pub const ALL: &[Congestion] = &[$(Congestion::$name),*];
 
-        /// A fresh one. The match has no other arm: a name without its file does not compile.
+        /// Creates a congestion control. The match has no other arm: a name without its file does not
+        /// compile.
         pub fn create(name: Congestion) -> Box<dyn CongestionControl> {
             match name {
                 $(Congestion::$name => Box::new($name::default()),)*

@@ -1,11 +1,11 @@
-//! One end of a connection: a sender, a receiver, and what the application at this end does.
+//! One end of a connection: a sender, a receiver, and the application of this end.
 //!
 //! ```text
 //! segment --on_segment--> [ receiver | sender | application ] --poll--> segments to send
 //!                                  ^ on_timer at next()
 //! ```
 //!
-//! The object is pure: it is told the time and the segments, and says what it sends. Both ends of a
+//! The object is pure: time and segments are arguments, and it returns what it sends. Both ends of a
 //! connection are alike; the active one sends the first SYN.
 
 use lockgate_engine::units::{Duration, Instant};
@@ -16,32 +16,32 @@ use crate::receiver::{Receiver, ReceiverConfig};
 use crate::segment::{Segment, flag};
 use crate::sender::{Outgoing, Sender, SenderConfig};
 
-/// Which end of a connection.
+/// Role of an end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
-    /// It opens the connection at this time.
+    /// Opens the connection at this time.
     Active(Instant),
-    /// It answers.
+    /// Accepts the connection.
     Passive,
 }
 
-/// A segment to be sent, and how.
+/// Segment to be sent.
 #[derive(Clone, Copy, Debug)]
 pub struct Departure {
-    /// What it says.
+    /// Its content.
     pub segment: Segment,
     /// ECN field of its packet.
     pub ecn: u8,
-    /// Whether it repeats something.
+    /// True for a retransmission.
     pub again: bool,
 }
 
-/// What a segment brought to this end.
+/// Effect of a segment's arrival.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Arrival {
     /// Bytes that the application got.
     pub delivered: u64,
-    /// Whether the peer has nothing more to send, and all of it is here.
+    /// True if the peer has closed and all its data have arrived.
     pub ended: bool,
 }
 
@@ -54,12 +54,12 @@ pub struct Endpoint {
     pub(crate) application: Application,
     ecn: bool,
     marked_said: u32,
-    /// Until when the application may write.
+    /// End of the application's writing.
     stop: Instant,
 }
 
 impl Endpoint {
-    /// An end that has sent nothing. `frame` is the length of a full segment's frame.
+    /// Creates an end that has sent nothing. `frame` is the length of a full segment's frame in bytes.
     pub fn new(
         role: Role,
         (sender, receiver): (SenderConfig, ReceiverConfig),
@@ -79,19 +79,19 @@ impl Endpoint {
         }
     }
 
-    /// The application writes nothing at or after `stop`.
+    /// Sets `stop`, at or after which the application writes nothing.
     #[must_use]
     pub fn stopping_at(mut self, stop: Instant) -> Self {
         self.stop = stop;
         self
     }
 
-    /// Sets when the application stops.
+    /// Sets the end of the application's writing.
     pub fn set_stop(&mut self, stop: Instant) {
         self.stop = stop;
     }
 
-    /// Opens the connection now, where it is the active end and has not.
+    /// Opens the connection now, if this is the active end and has not done so.
     pub fn connect(&mut self, now: Instant) {
         if !self.open && self.role != Role::Passive && now < self.stop {
             self.role = Role::Active(now);
@@ -99,27 +99,27 @@ impl Endpoint {
         }
     }
 
-    /// Whether the peer has answered.
+    /// True if the peer has answered.
     pub fn is_connected(&self) -> bool {
         self.open && self.sender.is_connected()
     }
 
-    /// Something has happened at the connection that this one leads.
+    /// Handles an event of the connection that this one leads.
     pub fn on_happening(&mut self, what: Happening, now: Instant) {
         self.application.on_happening(&mut self.sender, what, now);
     }
 
-    /// What the connection that this one leads is to do.
+    /// Returns the next order to the connection that this one leads, if any.
     pub fn take_order(&mut self) -> Option<Order> {
         self.application.take_order()
     }
 
-    /// What its application has asked, or been answered, and not told yet.
+    /// Returns the application's next unreported request or answer, if any.
     pub fn take_news(&mut self) -> Option<News> {
         self.application.take_news()
     }
 
-    /// When something happens here next by itself.
+    /// Returns the time of its next own action.
     #[inline]
     pub fn next(&self, now: Instant) -> Instant {
         if !self.open {
@@ -131,7 +131,7 @@ impl Endpoint {
         self.sender.next(now).min(self.receiver.due()).min(self.application.next()).min(self.stop)
     }
 
-    /// The time of something that happens by itself has come.
+    /// Handles the timer.
     pub fn on_timer(&mut self, now: Instant) {
         if !self.open {
             if matches!(self.role, Role::Active(start) if start <= now) {
@@ -150,7 +150,7 @@ impl Endpoint {
         self.application.on_timer(&mut self.sender, now);
     }
 
-    /// A segment has arrived; `marked` where its packet carried a congestion mark.
+    /// Handles a segment's arrival; `marked` if its packet carried a congestion mark.
     pub fn on_segment(&mut self, segment: &Segment, marked: bool, now: Instant) -> Arrival {
         let syn = segment.has(flag::SYN);
         if !self.open {
@@ -160,7 +160,7 @@ impl Endpoint {
             self.open = true;
             self.application.on_open(&mut self.sender, now);
         } else if syn && self.role == Role::Passive && !self.sender.is_connected() {
-            // The answer may be lost.
+            // The SYN-ACK may be lost.
             self.sender.repeat_syn(now);
         }
         if segment.has(flag::ACK) {
@@ -181,7 +181,7 @@ impl Endpoint {
         Arrival { delivered, ended }
     }
 
-    /// The next segment to be sent now, if any. Ask until there is none.
+    /// Returns the next segment to be sent now, if any. Call it until it returns `None`.
     #[inline]
     pub fn poll(&mut self, now: Instant) -> Option<Departure> {
         if !self.open {
@@ -229,42 +229,42 @@ impl Endpoint {
         }
     }
 
-    /// The application has `bytes` more to send. [`poll`](Self::poll) afterwards.
+    /// Writes `bytes` for the application. Call [`poll`](Self::poll) afterwards.
     pub fn write(&mut self, bytes: u64) {
         self.sender.write(bytes);
     }
 
-    /// The application has nothing more to send. [`poll`](Self::poll) afterwards.
+    /// Closes the application's direction. Call [`poll`](Self::poll) afterwards.
     pub fn close(&mut self) {
         self.sender.close();
     }
 
-    /// What repair is under way.
+    /// Returns the phase of recovery.
     pub fn phase(&self) -> Phase {
         self.sender.phase
     }
 
-    /// Whether both directions have ended.
+    /// True if both directions have ended.
     pub fn is_finished(&self) -> bool {
         self.sender.is_finished() && self.receiver.is_finished()
     }
 
-    /// The congestion window and its threshold, in segments.
+    /// Returns congestion window and slow-start threshold, in segments.
     pub fn window(&self) -> (u32, u32) {
         (self.sender.window.cwnd, self.sender.window.ssthresh)
     }
 
-    /// Segments in flight.
+    /// Returns the segments in flight.
     pub fn in_flight(&self) -> u32 {
         self.sender.in_flight()
     }
 
-    /// Smoothed round-trip time, and the timeout as it stands.
+    /// Returns the smoothed round-trip time and the current timeout.
     pub fn rtt(&self) -> (Option<Duration>, Duration) {
         (self.sender.rtt.smoothed(), self.sender.rtt.timeout())
     }
 
-    /// Counts of its sender.
+    /// Returns the counters of its sender.
     pub fn counts(&self) -> super::sender::SenderCounts {
         self.sender.counts
     }

@@ -1,4 +1,4 @@
-//! TCP at the level of segments: a model of what today's kernels do, in exact time.
+//! TCP at the level of segments: a model of current kernels' behaviour, in exact time.
 //!
 //! ```text
 //! application -> sender (window, scoreboard, timer) -> segments -> receiver -> application
@@ -6,10 +6,12 @@
 //!                  '----------------------------------------------------'
 //! ```
 //!
-//! One file a concern: [`endpoint`] is one end of a connection; `sender` says what may be sent, `scoreboard`
-//! knows the fate of what was, `recovery` reacts to news of it, `rack` finds losses by time, `rtt` keeps the
-//! timeout, `burst` sizes what leaves at once, `receiver` what has arrived and when that is said; [`congestion`] is the list of congestion
-//! controls. All are pure objects that are told the time; nothing here knows of links or queues.
+//! One file a concern: [`endpoint`] is one end of a connection; `sender` decides what may be sent,
+//! `scoreboard` holds the state of what was sent, `recovery` reacts to acknowledgements and timeouts, `rack`
+//! detects losses by time, `rtt` estimates the retransmission timeout, `burst` sizes what leaves at once,
+//! `receiver` reassembles and acknowledges; [`congestion`] lists the congestion controls. All are pure
+//! objects with time as an argument, independent of links and queues. Decision 010 says how they were
+//! compared with the kernel.
 
 pub mod application;
 pub mod congestion;

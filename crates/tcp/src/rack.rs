@@ -1,25 +1,25 @@
-//! Loss detection by time: what was sent well before something that arrived is lost (RFC 8985).
+//! Loss detection by time: a segment sent well before one that arrived is lost (RFC 8985).
 
 use lockgate_engine::units::{Duration, Instant};
 
-/// Duplicate segments reported after which reordering is not waited for (RFC 8985 section 6.2).
+/// Duplicate segments reported after which there is no reordering window (RFC 8985 section 6.2).
 const DUPLICATES: u32 = 3;
 /// Recoveries after which a widened window narrows again.
 const PERSIST: u8 = 16;
 
-/// What RACK knows.
+/// State of RACK.
 #[derive(Clone, Debug)]
 pub(crate) struct Rack {
-    /// The newest transmission that arrived: when it was sent, and its end.
+    /// Newest transmission that arrived: time of sending, and its end.
     newest: Option<(Instant, u64)>,
     rtt: Duration,
-    /// Whether `newest` has moved since losses were looked for.
+    /// True if `newest` has moved since losses were last detected.
     pub(crate) advanced: bool,
     pub(crate) reordering_seen: bool,
-    /// Quarters of the smallest round-trip time in the reordering window.
+    /// Reordering window in quarters of the smallest round-trip time.
     steps: u8,
     persist: u8,
-    /// A round trip has passed since the window was widened when this is acknowledged.
+    /// Sequence number whose acknowledgement ends the round trip in which the window was widened.
     widened_at: u64,
 }
 
@@ -36,7 +36,7 @@ impl Rack {
         }
     }
 
-    /// A transmission arrived, the newest of an acknowledgement.
+    /// Handles the newest transmission of an acknowledgement.
     pub(crate) fn on_delivery(
         &mut self,
         (sent, end, repeated): (Instant, u64, bool),
@@ -56,7 +56,7 @@ impl Rack {
         }
     }
 
-    /// A segment was reported twice: reordering is wider than thought.
+    /// Widens the window: a segment reported twice shows more reordering than assumed.
     pub(crate) fn on_duplicate_report(&mut self, una: u64, next: u64) {
         //= https://www.rfc-editor.org/rfc/rfc8985#section-6.2
         // At most one step a round trip.
@@ -68,7 +68,7 @@ impl Rack {
         self.widened_at = next;
     }
 
-    /// A recovery has ended.
+    /// Handles the end of a recovery.
     pub(crate) fn on_recovered(&mut self) {
         self.persist = self.persist.saturating_sub(1);
         if self.persist == 0 {
@@ -76,12 +76,12 @@ impl Rack {
         }
     }
 
-    /// The newest transmission that arrived.
+    /// Returns the newest transmission that arrived.
     pub(crate) fn newest(&self) -> Option<(Instant, u64)> {
         self.newest
     }
 
-    /// How old a transmission before the newest is when it counts as lost.
+    /// Returns the age from which a transmission sent before the newest counts as lost.
     pub(crate) fn patience(
         &self,
         sacked: u32,
@@ -100,7 +100,7 @@ impl Rack {
         self.rtt + window
     }
 
-    /// Round-trip time of the newest transmission that arrived.
+    /// Returns the round-trip time of the newest transmission that arrived.
     pub(crate) fn rtt(&self) -> Duration {
         self.rtt
     }

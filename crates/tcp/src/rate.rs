@@ -1,49 +1,49 @@
-//! The rate of delivery, as model-based congestion controls measure it.
-//!
-//! Each transmission notes how much had been delivered until then; its acknowledgement gives what was
-//! delivered over the longer of the time it took to send that much and the time it took to acknowledge it
+//! Delivery rate estimation, for model-based congestion controls
 //! (draft-cheng-iccrg-delivery-rate-estimation).
+//!
+//! Each transmission stores the deliveries until then. Its acknowledgement yields a sample: packets delivered
+//! since, over the longer of the time taken to send them and the time taken to acknowledge them.
 
 use lockgate_engine::units::{Duration, Instant};
 
-/// What a transmission notes.
+/// State stored with a transmission.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Snapshot {
-    /// Packets delivered until then.
+    /// Packets delivered before it.
     pub delivered: u64,
-    /// When the last of them was.
+    /// Time of the last of these deliveries.
     pub delivered_at: Instant,
-    /// When the packet was sent that begins the flight this one belongs to.
+    /// Time of sending of the first packet of its flight.
     pub first_sent: Instant,
-    /// Whether the application had nothing more to send.
+    /// True if the application had nothing more to send.
     pub application_limited: bool,
 }
 
-/// A measurement.
+/// Sample of the delivery rate.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct RateSample {
     /// Packets delivered over the interval.
     pub delivered: u64,
     /// Packets delivered when the sampled packet was sent.
     pub prior_delivered: u64,
-    /// How long that took; zero where there is no measurement.
+    /// Length of the interval; zero if there is no measurement.
     pub interval: Duration,
-    /// Whether the application limited it.
+    /// True if the application limited it.
     pub application_limited: bool,
 }
 
-/// Counts deliveries and takes measurements.
+/// Estimator: counts deliveries and takes samples.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Rate {
     pub(crate) delivered: u64,
     delivered_at: Instant,
     first_sent: Instant,
-    /// Until this many are delivered, samples are limited by the application.
+    /// Count of deliveries up to which samples are limited by the application.
     limited_until: u64,
 }
 
 impl Rate {
-    /// What a packet sent now notes; `idle` where nothing else is in flight.
+    /// Returns the state to store with a packet sent now; `idle` if nothing else is in flight.
     pub(crate) fn on_send(&mut self, now: Instant, idle: bool) -> Snapshot {
         if idle {
             self.first_sent = now;
@@ -57,12 +57,13 @@ impl Rate {
         }
     }
 
-    /// The application has nothing to send though the window would allow it.
+    /// Marks an application limit: there is nothing to send although the window would allow it.
     pub(crate) fn on_application_limit(&mut self, in_flight: u32) {
         self.limited_until = (self.delivered + u64::from(in_flight)).max(1);
     }
 
-    /// `newly` packets were delivered, of which the newest noted `snapshot` and was sent at `sent`.
+    /// Takes a sample when `newly` packets were delivered; `newest` holds the newest one's stored state and
+    /// time of sending.
     pub(crate) fn on_delivery(
         &mut self,
         newly: u32,

@@ -1,9 +1,9 @@
-//! The receiving half of a connection: what has arrived, and when that is said.
+//! Receiving half of a connection: reassembly and acknowledgements.
 //!
 //! ```text
 //!        next                       what is beyond a gap
 //! ---------|      [ range ]   [ range ]
-//!          '--- acknowledged by number    '--- told by blocks, the newest first (RFC 2018)
+//!          '--- acknowledged by number    '--- reported by SACK blocks, the newest first (RFC 2018)
 //! ```
 
 use lockgate_engine::units::{Duration, Instant};
@@ -11,31 +11,32 @@ use lockgate_engine::units::{Duration, Instant};
 use crate::buffer::Buffer;
 use crate::segment::{Block, SACK_BLOCKS, Segment, flag};
 
-/// Acknowledgements of a gap that do not wait: what a sender finds a loss by (RFC 5681 section 3.2).
+/// Acknowledgements of a gap that are sent at once, so that the sender detects the loss (RFC 5681 section
+/// 3.2).
 const DUPLICATES_AT_ONCE: u32 = 3;
-/// Longest wait of later ones; on short paths a twentieth of the round-trip time.
+/// Longest delay of later ones; on short paths a twentieth of the round-trip time.
 const LONGEST_HOLD: Duration = Duration::from_millis(1);
-/// Most of them that one acknowledgement stands for.
+/// Later ones merged into one acknowledgement at most.
 const MOST_HELD: u32 = 44;
 
 /// Parameters of a receiver.
 #[derive(Clone, Copy, Debug)]
 pub struct ReceiverConfig {
-    /// Bytes that may be sent beyond what is acknowledged, at most: it begins at 65535 and grows.
+    /// Largest window in bytes; it begins at 65535 and grows.
     pub window: u32,
-    /// How long an acknowledgement of a single segment waits for a second; zero: none waits.
+    /// Time for which the acknowledgement of a single segment waits for a second; zero: no delay.
     pub delayed_ack: Duration,
-    /// Acknowledgements at the start that do not wait (Linux: 16).
+    /// Acknowledgements at the start that are not delayed (Linux: 16).
     pub quick_acks: u32,
-    /// Whether it tells what arrived beyond a gap.
+    /// Enables SACK.
     pub sack: bool,
-    /// Whether it echoes congestion marks.
+    /// Enables the echo of congestion marks.
     pub ecn: bool,
-    /// Whether it echoes each change of the mark, as DCTCP wants it (RFC 8257 section 3.2).
+    /// Enables an immediate echo of each change of the mark, as DCTCP needs it (RFC 8257 section 3.2).
     pub exact_echo: bool,
 }
 
-/// Counts of a receiver.
+/// Counters of a receiver.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ReceiverCounts {
     /// Segments with data that had arrived before.
@@ -44,39 +45,39 @@ pub struct ReceiverCounts {
     pub delivered_bytes: u64,
 }
 
-/// The receiving half.
+/// Receiving half of a connection.
 #[derive(Debug)]
 pub(crate) struct Receiver {
     config: ReceiverConfig,
     buffer: Buffer,
-    /// The number expected next.
+    /// Next expected sequence number.
     next: u64,
-    /// What arrived beyond `next`, ascending, apart from one another.
+    /// Ranges that arrived beyond `next`: ascending and disjoint.
     ranges: Vec<Block>,
-    /// Blocks to tell, the newest first.
+    /// Blocks to report, the newest first.
     recent: [Block; SACK_BLOCKS],
     recents: usize,
-    /// What arrived twice, to be told once (RFC 2883).
+    /// Block that arrived twice, to be reported once (RFC 2883).
     twice: Option<Block>,
-    /// The number the last acknowledgement said.
+    /// Number of the last acknowledgement sent.
     said: u64,
-    /// When a waiting acknowledgement goes out.
+    /// Time at which a delayed acknowledgement is sent.
     due: Instant,
     now: bool,
     quick: u32,
-    /// Acknowledgements of the gap under way that did not wait, and those that wait now.
+    /// Undelayed acknowledgements of the current gap, and the merged ones that wait now.
     gap_told: u32,
     held: u32,
-    /// The largest segment so far: two of these are acknowledged at once.
+    /// Largest segment so far: after two of these an acknowledgement is sent at once.
     largest: u32,
     last_data: Instant,
-    /// The timestamp to echo (RFC 7323 section 4.3).
+    /// Timestamp to echo (RFC 7323 section 4.3).
     pub(crate) echo: Instant,
     /// Packets that carried a congestion mark.
     pub(crate) marked: u32,
     echoing: bool,
     last_marked: bool,
-    /// The FIN's number, once it is known.
+    /// Sequence number of the FIN, once known.
     pub(crate) fin: Option<u64>,
     pub(crate) counts: ReceiverCounts,
 }
@@ -108,18 +109,18 @@ impl Receiver {
         }
     }
 
-    /// The number expected next: what is acknowledged.
+    /// Returns the next expected number, which is acknowledged.
     pub(crate) fn next_expected(&self) -> u64 {
         self.next
     }
 
-    /// Whether everything, the FIN included, has arrived.
+    /// True if everything, the FIN included, has arrived.
     pub(crate) fn is_finished(&self) -> bool {
         self.fin.is_some_and(|fin| self.next > fin)
     }
 
-    /// Takes in a segment's data; `marked` where its packet carried a congestion mark, `rto` what a long
-    /// silence is measured by. Returns the bytes of data that are in order now and were not before.
+    /// Handles a segment's data; `marked` if its packet carried a congestion mark, `rto` as the measure of a
+    /// long silence. Returns the bytes of data that are newly in order.
     pub(crate) fn on_segment(&mut self, segment: &Segment, marked: bool, rto: Duration, now: Instant) -> u64 {
         self.note_marks(segment, marked);
         if segment.sequence <= self.said && segment.sent > self.echo {
@@ -132,7 +133,7 @@ impl Receiver {
         }
         if segment.span() == 0 {
             if segment.sequence < self.next {
-                // A probe of the window.
+                // A window probe.
                 self.now = true;
             }
             return 0;
@@ -163,8 +164,8 @@ impl Receiver {
         self.data_between(before, self.next)
     }
 
-    /// Acknowledges what came beyond a gap: the first three at once, so that the sender finds the loss; later ones
-    /// together, as in Linux ("tcp: add SACK compression", 2018).
+    /// Acknowledges a segment beyond a gap: the first three at once, so that the sender detects the loss;
+    /// later ones merged, as in Linux ("tcp: add SACK compression", 2018).
     fn tell_gap(&mut self, now: Instant) {
         let wait = self.buffer.rtt().map_or(Duration::ZERO, |rtt| (rtt / 20).min(LONGEST_HOLD));
         let together = self.config.sack && self.quick == 0 && self.gap_told >= DUPLICATES_AT_ONCE;
@@ -195,7 +196,7 @@ impl Receiver {
         }
     }
 
-    /// Bytes of data among these sequence numbers: without SYN and FIN.
+    /// Returns the bytes of data among these sequence numbers, without SYN and FIN.
     fn data_between(&mut self, from: u64, to: u64) -> u64 {
         let syn = u64::from(from == 0 && to > 0);
         let fin = u64::from(self.fin.is_some_and(|fin| from <= fin && fin < to));
@@ -205,7 +206,7 @@ impl Receiver {
     }
 
     fn note_silence(&mut self, rto: Duration, now: Instant) {
-        // After a silence the sender begins anew with a small window: quick again, as Linux does.
+        // After a silence the sender restarts with a small window: no delays again, as in Linux.
         if self.last_data > Instant::ZERO && now.since(self.last_data) > rto {
             self.quick = self.quick.max(self.config.quick_acks);
         }
@@ -292,14 +293,14 @@ impl Receiver {
         self.recents = kept + 1;
     }
 
-    /// Whether the acknowledgement of what came in order waits.
+    /// Decides whether the acknowledgement of data in order is delayed.
     fn decide(&mut self, segment: &Segment, now: Instant) {
         self.largest = self.largest.max(segment.length);
         //= https://www.rfc-editor.org/rfc/rfc5681#section-4.2
         // At least every second full-sized segment is acknowledged at once.
         let second = self.next - self.said > u64::from(self.largest);
         let short = segment.length < self.largest;
-        // Pushed data are read at once, and Linux acknowledges them then ("tcp: fix delayed ACKs for MSS boundary
+        // Linux reads pushed data and acknowledges them at once ("tcp: fix delayed ACKs for MSS boundary
         // condition", 2023, also in its stable versions).
         let pushed = segment.has(flag::PSH);
         let close = segment.flags & (flag::FIN | flag::SYN) != 0;
@@ -310,24 +311,24 @@ impl Receiver {
         }
     }
 
-    /// The time for a waiting acknowledgement has come.
+    /// Handles the end of an acknowledgement's delay.
     pub(crate) fn on_timer(&mut self, now: Instant) {
         self.now |= self.due <= now;
     }
 
-    /// When a waiting acknowledgement goes out at the latest.
+    /// Returns the latest time of a delayed acknowledgement.
     #[inline]
     pub(crate) fn due(&self) -> Instant {
         self.due
     }
 
-    /// Whether an acknowledgement is to go out now, by itself if need be.
+    /// True if an acknowledgement must be sent now, alone if necessary.
     #[inline]
     pub(crate) fn wants_to_acknowledge(&self) -> bool {
         self.now
     }
 
-    /// Writes what is acknowledged into a segment that goes out now.
+    /// Writes the acknowledgement into a segment that is sent now.
     #[inline]
     pub(crate) fn acknowledge(&mut self, segment: &mut Segment) {
         if self.now && self.said > 0 {

@@ -1,4 +1,4 @@
-//! What an acknowledgement, a timeout or silence means: loss, repair, reduction, and taking it back.
+//! Loss detection and recovery state machine: RACK-TLP, PRR, F-RTO, undo.
 //!
 //! ```text
 //!            SACK, gap          lost                     all before `high` acknowledged
@@ -6,9 +6,9 @@
 //!     '---- mark ----> Reduction ----'     '--- timeout --> Loss ------------------------'
 //! ```
 //!
-//! Losses are found by RACK (RFC 8985), without SACK by duplicate acknowledgements (RFC 6582). The window is
-//! reduced in proportion to what is delivered (RFC 6937), once a round trip. A reduction that timestamps
-//! (RFC 3522), duplicate reports (RFC 3708) or F-RTO (RFC 5682) show to be a mistake is taken back.
+//! Losses are detected by RACK (RFC 8985), without SACK by duplicate acknowledgements (RFC 6582). The window
+//! is reduced in proportion to deliveries (RFC 6937), once a round trip. A reduction is undone if timestamps
+//! (RFC 3522), duplicate reports (RFC 3708) or F-RTO (RFC 5682) show it to be spurious.
 
 use lockgate_engine::units::{Duration, Instant};
 
@@ -18,29 +18,29 @@ use crate::scoreboard::Delivery;
 use crate::segment::{Segment, flag};
 use crate::sender::{Sender, TimerKind};
 
-/// Duplicate acknowledgements that stand for a loss (RFC 5681 section 3.2).
+/// Duplicate acknowledgements that indicate a loss (RFC 5681 section 3.2).
 const DUPLICATES: u32 = 3;
 
-/// What one acknowledgement showed.
+/// Information of one acknowledgement.
 #[allow(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 struct News {
     advanced: bool,
     duplicate_report: bool,
     echo: bool,
-    /// Neither data, nor a new window, nor anything acknowledged: RFC 5681's duplicate acknowledgement.
+    /// True for RFC 5681's duplicate acknowledgement: no data, no new window, nothing newly acknowledged.
     bare: bool,
     lost_before: u32,
-    /// Timestamp the peer echoed.
+    /// Timestamp that the peer echoed.
     echoed: Instant,
 }
 
 impl Sender {
-    /// Takes in what a segment says about what was sent. Returns the bytes newly acknowledged by number.
+    /// Handles a segment's acknowledgement. Returns the bytes newly acknowledged by number.
     pub(crate) fn on_ack(&mut self, segment: &Segment, newly_marked: u32, now: Instant) -> u64 {
         let ack = segment.acknowledgment;
         self.hold_repeats = false;
         if ack > self.nxt || ack < self.una {
-            // Of what was never sent, or overtaken by a later one.
+            // Acknowledges what was never sent, or was overtaken by a later one.
             return 0;
         }
         let before = self.una;
@@ -112,13 +112,13 @@ impl Sender {
         }
     }
 
-    /// Without blocks each duplicate acknowledgement stands for a segment that has left the network.
+    /// Without SACK: counts each duplicate acknowledgement as a segment that has left the network.
     fn count_duplicates(&mut self, delivery: &mut Delivery, news: &News) {
         if self.config.sack {
             return;
         }
         if news.advanced {
-            // Acknowledged segments include those that duplicates told of.
+            // Segments counted by duplicates before are not counted again.
             let told = self.duplicates.min(delivery.acked.saturating_sub(1));
             delivery.acked -= told;
             self.duplicates = if self.phase >= Phase::Recovery { self.duplicates - told } else { 0 };
@@ -128,7 +128,7 @@ impl Sender {
         }
     }
 
-    /// Updates the timeout; returns the newest round trip, for the congestion control.
+    /// Updates the timeout. Returns the newest round-trip time, for the congestion control.
     fn sample_rtt(&mut self, delivery: &Delivery, news: &News, now: Instant) -> Option<Duration> {
         //= https://www.rfc-editor.org/rfc/rfc6298#section-3
         // Karn: no sample of a segment that was sent twice, but for timestamps.
@@ -144,7 +144,7 @@ impl Sender {
         Some(now.since(newest))
     }
 
-    /// The state machine.
+    /// Advances the state machine.
     fn react(&mut self, delivery: &Delivery, news: &News, marked: u32, now: Instant) {
         if news.echo || marked > 0 {
             self.prior_ssthresh = None;
@@ -195,7 +195,8 @@ impl Sender {
         }
     }
 
-    /// All that was sent when repair began is acknowledged. Returns whether nothing else is to be done.
+    /// Leaves recovery: all that was sent when it began is acknowledged. Returns whether the caller has
+    /// nothing else to do.
     fn leave(&mut self, news: &News) -> bool {
         match self.phase {
             Phase::Reduction => {
@@ -232,7 +233,7 @@ impl Sender {
         }
     }
 
-    /// Looks for losses; whether there are new ones.
+    /// Detects losses. Returns whether there are new ones.
     fn find_losses(&mut self, news: &News, now: Instant) -> bool {
         if !self.config.sack {
             let third = self.phase < Phase::Recovery && self.duplicates >= DUPLICATES;
@@ -265,7 +266,7 @@ impl Sender {
         }
     }
 
-    /// What may have been overtaken has had its time.
+    /// Handles the end of the reordering window.
     pub(crate) fn on_reordering_timer(&mut self, now: Instant) {
         let before = self.board.lost();
         self.detect(now);
@@ -291,7 +292,7 @@ impl Sender {
         self.owe_cwr();
     }
 
-    /// The threshold that would be restored: three quarters of the window where that is more.
+    /// Returns the threshold that an undo would restore: at least three quarters of the window.
     pub(crate) fn current_ssthresh(&self) -> u32 {
         if matches!(self.phase, Phase::Reduction | Phase::Recovery) {
             self.window.ssthresh
@@ -303,7 +304,7 @@ impl Sender {
 
     fn begin_undo(&mut self) {
         self.undo_from = Some(self.una);
-        // Repetitions in flight already cannot be told from those to come.
+        // Retransmissions already in flight cannot be told apart from later ones.
         self.undo_repeats = if self.board.again() > 0 { self.board.again() } else { 0 };
     }
 
@@ -365,13 +366,13 @@ impl Sender {
         }
     }
 
-    /// Whether an acknowledgement shows that what was repeated had arrived.
+    /// True if an acknowledgement shows that the retransmitted data had arrived.
     fn was_mistaken(&self, news: &News) -> bool {
         let Some(_) = self.undo_from else { return false };
         //= https://www.rfc-editor.org/rfc/rfc3522#section-3.2
         // The echoed timestamp is that of a transmission before the first repetition.
         let original = news.echoed > Instant::ZERO && self.repeated_at.is_some_and(|at| news.echoed < at);
-        // RFC 3708: each repetition was reported as a duplicate.
+        // RFC 3708: each retransmission was reported as a duplicate.
         let all_reported = self.undo_repeats == 0 && self.repeated_at.is_some() && news.duplicate_report;
         original || all_reported
     }
@@ -408,7 +409,7 @@ impl Sender {
         reported
     }
 
-    /// In recovery, at a partial acknowledgement: nothing was lost if it answers an original.
+    /// Handles a partial acknowledgement in recovery: an answer to an original shows that nothing was lost.
     fn undo_partly(&mut self, news: &News) -> bool {
         let original = news.echoed > Instant::ZERO && self.repeated_at.is_some_and(|at| news.echoed < at);
         if self.undo_from.is_none() || !original {
@@ -423,7 +424,7 @@ impl Sender {
         true
     }
 
-    /// The retransmission timer has expired.
+    /// Handles the expiry of the retransmission timer.
     pub(crate) fn on_timeout(&mut self, now: Instant) {
         self.counts.timeouts += 1;
         self.rtt.back_off();
@@ -485,7 +486,7 @@ impl Sender {
                 }
             } else if news.advanced && !recovered {
                 self.high = self.nxt;
-                // New data show whether the peer misses something, where there are any.
+                // New data, if any, show whether the peer lacks something.
                 self.hold_repeats = self.nxt < self.written.min(self.allowed);
                 self.frto = self.hold_repeats;
             }
@@ -507,7 +508,7 @@ impl Sender {
         self.keep_open();
     }
 
-    /// The probe for a lost tail has been answered, or not yet.
+    /// Handles acknowledgements while a tail loss probe is unanswered.
     fn settle_probe(&mut self, ack: u64, delivery: &Delivery, news: &News) {
         let Some((end, repeated)) = self.probe else { return };
         if ack < end {
@@ -530,7 +531,7 @@ impl Sender {
         }
     }
 
-    /// Lets the congestion control, or the reduction under way, set the window.
+    /// Sets the window: by the congestion control, or by the reduction in progress.
     fn set_window(
         &mut self,
         delivery: &Delivery,
@@ -577,7 +578,7 @@ impl Sender {
         }
     }
 
-    /// Proportional rate reduction: the window follows what is delivered (RFC 6937 section 3.1).
+    /// Proportional rate reduction: the window follows deliveries (RFC 6937 section 3.1).
     fn reduce_in_proportion(&mut self, delivered: u32, progress: bool) {
         self.reduction_delivered += delivered;
         let in_flight = self.in_flight();
@@ -589,11 +590,11 @@ impl Sender {
             let due = (u64::from(total) * u64::from(threshold)).div_ceil(u64::from(self.prior_cwnd.max(1)));
             (due as u32).saturating_sub(sent)
         } else {
-            // Slow-start reduction bound: conservative where losses go on.
+            // Slow-start reduction bound: conservative while losses continue.
             let bound = total.saturating_sub(sent).max(delivered) + u32::from(progress);
             bound.min(threshold - in_flight)
         };
-        // The first repetition goes out at once.
+        // The first retransmission is sent at once.
         let allowance = allowance.max(u32::from(sent == 0));
         self.window.cwnd = in_flight + allowance;
     }

@@ -1,45 +1,45 @@
-//! Round-trip time and retransmission timeout (RFC 6298), with the variance as Linux keeps it.
+//! Round-trip time and retransmission timeout (RFC 6298), with Linux's variance.
 //!
 //! ```text
 //! SRTT <- 7/8 SRTT + 1/8 R        RTO = SRTT + max(minimum, 4 RTTVAR)        doubled at each timeout
 //! ```
 //!
 //! Differs: RTTVAR is the largest smoothed deviation of the last round trip and falls by a quarter a round
-//! trip; a sample far below SRTT counts an eighth, so that a queue that drains does not raise the timeout.
-//! The lower bound is on the variance term, not on the sum. Both are Linux's; RFC 6298 allows both but for its
+//! trip; a sample far below SRTT counts an eighth, so that a draining queue does not raise the timeout. The
+//! lower bound is on the variance term, not on the sum. Both are Linux's; RFC 6298 allows both except for its
 //! bound of one second on the sum.
 
 use lockgate_engine::units::{Duration, Instant};
 
-/// RFC 6298 section 2: until there is a sample.
+/// RFC 6298 section 2: timeout before the first sample.
 const INITIAL: Duration = Duration::from_secs(1);
 /// RFC 6298 section 2.5: a maximum may be placed on RTO provided it is at least 60 seconds.
 const MAXIMUM: Duration = Duration::from_secs(120);
-/// How long the smallest round-trip time is remembered.
+/// Lifetime of the smallest round-trip time.
 const MEMORY: Duration = Duration::from_secs(300);
 
-/// The estimator of one sender.
+/// Estimator of one sender.
 #[derive(Clone, Debug)]
 pub struct Rtt {
     minimum: Duration,
     smoothed: Option<Duration>,
     /// Four times the smoothed deviation.
     deviation: Duration,
-    /// The largest of the round trip under way.
+    /// Maximum deviation of the current round trip.
     deviation_max: Duration,
-    /// What the timeout is made with.
+    /// Variance term of the timeout.
     variance: Duration,
     /// Sequence number whose acknowledgement ends the round trip.
     round_end: u64,
     smallest: Duration,
     smallest_at: Instant,
     latest: Duration,
-    /// Timeouts in a row.
+    /// Consecutive timeouts.
     backoff: u32,
 }
 
 impl Rtt {
-    /// No samples; the variance term is never below `minimum`.
+    /// Creates an estimator without samples; the variance term is never below `minimum`.
     pub fn new(minimum: Duration) -> Self {
         Self {
             minimum,
@@ -55,8 +55,8 @@ impl Rtt {
         }
     }
 
-    /// A segment was acknowledged `sample` after it was sent, and not sent twice (Karn) or told apart by its
-    /// timestamp. `una` is what is acknowledged, `next` what is sent next.
+    /// Takes a sample: a segment was acknowledged `sample` after it was sent, and was sent once (Karn) or
+    /// identified by its timestamp. `una` is the first unacknowledged number, `next` the next to be sent.
     pub fn on_sample(&mut self, sample: Duration, una: u64, next: u64, now: Instant) {
         self.backoff = 0;
         self.latest = sample;
@@ -97,7 +97,7 @@ impl Rtt {
         }
     }
 
-    /// The retransmission timeout, doublings included.
+    /// Returns the retransmission timeout, doublings included.
     pub fn timeout(&self) -> Duration {
         let base = self.smoothed.map_or(INITIAL, |smoothed| smoothed + self.variance);
         //= https://www.rfc-editor.org/rfc/rfc6298#section-5
@@ -105,32 +105,32 @@ impl Rtt {
         (base * (1 << self.backoff.min(16))).min(MAXIMUM)
     }
 
-    /// The timer has expired.
+    /// Doubles the timeout after it expired.
     pub fn back_off(&mut self) {
         self.backoff += 1;
     }
 
-    /// Something new was acknowledged: the next timeout is not doubled.
+    /// Ends the doubling: new data were acknowledged.
     pub fn forget_back_off(&mut self) {
         self.backoff = 0;
     }
 
-    /// Timeouts in a row.
+    /// Returns the number of consecutive timeouts.
     pub fn backoff(&self) -> u32 {
         self.backoff
     }
 
-    /// The smoothed round-trip time.
+    /// Returns the smoothed round-trip time.
     pub fn smoothed(&self) -> Option<Duration> {
         self.smoothed
     }
 
-    /// The smallest round-trip time of the last minutes; `None` before the first sample.
+    /// Returns the smallest round-trip time of the last five minutes; `None` before the first sample.
     pub fn smallest(&self) -> Option<Duration> {
         (self.smallest < Duration::MAX).then_some(self.smallest)
     }
 
-    /// The last sample.
+    /// Returns the last sample.
     pub fn latest(&self) -> Duration {
         self.latest
     }

@@ -1,14 +1,14 @@
-//! What was sent and is not acknowledged yet: one entry a segment, and what is known of its fate.
+//! Scoreboard: one entry for each segment that was sent and is not acknowledged, with its state.
 //!
 //! ```text
 //!  una                                                nxt
-//!   |  lost, sent again | sacked | sacked | in flight |          in flight = sent - sacked - lost + sent again
+//!   |  lost, sent again | sacked | sacked | in flight |       in flight = sent - sacked - lost + sent again
 //! ```
 //!
-//! Entries stand in a ring in the order of their sequence numbers, and in a list in the order of their last
+//! Entries are in a ring in the order of sequence numbers, and in a linked list in the order of their last
 //! transmission, which RACK walks (RFC 8985 section 5). A segment is marked at most once a transmission, so
-//! the work an acknowledgement makes is bounded by what it tells anew; blocks that are known already are
-//! found in the list of ranges.
+//! the work of an acknowledgement is bounded by its new information; known blocks are skipped by the list of
+//! ranges.
 
 use std::collections::VecDeque;
 
@@ -19,26 +19,26 @@ use crate::segment::Block;
 
 const SACKED: u8 = 1;
 const LOST: u8 = 2;
-/// Sent again, and that transmission is in flight.
+/// Retransmitted, and that transmission is in flight.
 const AGAIN: u8 = 4;
-/// Sent more than once at some time.
+/// Transmitted more than once so far.
 const REPEATED: u8 = 8;
 const LISTED: u8 = 16;
 
-/// Stands for no entry.
+/// Sentinel: no entry.
 const NONE: u32 = u32::MAX;
 
-/// One segment that is not acknowledged.
+/// One unacknowledged segment.
 #[derive(Clone, Debug)]
 pub(crate) struct Sent {
     pub(crate) start: u64,
     pub(crate) end: u64,
-    /// When it was sent last.
+    /// Time of the last transmission.
     pub(crate) at: Instant,
     pub(crate) snapshot: Snapshot,
     earlier: u32,
     later: u32,
-    /// Of the segment's own flags: SYN and FIN.
+    /// The segment's SYN and FIN flags.
     pub(crate) marks: u8,
     state: u8,
 }
@@ -49,32 +49,32 @@ impl Sent {
     }
 }
 
-/// What an acknowledgement brought.
+/// Information that an acknowledgement adds.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Delivery {
-    /// The timestamp that the acknowledgement echoes; zero where it has none.
+    /// Echoed timestamp; zero if there is none.
     pub(crate) echoed: Instant,
-    /// Segments acknowledged by number that had not been by a block.
+    /// Segments acknowledged by number, without those acknowledged by a block before.
     pub(crate) acked: u32,
     /// Segments acknowledged by a block.
     pub(crate) sacked: u32,
-    /// Whether a segment among them that never was sent twice, and ends at `high` or before.
+    /// True if one of them was sent once and ends at `high` or before.
     pub(crate) originals: bool,
-    /// What was sent before repair began ends here.
+    /// End of what was sent before recovery began.
     pub(crate) high: u64,
-    /// Whether all that were acknowledged by number had been sent once.
+    /// True if a segment acknowledged by number was sent more than once.
     pub(crate) repeated: bool,
-    /// When the first and the last of the never repeated ones acknowledged by number were sent.
+    /// Times of sending of the first and the last segment acknowledged by number, among those sent once.
     pub(crate) first_sent: Option<Instant>,
     pub(crate) last_sent: Option<Instant>,
-    /// The same for blocks.
+    /// The same for segments acknowledged by blocks.
     pub(crate) first_sacked: Option<Instant>,
     pub(crate) last_sacked: Option<Instant>,
-    /// Whether a segment arrived after one sent later, without having been repeated.
+    /// True if a segment arrived after one sent later, without having been retransmitted.
     pub(crate) reordered: bool,
-    /// The newest delivered transmission: when it was sent, its end, whether a repetition.
+    /// Newest delivered transmission: time of sending, end, and whether it was a retransmission.
     pub(crate) newest: Option<(Instant, u64, bool)>,
-    /// What the rate of delivery is reckoned from.
+    /// Stored state and time of sending, for the delivery rate.
     pub(crate) snapshot: Option<(Snapshot, Instant)>,
 }
 
@@ -97,21 +97,21 @@ impl Delivery {
     }
 }
 
-/// The segments in flight and what is known of them.
+/// Scoreboard of a sender.
 #[derive(Debug)]
 pub(crate) struct Scoreboard {
     ring: VecDeque<Sent>,
     /// Number of the ring's first entry.
     base: u32,
-    /// Ends of the list by time of transmission.
+    /// First and last entry of the list by time of transmission.
     first: u32,
     last: u32,
-    /// What blocks have acknowledged, ascending, apart from one another.
+    /// Ranges acknowledged by blocks: ascending and disjoint.
     ranges: Vec<Block>,
     sacked: u32,
     lost: u32,
     again: u32,
-    /// Lost and not sent again yet, and where to look for the first of them.
+    /// Number of segments lost and not yet retransmitted, and a hint where to search for the first of them.
     waiting: u32,
     waiting_from: u32,
 }
@@ -132,7 +132,7 @@ impl Scoreboard {
         }
     }
 
-    /// Segments not acknowledged by number.
+    /// Returns the number of segments not acknowledged by number.
     #[inline]
     pub(crate) fn len(&self) -> u32 {
         self.ring.len() as u32
@@ -142,7 +142,7 @@ impl Scoreboard {
         self.ring.is_empty()
     }
 
-    /// Segments believed to be on the way (RFC 6675's pipe).
+    /// Returns the segments in flight (RFC 6675's pipe).
     #[inline]
     pub(crate) fn in_flight(&self) -> u32 {
         (self.len() + self.again).saturating_sub(self.sacked + self.lost)
@@ -160,7 +160,7 @@ impl Scoreboard {
         self.again
     }
 
-    /// Lost and not sent again yet.
+    /// Returns the segments lost and not yet retransmitted.
     pub(crate) fn waiting(&self) -> u32 {
         self.waiting
     }
@@ -207,7 +207,7 @@ impl Scoreboard {
         }
     }
 
-    /// A new segment was sent.
+    /// Adds a new segment.
     pub(crate) fn push(&mut self, start: u64, end: u64, marks: u8, now: Instant, snapshot: Snapshot) {
         let number = self.base.wrapping_add(self.len());
         self.ring.push_back(Sent {
@@ -223,7 +223,7 @@ impl Scoreboard {
         self.append(number);
     }
 
-    /// The first lost segment that has not been sent again, as it is sent again now.
+    /// Retransmits the first lost segment: marks it as sent now and returns it.
     pub(crate) fn retransmit(&mut self, now: Instant, snapshot: Snapshot) -> Option<(u64, u64, u8)> {
         if self.waiting == 0 {
             return None;
@@ -237,7 +237,7 @@ impl Scoreboard {
         Some(self.repeat(number, now, snapshot))
     }
 
-    /// Sends the last segment again though it is not known to be lost (a probe).
+    /// Retransmits the last segment although it is not known to be lost (a probe).
     pub(crate) fn repeat_last(&mut self, now: Instant, snapshot: Snapshot) -> Option<(u64, u64, u8)> {
         let number = self.base.wrapping_add(self.len().checked_sub(1)?);
         Some(self.repeat(number, now, snapshot))
@@ -257,7 +257,7 @@ impl Scoreboard {
         said
     }
 
-    /// All before `una` is acknowledged.
+    /// Acknowledges all before `una`.
     pub(crate) fn acknowledge(&mut self, una: u64, delivery: &mut Delivery) {
         while self.ring.front().is_some_and(|entry| entry.end <= una) {
             self.unlink(self.base);
@@ -288,12 +288,12 @@ impl Scoreboard {
         }
     }
 
-    /// A block says that this arrived.
+    /// Acknowledges a block.
     pub(crate) fn sack(&mut self, (start, end): Block, delivery: &mut Delivery) {
         let mut from = start.max(self.ring.front().map_or(u64::MAX, |entry| entry.start));
         let end = end.min(self.ring.back().map_or(0, |entry| entry.end));
         while from < end {
-            // The known range at or after `from`, if any, bounds what is new.
+            // The known range at or after `from`, if any, bounds the new part.
             let place = self.ranges.partition_point(|range| range.1 <= from);
             let known = self.ranges.get(place).copied();
             if let Some((known_start, known_end)) = known
@@ -308,7 +308,7 @@ impl Scoreboard {
         }
     }
 
-    /// Marks the segments within a range of which nothing was known.
+    /// Marks the segments of a new range as acknowledged.
     fn sack_segments(&mut self, start: u64, end: u64, delivery: &mut Delivery) {
         let mut place = self.ring.partition_point(|entry| entry.start < start);
         let highest = self.ranges.last().map_or(0, |range| range.1);
@@ -369,15 +369,16 @@ impl Scoreboard {
         self.again -= u32::from(was_again);
         self.waiting += u32::from(!was_lost || was_again);
         let (place, hint) = (number.wrapping_sub(base), self.waiting_from.wrapping_sub(base));
-        // A hint before the first entry (its place wraps) means from the first on: others may wait before this.
+        // A hint before the first entry (its index wraps) means from the first on: others may wait before
+        // this.
         if hint <= self.len() && place < hint {
             self.waiting_from = number;
         }
     }
 
-    /// Marks as lost what was sent before `(sent, end)`, the newest delivered transmission, and `patience`
-    /// or longer ago. Returns how long until the last of those that are not that old becomes so, and how many
-    /// were marked.
+    /// Marks as lost all transmissions before `(sent, end)`, the newest delivered one, that were sent
+    /// `patience` or longer ago. Returns the time until the last of the others is that old, and the number
+    /// marked.
     pub(crate) fn lose_older(
         &mut self,
         (sent, end): (Instant, u64),
@@ -404,8 +405,8 @@ impl Scoreboard {
         (wait, marked)
     }
 
-    /// After a timeout: marks the first segment as lost, and all others but those sent less than `patience`
-    /// ago.
+    /// Marks segments as lost after a timeout: the first, and all others except those sent less than
+    /// `patience` ago.
     pub(crate) fn lose_all(&mut self, patience: Duration, now: Instant) {
         for place in 0..self.len() {
             let number = self.base.wrapping_add(place);
@@ -425,7 +426,7 @@ impl Scoreboard {
         }
     }
 
-    /// Nothing is lost after all.
+    /// Clears all loss marks, after a spurious recovery.
     pub(crate) fn find_again(&mut self) {
         for place in 0..self.len() {
             let number = self.base.wrapping_add(place);
@@ -433,7 +434,7 @@ impl Scoreboard {
             if entry.has(LOST) {
                 let listed = entry.has(LISTED);
                 entry.state &= !LOST;
-                // In the order of numbers: exact but for repetitions that are themselves in doubt.
+                // In the order of numbers: exact except for retransmissions that are themselves in doubt.
                 if !listed {
                     self.append(number);
                 }
@@ -442,7 +443,7 @@ impl Scoreboard {
         (self.lost, self.waiting) = (0, 0);
     }
 
-    /// Whether a segment not acknowledged yet was sent more than once.
+    /// True if an unacknowledged segment was sent more than once.
     pub(crate) fn any_repeated(&self) -> bool {
         self.again > 0 || self.ring.front().is_some_and(|entry| entry.has(REPEATED))
     }
@@ -525,7 +526,7 @@ mod tests {
         board.lose(0);
         board.lose(2);
         assert_eq!(again(&mut board), Some(0));
-        // Where the next is looked for lies before the first now; the last joins those that wait.
+        // The search hint is before the first entry now; the last joins those that wait.
         board.acknowledge(20, &mut delivery);
         board.lose(3);
         assert_eq!([again(&mut board), again(&mut board), again(&mut board)], [Some(20), Some(30), None]);

@@ -1,4 +1,4 @@
-//! The sending half of a connection: what may be sent now, what is sent again, when the timer expires.
+//! Sending half of a connection: new data, retransmissions, timer.
 //!
 //! ```text
 //! write, close -->  [ una .. sent .. nxt .. written .. end ]  --poll--> segments
@@ -6,7 +6,7 @@
 //!                        ^ on_timer: timeout | probe for a lost tail | reordering | closed window
 //! ```
 //!
-//! What acknowledgements mean for repair and window is in [`recovery`](super::recovery).
+//! The reaction to acknowledgements is in [`recovery`](super::recovery).
 
 use lockgate_engine::units::{Bytes, Duration, Instant, Rate};
 
@@ -25,34 +25,34 @@ pub(crate) const FIRST_BYTE: u64 = 1;
 /// Parameters of a sender.
 #[derive(Clone, Copy, Debug)]
 pub struct SenderConfig {
-    /// Payload bytes of a full segment.
+    /// Payload of a full segment in bytes.
     pub mss: u32,
-    /// Segments that may be sent at first (RFC 6928: 10).
+    /// Initial window in segments (RFC 6928: 10).
     pub initial_window: u32,
-    /// Least variance term of the retransmission timeout.
+    /// Minimum of the variance term of the retransmission timeout.
     pub minimum_rto: Duration,
-    /// Whether the peers tell each other what arrived beyond a gap.
+    /// Enables SACK.
     pub sack: bool,
-    /// Whether it understands congestion marks.
+    /// Enables ECN.
     pub ecn: bool,
-    /// Whether bursts are spaced out over the round trip whatever the congestion control wants.
+    /// Paces bursts over the round trip even if the congestion control does not.
     pub pacing: bool,
 }
 
-/// What the one timer is for.
+/// Purpose of the one timer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum TimerKind {
-    /// Nothing was acknowledged for the retransmission timeout.
+    /// Retransmission timeout: nothing was acknowledged for so long.
     Retransmission,
-    /// The tail of what was sent may be lost (RFC 8985 section 7).
+    /// Probe: the tail of what was sent may be lost (RFC 8985 section 7).
     TailProbe,
-    /// What may have been overtaken is lost by now.
+    /// End of the reordering window: overdue segments are lost.
     Reordering,
     /// The peer's window is closed.
     WindowProbe,
 }
 
-/// A segment as the sender wants it sent.
+/// Segment that the sender sends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Outgoing {
     pub(crate) start: u64,
@@ -62,24 +62,24 @@ pub(crate) struct Outgoing {
     pub(crate) again: bool,
 }
 
-/// Counts of a sender.
+/// Counters of a sender.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SenderCounts {
-    /// Segments sent again.
+    /// Retransmitted segments.
     pub retransmissions: u64,
-    /// Times the retransmission timer expired.
+    /// Expiries of the retransmission timer.
     pub timeouts: u64,
-    /// Times fast recovery began.
+    /// Fast recoveries begun.
     pub recoveries: u64,
-    /// Reductions that were taken back.
+    /// Reductions undone.
     pub undone: u64,
     /// Reductions for congestion marks.
     pub mark_reductions: u64,
-    /// Probes for a lost tail.
+    /// Tail loss probes.
     pub tail_probes: u64,
 }
 
-/// The sending half.
+/// Sending half of a connection.
 #[allow(clippy::struct_excessive_bools, reason = "independent switches of the protocol")]
 pub(crate) struct Sender {
     pub(crate) config: SenderConfig,
@@ -91,11 +91,11 @@ pub(crate) struct Sender {
     pub(crate) rate: rate::Rate,
     pub(crate) una: u64,
     pub(crate) nxt: u64,
-    /// The end of what the application wrote.
+    /// End of the data that the application wrote.
     pub(crate) written: u64,
-    /// Whether the application has closed: a FIN follows what was written.
+    /// True if the application has closed: a FIN follows the data.
     closed: bool,
-    /// The end of what the peer's window allows.
+    /// End of the peer's window.
     pub(crate) allowed: u64,
     pub(crate) phase: Phase,
     pub(crate) timer: Option<(Instant, TimerKind)>,
@@ -107,14 +107,14 @@ pub(crate) struct Sender {
     pub(crate) reduction_sent: u32,
     pub(crate) undo_from: Option<u64>,
     pub(crate) undo_repeats: u32,
-    /// When the first repetition since nothing was in doubt was sent.
+    /// Time of the first retransmission since no segment was in doubt.
     pub(crate) repeated_at: Option<Instant>,
     pub(crate) frto: bool,
     pub(crate) hold_repeats: bool,
     pub(crate) timeouts_in_row: u32,
-    /// Duplicate acknowledgements, where there are no blocks.
+    /// Duplicate acknowledgements, without SACK.
     pub(crate) duplicates: u32,
-    /// Where the probe for a lost tail must be acknowledged to, and whether it repeated something.
+    /// Tail loss probe: number whose acknowledgement answers it, and whether it was a retransmission.
     pub(crate) probe: Option<(u64, bool)>,
     probe_now: Option<TimerKind>,
     // Window validation (RFC 7661 in spirit, as Linux does it).
@@ -188,18 +188,18 @@ impl Sender {
         }
     }
 
-    /// Takes back what was written and not sent, and closes.
+    /// Discards unsent data and closes.
     pub(crate) fn stop(&mut self) {
         self.written = self.written.min(self.nxt.max(FIRST_BYTE));
         self.closed = true;
     }
 
-    /// The SYN may be lost: it is sent again.
+    /// Retransmits the SYN, which may be lost.
     pub(crate) fn repeat_syn(&mut self, now: Instant) {
         self.board.lose_all(Duration::ZERO, now);
     }
 
-    /// The SYN was acknowledged.
+    /// Handles the acknowledgement of the SYN.
     pub(crate) fn on_connected(&mut self) {
         //= https://www.rfc-editor.org/rfc/rfc5681#section-3.1
         // A lost SYN leaves one segment for the initial window. Differs: only from the second timeout on, as
@@ -210,17 +210,17 @@ impl Sender {
         self.timeouts_in_row = 0;
     }
 
-    /// Whether the SYN was acknowledged.
+    /// True if the SYN was acknowledged.
     pub(crate) fn is_connected(&self) -> bool {
         self.una > 0
     }
 
-    /// Whether everything, the FIN included, was acknowledged.
+    /// True if everything, the FIN included, was acknowledged.
     pub(crate) fn is_finished(&self) -> bool {
         self.closed && self.una > self.written
     }
 
-    /// Segments in flight, repetitions counted, lost ones not.
+    /// Returns the segments in flight: retransmissions are counted, lost ones are not.
     #[inline]
     pub(crate) fn in_flight(&self) -> u32 {
         self.board.in_flight().saturating_sub(self.duplicates)
@@ -234,7 +234,7 @@ impl Sender {
         self.nxt < self.written || self.fin_at() == Some(self.nxt)
     }
 
-    /// When the timer expires or pacing allows the next segment.
+    /// Returns the time at which the timer expires or pacing allows the next segment.
     #[inline]
     pub(crate) fn next(&self, now: Instant) -> Instant {
         let timer = self.timer.map_or(Instant::NEVER, |(at, _)| at);
@@ -246,7 +246,7 @@ impl Sender {
         room && (self.board.waiting() > 0 && !self.hold_repeats || self.unsent() && self.nxt < self.allowed)
     }
 
-    /// The next segment that may go out now, if any. Ask until there is none.
+    /// Returns the next segment that may be sent now, if any. Call it until it returns `None`.
     #[inline]
     pub(crate) fn poll(&mut self, now: Instant) -> Option<Outgoing> {
         if let Some(kind) = self.probe_now.take() {
@@ -285,7 +285,7 @@ impl Sender {
         let snapshot = self.rate.on_send(now, false);
         let (start, end, marks) = self.board.retransmit(now, snapshot)?;
         if start == self.una && !matches!(self.timer, Some((_, TimerKind::Reordering))) {
-            // The first segment in flight is sent again: the timeout counts from here.
+            // The first segment in flight is retransmitted: the timeout counts from now.
             self.timer = Some((now + self.rtt.timeout(), TimerKind::Retransmission));
         }
         Some(self.repeated(start, end, marks, now))
@@ -328,7 +328,8 @@ impl Sender {
         Some(Outgoing { start, length: length as u32, flags, again: false })
     }
 
-    /// PSH on the last of several segments that leave at once, and on the last that the application wrote.
+    /// Returns PSH for the last of several segments that leave at once, and for the last that the application
+    /// wrote.
     fn push_flag(&mut self, start: u64, length: u64) -> u8 {
         if self.burst.is_over() {
             let available = self.written.min(self.allowed).saturating_sub(start);
@@ -339,10 +340,10 @@ impl Sender {
         if ends_burst || ends_data { flag::PSH } else { 0 }
     }
 
-    /// Segments of a burst that begins now; the data are enough for `available`.
+    /// Returns the segments of a burst that begins now, with data for `available`.
     fn burst_size(&self, available: u64) -> u32 {
         let cwnd = self.window.cwnd;
-        // Half the window at most leaves at once, as in Linux.
+        // At most half the window leaves at once, as in Linux.
         let room = cwnd.saturating_sub(self.in_flight()).min((cwnd / 2).max(1));
         let most = room.min(u32::try_from(available).unwrap_or(u32::MAX)).max(1);
         let bounds = self.control.burst_bounds();
@@ -352,7 +353,7 @@ impl Sender {
         most.min(bounds.size(self.rate_of_window(), self.rtt.smallest(), self.config.mss))
     }
 
-    /// Rate of the congestion control, or else somewhat more than the window a round trip.
+    /// Returns the congestion control's pacing rate, or else somewhat more than the window a round trip.
     fn rate_of_window(&self) -> Option<Rate> {
         self.control.pacing_rate().or_else(|| {
             let rtt = self.rtt.smoothed()?;
@@ -364,7 +365,8 @@ impl Sender {
         })
     }
 
-    /// The congestion control has reduced the window for marks: the peer may stop echoing.
+    /// Notes that CWR is due: the congestion control has reduced the window for marks, and the peer may stop
+    /// echoing.
     pub(crate) fn owe_cwr(&mut self) {
         self.cwr_due = self.config.ecn;
     }
@@ -379,7 +381,7 @@ impl Sender {
         }
         self.last_sent = now;
         let in_flight = self.in_flight();
-        // A round trip's largest flight, and whether the window was what bounded it.
+        // Largest flight of a round trip, and whether the window limited it.
         let limited = in_flight >= self.window.cwnd;
         if self.una >= self.round_end || limited || !self.limited && in_flight > self.most_in_flight {
             self.limited = limited;
@@ -391,13 +393,13 @@ impl Sender {
         self.pace(now, sent);
         match self.timer {
             None => self.arm(now, now),
-            // The timeout goes on counting from the first segment in flight.
+            // The timeout still counts from the first segment in flight.
             Some((_, TimerKind::TailProbe)) => self.arm(now, self.front_sent(now)),
             Some(_) => {}
         }
     }
 
-    /// Spaces bursts out where something paces.
+    /// Paces bursts, if pacing is on.
     fn pace(&mut self, now: Instant, sent: Outgoing) {
         let frame = if sent.length > 0 { u64::from(sent.length) + 66 } else { 0 };
         let Some(bytes) = self.burst.add_frame(frame, sent.again) else { return };
@@ -422,12 +424,12 @@ impl Sender {
         self.window.cwnd = (self.window.cwnd >> halvings).max(restart);
     }
 
-    /// When the first segment in flight was sent last.
+    /// Returns the time of the last transmission of the first segment in flight.
     pub(crate) fn front_sent(&self, now: Instant) -> Instant {
         self.board.front().map_or(now, |front| front.at)
     }
 
-    /// Sets the timer anew after something was acknowledged or sent: the timeout counts from `from`.
+    /// Sets the timer again after an acknowledgement or a transmission: the timeout counts from `from`.
     pub(crate) fn arm(&mut self, now: Instant, from: Instant) {
         if self.board.is_empty() {
             let closed = self.unsent() && self.nxt >= self.allowed && self.una > 0;
@@ -441,7 +443,7 @@ impl Sender {
         });
     }
 
-    /// How long after the last event the tail is probed for.
+    /// Returns the time after the last event at which the tail is probed.
     fn tail_probe_after(&self) -> Option<Duration> {
         let quiet = self.phase == Phase::Open || self.phase == Phase::Reduction;
         if !self.config.sack || !quiet || self.probe.is_some() || self.una == 0 {
@@ -454,7 +456,7 @@ impl Sender {
         Some(self.rtt.smoothed()? * 2 + single)
     }
 
-    /// Its timer's time has come.
+    /// Handles the timer.
     pub(crate) fn on_timer(&mut self, now: Instant) {
         self.hold_repeats = false;
         let Some((at, kind)) = self.timer else { return };
@@ -474,12 +476,13 @@ impl Sender {
         }
     }
 
-    /// A segment that goes out though the window may not allow it.
+    /// Returns a segment that is sent even if the window does not allow it.
     fn probe_segment(&mut self, kind: TimerKind, now: Instant) -> Option<Outgoing> {
         if kind == TimerKind::WindowProbe {
             self.rtt.back_off();
             self.timer = Some((now + self.rtt.timeout(), TimerKind::WindowProbe));
-            // A byte that was acknowledged already: the answer tells the window (RFC 9293 section 3.8.6.1).
+            // A byte that was acknowledged already: the answer contains the window (RFC 9293 section
+            // 3.8.6.1).
             return Some(Outgoing { start: self.una - 1, length: 0, flags: 0, again: true });
         }
         //= https://www.rfc-editor.org/rfc/rfc8985#section-7.3

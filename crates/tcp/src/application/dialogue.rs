@@ -16,21 +16,21 @@ use lockgate_scenario::Ftp;
 
 use super::Outlet;
 
-/// What a dialogue tells the other connection's end at the same host.
+/// Order of a dialogue to the other connection's end at the same host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Order {
-    /// Open.
+    /// Open the connection.
     Connect,
     /// Send the file, and close.
     Send,
 }
 
-/// What happens at the other connection's end at the same host.
+/// Event at the other connection's end at the same host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Happening {
-    /// It is connected.
+    /// The connection is established.
     Connected,
-    /// All that the peer had is there.
+    /// All of the peer's data have arrived.
     Delivered,
 }
 
@@ -38,18 +38,18 @@ pub enum Happening {
 enum Step {
     /// Sends a message.
     Say(&'static str),
-    /// Waits until a message as long as this one is there.
+    /// Waits for a message of this one's length.
     Hear(&'static str),
     /// Gives an order.
     Do(Order),
-    /// Waits until something has happened.
+    /// Waits for an event.
     Wait(Happening),
 }
 
 use Step::{Do, Hear, Say, Wait};
 
-/// The messages, as a client and a server of this century write them. In a simulation what counts is how long they
-/// are; a kernel's connection carries them, with its own addresses.
+/// Messages as current clients and servers write them. A simulation uses only their lengths; a kernel's
+/// connection carries them, with its own addresses.
 const READY: &str = "220 ready\r\n";
 const USER: &str = "USER anonymous\r\n";
 const PASSWORD_WANTED: &str = "331 Please specify the password.\r\n";
@@ -72,23 +72,23 @@ const GOODBYE: &str = "221 Goodbye.\r\n";
 pub struct Dialogue {
     steps: Vec<Step>,
     position: usize,
-    /// Bytes that are there and of no message yet.
+    /// Received bytes that do not complete a message yet.
     heard: u64,
     happened: [bool; 2],
     order: Option<Order>,
-    /// How long this side takes before it says something.
+    /// Delay of this side before it sends a message.
     after: Duration,
-    /// When it says what it is about to say.
+    /// Time at which the next message is sent.
     due: Instant,
 }
 
 impl Dialogue {
-    /// The client's side of a file transfer.
+    /// Creates the client's side of a file transfer.
     pub fn client(ftp: Ftp) -> Self {
         Self::new(script(ftp, true), Duration::ZERO)
     }
 
-    /// The server's side of a file transfer.
+    /// Creates the server's side of a file transfer.
     pub fn server(ftp: Ftp) -> Self {
         Self::new(script(ftp, false), ftp.after)
     }
@@ -97,7 +97,7 @@ impl Dialogue {
         Self { steps, position: 0, heard: 0, happened: [false; 2], order: None, after, due: Instant::NEVER }
     }
 
-    /// What is waited for, where that is a message: what is said in its place begins with the same code or verb.
+    /// Returns the message it waits for, if any. The received message has the same code or verb.
     pub fn expected(&self) -> Option<&'static str> {
         match self.steps.get(self.position) {
             Some(Hear(words)) => Some(words),
@@ -109,7 +109,7 @@ impl Dialogue {
         self.due
     }
 
-    /// Goes on as far as it can.
+    /// Executes steps until one must wait.
     pub(super) fn go_on(&mut self, outlet: &mut impl Outlet, now: Instant) {
         while let Some(step) = self.steps.get(self.position).copied() {
             match step {
@@ -141,7 +141,7 @@ impl Dialogue {
         self.go_on(outlet, now);
     }
 
-    /// Something has happened at the other connection.
+    /// Handles an event of the other connection.
     pub(super) fn on_happening(&mut self, outlet: &mut impl Outlet, what: Happening, now: Instant) {
         self.happened[what as usize] = true;
         self.go_on(outlet, now);
@@ -152,7 +152,7 @@ impl Dialogue {
     }
 }
 
-/// The steps of the client, or of the server.
+/// Returns the steps of the client or of the server.
 fn script(ftp: Ftp, is_client: bool) -> Vec<Step> {
     let mut steps = Vec::new();
     let client = |words| if is_client { Say(words) } else { Hear(words) };

@@ -1,4 +1,4 @@
-//! Echo over a connection (RFC 862): requests at given times, each answered when as many bytes have come back.
+//! Echo over a connection (RFC 862): requests at given times, each answered when as many bytes have returned.
 
 use std::collections::VecDeque;
 
@@ -7,10 +7,10 @@ use lockgate_engine::units::Instant;
 use super::news::{News, Untold};
 use super::{Outlet, Stream};
 
-/// The side that asks; the other sends back what it gets.
+/// Requesting side; the other side is [`Application::Echo`](super::Application::Echo).
 pub struct Asker {
     requests: Stream,
-    /// What was asked, and how many bytes will have come back when it is answered.
+    /// Unanswered requests: time, and the total of returned bytes at which each is answered.
     open: VecDeque<(Instant, u64)>,
     asked: u64,
     answered: u64,
@@ -18,7 +18,7 @@ pub struct Asker {
 }
 
 impl Asker {
-    /// Asks what `requests` offer.
+    /// Creates the side that sends `requests`.
     pub fn new(requests: Stream) -> Self {
         Self { requests, open: VecDeque::new(), asked: 0, answered: 0, untold: Untold::default() }
     }
@@ -27,7 +27,7 @@ impl Asker {
         self.requests.next()
     }
 
-    /// Asks what is due.
+    /// Sends the requests that are due.
     pub(super) fn ask(&mut self, outlet: &mut impl Outlet, now: Instant) {
         let (open, asked, untold) = (&mut self.open, &mut self.asked, &mut self.untold);
         self.requests.write_each(outlet, now, |length| {

@@ -1,19 +1,19 @@
-//! What an application that asks for something tells: that it has asked, and that it was answered.
+//! Request events of an application: a request was sent, or answered.
 
 use std::collections::VecDeque;
 
 use lockgate_engine::units::Instant;
 
-/// One thing to tell.
+/// One request event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum News {
-    /// Something was asked.
+    /// A request was sent.
     Asked,
-    /// What was asked at this time is answered.
+    /// The request sent at this time was answered.
     Answered(Instant),
 }
 
-/// What was not told yet, in its order.
+/// Queue of unreported request events.
 #[derive(Default)]
 pub(super) struct Untold(VecDeque<News>);
 

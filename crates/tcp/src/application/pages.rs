@@ -1,11 +1,11 @@
-//! Pages over a connection: a user asks for one, reads it, thinks, asks for the next.
+//! Pages over a connection: a user requests one, reads it, thinks, requests the next.
 //!
 //! ```text
 //! user    request ......... the first object is there: requests for the others ......... all there: thinks
 //! server  ....... object 1 ....................................... object 2, object 3 ..
 //! ```
 //!
-//! Both sides draw the objects' sizes from equal streams, so that neither has to be told.
+//! Both sides draw the objects' sizes from equal random streams, so that no message has to carry them.
 
 use lockgate_engine::random::Random;
 use lockgate_engine::units::{Bytes, Duration, Instant};
@@ -14,14 +14,14 @@ use lockgate_traffic::Law;
 use super::Outlet;
 use super::news::{News, Untold};
 
-/// The sizes of objects, one after the other.
+/// Sizes of objects, in sequence.
 pub struct Objects {
     law: Law<Bytes>,
     random: Random,
 }
 
 impl Objects {
-    /// Sizes by this law; none is empty.
+    /// Creates sizes by this law; each is at least one byte.
     pub fn new(law: Law<Bytes>, random: Random) -> Self {
         Self { law, random }
     }
@@ -31,24 +31,24 @@ impl Objects {
     }
 }
 
-/// The user's side.
+/// User's side.
 pub struct User {
     objects: Objects,
     think: Option<(Law<Duration>, Random)>,
     request: u64,
-    /// Objects of a page beside the first.
+    /// Objects of a page after the first.
     others: u32,
     asked: Instant,
-    /// Objects beside the first that are still to be asked for.
+    /// Objects of the current page that are still to be requested.
     unasked: u32,
-    /// Bytes that are still to come of what was asked for.
+    /// Bytes that are still to come of the requested objects.
     missing: u64,
     due: Instant,
     untold: Untold,
 }
 
 impl User {
-    /// Asks by `request` bytes for each of `count` objects a page, at least one.
+    /// Creates a user that sends `request` bytes for each of `count` objects a page (at least one).
     pub fn new(objects: Objects, think: Option<(Law<Duration>, Random)>, request: u64, count: u32) -> Self {
         Self {
             objects,
@@ -67,7 +67,7 @@ impl User {
         self.due
     }
 
-    /// Asks for a page.
+    /// Requests a page.
     pub(super) fn ask(&mut self, outlet: &mut impl Outlet, now: Instant) {
         self.due = Instant::NEVER;
         self.asked = now;
@@ -103,16 +103,16 @@ impl User {
     }
 }
 
-/// The server's side.
+/// Server's side.
 pub struct Server {
     objects: Objects,
     request: u64,
-    /// Bytes of a request that is not there whole.
+    /// Bytes of an incomplete request.
     heard: u64,
 }
 
 impl Server {
-    /// Answers each `request` bytes by an object.
+    /// Creates a server that answers each `request` bytes by an object.
     pub fn new(objects: Objects, request: u64) -> Self {
         Self { objects, request: request.max(1), heard: 0 }
     }

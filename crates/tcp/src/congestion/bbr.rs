@@ -1,12 +1,12 @@
-//! BBR, version 1: a model of the path (its bandwidth, its smallest round-trip time) sets rate and window.
+//! BBR, version 1: a model of the path (bandwidth and smallest round-trip time) sets pacing rate and window.
 //!
 //! ```text
 //! STARTUP --(bandwidth grew < 25 % in 3 rounds)--> DRAIN --(in flight <= BDP)--> PROBE_BW <--> PROBE_RTT
 //! pacing rate = gain * bandwidth         window = gain * bandwidth * smallest round-trip time
 //! ```
 //!
-//! The window has room beyond that for bursts (three of the sender's) and for what came acknowledged at once of
-//! late beyond the bandwidth's share (aggregated acknowledgements), as in Linux.
+//! As in Linux, the window has additional room for bursts (three of the sender's) and for recently aggregated
+//! acknowledgements, those that came faster than the bandwidth.
 //!
 //! Differs: no detection of token-bucket policers.
 
@@ -14,23 +14,23 @@ use lockgate_engine::units::{Duration, Instant, Rate};
 
 use super::{Ack, BurstBounds, Cause, CongestionControl, Phase, Window};
 
-/// 2 / ln 2: the least gain that doubles the rate each round.
+/// 2 / ln 2: the smallest gain that doubles the rate each round.
 const HIGH_GAIN: f64 = 2.885;
 /// Gains of the phases of `PROBE_BW`, a smallest round-trip time each.
 const CYCLE: [f64; 8] = [1.25, 0.75, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0];
-/// Rounds over which the largest bandwidth is remembered.
+/// Rounds over which the maximum bandwidth is taken.
 const BANDWIDTH_ROUNDS: u64 = 10;
-/// How long the smallest round-trip time is trusted.
+/// Lifetime of the smallest round-trip time.
 const RTT_MEMORY: Duration = Duration::from_secs(10);
-/// How long the window stays small to measure it anew.
+/// Time in which the window stays small to measure it again.
 const PROBE_RTT_TIME: Duration = Duration::from_millis(200);
-/// Rounds of each of the two periods over which the most aggregated acknowledgements are remembered.
+/// Rounds of each of the two periods over which the maximum aggregation is taken.
 const AGGREGATION_ROUNDS: u32 = 5;
-/// Aggregated acknowledgements are believed up to what the bandwidth gives in this time.
+/// Bound of the aggregation: the bandwidth times this time, in seconds.
 const AGGREGATION_TIME: f64 = 0.1;
-/// The least window, in segments.
+/// Smallest window, in segments.
 const LEAST: u32 = 4;
-/// Largest target, in segments: windows count in 32 bits.
+/// Largest target, in segments: windows have 32 bits.
 const MOST: f64 = 1e9;
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -48,7 +48,7 @@ enum Mode {
 pub struct Bbr {
     mode: Mode,
     frame: f64,
-    /// The largest bandwidth of each of the last rounds, in segments a second: three best, as (round, value).
+    /// Running maximum of the bandwidth over the last rounds: the three best as (round, segments a second).
     best: [(u64, f64); 3],
     round: u64,
     round_end: u64,
@@ -66,10 +66,10 @@ pub struct Bbr {
     phase: Phase,
     conserve: bool,
     pacing: Option<f64>,
-    /// The most segments acknowledged beyond the bandwidth's share, of this period and the one before.
+    /// Maximum of segments acknowledged beyond the bandwidth's share, in this period and the one before.
     extra: [u32; 2],
     extra_rounds: u32,
-    /// Segments acknowledged since acknowledgements last came no faster than the bandwidth, and when that was.
+    /// Segments acknowledged since acknowledgements last came no faster than the bandwidth, and that time.
     aggregated: u64,
     aggregated_from: Instant,
 }
@@ -79,7 +79,7 @@ impl Bbr {
         self.best[0].1
     }
 
-    /// A running maximum over the last rounds.
+    /// Updates the running maximum of the bandwidth.
     fn remember(&mut self, sample: f64) {
         let now = self.round;
         if sample >= self.best[0].1 || now - self.best[2].0 > BANDWIDTH_ROUNDS {
@@ -106,14 +106,15 @@ impl Bbr {
         }
     }
 
-    /// Bandwidth times smallest round-trip time times `gain`, in segments, and `extra` segments.
+    /// Returns bandwidth times smallest round-trip time times `gain`, plus `extra`, in segments.
     fn target(&self, gain: f64, extra: u32) -> u32 {
         match self.smallest_rtt {
             Some(rtt) if self.bandwidth() > 0.0 => {
                 let segments = libm::ceil(self.bandwidth() * rtt.as_secs_f64() * gain).min(MOST) as u32;
                 let segments = segments + extra.min(MOST as u32);
                 //= https://datatracker.ietf.org/doc/html/draft-cardwell-iccrg-bbr-congestion-control-00#section-4.2.3.2
-                // Room for three bursts. Linux makes it an even number, two more while it probes for bandwidth.
+                // Room for three bursts. Linux makes it an even number, two more while it probes for
+                // bandwidth.
                 let probing = self.mode == Mode::ProbeBandwidth && self.cycle == 0;
                 (segments + 3 * self.burst()).next_multiple_of(2) + if probing { 2 } else { 0 }
             }
@@ -121,12 +122,12 @@ impl Bbr {
         }
     }
 
-    /// Segments of a burst, path lengths left out.
+    /// Returns the segments of a burst, without the allowance for short paths.
     fn burst(&self) -> u32 {
         self.burst_bounds().size(self.pacing_rate(), None, self.frame as u32)
     }
 
-    /// Segments of aggregated acknowledgements that the window has room for.
+    /// Returns the segments of aggregated acknowledgements for which the window has room.
     fn aggregation(&self) -> u32 {
         if !self.full {
             return 0;
@@ -134,8 +135,8 @@ impl Bbr {
         self.extra[0].max(self.extra[1]).min((self.bandwidth() * AGGREGATION_TIME) as u32)
     }
 
-    /// Measures how far acknowledgements come in bursts: how many beyond the bandwidth's share since they last came
-    /// no faster than it.
+    /// Measures the aggregation of acknowledgements: segments beyond the bandwidth's share since
+    /// acknowledgements last came no faster than it.
     fn update_aggregation(&mut self, ack: &Ack, cwnd: u32) {
         if ack.acked == 0 || ack.rate.interval.is_zero() {
             return;
@@ -263,7 +264,7 @@ impl Bbr {
         self.phase = ack.phase;
         window.cwnd = window.cwnd.saturating_sub(ack.losses).max(1);
         if ack.phase >= Phase::Recovery && was < Phase::Recovery {
-            // First round of a recovery: one packet out for each that is delivered.
+            // First round of a recovery, packet conservation: one sent for each delivered.
             self.conserve = true;
             self.round_end = ack.delivered;
             self.prior_window = self.prior_window.max(window.cwnd);
@@ -312,14 +313,14 @@ impl CongestionControl for Bbr {
         }
         self.update_rtt(ack, window);
         let (pacing_gain, window_gain) = self.gains();
-        // Before there is a bandwidth: the window over the round-trip time.
+        // Before the first bandwidth sample: window divided by round-trip time.
         let bandwidth = if self.bandwidth() > 0.0 {
             self.bandwidth()
         } else {
             f64::from(window.cwnd)
                 / ack.smoothed_rtt.unwrap_or(Duration::from_millis(1)).as_secs_f64().max(1e-6)
         };
-        // A percent below, so that no queue builds at the bottleneck by rounding.
+        // One percent less, so that rounding builds no queue at the bottleneck.
         let pacing = pacing_gain * bandwidth * self.frame * 8.0 * 0.99;
         if self.full || self.pacing.is_none_or(|known| pacing > known) {
             self.pacing = Some(pacing);
@@ -371,7 +372,7 @@ mod tests {
     use crate::RateSample;
     use crate::congestion::reno::tests::ack;
 
-    /// One that has measured 416 segments a second in 40 ms: 16.64 segments on the path, 5 Mbit/s.
+    /// Returns one that has measured 416 segments a second in 40 ms: 16.64 segments on the path, 5 Mbit/s.
     fn probing() -> Bbr {
         Bbr {
             mode: Mode::ProbeBandwidth,
@@ -406,7 +407,7 @@ mod tests {
             bbr.update_aggregation(&Ack { rate, ..ack(now, Duration::from_millis(40), acked) }, 50);
         };
         acknowledge(&mut bbr, 0, 2, false);
-        // Twelve come 5 ms later, where the bandwidth gives two.
+        // Twelve arrive 5 ms later; the bandwidth gives two.
         acknowledge(&mut bbr, 5, 12, false);
         assert_eq!(bbr.aggregation(), 12);
         for round in 0..10 {

@@ -1,15 +1,15 @@
-//! CUBIC: the window is a cubic function of the time since the last loss, flat where that happened.
+//! CUBIC: the window is a cubic function of the time since the last loss, flat at the window of that loss.
 //!
 //! ```text
 //! W(t) = C (t - K)^3 + Wmax      K = cbrt((Wmax - cwnd) / C)      C = 0.4 segments / s^3
 //! ```
 //!
-//! Slow start ends by `HyStart`: when acknowledgements have come back to back for half the smallest round-trip
-//! time, or when the round-trip time has grown by an eighth of it (4 to 16 ms).
+//! Slow start ends by `HyStart`: when acknowledgements have come back to back for half the smallest
+//! round-trip time, or when the round-trip time has grown by an eighth of it (4 to 16 ms).
 //!
-//! Differs, as in Linux: the window after a loss is 717/1024 of the one before; Reno's window grows by one segment for
-//! 15/8 of a window acknowledged; the curve is read in ticks of 4 ms and bends at most by one segment for two
-//! acknowledged; the first epoch, without a Wmax, grows by at most 5 % a round trip.
+//! Differs, as in Linux: the window after a loss is 717/1024 of the one before; Reno's window grows by one
+//! segment for 15/8 of a window acknowledged; the curve is evaluated in ticks of 4 ms and grows at most by
+//! one segment for two acknowledged; the first epoch, without a Wmax, grows by at most 5 % a round trip.
 
 use libm::cbrt;
 use lockgate_engine::units::{Duration, Instant};
@@ -18,35 +18,36 @@ use super::{Ack, Cause, CongestionControl, Window};
 
 /// Segments per cubic second (RFC 9438 section 4.1).
 const C: f64 = 0.4;
-/// The multiplicative decrease (RFC 9438 section 4.6: 0.7).
+/// Multiplicative decrease (RFC 9438 section 4.6: 0.7).
 const BETA: f64 = 717.0 / 1024.0;
-/// The kernel's clock, by which the curve is read: 250 ticks a second, as in Debian's and Ubuntu's kernels.
+/// Tick of the kernel's clock, by which the curve is evaluated: 250 a second, as in Debian's and Ubuntu's
+/// kernels.
 const TICK: Duration = Duration::from_millis(4);
-/// How long a result stands while the window does: a 32nd of a second in whole ticks.
+/// Lifetime of a cached result while the window stays: a 32nd of a second in whole ticks.
 const STANDS: Duration = Duration::from_millis(28);
-/// Below it `HyStart` does not look.
+/// Window below which `HyStart` is inactive, in segments.
 const HYSTART_LOW_WINDOW: u32 = 16;
-/// Samples of a round that the delay is judged by.
+/// Samples of a round by which the delay is judged.
 const HYSTART_SAMPLES: u32 = 8;
-/// Acknowledgements closer than this are a train.
+/// Longest gap between acknowledgements of a train.
 const TRAIN_GAP: Duration = Duration::from_millis(2);
 
 /// RFC 9438.
 #[derive(Clone, Debug)]
 pub struct Cubic {
-    /// The window before the last reduction, lowered where it had not been reached again.
+    /// Window before the last reduction, lowered if it had not been reached again.
     last_max: u32,
     origin: u32,
-    /// When the epoch began.
+    /// Start of the epoch.
     epoch: Option<Instant>,
     /// Seconds from the epoch to the plateau.
     k: f64,
-    /// Segments acknowledged in this epoch, and the window that Reno would have.
+    /// Segments acknowledged in this epoch, and the window Reno would have.
     acked: u32,
     reno: u32,
     delay_min: Option<Duration>,
     hystart: HyStart,
-    /// The last result and when it was reckoned.
+    /// Cached result, with the time and the window for which it was computed.
     each: u32,
     reckoned: Option<(Instant, u32)>,
 }
@@ -79,12 +80,12 @@ impl Default for Cubic {
 }
 
 impl Cubic {
-    /// For how many acknowledged segments the window grows by one.
+    /// Returns the number of acknowledged segments for which the window grows by one.
     fn segments_each(&mut self, now: Instant, window: &Window, acked: u32) -> u32 {
         let cwnd = window.cwnd;
         let now = Instant::from_picos(now.as_picos() - now.as_picos() % TICK.as_picos());
         self.acked = self.acked.saturating_add(acked);
-        // The curve is read some thirty times a second, or when the window has moved.
+        // The curve is evaluated some thirty times a second, or when the window has changed.
         if let Some((at, of)) = self.reckoned
             && of == cwnd
             && now.since(at) <= STANDS
@@ -122,11 +123,11 @@ impl Cubic {
         now
     }
 
-    /// Not slower than Reno with the same decrease would be.
+    /// Returns at least the window of Reno with the same decrease.
     fn friendly(&mut self, cwnd: u32) -> u32 {
         //= https://www.rfc-editor.org/rfc/rfc9438#section-4.3
-        // alpha_cubic = 3 * (1 - beta) / (1 + beta): one segment more for cwnd / alpha acknowledged. Linux reckons
-        // 1 / alpha in whole eighths: 15/8, where 1.89 is exact.
+        // alpha_cubic = 3 * (1 - beta) / (1 + beta): one segment more for cwnd / alpha acknowledged. Linux
+        // reckons 1 / alpha in whole eighths: 15/8, where 1.89 is exact.
         let each = (cwnd.saturating_mul(15) / 8).max(1);
         while self.acked > each {
             self.acked -= each;
@@ -182,7 +183,7 @@ impl CongestionControl for Cubic {
 
     fn on_ack(&mut self, ack: &Ack, window: &mut Window) {
         if let Some(rtt) = ack.rtt {
-            // A second after a loss queues are not what they will be.
+            // Within a second after a loss, queues have not settled.
             let early = self.epoch.is_some_and(|epoch| ack.now.since(epoch) < Duration::from_secs(1));
             if !early {
                 self.delay_min = Some(self.delay_min.map_or(rtt, |smallest| smallest.min(rtt)));
@@ -215,7 +216,7 @@ impl CongestionControl for Cubic {
     }
 
     fn on_restart(&mut self, idle: Duration) {
-        // The time without sending is no time of the curve.
+        // Idle time does not advance the curve.
         self.epoch = self.epoch.map(|epoch| epoch + idle);
     }
 }

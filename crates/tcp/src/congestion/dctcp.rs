@@ -1,4 +1,4 @@
-//! DCTCP: the window shrinks by half the fraction of packets that were marked.
+//! DCTCP: a mark reduces the window by half the fraction of marked packets.
 //!
 //! ```text
 //! alpha <- (1 - g) alpha + g F       cwnd <- cwnd (1 - alpha / 2)       once a round trip, g = 1/16
@@ -8,7 +8,7 @@ use super::{Ack, Cause, CongestionControl, Window};
 
 /// Weight of the last round's fraction, as a shift (RFC 8257 section 4.2: g = 1/16).
 const G_SHIFT: u32 = 4;
-/// What stands for one in `alpha`.
+/// Fixed-point 1 of `alpha`.
 const ONE: u32 = 1024;
 
 /// RFC 8257.
@@ -94,7 +94,7 @@ mod tests {
             (one.marked, one.una, one.next) = (2, round * 10, round * 10 + 5);
             dctcp.observe(&one);
         }
-        // A quarter of 1024; what is taken off is rounded down, so that it stays up to 15 above.
+        // A quarter of 1024; decrements are rounded down, so that it stays up to 15 above.
         assert!((256..272).contains(&dctcp.alpha), "{}", dctcp.alpha);
         let window = Window { cwnd: 100, ssthresh: 50, counted: 0 };
         assert_eq!(dctcp.reduce(&window, Cause::Loss), 50);

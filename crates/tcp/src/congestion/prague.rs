@@ -1,16 +1,17 @@
 //! Prague: DCTCP for the wide internet, in the L4S service.
 //!
-//! Packets carry ECT(1), the receiver counts marks exactly, segments are paced, and growth is as slow as if
-//! the round trip took 25 ms where it is shorter (RFC 9331 section 4.3: reduce dependence on the round-trip
+//! Packets carry ECT(1), the receiver counts marks exactly, segments are paced, and growth on round trips
+//! shorter than 25 ms is as slow as at 25 ms (RFC 9331 section 4.3: reduce dependence on the round-trip
 //! time). After a loss the window halves as Reno's does.
 //!
-//! Differs: each segment is spaced out, where hosts send bursts of up to 250 us; no fallback to classic behaviour where the bottleneck's queue is a classic one.
+//! Differs: each segment is paced, whereas hosts send bursts of up to 250 us; no fallback to classic
+//! behaviour at a classic bottleneck queue.
 
 use lockgate_engine::units::{Bytes, Duration, Rate};
 
 use super::{Ack, BurstBounds, Cause, CongestionControl, Dctcp, Phase, Window};
 
-/// The round-trip time growth is reckoned for where the true one is shorter.
+/// Reference round-trip time: growth on shorter ones is as slow as on this.
 const REFERENCE: Duration = Duration::from_millis(25);
 
 /// RFC 9330, RFC 9331; draft-briscoe-iccrg-prague-congestion-control.
@@ -67,8 +68,8 @@ impl CongestionControl for Prague {
     }
 }
 
-/// For how many acknowledged segments the window grows by one: `cwnd (REFERENCE / rtt)^2` in place of `cwnd`,
-/// so that the window grows by as much a second as at the reference.
+/// Returns the number of acknowledged segments for which the window grows by one: `cwnd (REFERENCE / rtt)^2`
+/// instead of `cwnd`, so that it grows as fast per second as at the reference.
 fn grown_each(cwnd: u32, rtt: Option<Duration>) -> u32 {
     let Some(rtt) = rtt.filter(|rtt| *rtt < REFERENCE && !rtt.is_zero()) else { return cwnd };
     let ratio = REFERENCE.as_secs_f64() / rtt.as_secs_f64();
@@ -81,7 +82,7 @@ mod tests {
 
     #[test]
     fn short_round_trips_grow_no_faster_than_the_reference() {
-        // Windows a second: acknowledged segments a second / each = (cwnd / rtt) / each.
+        // Windows a second = acknowledged segments a second / each = (cwnd / rtt) / each.
         for millis in [1, 5, 25] {
             let rtt = Duration::from_millis(millis);
             let cwnd = 40 * millis as u32;

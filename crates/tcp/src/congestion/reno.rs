@@ -1,4 +1,4 @@
-//! Reno's window: one segment more a round trip, half as many after a loss.
+//! Reno: the window grows by one segment a round trip and halves after a loss.
 
 use super::{Ack, Cause, CongestionControl, Window};
 
