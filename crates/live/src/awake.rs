@@ -1,4 +1,4 @@
-//! CPU latency request (PM QoS): keeps idle processors from entering sleep states during a live run.
+//! CPU latency request (`PM QoS`): keeps idle processors from entering sleep states during a live run.
 //!
 //! An idle processor sleeps, the more deeply the longer. In a virtual machine its host gives it to others
 //! meanwhile, and the wake-up waits until the host has a processor to spare: microseconds, or milliseconds.

@@ -8,7 +8,7 @@
 //!
 //! All of it runs on the driver's thread. Invariant: nothing but [`Machine::wait`] blocks, and that has a
 //! deadline (decision 065; `renew` takes a lock that a sender's thread holds for one swap). Decision 050 says
-//! when frames go by AF_XDP, decision 068 why a warm-up frame precedes a deadline after a long sleep.
+//! when frames go by `AF_XDP`, decision 068 why a warm-up frame precedes a deadline after a long sleep.
 //!
 //! Cost: a wait sleeps until [`SPIN`] before its deadline and spins the rest, because a sleep ends late.
 

@@ -81,6 +81,9 @@ pub fn drive<M: Machine>(
 }
 
 /// Drives `network` as [`drive`] does, with an observer's channel that is served once a round.
+///
+/// # Errors
+/// As for [`drive`].
 pub fn drive_watched<M: Machine>(
     network: &mut Network<'_>,
     machine: &mut M,

@@ -19,7 +19,7 @@ use crate::testbed::FAR_END;
 /// Least time before a deadline in which a warm-up frame is sent: a cold one takes up to 15 us.
 const LEAST: Duration = Duration::from_micros(20);
 
-/// EtherType for experiments (IEEE Std 802, "local experimental"): the kernel has no handler for it.
+/// Ethernet type for experiments (IEEE Std 802, "local experimental"): the kernel has no handler for it.
 const EXPERIMENTAL: [u8; 2] = [0x88, 0xb5];
 
 /// Sender of warm-up frames.
