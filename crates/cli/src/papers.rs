@@ -1,4 +1,4 @@
-//! The experiments of the papers: what they claim, what ours give, and whether that agrees.
+//! Experiments of papers: claims, our values, and whether they agree.
 //!
 //! A paper is a folder: scenarios, `claims.toml`, `README.md`. No paper has code of its own.
 //!
@@ -34,22 +34,22 @@ use sensitivity::Sensitivity;
 use today::Others;
 use verdict::{Judged, Packets};
 
-/// What is asked of a paper.
+/// Options of a reproduction.
 pub(crate) struct Request<'a> {
-    /// What all random draws start from.
+    /// Seed of all random draws.
     pub(crate) seed: u64,
-    /// Shorter runs.
+    /// Makes shorter runs.
     pub(crate) quick: bool,
-    /// One claim alone.
+    /// Only this claim.
     pub(crate) claim: Option<&'a str>,
-    /// Disciplines to run the experiments under besides.
+    /// Further disciplines for the experiments.
     pub(crate) with: &'a [String],
     pub(crate) quiet: bool,
-    /// Real packets as well.
+    /// Options of runs on real packets; `None` without them.
     pub(crate) live: Option<live::Asked>,
 }
 
-/// Everything a paper's experiments yield.
+/// Results of a paper's experiments.
 pub(crate) struct Reproduction {
     pub(crate) name: String,
     pub(crate) paper: String,
@@ -59,18 +59,18 @@ pub(crate) struct Reproduction {
     pub(crate) claims: Vec<Judged>,
     pub(crate) figures: Vec<Figure>,
     pub(crate) tables: Vec<Comparison>,
-    /// What the user must know to read the numbers.
+    /// Notes needed to read the numbers.
     pub(crate) notes: Vec<String>,
     pub(crate) cost: Cost,
-    /// What was made on real packets, where they were asked for.
+    /// Results on real packets, if requested.
     pub(crate) live: Option<Live>,
     pub(crate) interrupted: bool,
 }
 
-/// Makes the experiments of a paper and holds its claims against them.
+/// Makes the experiments of a paper and judges its claims.
 ///
 /// # Errors
-/// What is wrong with the paper's files, and what goes wrong in a run.
+/// If the paper's files are invalid, or a run fails.
 pub(crate) fn reproduce(folder: &Folder, request: &Request<'_>) -> Result<Reproduction, Failure> {
     let wrong = |why: String| damaged(folder, &why);
     let mut file = Claims::read(folder.text("claims.toml")?, &folder.shown("claims.toml"))
@@ -134,7 +134,7 @@ pub(crate) fn reproduce(folder: &Folder, request: &Request<'_>) -> Result<Reprod
     })
 }
 
-/// Leaves one claim, and nothing to be drawn.
+/// Keeps only one claim, and no figures.
 fn choose(file: &mut Claims, id: &str, folder: &Folder) -> Result<(), Failure> {
     let known: Vec<String> = file.claims.iter().map(|claim| claim.id.clone()).collect();
     file.claims.retain(|claim| claim.id == id);
@@ -158,7 +158,7 @@ fn want(claim: &Claim, experiment: &mut Experiment<'_>) -> Result<(), String> {
     Ok(())
 }
 
-/// A claim held against the simulation, and against real packets where they were asked for.
+/// Judges a claim by the simulation and, if requested, by real packets.
 fn judged(claim: &Claim, experiment: &Experiment<'_>) -> Result<Judged, String> {
     let judged = Judged::new(claim, value(claim, &experiment.seen.values)?);
     match &experiment.live {
@@ -167,7 +167,7 @@ fn judged(claim: &Claim, experiment: &Experiment<'_>) -> Result<Judged, String> 
     }
 }
 
-/// What real packets gave for a claim, or why there is nothing.
+/// Returns the values of a claim on real packets, or the reason why there are none.
 fn on_packets(claim: &Claim, live: &Live) -> Result<Result<Packets, String>, String> {
     let mut runs = BTreeSet::new();
     for variables in combinations(&claim.each, &claim.rows) {
@@ -188,7 +188,7 @@ fn on_packets(claim: &Claim, live: &Live) -> Result<Result<Packets, String>, Str
     Ok(Ok(Packets { values, outside }))
 }
 
-/// The values of a claim, each with what it is for.
+/// Computes the values of a claim, each with its label.
 fn value(claim: &Claim, seen: &expression::Values) -> Result<Vec<(String, f64)>, String> {
     let mut all = Vec::new();
     for variables in combinations(&claim.each, &claim.rows) {
@@ -203,8 +203,8 @@ fn value(claim: &Claim, seen: &expression::Values) -> Result<Vec<(String, f64)>,
 mod tests {
     use super::*;
 
-    /// Every paper that comes with Lockgate: its file is valid, every run it needs can be read, every value it
-    /// wants is one that the run has.
+    /// For every paper that comes with Lockgate: its file is valid, every run it needs can be read, and every
+    /// observation it needs is one that the run has.
     #[test]
     fn the_papers_are_whole() {
         let mut claims = 0;

@@ -1,8 +1,9 @@
-//! `claims.toml` of a paper: the runs, the claims and what decides them, the figures, the tables, and what a
-//! discipline of today would do.
+//! `claims.toml` of a paper: runs, claims with their criteria, figures, tables, and runs under other
+//! disciplines.
 //!
 //! ```text
-//! title paper scenario   [[run]]   [[fitted]]   [[claim]]   [[figure]] [[figure.series]]   [[table]] [[table.column]]   [[today]]
+//! title paper scenario   [[run]]   [[fitted]]   [[claim]]   [[figure]] [[figure.series]]
+//! [[table]] [[table.column]]   [[today]]
 //! ```
 
 use std::collections::BTreeMap;
@@ -19,11 +20,11 @@ use lockgate_scenario::Scale;
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Claims {
-    /// What is reproduced, in a line.
+    /// Title of the reproduction, in one line.
     pub(crate) title: String,
-    /// The paper, in a sentence.
+    /// Citation of the paper, in a sentence.
     pub(crate) paper: String,
-    /// The scenario that the report shows.
+    /// Scenario shown in the report.
     pub(crate) scenario: String,
     #[serde(rename = "run")]
     pub(crate) runs: Vec<Runs>,
@@ -43,83 +44,83 @@ pub(crate) struct Claims {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Runs {
-    /// The runs' name, with variables: `tbf/$hz/$asked`.
+    /// Name of the runs, with variables: `tbf/$hz/$asked`.
     pub(crate) name: String,
-    /// The scenario file.
+    /// Scenario file.
     pub(crate) scenario: String,
-    /// What is set in it, as with `--set`.
+    /// Settings, as with `--set`.
     #[serde(default)]
     pub(crate) set: Vec<String>,
-    /// What is set besides for `--quick`.
+    /// Additional settings for `--quick`.
     #[serde(default)]
     pub(crate) quick: Vec<String>,
     #[serde(default)]
     pub(crate) each: Each,
     #[serde(default)]
     pub(crate) rows: Rows,
-    /// How they are made on real packets.
+    /// Options on real packets.
     #[serde(default)]
     pub(crate) live: OnPackets,
 }
 
-/// How runs are made on real packets.
+/// Options of runs on real packets.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct OnPackets {
-    /// Why they are not, in a phrase.
+    /// Reason why they are not made, in a phrase.
     #[serde(default)]
     pub(crate) not: Option<String>,
-    /// Why not for `--quick`.
+    /// Reason why they are not made for `--quick`.
     #[serde(default)]
     pub(crate) not_quick: Option<String>,
-    /// How many times faster: rates up and times down.
+    /// Speed-up: rates up and times down.
     #[serde(default)]
     pub(crate) scale: Option<Scale>,
-    /// What is set besides.
+    /// Additional settings.
     #[serde(default)]
     pub(crate) set: Vec<String>,
-    /// What is set besides for `--quick`, in the place of `set`.
+    /// Additional settings for `--quick`, instead of `set`.
     #[serde(default)]
     pub(crate) quick: Vec<String>,
-    /// How many of them are made at the same time, where that is no strain for a machine; one where it is not given.
+    /// Number of runs made in parallel, if they do not strain a machine; one by default.
     #[serde(default)]
     pub(crate) together: Option<u8>,
 }
 
-/// A free parameter whose value was chosen because claims then hold: the paper does not give it, and other plausible
-/// values give other verdicts. The report shows them in a sensitivity table.
+/// Free parameter whose value was chosen because claims then hold: the paper does not give it, and other
+/// plausible values give other verdicts. The report shows them in a sensitivity table.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Fitted {
     /// Name by which claims refer to it in `fitted`.
     pub(crate) name: String,
-    /// What it is, in a phrase.
+    /// Description, in a phrase.
     pub(crate) parameter: String,
-    /// The value that the runs have.
+    /// Value used in the runs.
     pub(crate) used: Scalar,
-    /// Why this value was chosen, in a sentence.
+    /// Reason for this value, in a sentence.
     pub(crate) why: String,
-    /// Which values are plausible, in a phrase.
+    /// Plausible values, in a phrase.
     pub(crate) range: String,
     /// Values to try, `used` among them; none if no key of the scenario can change it.
     #[serde(default)]
     pub(crate) values: Vec<Scalar>,
-    /// What is set for a value, `$value`, besides what each run sets.
+    /// Settings for a value, `$value`, in addition to those of each run.
     #[serde(default)]
     pub(crate) set: Vec<String>,
 }
 
-/// A known difference between real packets and the simulation. It exempts a required claim only within its bound, and
-/// only if the cause was found.
+/// A known difference between real packets and the simulation. It exempts a required claim only within its
+/// bound, and only if the cause was found.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct LiveDifference {
-    /// What was seen.
+    /// Observed difference.
     pub(crate) seen: String,
-    /// The mechanism; `None`: it was not found, and nothing is exempted.
+    /// Mechanism; `None` if it was not found, and nothing is exempted.
     #[serde(default)]
     pub(crate) cause: Option<String>,
-    /// Bounds of the values on real packets, each in place of the claim's own.
+    /// Bounds of the values on real packets, each instead of the claim's own.
     #[serde(default)]
     pub(crate) at_most: Option<f64>,
     #[serde(default)]
@@ -131,7 +132,7 @@ pub(crate) struct LiveDifference {
 }
 
 impl LiveDifference {
-    /// The claim with the bounds of real packets; `None` if it exempts nothing.
+    /// Returns the claim with the bounds of real packets; `None` if it exempts nothing.
     pub(crate) fn exemption(&self, claim: &Claim) -> Option<Claim> {
         self.cause.as_ref()?;
         let bounds = [self.at_most, self.at_least, self.tolerance, self.rounding];
@@ -144,7 +145,7 @@ impl LiveDifference {
         })
     }
 
-    /// What was seen, and why.
+    /// Returns the difference and its cause, in words.
     pub(crate) fn words(&self) -> String {
         match &self.cause {
             Some(cause) => format!("{}: {cause}", self.seen),
@@ -153,69 +154,69 @@ impl LiveDifference {
     }
 }
 
-/// One claim and what decides it.
+/// Claim and its criterion.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Claim {
     pub(crate) id: String,
-    /// The figure, table or section.
+    /// Figure, table or section.
     #[serde(rename = "where")]
     pub(crate) place: String,
-    /// In a sentence.
+    /// The claim, in a sentence.
     pub(crate) text: String,
-    /// The paper's value, or what it says.
+    /// The paper's value or statement.
     pub(crate) paper: String,
-    /// What decides it, in words.
+    /// Criterion, in words.
     pub(crate) decide: String,
-    /// What decides it, as a formula over the runs.
+    /// Criterion, as a formula over the runs.
     pub(crate) value: String,
-    /// The value's unit.
+    /// Unit of the value.
     #[serde(default)]
     pub(crate) unit: String,
     #[serde(default, skip_serializing)]
     pub(crate) each: Each,
     #[serde(default, skip_serializing)]
     pub(crate) rows: Rows,
-    /// Every value is this or less.
+    /// Upper bound of every value.
     #[serde(default)]
     pub(crate) at_most: Option<f64>,
-    /// Every value is this or more.
+    /// Lower bound of every value.
     #[serde(default)]
     pub(crate) at_least: Option<f64>,
-    /// What the values should be: one for all, or one for each.
+    /// Expected values: one for all, or one for each.
     #[serde(default)]
     pub(crate) expected: Vec<f64>,
-    /// How far a value may be from what it should be, as a share of that.
+    /// Relative tolerance of the expected values.
     #[serde(default)]
     pub(crate) tolerance: f64,
-    /// How far it may be besides, in its unit: half of the last digit that is printed.
+    /// Additional absolute tolerance, in the value's unit: half of the last printed digit.
     #[serde(default)]
     pub(crate) rounding: f64,
     /// The values strictly rise or fall in their order.
     #[serde(default)]
     pub(crate) order: Option<Order>,
-    /// Why it cannot be decided; our value is shown all the same.
+    /// Reason why it cannot be decided; our value is shown all the same.
     #[serde(default)]
     pub(crate) undecidable: Option<String>,
-    /// Whether the command fails where it does not hold.
+    /// True if the command fails when the claim does not hold.
     #[serde(default = "yes")]
     pub(crate) required: bool,
-    /// Where the bound is ours: why this one.
+    /// Reason for the bound, if it is ours.
     #[serde(default)]
     pub(crate) chosen: String,
-    /// Parameters that are ours because the paper is silent.
+    /// Parameters that are ours because the paper does not give them.
     #[serde(default)]
     pub(crate) ours: Vec<String>,
     /// Names of the `[[fitted]]` parameters without which it might not hold.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) fitted: Vec<String>,
-    /// Why, where it is known not to hold.
+    /// Reason why it is known not to hold.
     #[serde(default)]
     pub(crate) note: String,
-    /// Why it is not decided on real packets, though its runs can be made.
+    /// Reason why it is not decided on real packets, although its runs can be made.
     #[serde(default)]
     pub(crate) not_live: Option<String>,
-    /// How real packets differ from the simulation, where that was seen.
+    /// Known difference between real packets and the simulation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) live_differs: Option<LiveDifference>,
 }
@@ -224,7 +225,7 @@ fn yes() -> bool {
     true
 }
 
-/// An order of values.
+/// Order of values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Order {
@@ -233,7 +234,7 @@ pub(crate) enum Order {
 }
 
 impl Claim {
-    /// What a value must be, in words.
+    /// Returns the criterion in words.
     pub(crate) fn bound(&self) -> String {
         let mut parts = Vec::new();
         if let [expected] = self.expected.as_slice() {
@@ -256,13 +257,13 @@ impl Claim {
         parts.join(", ")
     }
 
-    /// Whether anything decides it.
+    /// True if it has a criterion.
     fn decides(&self) -> bool {
         self.at_most.is_some() || self.at_least.is_some() || !self.expected.is_empty() || self.order.is_some()
     }
 }
 
-/// An axis.
+/// Axis of a figure.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Axis {
@@ -273,7 +274,7 @@ pub(crate) struct Axis {
     pub(crate) log: bool,
 }
 
-/// A figure of the paper, drawn again.
+/// Figure of the paper, redrawn.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Figure {
@@ -289,7 +290,7 @@ pub(crate) struct Figure {
     pub(crate) series: Vec<Series>,
 }
 
-/// How a figure is drawn.
+/// Kind of a figure.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Kind {
@@ -299,36 +300,36 @@ pub(crate) enum Kind {
     Bar,
 }
 
-/// A curve, or one for each combination of its variables. Exactly one of `y`, `over_time`, `density`,
-/// `cumulative` and `points` says what is drawn.
+/// Curve, or one for each combination of its variables. Exactly one of `y`, `over_time`, `density`,
+/// `cumulative` and `points` gives its points.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Series {
     pub(crate) name: String,
     #[serde(default)]
     pub(crate) each: Each,
-    /// Horizontal places, `$x` in `y`.
+    /// Values of the horizontal axis, `$x` in `y`.
     #[serde(default)]
     pub(crate) x: Vec<f64>,
-    /// A formula for each of `x`.
+    /// Formula, evaluated for each of `x`.
     #[serde(default)]
     pub(crate) y: Option<String>,
-    /// An observation over time.
+    /// Observation, drawn over time.
     #[serde(default)]
     pub(crate) over_time: Option<String>,
-    /// The density of an observed distribution.
+    /// Observed distribution, drawn as its density.
     #[serde(default)]
     pub(crate) density: Option<String>,
-    /// Its distribution function.
+    /// Observed distribution, drawn as its distribution function.
     #[serde(default)]
     pub(crate) cumulative: Option<String>,
-    /// Values known beforehand.
+    /// Constant points.
     #[serde(default)]
     pub(crate) points: Vec<[f64; 2]>,
-    /// What a curve's vertical places are multiplied by.
+    /// Factor of the vertical values.
     #[serde(default = "one")]
     pub(crate) scale: f64,
-    /// Whose the points are; the paper's where it is not given.
+    /// Origin of constant points; the paper by default.
     #[serde(default)]
     pub(crate) origin: Origin,
 }
@@ -337,7 +338,7 @@ fn one() -> f64 {
     1.0
 }
 
-/// Where known values come from.
+/// Origin of constant points.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Origin {
@@ -346,7 +347,7 @@ pub(crate) enum Origin {
     Theory,
 }
 
-/// A table, one row for each combination of its variables.
+/// Table, one row for each combination of its variables.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Table {
@@ -361,7 +362,7 @@ pub(crate) struct Table {
     pub(crate) columns: Vec<Column>,
 }
 
-/// A column of a table: a text or a formula, with variables.
+/// Column of a table: a text or a formula, with variables.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Column {
@@ -372,13 +373,13 @@ pub(crate) struct Column {
     pub(crate) value: Option<String>,
 }
 
-/// An experiment under other disciplines than the paper's.
+/// Experiment under other disciplines than the paper's.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Today {
-    /// Its title.
+    /// Title.
     pub(crate) title: String,
-    /// What it shows, in a sentence.
+    /// Purpose, in a sentence.
     #[serde(default)]
     pub(crate) note: String,
     pub(crate) scenario: String,
@@ -386,21 +387,21 @@ pub(crate) struct Today {
     pub(crate) set: Vec<String>,
     #[serde(default)]
     pub(crate) quick: Vec<String>,
-    /// The ports whose discipline is another.
+    /// Ports whose discipline is replaced.
     pub(crate) ports: Vec<String>,
-    /// Their queue with children, whose kind is another where a discipline needs children. Then `unset` names its
-    /// parameters, which the other kind does not know.
+    /// Their queue with children, whose kind is replaced if a discipline needs children. `unset` then names
+    /// its parameters, which the other kind does not have.
     #[serde(default)]
     pub(crate) root: Option<String>,
     #[serde(default)]
     pub(crate) unset: Vec<String>,
-    /// What is set besides, where a discipline takes the place of that queue.
+    /// Additional settings if a discipline replaces that queue.
     #[serde(default)]
     pub(crate) instead: Vec<String>,
-    /// The queue above which the discipline stands where the link itself is not the bottleneck.
+    /// Parent queue of the discipline, if the link itself is not the bottleneck.
     #[serde(default)]
     pub(crate) under: Option<String>,
-    /// Disciplines to show where none are asked for.
+    /// Disciplines shown by default.
     pub(crate) kinds: Vec<String>,
     /// Parameters of a kind, as in `queue.NAME`.
     #[serde(default)]
@@ -410,10 +411,10 @@ pub(crate) struct Today {
 }
 
 impl Claims {
-    /// Reads the file called `name`; what it says is checked by [`check`](Self::check).
+    /// Parses the file called `name`. [`check`](Self::check) checks its contents.
     ///
     /// # Errors
-    /// What is wrong with it, and where.
+    /// Problems, with their positions.
     pub(crate) fn read(text: &str, name: &str) -> Result<Self, Problems> {
         toml::from_str(text).map_err(|error: toml::de::Error| {
             let message = error.message();
@@ -422,7 +423,7 @@ impl Claims {
                 || "CONTRIBUTING.md says what it may have".to_owned(),
                 |field| format!("add `{field} = …`; CONTRIBUTING.md says what it may have"),
             );
-            // A table that misses something is underlined at its head.
+            // A table that lacks a key is underlined at its head.
             let head = |span: Span| {
                 let first = text.get(span.clone()).and_then(|table| table.find('\n'));
                 span.start..first.map_or(span.end, |length| span.start + length)
@@ -431,10 +432,10 @@ impl Claims {
         })
     }
 
-    /// Checks what the types do not say.
+    /// Checks the rules that the types do not express.
     ///
     /// # Errors
-    /// What is wrong, with the name of the claim.
+    /// The problem, with the name of the claim.
     pub(crate) fn check(&self) -> Result<(), String> {
         for (index, claim) in self.claims.iter().enumerate() {
             let wrong = |why: &str| Err(format!("claim `{}`: {why}", claim.id));

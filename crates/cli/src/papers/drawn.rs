@@ -1,4 +1,4 @@
-//! The figures and tables of a paper, made of what was observed.
+//! Figures and tables of a paper, computed from observations.
 
 use lockgate_measure::report::{self, Cell, Comparison, FigureKind, FigureSeries};
 
@@ -8,12 +8,12 @@ use super::expression::{Expression, observations};
 use super::matrix::{Variables, combinations, fill};
 use super::observation::Curve;
 
-/// A formula with its variables filled in.
+/// Parses a formula after filling in its variables.
 pub(crate) fn formula(text: &str, variables: &Variables) -> Result<Expression, String> {
     Expression::parse(&fill(text, variables)?)
 }
 
-/// What one series draws.
+/// Data of one series.
 enum Source<'a> {
     Formula(&'a str),
     Curve(&'a str, Curve),
@@ -56,7 +56,8 @@ impl Series {
         Ok(())
     }
 
-    /// What was seen, drawn; where it is not the simulation's, only what real packets gave.
+    /// Draws the series from the observations `seen`. If `is_live` (real packets), leaves out values that
+    /// need an observation which was not made.
     fn draw(&self, seen: &Seen, is_live: bool) -> Result<Vec<FigureSeries>, String> {
         let draw = |variables: &Variables| {
             let points: Vec<(f64, f64)> = match self.source() {
@@ -92,7 +93,7 @@ impl Series {
     }
 }
 
-/// Whether everything was observed that a formula is made of.
+/// True if all observations of a formula were made.
 fn is_whole(formula: &Expression, seen: &Seen) -> bool {
     let mut whole = true;
     formula.each_observation(&mut |observation| whole &= seen.values.contains_key(observation));
@@ -109,7 +110,7 @@ fn read_observation(
 }
 
 impl Figure {
-    /// Wants what it draws.
+    /// Requests the observations it draws.
     pub(crate) fn want(&self, experiment: &mut Experiment<'_>) -> Result<(), String> {
         self.series.iter().try_for_each(|series| series.want(experiment)).map_err(|why| self.wrong(&why))
     }
@@ -118,7 +119,7 @@ impl Figure {
         format!("figure `{}`: {why}", self.id)
     }
 
-    /// Draws it.
+    /// Draws the figure.
     pub(crate) fn draw(&self, experiment: &Experiment<'_>) -> Result<report::Figure, String> {
         let mut series = Vec::new();
         for one in &self.series {
@@ -150,7 +151,7 @@ fn axis(axis: &Axis) -> report::Axis {
     report::Axis { label: axis.label.clone(), unit: axis.unit.clone(), log: axis.log }
 }
 
-/// Wants what the cells of a row show.
+/// Requests the observations of a row's cells.
 pub(crate) fn want_row(
     columns: &[Column],
     variables: &Variables,
@@ -162,7 +163,7 @@ pub(crate) fn want_row(
     Ok(())
 }
 
-/// The cells of a row; a value that was not observed leaves its cell empty.
+/// Returns the cells of a row. A cell without an observation stays empty.
 pub(crate) fn row(
     columns: &[Column],
     variables: &Variables,
@@ -189,7 +190,7 @@ impl Table {
         format!("table `{}`: {why}", self.title)
     }
 
-    /// Wants what it shows.
+    /// Requests the observations it shows.
     pub(crate) fn want(&self, experiment: &mut Experiment<'_>) -> Result<(), String> {
         combinations(&self.each, &self.rows)
             .iter()
@@ -197,7 +198,7 @@ impl Table {
             .map_err(|why| self.wrong(&why))
     }
 
-    /// Fills it.
+    /// Fills the table.
     pub(crate) fn fill(&self, experiment: &Experiment<'_>) -> Result<Comparison, String> {
         let rows = combinations(&self.each, &self.rows);
         let rows =

@@ -1,4 +1,4 @@
-//! The runs of a paper: which there are, which are needed, and what is observed of them.
+//! Runs of a paper: those defined, those needed, and their observations.
 //!
 //! ```text
 //! claims, figures, tables, today --> observations --> runs that are needed --> values, curves
@@ -20,33 +20,33 @@ use super::observation::{Curve, Names, curve, observe};
 use crate::exit::Failure;
 use crate::{interrupt, runs, terminal};
 
-/// One run as it is to be made.
+/// Definition of a run.
 #[derive(Clone, Debug)]
 pub(crate) struct Plan {
     scenario: String,
     set: Vec<String>,
-    /// What is added to the seed.
+    /// Offset of the seed.
     seed: u64,
-    /// How it is made on real packets, where it may be.
+    /// Options on real packets; `None` if it is not made there.
     live: Option<OnPackets>,
 }
 
-/// What is wanted of runs, and, once they were made, what they gave.
+/// Requested observations and, after the runs, their results.
 pub(crate) struct Experiment<'a> {
     folder: &'a Folder,
     pub(crate) quick: bool,
     plans: BTreeMap<String, Plan>,
     wanted: BTreeSet<Observation>,
     drawn: BTreeSet<(Observation, Curve)>,
-    /// What the simulation gave.
+    /// Results of the simulation.
     pub(crate) seen: Seen,
-    /// What real packets gave, where they were asked for.
+    /// Results on real packets, if requested.
     pub(crate) live: Option<Live>,
     /// Simulated time and packet-hops of all runs.
     pub(crate) cost: Cost,
 }
 
-/// What the runs were.
+/// Total of the runs.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Cost {
     pub(crate) runs: usize,
@@ -59,7 +59,7 @@ pub(crate) fn damaged(folder: &Folder, why: &str) -> Failure {
 }
 
 impl<'a> Experiment<'a> {
-    /// The runs that the file names.
+    /// Creates the runs that the file defines.
     pub(crate) fn new(folder: &'a Folder, claims: &Claims, quick: bool) -> Result<Self, Failure> {
         let mut experiment = Self {
             folder,
@@ -107,14 +107,15 @@ impl<'a> Experiment<'a> {
         }
     }
 
-    /// One more run, where its scenario is valid with what is set.
+    /// Adds a run, if its scenario is valid with these settings.
     pub(crate) fn try_run(&mut self, name: &str, scenario: &str, set: Vec<String>) -> Result<(), Failure> {
         let plan = Plan { scenario: scenario.to_owned(), set, seed: 0, live: None };
         self.read(&plan)?;
         self.add(name, plan).map_err(|why| damaged(self.folder, &why))
     }
 
-    /// Wants an observation of a variant of its run, which has `set` besides and a name that begins with `prefix`.
+    /// Requests an observation of a variant of its run, which has the additional settings `set` and a name
+    /// that begins with `prefix`.
     ///
     /// # Errors
     /// If there is no such run.
@@ -138,14 +139,14 @@ impl<'a> Experiment<'a> {
         Ok(())
     }
 
-    /// Wants everything that a formula is made of.
+    /// Requests all observations of a formula.
     pub(crate) fn want(&mut self, formula: &Expression) {
         formula.each_observation(&mut |observation| {
             self.wanted.insert(observation.clone());
         });
     }
 
-    /// Wants a curve.
+    /// Requests a curve.
     pub(crate) fn want_curve(&mut self, observation: Observation, curve: Curve) {
         self.drawn.insert((observation, curve));
     }
@@ -156,7 +157,7 @@ impl<'a> Experiment<'a> {
         runs::read_text(self.folder.text(&plan.scenario)?, &name, self.folder, &overrides)
     }
 
-    /// The scenario of a run with more set, at another pace.
+    /// Reads the scenario of a run with additional settings, at another scale.
     pub(crate) fn read_at(&self, run: &str, set: &[String], scale: Scale) -> Result<Scenario, Failure> {
         let plan =
             self.plans.get(run).ok_or_else(|| damaged(self.folder, &format!("there is no run `{run}`")))?;
@@ -168,21 +169,21 @@ impl<'a> Experiment<'a> {
         runs::read_text(&text, &name, self.folder, &[])
     }
 
-    /// How a run is made on real packets, and what is added to the seed.
+    /// Returns a run's options on real packets, and the offset of its seed.
     pub(crate) fn on_packets(&self, run: &str) -> Option<(&OnPackets, u64)> {
         let plan = self.plans.get(run)?;
         plan.live.as_ref().map(|live| (live, plan.seed))
     }
 
-    /// The runs of which something is wanted so far.
+    /// Returns the runs of which observations are requested.
     pub(crate) fn wanted_runs(&self) -> BTreeSet<String> {
         self.wanted.iter().map(|observation| observation.run.clone()).collect()
     }
 
-    /// The runs that are needed, each read; every observation is of one of them and possible.
+    /// Reads the needed runs and checks that every observation is possible.
     ///
     /// # Errors
-    /// What is wrong with the file or with a scenario.
+    /// If the file or a scenario is invalid.
     pub(crate) fn check(&self) -> Result<Vec<(String, u64, Scenario)>, Failure> {
         let drawn = self.drawn.iter().map(|(observation, curve)| curve.as_observed(observation));
         let mut needed: BTreeMap<String, Vec<Observation>> = BTreeMap::new();
@@ -205,10 +206,10 @@ impl<'a> Experiment<'a> {
         Ok(runs)
     }
 
-    /// Makes the runs that are needed, on all processors.
+    /// Simulates the needed runs on all processors.
     ///
     /// # Errors
-    /// As [`check`](Self::check), and what goes wrong in a run.
+    /// As for [`check`](Self::check), or if a run fails.
     pub(crate) fn run(&mut self, seed: u64, quiet: bool) -> Result<(), Failure> {
         let runs = self.check()?;
         let bar = terminal::progress(1000 * runs.len() as u64, quiet);
@@ -245,7 +246,7 @@ impl<'a> Experiment<'a> {
         Ok(())
     }
 
-    /// Everything that is wanted of a run.
+    /// Makes all requested observations of a run.
     pub(crate) fn observed(
         &self,
         run: &str,
@@ -266,7 +267,7 @@ impl<'a> Experiment<'a> {
 /// Points of a curve.
 pub(crate) type Points = Vec<(f64, f64)>;
 
-/// What was observed of runs.
+/// Observations of runs.
 #[derive(Debug, Default)]
 pub(crate) struct Seen {
     pub(crate) values: Values,
@@ -275,7 +276,7 @@ pub(crate) struct Seen {
 }
 
 impl Seen {
-    /// Takes in what was observed of other runs.
+    /// Adds the observations of other runs.
     pub(crate) fn add(&mut self, other: Self) {
         self.values.extend(other.values);
         self.curves.extend(other.curves);

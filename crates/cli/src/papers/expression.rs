@@ -1,13 +1,13 @@
-//! What a claim's value is made of: arithmetic over what was observed of runs.
+//! Formulas of claims: arithmetic over observations of runs.
 //!
 //! ```text
 //! [lis/50: flow.a1.throughput] / [fifo/50: flow.a1.throughput]      values of two runs
 //! spread(mean([lis/50: flow.{a1,a2,a3}.throughput]), ...)           braces make lists; functions take them
-//! [cbq: flow.tcp.throughput @ 20s..40s]                             of a part of the run
-//! [cbq: flow.voice.iat in 0ms..5ms]                                 the share of a distribution
+//! [cbq: flow.tcp.throughput @ 20s..40s]                             over a part of the run
+//! [cbq: flow.voice.iat in 0ms..5ms]                                 share of a distribution
 //! ```
 //!
-//! Every value is a list. Operators work place by place; a list of one goes with any other.
+//! Every value is a list. Operators work element by element; a list of one fits any other.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -16,24 +16,24 @@ use lockgate_engine::units::Duration;
 
 use super::matrix::braces;
 
-/// A run, and what is observed of it.
+/// Observation of a run.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Observation {
-    /// The run's name.
+    /// Name of the run.
     pub(crate) run: String,
-    /// The address of what is observed; a `*` in a flow's name stands for anything.
+    /// Address of the quantity; a `*` in a flow's name matches anything.
     pub(crate) path: String,
     pub(crate) clause: Clause,
 }
 
-/// What part of it.
+/// Part of an observation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Clause {
-    /// The statistics of the run.
+    /// Statistic of the whole run.
     Whole,
-    /// The part of the run between two times, from its series.
+    /// Part of the run between two times, from its series.
     During(Duration, Duration),
-    /// The share of a distribution's values that are at least the first and below the second.
+    /// Fraction of a distribution's values at or above the first and below the second.
     Within(Duration, Duration),
 }
 
@@ -48,10 +48,10 @@ impl fmt::Display for Observation {
     }
 }
 
-/// What was observed.
+/// Observed values.
 pub(crate) type Values = BTreeMap<Observation, Vec<f64>>;
 
-/// A formula.
+/// Formula.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Expression {
     Number(f64),
@@ -60,7 +60,7 @@ pub(crate) enum Expression {
     Binary(Operator, Box<Expression>, Box<Expression>),
 }
 
-/// An operator.
+/// Operator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Operator {
     Plus,
@@ -69,7 +69,7 @@ pub(crate) enum Operator {
     Over,
 }
 
-/// A function of the values of all its arguments together.
+/// Function of the values of all its arguments together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Function {
     Min,
@@ -82,9 +82,9 @@ pub(crate) enum Function {
     Std,
     Median,
     Count,
-    /// How many are less than the last; what was not observed is not.
+    /// Number of values less than the last; missing values do not count.
     Below,
-    /// Magnitude of each.
+    /// Absolute value of each.
     Abs,
 }
 
@@ -105,7 +105,7 @@ impl Function {
     fn of(self, values: &[f64]) -> Vec<f64> {
         let count = values.len() as f64;
         let sum: f64 = values.iter().sum();
-        // NaN must come through: a value that is missing is no smallest and no largest.
+        // NaN must propagate: a missing value is neither smallest nor largest.
         let pick = |choose: fn(f64, f64) -> f64| {
             values
                 .iter()
@@ -144,10 +144,10 @@ fn median(values: &[f64]) -> f64 {
 }
 
 impl Expression {
-    /// Reads a formula.
+    /// Parses a formula.
     ///
     /// # Errors
-    /// What is wrong with it, and what may stand there.
+    /// The problem, and what is expected at its position.
     pub(crate) fn parse(text: &str) -> Result<Self, String> {
         let mut parser = Parser { rest: text.trim_start(), depth: 0 };
         let expression = parser.sum().and_then(|expression| match parser.rest {
@@ -157,7 +157,7 @@ impl Expression {
         expression.map_err(|why| format!("`{text}` is no formula: {why}"))
     }
 
-    /// Shows each observation it is made of.
+    /// Calls `visit` with each observation in the formula.
     pub(crate) fn each_observation(&self, visit: &mut dyn FnMut(&Observation)) {
         match self {
             Self::Number(_) => {}
@@ -170,10 +170,10 @@ impl Expression {
         }
     }
 
-    /// Its value; NaN where something was not observed.
+    /// Evaluates the formula; NaN for missing observations.
     ///
     /// # Errors
-    /// Lists that do not go together.
+    /// If lists of different lengths are combined.
     pub(crate) fn value(&self, values: &Values) -> Result<Vec<f64>, String> {
         match self {
             Self::Number(number) => Ok(vec![*number]),
@@ -214,7 +214,7 @@ fn combine(operator: Operator, left: &[f64], right: &[f64]) -> Result<Vec<f64>, 
     }
 }
 
-/// Formulas are not nested deeper.
+/// Maximum nesting depth of formulas.
 const DEEPEST: usize = 64;
 
 struct Parser<'a> {
@@ -306,7 +306,7 @@ impl<'a> Parser<'a> {
     }
 }
 
-/// `run: path`, `run: path @ from..to`, `run: path in from..to`; braces make several.
+/// Parses `run: path`, `run: path @ from..to` or `run: path in from..to`; braces make several.
 pub(crate) fn observations(text: &str) -> Result<Vec<Observation>, String> {
     let (run, what) = text
         .split_once(':')

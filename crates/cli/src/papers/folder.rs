@@ -1,4 +1,4 @@
-//! The folder of a paper: one of those that came with Lockgate, or one on disk.
+//! Folder of a paper: one that came with Lockgate, or one on disk.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -10,25 +10,25 @@ use lockgate_scenario::Files;
 
 include!(concat!(env!("OUT_DIR"), "/papers.rs"));
 
-/// The files of a paper: TOML, and the lists that its scenarios name.
+/// Files of a paper: TOML, and the lists that its scenarios name.
 pub(crate) struct Folder {
-    /// Its name.
+    /// Name of the paper.
     pub(crate) name: String,
-    /// Where the files that its scenarios name are looked for.
+    /// Directory for the files that its scenarios name.
     place: PathBuf,
     texts: BTreeMap<String, String>,
 }
 
-/// The papers that came with Lockgate.
+/// Returns the names of the papers that came with Lockgate.
 pub(crate) fn names() -> Vec<&'static str> {
     PAPERS.iter().map(|(name, _)| *name).collect()
 }
 
 impl Folder {
-    /// The paper of this name, else the folder at this path.
+    /// Opens the paper of this name, else the folder at this path.
     ///
     /// # Errors
-    /// Where there is neither, with the names there are.
+    /// If neither exists; lists the names that do.
     pub(crate) fn open(name: &str) -> Result<Self, Failure> {
         if let Some((name, files)) = PAPERS.iter().find(|(known, _)| *known == name) {
             let texts = files.iter().map(|(file, text)| ((*file).to_owned(), (*text).to_owned())).collect();
@@ -68,7 +68,7 @@ impl Folder {
         Ok(Self { name: name.unwrap_or_else(|| "paper".to_owned()), place: path.join("claims.toml"), texts })
     }
 
-    /// A file's path as it is shown: below the folder as the user named it, or below `papers`.
+    /// Returns a file's path as it is shown: below the folder as the user wrote it, or below `papers`.
     pub(crate) fn shown(&self, file: &str) -> String {
         match self.place.parent() {
             Some(folder) => folder.join(file).display().to_string(),
@@ -76,10 +76,10 @@ impl Folder {
         }
     }
 
-    /// A file's text.
+    /// Returns a file's text.
     ///
     /// # Errors
-    /// Where there is no such file.
+    /// If there is no such file.
     pub(crate) fn text(&self, file: &str) -> Result<&str, Failure> {
         self.texts.get(file).map(String::as_str).ok_or_else(|| {
             let known: Vec<&str> = self.texts.keys().map(String::as_str).collect();

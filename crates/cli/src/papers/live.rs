@@ -1,7 +1,8 @@
-//! The runs of a paper on real packets: which can be made, at what pace, and what is observed of them in the paper's time.
+//! Runs of a paper on real packets: which can be made, at what scale, and their observations in the paper's
+//! time.
 //!
 //! ```text
-//! runs that claims need --> scenario at its scale --> live, some at a time --> observed, times and rates scaled back
+//! runs that claims need --> scenario at its scale --> live, in parallel --> observed, scaled back
 //! ```
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -22,28 +23,28 @@ use crate::exit::Failure;
 use crate::output::tell;
 use crate::{interrupt, terminal};
 
-/// What is asked of live runs.
+/// Options of live runs.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Asked {
-    /// One scale for all runs that may have another than their own.
+    /// Scale of all runs that may be scaled, instead of their own.
     pub(crate) scale: Option<Scale>,
 }
 
-/// What live runs yielded.
+/// Results of live runs.
 #[derive(Debug, Default)]
 pub(crate) struct Live {
     pub(crate) seen: Seen,
-    /// Runs that are not made, and why.
+    /// Runs that are not made, with the reasons.
     pub(crate) not: BTreeMap<String, String>,
-    /// Runs outside the fidelity limits, and by what.
+    /// Runs outside the fidelity limits, with the limits they exceed.
     pub(crate) outside: BTreeMap<String, Vec<String>>,
-    /// The scale of each run that was made.
+    /// Scale of each run that was made.
     pub(crate) scales: BTreeMap<String, Scale>,
-    /// How long they were together, as the hosts' clocks go.
+    /// Total length of the runs in real seconds.
     pub(crate) real_s: f64,
 }
 
-/// A run as it is to be made.
+/// Run to be made.
 struct Planned {
     name: String,
     seed: u64,
@@ -52,7 +53,7 @@ struct Planned {
     together: usize,
 }
 
-/// From one run to the next: hosts are built, threads come up.
+/// Time between runs in ms: hosts are built, threads start.
 const BETWEEN_MS: u64 = 500;
 
 impl Planned {
@@ -61,14 +62,14 @@ impl Planned {
     }
 }
 
-/// What share of the time that all runs take, as many together as may be, may be spent on making runs again: one over this.
+/// Divisor of the total time of all runs that gives the time for repeating runs.
 const AGAIN: u64 = 3;
 
-/// Makes those of the runs `needed` that can be made. One that is outside the fidelity limits is made once more, as long as
-/// there is time for it, and the better one kept: by its limits, never by its values.
+/// Makes those of the runs `needed` that can be made. A run outside the fidelity limits is repeated once,
+/// while there is time for it; the better one is chosen by its limits, never by its values.
 ///
 /// # Errors
-/// What is wrong with a scenario, what this host lacks, what goes wrong in a run.
+/// If a scenario is invalid, this host lacks a capability, or a run fails.
 pub(crate) fn run(
     experiment: &Experiment<'_>,
     needed: &BTreeSet<String>,
@@ -114,19 +115,19 @@ pub(crate) fn run(
     Ok(live)
 }
 
-/// What the threads share that make runs.
+/// State shared by the threads that make runs.
 struct Work<'a> {
     experiment: &'a Experiment<'a>,
     seed: u64,
     bar: ProgressBar,
-    /// Milliseconds that are left for making runs again.
+    /// Milliseconds left for repeating runs.
     spare: AtomicU64,
     begun: AtomicUsize,
     count: usize,
 }
 
 impl Work<'_> {
-    /// Makes runs, as many at a time as they may be together.
+    /// Makes runs, as many in parallel as permitted.
     fn all<'p>(&self, batch: &'p [Planned]) -> Result<Vec<(&'p Planned, Made)>, Failure> {
         let waiting = Mutex::new(batch.iter());
         let next = || waiting.lock().ok().and_then(|mut waiting| waiting.next());
@@ -148,7 +149,7 @@ impl Work<'_> {
         Ok(made.into_iter().flatten().collect())
     }
 
-    /// Makes a run, and once more where it is outside the limits and there is time: the better of the two.
+    /// Makes a run, and repeats it if it is outside the limits and there is time. Returns the better one.
     fn best(&self, plan: &Planned) -> Result<Made, Failure> {
         let number = self.begun.fetch_add(1, Ordering::Relaxed) + 1;
         self.bar.set_message(format!("live {number} of {}: {}", self.count, plan.name));
@@ -201,7 +202,7 @@ impl Work<'_> {
     }
 }
 
-/// The run of this name, or why there is none.
+/// Returns the run of this name, or the reason why it is not made.
 fn plan(experiment: &Experiment<'_>, name: &str, asked: Asked) -> Result<Result<Planned, String>, Failure> {
     let Some((how, seed)) = experiment.on_packets(name) else {
         return Ok(Err("no run of a claim".to_owned()));
@@ -215,7 +216,7 @@ fn plan(experiment: &Experiment<'_>, name: &str, asked: Asked) -> Result<Result<
     if let Err(failure) = lockgate_live::suited::check(&scenario) {
         return Ok(Err(failure.to_string()));
     }
-    // The kernel's TCP has times of its own: it cannot be made faster.
+    // The kernel's TCP has absolute times of its own: it cannot be scaled.
     let is_tcp = scenario.flows.iter().any(|flow| matches!(flow.transport, Transport::Tcp(_)));
     let scale = if is_tcp { Scale::ONE } else { asked.scale.or(how.scale).unwrap_or(Scale::ONE) };
     let scenario = if scale == Scale::ONE { scenario } else { experiment.read_at(name, set, scale)? };
@@ -223,14 +224,14 @@ fn plan(experiment: &Experiment<'_>, name: &str, asked: Asked) -> Result<Result<
     Ok(Ok(Planned { name: name.to_owned(), seed, scenario, scale, together }))
 }
 
-/// What came of one run.
+/// Result of one run.
 struct Made {
     seen: Seen,
     outside: Vec<String>,
     real_s: f64,
 }
 
-/// The observation of a run at `scale` that is the same as `wanted` of one as written.
+/// Returns the observation of a run at `scale` that corresponds to `wanted` of the unscaled run.
 pub(crate) fn at(wanted: &Observation, scale: Scale) -> Observation {
     let clause = match wanted.clause {
         Clause::Whole => Clause::Whole,
@@ -240,12 +241,12 @@ pub(crate) fn at(wanted: &Observation, scale: Scale) -> Observation {
     Observation { clause, ..wanted.clone() }
 }
 
-/// What a quantity does at another pace.
+/// Dimension of a quantity, which says how it scales.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Time,
     Rate,
-    /// Counts, sizes, shares.
+    /// Counts, sizes and fractions: independent of the scale.
     Same,
 }
 
@@ -272,12 +273,12 @@ fn factor(kind: Kind, scale: Scale) -> f64 {
     }
 }
 
-/// What a value at `scale` is multiplied by to be one as written.
+/// Returns the factor that converts a value at `scale` to the unscaled one.
 pub(crate) fn back(wanted: &Observation, scale: Scale) -> f64 {
     factor(kind(wanted), scale)
 }
 
-/// The same for the places of a curve: distributions are of times.
+/// Returns the factors of a curve's axes. Distributions are of times.
 fn axes(wanted: &Observation, drawn: Curve, scale: Scale) -> (f64, f64) {
     match drawn {
         Curve::OverTime => (scale.times(), factor(kind(&drawn.as_observed(wanted)), scale)),

@@ -1,7 +1,7 @@
-//! Variables of a claims file: `$name` stands for one of several values, one combination after another.
+//! Variables of a claims file: `$name` stands for each of several values, in all combinations.
 //!
 //! ```text
-//! each = { policy = ["lis", "ffs"], gap = [50, 60] }     lis 50, lis 60, ffs 50, ffs 60 by alphabet of the names
+//! each = { policy = ["lis", "ffs"], gap = [50, 60] }     50 lis, 50 ffs, 60 lis, 60 ffs: gap first
 //! rows = [{ asked = 900, offered = "1.03mbit" }, ...]    values that belong together
 //! ```
 
@@ -10,10 +10,10 @@ use std::fmt;
 
 use serde::{Deserialize, Deserializer, de};
 
-/// The value of each variable.
+/// Value of each variable.
 pub(crate) type Variables = BTreeMap<String, String>;
 
-/// A value as it is filled in: a text, a number or a truth, all as written.
+/// Value of a variable: string, number or Boolean, as written.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Scalar(pub(crate) String);
 
@@ -42,13 +42,13 @@ impl<'de> Deserialize<'de> for Scalar {
     }
 }
 
-/// Variables with several values each, and rows of variables that belong together.
+/// Variables with several values each.
 pub(crate) type Each = BTreeMap<String, Vec<Scalar>>;
-/// One entry a row.
+/// Variables whose values belong together, one entry a row.
 pub(crate) type Rows = Vec<BTreeMap<String, Scalar>>;
 
-/// Every combination: the rows, each with every combination of `each`, the first variable by name slowest. One
-/// without variables where there are none.
+/// Returns every combination: each row with every combination of `each`, the first variable by name slowest.
+/// One combination without variables if both are empty.
 pub(crate) fn combinations(each: &Each, rows: &Rows) -> Vec<Variables> {
     let row = |row: &BTreeMap<String, Scalar>| {
         row.iter().map(|(name, value)| (name.clone(), value.0.clone())).collect::<Variables>()
@@ -69,15 +69,15 @@ pub(crate) fn combinations(each: &Each, rows: &Rows) -> Vec<Variables> {
     all
 }
 
-/// The values of a combination, to tell it from the others.
+/// Returns the values of a combination as a label.
 pub(crate) fn label(variables: &Variables) -> String {
     variables.values().map(String::as_str).collect::<Vec<_>>().join(" ")
 }
 
-/// `text` with each `$name` or `$(name)` replaced by its value.
+/// Replaces each `$name` or `$(name)` in `text` by its value.
 ///
 /// # Errors
-/// A variable that is not there, with those that are.
+/// If a variable does not exist; lists those that do.
 pub(crate) fn fill(text: &str, variables: &Variables) -> Result<String, String> {
     let mut filled = String::with_capacity(text.len());
     let mut rest = text;
@@ -99,10 +99,10 @@ pub(crate) fn fill(text: &str, variables: &Variables) -> Result<String, String> 
     Ok(filled)
 }
 
-/// Every text that `{a,b}` makes of one: `x{a,b}{1,2}` is `xa1`, `xa2`, `xb1`, `xb2`.
+/// Expands braces: `x{a,b}{1,2}` becomes `xa1`, `xa2`, `xb1`, `xb2`.
 ///
 /// # Errors
-/// A brace that is not closed.
+/// If a brace is not closed.
 pub(crate) fn braces(text: &str) -> Result<Vec<String>, String> {
     let Some(open) = text.find('{') else { return Ok(vec![text.to_owned()]) };
     let Some(length) = text[open..].find('}') else {

@@ -1,10 +1,10 @@
-//! What an observation of a claims file sees of a run: a metric, a part of a series, a share of a distribution.
+//! Observations of a run: a metric, a part of a series, or a fraction of a distribution.
 //!
-//! Addresses are those of every scenario (`lockgate list metrics`), and of a flow besides
+//! Addresses are those of every scenario (`lockgate list metrics`), and two more for flows:
 //!
 //! ```text
-//! flow.NAME.first_received     when its first packet of the part arrived, in seconds from the start of the run
-//! flow.NAME.longest_silence    the longest time of the part in which no packet of it arrived, to a sampling interval
+//! flow.NAME.first_received     arrival of the part's first packet, in seconds from the start of the run
+//! flow.NAME.longest_silence    longest time without an arrival, in steps of the sampling interval
 //! ```
 
 use lockgate_engine::port_name;
@@ -16,7 +16,7 @@ use lockgate_measure::summary::Summary;
 
 use super::expression::{Clause, Observation};
 
-/// What series there are of a flow.
+/// Series of a flow.
 const OF_FLOWS: [&str; 10] = [
     "throughput",
     "offered",
@@ -29,7 +29,7 @@ const OF_FLOWS: [&str; 10] = [
     "first_received",
     "longest_silence",
 ];
-/// What series there are of a queue.
+/// Series of a queue.
 const OF_QUEUES: [&str; 6] = [
     "throughput",
     "offered",
@@ -39,10 +39,10 @@ const OF_QUEUES: [&str; 6] = [
     "scheduling_mean",
 ];
 
-/// What distributions there are of a flow, and, last, of a queue.
+/// Distributions of a flow and, last, of a queue.
 const OF_DISTRIBUTIONS: [&str; 7] = ["iat", "owd", "queueing", "ipdv", "rtt", "answer_gap", "sojourn"];
 
-/// The names a run has.
+/// Names in a run.
 pub(crate) struct Names {
     pub(crate) flows: Vec<String>,
     pub(crate) ports: Vec<(String, Vec<String>)>,
@@ -56,10 +56,10 @@ impl Names {
         }
     }
 
-    /// Whether there can be such an observation.
+    /// Checks that an observation is possible.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// The problem.
     pub(crate) fn check(&self, observation: &Observation) -> Result<(), String> {
         let paths = starred(&observation.path, self.flows.iter().map(String::as_str));
         if paths.is_empty() {
@@ -101,7 +101,7 @@ impl Names {
     }
 }
 
-/// An address and what follows the name of what it is about.
+/// Splits an address into its subject and the rest.
 fn split(path: &str) -> Result<(Subject, &str), String> {
     let wrong = || {
         format!("`{path}` is no address: it is written `flow.NAME.metric` or `port.A:B.queue.NAME.metric`")
@@ -123,8 +123,8 @@ fn split(path: &str) -> Result<(Subject, &str), String> {
     Ok((Subject::Run, path))
 }
 
-/// The path, or one for each flow where the flow's name has a `*`, which stands for anything without a `/`: for
-/// members of a group, not for the other directions and control connections that belong to them.
+/// Expands a `*` in a flow's name to all matching flows. It matches anything without a `/`: members of a
+/// group, but not their other directions and control connections.
 fn starred<'a>(path: &str, flows: impl Iterator<Item = &'a str>) -> Vec<String> {
     let parts = path.strip_prefix("flow.").and_then(|rest| rest.split_once('.'));
     let Some((pattern, name)) = parts.filter(|(pattern, _)| pattern.contains('*')) else {
@@ -138,7 +138,7 @@ fn starred<'a>(path: &str, flows: impl Iterator<Item = &'a str>) -> Vec<String> 
     flows.filter(fits).map(|flow| format!("flow.{flow}.{name}")).collect()
 }
 
-/// What the observation sees of a run; NaN for what was not observed.
+/// Makes an observation of a run; NaN for what was not observed.
 pub(crate) fn observe(observation: &Observation, recording: &Recording, summary: &Summary) -> Vec<f64> {
     let flows = recording.flows.iter().map(|flow| flow.setup.name.as_str());
     let one = |path: &String| {
@@ -168,19 +168,19 @@ fn port<'a>(recording: &'a Recording, name: &str) -> Option<&'a PortRecord> {
     recording.ports.iter().find(|port| port.setup.name == name)
 }
 
-/// How the rows of a series become one value.
+/// Reduction of a series' rows to one value.
 #[derive(Clone, Copy)]
 enum Fold {
-    /// Amounts of each interval, a second.
+    /// Sum of the intervals' amounts, per second.
     Rate,
     Sum,
     Mean,
     Max,
-    /// A counter since the start: its growth.
+    /// Growth of a counter.
     Growth,
 }
 
-/// A series: the end of each interval, its value, NaN where there was none, and how they are put together.
+/// Series: end of each interval, its value (NaN if there was none), and the reduction.
 struct Column {
     ends: Vec<Instant>,
     values: Vec<f64>,
@@ -243,7 +243,7 @@ fn of_tcp(flow: &FlowRecord, name: &str) -> Option<Column> {
     Some(Column { ends: tcp.end.clone(), values, fold })
 }
 
-/// Between two times: what the intervals that end within give together.
+/// Reduces the intervals that end between two times.
 fn during(path: &str, recording: &Recording, from: Instant, to: Instant) -> Option<f64> {
     let (subject, name) = split(path).ok()?;
     if let (Subject::Flow(of), "first_received" | "longest_silence") = (&subject, name) {
@@ -266,7 +266,8 @@ fn during(path: &str, recording: &Recording, from: Instant, to: Instant) -> Opti
     (count > 0).then_some(value)
 }
 
-/// When the first packet arrived, or the longest time without one, at the grain of the series.
+/// Returns the first arrival if `first`, otherwise the longest time without one, at the resolution of the
+/// series.
 fn arrivals(flow: &FlowRecord, from: Instant, to: Instant, first: bool) -> Option<f64> {
     let series = flow.series();
     let rows = series.end.iter().zip(&series.received_bytes).filter(|(end, _)| **end > from && **end <= to);
@@ -307,7 +308,7 @@ fn histogram(path: &str, recording: &Recording) -> Option<Histogram> {
     }
 }
 
-/// The share of a distribution's values from `from` until below `to`.
+/// Returns the fraction of a distribution's values at or above `from` and below `to`.
 fn share(path: &str, recording: &Recording, from: Duration, to: Duration) -> Option<f64> {
     let histogram = histogram(path, recording).filter(|histogram| !histogram.is_empty())?;
     let range = from.as_picos()..to.as_picos();
@@ -316,19 +317,19 @@ fn share(path: &str, recording: &Recording, from: Duration, to: Duration) -> Opt
     Some(within as f64 / histogram.count() as f64)
 }
 
-/// What is drawn of a run.
+/// Curve of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Curve {
-    /// A series over time: seconds, values.
+    /// Series over time: seconds, values.
     OverTime,
-    /// The density of a distribution: seconds, share a second.
+    /// Density of a distribution: seconds, fraction a second.
     Density,
-    /// The distribution function: seconds, share.
+    /// Distribution function: seconds, fraction.
     Cumulative,
 }
 
 impl Curve {
-    /// The observation that is possible exactly where this curve of `observation` is.
+    /// Returns the observation that is possible exactly if this curve of `observation` is.
     pub(crate) fn as_observed(self, observation: &Observation) -> Observation {
         let (from, to) = (Duration::ZERO, Duration::from_secs(1));
         let clause = match self {
@@ -339,7 +340,7 @@ impl Curve {
     }
 }
 
-/// Points of a curve; none where nothing was observed.
+/// Returns the points of a curve; empty if nothing was observed.
 pub(crate) fn curve(observation: &Observation, curve: Curve, recording: &Recording) -> Vec<(f64, f64)> {
     let path = &observation.path;
     match curve {

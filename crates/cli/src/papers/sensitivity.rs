@@ -1,5 +1,5 @@
-//! Verdicts over the plausible range of a fitted parameter: a free parameter whose value was chosen because claims then
-//! hold proves nothing by those claims, so the report shows how they fall at its other values.
+//! Verdicts over the plausible range of a fitted parameter. A value that was chosen because claims then hold
+//! proves nothing by those claims, so the report shows their verdicts at its other values.
 
 use lockgate_measure::report::{Cell, Comparison};
 
@@ -10,17 +10,18 @@ use super::expression::{Observation, Values};
 use super::matrix::{Scalar, Variables, combinations, fill};
 use super::verdict::Judged;
 
-/// One fitted parameter and the claims that hold with the value that was chosen.
+/// Fitted parameter and the claims that depend on its value.
 pub(crate) struct Sensitivity<'a> {
     fitted: &'a Fitted,
     claims: Vec<&'a Claim>,
 }
 
 impl<'a> Sensitivity<'a> {
-    /// Adds the runs of the parameter's other values; `None` if no claim is fitted by it, or it has no values to try.
+    /// Adds the runs of the parameter's other values; `None` if no claim is fitted by it, or it has no values
+    /// to try.
     ///
     /// # Errors
-    /// A value that cannot be filled in, and a formula over a run that does not exist.
+    /// If a value cannot be filled in, or a formula names a run that does not exist.
     pub(crate) fn plan(
         fitted: &'a Fitted,
         claims: &'a [Claim],
@@ -49,10 +50,10 @@ impl<'a> Sensitivity<'a> {
         Ok(Some(Self { fitted, claims }))
     }
 
-    /// One row a value of the parameter: each claim's value with its verdict, and how many hold.
+    /// Returns one row a value of the parameter: each claim's value with its verdict, and how many hold.
     ///
     /// # Errors
-    /// A formula that cannot be evaluated.
+    /// If a formula cannot be evaluated.
     pub(crate) fn table(&self, experiment: &Experiment<'_>) -> Result<Comparison, String> {
         let row = |value: &Scalar| {
             let is_used = *value == self.fitted.used;
@@ -83,12 +84,12 @@ impl<'a> Sensitivity<'a> {
     }
 }
 
-/// Prefix of the names of a variant's runs.
+/// Returns the prefix of the names of a variant's runs.
 fn variant(fitted: &Fitted, value: &Scalar) -> String {
     format!("sensitivity/{}/{}/", fitted.name, value.0)
 }
 
-/// The observations of runs whose name begins with `prefix`, under the name that follows it.
+/// Selects the observations of runs whose name begins with `prefix`, and removes it.
 fn without_prefix(values: &Values, prefix: &str) -> Values {
     values
         .iter()

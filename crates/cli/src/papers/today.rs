@@ -1,4 +1,4 @@
-//! An experiment of a paper under other disciplines: what would one of today do here?
+//! Experiment of a paper under other disciplines, such as current ones.
 
 use lockgate_measure::report::{Cell, Comparison};
 
@@ -8,15 +8,15 @@ use super::experiment::Experiment;
 use super::matrix::Variables;
 use crate::exit::Failure;
 
-/// One experiment with the disciplines that it can be run under.
+/// Experiment with the disciplines under which it can be run.
 pub(crate) struct Others<'a> {
     today: &'a Today,
-    /// Each kind with its run, or why there is none.
+    /// Each kind with the name of its run, or the reason why there is none.
     kinds: Vec<(String, Result<String, String>)>,
 }
 
 impl<'a> Others<'a> {
-    /// Adds a run for each kind: the paper's own set-up first.
+    /// Adds a run for each kind, after the paper's own configuration.
     pub(crate) fn plan(
         (number, today): (usize, &'a Today),
         asked: &[String],
@@ -55,7 +55,7 @@ impl<'a> Others<'a> {
         Ok(others)
     }
 
-    /// The table.
+    /// Returns the table.
     pub(crate) fn table(&self, experiment: &Experiment<'_>) -> Result<Comparison, String> {
         let mut rows = Vec::new();
         let mut note = self.today.note.clone();
@@ -94,7 +94,7 @@ fn first(failure: &Failure) -> String {
 }
 
 impl Today {
-    /// The discipline by itself in place of the tree.
+    /// Returns the settings that replace the tree by the discipline alone.
     fn alone(&self, kind: &str) -> Vec<String> {
         let parameters = self.parameters.get(kind).cloned().unwrap_or_default();
         let mut table = toml::Table::from_iter([("kind".to_owned(), toml::Value::from(kind))]);
@@ -110,7 +110,7 @@ impl Today {
         self.ports.iter().flat_map(set).collect()
     }
 
-    /// The discipline in the place of the one that has children.
+    /// Returns the settings that replace the queue with children by the discipline.
     fn instead(&self, kind: &str) -> Option<Vec<String>> {
         let root = self.root.as_ref()?;
         let set = |port: &String| {

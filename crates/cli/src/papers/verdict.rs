@@ -1,28 +1,28 @@
-//! What our values say of a claim.
+//! Verdicts: claims judged by our values.
 
 use serde::Serialize;
 
 use super::claims::{Claim, Order};
 
-/// What is to be said of a claim.
+/// Verdict on a claim.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Verdict {
     Holds,
-    /// It holds with a free parameter whose value was chosen because it then holds.
+    /// Holds only with a free parameter whose value was chosen for it.
     HoldsFitted,
     DoesNotHold,
-    /// The paper has only a figure, which we do not have.
+    /// The paper has only a figure, which is not available to us.
     NotDecidable,
 }
 
 impl Verdict {
-    /// Whether the values keep the bounds.
+    /// True if the values keep the bounds.
     pub(crate) fn holds(self) -> bool {
         matches!(self, Self::Holds | Self::HoldsFitted)
     }
 
-    /// In words, with a sign that does not need colour.
+    /// Returns the verdict in words, with a sign that does not need colour.
     pub(crate) fn words(self) -> &'static str {
         match self {
             Self::Holds => "✓ holds",
@@ -33,38 +33,38 @@ impl Verdict {
     }
 }
 
-/// A claim with our values.
+/// Claim with our values.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct Judged {
     #[serde(flatten)]
     pub(crate) claim: Claim,
-    /// Ours, in simulation, each with the combination it belongs to; null where nothing was observed.
+    /// Values of the simulation, each with its combination's label; null if nothing was observed.
     pub(crate) values: Vec<(String, f64)>,
-    /// The verdict of the simulation.
+    /// Verdict by the simulation.
     pub(crate) verdict: Verdict,
-    /// What real packets say of it, where they were asked.
+    /// Verdict by real packets, if requested.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) live: Option<OnPackets>,
 }
 
-/// The values of a claim on real packets, in the paper's time, and why the runs they are of are outside the limits.
+/// Values of a claim on real packets, in the paper's time, and the limits that their runs exceed.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Packets {
     pub(crate) values: Vec<(String, f64)>,
     pub(crate) outside: Vec<String>,
 }
 
-/// What real packets say of a claim.
+/// Verdict by real packets.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "kebab-case", tag = "state")]
 pub(crate) enum OnPackets {
-    /// Nothing, and why.
+    /// None, with the reason.
     Not { why: String },
     Judged {
-        /// In the paper's time, where the runs were faster or slower.
+        /// Values in the paper's time, if the runs were scaled.
         values: Vec<(String, f64)>,
         verdict: Verdict,
-        /// Why its runs are outside the limits within which their figures can be relied on; empty where they are not.
+        /// Reasons why its runs are outside the fidelity limits; empty if they are within.
         outside: Vec<String>,
     },
 }
@@ -79,7 +79,7 @@ fn judge(claim: &Claim, values: &[(String, f64)]) -> Verdict {
     }
 }
 
-/// Values as a reader wants them: all of a few, else the worst.
+/// Formats values for readers: all if there are few, otherwise the worst.
 fn shown(claim: &Claim, values: &[(String, f64)]) -> String {
     match values {
         [(_, value)] => number(*value),
@@ -99,13 +99,13 @@ fn shown(claim: &Claim, values: &[(String, f64)]) -> String {
 }
 
 impl Judged {
-    /// Holds a claim against our values.
+    /// Judges a claim by the values of the simulation.
     pub(crate) fn new(claim: &Claim, values: Vec<(String, f64)>) -> Self {
         let verdict = judge(claim, &values);
         Self { claim: claim.clone(), values, verdict, live: None }
     }
 
-    /// And against those of real packets, of runs that were outside the limits by this, or says why there are none.
+    /// Adds the verdict by real packets, or the reason why there is none.
     pub(crate) fn with_live(mut self, seen: Result<Packets, String>) -> Self {
         self.live = Some(match seen {
             Err(why) => OnPackets::Not { why },
@@ -116,8 +116,8 @@ impl Judged {
         self
     }
 
-    /// Whether the command fails by it: where it is required and the simulation denies it, or real packets do, within
-    /// the limits, where no known difference with a cause allows their values.
+    /// True if the command must fail: the claim is required and does not hold in the simulation, or does not
+    /// hold on real packets within their fidelity limits and without a known difference that allows it.
     pub(crate) fn fails(&self) -> bool {
         let denied = match &self.live {
             Some(OnPackets::Judged { verdict: Verdict::DoesNotHold, outside, values }) => {
@@ -128,7 +128,7 @@ impl Judged {
         self.claim.required && (self.verdict == Verdict::DoesNotHold || denied)
     }
 
-    /// Whether a known difference allows these values of real packets.
+    /// True if a known difference allows these values of real packets.
     fn is_exempt(&self, values: &[(String, f64)]) -> bool {
         let difference = self.claim.live_differs.as_ref();
         difference
@@ -136,7 +136,7 @@ impl Judged {
             .is_some_and(|claim| judge(&claim, values).holds())
     }
 
-    /// Whether the simulation and real packets say the same; `None` where either says nothing.
+    /// Compares the two verdicts; `None` if one of them is missing or undecided.
     pub(crate) fn agree(&self) -> Option<bool> {
         match &self.live {
             Some(OnPackets::Judged { verdict, .. }) if self.verdict != Verdict::NotDecidable => {
@@ -146,7 +146,7 @@ impl Judged {
         }
     }
 
-    /// The verdict of both, in words.
+    /// Returns both verdicts in words.
     pub(crate) fn words(&self) -> String {
         let words = match (self.agree(), self.verdict) {
             (Some(false), verdict) if verdict.holds() => "✗ simulation only",
@@ -156,12 +156,13 @@ impl Judged {
         if self.fails() { format!("{words} (required)") } else { words.to_owned() }
     }
 
-    /// Our values as a reader wants them.
+    /// Formats the values of the simulation.
     pub(crate) fn shown(&self) -> String {
         self.with_unit(shown(&self.claim, &self.values))
     }
 
-    /// Those of real packets, or why there are none; empty where they were not asked for.
+    /// Formats the values of real packets, or the reason why there are none; empty if they were not
+    /// requested.
     pub(crate) fn shown_live(&self) -> String {
         match &self.live {
             None => String::new(),
@@ -181,13 +182,13 @@ impl Judged {
         }
     }
 
-    /// What the values should be, where it is given.
+    /// Formats the expected values, if given.
     pub(crate) fn expected(&self) -> String {
         self.claim.expected.iter().map(|value| number(*value)).collect::<Vec<_>>().join(", ")
     }
 }
 
-/// A number at four significant digits.
+/// Formats a number with four significant digits.
 pub(crate) fn number(value: f64) -> String {
     if !value.is_finite() {
         return "-".to_owned();
@@ -204,12 +205,13 @@ fn should_be(claim: &Claim, index: usize) -> Option<f64> {
     match claim.expected.as_slice() {
         [] => None,
         [one] => Some(*one),
-        // Values without one to be compared with fit nothing.
+        // A value without an expected one never fits.
         many => Some(many.get(index).copied().unwrap_or(f64::NAN)),
     }
 }
 
-/// How far a value is beyond what is allowed; zero or less: it is allowed. NaN counts as far away.
+/// Returns the distance of a value from the allowed range; zero or less is allowed. NaN counts as infinitely
+/// far.
 fn excess(claim: &Claim, index: usize, value: f64) -> f64 {
     let mut worst = f64::NEG_INFINITY;
     let mut add = |excess: f64| worst = if excess.is_nan() { f64::INFINITY } else { worst.max(excess) };
