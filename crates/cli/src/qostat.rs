@@ -1,4 +1,4 @@
-//! qostat: a running run seen from outside, with its knobs.
+//! qostat: a run observed from outside, with its knobs.
 //!
 //! ```text
 //!            Command (set, pace, interval)                        Request over HTTP, keys, `lockgate set`
@@ -8,9 +8,9 @@
 //!          '--> Status (knobs, topology, saved scenario) when it changes
 //! ```
 //!
-//! A simulation is looked at by its session on its own thread ([`session`]); of a live run the driver's thread
-//! only fills samples and takes changes that are ready ([`live`]). Neither ever waits for a reader: a sample that
-//! finds no room is dropped and counted.
+//! The session of a simulation observes it on the simulation's own thread ([`session`]). In a live run the
+//! driver's thread only fills samples and applies changes that are ready ([`live`]). Invariant: neither waits
+//! for a reader; a sample that finds no room is dropped and counted.
 
 pub(crate) mod effective;
 pub(crate) mod exports;

@@ -1,5 +1,5 @@
-//! The scenario as it stands at some time of the run: the text with the changes so far. What a knob shows and
-//! what a temporary change goes back to.
+//! Effective scenario at a time of the run: the text with the changes so far. Knobs show its values, and
+//! temporary changes restore them.
 
 use std::collections::VecDeque;
 
@@ -10,38 +10,38 @@ use lockgate_scenario::{Override, Scenario, reference};
 use serde::Serialize;
 use toml::{Table, Value};
 
-/// A value that may be set while the run goes on.
+/// Value that may be set during a run.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub(crate) struct Knob {
-    /// Its path, as `lockgate set` takes it.
+    /// Path for `lockgate set`.
     pub(crate) path: String,
-    /// The key alone.
+    /// Last part of the path.
     pub(crate) key: String,
-    /// What holds now, as written; `None` where it is not written and has no default.
+    /// Effective value as written; `None` if it is not written and has no default.
     pub(crate) value: Option<String>,
-    /// Whether `value` is the default, because nothing is written.
+    /// True if `value` is the default, because none is written.
     pub(crate) is_default: bool,
-    /// What it takes: `rate`, `limit`, `whole number`.
+    /// Type of its values: `rate`, `limit`, `whole number`.
     pub(crate) takes: String,
-    /// What it does.
+    /// Description.
     pub(crate) about: String,
-    /// What it may be, where that is a short list.
+    /// Possible values, if they are a short list.
     pub(crate) choices: Vec<String>,
 }
 
-/// The scenario as it stands at one time: what holds then, and the changes that are to come. A session that sets much
-/// reads this, which does not grow with what has changed before, rather than its whole text.
+/// Effective scenario at one time: the values in force, and the changes to come. Its size does not grow with
+/// past changes, so that a session with many settings reads this instead of its whole text.
 #[derive(Clone)]
 pub(crate) struct Effective {
-    /// The text, with what has changed in its place, but for its `[[change]]`s.
+    /// Text with past changes applied, without its `[[change]]`s.
     table: Table,
-    /// Those that are to come, by time, then in the order of the text.
+    /// Changes to come, by time, then in the order of the text.
     coming: VecDeque<(Instant, Value)>,
     now: Instant,
 }
 
 impl Effective {
-    /// `text`, which is a valid scenario, as it stands after all its changes up to `now`.
+    /// Parses `text`, a valid scenario, and applies all changes up to `now`.
     pub(crate) fn at(text: &str, now: Instant) -> Self {
         let mut table: Table = text.parse().unwrap_or_default();
         table.get_mut("port").map(name_ports);
@@ -52,7 +52,7 @@ impl Effective {
         effective
     }
 
-    /// Adds `[[change]]`s that stand behind all others in the text.
+    /// Adds `[[change]]`s after all others of the text.
     fn add(&mut self, changes: Option<Value>) {
         let Some(Value::Array(changes)) = changes else { return };
         for change in changes {
@@ -63,7 +63,7 @@ impl Effective {
         }
     }
 
-    /// Lets it be as late as `now`.
+    /// Applies all changes up to `now`.
     pub(crate) fn advance(&mut self, now: Instant) {
         self.now = self.now.max(now);
         while let Some((_, change)) = self.coming.pop_front_if(|(at, _)| *at <= now) {
@@ -77,12 +77,12 @@ impl Effective {
         }
     }
 
-    /// Whether something has changed by `now` that is not in it.
+    /// True if a change up to `now` has not been applied.
     pub(crate) fn is_past(&self, now: Instant) -> bool {
         self.coming.front().is_some_and(|(at, _)| *at <= now)
     }
 
-    /// What `scenario` is at `at`, of which this is an earlier state.
+    /// Returns the effective state of `scenario` at `at`; `self` is an earlier state.
     pub(crate) fn later(&self, scenario: &Scenario, at: Instant) -> Self {
         if at < self.now {
             return Self::at(&scenario.text, at);
@@ -92,7 +92,8 @@ impl Effective {
         later
     }
 
-    /// What holds from `at` on, where `changed` is `scenario` with changes more at its end, the first of them at `at`.
+    /// Returns the effective state from `at` on, if `changed` is `scenario` with more changes at its end, the
+    /// first of them at `at`.
     pub(crate) fn with(mut self, scenario: &Scenario, changed: &Scenario, at: Instant) -> Self {
         let more = changed.text.get(scenario.text.trim_end().len()..).unwrap_or_default();
         self.add(more.parse::<Table>().unwrap_or_default().remove("change"));
@@ -100,7 +101,7 @@ impl Effective {
         self
     }
 
-    /// This as the text of a scenario.
+    /// Returns this as a scenario's text.
     pub(crate) fn text(&self) -> String {
         let mut table = self.table.clone();
         if !self.coming.is_empty() {
@@ -110,20 +111,20 @@ impl Effective {
         toml::to_string(&table).unwrap_or_default()
     }
 
-    /// The value written at `path`.
+    /// Returns the value written at `path`.
     pub(crate) fn get(&self, path: &[String]) -> Option<&Value> {
         let (first, rest) = path.split_first()?;
         rest.iter().try_fold(self.table.get(first)?, |value, segment| value.get(segment))
     }
 
-    /// The setting that restores what `path` holds: `PATH=VALUE` of the written value, else of the constant default,
-    /// else `PATH=`, which takes the value out again.
+    /// Returns the setting that restores the current value at `path`: `PATH=VALUE` of the written value, else
+    /// of the constant default, else `PATH=`, which removes the value.
     pub(crate) fn restoring(&self, path: &[String]) -> String {
         let value = self.get(path).map(as_written).or_else(|| self.default_of(path));
         format!("{}={}", join(path), value.unwrap_or_default())
     }
 
-    /// The constant default of a discipline's parameter or of a link's key.
+    /// Returns the constant default of a discipline's parameter or of a link's key.
     fn default_of(&self, path: &[String]) -> Option<String> {
         if let [section, _, key] = path
             && section == "link"
@@ -152,7 +153,7 @@ impl Effective {
         Some(self.queues(port)?.get(queue)?.get("kind")?.as_str()?.to_owned())
     }
 
-    /// The queue that has `queue` among its children.
+    /// Returns the parent of `queue`.
     fn parent(&self, port: &str, queue: &str) -> Option<String> {
         let is_child = |table: &Value| {
             let children = table.get("children").and_then(Value::as_array);
@@ -161,7 +162,7 @@ impl Effective {
         self.queues(port)?.iter().find(|(_, table)| is_child(table)).map(|(name, _)| name.clone())
     }
 
-    /// The knobs of one queue: its kind, its parameters, and what its parent knows of it.
+    /// Returns the knobs of one queue: its kind, its parameters, and its share at its parent.
     pub(crate) fn queue_knobs(&self, port: &str, queue: &str) -> Vec<Knob> {
         let Some(kind) = self.kind(port, queue) else { return Vec::new() };
         let parent = self.parent(port, queue).and_then(|parent| self.kind(port, &parent));
@@ -185,7 +186,7 @@ impl Effective {
         shares.into_iter().chain(own).map(knob).collect()
     }
 
-    /// The knob that says which tree of a port is in use, where there are several queues that may be the root.
+    /// Returns the knob that selects the tree of a port, if several queues may be the root.
     pub(crate) fn root_knob(&self, port: &str, queues: &[String], root: &str) -> Knob {
         let value = self.get(&["port", port, "root"].map(str::to_owned)).map(as_written);
         let choices = queues.iter().filter(|queue| self.parent(port, queue).is_none()).cloned().collect();
@@ -200,7 +201,7 @@ impl Effective {
         }
     }
 
-    /// Rate, delay and loss of a link.
+    /// Returns the knobs of a link: rate, delay and loss.
     pub(crate) fn link_knobs(&self, link: &str) -> Vec<Knob> {
         let knob = |(key, takes, default, about): LinkKnob| {
             let path = ["link", link, key].map(str::to_owned);
@@ -219,17 +220,17 @@ impl Effective {
     }
 }
 
-/// Key, what it takes, default, what it does.
+/// Key, type, default and description of a link's knob.
 type LinkKnob = (&'static str, &'static str, Option<&'static str>, &'static str);
 
-/// What can be set of a link.
+/// Knobs of a link.
 const LINK_KNOBS: [LinkKnob; 3] = [
     ("rate", "rate", None, "of both directions"),
     ("delay", "time", Some("0s"), "propagation, each way"),
     ("loss", "probability", Some("0"), "of each packet, each way"),
 ];
 
-/// Writes the names of ports with a colon, as paths have them.
+/// Rewrites the names of ports with a colon, as in paths.
 fn name_ports(ports: &mut Value) {
     if let Value::Table(ports) = ports {
         let named = core::mem::take(ports).into_iter();
@@ -243,7 +244,7 @@ fn segments(path: &str) -> Vec<String> {
 
 fn put(table: &mut Table, path: &[String], value: &Value) {
     let Some((first, rest)) = path.split_first() else { return };
-    // `set = { link.wan.rate = ... }` without quotes: a table that only leads on.
+    // `set = { link.wan.rate = ... }` without quotes: a table with only one way on.
     if rest.is_empty() {
         match (table.get_mut(first), value) {
             (_, Value::String(text)) if text.is_empty() => {
@@ -266,7 +267,7 @@ fn put(table: &mut Table, path: &[String], value: &Value) {
     }
 }
 
-/// Whether a table holds entries that are told apart by name, rather than being one value.
+/// True if a table's entries are told apart by name, so that it is not one value.
 fn is_section(table: &Table) -> bool {
     !table.contains_key("distribution")
 }
@@ -325,8 +326,8 @@ set = { "port.a->b.queue.one.limit" = "30p", link.l.rate = "2mbit" }
         assert_eq!((limit.value.as_deref(), limit.path.as_str()), (Some("50p"), "port.a:b.queue.one.limit"));
     }
 
-    /// What is kept from change to change is what reading the whole text again would give, and so is the timeline that
-    /// is read from it.
+    /// The incrementally updated state equals the one read from the whole text, and so does the timeline read
+    /// from it.
     #[test]
     fn what_is_kept_is_what_is_read() {
         let files = std::collections::BTreeMap::<String, std::sync::Arc<[u8]>>::new();
@@ -334,17 +335,17 @@ set = { "port.a->b.queue.one.limit" = "30p", link.l.rate = "2mbit" }
         let (mut whole, mut effective) = (scenario.clone(), Effective::at(SESSION, Instant::ZERO));
         let time = |millis| Instant::ZERO + Duration::from_millis(millis);
         let setting = |text: &str| vec![Override::parse(text).expect("a setting")];
-        // When, what, and when it is set back to what.
+        // Time of the setting, the setting, and when it is restored to what.
         let asked = [
             (1_000, "link.l.rate=7mbit", None),
             (1_001, "port.a->b.queue.one.quantum=4500B", Some((5_000, "port.a->b.queue.one.quantum=1500B"))),
             (2_000, "link.l.delay=1ms", None),
-            // What was not written has no value afterwards either.
+            // A value that was not written has none afterwards either.
             (2_000, "flow.another.stop=8s", Some((2_001, "flow.another.stop="))),
             (2_000, "link.l.delay=", None),
             (2_000, "port.a->b.root=fair", None),
             (2_500, "flow.many.gap=5ms", Some((2_600, "flow.many.gap=1ms"))),
-            // A port of which the file says nothing.
+            // A port that the file does not mention.
             (2_550, "port.b->a.queue.fifo.limit=9p", None),
             (4_000, "link.l.rate=5mbit", None),
             (4_000, "link.l.rate=6mbit", None),
@@ -374,7 +375,8 @@ set = { "port.a->b.queue.one.limit" = "30p", link.l.rate = "2mbit" }
         assert!(refused.is_err(), "what is wrong is refused");
     }
 
-    /// Changes of its own, before, between and after what is set, with a value that has more than one way to be written.
+    /// Changes of its own, before, between and after the settings, with a value that can be written in
+    /// several forms.
     const SESSION: &str = r#"
 duration = "9s"
 [node]

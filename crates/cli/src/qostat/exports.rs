@@ -1,7 +1,7 @@
-//! The latest sample for other programs: Prometheus, and what reads `tc -j -s qdisc show`.
+//! Exports of the latest sample: Prometheus, and the format of `tc -j -s qdisc show`.
 //!
-//! Queues are numbered by their place: the handle of place 0 is `1:`, and so on. With `parent="root"` the
-//! figures of a link are those of `node_exporter`, without counting children twice.
+//! Queues are numbered by index: the handle of index 0 is `1:`, and so on. With `parent="root"` the figures
+//! of a link are those of `node_exporter`, without counting children twice.
 
 use std::fmt::Write;
 
@@ -34,7 +34,7 @@ fn labels(port: &PortSample, queue: &QueueSample) -> String {
     )
 }
 
-/// A metric: name, type, help, and its value of one queue.
+/// Metric: name, type, help, and its value for one queue.
 type Metric = (&'static str, &'static str, &'static str, fn(&QueueSample) -> f64);
 
 const METRICS: [Metric; 10] = [
@@ -71,7 +71,7 @@ const METRICS: [Metric; 10] = [
     }),
 ];
 
-/// The text of `/metrics`. Flows are not in it: their number has no bound.
+/// Returns the text of `/metrics`. Flows are left out, because their number is not bounded.
 pub(crate) fn prometheus(sample: Option<&Sample>, status: &Status, changes: usize, streams: usize) -> String {
     let mut text = String::new();
     let ports = sample.map(|sample| sample.ports.as_slice()).unwrap_or_default();
@@ -115,7 +115,7 @@ fn sojourn(text: &mut String, ports: &[PortSample]) {
     }
 }
 
-/// What `tc -j -s qdisc show` prints, and more under `lockgate`.
+/// Returns the output of `tc -j -s qdisc show`, with more under `lockgate`.
 pub(crate) fn tc(sample: Option<&Sample>) -> Value {
     let mut all = Vec::new();
     for port in sample.map(|sample| sample.ports.as_slice()).unwrap_or_default() {

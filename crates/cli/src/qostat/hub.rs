@@ -1,5 +1,5 @@
-//! Where samples go: to everybody who reads now, and into the memory of the last minutes. Readers that fall
-//! behind lose samples, which they are told; nobody waits for them.
+//! Hub of samples: distributes them to all readers and keeps those of the last minutes. Invariant: it never
+//! waits for a reader; one that falls behind loses samples, and their number is reported to it.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -14,33 +14,33 @@ use tokio::sync::broadcast;
 use super::knobs::{Command, Done, Refused};
 use super::status::{Board, Status};
 
-/// Samples that wait for one reader at most.
+/// Capacity of one reader's channel, in samples.
 const WAITING: usize = 256;
 
-/// Commands that wait for the run at most.
+/// Capacity of the channel of commands to the run.
 pub(crate) const COMMANDS: usize = 64;
 
-/// Samples on their way from the run at most.
+/// Capacity of the channel of samples from the run.
 pub(crate) const SAMPLES: usize = 256;
 
-/// What is kept: fifteen minutes, as far as this many bytes of text hold them.
+/// Kept history: fifteen minutes, at most this many bytes of text.
 const KEPT_S: f64 = 900.0;
 const KEPT_BYTES: usize = 64 << 20;
 
-/// Events kept.
+/// Number of events kept.
 const KEPT_EVENTS: usize = 10_000;
 
-/// How long a command may take: the run answers at its next look.
+/// Timeout of a command: the run answers at its next look.
 const PATIENCE: WallTime = WallTime::from_secs(8);
 
-/// A sample and its text, which is made once.
+/// Sample with its cached text.
 #[derive(Clone, Debug)]
 pub(crate) struct Frame {
     pub(crate) sample: Arc<Sample>,
     pub(crate) json: Arc<str>,
 }
 
-/// What is kept.
+/// Kept history.
 #[derive(Debug, Default)]
 struct Kept {
     frames: VecDeque<Frame>,
@@ -48,19 +48,19 @@ struct Kept {
     events: VecDeque<EventSample>,
 }
 
-/// Everything that is shared between a session and its readers.
+/// State shared by a session and its readers.
 pub(crate) struct Hub {
     board: Board,
     commands: SyncSender<Command>,
     frames: broadcast::Sender<Frame>,
     kept: Mutex<Kept>,
     over: AtomicBool,
-    /// Who reads the stream now.
+    /// Number of readers of the stream.
     pub(crate) streams: AtomicUsize,
 }
 
 impl Hub {
-    /// A hub over these channels; a thread of its own takes the samples in until the run lets go of its end.
+    /// Starts a hub over these channels. A thread of its own receives samples until the run drops its end.
     pub(crate) fn start(
         samples: Receiver<Arc<Sample>>,
         commands: SyncSender<Command>,
@@ -100,26 +100,26 @@ impl Hub {
                 kept.bytes -= old.json.len();
             }
         }
-        // Without readers there is nobody to tell.
+        // Fails only if there are no readers.
         let _ = self.frames.send(frame);
     }
 
-    /// The samples from now on.
+    /// Subscribes to all further samples.
     pub(crate) fn subscribe(&self) -> broadcast::Receiver<Frame> {
         self.frames.subscribe()
     }
 
-    /// Whether the run has ended and every sample of it has been taken in.
+    /// True if the run has ended and all its samples were received.
     pub(crate) fn is_over(&self) -> bool {
         self.over.load(Ordering::Acquire)
     }
 
-    /// The last sample.
+    /// Returns the last sample.
     pub(crate) fn latest(&self) -> Option<Frame> {
         self.kept.lock().ok()?.frames.back().cloned()
     }
 
-    /// The samples kept that end later than `after_s`, at most `most` of them, the latest.
+    /// Returns the kept samples that end later than `after_s`, at most the latest `most`.
     pub(crate) fn since(&self, after_s: f64, most: usize) -> Vec<Frame> {
         let Ok(kept) = self.kept.lock() else { return Vec::new() };
         let start = kept.frames.partition_point(|frame| frame.sample.at_s <= after_s);
@@ -127,17 +127,17 @@ impl Hub {
         kept.frames.iter().skip(start).cloned().collect()
     }
 
-    /// What happened so far, the oldest first.
+    /// Returns the events so far, the oldest first.
     pub(crate) fn events(&self) -> Vec<EventSample> {
         self.kept.lock().map(|kept| kept.events.iter().cloned().collect()).unwrap_or_default()
     }
 
-    /// How the session stands.
+    /// Returns the status of the session.
     pub(crate) fn status(&self) -> Arc<Status> {
         self.board.lock().map(|board| board.clone()).unwrap_or_default()
     }
 
-    /// Sends a command that has no answer. One that finds no room is lost: the run has 64 to do by then.
+    /// Sends a command that has no answer. Returns false if the channel is full and the command is dropped.
     pub(crate) fn tell(&self, command: Command) -> bool {
         self.commands.try_send(command).is_ok()
     }

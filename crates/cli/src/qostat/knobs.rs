@@ -1,4 +1,4 @@
-//! The knobs: what may be asked of a session, and a change as an edit of the scenario's text.
+//! Commands to a session, and changes as edits of the scenario's text.
 
 use std::collections::VecDeque;
 use std::sync::mpsc::SyncSender;
@@ -13,46 +13,46 @@ use serde::Serialize;
 use super::effective::Effective;
 use crate::files::Beside;
 
-/// What a session is asked.
+/// Command to a session.
 pub(crate) enum Command {
-    /// To set values, all at once; `lasting`: they go back by themselves after this long.
+    /// Sets values, all at once; with `lasting` they are restored after this time.
     Set { settings: Vec<String>, lasting: Option<Duration>, reply: SyncSender<Result<Done, Refused>> },
-    /// To sample as often as this.
+    /// Sets the sampling interval.
     Every(Duration),
-    /// To go this many times as fast as the clock.
+    /// Sets the pace, as a multiple of real time.
     Pace(f64),
-    /// To wait, or to go on.
+    /// Pauses the run if true, continues it if false.
     Hold(bool),
-    /// To note this in the log of events, at this moment.
+    /// Adds a mark to the log of events, at the current time.
     Mark(String),
-    /// To end here.
+    /// Ends the run.
     Stop,
 }
 
-/// What was set.
+/// Result of a setting.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub(crate) struct Done {
-    /// When it holds from, in seconds since the start of the run.
+    /// Time from which it holds, in seconds since the start of the run.
     pub(crate) at_s: f64,
-    /// What restores the values before, one setting for each that was set: `PATH=` takes out what was not written.
+    /// Settings that restore the previous values, one for each: `PATH=` removes a value that was not written.
     pub(crate) before: Vec<String>,
-    /// When they go back, where they do.
+    /// Time at which they are restored, if they are.
     pub(crate) until_s: Option<f64>,
 }
 
-/// Why nothing was set.
+/// Refusal of a setting.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub(crate) struct Refused {
-    /// What is wrong, each with its way out.
+    /// Problems, each with its remedy.
     pub(crate) problems: Vec<Wrong>,
 }
 
-/// One thing that is wrong.
+/// One problem.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub(crate) struct Wrong {
-    /// What is wrong.
+    /// Description.
     pub(crate) message: String,
-    /// The way out.
+    /// Remedy.
     pub(crate) help: String,
 }
 
@@ -70,10 +70,11 @@ impl Refused {
     }
 }
 
-/// `scenario` with what is asked for at `at`, what to answer, and what holds then. `current` is what holds now.
+/// Adds the settings to `scenario` as a change at `at`. Returns the scenario, the answer, and the effective
+/// state then; `current` is the effective state now.
 ///
 /// # Errors
-/// Everything that is wrong with the settings.
+/// All problems of the settings.
 pub(crate) fn set(
     settings: &[String],
     lasting: Option<Duration>,
@@ -90,7 +91,7 @@ pub(crate) fn set(
             Refused::because(why.to_string(), "write PATH=VALUE, such as link.wan.rate=2mbit")
         };
         let setting = Override::parse(text).map_err(refuse)?;
-        // Going through TOML is what keeps a value one value.
+        // Conversion to TOML keeps a value one value.
         if text.contains(['\n', '\r']) {
             return Err(Refused::because("a setting is one line", "write PATH=VALUE"));
         }
@@ -111,13 +112,13 @@ pub(crate) fn set(
     Ok((changed, done, current))
 }
 
-/// Settings whose undoing is known, at most.
+/// Number of settings whose previous values are kept.
 const UNDONE: usize = 10_000;
 
-/// What a session adds to the events of its run: how a change is undone, and marks.
+/// Additions of a session to the events of its run: previous values of settings, and marks.
 #[derive(Default)]
 pub(crate) struct Notes {
-    /// When something was set, and what was there before.
+    /// Times of settings, with the settings that restore the previous values.
     undo: VecDeque<(f64, Vec<String>)>,
     marks: Vec<EventSample>,
 }
@@ -130,7 +131,7 @@ impl Notes {
         self.undo.push_back((done.at_s, done.before.clone()));
     }
 
-    /// Notes `text` at `now`. Returns it as a line of the saved scenario.
+    /// Adds the mark `text` at `now`. Returns it as a line of the saved scenario.
     pub(crate) fn mark(&mut self, text: &str, now: Instant) -> String {
         let at_s = now.as_secs_f64();
         let text = if text.is_empty() { "mark" } else { text };
@@ -147,7 +148,7 @@ impl Notes {
         format!("{at_s:.6} s: {text}")
     }
 
-    /// Adds to the events of `sample`.
+    /// Adds them to the events of `sample`.
     pub(crate) fn add_to(&self, sample: &mut Sample) {
         for event in sample.events.iter_mut().filter(|event| event.kind == EventKind::Change) {
             // Both are the same whole number of picoseconds.
@@ -159,7 +160,7 @@ impl Notes {
         sample.events.extend(self.marks.iter().cloned());
     }
 
-    /// The marks have been told.
+    /// Clears the marks after they were delivered.
     pub(crate) fn on_told(&mut self) {
         self.marks.clear();
     }

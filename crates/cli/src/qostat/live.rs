@@ -1,12 +1,13 @@
-//! A live run with its knobs, beside the driver: takes its samples, reads, checks and builds what is asked for, and
-//! hands it over.
+//! Session of a live run, on a thread beside the driver's: receives samples, and reads, checks and builds
+//! changes for the driver.
 //!
 //! ```text
 //! Command -> Scenario::with_change at `now + lead` -> the rest of the timeline, built -> driver
-//!            '<- once more, later: the driver was at that time already <----------------'
+//!            '<- again, with a later time: the driver was already past it <---------------'
 //! ```
 //!
-//! A change holds from exactly the time that the saved scenario names, or the driver does not take it.
+//! Invariant: a change holds from exactly the time in the saved scenario, or the driver does not accept it
+//! (decision 031).
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -27,25 +28,25 @@ use super::session::{Ends, LONGEST, SHORTEST};
 use super::status::{Board, Status};
 use crate::files::Beside;
 
-/// From now to a change, at least: the driver comes by every 5 ms.
+/// Least time from now to a change: the driver serves its channel every 5 ms.
 const LEAST_LEAD: Duration = Duration::from_millis(15);
 
-/// And at most: more than it takes to read a scenario on a busy machine.
+/// Longest time from now to a change: more than it takes to read a scenario on a busy machine.
 const MOST_LEAD: Duration = Duration::from_secs(2);
 
-/// From one change to the next, at least.
+/// Least time between two changes.
 const AFTER_LAST: Duration = Duration::from_micros(1);
 
-/// How often a change is put off because the driver was faster.
+/// Attempts to place a change before the driver reaches its time.
 const TRIES: u32 = 6;
 
-/// Changes built beforehand; the later ones of a long timeline are built by the driver.
+/// Changes built in advance; later ones of a long timeline are built by the driver.
 const BUILT: usize = 64;
 
-/// Between two looks at what the driver has said.
+/// Polling interval of the driver's answers.
 const NAP: WallTime = WallTime::from_millis(1);
 
-/// The side of a live run that is not the driver's.
+/// Observer's side of a live run.
 pub(crate) struct LiveSession<'a> {
     files: &'a Beside,
     commands: Receiver<Command>,
@@ -53,25 +54,25 @@ pub(crate) struct LiveSession<'a> {
     board: Board,
     desk: Desk,
     status: Status,
-    /// As it is played.
+    /// Scenario with the changes so far.
     scenario: Scenario,
     every: Duration,
-    /// What reading a change takes: the shorter of the last two, and the last.
+    /// Time needed to read a change: the shorter of the last two, and the last.
     took: Duration,
     took_last: Duration,
-    /// Samples that found no room on their way to the hub.
+    /// Samples that found no room in the channel to the hub.
     dropped: u64,
-    /// The events of the last ones.
+    /// Their events.
     untold: Vec<EventSample>,
     notes: Notes,
     current: Effective,
-    /// When something was set last: what is asked for later happens later.
+    /// Time of the last setting; later settings have later times.
     last: Instant,
     halt: Arc<AtomicBool>,
 }
 
 impl<'a> LiveSession<'a> {
-    /// `halt` is what ends the run.
+    /// Creates a session; setting `halt` ends the run.
     pub(crate) fn new(
         scenario: &Scenario,
         (seed, every): (u64, Duration),
@@ -107,14 +108,14 @@ impl<'a> LiveSession<'a> {
         session
     }
 
-    /// Serves until the driver has left. Returns the scenario as it was played.
+    /// Serves until the driver has ended. Returns the scenario with all changes.
     pub(crate) fn serve(mut self) -> Scenario {
         loop {
             let nap = WallTime::from_nanos(self.every.as_picos() / 2_000).min(WallTime::from_millis(50));
             match self.commands.recv_timeout(nap) {
                 Ok(command) => self.obey(command),
                 Err(RecvTimeoutError::Timeout) => {}
-                // Nobody is left who could ask.
+                // All senders of commands are gone.
                 Err(RecvTimeoutError::Disconnected) => thread::sleep(nap),
             }
             let over = self.desk.is_over();
@@ -135,11 +136,11 @@ impl<'a> LiveSession<'a> {
         }
     }
 
-    /// Passes on what the driver has sampled.
+    /// Forwards the driver's samples to the hub.
     fn pass_on(&mut self) {
         self.desk.free();
         while let Some(mut sample) = self.desk.sample() {
-            // A temporary change that went back, or one of the timeline: the knobs show what holds.
+            // A temporary change ended, or one of the timeline happened: update the knobs' values.
             let now = Instant::ZERO + span(sample.at_s);
             if self.current.is_past(now) {
                 self.current.advance(now);
@@ -177,7 +178,7 @@ impl<'a> LiveSession<'a> {
                 self.publish();
             }
             Command::Stop => self.halt.store(true, Ordering::Relaxed),
-            // The clock waits for nobody.
+            // Real time cannot be paced or paused.
             Command::Pace(_) | Command::Hold(_) => {}
         }
     }
@@ -202,7 +203,7 @@ impl<'a> LiveSession<'a> {
             }
             match self.answer() {
                 Some(Answer::Taken(_)) => {
-                    // One slow reading, while other programs had the processor, says little of the next.
+                    // One slow reading, while other programs had the processor, does not predict the next.
                     self.took = took.min(core::mem::replace(&mut self.took_last, took));
                     (self.scenario, self.current, self.last) = (changed, current, at);
                     self.status.version += 1;
@@ -217,7 +218,7 @@ impl<'a> LiveSession<'a> {
         Err(Refused::because("this machine is too busy to prepare the change in time", "try again"))
     }
 
-    /// What the driver says to the timeline it was given; `None` where it has left.
+    /// Waits for the driver's answer to the last timeline; `None` if the driver has ended.
     fn answer(&mut self) -> Option<Answer> {
         loop {
             let over = self.desk.is_over();
@@ -233,14 +234,14 @@ impl<'a> LiveSession<'a> {
     }
 }
 
-/// What happens from `from` on, built as far as is worth it.
+/// Returns the changes from `from` on, the first of them built.
 fn rest(scenario: &Scenario, from: Instant) -> Result<Vec<Prepared>, Invalid> {
     let start = scenario.changes.partition_point(|change| change.at < from);
     let changes = scenario.changes[start..].iter().cloned().enumerate();
     changes.map(|(place, change)| if place < BUILT { change.prepare() } else { Ok(change.into()) }).collect()
 }
 
-/// The next whole microsecond: what stands in the saved scenario is short.
+/// Rounds up to a whole microsecond, for a short text in the saved scenario.
 fn whole_micros(at: Instant) -> Instant {
     const MICRO: u64 = 1_000_000;
     Instant::from_picos(at.as_picos().div_ceil(MICRO) * MICRO)

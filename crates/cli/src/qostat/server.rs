@@ -1,14 +1,15 @@
-//! The session over HTTP: the page, the state, the stream, the knobs, and exports for other programs.
+//! HTTP server of a session: the page, the state, the stream, the knobs, and exports for other programs.
 //!
 //! ```text
-//! accept (128 slots) -> whole request within 10 s -> Host, Origin -> token -> handler -> whole answer within 10 s
+//! accept (128 slots) -> request within 10 s -> Host, Origin -> token -> handler -> answer within 10 s
 //! ```
 //!
-//! A connection that is slow to send or to read loses its slot to a new one as soon as all are taken (`slots`), so no
-//! number of them makes a reader or a knob wait.
+//! If all slots are taken, a slow connection loses its slot to a new one (`slots`), so that no number of slow
+//! clients delays a reader or a knob.
 //!
-//! One request a connection. The deadline is for all of it, from accepting to the last byte, but for the stream,
-//! where each write has its own; a stream that falls behind loses samples, which it is told.
+//! One request a connection. The deadline covers all of it, from accepting to the last byte, except the
+//! stream, where each write has its own. A stream that falls behind loses samples, and their number is
+//! reported to it.
 
 mod api;
 mod guard;
@@ -35,16 +36,16 @@ use slots::{Phase, Progress, Slot, Slots};
 /// Connections at once.
 pub(crate) const CONNECTIONS: usize = 128;
 
-/// How long a request may take, all in all; and how long one write of the stream.
+/// Time limit of a whole request and its answer, and of one write of the stream.
 pub(crate) const DEADLINE: Duration = Duration::from_secs(10);
 
-/// Bytes of an answer that wait for their reader in the kernel, at most.
+/// Size of the kernel's send buffer for an answer, in bytes.
 const SEND_BUFFER: usize = 64 << 10;
 
-/// Longest body.
+/// Longest body in bytes.
 pub(crate) const BODY: usize = 64 << 10;
 
-/// What handlers need.
+/// State shared by all handlers.
 #[derive(Clone)]
 pub(crate) struct Shared {
     pub(crate) hub: Arc<Hub>,
@@ -52,11 +53,11 @@ pub(crate) struct Shared {
     pub(crate) page: Arc<str>,
 }
 
-/// Listens at `address` and serves in a thread of its own for as long as the process lives. Returns the
-/// address, with its port where that was 0.
+/// Listens at `address` and serves on a thread of its own as long as the process lives. Returns the address,
+/// with the port that replaced 0.
 ///
 /// # Errors
-/// Where the address cannot be listened at.
+/// If the address cannot be bound.
 pub(crate) fn start(address: SocketAddr, shared: Shared) -> io::Result<SocketAddr> {
     let listener = StdListener::bind(address)?;
     listener.set_nonblocking(true)?;
@@ -77,7 +78,7 @@ async fn serve(listener: TcpListener, shared: Shared) {
     let router = api::router(shared);
     loop {
         let Ok((connection, from)) = listener.accept().await else {
-            // Out of descriptors, or a connection that was gone already.
+            // Out of file descriptors, or a connection that is already gone.
             tokio::time::sleep(Duration::from_millis(20)).await;
             continue;
         };
@@ -93,8 +94,8 @@ async fn serve(listener: TcpListener, shared: Shared) {
 
 async fn converse(connection: TcpStream, router: axum::Router, slot: &Slot) {
     let _ = connection.set_nodelay(true);
-    // Who does not read is noticed when this is full, and costs nothing from then on. Left to itself, the kernel would
-    // let it grow to megabytes: a minute of samples.
+    // A client that does not read is detected when this is full, and costs nothing from then on. The kernel's
+    // default would grow to megabytes: a minute of samples.
     let _ = rustix::net::sockopt::set_socket_send_buffer_size(&connection, SEND_BUFFER);
     let mut connection = TimeoutStream::new(connection);
     connection.set_write_timeout(Some(DEADLINE));

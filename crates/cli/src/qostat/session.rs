@@ -1,4 +1,5 @@
-//! A simulation in the pace of a clock, with its knobs: looks at the run, hands out samples, takes commands.
+//! Session of a simulation at the pace of a clock, with its knobs: observes the run, sends samples, receives
+//! commands.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -16,28 +17,28 @@ use super::status::{Board, Status};
 use crate::files::Beside;
 use crate::interrupt;
 
-/// Looks an interval: as many values the mean length of a queue is made of.
+/// Looks an interval: the number of values that the mean queue length is computed from.
 const LOOKS: u64 = 10;
 
-/// The shortest and the longest interval of samples.
+/// Shortest and longest sampling interval.
 pub(crate) const SHORTEST: Duration = Duration::from_millis(10);
 pub(crate) const LONGEST: Duration = Duration::from_secs(5);
 
-/// From a look to the change asked for at it. The change is an entry of the timeline like any other, so it
-/// comes first at its instant; the look came last at its own.
+/// Delay of a change after the look at which it was requested. A change comes first at its instant, as any
+/// entry of the timeline; the look came last at its own.
 const AFTER_LOOK: Duration = Duration::from_micros(1);
 
-/// Longest sleep while the run waits: how late a wish to stop is heard.
+/// Longest sleep while the run waits. Bounds the delay of stopping.
 const NAP: WallTime = WallTime::from_millis(50);
 
-/// A session's ends of the channels to the hub.
+/// Session's ends of the channels to the hub.
 pub(crate) struct Ends {
     pub(crate) commands: Receiver<Command>,
     pub(crate) samples: SyncSender<Arc<Sample>>,
     pub(crate) board: Board,
 }
 
-/// The side of a session that looks.
+/// Session of a simulation.
 pub(crate) struct Session<'a> {
     files: &'a Beside,
     commands: Receiver<Command>,
@@ -46,21 +47,21 @@ pub(crate) struct Session<'a> {
     monitor: Monitor,
     status: Status,
     every: Duration,
-    /// When the interval under way ends.
+    /// End of the current interval.
     due: Instant,
     pace: f64,
     held: bool,
-    /// A wall time and the run's time at it, from which the pace counts.
+    /// A wall time and the run's time at it: origin of the pace.
     anchor: (WallInstant, Instant),
     dropped: u64,
     notes: Notes,
     current: Effective,
-    /// The scenario as it was set last, where it was.
+    /// The scenario with the last changes, if there were any.
     pub(crate) changed: Option<Scenario>,
-    /// Whether that was since the look began.
+    /// True if it was changed since the look began.
     fresh: bool,
     stopped: bool,
-    /// Commands taken between two looks, which come to the next.
+    /// Commands received between two looks, handled at the next.
     waiting: VecDeque<Command>,
 }
 
@@ -98,15 +99,15 @@ impl<'a> Session<'a> {
         session
     }
 
-    /// Says that the run has ended, and gives the scenario as it was set last, where it was. The channels of
-    /// the session end here.
+    /// Publishes that the run has ended. Returns the scenario with the last changes, if there were any. The
+    /// session's channels end here.
     pub(crate) fn leave(mut self) -> Option<Scenario> {
         self.status.ended = true;
         self.publish();
         self.changed
     }
 
-    /// Puts the status on the board.
+    /// Publishes the status.
     fn publish(&mut self) {
         self.status.pace = self.pace;
         self.status.every_s = self.every.as_secs_f64();
@@ -116,7 +117,7 @@ impl<'a> Session<'a> {
         }
     }
 
-    /// Hands a sample out, or drops it where nobody took the ones before in time.
+    /// Sends a sample, or drops and counts it if the channel is full.
     fn hand_out(&mut self, mut sample: Sample) {
         sample.dropped_samples = self.dropped;
         let events = sample.events.len();
@@ -129,7 +130,7 @@ impl<'a> Session<'a> {
         }
     }
 
-    /// Waits until the clock has come to `now` of the run, doing what is asked meanwhile.
+    /// Waits until the clock has reached the run's time `now`, handling commands meanwhile.
     fn wait(&mut self, now: Instant, scenario: &Scenario) {
         while let Some(command) = self.waiting.pop_front() {
             self.obey(command, now, scenario);
@@ -143,7 +144,7 @@ impl<'a> Session<'a> {
             }
             let left = self.left_until(now);
             if left.is_zero() {
-                // Whatever has come meanwhile, without waiting.
+                // Commands that have arrived, without waiting.
                 match self.commands.try_recv() {
                     Ok(command) => self.obey(command, now, scenario),
                     Err(_) => return,
@@ -153,7 +154,7 @@ impl<'a> Session<'a> {
             match self.commands.recv_timeout(left.min(NAP)) {
                 Ok(command) => self.obey(command, now, scenario),
                 Err(RecvTimeoutError::Timeout) => {}
-                // Nobody is left who could ask.
+                // All senders of commands are gone.
                 Err(RecvTimeoutError::Disconnected) => std::thread::sleep(left.min(NAP)),
             }
         }
@@ -231,7 +232,7 @@ impl Watcher for Session<'_> {
         if now >= self.due {
             let ports = scene.links.iter_mut().map(|link| (&mut link.port, &mut link.record));
             let sample = self.monitor.close(now, ports, scene.flows, scene.events);
-            // A temporary change that went back, or one of the timeline: the knobs show what holds.
+            // A temporary change ended, or one of the timeline happened: update the knobs' values.
             if self.current.is_past(now) {
                 self.current.advance(now);
                 self.status.describe(scene.scenario, &self.current);

@@ -1,4 +1,4 @@
-//! What of a session changes rarely: the network, its knobs, how it goes.
+//! Status of a session: the part that changes rarely.
 
 use std::sync::{Arc, Mutex};
 
@@ -8,44 +8,44 @@ use serde::Serialize;
 use super::effective::{Effective, Knob};
 use crate::results;
 
-/// What changes rarely: the network, the knobs, how the session goes.
+/// Rarely changing state: the network, its knobs, and the progress of the session.
 #[derive(Clone, Debug, Default, Serialize)]
 pub(crate) struct Status {
-    /// The scenario's title.
+    /// Title of the scenario.
     pub(crate) title: String,
     /// `sim` or `live`.
     pub(crate) mode: &'static str,
-    /// What the random draws started from.
+    /// Seed of the random draws.
     pub(crate) seed: u64,
-    /// How long the run lasts, in seconds.
+    /// Length of the run in seconds.
     pub(crate) duration_s: f64,
-    /// Times the clock; 0 where as fast as can be.
+    /// Pace as a multiple of real time; 0 for as fast as possible.
     pub(crate) pace: f64,
     /// Seconds between samples.
     pub(crate) every_s: f64,
-    /// Whether the run waits.
+    /// True while the run is paused.
     pub(crate) held: bool,
-    /// Whether the run has ended.
+    /// True once the run has ended.
     pub(crate) ended: bool,
-    /// How often something was set.
+    /// Number of settings so far.
     pub(crate) version: u64,
-    /// The network.
+    /// Names of the nodes.
     pub(crate) nodes: Vec<String>,
-    /// The links.
+    /// Links.
     pub(crate) links: Vec<LinkStatus>,
-    /// The ports.
+    /// Ports.
     pub(crate) ports: Vec<PortStatus>,
-    /// The names of the flows.
+    /// Names of the flows.
     pub(crate) flows: Vec<String>,
-    /// The scenario with all that was set: what replays the session.
+    /// Scenario with all settings, which replays the session.
     #[serde(skip)]
     pub(crate) scenario: String,
-    /// What was noted, each with its time.
+    /// Marks, each with its time.
     #[serde(skip)]
     pub(crate) marks: Vec<String>,
 }
 
-/// A link and its knobs.
+/// Link and its knobs.
 #[derive(Clone, Debug, Default, Serialize)]
 pub(crate) struct LinkStatus {
     pub(crate) name: String,
@@ -56,24 +56,24 @@ pub(crate) struct LinkStatus {
     pub(crate) knobs: Vec<Knob>,
 }
 
-/// A port and the knobs of its queues.
+/// Port and the knobs of its queues.
 #[derive(Clone, Debug, Default, Serialize)]
 pub(crate) struct PortStatus {
     pub(crate) name: String,
     pub(crate) from: String,
     pub(crate) to: String,
     pub(crate) link: String,
-    /// Which tree is in use.
+    /// Knob that selects the tree.
     pub(crate) root: Option<Knob>,
-    /// By queue.
+    /// Knobs by queue.
     pub(crate) queues: Vec<(String, Vec<Knob>)>,
 }
 
-/// Where the status of a session is left for whoever asks.
+/// Shared location of a session's current status.
 pub(crate) type Board = Arc<Mutex<Arc<Status>>>;
 
 impl Status {
-    /// Takes what of the scenario the status shows, as `effective` has it.
+    /// Copies the parts of the scenario that the status shows, with the values of `effective`.
     pub(crate) fn describe(&mut self, scenario: &Scenario, effective: &Effective) {
         let name = |node: usize| scenario.nodes[node].name.clone();
         self.title.clone_from(&scenario.title);
@@ -117,10 +117,10 @@ impl Status {
     }
 }
 
-/// What every saved session begins with.
+/// First line of every saved session.
 pub(crate) const SAVED_HEAD: &str = "# What was set while this ran,";
 
-/// The scenario's text as a file that says where it comes from.
+/// Returns the scenario's text as a file that names its origin.
 pub(crate) fn saved(status: &Status) -> String {
     let marks = status.marks.iter().fold(String::new(), |text, mark| text + "# Noted at " + mark + "\n");
     format!("{SAVED_HEAD} as it was on {}; seed {}.\n{marks}{}", results::now(), status.seed, status.scenario)

@@ -1,4 +1,4 @@
-//! What a terminal shows of a session: a screen with keys, or a line a sample.
+//! Terminal view of a session: a screen with keys, or one line per sample.
 
 mod keys;
 pub(crate) mod knob;

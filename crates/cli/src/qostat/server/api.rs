@@ -1,4 +1,4 @@
-//! What can be asked, and the answers.
+//! Handlers of requests.
 
 use axum::Router;
 use axum::body::{Body, to_bytes};
@@ -18,7 +18,7 @@ use crate::qostat::knobs::{Command, Refused};
 use crate::qostat::session::{LONGEST, SHORTEST};
 use crate::qostat::status::saved;
 
-/// Samples given out at once at most.
+/// Samples returned by one request at most.
 const MOST: usize = 10_000;
 
 /// Longest mark, in characters.
@@ -48,7 +48,7 @@ pub(super) fn router(shared: Shared) -> Router {
         .with_state(shared)
 }
 
-/// A refusal in the form of all of them.
+/// Returns a refusal in the common form.
 pub(super) fn refuse(status: StatusCode, message: &str, help: &str) -> impl IntoResponse + use<> {
     answer(status, &json!(Refused::because(message, help)))
 }
@@ -127,8 +127,8 @@ async fn metrics(State(shared): State<Shared>) -> Response {
     text(StatusCode::OK, "text/plain; version=0.0.4; charset=utf-8", body)
 }
 
-/// Reads the request to its end before anything else: until then the connection may lose its slot. A body that is
-/// somewhat too long is read whole, so that the client is still there for the answer.
+/// Reads the whole request first: until then the connection may lose its slot. A body that is somewhat too
+/// long is read to its end, so that the client still receives the answer.
 async fn whole_request(request: Request, next: Next) -> Response {
     let progress = request.extensions().get::<Progress>().cloned();
     let (parts, body) = request.into_parts();
@@ -144,7 +144,7 @@ fn too_long() -> impl IntoResponse {
     refuse(StatusCode::PAYLOAD_TOO_LARGE, message, "see /api/openapi.json")
 }
 
-/// The body as JSON of this form; else what is wrong with it.
+/// Parses the body as JSON of this type; on error returns the refusal.
 async fn body<T: for<'de> Deserialize<'de>>(request: Request) -> Result<T, Response> {
     let refused = |status, message: &str| refuse(status, message, "see /api/openapi.json").into_response();
     let bytes = to_bytes(request.into_body(), BODY).await.map_err(|_| too_long().into_response())?;
@@ -152,13 +152,13 @@ async fn body<T: for<'de> Deserialize<'de>>(request: Request) -> Result<T, Respo
         .map_err(|error| refused(StatusCode::BAD_REQUEST, &format!("the body is wrong: {error}")))
 }
 
-/// What to set.
+/// Body of a setting.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Set {
-    /// `PATH=VALUE`, all at once.
+    /// Settings `PATH=VALUE`, applied all at once.
     set: Vec<String>,
-    /// After what time the values go back by themselves, such as `30s`.
+    /// Time after which the previous values are restored, such as `30s`.
     #[serde(rename = "for")]
     lasting: Option<String>,
 }
@@ -185,7 +185,7 @@ async fn set(State(shared): State<Shared>, request: Request) -> Response {
     }
 }
 
-/// How the session goes on.
+/// Body of a control request: pace, interval, pause, end.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Control {
@@ -220,7 +220,7 @@ async fn control(State(shared): State<Shared>, request: Request) -> Response {
     }
 }
 
-/// Why a command found nobody to obey it.
+/// Returns the refusal of a command that could not be delivered.
 fn not_told(shared: &Shared) -> Response {
     if shared.hub.status().ended {
         return refuse(StatusCode::CONFLICT, "the run has ended", "start it again").into_response();
@@ -228,7 +228,7 @@ fn not_told(shared: &Shared) -> Response {
     refuse(StatusCode::SERVICE_UNAVAILABLE, "the run is busy", "try again").into_response()
 }
 
-/// What to note.
+/// Body of a mark.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Mark {
@@ -252,7 +252,7 @@ async fn mark(State(shared): State<Shared>, request: Request) -> Response {
     }
 }
 
-/// Whether a run may go so many times as fast as the clock.
+/// True if a run may have this pace.
 pub(crate) fn is_pace(pace: f64) -> bool {
     pace.abs() < f64::MIN_POSITIVE || (0.001..=1e6).contains(&pace)
 }

@@ -1,4 +1,4 @@
-//! Who may ask what: by the host a browser thinks it talks to, the page that asks, and a token.
+//! Access control: by the `Host` of a request, the origin of its page, and a token.
 
 use std::net::IpAddr;
 
@@ -11,20 +11,20 @@ use subtle::ConstantTimeEq;
 use super::Shared;
 use super::api::refuse;
 
-/// What is allowed.
+/// Access rules.
 #[derive(Debug)]
 pub(crate) struct Guard {
-    /// Names by which the server may be called beside `localhost` and addresses.
+    /// Host names of the server besides `localhost` and addresses.
     pub(crate) names: Vec<String>,
-    /// What a change must carry; `None`: nothing.
+    /// Token that a change must carry; `None` if none is needed.
     pub(crate) token: Option<String>,
-    /// Whether nothing can be changed at all.
+    /// Refuses all changes if true.
     pub(crate) read_only: bool,
 }
 
 impl Guard {
-    /// Whether `host` is a name by which this server may be called. An address needs no name server to mean
-    /// this machine, so no page can be made to reach it under its own name (DNS rebinding); a name does.
+    /// True if `host` is a name of this server. An address is not resolved by a name server, so no page can
+    /// reach this server under its own name (DNS rebinding); with an unknown name it could.
     fn knows_host(&self, host: &str) -> bool {
         let is_port = |port: &str| !port.is_empty() && port.bytes().all(|digit| digit.is_ascii_digit());
         let name = host.rsplit_once(':').filter(|(_, port)| is_port(port)).map_or(host, |(name, _)| name);
@@ -34,7 +34,7 @@ impl Guard {
             || self.names.iter().any(|known| name.eq_ignore_ascii_case(known))
     }
 
-    /// Why a request with these headers is not answered.
+    /// Returns the reason for refusing a request with these headers, if any.
     fn objection(
         &self,
         method: &Method,
@@ -52,7 +52,7 @@ impl Guard {
                 "use its address, or name it with --name",
             ));
         }
-        // A proxy that ends TLS hands on the page's `https` origin; the name it serves is the host that was checked.
+        // A proxy that ends TLS forwards the page's `https` origin; its name is the host that was checked.
         let is_own = |origin: &str| {
             let authority = origin.strip_prefix("http://").or_else(|| origin.strip_prefix("https://"));
             authority.is_some_and(|authority| authority.eq_ignore_ascii_case(host))
@@ -68,14 +68,14 @@ impl Guard {
         None
     }
 
-    /// Why a request that would change something is not answered.
+    /// Returns the reason for refusing a request that would change something, if any.
     fn objection_to_change<'a>(
         &self,
         method: &Method,
         headers: &'a HeaderMap,
     ) -> Option<(StatusCode, &'static str, &'static str)> {
         let text = |name| headers.get(name).map(|value| value.to_str().unwrap_or("?"));
-        // By other methods nothing is changed: who passes is told so.
+        // Other methods change nothing.
         if method != Method::POST {
             return None;
         }
@@ -111,7 +111,7 @@ impl Guard {
     }
 }
 
-/// Lets a request pass that may change something, or says why not.
+/// Middleware: passes a request that may change something, or answers with a refusal.
 pub(super) async fn check_change(State(shared): State<Shared>, request: Request, next: Next) -> Response {
     match shared.guard.objection_to_change(request.method(), request.headers()) {
         Some((status, message, help)) => refuse(status, message, help).into_response(),
@@ -119,7 +119,7 @@ pub(super) async fn check_change(State(shared): State<Shared>, request: Request,
     }
 }
 
-/// Lets a request pass, or says why not.
+/// Middleware: passes a request, or answers with a refusal.
 pub(super) async fn check(State(shared): State<Shared>, request: Request, next: Next) -> Response {
     if let Some((status, message, help)) = shared.guard.objection(request.method(), request.headers()) {
         return refuse(status, message, help).into_response();

@@ -1,4 +1,4 @@
-//! What can be asked, as a document of the `OpenAPI` kind.
+//! Description of the HTTP interface as an `OpenAPI` document.
 
 use serde_json::{Value, json};
 
@@ -34,7 +34,7 @@ fn post(summary: &str, schema: &str) -> Value {
     } })
 }
 
-/// The forms of bodies.
+/// Returns the schemas of bodies.
 fn schemas() -> Value {
     json!({
         "Set": {
@@ -78,7 +78,7 @@ fn schemas() -> Value {
     })
 }
 
-/// The document.
+/// Returns the document.
 pub(super) fn document() -> Value {
     let mut samples = get("The samples kept, the last fifteen minutes at most", "application/json");
     samples["get"]["parameters"] = json!([

@@ -1,8 +1,9 @@
-//! Slots of connections: a bounded number at once, of which slow clients cannot keep the others out.
+//! Slots of connections: a bounded number, which slow clients cannot exhaust.
 //!
-//! A new connection always gets a slot. If all are taken it replaces one whose request has not arrived in full, else one
-//! that is not a stream: of the address that holds most, the oldest. A request of a few packets is complete within
-//! milliseconds, so what is replaced is a client that sends or reads slowly on purpose.
+//! A new connection always gets a slot unless streams have them all. If all are taken it replaces one whose
+//! request has not arrived in full, otherwise one that is not a stream: the oldest of the address that holds
+//! most. A request of a few packets is complete within milliseconds, so the replaced client sends or reads
+//! slowly on purpose.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -11,13 +12,13 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use tokio::sync::Notify;
 
-/// How far a connection has come: in the order in which connections are replaced.
+/// Phase of a connection, in the order of replacement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u8)]
 pub(crate) enum Phase {
     /// The request has not arrived in full.
     Asking,
-    /// It is answered.
+    /// The request is being answered.
     Answering,
     /// The answer is a stream, which is never replaced.
     Streaming,
@@ -53,7 +54,7 @@ pub(super) struct Slots {
     held: Mutex<(u64, BTreeMap<u64, Held>)>,
 }
 
-/// A connection's slot, free again when dropped.
+/// Slot of a connection, freed on drop.
 pub(super) struct Slot {
     slots: Arc<Slots>,
     number: u64,
@@ -67,7 +68,7 @@ impl Slots {
         Arc::new(Self { most, held: Mutex::new((0, BTreeMap::new())) })
     }
 
-    /// A slot for a connection from `address`; `None` if streams have them all.
+    /// Takes a slot for a connection from `address`; `None` if streams have them all.
     pub(super) fn take(self: &Arc<Self>, address: IpAddr) -> Option<Slot> {
         let mut guard = self.held.lock().unwrap_or_else(PoisonError::into_inner);
         let (last, held) = &mut *guard;
@@ -84,7 +85,7 @@ impl Slots {
     }
 }
 
-/// The connection that is replaced first.
+/// Returns the connection that is replaced first.
 fn replaceable(held: &BTreeMap<u64, Held>) -> Option<u64> {
     let mut of_address: BTreeMap<IpAddr, usize> = BTreeMap::new();
     for connection in held.values() {

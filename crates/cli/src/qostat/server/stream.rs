@@ -25,13 +25,13 @@ use crate::qostat::status::Status;
 /// Least time between batches.
 const GAP: Duration = Duration::from_millis(50);
 
-/// After so long without samples a comment says that the stream is alive.
+/// Silence after which a comment is sent to keep the stream alive.
 const SILENCE: Duration = Duration::from_secs(2);
 
-/// Readers at once: half of the connections, so that the other half can be asked for.
+/// Readers at once: half of the connections, so that the other half serves requests.
 const STREAMS: usize = super::CONNECTIONS / 2;
 
-/// Counts a reader for as long as it reads.
+/// Counts a reader as long as it lives.
 struct Reader(Arc<Hub>);
 
 impl Reader {
@@ -47,11 +47,11 @@ impl Drop for Reader {
     }
 }
 
-/// What one reader still has to be told.
+/// State of one reader's stream.
 struct Stream {
     reader: Reader,
     frames: Receiver<Frame>,
-    /// The status it knows.
+    /// Last status sent to it.
     known: Option<Arc<Status>>,
     last: Instant,
     over: bool,

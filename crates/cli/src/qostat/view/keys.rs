@@ -1,7 +1,7 @@
-//! The keys of the terminal, read by a thread of their own.
+//! Keys of the terminal, read on a thread of their own.
 //!
-//! crossterm's reader does not return once its terminal has hung up: it reads the end of the file for ever. So it is
-//! called only when there is something to read, and never by the thread that ends the run.
+//! crossterm's reader does not return once its terminal has hung up: it reads the end of the file for ever.
+//! It is therefore called only when input is available, and never on the thread that ends the run.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -11,14 +11,14 @@ use std::time::Duration;
 
 use ratatui::crossterm::event::{self, Event, KeyEvent, KeyEventKind};
 
-/// Between two looks of the reader for the end.
+/// Interval at which the reader checks for its end.
 const PATIENCE: Duration = Duration::from_millis(40);
 
-/// The terminal has hung up, or cannot be read.
+/// Error: the terminal has hung up, or cannot be read.
 #[derive(Debug)]
 pub(crate) struct Gone;
 
-/// The keys pressed.
+/// Channel of pressed keys.
 pub(crate) struct Keys {
     pressed: Receiver<KeyEvent>,
     is_over: Arc<AtomicBool>,
@@ -33,10 +33,10 @@ impl Keys {
         Self { pressed, is_over }
     }
 
-    /// The next key pressed, if it comes within this time.
+    /// Returns the next key pressed within `patience`, if any.
     ///
     /// # Errors
-    /// Where the terminal has gone.
+    /// If the terminal is gone.
     pub(crate) fn next(&self, patience: Duration) -> Result<Option<KeyEvent>, Gone> {
         match self.pressed.recv_timeout(patience) {
             Ok(key) => Ok(Some(key)),
@@ -46,7 +46,7 @@ impl Keys {
         }
     }
 
-    /// Ends the reader, so that it takes no key meant for the shell. One that hangs is left.
+    /// Ends the reader, so that it consumes no key meant for the shell. A reader that hangs is left.
     pub(crate) fn stop(self) {
         self.is_over.store(true, Ordering::Relaxed);
         while self.pressed.recv_timeout(4 * PATIENCE).is_ok() {}
@@ -59,7 +59,7 @@ fn read(press: &Sender<KeyEvent>, is_over: &AtomicBool) {
         if has_hung_up() {
             return;
         }
-        // Also takes in changes of the window's size, which come without a key.
+        // Also consumes changes of the window's size, which come without a key.
         while let Ok(true) = event::poll(Duration::ZERO) {
             match event::read() {
                 Ok(Event::Key(key)) if key.kind != KeyEventKind::Release => {
@@ -74,7 +74,7 @@ fn read(press: &Sender<KeyEvent>, is_over: &AtomicBool) {
     }
 }
 
-/// Waits until there is something to read, for a while.
+/// Waits for input, up to a timeout.
 #[cfg(unix)]
 fn wait() {
     let _ = poll(PATIENCE);
@@ -95,7 +95,7 @@ pub(crate) fn has_hung_up() -> bool {
     false
 }
 
-/// Waits for the terminal; whether it has hung up.
+/// Polls the terminal. Returns whether it has hung up.
 #[cfg(unix)]
 fn poll(patience: Duration) -> bool {
     use rustix::event::{PollFd, PollFlags, Timespec, poll};

@@ -2,8 +2,8 @@
 
 use crate::qostat::effective::Knob;
 
-/// The value a step further: the next choice, or a number a quarter larger or a fifth smaller with its unit
-/// as it was. `None` where it is neither.
+/// Returns the next value of a knob: the next choice, or a number a quarter larger or a fifth smaller with
+/// its unit unchanged. `None` if the value is neither.
 pub(crate) fn step(knob: &Knob, up: bool) -> Option<String> {
     let value = knob.value.as_deref()?;
     if !knob.choices.is_empty() {
@@ -19,7 +19,7 @@ pub(crate) fn step(knob: &Knob, up: bool) -> Option<String> {
     if let Ok(whole) = number.parse::<u64>() {
         let stepped =
             if up { whole.saturating_add((whole / 4).max(1)) } else { whole - (whole / 5).max(1).min(whole) };
-        // Zero is another thing than little of something.
+        // Zero is not a small value: it has another meaning.
         return (stepped > 0).then(|| format!("{stepped}{unit}"));
     }
     let number: f64 = number.parse().ok()?;

@@ -1,4 +1,4 @@
-//! A line a sample, for pipes and logs.
+//! Output of one line per sample, for pipes and logs.
 
 use std::fmt::Write;
 use std::time::Duration;
@@ -12,7 +12,8 @@ use crate::interrupt;
 use crate::output::{has_no_reader, say, tell};
 use crate::qostat::hub::{Frame, Hub};
 
-/// Prints samples until the run ends, as JSON where asked; or, unless it `outlives` them, until their reader has gone.
+/// Prints samples until the run ends, as JSON if requested. Unless it `outlives` its reader, it also ends
+/// when that is gone.
 pub(crate) fn print(hub: &Hub, mut frames: Receiver<Frame>, json: bool, outlives: bool) {
     let mut known_over = false;
     while outlives || !has_no_reader() {
@@ -22,7 +23,7 @@ pub(crate) fn print(hub: &Hub, mut frames: Receiver<Frame>, json: bool, outlives
             Err(TryRecvError::Lagged(lost)) => tell!("{lost} samples missed"),
             Err(TryRecvError::Closed) => return,
             Err(TryRecvError::Empty) => {
-                // What was sent before the end is read before it counts.
+                // Samples sent before the end are printed first.
                 if known_over || interrupt::is_requested() {
                     return;
                 }
@@ -44,7 +45,7 @@ fn show(sample: &Sample) {
     say!("{:10.3} s  {ports}", sample.at_s);
 }
 
-/// What happened, in a line.
+/// Returns an event as a line.
 pub(crate) fn event_line(event: &EventSample) -> String {
     let mut line = format!("{:10.3} s  ", event.at_s);
     if !event.path.is_empty() {
@@ -63,7 +64,7 @@ pub(crate) fn event_line(event: &EventSample) -> String {
     line
 }
 
-/// A port that had something to do: its root, then every queue in which packets wait.
+/// Returns a port that was active: its root, then every queue with waiting packets.
 fn port(port: &PortSample) -> Option<String> {
     let root = port.queues.first()?;
     if root.offered_bps <= 0.0 && root.packets == 0 {

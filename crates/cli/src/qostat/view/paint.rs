@@ -1,4 +1,4 @@
-//! The screen as characters: queues with bars, the selected one with its history and knobs, flows, events.
+//! Drawing of the screen: queues with bars, the selected one with its history and knobs, flows, events.
 
 use lockgate_measure::monitor::{FidelitySample, QueueSample};
 use ratatui::Frame;
@@ -11,13 +11,13 @@ use super::lines::event_line;
 use super::screen::Screen;
 use crate::figures;
 
-/// Width of the bars in the list of queues.
+/// Width of the bars in the list of queues, in columns.
 const BAR: usize = 10;
 
-/// What the history of a queue shows in full height at least: ten packets, in tenths.
+/// Least backlog shown at the full height of a queue's history: ten packets, in tenths.
 const LEAST_HEIGHT: u64 = 100;
 
-/// Draws the screen. Every state is told by a sign or a word as well as by its colour.
+/// Draws the screen. Every state has a sign or a word besides its colour.
 pub(crate) fn paint(screen: &Screen, frame: &mut Frame<'_>) {
     let area = frame.area();
     let flows = screen.status.flows.len().min(6) as u16 + 1;
@@ -47,7 +47,7 @@ pub(crate) fn paint(screen: &Screen, frame: &mut Frame<'_>) {
         None => screen.message.clone(),
     };
     frame.render_widget(Paragraph::new(Line::styled(said, style(screen, Color::Yellow))), message);
-    // A live run goes by the clock.
+    // A live run cannot be paused.
     let hold = if screen.status.mode == "live" { "" } else { "  h hold" };
     let help = format!("↑↓ queue  ←→ knob  +- step  ⏎ type  r root  [] every  ␣ freeze{hold}  q quit");
     frame.render_widget(Paragraph::new(Line::styled(help, Style::new().add_modifier(Modifier::DIM))), keys);
@@ -92,7 +92,7 @@ fn heading(screen: &Screen, width: usize) -> Line<'_> {
     ])
 }
 
-/// What may be relied on in a live run, as far as is known.
+/// Returns a live run's fidelity so far, in words.
 fn faithful(fidelity: Option<&FidelitySample>) -> String {
     let Some(fidelity) = fidelity else { return "live".to_owned() };
     let late = figures::seconds(fidelity.late_p99_s).replace(' ', "");
@@ -100,7 +100,7 @@ fn faithful(fidelity: Option<&FidelitySample>) -> String {
     format!("live (late {late} p99: {word})")
 }
 
-/// `text` in exactly `width` columns; what is too long ends with `…`.
+/// Formats `text` to exactly `width` columns; a longer one is cut and ends with `…`.
 fn fit(text: &str, width: usize) -> String {
     if text.chars().count() <= width {
         return format!("{text:width$}");
@@ -109,7 +109,7 @@ fn fit(text: &str, width: usize) -> String {
     format!("{kept}…")
 }
 
-/// Eighths of blocks up to `value` of `most`, with the peak as a bar of its own.
+/// Draws a bar in eighths of blocks up to `value` of `most`, with the peak as a mark of its own.
 fn bar(value: u64, peak: u64, most: u64) -> String {
     const EIGHTHS: [char; 8] = [' ', '▏', '▎', '▍', '▌', '▋', '▊', '▉'];
     let most = most.max(1);
@@ -179,7 +179,7 @@ fn queue_line(name: &str, queue: &QueueSample, most: u64) -> String {
     )
 }
 
-/// A rate in eight columns at most.
+/// Formats a rate in eight columns at most.
 fn short_rate(bps: f64) -> String {
     match bps {
         bps if bps >= 1e9 => format!("{:.2}G", bps / 1e9),
@@ -213,7 +213,7 @@ fn selected(screen: &Screen, frame: &mut Frame<'_>, area: Rect) {
         .get(&(*port, queue.place))
         .map(|values| values.iter().rev().take(usize::from(spark.width)).rev().copied().collect())
         .unwrap_or_default();
-    // A packet or two is no mountain.
+    // A packet or two must not fill the height.
     let most = values.iter().copied().max().unwrap_or(0).max(LEAST_HEIGHT);
     frame
         .render_widget(Sparkline::default().data(&values).max(most).style(style(screen, Color::Cyan)), spark);
@@ -232,7 +232,7 @@ fn selected(screen: &Screen, frame: &mut Frame<'_>, area: Rect) {
     frame.render_widget(Paragraph::new(shown), right);
 }
 
-/// Where a queue's packets spent their time, if there is a device ring below it.
+/// Returns the mean delay in a queue and in the device ring below it, in words; empty without a ring.
 fn under_a_ring(queue: &QueueSample) -> Vec<Line<'static>> {
     let Some(waited) = queue.waited_mean_s else { return Vec::new() };
     let ring = queue.sojourn_mean_s.map(|all| (all - waited).max(0.0));

@@ -1,4 +1,4 @@
-//! The screen of `lockgate watch`: what it knows, what keys do.
+//! Screen of `lockgate watch`: its state and its keys.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::io;
@@ -21,40 +21,40 @@ use crate::qostat::knobs::Command;
 use crate::qostat::session::{LONGEST, SHORTEST};
 use crate::qostat::status::Status;
 
-/// Values a sparkline remembers.
+/// Values kept for a sparkline.
 const HISTORY: usize = 512;
 
-/// Events on the screen at most.
+/// Number of events kept for the screen.
 const EVENTS: usize = 64;
 
-/// Between two looks for keys and samples.
+/// Polling interval of keys and samples.
 const FRAME: Duration = Duration::from_millis(40);
 
-/// Intervals that `[` and `]` step through.
+/// Intervals in ms that `[` and `]` step through.
 const INTERVALS_MS: [u64; 9] = [10, 20, 50, 100, 200, 500, 1000, 2000, 5000];
 
-/// What is shown.
+/// State of the screen.
 pub(crate) struct Screen {
     pub(crate) status: Arc<Status>,
     pub(crate) sample: Option<Arc<Sample>>,
     pub(crate) events: VecDeque<EventSample>,
     /// Mean backlog over the last samples, in tenths of a packet, by port and queue.
     pub(crate) history: BTreeMap<(usize, u16), VecDeque<u64>>,
-    /// Which line of the queues is selected, and which of its knobs.
+    /// Index of the selected line of the queues, and of the selected knob.
     pub(crate) line: usize,
     pub(crate) knob: usize,
-    /// Whether something that matters is selected: by the user, or because packets wait there.
+    /// True once a selection was made: by the user, or because packets wait there.
     chosen: bool,
-    /// Whether the picture stands still; samples are gathered all the same.
+    /// True while the picture is frozen; samples are still collected.
     pub(crate) frozen: bool,
-    /// What is being typed as a new value.
+    /// New value being typed.
     pub(crate) typing: Option<String>,
     pub(crate) message: String,
     pub(crate) missed: u64,
     pub(crate) colour: bool,
 }
 
-/// What a key asks for.
+/// Request of a key.
 #[derive(Debug, PartialEq)]
 pub(crate) enum Wish {
     Nothing,
@@ -82,7 +82,7 @@ impl Screen {
         }
     }
 
-    /// Takes a sample in.
+    /// Adds a sample.
     pub(crate) fn take(&mut self, sample: Arc<Sample>) {
         for (port, shown) in sample.ports.iter().enumerate() {
             for queue in &shown.queues {
@@ -103,7 +103,7 @@ impl Screen {
         self.choose();
     }
 
-    /// Selects the port where most waits, once, as what one wants to see first.
+    /// Selects the port with the longest queue, once, as the initial selection.
     fn choose(&mut self) {
         if self.chosen {
             return;
@@ -115,8 +115,8 @@ impl Screen {
         }
     }
 
-    /// The queues in the order of the lines, with their port and depth. Ports that are but one queue at which
-    /// nothing ever came are left out, so that the busy ones stand on the first screen.
+    /// Returns the queues in the order of the lines, with their port and depth. Ports of only one queue that
+    /// never received a packet are left out, so that busy ones fit the first screen.
     pub(crate) fn lines(&self) -> Vec<(usize, usize, &QueueSample)> {
         let mut lines = Vec::new();
         for (port, shown) in self.sample.iter().flat_map(|sample| sample.ports.iter().enumerate()) {
@@ -134,7 +134,8 @@ impl Screen {
         lines
     }
 
-    /// The knobs of the selected queue; of a root also the choice of the tree, and those of the link.
+    /// Returns the knobs of the selected queue; for a root also the choice of the tree, and those of the
+    /// link.
     pub(crate) fn knobs(&self) -> Vec<&Knob> {
         let lines = self.lines();
         let Some((port, depth, queue)) = lines.get(self.line) else { return Vec::new() };
@@ -149,7 +150,7 @@ impl Screen {
         knobs
     }
 
-    /// What a key does.
+    /// Handles a key.
     pub(crate) fn press(&mut self, key: KeyEvent) -> Wish {
         if key.modifiers.contains(KeyModifiers::CONTROL) && key.code == KeyCode::Char('c') {
             return Wish::Quit;
@@ -243,13 +244,13 @@ impl Screen {
     }
 }
 
-/// What is said below the picture, and by whom.
+/// Channel of messages shown below the picture.
 pub(crate) type Messages = (Sender<String>, Answers<String>);
 
 /// Shows the screen until the user quits. A terminal that hangs up is a request to stop the run.
 ///
 /// # Errors
-/// Where the terminal cannot be drawn on.
+/// If the terminal cannot be drawn on.
 pub(crate) fn show(
     hub: &Arc<Hub>,
     mut frames: Receiver<Frame>,
@@ -279,7 +280,7 @@ pub(crate) fn show(
     };
     pressed.stop();
     if ratatui::try_restore().is_err() {
-        // Its drop would report that on stderr, which may be the same terminal, and panic there.
+        // Its drop would report the error on stderr, which may be the same terminal, and panic there.
         core::mem::forget(terminal);
     }
     shown
@@ -299,7 +300,7 @@ fn gather(hub: &Hub, frames: &mut Receiver<Frame>, screen: &mut Screen, answers:
     }
 }
 
-/// Does what keys ask for; `false` where that is to quit.
+/// Handles pressed keys. Returns false to quit.
 fn keys(hub: &Arc<Hub>, screen: &mut Screen, pressed: &Keys, told: &Sender<String>) -> Result<bool, Gone> {
     let mut patience = FRAME;
     while let Some(key) = pressed.next(patience)? {

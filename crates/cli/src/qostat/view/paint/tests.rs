@@ -111,7 +111,7 @@ fn everything_is_on_the_smallest_screen() {
     assert!(rest.contains("████▉     │") || rest.contains("████▉    │"), "half a bar and the peak: {rest}");
 }
 
-/// What one wants to see first is where packets wait, until one chooses.
+/// The port with the longest queue is selected first, until a key selects another.
 #[test]
 fn the_busiest_port_is_selected_until_a_key_is_pressed() {
     let mut screen = Screen::new(Arc::default(), false);
@@ -132,7 +132,7 @@ fn the_busiest_port_is_selected_until_a_key_is_pressed() {
     assert_eq!(screen.history[&(1, 0)], [0, 90, 90]);
 }
 
-/// What a live run is worth, and what of the delay is the device ring's.
+/// Fidelity of a live run, and the device ring's part of the delay.
 #[test]
 fn fidelity_and_the_ring_are_told() {
     let mut screen = screen(false);
