@@ -1,4 +1,4 @@
-//! What can be typed: the commands and their options.
+//! Command line: the commands and their options. Doc comments of options are the help texts that users see.
 
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::path::PathBuf;
@@ -25,7 +25,7 @@ pub(crate) struct Arguments {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// The 60-second show: a second of buffer, and its cure; simulated and on real packets
+    /// Runs a 60-second demo: a second of buffer, and its cure; simulated and on real packets
     #[command(after_help = "Examples:\n  lockgate demo --out /tmp/demo\n  lockgate demo --sim")]
     Demo(Demo),
     /// Runs a scenario and leaves a report
@@ -39,7 +39,7 @@ pub(crate) enum Command {
 Values are TOML where they parse as TOML, else text; an empty value removes the key. Files are looked for
 beside the scenario, then where you are.")]
     Run(Run),
-    /// Shows a running run, with its knobs: in the terminal, and with --web in the browser
+    /// Runs a scenario and shows it with its knobs: in the terminal, and with --web in the browser
     #[command(after_help = "Examples:
   lockgate watch scenarios/voice-beside-bulk.toml --sim
   lockgate watch scenarios/bufferbloat.toml --sim --pace 10 --web
@@ -62,10 +62,11 @@ Elsewhere than on loopback, the token is read from LOCKGATE_TOKEN.")]
     /// Reads and validates scenarios without running them: every problem at once
     #[command(after_help = "Example:\n  lockgate check scenarios/*.toml")]
     Check(Check),
-    /// The disciplines, distributions, traffic profiles and metrics; with a name: its parameters and guarantees
+    /// Lists disciplines, distributions, traffic profiles and metrics; of a name, its parameters and
+    /// guarantees
     #[command(after_help = "Examples:\n  lockgate list\n  lockgate list tbf\n  lockgate list distributions")]
     List(List),
-    /// The experiments of the papers: each claim, the paper's value, ours, holds or not
+    /// Repeats the experiments of papers: each claim, the paper's value, ours, holds or not
     #[command(after_help = "Examples:
   lockgate reproduce
   lockgate reproduce caqt --quick --json
@@ -74,22 +75,22 @@ Elsewhere than on loopback, the token is read from LOCKGATE_TOKEN.")]
   lockgate reproduce caqt --live --scale 100
   lockgate reproduce ./papers/mine")]
     Reproduce(Reproduce),
-    /// Holds disciplines against their theorems: oracle, bound, worst measured, ratio
+    /// Tests disciplines against their theorems: oracle, bound, worst measured, ratio
     #[command(after_help = "Examples:
   lockgate conform
   lockgate conform wf2q+ --seed 7 --trials 1000
   lockgate conform --out conformance --json > conformance.json
   lockgate conform --against kernel.json")]
     Conform(Conform),
-    /// Sends traffic to another host, where `lockgate receive` runs, and says how late it came there
+    /// Sends traffic to another host that runs `lockgate receive`, and measures its one-way delay
     #[command(after_help = "Examples:
   lockgate send 192.0.2.7 --rate 2mbit --size 1442B --for 30s
   lockgate send 192.0.2.7:9000 --profile g711 --dscp EF")]
     Send(Send),
-    /// Receives what `lockgate send` sends
+    /// Receives the traffic of `lockgate send` and reports on it
     #[command(after_help = "Example:\n  lockgate receive 0.0.0.0:5201 --once")]
     Receive(Receive),
-    /// What this host can do: live runs, each capability tried
+    /// Tests this host: each capability that live runs need
     #[command(after_help = "Example:\n  lockgate doctor")]
     Doctor(Doctor),
     /// Prints the JSON Schema of scenario files or of what commands print
@@ -110,7 +111,7 @@ Elsewhere than on loopback, the token is read from LOCKGATE_TOKEN.")]
 
 #[derive(Debug, Args)]
 pub(crate) struct Demo {
-    /// Simulates only; else the same runs on real packets, too, where this host allows it
+    /// Simulates only, without the run on real packets
     #[arg(long)]
     pub(crate) sim: bool,
     #[command(flatten)]
@@ -120,25 +121,25 @@ pub(crate) struct Demo {
 #[derive(Debug, Args)]
 #[allow(clippy::struct_excessive_bools, reason = "each is a switch of its own")]
 pub(crate) struct Run {
-    /// The scenario file; without one, those here are named
+    /// Scenario file; if left out, the scenarios found here are listed
     pub(crate) file: Option<PathBuf>,
-    /// What all random draws start from
+    /// Seed of all random draws
     #[arg(long, default_value_t = 1, value_name = "N")]
     pub(crate) seed: u64,
-    /// How many runs, with seeds from --seed on; results carry 95 % confidence intervals, and expectations are judged
-    /// by all of them
+    /// Number of runs, with seeds from --seed on; results carry 95 % confidence intervals, and expectations
+    /// are judged by all runs
     #[arg(long, default_value_t = 1, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=10_000))]
     pub(crate) repeat: u16,
-    /// Sets a value of the scenario; may be given again
+    /// Sets a value of the scenario; may be repeated
     #[arg(long = "set", value_name = "PATH=VALUE")]
     pub(crate) overrides: Vec<String>,
-    /// How long to run, such as 30s
+    /// Length of the run, such as 30s
     #[arg(long, value_name = "TIME")]
     pub(crate) duration: Option<String>,
-    /// Runs on real packets on this machine, in real time, in place of the simulation
+    /// Runs on real packets on this machine, in real time, instead of simulating
     #[arg(long, conflicts_with = "twin")]
     pub(crate) live: bool,
-    /// Runs both, the simulation and on real packets, and compares them
+    /// Runs both simulated and on real packets, and compares the two
     #[arg(long)]
     pub(crate) twin: bool,
     /// Keeps a row for every packet and port in packets.parquet
@@ -147,23 +148,24 @@ pub(crate) struct Run {
     /// Writes every port's packets to ports.pcapng, with queueing delays and drop reasons as comments
     #[arg(long)]
     pub(crate) capture: bool,
-    /// How much memory the scenario and its runs may take, such as 8GiB; 2GiB unless said
+    /// Memory limit of the scenario and its runs, such as 8GiB [default: 2GiB]
     #[arg(long, value_name = "SIZE")]
     pub(crate) memory: Option<String>,
     #[command(flatten)]
     pub(crate) output: Output,
 }
 
-/// Where the page of a running run is, unless said otherwise.
+/// Default address of the page that `lockgate watch --web` serves.
 pub(crate) const WEB: &str = "127.0.0.1:8180";
 
 /// Port of [`WEB`].
 const WEB_PORT: u16 = 8180;
 
-/// Port that `lockgate receive` listens at, and `lockgate send` sends to, unless said otherwise.
+/// Default port of `lockgate receive` and `lockgate send`.
 pub(crate) const TRAFFIC_PORT: u16 = 5201;
 
-/// Reads `PORT` (on this host alone), `HOST` or `HOST:PORT`; a host is a name or an address.
+/// Parses `PORT` (on loopback), `HOST` or `HOST:PORT`; a host is a name or an address. `port` is the default
+/// port.
 fn address(text: &str, port: u16) -> Result<SocketAddr, String> {
     if let Ok(port) = text.parse::<u16>() {
         return Ok(SocketAddr::from(([127, 0, 0, 1], port)));
@@ -178,7 +180,7 @@ fn web_address(text: &str) -> Result<SocketAddr, String> {
     address(text, WEB_PORT)
 }
 
-/// As [`address`], of the traffic generator.
+/// Parses an address of the traffic generator, as [`address`] does.
 pub(crate) fn traffic_address(text: &str) -> Result<SocketAddr, String> {
     address(text, TRAFFIC_PORT)
 }
@@ -186,64 +188,64 @@ pub(crate) fn traffic_address(text: &str) -> Result<SocketAddr, String> {
 #[derive(Debug, Args)]
 #[allow(clippy::struct_excessive_bools, reason = "each is an option of the command line")]
 pub(crate) struct Watch {
-    /// The scenario file
+    /// Scenario file
     pub(crate) file: PathBuf,
-    /// Simulates, in the pace of the clock
+    /// Simulates at the pace of the clock
     #[arg(long, required_unless_present = "live")]
     pub(crate) sim: bool,
     /// Runs on real packets, with the kernel's TCP
     #[arg(long, conflicts_with = "sim")]
     pub(crate) live: bool,
-    /// How many times as fast as the clock a simulation goes; 0: as fast as can be
+    /// Pace of the simulation, as a multiple of real time; 0: as fast as possible
     #[arg(long, default_value_t = 1.0, value_name = "TIMES", conflicts_with = "live")]
     pub(crate) pace: f64,
-    /// How often to sample, from 10ms to 5s
+    /// Sampling interval, from 10ms to 5s
     #[arg(long, default_value = "100ms", value_name = "TIME")]
     pub(crate) every: String,
-    /// Serves the page and the interfaces at this address
+    /// Serves the page and its HTTP interface at this address
     #[arg(long, value_name = "ADDRESS", num_args = 0..=1, default_missing_value = WEB, value_parser = web_address)]
     pub(crate) web: Option<SocketAddr>,
-    /// A name by which browsers call this machine, beside its addresses; may be given again
+    /// Host name by which browsers may address this machine; may be repeated
     #[arg(long = "name", value_name = "NAME", requires = "web")]
     pub(crate) names: Vec<String>,
-    /// Lets nobody change anything over HTTP
+    /// Refuses all changes over HTTP
     #[arg(long, requires = "web")]
     pub(crate) read_only: bool,
-    /// What all random draws start from
+    /// Seed of all random draws
     #[arg(long, default_value_t = 1, value_name = "N")]
     pub(crate) seed: u64,
-    /// Sets a value of the scenario first; may be given again
+    /// Sets a value of the scenario first; may be repeated
     #[arg(long = "set", value_name = "PATH=VALUE")]
     pub(crate) overrides: Vec<String>,
-    /// How long to run, such as 1h
+    /// Length of the run, such as 1h
     #[arg(long, value_name = "TIME")]
     pub(crate) duration: Option<String>,
-    /// How much memory the scenario and its runs may take, such as 8GiB; 2GiB unless said
+    /// Memory limit of the scenario and its runs, such as 8GiB [default: 2GiB]
     #[arg(long, value_name = "SIZE")]
     pub(crate) memory: Option<String>,
-    /// Leaves the results in this directory when the run has ended, as `lockgate run` does
+    /// Writes the results to this directory at the end of the run, as `lockgate run` does
     #[arg(long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
-    /// Leaves the scenario that replays the session in this file: a new one, or one saved before
+    /// Saves the session as a scenario that replays it: to a new file, or one saved before
     #[arg(long, value_name = "FILE")]
     pub(crate) save: Option<PathBuf>,
-    /// A line a sample, even on a terminal
+    /// Prints one line per sample, even on a terminal
     #[arg(long)]
     pub(crate) plain: bool,
-    /// A JSON document a sample in place of a line
+    /// Prints one JSON document per sample instead of a line
     #[arg(long)]
     pub(crate) json: bool,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct Set {
-    /// What to set, such as `link.wan.rate=2mbit`
+    /// Settings, such as `link.wan.rate=2mbit`
     #[arg(required = true, value_name = "PATH=VALUE")]
     pub(crate) settings: Vec<String>,
-    /// After this time the values go back by themselves, such as 30s
+    /// Restores the previous values after this time, such as 30s
     #[arg(long = "for", value_name = "TIME")]
     pub(crate) lasting: Option<String>,
-    /// Where `lockgate watch --web` serves
+    /// Address of `lockgate watch --web`
     #[arg(long, default_value = WEB, value_name = "ADDRESS", value_parser = web_address)]
     pub(crate) to: SocketAddr,
     /// Prints the answer as JSON
@@ -253,9 +255,9 @@ pub(crate) struct Set {
 
 #[derive(Debug, Args)]
 pub(crate) struct Send {
-    /// The receiver, as HOST or HOST:PORT; the port is 5201 where it is not given
+    /// Receiver, as HOST or HOST:PORT; the default port is 5201
     pub(crate) to: String,
-    /// Length of each frame on Ethernet, as a scenario's `size`
+    /// Length of each Ethernet frame, as a scenario's `size`
     #[arg(long)]
     pub(crate) size: Option<String>,
     /// Rate, as a scenario's `rate`
@@ -264,102 +266,102 @@ pub(crate) struct Send {
     /// Time between datagrams, as a scenario's `gap`
     #[arg(long)]
     pub(crate) gap: Option<String>,
-    /// A traffic profile, as `lockgate list profiles` names them
+    /// Traffic profile; `lockgate list profiles` lists them
     #[arg(long)]
     pub(crate) profile: Option<String>,
     /// DSCP, by name or number
     #[arg(long)]
     pub(crate) dscp: Option<String>,
-    /// How long to send
+    /// Sending time
     #[arg(long = "for", value_name = "TIME", default_value = "10s")]
     pub(crate) duration: String,
-    /// What all random draws start from
+    /// Seed of all random draws
     #[arg(long, default_value_t = 1, value_name = "N")]
     pub(crate) seed: u64,
-    /// Prints one JSON document in place of a table
+    /// Prints one JSON document instead of a table
     #[arg(long)]
     pub(crate) json: bool,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct Receive {
-    /// Where to listen
+    /// Address to listen at
     #[arg(default_value = "0.0.0.0:5201", value_name = "ADDRESS", value_parser = traffic_address)]
     pub(crate) at: SocketAddr,
-    /// How long to listen at the most, in seconds
+    /// Longest time to listen, in seconds
     #[arg(long = "for", value_name = "SECONDS", default_value_t = 3600)]
     pub(crate) seconds: u32,
     /// Ends after the first sender
     #[arg(long)]
     pub(crate) once: bool,
-    /// Prints one JSON document a sender in place of lines
+    /// Prints one JSON document per sender instead of lines
     #[arg(long)]
     pub(crate) json: bool,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct Doctor {
-    /// Prints one JSON document in place of a table
+    /// Prints one JSON document instead of a table
     #[arg(long)]
     pub(crate) json: bool,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct Output {
-    /// Where results go: a new directory, or that of an earlier run [default: runs/<title>-<time>]
+    /// Directory of the results: new, or of an earlier run [default: runs/<title>-<time>]
     #[arg(long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
-    /// Prints one JSON document in place of tables
+    /// Prints one JSON document instead of tables
     #[arg(long)]
     pub(crate) json: bool,
-    /// Says less: no progress and no warnings; of a run or the demo, the verdict alone
+    /// Prints no progress and no warnings; of a run or the demo, only the verdict
     #[arg(long, short)]
     pub(crate) quiet: bool,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct Check {
-    /// The scenario files
+    /// Scenario files
     #[arg(required = true)]
     pub(crate) files: Vec<PathBuf>,
-    /// Sets a value of the scenario first; may be given again
+    /// Sets a value of the scenario first; may be repeated
     #[arg(long = "set", value_name = "PATH=VALUE")]
     pub(crate) overrides: Vec<String>,
-    /// How much memory the scenario and its runs may take, such as 8GiB; 2GiB unless said
+    /// Memory limit of the scenario and its runs, such as 8GiB [default: 2GiB]
     #[arg(long, value_name = "SIZE")]
     pub(crate) memory: Option<String>,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct List {
-    /// disciplines, distributions, profiles or metrics; or the name of a discipline
+    /// `disciplines`, `distributions`, `profiles`, `metrics`, or the name of a discipline
     pub(crate) name: Option<String>,
-    /// Prints one JSON document in place of tables
+    /// Prints one JSON document instead of tables
     #[arg(long)]
     pub(crate) json: bool,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct Reproduce {
-    /// The paper, or a folder with a claims.toml [default: all that come with Lockgate]
+    /// Paper, or folder with a claims.toml [default: all papers that come with Lockgate]
     #[arg(value_name = "PAPER")]
     pub(crate) papers: Vec<String>,
-    /// This claim alone
+    /// Checks only this claim
     #[arg(long, value_name = "ID")]
     pub(crate) claim: Option<String>,
-    /// Disciplines to run the experiments under besides [default: those that the paper's file names]
+    /// Further disciplines for the experiments [default: those that the paper's file names]
     #[arg(long, value_name = "KIND,KIND", value_delimiter = ',')]
     pub(crate) with: Vec<String>,
-    /// What all random draws start from
+    /// Seed of all random draws
     #[arg(long, default_value_t = 1, value_name = "N")]
     pub(crate) seed: u64,
-    /// Shorter runs: every claim, in less than a minute (with --live in some minutes)
+    /// Makes shorter runs: every claim, in less than a minute (with --live in some minutes)
     #[arg(long)]
     pub(crate) quick: bool,
-    /// On real packets and the kernel's TCP as well, as far as they can do it
+    /// Also runs on real packets and the kernel's TCP, as far as possible
     #[arg(long)]
     pub(crate) live: bool,
-    /// Live runs of datagrams this many times faster: rates up, times down [default: each paper's own]
+    /// Speeds up live runs of datagrams by this factor: rates up, times down [default: each paper's own]
     #[arg(long, value_name = "N", requires = "live")]
     pub(crate) scale: Option<lockgate_scenario::Scale>,
     #[command(flatten)]
@@ -368,34 +370,34 @@ pub(crate) struct Reproduce {
 
 #[derive(Debug, Args)]
 pub(crate) struct Conform {
-    /// The kind of discipline [default: all]
+    /// Kind of discipline [default: all]
     pub(crate) kind: Option<String>,
-    /// What all random draws start from
+    /// Seed of all random draws
     #[arg(long, default_value_t = 1, value_name = "N")]
     pub(crate) seed: u64,
-    /// How many trials an oracle makes, in place of its own number
+    /// Number of an oracle's trials, instead of its own
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     pub(crate) trials: Option<u32>,
-    /// Runs the simulator as a kernel was run, and shows what is beside the kernel's results
+    /// Repeats a kernel's reference runs in the simulator, and shows where the results differ
     #[arg(long, value_name = "FILE", conflicts_with_all = ["kind", "trials"])]
     pub(crate) against: Option<PathBuf>,
-    /// With `--against`: holds although runs of the file could not be run
+    /// With `--against`: accepts runs of the file that cannot be made
     #[arg(long, requires = "against")]
     pub(crate) allow_missing: bool,
-    /// Leaves a report in this directory: a new one, or that of an earlier run
+    /// Writes a report to this directory: new, or of an earlier run
     #[arg(long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
-    /// Prints one JSON document in place of tables
+    /// Prints one JSON document instead of tables
     #[arg(long)]
     pub(crate) json: bool,
-    /// Says nothing but the results
+    /// Prints only the results
     #[arg(long, short)]
     pub(crate) quiet: bool,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct Schema {
-    /// Which one
+    /// Which schema
     #[arg(value_enum)]
     pub(crate) of: SchemaOf,
 }
@@ -406,25 +408,25 @@ pub(crate) enum SchemaOf {
     Scenario,
     /// summary.json
     Summary,
-    /// What `lockgate conform --json` prints
+    /// Output of `lockgate conform --json`
     Conformance,
-    /// What `lockgate conform --against FILE --json` prints
+    /// Output of `lockgate conform --against FILE --json`
     Against,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct Completions {
-    /// The shell
+    /// Shell
     #[arg(value_enum)]
     pub(crate) shell: clap_complete::Shell,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct Docs {
-    /// Where the pages go
+    /// Directory of the pages
     #[arg(long, value_name = "DIR")]
     pub(crate) out: PathBuf,
-    /// Which of them, by name [default: all]
+    /// Pages to write [default: all]
     #[arg(value_parser = ["disciplines", "traffic", "metrics", "conformance"])]
     pub(crate) pages: Vec<String>,
 }
