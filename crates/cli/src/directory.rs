@@ -1,11 +1,12 @@
-//! The directory of results that a command leaves, whole or not at all.
+//! Results directory of a command, written whole or not at all.
 //!
 //! ```text
-//! start:   look at what stands at the target -> refuse, or draft `.NAME.PID.partial`
-//! finish:  look once more -> rename the draft, or exchange it with an earlier run's -> remove the earlier files
+//! start:   inspect the target -> refuse, or create the draft `.NAME.PID.partial`
+//! finish:  inspect again -> rename the draft, or exchange it with an earlier run's, remove the latter
 //! ```
 //!
-//! Only a directory that is empty, or holds the files of an earlier run and nothing else ([`earlier`]), is replaced.
+//! Invariant: a directory is replaced only if it is empty, or holds the files of an earlier run and nothing
+//! else ([`earlier`]).
 
 mod draft;
 mod earlier;
@@ -22,28 +23,28 @@ use self::earlier::{Contents, FORMAT, INTERIM, MANIFEST, Marked, contents, is_kn
 use crate::exit::Failure;
 use crate::files::words;
 
-/// What stood at the target at the start.
+/// State of the target at the start.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Place {
-    /// Nothing.
+    /// Nothing exists there.
     Free,
     /// A directory that can be exchanged with the draft beside it.
     Beside,
-    /// A directory that must stay: the current one, a mount point, one in a directory that is not writable. The
-    /// draft is in it, and files are replaced one by one.
+    /// A directory that must stay: the current one, a mount point, one in a directory that is not writable.
+    /// The draft is inside it, and files are replaced one by one.
     Inside,
 }
 
-/// A directory of results under construction. It appears under its name when it is [finished](Self::finish);
-/// until then, and if that never comes, nothing of that name is touched.
+/// Results directory under construction. It appears under its name when it is [finished](Self::finish);
+/// before that, or if that never happens, nothing of that name is changed.
 pub(crate) struct Results {
     target: PathBuf,
-    /// As the user wrote it.
+    /// Path as the user wrote it.
     shown: PathBuf,
     place: Place,
-    /// Whether the name is ours to choose.
+    /// True if Lockgate chose the name.
     is_default: bool,
-    /// `None` when it is finished.
+    /// `None` once finished.
     draft: Option<Draft>,
 }
 
@@ -51,7 +52,7 @@ impl Results {
     /// Starts a directory at `out`, or at `runs/<title>-<time>`.
     ///
     /// # Errors
-    /// Where something stands there that is not the results of an earlier run, or nothing can be written.
+    /// If something else than the results of an earlier run exists there, or the directory cannot be written.
     pub(crate) fn start(out: Option<&Path>, title: &str) -> Result<Self, Failure> {
         let shown = out.map_or_else(|| default_target(title), Path::to_path_buf);
         let refused = |error: io::Error| unwritable(&shown, &words(&error));
@@ -79,7 +80,7 @@ impl Results {
         fs::write(self.draft().join(name), contents).map_err(|error| self.failed(name, &error))
     }
 
-    /// Writes one file by `fill`.
+    /// Writes one file by the callback `fill`.
     pub(crate) fn write_with<E: std::fmt::Display>(
         &self,
         name: &str,
@@ -103,11 +104,12 @@ impl Results {
         Failure::run(message, "is the disk still there?")
     }
 
-    /// Writes the manifest, puts the directory in its place, replacing an earlier run's, and returns where it is.
+    /// Writes the manifest, moves the directory to its place, replacing an earlier run's, and returns its
+    /// path.
     ///
     /// # Errors
-    /// Where it cannot be put there. What came there while the run went on is not touched: the results then stand
-    /// beside it.
+    /// If it cannot be moved there. Anything that appeared there during the run is kept, and the results are
+    /// then beside it.
     pub(crate) fn finish(mut self, manifest: &impl Serialize) -> Result<PathBuf, Failure> {
         let files = self.names().map_err(|error| self.failed(MANIFEST, &error))?;
         self.write(MANIFEST, marked(manifest, &files, false)?)?;
@@ -122,7 +124,7 @@ impl Results {
             Err(error) => Err(self.unplaced(&error)),
         };
         if result.is_ok() {
-            // Not before: what a killed process left aside may be the only results there are.
+            // Only now: leftovers of a killed process may be the only results that exist.
             let (parent, name) = split(&self.target);
             remove_leftovers(parent, if self.is_default { Of::Any } else { Of::Name(&name) });
             remove_leftovers(&self.target, Of::Name(&name));
@@ -135,7 +137,7 @@ impl Results {
         if is_full(error) { full(message) } else { Failure::run(message, "name another place with --out") }
     }
 
-    /// The files written so far.
+    /// Returns the names of the files written so far.
     fn names(&self) -> io::Result<Vec<String>> {
         let entries = fs::read_dir(self.draft())?.collect::<io::Result<Vec<_>>>()?;
         let names = entries.iter().map(|entry| entry.file_name().to_string_lossy().into_owned());
@@ -150,7 +152,7 @@ impl Results {
         }
     }
 
-    /// To where nothing stood. The system refuses to rename a directory over anything but an empty directory.
+    /// Renames the draft to a free target. The system refuses to replace anything but an empty directory.
     fn rename(&mut self) -> io::Result<Placed> {
         match fs::rename(self.draft(), &self.target) {
             Ok(()) => {
@@ -164,7 +166,7 @@ impl Results {
         }
     }
 
-    /// In one step, so that at every moment one of the two stands there whole.
+    /// Exchanges draft and target in one step, so that a whole directory exists there at every moment.
     fn exchange(&mut self, manifest: &impl Serialize, files: &[String]) -> io::Result<Placed> {
         let (_, name) = split(&self.target);
         remove_leftovers(&self.target, Of::Name(&name));
@@ -179,7 +181,7 @@ impl Results {
         if exchange(&draft, &self.target).is_err() {
             return self.replace_files(manifest, files);
         }
-        // Nobody else writes to it under its new name: what is in it now is all that ever came.
+        // Under its new name the earlier directory gets no more files: its contents are final.
         match contents(&draft, &skipped)? {
             Contents::Foreign(entry) => {
                 exchange(&draft, &self.target)?;
@@ -198,8 +200,8 @@ impl Results {
         }
     }
 
-    /// One file after the other, each by a rename. A manifest that names the files of both runs stands there
-    /// meanwhile, so that the next run knows them where this one is killed.
+    /// Replaces the target's files one by one, each by a rename. Meanwhile a manifest names the files of both
+    /// runs, so that the next run recognises them if this one is killed.
     fn replace_files(&mut self, manifest: &impl Serialize, files: &[String]) -> io::Result<Placed> {
         let draft = self.draft().to_path_buf();
         let target = self.target.clone();
@@ -238,7 +240,7 @@ impl Results {
         Ok(Placed::There)
     }
 
-    /// To the first free name beside the target.
+    /// Moves the draft to the first free name beside the target.
     fn set_aside(&mut self, why: &str) -> Result<PathBuf, Failure> {
         let (parent, name) = split(&self.target);
         let parent = if self.place == Place::Inside { self.target.as_path() } else { parent };
@@ -268,10 +270,10 @@ impl Drop for Results {
     }
 }
 
-/// What became of a draft.
+/// Result of placing a draft.
 enum Placed {
     There,
-    /// Something else stands there, and why it stays.
+    /// Something else exists there; holds the reason why it is kept.
     Refused(String),
 }
 
@@ -284,20 +286,21 @@ fn marked(manifest: &impl Serialize, files: &[String], incomplete: bool) -> Resu
     crate::results::json(&marked)
 }
 
-/// The target without `.` and slashes at its end; absolute where it has no name of its own (`.`, `..`).
+/// Normalises the target: without `.` and trailing slashes; absolute if it has no name of its own (`.`,
+/// `..`).
 fn plain(shown: &Path) -> io::Result<PathBuf> {
     let target: PathBuf = shown.components().collect();
     if target.file_name().is_some() { Ok(target) } else { fs::canonicalize(target) }
 }
 
-/// The directory that a target is in, and its name there.
+/// Returns the parent directory of a target, and its name there.
 fn split(target: &Path) -> (&Path, String) {
     let name = target.file_name().map_or_else(|| "run".into(), |name| name.to_string_lossy().into_owned());
     let parent = target.parent().filter(|parent| !parent.as_os_str().is_empty());
     (parent.unwrap_or(Path::new(".")), name)
 }
 
-/// Looks at what stands at the target, and refuses what must not be replaced.
+/// Inspects the target. Refuses if it must not be replaced.
 fn place(target: &Path, shown: &Path) -> Result<Place, Failure> {
     let refused = |why: &str| unwritable(shown, why);
     let found = match fs::symlink_metadata(target) {
@@ -338,7 +341,7 @@ fn place(target: &Path, shown: &Path) -> Result<Place, Failure> {
     Ok(if must_stay { Place::Inside } else { Place::Beside })
 }
 
-/// What an entry is that is neither a directory nor a link.
+/// Returns the kind of an entry that is neither a directory nor a link, in words.
 pub(crate) fn kind(found: &fs::Metadata) -> &'static str {
     #[cfg(unix)]
     {
@@ -387,7 +390,7 @@ fn is_mount_point(_: &Path, _: &Path) -> bool {
     false
 }
 
-/// Lets two directories change places in one step.
+/// Exchanges two directories in one step.
 #[cfg(target_os = "linux")]
 fn exchange(one: &Path, other: &Path) -> io::Result<()> {
     use rustix::fs::{CWD, RenameFlags, renameat_with};
@@ -399,12 +402,12 @@ fn exchange(_: &Path, _: &Path) -> io::Result<()> {
     Err(io::ErrorKind::Unsupported.into())
 }
 
-/// Whether there was no room.
+/// True if the error is a full disk or quota.
 fn is_full(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded)
 }
 
-/// There was no room: this host's affair, not the run's.
+/// Returns the failure of a full disk: this host's, not the run's.
 fn full(message: String) -> Failure {
     Failure::Missing {
         message,

@@ -1,24 +1,25 @@
-//! How a command ends: its exit code, and what it says when it fails.
+//! Exit codes and failures of commands.
 
 use std::fmt::Display;
 use std::process::ExitCode;
 
 use lockgate_scenario::diagnostic::Problems;
 
-/// How a command ended.
+/// Exit code of a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Exit {
-    /// As wished.
+    /// Success.
     Ok = 0,
     /// The run failed.
     Failed = 1,
     /// Wrong usage, or a scenario with errors.
     Usage = 2,
-    /// An `expect` of the scenario, or a required claim of a paper, was missed, or a theorem or a comparison does not hold.
+    /// An `expect` of the scenario or a required claim of a paper was missed, or a theorem or a comparison
+    /// does not hold.
     ExpectMissed = 3,
     /// This host lacks a capability.
     Missing = 4,
-    /// It ran, but outside its stated fidelity limits.
+    /// The run is outside its fidelity limits.
     Unfaithful = 5,
     /// Interrupted by the user; the results so far were written.
     Interrupted = 130,
@@ -30,12 +31,12 @@ impl From<Exit> for ExitCode {
     }
 }
 
-/// Why a command has no result.
+/// Failure of a command without a result.
 #[derive(Debug)]
 pub(crate) enum Failure {
-    /// Wrong usage: what is wrong, and the way out.
+    /// Wrong usage: the error and its remedy.
     Usage { message: String, help: String },
-    /// A scenario with errors, each with its place and its fix.
+    /// A scenario with errors, each with its position and remedy.
     Scenario(Box<Problems>),
     /// The run failed.
     Run { message: String, help: String },
@@ -66,7 +67,7 @@ impl Failure {
         Self::Run { message: message.to_string(), help: help.to_string() }
     }
 
-    /// What a live run failed by.
+    /// Converts a failure of a live run.
     pub(crate) fn live(failure: lockgate_live::Failure) -> Self {
         use lockgate_live::Failure as Live;
         match failure {
@@ -79,7 +80,7 @@ impl Failure {
         }
     }
 
-    /// Says what went wrong on stderr and gives the exit code.
+    /// Prints the error on stderr and returns the exit code.
     pub(crate) fn report(self) -> Exit {
         match self {
             Self::Usage { message, help } => {

@@ -1,4 +1,4 @@
-//! Between scenarios, which expect, and measurements, which know the metrics: neither knows the other.
+//! Judgement of a scenario's expectations by the measured metrics; joins two crates that are independent.
 
 use lockgate_measure::metric::{self, MetricError, check_path};
 use lockgate_measure::summary::{Bound, Criterion, Expected, Summary};
@@ -6,7 +6,7 @@ use lockgate_scenario::{Names, Scenario, Unit};
 
 use crate::exit::Failure;
 
-/// What the metric at `path` counts; else why there is none, with the nearest one.
+/// Returns the unit of the metric at `path`; on error the reason, with the nearest metric.
 pub(crate) fn unit_of(path: &str, names: &Names) -> Result<Unit, String> {
     let names = metric::Names { flows: &names.flows, ports: &names.ports };
     match check_path(path, &names) {
@@ -26,7 +26,7 @@ pub(crate) fn unit_of(path: &str, names: &Names) -> Result<Unit, String> {
     }
 }
 
-/// Holds the scenario's expectations against the summary, which keeps the results. Returns whether all hold.
+/// Judges the scenario's expectations and stores the results in the summary. Returns whether all hold.
 pub(crate) fn judge(scenario: &Scenario, summary: &mut Summary) -> Result<bool, Failure> {
     let mut all = true;
     for expect in &scenario.expects {

@@ -1,21 +1,21 @@
-//! Numbers as people read them: three digits and a prefix.
+//! Numbers for readers: three digits and a unit prefix.
 
-/// Seconds, such as `1.23 ms`.
+/// Formats seconds, such as `1.23 ms`.
 pub(crate) fn seconds(value: Option<f64>) -> String {
     with_prefix(value, "s")
 }
 
-/// Bits per second, such as `9.98 Mbit/s`.
+/// Formats bits per second, such as `9.98 Mbit/s`.
 pub(crate) fn rate(value: Option<f64>) -> String {
     with_prefix(value, "bit/s")
 }
 
-/// A fraction, such as `0.12 %`.
+/// Formats a fraction, such as `0.12 %`.
 pub(crate) fn ratio(value: Option<f64>) -> String {
     value.map_or_else(|| "-".to_owned(), |value| format!("{} %", three_digits(value * 100.0)))
 }
 
-/// A value in the unit of its metric.
+/// Formats a value in the unit of its metric.
 pub(crate) fn quantity(value: Option<f64>, unit: &str) -> String {
     match unit {
         "s" | "bit/s" | "B" => with_prefix(value, unit),
@@ -25,18 +25,18 @@ pub(crate) fn quantity(value: Option<f64>, unit: &str) -> String {
     }
 }
 
-/// A number of packets: whole where it is whole, `1 packet`.
+/// Formats a number of packets, without decimals if whole: `1 packet`.
 fn packets(value: f64) -> String {
     let number = if value.fract() == 0.0 { format!("{value:.0}") } else { three_digits(value) };
     format!("{number} packet{}", plural(value))
 }
 
-/// The ending of a noun that stands behind this number.
+/// Returns the plural ending of a noun after this number.
 pub(crate) fn plural(count: f64) -> &'static str {
     if (count - 1.0).abs() < f64::EPSILON { "" } else { "s" }
 }
 
-/// `value` in `unit` with the prefix that leaves one to three digits before the point.
+/// Formats `value` in `unit` with the prefix that leaves one to three digits before the point.
 fn with_prefix(value: Option<f64>, unit: &str) -> String {
     const PREFIXES: [(f64, &str); 8] =
         [(1e9, "G"), (1e6, "M"), (1e3, "k"), (1.0, ""), (1e-3, "m"), (1e-6, "u"), (1e-9, "n"), (1e-12, "p")];
@@ -44,7 +44,7 @@ fn with_prefix(value: Option<f64>, unit: &str) -> String {
     if value.abs() < 1e-13 {
         return format!("0 {unit}");
     }
-    // Kiloseconds are nobody's unit.
+    // Kiloseconds are not in use.
     let largest = if unit == "s" { 1.0 } else { f64::INFINITY };
     let size = value.abs() * 1.0005;
     let (scale, prefix) = PREFIXES
@@ -55,7 +55,7 @@ fn with_prefix(value: Option<f64>, unit: &str) -> String {
     format!("{} {prefix}{unit}", three_digits(value / scale))
 }
 
-/// Three significant digits, without an exponent.
+/// Formats three significant digits, without an exponent.
 fn three_digits(value: f64) -> String {
     let decimals = match value.abs() {
         0.0 => 0,

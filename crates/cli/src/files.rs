@@ -1,4 +1,4 @@
-//! Files that are read: scenarios, and what they name.
+//! Input files: scenarios, and the files they name.
 
 use std::fs;
 use std::io::{self, Read};
@@ -9,10 +9,10 @@ use lockgate_scenario::Files;
 
 use crate::exit::Failure;
 
-/// The largest file read into memory.
+/// Largest file read into memory, in bytes.
 const LARGEST: u64 = 1 << 30;
 
-/// Files beside a scenario, else where the user is.
+/// Lookup of files: beside the scenario, then in the current directory.
 pub(crate) struct Beside {
     folder: PathBuf,
 }
@@ -31,12 +31,12 @@ impl Files for Beside {
     }
 }
 
-/// The text of a file that is no scenario.
+/// Reads a text file that is no scenario.
 pub(crate) fn text(path: &Path) -> Result<String, String> {
     String::from_utf8(read(path, LARGEST)?).map_err(|_| "it is not UTF-8 text".to_owned())
 }
 
-/// A file of up to `most` bytes. What has no end (a device, a pipe) is read so far, too, and no further.
+/// Reads a file of up to `most` bytes. An endless one (a device, a pipe) is read up to there, then refused.
 fn read(path: &Path, most: u64) -> Result<Vec<u8>, String> {
     let file = fs::File::open(path).map_err(|error| words(&error))?;
     let size = file.metadata().map_err(|error| words(&error))?.len();
@@ -50,7 +50,7 @@ fn read(path: &Path, most: u64) -> Result<Vec<u8>, String> {
     Ok(bytes)
 }
 
-/// A scenario's text.
+/// Reads a scenario's text.
 pub(crate) fn scenario_text(path: &Path) -> Result<String, Failure> {
     let shown = path.display();
     let bytes = read(path, lockgate_scenario::LONGEST as u64)
@@ -64,7 +64,7 @@ pub(crate) fn scenario_text(path: &Path) -> Result<String, Failure> {
     })
 }
 
-/// What an I/O error says, in lower case and without its number.
+/// Returns the message of an I/O error, in lower case and without its number.
 pub(crate) fn words(error: &io::Error) -> String {
     match error.kind() {
         io::ErrorKind::NotFound => "there is no such file".to_owned(),

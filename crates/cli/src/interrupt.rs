@@ -1,5 +1,5 @@
-//! Signals that end a run. Ctrl-C or SIGTERM once: stop early and still write the results; twice: abort. A terminal
-//! that hung up (SIGHUP, which often comes twice): stop early, and never abort.
+//! Signals that end a run. Ctrl-C or SIGTERM once: stop early and still write the results; twice: abort. A
+//! terminal that hung up (SIGHUP, which is often sent twice): stop early, and never abort.
 
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 
@@ -8,10 +8,10 @@ use crate::output::tell;
 
 static REQUESTED: AtomicBool = AtomicBool::new(false);
 static PRESSED: AtomicU8 = AtomicU8::new(0);
-/// Whether the run has ended and its results are written.
+/// True once the run has ended and its results are written.
 static ENDED: AtomicBool = AtomicBool::new(false);
 
-/// Listens from now on.
+/// Installs the handler.
 #[cfg(unix)]
 pub(crate) fn listen() {
     use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
@@ -19,7 +19,7 @@ pub(crate) fn listen() {
     if !is_hang_up_ignored() {
         signals.push(SIGHUP);
     }
-    // Where no handler can be set, a signal ends the process at once, which loses nothing half-written.
+    // Without a handler a signal ends the process at once, which leaves no partial file under a final name.
     let Ok(mut signals) = signal_hook::iterator::Signals::new(signals) else { return };
     let serve = move || {
         for signal in signals.forever() {
@@ -29,7 +29,7 @@ pub(crate) fn listen() {
     let _ = std::thread::Builder::new().name("signals".to_owned()).spawn(serve);
 }
 
-/// Whether SIGHUP was ignored at the start, as `nohup` arranges it.
+/// True if SIGHUP was ignored at the start, as `nohup` arranges it.
 #[cfg(unix)]
 fn is_hang_up_ignored() -> bool {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
@@ -38,7 +38,7 @@ fn is_hang_up_ignored() -> bool {
     mask.is_some_and(|mask| mask & (1 << (signal_hook::consts::SIGHUP - 1)) != 0)
 }
 
-/// Listens from now on.
+/// Does nothing on this platform.
 #[cfg(not(unix))]
 pub(crate) fn listen() {
     let _ = ctrlc::set_handler(on_key);
@@ -57,17 +57,17 @@ fn on_key() {
     }
 }
 
-/// Asks the run to stop.
+/// Requests the run to stop.
 pub(crate) fn request() {
     REQUESTED.store(true, Ordering::SeqCst);
 }
 
-/// Whether the run should stop.
+/// True if the run should stop.
 pub(crate) fn is_requested() -> bool {
     REQUESTED.load(Ordering::SeqCst)
 }
 
-/// The run has ended and its results are written: a signal from now on is the normal end of the command.
+/// Marks the run as ended and its results as written: a signal from now on is the normal end of the command.
 pub(crate) fn on_ended() {
     ENDED.store(true, Ordering::SeqCst);
 }

@@ -28,7 +28,7 @@ use clap::Parser;
 
 use crate::exit::{Exit, Failure};
 
-/// Packs headers of 64 bytes side by side, where others leave 128 bytes for each (decision 067).
+/// Packs headers of 64 bytes densely; other allocators use 128 bytes for each (decision 067).
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
@@ -37,7 +37,7 @@ fn main() -> ExitCode {
         Ok(arguments) => commands::dispatch(&arguments).unwrap_or_else(Failure::report),
         Err(error) => {
             output::clap(&error);
-            // Help and version are results; the rest is a usage error.
+            // Help and version are results; everything else is a usage error.
             if error.use_stderr() { Exit::Usage } else { Exit::Ok }
         }
     };

@@ -1,4 +1,4 @@
-//! Memory that a scenario may take: stated before it runs, refused above a limit, and watched while it runs.
+//! Memory limit of a scenario: estimated before it runs, refused above a limit, and watched while it runs.
 
 use lockgate_engine::units::Bytes;
 use lockgate_scenario::{MEMORY, Scenario};
@@ -6,7 +6,7 @@ use lockgate_sim::Estimate;
 
 use crate::exit::Failure;
 
-/// The limit of `--memory`, or 2 GiB.
+/// Returns the limit of `--memory` in bytes, 2 GiB by default.
 pub(crate) fn limit(given: Option<&str>) -> Result<u64, Failure> {
     let Some(text) = given else { return Ok(MEMORY) };
     match text.parse::<Bytes>() {
@@ -18,14 +18,14 @@ pub(crate) fn limit(given: Option<&str>) -> Result<u64, Failure> {
     }
 }
 
-/// What `runs` of a scenario take, as far as that can be told before.
+/// Estimates the bytes that `runs` runs of a scenario take.
 ///
 /// # Errors
-/// More than its limit: what most of it is for, and what makes that smaller.
+/// If they exceed the limit: names the largest part and the way to make it smaller.
 pub(crate) fn reckon(scenario: &Scenario, runs: usize) -> Result<u64, Failure> {
     let estimate = Estimate::of(scenario);
-    // Not the pool's own number: reading it starts the pool, and a process of several threads cannot enter a user
-    // namespace.
+    // Not the thread pool's size: reading it starts the pool, and a process of several threads cannot enter a
+    // user namespace.
     let together = std::thread::available_parallelism().map_or(1, usize::from) as u64;
     let needed = estimate.of_runs(runs as u64, together);
     if needed <= scenario.memory {
@@ -46,7 +46,7 @@ pub(crate) fn reckon(scenario: &Scenario, runs: usize) -> Result<u64, Failure> {
     ))
 }
 
-/// An amount of memory for the reader.
+/// Formats an amount of memory.
 pub(crate) fn shown(bytes: u64) -> String {
     const UNITS: [(u64, &str); 3] = [(1 << 40, "TiB"), (1 << 30, "GiB"), (1 << 20, "MiB")];
     let (unit, name) = UNITS.into_iter().find(|(unit, _)| bytes >= *unit).unwrap_or((1 << 20, "MiB"));
@@ -57,37 +57,37 @@ pub(crate) fn shown(bytes: u64) -> String {
     if amount < 9.95 { format!("{amount:.1} {name}") } else { format!("{amount:.0} {name}") }
 }
 
-/// A whole number of GiB that is enough.
+/// Returns the whole number of GiB that suffices.
 fn allowed(bytes: u64) -> String {
     format!("{}GiB", (bytes >> 30) + 1)
 }
 
-/// What this process has in memory now; `None` where the system does not say.
+/// Returns the resident bytes of this process; `None` if the system does not tell.
 fn resident() -> Option<u64> {
     let pages: u64 =
         std::fs::read_to_string("/proc/self/statm").ok()?.split_whitespace().nth(1)?.parse().ok()?;
-    // Pages of 4 KiB: where they are larger, more is allowed than is said.
+    // Pages of 4 KiB: with larger pages, more is allowed than stated.
     Some(pages << 12)
 }
 
-/// What the program itself may take besides.
+/// Bytes that the program itself may take in addition.
 const OWN: u64 = 256 << 20;
 
-/// Looks now and then whether the process has more in memory than it may have.
+/// Watches the resident memory of the process against the limit.
 pub(crate) struct Guard {
     limit: u64,
     calls: std::sync::atomic::AtomicU32,
 }
 
 impl Guard {
-    /// How often it is asked before it looks: a look takes some microseconds.
+    /// Calls per measurement, because one takes some microseconds.
     const CALLS: u32 = 64;
 
     pub(crate) fn new(limit: u64) -> Self {
         Self { limit, calls: std::sync::atomic::AtomicU32::new(0) }
     }
 
-    /// What the process has in memory, where that is more than it may have.
+    /// Returns the resident bytes of the process if they exceed the limit.
     pub(crate) fn exceeded(&self) -> Option<u64> {
         let calls = self.calls.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
         if !calls.is_multiple_of(Self::CALLS) {
@@ -96,7 +96,7 @@ impl Guard {
         resident().filter(|bytes| *bytes > self.limit.saturating_add(OWN))
     }
 
-    /// A run that took more than it may take.
+    /// Returns the failure of a run that exceeded its limit.
     pub(crate) fn failure(&self, bytes: u64) -> Failure {
         Failure::run(
             format!("the run has taken {} of memory, and {} are allowed", shown(bytes), shown(self.limit)),

@@ -1,8 +1,8 @@
 //! Standard output and standard error, each written in one place.
 //!
-//! Results go to stdout by [`say!`], all else to stderr by [`tell!`]. A failed write to stdout is remembered and makes
-//! the command fail at its end ([`finish`]); a reader that has gone (`lockgate list | head -1`) ends the output
-//! quietly instead. Failed writes to stderr are ignored: nothing is left to report them on.
+//! Results go to stdout by [`say!`], everything else to stderr by [`tell!`]. A failed write to stdout is
+//! stored and makes the command fail at its end ([`finish`]); a closed pipe (`lockgate list | head -1`) ends
+//! the output quietly instead. Failed writes to stderr are ignored: they cannot be reported.
 
 use std::fmt::Arguments;
 use std::io::{self, Write};
@@ -24,7 +24,7 @@ macro_rules! tell {
 }
 pub(crate) use tell;
 
-/// The first failed write to stdout. Nothing is written after it: what follows a gap is no result.
+/// First failed write to stdout. Nothing is written after it: output with a gap is no result.
 static FAILED: Mutex<Option<io::Error>> = Mutex::new(None);
 
 fn attempt(write: impl FnOnce(&mut io::StdoutLock<'_>) -> io::Result<()>) {
@@ -44,7 +44,7 @@ pub(crate) fn document(bytes: &[u8]) {
     attempt(|stdout| stdout.write_all(bytes));
 }
 
-/// Prints what clap says: help and version are results, the rest is an error.
+/// Prints clap's message: help and version are results, everything else is an error.
 pub(crate) fn clap(error: &clap::Error) {
     if error.use_stderr() {
         let _ = error.print();
@@ -58,7 +58,7 @@ pub(crate) fn message(text: Arguments<'_>) {
     let _ = io::stderr().lock().write_all(format!("{text}\n").as_bytes());
 }
 
-/// Whether the reader of stdout has gone: a closed pipe, or a terminal that hung up.
+/// True if stdout has no reader any more: a closed pipe, or a terminal that hung up.
 pub(crate) fn has_no_reader() -> bool {
     let failed = FAILED.lock().unwrap_or_else(PoisonError::into_inner);
     failed.as_ref().is_some_and(|error| is_pipe(error) || is_hang_up(error))
@@ -78,8 +78,8 @@ fn is_hang_up(_: &io::Error) -> bool {
     false
 }
 
-/// Writes out what is buffered. Returns the exit code: that of the command, or [`Exit::Failed`] where the command
-/// succeeded but its output was not written whole.
+/// Flushes stdout. Returns the command's exit code, or [`Exit::Failed`] if the command succeeded but its
+/// output is incomplete.
 pub(crate) fn finish(exit: Exit) -> Exit {
     attempt(|stdout| stdout.flush());
     let failed = FAILED.lock().unwrap_or_else(PoisonError::into_inner).take();

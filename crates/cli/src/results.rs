@@ -1,5 +1,5 @@
-//! What a run leaves: `manifest.json`, `scenario.toml`, `summary.json`, `events.ndjson`, `report.html`, and on
-//! request `packets.parquet` and `ports.pcapng`.
+//! Files of a run's results: `manifest.json`, `scenario.toml`, `summary.json`, `events.ndjson`,
+//! `report.html`, and on request `packets.parquet` and `ports.pcapng`.
 
 use std::fmt::Write;
 use std::path::PathBuf;
@@ -17,10 +17,10 @@ use sha2::{Digest, Sha256};
 use crate::directory::Results;
 use crate::exit::Failure;
 
-/// The page that reports are made of, with its place for the data.
+/// Page of reports, with a placeholder for the data.
 pub(crate) const TEMPLATE: &str = include_str!(concat!(env!("OUT_DIR"), "/report.html"));
 
-/// What a run was: enough to repeat it.
+/// Parameters of a run, enough to repeat it.
 #[derive(Serialize)]
 struct Manifest<'a> {
     lockgate: &'static str,
@@ -32,17 +32,17 @@ struct Manifest<'a> {
     finished: String,
     interrupted: bool,
     host: Host,
-    /// What each run took of this machine, in the order of the seeds.
+    /// Cost of each run, in the order of the seeds.
     cost: Vec<Cost>,
 }
 
-/// The time a run took: all that differs between two equal runs.
+/// Time a run took: the only difference between two equal runs.
 #[derive(Serialize)]
 struct Cost {
     seed: u64,
-    /// Seconds of real time.
+    /// Real time in seconds.
     wall_s: f64,
-    /// Seconds of processor time.
+    /// Processor time in seconds.
     cpu_s: f64,
 }
 
@@ -70,7 +70,7 @@ impl Host {
     }
 }
 
-/// The command as typed, for repeating it.
+/// Returns the command as typed, for repeating it.
 pub(crate) fn command_line() -> String {
     let quote = |word: String| {
         if !word.is_empty() && word.chars().all(|c| c.is_ascii_alphanumeric() || "-_./=:,".contains(c)) {
@@ -83,7 +83,7 @@ pub(crate) fn command_line() -> String {
     std::iter::once("lockgate".to_owned()).chain(words).collect::<Vec<_>>().join(" ")
 }
 
-/// Now, as ISO 8601 in UTC.
+/// Returns the current time as ISO 8601 in UTC.
 pub(crate) fn now() -> String {
     jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
 }
@@ -95,7 +95,7 @@ pub(crate) fn hash(text: &str) -> String {
     })
 }
 
-/// The head of a report: everything but its runs and figures.
+/// Returns the head of a report: everything except its runs and figures.
 pub(crate) fn report_head(title: &str, scenario: &str) -> ReportData {
     let mut report = ReportData::new(title);
     report.generated = now();
@@ -107,7 +107,7 @@ pub(crate) fn report_head(title: &str, scenario: &str) -> ReportData {
     report
 }
 
-/// The network of a scenario, to be drawn.
+/// Returns the network of a scenario, for drawing.
 pub(crate) fn topology(scenario: &Scenario) -> Topology {
     let degree = |node: usize| scenario.links.iter().filter(|link| link.ends.contains(&node)).count();
     let nodes = scenario.nodes.iter().enumerate().map(|(index, node)| TopologyNode {
@@ -126,7 +126,7 @@ pub(crate) fn topology(scenario: &Scenario) -> Topology {
     Topology { nodes: nodes.collect(), links: links.collect() }
 }
 
-/// What to write of a run of a scenario.
+/// Contents of a run's results.
 pub(crate) struct Written<'a> {
     pub(crate) scenario: &'a Scenario,
     pub(crate) seeds: &'a [u64],
@@ -134,14 +134,14 @@ pub(crate) struct Written<'a> {
     pub(crate) summary: &'a Summary,
     pub(crate) verdict: Vec<String>,
     pub(crate) interrupted: bool,
-    /// What the hosts' programs did.
+    /// Results of the hosts' programs.
     pub(crate) programs: &'a [lockgate_live::Ran],
     /// Another run of the same scenario, to be shown beneath.
     pub(crate) overlaid: Option<Run>,
 }
 
 impl<'a> Written<'a> {
-    /// What to write of these runs, without a verdict.
+    /// Creates the contents of these runs, without a verdict.
     pub(crate) fn new(
         scenario: &'a Scenario,
         seeds: &'a [u64],
@@ -161,7 +161,7 @@ impl<'a> Written<'a> {
     }
 }
 
-/// Writes all files of a run and puts the directory in its place.
+/// Writes all files of a run and moves the directory to its place. Returns its path.
 pub(crate) fn write(results: Results, written: &Written<'_>) -> Result<PathBuf, Failure> {
     let scenario = written.scenario;
     let manifest = Manifest {

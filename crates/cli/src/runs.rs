@@ -1,4 +1,4 @@
-//! Runs of a scenario: read it, simulate it with each seed on all processors, keep the user informed.
+//! Runs of a scenario: reads it, simulates each seed on all processors, shows the progress.
 
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -17,11 +17,11 @@ use crate::files::{Beside, scenario_text};
 use crate::memory::Guard;
 use crate::{expectations, interrupt, memory, terminal};
 
-/// Steps of the progress bar a run.
+/// Steps of the progress bar for one run.
 const STEPS: u64 = 1000;
 
-/// Reads a scenario file with what the command line sets. Its files, and later its runs, may take the memory that
-/// `--memory` says.
+/// Reads a scenario file with the settings of the command line. `--memory` limits its files, and later its
+/// runs.
 pub(crate) fn read_file(
     file: &Path,
     overrides: &[String],
@@ -38,12 +38,13 @@ pub(crate) fn read_file(
     read_within(&text, &name, &Beside::new(file), &overrides, memory)
 }
 
-/// No scenario was named: which there are here, and the one that needs no file.
+/// Returns the error that no scenario was named: lists those found here, and suggests the command that needs
+/// none.
 pub(crate) fn no_file() -> Failure {
     Failure::usage("no scenario file was named", scenarios_here())
 }
 
-/// The scenarios in this directory and below `scenarios`, in a sentence.
+/// Returns the scenarios in this directory and below `scenarios`, in a sentence.
 fn scenarios_here() -> String {
     const SHOWN: usize = 8;
     let files = |folder: &str| {
@@ -87,7 +88,7 @@ fn read_within(
     reader.read(text, name).map_err(|problems| Failure::Scenario(Box::new(problems)))
 }
 
-/// `PATH=VALUE` from the command line.
+/// Parses `PATH=VALUE` of the command line.
 pub(crate) fn parse_overrides(texts: &[String]) -> Result<Vec<Override>, Failure> {
     let parse = |text: &String| {
         Override::parse(text).map_err(|why| {
@@ -101,15 +102,15 @@ pub(crate) fn parse_overrides(texts: &[String]) -> Result<Vec<Override>, Failure
     texts.iter().map(parse).collect()
 }
 
-/// What runs yielded.
+/// Results of runs.
 pub(crate) struct Runs {
-    /// One a seed, in the order of the seeds.
+    /// One for each seed, in the order of the seeds.
     pub(crate) recordings: Vec<Recording>,
-    /// Whether the user stopped them.
+    /// True if the user stopped them.
     pub(crate) interrupted: bool,
-    /// Why live runs are outside their fidelity limits.
+    /// Reasons why live runs are outside their fidelity limits.
     pub(crate) unfaithful: Vec<String>,
-    /// What the hosts' programs did, in live runs.
+    /// Results of the hosts' programs, in live runs.
     pub(crate) programs: Vec<lockgate_live::Ran>,
 }
 
@@ -135,7 +136,7 @@ pub(crate) fn simulate(scenario: &Scenario, seeds: &[u64], quiet: bool) -> Resul
     Ok(Runs { recordings: outcomes, interrupted, unfaithful: Vec::new(), programs: Vec::new() })
 }
 
-/// Whether a flow of the scenario is TCP; `None` where it is none of its flows.
+/// Returns whether a flow of the scenario is TCP; `None` if there is no such flow.
 pub(crate) fn is_reliable(scenario: &Scenario, name: &str) -> Option<bool> {
     let flow = scenario.flows.iter().find(|flow| flow.name == name)?;
     match flow.transport {
@@ -145,7 +146,7 @@ pub(crate) fn is_reliable(scenario: &Scenario, name: &str) -> Option<bool> {
     }
 }
 
-/// Makes live runs possible for an ordinary user. To be called before any thread is started.
+/// Prepares live runs for an ordinary user. Must be called before any thread is started.
 pub(crate) fn prepare_live() -> Result<(), Failure> {
     lockgate_live::prepare().map_err(|missing| Failure::live(missing.into()))
 }
@@ -182,8 +183,8 @@ fn show_speed(bar: &ProgressBar, picos: u64, started: WallInstant) {
     bar.set_message(format!("{simulated:.0} s simulated, {:.0} times real time", simulated / real));
 }
 
-/// One run, which `guard` ends where it takes too much memory. `advance` is told by how many of its [`STEPS`] and by
-/// how many picoseconds it went on.
+/// Simulates one run; `guard` ends it if it takes too much memory. `advance` is called with the progress
+/// since the last call: the number of its [`STEPS`] and the picoseconds.
 pub(crate) fn simulate_one(
     scenario: &Scenario,
     seed: u64,

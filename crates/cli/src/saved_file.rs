@@ -1,4 +1,5 @@
-//! A file under a name of the user's choice: written whole or not at all, and only over one that Lockgate wrote.
+//! File under a name of the user's choice: written whole or not at all, and only over one that Lockgate
+//! wrote.
 
 use std::fs;
 use std::io::{self, Read, Write};
@@ -10,20 +11,20 @@ use crate::directory::{check_writable, kind};
 use crate::exit::Failure;
 use crate::files::words;
 
-/// A file that is going to be written.
+/// File to be written.
 pub(crate) struct SavedFile {
     path: PathBuf,
-    /// What every file of this kind begins with: an existing file is replaced only if it does.
+    /// Beginning of every file of this kind: an existing file without it is not replaced.
     head: &'static str,
-    /// The option that named it.
+    /// Option that named the file.
     option: &'static str,
 }
 
 impl SavedFile {
-    /// A file at `path`, whose text will begin with `head`.
+    /// Prepares a file at `path`, whose text will begin with `head`.
     ///
     /// # Errors
-    /// Where something else stands there, or it cannot be written.
+    /// If something else exists there, or it cannot be written.
     pub(crate) fn start(path: &Path, head: &'static str, option: &'static str) -> Result<Self, Failure> {
         let saved = Self { path: path.to_path_buf(), head, option };
         match saved.obstacle() {
@@ -41,12 +42,12 @@ impl SavedFile {
         parent.unwrap_or(Path::new("."))
     }
 
-    /// The directory that it is in.
+    /// Returns the directory that contains it.
     pub(crate) fn directory(&self) -> Option<PathBuf> {
         fs::canonicalize(self.parent()).ok()
     }
 
-    /// Why it cannot be written.
+    /// Returns the reason why it cannot be written, if any.
     fn obstacle(&self) -> Option<String> {
         if self.path.file_name().is_none() {
             return Some("it is no name of a file".to_owned());
@@ -80,7 +81,7 @@ impl SavedFile {
         read.is_ok() && start == self.head.as_bytes()
     }
 
-    /// Whether there can be a new file beside it.
+    /// Tries to create a file beside it.
     fn try_draft(&self) -> io::Result<()> {
         check_writable(self.parent())?;
         self.draft().map(drop)
@@ -93,10 +94,11 @@ impl SavedFile {
         builder.prefix(".lockgate-").tempfile_in(self.parent())
     }
 
-    /// Writes it. What came there since [`start`](Self::start) is not touched: the text then stands beside it.
+    /// Writes it. A file that appeared there since [`start`](Self::start) is kept, and the text is then
+    /// beside it.
     ///
     /// # Errors
-    /// Where it cannot be written, or stands beside its place.
+    /// If it cannot be written, or had to be written beside its place.
     pub(crate) fn write(&self, text: &str) -> Result<(), Failure> {
         debug_assert!(text.starts_with(self.head), "the next run must know it for one of ours");
         let failed = |error: &io::Error| {

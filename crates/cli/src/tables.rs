@@ -1,6 +1,6 @@
-//! The tables of a run on the terminal.
+//! Terminal tables of a run.
 //!
-//! A table of many rows shows its worst ones and says how many there are more: `summary.json` has each.
+//! A table of many rows shows its worst ones and the number of the others, which are in `summary.json`.
 
 use lockgate_measure::recording::Mode;
 use lockgate_measure::report::files::sizes;
@@ -11,16 +11,16 @@ use crate::runs::Runs;
 use crate::terminal;
 use crate::{figures, verdict};
 
-/// A table with more rows than this is cut.
+/// Number of rows above which a table is cut.
 const MOST_ROWS: usize = 40;
 
-/// Rows of a table that is cut.
+/// Rows of a cut table.
 const WORST: usize = 10;
 
-/// Groups of files that have more members than this are shown as groups only.
+/// Number of members above which a group of files is shown only as a whole.
 const SHOWN_MEMBERS: u64 = 12;
 
-/// Rows being gathered, each with how bad it is.
+/// Rows being collected, each with its badness.
 #[derive(Default)]
 struct Rows(Vec<(f64, Vec<String>)>);
 
@@ -29,7 +29,7 @@ impl Rows {
         self.0.push((badness.unwrap_or(-1.0), row));
     }
 
-    /// Prints the table under its title; of too many rows the worst, under a title that says so.
+    /// Prints the table under its title. If there are too many rows, prints the worst, and the title says so.
     fn print(mut self, title: &str, header: &[&str]) {
         let all = self.0.len();
         if all == 0 {
@@ -50,7 +50,7 @@ impl Rows {
     }
 }
 
-/// The tables of a run.
+/// Prints the tables of a run.
 pub(crate) fn show(summary: &Summary) {
     let left_out = if summary.warmup_s > 0.0 {
         format!(", the first {} left out", figures::seconds(Some(summary.warmup_s)))
@@ -74,7 +74,7 @@ pub(crate) fn show(summary: &Summary) {
     }
 }
 
-/// What became of the hosts' programs.
+/// Prints the results of the hosts' programs.
 pub(crate) fn programs(runs: &Runs) {
     if runs.programs.is_empty() {
         return;
@@ -85,7 +85,7 @@ pub(crate) fn programs(runs: &Runs) {
     }
 }
 
-/// How much work the runs were.
+/// Prints the amount of work of the runs.
 pub(crate) fn cost(runs: &Runs) {
     let hops: u64 = runs.recordings.iter().map(lockgate_measure::recording::Recording::packet_hops).sum();
     let cpu: f64 = runs.recordings.iter().map(|recording| recording.engine.cpu_s).sum();
@@ -98,7 +98,7 @@ pub(crate) fn cost(runs: &Runs) {
     }
 }
 
-/// How exact a live run was: each figure, its limit where it has one, and whether it keeps to it.
+/// Prints the fidelity of a live run: each figure, its limit, if any, and whether it is kept.
 fn fidelity(summary: &Summary) {
     if summary.fidelity.is_empty() {
         return;
@@ -120,7 +120,7 @@ fn fidelity(summary: &Summary) {
     terminal::table(&["figure", "value", "limit", ""], &summary.fidelity.iter().map(row).collect::<Vec<_>>());
 }
 
-/// Groups of flows as wholes, where there are too many flows to show each.
+/// Prints groups of flows as wholes, if there are too many flows to show each.
 fn groups(summary: &Summary) {
     if summary.flows.len() <= MOST_ROWS {
         return;
@@ -169,7 +169,7 @@ fn groups(summary: &Summary) {
 fn flows(summary: &Summary) {
     let mut rows = Rows::default();
     let mut left_out = 0;
-    // What is under way at the end is neither received nor lost: it is shown where there is any.
+    // Packets under way at the end are neither received nor lost; the column is shown if there are any.
     let inside = summary.flows.values().any(|flow| flow.inside_packets > 0);
     for (name, flow) in &summary.flows {
         if is_one_of_many(name, summary) {
@@ -199,13 +199,14 @@ fn flows(summary: &Summary) {
     }
 }
 
-/// Whether a flow is of a group of files that is too large to be shown one by one, or another direction of one.
+/// True if a flow belongs to a group of files that is too large to be shown one by one, or is another
+/// direction of one.
 fn is_one_of_many(name: &str, summary: &Summary) -> bool {
     let group = name.split('/').next().and_then(|group| summary.groups.get(group));
     group.is_some_and(|group| group.all.files > SHOWN_MEMBERS)
 }
 
-/// Completion times of groups of files by size, beside processor sharing.
+/// Prints completion times of groups of files by size, compared with processor sharing.
 fn files(summary: &Summary) {
     let mut rows = Rows::default();
     for (name, group) in summary.groups.iter().filter(|(_, group)| group.all.files > 0) {
@@ -234,7 +235,7 @@ fn files(summary: &Summary) {
     );
 }
 
-/// Round-trip times of echoes, and how long pages took.
+/// Prints round-trip times of echoes, and the times of pages.
 fn requests(summary: &Summary) {
     let mut rows = Rows::default();
     for (name, flow) in &summary.flows {
@@ -262,7 +263,7 @@ fn requests(summary: &Summary) {
     );
 }
 
-/// How calls sound.
+/// Prints the quality of calls.
 fn calls(summary: &Summary) {
     let mut rows = Rows::default();
     for (name, flow) in &summary.flows {
@@ -285,7 +286,7 @@ fn calls(summary: &Summary) {
     );
 }
 
-/// Queues that had something to do: where a packet waited, was dropped, or that the scenario names.
+/// Prints the queues that were active: a packet waited or was dropped there, or the scenario names it.
 fn queues(summary: &Summary) {
     let mut rows = Rows::default();
     for (port, results) in &summary.ports {
@@ -314,9 +315,9 @@ fn queues(summary: &Summary) {
     );
 }
 
-/// Means over repetitions; the delays and rates of flows, as the whole list is in summary.json.
+/// Prints means over repetitions: the delays and rates of flows. summary.json has the whole list.
 fn intervals(summary: &Summary) {
-    // Where nothing is drawn there is nothing to be sure of, which a warning says.
+    // Without random draws there are no intervals, and a warning says so.
     if summary.intervals.values().all(|interval| interval.half_width.is_none()) {
         return;
     }

@@ -1,4 +1,4 @@
-//! What the terminal shows: tables on stdout; progress, warnings and errors on stderr.
+//! Terminal output: tables on stdout; progress, warnings and errors on stderr.
 
 use std::borrow::Cow;
 use std::io::IsTerminal;
@@ -22,13 +22,13 @@ fn stdout_colours() -> bool {
     std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty()) && std::io::stdout().is_terminal()
 }
 
-/// A text for the terminal: control characters, which could move the cursor or set the window's title, as visible
-/// escapes such as `\u{1b}`. Line ends stay.
+/// Escapes control characters, which could move the cursor or set the window's title, as in `\u{1b}`. Line
+/// ends stay.
 pub(crate) fn visible(text: &str) -> Cow<'_, str> {
     lockgate_scenario::diagnostic::visible(text)
 }
 
-/// An error and the way out.
+/// Prints an error and its remedy.
 pub(crate) fn error(message: &str, help: &str) {
     let (message, help) = (visible(message), visible(help));
     if stderr_colours() {
@@ -40,7 +40,7 @@ pub(crate) fn error(message: &str, help: &str) {
     }
 }
 
-/// Every problem of a scenario, each with its place underlined.
+/// Prints every problem of a scenario, with its position underlined.
 pub(crate) fn problems(problems: Problems) {
     let count = problems.len();
     for problem in problems {
@@ -49,7 +49,7 @@ pub(crate) fn problems(problems: Problems) {
     tell!("{count} {} found; nothing was run", if count == 1 { "problem" } else { "problems" });
 }
 
-/// What is allowed in a scenario but probably not meant.
+/// Prints warnings: parts of a scenario that are allowed but probably not intended.
 pub(crate) fn warnings(warnings: &[Problem]) {
     warnings.iter().for_each(diagnostic);
 }
@@ -69,7 +69,7 @@ fn diagnostic(problem: &Problem) {
     }
 }
 
-/// A table of results: the first column to the left, the others to the right.
+/// Prints a table of results: the first column left-aligned, the others right-aligned.
 pub(crate) fn table(header: &[&str], rows: &[Vec<String>]) {
     let mut table = Table::new();
     table.load_style(presets::NOTHING).set_content_arrangement(ContentArrangement::Disabled);
@@ -88,7 +88,7 @@ pub(crate) fn table(header: &[&str], rows: &[Vec<String>]) {
     }
 }
 
-/// A table of words: every column to the left, the last as wide as the terminal allows.
+/// Prints a table of words: every column left-aligned, the last as wide as the terminal allows.
 pub(crate) fn words(header: &[&str], rows: &[Vec<String>]) {
     let mut table = Table::new();
     table.load_style(presets::NOTHING).set_content_arrangement(ContentArrangement::Dynamic);
@@ -107,7 +107,7 @@ pub(crate) fn words(header: &[&str], rows: &[Vec<String>]) {
     }
 }
 
-/// A heading over a table.
+/// Prints a heading over a table.
 pub(crate) fn heading(text: &str) {
     let text = visible(text);
     if stdout_colours() {
@@ -118,12 +118,12 @@ pub(crate) fn heading(text: &str) {
     }
 }
 
-/// "holds" or "missed", with a sign that does not need colour.
+/// Returns "holds" or "missed", with a sign that does not need colour.
 pub(crate) fn verdict(holds: bool) -> &'static str {
     if holds { "✓ holds" } else { "✗ missed" }
 }
 
-/// A progress bar over `steps` steps on stderr, where that is a terminal and `quiet` is not asked for.
+/// Creates a progress bar over `steps` steps on stderr; hidden if that is no terminal, or `quiet`.
 pub(crate) fn progress(steps: u64, quiet: bool) -> ProgressBar {
     let target = if quiet || !std::io::stderr().is_terminal() {
         ProgressDrawTarget::hidden()

@@ -1,4 +1,4 @@
-//! The verdict of a run in words: each expectation, all of them in a line, and the one thing to know beside.
+//! Verdict of a run in words: each expectation, all of them in a line, and the most important finding.
 
 use lockgate_measure::metric::Address;
 use lockgate_measure::summary::{Expectation, Summary};
@@ -6,13 +6,14 @@ use lockgate_measure::summary::{Expectation, Summary};
 use crate::runs::Runs;
 use crate::{figures, terminal};
 
-/// A sentence for each expectation.
+/// Returns a sentence for each expectation.
 pub(crate) fn sentences(summary: &Summary) -> Vec<String> {
     let sentence = |expect: &Expectation| format!("{}: {}", terminal::verdict(expect.holds), told(expect));
     summary.expect.iter().map(sentence).collect()
 }
 
-/// What was expected and what was: `flow.voice.owd.p99 is 31.8 ms ± 0.4 ms, expected below 31.4 ms, held by 3 of 8`.
+/// Returns expected and measured value: `flow.voice.owd.p99 is 31.8 ms ± 0.4 ms, expected below 31.4 ms, held
+/// by 3 of 8`.
 fn told(expect: &Expectation) -> String {
     let name = expect.name.as_ref().map(|name| format!("{name}: ")).unwrap_or_default();
     let of = expect.values.len();
@@ -20,7 +21,7 @@ fn told(expect: &Expectation) -> String {
     format!("{name}{} is {}, expected {}{held}", expect.that, value(expect), bounds(expect))
 }
 
-/// The verdict in a line.
+/// Returns the verdict in a line.
 pub(crate) fn line(summary: &Summary, runs: &Runs) -> String {
     let stopped = if runs.interrupted { "stopped early; " } else { "" };
     let missed: Vec<&Expectation> = summary.expect.iter().filter(|expect| !expect.holds).collect();
@@ -38,10 +39,11 @@ pub(crate) fn line(summary: &Summary, runs: &Runs) -> String {
     terminal::visible(&format!("{stopped}{text}")).into_owned()
 }
 
-/// The one thing to know beside the verdict: the queue in which packets waited longest, with what it dropped.
+/// Returns the most important finding besides the verdict: the queue in which packets waited longest, with
+/// its drops.
 pub(crate) fn one_thing(summary: &Summary) -> String {
     let queues = summary.ports.iter().flat_map(|(port, results)| {
-        // What waits in a child waits in its parents too.
+        // A packet that waits in a child also waits in the child's parents.
         let leaves = results.queues.iter().filter(|(name, _)| {
             !results.queues.values().any(|queue| queue.parent.as_deref() == Some(name.as_str()))
         });
@@ -63,7 +65,7 @@ pub(crate) fn one_thing(summary: &Summary) -> String {
     format!("longest wait: {wait} (p99) in the queue `{name}` of {port} ({}), {dropped}", queue.kind)
 }
 
-/// What an expectation's metric was.
+/// Formats the measured value of an expectation's metric.
 pub(crate) fn value(expect: &Expectation) -> String {
     let value = quantity(&expect.that, expect.value);
     match expect.half_width {
@@ -72,7 +74,7 @@ pub(crate) fn value(expect: &Expectation) -> String {
     }
 }
 
-/// A value in the unit of the metric at `path`.
+/// Formats a value in the unit of the metric at `path`.
 pub(crate) fn quantity(path: &str, value: Option<f64>) -> String {
     match Address::parse(path).map_or("", |address| address.unit().symbol()) {
         "ratio" => figures::ratio(value),
@@ -80,7 +82,7 @@ pub(crate) fn quantity(path: &str, value: Option<f64>) -> String {
     }
 }
 
-/// What an expectation's metric is to keep to.
+/// Formats the bounds of an expectation's metric.
 pub(crate) fn bounds(expect: &Expectation) -> String {
     let quantity = |bound: f64| quantity(&expect.that, Some(bound));
     let named = [

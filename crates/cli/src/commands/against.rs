@@ -1,4 +1,4 @@
-//! `lockgate conform --against`: reference runs of a kernel, run in the simulator.
+//! `lockgate conform --against`: a kernel's reference runs, repeated in the simulator.
 
 use std::path::Path;
 use std::time::Instant;
@@ -41,7 +41,7 @@ pub(crate) fn against(arguments: &Conform, file: &Path) -> Result<Exit, Failure>
     Ok(ended(document.holds || (interrupted && !is_missed), interrupted))
 }
 
-/// A value with its unit; counts and shares as they are.
+/// Formats a value with its unit; counts and shares have none.
 fn quantity(value: f64, unit: &str) -> String {
     if unit.is_empty() {
         lockgate_conform::page::quantity(value, "")
@@ -76,7 +76,7 @@ fn verdict(line: &Line) -> String {
     }
 }
 
-/// What is known of the quantities of a run, whether they are off or not.
+/// Returns the known differences of a run's quantities, whether or not they are out of bounds.
 fn known(run: &RunComparison) -> impl Iterator<Item = String> + '_ {
     run.lines.iter().filter_map(|line| {
         let why = line.known.as_ref()?;

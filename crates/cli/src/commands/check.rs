@@ -1,4 +1,4 @@
-//! `lockgate check`: reads scenarios without running them.
+//! `lockgate check`: validates scenarios without running them.
 
 use crate::arguments::Check;
 use crate::exit::Exit;

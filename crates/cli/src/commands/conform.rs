@@ -1,4 +1,4 @@
-//! `lockgate conform`: disciplines held against their theorems.
+//! `lockgate conform`: disciplines tested against their theorems.
 
 use std::time::Instant;
 
@@ -34,7 +34,7 @@ pub(crate) fn conform(arguments: &Conform) -> Result<Exit, Failure> {
     Ok(ended(document.holds, interrupted))
 }
 
-/// Prints what is to be printed beside the tables, and writes document and report where that was asked for.
+/// Prints the document or the elapsed time, and writes document and report if requested.
 pub(super) fn leave(
     arguments: &Conform,
     out: Option<Results>,
@@ -56,7 +56,7 @@ pub(super) fn leave(
     Ok(())
 }
 
-/// How the command ends.
+/// Returns the command's exit code.
 pub(super) fn ended(holds: bool, interrupted: bool) -> Exit {
     match (holds, interrupted) {
         (false, _) => Exit::ExpectMissed,
@@ -76,12 +76,13 @@ fn kinds(name: Option<&str>) -> Result<Vec<Kind>, Failure> {
     })
 }
 
-/// Tries all of it on all processors; whether the user stopped it before the end.
+/// Runs all tasks on all processors. The flag is true if the user interrupted them.
 pub(crate) fn run(tasks: &[Task], quiet: bool) -> (Vec<Row>, bool) {
     each(tasks, quiet, &|task| format!("{} {}", task.entry.name, task.kind.name), &Task::run)
 }
 
-/// Does `one` with all of `them` on all processors, under their names; whether the user stopped it before the end.
+/// Runs `one` for each of `them` on all processors, with a progress bar that shows their names. The flag is
+/// true if the user interrupted them.
 pub(super) fn each<T: Sync, R: Send>(
     them: &[T],
     quiet: bool,
@@ -157,7 +158,7 @@ fn report(document: &Conformance) -> ReportData {
     report
 }
 
-/// Writes document and report; returns where the report is.
+/// Writes document and report. Returns the report's path.
 fn write(out: Results, document: &str, report: &ReportData) -> Result<String, Failure> {
     out.write("conformance.json", document)?;
     let manifest = serde_json::json!({

@@ -1,5 +1,5 @@
-//! `lockgate demo`: a second of buffer under a call, and its cure in the middle of the run; simulated, then on real
-//! packets where this host allows it.
+//! `lockgate demo`: a second of buffer under a call, and its cure in the middle of the run; simulated, then
+//! on real packets if this host permits it.
 
 use std::path::Path;
 
@@ -18,16 +18,16 @@ use crate::runs::Runs;
 use crate::terminal;
 use crate::{figures, interrupt, runs};
 
-/// The scenario, which stands in the repository as an example too.
+/// Scenario, also an example of the repository.
 const SCENARIO: &str = include_str!("../../../../scenarios/bufferbloat.toml");
-/// What the demo sets in it: half as long, since real packets take real time.
+/// Settings of the demo: half as long, since real packets take real time.
 const SHORTER: [&str; 2] = ["duration=30s", "change.0.at=15s"];
-/// The flow whose delay tells the story.
+/// Flow whose delay is shown.
 const CALL: &str = "call";
 const SEEDS: [u64; 1] = [1];
 
 pub(crate) fn demo(arguments: &Demo) -> Result<Exit, Failure> {
-    // An ordinary user gets a namespace before any thread is started.
+    // An ordinary user needs a namespace before any thread is started.
     let prepared = if arguments.sim { None } else { Some(runs::prepare_live()) };
     let shorter = runs::parse_overrides(&SHORTER.map(str::to_owned))?;
     let scenario =
@@ -80,7 +80,7 @@ pub(crate) fn demo(arguments: &Demo) -> Result<Exit, Failure> {
     Ok(if shown.interrupted { Exit::Interrupted } else { Exit::Ok })
 }
 
-/// The same scenario live: as long as it says.
+/// Runs the same scenario live, for its whole length.
 fn on_real_packets(scenario: &Scenario, quiet: bool) -> Result<Runs, Failure> {
     if !quiet {
         let length = figures::seconds(Some(scenario.duration.as_secs_f64()));
@@ -95,7 +95,7 @@ fn in_one_line(why: &Failure) -> String {
     why.to_string().replace('\n', " ")
 }
 
-/// Three lines, and what is to be known of the live run.
+/// Prints the three lines, and the live run's warnings.
 fn verdict(
     scenario: &Scenario,
     simulated: &Runs,
@@ -120,7 +120,7 @@ fn verdict(
     lines
 }
 
-/// The call's median delay over time, one character every half second on a scale of one second.
+/// Prints the call's median delay over time: one character for each half second, on a scale of one second.
 fn strip(recording: &Recording) {
     const LEVELS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
     let Some(flow) = recording.flows.iter().find(|flow| flow.setup.name == CALL) else { return };
@@ -139,12 +139,12 @@ fn strip(recording: &Recording) {
     say!("delay of the call, {how:<9}  1 s ┤{bars}├ 0 to {end}");
 }
 
-/// What the call met.
+/// Measurements of the call.
 struct Story {
-    /// Its median delay under the FIFO and under FQ-CoDel, in seconds.
+    /// Median delay under the FIFO and under FQ-CoDel, in seconds.
     before: f64,
     after: f64,
-    /// When one was replaced by the other.
+    /// Time of the swap.
     swap: Instant,
     moved_packets: u64,
     lost_packets: u64,
@@ -176,7 +176,8 @@ impl Story {
         })
     }
 
-    /// Three lines: before, the swap, after; with those of the live run beside, where there was one.
+    /// Returns three lines: before, the swap, after; with those of the live run beside them, if there was
+    /// one.
     fn told(&self, live: Option<&Self>) -> Vec<String> {
         let beside = |quantity: fn(&Self) -> String| match live {
             Some(live) => format!("{} simulated, {} live", quantity(self), quantity(live)),

@@ -1,10 +1,10 @@
-//! `lockgate doctor`: what this host can do.
+//! `lockgate doctor`: capabilities of this host.
 
 use crate::arguments::Doctor;
 use crate::exit::{Exit, Failure};
 use crate::runs;
 
-/// A scenario that is tried: two hosts, a router, a few packets for half a second.
+/// Scenario of the trial: two hosts, a router, a few packets for half a second.
 const TRIAL: &str = r#"
 title = "trial"
 duration = "500ms"
@@ -40,7 +40,7 @@ pub(crate) fn doctor(arguments: &Doctor) -> Result<Exit, Failure> {
     use crate::output::say;
     use crate::terminal;
 
-    // Without it the trial says what is missing.
+    // If this fails, the trial reports what is missing.
     let prepared = lockgate_live::prepare();
     let trial = runs::read_text(TRIAL, "trial", &Beside::new(Path::new("")), &[])?;
     let findings = examine(&trial);

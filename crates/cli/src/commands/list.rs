@@ -1,4 +1,4 @@
-//! `lockgate list`: the disciplines, distributions, traffic profiles and metrics, and one of them in full.
+//! `lockgate list`: disciplines, distributions, traffic profiles and metrics, or one of them in detail.
 
 use lockgate_engine::disciplines::Family;
 use lockgate_measure::metric::METRICS;
@@ -161,7 +161,7 @@ fn parameters(title: &str, parameters: &[Parameter]) {
     terminal::words(&["name", "takes", "default", "what"], &rows);
 }
 
-/// The discipline's part of a scenario, to start from.
+/// Returns a discipline's part of a scenario, as a template.
 pub(crate) fn example(reference: &Reference) -> String {
     let mut text = format!("[port.\"a:b\".queue.link]\nkind = \"{}\"\n{}", reference.kind, reference.example);
     let leaf = |name: &str, extra: &str| {

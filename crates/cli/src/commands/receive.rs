@@ -1,4 +1,4 @@
-//! `lockgate receive`: the receiver on its own.
+//! `lockgate receive`: the receiver of the traffic generator.
 
 use lockgate_engine::units::Duration;
 use lockgate_live::between::{self, Receiver, Report};
@@ -37,7 +37,7 @@ pub(crate) fn receive(arguments: &Receive) -> Result<Exit, Failure> {
 
 const NANO: f64 = 1e-9;
 
-/// A report as JSON.
+/// Returns a report as JSON.
 pub(super) fn document(report: &Report) -> serde_json::Value {
     let [min, p50, p99, max] = report.owd_ns.map(|nanos| nanos as f64 * NANO);
     serde_json::json!({
@@ -57,7 +57,7 @@ fn throughput(report: &Report) -> Option<f64> {
     (report.span_ns > 0).then(|| report.bytes as f64 * 8.0 / (report.span_ns as f64 * NANO))
 }
 
-/// A report in lines.
+/// Prints a report in lines.
 pub(super) fn show(report: &Report) {
     let [min, p50, p99, max] = report.owd_ns.map(|nanos| figures::quantity(Some(nanos as f64 * NANO), "s"));
     say!(

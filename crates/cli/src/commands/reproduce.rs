@@ -1,5 +1,5 @@
-//! `lockgate reproduce`: the experiments of the papers, each claim held against our values, in simulation and on real
-//! packets.
+//! `lockgate reproduce`: the experiments of papers; each claim is compared with our values, simulated and on
+//! real packets.
 
 use std::collections::BTreeMap;
 use std::time::Instant;
@@ -32,7 +32,7 @@ struct Document<'a> {
     runs: usize,
     simulated_s: f64,
     packet_hops: u64,
-    /// By run: the scale of those made on real packets, and why others were not.
+    /// Per run: the scale of those made on real packets, and the reason why others were not.
     #[serde(skip_serializing_if = "Option::is_none")]
     live: Option<OnPackets<'a>>,
 }
@@ -67,7 +67,7 @@ pub(crate) fn reproduce(arguments: &Reproduce) -> Result<Exit, Failure> {
         };
         Results::start(out.as_deref(), &folder.name)
     };
-    // All of them before the first run: it may take minutes.
+    // All result directories before the first run, which may take minutes.
     let places = folders.iter().map(start).collect::<Result<Vec<_>, _>>()?;
     interrupt::listen();
     let mut all = Vec::new();
@@ -93,7 +93,7 @@ pub(crate) fn reproduce(arguments: &Reproduce) -> Result<Exit, Failure> {
     })
 }
 
-/// Every kind asked for besides the paper's own is one of the disciplines.
+/// Checks that every further kind is a discipline.
 fn check_kinds(kinds: &[String]) -> Result<(), Failure> {
     match kinds.iter().find(|kind| !KINDS.contains(&kind.as_str())) {
         Some(kind) => Err(Failure::usage(
@@ -125,7 +125,7 @@ fn document<'a>(reproduction: &'a Reproduction, arguments: &Reproduce) -> Docume
     }
 }
 
-/// Reproduces a paper, leaves its files and shows it.
+/// Reproduces a paper, writes its files and prints it.
 fn one(folder: &Folder, out: Results, arguments: &Reproduce) -> Result<Reproduction, Failure> {
     let started = Instant::now();
     let request = Request {
@@ -173,13 +173,13 @@ fn one(folder: &Folder, out: Results, arguments: &Reproduce) -> Result<Reproduct
     Ok(reproduction)
 }
 
-/// How many claims of each verdict.
+/// Counts the claims by verdict.
 fn counts(reproduction: &Reproduction) -> [usize; 4] {
     [Verdict::Holds, Verdict::HoldsFitted, Verdict::DoesNotHold, Verdict::NotDecidable]
         .map(|verdict| reproduction.claims.iter().filter(|judged| judged.verdict == verdict).count())
 }
 
-/// The counts in words.
+/// Returns the counts in words.
 fn sentence(reproduction: &Reproduction) -> String {
     let [holds, fitted, fails, open] = counts(reproduction);
     let mut parts = vec![format!("{holds} of {} claims hold", reproduction.claims.len())];
@@ -223,7 +223,7 @@ fn bound(judged: &Judged) -> String {
     claim.bound()
 }
 
-/// The column of real packets in the terminal's table.
+/// Column of real packets in the terminal's table.
 const LIVE: usize = 5;
 
 fn show(reproduction: &Reproduction) {
@@ -272,7 +272,7 @@ fn show(reproduction: &Reproduction) {
     }
 }
 
-/// What real packets say, in a sentence.
+/// Returns a sentence on the results on real packets.
 fn on_packets(reproduction: &Reproduction, live: &Live) -> String {
     let agree =
         |wanted: Option<bool>| reproduction.claims.iter().filter(|judged| judged.agree() == wanted).count();
@@ -291,7 +291,7 @@ fn on_packets(reproduction: &Reproduction, live: &Live) -> String {
     )
 }
 
-/// What is to be said of a claim below the table.
+/// Returns the remarks on a claim, for below the table.
 fn remarks(judged: &Judged) -> Vec<String> {
     let claim = &judged.claim;
     let mut remarks = Vec::new();
@@ -313,7 +313,7 @@ fn text(cell: &Cell) -> String {
     }
 }
 
-/// What to type to do this paper again.
+/// Returns the command line that repeats this paper.
 fn command(folder: &Folder, arguments: &Reproduce) -> String {
     let typed = results::command_line();
     if arguments.papers.is_empty() {
@@ -367,7 +367,7 @@ fn report(reproduction: &Reproduction, command: &str) -> String {
     page(results::TEMPLATE, &report)
 }
 
-/// The runs on real packets, and why others were not made.
+/// Returns the table of runs on real packets, with the reasons why others were not made.
 fn live_runs(live: &Live) -> Comparison {
     let text = |text: &str| Cell::Text(text.to_owned());
     let made = live.scales.iter().map(|(run, scale)| {
@@ -388,7 +388,7 @@ fn live_runs(live: &Live) -> Comparison {
     }
 }
 
-/// What is ours in the claims, and what is to be said of them.
+/// Returns the table of our own choices in the claims, with remarks.
 fn ours(reproduction: &Reproduction) -> Option<Comparison> {
     let mut rows = Vec::new();
     for judged in &reproduction.claims {

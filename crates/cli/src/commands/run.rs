@@ -1,4 +1,4 @@
-//! `lockgate run`: simulates a scenario and leaves a report.
+//! `lockgate run`: runs a scenario and writes a report.
 
 use std::path::Path;
 
@@ -14,7 +14,7 @@ use crate::results::{self, Written};
 use crate::runs::Runs;
 use crate::{expectations, interrupt, memory, runs, tables, terminal, verdict};
 
-/// Memory from which on a run says what it takes: 512 MiB.
+/// Estimate above which a run prints its memory: 512 MiB.
 const SAID: u64 = 512 << 20;
 
 pub(crate) fn run(arguments: &Run) -> Result<Exit, Failure> {
@@ -64,7 +64,8 @@ pub(crate) fn run(arguments: &Run) -> Result<Exit, Failure> {
     Ok(ended(&runs, holds))
 }
 
-/// How a command ends that ran a scenario. What is outside its fidelity limits cannot miss expectations.
+/// Returns the exit code of a command that ran a scenario. A run outside its fidelity limits cannot miss
+/// expectations.
 pub(crate) fn ended(runs: &Runs, holds: bool) -> Exit {
     match (runs.interrupted, runs.unfaithful.is_empty(), holds) {
         (true, ..) => Exit::Interrupted,
@@ -74,14 +75,15 @@ pub(crate) fn ended(runs: &Runs, holds: bool) -> Exit {
     }
 }
 
-/// The summary of the runs, the scenario's expectations held against it, and whether all hold.
+/// Returns the summary of the runs with the judged expectations, and whether all hold.
 pub(crate) fn judged(scenario: &Scenario, recordings: &[Recording]) -> Result<(Summary, bool), Failure> {
     let mut summary = summarise(recordings);
     let holds = expectations::judge(scenario, &mut summary)?;
     Ok((summary, holds))
 }
 
-/// The last lines: the verdict, the one thing to know, and where the report is; of a quiet run the verdict alone.
+/// Prints the last lines: the verdict, the most important finding, and the report's path; for a quiet run
+/// only the verdict.
 pub(super) fn end(summary: &Summary, runs: &Runs, quiet: bool, directory: &Path) {
     say!("{}", verdict::line(summary, runs));
     if !quiet {

@@ -1,4 +1,4 @@
-//! `lockgate schema`: the JSON Schema of scenario files or of what commands print.
+//! `lockgate schema`: JSON Schema of scenario files or of commands' output.
 
 use crate::arguments::{Schema, SchemaOf};
 use crate::exit::{Exit, Failure};

@@ -1,4 +1,4 @@
-//! `lockgate send`: the traffic generator on its own.
+//! `lockgate send`: the sender of the traffic generator.
 
 use std::fmt::Write;
 use std::net::SocketAddr;
@@ -15,7 +15,7 @@ use crate::files::Beside;
 use crate::output::say;
 use crate::{figures, interrupt, results, runs};
 
-/// A sender that is further behind its schedule when its time is over did not keep its rate (exit code 5).
+/// Lag at the end of the sending time, above which the sender did not keep its rate (exit code 5).
 const MOST_BEHIND: Duration = Duration::from_millis(100);
 
 pub(crate) fn send(arguments: &Send) -> Result<Exit, Failure> {
@@ -51,7 +51,7 @@ pub(crate) fn send(arguments: &Send) -> Result<Exit, Failure> {
     Ok(if report.behind > MOST_BEHIND { Exit::Unfaithful } else { Exit::Ok })
 }
 
-/// A constant size below the smallest frame would raise the rate unseen.
+/// Refuses a constant size below the smallest frame, which would silently raise the rate.
 fn check_size(arguments: &Send, is_ipv6: bool) -> Result<(), Failure> {
     let least = between::smallest_frame(is_ipv6) as u64;
     match arguments.size.as_deref().map(str::parse::<Bytes>) {
@@ -63,7 +63,7 @@ fn check_size(arguments: &Send, is_ipv6: bool) -> Result<(), Failure> {
     }
 }
 
-/// The traffic as a scenario of one flow, so that it is read and checked as there.
+/// Writes the traffic as a scenario of one flow, so that it is read and checked like any other.
 fn scenario(arguments: &Send) -> String {
     let mut text = format!(
         "duration = \"{}\"\n[node]\nhere = {{}}\nthere = {{}}\n[link.network]\nbetween = [\"here\", \"there\"]\n\
@@ -82,7 +82,7 @@ fn scenario(arguments: &Send) -> String {
     ];
     for (key, value) in keys {
         if let Some(value) = value {
-            // Tables as they are, all else as text.
+            // Tables stay TOML, everything else becomes a string.
             let is_table = value.trim_start().starts_with('{');
             let value = if is_table { value.clone() } else { toml::Value::from(value.as_str()).to_string() };
             let _ = writeln!(text, "{key} = {value}");
@@ -99,7 +99,7 @@ fn offset(offset: &Offset) -> serde_json::Value {
     serde_json::json!({ "offset_s": offset.offset_ns as f64 * 1e-9, "error_s": offset.error_ns as f64 * 1e-9 })
 }
 
-/// Packets that were lost on the way, those aside that the receiving host dropped.
+/// Returns the packets lost by the network, without those that the receiving host dropped.
 fn lost(report: &SendReport) -> u64 {
     let absent = report.sent.saturating_sub(report.report.received);
     absent.saturating_sub(report.report.host_drops)

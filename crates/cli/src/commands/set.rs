@@ -1,4 +1,4 @@
-//! `lockgate set`: turns the knobs of a run that `lockgate watch --web` shows.
+//! `lockgate set`: sets values of a run that `lockgate watch --web` shows.
 
 use std::time::Duration;
 
@@ -13,10 +13,10 @@ use crate::arguments::Set;
 use crate::exit::{Exit, Failure};
 use crate::output::say;
 
-/// How long the whole exchange may take: longer than the server's own patience.
+/// Timeout of the whole exchange, longer than the server's own.
 const PATIENCE: Duration = Duration::from_secs(15);
 
-/// Longest answer.
+/// Longest answer in bytes.
 const ANSWER: usize = 1 << 20;
 
 pub(crate) fn set(arguments: &Set) -> Result<Exit, Failure> {

@@ -1,4 +1,4 @@
-//! `lockgate run --twin`: the same scenario simulated and live, and where the two agree.
+//! `lockgate run --twin`: the same scenario simulated and live, compared.
 
 use lockgate_measure::recording::Recording;
 use lockgate_measure::report::Run as ReportRun;
@@ -15,7 +15,7 @@ use crate::output::say;
 use crate::results::{self, Written};
 use crate::{figures, runs, tables, terminal};
 
-/// What `--twin --json` prints.
+/// Output of `--twin --json`.
 #[derive(Serialize)]
 struct Twin<'a> {
     schema: u32,

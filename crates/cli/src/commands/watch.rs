@@ -1,4 +1,4 @@
-//! `lockgate watch`: a running run, seen and changed while it goes on.
+//! `lockgate watch`: a run observed and changed while it goes on.
 
 use std::fs;
 use std::io::{IsTerminal, Read};
@@ -70,7 +70,8 @@ pub(crate) fn watch(arguments: &Watch) -> Result<Exit, Failure> {
     Ok(left.end(arguments))
 }
 
-/// The file of `--save`; not one among the results, which the next run could then not replace.
+/// Opens the file of `--save`. It must not be in the results' directory, which the next run could then not
+/// replace.
 fn save(file: &Path, out: Option<&Path>) -> Result<SavedFile, Failure> {
     let saved = SavedFile::start(file, SAVED_HEAD, "--save")?;
     let out = out.and_then(|out| out.canonicalize().ok());
@@ -83,26 +84,26 @@ fn save(file: &Path, out: Option<&Path>) -> Result<SavedFile, Failure> {
     Ok(saved)
 }
 
-/// What came of a watched run.
+/// Outcome of a watched run.
 struct Played {
     runs: Runs,
-    /// The scenario as it was set last, where it was.
+    /// The scenario with the last changes, if there were any.
     changed: Option<Scenario>,
 }
 
-/// What a watched run leaves as soon as it has ended, whatever its view does then.
+/// Output that a watched run writes as soon as it has ended, independent of its view.
 struct Leaving<'a> {
     scenario: &'a Scenario,
     seed: u64,
     results: Option<Results>,
     save: Option<SavedFile>,
     hub: Arc<Hub>,
-    /// Where the view shows a message.
+    /// Channel of messages to the view.
     told: Sender<String>,
 }
 
 impl Leaving<'_> {
-    /// Writes the results, then the saved session; neither takes the other with it where it fails.
+    /// Writes the results, then the saved session. A failure of one does not prevent the other.
     fn leave(self, played: Result<Played, Failure>) -> Left {
         let mut left = Left { exit: Exit::Failed, directory: None, failures: Vec::new() };
         match played {
@@ -126,7 +127,7 @@ impl Leaving<'_> {
     }
 }
 
-/// What a watched run has left.
+/// Output that a watched run has written.
 struct Left {
     exit: Exit,
     directory: Option<PathBuf>,
@@ -139,7 +140,7 @@ impl Left {
         self.directory.as_ref().map(shown).unwrap_or_default()
     }
 
-    /// Says what there is. Where lines were shown beside a page, the page stays until a signal comes.
+    /// Prints the results. If lines were shown beside a page, the page stays until a signal.
     fn end(self, arguments: &Watch) -> Exit {
         if let Some(directory) = &self.directory {
             tell!("report: {}", directory.join("report.html").display());
@@ -175,7 +176,7 @@ fn simulated(
     Ok(thread::scope(|scope| {
         let run = scope.spawn(move || {
             let played = play(scenario, seed, &mut session);
-            // Lets go of the samples, so that the hub knows the end.
+            // Drops the samples' channel, so that the hub sees the end.
             let changed = session.leave();
             leaving.leave(played.map(|(recording, interrupted)| {
                 let (unfaithful, programs) = (Vec::new(), Vec::new());
@@ -226,7 +227,7 @@ fn live(
     }))
 }
 
-/// Stops the run where the view ended first, and waits for what it leaves.
+/// Stops the run if the view ended first, and waits for its output.
 fn joined(hub: &Hub, run: ScopedJoinHandle<'_, Left>, shown: std::io::Result<()>) -> Left {
     hub.tell(Command::Stop);
     let mut left = run.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
@@ -255,7 +256,7 @@ fn play(scenario: &Scenario, seed: u64, session: &mut Session<'_>) -> Result<(Re
     Ok((recording, outcome.stopped_early))
 }
 
-/// Serves the session, and says where.
+/// Serves the session and prints its address.
 fn serve(address: SocketAddr, arguments: &Watch, hub: &Arc<Hub>) -> Result<(), Failure> {
     let given = std::env::var("LOCKGATE_TOKEN").ok().filter(|token| !token.is_empty());
     let away = !address.ip().is_loopback();
@@ -269,7 +270,7 @@ fn serve(address: SocketAddr, arguments: &Watch, hub: &Arc<Hub>) -> Result<(), F
     let address = server::start(address, shared).map_err(|error| {
         Failure::usage(format!("cannot listen at {address}: {error}"), "name another address with --web")
     })?;
-    // An unspecified address is every address of this host, none of which a browser could open as such.
+    // An unspecified address means every address of this host, and no browser can open it.
     let shown = if address.ip().is_unspecified() {
         format!("localhost:{}", address.port())
     } else {
@@ -282,7 +283,7 @@ fn serve(address: SocketAddr, arguments: &Watch, hub: &Arc<Hub>) -> Result<(), F
     Ok(())
 }
 
-/// 128 random bits.
+/// Returns 128 random bits in hexadecimal.
 fn fresh_token() -> Result<String, Failure> {
     let mut bits = [0; 16];
     let read = fs::File::open("/dev/urandom").and_then(|mut source| source.read_exact(&mut bits));
@@ -292,7 +293,7 @@ fn fresh_token() -> Result<String, Failure> {
     Ok(format!("{:032x}", u128::from_ne_bytes(bits)))
 }
 
-/// The page of reports, told that it is to ask for a running run instead.
+/// Returns the page of reports, set to load a running session instead.
 fn page() -> String {
     let live = results::TEMPLATE.replacen(
         lockgate_measure::report::MARKER,
@@ -302,7 +303,7 @@ fn page() -> String {
     live.replacen("default-src 'none';", "default-src 'none'; connect-src 'self';", 1)
 }
 
-/// Whether samples are lines.
+/// True if samples are printed as lines.
 fn is_plain(arguments: &Watch) -> bool {
     arguments.plain || arguments.json || !std::io::stdout().is_terminal() || !std::io::stdin().is_terminal()
 }
@@ -321,7 +322,7 @@ fn show(
     screen::show(hub, frames, colour, messages)
 }
 
-/// How a watched run ends that leaves no results: who quits the view has what they came for.
+/// Returns the exit code of a watched run without results: quitting the view is a success.
 fn watched(runs: &Runs) -> Exit {
     match (runs.interrupted && interrupt::is_requested(), runs.unfaithful.is_empty()) {
         (true, _) => Exit::Interrupted,

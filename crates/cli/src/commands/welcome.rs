@@ -1,4 +1,4 @@
-//! Bare `lockgate`: what it is, in six lines.
+//! Bare `lockgate`: an introduction in six lines.
 
 use crate::exit::Exit;
 use crate::output::say;

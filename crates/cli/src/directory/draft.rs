@@ -1,8 +1,7 @@
-//! A directory of results under construction, beside the place where it will stand or in it; and what a killed
-//! process left of one.
+//! Draft of a results directory, beside its target or in it; and leftovers of killed processes.
 //!
-//! Its name is `.NAME.PID.partial`. A file in it ([`MARKER`]) is locked for as long as the process lives, so a draft
-//! whose lock is free is a leftover: the process was killed.
+//! Its name is `.NAME.PID.partial`. A file in it ([`MARKER`]) is locked as long as the process lives, so a
+//! draft without a lock is a leftover.
 
 use std::fs::{self, File};
 use std::io::{self, Write};
@@ -11,32 +10,32 @@ use std::sync::{Mutex, PoisonError};
 
 use super::earlier::{Contents, FORMAT, MARKER, contents, is_of_draft, remove};
 
-/// Drafts of this process, to be removed when it is aborted.
+/// Drafts of this process, removed if it is aborted.
 static UNFINISHED: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
 
-/// Removes what is half-written.
+/// Removes unfinished drafts.
 pub(crate) fn clean_up() {
     for directory in UNFINISHED.lock().unwrap_or_else(PoisonError::into_inner).iter() {
         discard(directory);
     }
 }
 
-/// Characters of the target's name in that of a draft: the whole fits into the 255 bytes of a file name.
+/// Characters of the target's name used in a draft's: the whole must fit the 255 bytes of a file name.
 const LONGEST: usize = 50;
 
 fn shortened(name: &str) -> String {
     name.chars().take(LONGEST).collect()
 }
 
-/// A draft of this process.
+/// Draft of this process.
 pub(super) struct Draft {
     pub(super) path: PathBuf,
-    /// Held, not read: closing it frees the lock.
+    /// Holds the lock; closing it frees the lock.
     marker: File,
 }
 
 impl Draft {
-    /// Makes a new directory in `parent` for results called `name`.
+    /// Creates a new directory in `parent` for results called `name`.
     pub(super) fn create(parent: &Path, name: &str) -> io::Result<Self> {
         let pid = std::process::id();
         let mut path = parent.join(format!(".{}.{pid}.partial", shortened(name)));
@@ -68,7 +67,7 @@ impl Draft {
         drop(marker);
     }
 
-    /// Keeps what could not be moved.
+    /// Keeps a draft that could not be moved.
     pub(super) fn abandon(self) {
         forget(&self.path);
         drop(self.marker);
@@ -84,7 +83,7 @@ impl Draft {
 fn marker(directory: &Path) -> io::Result<File> {
     let mut marker = File::create_new(directory.join(MARKER))?;
     marker.write_all(FORMAT.as_bytes())?;
-    // Where the file system has no locks, leftovers stay.
+    // On file systems without locks, leftovers stay.
     let _ = marker.try_lock();
     Ok(marker)
 }
@@ -106,17 +105,17 @@ fn discard(directory: &Path) {
     remove(directory, &ours);
 }
 
-/// Whose leftovers are meant.
+/// Selection of leftovers.
 #[derive(Clone, Copy)]
 pub(super) enum Of<'a> {
     /// Those of results of this name.
     Name(&'a str),
-    /// Those of any.
+    /// All.
     Any,
 }
 
-/// The process of a draft by its name, if this is the name of a draft (`.old` is what version 0.1.0 called the
-/// results that a draft replaced).
+/// Returns the process of a draft, if `name` is the name of a draft (version 0.1.0 named replaced results
+/// `.old`).
 fn process(name: &str, of: Of<'_>) -> Option<i32> {
     let (stem, pid) = name
         .strip_prefix('.')?
@@ -131,12 +130,12 @@ fn process(name: &str, of: Of<'_>) -> Option<i32> {
     pid.parse().ok().filter(|pid| is_meant && *pid > 0)
 }
 
-/// Whether an entry of `parent` is what a killed process left.
+/// True if an entry of `parent` is a killed process's leftover.
 pub(super) fn is_leftover(parent: &Path, name: &str, of: Of<'_>) -> bool {
     leftover(parent, name, of).is_some()
 }
 
-/// The files of a leftover; `None` if the directory is not one.
+/// Returns the files of a leftover; `None` if the directory is not one.
 fn leftover(parent: &Path, name: &str, of: Of<'_>) -> Option<Vec<String>> {
     let pid = process(name, of)?;
     let directory = parent.join(name);
@@ -157,7 +156,7 @@ fn leftover(parent: &Path, name: &str, of: Of<'_>) -> Option<Vec<String>> {
     if is_alive(pid) {
         return None;
     }
-    // Results that were replaced, and the empty directories that version 0.1.0 left.
+    // Replaced results, and the empty directories that version 0.1.0 left.
     match contents(&directory, &|_| false).ok()? {
         Contents::Empty => Some(Vec::new()),
         Contents::Earlier(files) => Some(files),
@@ -176,7 +175,7 @@ fn is_alive(_: i32) -> bool {
     true
 }
 
-/// Removes what killed processes left in `parent`.
+/// Removes leftovers in `parent`.
 pub(super) fn remove_leftovers(parent: &Path, of: Of<'_>) {
     for entry in fs::read_dir(parent).into_iter().flatten().flatten() {
         let name = entry.file_name().to_string_lossy().into_owned();

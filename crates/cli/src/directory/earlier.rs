@@ -1,4 +1,4 @@
-//! Recognises the results of an earlier run: by its manifest, which names every file that the run wrote.
+//! Recognition of an earlier run's results, by its manifest, which names every file that the run wrote.
 
 use std::fs;
 use std::io;
@@ -6,22 +6,22 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-/// The file that makes a directory the results of a run.
+/// File that marks a directory as the results of a run.
 pub(super) const MANIFEST: &str = "manifest.json";
 
-/// The value of `format` in a manifest.
+/// Value of `format` in a manifest.
 pub(super) const FORMAT: &str = "lockgate-results-1";
 
-/// Marks a directory whose run goes on; its file lock ends with the process.
+/// File that marks the directory of a run in progress; its lock ends with the process.
 pub(super) const MARKER: &str = ".lockgate-partial";
 
-/// The manifest of a directory whose files are being replaced, before it is put there.
+/// Manifest of a directory whose files are being replaced, before it is renamed.
 pub(super) const INTERIM: &str = ".lockgate-manifest";
 
-/// The longest manifest that is read.
+/// Longest manifest that is read, in bytes.
 const LONGEST: u64 = 16 << 20;
 
-/// Every other file that a command leaves, beside the programs' output.
+/// All other files that a command writes, except the programs' output.
 const NAMES: [&str; 10] = [
     "scenario.toml",
     "summary.json",
@@ -35,7 +35,7 @@ const NAMES: [&str; 10] = [
     "conformance.json",
 ];
 
-/// Whether a command may leave a file of this name.
+/// True if a command may write a file of this name.
 pub(super) fn is_known(name: &str) -> bool {
     let program = |name: &str| {
         let (number, node) = name.strip_prefix("program-")?.strip_suffix(".txt")?.split_once('-')?;
@@ -44,37 +44,37 @@ pub(super) fn is_known(name: &str) -> bool {
     name == MANIFEST || NAMES.contains(&name) || program(name).unwrap_or(false)
 }
 
-/// Whether a draft may hold a file of this name.
+/// True if a draft may hold a file of this name.
 pub(super) fn is_of_draft(name: &str) -> bool {
     is_known(name) || name == MARKER || name == INTERIM
 }
 
-/// A manifest as it is written: what the command says, framed by what the next run needs to know.
+/// Manifest as written: the command's data and what the next run needs to recognise the directory.
 #[derive(Serialize)]
 pub(super) struct Marked<'a, M> {
     pub(super) format: &'static str,
-    /// Whether files of two runs may stand side by side: the process ended while it replaced them.
+    /// True if files of two runs may be mixed: the process ended while replacing them.
     #[serde(skip_serializing_if = "core::ops::Not::not")]
     pub(super) incomplete: bool,
     #[serde(flatten)]
     pub(super) manifest: &'a M,
-    /// Every file of the run but the manifest.
+    /// Every file of the run except the manifest.
     pub(super) files: &'a [String],
 }
 
-/// A manifest as it is read.
+/// Manifest as read.
 #[derive(Deserialize)]
 struct Read {
     format: Option<String>,
     files: Option<Vec<String>>,
-    // What identifies a manifest of version 0.1.0, which has neither of these.
+    // Identifies a manifest of version 0.1.0, which has neither of the above.
     lockgate: Option<String>,
     command: Option<String>,
     finished: Option<String>,
 }
 
 impl Read {
-    /// `None` where there is no manifest of a run.
+    /// Reads the manifest of a directory; `None` if it has none of a run.
     fn from(directory: &Path) -> Option<Self> {
         let path = directory.join(MANIFEST);
         let entry = fs::symlink_metadata(&path).ok()?;
@@ -98,22 +98,22 @@ impl Read {
     }
 }
 
-/// What a directory holds.
+/// Contents of a directory.
 #[derive(Debug, PartialEq)]
 pub(super) enum Contents {
     Empty,
-    /// The results of an earlier run and nothing else: these files.
+    /// Only the results of an earlier run: these files.
     Earlier(Vec<String>),
-    /// Something that no run wrote: the first such entry, by name.
+    /// Entries that no run wrote; the first one by name.
     Foreign(String),
 }
 
-/// Looks into a directory; entries for which `skipped` holds do not count.
+/// Inspects a directory, without the entries for which `skipped` returns true.
 pub(super) fn contents(directory: &Path, skipped: &dyn Fn(&str) -> bool) -> io::Result<Contents> {
     let mut entries = Vec::new();
     for entry in fs::read_dir(directory)? {
         let entry = entry?;
-        // A name that is not UTF-8 is no run's; the replacement characters keep it from being taken for one.
+        // No run writes a name that is not UTF-8; the replacement characters keep it from matching one.
         let name = entry.file_name().to_string_lossy().into_owned();
         if !skipped(&name) {
             entries.push((name, entry.file_type()?.is_file()));
@@ -169,7 +169,7 @@ mod tests {
             (old, &["program-12-a-b.txt"], earlier(&["manifest.json", "program-12-a-b.txt"])),
             (old, &["summary.json", "zebra"], foreign("zebra")),
             (old, &["program-x-a.txt"], foreign("program-x-a.txt")),
-            // A web page's, a browser extension's, another format's, and no JSON.
+            // Manifests of a web page, a browser extension and another format, and a file that is no JSON.
             (r#"{ "name": "app", "start_url": "/" }"#, &[], foreign("manifest.json")),
             (r#"{ "manifest_version": 3, "files": [], "lockgate": 1 }"#, &[], foreign("manifest.json")),
             (r#"{ "format": "other", "files": [] }"#, &[], foreign("manifest.json")),

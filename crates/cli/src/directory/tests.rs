@@ -1,8 +1,8 @@
-//! Placing a directory of results, where something goes wrong in between.
+//! Placing of a results directory, with failures in between.
 
 use super::*;
 
-/// A directory, a target in it, and the names in it.
+/// Returns a temporary directory and a target in it.
 fn place() -> (tempfile::TempDir, PathBuf) {
     let place = tempfile::tempdir().expect("a directory");
     let target = place.path().join("out");
@@ -17,7 +17,7 @@ fn names(directory: &Path) -> Vec<String> {
     names
 }
 
-/// Results with this summary and a further file.
+/// Starts results with this summary and a further file.
 fn run(target: &Path, summary: &str, further: &str) -> Results {
     let results = Results::start(Some(target), "t").expect("starts");
     results.write("summary.json", summary).expect("written");
@@ -50,7 +50,7 @@ fn what_comes_while_a_run_goes_on_stays() {
     assert!(refused.to_string().contains("`notes.md` came there"), "{refused}");
     assert_eq!(names(&target), ["manifest.json", "notes.md", "report.html", "summary.json"]);
     assert_eq!((summary(&target), summary(&place.path().join("out-2"))), ("first".into(), "second".into()));
-    // Where nothing stood at the start.
+    // A free target at the start.
     let third = run(&place.path().join("new"), "third", "report.html");
     fs::write(place.path().join("new"), "mine").expect("written");
     assert!(third.finish(&()).is_err());
@@ -74,7 +74,7 @@ fn a_directory_that_must_stay_has_its_files_replaced() {
     assert_eq!(inode(&target), before);
     assert_eq!(names(&target), ["manifest.json", "report.html", "summary.json"]);
     assert_eq!((summary(&target), names(place.path())), ("second".into(), vec!["out".to_owned()]));
-    // Killed half-way: the next run knows all of it.
+    // Killed half-way: the next run recognises all of it.
     let third = run(&target, "third", "twin.json");
     let files = ["report.html", "summary.json", "twin.json"].map(str::to_owned);
     fs::write(target.join(MANIFEST), marked(&(), &files, true).expect("text")).expect("written");
@@ -104,7 +104,7 @@ fn leftovers_of_killed_runs_go_and_nothing_else_does() {
     beside(&format!(".out.{dead}.partial"), &[(earlier::MARKER, FORMAT), ("summary.json", "")]);
     beside(&format!(".out.{dead}-2.partial"), &[]);
     beside(&format!(".out.{dead}.old"), &[("manifest.json", manifest), ("report.html", "")]);
-    // A stranger's, one of other results, one with something of the user's in it, and a running process's.
+    // Kept: another program's, one of other results, one with a file of the user, and a running process's.
     let kept = [
         format!(".other.{dead}.partial"),
         format!(".out.{dead}-3.partial"),
