@@ -6,7 +6,7 @@
 //!   Probe t1  ---------------------------------->  t2        offset = ((t2 - t1) + (t3 - t4)) / 2,
 //!   t4        <----------------------------------  Echo t3   wrong by at most half of (t4 - t1) - (t3 - t2)
 //!   datagrams (flow, number, time)  ------------->
-//!   Finish: what was sent, the offsets  --------->  Report: what came, and how late
+//!   Finish: totals sent, the offsets    --------->  Report: received, delays
 //! ```
 //!
 //! The offset of the clocks is measured before and after (RFC 5905 section 8), from the exchange that took
@@ -40,7 +40,7 @@ pub struct Offset {
 pub struct Report {
     /// Datagrams received, without duplicates.
     pub received: u64,
-    /// Their frame bytes.
+    /// Frame bytes of these datagrams.
     pub bytes: u64,
     /// Duplicates received.
     pub duplicates: u64,
@@ -74,7 +74,7 @@ impl Report {
 pub struct SendReport {
     /// Datagrams sent.
     pub sent: u64,
-    /// Their frame bytes.
+    /// Frame bytes of these datagrams.
     pub sent_bytes: u64,
     /// Datagrams that the kernel refused.
     pub errors: u64,

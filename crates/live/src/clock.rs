@@ -65,7 +65,7 @@ mod system {
 /// Clock of a run: time since its start by `CLOCK_MONOTONIC`, unaffected by steps of the wall clock.
 #[derive(Clone, Copy, Debug)]
 pub struct Monotonic {
-    /// Its zero on `CLOCK_MONOTONIC`, in nanoseconds.
+    /// Zero of this clock on `CLOCK_MONOTONIC`, in nanoseconds.
     start: i128,
 }
 

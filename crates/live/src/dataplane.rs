@@ -40,7 +40,7 @@ use wire::{Stamp, Wire};
 /// median, 50 us at the 99th percentile.
 const SPIN: Duration = Duration::from_micros(60);
 
-/// The same after a long sleep, with room for a warm-up frame.
+/// Early wake-up after a long sleep, with room for a warm-up frame.
 const SPIN_LONGER: Duration = Duration::from_micros(120);
 
 /// Sleep after which a warm-up frame is sent. A driver without such sleeps is busy, and would not sleep at

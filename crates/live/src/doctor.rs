@@ -30,7 +30,7 @@ pub enum State {
 pub struct Finding {
     /// Capability that was tested.
     pub what: &'static str,
-    /// Its state.
+    /// State of the capability.
     pub state: State,
     /// Observation, in words.
     pub found: String,

@@ -50,7 +50,7 @@ pub struct Ip {
     pub traffic_class: u8,
     /// TTL or hop limit.
     pub hop_limit: u8,
-    /// Its time stamp option, if any.
+    /// Time stamp option, if any.
     pub timestamp: Option<Timestamp>,
     /// TCP sequence number; 0 for other protocols.
     pub tcp_sequence: u32,

@@ -23,7 +23,7 @@ pub struct About {
     pub to: u32,
     /// True if its receiver reports it; it is then counted as received only by that report.
     pub reported: bool,
-    /// Its TCP time stamp option, if any.
+    /// Internet Timestamp option, if any.
     pub timestamp: Option<Timestamp>,
     /// Delay that this option already carried on entry, if it carries one.
     pub carried: Option<Duration>,

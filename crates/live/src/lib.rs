@@ -106,7 +106,7 @@ pub struct Ran {
     pub node: String,
     /// The command.
     pub command: String,
-    /// Its end, in words.
+    /// End of the program, in words.
     pub ended: String,
     /// True if it ended by itself, and successfully.
     pub is_well: bool,

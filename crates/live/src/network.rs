@@ -424,7 +424,7 @@ fn blank(scenario: &Scenario, seed: Seed, path_delays: &[Duration]) -> Result<Re
 /// Result of entering a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Entered {
-    /// It entered, or was lost and counted.
+    /// Entered, or lost and counted.
     Yes,
     /// An address resolution request for a node's address, to be answered at once.
     Question,

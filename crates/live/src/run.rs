@@ -46,7 +46,7 @@ const RUN_UP: Duration = Duration::from_millis(300);
 /// Additional time for each flow.
 const RUN_UP_FLOW: Duration = Duration::from_millis(5);
 
-/// Runs `scenario` as [`run`](crate::run) does, with an observer at the other end of `seat`, who may change
+/// Runs `scenario` as [`run`](crate::run) does, with an observer at the other end of `seat`, which may change
 /// the timeline.
 ///
 /// # Errors

@@ -13,15 +13,15 @@ use super::{Offset, Report, drops};
 use crate::clock::Monotonic;
 use crate::traffic::stamp::Stamp;
 
-/// Most sessions at once. A new sender takes the slot of one that has ended, then of one that never sent a
-/// datagram, then of one that has been silent for [`SILENCE`]; while all are active, a new sender gets no
+/// Maximum number of sessions. A new sender takes the slot of one that has ended, then of one that never sent
+/// a datagram, then of one that has been silent for [`SILENCE`]; while all are active, a new sender gets no
 /// answer.
 const MOST_SENDERS: usize = 64;
 
 /// Silence after which a session may lose its slot.
 const SILENCE: Duration = Duration::from_secs(10);
 
-/// Most datagrams of all sessions together whose delays are kept (134 MB); further ones are counted only.
+/// Maximum number of datagrams of all sessions whose delays are kept (134 MB); further ones are counted only.
 const MOST_NOTED: usize = 1 << 23;
 
 /// Requested size of the socket's receive buffer in bytes: a tenth of a second at 300 Mbit/s.

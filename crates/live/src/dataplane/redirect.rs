@@ -143,7 +143,7 @@ impl Redirection {
 /// Calls `bpf(2)` with a command that creates an object. Returns its descriptor.
 fn bpf<T>(command: libc::c_long, attributes: &T) -> io::Result<OwnedFd> {
     let made = call(command, attributes)?;
-    // SAFETY: the kernel has just made this descriptor for us, and nobody else knows it.
+    // SAFETY: the kernel has just made this descriptor for us, and nothing else owns it.
     Ok(unsafe { OwnedFd::from_raw_fd(made) })
 }
 

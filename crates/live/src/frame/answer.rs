@@ -27,15 +27,15 @@ const QUOTED_4: usize = 576 - 20 - 8;
 /// Reason why a packet was not forwarded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Why {
-    /// Its hop limit was reached.
+    /// Hop limit reached.
     Hops,
-    /// No route leads to its destination.
+    /// No route to the destination.
     NoRoute,
-    /// Its port is closed.
+    /// Destination port closed.
     NoPort,
-    /// Its protocol is not supported.
+    /// Protocol not supported.
     NoProtocol,
-    /// Its header is wrong at this octet.
+    /// Header wrong at this octet.
     Wrong(Wrong),
 }
 

@@ -59,7 +59,7 @@ pub struct Timestamp {
 /// Data that an option carries from earlier routers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Carried {
-    /// Nothing that a queue uses.
+    /// No data that a queue uses.
     Nothing,
     /// Time of sending by the source's clock: seconds since 1970, and nanoseconds.
     WhenSent(u32, u32),

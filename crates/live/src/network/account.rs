@@ -22,7 +22,7 @@ use crate::machine::{ConnectionEvent, Happened, Report};
 /// Datagram that was sent to its host and is not yet reported.
 #[derive(Clone, Copy, Debug)]
 struct Handed {
-    /// Its future record, with the time at which it was sent to its host.
+    /// Future record of the datagram, with the time at which it was sent to its host.
     received: Received,
     /// Time at which it was due.
     due: Instant,

@@ -32,7 +32,7 @@ struct Side {
 
 /// Echo server of a host.
 pub(crate) struct Answers {
-    /// By the index of the flow of requests.
+    /// Flows of answers, by the index of their flow of requests.
     sides: BTreeMap<u32, Side>,
     /// DSCP and ECN that each socket currently sends with.
     classes: Vec<Option<u8>>,
