@@ -84,7 +84,7 @@ pub(crate) struct TraceCursor {
     trace: Arc<LinkTrace>,
     /// Index of the current opportunity, counted through all repetitions of the trace.
     index: u64,
-    /// Its remaining bytes.
+    /// Remaining bytes of that opportunity.
     left: u64,
 }
 
@@ -230,7 +230,7 @@ pub struct Link {
     lost_end: Instant,
     /// Bytes of the last started packet, divided by the bytes the link charged for it; 1 for a plain link.
     frame_share: f64,
-    /// Its record.
+    /// Observed data of the port and its line.
     pub record: PortRecord,
     /// True without trace, overhead and loss: one test on the hot path instead of three.
     plain: bool,

@@ -28,7 +28,7 @@ pub enum Role {
 /// Segment to be sent.
 #[derive(Clone, Copy, Debug)]
 pub struct Departure {
-    /// Its content.
+    /// Content of the segment.
     pub segment: Segment,
     /// ECN field of its packet.
     pub ecn: u8,
@@ -215,7 +215,7 @@ impl Endpoint {
         }
         if syn && self.ecn {
             //= https://www.rfc-editor.org/rfc/rfc3168#section-6.1.1
-            // The SYN asks with ECE and CWR, its answer agrees with ECE.
+            // The SYN requests ECN by ECE and CWR, the SYN-ACK accepts by ECE.
             let asks = !segment.has(flag::ACK);
             segment.flags |= flag::ECE | if asks { flag::CWR } else { 0 };
         }

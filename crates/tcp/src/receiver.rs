@@ -1,7 +1,7 @@
 //! Receiving half of a connection: reassembly and acknowledgements.
 //!
 //! ```text
-//!        next                       what is beyond a gap
+//!        next                       received beyond a gap
 //! ---------|      [ range ]   [ range ]
 //!          '--- acknowledged by number    '--- reported by SACK blocks, the newest first (RFC 2018)
 //! ```
@@ -146,7 +146,7 @@ impl Receiver {
         let (start, end) = (segment.sequence, segment.end());
         if end <= self.next || self.is_kept(start, end) {
             //= https://www.rfc-editor.org/rfc/rfc2883#section-4
-            // What arrived twice is told in the first block of the acknowledgement.
+            // Data that arrived twice are reported in the first block of the acknowledgement.
             self.counts.duplicates += 1;
             self.twice = (self.config.sack && !segment.has(flag::SYN)).then_some((start, end));
             self.now = true;

@@ -97,7 +97,7 @@ impl Sender {
         let ack = segment.acknowledgment;
         for (place, block) in segment.blocks().iter().enumerate() {
             //= https://www.rfc-editor.org/rfc/rfc2883#section-4
-            // The first block reports a duplicate where it lies below the number acknowledged or within
+            // The first block reports a duplicate if it lies below the number acknowledged or within
             // the second block.
             let within = |outer: Option<&(u64, u64)>| {
                 outer.is_some_and(|outer| outer.0 <= block.0 && block.1 <= outer.1)
@@ -453,7 +453,7 @@ impl Sender {
         let patience = if self.config.sack { self.rack.rtt() } else { Duration::ZERO };
         self.board.lose_all(patience, now);
         //= https://www.rfc-editor.org/rfc/rfc5681#section-3.1
-        // The loss window: one segment beyond what is still believed to be on the way.
+        // The loss window: one segment beyond those still counted as in flight.
         self.window.cwnd = self.board.in_flight() + 1;
         self.window.counted = 0;
         self.phase = Phase::Loss;
@@ -474,8 +474,8 @@ impl Sender {
         }
         if self.frto {
             //= https://www.rfc-editor.org/rfc/rfc5682#section-3.1
-            // Something that was sent once has arrived though all was thought lost. What was sent after the
-            // timeout says nothing of what was sent before.
+            // A segment sent once has arrived although all were marked lost. A segment sent after the
+            // timeout proves nothing about those sent before.
             if delivery.originals && self.undo_from.is_some() {
                 self.undo_timeout();
                 return;

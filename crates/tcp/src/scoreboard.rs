@@ -67,7 +67,7 @@ pub(crate) struct Delivery {
     /// Times of sending of the first and the last segment acknowledged by number, among those sent once.
     pub(crate) first_sent: Option<Instant>,
     pub(crate) last_sent: Option<Instant>,
-    /// The same for segments acknowledged by blocks.
+    /// Times of sending of the first and the last segment acknowledged by blocks, among those sent once.
     pub(crate) first_sacked: Option<Instant>,
     pub(crate) last_sacked: Option<Instant>,
     /// True if a segment arrived after one sent later, without having been retransmitted.

@@ -24,7 +24,7 @@ pub mod flag {
     pub const CWR: u8 = 0x80;
 }
 
-/// Most SACK blocks that fit beside a timestamp (RFC 2018 section 3).
+/// Maximum number of SACK blocks that fit beside a timestamp (RFC 2018 section 3).
 pub const SACK_BLOCKS: usize = 3;
 
 /// Range of sequence numbers: first included, second excluded.
