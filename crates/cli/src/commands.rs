@@ -22,7 +22,7 @@ mod welcome;
 use crate::arguments::{Arguments, Command};
 use crate::exit::{Exit, Failure};
 
-/// Does what was typed.
+/// Runs the command.
 pub(crate) fn dispatch(arguments: &Arguments) -> Result<Exit, Failure> {
     match &arguments.command {
         None => Ok(welcome::welcome()),

@@ -203,8 +203,8 @@ fn value(claim: &Claim, seen: &expression::Values) -> Result<Vec<(String, f64)>,
 mod tests {
     use super::*;
 
-    /// For every paper that comes with Lockgate: its file is valid, every run it needs can be read, and every
-    /// observation it needs is one that the run has.
+    /// Checks every paper that comes with Lockgate: its file is valid, every run it needs can be read, and
+    /// every observation it needs is one that the run has.
     #[test]
     fn the_papers_are_whole() {
         let mut claims = 0;

@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 use super::matrix::{Each, Rows, Scalar};
 use lockgate_scenario::Scale;
 
-/// The whole file.
+/// Contents of a `claims.toml`.
 #[expect(clippy::struct_field_names, reason = "the file's own words")]
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -389,8 +389,8 @@ pub(crate) struct Today {
     pub(crate) quick: Vec<String>,
     /// Ports whose discipline is replaced.
     pub(crate) ports: Vec<String>,
-    /// Their queue with children, whose kind is replaced if a discipline needs children. `unset` then names
-    /// its parameters, which the other kind does not have.
+    /// Queue with children at these ports, whose kind is replaced if a discipline needs children. `unset`
+    /// then names its parameters, which the other kind does not have.
     #[serde(default)]
     pub(crate) root: Option<String>,
     #[serde(default)]

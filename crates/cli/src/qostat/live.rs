@@ -62,7 +62,7 @@ pub(crate) struct LiveSession<'a> {
     took_last: Duration,
     /// Samples that found no room in the channel to the hub.
     dropped: u64,
-    /// Their events.
+    /// Events of these samples, to be sent with the next.
     untold: Vec<EventSample>,
     notes: Notes,
     current: Effective,
