@@ -1,11 +1,12 @@
-//! The file as it is written: one struct a table, whose doc comments are the reference and the schema.
+//! The file as it is written: one struct a table. Their doc comments are the reference pages and the
+//! schema.
 //!
 //! ```text
 //! title duration warmup      [record]
 //! [node.NAME]  [link.NAME]  [port."A:B"]  [port."A:B".queue.NAME]  [flow.NAME]  [[change]]  [[expect]]
 //! ```
 //!
-//! Nothing here is tagged, flattened or untagged: serde would lose the places of errors.
+//! No type here is a tagged, flattened or untagged enum: serde would lose the positions of errors.
 
 use core::fmt;
 
@@ -25,62 +26,62 @@ use crate::written::{
     SignedBytes, SignedTime, TcpFlag, Tos,
 };
 
-/// What stands at the top of the file.
+/// Keys at the top of the file.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Top {
-    /// What the scenario is about, in a line.
+    /// Subject of the scenario, in one line.
     #[serde(default)]
     pub(crate) title: Option<String>,
-    /// How long the run is, such as `60s`.
+    /// Length of the run, such as `60s`.
     pub(crate) duration: Duration,
-    /// What is left out of the statistics at the start; less than the duration.
+    /// Time at the start that statistics leave out; less than the duration.
     #[serde(default)]
     pub(crate) warmup: Duration,
 }
 
-/// What is kept of the run beside its statistics.
+/// Outputs of the run besides its statistics.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct RecordTable {
-    /// One row a packet and port, as Parquet.
+    /// Writes one row per packet and port, as Parquet.
     pub(crate) packets: bool,
-    /// One capture (pcapng) with every port as an interface.
+    /// Writes one capture (pcapng) with every port as an interface.
     pub(crate) capture: bool,
-    /// How long an interval of the time series is; chosen by the duration where it is not given.
+    /// Length of an interval of the time series; by default chosen from the duration.
     pub(crate) interval: Option<Duration>,
-    /// Classes of file sizes that completion times are told by: below the first, below the second, and so on;
-    /// powers of ten where neither this nor `file_bin_width` is given.
+    /// Limits between the classes of file sizes that completion times are reported by: below the first,
+    /// below the second, and so on; by default powers of ten.
     pub(crate) file_bins: Option<Vec<Bytes>>,
-    /// Classes of file sizes that are each as wide as this, in place of `file_bins`.
+    /// Width of each class of file sizes, instead of `file_bins`.
     pub(crate) file_bin_width: Option<Bytes>,
-    /// Rate that files are taken to share where their completion times are held against processor sharing; the
-    /// rate of the slowest link on their way where it is not given. For bottlenecks that are queues, not links.
+    /// Rate that files are assumed to share when completion times are compared with processor sharing; by
+    /// default the rate of the slowest link on their path. For bottlenecks that are queues, not links.
     pub(crate) sharing_rate: Option<Rate>,
 }
 
-/// A host, or a router where more than one link meets.
+/// A host, or a router if more than one link meets there.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct NodeTable {
-    /// Its address; the next free one from 10.0.0.1 on where it is not given.
+    /// Its address; by default the next free one from 10.0.0.1 on.
     pub(crate) address: Option<Address>,
-    /// How wrong its clock is.
+    /// Error of its clock.
     pub(crate) clock: Option<NodeClock>,
-    /// Its processor, where that bounds what it forwards.
+    /// Its processor, if that limits how fast it forwards.
     pub(crate) service: Option<ServiceTable>,
-    /// A command that a shell runs on this host from the start to the end of a live run, such as
-    /// `iperf3 -c server`. Nodes are known by their names. A simulation leaves it out.
+    /// Shell command that runs on this host from the start to the end of a live run, such as `iperf3 -c
+    /// server`. Node names resolve to addresses. Simulations ignore it.
     pub(crate) command: Option<String>,
 }
 
-/// How wrong a node's clock is: what its time stamps differ by.
+/// Error of a node's clock, visible in its time stamps.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct NodeClock {
-    /// How far it is ahead at the start, such as `-3ms`.
+    /// Time by which the clock is ahead at the start, such as `-3ms`.
     pub(crate) offset: Option<SignedTime>,
-    /// How much faster it runs, such as `20ppm`.
+    /// Relative excess of the clock's speed, such as `20ppm`.
     pub(crate) drift: Option<Drift>,
 }
 
@@ -88,12 +89,12 @@ pub(crate) struct NodeClock {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct ServiceTable {
-    /// Time each packet takes.
+    /// Time that each packet takes.
     pub(crate) per_packet: Duration,
-    /// Time its bytes take besides, as a rate.
+    /// Rate at which the processor handles bytes; their time adds to `per_packet`.
     #[serde(default)]
     pub(crate) rate: Option<Rate>,
-    /// How much may wait for the processor.
+    /// Limit on the packets or bytes that wait for the processor.
     #[serde(default = "service_limit")]
     pub(crate) limit: Limit,
 }
@@ -109,23 +110,24 @@ pub(crate) struct LinkTable {
     /// The two nodes it joins, such as `["home", "server"]`.
     #[schemars(length(min = 2, max = 2))]
     pub(crate) between: Vec<String>,
-    /// Its rate. It counts the frame without preamble and frame check sequence, as Linux does.
+    /// Its rate. The link charges each frame without preamble and frame check sequence, as Linux does.
     #[serde(default)]
     pub(crate) rate: Option<Rate>,
-    /// How long a bit is on its way.
+    /// Propagation delay.
     #[serde(default)]
     pub(crate) delay: Duration,
-    /// Probability that a packet is lost on the way.
+    /// Probability that a packet is lost on the link.
     #[serde(default)]
     pub(crate) loss: Probability,
-    /// Bytes the link charges beside each frame, such as `24B` for preamble, gap and check sequence.
+    /// Bytes that the link charges on top of each frame, such as `24B` for preamble, gap and check
+    /// sequence.
     #[serde(default)]
     pub(crate) overhead: Option<SignedBytes>,
-    /// Least bytes the link charges for a frame, overhead included.
+    /// Minimum bytes that the link charges for a frame, overhead included.
     #[serde(default)]
     pub(crate) mpu: Option<Bytes>,
-    /// Recorded delivery opportunities in place of a rate: a file for both directions, or
-    /// `{ up = "…", down = "…" }`, where up is from the first node of `between` to the second.
+    /// Recorded delivery opportunities instead of a rate: a file for both directions, or `{ up = "…", down
+    /// = "…" }`, where up is from the first node of `between` to the second.
     #[serde(default)]
     pub(crate) trace: Option<TraceFiles>,
 }
@@ -177,16 +179,16 @@ impl JsonSchema for TraceFiles {
     }
 }
 
-/// The queue where a link leaves a node. Its tables `queue.NAME` are its queues.
+/// The queue where a link leaves a node. Its tables `queue.NAME` define its queues.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct PortTable {
-    /// The queue that every packet enters first; needed where several are nobody's child.
+    /// The queue that every packet enters first; required if several queues have no parent.
     pub(crate) root: Option<String>,
-    /// The first queues of the trees that stand ready to be the root.
+    /// Roots of alternative trees: kept ready for a change that makes them the root.
     #[serde(default)]
     pub(crate) alternatives: Vec<String>,
-    /// How coarse the scheduler's clock and timer are; exact where it is not given.
+    /// Granularity of the scheduler's clock and timer; exact by default.
     pub(crate) clock: Option<ClockConfig>,
     /// Packets in the device queue below the scheduler, such as `16` or `{ slots = 16, completions = 4 }`.
     pub(crate) ring: Option<Ring>,
@@ -228,27 +230,27 @@ impl JsonSchema for Ring {
     }
 }
 
-/// What every queue may say, whatever its kind. The discipline's own parameters, and what its parent
-/// needs to know of it, stand beside.
+/// Keys of every queue, whatever its kind. The discipline's own parameters and those that its parent needs
+/// are written beside them.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct QueueTable {
     /// Its discipline.
     pub(crate) kind: String,
-    /// The queues below it, in their order. A packet goes to the first whose `match` holds.
+    /// The queues below it, in order. A packet goes to the first whose `match` holds.
     #[serde(default)]
     pub(crate) children: Vec<String>,
 }
 
-/// What a packet must be to be taken: all that is given must hold.
+/// Conditions on a packet: all that are given must hold.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct MatchTable {
     /// IP protocol: `udp`, `tcp`, `icmp` or a number.
     pub(crate) protocol: Option<Protocol>,
-    /// Where it comes from: a node, an address or a prefix.
+    /// Source of the packet: a node, an address or a prefix.
     pub(crate) source: Option<Endpoint>,
-    /// Where it goes to: a node, an address or a prefix.
+    /// Destination of the packet: a node, an address or a prefix.
     pub(crate) destination: Option<Endpoint>,
     /// Source port or range of ports.
     pub(crate) source_port: Option<Ports>,
@@ -268,7 +270,7 @@ pub(crate) struct MatchTable {
     pub(crate) flow: Option<OneOrMany<Name>>,
 }
 
-/// A flow of packets from one node to another. What it sends stands beside.
+/// A flow of packets from one node to another. The keys of its traffic are written beside these.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct FlowTable {
@@ -276,151 +278,152 @@ pub(crate) struct FlowTable {
     pub(crate) from: String,
     /// The node that receives.
     pub(crate) to: String,
-    /// How it is carried: `udp` or `tcp`.
+    /// Transport protocol: `udp` or `tcp`.
     #[serde(default)]
     pub(crate) transport: Option<Carrier>,
-    /// Congestion control of a TCP flow; `cubic` where it is not given.
+    /// Congestion control of a TCP flow; `cubic` by default.
     #[serde(default)]
     pub(crate) congestion: Option<Congestion>,
-    /// TCP: each connection carries a file whose size is drawn from this law. With `count`, a group of them.
+    /// TCP: the connection carries a file whose size is drawn from this law. With `count`, each member of
+    /// the group carries one.
     #[serde(default)]
     pub(crate) file: Option<LawConfig<Bytes>>,
-    /// TCP: a text file with one file a line, its size and, where given, how long after `start` it starts, such as
-    /// `12kB` or `12kB 1.5s`: member after member of the group carries them. `count` is their number where it is not
-    /// given.
+    /// TCP: a text file with one file a line: its size and, optionally, its start after `start`, such as
+    /// `12kB` or `12kB 1.5s`. The members of the group carry them in order. `count` defaults to their
+    /// number.
     #[serde(default)]
     pub(crate) files: Option<String>,
     /// TCP: each file is transferred by FTP, with a control connection; `{}` for a client that stores it.
     #[serde(default)]
     pub(crate) ftp: Option<Ftp>,
-    /// Whether the far end sends back what it gets, so that round-trip times and losses are measured. What the flow
-    /// offers are the requests: each datagram one, or over TCP each write.
+    /// If true, the receiver sends back what it receives, so that round-trip times and losses are measured.
+    /// Each datagram that the flow offers is a request; over TCP, each write is.
     #[serde(default)]
     pub(crate) echo: bool,
-    /// UDP: the codec of a call, `g711` or `g729`: how it sounds is rated by the E-model. The profile `g711` has it.
+    /// UDP: codec of a call, `g711` or `g729`; the E-model rates its quality. The profile `g711` sets it.
     #[serde(default)]
     pub(crate) voice: Option<Codec>,
     /// TCP: a user who reads page after page over one connection, from the node `to`.
     #[serde(default)]
     pub(crate) pages: Option<Pages>,
-    /// TCP, with `file`: time between the starts of a group's connections; the first starts after one. Together
-    /// where it is not given. With `files`: one time, which replaces the list's own starts; the first file starts at
-    /// once.
+    /// TCP, with `file`: time between the starts of a group's connections; the first starts after one such
+    /// time. By default all start together. With `files`: one constant time, which replaces the list's own
+    /// starts; the first file starts at once.
     #[serde(default)]
     pub(crate) every: Option<LawConfig<Duration>>,
-    /// TCP: payload of a full segment; `1448B` where it is not given, which makes frames of 1514 bytes.
+    /// TCP: payload of a full segment; `1448B` by default, which makes frames of 1514 bytes.
     #[serde(default)]
     pub(crate) mss: Option<Bytes>,
-    /// TCP: segments that may be sent before the first acknowledgement; `10p` where it is not given.
+    /// TCP: segments that may be sent before the first acknowledgement; `10p` by default.
     #[serde(default)]
     pub(crate) initial_window: Option<Packets>,
-    /// TCP: how much may be under way to the receiver at most; `3MiB` where it is not given. It begins with
-    /// 65535 bytes and grows as receivers' buffers do.
+    /// TCP: limit on the receive window; `3MiB` by default. The window starts at 65535 bytes and grows as
+    /// receivers' buffers do.
     #[serde(default)]
     pub(crate) receive_window: Option<Bytes>,
-    /// TCP: whether both ends understand congestion marks; so they do under `dctcp` and `prague`.
+    /// TCP: if true, both ends use ECN; the default is true for `dctcp` and `prague`, else false.
     #[serde(default)]
     pub(crate) ecn: Option<bool>,
-    /// TCP: whether the receiver tells what arrived beyond a gap; it does where this is not given.
+    /// TCP: if true, the receiver sends selective acknowledgements; true by default.
     #[serde(default)]
     pub(crate) sack: Option<bool>,
-    /// TCP: how long an acknowledgement waits for a second segment; `40ms` where it is not given, `0s` for none.
+    /// TCP: time that an acknowledgement waits for a second segment; `40ms` by default, `0s` for no delay.
     #[serde(default)]
     pub(crate) delayed_ack: Option<Duration>,
-    /// TCP: acknowledgements at the start that do not wait; `16p` where it is not given, as in Linux.
+    /// TCP: acknowledgements at the start that are sent without delay; `16p` by default, as in Linux.
     #[serde(default)]
     pub(crate) quick_acks: Option<Packets>,
-    /// TCP: the least that is added to the round-trip time for the retransmission timeout; `200ms` where it is
-    /// not given, as in Linux.
+    /// TCP: minimum added to the round-trip time for the retransmission timeout; `200ms` by default, as in
+    /// Linux.
     #[serde(default)]
     pub(crate) minimum_rto: Option<Duration>,
-    /// TCP: whether segments are spaced out over the round trip; `bbr` and `prague` always do.
+    /// TCP: if true, segments are spaced out over the round trip; `bbr` and `prague` always do so.
     #[serde(default)]
     pub(crate) pacing: Option<bool>,
-    /// TCP: how the first sequence number is chosen: `random`, or `run2c` for routers that tell a flow's age by
-    /// it.
+    /// TCP: choice of the initial sequence number: `random`, or `run2c` for routers that derive a flow's
+    /// age from it.
     #[serde(default)]
     pub(crate) initial_sequence: Option<InitialSequence>,
-    /// Source port; one from 49152 on where it is not given. The members of a group count up from it.
+    /// Source port; by default one from 49152 on. The members of a group count up from it.
     #[serde(default)]
     pub(crate) source_port: Option<u16>,
-    /// Destination port; 9 (discard) where it is not given.
+    /// Destination port; 9 (discard) by default.
     #[serde(default)]
     pub(crate) destination_port: Option<u16>,
     /// Differentiated services code point.
     #[serde(default)]
     pub(crate) dscp: Option<Dscp>,
-    /// The whole type-of-service byte, in place of `dscp`.
+    /// The whole type-of-service byte, instead of `dscp`.
     #[serde(default)]
     pub(crate) tos: Option<Tos>,
     /// IPv6 flow label.
     #[serde(default)]
     pub(crate) flow_label: Option<FlowLabel>,
-    /// When it starts: a time, or a law that each member of a group and each seed draws from, such as
-    /// `{ distribution = "uniform", min = "0s", max = "1s" }`.
+    /// Start of the flow: a time, or a law that each member of a group and each seed draws from, such as `{
+    /// distribution = "uniform", min = "0s", max = "1s" }`.
     #[serde(default)]
     pub(crate) start: Option<LawConfig<Duration>>,
-    /// When it stops at the latest.
+    /// Time at which the flow stops at the latest.
     #[serde(default)]
     pub(crate) stop: Option<Duration>,
-    /// How many packets it sends at most; for UDP.
+    /// UDP: limit on the packets that the flow sends.
     #[serde(default)]
     pub(crate) packets: Option<Packets>,
-    /// How many bytes it sends at most: frames of UDP, data of TCP. A TCP flow without `gap`, `rate` or `profile`
-    /// sends them as fast as it can: a size makes it a file, `unlimited` a bulk transfer.
+    /// Limit on the bytes that the flow sends: frames of UDP, data of TCP. A TCP flow without `gap`, `rate`
+    /// or `profile` sends them as fast as it can: a size makes it a file, `unlimited` a bulk transfer.
     #[serde(default)]
     pub(crate) bytes: Option<Amount>,
-    /// How many such flows there are: a group, its members called `NAME/1`, `NAME/2` and so on.
+    /// Number of such flows: a group with members `NAME/1`, `NAME/2` and so on.
     #[serde(default)]
     #[schemars(range(min = 1))]
     pub(crate) count: Option<u32>,
 }
 
-/// Something that changes during the run.
+/// A change during the run.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct ChangeTable {
-    /// When.
+    /// Time of the change.
     pub(crate) at: Instant,
-    /// New values by path, such as `{ "link.wan.rate" = "2mbit" }`. All of one entry change at once. An empty text
-    /// (`""`) takes a value out of the file, so that its default holds.
+    /// New values by path, such as `{ "link.wan.rate" = "2mbit" }`. All of one entry change at once. An
+    /// empty text (`""`) removes a value from the file, so that its default holds.
     #[schemars(with = "std::collections::BTreeMap<String, serde_json::Value>")]
     #[expect(dead_code, reason = "read from the text itself, where the values have their places")]
     pub(crate) set: toml::Table,
 }
 
-/// What a result is held against; all bounds that are given must hold.
+/// An expectation on a result; all bounds given must hold.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct ExpectTable {
-    /// The metric's address, such as `flow.voice.owd.p99`.
+    /// Address of the metric, such as `flow.voice.owd.p99`.
     pub(crate) that: String,
-    /// What it is called where it is told of, such as `the call stays clear`.
+    /// Name of the expectation in reports, such as `the call stays clear`.
     #[serde(default)]
     pub(crate) name: Option<String>,
-    /// What of several runs (`--repeat`) keeps to the bounds: `95%` (both ends of the mean's confidence interval, where
-    /// it is not given), `mean` or `all`.
+    /// Statistic of several runs (`--repeat`) that must satisfy the bounds: `95%` (both ends of the mean's
+    /// confidence interval, the default), `mean` or `all`.
     #[serde(default, rename = "in")]
     pub(crate) criterion: Criterion,
-    /// It is less than this.
+    /// The metric is less than this.
     #[serde(default)]
     pub(crate) below: Option<Raw>,
-    /// It is more than this.
+    /// The metric is more than this.
     #[serde(default)]
     pub(crate) above: Option<Raw>,
-    /// It is this or less.
+    /// The metric is at most this.
     #[serde(default)]
     pub(crate) at_most: Option<Raw>,
-    /// It is this or more.
+    /// The metric is at least this.
     #[serde(default)]
     pub(crate) at_least: Option<Raw>,
-    /// It is from the first to the second.
+    /// The metric is from the first value to the second, both included.
     #[serde(default)]
     #[schemars(length(min = 2, max = 2))]
     pub(crate) between: Option<Vec<Raw>>,
 }
 
-/// A value whose unit depends on the metric it bounds.
+/// A value whose unit depends on the metric that it bounds.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Raw {
     Text(String),

@@ -1,13 +1,13 @@
-//! The known name nearest to one that is not known.
+//! Finds the known name nearest to an unknown one.
 
-/// Longest name that is compared, in bytes: names have at most 64 letters, and ports two of them.
+/// Longest name that is compared, in bytes: names have at most 64 letters, and ports two names.
 const LONGEST: usize = 160;
 
-/// Pairs of letters that are compared at most, in the order of `known`: 4000 names of eight letters.
+/// Limit on the pairs of letters compared, in the order of `known`: 4000 names of eight letters.
 const MOST_COMPARED: usize = 250_000;
 
-/// The name among `known` that `name` was probably meant to be; `None` where none is near. A longer name than any
-/// that can be known is near none.
+/// Returns the name in `known` that `name` was probably meant to be; `None` if none is near. A name longer
+/// than any known one can be is near none.
 pub(crate) fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     if name.len() > LONGEST {
         return None;
@@ -24,7 +24,7 @@ pub(crate) fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) 
         .into_iter()
         .filter(|candidate| candidate.len() <= LONGEST)
         .map(|candidate| (plain(candidate), candidate))
-        // What is longer or shorter by more than that is further away, too.
+        // A larger difference in length implies a larger distance.
         .filter(|(plain, _)| plain.chars().count().abs_diff(letters) <= allowed)
         .take_while(|(plain, _)| {
             compared += letters * plain.len();
@@ -36,7 +36,7 @@ pub(crate) fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) 
         .map(|(_, candidate)| candidate)
 }
 
-/// Words of other tools for keys of a scenario.
+/// Keys of other tools, with the keys of scenarios that mean the same.
 const SYNONYMS: [(&str, &str); 13] = [
     ("latency", "delay"),
     ("propagation", "delay"),
@@ -53,14 +53,14 @@ const SYNONYMS: [(&str, &str); 13] = [
     ("ceiling", "ceil"),
 ];
 
-/// The key among `known` that `name` was probably meant to be: another word for one, else the nearest.
+/// Returns the key in `known` that `name` was probably meant to be: a synonym, or else the nearest.
 pub(crate) fn meant<'a>(name: &str, known: impl IntoIterator<Item = &'a str> + Clone) -> Option<&'a str> {
     let mut word = SYNONYMS.iter().filter(|(other, _)| name.eq_ignore_ascii_case(other));
     let same = word.find_map(|(_, key)| known.clone().into_iter().find(|known| known == key));
     same.or_else(|| nearest(name, known))
 }
 
-/// A help line: the nearest of `known`, else all of them (as far as they fit a line or two).
+/// Returns a help line: the nearest of `known`, or else all of them (as far as they fit a line or two).
 pub(crate) fn suggest<'a>(name: &str, known: impl IntoIterator<Item = &'a str> + Clone) -> Option<String> {
     if let Some(near) = nearest(name, known.clone()) {
         return Some(format!("did you mean `{near}`?"));
@@ -68,7 +68,7 @@ pub(crate) fn suggest<'a>(name: &str, known: impl IntoIterator<Item = &'a str> +
     one_of(known)
 }
 
-/// "it is `a`", "it is one of `a`, `b`", with no more names than one can read.
+/// Returns "it is `a`" or "it is one of `a`, `b`"; limited to a readable number of names.
 pub(crate) fn one_of<'a>(known: impl IntoIterator<Item = &'a str>) -> Option<String> {
     const SHOWN: usize = 24;
     let mut names: Vec<String> = known.into_iter().take(SHOWN + 1).map(|name| format!("`{name}`")).collect();

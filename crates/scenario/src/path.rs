@@ -1,4 +1,4 @@
-//! Addresses of single values, `link.wan.rate`, and what `--set` does with them.
+//! Paths of single values, such as `link.wan.rate`, and the overrides that set them (`--set`).
 //!
 //! ```text
 //! port.home:server.queue.voice.rate         segments joined by dots
@@ -16,10 +16,10 @@ use crate::diagnostic::{Problem, Span};
 use crate::nearest::suggest;
 use crate::shape::shorten;
 
-/// Segments of a path at most: no value lies deeper.
+/// Limit on the segments of a path: no value lies deeper.
 const LONGEST: usize = 16;
 
-/// Why a text is no path or no override.
+/// The error of a text that is no path or no override.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum PathError {
@@ -37,19 +37,19 @@ pub enum PathError {
     /// A quote does not end, or text follows it.
     #[error("`{0}` has a quote out of place: a quoted part is written `port.\"a:b\".root`")]
     Quote(String),
-    /// It has more segments than any value's address.
+    /// It has more segments than the path of any value.
     #[error("`{0}` has too many parts: no value lies so deep")]
     TooLong(String),
 }
 
-/// The segments of a path, a port's name with a colon.
+/// Splits a path into segments, with the port's name normalized to a colon.
 pub(crate) fn parse(text: &str) -> Result<Vec<String>, PathError> {
     let mut segments = split(text)?;
     canonical(&mut segments);
     Ok(segments)
 }
 
-/// Writes the name of the port that the path leads through with a colon.
+/// Normalizes the name of the port in a path to the spelling with a colon.
 pub(crate) fn canonical(segments: &mut [String]) {
     if let [section, port, ..] = segments
         && section == "port"
@@ -58,7 +58,7 @@ pub(crate) fn canonical(segments: &mut [String]) {
     }
 }
 
-/// The key by which a table of the file has what a path calls `segment`, `walked` segments deep: among ports, in either
+/// Returns the key of a table that the path calls `segment`, `walked` segments deep. Ports match in either
 /// spelling.
 fn written_as<'a>(
     mut keys: impl Iterator<Item = &'a str>,
@@ -70,7 +70,8 @@ fn written_as<'a>(
     keys.find(|key| *key == segment || (is_port && port_name::canonical(key) == segment))
 }
 
-/// Whether a file's `key` below `port` is the port called `name`, which may leave out the link where there is but one.
+/// Returns true if the `key` below `port` in a file is the port called `name`. `name` may leave out the
+/// link.
 pub(crate) fn is_port(key: &str, name: &str) -> bool {
     let key = port_name::canonical(key);
     key.strip_prefix(name).is_some_and(|rest| rest.is_empty() || rest.starts_with('@'))
@@ -103,7 +104,7 @@ fn split(text: &str) -> Result<Vec<String>, PathError> {
     }
 }
 
-/// Segments as a path, quoted where they must be: by the quote that they do not hold.
+/// Joins segments to a path. Quotes a segment if it must, with the kind of quote that it does not contain.
 pub fn join(segments: &[String]) -> String {
     let quoted = |segment: &String| match segment {
         plain if !plain.contains(['.', '"', '\'']) => plain.clone(),
@@ -117,18 +118,19 @@ pub fn join(segments: &[String]) -> String {
 #[derive(Clone, Debug)]
 pub struct Override {
     path: Vec<String>,
-    /// `None` takes the key away.
+    /// New value; `None` removes the key.
     value: Option<Value>,
     text: String,
 }
 
 impl Override {
-    /// Reads `PATH=VALUE`. The value is TOML where it is valid TOML (`16`, `true`, `["a", "b"]`,
-    /// `{ kind = "fifo" }`), else a text (`2mbit`, `fifo`). No value at all (`flow.voice.profile=`) takes the
-    /// key out of the file.
+    /// Reads `PATH=VALUE`. The value is TOML if it is valid TOML (`16`, `true`, `["a", "b"]`, `{ kind =
+    /// "fifo" }`), or else a text (`2mbit`, `fifo`). An absent value (`flow.voice.profile=`) removes the
+    /// key from the file.
     ///
     /// # Errors
-    /// Where there is no `=`, or no path before it. Whether the path exists is seen when a scenario is read.
+    /// Fails without a `=`, or without a valid path before it. Reading a scenario checks that the path
+    /// exists.
     pub fn parse(text: &str) -> Result<Self, PathError> {
         let mut quote = None;
         let split = text.char_indices().find_map(|(at, letter)| {
@@ -147,10 +149,10 @@ impl Override {
         Self::new(&text[..at], &text[at + 1..])
     }
 
-    /// An override of `path` by `value`, read as by [`parse`](Self::parse).
+    /// Creates an override of `path` by `value`, read as by [`parse`](Self::parse).
     ///
     /// # Errors
-    /// Where `path` is no path.
+    /// Fails if `path` is no path.
     pub fn new(path: &str, value: &str) -> Result<Self, PathError> {
         let segments = parse(path)?;
         let text = format!("{}={}", path.trim(), value.trim());
@@ -159,17 +161,17 @@ impl Override {
         Ok(Self { path: segments, value, text })
     }
 
-    /// The path's segments.
+    /// Returns the segments of the path.
     pub fn path(&self) -> &[String] {
         &self.path
     }
 
-    /// `PATH=VALUE`, as given.
+    /// Returns `PATH=VALUE`, as given.
     pub fn text(&self) -> &str {
         &self.text
     }
 
-    /// As an entry of a `set` table: the path in quotes, and the value as TOML.
+    /// Returns the override as an entry of a `set` table: the path in quotes, and the value as TOML.
     pub(crate) fn as_setting(&self) -> String {
         let mut value = self.value.clone().unwrap_or_else(|| Value::from(""));
         value.decor_mut().clear();
@@ -186,7 +188,7 @@ impl Override {
         self.set(document.as_table_mut(), 0)
     }
 
-    /// Sets the value below `table`, to which the first `walked` segments lead.
+    /// Sets the value below `table`, which is the first `walked` segments deep.
     fn set(&self, table: &mut dyn TableLike, walked: usize) -> Result<(), Box<Problem>> {
         let Some(segment) = self.path.get(walked) else {
             return Err(Box::new(self.problem("names a whole entry").help("set a value in it")));
@@ -236,7 +238,8 @@ impl Override {
         table.insert(key, Item::Value(value));
     }
 
-    /// Makes the tables that a file may leave out: `[record]`, those of ports, and that of a queue whose `kind` is set.
+    /// Creates the tables that a file may leave out: `[record]`, those of ports, and that of a queue whose
+    /// `kind` is set.
     fn create(&self, document: &mut DocumentMut) {
         let root = document.as_table_mut();
         match self.path.as_slice() {
@@ -259,7 +262,8 @@ impl Override {
         }
     }
 
-    /// Makes the table `queue` of `port` for a queue that is set, and that of the queue where its `kind` is.
+    /// Creates the table `queue` of `port` for a queue that is set, and that of the queue itself if `kind`
+    /// is set.
     fn create_queue(&self, port: &mut Item) {
         let [_, _, section, queue, rest @ ..] = self.path.as_slice() else { return };
         let wanted = rest.is_empty() || (rest.len() == 1 && rest[0] == "kind");
@@ -305,8 +309,8 @@ impl Override {
     }
 }
 
-/// The text with every override applied, or what is wrong with them. A text that is no TOML stays as it is:
-/// reading it says what is wrong.
+/// Returns the text with every override applied, or the problems of the overrides. A text that is not TOML
+/// is returned unchanged: reading it gives the errors.
 pub(crate) fn apply_all(text: &str, overrides: &[Override]) -> Result<String, Vec<Problem>> {
     if overrides.is_empty() {
         return Ok(text.to_owned());
@@ -317,8 +321,8 @@ pub(crate) fn apply_all(text: &str, overrides: &[Override]) -> Result<String, Ve
     if problems.is_empty() { Ok(document.to_string()) } else { Err(problems) }
 }
 
-/// `text`, which is valid, in a form at whose end a `[[change]]` may stand: changes that are written as one value, as an
-/// override of all of them is, become tables.
+/// Returns `text`, which is valid, in a form that a `[[change]]` can be appended to: changes written as one
+/// inline value, such as an override of all of them, become tables.
 pub(crate) fn extensible(text: &str) -> String {
     let is_value = |line: &str| {
         let rest = line.trim_start().strip_prefix("change");
@@ -339,7 +343,7 @@ pub(crate) fn extensible(text: &str) -> String {
     document.to_string()
 }
 
-/// Where in `root` the value of each override stands, for those that stand anywhere.
+/// Returns the position in `root` of the value of each override, for those that have one.
 pub(crate) fn places(root: &toml::de::DeTable<'_>, overrides: &[Override]) -> Vec<(Span, String)> {
     let find = |one: &Override| -> Option<Range<usize>> {
         let (first, rest) = one.path.split_first()?;
@@ -408,7 +412,7 @@ mod tests {
         assert_eq!(parts("a.\"b"), Err(PathError::Quote("a.\"b".to_owned())));
         assert_eq!(parts("a.\"b\"c"), Err(PathError::Quote("a.\"b\"c".to_owned())));
         assert!(matches!(Override::parse("duration"), Err(PathError::NoValue(_))));
-        // What a shell leaves of `port.home->server.root=x` without quotes.
+        // The rest of `port.home->server.root=x` after an unquoted shell redirection.
         let cut = Override::parse("port.home-").expect_err("it is cut off").to_string();
         assert!(cut.contains("write `port.home:…`") && cut.contains("quotes"), "{cut}");
     }

@@ -1,4 +1,4 @@
-//! What there is to say of a discipline: its parameters with types, defaults and docs, from its own types.
+//! Reference of the disciplines: parameters with types, defaults and documentation, derived from the types.
 
 use lockgate_engine::discipline::{Arity, Discipline};
 use lockgate_engine::disciplines::{self, Family, KINDS, Visitor};
@@ -6,37 +6,37 @@ use schemars::{JsonSchema, SchemaGenerator};
 use serde::Serialize;
 use serde_json::Value;
 
-/// A discipline as its reference page has it.
+/// One discipline, as documented on its reference page.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Reference {
-    /// Its name in scenario files.
+    /// Name in scenario files.
     pub kind: &'static str,
-    /// The group it belongs to, such as `fair queueing`.
+    /// Group, such as `fair queueing`.
     pub family: &'static str,
-    /// What it does, in a line.
+    /// Summary, in one line.
     pub summary: &'static str,
-    /// Where it is defined.
+    /// Source that defines it.
     pub source: &'static str,
-    /// What it guarantees, each naming its theorem.
+    /// Guarantees, each naming its theorem.
     pub guarantees: &'static [&'static str],
-    /// How many children it takes: `none`, `none or one`, `at least one`.
+    /// Number of children: `none`, `none or one`, `at least one`.
     pub children: &'static str,
-    /// Whether it always sends while it holds a packet.
+    /// True if it always sends while it holds a packet.
     pub work_conserving: bool,
-    /// Whether packets of one flow may overtake each other in it.
+    /// True if packets of one flow may overtake each other in it.
     pub reorders: bool,
     /// Its own parameters.
     pub parameters: Vec<Parameter>,
-    /// What it must know of each child; written on the child.
+    /// Parameters that it needs for each child; written on the child.
     pub shares: Vec<Parameter>,
-    /// Parameters to start from, in TOML; empty where the defaults do.
+    /// Parameters to start from, in TOML; empty if the defaults suffice.
     pub example: &'static str,
-    /// What a child says to it, in TOML; empty where there is nothing to say.
+    /// Example of a child's share, in TOML; empty if children have none.
     pub share_example: &'static str,
 }
 
 impl Reference {
-    /// How many children it takes, in a word or two.
+    /// Returns the number of children in a word or two.
     pub fn children_briefly(&self) -> &'static str {
         self.children.split_once(',').map_or(self.children, |_| "classes")
     }
@@ -47,22 +47,22 @@ impl Reference {
 pub struct Parameter {
     /// Its key.
     pub name: String,
-    /// What it takes: `rate`, `limit`, `tail | head`, `whole number`.
+    /// Type of its value: `rate`, `limit`, `tail | head`, `whole number`.
     pub takes: String,
-    /// What holds where it is not given; `None` where it must be given or where nothing holds.
+    /// Default value; `None` if it is required, or absent by default.
     pub default: Option<String>,
-    /// Whether it must be given.
+    /// True if it is required.
     pub required: bool,
-    /// What it does.
+    /// Description.
     pub doc: String,
 }
 
-/// Every discipline, in the order of the list.
+/// Returns every discipline, in the order of the list.
 pub fn references() -> Vec<Reference> {
     KINDS.iter().filter_map(|kind| reference(kind)).collect()
 }
 
-/// The discipline called `kind`; `None` where there is none.
+/// Returns the discipline called `kind`, if there is one.
 pub fn reference(kind: &str) -> Option<Reference> {
     disciplines::visit(kind, Describe)
 }
@@ -94,7 +94,7 @@ impl Visitor for Describe {
     }
 }
 
-/// The parameters of a table type.
+/// Returns the parameters of a table type.
 pub fn parameters<T: JsonSchema>() -> Vec<Parameter> {
     let schema = SchemaGenerator::default().into_root_schema_for::<T>().to_value();
     let required: Vec<&str> =
@@ -115,7 +115,7 @@ fn plain(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), ToOwned::to_owned)
 }
 
-/// What a property takes, in words.
+/// Returns the type of a property, in words.
 fn takes(property: &Value, definitions: &Value) -> String {
     if let Some(either) = property["anyOf"].as_array().or_else(|| property["oneOf"].as_array()) {
         let mut words: Vec<String> = Vec::new();

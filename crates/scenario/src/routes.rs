@@ -1,12 +1,12 @@
-//! Which port a packet leaves a node by: the shortest way by hops, ties to the link earlier in the file.
+//! Routing: shortest path by hops; ties go to the link earlier in the file.
 
 use std::collections::VecDeque;
 
-/// The ways through a network. Ports are numbered as in
-/// [`Scenario::ports`](crate::Scenario::ports): link `l` has `2 l` and `2 l + 1`.
+/// The routes through a network. Ports are numbered as in [`Scenario::ports`](crate::Scenario::ports): link
+/// `l` has `2 l` and `2 l + 1`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Routes {
-    /// `next[destination][node]`: the port, or [`NONE`]. Empty for destinations that nobody asked for.
+    /// `next[destination][node]`: the port, or [`NONE`]. Empty for destinations that were not requested.
     next: Vec<Vec<u32>>,
     /// `receiver[port]`: the node it leads to.
     receiver: Vec<u32>,
@@ -15,7 +15,7 @@ pub struct Routes {
 const NONE: u32 = u32::MAX;
 
 impl Routes {
-    /// The ways between `nodes` nodes joined by `links` to each of `destinations`.
+    /// Computes the routes from all `nodes` nodes joined by `links` to each of `destinations`.
     pub fn new(nodes: usize, links: &[[usize; 2]], destinations: impl Iterator<Item = usize>) -> Self {
         let mut ports_of: Vec<Vec<u32>> = vec![Vec::new(); nodes];
         let mut receiver = Vec::with_capacity(links.len() * 2);
@@ -33,7 +33,8 @@ impl Routes {
         routes
     }
 
-    /// Breadth first from the destination backwards; then each node takes its first port one hop nearer.
+    /// Breadth-first search backwards from the destination; then each node takes its first port one hop
+    /// nearer.
     fn towards(&self, destination: usize, ports_of: &[Vec<u32>]) -> Vec<u32> {
         let mut hops = vec![u32::MAX; ports_of.len()];
         hops[destination] = 0;
@@ -56,15 +57,15 @@ impl Routes {
             .collect()
     }
 
-    /// The port by which `node` sends what goes to `destination`, an end of some flow. `None` at the
-    /// destination itself, where there is no way, and for a destination that ends no flow.
+    /// Returns the port by which `node` sends to `destination`. Returns `None` at the destination itself,
+    /// if there is no path, and for a destination at which no flow ends.
     #[inline]
     pub fn next(&self, node: usize, destination: usize) -> Option<usize> {
         let port = *self.next.get(destination)?.get(node)?;
         (port != NONE).then_some(port as usize)
     }
 
-    /// The ports on the way from `from` to `to`, in order; `None` where there is no way.
+    /// Returns the ports on the path from `from` to `to`, in order, if there is a path.
     pub fn path(&self, from: usize, to: usize) -> Option<Vec<usize>> {
         let mut path = Vec::new();
         let mut node = from;

@@ -1,8 +1,9 @@
-//! A scenario at another pace: all rates multiplied and all times divided by one factor, sizes and counts as they are.
+//! Scales the speed of a scenario: all rates are multiplied and all times divided by one factor; sizes and
+//! counts stay.
 //!
-//! Such a scenario is the same experiment in less time: with every rate and every time goes every ratio of theirs, so
-//! the same packets meet the same queues. What has a pace of its own does not follow: a kernel's TCP, replayed captures and
-//! profiles, and defaults in units of time.
+//! The scaled scenario is the same experiment in less time: rates and times keep their ratios, so the same
+//! packets meet the same queues. Elements with a fixed time scale do not follow: a kernel's TCP, replayed
+//! captures and profiles, and defaults in units of time.
 
 use core::str::FromStr;
 
@@ -13,14 +14,14 @@ use toml_edit::{DocumentMut, Formatted, Item, TableLike, Value};
 use crate::diagnostic::{Problems, Source};
 use crate::path::{self, Override};
 
-/// How many times faster: 0.001 to 10000, to a thousandth.
+/// Factor of speed: 0.001 to 10000, with a resolution of a thousandth.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Scale {
-    /// Thousandths.
+    /// The factor, in thousandths.
     thousandths: u32,
 }
 
-/// Keys whose texts are names, even where they look like a quantity.
+/// Keys whose texts are names, even if they look like a quantity.
 const NAMES: [&str; 14] = [
     "title",
     "from",
@@ -39,29 +40,29 @@ const NAMES: [&str; 14] = [
 ];
 
 impl Scale {
-    /// As written.
+    /// The factor 1: unscaled.
     pub const ONE: Self = Self { thousandths: 1000 };
 
-    /// The factor `times`; `None` where it is out of its range.
+    /// Creates the factor `times`; `None` if it is out of range.
     #[must_use]
     pub fn new(times: f64) -> Option<Self> {
         (0.001..=10_000.0).contains(&times).then(|| Self { thousandths: (times * 1000.0).round() as u32 })
     }
 
-    /// The factor.
+    /// Returns the factor.
     #[must_use]
     pub fn times(self) -> f64 {
         f64::from(self.thousandths) / 1000.0
     }
 
-    /// A rate at this pace.
+    /// Scales a rate.
     #[must_use]
     pub fn rate(self, rate: Rate) -> Rate {
         let bits = (u128::from(rate.as_bits()) * u128::from(self.thousandths) + 500) / 1000;
         Rate::from_bits(u64::try_from(bits).unwrap_or(u64::MAX))
     }
 
-    /// A time at this pace.
+    /// Scales a time.
     #[must_use]
     pub fn time(self, time: Duration) -> Duration {
         let thousandths = u128::from(self.thousandths);
@@ -69,10 +70,11 @@ impl Scale {
         Duration::from_picos(u64::try_from(picos).unwrap_or(u64::MAX))
     }
 
-    /// The text of a scenario called `name`, with `overrides`, at this pace.
+    /// Returns the scaled text of a scenario called `name`, with `overrides` applied.
     ///
     /// # Errors
-    /// An override that names nothing. A text that is no TOML stays as it is: reading it says what is wrong.
+    /// Fails if an override names nothing. A text that is not TOML is returned unchanged: reading it gives
+    /// the errors.
     pub fn text(self, text: &str, name: &str, overrides: &[Override]) -> Result<String, Problems> {
         let text = path::apply_all(text, overrides)
             .map_err(|problems| Problems::new(&Source::new(name, text), problems))?;

@@ -1,7 +1,7 @@
-//! The JSON Schema of scenario files, made from the types they are read into.
+//! The JSON Schema of scenario files, derived from the types they are read into.
 //!
-//! Editors complete and check files by it. It says which keys there are and how values are written; what
-//! depends on several values (trees, routes, units of metrics) only [`read`](crate::read) can say.
+//! Editors use it to complete and check files. It covers keys and how values are written;
+//! [`read`](crate::read) also checks what depends on several values (trees, routes, units of metrics).
 
 use std::collections::BTreeMap;
 
@@ -17,7 +17,7 @@ use crate::file::{
     RecordTable, Top,
 };
 
-/// The JSON Schema (draft 2020-12) of a scenario file.
+/// Returns the JSON Schema (draft 2020-12) of a scenario file.
 pub fn schema() -> Value {
     let mut generator = SchemaGenerator::default();
     let mut root = table::<Top>(&mut generator);
@@ -47,7 +47,7 @@ pub fn schema() -> Value {
     root
 }
 
-/// The schema of a table, its own type inlined.
+/// Returns the schema of a table, with its own type inlined.
 fn table<T: JsonSchema>(generator: &mut SchemaGenerator) -> Value {
     let mut schema = T::json_schema(generator).to_value();
     if !schema["properties"].is_object() {
@@ -76,7 +76,7 @@ fn list(description: &str, table: Value) -> Value {
     json!({ "type": "array", "description": description, "items": table })
 }
 
-/// Adds the properties of `other`, and what it requires; a property that `table` has stays.
+/// Adds the properties and the required keys of `other`; a property that `table` has stays.
 fn merge(table: &mut Value, other: Value) {
     let required: Vec<Value> = [&table["required"], &other["required"]]
         .into_iter()
@@ -96,7 +96,7 @@ fn merge(table: &mut Value, other: Value) {
     }
 }
 
-/// One alternative for each kind, told apart by `kind`.
+/// Returns one alternative for each kind, distinguished by `kind`.
 fn queue(generator: &mut SchemaGenerator) -> Value {
     let mut shares: BTreeMap<String, Vec<Value>> = BTreeMap::new();
     for kind in KINDS {
@@ -157,7 +157,7 @@ impl Visitor for Alternative<'_> {
     }
 }
 
-/// A queue of this kind (its name and summary) with these parameters.
+/// Returns the alternative for a queue of this kind (its name and summary) with these parameters.
 fn alternative<Config: JsonSchema>(
     generator: &mut SchemaGenerator,
     shares: &Map<String, Value>,

@@ -1,8 +1,8 @@
-//! Which keys a table takes, and reading a table with *every* problem it has.
+//! Reads tables by the keys of their type, reporting *every* problem of a table.
 //!
-//! Keys, their documentation and which of them are needed are taken from the type's JSON schema, so that
-//! there is no second list. A value that cannot be read is noted at its place, taken out, and the rest is
-//! read again.
+//! The keys, their documentation and which are required come from the JSON schema of the type, so that
+//! there is no second list. A value that cannot be read is noted at its position and removed, and the rest
+//! is read again.
 
 use std::any::type_name;
 use std::collections::BTreeMap;
@@ -33,7 +33,7 @@ pub(crate) struct Key {
 }
 
 impl Shape {
-    /// The keys of `T`.
+    /// Returns the keys of `T`.
     pub(crate) fn of<T: JsonSchema>() -> Self {
         let schema = SchemaGenerator::default().into_root_schema_for::<T>().to_value();
         let required: Vec<&str> =
@@ -61,7 +61,7 @@ impl Shape {
 }
 
 impl Key {
-    /// "add `rate = "10mbit"`: long-run rate".
+    /// Returns help such as "add `rate = "10mbit"`: long-run rate".
     pub(crate) fn add(&self) -> String {
         let Key { name, doc, example, .. } = self;
         let written = match example {
@@ -86,7 +86,7 @@ fn first_sentence(doc: &str) -> String {
     }
 }
 
-/// How a value of this property is written, where its type says.
+/// Returns an example of how a value of this property is written, if its type has one.
 fn example(property: &Value) -> Option<&'static str> {
     let reference = property["$ref"]
         .as_str()
@@ -103,7 +103,7 @@ fn example(property: &Value) -> Option<&'static str> {
     }
 }
 
-/// The shapes asked for so far: making one is not free.
+/// Cache of shapes by type: building one costs time.
 #[derive(Debug, Default)]
 pub(crate) struct Shapes(BTreeMap<&'static str, Rc<Shape>>);
 
@@ -113,10 +113,10 @@ impl Shapes {
     }
 }
 
-/// A table in the text: what it is called, and where it stands.
+/// A table in the text: its name, and its position.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Place<'a, 'i> {
-    /// Such as `link.wan`, or `match` for a nameless one.
+    /// Its name, such as `link.wan`, or `match` for a nameless one.
     pub(crate) what: &'a str,
     pub(crate) table: &'a DeTable<'i>,
     /// Its header, or the whole of an inline table.
@@ -124,23 +124,23 @@ pub(crate) struct Place<'a, 'i> {
 }
 
 impl<'a, 'i> Place<'a, 'i> {
-    /// Where the value of `key` stands; the header where it is not given.
+    /// Returns the position of the value of `key`; the header if it is absent.
     pub(crate) fn value(&self, key: &str) -> Span {
         self.table.get(key).map_or_else(|| self.header.clone(), Spanned::span)
     }
 
-    /// Where `key` itself stands; the header where it is not given.
+    /// Returns the position of `key` itself; the header if it is absent.
     pub(crate) fn key(&self, key: &str) -> Span {
         self.table.get_key_value(key).map_or_else(|| self.header.clone(), |(key, _)| key.span())
     }
 
-    /// Where the element of the list `key` at `index` stands.
+    /// Returns the position of the element `index` of the list `key`.
     pub(crate) fn element(&self, key: &str, index: usize) -> Span {
         let element = self.table.get(key).and_then(|list| list.get_ref().as_array()?.get(index));
         element.map_or_else(|| self.value(key), Spanned::span)
     }
 
-    /// The inline table or value at `key.inner`; that of `key` where there is none.
+    /// Returns the position of the inline table or value at `key.inner`; that of `key` if it is absent.
     pub(crate) fn inner(&self, key: &str, inner: &str) -> Span {
         let found = self.table.get(key).and_then(|value| value.get_ref().as_table()?.get(inner));
         found.map_or_else(|| self.value(key), Spanned::span)
@@ -150,7 +150,7 @@ impl<'a, 'i> Place<'a, 'i> {
         self.table.contains_key(key)
     }
 
-    /// Whether a key that is not known was probably meant to be `key`: that is said of it, and enough.
+    /// Returns true if an unknown key was probably meant to be `key`: the misspelling is noted anyway.
     pub(crate) fn misspells(&self, key: &str, shape: &Shape) -> bool {
         self.table.keys().take(MOST_PROBLEMS).any(|own| {
             let own: &str = own.get_ref();
@@ -165,7 +165,7 @@ impl<'a, 'i> Place<'a, 'i> {
         self.table.iter()
     }
 
-    /// The entries whose keys `shape` has.
+    /// Returns the entries whose keys `shape` has.
     pub(crate) fn only(&self, shape: &Shape) -> DeTable<'i> {
         let mut table = DeTable::new();
         for (key, value) in self.entries().filter(|(key, _)| shape.has(key.get_ref())) {
@@ -175,7 +175,7 @@ impl<'a, 'i> Place<'a, 'i> {
     }
 }
 
-/// Notes every key that no shape has, with the nearest that one has. `extra`: keys read elsewhere.
+/// Notes every key that no shape has, with the nearest one. `extra`: keys read elsewhere.
 pub(crate) fn unknown_keys(
     place: Place<'_, '_>,
     shapes: &[&Shape],
@@ -189,14 +189,14 @@ pub(crate) fn unknown_keys(
             continue;
         }
         if problems.len() > MOST_PROBLEMS {
-            // More than are shown: looking for near names would only cost time.
+            // Beyond the number shown: the search for near names would only cost time.
             return;
         }
         problems.push(unknown_key(place.what, name, key.span(), known().collect()));
     }
 }
 
-/// The problem of a key that is not among `known`.
+/// Returns the problem of a key that is not in `known`.
 pub(crate) fn unknown_key(what: &str, name: &str, span: Span, known: Vec<&str>) -> Problem {
     let problem = Problem::new(span, format!("{what} has no key `{}`", shorten(name)));
     match meant(name, known.iter().copied()) {
@@ -205,7 +205,7 @@ pub(crate) fn unknown_key(what: &str, name: &str, span: Span, known: Vec<&str>) 
     }
 }
 
-/// A text short enough to be quoted.
+/// Returns the text shortened for quoting.
 pub(crate) fn shorten(text: &str) -> String {
     const LONGEST: usize = 60;
     if text.chars().count() <= LONGEST {
@@ -215,7 +215,7 @@ pub(crate) fn shorten(text: &str) -> String {
     }
 }
 
-/// Reads the keys of `place` that belong to `T`; `None` with a problem noted where one is wrong.
+/// Reads the keys of `place` that belong to `T`; if one is wrong, notes the problem and returns `None`.
 pub(crate) fn sound<T: DeserializeOwned>(
     place: Place<'_, '_>,
     shape: &Shape,
@@ -225,8 +225,8 @@ pub(crate) fn sound<T: DeserializeOwned>(
     typed(place, shape, problems).filter(|_| problems.len() == noted)
 }
 
-/// Reads the keys of `place` that belong to `T`, noting every problem of them. What is wrong is read as if
-/// it were not there, so that the rest can be looked at further; `None` where something needed is wrong.
+/// Reads the keys of `place` that belong to `T`, noting every problem. Reads a wrong value as absent, so
+/// that the rest is checked too; returns `None` if a required value is wrong.
 pub(crate) fn typed<T: DeserializeOwned>(
     place: Place<'_, '_>,
     shape: &Shape,
@@ -244,7 +244,7 @@ pub(crate) fn typed<T: DeserializeOwned>(
     }
     let mut table = place.only(shape);
     let mut taken_out: Vec<String> = Vec::new();
-    // Every turn takes an entry out; a table that needs more turns than this is nobody's work.
+    // Each round removes one entry; no table written by hand needs more rounds than this.
     for _ in 0..64 {
         let whole = Spanned::new(place.header.clone(), DeValue::Table(table.clone()));
         let error = match T::deserialize(ValueDeserializer::from(whole)) {
@@ -253,7 +253,7 @@ pub(crate) fn typed<T: DeserializeOwned>(
         };
         let span = error.span().unwrap_or_else(|| place.header.clone());
         let path = locate(&table, &span);
-        // A field that is missing because its value was taken out is no news, nor is one noted above.
+        // A field missing because its value was removed, or noted above, is not reported again.
         let missing = missing_field(error.message());
         let absent =
             path.is_none() && missing.is_some_and(|field| shape.required().any(|key| key.name == field));
@@ -270,12 +270,12 @@ pub(crate) fn typed<T: DeserializeOwned>(
     None
 }
 
-/// The field that serde misses.
+/// Returns the field that serde reports as missing.
 fn missing_field(message: &str) -> Option<&str> {
     message.strip_prefix("missing field `")?.strip_suffix('`')
 }
 
-/// The keys that lead to the entry that `span` stands in.
+/// Returns the keys that lead to the entry containing `span`.
 fn locate(table: &DeTable<'_>, span: &Span) -> Option<Vec<String>> {
     for (key, value) in table {
         let within = |outer: Span| outer.start <= span.start && span.end <= outer.end;
@@ -306,7 +306,7 @@ fn remove(table: &mut DeTable<'_>, path: &[String]) {
     }
 }
 
-/// serde's message as a problem that says what is allowed.
+/// Converts serde's message to a problem that says what is allowed.
 fn explain(table: &str, path: &[String], message: &str, span: Span) -> Problem {
     let what = path.last().map_or(table, String::as_str);
     let quoted: Vec<&str> = message.split('`').skip(1).step_by(2).collect();
@@ -330,7 +330,7 @@ fn explain(table: &str, path: &[String], message: &str, span: Span) -> Problem {
         return Problem::new(span, format!("`{what}` needs `{field}`")).help(format!("add `{field}`"));
     }
     if let Some((found, expected)) = mismatch(message) {
-        // "a rate with its unit, such as `10mbit`": the example is the way out.
+        // "a rate with its unit, such as `10mbit`": the example becomes the help.
         let (expected, example) = match expected.split_once(", such as ") {
             Some((expected, example)) => (expected, Some(format!("write it like {example}"))),
             None => (expected.as_str(), None),
@@ -353,7 +353,7 @@ fn explain(table: &str, path: &[String], message: &str, span: Span) -> Problem {
     }
 }
 
-/// serde's "invalid type: integer `5`, expected a string" in the words of the file.
+/// Translates serde's "invalid type: integer `5`, expected a string" into the terms of the file.
 fn mismatch(message: &str) -> Option<(String, String)> {
     let rest = message.strip_prefix("invalid type: ").or_else(|| message.strip_prefix("invalid value: "))?;
     let (found, expected) = rest.rsplit_once(", expected ")?;

@@ -1,4 +1,4 @@
-//! Starts that are laws: when each flow begins under a seed.
+//! Draws the starts of flows that are laws.
 
 use std::borrow::Cow;
 
@@ -8,16 +8,16 @@ use crate::model::{Scenario, Transport};
 use crate::tcp::Application;
 
 impl Scenario {
-    /// The scenario with every start drawn from `seed`, each flow from a stream of its own name; as it is where no start
-    /// is a law. Simulated and live runs start from it, and so draw the same. What belongs to a flow, its control
-    /// connection and its other direction, starts with it.
+    /// Returns the scenario with every start drawn from `seed`, each flow from a random stream of its own
+    /// name; unchanged if no start is a law. Simulated and live runs use it, and so draw the same starts. A
+    /// flow's control connection and return flow start with it.
     #[must_use]
     pub fn with_starts(&self, seed: Seed) -> Cow<'_, Self> {
         if self.flows.iter().all(|flow| flow.start_law.is_none()) {
             return Cow::Borrowed(self);
         }
         let mut drawn = self.clone();
-        // Control connections stand behind what they control, and other directions behind all of them.
+        // Control connections come after the flows they control, and return flows after both.
         for place in 0..drawn.flows.len() {
             let of = match drawn.flows[place].transport {
                 Transport::TcpReturn { of } | Transport::UdpReturn { of } => Some(of),

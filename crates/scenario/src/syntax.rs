@@ -1,11 +1,11 @@
-//! What is wrong with a text that is no TOML, in the words of its reader.
+//! Explains the errors of a text that is not TOML.
 
 use toml::de::Error;
 
 use crate::diagnostic::{Problem, Span};
 use crate::shape::shorten;
 
-/// The parser's error as a problem with its fix.
+/// Converts the parser's error to a problem with its fix.
 pub(crate) fn problem(error: &Error, text: &str) -> Problem {
     let span = visible(error.span().unwrap_or(0..0), text);
     let quoted = shorten(text.get(span.clone()).unwrap_or_default());
@@ -35,7 +35,7 @@ pub(crate) fn problem(error: &Error, text: &str) -> Problem {
     }
 }
 
-/// A place that can be underlined: at the end of a line, or between letters, the letter before.
+/// Returns a span that can be underlined: an empty one takes in the letter before it.
 fn visible(span: Span, text: &str) -> Span {
     let start = text.floor_char_boundary(span.start.min(text.len()));
     let end = text.ceil_char_boundary(span.end.clamp(start, text.len()));

@@ -1,4 +1,4 @@
-//! A TCP flow as it is meant: its parameters, and what is sent over it.
+//! Parameters of a TCP flow, and the application on top of it.
 
 use core::fmt;
 use core::str::FromStr;
@@ -7,7 +7,7 @@ use lockgate_engine::units::{Bytes, Duration};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, de};
 
-/// The congestion controls there are. How each works is said where it is built.
+/// Congestion controls. Each is described where it is implemented.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Congestion {
     /// RFC 5681 and 6582.
@@ -24,10 +24,10 @@ pub enum Congestion {
 }
 
 impl Congestion {
-    /// Every one.
+    /// Every congestion control.
     pub const ALL: [Self; 5] = [Self::Reno, Self::Cubic, Self::Bbr, Self::Dctcp, Self::Prague];
 
-    /// Its name, as `sysctl net.ipv4.tcp_congestion_control` spells it.
+    /// Returns its name, as `sysctl net.ipv4.tcp_congestion_control` spells it.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Reno => "reno",
@@ -38,7 +38,7 @@ impl Congestion {
         }
     }
 
-    /// Whether it is made for congestion marks, so that a flow has them on by default.
+    /// Returns true if it relies on ECN marks, so that a flow uses ECN by default.
     pub const fn wants_marks(self) -> bool {
         matches!(self, Self::Dctcp | Self::Prague)
     }
@@ -62,13 +62,13 @@ impl FromStr for Congestion {
     }
 }
 
-/// How the first sequence number is chosen.
+/// Choice of the initial sequence number.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum InitialSequence {
-    /// Any of the 2^32.
+    /// Uniform over all 2^32.
     #[default]
     Random,
-    /// So that a router can tell how much was sent: 10 random bits, 12 zeros, 10 random bits (`run2c`).
+    /// Lets a router derive how much was sent: 10 random bits, 12 zeros, 10 random bits (`run2c`).
     Run2c,
 }
 
@@ -130,31 +130,31 @@ named!(
     ["random", "run2c"]
 );
 
-/// What is sent over a TCP flow.
+/// Application on top of a TCP flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Application {
-    /// As much as the connection takes.
+    /// Sends as much as the connection takes.
     Unlimited,
-    /// So many bytes, then the connection closes.
+    /// Sends this many bytes, then closes the connection.
     File(Bytes),
-    /// A file whose size is drawn from the law `size` of the flow's traffic, started when the law `gap` says, where
-    /// there is one: members of a group draw one after the other.
+    /// Sends a file whose size is drawn from the law `size` of the flow's traffic. It starts when the law
+    /// `gap` says, if there is one: the members of a group draw one after another.
     Drawn,
-    /// What the flow's traffic offers, each emission a write of its length.
+    /// Writes what the flow's traffic offers, each emission in one write of its length.
     Stream,
-    /// What the flow's traffic offers, each emission a request that the far end sends back.
+    /// Writes what the flow's traffic offers; the receiver sends each emission back.
     Echo,
-    /// Requests for pages, answered by objects: the flow's traffic has their sizes, and the time between pages as
-    /// its gaps.
+    /// Requests pages, answered by objects. The flow's traffic has the sizes of the objects, and the think
+    /// times as its gaps.
     Pages {
         /// Size of a request.
         request: Bytes,
-        /// How many objects a page has, at least one.
+        /// Objects of a page, at least one.
         objects: u32,
     },
-    /// The dialogue of a file transfer by FTP.
+    /// Holds the control dialogue of a file transfer by FTP.
     Control {
-        /// The place in `flows` of the connection that carries the file.
+        /// Index in `flows` of the connection that carries the file.
         of: usize,
     },
 }
@@ -162,29 +162,29 @@ pub enum Application {
 /// A TCP flow's parameters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TcpModel {
-    /// What is sent over it.
+    /// Application on top.
     pub application: Application,
-    /// How fast it sends.
+    /// Congestion control.
     pub congestion: Congestion,
     /// Payload bytes of a full segment.
     pub mss: u32,
-    /// Segments that may be sent at first.
+    /// Segments that may be sent before the first acknowledgement.
     pub initial_window: u32,
-    /// Bytes that may be under way to the receiver, at most: it begins with 65535.
+    /// Limit on the receive window, in bytes; it starts at 65535.
     pub receive_window: u32,
-    /// Whether congestion marks are understood (RFC 3168).
+    /// True if the ends use ECN (RFC 3168).
     pub ecn: bool,
-    /// Whether the receiver tells what arrived beyond a gap (RFC 2018).
+    /// True if the receiver sends selective acknowledgements (RFC 2018).
     pub sack: bool,
-    /// How long an acknowledgement waits for a second segment; zero: none waits.
+    /// Time that an acknowledgement waits for a second segment; zero: no delay.
     pub delayed_ack: Duration,
-    /// Acknowledgements at the start that do not wait.
+    /// Acknowledgements at the start that are sent without delay.
     pub quick_acks: u32,
-    /// The least variance term of the retransmission timeout.
+    /// Minimum of the variance term of the retransmission timeout.
     pub minimum_rto: Duration,
-    /// Whether segments are spaced out even if the congestion control does not ask for it.
+    /// True if segments are paced even if the congestion control does not require it.
     pub pacing: bool,
-    /// How the first sequence number is chosen.
+    /// Choice of the initial sequence number.
     pub initial_sequence: InitialSequence,
 }
 

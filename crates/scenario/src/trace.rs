@@ -9,7 +9,7 @@ use lockgate_engine::units::{Bytes, Duration, Rate};
 /// Bytes one delivery opportunity carries: Mahimahi's packet size.
 pub const OPPORTUNITY_BYTES: Bytes = Bytes(1504);
 
-/// More opportunities than a link of 10 Gbit/s has in a minute.
+/// Limit on the opportunities: more than a link of 10 Gbit/s has in a minute.
 const MOST: usize = 50_000_000;
 
 /// The delivery opportunities of one direction of a link.
@@ -18,17 +18,17 @@ pub struct LinkTrace {
     times_ms: Vec<u32>,
 }
 
-/// Why a text is no link trace.
+/// The error of a text that is no link trace.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum TraceError {
-    /// It names no opportunity.
+    /// It has no opportunity.
     #[error("it has no delivery opportunity: a trace has one time in milliseconds a line")]
     Empty,
     /// A line is not a number.
     #[error("line {line}: `{text}` is not a time in whole milliseconds")]
     NotANumber {
-        /// From 1.
+        /// Line number, from 1.
         line: usize,
         /// The line, shortened.
         text: String,
@@ -36,17 +36,17 @@ pub enum TraceError {
     /// A time is before the one above it.
     #[error("line {line}: {time} ms is before the line above, {previous} ms: times never fall")]
     Falling {
-        /// From 1.
+        /// Line number, from 1.
         line: usize,
-        /// This line's time.
+        /// Time in this line, in milliseconds.
         time: u32,
-        /// The line above.
+        /// Time in the line above, in milliseconds.
         previous: u32,
     },
-    /// All times are zero, so the trace would repeat infinitely often at once.
+    /// All times are zero: the trace would repeat infinitely often at once.
     #[error("its last time is 0 ms: that is the period after which it repeats, and must be more")]
     NoPeriod,
-    /// It has too many lines to be held.
+    /// It has too many lines.
     #[error("it has more than {MOST} delivery opportunities")]
     TooLong,
 }
@@ -55,7 +55,7 @@ impl LinkTrace {
     /// Reads a trace.
     ///
     /// # Errors
-    /// Where the text is no trace; the first line that is wrong. Never panics.
+    /// Returns the first wrong line. Never panics.
     pub fn read(bytes: &[u8]) -> Result<Self, TraceError> {
         let mut times_ms: Vec<u32> = Vec::new();
         for (index, line) in bytes.split(|byte| *byte == b'\n').enumerate() {
@@ -85,17 +85,17 @@ impl LinkTrace {
         }
     }
 
-    /// The times of one period in milliseconds, never falling, at least one.
+    /// Returns the times of one period in milliseconds: never falling, at least one.
     pub fn times_ms(&self) -> &[u32] {
         &self.times_ms
     }
 
-    /// After this the trace begins again: its last time, more than zero.
+    /// Returns the period: the last time, more than zero.
     pub fn period(&self) -> Duration {
         Duration::from_millis(self.times_ms.last().copied().map_or(1, u64::from))
     }
 
-    /// The rate it carries on average.
+    /// Returns the mean rate.
     pub fn mean_rate(&self) -> Rate {
         let bits = self.times_ms.len() as u64 * OPPORTUNITY_BYTES.0 * 8;
         let millis = self.times_ms.last().copied().map_or(1, u64::from);

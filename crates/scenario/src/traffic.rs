@@ -6,34 +6,34 @@ use lockgate_traffic::{Arrivals, Invalid, LoadedFiles, TrafficConfig};
 
 use lockgate_engine::random::Seed;
 
-/// How a flow offers packets: what the file says, and what the files it names hold. Cheap to clone.
+/// Traffic offered by a flow, with the content of the files it names. Cheap to clone.
 #[derive(Clone, Debug)]
 pub struct Traffic {
-    /// As written in the scenario, checked.
+    /// Configuration as written in the scenario, checked.
     pub config: Arc<TrafficConfig>,
-    /// What stood in the files it names.
+    /// Content of the files it names.
     pub files: LoadedFiles,
 }
 
 impl Traffic {
-    /// No packets of its own: what a file transfer sends follows from its transport.
+    /// Returns traffic without packets, for a file transfer: its packets follow from its transport.
     pub fn nothing() -> Self {
         Self { config: Arc::new(TrafficConfig::default()), files: LoadedFiles::none() }
     }
 
-    /// The packets that the flow called `flow` offers in the run with `seed`.
+    /// Returns the packets that the flow called `flow` offers in the run with `seed`.
     ///
     /// # Errors
-    /// None for the traffic of a scenario that [`read`](crate::read) gave out: it was checked there.
+    /// Never fails for a scenario from [`read`](crate::read), which checked the traffic.
     pub fn arrivals(&self, seed: Seed, flow: &str) -> Result<Arrivals, Invalid> {
         Arrivals::new(&self.config, seed, flow, &self.files)
     }
 
-    /// Those it offers after change number `change` of that run. They are drawn from a stream of their own: what was drawn
-    /// ahead under the old law is not drawn again.
+    /// Returns the packets offered after change number `change` of that run. They are drawn from a random
+    /// stream of their own, so packets drawn ahead under the old law do not shift them.
     ///
     /// # Errors
-    /// As for [`arrivals`](Self::arrivals).
+    /// The errors of [`arrivals`](Self::arrivals).
     pub fn arrivals_after(&self, seed: Seed, flow: &str, change: usize) -> Result<Arrivals, Invalid> {
         self.arrivals(seed, &format!("{flow}@{change}"))
     }

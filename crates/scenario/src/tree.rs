@@ -1,4 +1,4 @@
-//! A port's tree of queues: checked, resolved, and ready to become engine nodes any number of times.
+//! A port's tree of queues: checked and resolved, can be built into engine nodes any number of times.
 
 use std::sync::Arc;
 
@@ -10,13 +10,13 @@ use lockgate_engine::node::Node;
 use lockgate_engine::units::Limit;
 use serde::de::DeserializeOwned;
 
-/// A tree of queues. The first is the root; every child stands after its parent.
+/// A tree of queues. The first is the root; every child comes after its parent.
 #[derive(Clone, Debug, PartialEq)]
 pub struct QueueTree {
     pub(crate) queues: Vec<Queue>,
 }
 
-/// One place in the tree.
+/// One queue of the tree.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Queue {
     /// Its name in the scenario.
@@ -25,16 +25,16 @@ pub struct Queue {
     pub kind: &'static str,
     /// Its own parameters, as written.
     pub config: toml::Table,
-    /// What its parent must know of it, as written.
+    /// Its share: the parameters that its parent needs, as written.
     pub share: toml::Table,
-    /// Which packets it takes; empty: whatever no earlier sibling takes.
+    /// Rules for the packets it takes; empty: packets that no earlier sibling takes.
     pub rules: Vec<Rule>,
-    /// The places of its children in the tree, in their order.
+    /// Indices of its children in the tree, in their order.
     pub children: Vec<usize>,
 }
 
 impl QueueTree {
-    /// The tree of a port that names none: a FIFO called `fifo` with its defaults.
+    /// Returns the default tree of a port: a FIFO called `fifo` with its defaults.
     pub fn fifo() -> Self {
         Self {
             queues: vec![Queue {
@@ -48,22 +48,22 @@ impl QueueTree {
         }
     }
 
-    /// The queues, the root first, parents before children.
+    /// Returns the queues, the root first, parents before children.
     pub fn queues(&self) -> &[Queue] {
         &self.queues
     }
 
-    /// The tree as the engine runs it.
+    /// Builds the tree for the engine.
     ///
     /// # Errors
-    /// What a discipline refuses. A tree that [`read`](crate::read) gave out was built once already, so
-    /// there it does not happen.
+    /// Returns the discipline's error. Never fails for a tree from [`read`](crate::read), which built it
+    /// once already.
     pub fn build(&self) -> Result<Node, Invalid> {
         let root = self.queues.first().ok_or_else(|| Invalid::new("root", "names no queue"))?;
         self.build_at(root, root.kind)
     }
 
-    /// The node of `queue`, which `owner` owns where it is an inner class.
+    /// Builds the node of `queue`; `owner` owns it if it is an inner class.
     fn build_at(&self, queue: &Queue, owner: &'static str) -> Result<Node, Invalid> {
         let owner = if queue.is_class() { owner } else { queue.kind };
         let mut children = Vec::with_capacity(queue.children.len());
@@ -75,8 +75,8 @@ impl QueueTree {
         make(queue, owner, children, rules)
     }
 
-    /// The queues whose shares `queue` is told, in its order: its children, and where those are inner classes
-    /// the ones below them too, parents first.
+    /// Returns the indices of the queues whose shares `queue` takes, in its order: its children, with inner
+    /// classes expanded, parents first.
     fn shares_of(&self, queue: &Queue) -> Vec<usize> {
         let mut all = Vec::new();
         for &child in &queue.children {
@@ -88,7 +88,7 @@ impl QueueTree {
         all
     }
 
-    /// Gives the node called `name` in `port` the parameters it has in this tree.
+    /// Applies this tree's parameters to the node called `name` in `port`.
     pub(crate) fn reconfigure(
         &self,
         name: &str,
@@ -109,8 +109,9 @@ impl QueueTree {
             .unwrap_or_else(|| Err(Invalid::new("queue", format!("`{name}` is not in the port's tree"))))
     }
 
-    /// The queues whose own parameters or children's shares differ from those in `before`; `None` where
-    /// the shape differs (names, kinds, children, matches and who decides on the rest), so that the tree has to be replaced.
+    /// Returns the queues whose own parameters or children's shares differ from those in `before`. Returns
+    /// `None` if the shape differs (names, kinds, children, matches, and which queue decides on unmatched
+    /// packets): the tree must be replaced.
     pub(crate) fn differs_in(&self, before: &Self) -> Option<Vec<String>> {
         if self.queues.len() != before.queues.len() {
             return None;
@@ -124,7 +125,7 @@ impl QueueTree {
             {
                 return None;
             }
-            // A class's share is its owner's to change.
+            // The share of a class is a parameter of its owner.
             let shares = !new.is_class()
                 && self
                     .shares_of(new)
@@ -139,19 +140,20 @@ impl QueueTree {
 }
 
 impl Queue {
-    /// How much may wait in it, by its parameter `limit` or that one's default; `None` where it has none.
+    /// Returns the limit on its backlog: its parameter `limit` or the default; `None` if its kind has no
+    /// such parameter.
     pub fn limit(&self) -> Option<Limit> {
         disciplines::visit(self.kind, LimitOf(self)).flatten()
     }
 
-    /// Whether it is an inner class, which belongs to a discipline above it.
+    /// Returns true if it is an inner class, which belongs to a discipline above it.
     pub fn is_class(&self) -> bool {
         self.kind == class::KIND
     }
 }
 
-/// Makes the node of `queue` over its children, each with its share; `rules` has one entry a child. `owner` is
-/// the kind whose share the children speak: the queue's own, or that above an inner class.
+/// Builds the node of `queue` over its children, each with its share; `rules` has one entry per child.
+/// `owner` is the kind that defines the type of the shares: the queue's own, or that above an inner class.
 pub(crate) fn make(
     queue: &Queue,
     owner: &str,
@@ -165,7 +167,7 @@ fn unknown(kind: &str) -> Invalid {
     Invalid::new("kind", format!("`{kind}` is not known"))
 }
 
-/// A table as the parameters it was checked to be.
+/// Converts a checked table to its type.
 fn typed<T: DeserializeOwned>(table: &toml::Table) -> Result<T, Invalid> {
     table
         .clone()
@@ -213,7 +215,8 @@ impl Visitor for Make<'_> {
     }
 }
 
-/// Whether a discipline of this kind with these parameters decides itself on what no child's rules take.
+/// Returns true if a discipline of this kind with these parameters itself classifies packets that no
+/// child's rules take.
 pub(crate) fn maps_rest(kind: &str, config: &toml::Table) -> bool {
     struct MapsRest<'a>(&'a toml::Table);
     impl Visitor for MapsRest<'_> {

@@ -1,6 +1,6 @@
-//! Small values as files write them: addresses, port ranges, code points, signed times.
+//! Small values as written in files: addresses, port ranges, code points, signed times.
 //!
-//! Each is a text (some also a whole number), read by [`Written`]; serde and the schema follow from that.
+//! Each is a text (some also a whole number), read by [`Written`]; serde and the schema derive from it.
 
 use core::fmt;
 use core::marker::PhantomData;
@@ -14,18 +14,18 @@ use serde::de::{self, Deserialize, Deserializer};
 
 /// A value written as a text or a whole number.
 pub(crate) trait Written: Sized {
-    /// Its name in the schema.
+    /// Name in the schema.
     const NAME: &'static str;
-    /// What it is, with how it is written, for people.
+    /// Description, with the notation, for users.
     const ABOUT: &'static str;
-    /// What it is called in errors, with its article.
+    /// Name in errors, with its article.
     const WHAT: &'static str;
-    /// How it is written.
+    /// Example of the notation.
     const EXAMPLE: &'static str;
     /// JSON types that the schema allows.
     const TYPES: &'static [&'static str] = &["string"];
 
-    /// Reads a text; an error says what is allowed.
+    /// Reads a text; the error says what is allowed.
     fn from_text(text: &str) -> Result<Self, String>;
 
     /// Reads a whole number.
@@ -160,7 +160,7 @@ impl Written for Address {
     }
 }
 
-/// A node's name, an address or a prefix: which of them is decided where the nodes are known.
+/// A node's name, an address or a prefix; resolved once the nodes are known.
 #[derive(Clone, Debug)]
 pub(crate) struct Endpoint(pub(crate) String);
 
@@ -200,7 +200,7 @@ impl Written for SignedTime {
     }
 }
 
-/// How much faster than true time a clock runs, in parts per billion.
+/// Relative excess of a clock's speed over true time, in parts per billion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Drift(pub(crate) i64);
 
@@ -423,7 +423,7 @@ impl Written for TcpFlag {
     }
 }
 
-/// A name of something else in the file.
+/// The name of another object in the file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Name(pub(crate) String);
 
@@ -437,7 +437,7 @@ impl Written for Name {
     }
 }
 
-/// How a flow is carried.
+/// Transport protocol of a flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Carrier {
     Udp,
@@ -458,7 +458,7 @@ impl Written for Carrier {
     }
 }
 
-/// An amount of data, or no end of it.
+/// An amount of data, or unlimited.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Amount(pub(crate) Option<Bytes>);
 
