@@ -16,7 +16,7 @@ use libm::{exp, log10, pow, sqrt};
 
 use crate::histogram::Histogram;
 
-/// A codec as the E-model knows it.
+/// Parameters of a codec in the E-model.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Codec {
     /// Its name.
@@ -25,11 +25,11 @@ pub struct Codec {
     pub impairment: f64,
     /// Packet-loss robustness factor, Bpl.
     pub robustness: f64,
-    /// Speech in a packet and what the coder looks ahead, in seconds: it adds to the delay.
+    /// Speech in a packet plus the coder's look-ahead, in seconds: adds to the delay.
     pub framing: f64,
 }
 
-/// The codecs there are scores for, by the names of traffic profiles.
+/// Codecs with known parameters, by the names of traffic profiles.
 pub const CODECS: [Codec; 2] = [
     // With packet loss concealment (G.711 appendix I).
     Codec { name: "g711", impairment: 0.0, robustness: 25.1, framing: 0.020 },
@@ -37,31 +37,31 @@ pub const CODECS: [Codec; 2] = [
     Codec { name: "g729", impairment: 11.0, robustness: 19.0, framing: 0.025 },
 ];
 
-/// The codec of this name.
+/// Returns the codec called `name`.
 pub fn codec(name: &str) -> Option<&'static Codec> {
     CODECS.iter().find(|codec| codec.name == name)
 }
 
 /// Basic signal-to-noise ratio less simultaneous impairments, Ro - Is: 94.769 - 1.414 at the default values.
 const SIGNAL: f64 = 93.355;
-/// Ro itself, as Idle needs it.
+/// Ro alone, used by Idle.
 const RO: f64 = 94.769;
-/// Noise sum No and receive loudness rating RLR, as Roe needs them: -1.5 (No - RLR).
+/// Noise sum No and receive loudness rating RLR in the term of Roe: -1.5 (No - RLR).
 const ROE: f64 = -1.5 * (-61.179 - 2.0);
 /// Talker echo loudness rating, in dB.
 const TELR: f64 = 65.0;
 /// Weighted echo path loss, in dB.
 const WEPL: f64 = 110.0;
 
-/// The rating R of a call whose one-way delay from mouth to ear is `delay` (seconds) and that loses a share `loss` of
-/// its packets; from 0 to 93.2.
+/// Computes the rating R, from 0 to 93.2, of a call with the one-way delay `delay` from mouth to ear, in
+/// seconds, that loses the fraction `loss` of its packets.
 pub fn rating(codec: &Codec, delay: f64, loss: f64) -> f64 {
     let percent = (loss * 100.0).clamp(0.0, 100.0);
     let effective = codec.impairment + (95.0 - codec.impairment) * percent / (percent + codec.robustness);
     (SIGNAL - delay_impairment(delay.max(0.0) * 1000.0) - effective).clamp(0.0, 100.0)
 }
 
-/// Id for a one-way delay in ms, the same in all places: Ta = T, Tr = 2 T.
+/// Computes Id for a one-way delay in ms, assuming Ta = T and Tr = 2 T.
 fn delay_impairment(delay: f64) -> f64 {
     let talker = {
         let terv = TELR - 40.0 * log10((1.0 + delay / 10.0) / (1.0 + delay / 150.0))
@@ -83,7 +83,7 @@ fn delay_impairment(delay: f64) -> f64 {
     talker + listener + absolute
 }
 
-/// The mean opinion score of a rating, from 1 to 4.5.
+/// Computes the mean opinion score of a rating, from 1 to 4.5.
 pub fn opinion(rating: f64) -> f64 {
     if rating <= 0.0 {
         return 1.0;
@@ -94,9 +94,9 @@ pub fn opinion(rating: f64) -> f64 {
     (1.0 + 0.035 * rating + rating * (rating - 60.0) * (100.0 - rating) * 7e-6).max(1.0)
 }
 
-/// The best rating that a fixed playout delay gives, that delay from mouth to ear in seconds, and the share of packets
-/// then lost or late: of a flow whose one-way delays are `delays` (ps) and of whose packets `lost` were lost. `None`
-/// where none arrived.
+/// Finds the fixed playout delay with the best rating. Returns that rating, that delay from mouth to ear in
+/// seconds, and the fraction of packets lost or late, for a flow with the one-way delays `delays` (ps) and
+/// `lost` lost packets. Returns `None` if no packet arrived.
 pub fn best(codec: &Codec, delays: &Histogram, lost: u64) -> Option<(f64, f64, f64)> {
     let arrived = delays.count();
     let sent = (arrived + lost) as f64;
@@ -126,7 +126,7 @@ mod tests {
         let g711 = codec("g711").expect("known");
         near("R", rating(g711, 0.0, 0.0), 93.2, 0.05);
         near("MOS", opinion(93.2), 4.41, 0.005);
-        // The table prints two digits, not all rounded alike.
+        // The table prints two digits, rounded inconsistently.
         for (r, mos) in [(90.0, 4.34), (80.0, 4.03), (70.0, 3.60), (60.0, 3.10), (50.0, 2.58)] {
             near("MOS of the table in G.107 annex B", opinion(r), mos, 0.01);
         }
@@ -162,7 +162,7 @@ mod tests {
         (0..99).for_each(|_| delays.record(20_000_000_000));
         delays.record(2_000_000_000_000);
         let (score, delay, loss) = best(g711, &delays, 0).expect("packets");
-        // One packet of a hundred is two seconds late: it is not waited for.
+        // One packet in a hundred is two seconds late: the playout delay excludes it.
         near("delay", delay, 0.040, 1e-4);
         near("loss", loss, 0.01, 1e-9);
         near("R", score, rating(g711, 0.040, 0.01), 0.01);

@@ -1,4 +1,4 @@
-//! A run small enough to be worked by hand, through a real port, for the tests of what is made of it.
+//! A run small enough to be computed by hand, through a real port: the fixture of tests.
 //!
 //! ```text
 //! 100 B over 8 kbit/s take 100 ms, the link delays by 10 ms, `voice` holds 2 packets, warm-up 100 ms
@@ -74,12 +74,12 @@ fn port() -> Port {
     Port::new(root, Random::stream(Seed(0), "port"))
 }
 
-/// The run above, with its packet 5 sent at `last` ms instead of 950.
+/// Returns the run above, with its packet 5 sent at `last` ms instead of 950.
 pub(crate) fn run(seed: u64, last: u64) -> Recording {
     let mut recording = Recording::new(setup(seed));
     let mut port = port();
     let mut link_free = Instant::ZERO;
-    // Offers at these times, and polls whenever the link frees; samples in between.
+    // Offers at these times, polls whenever the link becomes free, and samples in between.
     let offers: [(u64, &[u32]); 3] = [(0, &[0]), (200, &[1, 2, 3, 4]), (last, &[5])];
     let mut sampled = Instant::ZERO;
     for (at, sequences) in offers {
@@ -107,7 +107,7 @@ pub(crate) fn run(seed: u64, last: u64) -> Recording {
     recording
 }
 
-/// Samples everything that is due before `until`.
+/// Samples at every due time before `until`.
 fn sample(recording: &mut Recording, port: &mut Port, mut sampled: Instant, until: Instant) -> Instant {
     while let Some(next) = recording.next_sample(sampled).filter(|next| *next < until) {
         recording.sample_flows(next);
@@ -140,7 +140,7 @@ fn drops(recording: &mut Recording, port: &mut Port, now: Instant) {
     }
 }
 
-/// Sends what the port gives; returns when the link is free again.
+/// Sends the next packet of the port; returns when the link is free again.
 fn transmit(recording: &mut Recording, port: &mut Port, now: Instant) -> Option<Instant> {
     let Poll::Transmit(packet) = port.poll(now, &NoHeaders) else { return None };
     let sojourn = now.since(packet.arrived);

@@ -5,7 +5,7 @@ pub mod parquet;
 #[cfg(feature = "export")]
 pub mod pcapng;
 
-/// Why an export failed.
+/// The error of an export.
 #[cfg(feature = "export")]
 #[derive(Debug, thiserror::Error)]
 pub enum ExportError {
@@ -15,20 +15,20 @@ pub enum ExportError {
     /// A table's columns differ in length.
     #[error("column `{column}` has {rows} rows and the first has {expected}: all have the same number")]
     Uneven {
-        /// The column.
+        /// Name of the column.
         column: String,
-        /// Its rows.
+        /// Number of its rows.
         rows: usize,
-        /// Those of the first column.
+        /// Number of rows of the first column.
         expected: usize,
     },
     /// Writing failed.
     #[error("writing failed: {0}")]
     Write(#[from] std::io::Error),
-    /// The Parquet library refused.
+    /// The Parquet library returned an error.
     #[error("writing Parquet failed: {0}")]
     Parquet(#[from] ::parquet::errors::ParquetError),
-    /// The pcapng library refused.
+    /// The pcapng library returned an error.
     #[error("writing pcapng failed: {0}")]
     Capture(#[from] pcap_file::PcapError),
 }

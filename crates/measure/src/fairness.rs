@@ -1,7 +1,7 @@
-//! How evenly something is shared.
+//! Fairness of shares.
 
-/// Jain's index of these shares: `(sum x)^2 / (n sum x^2)`, from `1/n` (one has all) to 1 (all the same).
-/// `None` where there is no share, all are zero, or one is negative or not a number.
+/// Computes Jain's fairness index `(sum x)^2 / (n sum x^2)`, from `1/n` (one has everything) to 1 (all
+/// equal). Returns `None` if there is no share, all are zero, or one is negative or not a number.
 ///
 /// Source: Jain, Chiu and Hawe, DEC-TR-301 (1984).
 pub fn jain(shares: &[f64]) -> Option<f64> {
@@ -9,7 +9,7 @@ pub fn jain(shares: &[f64]) -> Option<f64> {
     if largest <= 0.0 || !largest.is_finite() || shares.iter().any(|share| share.is_nan() || *share < 0.0) {
         return None;
     }
-    // Divided by the largest first, so that no square overflows.
+    // Normalized by the largest, so that no square overflows.
     let (sum, squares) = shares
         .iter()
         .map(|share| share / largest)

@@ -1,4 +1,4 @@
-//! A log-linear histogram of whole numbers: a few nanoseconds a value, mergeable, its error stated.
+//! A log-linear histogram of integers: a few nanoseconds per value, mergeable, with a known error.
 //!
 //! ```text
 //! value    0 .. SUB-1 | SUB .. 2 SUB-1 | 2 SUB .. 4 SUB-1 | 4 SUB .. 8 SUB-1 | ...
@@ -6,12 +6,12 @@
 //! ```
 //!
 //! A quantile is reported as the middle of its bucket, so its relative error is at most `1 / (2 SUB)`:
-//! 2^-10, or 0.1 %, for the default of 512 buckets an octave. Count, sum, sum of squares, smallest and
-//! largest value are exact; so are all quantiles while there are at most [`EXACT`] values. Counts of an
-//! octave are allocated when its first value comes.
+//! 2^-10, or 0.1 %, for the default of 512 buckets per octave. Count, sum, sum of squares, smallest and
+//! largest value are exact; so are all quantiles of at most [`EXACT`] values. The counts of an octave are
+//! allocated at its first value.
 //!
-//! Why an own one: `hdrhistogram` turns on `num-traits/std`, cargo unifies features, and the draws of
-//! `rand_distr` would then depend on the platform's mathematics library.
+//! The crate `hdrhistogram` is not used: it turns on `num-traits/std`, cargo unifies features, and the
+//! draws of `rand_distr` would then depend on the platform's mathematics library.
 
 mod octave;
 
@@ -19,16 +19,16 @@ use std::array;
 
 use octave::{Octave, Spare};
 
-/// Up to this many values a histogram keeps the values themselves.
+/// Limit up to which a histogram stores the values themselves.
 pub const EXACT: usize = 128;
 
-/// Values that are counted together, where a caller gathers them.
+/// Batch size for callers that collect values.
 pub(crate) const BATCH: usize = Moments::MOST;
 
 /// A coarse histogram (relative error of quantiles at most 2^-5), for one sampling interval.
 pub type Coarse = Histogram<16>;
 
-/// Counts of `u64` values in `SUB` buckets an octave; `SUB` is a power of two.
+/// Counts of `u64` values in `SUB` buckets per octave; `SUB` is a power of two.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Histogram<const SUB: usize = 512> {
     count: u64,
@@ -36,11 +36,11 @@ pub struct Histogram<const SUB: usize = 512> {
     max: u64,
     sum: u128,
     squares: u128,
-    /// The values themselves, in the order they came, while there are at most [`EXACT`]; then empty.
+    /// The values themselves, in order of arrival, up to [`EXACT`] of them; empty beyond.
     few: Vec<u64>,
-    /// One entry an octave. All `None` while `few` is in use, so that the hot path needs one check.
+    /// Counts by octave. All `None` while `few` is in use, so that the hot path needs one check.
     octaves: [Option<Box<Octave<SUB>>>; 64],
-    /// What [`clear`](Self::clear) has left for the next values.
+    /// Octaves freed by [`clear`](Self::clear), for reuse.
     spare: Spare<SUB>,
 }
 
@@ -51,16 +51,16 @@ impl<const SUB: usize> Default for Histogram<SUB> {
 }
 
 impl<const SUB: usize> Histogram<SUB> {
-    /// log2 of the buckets an octave.
+    /// Binary logarithm of the buckets per octave.
     const BITS: u32 = {
         assert!(SUB.is_power_of_two() && SUB > 1, "buckets an octave are a power of two");
         SUB.trailing_zeros()
     };
 
-    /// The largest relative error of a quantile.
+    /// Largest relative error of a quantile.
     pub const RELATIVE_ERROR: f64 = 0.5 / SUB as f64;
 
-    /// An empty histogram.
+    /// Creates an empty histogram.
     pub fn new() -> Self {
         Self {
             count: 0,
@@ -74,8 +74,8 @@ impl<const SUB: usize> Histogram<SUB> {
         }
     }
 
-    /// Octave and bucket of a value. The octave does not depend on the bucket: its counts are on their way
-    /// from memory while the bucket is being found, which makes a batch twice as fast.
+    /// Returns the octave and the bucket of a value. The octave does not depend on the bucket: its counts
+    /// are loaded from memory while the bucket is computed, which makes a batch twice as fast.
     #[inline(always)]
     fn place(value: u64) -> (usize, usize) {
         let top = (value | (SUB as u64 - 1)).ilog2();
@@ -84,7 +84,7 @@ impl<const SUB: usize> Histogram<SUB> {
         ((octave & 63) as usize, bucket as usize & (SUB - 1))
     }
 
-    /// Middle of a bucket, rounded down.
+    /// Returns the middle of a bucket, rounded down.
     fn middle(octave: usize, bucket: usize) -> u64 {
         if octave == 0 {
             return bucket as u64;
@@ -93,7 +93,7 @@ impl<const SUB: usize> Histogram<SUB> {
         (SUB as u64 + bucket as u64) * width + (width - 1) / 2
     }
 
-    /// Counts one value. The hot path: no division, no allocation once its octave is known.
+    /// Counts one value. Hot path: no division, and no allocation once its octave is allocated.
     #[inline]
     pub fn record(&mut self, value: u64) {
         self.count += 1;
@@ -104,15 +104,15 @@ impl<const SUB: usize> Histogram<SUB> {
         self.increment(value);
     }
 
-    /// Counts many values, faster than one by one: the sums stay in registers, and equal values are one
-    /// count.
+    /// Counts many values, faster than one by one: the sums stay in registers, and equal values are counted
+    /// in one step.
     pub fn record_all(&mut self, values: &[u64]) {
         for values in values.chunks(Moments::MOST) {
             self.record_batch(values, &Moments::of(values));
         }
     }
 
-    /// Counts at most [`Moments::MOST`] values whose moments are known.
+    /// Counts at most [`Moments::MOST`] values with known moments.
     pub(crate) fn record_batch(&mut self, values: &[u64], moments: &Moments) {
         self.min = self.min.min(moments.min);
         self.max = self.max.max(moments.max);
@@ -134,8 +134,8 @@ impl<const SUB: usize> Histogram<SUB> {
         }
     }
 
-    /// Counts values in their buckets where they all are of one octave, as the delays of packets sent one
-    /// after the other mostly are: a third of the instructions. Returns whether they were.
+    /// Counts values in their buckets if all are in one octave, as the delays of successive packets mostly
+    /// are: a third of the instructions. Returns true if so.
     #[inline]
     fn distribute_in_one(&mut self, values: &[u64], moments: &Moments) -> bool {
         let octave = Self::place(moments.min).0;
@@ -162,7 +162,7 @@ impl<const SUB: usize> Histogram<SUB> {
         }
     }
 
-    /// Counts the first value of an octave.
+    /// Counts the first value of an octave: allocates the octave.
     #[cold]
     #[inline(never)]
     fn open(&mut self, value: u64) {
@@ -178,7 +178,7 @@ impl<const SUB: usize> Histogram<SUB> {
         }
     }
 
-    /// Keeps the value itself, or opens its octave. `count` already includes it.
+    /// Stores the value itself, or allocates its octave. `count` already includes it.
     #[cold]
     #[inline(never)]
     fn increment_first(&mut self, value: u64) {
@@ -190,7 +190,7 @@ impl<const SUB: usize> Histogram<SUB> {
         self.add(value, 1);
     }
 
-    /// Moves the kept values into buckets.
+    /// Moves the stored values into buckets.
     fn spread(&mut self) {
         let mut few = core::mem::take(&mut self.few);
         self.distribute(&few);
@@ -207,7 +207,7 @@ impl<const SUB: usize> Histogram<SUB> {
         self.octaves[octave].get_or_insert_with(|| spare.take().unwrap_or_default()).add(bucket, times);
     }
 
-    /// Counts everything `other` counted: the same as if all values had come here.
+    /// Adds everything that `other` counted: the result is as if all values had been recorded here.
     pub fn merge(&mut self, other: &Self) {
         let kept = self.few.len() as u64 == self.count && other.few.len() as u64 == other.count;
         self.count += other.count;
@@ -232,9 +232,9 @@ impl<const SUB: usize> Histogram<SUB> {
         }
     }
 
-    /// Forgets everything, but keeps the memory: like values allocate nothing the next time.
+    /// Removes all values but keeps the memory: similar values then allocate nothing.
     pub fn clear(&mut self) {
-        // Values that are kept as they are have opened no octave.
+        // While the values themselves are stored, no octave is allocated.
         if self.few.len() as u64 != self.count {
             let Self { octaves, spare, .. } = self;
             octaves.iter_mut().filter_map(Option::take).for_each(|counts| spare.keep(counts));
@@ -243,50 +243,50 @@ impl<const SUB: usize> Histogram<SUB> {
         (self.count, self.min, self.max, self.sum, self.squares) = (0, u64::MAX, 0, 0, 0);
     }
 
-    /// How many values were counted.
+    /// Returns the number of values.
     pub fn count(&self) -> u64 {
         self.count
     }
 
-    /// Whether none was.
+    /// Returns true if there are no values.
     pub fn is_empty(&self) -> bool {
         self.count == 0
     }
 
-    /// Sum of all values, exact.
+    /// Returns the sum of all values, exact.
     pub fn sum(&self) -> u128 {
         self.sum
     }
 
-    /// Sum of their squares, exact up to 2^128, where it stays.
+    /// Returns the sum of their squares; exact, saturating at 2^128 - 1.
     pub fn sum_of_squares(&self) -> u128 {
         self.squares
     }
 
-    /// The smallest value; `None` where there is none.
+    /// Returns the smallest value, if any.
     pub fn min(&self) -> Option<u64> {
         (self.count > 0).then_some(self.min)
     }
 
-    /// The largest value; `None` where there is none.
+    /// Returns the largest value, if any.
     pub fn max(&self) -> Option<u64> {
         (self.count > 0).then_some(self.max)
     }
 
-    /// The arithmetic mean; `None` where there is no value.
+    /// Returns the arithmetic mean, if there are values.
     pub fn mean(&self) -> Option<f64> {
         (self.count > 0).then(|| self.sum as f64 / self.count as f64)
     }
 
-    /// The standard deviation of the values counted (divided by their number, not one less), free of
-    /// cancellation; `None` where there is no value.
+    /// Returns the standard deviation of the values (dividing by their number, not one less), free of
+    /// cancellation; `None` if there are no values.
     pub fn std(&self) -> Option<f64> {
         if self.count == 0 {
             return None;
         }
         let count = u128::from(self.count);
         let whole = self.sum / count;
-        // Sum of (value - whole)^2: its true result fits, so the steps may wrap.
+        // Sum of (value - whole)^2: the true result fits, so intermediate steps may wrap.
         let twice = self.sum.wrapping_mul(whole).wrapping_mul(2);
         let around =
             self.squares.wrapping_sub(twice).wrapping_add(count.wrapping_mul(whole.wrapping_mul(whole)));
@@ -295,7 +295,8 @@ impl<const SUB: usize> Histogram<SUB> {
         Some(variance.max(0.0).sqrt())
     }
 
-    /// Every non-empty bucket's middle (never beyond the smallest and largest value) and count, ascending.
+    /// Returns the middle (clamped to the smallest and the largest value) and the count of each non-empty
+    /// bucket, ascending.
     pub fn buckets(&self) -> Vec<(u64, u64)> {
         if !self.few.is_empty() {
             let mut values = self.few.clone();
@@ -314,13 +315,13 @@ impl<const SUB: usize> Histogram<SUB> {
         buckets
     }
 
-    /// The quantile `q` by nearest rank: the smallest counted value such that at least the share `q` of all
-    /// values is not larger; `q` is taken into 0..=1. `None` where there is no value.
+    /// Returns the quantile `q` by nearest rank: the smallest value such that at least the fraction `q` of
+    /// all values is not larger. `q` is clamped to 0..=1. Returns `None` if there are no values.
     pub fn quantile(&self, q: f64) -> Option<u64> {
         self.quantiles([q]).map(|[value]| value)
     }
 
-    /// Several quantiles in one pass, in any order.
+    /// Returns several quantiles in one pass, in any order.
     pub fn quantiles<const N: usize>(&self, wanted: [f64; N]) -> Option<[u64; N]> {
         if self.count == 0 {
             return None;
@@ -329,8 +330,8 @@ impl<const SUB: usize> Histogram<SUB> {
         Some(wanted.map(|q| self.at_rank(&buckets, nearest_rank(q, self.count))))
     }
 
-    /// The same as [`quantiles`](Self::quantiles) without allocating: values that are kept as they are, are put
-    /// in order for it.
+    /// Returns the same as [`quantiles`](Self::quantiles) without allocating: values stored themselves are
+    /// sorted in place.
     pub fn quantiles_in_place<const N: usize>(&mut self, wanted: [f64; N]) -> Option<[u64; N]> {
         if self.count == 0 {
             return None;
@@ -343,7 +344,7 @@ impl<const SUB: usize> Histogram<SUB> {
         }))
     }
 
-    /// The middle of the bucket that the value of this rank is in.
+    /// Returns the middle of the bucket that contains the value of this rank.
     fn in_bucket(&self, rank: u64) -> u64 {
         let mut below = 0;
         for (octave, counts) in self.octaves.iter().enumerate() {
@@ -375,8 +376,9 @@ impl<const SUB: usize> Histogram<SUB> {
         self.max
     }
 
-    /// The distribution function in at most `most` points (at least 2): value, and the share of values not
-    /// larger; ascending in both, ending at the largest value with 1. Both tails keep their resolution.
+    /// Returns the distribution function in at most `most` points (at least 2): a value, and the fraction
+    /// of values not larger. Both ascend; the last point is the largest value with 1. Both tails keep their
+    /// resolution.
     pub fn cdf(&self, most: usize) -> Vec<(u64, f64)> {
         let mut below = 0;
         let total = self.count as f64;
@@ -394,14 +396,15 @@ impl<const SUB: usize> Histogram<SUB> {
         thin(points, most.max(2))
     }
 
-    /// The density in at most `most` bins of equal width on a logarithmic axis: centre of the bin
-    /// (geometric), and share of values a unit of value. Zeros are in no bin: the integral is the share of values above zero.
+    /// Returns the density in at most `most` bins of equal width on a logarithmic axis: the geometric
+    /// centre of the bin, and the fraction of values per unit of value. Zeros are in no bin: the integral
+    /// is the fraction of values above zero.
     pub fn density(&self, most: usize) -> Vec<(f64, f64)> {
         let buckets = self.buckets();
         let Some(&(first, _)) = buckets.iter().find(|(value, _)| *value > 0) else { return Vec::new() };
         let bins = most.max(1);
         let low = libm::log2(first as f64);
-        // A bin is never narrower than the bucket it is filled from.
+        // A bin is at least as wide as the buckets it is filled from.
         let least = 2.0 * Self::RELATIVE_ERROR * core::f64::consts::LOG2_E;
         let step = ((libm::log2(self.max as f64) - low) / bins as f64).max(least);
         let mut counts = vec![0u64; bins];
@@ -433,7 +436,7 @@ pub(crate) struct Moments {
 }
 
 impl Moments {
-    /// The most values it is made of: below, their sums cannot overflow.
+    /// Limit on the number of values: below it, their sums cannot overflow.
     pub(crate) const MOST: usize = 64;
 
     #[inline]
@@ -457,7 +460,8 @@ impl Moments {
         Self::of_large(values)
     }
 
-    /// As the serialisation of equal packets is, and the wait before an idle link.
+    /// Moments of equal values, such as the serialisation of equal packets, or the waiting time for an idle
+    /// link.
     fn of_equal(value: u64, times: usize) -> Self {
         let (wide, times) = (u128::from(value), times as u128);
         Self { min: value, max: value, sum: wide * times, squares: (wide * wide).saturating_mul(times) }
@@ -475,20 +479,20 @@ impl Moments {
     }
 }
 
-/// The rank, from 1, of the quantile `q` among `count` values.
+/// Returns the rank, from 1, of the quantile `q` among `count` values.
 fn nearest_rank(q: f64, count: u64) -> u64 {
-    // 0.07 * 100 is a little above 7 in binary; that little is not to become a rank.
+    // 0.07 * 100 is slightly above 7 in binary; the excess must not raise the rank.
     let rank = (q * count as f64 * (1.0 - 4.0 * f64::EPSILON)).ceil();
     (rank as u64).clamp(1, count.max(1))
 }
 
-/// At most `most` of these points: the tails whole as far as there is room, the rest evenly.
+/// Selects at most `most` of these points: as much of the tails as fits, the rest evenly.
 fn thin(points: Vec<(u64, f64)>, most: usize) -> Vec<(u64, f64)> {
     if points.len() <= most {
         return points;
     }
-    // Half of the points evenly over the buckets (which are finest where values are many), half evenly
-    // over the logarithm of the upper tail, so that a CCDF on a log axis stays smooth.
+    // Half of the points evenly over the buckets, which are finest where values are many; half evenly over
+    // the logarithm of the upper tail, so that a CCDF on a log axis stays smooth.
     let even = most - most / 2;
     let last = points.len() - 1;
     let mut chosen: Vec<usize> = (0..even).map(|index| index * last / (even - 1).max(1)).collect();

@@ -1,24 +1,24 @@
-//! How sure a mean over repetitions is: its confidence interval by Student's t.
+//! Confidence intervals of means over repetitions, by Student's t.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// The mean of a metric over repetitions, and how far the true mean may be from it.
+/// Mean of a metric over repetitions, with its confidence interval.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Interval {
     /// Mean over the repetitions that have a value.
     pub mean: f64,
-    /// Half the width of the 95 % confidence interval; `null` for fewer than two values, and where all are the same:
-    /// nothing of them is drawn, and so nothing is known of how far they scatter.
+    /// Half the width of the 95 % confidence interval; `null` for fewer than two values, and if all are
+    /// equal: then nothing random was drawn, and the scatter is unknown.
     pub half_width: Option<f64>,
-    /// How many repetitions have a value.
+    /// Number of repetitions that have a value.
     pub n: u64,
-    /// The value of each repetition, in the order of the seeds; `null` where it has none.
+    /// Value of each repetition, in the order of the seeds; `null` if it has none.
     pub values: Vec<Option<f64>>,
 }
 
 impl Interval {
-    /// The interval of a metric's values, one a repetition; `None` where none has a value.
+    /// Computes the interval of a metric's values, one per repetition; `None` if no repetition has a value.
     pub fn of(values: Vec<Option<f64>>) -> Option<Self> {
         let found: Vec<f64> = values.iter().copied().flatten().collect();
         let (mean, half_width) = student(&found)?;
@@ -26,8 +26,8 @@ impl Interval {
     }
 }
 
-/// The mean of independent, roughly normal values and half the width of its 95 % confidence interval, where they
-/// scatter; `None` where there is no value, or one is not finite.
+/// Computes the mean of independent, roughly normal values, and half the width of its 95 % confidence
+/// interval if they differ. Returns `None` if there are no values or one is not finite.
 fn student(values: &[f64]) -> Option<(f64, Option<f64>)> {
     if values.is_empty() || values.iter().any(|value| !value.is_finite()) {
         return None;
@@ -45,16 +45,16 @@ fn student(values: &[f64]) -> Option<(f64, Option<f64>)> {
     Some((mean, Some(half_width)))
 }
 
-/// The value that a Student-distributed number with `freedom` degrees of freedom (at least 1) keeps below
-/// in magnitude with probability 95 %, to 1e-9.
+/// Computes the two-sided 95 % quantile of Student's t distribution with `freedom` degrees of freedom (at
+/// least 1), to 1e-9.
 pub fn student_t(freedom: u64) -> f64 {
-    // Above, the distribution is normal to 3e-4, and the finite sum would only get long.
+    // Above, the distribution is normal to 3e-4, and the finite sum would be long.
     const NORMAL: f64 = 1.959_963_984_540_054;
     if freedom > 10_000 {
         return NORMAL;
     }
     let freedom = freedom.max(1);
-    // The angle whose tangent is t / sqrt(freedom), by bisection: the probability grows with it.
+    // Bisection for the angle whose tangent is t / sqrt(freedom): the probability increases with it.
     let (mut low, mut high) = (0.0, core::f64::consts::FRAC_PI_2);
     for _ in 0..60 {
         let middle = 0.5 * (low + high);
@@ -67,8 +67,8 @@ pub fn student_t(freedom: u64) -> f64 {
     libm::tan(0.5 * (low + high)) * libm::sqrt(freedom as f64)
 }
 
-/// Probability that the magnitude keeps below `tan(angle) * sqrt(freedom)`: the finite sums of Abramowitz
-/// and Stegun, 26.7.3 and 26.7.4.
+/// Computes the probability of a magnitude below `tan(angle) * sqrt(freedom)`: the finite sums of
+/// Abramowitz and Stegun, 26.7.3 and 26.7.4.
 fn within(angle: f64, freedom: u64) -> f64 {
     let (sine, cosine) = (libm::sin(angle), libm::cos(angle));
     let odd = freedom % 2 == 1;
@@ -125,7 +125,7 @@ mod tests {
 
     #[test]
     fn values_that_are_all_the_same_have_no_interval() {
-        // 0.1 + 0.1 + 0.1 over 3 is not 0.1: the mean of equal values is that value all the same.
+        // (0.1 + 0.1 + 0.1) / 3 is not 0.1 in binary; the mean of equal values must be that value.
         let same = Interval::of(vec![Some(0.1); 3]).expect("values");
         assert_eq!((same.mean, same.half_width, same.n), (0.1, None, 3));
     }

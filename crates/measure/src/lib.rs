@@ -1,4 +1,4 @@
-//! From observations to statements: what a run recorded, every metric's one definition, and the results.
+//! Recordings of runs, the definition of every metric, and the results computed from them.
 //!
 //! ```text
 //! driver --hot calls--> Recording --summarise--> Summary --> summary.json, expectations
@@ -7,7 +7,7 @@
 //!                           '--> Parquet, pcapng
 //! ```
 //!
-//! This crate is pure: it performs no I/O (exports write into what they are given) and reads no clock.
+//! This crate is pure: it performs no I/O (exports write to the writer they are given) and reads no clock.
 
 pub mod emodel;
 #[cfg(test)]

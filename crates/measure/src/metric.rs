@@ -1,4 +1,4 @@
-//! Every metric, once: its name, what it means, where that is defined, its unit, and its address.
+//! Definition of every metric: name, meaning, source, unit, and address.
 //!
 //! ```text
 //! flow.voice.owd.p99      port.home:server.queue.voice.sojourn.p95      port.home:server.utilisation
@@ -15,7 +15,7 @@ pub use address::{Address, MetricError, Names, Statistic, Subject, check_path};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// What a metric's value counts.
+/// The unit of a metric.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub enum Unit {
     /// Time, in seconds.
@@ -39,7 +39,7 @@ pub enum Unit {
 }
 
 impl Unit {
-    /// As axes and tables write it.
+    /// Returns the symbol for axes and tables.
     pub const fn symbol(self) -> &'static str {
         match self {
             Self::Seconds => "s",
@@ -52,7 +52,7 @@ impl Unit {
     }
 }
 
-/// What a metric is about.
+/// The kind of object that a metric describes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum About {
@@ -60,7 +60,7 @@ pub enum About {
     Run,
     /// A flow.
     Flow,
-    /// A group of flows (`count`), or its files of a class of sizes.
+    /// A group of flows (`count`), or a size class of its files.
     Group,
     /// A port and its link.
     Port,
@@ -73,15 +73,15 @@ pub enum About {
 pub struct Metric {
     /// Its name in addresses.
     pub name: &'static str,
-    /// What it is about.
+    /// Kind of object that it describes.
     pub about: About,
-    /// What it means.
+    /// Definition.
     pub definition: &'static str,
-    /// Where that is defined; empty where it needs no source.
+    /// Source of the definition; empty if it needs none.
     pub source: &'static str,
-    /// What its value counts.
+    /// Unit.
     pub unit: Unit,
-    /// Whether it is a distribution, addressed by a statistic of it ([`Statistic`]).
+    /// True if it is a distribution, addressed by one of its statistics ([`Statistic`]).
     pub distribution: bool,
 }
 
@@ -102,7 +102,7 @@ const fn delay(name: &'static str, about: About, source: &'static str, definitio
 use About::{Flow, Group, Port, Queue, Run};
 use Unit::{BitsPerSecond, Bytes, Number, Packets, Ratio, Seconds};
 
-/// Where the reference of completion times is from.
+/// Source of the reference completion times.
 const PROCESSOR_SHARING: &str = "Kleinrock 1967";
 const PS_FCT: &str = "flow completion time under processor sharing: if at every moment the files at the slowest link on its \
      way shared the rate that link has at the start (or `record.sharing_rate`) equally, as a fluid, headers of full segments counted, \

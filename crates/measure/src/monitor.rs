@@ -1,4 +1,4 @@
-//! A running run as it is seen from outside: one [`Sample`] an interval, of everything.
+//! Live view of a run: one [`Sample`] of everything per interval.
 //!
 //! ```text
 //! driver --look (some ten times an interval)--> Monitor --close (each interval)--> Sample --> terminal
@@ -6,8 +6,8 @@
 //!                                                                                     '----> exports
 //! ```
 //!
-//! A sample is complete in itself: totals since the start stand beside the interval's figures, so that one
-//! that is lost on its way takes nothing with it but its own interval.
+//! Every sample is complete: it has totals since the start besides the figures of the interval. A lost
+//! sample loses only the figures of its own interval.
 
 use lockgate_engine::discipline::DropReason;
 use lockgate_engine::node::{Counters, Tally};
@@ -18,76 +18,76 @@ use serde::Serialize;
 use crate::histogram::Coarse;
 use crate::recording::{Event, FlowRecord, PortRecord, Recording, SOJOURN_CLASSES, Seen, Totals, Window};
 
-/// Everything seen at the end of an interval.
+/// State of the run at the end of an interval.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Sample {
-    /// Its number, from 0. A gap says that samples were dropped, because a reader was slow.
+    /// Number of the sample, from 0. A gap means that samples were dropped because a reader was slow.
     pub number: u64,
     /// End of the interval, in seconds since the start of the run.
     pub at_s: f64,
-    /// Its length.
+    /// Length of the interval, in seconds.
     pub interval_s: f64,
-    /// Samples dropped so far on their way from the run, because nobody took them in time.
+    /// Samples dropped so far between the run and the reader, because the reader was slow.
     pub dropped_samples: u64,
     /// The ports, in the scenario's order.
     pub ports: Vec<PortSample>,
     /// The flows, in the scenario's order.
     pub flows: Vec<FlowSample>,
-    /// What happened in the interval.
+    /// Events in the interval.
     pub events: Vec<EventSample>,
-    /// How exact the run has been so far; `None` of a simulation, which is.
+    /// Timing accuracy of the run so far; `None` for a simulation, which is exact.
     pub fidelity: Option<FidelitySample>,
 }
 
-/// How exact a live run has been so far, and whether its figures can be relied on.
+/// Timing accuracy of a live run so far, and whether its figures are reliable.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct FidelitySample {
-    /// 99th percentile, since the start, of the time from when a frame was due at its host to when it had been handed
-    /// over; `None` before the first.
+    /// 99th percentile, since the start, of the lateness of frames: from when a frame was due at its host
+    /// to when it was handed over. `None` before the first frame.
     pub late_p99_s: Option<f64>,
-    /// Packets that the machine lost, outside the network under test.
+    /// Packets lost by the machine, outside the network under test.
     pub host_losses: u64,
-    /// How long the driver was stopped, or kept from running, for long at once.
+    /// Total time, in seconds, in long periods during which the driver was stopped or did not run.
     pub stood_still_s: f64,
-    /// A sentence for each limit that was passed; none: the run is faithful.
+    /// A sentence for each limit that was exceeded; empty: the run is faithful.
     pub unfaithful: Vec<String>,
 }
 
-/// One port, and with it one direction of a link.
+/// One port, which is one direction of a link.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct PortSample {
     /// Its name in the scenario.
     pub name: String,
-    /// Bits per second put on the link in the interval.
+    /// Bits per second sent on the link in the interval.
     pub sent_bps: f64,
     /// Packets in the device ring below the queues now.
     pub ring_packets: usize,
-    /// Its queues, the root first, parents before children; those of trees no longer in use are left out.
+    /// Its queues, the root first, parents before children; those of replaced trees are left out.
     pub queues: Vec<QueueSample>,
 }
 
-/// One queue, with all that is below it.
+/// One queue, everything below it included.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct QueueSample {
     /// Its name in the scenario.
     pub name: String,
-    /// Its kind of discipline.
+    /// Discipline.
     pub kind: &'static str,
-    /// Its number in the port, which stays.
+    /// Index in the port, constant during the run.
     pub place: u16,
-    /// The number of the queue above it.
+    /// Index of its parent.
     pub parent: Option<u16>,
-    /// Waiting now.
+    /// Backlog now, in packets.
     pub packets: u64,
-    /// Waiting now, in bytes.
+    /// Backlog now, in bytes.
     pub bytes: u64,
-    /// Mean of the looks in the interval.
+    /// Mean backlog over the observations in the interval, in packets.
     pub mean_packets: f64,
-    /// Mean of the looks in the interval, in bytes.
+    /// Mean backlog over the observations in the interval, in bytes.
     pub mean_bytes: f64,
-    /// The most that waited in the interval.
+    /// Largest backlog in the interval, in packets.
     pub peak_packets: u64,
-    /// The most that waited in the interval, in bytes.
+    /// Largest backlog in the interval, in bytes.
     pub peak_bytes: u64,
     /// Bits per second offered in the interval.
     pub offered_bps: f64,
@@ -97,26 +97,27 @@ pub struct QueueSample {
     pub sent_packets: u64,
     /// Packets dropped in the interval.
     pub dropped_packets: u64,
-    /// The same by reason, where there are any.
+    /// Packets dropped since the start, by reason, if any.
     pub dropped_by: Vec<(&'static str, u64)>,
     /// Packets marked in the interval.
     pub marked_packets: u64,
-    /// Mean time in the port of the packets sent in the interval; `None` where none was.
+    /// Mean time in the port of the packets sent in the interval, in seconds; `None` if none was sent.
     pub sojourn_mean_s: Option<f64>,
-    /// Median of the same, within 3 %.
+    /// Median of the time in the port, in seconds, within 3 %.
     pub sojourn_p50_s: Option<f64>,
-    /// 99th percentile of the same, within 3 %.
+    /// 99th percentile of the time in the port, in seconds, within 3 %.
     pub sojourn_p99_s: Option<f64>,
-    /// Mean time in the queue itself of the packets it gave to the device ring in the interval; the rest of their time
-    /// in the port is the ring's. `None` where none was, or where there is no ring and all of it is the queue's.
+    /// Mean time, in seconds, in the queue itself of the packets that it passed to the device ring in the
+    /// interval; the rest of their time in the port is spent in the ring. `None` if there were none, and
+    /// without a ring, when the queue accounts for all of the time.
     pub waited_mean_s: Option<f64>,
-    /// What the discipline shows of itself, by name.
+    /// Internal state that the discipline exposes, by name.
     pub gauges: Vec<(&'static str, f64)>,
-    /// Since the start.
+    /// Totals since the start.
     pub total: QueueTotal,
 }
 
-/// What a queue has done since the start.
+/// Totals of a queue since the start.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct QueueTotal {
     /// Packets offered.
@@ -131,17 +132,17 @@ pub struct QueueTotal {
     pub dropped_packets: u64,
     /// Packets marked.
     pub marked_packets: u64,
-    /// Packets taken along when the tree was replaced.
+    /// Packets moved when the tree was replaced.
     pub moved_packets: u64,
-    /// Packets sent by sojourn time: how many waited at most each of [`SOJOURN_CLASSES`].
+    /// Packets sent by sojourn time: the number with at most each of [`SOJOURN_CLASSES`].
     pub sojourn_classes: [u64; SOJOURN_CLASSES.len()],
-    /// How many sojourn times there are.
+    /// Number of sojourn times.
     pub sojourn_count: u64,
-    /// Their sum.
+    /// Sum of the sojourn times, in seconds.
     pub sojourn_sum_s: f64,
-    /// Packets given to the device ring, where there is one.
+    /// Packets passed to the device ring, if there is one.
     pub waited_count: u64,
-    /// How long they had waited until then, in sum.
+    /// Sum of their waiting times until then, in seconds.
     pub waited_sum_s: f64,
 }
 
@@ -150,19 +151,20 @@ pub struct QueueTotal {
 pub struct FlowSample {
     /// Its name in the scenario.
     pub name: String,
-    /// Bits per second its source sent in the interval.
+    /// Bits per second sent by its source in the interval.
     pub offered_bps: f64,
-    /// Bits per second its receiver got in the interval.
+    /// Bits per second that reached its receiver in the interval.
     pub received_bps: f64,
     /// Packets lost in the interval.
     pub lost_packets: u64,
-    /// Median one-way delay of the packets received in the interval, within 3 %; `None` where none was.
+    /// Median one-way delay of the packets received in the interval, in seconds, within 3 %; `None` if none
+    /// was received.
     pub owd_p50_s: Option<f64>,
-    /// 99th percentile of the same, within 3 %.
+    /// 99th percentile of the one-way delay, in seconds, within 3 %.
     pub owd_p99_s: Option<f64>,
-    /// The sender's congestion window as it was sampled last, in payload bytes; `None` where there is none.
+    /// Congestion window of the sender at its last sample, in payload bytes; `None` for flows without one.
     pub cwnd_bytes: Option<u64>,
-    /// Its smoothed round-trip time at the same moment.
+    /// Smoothed round-trip time at the same instant, in seconds.
     pub rtt_s: Option<f64>,
     /// Packets sent since the start.
     pub sent_packets: u64,
@@ -172,30 +174,30 @@ pub struct FlowSample {
     pub lost_packets_total: u64,
 }
 
-/// Something that happened.
+/// An event of the run.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct EventSample {
-    /// When, in seconds since the start of the run.
+    /// Time of the event, in seconds since the start of the run.
     pub at_s: f64,
-    /// `change`, `expect` or `note`.
+    /// Kind: `change`, `expect` or `note`.
     pub kind: crate::recording::EventKind,
-    /// The path of the value that changed; may be empty.
+    /// Path of the value that changed; may be empty.
     pub path: String,
-    /// The new value, as written; may be empty.
+    /// New value, as written; may be empty.
     pub value: String,
     /// Packets that moved to a new tree.
     pub moved_packets: Option<u64>,
     /// Packets that the change forced out.
     pub forced_out_packets: u64,
-    /// A sentence for the reader; may be empty.
+    /// Description for the reader; may be empty.
     pub text: String,
-    /// What is to be set for it to be undone, `PATH=VALUE` each; empty where that is not known.
+    /// Settings that undo the change, `PATH=VALUE` each; empty if unknown.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub before: Vec<String>,
 }
 
 impl EventSample {
-    /// The event as samples show it.
+    /// Converts a recorded event.
     pub fn of(event: &Event) -> Self {
         Self {
             at_s: event.at.as_secs_f64(),
@@ -210,18 +212,18 @@ impl EventSample {
     }
 }
 
-/// Looks at a run and makes samples of what it sees.
+/// Observes a run and produces samples.
 #[derive(Debug, Default)]
 pub struct Monitor {
     number: u64,
     /// End of the last interval.
     closed: Instant,
-    /// Looks since then.
+    /// Number of observations since then.
     looks: u64,
     ports: Vec<PortState>,
     flows: Vec<Totals>,
     events: usize,
-    /// Room for what one place, and one flow, has seen.
+    /// Buffers reused for the figures of a queue, and of a flow.
     seen: Vec<Seen>,
     delays: Coarse,
 }
@@ -231,11 +233,11 @@ struct PortState {
     transmitted: Tally,
     places: Vec<PlaceState>,
     parents: Vec<Option<u16>>,
-    /// Under a ring: what each place, with all below it, gave to it.
+    /// With a ring: packets passed to it by each queue, everything below it included.
     handed: Vec<Handed>,
 }
 
-/// What is known of a place at the end of the last interval, and what the looks since have seen.
+/// State of a queue at the end of the last interval, and sums over the observations since.
 #[derive(Debug, Default)]
 struct PlaceState {
     counters: Counters,
@@ -247,17 +249,17 @@ struct PlaceState {
 }
 
 impl Monitor {
-    /// A monitor of a run that is at `now`.
+    /// Creates a monitor of a run that is at `now`.
     pub fn new(now: Instant) -> Self {
         Self { closed: now, ..Self::default() }
     }
 
-    /// End of the last interval.
+    /// Returns the end of the last interval.
     pub fn closed(&self) -> Instant {
         self.closed
     }
 
-    /// Looks at the queues of every port, in their order.
+    /// Observes the backlog of the queues of every port, in their order.
     pub fn look<'a>(&mut self, ports: impl Iterator<Item = (&'a mut Port, &'a mut PortRecord)>) {
         self.looks += 1;
         for (index, (port, record)) in ports.enumerate() {
@@ -281,13 +283,13 @@ impl Monitor {
         }
     }
 
-    /// The last sample was lost on its way: its events, of which there were so many, come with the next.
+    /// Repeats the last `events` events in the next sample, because the last sample was lost.
     pub fn tell_again(&mut self, events: usize) {
         self.events = self.events.saturating_sub(events);
     }
 
-    /// Ends the interval at `now`, which is one of the instants looked at. `recording` is of the same run,
-    /// with or without the records of its ports.
+    /// Ends the interval at `now`, which must be the time of an observation, and returns its sample.
+    /// `recording` is of the same run, with or without the records of its ports.
     pub fn close<'a>(
         &mut self,
         now: Instant,
@@ -300,8 +302,8 @@ impl Monitor {
         sample
     }
 
-    /// The same into a sample that was used before, whose memory is used again: where no queue and no flow has
-    /// come since, and nothing has happened, nothing is allocated.
+    /// Ends the interval as [`close`](Self::close) does, into a sample whose memory is reused. Allocates
+    /// nothing unless there are new queues, flows or events.
     pub fn close_into<'a>(
         &mut self,
         sample: &mut Sample,
@@ -339,7 +341,7 @@ impl Monitor {
     }
 }
 
-/// The entry at `index`, which is at most one beyond the last.
+/// Returns the entry at `index`, appending a default one if it is one beyond the last.
 fn nth<T: Default>(all: &mut Vec<T>, index: usize) -> &mut T {
     if index >= all.len() {
         all.push(T::default());
@@ -347,13 +349,13 @@ fn nth<T: Default>(all: &mut Vec<T>, index: usize) -> &mut T {
     &mut all[index]
 }
 
-/// Starts to gather what samples need beside what a recording does.
+/// Starts to collect what samples need in addition to a recording.
 pub fn watch<'a>(recording: &mut Recording, ports: impl Iterator<Item = &'a mut PortRecord>) {
     recording.flows.iter_mut().for_each(FlowRecord::watch);
     ports.for_each(PortRecord::watch);
 }
 
-/// Ends it. What was recorded is as if nobody had watched.
+/// Stops collecting. The recording is the same as if it had not been observed.
 pub fn unwatch<'a>(recording: &mut Recording, ports: impl Iterator<Item = &'a mut PortRecord>) {
     recording.flows.iter_mut().for_each(FlowRecord::unwatch);
     ports.for_each(PortRecord::unwatch);
@@ -435,7 +437,7 @@ impl PortState {
         record.close_interval();
     }
 
-    /// Sums up what places gave to the device ring, over all that is below each.
+    /// Adds up the packets passed to the device ring, for each queue with everything below it.
     fn count_handed(&mut self, port: &Port) {
         self.handed.clear();
         if !port.has_ring() {
@@ -445,7 +447,7 @@ impl PortState {
         for place in 0..self.parents.len() {
             let own = port.handed(place as u16);
             let mut at = Some(place).filter(|_| own.packets > 0);
-            // No chain of parents is longer than there are places.
+            // A chain of parents is at most as long as the number of queues.
             for _ in 0..=self.parents.len() {
                 let Some(place) = at else { break };
                 self.handed[place].packets += own.packets;

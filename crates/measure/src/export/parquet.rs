@@ -1,10 +1,11 @@
-//! Tables in Parquet: packets (one row a packet and port) and any other table of named columns.
+//! Tables in Parquet: packets (one row per packet and port), and any table of named columns.
 //!
-//! Packets' columns: `flow`, `sequence`, `port`, `queue`, `length_bytes`, `arrived_ps`, `departed_ps` (null
-//! where it did not leave), `lost` (the reason, null where it was not lost). Both are null of a packet that waits at the end. Times are picoseconds since the
-//! start of the run, exact. Text is stored by dictionary, everything compressed with Snappy.
+//! Columns of packets: `flow`, `sequence`, `port`, `queue`, `length_bytes`, `arrived_ps`, `departed_ps`
+//! (null if the packet did not leave), `lost` (the reason, null if it was not lost). Both are null for a
+//! packet that waits at the end of the run. Times are picoseconds since the start of the run, exact. Text
+//! is stored by dictionary; everything is compressed with Snappy.
 //!
-//! Written through Parquet's own column writers, without Arrow: the columns are plain already.
+//! The module uses Parquet's own column writers, without Arrow, because the columns are plain already.
 
 use std::io::Write;
 use std::sync::Arc;
@@ -19,15 +20,15 @@ use parquet::schema::types::{Type, TypePtr};
 use super::ExportError;
 use crate::recording::{PacketRow, Recording};
 
-/// Rows a row group.
+/// Rows per row group.
 const GROUP: usize = 1 << 18;
 
 /// A column of a table. `None` becomes null.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Column {
-    /// Words.
+    /// Text.
     Text(Vec<Option<String>>),
-    /// Whole numbers; above 2^63 - 1 they stay there.
+    /// Integers; values above 2^63 - 1 are stored as 2^63 - 1.
     Integer(Vec<Option<u64>>),
     /// Real numbers; NaN becomes null.
     Real(Vec<Option<f64>>),
@@ -58,10 +59,10 @@ enum Kind {
     Real,
 }
 
-/// Writes a table; `notes` are kept in the file as key and value.
+/// Writes a table; `notes` are stored in the file's metadata as keys and values.
 ///
 /// # Errors
-/// Columns of different lengths; what the writer says.
+/// Fails if columns differ in length, and with the writer's error.
 pub fn table<W: Write + Send>(
     columns: &[(String, Column)],
     notes: &[(String, String)],
@@ -91,10 +92,10 @@ pub fn table<W: Write + Send>(
     Ok(file.into_inner()?)
 }
 
-/// Writes the rows of a run, one a packet and port.
+/// Writes the packets of a run, one row per packet and port.
 ///
 /// # Errors
-/// [`ExportError::NoPackets`] where the run kept none; what the writer says.
+/// Returns [`ExportError::NoPackets`] if the run kept none, or the writer's error.
 pub fn packets<W: Write + Send>(recording: &Recording, writer: W) -> Result<W, ExportError> {
     let rows = recording.packets.as_ref().ok_or(ExportError::NoPackets)?;
     let fields = [
@@ -134,7 +135,7 @@ pub fn packets<W: Write + Send>(recording: &Recording, writer: W) -> Result<W, E
     Ok(file.into_inner()?)
 }
 
-/// Names as the file stores them; a clone shares the bytes.
+/// Names in the form that the file stores; clones share the bytes.
 struct Names {
     flows: Vec<ByteArray>,
     ports: Vec<(ByteArray, Vec<ByteArray>)>,
@@ -214,14 +215,14 @@ fn write_integers<W: Write + Send>(
     write::<Int64Type>(group, values.map(|value| Some(i64::try_from(value?).unwrap_or(i64::MAX))))
 }
 
-/// Writes the next column of the group.
+/// Writes the next column of the row group.
 fn write<T: DataType>(
     group: &mut SerializedRowGroupWriter<'_, impl Write + Send>,
     values: impl Iterator<Item = Option<T::T>>,
 ) -> Result<(), ExportError> {
     let Some(mut column) = group.next_column()? else { return Ok(()) };
     let mut present = Vec::new();
-    // Definition level 1 where there is a value, 0 where it is null.
+    // Definition level 1 for a value, 0 for null.
     let mut levels = Vec::new();
     for value in values {
         levels.push(i16::from(value.is_some()));

@@ -1,9 +1,10 @@
-//! Captures for Wireshark: what left, was lost or waits at the end at each port, with the reason or the wait as a comment.
+//! Captures for Wireshark: packets that left, were lost or wait at the end at each port, with the reason or
+//! the waiting time as a comment.
 //!
-//! One interface a port. A packet stands at the time its transmission began, or at its arrival where it was
-//! lost or waits; times are cut to nanoseconds. Packets have no contents here, so that their headers are made from
-//! the flow's addresses: Ethernet, IPv4 or IPv6, UDP or TCP, the packet's number and zeros. At most 96 bytes
-//! of each are kept; the original length is the true one.
+//! One interface per port. The time stamp of a packet is the start of its transmission, or its arrival if
+//! it was lost or waits; times are truncated to nanoseconds. Packets have no contents here, so that their
+//! headers are built from the flow's addresses: Ethernet, IPv4 or IPv6, UDP or TCP, the packet's number and
+//! zeros. At most 96 bytes of each are kept; the original length is the true one.
 
 use core::net::IpAddr;
 use std::borrow::Cow;
@@ -26,14 +27,14 @@ use crate::recording::{FlowSetup, PacketRow, Recording};
 
 /// Bytes kept of each packet: all headers, with the longest TCP options.
 const SNAP: usize = 96;
-/// IP protocol numbers with ports.
+/// IP protocol numbers of the protocols with ports.
 const TCP: u8 = 6;
 const UDP: u8 = 17;
 
-/// Writes the rows of a run as a capture, in order of time.
+/// Writes the packets of a run as a capture, in order of time.
 ///
 /// # Errors
-/// [`ExportError::NoPackets`] where the run kept none; what the writer says.
+/// Returns [`ExportError::NoPackets`] if the run kept none, or the writer's error.
 pub fn packets<W: Write>(recording: &Recording, writer: W) -> Result<W, ExportError> {
     let rows = recording.packets.as_ref().ok_or(ExportError::NoPackets)?;
     let mut capture = PcapNgWriter::new(writer)?;
@@ -66,7 +67,7 @@ pub fn packets<W: Write>(recording: &Recording, writer: W) -> Result<W, ExportEr
     Ok(capture.into_inner())
 }
 
-/// What became of the packet at the port, for the reader.
+/// Returns the fate of the packet at the port, as a comment.
 fn comment(row: &PacketRow, recording: &Recording) -> String {
     let what = match (row.drop, row.departed) {
         (Some(why), _) => format!("dropped: {why}"),
@@ -82,13 +83,13 @@ fn comment(row: &PacketRow, recording: &Recording) -> String {
     format!("{what}; flow {flow}, packet {}, queue {queue}", row.sequence)
 }
 
-/// The start of the frame, as long as it is kept.
+/// Returns the first bytes of the frame, at most [`SNAP`].
 fn headers(row: &PacketRow, setup: Option<&FlowSetup>) -> Vec<u8> {
     let kept = SNAP.min(row.length as usize);
     let mut frame = Vec::with_capacity(2 * SNAP);
     match setup.and_then(|setup| Some((setup.fields?, setup.traffic_class))) {
         Some((fields, traffic_class)) => write_headers(&mut frame, row, &fields, traffic_class),
-        // No addresses: an Ethernet frame of the type set aside for local experiments.
+        // No addresses: an Ethernet frame of the type reserved for local experiments.
         None => frame.extend(ethernet(row, EtherType(0x88B5)).to_bytes()),
     }
     frame.resize(kept, 0);
@@ -96,7 +97,7 @@ fn headers(row: &PacketRow, setup: Option<&FlowSetup>) -> Vec<u8> {
 }
 
 fn ethernet(row: &PacketRow, ether_type: EtherType) -> Ethernet2Header {
-    // Locally administered addresses: the flow's number as the source.
+    // Locally administered addresses with the flow's number.
     let [a, b, c, d] = row.flow.0.to_be_bytes();
     Ethernet2Header { source: [2, 1, a, b, c, d], destination: [2, 2, a, b, c, d], ether_type }
 }
@@ -109,7 +110,7 @@ fn write_headers(frame: &mut Vec<u8>, row: &PacketRow, fields: &Fields, traffic_
         (IpAddr::V4(source), IpAddr::V4(destination)) => {
             frame.extend(ethernet(row, EtherType::IPV4).to_bytes());
             let payload = within(Ipv4Header::MIN_LEN).min(u16::MAX - Ipv4Header::MIN_LEN as u16);
-            // Both lengths were bounded, which is all `new` refuses.
+            // Both lengths are bounded, so `new` cannot fail.
             if let Ok(mut header) =
                 Ipv4Header::new(payload, 64, protocol, source.octets(), destination.octets())
             {
@@ -150,16 +151,16 @@ fn write_headers(frame: &mut Vec<u8>, row: &PacketRow, fields: &Fields, traffic_
         }
         _ => {}
     }
-    // The first payload bytes say which packet it is.
+    // The first payload bytes hold the packet's number.
     frame.extend(row.sequence.to_be_bytes());
 }
 
-/// Bytes of the time-stamp option and its padding, which every segment after the first has.
+/// Bytes of the time-stamp option and its padding, present in every segment after the first.
 const TIME_STAMPS: usize = 12;
 
-/// The TCP header of a segment with `beyond` bytes after the fixed part of the header. A row does not say how many of them
-/// are options: all of a SYN's, those of an acknowledgement that has room for one to three SACK blocks and no more, else
-/// the time stamps.
+/// Builds the TCP header of a segment with `beyond` bytes after the fixed part of the header. A row does
+/// not record how many of these bytes are options. Assumed: all of a SYN's; all, if they are exactly the
+/// size of time stamps and one to three SACK blocks; or else the time stamps.
 fn tcp_header((flags, sequence): (u8, u32), fields: &Fields, beyond: usize) -> TcpHeader {
     let mut header = TcpHeader::new(fields.source_port, fields.destination_port, sequence, u16::MAX);
     let flag = |bit: u8| flags & (1 << bit) != 0;
@@ -167,7 +168,7 @@ fn tcp_header((flags, sequence): (u8, u32), fields: &Fields, beyond: usize) -> T
     [header.ack, header.urg, header.ece, header.cwr] = [flag(4), flag(5), flag(6), flag(7)];
     let is_sack = [TIME_STAMPS + 12, TIME_STAMPS + 20, TIME_STAMPS + 28].contains(&beyond);
     let options = if header.syn || is_sack { beyond.min(40) } else { beyond.min(TIME_STAMPS) };
-    // No-operation options in whole words, of which the length is all that is known.
+    // No-operation options in whole words: only their length is known.
     let _ = header.set_options_raw(&[1; 40][..options / 4 * 4]);
     header
 }

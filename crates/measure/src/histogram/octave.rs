@@ -1,11 +1,11 @@
-//! The counts of one octave of a histogram, and those kept for later.
+//! Counts of one octave of a histogram, and a pool of spare ones.
 
-/// The counts of one octave. Nearly all are small: sixteen bits of each lie close together, so that many flows'
-/// histograms fit into the processor's cache, and what does not fit into those lies apart.
+/// The counts of one octave. Nearly all counts are small: their low sixteen bits are contiguous, so that
+/// the histograms of many flows fit into the processor's cache; the carries are stored separately.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Octave<const SUB: usize> {
     low: [u16; SUB],
-    /// In units of 65536; there from the first carry on.
+    /// High parts in units of 65536; allocated at the first carry.
     high: Option<Box<[u64; SUB]>>,
 }
 
@@ -16,7 +16,7 @@ impl<const SUB: usize> Default for Octave<SUB> {
 }
 
 impl<const SUB: usize> Octave<SUB> {
-    /// One more in a bucket.
+    /// Adds one to the count of a bucket.
     #[inline(always)]
     pub(super) fn count(&mut self, bucket: usize) {
         let low = &mut self.low[bucket];
@@ -26,7 +26,7 @@ impl<const SUB: usize> Octave<SUB> {
         }
     }
 
-    /// So many more in a bucket.
+    /// Adds `times` to the count of a bucket.
     pub(super) fn add(&mut self, bucket: usize, times: u64) {
         let (low, carry) = (times as u16, times >> 16);
         let (sum, over) = self.low[bucket].overflowing_add(low);
@@ -49,19 +49,19 @@ impl<const SUB: usize> Octave<SUB> {
     }
 }
 
-/// Zeroed counts of octaves that are not in use: no part of what a histogram says.
+/// Pool of zeroed octaves for reuse; not part of the histogram's value.
 #[derive(Debug)]
 pub(super) struct Spare<const SUB: usize>(Vec<Box<Octave<SUB>>>);
 
 impl<const SUB: usize> Spare<SUB> {
     pub(super) const NONE: Self = Self(Vec::new());
 
-    /// Counts of nothing, where some are kept.
+    /// Takes a zeroed octave from the pool, if there is one.
     pub(super) fn take(&mut self) -> Option<Box<Octave<SUB>>> {
         self.0.pop()
     }
 
-    /// Keeps the memory of counts that are no longer wanted.
+    /// Zeroes an unused octave and returns it to the pool.
     pub(super) fn keep(&mut self, mut counts: Box<Octave<SUB>>) {
         *counts = Octave::default();
         self.0.push(counts);

@@ -1,4 +1,4 @@
-//! Addresses of metrics: read, checked against the names of a scenario, and the nearest one for a wrong one.
+//! Addresses of metrics: parsing, checks against the names of a scenario, and suggestions for wrong ones.
 
 use core::fmt;
 
@@ -18,13 +18,13 @@ pub enum Statistic {
     Std,
     /// The median.
     P50,
-    /// The 90th percentile, by nearest rank as all of them.
+    /// The 90th percentile; all percentiles are by nearest rank.
     P90,
-    /// The 95th.
+    /// The 95th percentile.
     P95,
-    /// The 99th.
+    /// The 99th percentile.
     P99,
-    /// The 99.9th.
+    /// The 99.9th percentile.
     P999,
     /// The largest value.
     Max,
@@ -44,13 +44,13 @@ impl Statistic {
         (Self::Max, "max"),
     ];
 
-    /// Its name in addresses.
+    /// Returns its name in addresses.
     pub fn name(self) -> &'static str {
         Self::ALL.iter().find(|(statistic, _)| *statistic == self).map_or("", |(_, name)| name)
     }
 }
 
-/// What an address is about.
+/// The object that an address refers to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Subject {
     /// The whole run.
@@ -59,7 +59,7 @@ pub enum Subject {
     Flow(String),
     /// The group of flows of this name.
     Group(String),
-    /// A class of file sizes of a group: the group's name, the number of the class.
+    /// A size class of files of a group: the group's name, the number of the class.
     Bin(String, u64),
     /// The port of this name.
     Port(String),
@@ -82,24 +82,24 @@ impl Subject {
 /// The address of one value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Address {
-    /// What it is about.
+    /// Object.
     pub subject: Subject,
-    /// Which metric.
+    /// Metric.
     pub metric: &'static Metric,
-    /// Which statistic of it, where it is a distribution.
+    /// Statistic, if the metric is a distribution.
     pub statistic: Option<Statistic>,
 }
 
-/// The names a run has.
+/// Names of the flows and ports of a run.
 #[derive(Clone, Copy, Debug)]
 pub struct Names<'a> {
-    /// Its flows.
+    /// Names of its flows.
     pub flows: &'a [String],
-    /// Its ports, each with its queues.
+    /// Names of its ports, each with its queues.
     pub ports: &'a [(String, Vec<String>)],
 }
 
-/// Why an address has no value.
+/// The error of an address without a value.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum MetricError {
     /// There is no such metric.
@@ -112,7 +112,7 @@ pub enum MetricError {
         /// The nearest address or name that exists.
         nearest: Option<String>,
     },
-    /// The metric exists, but nothing was observed that it could be made of.
+    /// The metric exists, but the run observed nothing to compute it from.
     #[error("`{path}` has no value: nothing was observed that it could be made of")]
     Empty {
         /// The address.
@@ -121,10 +121,10 @@ pub enum MetricError {
 }
 
 impl Address {
-    /// Reads an address. Names are not checked ([`check_path`] does).
+    /// Parses an address. [`check_path`] also checks the names.
     ///
     /// # Errors
-    /// [`MetricError::Unknown`], with the nearest metric or statistic.
+    /// Returns [`MetricError::Unknown`], with the nearest metric or statistic.
     pub fn parse(path: &str) -> Result<Self, MetricError> {
         let segments = segments(path).map_err(|why| unknown(path, why, None))?;
         let segments: Vec<&str> = segments.iter().map(String::as_str).collect();
@@ -155,7 +155,7 @@ impl Address {
         Ok(Self { subject, metric, statistic })
     }
 
-    /// What its value counts.
+    /// Returns the unit of its metric.
     pub fn unit(&self) -> Unit {
         self.metric.unit
     }
@@ -183,10 +183,10 @@ fn statistic(path: &str, metric: &Metric, rest: &[&str]) -> Result<Option<Statis
     }
 }
 
-/// Checks an address against the names of a run; says what its value counts.
+/// Checks an address against the names of a run and returns its unit.
 ///
 /// # Errors
-/// [`MetricError::Unknown`], with the nearest name.
+/// Returns [`MetricError::Unknown`], with the nearest name.
 pub fn check_path(path: &str, names: &Names<'_>) -> Result<Unit, MetricError> {
     let address = Address::parse(path)?;
     let among = |what: &str, name: &str, known: &mut dyn Iterator<Item = &String>| {
@@ -230,7 +230,7 @@ impl fmt::Display for Address {
     }
 }
 
-/// A name as it stands in an address: quoted where it has a dot or a quote.
+/// A name as written in an address: quoted if it has a dot or a quote.
 struct Segment<'a>(&'a str);
 
 impl fmt::Display for Segment<'_> {
@@ -243,7 +243,7 @@ impl fmt::Display for Segment<'_> {
     }
 }
 
-/// The parts of an address between its dots; a quoted part may hold dots.
+/// Splits an address at its dots; a quoted part may contain dots.
 fn segments(path: &str) -> Result<Vec<String>, String> {
     let mut segments = Vec::new();
     let mut part = String::new();
@@ -281,7 +281,7 @@ fn allowed(about: About) -> String {
 }
 
 fn nearest<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Option<String> {
-    // Long names are cut: the comparison is quadratic.
+    // Long names are truncated: the comparison is quadratic.
     let short = |text: &str| text.chars().take(64).collect::<String>();
     let name = short(name);
     let scored = known.map(|known| (strsim::damerau_levenshtein(&name, &short(known)), known));

@@ -20,7 +20,8 @@ const MANY: f64 = 1e9;
 const SIMULATED: f64 = 5e6;
 
 impl Checker<'_> {
-    /// Warns of flows that send more packets than a run can simulate, and of captures that are not replayed whole.
+    /// Warns of flows that send more packets than a run can simulate, and of captures that are not replayed
+    /// whole.
     pub(super) fn warn_traffic(&mut self, root: &DeTable<'_>, flows: &Flows, end: Instant) {
         for entry in Self::section_again(root, "flow") {
             let Some(group) = flows.get(entry.name) else { continue };
