@@ -1,4 +1,4 @@
-//! How a call sounds: the E-model's rating from delay and loss.
+//! Speech quality of a call: the E-model's rating from delay and loss.
 //!
 //! ```text
 //! R = (Ro - Is) - Id - Ie,eff        Ro - Is: noise and loudness, at their default values
@@ -6,9 +6,9 @@
 //!                                    Ie,eff:  the codec = Ie + (95 - Ie) Ppl / (Ppl / BurstR + Bpl)
 //! ```
 //!
-//! All parameters that are not named here have the defaults of the recommendation (clause 7.7); losses are taken
-//! to be independent (`BurstR` is 1). The receiver is taken to play out at the fixed delay that gives the best
-//! rating: packets later than that are lost too.
+//! All parameters that are not named here have the defaults of the recommendation (clause 7.7). Losses are
+//! assumed to be independent (`BurstR` is 1). The receiver is assumed to play out at the fixed delay that
+//! gives the best rating: packets later than that count as lost.
 //!
 //! Source: ITU-T G.107 (06/2015), clause 7 and annex B; codecs: ITU-T G.113 (11/2007), appendix I.
 

@@ -436,7 +436,7 @@ pub(crate) struct Moments {
 }
 
 impl Moments {
-    /// Limit on the number of values: below it, their sums cannot overflow.
+    /// Largest batch: the sum of as many values below 2^58 fits into a `u64`.
     pub(crate) const MOST: usize = 64;
 
     #[inline]

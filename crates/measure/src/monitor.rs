@@ -97,7 +97,7 @@ pub struct QueueSample {
     pub sent_packets: u64,
     /// Packets dropped in the interval.
     pub dropped_packets: u64,
-    /// Packets dropped since the start, by reason, if any.
+    /// Packets dropped in the interval, by reason, if any.
     pub dropped_by: Vec<(&'static str, u64)>,
     /// Packets marked in the interval.
     pub marked_packets: u64,

@@ -1,4 +1,4 @@
-//! What one run observed: plain data, filled by a driver through a few hot calls.
+//! Observations of one run: plain data, filled by a driver through a few hot calls.
 //!
 //! ```text
 //! source --on_sent--> [ network ] --on_received--> receiver       each flow:  sent = received + lost + inside
@@ -7,9 +7,9 @@
 //! port:  on_transmit (each packet that leaves)   on_drop   sample (each interval)   finish (at the end)
 //! ```
 //!
-//! **Warm-up.** A packet belongs to the statistics of its flow when it was *sent* at or after the end of the
-//! warm-up; so the balance holds within the window too. Throughput counts the bytes *received* during the
-//! window, whenever they were sent: a full link shows its rate. Ports count what happens during the window.
+//! **Warm-up.** A packet belongs to the statistics of its flow if it was *sent* at or after the end of the
+//! warm-up; so the balance also holds within the window. Throughput counts the bytes *received* during the
+//! window, whenever they were sent: a full link shows its rate. Ports count events during the window.
 //! Series show the whole run, warm-up included.
 
 mod delays;
@@ -37,108 +37,110 @@ use lockgate_engine::units::{Duration, Instant, Rate};
 
 use crate::series;
 
-/// Where the packets were.
+/// Environment of the run.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize, schemars::JsonSchema,
 )]
 #[serde(rename_all = "lowercase")]
 pub enum Mode {
-    /// In the simulator.
+    /// The simulator.
     #[default]
     Sim,
-    /// On real links.
+    /// Real links.
     Live,
 }
 
-/// What is known of a run before it starts.
+/// Properties of a run known before it starts.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Setup {
-    /// The scenario's title.
+    /// Title of the scenario.
     pub title: String,
     /// Simulated or live.
     pub mode: Mode,
-    /// What its random draws started from.
+    /// Seed of its random draws.
     pub seed: Seed,
-    /// How long it is to last.
+    /// Planned length.
     pub duration: Duration,
-    /// How much of its start is left out of the statistics.
+    /// Time at the start that statistics leave out.
     pub warmup: Duration,
-    /// How often series are sampled; zero for [`series::default_interval`].
+    /// Interval of the series; zero for [`series::default_interval`].
     pub interval: Duration,
-    /// The flows, in the scenario's order: a flow's place is its [`FlowId`].
+    /// Flows, in the scenario's order: a flow's index is its [`FlowId`].
     pub flows: Vec<FlowSetup>,
-    /// The ports, in the driver's order.
+    /// Ports, in the driver's order.
     pub ports: Vec<PortSetup>,
-    /// Whether each packet leaves a row.
+    /// True if a row is kept of each packet at each port.
     pub keep_packets: bool,
-    /// Classes of file sizes.
+    /// Size classes of files.
     pub file_bins: FileBins,
-    /// What files at any port are taken to share, for comparison; `None`: the rate of their slowest link.
+    /// Rate that files at any port are assumed to share, for comparison; `None`: the rate of their slowest
+    /// link.
     pub sharing_rate: Option<Rate>,
 }
 
-/// What a run observed.
+/// Observations of a run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Recording {
-    /// The scenario's title.
+    /// Title of the scenario.
     pub title: String,
     /// Simulated or live.
     pub mode: Mode,
-    /// What its random draws started from.
+    /// Seed of its random draws.
     pub seed: Seed,
-    /// How long it lasted; a driver that stops early sets it before [`finish`](Self::finish).
+    /// Length of the run; a driver that stops early sets it before [`finish`](Self::finish).
     pub duration: Duration,
-    /// When the statistics start.
+    /// Time at which the statistics start.
     pub warmup: Instant,
-    /// How often series are sampled.
+    /// Interval of the series.
     pub interval: Duration,
-    /// One a flow, by [`FlowId`].
+    /// Records of flows, indexed by [`FlowId`].
     pub flows: Vec<FlowRecord>,
-    /// One a port, in the driver's order.
+    /// Records of ports, in the driver's order.
     pub ports: Vec<PortRecord>,
-    /// Classes of file sizes.
+    /// Size classes of files.
     pub file_bins: FileBins,
-    /// What files at any port are taken to share, for comparison; `None`: the rate of their slowest link.
+    /// Rate that files at any port are assumed to share, for comparison; `None`: the rate of their slowest
+    /// link.
     pub sharing_rate: Option<Rate>,
-    /// One row a packet and port, where the setup asked for it.
+    /// One row per packet and port, if the setup requests it.
     pub packets: Option<Packets>,
-    /// What happened to the run itself, in order of time.
+    /// Events of the run itself, in order of time.
     pub events: Vec<Event>,
-    /// What the run cost.
+    /// Cost of the run.
     pub engine: EngineCost,
-    /// How exact the run was, by name: timer lateness, send errors. Only live runs have any.
+    /// Timing accuracy of the run, by name: timer lateness, send errors. Empty for simulations.
     pub fidelity: Vec<(String, f64)>,
-    /// Sentences for the user about what may be wrong with the run.
+    /// Warnings for the user about the validity of the run.
     pub warnings: Vec<String>,
 }
 
-/// Something that happened to a run: a change, a note, a missed expectation.
+/// An event of a run: a change, a note, a missed expectation.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Event {
-    /// When.
+    /// Time.
     pub at: Instant,
-    /// What.
+    /// Kind.
     pub kind: EventKind,
-    /// The path of the value that changed, or of the metric; may be empty.
+    /// Path of the value that changed, or of the metric; may be empty.
     pub path: String,
-    /// The new value, as written; may be empty.
+    /// New value, as written; may be empty.
     pub value: String,
     /// Packets that moved to a new tree of queues.
     pub moved_packets: Option<u64>,
     /// Waiting packets that the change forced out, because a limit became smaller.
     pub forced_out_packets: u64,
-    /// A sentence for the reader; may be empty.
+    /// Description for the reader; may be empty.
     pub text: String,
 }
 
 impl Event {
-    /// A change of the value at `path`, which moved and forced out no packet.
+    /// Creates the event of a change of the value at `path` that moved and forced out no packets.
     pub fn change(at: Instant, path: &str, value: &str) -> Self {
         let (path, value) = (path.to_owned(), value.to_owned());
         Self { path, value, kind: EventKind::Change, ..Self::note(at, "") }
     }
 
-    /// A sentence for the reader.
+    /// Creates an event with a description only.
     pub fn note(at: Instant, text: impl Into<String>) -> Self {
         Self {
             at,
@@ -152,7 +154,7 @@ impl Event {
     }
 }
 
-/// What kind of thing happened.
+/// The kind of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum EventKind {
@@ -160,23 +162,23 @@ pub enum EventKind {
     Change,
     /// An expectation was missed.
     Expect,
-    /// Anything else worth knowing.
+    /// Other information.
     Note,
 }
 
-/// What a run cost the machine. Its times are the only part of a recording that differs between two equal runs.
+/// Cost of a run. Its times are the only part of a recording that differs between two equal runs.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct EngineCost {
     /// Events processed.
     pub events: u64,
-    /// Seconds of real time.
+    /// Real time, in seconds.
     pub wall_s: f64,
-    /// Seconds of processor time, all threads.
+    /// Processor time of all threads, in seconds.
     pub cpu_s: f64,
 }
 
 impl Recording {
-    /// An empty recording for a run set up like this.
+    /// Creates an empty recording.
     pub fn new(setup: Setup) -> Self {
         let interval =
             if setup.interval.is_zero() { series::default_interval(setup.duration) } else { setup.interval };
@@ -200,17 +202,17 @@ impl Recording {
         }
     }
 
-    /// The record of a flow.
+    /// Returns the record of a flow.
     ///
     /// # Panics
-    /// Where the setup had no such flow.
+    /// Panics if the setup has no such flow.
     #[inline]
     pub fn flow(&mut self, flow: FlowId) -> &mut FlowRecord {
         &mut self.flows[flow.0 as usize]
     }
 
-    /// When to sample next after `now`: at every whole interval, at the end of the warm-up and at the end of
-    /// the run. `None` at the end.
+    /// Returns the time of the next sample after `now`: at every whole interval, at the end of the warm-up
+    /// and at the end of the run. Returns `None` from the end on.
     pub fn next_sample(&self, now: Instant) -> Option<Instant> {
         let end = Instant::ZERO + self.duration;
         if now >= end {
@@ -224,14 +226,14 @@ impl Recording {
         Some(next)
     }
 
-    /// Closes the sampling interval of every flow at `now`. Ports are sampled by [`PortRecord::sample`].
+    /// Closes the sampling interval of every flow at `now`. [`PortRecord::sample`] does the same for ports.
     pub fn sample_flows(&mut self, now: Instant) {
         for flow in &mut self.flows {
             flow.sample(now);
         }
     }
 
-    /// Ends the recording: what is still buffered is counted. Call it after the last `on_inside` and
+    /// Ends the recording: counts what is still buffered. Must be called after the last `on_inside` and
     /// [`PortRecord::finish`].
     pub fn finish(&mut self) {
         for flow in &mut self.flows {
@@ -239,25 +241,28 @@ impl Recording {
         }
     }
 
-    /// Packets transmitted on links during the whole run: one packet on one link is one packet-hop.
+    /// Returns the packets transmitted on links during the whole run: one packet on one link is one
+    /// packet-hop.
     pub fn packet_hops(&self) -> u64 {
         self.ports.iter().map(|port| port.transmitted().packets).sum()
     }
 
-    /// The window the statistics cover: from the end of the warm-up to the end of the run.
+    /// Returns the length of the window that statistics cover: from the end of the warm-up to the end of
+    /// the run.
     pub fn window(&self) -> Duration {
         (Instant::ZERO + self.duration).since(self.warmup)
     }
 
-    /// Checks that every flow's packets and bytes are accounted for, over the whole run and over the window.
+    /// Checks that the packets and bytes of every flow are accounted for, over the whole run and over the
+    /// window.
     ///
     /// # Errors
-    /// The first flow that does not balance, with its numbers.
+    /// Returns the first flow that does not balance, with its numbers.
     pub fn balance(&self) -> Result<(), Imbalance> {
         self.flows.iter().try_for_each(FlowRecord::balance)
     }
 
-    /// The addresses of a flow's packets, for captures.
+    /// Returns the addresses of a flow's packets, for captures.
     pub fn fields(&self, flow: FlowId) -> Option<Fields> {
         self.flows.get(flow.0 as usize).and_then(|flow| flow.setup.fields)
     }

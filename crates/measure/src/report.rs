@@ -1,7 +1,7 @@
-//! What the page shows: the statements of one or more runs, as the JSON the page reads.
+//! Data of the report page: the results of one or more runs, as the JSON that the page reads.
 //!
-//! All statistics are made here; the page only draws. Numbers are in base SI units, at six significant
-//! digits, and `null` where nothing was observed.
+//! All statistics are computed here; the page only draws. Numbers are in base SI units, with six
+//! significant digits, and `null` if nothing was observed.
 
 pub mod files;
 mod page;
@@ -18,35 +18,35 @@ use serde::Serialize;
 
 use crate::metric::METRICS;
 
-/// Version of the document's form.
+/// Version of the document's format.
 pub const SCHEMA: u32 = 1;
 
-/// Everything on one page.
+/// All data of one page.
 #[derive(Clone, Debug, Serialize)]
 pub struct ReportData {
-    /// Version of this document's form.
+    /// Version of the document's format.
     pub schema: u32,
     /// Lockgate's version.
     pub version: String,
-    /// When it was made, RFC 3339 in UTC; the caller knows the time.
+    /// Time of generation, RFC 3339 in UTC; set by the caller.
     pub generated: String,
     /// The page's title.
     pub title: String,
-    /// Sentences for the top; may be empty.
+    /// Sentences at the top of the page; may be empty.
     pub verdict: Vec<String>,
-    /// The command that repeats it.
+    /// Command that reproduces the report.
     pub command: String,
     /// The scenario as text.
     pub scenario: String,
-    /// Hash of it, in hexadecimal digits.
+    /// Hash of the scenario, in hexadecimal digits.
     pub scenario_hash: String,
     /// The machine it ran on.
     pub host: String,
     /// Nodes and links.
     pub topology: Topology,
-    /// What each metric means.
+    /// Definition of each metric.
     pub definitions: Vec<Definition>,
-    /// One a configuration or mode; overlaid in one figure.
+    /// Runs, one per configuration or mode; overlaid in one figure.
     pub runs: Vec<Run>,
     /// Tables that compare runs.
     pub comparisons: Vec<Comparison>,
@@ -55,7 +55,7 @@ pub struct ReportData {
 }
 
 impl ReportData {
-    /// An empty report of this title, with every metric's definition.
+    /// Creates an empty report with this title and every metric's definition.
     pub fn new(title: &str) -> Self {
         Self {
             schema: SCHEMA,
@@ -76,7 +76,7 @@ impl ReportData {
     }
 }
 
-/// Where packets went.
+/// Topology of the network.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Topology {
     /// The nodes.
@@ -90,13 +90,13 @@ pub struct Topology {
 pub struct TopologyNode {
     /// Its name.
     pub name: String,
-    /// Where it stands, 0 left to 1 right; the page decides where it is not given.
+    /// Horizontal position, 0 left to 1 right; if absent, the page chooses it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub x: Option<f64>,
-    /// Where it stands, 0 top to 1 bottom.
+    /// Vertical position, 0 top to 1 bottom.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub y: Option<f64>,
-    /// Whether it forwards.
+    /// True if it forwards packets.
     pub router: bool,
 }
 
@@ -107,7 +107,7 @@ pub struct TopologyLink {
     pub name: String,
     /// The node at one end.
     pub from: String,
-    /// The node at the other.
+    /// The node at the other end.
     pub to: String,
     /// Its rate in bits per second; `None` for one that follows a trace.
     pub rate_bps: Option<f64>,
@@ -115,22 +115,22 @@ pub struct TopologyLink {
     pub delay_s: f64,
 }
 
-/// What a metric means.
+/// Definition of a metric.
 #[derive(Clone, Debug, Serialize)]
 pub struct Definition {
     /// The metric's name.
     pub name: &'static str,
-    /// What it is about: `run`, `flow`, `port` or `queue`.
+    /// Kind of object that it describes: `run`, `flow`, `group`, `port` or `queue`.
     pub about: crate::metric::About,
-    /// What it means.
+    /// Definition.
     pub text: &'static str,
-    /// Where that is defined; may be empty.
+    /// Source of the definition; may be empty.
     pub source: &'static str,
     /// Its unit.
     pub unit: &'static str,
 }
 
-/// Every metric's definition.
+/// Returns every metric's definition.
 pub fn definitions() -> Vec<Definition> {
     let definition = |metric: &crate::metric::Metric| Definition {
         name: metric.name,
@@ -149,9 +149,9 @@ pub struct Comparison {
     pub title: String,
     /// Heads of its columns.
     pub columns: Vec<String>,
-    /// Its rows; one cell a column.
+    /// Its rows; one cell per column.
     pub rows: Vec<Vec<Cell>>,
-    /// A sentence below it; may be empty.
+    /// Note below it; may be empty.
     pub note: String,
 }
 
@@ -159,45 +159,45 @@ pub struct Comparison {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(untagged)]
 pub enum Cell {
-    /// A number; `null` where it is not finite.
+    /// A number; serialised as `null` if it is not finite.
     Number(f64),
-    /// Words.
+    /// Text.
     Text(String),
-    /// Nothing.
+    /// An empty cell.
     Empty,
 }
 
 /// A figure of curves or points.
 #[derive(Clone, Debug, Serialize)]
 pub struct Figure {
-    /// Its name in the document.
+    /// Its identifier in the document.
     pub id: String,
     /// Its title.
     pub title: String,
-    /// A sentence below it.
+    /// Text below it.
     pub caption: String,
     /// The horizontal axis.
     pub x: Axis,
     /// The vertical axis.
     pub y: Axis,
-    /// How it is drawn.
+    /// Style of drawing.
     pub kind: FigureKind,
-    /// What is drawn.
+    /// Curves.
     pub series: Vec<FigureSeries>,
 }
 
 /// An axis of a figure.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Axis {
-    /// What is on it.
+    /// Quantity on the axis.
     pub label: String,
     /// Its unit; may be empty.
     pub unit: String,
-    /// Whether it is logarithmic.
+    /// True if it is logarithmic.
     pub log: bool,
 }
 
-/// How a figure is drawn.
+/// The style of a figure.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum FigureKind {
@@ -215,18 +215,18 @@ pub enum FigureKind {
 pub struct FigureSeries {
     /// Its name.
     pub name: String,
-    /// Where it comes from.
+    /// Its origin.
     pub mode: Origin,
-    /// Horizontal places.
+    /// Horizontal positions.
     pub x: Vec<f64>,
-    /// Vertical places, one for each of `x`.
+    /// Vertical positions, one for each of `x`.
     pub y: Vec<f64>,
     /// Half widths of confidence intervals around `y`, where known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<Vec<f64>>,
 }
 
-/// Where a curve comes from, and so how it is drawn.
+/// The origin of a curve, which determines its style.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Origin {

@@ -1,37 +1,37 @@
-//! How long a flow's packets took, and how that varied from each to the next.
+//! Delays of a flow's packets, and their variation from packet to packet.
 
 use lockgate_engine::units::Duration;
 
 use crate::histogram::Histogram;
 
-/// Distributions over a flow's packets, in picoseconds; packets sent during the warm-up are not in them.
+/// Distributions over a flow's packets, in picoseconds; packets sent during the warm-up are excluded.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Delays {
     /// One-way delay (RFC 7679).
     pub owd: Histogram,
-    /// Its part spent waiting in queues.
+    /// Part of the one-way delay spent waiting in queues.
     pub queueing: Histogram,
-    /// Its part spent being put on links, and served by routers.
+    /// Part of the one-way delay spent in transmission on links and in service at routers.
     pub serialisation: Histogram,
-    /// Its part spent propagating: the sum, in ps.
+    /// Part of the one-way delay spent in propagation: the sum, in ps.
     pub propagation_sum: u128,
-    /// Magnitude of the delay variation between packets sent and received one after the other (RFC 3393).
+    /// Magnitude of the delay variation between packets sent and received in succession (RFC 3393).
     pub ipdv: Histogram,
-    /// Sum of the same with its sign.
+    /// Sum of the signed delay variation, in ps.
     pub ipdv_signed_sum: i128,
     /// Time between arrivals at the receiver.
     pub iat: Histogram,
-    /// Packets that arrived after one sent later (RFC 4737 section 3).
+    /// Packets that arrived after one that was sent later (RFC 4737 section 3).
     pub reordered: u64,
     /// Sixteen times the interarrival jitter (RFC 3550 section A.8), in ps.
     jitter_16: u64,
-    /// The packet received last.
+    /// Last packet received.
     pub(super) last: Option<Last>,
-    /// Sequence number expected next: one more than the largest so far.
+    /// Next expected sequence number: one more than the largest so far.
     expected: u32,
 }
 
-/// What of a packet its successor is compared with.
+/// Values of a packet that its successor is compared with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Last {
     pub(super) now: u64,
@@ -40,18 +40,18 @@ pub(super) struct Last {
 }
 
 impl Delays {
-    /// The interarrival jitter after the last packet (RFC 3550 section 6.4.1).
+    /// Returns the interarrival jitter after the last packet (RFC 3550 section 6.4.1).
     pub fn jitter(&self) -> Duration {
         Duration::from_picos(self.jitter_16 >> 4)
     }
 
-    /// Mean delay variation with its sign, in ps; `None` where there is no pair.
+    /// Returns the mean signed delay variation in ps; `None` if there is no pair of packets.
     pub fn ipdv_signed_mean(&self) -> Option<f64> {
         (!self.ipdv.is_empty()).then(|| self.ipdv_signed_sum as f64 / self.ipdv.count() as f64)
     }
 
-    /// Delay variation, jitter and reordering: what needs the packet before. Arrivals, numbers and delays of a
-    /// batch, and room for as many values.
+    /// Computes delay variation, jitter and reordering, which depend on the previous packet. The slices
+    /// hold arrivals, sequence numbers and delays of a batch; `values` is a buffer of the same length.
     pub(super) fn pairs(&mut self, now: &[u64], sequence: &[u32], owd: &[u64], values: &mut [u64]) {
         let Some(last) = self.last else {
             self.expected = sequence[0].wrapping_add(1);
@@ -72,7 +72,7 @@ impl Delays {
             jitter_16 = (jitter_16 + magnitude.min(1 << 58)) - ((jitter_16 + 8) >> 4);
         }
         self.jitter_16 = jitter_16;
-        // Over all of them the signed differences telescope.
+        // The signed differences telescope.
         self.ipdv_signed_sum += i128::from(before) - i128::from(last.owd);
         let pairs = self.in_order(sequence, last, owd, values);
         self.ipdv.record_all(&values[..pairs]);
@@ -80,8 +80,8 @@ impl Delays {
             Some(Last { now: now[now.len() - 1], owd: before, sequence: sequence[sequence.len() - 1] });
     }
 
-    /// Reordering, and which of the variations are of packets sent one after the other: those are moved to
-    /// the front. Returns how many they are.
+    /// Counts reordering, and moves the variations between packets sent in succession to the front. Returns
+    /// their number.
     fn in_order(&mut self, sequence: &[u32], last: Last, owd: &[u64], variations: &mut [u64]) -> usize {
         let mut pairs = 0;
         let mut from = 0;
@@ -89,7 +89,7 @@ impl Delays {
         let mut is_ordered = self.expected == before.wrapping_add(1);
         for (place, &sequence) in sequence.iter().enumerate() {
             if sequence != before.wrapping_add(1) {
-                // Packets are missing, or out of order: this is no pair.
+                // Packets are missing or out of order: not a pair.
                 let ahead = if place == 0 { last.owd } else { owd[place - 1] };
                 self.ipdv_signed_sum -= i128::from(owd[place]) - i128::from(ahead);
                 variations.copy_within(from..place, pairs);
@@ -109,7 +109,7 @@ impl Delays {
         pairs
     }
 
-    /// Packets that came after one sent later.
+    /// Counts packets that arrived after one that was sent later.
     #[cold]
     fn count_reordered(&mut self, sequence: &[u32]) {
         for &sequence in sequence {

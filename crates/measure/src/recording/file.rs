@@ -1,46 +1,46 @@
-//! A file that a flow carries, as far as its completion time is compared with others'.
+//! A file carried by a flow, for comparing its completion time with others.
 
 use lockgate_engine::units::{Bytes, Instant};
 
-/// A file that a flow carries.
+/// A file carried by a flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FileRecord {
-    /// When it starts.
+    /// Start of the transfer.
     pub start: Instant,
-    /// Its bytes; `None` for a bulk transfer without end.
+    /// Size; `None` for a bulk transfer without end.
     pub bytes: Option<Bytes>,
-    /// Bytes that the slowest link on its way charges for it, headers of its segments included; nothing where it
-    /// has no end.
+    /// Bytes that the slowest link on its path charges for it, headers of its segments included; zero for a
+    /// bulk transfer without end.
     pub charged: Bytes,
-    /// The place in the recording's ports of the slowest link on its way.
+    /// Index in the recording's ports of the slowest link on its path.
     pub port: u32,
 }
 
-/// Classes of file sizes, numbered from 1 in their order.
+/// Size classes of files, numbered from 1 in ascending order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum FileBins {
     /// Below 1 kB, 10 kB, 100 kB and so on.
     #[default]
     Decades,
-    /// Each as wide as this.
+    /// Classes of this width each.
     Width(Bytes),
-    /// Below the first of these, below the second, and so on; the last has no end. Rising.
+    /// Below the first of these, below the second, and so on; the last class has no upper limit. Ascending.
     Edges(Vec<Bytes>),
 }
 
-/// One class of file sizes.
+/// One size class of files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct FileBin {
-    /// Its number, from 1.
+    /// Number of the class, from 1.
     pub number: u64,
-    /// The least size in it.
+    /// Smallest size in the class.
     pub from: Bytes,
-    /// The least size above it; `None` where it has no end.
+    /// Smallest size above the class; `None` if it has no upper limit.
     pub to: Option<Bytes>,
 }
 
 impl FileBins {
-    /// The class of a size.
+    /// Returns the class of a size.
     pub fn of(&self, size: Bytes) -> FileBin {
         match self {
             Self::Decades => {

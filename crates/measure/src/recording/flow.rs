@@ -1,7 +1,8 @@
-//! What is observed of one flow: its packets' balance, their delays, and how both went over time.
+//! Observations of one flow: the balance of its packets, their delays, and both over time.
 //!
-//! The hot calls only count and note the packet; the distributions are filled for 64 packets at a time, one
-//! histogram after the other: a batch's sums stay in registers, and equal values are one count.
+//! The hot calls only count and buffer the packet. The distributions are filled 64 packets at a time, one
+//! histogram after the other: the sums of a batch stay in registers, and equal values are counted in one
+//! step.
 
 use core::fmt;
 
@@ -15,34 +16,33 @@ use crate::emodel::Codec;
 use crate::histogram::{BATCH, Coarse, Moments};
 use crate::series::FlowSeries;
 
-/// Headers above the payload that goodput leaves out where the driver does not say otherwise: Ethernet,
-/// IPv4 and UDP.
+/// Default of the header bytes that goodput leaves out: Ethernet, IPv4 and UDP.
 pub const UDP_HEADER_BYTES: u32 = 14 + 20 + 8;
 
-/// What is known of a flow before the run.
+/// Properties of a flow known before the run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FlowSetup {
     /// Its name in the scenario.
     pub name: String,
-    /// The node it starts from.
+    /// Node at which it starts.
     pub from: String,
-    /// The node it goes to.
+    /// Node at which it ends.
     pub to: String,
-    /// Propagation along its route at the start of the run.
+    /// Propagation delay along its route at the start of the run.
     pub propagation: Duration,
-    /// Header bytes of each of its frames, which goodput leaves out.
+    /// Header bytes of each of its frames; goodput leaves them out.
     pub header_bytes: u32,
-    /// Its addresses, for captures; `None` where it has none.
+    /// Its addresses, for captures, if any.
     pub fields: Option<Fields>,
     /// Its DSCP and ECN bits, for captures.
     pub traffic_class: u8,
-    /// Whether it is the other direction of a connection, which no comparison of flows counts.
+    /// True if it is the reverse direction of a connection; comparisons of flows leave it out.
     pub is_return: bool,
-    /// Name of the congestion control of its sender; `None` where it has none.
+    /// Name of its sender's congestion control, if any.
     pub congestion: Option<String>,
-    /// What it asks for; `None` where it only sends.
+    /// Kind of its requests; `None` if it only sends.
     pub asks: Option<Asks>,
-    /// The codec of the call that it is one direction of; `None` where it is none.
+    /// Codec, if the flow is one direction of a call.
     pub codec: Option<&'static Codec>,
 }
 
@@ -64,16 +64,16 @@ impl Default for FlowSetup {
     }
 }
 
-/// A packet as it reaches its receiver.
+/// A packet on arrival at its receiver.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Received {
-    /// When its last bit arrived.
+    /// Arrival of its last bit.
     pub now: Instant,
-    /// When the source sent it.
+    /// Time at which the source sent it.
     pub sent: Instant,
-    /// How long it waited in queues on its way.
+    /// Time spent waiting in queues.
     pub waited: Duration,
-    /// How long it propagated along links.
+    /// Time spent propagating along links.
     pub propagation: Duration,
     /// Frame length.
     pub bytes: Bytes,
@@ -81,7 +81,7 @@ pub struct Received {
     pub sequence: u32,
 }
 
-/// Why a packet was lost.
+/// The reason for a packet's loss.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Loss {
     /// A queue dropped it.
@@ -90,16 +90,16 @@ pub enum Loss {
     Link,
     /// A router's service queue was full.
     Router,
-    /// It could go no further: its hop limit was reached, no way leads on, or its header is wrong. Only live runs.
+    /// It could not be forwarded: hop limit reached, no route, or an invalid header. Only live runs.
     Hops,
     /// All frames of the driver were held by queues. Only live runs.
     Frames,
-    /// The machine's own kernel lost it between a host and the driver. Only live runs.
+    /// The kernel of this machine lost it between a host and the driver. Only live runs.
     Host,
 }
 
 impl Loss {
-    /// Every way to be lost.
+    /// Every reason.
     pub const ALL: [Self; DropReason::ALL.len() + Self::OTHERS.len()] = {
         let mut all = [Self::Link; DropReason::ALL.len() + Self::OTHERS.len()];
         let mut index = 0;
@@ -114,15 +114,15 @@ impl Loss {
         all
     };
 
-    /// Those that are no queue's.
+    /// Reasons other than a queue's.
     const OTHERS: [Self; 5] = [Self::Link, Self::Router, Self::Hops, Self::Frames, Self::Host];
 
-    /// Its place in [`ALL`](Self::ALL).
+    /// Returns its index in [`ALL`](Self::ALL).
     pub fn index(self) -> usize {
         Self::ALL.iter().position(|loss| *loss == self).unwrap_or(0)
     }
 
-    /// The reason in a word, as results spell it.
+    /// Returns the reason in one word, as results spell it.
     pub fn name(self) -> &'static str {
         match self {
             Self::Queue(reason) => reason.name(),
@@ -141,16 +141,16 @@ impl fmt::Display for Loss {
     }
 }
 
-/// Packets of a flow, by what became of them.
+/// Packets of a flow, by their fate.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Totals {
-    /// Left the source.
+    /// Sent by the source.
     pub sent: Tally,
-    /// Reached the receiver.
+    /// Received by the receiver.
     pub received: Tally,
-    /// Were lost.
+    /// Lost.
     pub lost: Tally,
-    /// Were in the network at the end.
+    /// In the network at the end.
     pub inside: Tally,
 }
 
@@ -183,12 +183,12 @@ impl Totals {
     }
 }
 
-/// Which packets a statement is about.
+/// The packets that a statement covers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Window {
-    /// All of them.
+    /// All packets.
     WholeRun,
-    /// Those sent at or after the end of the warm-up.
+    /// Packets sent at or after the end of the warm-up.
     AfterWarmup,
 }
 
@@ -201,7 +201,7 @@ impl fmt::Display for Window {
     }
 }
 
-/// A flow whose packets are not accounted for.
+/// The error of a flow whose packets are not accounted for.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "flow `{flow}` does not balance {window}: {sent} {unit} sent, but {received} received + {lost} lost + \
@@ -210,9 +210,9 @@ impl fmt::Display for Window {
 pub struct Imbalance {
     /// The flow.
     pub flow: String,
-    /// Where it does not balance.
+    /// Window that does not balance.
     pub window: Window,
-    /// What was counted: packets or bytes.
+    /// Unit of the numbers: packets or bytes.
     pub unit: &'static str,
     /// Sent.
     pub sent: u64,
@@ -224,7 +224,7 @@ pub struct Imbalance {
     pub inside: u64,
 }
 
-/// Received packets whose delays are not in the histograms yet, in columns; times in ps.
+/// Buffer of received packets whose delays are not in the histograms yet, in columns; times in ps.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Pending {
     now: [u64; BATCH],
@@ -237,7 +237,7 @@ impl Pending {
     const EMPTY: Self = Self { now: [0; BATCH], sent: [0; BATCH], waited: [0; BATCH], sequence: [0; BATCH] };
 }
 
-/// What was observed of one flow.
+/// Observations of one flow.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FlowRecord {
     warmup: Instant,
@@ -246,19 +246,19 @@ pub struct FlowRecord {
     received: Count,
     lost: Tally,
     inside: Tally,
-    /// Those sent before the end of the warm-up.
+    /// Packets sent before the end of the warm-up.
     early: Totals,
-    /// Received before the end of the warm-up.
+    /// Packets received before the end of the warm-up.
     received_early: Tally,
     waiting: usize,
     pending: Box<Pending>,
-    /// How many of the waiting packets the interval has seen.
+    /// Number of buffered packets that are already in `interval`.
     seen: usize,
-    /// What each of the waiting packets took to propagate.
+    /// Propagation delay of each of the buffered packets.
     propagation: Duration,
     delays: Delays,
     interval: Coarse,
-    /// One-way delays in ps since the last look, while somebody watches.
+    /// One-way delays in ps since the last observation, while an observer is attached.
     watched: Option<Box<Coarse>>,
     /// Totals at the last sample.
     sampled: Totals,
@@ -266,13 +266,13 @@ pub struct FlowRecord {
     delivered_bytes: Option<u64>,
     completed: Option<Duration>,
     series: FlowSeries,
-    /// Its TCP sender, where it has one.
+    /// Its TCP sender, if any.
     pub tcp: Option<Box<TcpRecord>>,
-    /// Its requests, where it asks for anything.
+    /// Its requests, if it makes any.
     pub requests: Option<Box<Requests>>,
-    /// The file it carries, where it carries one, or a bulk transfer without end.
+    /// File or bulk transfer that it carries, if any.
     pub file: Option<FileRecord>,
-    /// What was known of it before.
+    /// Its properties known before the run.
     pub setup: FlowSetup,
 }
 
@@ -311,7 +311,7 @@ impl FlowRecord {
         }
     }
 
-    /// The source sent a packet of this length.
+    /// Records a packet of this length sent by the source.
     #[inline(always)]
     pub fn on_sent(&mut self, now: Instant, bytes: Bytes) {
         self.sent.add(bytes);
@@ -320,7 +320,7 @@ impl FlowRecord {
         }
     }
 
-    /// A packet reached the receiver.
+    /// Records a packet that reached the receiver.
     #[inline(always)]
     pub fn on_received(&mut self, packet: &Received) {
         self.received.add(packet.bytes);
@@ -332,7 +332,7 @@ impl FlowRecord {
             self.settle();
             self.propagation = packet.propagation;
         }
-        // The mask says to the compiler what `settle` keeps: the batch is never full here.
+        // The mask tells the compiler the invariant that `settle` keeps: the batch is never full here.
         let place = self.waiting & (BATCH - 1);
         let pending = &mut *self.pending;
         pending.now[place] = packet.now.as_picos();
@@ -359,7 +359,7 @@ impl FlowRecord {
         }
     }
 
-    /// A packet was lost; `sent` is when the source sent it.
+    /// Records a lost packet; `sent` is the time at which the source sent it.
     #[inline(never)]
     pub fn on_lost(&mut self, sent: Instant, bytes: Bytes, why: Loss) {
         count(&mut self.lost, bytes);
@@ -370,7 +370,7 @@ impl FlowRecord {
         }
     }
 
-    /// A packet is still in the network at the end of the run.
+    /// Records a packet that is still in the network at the end of the run.
     pub fn on_inside(&mut self, sent: Instant, bytes: Bytes) {
         count(&mut self.inside, bytes);
         if sent < self.warmup {
@@ -378,19 +378,19 @@ impl FlowRecord {
         }
     }
 
-    /// The receiving application got this many bytes, each once and in order. A driver of a reliable
-    /// transport calls it, and goodput is then counted by it instead of by header sizes.
+    /// Records bytes delivered to the receiving application, each once and in order. Drivers of reliable
+    /// transports call it; goodput is then computed from it instead of from header sizes.
     pub fn on_delivered(&mut self, now: Instant, bytes: Bytes) {
         let counted = if now < self.warmup { 0 } else { bytes.0 };
         self.delivered_bytes = Some(self.delivered_bytes.unwrap_or(0) + counted);
     }
 
-    /// The flow delivered all it had, this long after its start.
+    /// Records that the flow has delivered everything, this long after its start.
     pub fn on_complete(&mut self, after: Duration) {
         self.completed = Some(after);
     }
 
-    /// Counts the noted packets in all distributions.
+    /// Adds the buffered packets to all distributions.
     #[cold]
     #[inline(never)]
     pub(super) fn settle(&mut self) {
@@ -426,14 +426,14 @@ impl FlowRecord {
         }
         delays.queueing.record_all(waited);
         delays.serialisation.record_all(rest);
-        // The first packet of all has no gap before it.
+        // The very first packet has no gap before it.
         delays.iat.record_all(&gaps[usize::from(delays.last.is_none())..]);
         delays.pairs(now, sequence, owd, rest);
         (self.waiting, self.seen) = (0, 0);
     }
 
-    /// Shows the interval the noted packets that it has not seen. The distributions of the whole run can wait
-    /// until their batch is full: a flow of few packets an interval would have small ones.
+    /// Adds to `interval` the buffered packets that are not in it yet. The distributions of the whole run
+    /// wait until their batch is full: a flow of few packets per interval would have small batches.
     fn show(&mut self) {
         let noted = self.seen..self.waiting.min(BATCH);
         if noted.is_empty() {
@@ -469,18 +469,18 @@ impl FlowRecord {
         self.sampled = whole;
     }
 
-    /// Gathers one-way delays by the look as well, from now on.
+    /// Starts to collect one-way delays for observations as well.
     pub fn watch(&mut self) {
         self.watched.get_or_insert_default();
     }
 
-    /// No longer does.
+    /// Stops collecting one-way delays for observations.
     pub fn unwatch(&mut self) {
         self.watched = None;
     }
 
-    /// Puts one-way delays in ps of the packets received since the last look into `delays`, in place of what is
-    /// there, and starts over. Nothing where it is not watched.
+    /// Replaces the content of `delays` with the one-way delays in ps of the packets received since the
+    /// last observation, and starts over. Empty unless an observer is attached.
     pub fn look_at_delays(&mut self, delays: &mut Coarse) {
         self.show();
         delays.clear();
@@ -489,7 +489,7 @@ impl FlowRecord {
         }
     }
 
-    /// Whether noted packets are not in the distributions yet.
+    /// Returns true if all packets are in the distributions.
     pub(crate) fn is_settled(&self) -> bool {
         self.waiting == 0
     }
@@ -497,13 +497,13 @@ impl FlowRecord {
     /// Checks that its packets and bytes are accounted for.
     ///
     /// # Errors
-    /// The numbers that do not add up.
+    /// Returns the numbers that do not balance.
     pub fn balance(&self) -> Result<(), Imbalance> {
         self.totals(Window::WholeRun).balance(&self.setup.name, Window::WholeRun)?;
         self.totals(Window::AfterWarmup).balance(&self.setup.name, Window::AfterWarmup)
     }
 
-    /// Its packets by what became of them.
+    /// Returns its packets by their fate.
     pub fn totals(&self, window: Window) -> Totals {
         let whole = Totals {
             sent: self.sent.tally(),
@@ -517,13 +517,13 @@ impl FlowRecord {
         }
     }
 
-    /// What was received during the window, whenever it was sent: what throughput counts.
+    /// Returns the packets received during the window, whenever sent: the basis of throughput.
     pub fn received_in_window(&self) -> Tally {
         let (all, early) = (self.received.tally(), self.received_early);
         Tally { packets: all.packets - early.packets, bytes: all.bytes.saturating_sub(early.bytes) }
     }
 
-    /// Bytes of payload received during the window.
+    /// Returns the bytes of payload received during the window.
     pub fn payload_in_window(&self) -> Bytes {
         self.delivered_bytes.map_or_else(
             || {
@@ -535,28 +535,28 @@ impl FlowRecord {
         )
     }
 
-    /// Its distributions; complete after [`Recording::finish`](super::Recording::finish).
+    /// Returns its distributions; complete after [`Recording::finish`](super::Recording::finish).
     pub fn delays(&self) -> &Delays {
         &self.delays
     }
 
-    /// How it went over time.
+    /// Returns its series.
     pub fn series(&self) -> &FlowSeries {
         &self.series
     }
 
-    /// Packets lost after the warm-up, by reason, where there are any.
+    /// Returns the packets lost after the warm-up, by reason, if any.
     pub fn lost_by(&self) -> impl Iterator<Item = (Loss, u64)> + '_ {
         Loss::ALL.into_iter().zip(self.lost_by).filter(|(_, packets)| *packets > 0)
     }
 
-    /// How long it took to deliver all it had; `None` where it did not end.
+    /// Returns the time from its start until it had delivered everything; `None` if it did not end.
     pub fn completed(&self) -> Option<Duration> {
         self.completed
     }
 }
 
-/// Counts one-way delays in what is looked at by the interval.
+/// Adds one-way delays to the distributions of the interval.
 #[inline]
 fn see(interval: &mut Coarse, watched: &mut Option<Box<Coarse>>, owd: &[u64], moments: &Moments) {
     interval.record_batch(owd, moments);

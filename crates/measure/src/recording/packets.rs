@@ -1,34 +1,34 @@
-//! One row a packet and port, kept in columns.
+//! One row per packet and port, stored in columns.
 
 use lockgate_engine::packet::FlowId;
 use lockgate_engine::units::Instant;
 
 use super::Loss;
 
-/// What happened to one packet at one port.
+/// One packet at one port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PacketRow {
     /// Its flow.
     pub flow: FlowId,
     /// Its number within the flow.
     pub sequence: u32,
-    /// The port: its place in the recording.
+    /// Index of the port in the recording.
     pub port: u32,
-    /// The queue it was in last: its place in the port.
+    /// Index in the port of the last queue it was in.
     pub place: u16,
     /// Frame length in bytes.
     pub length: u32,
-    /// TCP flags and sequence number, as in the TCP header; zeros of other protocols.
+    /// TCP flags and sequence number, as in the TCP header; zeros for other protocols.
     pub tcp: (u8, u32),
-    /// When it came to the port.
+    /// Arrival at the port.
     pub arrived: Instant,
-    /// When its transmission began; `None` where it was dropped or still waits.
+    /// Start of its transmission; `None` if it was dropped or still waits.
     pub departed: Option<Instant>,
-    /// Why it was lost here, where it was.
+    /// Reason of its loss here, if any.
     pub drop: Option<Loss>,
 }
 
-/// Rows in columns. All have the same length.
+/// Rows in columns of equal length.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Packets {
     flow: Vec<u32>,
@@ -38,9 +38,9 @@ pub struct Packets {
     length: Vec<u32>,
     tcp: Vec<(u8, u32)>,
     arrived: Vec<u64>,
-    /// [`Instant::NEVER`] for none.
+    /// [`Instant::NEVER`] if it did not depart.
     departed: Vec<u64>,
-    /// Index among [`Loss::ALL`]; [`NOT_LOST`] for none.
+    /// Index in [`Loss::ALL`], or the sentinel [`NOT_LOST`].
     drop: Vec<u8>,
 }
 
@@ -61,17 +61,17 @@ impl Packets {
         self.drop.push(row.drop.map_or(NOT_LOST, |loss| loss.index() as u8));
     }
 
-    /// Number of rows.
+    /// Returns the number of rows.
     pub fn len(&self) -> usize {
         self.flow.len()
     }
 
-    /// Whether there is none.
+    /// Returns true if there are no rows.
     pub fn is_empty(&self) -> bool {
         self.flow.is_empty()
     }
 
-    /// A row; `None` beyond the last.
+    /// Returns a row; `None` beyond the last.
     pub fn get(&self, index: usize) -> Option<PacketRow> {
         Some(PacketRow {
             flow: FlowId(*self.flow.get(index)?),
@@ -87,7 +87,7 @@ impl Packets {
         })
     }
 
-    /// Every row, in the order they were added.
+    /// Returns every row, in the order of insertion.
     pub fn iter(&self) -> impl Iterator<Item = PacketRow> + '_ {
         (0..self.len()).filter_map(|index| self.get(index))
     }

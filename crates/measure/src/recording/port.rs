@@ -1,4 +1,4 @@
-//! What is observed of one port: each queue's counters, sojourn times and backlog, and its link's load.
+//! Observations of one port: each queue's counters, sojourn times and backlog, and its link's load.
 
 use lockgate_engine::discipline::DropReason;
 use lockgate_engine::node::{Count, Counters, Node, Tally};
@@ -9,7 +9,7 @@ use super::watch::{Seen, Watch};
 use crate::histogram::{BATCH, Histogram};
 use crate::series::PlaceSeries;
 
-/// What is known of a port before the run.
+/// Properties of a port known before the run.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct PortSetup {
     /// Its name in the scenario, such as `home->server`.
@@ -20,47 +20,48 @@ pub struct PortSetup {
     pub delay: Duration,
 }
 
-/// State of a link's line at one instant: what a driver reads off its link when it samples a port.
+/// State of a link's line at one instant; the driver reads it when it samples a port.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Line {
-    /// Bits of the packet under way that are not on the line yet. The packet counts as transmitted whole.
+    /// Bits of the packet in transmission that are not on the line yet. The packet counts as fully
+    /// transmitted.
     pub unsent_bits: f64,
-    /// Bits that the line could have carried since the start of the run, where it follows a trace; `None` where it
-    /// has a rate.
+    /// Bits that the line could have carried since the start of the run, if it follows a trace; `None` if
+    /// it has a rate.
     pub offered_bits: Option<f64>,
 }
 
-/// What was observed of one port.
+/// Observations of one port.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PortRecord {
     warmup: Instant,
     transmitted: Count,
-    /// Transmitted before the end of the warm-up.
+    /// Packets transmitted before the end of the warm-up.
     transmitted_early: Count,
-    /// One a place that transmitted, by its number in the port: sojourn times in ps.
+    /// Sojourn times in ps, by index of the queue that transmitted.
     sojourns: Vec<Sojourns>,
-    /// One a place that dropped, by its number: packets by reason.
+    /// Dropped packets by reason, by index of the queue that dropped.
     drops: Vec<[u64; DropReason::ALL.len()]>,
     places: Vec<PlaceRecord>,
     ends: Vec<Instant>,
-    /// Rate of the link over time: since when, how much.
+    /// Rate of the link over time: start and rate.
     rates: Vec<(Instant, Rate)>,
     /// State of the line at the end of the warm-up, and at the last sample.
     line: [Line; 2],
-    /// What became of its device ring's requests: at the last sample, and at the last not later than the end of
-    /// the warm-up.
+    /// Outcome of the device ring's requests: at the last sample, and at the last one not later than the
+    /// end of the warm-up.
     requests: [Requests; 2],
-    /// What is counted besides while somebody watches.
+    /// Additional counters, while an observer is attached.
     watch: Option<Box<Watch>>,
-    /// What was known of it before.
+    /// Its properties known before the run.
     pub setup: PortSetup,
 }
 
-/// Sojourn times of one place. They are counted a batch at a time (see decision 004).
+/// Sojourn times of one queue, counted in batches (see decision 004).
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Sojourns {
     pending: [u64; BATCH],
-    /// How many are pending; a full batch is counted at once.
+    /// Number of pending values; a full batch is counted at once.
     waiting: usize,
     counted: Histogram,
 }
@@ -74,7 +75,7 @@ impl Default for Sojourns {
 impl Sojourns {
     #[inline(always)]
     fn note(&mut self, sojourn: Duration) {
-        // The mask says to the compiler what `settle` keeps: the batch is never full here.
+        // The mask tells the compiler the invariant that `settle` keeps: the batch is never full here.
         let place = self.waiting % BATCH;
         self.pending[place] = sojourn.as_picos();
         self.waiting = place + 1;
@@ -100,26 +101,26 @@ impl Sojourns {
     }
 }
 
-/// What was observed of one queue.
+/// Observations of one queue.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PlaceRecord {
     /// Its name in the scenario.
     pub name: String,
-    /// Its kind of discipline (the latest, where it was replaced).
+    /// Discipline (the latest, if it was replaced).
     pub kind: &'static str,
-    /// The queue above it: its place in the port.
+    /// Index in the port of its parent.
     pub parent: Option<u16>,
     /// Its counters at the last sample.
     pub counters: Counters,
     /// Its counters at the last sample not later than the end of the warm-up.
     pub before: Counters,
-    /// What it gave to the device ring, at the last sample.
+    /// Packets passed to the device ring, at the last sample.
     pub handed: Handed,
-    /// The same at the last sample not later than the end of the warm-up.
+    /// Packets passed to the device ring, at the last sample not later than the end of the warm-up.
     pub handed_before: Handed,
-    /// The most that waited in it during the window.
+    /// Largest backlog during the window.
     pub peak: Tally,
-    /// How it went over time; one row for each of [`PortRecord::ends`].
+    /// Its series; one row for each of [`PortRecord::ends`].
     pub series: PlaceSeries,
 }
 
@@ -141,7 +142,8 @@ impl PortRecord {
         }
     }
 
-    /// The link begins to send a packet that spent `sojourn` in the port; `node` is the queue it was in.
+    /// Records that the link begins to send a packet that spent `sojourn` in the port; `node` is the queue
+    /// it was in.
     #[inline(always)]
     pub fn on_transmit(&mut self, node: u16, sojourn: Duration, bytes: Bytes, now: Instant) {
         self.transmitted.add(bytes);
@@ -178,7 +180,7 @@ impl PortRecord {
         sojourns[usize::from(node)].note(sojourn);
     }
 
-    /// Counts sojourn times and drops by the interval as well, from now on.
+    /// Starts to count sojourn times and drops by interval as well.
     pub fn watch(&mut self) {
         if self.watch.is_none() {
             let recorded = core::mem::take(&mut self.sojourns);
@@ -186,15 +188,15 @@ impl PortRecord {
         }
     }
 
-    /// No longer does. What was recorded is as if nobody had watched.
+    /// Stops counting by interval. The recording is the same as if it had not been observed.
     pub fn unwatch(&mut self) {
         if let Some(watch) = self.watch.take() {
             self.sojourns = watch.recorded;
         }
     }
 
-    /// The most that waited in a place since the last look; and the place starts over. The recording's own
-    /// next sample is not changed by it.
+    /// Returns the largest backlog of a queue since the last observation, and starts over. The next sample
+    /// of the recording is not affected.
     pub fn look_at_peak(&mut self, node: &mut Node) -> Tally {
         let peak = node.take_peak();
         let Some(watch) = &mut self.watch else { return peak };
@@ -203,15 +205,15 @@ impl PortRecord {
         larger(peak, core::mem::take(&mut place.unseen))
     }
 
-    /// What is seen of each place, by its number, while the port is watched; nothing where it is not.
-    /// It goes into `all`, in place of what is there; what is beyond the last place is empty.
+    /// Replaces the content of `all` with the figures of each queue, by index. Entries are empty beyond the
+    /// last queue, and while no observer is attached.
     pub fn seen(&self, all: &mut Vec<Seen>) {
         all.iter_mut().for_each(Seen::clear);
         all.resize_with(all.len().max(self.places.len()), Seen::default);
         let Some(watch) = &self.watch else { return };
         for (node, watched) in watch.places.iter().enumerate() {
             let mut at = Some(node);
-            // No chain of parents is longer than there are places.
+            // A chain of parents is at most as long as the number of queues.
             for _ in 0..=self.places.len() {
                 let Some(seen) = at.and_then(|place| all.get_mut(place)) else { break };
                 seen.add(watched);
@@ -220,14 +222,14 @@ impl PortRecord {
         }
     }
 
-    /// Starts the next interval of what is seen.
+    /// Starts the next interval of the figures for observers.
     pub fn close_interval(&mut self) {
         for place in self.watch.iter_mut().flat_map(|watch| &mut watch.places) {
             place.sojourn.clear();
         }
     }
 
-    /// The queue `node` dropped a packet.
+    /// Records a packet dropped by the queue `node`.
     #[inline(never)]
     pub fn on_drop(&mut self, node: u16, reason: DropReason, now: Instant) {
         let index = DropReason::ALL.iter().position(|known| *known == reason).unwrap_or(0);
@@ -244,12 +246,12 @@ impl PortRecord {
         self.drops[place][index] += 1;
     }
 
-    /// The link's rate is another from now on.
+    /// Records a change of the link's rate.
     pub fn on_rate(&mut self, now: Instant, rate: Rate) {
         self.rates.push((now, rate));
     }
 
-    /// Tells the state of the line at `now`, before the sample of this instant.
+    /// Sets the state of the line at `now`; must precede the sample of this instant.
     pub fn on_line(&mut self, now: Instant, line: Line) {
         self.line[1] = line;
         if now <= self.warmup {
@@ -259,8 +261,8 @@ impl PortRecord {
 
     /// Closes the sampling interval that ends at `now`.
     ///
-    /// Where a sample falls on the end of the warm-up ([`next_sample`](super::Recording::next_sample) sees to
-    /// it), the window's counters begin exactly there; otherwise at the sample before.
+    /// If a sample is taken at the end of the warm-up, as [`next_sample`](super::Recording::next_sample)
+    /// ensures, the window's counters begin exactly there; otherwise at the sample before.
     pub fn sample(&mut self, now: Instant, port: &mut Port) {
         let rows = self.ends.len();
         self.learn_places(port);
@@ -295,13 +297,13 @@ impl PortRecord {
                 place.sample(counters, peak, now, warmup);
             }
         }
-        // A place that is neither in the tree nor retired does not exist; rows stay aligned even so.
+        // A queue that is neither in the tree nor retired does not exist; its rows stay aligned even so.
         for place in places.iter_mut().filter(|place| place.series.len() == rows) {
             place.sample(place.counters, Tally::default(), now, warmup);
         }
     }
 
-    /// Takes in the places that the port has got since.
+    /// Adds the queues that are new in the port, and updates the others.
     pub fn learn_places(&mut self, port: &Port) {
         let rows = self.ends.len();
         for (known, place) in port.places().iter().enumerate() {
@@ -324,27 +326,27 @@ impl PortRecord {
         }
     }
 
-    /// Takes the last account of the port, before its packets are flushed. Where the last sample was at
-    /// `now` already, nothing is added.
+    /// Takes the last sample of the port, before its packets are flushed. Does nothing if the last sample
+    /// was at `now` already.
     pub fn finish(&mut self, now: Instant, port: &mut Port) {
         if self.ends.last().is_none_or(|last| *last < now) {
             self.sample(now, port);
         }
     }
 
-    /// Packets and bytes sent during the whole run.
+    /// Returns the packets and bytes sent during the whole run.
     pub fn transmitted(&self) -> Tally {
         self.transmitted.tally()
     }
 
-    /// Packets and bytes sent during the window.
+    /// Returns the packets and bytes sent during the window.
     pub fn transmitted_in_window(&self) -> Tally {
         let (all, early) = (self.transmitted.tally(), self.transmitted_early.tally());
         Tally { packets: all.packets - early.packets, bytes: all.bytes.saturating_sub(early.bytes) }
     }
 
-    /// The share of its link's capacity used in the window that ends at `end`: bits that were on the line within the
-    /// window, of those it could have carried. `None` where it could carry none.
+    /// Returns the utilisation of its link in the window that ends at `end`: bits on the line within the
+    /// window, divided by the bits that the line could carry. Returns `None` if it could carry none.
     pub fn utilisation(&self, end: Instant) -> Option<f64> {
         let [early, last] = self.line;
         let bits = self.transmitted_in_window().bytes.0 as f64 * 8.0 + early.unsent_bits - last.unsent_bits;
@@ -352,11 +354,11 @@ impl PortRecord {
             Some(offered) => offered - early.offered_bits.unwrap_or(0.0),
             None => self.capacity_bits(end),
         };
-        // Times are whole picoseconds, so that a full link may be past its capacity by the bits of one.
+        // Times are whole picoseconds: a full link may exceed its capacity by the bits of one picosecond.
         (capacity > 0.0).then(|| (bits / capacity).clamp(0.0, 1.0))
     }
 
-    /// Bits that a line with a rate can carry in the window that ends at `end`.
+    /// Returns the bits that a line with a rate can carry in the window that ends at `end`.
     fn capacity_bits(&self, end: Instant) -> f64 {
         let until = self.rates.iter().skip(1).map(|(at, _)| *at).chain([end]);
         self.rates
@@ -369,7 +371,7 @@ impl PortRecord {
             .sum()
     }
 
-    /// What became of its device ring's requests during the window; all zero without a ring.
+    /// Returns the outcome of its device ring's requests during the window; all zero without a ring.
     pub fn requests(&self) -> Requests {
         let [all, early] = self.requests;
         Requests {
@@ -379,8 +381,9 @@ impl PortRecord {
         }
     }
 
-    /// Mean time in ps from arrival at the port until a packet of this place, or of one below it, left for the
-    /// device ring, during the window; `None` without a ring, and where there was none.
+    /// Returns the mean time in ps from arrival at the port until a packet of this queue, or of one below
+    /// it, left for the device ring, during the window; `None` without a ring, and if there were no
+    /// packets.
     pub fn scheduling(&self, place: u16) -> Option<f64> {
         let (mut packets, mut waited) = (0, 0);
         let within = self.places.iter().enumerate().filter(|(node, _)| self.is_within(*node, place));
@@ -391,17 +394,18 @@ impl PortRecord {
         (packets > 0).then(|| waited as f64 / packets as f64)
     }
 
-    /// Its queues, by their number, parents before children.
+    /// Returns its queues by index, parents before children.
     pub fn places(&self) -> &[PlaceRecord] {
         &self.places
     }
 
-    /// End of each sampling interval.
+    /// Returns the end of each sampling interval.
     pub fn ends(&self) -> &[Instant] {
         &self.ends
     }
 
-    /// Sojourn times in ps of the packets sent in the window that were in this place or below it.
+    /// Returns the sojourn times in ps of the packets sent in the window that were in this queue or below
+    /// it.
     pub fn sojourn(&self, place: u16) -> Histogram {
         let mut all = Histogram::default();
         for (node, sojourns) in self.sojourns.iter().enumerate() {
@@ -412,7 +416,7 @@ impl PortRecord {
         all
     }
 
-    /// Packets dropped in the window in this place or below it, by reason, where there are any.
+    /// Returns the packets dropped in the window in this queue or below it, by reason, if any.
     pub fn drops_by(&self, place: u16) -> Vec<(DropReason, u64)> {
         let count = |index: usize| -> u64 {
             let own = self.drops.iter().enumerate().filter(|(node, _)| self.is_within(*node, place));
@@ -422,10 +426,10 @@ impl PortRecord {
         all.filter(|(_, packets)| *packets > 0).collect()
     }
 
-    /// Whether the place numbered `node` is `place` or below it.
+    /// Returns true if the queue with the index `node` is `place` or below it.
     fn is_within(&self, node: usize, place: u16) -> bool {
         let mut at = Some(node);
-        // No chain of parents is longer than there are places.
+        // A chain of parents is at most as long as the number of queues.
         for _ in 0..=self.places.len() {
             match at {
                 Some(current) if current == usize::from(place) => return true,
@@ -444,12 +448,12 @@ fn larger(one: Tally, other: Tally) -> Tally {
 }
 
 impl PlaceRecord {
-    /// What it gave to the device ring until now.
+    /// Samples the counters of packets passed to the device ring.
     fn hand(&mut self, handed: Handed, now: Instant, warmup: Instant) {
         let packets = handed.packets - self.handed.packets;
         let waited = handed.waited_ps - self.handed.waited_ps;
         let mean = waited.checked_div(u128::from(packets)).and_then(|mean| u64::try_from(mean).ok());
-        // Its rows begin where the ring's first packet was seen; a queue that came later has none before.
+        // Its rows begin at the ring's first packet; earlier rows are `None`.
         self.series.scheduling.resize(self.series.len(), None);
         self.series.scheduling.push(mean.map(Duration::from_picos));
         self.handed = handed;

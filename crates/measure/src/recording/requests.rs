@@ -1,35 +1,35 @@
-//! Requests of a flow and the answers to them.
+//! Requests of a flow and their answers.
 
 use lockgate_engine::units::Instant;
 
 use crate::histogram::Histogram;
 
-/// What a flow asks for.
+/// The kind of a flow's requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Asks {
-    /// To get back what it sends: each datagram a request.
+    /// Echo of datagrams: each datagram is a request.
     DatagramEcho {
-        /// The place in the recording's flows of the answers.
+        /// Index in the recording's flows of the answers.
         answers: usize,
     },
-    /// To get back what it sends over a connection: each write a request.
+    /// Echo over a connection: each write is a request.
     Echo,
-    /// For pages.
+    /// Web pages.
     Pages,
 }
 
-/// What was observed of a flow's requests. Those sent during the warm-up are not in it.
+/// Observations of a flow's requests. Those sent during the warm-up are excluded.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Requests {
-    /// What it asks for.
+    /// Kind of the requests.
     pub asks: Asks,
-    /// Requests sent; not counted where each datagram is one.
+    /// Requests sent; not counted if each datagram is a request.
     pub asked: u64,
     /// Requests answered.
     pub answered: u64,
-    /// From a request to its answer, in ps.
+    /// Times from a request to its answer, in ps.
     pub times: Histogram,
-    /// Between two answers, in ps.
+    /// Times between successive answers, in ps.
     pub gaps: Histogram,
     warmup: Instant,
     last: Option<Instant>,
@@ -48,14 +48,14 @@ impl Requests {
         }
     }
 
-    /// A request was sent.
+    /// Records a request sent at `now`.
     pub fn on_asked(&mut self, now: Instant) {
         if now >= self.warmup {
             self.asked += 1;
         }
     }
 
-    /// The answer to what was asked at `asked` is there.
+    /// Records the answer at `now` to the request sent at `asked`.
     pub fn on_answered(&mut self, asked: Instant, now: Instant) {
         if asked < self.warmup {
             return;

@@ -1,10 +1,9 @@
-//! What is counted besides while somebody watches: sojourn times and drops of one interval after the other,
-//! warm-up included.
+//! Counters for observers of a running run: sojourn times and drops by interval, warm-up included.
 //!
-//! The hot calls of a record do not ask whether they are watched. While they are, the record's own sojourn
-//! times are kept here, so that each packet goes through the door that a place's first packet goes through,
-//! which is cold; [`PortRecord::unwatch`](super::PortRecord::unwatch) puts them back. What a recording says
-//! at the end is the same, watched or not.
+//! The hot calls of a record do not check for an observer. While one is attached, the record's own sojourn
+//! times are stored here, so that each packet takes the cold path of a queue's first packet;
+//! [`PortRecord::unwatch`](super::PortRecord::unwatch) moves them back. The final recording is the same
+//! with or without an observer.
 
 use lockgate_engine::discipline::DropReason;
 use lockgate_engine::node::Tally;
@@ -13,8 +12,7 @@ use lockgate_engine::units::Duration;
 use super::port::Sojourns;
 use crate::histogram::Coarse;
 
-/// Upper ends of the classes that sojourn times are counted in since the start, in picoseconds; what is
-/// longer is in none of them.
+/// Upper limits of the classes of sojourn times, cumulative; longer times are in no class.
 pub const SOJOURN_CLASSES: [Duration; 12] = [
     Duration::from_micros(10),
     Duration::from_micros(100),
@@ -30,28 +28,28 @@ pub const SOJOURN_CLASSES: [Duration; 12] = [
     Duration::from_secs(10),
 ];
 
-/// What one place does while it is watched.
+/// Counters of one queue.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Place {
     /// Sojourn times of the packets sent from it in this interval, in ps.
     pub(super) sojourn: Coarse,
     /// Packets it dropped since the start, by reason.
     pub(super) drops: [u64; DropReason::ALL.len()],
-    /// The most that waited in it since the recording's last sample, as far as a look has seen.
+    /// Largest backlog since the recording's last sample, as known from observations.
     pub(super) peak: Tally,
-    /// The most that waited in it since the last look, as far as a sample of the recording has seen.
+    /// Largest backlog since the last observation, as known from samples of the recording.
     pub(super) unseen: Tally,
     /// Packets sent from it since the start whose sojourn time was at most each of [`SOJOURN_CLASSES`].
     pub(super) classes: [u64; SOJOURN_CLASSES.len()],
-    /// How many there were, and the sum of their sojourn times in ps.
+    /// Number and sum, in ps, of their sojourn times.
     pub(super) sojourns: (u64, u128),
 }
 
-/// A port's, while it is watched.
+/// Counters of one port.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Watch {
     pub(super) places: Vec<Place>,
-    /// The record's own, by place.
+    /// Sojourn times of the recording itself, by index of the queue.
     pub(super) recorded: Vec<Sojourns>,
 }
 
@@ -78,22 +76,22 @@ impl Watch {
     }
 }
 
-/// What a look finds in one place of a port: interval figures since the last look that
-/// [closed](super::PortRecord::close_interval) one.
+/// Figures of one queue of a port, everything below it included. The interval ends with
+/// [`close_interval`](super::PortRecord::close_interval).
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Seen {
-    /// Sojourn times of the packets sent from it or below it in the interval, in ps.
+    /// Sojourn times of the packets sent in the interval, in ps.
     pub sojourn: Coarse,
-    /// Packets dropped in it or below it since the start, by reason.
+    /// Packets dropped since the start, by reason.
     pub drops: [u64; DropReason::ALL.len()],
-    /// Packets sent from it or below it since the start, by [`SOJOURN_CLASSES`], cumulative.
+    /// Packets sent since the start, by [`SOJOURN_CLASSES`], cumulative.
     pub classes: [u64; SOJOURN_CLASSES.len()],
-    /// How many, and the sum of their sojourn times in ps.
+    /// Number and sum, in ps, of their sojourn times.
     pub sojourns: (u64, u128),
 }
 
 impl Seen {
-    /// Forgets everything, but keeps the memory.
+    /// Removes all values but keeps the memory.
     pub(super) fn clear(&mut self) {
         self.sojourn.clear();
         *self = Self { sojourn: core::mem::take(&mut self.sojourn), ..Self::default() };

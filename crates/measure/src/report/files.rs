@@ -1,13 +1,13 @@
-//! Figures and tables of groups of files: how long each took, beside processor sharing.
+//! Figures and tables of groups of files: completion times compared with processor sharing.
 
 use super::{Axis, Cell, Comparison, Figure, FigureKind, FigureSeries, Origin};
 use crate::recording::{FlowRecord, Recording};
 use crate::summary::{FilesSummary, FlowSummary, Summary, group_of};
 
-/// Most points of one curve.
+/// Limit on the points of one curve.
 const MOST_POINTS: usize = 2000;
 
-/// What is drawn of one file.
+/// Data drawn for one file.
 struct Point {
     start: f64,
     bytes: f64,
@@ -15,7 +15,8 @@ struct Point {
     shared: Option<f64>,
 }
 
-/// A table for each group of files: completion times by size, mean and deviation, beside processor sharing.
+/// Returns a table for each group of files: completion times by size, mean and deviation, compared with
+/// processor sharing.
 pub fn tables(summary: &Summary) -> Vec<Comparison> {
     let table = |(name, group): (&String, &crate::summary::GroupSummary)| Comparison {
         title: format!("completion times of {name}, by size"),
@@ -68,7 +69,7 @@ fn row(name: &str, files: &FilesSummary) -> Vec<Cell> {
     row
 }
 
-/// A class of sizes in words, such as `10 kB to 100 kB`.
+/// Returns a size class in words, such as `10 kB to 100 kB`.
 pub fn sizes(from: u64, to: Option<u64>) -> String {
     match to {
         Some(to) if from == 0 => format!("below {}", size(to)),
@@ -88,7 +89,8 @@ fn size(bytes: u64) -> String {
     format!("{bytes} B")
 }
 
-/// Figures for each group of files: files under way over time, completion time and slowdown by size.
+/// Returns figures for each group of files: files in progress over time, completion time and slowdown by
+/// size.
 pub fn figures(recording: &Recording, summary: &Summary) -> Vec<Figure> {
     let mode = recording.mode.into();
     let end = recording.duration.as_secs_f64();
@@ -165,7 +167,7 @@ fn under_way(place: usize, name: &str, points: &[Point], mode: Origin, end: f64)
     }
 }
 
-/// How many are under way, as steps.
+/// Returns the number of files in progress over time, as a step curve.
 fn count(
     points: &[Point],
     name: &str,

@@ -1,14 +1,14 @@
-//! Figures of requests and their answers: how long they took.
+//! Figures of response times.
 
 use super::run::{cdf, density};
 use super::{Axis, Figure, FigureKind, FigureSeries};
 use crate::recording::{Asks, Recording, Requests};
 
-/// Most curves of one figure.
+/// Limit on the curves of one figure.
 const MOST_CURVES: usize = 12;
 
-/// Distribution and density of round-trip times of echoes, and distribution of the times of pages; nothing where no
-/// flow asks for anything.
+/// Returns distribution and density of the round-trip times of echoes, and distribution of the load times
+/// of pages; empty if no flow makes requests.
 pub fn figures(recording: &Recording) -> Vec<Figure> {
     let of = |wanted: fn(Asks) -> bool| {
         let requests = |flow: &'_ crate::recording::FlowRecord| -> Option<(String, Requests)> {

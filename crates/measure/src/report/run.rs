@@ -1,4 +1,4 @@
-//! One run as the page draws it.
+//! One run, as data for the page.
 
 use indexmap::IndexMap;
 use lockgate_engine::node::Tally;
@@ -11,51 +11,51 @@ use crate::recording::{EventKind, FlowRecord, PortRecord, Recording, TcpRecord};
 use crate::series::rates;
 use crate::summary::Summary;
 
-/// Most points of a distribution function.
+/// Limit on the points of a distribution function.
 const CDF_POINTS: usize = 240;
-/// Most bins of a density.
+/// Limit on the bins of a density.
 const DENSITY_BINS: usize = 80;
 
-/// One configuration's run.
+/// The run of one configuration.
 #[derive(Clone, Debug, Serialize)]
 pub struct Run {
-    /// What tells it from the others.
+    /// Label that distinguishes it from the other runs.
     pub label: String,
-    /// Where it comes from.
+    /// Its origin.
     pub mode: Origin,
     /// Its results.
     pub summary: Summary,
-    /// How often series were sampled.
+    /// Interval of the series, in seconds.
     pub interval_s: f64,
     /// Its flows, in the scenario's order.
     pub flows: Vec<FlowData>,
     /// Its ports, in the driver's order.
     pub ports: Vec<PortData>,
-    /// What happened to it.
+    /// Its events.
     pub events: Vec<EventData>,
 }
 
-/// A flow as it is drawn.
+/// Data of a flow.
 #[derive(Clone, Debug, Serialize)]
 pub struct FlowData {
     /// Its name.
     pub name: String,
-    /// How it went over time.
+    /// Series.
     pub series: FlowSeriesData,
     /// Its TCP sender over time; `null` for other flows.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tcp: Option<TcpSeriesData>,
-    /// Distribution function of its one-way delay.
+    /// Distribution function of its one-way delay, in seconds.
     pub owd_cdf: Cdf,
-    /// Density of the time between arrivals.
+    /// Density of the time between arrivals, in seconds.
     pub iat_density: Density,
-    /// Its one-way delay as a box.
+    /// Box plot of its one-way delay, in seconds.
     pub owd_box: BoxPlot,
-    /// Means of the parts of its one-way delay.
+    /// Means of the parts of its one-way delay, in seconds.
     pub split_s: Split,
 }
 
-/// A flow over time; columns of one length.
+/// A flow over time; columns of equal length.
 #[derive(Clone, Debug, Serialize)]
 #[allow(missing_docs, reason = "the fields are the document's keys, named with their units")]
 pub struct FlowSeriesData {
@@ -69,7 +69,7 @@ pub struct FlowSeriesData {
     pub owd_max_s: Vec<Option<f64>>,
 }
 
-/// A TCP sender over time; columns of one length. Windows in payload bytes.
+/// A TCP sender over time; columns of equal length. Windows in payload bytes.
 #[derive(Clone, Debug, Serialize)]
 #[allow(missing_docs, reason = "the fields are the document's keys, named with their units")]
 pub struct TcpSeriesData {
@@ -80,7 +80,7 @@ pub struct TcpSeriesData {
     pub in_flight_bytes: Vec<u64>,
     pub rtt_s: Vec<Option<f64>>,
     pub rto_s: Vec<f64>,
-    /// Sent again since the sample before.
+    /// Segments retransmitted since the previous sample.
     pub retransmissions: Vec<u64>,
 }
 
@@ -89,7 +89,7 @@ pub struct TcpSeriesData {
 pub struct Cdf {
     /// Values, ascending.
     pub value_s: Vec<f64>,
-    /// Share of all values that are not larger.
+    /// Fraction of all values that are not larger.
     pub fraction: Vec<f64>,
 }
 
@@ -98,11 +98,11 @@ pub struct Cdf {
 pub struct Density {
     /// Centres of the bins.
     pub value_s: Vec<f64>,
-    /// Share of all values a second of width.
+    /// Fraction of all values per second of width.
     pub density: Vec<f64>,
 }
 
-/// What a box shows; all `null` where nothing was observed.
+/// Percentiles of a box plot; all `null` if nothing was observed.
 #[derive(Clone, Copy, Debug, Default, Serialize)]
 #[allow(missing_docs, reason = "the fields are the document's keys")]
 pub struct BoxPlot {
@@ -123,33 +123,33 @@ pub struct Split {
     pub propagation: Option<f64>,
 }
 
-/// A port as it is drawn.
+/// Data of a port.
 #[derive(Clone, Debug, Serialize)]
 pub struct PortData {
     /// Its name.
     pub name: String,
-    /// Its link's rate at the start of the run.
+    /// Rate of its link at the start of the run, in bits per second.
     pub rate_bps: f64,
     /// Its queues, parents before children.
     pub queues: Vec<QueueData>,
 }
 
-/// A queue as it is drawn.
+/// Data of a queue.
 #[derive(Clone, Debug, Serialize)]
 pub struct QueueData {
     /// Its name.
     pub name: String,
-    /// Its kind of discipline.
+    /// Discipline.
     pub kind: String,
-    /// The queue above it; `null` for the root.
+    /// Its parent; `null` for the root.
     pub parent: Option<String>,
-    /// How it went over time.
+    /// Series.
     pub series: QueueSeriesData,
     /// Packets dropped in the window, here or below, by reason.
     pub drops_by: IndexMap<String, u64>,
 }
 
-/// A queue over time; columns of one length.
+/// A queue over time; columns of equal length.
 #[derive(Clone, Debug, Serialize)]
 #[allow(missing_docs, reason = "the fields are the document's keys, named with their units")]
 pub struct QueueSeriesData {
@@ -164,29 +164,29 @@ pub struct QueueSeriesData {
     pub marked_packets: Vec<u64>,
 }
 
-/// Something that happened.
+/// An event of the run.
 #[derive(Clone, Debug, Serialize)]
 pub struct EventData {
-    /// When.
+    /// Time, in seconds since the start of the run.
     pub at_s: f64,
-    /// What kind of thing.
+    /// Kind.
     pub kind: EventKind,
-    /// The path of what changed; may be empty.
+    /// Path of what changed; may be empty.
     pub path: String,
-    /// The new value; may be empty.
+    /// New value; may be empty.
     pub value: String,
-    /// A sentence.
+    /// Description.
     pub text: String,
 }
 
 impl Run {
-    /// The run as it is drawn, under this label.
+    /// Creates the data of a run with this label.
     pub fn new(label: &str, recording: &Recording, summary: &Summary) -> Self {
         let kind = |port: &PortRecord| port_data(port, summary);
         Self {
             label: label.into(),
             mode: recording.mode.into(),
-            // The page reads each value where it stands.
+            // The page reads each value from its own field, not from `metrics`.
             summary: Summary { metrics: IndexMap::new(), ..summary.clone() },
             interval_s: recording.interval.as_secs_f64(),
             flows: recording.flows.iter().map(flow_data).collect(),
@@ -293,7 +293,7 @@ pub(super) fn cdf(histogram: &Histogram) -> Cdf {
     let points = histogram.cdf(CDF_POINTS);
     Cdf {
         value_s: points.iter().map(|(value, _)| short(*value as f64 / 1e12)).collect(),
-        // Not shortened: in the tail of the complement every digit counts.
+        // Not rounded: in the tail of the complement every digit counts.
         fraction: points.iter().map(|(_, fraction)| *fraction).collect(),
     }
 }
@@ -314,7 +314,7 @@ fn box_plot(histogram: &Histogram) -> BoxPlot {
     BoxPlot { p5, p25, p50, p75, p95, mean: histogram.mean().map(|mean| short(mean / 1e12)) }
 }
 
-/// Six significant digits: what a figure can show, at half the size of the page.
+/// Rounds to six significant digits: enough for a figure, at half the size of the page.
 fn short(value: f64) -> f64 {
     format!("{value:.5e}").parse().unwrap_or(value)
 }
