@@ -1,9 +1,9 @@
-//! Quantities over time: one row a sampling interval, kept in columns.
+//! Time series: one row per sampling interval, stored in columns.
 
 use lockgate_engine::node::Tally;
 use lockgate_engine::units::{Duration, Instant};
 
-/// What one flow did, interval by interval. All columns have the same length.
+/// Series of one flow. All columns have the same length.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct FlowSeries {
     /// End of the interval.
@@ -14,37 +14,37 @@ pub struct FlowSeries {
     pub received_bytes: Vec<u64>,
     /// Packets lost.
     pub lost_packets: Vec<u64>,
-    /// Median one-way delay of the packets received; `None` where there was none. Relative error at most
+    /// Median one-way delay of the packets received; `None` if there were none. Relative error at most
     /// 2^-5, exact for up to 128 packets.
     pub owd_p50: Vec<Option<Duration>>,
-    /// 99th percentile of it, likewise.
+    /// 99th percentile of the one-way delay, with the same error.
     pub owd_p99: Vec<Option<Duration>>,
-    /// The largest, exact.
+    /// Largest one-way delay, exact.
     pub owd_max: Vec<Option<Duration>>,
 }
 
-/// What one queue did, interval by interval. All columns have the same length.
+/// Series of one queue. All columns have the same length.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct PlaceSeries {
-    /// Waiting at the end of the interval.
+    /// Backlog at the end of the interval.
     pub backlog: Vec<Tally>,
-    /// The most that waited during the interval.
+    /// Largest backlog during the interval.
     pub peak: Vec<Tally>,
-    /// Bytes that came in.
+    /// Bytes offered to the queue.
     pub offered_bytes: Vec<u64>,
-    /// Bytes that left by the front.
+    /// Bytes dequeued for transmission.
     pub sent_bytes: Vec<u64>,
     /// Packets dropped here or below.
     pub dropped_packets: Vec<u64>,
     /// Packets marked here or below.
     pub marked_packets: Vec<u64>,
-    /// Mean time from arrival at the port until a packet that was here left for the device ring; `None` where none
-    /// did. Without a ring the column is empty.
+    /// Mean time from arrival at the port until a packet that was here left for the device ring; `None` if
+    /// none did. Without a ring the column is empty.
     pub scheduling: Vec<Option<Duration>>,
 }
 
 impl PlaceSeries {
-    /// The series of a queue that came to be after `rows` intervals: nothing happened in them.
+    /// Returns the series of a queue created after `rows` intervals, with zeros for them.
     pub(crate) fn after(rows: usize) -> Self {
         Self {
             backlog: vec![Tally::default(); rows],
@@ -57,19 +57,19 @@ impl PlaceSeries {
         }
     }
 
-    /// How many intervals it covers.
+    /// Returns the number of intervals.
     pub(crate) fn len(&self) -> usize {
         self.backlog.len()
     }
 }
 
-/// Width of each interval in seconds, from their ends; the first starts at 0.
+/// Returns the width of each interval in seconds, from their ends; the first starts at 0.
 pub(crate) fn widths(ends: &[Instant]) -> impl Iterator<Item = f64> + '_ {
     let starts = core::iter::once(&Instant::ZERO).chain(ends);
     ends.iter().zip(starts).map(|(end, start)| end.since(*start).as_secs_f64())
 }
 
-/// Bytes an interval as bits per second.
+/// Converts bytes per interval to bits per second.
 pub(crate) fn rates(bytes: &[u64], ends: &[Instant]) -> Vec<f64> {
     bytes
         .iter()
@@ -78,8 +78,8 @@ pub(crate) fn rates(bytes: &[u64], ends: &[Instant]) -> Vec<f64> {
         .collect()
 }
 
-/// A sampling interval for a run of this length: about 600 intervals, rounded up to 1, 2 or 5 times a power
-/// of ten; at least a microsecond.
+/// Returns the default sampling interval for a run of this length: about 600 intervals, rounded up to 1, 2
+/// or 5 times a power of ten; at least a microsecond.
 pub fn default_interval(duration: Duration) -> Duration {
     let least = (duration.as_picos() / 600).max(1_000_000);
     let mut scale: u64 = 1_000_000;

@@ -1,12 +1,13 @@
-//! Processor sharing: when files would be done if a link were shared among them equally at every moment.
+//! Processor sharing: completion times of files if a link were shared equally among them at every moment.
 //!
 //! ```text
-//! v(t)   bytes that each file under way has got:   dv/dt = rate / (files under way at t)
+//! v(t)   bytes that each file in progress has received:   dv/dt = rate / (files in progress at t)
 //! a file that starts at s with x bytes is done when v(t) = v(s) + x
 //! ```
 //!
-//! Exact: nothing is stepped. Between two events (a file starts, a file is done) `v` grows linearly, so each
-//! event's time is one division. Files are fluid: no packets, no headers beyond those counted in, no round trips.
+//! The computation is exact, without time steps. Between two events (start or end of a file) `v` grows
+//! linearly, so each event's time takes one division. Files are fluid: no packets, no headers beyond those
+//! counted in, no round trips.
 //!
 //! Source: Kleinrock, Time-shared systems: a theoretical treatment, Journal of the ACM 14, 1967.
 
@@ -16,13 +17,13 @@ use std::collections::BinaryHeap;
 /// A file to be sent.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Job {
-    /// When it starts, in seconds.
+    /// Start, in seconds.
     pub start: f64,
-    /// How many bytes it has; `None` for one that never ends and only takes its share.
+    /// Size; `None` for a transfer without end, which only takes its share.
     pub bytes: Option<f64>,
 }
 
-/// What is waited for: the reading of `v` at which a job is done.
+/// The end of a job: the value of `v` at which it is done.
 struct Due {
     reading: f64,
     job: usize,
@@ -48,8 +49,9 @@ impl PartialEq for Due {
 
 impl Eq for Due {}
 
-/// How long each job takes where all share `rate` (bytes a second) equally, in seconds from its start; `None` for
-/// one that never ends. In the order of `jobs`, which need not be that of time. A rate of zero finishes nothing.
+/// Computes the completion time of each job if all share `rate` (bytes per second) equally, in seconds from
+/// its start, in the order of `jobs`, which need not be sorted by time. `None` for a transfer without end,
+/// and for all jobs if the rate is not positive and finite.
 pub fn processor_sharing(jobs: &[Job], rate: f64) -> Vec<Option<f64>> {
     let mut taken = vec![None; jobs.len()];
     if rate <= 0.0 || !rate.is_finite() {
@@ -73,7 +75,7 @@ pub fn processor_sharing(jobs: &[Job], rate: f64) -> Vec<Option<f64>> {
             if sharers > 0.0 {
                 reading += (next - now) * rate / sharers;
             } else {
-                // Nobody is there: starting over keeps the readings small.
+                // No job is in progress: resetting keeps the values of `v` small.
                 reading = 0.0;
             }
             now = next;

@@ -1,7 +1,8 @@
-//! The results of a run, as `summary.json` has them: base SI units, the unit in the name, never NaN.
+//! The results of a run, as in `summary.json`: base SI units, the unit in the name, never NaN.
 //!
-//! Statistics leave the warm-up out. What was not observed is `null`. The same scenario and seeds give the same bytes, on
-//! any machine and any number of threads: how long a run took stands in `manifest.json`.
+//! Statistics leave the warm-up out. Quantities that were not observed are `null`. The same scenario and
+//! seeds give the same bytes on any machine and with any number of threads; the time that a run took is in
+//! `manifest.json`.
 
 mod build;
 mod expectation;
@@ -22,49 +23,50 @@ use crate::histogram::Histogram;
 use crate::intervals::Interval;
 use crate::recording::Mode;
 
-/// Version of the document's form; it grows when a reader must change.
+/// Version of the document's format; it increases if readers must change.
 pub const SCHEMA: u32 = 2;
 
 /// The results of a run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Summary {
-    /// Version of this document's form.
+    /// Version of the document's format.
     pub schema: u32,
-    /// The scenario's title.
+    /// Title of the scenario.
     pub title: String,
     /// Simulated or live.
     pub mode: Mode,
-    /// What the random draws of the (first) run started from.
+    /// Seed of the random draws of the (first) run.
     pub seed: u64,
-    /// How many runs, with seeds from that one on: the first, whose results these are, and its repetitions.
+    /// Number of runs, with successive seeds from `seed` on: the first, which these results describe, and
+    /// its repetitions.
     pub runs: u64,
     /// Length of the run in seconds.
     pub duration_s: f64,
-    /// How much of its start the statistics leave out, in seconds.
+    /// Time at the start that statistics leave out, in seconds.
     pub warmup_s: f64,
     /// Each flow, by name, in the scenario's order.
     pub flows: IndexMap<String, FlowSummary>,
-    /// Each group of flows, by name; absent where there is none.
+    /// Each group of flows, by name; absent if there are none.
     #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
     pub groups: IndexMap<String, GroupSummary>,
     /// Each port, by name.
     pub ports: IndexMap<String, PortSummary>,
     /// Jain's fairness index of the throughput of all flows, from 1/n to 1.
     pub jain_index: Option<f64>,
-    /// Every value of this document that can be expected, by its address; `null` where nothing was observed. Left out in
-    /// reports.
+    /// Every value of this document that an expectation can refer to, by its address; `null` if nothing was
+    /// observed. Absent in reports.
     #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
     pub metrics: IndexMap<String, Option<f64>>,
     /// Means over all runs with their 95 % confidence intervals, by the metric's address; empty for a single run.
     pub intervals: IndexMap<String, Interval>,
-    /// Each expectation and whether it holds.
+    /// Each expectation, with its outcome.
     pub expect: Vec<Expectation>,
-    /// How much the run had to do.
+    /// Work done by the simulator or driver.
     pub engine: EngineSummary,
-    /// How exact a live run was, by name (`timer_lateness_p99_s`); absent for a simulation.
+    /// Timing accuracy of a live run, by name (`timer_lateness_p99_s`); absent for a simulation.
     #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
     pub fidelity: IndexMap<String, f64>,
-    /// Sentences about what may be wrong with the run.
+    /// Warnings about the validity of the run.
     pub warnings: Vec<String>,
 }
 
@@ -73,56 +75,57 @@ pub struct Summary {
 pub struct FlowSummary {
     /// Packets the source sent in the window.
     pub sent_packets: u64,
-    /// Their frame bytes.
+    /// Frame bytes of the packets sent.
     pub sent_bytes: u64,
-    /// Of those, packets that reached the receiver.
+    /// Packets received, of those sent in the window.
     pub received_packets: u64,
-    /// Their frame bytes.
+    /// Frame bytes of the packets received.
     pub received_bytes: u64,
-    /// Of those sent, packets lost.
+    /// Packets lost, of those sent in the window.
     pub lost_packets: u64,
-    /// Lost packets by reason, where there are any.
+    /// Lost packets by reason, if any.
     pub lost_by: IndexMap<String, u64>,
-    /// Of those sent, packets in the network at the end: sent = received + lost + inside.
+    /// Packets in the network at the end, of those sent in the window: sent = received + lost + inside.
     pub inside_packets: u64,
-    /// Frame bits received during the window (whenever sent) a second.
+    /// Frame bits per second received during the window, whenever sent.
     pub throughput_bps: Option<f64>,
-    /// Payload bits received during the window a second.
+    /// Payload bits per second received during the window.
     pub goodput_bps: Option<f64>,
-    /// Lost packets of those sent.
+    /// Fraction of the packets sent that were lost.
     pub loss_ratio: Option<f64>,
-    /// Packets received after one that was sent later, of all received (RFC 4737).
+    /// Fraction of the packets received that arrived after one that was sent later (RFC 4737).
     pub reordered_ratio: Option<f64>,
     /// One-way delay (RFC 7679), in seconds.
     pub owd_s: Distribution,
-    /// Its part spent waiting in queues.
+    /// Part of the one-way delay spent waiting in queues, in seconds.
     pub queueing_s: Distribution,
-    /// Its part spent being put on links and served by routers.
+    /// Part of the one-way delay spent in transmission on links and in service at routers, in seconds.
     pub serialisation_s: Distribution,
-    /// Its part spent propagating, mean.
+    /// Part of the one-way delay spent in propagation: mean, in seconds.
     pub propagation_s: Option<f64>,
-    /// Magnitude of the delay variation of neighbouring packets (RFC 3393).
+    /// Magnitude of the delay variation between packets sent and received in succession (RFC 3393), in
+    /// seconds.
     pub ipdv_s: Distribution,
-    /// Mean of the same with its sign.
+    /// Mean of the signed delay variation, in seconds.
     pub ipdv_signed_mean_s: Option<f64>,
-    /// Delay above the smallest (RFC 5481).
+    /// One-way delay in excess of the smallest (RFC 5481), in seconds.
     pub pdv_s: Distribution,
-    /// Interarrival jitter after the last packet (RFC 3550 section 6.4.1).
+    /// Interarrival jitter after the last packet (RFC 3550 section 6.4.1), in seconds.
     pub jitter_rfc3550_s: Option<f64>,
-    /// Time between arrivals at the receiver.
+    /// Time between arrivals at the receiver, in seconds.
     pub iat_s: Distribution,
-    /// Flow completion time; `null` where it did not end.
+    /// Flow completion time, in seconds; `null` if the flow did not complete.
     pub fct_s: Option<f64>,
     /// The file it carries; absent for other flows.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub file: Option<FileSummary>,
-    /// Its requests to be sent back; absent for other flows.
+    /// Its echo requests; absent for other flows.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub echo: Option<EchoSummary>,
     /// Its requests for pages; absent for other flows.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pages: Option<PagesSummary>,
-    /// How it sounds; absent for flows that are no calls.
+    /// Speech quality; absent for flows that are not calls.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub voice: Option<VoiceSummary>,
     /// Its TCP sender; absent for other flows.
@@ -130,56 +133,58 @@ pub struct FlowSummary {
     pub tcp: Option<TcpSummary>,
 }
 
-/// How a call sounds, by the E-model (ITU-T G.107), played out at the fixed delay that is best for it.
+/// Speech quality of a call by the E-model (ITU-T G.107), played out at the fixed delay that gives the best
+/// rating.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct VoiceSummary {
     /// Its codec.
     pub codec: String,
-    /// The rating R, from 0 to 93.2; `null` where nothing arrived, as the rest.
+    /// Rating R, from 0 to 93.2; this and the following are `null` if nothing arrived.
     pub r_factor: Option<f64>,
-    /// The mean opinion score of that rating, from 1 to 4.5.
+    /// Mean opinion score of that rating, from 1 to 4.5.
     pub mos: Option<f64>,
-    /// Delay from mouth to ear, the framing of the codec included, in seconds.
+    /// Delay from mouth to ear in seconds, the codec's framing included.
     pub delay_s: Option<f64>,
-    /// Packets lost or too late to be played out, of all.
+    /// Fraction of the packets that were lost or too late to be played out.
     pub loss_ratio: Option<f64>,
 }
 
-/// A TCP sender's results. Windows are of the samples taken in the window of the statistics.
+/// Results of a TCP sender. Statistics of the congestion window cover the samples after the warm-up.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct TcpSummary {
     /// Its congestion control.
     pub congestion: String,
-    /// Segments sent again.
+    /// Segments retransmitted.
     pub retransmissions: u64,
-    /// Times the retransmission timer expired.
+    /// Expiries of the retransmission timer.
     pub timeouts: u64,
-    /// Times fast recovery began.
+    /// Fast recoveries.
     pub recoveries: u64,
-    /// Reductions for congestion marks.
+    /// Reductions of the window for ECN marks.
     pub mark_reductions: u64,
-    /// Reductions that were taken back.
+    /// Reductions that were undone.
     pub undone: u64,
     /// Mean congestion window, in payload bytes.
     pub cwnd_mean_bytes: Option<f64>,
-    /// Smallest congestion window.
+    /// Smallest congestion window, in payload bytes.
     pub cwnd_min_bytes: Option<f64>,
-    /// Largest congestion window.
+    /// Largest congestion window, in payload bytes.
     pub cwnd_max_bytes: Option<f64>,
-    /// Mean of the smoothed round-trip time.
+    /// Mean of the smoothed round-trip time, in seconds.
     pub rtt_mean_s: Option<f64>,
 }
 
 /// A port's results.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PortSummary {
-    /// Its link's rate at the start of the run.
+    /// Rate of its link at the start of the run, in bits per second.
     pub rate_bps: f64,
-    /// Bits sent of those its link could send in the window.
+    /// Fraction of the link's capacity in the window that was used.
     pub utilisation: Option<f64>,
-    /// Of its device ring's requests in the window, those that got a packet; `null` without a ring.
+    /// Fraction of its device ring's requests in the window that got a packet; `null` without a ring.
     pub requests_met_ratio: Option<f64>,
-    /// Of the packets its ring got, those for which two or more of the root's queues had one; `null` without a ring.
+    /// Fraction of the packets for its ring that were chosen while two or more of the root's queues had
+    /// one; `null` without a ring.
     pub requests_contended_ratio: Option<f64>,
     /// Each queue, by name, parents before children.
     pub queues: IndexMap<String, QueueSummary>,
@@ -188,51 +193,52 @@ pub struct PortSummary {
 /// A queue's results.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct QueueSummary {
-    /// Its kind of discipline.
+    /// Discipline.
     pub kind: String,
-    /// The queue above it; `null` for the root.
+    /// Its parent; `null` for the root.
     pub parent: Option<String>,
-    /// Packets offered to it in the window, dropped ones among them. What waited at the end of the warm-up and
-    /// `enqueued_packets + moved_in_packets` are together
-    /// `sent_packets + dropped_packets + moved_out_packets + backlog_packets`.
+    /// Packets offered to it in the window, dropped ones included. The backlog at the end of the warm-up
+    /// plus `enqueued_packets + moved_in_packets` equals `sent_packets + dropped_packets +
+    /// moved_out_packets + backlog_packets`.
     pub enqueued_packets: u64,
-    /// Their frame bytes.
+    /// Frame bytes of the packets offered.
     pub offered_bytes: u64,
-    /// Packets that left by its front in the window.
+    /// Packets dequeued for transmission in the window.
     pub sent_packets: u64,
-    /// Their frame bytes.
+    /// Frame bytes of the packets sent.
     pub sent_bytes: u64,
-    /// Those a second, in bits.
+    /// Bits per second sent in the window.
     pub throughput_bps: Option<f64>,
     /// Packets dropped in the window, here or below.
     pub dropped_packets: u64,
-    /// Dropped packets by reason, where there are any.
+    /// Dropped packets by reason, if any.
     pub drops_by: IndexMap<String, u64>,
     /// Packets marked in the window, here or below.
     pub marked_packets: u64,
-    /// Packets that came from the tree before, where the port's tree was replaced in the window.
+    /// Packets taken over from the previous tree, if the port's tree was replaced in the window.
     #[serde(default)]
     pub moved_in_packets: u64,
-    /// Packets that went on to the next tree, where the port's tree was replaced in the window.
+    /// Packets handed over to the next tree, if the port's tree was replaced in the window.
     #[serde(default)]
     pub moved_out_packets: u64,
-    /// Packets waiting at the end.
+    /// Backlog at the end, in packets.
     pub backlog_packets: u64,
-    /// The most that waited at once in the window.
+    /// Largest backlog in the window, in packets.
     pub peak_backlog_packets: u64,
-    /// From arrival at the port until transmission begins, in seconds.
+    /// Time from arrival at the port until transmission begins, in seconds.
     pub sojourn_s: Distribution,
-    /// From arrival at the port until given to the device ring, mean, in seconds; `null` without a ring.
+    /// Mean time from arrival at the port until a packet is passed to the device ring, in seconds; `null`
+    /// without a ring.
     pub scheduling_mean_s: Option<f64>,
 }
 
-/// A distribution in a few numbers; all `null` where nothing was observed. Quantiles by nearest rank, their
-/// relative error at most 2^-10 (exact for up to 128 values); the rest is exact.
+/// Statistics of a distribution; all `null` if nothing was observed. Quantiles are by nearest rank, with a
+/// relative error of at most 2^-10 (exact for up to 128 values); the rest is exact.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Distribution {
-    /// How many values.
+    /// Number of values.
     pub count: u64,
-    /// The smallest.
+    /// Smallest value.
     pub min: Option<f64>,
     /// Arithmetic mean.
     pub mean: Option<f64>,
@@ -248,11 +254,11 @@ pub struct Distribution {
     pub p99: Option<f64>,
     /// 99.9th percentile.
     pub p999: Option<f64>,
-    /// The largest.
+    /// Largest value.
     pub max: Option<f64>,
 }
 
-/// How much a run had to do.
+/// Work done by the simulator or driver.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct EngineSummary {
     /// Packets transmitted on links: one packet on one link is one packet-hop.
@@ -265,12 +271,12 @@ pub struct EngineSummary {
 const PICOS: f64 = 1e12;
 
 impl Distribution {
-    /// The distribution of these picoseconds, in seconds.
+    /// Converts a distribution of picoseconds to seconds.
     pub fn of_picos(histogram: &Histogram) -> Self {
         Self::above(histogram, 0)
     }
 
-    /// The same of what lies above `floor`, which none is below.
+    /// Converts a distribution of picoseconds, less `floor`, to seconds; no value is below `floor`.
     fn above(histogram: &Histogram, floor: u64) -> Self {
         let seconds = |value: u64| Some(value.saturating_sub(floor) as f64 / PICOS);
         let Some([p50, p90, p95, p99, p999]) = histogram.quantiles([0.5, 0.9, 0.95, 0.99, 0.999]) else {
@@ -291,13 +297,13 @@ impl Distribution {
         }
     }
 
-    /// The same distribution above its smallest value.
+    /// Converts a distribution of picoseconds, less its smallest value, to seconds.
     fn above_min(histogram: &Histogram) -> Self {
         Self::above(histogram, histogram.min().unwrap_or(0))
     }
 }
 
-/// The JSON Schema of `summary.json`.
+/// Returns the JSON Schema of `summary.json`.
 pub fn schema() -> serde_json::Value {
     schemars::schema_for!(Summary).to_value()
 }

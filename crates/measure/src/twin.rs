@@ -1,4 +1,4 @@
-//! A simulated and a live run of one scenario side by side: where they agree, and where not.
+//! Comparison of simulated and live runs of one scenario.
 //!
 //! | flow | metric | tolerance |
 //! | --- | --- | --- |
@@ -8,31 +8,32 @@
 //! | reliable | goodput | 5 % |
 //! | | mean queueing delay | 15 % |
 //!
-//! Of repetitions the medians are compared. What neither run observed is left out; what only one did is missed.
+//! For repetitions, the medians are compared. Metrics that neither side observed are left out; a metric
+//! that only one side observed counts as a miss.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::summary::{FlowSummary, Summary};
 
-/// A metric of a flow, in both runs.
+/// A metric of a flow, in simulation and live.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Difference {
-    /// The metric's path, such as `flow.voice.owd.p99`.
+    /// Address of the metric, such as `flow.voice.owd.p99`.
     pub metric: String,
-    /// Median over the simulated runs, in the metric's unit; `null` where it was not observed.
+    /// Median over the simulated runs, in the metric's unit; `null` if not observed.
     pub simulated: Option<f64>,
-    /// Median over the live runs.
+    /// Median over the live runs, in the metric's unit; `null` if not observed.
     pub live: Option<f64>,
-    /// Live less simulated, of simulated.
+    /// Relative difference: (live - simulated) / simulated.
     pub relative: Option<f64>,
-    /// By how much the two may differ, in the metric's unit.
+    /// Tolerance on the difference, in the metric's unit.
     pub tolerance: f64,
-    /// Whether they do not differ by more.
+    /// True if the difference is within the tolerance.
     pub holds: bool,
 }
 
-/// How much a metric may differ.
+/// Tolerance on a metric.
 struct Tolerance {
     metric: &'static str,
     of: fn(&FlowSummary) -> Option<f64>,
@@ -51,8 +52,8 @@ const RELIABLE: [Tolerance; 2] = [
     Tolerance { metric: "queueing.mean", of: |flow| flow.queueing_s.mean, relative: 0.15, absolute: 0.0 },
 ];
 
-/// The differences between simulated and live runs, flow by flow in the order of the simulation.
-/// `is_reliable` says which flows are TCP; those for which it says nothing are left out.
+/// Returns the differences between simulated and live runs, flow by flow in the order of the simulation.
+/// `is_reliable` returns true for TCP flows; flows for which it returns `None` are left out.
 pub fn differences(
     simulated: &[Summary],
     live: &[Summary],
@@ -95,7 +96,7 @@ impl Tolerance {
     }
 }
 
-/// The middle value, or the mean of the two in the middle.
+/// Returns the median: the middle value, or the mean of the two in the middle.
 fn median(mut values: Vec<f64>) -> Option<f64> {
     values.sort_by(f64::total_cmp);
     let middle = values.len() / 2;

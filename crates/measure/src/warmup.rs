@@ -1,7 +1,7 @@
-//! When a run has settled: how much of its start ought to be left out.
+//! Detects how much of a run's start belongs to the warm-up.
 //!
-//! MSER-5: averages of five observations each; the start to leave out is the one that makes the remaining
-//! mean's standard error smallest. A minimum in the second half says that the run is too short to tell.
+//! MSER-5: averages of five observations each; the truncation point is the one that minimizes the standard
+//! error of the remaining mean. A minimum in the second half means that the run is too short to tell.
 //!
 //! Source: White, Cobb and Spratt, "A comparison of five steady-state truncation heuristics for
 //! simulation", Winter Simulation Conference 2000.
@@ -12,11 +12,11 @@ use lockgate_engine::units::{Duration, Instant};
 
 use crate::recording::{EventKind, FlowRecord, Recording};
 
-/// Observations averaged into one.
+/// Observations per average.
 const BATCH: usize = 5;
 
-/// How many of these observations to leave out at the start; `None` where they are too few to tell, or have
-/// not settled by their middle.
+/// Returns the number of observations to leave out at the start; `None` if they are too few to tell, or
+/// have not settled by their middle.
 pub fn mser5(observations: &[f64]) -> Option<usize> {
     let means: Vec<f64> =
         observations.chunks_exact(BATCH).map(|batch| batch.iter().sum::<f64>() / BATCH as f64).collect();
@@ -24,7 +24,7 @@ pub fn mser5(observations: &[f64]) -> Option<usize> {
     if batches < 10 || means.iter().any(|mean| !mean.is_finite()) {
         return None;
     }
-    // Differences from one value near all of them: sums of squares then do not cancel.
+    // Differences from a typical value: sums of squares then do not cancel.
     let middle = means[batches / 2];
     let (mut count, mut sum, mut squares) = (0.0, 0.0, 0.0);
     let mut best = (f64::INFINITY, 0);
@@ -33,7 +33,7 @@ pub fn mser5(observations: &[f64]) -> Option<usize> {
         count += 1.0;
         sum += value;
         squares += value * value;
-        // The last few alone are always alike; the literature leaves them out.
+        // The last few alone are always similar; the literature excludes them.
         if batches - start < BATCH {
             continue;
         }
@@ -46,16 +46,16 @@ pub fn mser5(observations: &[f64]) -> Option<usize> {
     (best.1 * 2 <= batches).then_some(best.1 * BATCH)
 }
 
-/// A sentence for each flow whose median delay settled well after the warm-up that was given, where
-/// leaving out more would move its mean by more than a tenth. Runs with a timeline of changes are not
-/// judged, nor flows that carry a file: they are not meant to settle.
+/// Returns a warning for each flow whose median delay settled well after the end of the warm-up, if a
+/// longer warm-up would change its mean by more than a tenth. Runs with a timeline of changes are not
+/// checked, nor are flows that carry a file: they do not settle.
 pub fn warnings(recording: &Recording) -> Vec<String> {
     if recording.events.iter().any(|event| event.kind == EventKind::Change) {
         return Vec::new();
     }
     let ends = |flow: &&FlowRecord| flow.file.is_some_and(|file| file.bytes.is_some());
     let files: BTreeSet<&str> = recording.flows.iter().filter(ends).map(|flow| &*flow.setup.name).collect();
-    // The other direction of a file's connection, and the dialogue about it, end with it.
+    // The reverse direction of a file's connection, and its control connection, end with it.
     let of_file = |flow: &&FlowRecord| {
         let name = flow.setup.name.trim_end_matches("/return").trim_end_matches("/control");
         files.contains(name)
@@ -78,7 +78,7 @@ pub fn warnings(recording: &Recording) -> Vec<String> {
         .collect()
 }
 
-/// When the flow's delay settles, where that is late and matters.
+/// Returns the time at which the flow's delay settles, if that is late and matters.
 fn settles_late(flow: &FlowRecord, warmup: Instant) -> Option<Instant> {
     let series = flow.series();
     let observed: Vec<(Instant, f64)> = series

@@ -254,7 +254,7 @@ pub struct FlowRecord {
     pending: Box<Pending>,
     /// Number of buffered packets that are already in `interval`.
     seen: usize,
-    /// Propagation delay of each of the buffered packets.
+    /// Propagation delay, the same for all buffered packets.
     propagation: Duration,
     delays: Delays,
     interval: Coarse,

@@ -102,7 +102,7 @@ pub struct Density {
     pub density: Vec<f64>,
 }
 
-/// Percentiles of a box plot; all `null` if nothing was observed.
+/// Percentiles and mean of a box plot; all `null` if nothing was observed.
 #[derive(Clone, Copy, Debug, Default, Serialize)]
 #[allow(missing_docs, reason = "the fields are the document's keys")]
 pub struct BoxPlot {

@@ -1,4 +1,4 @@
-//! From recordings to their summary.
+//! Computes the summary of recordings.
 
 use indexmap::IndexMap;
 use lockgate_engine::node::{Counters, Tally};
@@ -15,8 +15,8 @@ use crate::intervals::Interval;
 use crate::recording::{FlowRecord, Mode, PlaceRecord, PortRecord, Recording, TcpRecord, Window};
 use crate::warmup;
 
-/// The results of a run: `recordings` is the run, followed by its repetitions, which serve the confidence
-/// intervals. Without any recording the summary is empty.
+/// Summarises a run: `recordings` is the run, followed by its repetitions, which are used for the
+/// confidence intervals. Without any recording the summary is empty.
 pub fn summarise(recordings: &[Recording]) -> Summary {
     let Some(first) = recordings.first() else { return empty() };
     let mut summary = summarise_one(first);
@@ -43,7 +43,7 @@ pub fn summarise(recordings: &[Recording]) -> Summary {
     summary
 }
 
-/// Whether two runs gave the same results.
+/// Returns true if two runs gave the same results.
 fn is_same(run: &Summary, other: &Summary) -> bool {
     (&run.flows, &run.ports, run.engine) == (&other.flows, &other.ports, other.engine)
 }
@@ -246,7 +246,7 @@ fn queue(
     }
 }
 
-/// `part / whole`; `None` where that is not a number.
+/// Returns `part / whole`, if that is a finite number.
 pub(super) fn ratio(part: f64, whole: f64) -> Option<f64> {
     (whole > 0.0).then(|| part / whole).and_then(finite)
 }

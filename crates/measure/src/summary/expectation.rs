@@ -1,4 +1,4 @@
-//! Expectations: a bound on a metric, held against its value in every run.
+//! Expectations: bounds on a metric, checked against its value in every run.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -10,20 +10,20 @@ use crate::metric::{Address, MetricError};
 /// A bound on a metric, in its base unit.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Bound {
-    /// Less than this.
+    /// Strictly less than this value.
     Below(f64),
-    /// More than this.
+    /// Strictly more than this value.
     Above(f64),
-    /// This or less.
+    /// At most this value.
     AtMost(f64),
-    /// This or more.
+    /// At least this value.
     AtLeast(f64),
-    /// From the first to the second, both allowed.
+    /// From the first to the second, both included.
     Between(f64, f64),
 }
 
 impl Bound {
-    /// Whether `value` keeps to it; NaN never does.
+    /// Returns true if `value` satisfies the bound; NaN never does.
     pub fn holds(self, value: f64) -> bool {
         match self {
             Self::Below(bound) => value < bound,
@@ -35,23 +35,23 @@ impl Bound {
     }
 }
 
-/// What of several runs keeps to the bounds. A single run is held against them by its value.
+/// Statistic of several runs that must satisfy the bounds. For a single run, its value must.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum Criterion {
     /// Both ends of the 95 % confidence interval of the mean: the worse one decides.
     #[default]
     #[serde(rename = "95%")]
     Interval,
-    /// The mean of the runs.
+    /// Mean of the runs.
     #[serde(rename = "mean")]
     Mean,
-    /// Each run.
+    /// Every run.
     #[serde(rename = "all")]
     All,
 }
 
 impl Criterion {
-    /// As it is written.
+    /// Returns its notation in scenario files.
     pub fn name(self) -> &'static str {
         match self {
             Self::Interval => "95%",
@@ -61,64 +61,65 @@ impl Criterion {
     }
 }
 
-/// An expectation as it is asked for.
+/// An expectation before it is checked.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Expected {
-    /// The metric's address.
+    /// Address of the metric.
     pub that: String,
     /// Its bounds; all must hold.
     pub bounds: Vec<Bound>,
-    /// What of several runs must keep to them.
+    /// Statistic of several runs that must satisfy them.
     pub criterion: Criterion,
-    /// What the reader calls it.
+    /// Name given in the scenario, for reports.
     pub name: Option<String>,
-    /// The line of the scenario's text it begins at, from 1.
+    /// Line of the scenario's text at which it begins, from 1.
     pub line: Option<u64>,
 }
 
-/// An expectation and whether it holds.
+/// An expectation with its outcome.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Expectation {
-    /// The metric's address.
+    /// Address of the metric.
     pub that: String,
-    /// Its name; absent where the scenario gives none.
+    /// Its name; absent if the scenario gives none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// The line of the scenario file it begins at, from 1; absent where it stands in none.
+    /// Line of the scenario file at which it begins, from 1; absent if it is not from a file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub line: Option<u64>,
-    /// What of several runs is to keep to the bounds.
+    /// Statistic of several runs that must satisfy the bounds.
     #[serde(rename = "in", default)]
     pub criterion: Criterion,
-    /// It is to be less than this.
+    /// Bound: less than this value.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub below: Option<f64>,
-    /// It is to be more than this.
+    /// Bound: more than this value.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub above: Option<f64>,
-    /// It is to be this or less.
+    /// Bound: at most this value.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at_most: Option<f64>,
-    /// It is to be this or more.
+    /// Bound: at least this value.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at_least: Option<f64>,
-    /// It is to be within these two, both allowed.
+    /// Bound: from the first value to the second, both included.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub between: Option<[f64; 2]>,
-    /// What it was: of several runs, their mean; `null` where one of them observed nothing.
+    /// Value of the metric; of several runs, their mean; `null` if one of them observed nothing.
     pub value: Option<f64>,
-    /// Half the width of the mean's 95 % confidence interval; `null` for a single run, and where all values are the same.
+    /// Half the width of the mean's 95 % confidence interval; `null` for a single run, and if all values
+    /// are equal.
     pub half_width: Option<f64>,
-    /// The value of each run, in the order of the seeds; `null` where nothing was observed.
+    /// Value in each run, in the order of the seeds; `null` if nothing was observed.
     pub values: Vec<Option<f64>>,
-    /// In how many of the runs it holds by itself.
+    /// Number of runs whose own value satisfies the bounds.
     pub held: u64,
-    /// Whether it holds; where a run observed nothing, it does not.
+    /// True if the expectation holds; false if a run observed nothing.
     pub holds: bool,
 }
 
 impl Expectation {
-    /// Holds `values`, one a run, against what is expected.
+    /// Checks `values`, one per run, against an expectation.
     fn judge(expected: &Expected, values: Vec<Option<f64>>) -> Self {
         let keeps = |value: f64| expected.bounds.iter().all(|bound| bound.holds(value));
         let held = values.iter().filter(|value| value.is_some_and(keeps)).count();
@@ -164,10 +165,11 @@ impl Expectation {
 }
 
 impl Summary {
-    /// Holds an expectation against the runs this summary is of, and keeps the result. Returns whether it holds.
+    /// Checks an expectation against the runs of this summary, and stores the outcome. Returns true if it
+    /// holds.
     ///
     /// # Errors
-    /// [`MetricError::Unknown`]; nothing is kept then.
+    /// Returns [`MetricError::Unknown`]; nothing is stored then.
     pub fn expect(&mut self, expected: &Expected) -> Result<bool, MetricError> {
         let address = Address::parse(&expected.that)?;
         let value = match self.metric(&expected.that) {

@@ -1,4 +1,4 @@
-//! Files and groups of files: how long they took, beside how long they would take if links were shared equally.
+//! Results of files and groups of files: completion times compared with processor sharing.
 
 use std::collections::BTreeMap;
 
@@ -12,68 +12,68 @@ use crate::histogram::Histogram;
 use crate::recording::{FileBin, FlowRecord, Recording};
 use crate::sharing::{Job, processor_sharing};
 
-/// The file a flow carries.
+/// The file carried by a flow.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct FileSummary {
-    /// When it starts, in seconds.
+    /// Start, in seconds.
     pub start_s: f64,
     /// Its size in bytes, without headers.
     pub bytes: u64,
-    /// How long it would take if the files at the slowest link on its way shared that link equally.
+    /// Completion time, in seconds, if the files at the slowest link on its path shared that link equally.
     pub ps_fct_s: Option<f64>,
-    /// Its completion time over that; `null` where it did not end.
+    /// Completion time divided by `ps_fct_s`; `null` if the file was not completed.
     pub slowdown: Option<f64>,
 }
 
-/// A group of flows, and the files they carry. Files that start during the warm-up are not in it.
+/// A group of flows, and the files they carry. Files that start during the warm-up are excluded.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct GroupSummary {
-    /// Jain's fairness index of its flows' throughput, from 1/n to 1; `null` where nothing was received.
+    /// Jain's fairness index of the throughput of its flows, from 1/n to 1; `null` if nothing was received.
     pub jain_index: Option<f64>,
-    /// All of its files.
+    /// All files of the group.
     pub all: FilesSummary,
-    /// By size, those classes that have files.
+    /// Files by size class, for the classes that have files.
     pub bins: Vec<BinSummary>,
 }
 
-/// A class of file sizes.
+/// A size class of files.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct BinSummary {
-    /// Its number, from 1 in the order of sizes; empty classes have theirs too.
+    /// Number of the class, from 1 in the order of sizes; empty classes are counted too.
     pub number: u64,
-    /// The least size in it.
+    /// Smallest size in the class.
     pub from_bytes: u64,
-    /// The least size above it; `null` where it has no end.
+    /// Smallest size above the class; `null` if it has no upper limit.
     pub to_bytes: Option<u64>,
-    /// Its files.
+    /// Files of the class.
     pub files: FilesSummary,
 }
 
-/// Completion times of some files.
+/// Completion times of a set of files.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct FilesSummary {
-    /// How many files there are.
+    /// Number of files.
     pub files: u64,
-    /// How many were delivered whole.
+    /// Number of files delivered completely.
     pub completed: u64,
     /// Mean size in bytes.
     pub mean_bytes: Option<f64>,
-    /// Completion times of those delivered, in seconds.
+    /// Completion times of the completed files, in seconds.
     pub fct_s: Distribution,
-    /// How long all of them would take under processor sharing, in seconds.
+    /// Completion times of all files under processor sharing, in seconds.
     pub ps_fct_s: Distribution,
-    /// Completion time over that, of those delivered.
+    /// Completion time divided by that under processor sharing, for the completed files.
     pub slowdown: Distribution,
 }
 
-/// The group that a flow called `name` is a member of: `backup` for `backup/17`.
+/// Returns the group that a flow called `name` is a member of: `backup` for `backup/17`.
 pub fn group_of(name: &str) -> Option<&str> {
     let (group, member) = name.split_once('/')?;
     (!member.is_empty() && member.bytes().all(|digit| digit.is_ascii_digit())).then_some(group)
 }
 
-/// How long each flow's file would take under processor sharing, in seconds, by flow; `None` for flows without a
-/// file that ends. All files at a port share the rate its link has at the start.
+/// Returns the completion time of each flow's file under processor sharing, in seconds, by flow; `None` for
+/// flows without a file that ends. All files at a port share the rate that its link has at the start.
 pub(crate) fn shared_times(recording: &Recording) -> Vec<Option<f64>> {
     let mut times = vec![None; recording.flows.len()];
     let mut by_port: BTreeMap<u32, Vec<(usize, Job)>> = BTreeMap::new();
@@ -93,7 +93,7 @@ pub(crate) fn shared_times(recording: &Recording) -> Vec<Option<f64>> {
     times
 }
 
-/// The file of a flow, where it carries one that ends.
+/// Returns the file of a flow, if it carries one that ends.
 pub(super) fn file(record: &FlowRecord, shared: Option<f64>) -> Option<FileSummary> {
     let file = record.file?;
     let taken = record.completed().map(lockgate_engine::units::Duration::as_secs_f64);
@@ -101,7 +101,7 @@ pub(super) fn file(record: &FlowRecord, shared: Option<f64>) -> Option<FileSumma
     Some(FileSummary { start_s: file.start.as_secs_f64(), bytes: file.bytes?.0, ps_fct_s: shared, slowdown })
 }
 
-/// Times and ratios being gathered, in 10^-12.
+/// Times and ratios of a set of files, in units of 10^-12.
 #[derive(Default)]
 struct Gathered {
     files: u64,
@@ -112,9 +112,9 @@ struct Gathered {
     slowdown: Histogram,
 }
 
-/// As whole numbers of 10^-12.
+/// Converts to an integer in units of 10^-12.
 fn fine(value: f64) -> u64 {
-    // Saturates; there is no time or ratio below zero.
+    // The conversion saturates; times and ratios are not negative.
     libm::round(value * super::PICOS) as u64
 }
 
@@ -146,10 +146,10 @@ impl Gathered {
     }
 }
 
-/// What is gathered of a group: the throughput of its flows, its files, and those by size.
+/// Data of a group: the throughput of its flows, its files, and those by size.
 type GatheredGroup = (Vec<f64>, Gathered, BTreeMap<FileBin, Gathered>);
 
-/// The groups of flows, in the order of the flows.
+/// Returns the groups of flows, in the order of the flows.
 pub(super) fn groups(
     recording: &Recording,
     files: &[Option<FileSummary>],

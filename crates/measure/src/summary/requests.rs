@@ -1,4 +1,4 @@
-//! Requests and answers in a few numbers.
+//! Results of requests and answers.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -7,7 +7,7 @@ use super::Distribution;
 use super::build::ratio;
 use crate::recording::{Asks, FlowRecord, Recording, Requests, Window};
 
-/// What came of a flow's requests to send them back. Those sent during the warm-up are not in it.
+/// Results of a flow's echo requests. Those sent during the warm-up are excluded.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct EchoSummary {
     /// Requests sent.
@@ -16,24 +16,25 @@ pub struct EchoSummary {
     pub answers: u64,
     /// Round-trip time (RFC 2681), in seconds.
     pub rtt_s: Distribution,
-    /// Requests of which they or their answers were lost, of all (RFC 6673); those under way at the end are not lost.
+    /// Fraction of the requests of which they or their answers were lost (RFC 6673); those in the network
+    /// at the end do not count as lost.
     pub rtt_loss_ratio: Option<f64>,
-    /// Time between two answers, in seconds.
+    /// Time between successive answers, in seconds.
     pub answer_gap_s: Distribution,
 }
 
-/// What came of a flow's requests for pages. Those sent during the warm-up are not in it.
+/// Results of a flow's requests for pages. Those sent during the warm-up are excluded.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PagesSummary {
-    /// Pages asked for.
+    /// Pages requested.
     pub requests: u64,
-    /// Pages that were there whole.
+    /// Pages loaded completely.
     pub loaded: u64,
-    /// From the first request of a page until its last object is there, in seconds.
+    /// Time from the first request of a page until its last object has arrived, in seconds.
     pub load_s: Distribution,
 }
 
-/// What came of the echoes a flow asked for.
+/// Returns the results of a flow's echo requests, if it makes any.
 pub(super) fn echo(recording: &Recording, record: &FlowRecord) -> Option<EchoSummary> {
     let requests = record.requests.as_deref()?;
     let (asked, lost) = match requests.asks {
@@ -54,7 +55,7 @@ pub(super) fn echo(recording: &Recording, record: &FlowRecord) -> Option<EchoSum
     })
 }
 
-/// What came of the pages a flow asked for.
+/// Returns the results of a flow's requests for pages, if it makes any.
 pub(super) fn pages(record: &FlowRecord) -> Option<PagesSummary> {
     let Requests { asks: Asks::Pages, asked, answered, times, .. } = record.requests.as_deref()? else {
         return None;

@@ -1,21 +1,21 @@
-//! Values of a summary by their addresses.
+//! Access to the values of a summary by address.
 
 use super::{Distribution, FlowSummary, GroupSummary, PortSummary, QueueSummary, Summary};
 use crate::metric::{About, Address, METRICS, MetricError, Names, Statistic, Subject, check_path};
 use crate::summary::FilesSummary;
 
-/// One value or a distribution.
+/// A single value or a distribution.
 enum Found<'a> {
     Value(Option<f64>),
     Distribution(&'a Distribution),
 }
 
 impl Summary {
-    /// The value at an address such as `flow.voice.owd.p99`, in its base unit.
+    /// Returns the value at an address such as `flow.voice.owd.p99`, in its base unit.
     ///
     /// # Errors
-    /// [`MetricError::Unknown`] where there is no such metric, flow, port or queue, with the nearest one;
-    /// [`MetricError::Empty`] where nothing was observed.
+    /// Returns [`MetricError::Unknown`] if there is no such metric, flow, port or queue, with the nearest
+    /// one; [`MetricError::Empty`] if nothing was observed.
     pub fn metric(&self, path: &str) -> Result<f64, MetricError> {
         let address = Address::parse(path)?;
         self.value(&address).ok_or_else(|| match self.check(path) {
@@ -24,7 +24,8 @@ impl Summary {
         })
     }
 
-    /// The value at an address; `None` where nothing was observed, and where there is no such flow, group, port or queue.
+    /// Returns the value at an address; `None` if nothing was observed, and if there is no such flow,
+    /// group, port or queue.
     pub fn value(&self, address: &Address) -> Option<f64> {
         let name = address.metric.name;
         let found = match &address.subject {
@@ -44,7 +45,7 @@ impl Summary {
         }
     }
 
-    /// The address of every value this summary can have, observed or not.
+    /// Returns the address of every value that this summary can have, observed or not.
     pub fn addresses(&self) -> Vec<Address> {
         let mut subjects = vec![(About::Run, Subject::Run)];
         subjects.extend(self.flows.keys().map(|flow| (About::Flow, Subject::Flow(flow.clone()))));
@@ -88,7 +89,7 @@ impl Summary {
 }
 
 impl Distribution {
-    /// One statistic of it; `None` where nothing was observed.
+    /// Returns one of its statistics; `None` if nothing was observed.
     pub fn get(&self, statistic: Statistic) -> Option<f64> {
         match statistic {
             Statistic::Min => self.min,
