@@ -134,8 +134,9 @@ mod tests {
         near("the best", opinion(101.0), 4.5, 0.0);
     }
 
-    /// Id is about 0.024 d + 0.11 (d - 177.3) H(d - 177.3): Cole and Rosenbluth, Computer Communication Review 31, 2001.
-    /// The two straight lines are fitted to delays below 400 ms; there they lie 3 above the curve.
+    /// Id is about 0.024 d + 0.11 (d - 177.3) H(d - 177.3): Cole and Rosenbluth, Computer Communication
+    /// Review 31, 2001. The two straight lines are fitted to delays below 400 ms; there they lie 3 above
+    /// the curve.
     #[test]
     fn delay_costs_what_is_known() {
         for delay in [25.0_f64, 50.0, 100.0, 150.0, 200.0, 300.0] {

@@ -1,13 +1,13 @@
-//! Arrival processes: when a flow sends each packet, and how long it is.
+//! Arrival processes: times and lengths of a flow's packets.
 //!
 //! ```text
 //! gap law | constant rate | video | replay  --32 at a time-->  [bursts]  -->  Emission { at, length }
 //!  (alone or in batches)
 //! ```
 //!
-//! Times are absolute since the flow's start, and never fall. Each flow draws from streams of its own
-//! (`flow/<name>/gaps`, `flow/<name>/sizes`, `flow/<name>/bursts`), so that changing how long packets are
-//! does not change when they come.
+//! Times are relative to the flow's start, and never fall. Each flow draws from its own random streams
+//! (`flow/<name>/gaps`, `flow/<name>/sizes`, `flow/<name>/bursts`), so that changing the lengths of packets
+//! does not change their times.
 
 mod bursts;
 mod player;
@@ -27,19 +27,19 @@ use crate::invalid::Invalid;
 use crate::law::Law;
 use crate::profile::{self, Model};
 
-/// One packet that a flow offers.
+/// One packet offered by a flow.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Emission {
-    /// When, since the flow's start.
+    /// Time since the flow's start.
     pub at: Duration,
-    /// Frame length in bytes, as the link charges it.
+    /// Frame length in bytes, as charged by the link.
     pub length: u32,
 }
 
-/// Most emissions a call of [`Arrivals::fill`] appends.
+/// Limit on the emissions appended by one call of [`Arrivals::fill`].
 pub const BATCH: usize = 32;
 
-/// The packets that a flow offers, in order of time, in batches.
+/// The packets offered by a flow, in order of time, in batches.
 pub struct Arrivals {
     source: Source,
     bursts: Option<Bursts>,
@@ -73,11 +73,11 @@ impl core::fmt::Debug for Arrivals {
 }
 
 impl Arrivals {
-    /// The arrivals of the flow called `flow`. The same configuration, seed and name give the same
+    /// Creates the arrivals of the flow called `flow`. The same configuration, seed and name give the same
     /// emissions on every machine.
     ///
     /// # Errors
-    /// The first problem found; [`TrafficConfig::check`] finds them all.
+    /// Returns the first problem; [`TrafficConfig::check`] returns all of them.
     pub fn new(config: &TrafficConfig, seed: Seed, flow: &str, files: &LoadedFiles) -> Result<Self, Invalid> {
         match config.check(files).into_iter().next() {
             Some(problem) => Err(problem),
@@ -85,7 +85,7 @@ impl Arrivals {
         }
     }
 
-    /// Arrivals of a configuration that has been checked.
+    /// Creates the arrivals of a checked configuration.
     fn build(config: &TrafficConfig, seed: Seed, flow: &str, files: &LoadedFiles) -> Result<Self, Invalid> {
         let stream = |what: &str| Random::stream(seed, &format!("flow/{flow}/{what}"));
         if let Some(replay) = &config.replay {
@@ -108,7 +108,7 @@ impl Arrivals {
             };
         }
         let sizes = sizes_of(config, stream("sizes"), files)?;
-        // At most 65536.
+        // The checks bound it by 65536.
         let batch = config.batch.map_or(1, |batch| batch.0 as u32);
         let source = match (&config.gap, config.rate) {
             (Some(gap), None) => Source::Gaps(Gaps {
@@ -131,7 +131,7 @@ impl Arrivals {
         Self { source, bursts: None, has_ended: false }
     }
 
-    /// Appends up to [`BATCH`] emissions; none where the flow has ended.
+    /// Appends up to [`BATCH`] emissions; none if the flow has ended.
     #[inline]
     pub fn fill(&mut self, batch: &mut Vec<Emission>) {
         if self.has_ended {
@@ -149,7 +149,7 @@ impl Arrivals {
             self.has_ended = from + count < batch.len();
             batch.truncate(from + count);
         }
-        // What comes at the end of time never comes.
+        // The time has saturated: emissions at the end of time are never sent.
         if batch.last().is_some_and(|last| last.at == Duration::MAX) {
             let count = batch[from..].partition_point(|emission| emission.at < Duration::MAX);
             self.has_ended = true;
@@ -157,8 +157,8 @@ impl Arrivals {
         }
     }
 
-    /// The law of its gaps, from batch to batch where it has batches, where it has one; of sending time only where it has
-    /// bursts.
+    /// Returns the law of the gaps between packets, or between batches, if there is one. With bursts, gaps
+    /// count sending time only.
     pub fn gap_law(&self) -> Option<&Law<Duration>> {
         match &self.source {
             Source::Gaps(gaps) => Some(&gaps.law),
@@ -166,7 +166,8 @@ impl Arrivals {
         }
     }
 
-    /// The law of its sizes, where it has one, and the bytes of headers that each frame has besides.
+    /// Returns the law of the sizes, if there is one, and the bytes of headers that each frame has in
+    /// addition.
     pub fn size_law(&self) -> Option<(&Law<Bytes>, u32)> {
         match &self.source {
             Source::Gaps(Gaps { sizes, .. }) => Some((&sizes.law, sizes.headers)),
@@ -175,7 +176,7 @@ impl Arrivals {
         }
     }
 
-    /// Packets a second, bursts included, as theory has it; `None` where that is not known.
+    /// Returns the theoretical rate in packets per second, bursts included, if known.
     pub fn packet_rate(&self) -> Option<f64> {
         let rate = match &self.source {
             Source::Gaps(gaps) => 1.0 / gaps.law.mean()?,
@@ -189,8 +190,8 @@ impl Arrivals {
         }
     }
 
-    /// The mean rate offered in bit/s of frames, bursts included, as theory has it; `None` where a mean is
-    /// infinite, or a replay takes no time.
+    /// Returns the theoretical mean rate in bit/s of frames, bursts included; `None` if a mean is infinite,
+    /// or a replay takes no time.
     pub fn mean_rate(&self) -> Option<f64> {
         let rate = match &self.source {
             Source::Gaps(gaps) => gaps.sizes.mean()? * 8.0 * f64::from(gaps.batch) / gaps.law.mean()?,

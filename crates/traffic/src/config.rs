@@ -1,4 +1,4 @@
-//! How one flow offers packets, as it is written in a scenario.
+//! Configuration of the traffic of one flow, as written in a scenario.
 //!
 //! ```text
 //! gap + size          a random gap before each packet         bursts = { on, off } may modulate it
@@ -22,61 +22,61 @@ use crate::law::LawConfig;
 use crate::laws::empirical::Curve;
 use crate::profile;
 
-/// What stands around a UDP payload in a frame: 14 bytes of Ethernet, 20 of IPv4, 8 of UDP.
+/// Headers around a UDP payload in a frame: 14 bytes of Ethernet, 20 of IPv4, 8 of UDP.
 pub const HEADERS: u32 = 14 + 20 + 8;
 
-/// The largest frame: an IP packet of 65535 bytes and Ethernet's 14.
+/// Largest frame: an IP packet of 65535 bytes and the Ethernet header of 14 bytes.
 pub const LARGEST_FRAME: u32 = 65_535 + 14;
 
-/// How one flow offers packets: one of `gap`, `rate`, `profile` and `replay`, and what goes with it.
+/// Traffic of one flow: one of `gap`, `rate`, `profile` and `replay`, with the keys that belong to it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct TrafficConfig {
-    /// Time between the beginnings of two packets; the first comes after one gap.
+    /// Time from the start of one packet to that of the next; the first packet comes after one gap.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gap: Option<LawConfig<Duration>>,
-    /// Rate at which frames are offered, each gap being the time its packet takes at this rate; the first
+    /// Rate at which frames are offered: each gap is the time that its packet takes at this rate; the first
     /// packet comes at once. Some profiles need it too.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rate: Option<Rate>,
-    /// Length of each frame as the link charges it: Ethernet's 14 bytes included, preamble and FCS not.
+    /// Length of each frame as charged by the link: with Ethernet's 14 bytes, without preamble and FCS.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub size: Option<LawConfig<Bytes>>,
     /// Length of each UDP payload, instead of `size`: the frame is 42 bytes longer (IPv4).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub payload: Option<LawConfig<Bytes>>,
-    /// Packets that come back to back at each arrival, such as `2p` (batch arrivals); one where it is not given. The first
-    /// link spaces them. A `gap` is then the time between two batches; a `rate` remains the mean rate, a batch coming
-    /// once in the time that its packets take at it.
+    /// Packets that come back to back at each arrival, such as `2p` (batch arrivals); one by default. The
+    /// first link spaces them. With `gap`, the gap is the time between two batches; with `rate`, the rate
+    /// remains the mean rate: the next batch comes after the time that the packets of the last one take.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub batch: Option<Packets>,
-    /// Traffic known by name, such as `g711`.
+    /// Name of a traffic profile, such as `g711`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "profile::schema")]
     pub profile: Option<String>,
-    /// A captured packet stream that is sent again.
+    /// Captured packet stream to send.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub replay: Option<ReplayConfig>,
-    /// Periods of sending and of silence that take turns.
+    /// Alternating periods of sending and silence.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bursts: Option<BurstsConfig>,
 }
 
-/// Periods of sending and of silence that take turns (on/off modulation; Markov where both are
-/// exponential). Gaps count sending time only: a gap that an off period interrupts goes on after it.
+/// Alternating periods of sending and silence (on/off modulation; Markov if both are exponential). Gaps
+/// count sending time only: a gap interrupted by an off period continues after it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct BurstsConfig {
-    /// How long a period of sending lasts.
+    /// Length of a period of sending.
     pub on: LawConfig<Duration>,
-    /// How long the silence after it lasts.
+    /// Length of the silence after it.
     pub off: LawConfig<Duration>,
-    /// What the flow starts in.
+    /// Period that the flow starts with; `on` by default.
     #[serde(default, skip_serializing_if = "BurstStart::is_on")]
     pub start: BurstStart,
 }
 
-/// What a flow with bursts starts in.
+/// The period that a flow with bursts starts with.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum BurstStart {
@@ -85,7 +85,8 @@ pub enum BurstStart {
     On,
     /// A period of silence.
     Off,
-    /// Either, in proportion to their mean lengths, so that the flows of a group do not start together.
+    /// Either, with probabilities proportional to their mean lengths, so that the flows of a group do not
+    /// start together.
     Random,
 }
 
@@ -96,20 +97,20 @@ impl BurstStart {
     }
 }
 
-/// A captured packet stream that is sent again.
+/// A captured packet stream to send.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ReplayConfig {
-    /// The capture: pcap or pcapng, also gzip-compressed.
+    /// The capture: pcap or pcapng, optionally gzip-compressed.
     pub file: String,
-    /// How many times faster than captured: 2 halves all gaps.
+    /// Factor of speed: 2 halves all gaps; 1 by default.
     #[serde(default = "unchanged", skip_serializing_if = "is_unchanged")]
     #[schemars(range(min = 0.000_001, max = 1_000_000.0))]
     pub speed: f64,
-    /// Longer times without a packet are shortened to this, before `speed` applies.
+    /// Limit on the time without a packet: longer gaps are shortened to it, before `speed` applies.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub longest_gap: Option<Duration>,
-    /// Whether it begins again when it has ended, one mean gap after its last packet.
+    /// If true, the replay repeats: it starts again one mean gap after its last packet.
     #[serde(default, skip_serializing_if = "core::ops::Not::not")]
     pub repeat: bool,
 }
@@ -124,17 +125,17 @@ fn is_unchanged(speed: &f64) -> bool {
 }
 
 impl TrafficConfig {
-    /// A random gap before each packet, and a random size.
+    /// Creates traffic with a random gap before each packet, and a random size.
     pub fn gap_and_size(gap: LawConfig<Duration>, size: LawConfig<Bytes>) -> Self {
         Self { gap: Some(gap), size: Some(size), ..Self::default() }
     }
 
-    /// A constant bit rate with these sizes.
+    /// Creates traffic of constant bit rate with these sizes.
     pub fn rate_and_size(rate: Rate, size: LawConfig<Bytes>) -> Self {
         Self { rate: Some(rate), size: Some(size), ..Self::default() }
     }
 
-    /// Every file it names: the field that does, and the name.
+    /// Returns every file it names: the field, and the file's name.
     pub fn files(&self) -> Vec<(&'static str, &str)> {
         let laws = self.durations().map(|(field, law)| (field, law.file.as_deref()));
         let sizes = self.sizes().map(|(field, law)| (field, law.file.as_deref()));
@@ -146,11 +147,11 @@ impl TrafficConfig {
             .collect()
     }
 
-    /// Reads and checks every file it names. `load` gives a file's bytes, or says why it cannot; captures that were
-    /// read before are taken from `captures`.
+    /// Reads and checks every file it names. `load` returns the content of a file, or why it cannot be
+    /// read. Captures read before are taken from `captures`.
     ///
     /// # Errors
-    /// Every file that cannot be had or is not what it should be.
+    /// Returns a problem for every file that cannot be loaded or is not valid.
     pub fn load_files(
         &self,
         load: &mut Load<'_>,
@@ -213,7 +214,7 @@ fn keep_curve(
     }
 }
 
-/// The field of a law's table that names its file.
+/// Returns the field of a law's table that names its file.
 fn field_of_file(law: &'static str) -> &'static str {
     match law {
         "gap" => "gap.file",

@@ -1,4 +1,4 @@
-//! The files that a flow's traffic names, read and checked once.
+//! Files that a flow's traffic names, read and checked once.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -8,37 +8,39 @@ use lockgate_engine::units::Duration;
 use crate::laws::empirical::Curve;
 use crate::replay::Replay;
 
-/// Gives the bytes of a file, or says why it cannot (reads on from the file's name).
+/// Function that returns the content of a file, or why it cannot be read (a text that continues the file's
+/// name).
 pub type Load<'a> = dyn FnMut(&str) -> Result<Arc<[u8]>, String> + 'a;
 
-/// What stood in the files that a flow's traffic names. Cheap to clone: flows of a group share it.
+/// Content of the files that a flow's traffic names. Cheap to clone: the flows of a group share it.
 #[derive(Clone, Debug, Default)]
 pub struct LoadedFiles {
-    /// Captures, by the name they have in the scenario.
+    /// Captures, by their name in the scenario.
     pub replays: BTreeMap<String, Arc<Replay>>,
-    /// Curves of [`empirical`](crate::laws::empirical) laws, by field (`gap`, `size`, `bursts.on`): the same
-    /// file may be read as times by one and as sizes by another.
+    /// Curves of [`empirical`](crate::laws::empirical) laws, by field (`gap`, `size`, `bursts.on`): one
+    /// file may be read as times for one field and as sizes for another.
     pub curves: BTreeMap<String, Arc<Curve>>,
 }
 
-/// Captures read so far, each once, and the memory that is left for more.
+/// Cache of captures, and the memory left for more.
 #[derive(Debug)]
 pub struct Captures {
     read: BTreeMap<(String, Duration), Arc<Replay>>,
-    /// Bytes of memory that captures read from here on may take.
+    /// Memory left for further captures, in bytes.
     pub room: u64,
 }
 
 impl Captures {
-    /// None yet; all together may take `room` bytes of memory.
+    /// Creates an empty cache for captures of at most `room` bytes of memory together.
     pub fn within(room: u64) -> Self {
         Self { read: BTreeMap::new(), room }
     }
 
-    /// The capture in the file called `name`, whose times between packets are `longest_gap` at most.
+    /// Returns the capture in the file called `name`, with the times between packets limited to
+    /// `longest_gap`.
     ///
     /// # Errors
-    /// What `load` says, and what is wrong with the capture.
+    /// Returns the error of `load`, or that of the capture.
     pub(crate) fn read(
         &mut self,
         name: &str,
@@ -60,7 +62,7 @@ impl Captures {
 }
 
 impl LoadedFiles {
-    /// No files: for traffic that names none.
+    /// Returns no files: for traffic that names none.
     pub fn none() -> Self {
         Self::default()
     }

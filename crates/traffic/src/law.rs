@@ -1,11 +1,12 @@
-//! Random laws over times and sizes: checked, ready to draw from, and known in theory.
+//! Random laws of times and sizes: checked, ready to draw from, with their theoretical moments.
 //!
 //! ```text
 //! LawConfig --check--> Law:   distribution over real numbers -> nearest whole grain -> [min, max]
 //! ```
 //!
-//! A grain is a picosecond or a byte. `min` and `max` clamp what the distribution draws, unless they are
-//! its own parameters (`uniform`; `max` of `pareto`); clamping moves the mean, and [`Law::mean`] follows.
+//! A grain is a picosecond or a byte. `min` and `max` clamp the draws of the distribution, unless they are
+//! its own parameters (`uniform`; `max` of `pareto`). Clamping moves the mean; [`Law::mean`] accounts for
+//! it.
 
 mod config;
 
@@ -18,19 +19,19 @@ use crate::invalid::Invalid;
 use crate::laws::{Distribution, Field, Given, Kind, Need, Parameter, Sampler, Visitor};
 use crate::quantity::Quantity;
 
-/// A random law over times or sizes, ready to draw from.
+/// A random law of times or sizes, ready to draw from.
 #[derive(Clone, Debug)]
 pub struct Law<Q> {
     sampler: Sampler,
-    /// A constant is kept whole: as a real number it could lose digits.
+    /// Value of a constant law, exact: a real number could lose digits.
     constant: Option<Q>,
     min: Q,
     max: Q,
 }
 
 impl<Q: Quantity> Law<Q> {
-    /// The law that `config` describes. `files` holds the curve of its `file`, under the name `field` (see
-    /// [`LoadedFiles::curves`]); problems are reported within `field` too.
+    /// Creates the law that `config` describes. `files` holds the curve of its `file`, under the name
+    /// `field` (see [`LoadedFiles::curves`]). Problems are reported within `field` too.
     pub fn new(config: &LawConfig<Q>, field: &str, files: &LoadedFiles) -> Result<Self, Invalid> {
         let law = Self::build(config, files.curves.get(field).cloned());
         law.map_err(|invalid| {
@@ -82,7 +83,7 @@ impl<Q: Quantity> Law<Q> {
         drawn[0]
     }
 
-    /// Fills `out` with draws: the law is looked up once for all of them.
+    /// Fills `out` with draws; the distribution is dispatched once for all of them.
     #[inline]
     pub fn fill(&self, random: &mut Random, out: &mut [Q]) {
         match self.constant {
@@ -91,12 +92,12 @@ impl<Q: Quantity> Law<Q> {
         }
     }
 
-    /// The value that is always drawn, where the law is constant.
+    /// Returns the value of a constant law.
     pub fn constant(&self) -> Option<Q> {
         self.constant
     }
 
-    /// The theoretical mean, clamping included, in seconds or bytes; `None` where it is infinite.
+    /// Returns the theoretical mean, clamping included, in seconds or bytes; `None` if it is infinite.
     pub fn mean(&self) -> Option<f64> {
         if let Some(value) = self.constant {
             return Some(value.to_grains() / Q::GRAINS);
@@ -105,14 +106,14 @@ impl<Q: Quantity> Law<Q> {
         mean.is_finite().then(|| mean / Q::GRAINS)
     }
 
-    /// The theoretical standard deviation of the distribution before clamping, in seconds or bytes; `None`
-    /// where it is infinite.
+    /// Returns the theoretical standard deviation of the distribution before clamping, in seconds or bytes;
+    /// `None` if it is infinite.
     pub fn std(&self) -> Option<f64> {
         let std = libm::sqrt(self.sampler.variance());
         std.is_finite().then(|| std / Q::GRAINS)
     }
 
-    /// The probability of a draw at or below `quantity`, clamping included.
+    /// Returns the probability of a draw at or below `quantity`, clamping included.
     pub fn cdf(&self, quantity: Q) -> f64 {
         match self.constant {
             Some(value) => f64::from(u8::from(quantity >= value)),
@@ -122,7 +123,8 @@ impl<Q: Quantity> Law<Q> {
         }
     }
 
-    /// The mean of the clamped distribution: what is under `min` and over `max` moves onto them.
+    /// Computes the mean of the clamped distribution: probability below `min` and above `max` moves onto
+    /// these.
     fn mean_grains(&self) -> f64 {
         let (min, max) = (self.min.to_grains(), self.max.to_grains());
         let below = if self.min > Q::LEAST { integral(|x| self.sampler.cdf(x), 0.0, min) } else { 0.0 };
@@ -133,10 +135,10 @@ impl<Q: Quantity> Law<Q> {
     }
 }
 
-/// The integral of a monotone function between 0 and 1, to about six digits.
+/// Integrates a monotone function with values between 0 and 1, to about six digits.
 fn integral(function: impl Fn(f64) -> f64, from: f64, to: f64) -> f64 {
-    // Simpson's rule over steps that grow with the distance, so that a law's weight is met whether it lies
-    // at a picosecond or at an hour.
+    // Simpson's rule with steps that grow with the distance, so that it resolves a law whose weight is at a
+    // picosecond as well as one at an hour.
     const STEPS: u32 = 1_000;
     let growth = libm::log1p(to - from);
     let at = |step: u32| from + libm::expm1(growth * f64::from(step) / f64::from(STEPS));
@@ -157,7 +159,7 @@ impl Visitor for ParametersOf {
     }
 }
 
-/// Checks that all that is needed is given, and nothing else.
+/// Checks that all required parameters are given, and no others.
 fn check_presence<Q>(config: &LawConfig<Q>, parameters: &[Parameter]) -> Result<(), Invalid> {
     let law = config.distribution.name();
     let is_clamp = |field| matches!(field, Field::Min | Field::Max) && config.distribution != Kind::Constant;

@@ -1,7 +1,7 @@
-//! Every random law the laboratory knows.
+//! The list of random laws.
 //!
 //! To add one: write `laws/<name>.rs`, then name it in the list below. Scenario files, the JSON schema,
-//! `lockgate list distributions` and the tests every law must pass all follow from this list.
+//! `lockgate list distributions` and the tests that every law must pass all follow from this list.
 
 use std::sync::Arc;
 
@@ -12,42 +12,42 @@ use serde::{Deserialize, Serialize};
 use crate::invalid::Invalid;
 use crate::quantity::Quantity;
 
-/// A distribution over real numbers of grains (picoseconds or bytes), which a [`Law`](crate::Law) rounds.
+/// A distribution over real numbers of grains (picoseconds or bytes); [`Law`](crate::Law) rounds its draws.
 pub trait Distribution: Sized + Clone + core::fmt::Debug + Send + Sync + 'static {
-    /// Its name in scenario files.
+    /// Name in scenario files.
     const NAME: &'static str;
-    /// What it is, in a line.
+    /// Summary, in one line.
     const SUMMARY: &'static str;
-    /// Where it is defined, or what it is good for according to whom.
+    /// Source of the definition, or of its use.
     const SOURCE: &'static str;
-    /// What it takes. A field that is not here is refused, except `min` and `max`, which then clamp.
+    /// Its parameters. Other fields are refused, except `min` and `max`, which then clamp.
     const PARAMETERS: &'static [Parameter];
 
-    /// The distribution with these parameters. Those needed are there and no others; their values are to be
-    /// checked.
+    /// Creates the distribution with these parameters. The caller has checked which are present, not their
+    /// values.
     fn new(given: &Given) -> Result<Self, Invalid>;
 
-    /// One draw, in grains. May be negative or not finite in rare cases; the law rounds and bounds it.
+    /// Draws a number of grains. May be negative or not finite in rare cases; the law rounds and clamps it.
     fn draw(&self, random: &mut Random) -> f64;
 
-    /// Its mean in grains; infinite where it has none.
+    /// Returns the mean in grains; infinite if there is none.
     fn mean(&self) -> f64;
 
-    /// Its variance in grains squared; infinite where it has none.
+    /// Returns the variance in grains squared; infinite if there is none.
     fn variance(&self) -> f64;
 
-    /// The probability of a draw at or below `x` grains.
+    /// Returns the probability of a draw at or below `x` grains.
     fn cdf(&self, x: f64) -> f64;
 }
 
-/// A parameter of a law: how it is written, whether it is needed, what it means.
+/// A parameter of a law: its field, its necessity and its meaning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Parameter {
-    /// Which field of the table it is.
+    /// Field of the table.
     pub field: Field,
-    /// Whether it must be given.
+    /// Necessity.
     pub need: Need,
-    /// What it means.
+    /// Meaning.
     pub doc: &'static str,
 }
 
@@ -56,30 +56,30 @@ impl Parameter {
         Self { field, need, doc }
     }
 
-    /// Must be given.
+    /// Declares a required parameter.
     pub const fn required(field: Field, doc: &'static str) -> Self {
         Self::new(field, Need::Required, doc)
     }
 
-    /// One of all parameters declared so must be given, and only one.
+    /// Declares one of several parameters of which exactly one is required.
     pub const fn one_of(field: Field, doc: &'static str) -> Self {
         Self::new(field, Need::OneOf, doc)
     }
 
-    /// May be left out.
+    /// Declares an optional parameter.
     pub const fn optional(field: Field, doc: &'static str) -> Self {
         Self::new(field, Need::Optional, doc)
     }
 }
 
-/// Whether a parameter must be given.
+/// The necessity of a parameter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Need {
-    /// It must.
+    /// Required.
     Required,
-    /// Exactly one of all the law's parameters marked so must.
+    /// Exactly one of all the law's parameters with this value is required.
     OneOf,
-    /// It may be left out.
+    /// Optional.
     Optional,
 }
 
@@ -108,7 +108,7 @@ pub enum Field {
     File,
 }
 
-/// How a field is written.
+/// The notation of a field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Form {
     /// A time or a size with its unit.
@@ -138,7 +138,7 @@ impl Field {
         Self::File,
     ];
 
-    /// Its name in scenario files.
+    /// Returns its name in scenario files.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Value => "value",
@@ -154,7 +154,7 @@ impl Field {
         }
     }
 
-    /// How it is written.
+    /// Returns its notation.
     pub const fn form(self) -> Form {
         match self {
             Self::Value | Self::Mean | Self::Std | Self::Min | Self::Max | Self::Scale => Form::Quantity,
@@ -166,13 +166,13 @@ impl Field {
     }
 }
 
-/// What `min` and `max` mean to a law that has no such parameter.
+/// Meaning of `min` and `max` for a law that has no such parameter.
 pub const CLAMPS: [(Field, &str); 2] = [
     (Field::Min, "Lower draws become this; the mean achieved is then above the law's own."),
     (Field::Max, "Higher draws become this; the mean achieved is then below the law's own."),
 ];
 
-/// The values given to a law, in grains.
+/// Values given to a law, in grains.
 #[derive(Clone, Debug, Default)]
 pub struct Given {
     /// `value`.
@@ -181,9 +181,9 @@ pub struct Given {
     pub mean: Option<f64>,
     /// `std`.
     pub std: Option<f64>,
-    /// `min`, where it is a parameter of the law.
+    /// `min`, if it is a parameter of the law.
     pub min: Option<f64>,
-    /// `max`, where it is a parameter of the law.
+    /// `max`, if it is a parameter of the law.
     pub max: Option<f64>,
     /// `scale`.
     pub scale: Option<f64>,
@@ -193,12 +193,12 @@ pub struct Given {
     pub values: Vec<f64>,
     /// `weights`.
     pub weights: Option<Vec<f64>>,
-    /// What stood in `file`.
+    /// Content of `file`.
     pub curve: Option<Arc<empirical::Curve>>,
 }
 
 impl Given {
-    /// The quantity in `field`, which must be over zero where it is given.
+    /// Returns the quantity in `field`, if given; it must be positive.
     fn positive(field: Field, value: Option<f64>) -> Result<Option<f64>, Invalid> {
         match value {
             Some(value) if value <= 0.0 => {
@@ -208,10 +208,10 @@ impl Given {
         }
     }
 
-    /// `shape`, which must be a finite number over zero.
+    /// Returns `shape`, which must be a finite positive number.
     fn positive_shape(&self) -> Result<f64, Invalid> {
         let shape = self.shape.unwrap_or(f64::NAN);
-        // Beyond these bounds the laws' formulas overflow, and nothing real is that shape.
+        // Beyond these limits the formulas overflow, and no real quantity has such a shape.
         if (0.01..=1e6).contains(&shape) {
             Ok(shape)
         } else {
@@ -220,24 +220,24 @@ impl Given {
     }
 }
 
-/// A law's entry in the list, for humans.
+/// Description of a law, for users.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Description {
-    /// Its name in scenario files.
+    /// Name in scenario files.
     pub name: &'static str,
-    /// What it is, in a line.
+    /// Summary, in one line.
     pub summary: &'static str,
-    /// Where it is defined.
+    /// Source of the definition.
     pub source: &'static str,
-    /// What it takes, besides `min` and `max` (see [`CLAMPS`]).
+    /// Its parameters, besides `min` and `max` (see [`CLAMPS`]).
     pub parameters: &'static [Parameter],
 }
 
-/// Something to be done with a distribution's type: how a name in a file becomes a type.
+/// An operation on a distribution's type: converts a name in a file to a type.
 pub trait Visitor {
-    /// What it yields.
+    /// Result of the operation.
     type Output;
-    /// Does it with `D`.
+    /// Performs the operation with `D`.
     fn visit<D: Distribution>(self) -> Self::Output;
 }
 
@@ -248,7 +248,7 @@ macro_rules! laws {
             pub use $module::$law;
         )*
 
-        /// Which law.
+        /// A law of the list.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
         #[serde(rename_all = "kebab-case")]
         pub enum Kind {
@@ -259,7 +259,7 @@ macro_rules! laws {
         }
 
         impl Kind {
-            /// Its name in scenario files.
+            /// Returns its name in scenario files.
             pub const fn name(self) -> &'static str {
                 match self {
                     $(Self::$law => <$law as Distribution>::NAME,)*
@@ -274,10 +274,10 @@ macro_rules! laws {
             }
         }
 
-        /// The laws, in the order of the list.
+        /// Every law, in the order of the list.
         pub const KINDS: &[Kind] = &[$(Kind::$law),*];
 
-        /// A distribution ready to draw from: its law is looked up once a batch, not once a draw.
+        /// A distribution ready to draw from: dispatched once per batch, not once per draw.
         #[derive(Clone, Debug)]
         pub(crate) enum Sampler {
             $($law($law),)*
@@ -290,7 +290,7 @@ macro_rules! laws {
                 }
             }
 
-            /// Fills `out` with draws, rounded, from `min` to `max`.
+            /// Fills `out` with draws, rounded and clamped to `min` and `max`.
             #[inline]
             pub(crate) fn fill<Q: Quantity>(&self, random: &mut Random, min: Q, max: Q, out: &mut [Q]) {
                 match self {
@@ -336,12 +336,12 @@ laws! {
     empirical::Empirical,
 }
 
-/// Calls `visitor` with the type of the law of this name; `None` where there is no such law.
+/// Calls `visitor` with the type of the law called `name`; `None` if there is no such law.
 pub fn visit<V: Visitor>(name: &str, visitor: V) -> Option<V::Output> {
     KINDS.iter().find(|kind| kind.name() == name).map(|kind| kind.visit(visitor))
 }
 
-/// Every law's entry, in the order of the list.
+/// Returns the description of every law, in the order of the list.
 pub fn descriptions() -> Vec<Description> {
     struct Describe;
     impl Visitor for Describe {

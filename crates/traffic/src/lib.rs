@@ -1,7 +1,7 @@
-//! What is offered to a network: random laws, arrival processes, named profiles, replayed captures.
+//! Traffic offered to a network: random laws, arrival processes, named profiles, replayed captures.
 //!
-//! This crate is pure: it performs no I/O, starts no thread and asks nobody the time. Files are handed to it
-//! as bytes, randomness as named streams of a seed.
+//! This crate is pure: it performs no I/O, starts no threads and reads no clock. Its inputs are files as
+//! bytes, and randomness as named streams of a seed.
 //!
 //! ```text
 //! TrafficConfig --(files)--> LoadedFiles

@@ -1,7 +1,7 @@
-//! Traffic known by name.
+//! Named traffic profiles.
 //!
 //! To add a profile: write its entry in the list below. Scenario files, the JSON schema, `lockgate list
-//! profiles` and the tests every profile must pass all follow from it.
+//! profiles` and the tests that every profile must pass all follow from it.
 
 use lockgate_engine::units::{Bytes, Duration, Rate};
 use schemars::{Schema, SchemaGenerator, json_schema};
@@ -11,29 +11,29 @@ use crate::invalid::Invalid;
 use crate::law::LawConfig;
 use crate::laws::Kind;
 
-/// A traffic profile, for humans.
+/// Description of a traffic profile, for users.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Description {
-    /// Its name in scenario files.
+    /// Name in scenario files.
     pub name: &'static str,
-    /// What it is, in a line.
+    /// Summary, in one line.
     pub summary: &'static str,
-    /// What it sends in detail.
+    /// Details of its traffic.
     pub doc: &'static str,
-    /// Where its numbers are from.
+    /// Source of its numbers.
     pub source: &'static str,
-    /// Whether `rate` must be given; if not, it must not be.
+    /// True if `rate` is required; otherwise it is refused.
     pub needs_rate: bool,
-    /// The same as a flow's keys, for those who want to change a number (a profile's first packet comes
-    /// after a random part of a gap); `None` where it is an algorithm of its own.
+    /// The same traffic as a flow's keys, to start from when changing a number (a profile's first packet
+    /// comes after a random part of a gap); `None` if it is an algorithm of its own.
     pub written_out: Option<&'static str>,
 }
 
-/// What a profile stands for.
+/// The model that a profile stands for.
 pub(crate) enum Model {
-    /// The same as this.
+    /// Equivalent configuration.
     WrittenOut(Box<TrafficConfig>),
-    /// The video model.
+    /// Video model.
     Video(Rate),
 }
 
@@ -153,15 +153,15 @@ fn game_server() -> Model {
     }))
 }
 
-/// Every profile's description, in the order of the list.
+/// Returns every profile's description, in the order of the list.
 pub fn descriptions() -> Vec<Description> {
     PROFILES.iter().map(|profile| profile.description).collect()
 }
 
-/// What the profile of this name stands for at `rate`.
+/// Returns the model of the profile called `name` at `rate`.
 ///
 /// # Errors
-/// Where there is no such profile, or it needs a rate and has none, or the other way round.
+/// Fails if there is no such profile, if it needs a rate and has none, or if it has a rate and takes none.
 pub(crate) fn model(name: &str, rate: Option<Rate>) -> Result<Model, Invalid> {
     let Some(profile) = PROFILES.iter().find(|profile| profile.description.name == name) else {
         let names: Vec<String> =
@@ -183,7 +183,7 @@ pub(crate) fn model(name: &str, rate: Option<Rate>) -> Result<Model, Invalid> {
     }
 }
 
-/// The names as a schema.
+/// Returns the names as a schema.
 pub(crate) fn schema(_: &mut SchemaGenerator) -> Schema {
     let names = descriptions().into_iter();
     let forms: Vec<_> = names

@@ -1,4 +1,4 @@
-//! What a law may draw: times and sizes, as whole numbers of their grain.
+//! Quantities that a law can draw: times and sizes, as whole numbers of grains.
 
 use core::fmt::{Debug, Display};
 use core::str::FromStr;
@@ -23,21 +23,22 @@ pub trait Quantity:
     + JsonSchema
     + 'static
 {
-    /// What it is called, with its article.
+    /// Name in errors, with its article.
     const NAME: &'static str;
-    /// How it is written.
+    /// Example of the notation.
     const EXAMPLE: &'static str;
-    /// The least that is ever drawn: no time, one byte.
+    /// Smallest value drawn: zero time, one byte.
     const LEAST: Self;
-    /// The most that can be represented.
+    /// Largest value that can be represented.
     const MOST: Self;
-    /// Grains in the unit that results use: picoseconds in a second, bytes in a byte.
+    /// Grains per unit of results: picoseconds per second, bytes per byte.
     const GRAINS: f64;
 
-    /// The nearest whole number of grains, from [`Self::LEAST`] to [`Self::MOST`]; NaN gives the least.
+    /// Returns the nearest whole number of grains, clamped to [`Self::LEAST`] and [`Self::MOST`]; NaN gives
+    /// the smallest.
     fn from_grains(grains: f64) -> Self;
 
-    /// Its number of grains; exact up to 2^53.
+    /// Returns its number of grains; exact up to 2^53.
     fn to_grains(self) -> f64;
 }
 
@@ -50,7 +51,7 @@ impl Quantity for Duration {
 
     #[inline]
     fn from_grains(grains: f64) -> Self {
-        // The cast saturates, and takes NaN to zero.
+        // The cast saturates, and converts NaN to zero.
         Self::from_picos((grains + 0.5) as u64)
     }
 

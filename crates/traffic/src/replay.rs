@@ -1,13 +1,13 @@
-//! Captured packet streams: when each packet was seen, and how long it was on Ethernet.
+//! Captured packet streams: the time and the Ethernet length of each packet.
 //!
 //! ```text
 //! bytes -> [gzip] -> pcap | pcapng -> (stamp, original length, link type) -> sorted, since the first,
 //!                                                                            length as on Ethernet
 //! ```
 //!
-//! Read are pcap (microseconds and nanoseconds, both byte orders) and pcapng (several sections, interfaces
-//! and resolutions), each also gzip-compressed. Only stamps and lengths are used, not what is in the packets;
-//! both directions of a captured conversation count.
+//! Supported formats: pcap (microseconds and nanoseconds, both byte orders) and pcapng (several sections,
+//! interfaces and resolutions), each also gzip-compressed. Only time stamps and lengths are used, not the
+//! contents of packets; both directions of a captured conversation count.
 //!
 //! Formats: <https://datatracker.ietf.org/doc/draft-ietf-opsawg-pcap/> and
 //! <https://datatracker.ietf.org/doc/draft-ietf-opsawg-pcapng/>.
@@ -24,54 +24,54 @@ use lockgate_engine::units::Duration;
 use self::link::Link;
 use crate::config::LARGEST_FRAME;
 
-/// Most bytes a compressed capture may have when decompressed: 1 GiB.
+/// Limit on the decompressed size of a capture, in bytes: 1 GiB.
 pub const LARGEST_CAPTURE: u64 = 1 << 30;
 
-/// Longest time from the first packet to the last: 200 days, a little less than a run can last.
+/// Limit on the time from the first packet to the last: 200 days, slightly less than the longest run.
 const LONGEST: Duration = Duration::from_secs(200 * 86_400);
 
-/// What gzip files begin with.
+/// First bytes of gzip files.
 const GZIP_MAGIC: [u8; 2] = [0x1f, 0x8b];
 
 /// A captured packet stream.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Replay {
-    /// Time since the first packet and frame length in bytes as Ethernet would have it (without FCS), in
-    /// order of time.
+    /// Time since the first packet, and frame length in bytes as on Ethernet (without FCS), in order of
+    /// time.
     pub packets: Vec<(Duration, u32)>,
-    /// Packets whose stamp is before that of the packet before them in the file.
+    /// Packets with a time stamp before that of the previous packet in the file.
     pub out_of_order: u64,
-    /// Packets that were captured in part; they count with their original length.
+    /// Packets captured in part; they count with their original length.
     pub truncated: u64,
-    /// Packets longer than the largest frame, which count as that.
+    /// Packets longer than the largest frame; they are shortened to it.
     pub oversize: u64,
-    /// Whether the file ends in the middle of a packet, which is left out.
+    /// True if the file ends in the middle of a packet; that packet is left out.
     pub is_cut: bool,
 }
 
-/// A capture that cannot be replayed. The message reads on from the file's name.
+/// The error of a capture that cannot be replayed. The message continues the file's name.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ReplayError {
     /// It is neither pcap nor pcapng.
     #[error("is not a capture: it is neither pcap nor pcapng, nor gzip of one")]
     NotACapture,
-    /// A block or a packet of it is not what the format asks for.
+    /// A block or a packet is not valid in the format.
     #[error("is damaged: what stands at byte `{offset}` is not a packet or block of the format")]
     Damaged {
-        /// Where, in the decompressed file.
+        /// Byte offset in the decompressed file.
         offset: usize,
     },
-    /// It is not sound gzip.
+    /// It is not valid gzip.
     #[error("cannot be decompressed: {why}")]
     Compression {
-        /// What the decompressor says.
+        /// Error of the decompressor.
         why: String,
     },
     /// It is too large when decompressed.
     #[error("has more than `{limit}` bytes when decompressed, which is the most allowed")]
     TooLarge {
-        /// The most that is allowed.
+        /// Limit, in bytes.
         limit: u64,
     },
     /// Its packets take too much memory.
@@ -83,36 +83,36 @@ pub enum ReplayError {
         /// Bytes of memory that were left for it.
         limit: u64,
     },
-    /// Its packets are not from a link whose frames can be told as Ethernet.
+    /// Its packets are of a link type that cannot be converted to Ethernet.
     #[error("has packets of link type `{link}`: allowed are Ethernet, raw IP, Linux cooked and null")]
     LinkType {
-        /// Number and, where known, name of the link type.
+        /// Number and, if known, name of the link type.
         link: String,
     },
-    /// A packet refers to an interface that the section has not described.
+    /// A packet refers to an interface that its section has not described.
     #[error("has a packet of the undescribed interface `{interface}` at byte `{offset}`")]
     Interface {
-        /// The interface's number.
+        /// Number of the interface.
         interface: u32,
-        /// Where the packet is.
+        /// Byte offset of the packet.
         offset: usize,
     },
     /// It has packets without a time (simple packet blocks).
     #[error("has packets without a time at byte `{offset}`: simple packet blocks cannot be replayed")]
     NoTime {
-        /// Where the first is.
+        /// Byte offset of the first.
         offset: usize,
     },
-    /// It uses the packet block that pcapng gave up in 2004.
+    /// It uses the packet block that pcapng made obsolete in 2004.
     #[error("has an obsolete packet block at byte `{offset}`: rewrite it, such as by `editcap old new`")]
     Obsolete {
-        /// Where the first is.
+        /// Byte offset of the first.
         offset: usize,
     },
-    /// Its stamps are too far apart, as where captures of different years were merged.
+    /// Its time stamps are too far apart, as in a merge of captures of different years.
     #[error("spans more than 200 days: cut it, or shorten its silences by `longest_gap`, such as `10s`")]
     TooLong,
-    /// It holds no packet.
+    /// It has no packets.
     #[error("has no packets")]
     Empty,
 }
@@ -126,7 +126,8 @@ impl Replay {
         Self::read_within(bytes, Duration::MAX, u64::MAX)
     }
 
-    /// The same, with every time between two packets that is longer than `longest_gap` made that long.
+    /// Reads a capture as [`read`](Self::read) does, and shortens every gap longer than `longest_gap` to
+    /// it.
     ///
     /// # Errors
     /// See [`ReplayError`]; never panics, whatever the bytes.
@@ -134,8 +135,8 @@ impl Replay {
         Self::read_within(bytes, longest_gap, u64::MAX)
     }
 
-    /// The same in `room` bytes of memory besides those of the file: what is decompressed, and what is kept of each
-    /// packet while it is read and after.
+    /// Reads a capture with at most `room` bytes of memory besides those of the file: for the decompressed
+    /// data, and for the packets during and after reading.
     pub(crate) fn read_within(bytes: &[u8], longest_gap: Duration, room: u64) -> Result<Self, ReplayError> {
         if !bytes.starts_with(&GZIP_MAGIC) {
             return Self::read_plain(bytes, longest_gap, false, room);
@@ -144,7 +145,7 @@ impl Replay {
         let mut plain = Vec::new();
         let is_cut = match MultiGzDecoder::new(bytes).take(limit.saturating_add(1)).read_to_end(&mut plain) {
             Ok(_) => false,
-            // A compressed capture that was interrupted is as good as a plain one that was.
+            // An interrupted compressed capture is accepted like an interrupted plain one.
             Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => true,
             Err(error) => return Err(ReplayError::Compression { why: error.to_string() }),
         };
@@ -164,33 +165,33 @@ impl Replay {
         seen.into_replay(longest_gap)
     }
 
-    /// Bytes of memory that it takes.
+    /// Returns the bytes of memory that it uses.
     pub fn memory(&self) -> u64 {
         (self.packets.len() * size_of::<(Duration, u32)>()) as u64
     }
 
-    /// Time from the first packet to the last.
+    /// Returns the time from the first packet to the last.
     pub fn span(&self) -> Duration {
         self.packets.last().map_or(Duration::ZERO, |last| last.0)
     }
 
-    /// Bytes of all frames together.
+    /// Returns the bytes of all frames together.
     pub fn bytes(&self) -> u64 {
         self.packets.iter().map(|packet| u64::from(packet.1)).sum()
     }
 }
 
-/// A packet as a capture has it.
+/// A packet as stored in a capture.
 struct Captured {
     /// Picoseconds since the capture's epoch.
     stamp: i128,
-    /// Bytes of it that were kept, and that it had.
+    /// Bytes kept of it, and its original length.
     kept: u32,
     original: u32,
 }
 
-/// Time since the first packet of the file, which may be negative: whole nanoseconds, and picoseconds under
-/// a thousand. Wide enough for any two dates, and half as large as one number would be.
+/// Time since the first packet of the file, which may be negative: whole nanoseconds, and picoseconds below
+/// a thousand. Wide enough for any two dates, at half the size of a single integer.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Stamp {
     nanos: i64,
@@ -198,35 +199,35 @@ struct Stamp {
 }
 
 impl Stamp {
-    /// From picoseconds; `None` beyond 292 years.
+    /// Converts from picoseconds; `None` beyond 292 years.
     fn new(picos: i128) -> Option<Self> {
         let nanos = i64::try_from(picos.div_euclid(1_000)).ok()?;
         Some(Self { nanos, picos: picos.rem_euclid(1_000) as u16 })
     }
 
-    /// Picoseconds from `earlier` to this.
+    /// Returns the picoseconds from `earlier` to this.
     fn since(self, earlier: Self) -> i128 {
         let picos = |stamp: Self| i128::from(stamp.nanos) * 1_000 + i128::from(stamp.picos);
         picos(self) - picos(earlier)
     }
 }
 
-/// The packets seen so far while a capture is read.
+/// Packets read so far.
 #[derive(Default)]
 struct Seen {
-    /// Stamp of the first packet in the file, in picoseconds since the capture's epoch.
+    /// Time stamp of the first packet in the file, in picoseconds since the capture's epoch.
     epoch: Option<i128>,
     packets: Vec<(Stamp, u32)>,
     out_of_order: u64,
     truncated: u64,
     oversize: u64,
     is_cut: bool,
-    /// Bytes of memory that packets may take.
+    /// Limit on the memory of the packets, in bytes.
     room: u64,
 }
 
 impl Seen {
-    /// Bytes that a packet takes while it is read, and then as part of a [`Replay`].
+    /// Bytes of memory per packet: while it is read, and as part of a [`Replay`].
     const PACKET: u64 = (size_of::<(Stamp, u32)>() + size_of::<(Duration, u32)>()) as u64;
 
     fn push(&mut self, packet: &Captured, link: Link) -> Result<(), ReplayError> {
@@ -245,7 +246,7 @@ impl Seen {
 
     fn into_replay(mut self, longest_gap: Duration) -> Result<Replay, ReplayError> {
         if self.out_of_order > 0 {
-            // Stable: packets of one stamp stay in the file's order.
+            // Stable: packets with equal time stamps stay in the file's order.
             self.packets.sort_by_key(|packet| packet.0);
         }
         let mut last = self.packets.first().ok_or(ReplayError::Empty)?.0;

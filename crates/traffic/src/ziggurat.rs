@@ -1,4 +1,4 @@
-//! Standard exponential and standard normal numbers by the ziggurat method, the same bits everywhere.
+//! Standard exponential and standard normal numbers by the ziggurat method, bit-identical on every machine.
 //!
 //! ```text
 //! 256 layers of equal area cover the density; a draw picks a layer and a place in it:
@@ -8,38 +8,39 @@
 //! ```
 //!
 //! Source: Marsaglia and Tsang, "The ziggurat method for generating random variables", Journal of
-//! Statistical Software 5(8), 2000; layer and place from separate bits of one 64-bit number, as Doornik
-//! (2005) asks.
+//! Statistical Software 5(8), 2000; layer and place from separate bits of one 64-bit number, as recommended
+//! by Doornik (2005).
 //!
-//! Own code, although `rand_distr` has the same method: its rare branches take `exp` and `ln` from
-//! `num-traits`, which another crate in the same program (`parquet` does) can switch to the platform's
-//! mathematics, and then the draws differ between machines.
+//! The crate `rand_distr` has the same method but is not used: its rare branches take `exp` and `ln` from
+//! `num-traits`, which another crate in the same program (such as `parquet`) can switch to the platform's
+//! mathematics library, and then the draws differ between machines.
 
 use std::sync::LazyLock;
 
 use lockgate_engine::random::Random;
 use rand::Rng;
 
-/// Layers, the tail's included.
+/// Number of layers, the tail's included.
 const LAYERS: usize = 256;
 
-/// Where the exponential's tail begins, and the area of each of its layers (256 layers).
+/// Start of the exponential's tail, and the area of each of its 256 layers.
 const EXPONENTIAL_TAIL: f64 = 7.697_117_470_131_05;
 const EXPONENTIAL_AREA: f64 = 0.003_949_659_822_581_572;
 
-/// The same of the normal density's right half, `exp(-x^2 / 2)`.
+/// Start of the tail and area of each layer of the normal density's right half, `exp(-x^2 / 2)`.
 const NORMAL_TAIL: f64 = 3.654_152_885_361_009;
 const NORMAL_AREA: f64 = 0.004_928_673_233_974_658;
 
-/// 2^-53: makes 53 random bits a number in `0.0..1.0`.
+/// 2^-53: converts 53 random bits to a number in `0.0..1.0`.
 const ULP: f64 = 1.0 / 9_007_199_254_740_992.0;
 
 /// The layers of one density.
 #[derive(Debug)]
 pub(crate) struct Layers {
-    /// Width of each layer, falling; the lowest one's counts its tail in. One more than there are layers.
+    /// Width of each layer, falling; that of the lowest includes its tail. One more than the number of
+    /// layers.
     width: [f64; LAYERS + 1],
-    /// The density at each width.
+    /// Density at each width.
     density: [f64; LAYERS + 1],
 }
 
@@ -65,7 +66,8 @@ impl Layers {
         layers
     }
 
-    /// Whether a place in `layer` at `x`, beyond the layer above, lies under the density `at_x`.
+    /// Returns true if a random point in `layer` at `x`, beyond the layer above, is under the density
+    /// `at_x`.
     #[cold]
     fn is_under(&self, layer: usize, at_x: f64, random: &mut Random) -> bool {
         let (low, high) = (self.density[layer], self.density[layer + 1]);
@@ -93,7 +95,7 @@ impl StandardExponential {
                 return beyond + x;
             }
             if layer == 0 {
-                // What lies beyond the tail's begin is again exponential: it has no memory.
+                // The part beyond the start of the tail is again exponential (memoryless).
                 beyond += EXPONENTIAL_TAIL;
             } else if self.0.is_under(layer, libm::exp(-x), random) {
                 return beyond + x;
@@ -133,7 +135,7 @@ impl StandardNormal {
         }
     }
 
-    /// Marsaglia's method for the tail, its two logarithms drawn as exponential numbers.
+    /// Draws from the tail by Marsaglia's method, with exponential draws for its two logarithms.
     #[cold]
     fn beyond(self, random: &mut Random) -> f64 {
         loop {
@@ -149,7 +151,7 @@ impl StandardNormal {
 mod tests {
     use super::*;
 
-    /// Were area or tail wrong in any digit that matters, the layers would not meet the density's top.
+    /// If area or tail were wrong in any significant digit, the layers would not meet the density's top.
     #[test]
     fn the_layers_close_at_the_top_of_the_density() {
         for (layers, area) in [(&*EXPONENTIAL, EXPONENTIAL_AREA), (&*NORMAL, NORMAL_AREA)] {
@@ -160,7 +162,7 @@ mod tests {
         }
     }
 
-    /// The share of draws beyond the tail's begin, where the rare branches are.
+    /// The fraction of draws beyond the start of the tail, where the rare branches are.
     #[test]
     fn tails_have_their_share() {
         let random = &mut Random::stream(lockgate_engine::random::Seed(1), "tails");

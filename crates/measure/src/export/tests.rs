@@ -115,8 +115,8 @@ fn pcapng_reads_back_with_its_comments() {
     }
 }
 
-/// Frames of 14 + 20 bytes before TCP: a SYN is header to its end, data follow 12 bytes of options, an acknowledgement with
-/// one SACK block has no data.
+/// Frames of 14 + 20 bytes before TCP: a SYN has no payload, data follow 12 bytes of options, and an
+/// acknowledgement with one SACK block has no data.
 #[test]
 fn tcp_segments_have_their_flags_and_sequence_numbers() {
     let mut recording = example::run(1, 950);

@@ -107,7 +107,7 @@ pub enum MetricError {
     Unknown {
         /// The address.
         path: String,
-        /// What is wrong with it, and what is allowed.
+        /// The problem, and the allowed values.
         why: String,
         /// The nearest address or name that exists.
         nearest: Option<String>,

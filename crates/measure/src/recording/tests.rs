@@ -79,7 +79,7 @@ fn jitter_grows_as_the_rfc_says() {
 fn a_batch_boundary_changes_nothing() {
     let row = |n: u32| (n, u64::from(n) * 4, u64::from(n) * 4 + 10 + u64::from(n * n % 7));
     let in_order: Vec<(u32, u64, u64)> = (0..200).map(row).collect();
-    // Every fiftieth lost, two pairs swapped: what a whole batch cannot take the short way for.
+    // Every fiftieth packet lost, two pairs swapped: forces the slow path of a batch.
     let mut broken: Vec<(u32, u64, u64)> = (0..200).filter(|n| n % 50 != 7).map(row).collect();
     broken.swap(63, 64);
     broken.swap(100, 101);

@@ -81,7 +81,7 @@ fn nothing_observed_is_null_and_everything_else_is_found() {
     assert!(addresses.len() > 100, "{}", addresses.len());
     assert_eq!(summary.metrics.len(), addresses.len());
     for path in addresses.iter().map(ToString::to_string) {
-        // No flow of it is a connection, carries a file, asks for anything or is a call.
+        // No flow of the recording is a connection, carries a file, makes requests or is a call.
         let of_others = [
             ".retransmissions",
             ".timeouts",

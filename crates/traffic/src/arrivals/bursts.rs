@@ -1,4 +1,4 @@
-//! Periods of sending and of silence that take turns.
+//! On/off modulation: alternating periods of sending and silence.
 //!
 //! ```text
 //! the flow's own clock runs only while it sends:
@@ -13,7 +13,7 @@ use super::Emission;
 use crate::config::BurstStart;
 use crate::law::Law;
 
-/// Most periods that one gap may span: a flow whose next packet is further away has ended.
+/// Limit on the periods that one gap may span: a flow with a longer gap has ended.
 const MOST_PERIODS: u32 = 1_000_000;
 
 /// On/off modulation of a flow.
@@ -21,9 +21,9 @@ pub(super) struct Bursts {
     on: Law<Duration>,
     off: Law<Duration>,
     random: Random,
-    /// When the present on period ends, on the flow's own clock.
+    /// End of the current on period, on the flow's own clock.
     end: Duration,
-    /// All silence so far.
+    /// Total silence so far.
     silence: Duration,
 }
 
@@ -39,8 +39,8 @@ impl Bursts {
         Self { on, off, random, end, silence }
     }
 
-    /// Moves emissions from the flow's own clock to time. Returns how many there are: fewer where the
-    /// flow has ended.
+    /// Converts emissions from the flow's own clock to time. Returns their number, which is smaller than
+    /// given if the flow has ended.
     #[inline]
     pub(super) fn stretch(&mut self, emissions: &mut [Emission]) -> usize {
         for (index, emission) in emissions.iter_mut().enumerate() {
@@ -52,7 +52,8 @@ impl Bursts {
         emissions.len()
     }
 
-    /// Goes on to the on period that holds `at` on the flow's own clock; false where it is too far.
+    /// Advances to the on period that contains `at` on the flow's own clock. Returns false if it is too
+    /// far.
     #[cold]
     fn move_on(&mut self, at: Duration) -> bool {
         for _ in 0..MOST_PERIODS {
@@ -65,14 +66,14 @@ impl Bursts {
         false
     }
 
-    /// The share of time that is sent in; `None` where a mean is infinite.
+    /// Returns the fraction of time in on periods; `None` if a mean is infinite.
     pub(super) fn duty(&self) -> Option<f64> {
         let (on, off) = (self.on.mean()?, self.off.mean()?);
         Some(on / (on + off))
     }
 }
 
-/// The share of time that is sent in; all of it where that is unknown.
+/// Returns the fraction of time in on periods; 1 if it is unknown.
 fn share(on: &Law<Duration>, off: &Law<Duration>) -> f64 {
     match (on.mean(), off.mean()) {
         (Some(on), Some(off)) => on / (on + off),

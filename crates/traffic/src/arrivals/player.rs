@@ -1,4 +1,4 @@
-//! Sends a captured packet stream again.
+//! Replay of a captured packet stream.
 
 use std::sync::Arc;
 
@@ -7,23 +7,23 @@ use lockgate_engine::units::{Duration, PICOS_PER_SECOND};
 use super::{BATCH, Emission};
 use crate::replay::Replay;
 
-/// Binary digits behind the point of a time factor.
+/// Binary fraction digits of a time factor.
 const DIGITS: u32 = 40;
 
-/// A capture being sent again.
+/// A replay in progress.
 pub(super) struct Player {
     replay: Arc<Replay>,
-    /// What captured times are multiplied by, with [`DIGITS`] binary digits: the same on every machine.
+    /// Factor on captured times, with [`DIGITS`] binary fraction digits: the same on every machine.
     factor: u64,
-    /// From the beginning of one round to that of the next, captured time; `None` where there is one.
+    /// Time from the beginning of one round to the next, in captured time; `None` for a single round.
     period: Option<u64>,
-    /// When the present round began, captured time.
+    /// Beginning of the current round, in captured time.
     began: u64,
     next: usize,
 }
 
 impl Player {
-    /// Sends `replay` `speed` times faster, which is between 10^-6 and 10^6.
+    /// Creates a player that sends `replay` `speed` times faster, from 10^-6 to 10^6.
     pub(super) fn new(replay: Arc<Replay>, speed: f64, repeats: bool) -> Self {
         let factor = ((1u64 << DIGITS) as f64 / speed + 0.5) as u64;
         let period = repeats.then(|| period(&replay));
@@ -46,26 +46,26 @@ impl Player {
         }
     }
 
-    /// Mean rate in bit/s over the time a round takes.
+    /// Returns the mean rate in bit/s over a round.
     pub(super) fn rate(&self) -> Option<f64> {
         let seconds = self.round();
         (seconds > 0.0).then(|| self.replay.bytes() as f64 * 8.0 / seconds)
     }
 
-    /// Packets a second over the time a round takes.
+    /// Returns the packets per second over a round.
     pub(super) fn packet_rate(&self) -> Option<f64> {
         let seconds = self.round();
         (seconds > 0.0).then(|| self.replay.packets.len() as f64 / seconds)
     }
 
-    /// How long a round takes, in seconds.
+    /// Returns the length of a round, in seconds.
     fn round(&self) -> f64 {
         let captured = period(&self.replay) as f64 * self.factor as f64 / (1u64 << DIGITS) as f64;
         captured / PICOS_PER_SECOND as f64
     }
 }
 
-/// The capture's span and one mean gap, in picoseconds.
+/// Returns the span of the capture plus one mean gap, in picoseconds.
 fn period(replay: &Replay) -> u64 {
     let span = replay.span().as_picos();
     let gaps = (replay.packets.len() as u64).saturating_sub(1).max(1);

@@ -1,4 +1,4 @@
-//! Packets without end: a random gap before each, or a constant bit rate; alone, or in batches.
+//! Unlimited packet streams: with random gaps or at a constant bit rate; singly or in batches.
 
 use lockgate_engine::random::Random;
 use lockgate_engine::units::{Bytes, Duration, PICOS_PER_SECOND, Rate};
@@ -7,10 +7,10 @@ use super::{BATCH, Emission};
 use crate::config::LARGEST_FRAME;
 use crate::law::Law;
 
-/// How long the frames are.
+/// Frame lengths.
 pub(super) struct Sizes {
     pub(super) law: Law<Bytes>,
-    /// Headers that stand around what the law gives.
+    /// Bytes of headers added to what the law gives.
     pub(super) headers: u32,
     pub(super) random: Random,
 }
@@ -31,24 +31,24 @@ impl Sizes {
         }
     }
 
-    /// The mean frame in bytes.
+    /// Returns the mean frame length in bytes.
     pub(super) fn mean(&self) -> Option<f64> {
         self.law.mean().map(|mean| (mean + f64::from(self.headers)).min(f64::from(LARGEST_FRAME)))
     }
 }
 
-/// A random gap before each packet.
+/// Packets with a random gap before each.
 pub(super) struct Gaps {
     pub(super) law: Law<Duration>,
     pub(super) random: Random,
     pub(super) sizes: Sizes,
-    /// Packets of an arrival, at least 1.
+    /// Packets per arrival, at least 1.
     pub(super) batch: u32,
-    /// Of the last arrival, those that are still to come.
+    /// Remaining packets of the current arrival.
     pub(super) left: u32,
     /// Time of the last packet.
     pub(super) at: Duration,
-    /// Whether only a random part of the first gap passes before the first packet.
+    /// True if the first gap is cut to a random fraction of itself.
     pub(super) has_random_phase: bool,
 }
 
@@ -88,13 +88,13 @@ impl Gaps {
     }
 }
 
-/// Packets at a constant bit rate, whatever their sizes.
+/// Packets at a constant bit rate, whatever their lengths.
 pub(super) struct ConstantRate {
     pace: Pace,
     sizes: Sizes,
-    /// Packets of an arrival, at least 1.
+    /// Packets per arrival, at least 1.
     batch: u32,
-    /// Of the next arrival, those that are still to come, and the time that the others take at the rate.
+    /// Remaining packets of the current arrival, and the time that the earlier ones take at the rate.
     left: u32,
     taken: Duration,
     /// Time of the next packet.
@@ -130,7 +130,8 @@ impl ConstantRate {
         self.at = at;
     }
 
-    /// A packet of a batch: all of it comes at once, and the next when all of it would be through.
+    /// Returns the next packet of a batch. All packets of a batch come at once; the next batch comes after
+    /// the time that this one takes at the rate.
     fn next_in_batch(&mut self, length: u32) -> Emission {
         let emission = Emission { at: self.at, length };
         self.taken += self.pace.time_for(length);
@@ -143,15 +144,15 @@ impl ConstantRate {
     }
 }
 
-/// Turns lengths into times at a rate; what a division leaves is carried on, so that the sum is exact.
+/// Converts lengths to times at a rate. Carries the remainders of the divisions, so that the sum is exact.
 struct Pace {
-    /// Bits a second, 1 to 8 * 10^12: a byte takes a picosecond or more.
+    /// Bits per second, 1 to 8 * 10^12: a byte takes a picosecond or more.
     rate: u64,
     /// Length of the last packet, and the quotient and remainder of its time.
     length: u32,
     picos: u64,
     remainder: u64,
-    /// What the divisions have left, below `rate`.
+    /// Sum of the remainders, below `rate`.
     carry: u64,
 }
 

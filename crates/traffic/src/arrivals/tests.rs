@@ -1,4 +1,5 @@
-//! Arrivals by their laws: rates, gaps, bursts; what is refused; no configuration hangs.
+//! Tests of arrivals: rates, gaps and bursts follow their laws; invalid configurations are refused; none
+//! hangs.
 
 use std::sync::Arc;
 
@@ -69,7 +70,7 @@ fn a_constant_bit_rate_is_exact_whatever_the_sizes() {
         let sent: u128 =
             emissions[..9_999].iter().map(|emission| u128::from(emission.length) * 8_000_000_000_000).sum();
         let rate: Rate = bits.parse().expect("a rate");
-        // The sum of all gaps is that of all bytes, to the picosecond.
+        // The sum of all gaps is the time of all bytes, to the picosecond.
         assert_eq!(u128::from(emissions[9_999].at.as_picos()), sent / u128::from(rate.as_bits()), "{bits}");
     }
 }
@@ -101,7 +102,7 @@ fn the_packets_of_a_batch_come_back_to_back() {
     assert!((mean_rate(pairs) - 2.0 * mean_rate(alone)).abs() < 1e-6);
 }
 
-/// The number of a Poisson process's packets in a time has that time's mean as its variance too.
+/// The number of a Poisson process's packets in an interval has equal mean and variance.
 #[test]
 fn exponential_gaps_are_a_poisson_process() {
     let mut source = arrivals("gap = { distribution = 'exponential', mean = '1ms' }\nsize = '125B'");
@@ -188,7 +189,7 @@ fn profiles_are_what_they_say() {
         let stated = source.mean_rate().expect("finite");
         assert!((stated / theory - 1.0).abs() < 1e-6, "{}: {stated} of {theory}", profile.name);
         let achieved = rate(&emissions);
-        // Talk spurts are few: two thousand of them leave an error of some percent.
+        // Talk spurts are few: two thousand of them leave an error of a few percent.
         assert!((achieved / theory - 1.0).abs() < 0.05, "{}: {achieved} of {theory}", profile.name);
         let mut gaps = emissions.windows(2).map(|pair| pair[1].at.as_picos() - pair[0].at.as_picos());
         match profile.name {
@@ -362,7 +363,7 @@ fn law<Q: crate::Quantity>(quantity: impl Strategy<Value = Q>) -> impl Strategy<
 }
 
 proptest! {
-    /// Whatever is accepted draws, in order and within bounds, and ends or goes on.
+    /// Every accepted configuration draws in order and within bounds, and ends or continues.
     #[test]
     fn no_accepted_configuration_panics_or_hangs(
         gap in law(duration()),

@@ -5,9 +5,9 @@
 //! frame size       B0 (1 + Y)    B0 = rate * t0 / 8   packets of up to 1254 bytes, all at the frame's time
 //! ```
 //!
-//! Source: RFC 8593, the statistical model's steady state and its default parameters.
-//! Differs: a deviation beyond 0.9 is drawn again (the RFC leaves the bounds open); what remains of a frame
-//! below 60 bytes is added to the next one, so that the rate is kept; sizes count headers.
+//! Source: RFC 8593, the statistical model's steady state and its default parameters. Differs: a deviation
+//! beyond 0.9 is drawn again (the RFC leaves the bounds open); the remainder of a frame below 60 bytes is
+//! added to the next one, so that the rate is kept; sizes count headers.
 
 use lockgate_engine::random::Random;
 use lockgate_engine::units::{Duration, PICOS_PER_SECOND, Rate};
@@ -22,9 +22,9 @@ const FRAMES: f64 = 30.0;
 const SCALE: f64 = 0.15;
 /// Largest deviation.
 const BOUND: f64 = 0.9;
-/// The largest packet: 1200 bytes of RTP payload, its header of 12 bytes, and what stands around it.
+/// Largest packet: 1200 bytes of RTP payload, the RTP header of 12 bytes, and the headers below.
 const LARGEST: u32 = 1_200 + 12 + HEADERS;
-/// The smallest packet.
+/// Smallest packet.
 const SMALLEST: u64 = 60;
 
 /// A live video stream.
@@ -33,15 +33,15 @@ pub(super) struct Video {
     intervals: Random,
     sizes: Random,
     standard: StandardExponential,
-    /// Time of the present frame.
+    /// Time of the current frame.
     at: Duration,
-    /// Bytes of it, headers included, that have not been sent.
+    /// Bytes of the current frame not yet sent, headers included.
     left: u64,
     has_begun: bool,
 }
 
 impl Video {
-    /// A stream of this rate, which is 64 kbit/s or more.
+    /// Creates a stream of this rate, which must be at least 64 kbit/s.
     pub(super) fn new(rate: Rate, intervals: Random, sizes: Random) -> Self {
         let standard = StandardExponential::new();
         Self { rate, intervals, sizes, standard, at: Duration::ZERO, left: 0, has_begun: false }
@@ -51,14 +51,14 @@ impl Video {
         self.rate.as_bits() as f64
     }
 
-    /// Packets a second: about as many as are full.
+    /// Returns the packets per second, assuming that all are full.
     pub(super) fn packet_rate(&self) -> f64 {
         self.rate() / (8.0 * f64::from(LARGEST))
     }
 
     pub(super) fn fill(&mut self, batch: &mut Vec<Emission>) {
         for _ in 0..BATCH {
-            // A frame has 13 bytes or more (a tenth of 266): five frames hold a packet.
+            // A frame has at least 13 bytes (a tenth of 266): five frames fill a packet.
             while self.left < SMALLEST {
                 self.next_frame();
             }
@@ -80,7 +80,7 @@ impl Video {
     }
 }
 
-/// A Laplacian draw within the bounds.
+/// Draws a Laplacian deviation within the bounds.
 fn deviation(standard: StandardExponential, random: &mut Random) -> f64 {
     loop {
         let size = SCALE * standard.draw(random);

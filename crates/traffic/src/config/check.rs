@@ -1,4 +1,4 @@
-//! What goes with what in a flow's traffic, and which values make sense.
+//! Checks a flow's traffic: the combination of keys, and their values.
 
 use lockgate_engine::units::{Bytes, Duration, Packets, Rate};
 
@@ -8,20 +8,20 @@ use crate::invalid::Invalid;
 use crate::law::{Law, LawConfig};
 use crate::profile;
 
-/// The highest rate of a flow: a byte then takes a picosecond.
+/// Highest rate of a flow: a byte takes one picosecond.
 const HIGHEST_RATE: Rate = Rate::from_bits(8_000_000_000_000);
 
-/// The lowest rate of video.
+/// Lowest rate of video.
 const LOWEST_VIDEO: Rate = Rate::from_bits(64_000);
 
-/// The most packets of a batch.
+/// Limit on the packets of a batch.
 const LARGEST_BATCH: u64 = 65_536;
 
-/// The shortest mean period of sending.
+/// Shortest mean period of sending.
 const SHORTEST_ON: Duration = Duration::from_micros(1);
 
 impl TrafficConfig {
-    /// Every problem with it, the files it names included.
+    /// Returns every problem, those of the files it names included.
     pub fn check(&self, files: &LoadedFiles) -> Vec<Invalid> {
         let mut problems = self.combination();
         for (field, law) in self.durations() {
@@ -36,7 +36,7 @@ impl TrafficConfig {
         problems
     }
 
-    /// What is missing, and what excludes each other.
+    /// Returns missing keys, and keys that exclude each other.
     fn combination(&self) -> Vec<Invalid> {
         let parts = [
             ("gap", self.gap.is_some()),
@@ -48,7 +48,7 @@ impl TrafficConfig {
         ];
         let whole = if self.replay.is_some() { "replay" } else { "profile" };
         if self.replay.is_some() || self.profile.is_some() {
-            // A profile may take a rate; whether it does is checked with the profile.
+            // A profile may take a rate; the profile checks that.
             let is_foreign = |field: &str| field != "rate" || self.replay.is_some();
             let strangers = parts.iter().filter(|(field, is_given)| *is_given && is_foreign(field));
             let why = format!("does not go with `{whole}`, which says all of it");

@@ -1,4 +1,4 @@
-//! A law as it is written: a bare quantity, or a table that names a distribution.
+//! A law as written: a bare quantity, or a table that names a distribution.
 
 use core::fmt;
 use core::marker::PhantomData;
@@ -11,38 +11,38 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use crate::laws::{self, Field, Form, Kind};
 use crate::quantity::Quantity;
 
-/// A law as it is written: `"20ms"`, or `{ distribution = "exponential", mean = "20ms" }`.
+/// A law as written: `"20ms"`, or `{ distribution = "exponential", mean = "20ms" }`.
 ///
-/// Which fields a distribution takes is said by its [`parameters`](crate::laws::Distribution::PARAMETERS)
-/// and checked by [`Law::new`](crate::Law::new), not here.
+/// The fields of each distribution are its [`parameters`](crate::laws::Distribution::PARAMETERS);
+/// [`Law::new`](crate::Law::new) checks them, not this type.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LawConfig<Q> {
-    /// The distribution.
+    /// Distribution.
     pub distribution: Kind,
-    /// The value that is always drawn.
+    /// Value of a constant law.
     pub value: Option<Q>,
-    /// The mean of the law, before any clamping by `min` and `max`.
+    /// Mean of the law, before any clamping by `min` and `max`.
     pub mean: Option<Q>,
-    /// The standard deviation of the law, before any clamping.
+    /// Standard deviation of the law, before any clamping.
     pub std: Option<Q>,
-    /// The least that is drawn: a parameter where the distribution has one, else what lower draws become.
+    /// Lower limit: a parameter of some distributions; for others, lower draws become this value.
     pub min: Option<Q>,
-    /// The most that is drawn: a parameter where the distribution has one, else what higher draws become.
+    /// Upper limit: a parameter of some distributions; for others, higher draws become this value.
     pub max: Option<Q>,
     /// Scale of the distribution.
     pub scale: Option<Q>,
     /// Shape of the distribution, a bare number.
     pub shape: Option<f64>,
-    /// The values of an empirical distribution.
+    /// Values of an empirical distribution.
     pub values: Option<Vec<Q>>,
-    /// How often each of `values` is drawn, in any unit.
+    /// Relative frequencies of `values`, in any unit.
     pub weights: Option<Vec<f64>>,
     /// Name of a file with an empirical distribution.
     pub file: Option<String>,
 }
 
 impl<Q> LawConfig<Q> {
-    /// A law of this distribution with no parameter given yet.
+    /// Creates a law of this distribution without parameters.
     pub fn of(distribution: Kind) -> Self {
         Self {
             distribution,
@@ -59,7 +59,7 @@ impl<Q> LawConfig<Q> {
         }
     }
 
-    /// Always `value`.
+    /// Creates a constant law.
     pub fn constant(value: Q) -> Self
     where
         Q: Copy,
@@ -67,7 +67,7 @@ impl<Q> LawConfig<Q> {
         Self { value: Some(value), ..Self::of(Kind::Constant) }
     }
 
-    /// Exponential with this mean.
+    /// Creates an exponential law with this mean.
     pub fn exponential(mean: Q) -> Self
     where
         Q: Copy,
@@ -75,7 +75,7 @@ impl<Q> LawConfig<Q> {
         Self { mean: Some(mean), ..Self::of(Kind::Exponential) }
     }
 
-    /// Whether `field` is given.
+    /// Returns true if `field` is given.
     pub(crate) fn has(&self, field: Field) -> bool {
         match field {
             Field::Value => self.value.is_some(),
@@ -91,7 +91,7 @@ impl<Q> LawConfig<Q> {
         }
     }
 
-    /// Whether it is written as a bare quantity.
+    /// Returns true if it is written as a bare quantity.
     pub(crate) fn is_bare(&self) -> bool {
         self.distribution == Kind::Constant
             && Field::ALL.iter().all(|field| self.has(*field) == (*field == Field::Value))
@@ -200,7 +200,8 @@ impl<'de, Q: Quantity> de::Visitor<'de> for TextOrTable<Q> {
     }
 }
 
-/// The schema follows from the list of laws: a quantity, or one table a distribution with its parameters.
+/// The schema is derived from the list of laws: a quantity, or one table per distribution with its
+/// parameters.
 impl<Q: Quantity> JsonSchema for LawConfig<Q> {
     fn schema_name() -> Cow<'static, str> {
         format!("Law of {}", Q::schema_name()).into()

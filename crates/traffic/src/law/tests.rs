@@ -1,4 +1,4 @@
-//! What users see of laws: how they are written, what is refused, what clamping does.
+//! Tests of laws as users see them: notation, errors, clamping.
 
 use lockgate_engine::random::{Random, Seed};
 use lockgate_engine::units::{Bytes, Duration};
@@ -45,7 +45,7 @@ fn what_is_written_is_read_back() {
     }
 }
 
-/// An error points at what is wrong within the table, not at the table.
+/// An error points at the wrong field within the table, not at the table.
 #[test]
 fn errors_point_at_their_place() {
     let place = |text: &str| {

@@ -1,11 +1,11 @@
-//! Always the same value.
+//! Constant: always the same value.
 
 use lockgate_engine::random::Random;
 
 use super::{Distribution, Field, Given, Parameter};
 use crate::invalid::Invalid;
 
-/// Always the same value. A bare quantity is short for it.
+/// The constant law. A bare quantity is its short form.
 #[derive(Clone, Debug)]
 pub struct Constant {
     value: f64,

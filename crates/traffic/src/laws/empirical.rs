@@ -1,17 +1,17 @@
-//! A law as it was measured: values with their weights, or a curve read from a file.
+//! Empirical distribution: values with their weights, or a curve read from a file.
 //!
 //! ```text
 //! values = ["64B", "1518B"], weights = [7, 1]      one of these values, by weight
 //! file = "web.cdf"                                 a curve, straight between its points
 //!
-//! # web.cdf: a value with its unit, and the share of draws at or below it
+//! # web.cdf: a value with its unit, and the fraction of draws at or below it
 //! 64B    0.10
 //! 576B   0.55
 //! 1500B  100%
 //! ```
 //!
-//! The values of a file rise, the shares do not fall, and the last is 1. A first share above zero is the
-//! share of the first value itself. Text after `#` is a comment.
+//! The values of a file must rise, the fractions must not fall, and the last must be 1. A first fraction
+//! above zero is the probability of the first value itself. Text after `#` is a comment.
 
 use std::sync::Arc;
 
@@ -21,13 +21,13 @@ use super::{Distribution, Field, Given, Parameter};
 use crate::invalid::Invalid;
 use crate::quantity::Quantity;
 
-/// Largest number of points or values.
+/// Limit on the number of points or values.
 const MOST_POINTS: usize = 1_000_000;
 
-/// A distribution curve, straight between its points.
+/// A cumulative distribution, linear between its points.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Curve {
-    /// Value in grains and the share of draws at or below it; both rise, and the last share is 1.
+    /// Value in grains, and the fraction of draws at or below it; both rise, and the last fraction is 1.
     points: Vec<(f64, f64)>,
 }
 
@@ -35,7 +35,8 @@ impl Curve {
     /// Reads a curve from the bytes of a file.
     ///
     /// # Errors
-    /// A message with the line, where a line is not a value and a share, or they do not rise.
+    /// Returns a message with the line number if a line is not a value and a fraction, or if they do not
+    /// rise.
     pub fn read<Q: Quantity>(bytes: &[u8]) -> Result<Self, String> {
         let text = core::str::from_utf8(bytes).map_err(|_| "is not text in UTF-8".to_owned())?;
         let mut points: Vec<(f64, f64)> = Vec::new();
@@ -62,7 +63,7 @@ impl Curve {
         }
     }
 
-    /// The value that a share of `share` of the draws is at or below.
+    /// Returns the quantile `share`.
     fn at(&self, share: f64) -> f64 {
         let next = self.points.partition_point(|point| point.1 <= share).min(self.points.len() - 1);
         let (high, above) = self.points[next];
@@ -72,7 +73,7 @@ impl Curve {
         if above > below { low + (high - low) * ((share - below) / (above - below)).clamp(0.0, 1.0) } else { high }
     }
 
-    /// The mean of x^order, order 1 or 2.
+    /// Returns the mean of x^order, order 1 or 2.
     fn moment(&self, order: i32) -> f64 {
         let power = |x: f64| if order == 1 { x } else { x * x };
         let first = self.points.first().map_or(0.0, |(value, share)| power(*value) * share);
@@ -112,13 +113,13 @@ fn read_point<Q: Quantity>(line: &str) -> Result<(f64, f64), String> {
     }
 }
 
-/// A law as it was measured.
+/// The empirical law.
 #[derive(Clone, Debug)]
 pub struct Empirical(Shape);
 
 #[derive(Clone, Debug)]
 enum Shape {
-    /// Values, rising, each with the share of draws at or below it.
+    /// Values, rising, each with the fraction of draws at or below it.
     Values(Arc<Curve>),
     Curve(Arc<Curve>),
 }
@@ -192,7 +193,7 @@ impl Empirical {
     }
 }
 
-/// Values and weights as steps, the values rising.
+/// Converts values and weights to steps, sorted by value.
 fn discrete(given: &Given) -> Result<Curve, Invalid> {
     if given.values.is_empty() || given.values.len() > MOST_POINTS {
         return Err(Invalid::new("values", format!("must be 1 to {MOST_POINTS} values")));

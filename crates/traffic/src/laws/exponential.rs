@@ -1,4 +1,4 @@
-//! Memoryless: the gaps of a Poisson process.
+//! Exponential: memoryless, the gaps of a Poisson process.
 //!
 //! ```text
 //! F(x) = 1 - exp(-x / mean)      variance = mean^2
@@ -10,7 +10,7 @@ use super::{Distribution, Field, Given, Parameter};
 use crate::invalid::Invalid;
 use crate::ziggurat::StandardExponential;
 
-/// The gaps of a Poisson process.
+/// The exponential law.
 #[derive(Clone, Debug)]
 pub struct Exponential {
     mean: f64,

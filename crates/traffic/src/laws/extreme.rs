@@ -1,10 +1,10 @@
-//! The largest of many values: sizes and gaps of game traffic.
+//! Extreme value (Gumbel): the largest of many values; sizes and gaps of game traffic.
 //!
 //! ```text
 //! F(x) = exp(-exp(-(x - location) / scale))      mean = location + 0.5772 scale      std = 1.2825 scale
 //! ```
 //!
-//! Written by its `mean` and `std` or `scale`. What falls below zero becomes zero (or one byte).
+//! Given by its `mean` and `std` or `scale`. Draws below zero become zero (or one byte).
 
 use lockgate_engine::random::Random;
 
@@ -17,7 +17,7 @@ const EULER: f64 = 0.577_215_664_901_532_9;
 /// Standard deviation of the standard law, pi / sqrt(6).
 const STANDARD_STD: f64 = 1.282_549_830_161_864;
 
-/// The law of the largest of many values (Gumbel).
+/// The Gumbel law.
 #[derive(Clone, Debug)]
 pub struct Extreme {
     location: f64,
@@ -47,7 +47,7 @@ impl Distribution for Extreme {
 
     #[inline]
     fn draw(&self, random: &mut Random) -> f64 {
-        // An exponential draw is minus the logarithm of a uniform one; a zero would make it infinite.
+        // An exponential draw is minus the logarithm of a uniform one; zero would make the result infinite.
         self.location - self.scale * libm::log(self.standard.draw(random).max(f64::MIN_POSITIVE))
     }
 

@@ -1,4 +1,4 @@
-//! A sum of exponential values, for any real number of them.
+//! Gamma: the sum of exponential values, generalized to a real number of them.
 //!
 //! ```text
 //! density ~ x^(shape - 1) exp(-x / scale)      mean = shape * scale      variance = shape * scale^2
@@ -18,7 +18,7 @@ use crate::ziggurat::{StandardExponential, StandardNormal};
 pub struct Gamma {
     scale: f64,
     shape: f64,
-    /// The shape that is drawn, at least 1: lifted by 1 where the given one is below.
+    /// Shape used for drawing, at least 1: the given shape, plus 1 if it is below 1.
     lifted: f64,
     normal: StandardNormal,
     exponential: StandardExponential,
@@ -55,7 +55,7 @@ impl Distribution for Gamma {
     fn draw(&self, random: &mut Random) -> f64 {
         let drawn = self.scale * self.draw_lifted(random);
         if self.shape < 1.0 {
-            // A uniform number to the power 1 / shape brings it back down.
+            // Multiplying by a uniform number to the power 1 / shape corrects for the raised shape.
             drawn * libm::exp(-self.exponential.draw(random) / self.shape)
         } else {
             drawn
@@ -76,7 +76,7 @@ impl Distribution for Gamma {
 }
 
 impl Gamma {
-    /// A draw at scale one with the lifted shape.
+    /// Draws at scale one with the raised shape.
     fn draw_lifted(&self, random: &mut Random) -> f64 {
         let d = self.lifted - 1.0 / 3.0;
         let c = 1.0 / libm::sqrt(9.0 * d);
@@ -87,7 +87,7 @@ impl Gamma {
                 continue;
             }
             let v = root * root * root;
-            // Accept where ln(uniform) is below; minus ln(uniform) is exponential.
+            // Accept if ln(uniform) is below; minus ln(uniform) is exponential.
             if -self.exponential.draw(random) < 0.5 * normal * normal + d * (1.0 - v + libm::log(v)) {
                 return d * v;
             }
@@ -95,8 +95,8 @@ impl Gamma {
     }
 }
 
-/// The regularised lower incomplete gamma function P(shape, x): its series where x is small, its continued
-/// fraction (modified Lentz) where it is large.
+/// Computes the regularised lower incomplete gamma function P(shape, x): by its series for small x, by its
+/// continued fraction (modified Lentz) for large x.
 #[allow(clippy::many_single_char_names, reason = "the names the continued fraction has in every textbook")]
 fn lower_incomplete(shape: f64, x: f64) -> f64 {
     // Both converge within a few times sqrt(shape) steps.

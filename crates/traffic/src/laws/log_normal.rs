@@ -1,4 +1,4 @@
-//! A value whose logarithm is normal: products of many small effects, file sizes.
+//! Log-normal: the logarithm is normal; products of many small effects, file sizes.
 //!
 //! ```text
 //! X = exp(mu + sigma Z)      sigma^2 = ln(1 + std^2 / mean^2)      mu = ln mean - sigma^2 / 2
@@ -12,7 +12,7 @@ use super::{Distribution, Field, Given, Parameter};
 use crate::invalid::Invalid;
 use crate::ziggurat::StandardNormal;
 
-/// A value whose logarithm is normal.
+/// The log-normal law.
 #[derive(Clone, Debug)]
 pub struct LogNormal {
     mean: f64,

@@ -1,11 +1,11 @@
-//! The bell curve, cut off at zero.
+//! Normal, truncated at zero.
 //!
 //! ```text
 //! density ~ exp(-(x - mean)^2 / (2 std^2))   for x >= 0
 //! ```
 //!
-//! Negative draws are drawn again, so that the mean achieved is above the one given: by 0.3 std where the
-//! mean is one std, by less than 0.0001 std from four std on. `Law::mean` is the mean achieved.
+//! Negative draws are rejected and drawn again, so that the achieved mean is above the given one: by 0.3
+//! std if the mean is one std, by less than 0.0001 std from four std on. `Law::mean` is the achieved mean.
 
 use core::f64::consts::{FRAC_1_SQRT_2, PI};
 
@@ -15,7 +15,7 @@ use super::{Distribution, Field, Given, Parameter};
 use crate::invalid::Invalid;
 use crate::ziggurat::StandardNormal;
 
-/// The bell curve, cut off at zero.
+/// The normal law, truncated at zero.
 #[derive(Clone, Debug)]
 pub struct Normal {
     mean: f64,
@@ -39,7 +39,7 @@ impl Distribution for Normal {
 
     #[inline]
     fn draw(&self, random: &mut Random) -> f64 {
-        // The mean is not negative: at least every second draw is kept.
+        // The mean is not negative, so that at least half of the draws are accepted.
         loop {
             let x = self.mean + self.std * self.standard.draw(random);
             if x >= 0.0 {
@@ -71,7 +71,7 @@ impl Distribution for Normal {
 }
 
 impl Normal {
-    /// Density over survival at the cut, both of the standard normal law.
+    /// Returns density divided by survival at the cut, both of the standard normal law.
     fn hazard(&self) -> f64 {
         if self.std <= 0.0 {
             return 0.0;

@@ -1,8 +1,8 @@
-//! Heavy-tailed: a few draws carry most of the sum.
+//! Pareto: heavy-tailed, a few draws carry most of the sum.
 //!
 //! ```text
 //! F(x) = 1 - (scale / x)^shape                                  x >= scale
-//! F(x) = (1 - (scale / x)^shape) / (1 - (scale / max)^shape)    scale <= x <= max, where `max` bounds it
+//! F(x) = (1 - (scale / x)^shape) / (1 - (scale / max)^shape)    scale <= x <= max, if `max` is given
 //! ```
 //!
 //! Unbounded, the mean is infinite for a shape up to 1 and the variance up to 2.
@@ -13,12 +13,12 @@ use super::{Distribution, Field, Given, Parameter};
 use crate::invalid::Invalid;
 use crate::ziggurat::StandardExponential;
 
-/// Heavy-tailed, optionally bounded.
+/// The Pareto law, optionally bounded.
 #[derive(Clone, Debug)]
 pub struct Pareto {
     scale: f64,
     shape: f64,
-    /// The upper bound and the probability that the unbounded law keeps within it.
+    /// Upper limit, and the probability that the unbounded law is below it.
     bound: Option<(f64, f64)>,
     standard: StandardExponential,
 }
@@ -88,7 +88,7 @@ impl Distribution for Pareto {
 }
 
 impl Pareto {
-    /// The mean of x^order.
+    /// Returns the mean of x^order.
     fn moment(&self, order: f64) -> f64 {
         match self.bound {
             None if self.shape <= order => f64::INFINITY,
@@ -98,22 +98,22 @@ impl Pareto {
     }
 }
 
-/// The integral of x^order times the unbounded density from `scale` to `max`.
+/// Computes the integral of x^order times the unbounded density from `scale` to `max`.
 fn bounded_moment(scale: f64, shape: f64, max: f64, order: f64) -> f64 {
     let (power, ratio) = (order - shape, libm::log(max / scale));
-    // (r^power - 1) / power, which is ln r where the power vanishes.
+    // (r^power - 1) / power, with the limit ln r as the power vanishes.
     let growth = if power.abs() < 1e-9 { ratio } else { libm::expm1(power * ratio) / power };
     shape * libm::pow(scale, order) * growth
 }
 
-/// The least value of the law that is bounded by `max` and has this mean, which is below `max`; `None` where
-/// it would be so small that its mean cannot be computed.
+/// Computes the smallest value of the law that is bounded by `max` and has this mean, which must be below
+/// `max`; `None` if it is too small to compute its mean.
 fn scale_of_bounded(mean: f64, shape: f64, max: f64) -> Option<f64> {
     let mean_at = |scale: f64| {
         let within = -libm::expm1(shape * libm::log(scale / max));
         bounded_moment(scale, shape, max, 1.0) / within
     };
-    // The mean grows with the scale, from zero to `max`: halve the interval until it is a point.
+    // The mean grows with the scale, from zero to `max`: bisection to full precision.
     let (mut low, mut high) = (0.0, mean);
     for _ in 0..200 {
         let scale = 0.5 * (low + high);

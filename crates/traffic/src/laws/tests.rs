@@ -1,4 +1,4 @@
-//! Held against every law of the list: its draws follow its own formulas.
+//! Tests of every law of the list: its draws follow its own formulas.
 
 use lockgate_engine::random::{Random, Seed};
 use lockgate_engine::units::{Bytes, Duration};
@@ -16,8 +16,8 @@ fn of(kind: Kind) -> LawConfig<Duration> {
     LawConfig::of(kind)
 }
 
-/// At least one case a law, with a fourth moment, with its first draw from stream `law` of seed 1
-/// and a hash of the first 10 000, which visit the rare branches too.
+/// At least one case per law, with a fourth moment, with its first draw from stream `law` of seed 1 and a
+/// hash of the first 10 000, which reach the rare branches too.
 fn cases() -> Vec<(LawConfig<Duration>, [u64; 2])> {
     vec![
         (LawConfig::constant(Duration::from_millis(20)), PINNED[0]),

@@ -1,4 +1,4 @@
-//! Every value between two bounds equally likely.
+//! Uniform: every value between two limits is equally likely.
 //!
 //! ```text
 //! P(X = k) = 1 / (max - min + 1)     k = min, min + 1, ..., max   in grains (picoseconds or bytes)
@@ -9,10 +9,10 @@ use lockgate_engine::random::Random;
 use super::{Distribution, Field, Given, Parameter};
 use crate::invalid::Invalid;
 
-/// Every whole number of grains between two bounds, both included, equally likely.
+/// The uniform law over whole grains, both limits included.
 #[derive(Clone, Debug)]
 pub struct Uniform {
-    /// Half a grain below the least value, so that rounding gives both ends their full share.
+    /// Half a grain below the smallest value, so that rounding gives both ends their full probability.
     from: f64,
     /// Number of values.
     span: f64,

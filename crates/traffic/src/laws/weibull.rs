@@ -1,4 +1,4 @@
-//! Between exponential and heavy-tailed: a shape below 1 stretches the tail, above 1 shortens it.
+//! Weibull: between exponential and heavy-tailed; a shape below 1 stretches the tail, above 1 shortens it.
 //!
 //! ```text
 //! F(x) = 1 - exp(-(x / scale)^shape)      mean = scale * Gamma(1 + 1 / shape)
@@ -10,7 +10,7 @@ use super::{Distribution, Field, Given, Parameter};
 use crate::invalid::Invalid;
 use crate::ziggurat::StandardExponential;
 
-/// A stretched exponential.
+/// The Weibull law, a stretched exponential.
 #[derive(Clone, Debug)]
 pub struct Weibull {
     scale: f64,
@@ -57,7 +57,7 @@ impl Distribution for Weibull {
     }
 }
 
-/// The mean of x^order at scale one.
+/// Computes the mean of x^order at scale one.
 fn moment(shape: f64, order: f64) -> f64 {
     libm::tgamma(1.0 + order / shape)
 }

@@ -1,4 +1,4 @@
-//! What a captured frame's length would be on Ethernet.
+//! Converts the length of a captured frame to its length on Ethernet.
 //!
 //! ```text
 //! Ethernet                as it is              (minus an FCS that the capture says it has)
@@ -11,24 +11,25 @@
 
 use super::ReplayError;
 
-/// Destination, source and type: what stands before the payload of an Ethernet frame.
+/// Bytes of destination, source and type before the payload of an Ethernet frame.
 const ETHERNET_HEADER: u32 = 14;
 
-/// How the lengths of a link's frames become Ethernet's.
+/// Conversion of the frame lengths of one link type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Link {
-    /// Bytes that Ethernet does not have.
+    /// Bytes that Ethernet lacks.
     less: u32,
     /// Bytes that only Ethernet has.
     more: u32,
 }
 
 impl Link {
-    /// The link type of this number, whose packets end in `fcs` bytes of frame check sequence.
+    /// Returns the conversion for a link type by number; its packets end in `fcs` bytes of frame check
+    /// sequence.
     pub(super) fn new(number: u32, fcs: u32) -> Result<Self, ReplayError> {
         let (less, more) = match number {
             1 => (fcs, 0),
-            // BSD's numbers of raw IP come first; 228 and 229 are IPv4 and IPv6 alone.
+            // The first numbers are BSD's of raw IP; 228 and 229 are IPv4 and IPv6 alone.
             12 | 14 | 101 | 228 | 229 => (0, ETHERNET_HEADER),
             113 => (16, ETHERNET_HEADER),
             276 => (20, ETHERNET_HEADER),
@@ -38,13 +39,13 @@ impl Link {
         Ok(Self { less, more })
     }
 
-    /// What a frame that was `length` bytes on this link has on Ethernet; at least one.
+    /// Returns the length on Ethernet of a frame of `length` bytes; at least one.
     pub(super) fn ethernet_length(self, length: u32) -> u32 {
         length.saturating_sub(self.less).saturating_add(self.more).max(1)
     }
 }
 
-/// Number and, for those one meets, name of a link type that is refused.
+/// Returns the number and, for common ones, the name of a refused link type.
 fn describe(number: u32) -> String {
     let name = match number {
         8 => "SLIP",

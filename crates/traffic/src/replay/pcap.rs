@@ -13,14 +13,14 @@ const SECOND: i128 = 1_000_000_000_000;
 const MICROSECOND: i128 = 1_000_000;
 const NANOSECOND: i128 = 1_000;
 
-/// The most that libpcap keeps of a packet.
+/// Limit of libpcap on the bytes kept of a packet.
 const LARGEST_SNAPLEN: u32 = 262_144;
 
 /// Reads all packets of a file.
 pub(super) fn read(bytes: &[u8], seen: &mut Seen) -> Result<(), ReplayError> {
     let (mut rest, header) = parse_pcap_header(bytes).map_err(|_| ReplayError::NotACapture)?;
-    // The upper half of the link type may tell that frames end in a frame check sequence, in units of
-    // two bytes, where bit 26 says so.
+    // If bit 26 is set, the upper half of the link type has the length of the frame check sequence, in
+    // units of two bytes.
     let network = header.network.0.cast_unsigned();
     let fcs = if network & 0x0400_0000 == 0 { 0 } else { 2 * (network >> 28) };
     let link = Link::new(network & 0xffff, fcs)?;
@@ -50,7 +50,7 @@ pub(super) fn read(bytes: &[u8], seen: &mut Seen) -> Result<(), ReplayError> {
     Ok(())
 }
 
-/// Whether the packet at the front claims more bytes than any capture keeps of a packet: then the file is
+/// Returns true if the next packet claims more bytes than any capture keeps of a packet: the file is
 /// damaged here, not cut.
 fn claims_too_much(rest: &[u8], snaplen: u32, is_big_endian: bool) -> bool {
     let Some(kept) = rest.get(8..12).and_then(|bytes| <[u8; 4]>::try_from(bytes).ok()) else {

@@ -11,33 +11,33 @@ use super::{Captured, ReplayError, Seen};
 /// Picoseconds in a second.
 const SECOND: i128 = 1_000_000_000_000;
 
-/// The packet block that enhanced packet blocks replaced.
+/// Packet block that enhanced packet blocks replaced.
 const OBSOLETE_PACKET: u32 = 2;
 
-/// Type and length twice: less than that no block has. The parser takes it from the length it is told before
-/// it checks that for every type of block (pcap-parser 0.17).
+/// Minimum size of a block: its type, and its length twice. For every type of block, the parser subtracts
+/// it from the claimed length before it checks that length (pcap-parser 0.17).
 const SMALLEST_BLOCK: usize = 12;
 
-/// More than any block has: Wireshark refuses blocks of 16 MiB.
+/// Limit above the size of any block: Wireshark refuses blocks of 16 MiB.
 const LARGEST_BLOCK: usize = 1 << 26;
 
-/// The option that tells the length of the frame check sequence.
+/// Option with the length of the frame check sequence.
 const IF_FCSLEN: OptionCode = OptionCode(13);
 
-/// Whether a file begins as pcapng does.
+/// Returns true if a file begins as pcapng does.
 pub(super) fn is_pcapng(bytes: &[u8]) -> bool {
     bytes.starts_with(&SHB_MAGIC.to_le_bytes())
 }
 
-/// An interface of the section being read.
+/// An interface of the current section.
 struct Interface {
     link: Result<Link, ReplayError>,
     resolution: Resolution,
-    /// Added to every stamp, in picoseconds.
+    /// Offset added to every time stamp, in picoseconds.
     offset: i128,
 }
 
-/// How stamps count.
+/// The unit of time stamps.
 #[derive(Clone, Copy)]
 enum Resolution {
     /// In units of 10^-n seconds.
@@ -47,7 +47,7 @@ enum Resolution {
 }
 
 impl Resolution {
-    /// `ticks` in picoseconds; what is finer is cut off.
+    /// Converts `ticks` to picoseconds, truncating.
     fn picos(self, ticks: u64) -> i128 {
         let ticks = i128::from(ticks);
         match self {
@@ -61,8 +61,8 @@ impl Resolution {
 }
 
 impl Interface {
-    // The parser's own decoding of resolution and offset is not used: it refuses powers of two and
-    // takes the offset for little-endian always (pcap-parser 0.17).
+    // The parser's own decoding of resolution and offset is not used: it refuses powers of two and always
+    // reads the offset as little-endian (pcap-parser 0.17).
     fn new(block: &InterfaceDescriptionBlock<'_>, is_big_endian: bool) -> Self {
         let option = |code| {
             let found = block.options.iter().find(|option| option.code == code);
@@ -91,7 +91,7 @@ pub(super) fn read(bytes: &[u8], seen: &mut Seen) -> Result<(), ReplayError> {
     let mut interfaces: Vec<Interface> = Vec::new();
     while !rest.is_empty() {
         let offset = bytes.len() - rest.len();
-        // A section header says itself what byte order its length is in, and the parser checks that.
+        // A section header declares the byte order of its own length; the parser checks that.
         if !is_pcapng(rest) && block_length(rest, is_big_endian).is_some_and(|length| length < SMALLEST_BLOCK)
         {
             return Err(ReplayError::Damaged { offset });
@@ -129,26 +129,27 @@ pub(super) fn read(bytes: &[u8], seen: &mut Seen) -> Result<(), ReplayError> {
             Block::Unknown(unknown) if is_obsolete(unknown.block_type, is_big_endian) => {
                 return Err(ReplayError::Obsolete { offset });
             }
-            // Names, statistics, secrets and what is not known carry no packets.
+            // Names, statistics, secrets and unknown blocks carry no packets.
             _ => {}
         }
     }
     Ok(())
 }
 
-/// The parser gives the types of unknown blocks as little-endian always.
+/// Returns true for an obsolete packet block. The parser always reads the types of unknown blocks as
+/// little-endian.
 fn is_obsolete(block_type: u32, is_big_endian: bool) -> bool {
     let block_type = if is_big_endian { block_type.swap_bytes() } else { block_type };
     block_type == OBSOLETE_PACKET
 }
 
-/// Whether "incomplete" does not mean that the file ends here: all bytes that the block at the front claims
-/// are there and its parts do not fit into it, or it claims more than any block has.
+/// Returns true if "incomplete" means damage rather than the end of the file: all bytes that the next block
+/// claims are present and its parts do not fit into it, or it claims more than any block has.
 fn is_broken(rest: &[u8], is_big_endian: bool) -> bool {
     block_length(rest, is_big_endian).is_some_and(|length| length <= rest.len() || length > LARGEST_BLOCK)
 }
 
-/// The length that the block at the front claims; `None` where the file ends before it.
+/// Returns the length that the next block claims; `None` if the file ends before it.
 fn block_length(rest: &[u8], is_big_endian: bool) -> Option<usize> {
     let bytes = <[u8; 4]>::try_from(rest.get(4..8)?).ok()?;
     let length = if is_big_endian { u32::from_be_bytes(bytes) } else { u32::from_le_bytes(bytes) };

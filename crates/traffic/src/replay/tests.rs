@@ -1,4 +1,4 @@
-//! Captures made by hand, byte by byte; real ones where they are; noise.
+//! Tests of captures: built by hand, byte by byte; real ones; damaged ones.
 
 use std::io::Write;
 
@@ -232,7 +232,7 @@ fn what_cannot_be_replayed_is_refused_by_name() {
     assert!(why(&pcap(Little, MICRO, 240, &[])).contains("`240`"));
     let ng = |rest: &[Vec<u8>]| [section(Little), rest.concat()].concat();
     assert!(why(&ng(&[interface(Little, 189, &[]), packet(Little, 0, 1, 0, 9)])).contains("`189 (USB)`"));
-    // An interface that no packet is from does not matter.
+    // An interface without packets does not matter.
     let unused = ng(&[interface(Little, 189, &[]), interface(Little, 1, &[]), packet(Little, 1, 1, 0, 9)]);
     assert_eq!(packets(&unused), [(0, 9)]);
     assert!(why(&ng(&[packet(Little, 3, 1, 0, 9)])).contains("undescribed interface `3` at byte `28`"));
@@ -244,11 +244,11 @@ fn what_cannot_be_replayed_is_refused_by_name() {
         why(&ng(&[interface(Little, 1, &[]), block(Little, 2, &[0; 24])])).contains("obsolete packet block")
     );
     assert!(why(&[section(Big), block(Big, 2, &[0; 24])].concat()).contains("obsolete packet block"));
-    // A packet that says it holds more than its block does.
+    // A packet that claims to hold more than its block does.
     let mut broken = packet(Little, 0, 1, 8, 8);
     broken[20] = 200;
     assert!(why(&ng(&[interface(Little, 1, &[]), broken])).contains("damaged: what stands at byte `48`"));
-    // One that says it has more bytes than any capture keeps.
+    // A packet that claims more bytes than any capture keeps.
     let broken = pcap(Little, MICRO, 1, &[[1, 0, 4, 4], [0xffff_ffff, 0, 0, 0], [0, 0, 0, 0]]);
     let broken = [&broken[..broken.len() - 24], &[0xff; 40]].concat();
     assert!(why(&broken).contains("damaged"), "{}", why(&broken));
@@ -336,7 +336,7 @@ proptest! {
         }
     }
 
-    /// Sound captures with a few bytes changed or cut: read or refused, never a panic; what is read is
+    /// Valid captures with a few bytes changed or cut: read or refused, never a panic; the packets read are
     /// in order and within bounds.
     #[test]
     fn damage_does_no_harm(
