@@ -1,4 +1,5 @@
-//! Trees of classes with rates and ceilings that lend to each other, and what the leaves get of them.
+//! Trees of classes with rates and ceilings that borrow from each other, and the resulting rates of the
+//! leaves.
 
 use lockgate_engine::random::Random;
 use serde_json::{Value, json};
@@ -6,25 +7,25 @@ use serde_json::{Value, json};
 use crate::forest::Forest;
 use crate::trials::between;
 
-/// What is said of a class: bits per second and bytes.
+/// Parameters of a class, in bits per second and bytes.
 #[derive(Clone, Copy, Debug)]
 pub struct Lender {
-    /// Guaranteed.
+    /// Guaranteed rate.
     pub rate: u64,
-    /// Never exceeded.
+    /// Ceiling of the rate.
     pub ceil: u64,
     /// Depth of the bucket of `rate`.
     pub burst: u64,
     /// Depth of the bucket of `ceil`.
     pub cburst: u64,
-    /// Which leaves borrow first.
+    /// Priority for borrowing.
     pub priority: u64,
-    /// How leaves of one priority share.
+    /// Weight among leaves of one priority.
     pub quantum: u64,
 }
 
 impl Lender {
-    /// The share that says it.
+    /// Returns the parameters as a share.
     pub fn share(&self) -> Value {
         json!({
             "rate": format!("{}bit", self.rate),
@@ -37,18 +38,19 @@ impl Lender {
     }
 }
 
-/// How random forests are drawn.
+/// Options for drawing a random forest.
 #[derive(Clone, Copy, Debug)]
 pub struct Draw {
-    /// Depths of buckets in bytes, from and to.
+    /// Range of the buckets' depths, in bytes.
     pub bursts: (u32, u32),
-    /// No ceiling but that at the top binds a leaf with more than one lender above it, unless the leaf never
-    /// borrows. Which of its lenders serves a leaf that is at its ceiling is decided packet by packet, and with
-    /// it what they have left for others: there the rates below do not follow from the tree alone.
+    /// True for forests whose rates follow from the tree alone: no ceiling other than that at the top
+    /// limits a leaf with more than one lender above it, unless the leaf never borrows. Otherwise the
+    /// lender that serves a leaf at its ceiling is decided packet by packet, and with it the rate left for
+    /// other leaves.
     pub is_decided: bool,
 }
 
-/// A random forest of at most three levels whose rates below a class sum to no more than its own.
+/// Draws a forest of at most three levels in which the rates below a class add up to at most its own.
 pub fn forest(random: &mut Random, draw: Draw) -> Forest<Lender> {
     let mut forest = Forest::default();
     for _ in 0..between(random, 1, 2) {
@@ -61,7 +63,7 @@ pub fn forest(random: &mut Random, draw: Draw) -> Forest<Lender> {
 
 impl Draw {
     fn lender(self, random: &mut Random, rate: u64, most: u64) -> Lender {
-        // Some never borrow, some may have all there is above.
+        // Some leaves never borrow, some may use the whole rate above.
         let ceil = match random.below(4) {
             0 => rate,
             1 => most,
@@ -96,7 +98,7 @@ impl Draw {
             return;
         }
         let parts: Vec<u64> = (0..between(random, 2, 4)).map(|_| between(random, 1, 6)).collect();
-        // The children are promised between half and all of the rate.
+        // The children together are guaranteed half to all of the rate.
         let whole = parts.iter().sum::<u64>() * 100 / between(random, 50, 100);
         for part in parts {
             let child = self.lender(random, lender.rate * part / (whole + 1), lender.ceil);
@@ -105,10 +107,10 @@ impl Draw {
     }
 }
 
-/// Long-run rates in bits per second, by class, where these leaves always have packets and no link is in the
-/// way: leaves send at their rates; then lenders of one height after the other, the lowest first, share out
-/// what is left of their rates among the leaves below, by priority, in proportion to the quanta, no class over
-/// its ceiling.
+/// Computes the long-run rates in bits per second, by class, if the leaves `busy` always have packets and
+/// the link does not limit them. Leaves send at their rates. Then the lenders, level by level from the
+/// lowest, divide the rest of their rates among the leaves below, by priority, in proportion to the quanta,
+/// up to the ceilings.
 pub fn shares(forest: &Forest<Lender>, busy: &[usize]) -> Vec<f64> {
     let classes = &forest.classes;
     let mut rates = vec![0.0; classes.len()];
@@ -135,7 +137,7 @@ pub fn shares(forest: &Forest<Lender>, busy: &[usize]) -> Vec<f64> {
     rates
 }
 
-/// Raises the rates of `borrowers` together, in proportion to their quanta, until each meets a limit.
+/// Raises the rates of `borrowers` together, in proportion to their quanta, until each reaches a limit.
 fn fill(forest: &Forest<Lender>, lender: usize, mut borrowers: Vec<usize>, rates: &mut [f64]) {
     let room = |class: usize, rates: &[f64]| {
         let Lender { rate, ceil, .. } = forest.classes[class].facts;

@@ -1,4 +1,4 @@
-//! What `lockgate conform` says, as one document.
+//! The results of `lockgate conform` as one document.
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -9,56 +9,56 @@ use crate::oracle::Entry;
 use crate::oracles;
 use crate::trials::Trials;
 
-/// Version of the document's form.
+/// Version of the document's format.
 pub const SCHEMA: u32 = 2;
 
-/// Disciplines held against their theorems.
+/// Results of testing disciplines against their theorems.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Conformance {
-    /// Version of this document's form.
+    /// Version of the document's format.
     pub schema: u32,
-    /// What all draws started from.
+    /// Seed of all random draws.
     pub seed: u64,
-    /// One an oracle and kind, in the order of the list of oracles.
+    /// Rows, one per oracle and kind, in the order of the list of oracles.
     pub rows: Vec<Row>,
-    /// The kinds asked for that no oracle is about.
+    /// Requested kinds to which no oracle applies.
     pub without_oracle: Vec<&'static str>,
-    /// Whether every finding holds.
+    /// True if every finding holds.
     pub holds: bool,
 }
 
-/// One oracle on one kind.
+/// Results of one oracle on one kind.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Row {
     /// The kind of discipline.
     pub kind: &'static str,
-    /// The family of theorems, such as `O7`.
+    /// Family of theorems, such as `O7`.
     pub family: &'static str,
-    /// The oracle's name.
+    /// Name of the oracle.
     pub oracle: &'static str,
-    /// The theorem in a sentence.
+    /// The theorem, in one sentence.
     pub theorem: &'static str,
-    /// Where it is proved.
+    /// Source of the proof.
     pub source: &'static str,
-    /// One a statement of the theorem.
+    /// Findings, one per statement of the theorem.
     pub findings: Vec<Finding>,
-    /// Whether all of them hold.
+    /// True if all findings hold.
     pub holds: bool,
 }
 
-/// An oracle on a kind, still to be tried.
+/// An oracle to run on a kind.
 #[derive(Clone, Debug)]
 pub struct Task {
     /// The oracle.
     pub entry: &'static Entry,
     /// The kind.
     pub kind: Kind,
-    /// Its trials.
+    /// Trials to make.
     pub trials: Trials,
 }
 
 impl Task {
-    /// Makes the trials.
+    /// Runs the trials.
     pub fn run(&self) -> Row {
         let findings = self.entry.hold(&self.kind, self.trials);
         Row {
@@ -73,8 +73,8 @@ impl Task {
     }
 }
 
-/// What there is to try on these kinds: every oracle on each kind it is about. `count` stands in the place of each
-/// oracle's own number of trials.
+/// Returns the tasks for these kinds: every oracle on each kind to which it applies. `count` replaces the
+/// oracles' own numbers of trials.
 pub fn tasks(kinds: &[Kind], seed: u64, count: Option<u32>) -> Vec<Task> {
     let of = |entry: &'static Entry| {
         let trials = Trials { seed, count: count.unwrap_or(entry.trials).max(1) };
@@ -85,7 +85,7 @@ pub fn tasks(kinds: &[Kind], seed: u64, count: Option<u32>) -> Vec<Task> {
 }
 
 impl Conformance {
-    /// The document on these kinds, from the rows of their tasks.
+    /// Creates the document on these kinds from the rows of their tasks.
     pub fn new(kinds: &[Kind], seed: u64, rows: Vec<Row>) -> Self {
         let without = |kind: &&Kind| !oracles::ALL.iter().any(|entry| entry.applies(kind));
         Self {
@@ -97,13 +97,13 @@ impl Conformance {
         }
     }
 
-    /// The rows of each oracle, in the order of the list.
+    /// Returns the rows grouped by oracle, in the order of the list.
     pub fn by_oracle(&self) -> impl Iterator<Item = &[Row]> {
         self.rows.chunk_by(|one, other| one.oracle == other.oracle)
     }
 }
 
-/// The JSON Schema of the document.
+/// Returns the JSON Schema of the document.
 pub fn schema() -> schemars::Schema {
     schemars::schema_for!(Conformance)
 }

@@ -1,65 +1,67 @@
-//! What an oracle found: the bound, the worst that was measured, and whether it holds.
+//! Findings of an oracle: the bound, the worst measured value, and the verdict.
 
 use num_rational::BigRational;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// What a statement is measured against.
+/// The limit that a statement is measured against.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Against {
-    /// Nothing may differ at all.
+    /// No difference is allowed.
     Exact,
-    /// A proven bound, and the share of it that the traffic must reach for the trials to mean something.
+    /// A proven bound, and the fraction of it that the traffic must reach for the trials to be meaningful.
     Bound { sharp_from: f64 },
-    /// What statistics, rounding or a model that leaves something out may differ by: chosen, not proven.
+    /// A chosen tolerance for statistics, rounding or an incomplete model; not proven.
     Tolerance,
 }
 
-/// One statement of a theorem beside what was measured, over all trials.
+/// One statement of a theorem with its measurements, over all trials.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Finding {
-    /// What was measured, in a few words.
+    /// Measured quantity, in a few words.
     pub what: &'static str,
-    /// The unit of `bound`, `tolerance` and `worst`; empty for a count or a ratio.
+    /// Unit of `bound`, `tolerance` and `worst`; empty for a count or a ratio.
     pub unit: &'static str,
-    /// The proven bound where it was come nearest to; null for a tolerance and an exact statement.
+    /// Proven bound at the worst measurement; null for a tolerance and an exact statement.
     pub bound: Option<f64>,
-    /// The chosen tolerance where it was come nearest to; null for a bound and an exact statement.
+    /// Chosen tolerance at the worst measurement; null for a bound and an exact statement.
     pub tolerance: Option<f64>,
-    /// What was measured there.
+    /// Worst measurement: the one closest to, or furthest beyond, its limit.
     pub worst: f64,
-    /// `worst` over `bound` or `tolerance`; null where nothing may differ at all.
+    /// `worst` divided by `bound` or `tolerance`; null for an exact statement.
     pub ratio: Option<f64>,
-    /// The share of the bound that the traffic must reach for the trials to mean something; null without a bound.
+    /// Fraction of the bound that the traffic must reach for the trials to be meaningful; null without a
+    /// bound.
     pub sharp_from: Option<f64>,
-    /// How many values were compared.
+    /// Number of values compared.
     pub comparisons: u64,
-    /// How many trials were made.
+    /// Number of trials.
     pub trials: u32,
-    /// Whether no trial went over the bound or tolerance, and nothing else went wrong.
+    /// True if no trial exceeded the bound or tolerance, and there was no other fault.
     pub holds: bool,
-    /// What went wrong first.
+    /// First fault.
     pub why: Option<String>,
 }
 
 impl Finding {
-    /// Whether anything was compared, and, of a bound, whether the traffic came near enough to try it.
+    /// Returns true if values were compared and, for a bound, if the traffic came close enough to test it.
     pub fn is_tried(&self) -> bool {
         let is_near = self.sharp_from.is_none_or(|least| self.ratio.is_some_and(|ratio| ratio >= least));
         self.comparisons > 0 && is_near
     }
 
-    /// What stands in the place of findings where the discipline itself broke down.
+    /// Creates the finding for a discipline that panicked, instead of findings of the oracle.
     pub fn broken(why: String, trials: u32) -> Self {
         let worst = Worst { why: Some(why), ..Worst::exact("runs to its end", "") };
         worst.finding(trials)
     }
 }
 
-/// The worst of all that was measured for one statement.
+/// Accumulates the worst measurement of one statement.
 ///
-/// There are three kinds of statements, and a constructor for each: a proven [bound](Worst::bound), which must say how
-/// near the traffic comes to it; a [tolerance](Worst::tolerance), which is chosen; an [exact](Worst::exact) statement.
+/// There are three kinds of statements, each with a constructor: a proven [bound](Worst::bound), which
+/// states how close to it the traffic comes; a chosen [tolerance](Worst::tolerance); an
+/// [exact](Worst::exact) statement.
 #[derive(Clone, Debug)]
 #[allow(clippy::struct_field_names, reason = "one of its fields is the worst value")]
 pub struct Worst {
@@ -74,8 +76,8 @@ pub struct Worst {
 }
 
 impl Worst {
-    /// A proven bound. The trials mean something where they reach the share `sharp_from` of it, above 0 and at most 1.
-    /// `unit` is that of the numbers as they are shown.
+    /// Creates a statement with a proven bound. The trials are meaningful if they reach the fraction
+    /// `sharp_from` of it, above 0 and at most 1. `unit` is that of the displayed numbers.
     pub fn bound(what: &'static str, unit: &'static str, sharp_from: f64) -> Self {
         let mut worst = Self::new(what, unit, Against::Bound { sharp_from });
         worst.require(sharp_from > 0.0 && sharp_from <= 1.0, || {
@@ -84,12 +86,12 @@ impl Worst {
         worst
     }
 
-    /// A chosen tolerance: for statistics, rounding, and models that leave something out.
+    /// Creates a statement with a chosen tolerance: for statistics, rounding, and incomplete models.
     pub fn tolerance(what: &'static str, unit: &'static str) -> Self {
         Self::new(what, unit, Against::Tolerance)
     }
 
-    /// An exact statement: every value that is compared must be at most 0.
+    /// Creates an exact statement: every value compared must be at most 0.
     pub fn exact(what: &'static str, unit: &'static str) -> Self {
         Self::new(what, unit, Against::Exact)
     }
@@ -98,46 +100,46 @@ impl Worst {
         Self { what, unit, against, limit: 0.0, worst: 0.0, ratio: None, comparisons: 0, why: None }
     }
 
-    /// `measured` may be at most `bound`; both are shown divided by `scale`. Exact.
+    /// Requires `measured` to be at most `bound`, exactly; both are displayed divided by `scale`.
     pub fn at_most(&mut self, measured: i128, bound: i128, scale: u64) {
         let scale = scale as f64;
         let (measured_f, bound_f) = (measured as f64 / scale, bound as f64 / scale);
         self.note(measured_f, bound_f, measured <= bound);
     }
 
-    /// `measured` may be at most `bound`; shown as a share of it. Exact.
+    /// Requires `measured` to be at most `bound`, exactly; displayed as a fraction of it.
     pub fn share(&mut self, measured: i128, bound: i128) {
         self.note(measured as f64 / bound as f64, 1.0, measured <= bound);
     }
 
-    /// `measured` may be at most `bound`. Exact.
+    /// Requires `measured` to be at most `bound`, exactly.
     pub fn fraction(&mut self, measured: &BigRational, bound: &BigRational) {
         self.note(approximate(measured), approximate(bound), measured <= bound);
     }
 
-    /// `measured` may be at most `bound`: for statistics and formulas on real numbers.
+    /// Requires `measured` to be at most `bound`: for statistics and formulas on real numbers.
     pub fn real(&mut self, measured: f64, bound: f64) {
         self.note(measured, bound, measured <= bound);
     }
 
-    /// `measured` may be off `theory` by at most the share `tolerance` of it.
+    /// Requires `measured` to differ from `theory` by at most the fraction `tolerance` of it.
     pub fn near(&mut self, measured: f64, theory: f64, tolerance: f64) {
         self.real((measured / theory - 1.0).abs(), tolerance);
     }
 
-    /// `count` things must not be.
+    /// Requires `count`, a number of violations, to be zero.
     pub fn none(&mut self, count: u64) {
         self.at_most(i128::from(count), 0, 1);
     }
 
-    /// `holds` must be so; `why` says what is wrong where it is not.
+    /// Requires `holds`; otherwise `why` describes the fault.
     pub fn require(&mut self, holds: bool, why: impl FnOnce() -> String) {
         if !holds && self.why.is_none() {
             self.why = Some(why());
         }
     }
 
-    /// Takes over what went wrong elsewhere, such as on a [`Link`](crate::link::Link).
+    /// Takes over a fault, such as that of a [`Link`](crate::link::Link).
     pub fn fault(&mut self, fault: Option<&String>) {
         if let Some(why) = fault {
             self.require(false, || why.clone());
@@ -157,13 +159,13 @@ impl Worst {
             (None, Some(_)) => true,
             (_, None) => self.ratio.is_none() && measured >= self.worst,
         };
-        // A value that is no number is never worse: it must not go unseen.
+        // NaN compares as not worse, but must be recorded.
         if is_worse || measured.is_nan() {
             (self.worst, self.limit, self.ratio) = (measured, limit, ratio);
         }
     }
 
-    /// The finding over this many trials.
+    /// Returns the finding over this many trials.
     pub fn finding(self, trials: u32) -> Finding {
         let finite = |value: f64| if value.is_finite() { value } else { 0.0 };
         let limit = finite(self.limit);
@@ -188,7 +190,8 @@ impl Worst {
     }
 }
 
-/// To a millionth: enough to show, whatever the size of the numbers.
+/// Converts to a real number, truncated to a millionth: sufficient for display, whatever the size of the
+/// numbers.
 fn approximate(value: &BigRational) -> f64 {
     let million = BigRational::from_integer(1_000_000.into());
     let millionths = (value * million).to_integer();
@@ -222,7 +225,7 @@ mod tests {
         assert!(far.clone().finding(1).holds && !far.clone().finding(1).is_tried());
         far.real(0.5, 1.0);
         assert!(far.finding(1).is_tried());
-        // A tolerance is not a matter of nearness, but nothing holds by not being compared.
+        // A tolerance need not be approached, but a statement without comparisons does not hold.
         let mut close = Worst::tolerance("what", "");
         assert!(!close.clone().finding(1).is_tried());
         close.near(1.0, 1.0, 0.1);
@@ -231,7 +234,7 @@ mod tests {
         assert_eq!((close.bound, close.tolerance, close.sharp_from), (None, Some(0.1), None));
         assert!(!Worst::bound("what", "", 0.5).finding(1).is_tried());
         assert!(!Worst::exact("what", "").finding(1).is_tried());
-        // Nor can a bound be stated that need not be tried.
+        // A bound cannot be stated without a fraction to reach.
         assert!(!Worst::bound("what", "", 0.0).finding(1).holds);
     }
 

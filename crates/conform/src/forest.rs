@@ -1,4 +1,4 @@
-//! What the oracles on trees of classes share: a tree, a link over it, and leaves that never run dry.
+//! Fixture of the oracles on trees of classes: a tree, a link over it, and leaves that always have packets.
 
 use lockgate_engine::classify::{Classifier, Rule};
 use lockgate_engine::node::Node;
@@ -12,21 +12,21 @@ use crate::kind;
 use crate::link::Link;
 use crate::trials::between;
 
-/// So fast that packets leave when they are released: the classes alone decide.
+/// Infinite rate: packets leave when they are released, so that the classes alone decide.
 pub const WIRE: Rate = Rate::from_bits(u64::MAX);
 
-/// A class that is tried: what its discipline is told of it, and what the oracle knows.
+/// A class under test: its parameters and the oracle's knowledge of it.
 #[derive(Clone, Debug)]
 pub struct Class<Facts> {
-    /// What the oracle knows.
+    /// Knowledge of the oracle.
     pub facts: Facts,
-    /// The class above, by its number; `None` at the top.
+    /// Index of the parent; `None` at the top.
     pub parent: Option<usize>,
-    /// The classes below, by their numbers; none for a leaf.
+    /// Indices of the children; empty for a leaf.
     pub children: Vec<usize>,
 }
 
-/// Classes by number, parents before their children. The flow of a leaf has the leaf's number.
+/// Classes by index, parents before their children. The flow of a leaf has the leaf's index.
 #[derive(Clone, Debug)]
 pub struct Forest<Facts> {
     /// The classes.
@@ -40,7 +40,7 @@ impl<Facts> Default for Forest<Facts> {
 }
 
 impl<Facts> Forest<Facts> {
-    /// Adds a class below `parent`; returns its number.
+    /// Adds a class below `parent`; returns its index.
     pub fn add(&mut self, parent: Option<usize>, facts: Facts) -> usize {
         let number = self.classes.len();
         self.classes.push(Class { facts, parent, children: Vec::new() });
@@ -50,37 +50,38 @@ impl<Facts> Forest<Facts> {
         number
     }
 
-    /// The classes that packets wait in.
+    /// Returns the leaves, the classes in which packets wait.
     pub fn leaves(&self) -> impl Iterator<Item = usize> + '_ {
         (0..self.classes.len()).filter(|class| self.classes[*class].children.is_empty())
     }
 
-    /// The classes at the top.
+    /// Returns the classes at the top.
     pub fn tops(&self) -> Vec<usize> {
         (0..self.classes.len()).filter(|class| self.classes[*class].parent.is_none()).collect()
     }
 
-    /// `class` and those above it, the nearest first.
+    /// Returns `class` and its ancestors, the nearest first.
     pub fn above(&self, class: usize) -> impl Iterator<Item = usize> + '_ {
         core::iter::successors(Some(class), |class| self.classes[*class].parent)
     }
 
-    /// The leaves of `class`: itself, where it is one.
+    /// Returns the leaves of `class`; `class` itself if it is a leaf.
     pub fn leaves_of(&self, class: usize) -> Vec<usize> {
         self.leaves().filter(|leaf| self.above(*leaf).any(|above| above == class)).collect()
     }
 
-    /// How far `class` stands from the top.
+    /// Returns the depth of `class`; 0 at the top.
     pub fn depth(&self, class: usize) -> usize {
         self.above(class).count() - 1
     }
 
-    /// A link of this rate over a discipline that owns these classes, each leaf a queue without end.
+    /// Creates a link of this rate over a discipline that owns these classes; each leaf is an unlimited
+    /// queue.
     pub fn link(&self, owner: &str, config: &Value, rate: Rate, share: &dyn Fn(&Facts) -> Value) -> Link {
         Link::new(self.port(owner, config, "1000000p", share), rate)
     }
 
-    /// A port of a discipline that owns these classes, each leaf a queue of `limit`.
+    /// Creates a port of a discipline that owns these classes; each leaf is a queue of `limit`.
     pub fn port(&self, owner: &str, config: &Value, limit: &str, share: &dyn Fn(&Facts) -> Value) -> Port {
         let children = self.nodes(owner, &self.tops(), limit, share);
         let root = kind::build(owner, "root", config, children).with_classifier(self.sorter(&self.tops()));
@@ -108,7 +109,7 @@ impl<Facts> Forest<Facts> {
         classes.iter().map(node).collect()
     }
 
-    /// Sorts the flows of leaves to these classes.
+    /// Returns a classifier from the flows of leaves to these classes.
     fn sorter(&self, classes: &[usize]) -> Classifier {
         let rule = |class: &usize| {
             let flows = self.leaves_of(*class).into_iter().map(|leaf| FlowId(leaf as u32)).collect();
@@ -118,12 +119,12 @@ impl<Facts> Forest<Facts> {
     }
 }
 
-/// The header of a packet for a leaf.
+/// Creates the header of a packet for a leaf.
 pub fn header(leaf: usize, length: u64) -> Header {
     Header { flow: FlowId(leaf as u32), length: length as u32, ..Header::default() }
 }
 
-/// Runs `link` until `until` with every one of `leaves` having packets of `lengths` at all times.
+/// Runs `link` until `until`; each of `leaves` always has packets, of lengths in the range `lengths`.
 pub fn saturate(link: &mut Link, leaves: &[usize], lengths: (u32, u32), until: Instant, random: &mut Random) {
     let mut draw = || between(random, lengths.0, lengths.1);
     for leaf in leaves {

@@ -1,4 +1,4 @@
-//! What the oracles of `cake` share: flows between hosts that always have something waiting.
+//! Fixture of the oracles on `cake`: permanently backlogged flows between hosts.
 
 use core::net::{IpAddr, Ipv4Addr};
 use std::collections::BTreeMap;
@@ -11,20 +11,20 @@ use serde_json::Value;
 use crate::link::{Link, Sent};
 use crate::managed::port;
 
-/// So fast that packets leave when they are released.
+/// Infinite rate: packets leave when they are released.
 pub const WIRE: Rate = Rate::from_bits(u64::MAX);
 
-/// The header of a packet of this flow and code point.
+/// Creates the header of a packet of this flow and code point.
 pub fn packet(flow: u32, length: u64, dscp: u8) -> Header {
     Header { flow: FlowId(flow), length: length as u32, traffic_class: dscp << 2, ..Header::default() }
 }
 
-/// A `cake` with these parameters before a link of this rate.
+/// Creates a `cake` with these parameters before a link of this rate.
 pub fn cake(config: &Value, rate: Rate) -> Link {
     Link::new(port("cake", config), rate)
 }
 
-/// Flows between hosts: source and destination of each, by its number. Ports tell flows apart.
+/// Flows between hosts: source and destination of each, by index. Flows have different ports.
 #[derive(Clone, Debug)]
 pub struct Hosts(pub Vec<(u8, u8)>);
 
@@ -42,8 +42,8 @@ impl Headers for Hosts {
     }
 }
 
-/// Serves a backlog that is always there: every flow gets a packet for each that it sends, until `packets` are
-/// sent. `draw` gives a flow's next packet.
+/// Serves a permanent backlog until `packets` are sent: every packet sent is replaced by the next of its
+/// flow, from `draw`.
 pub fn saturate(link: &mut Link, flows: u32, packets: usize, draw: &mut dyn FnMut(u32) -> Header) {
     let mut seen = link.sent.len();
     let until = seen + packets;
@@ -61,7 +61,7 @@ pub fn saturate(link: &mut Link, flows: u32, packets: usize, draw: &mut dyn FnMu
     }
 }
 
-/// The largest difference over any interval of what `change` adds up to along what was sent.
+/// Returns the largest change, over any interval, of the sum of `change` over the packets sent.
 pub fn widest(sent: &[Sent], mut change: impl FnMut(&Packet) -> i128) -> i128 {
     let (mut value, mut low, mut high) = (0_i128, 0, 0);
     for sent in sent {
@@ -71,7 +71,8 @@ pub fn widest(sent: &[Sent], mut change: impl FnMut(&Packet) -> i128) -> i128 {
     high - low
 }
 
-/// `S_first - S_second` of what was sent, by some key of flows.
+/// Returns the largest `S_first - S_second` over any interval, in magnitude, for bytes summed by a key of
+/// flows.
 pub fn apart(sent: &[Sent], first: u32, second: u32, key: impl Fn(u32) -> u32) -> i128 {
     widest(sent, |packet| match key(packet.flow.0) {
         which if which == first => i128::from(packet.length),
@@ -80,7 +81,7 @@ pub fn apart(sent: &[Sent], first: u32, second: u32, key: impl Fn(u32) -> u32) -
     })
 }
 
-/// Shares of all bytes, by some key of flows.
+/// Returns the fractions of all bytes, by a key of flows.
 pub fn shares(sent: &[Sent], key: impl Fn(u32) -> u32) -> BTreeMap<u32, f64> {
     let mut bytes = BTreeMap::<u32, u64>::new();
     for sent in sent {

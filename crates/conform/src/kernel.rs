@@ -1,13 +1,14 @@
-//! Reference runs of a kernel: the same traffic through the simulator, and what came of it beside the kernel's own.
+//! Reference runs of a kernel, compared with the simulator under the same traffic.
 //!
 //! ```text
 //! file -> Reference -> Experiment --command, parameter, tree, scenario--> scenario text --sim::run--> Observed
-//!                          '-- what the kernel did -----------------------------------------> Comparison
+//!                          '-- results of the kernel ------------------------------------------> Comparison
 //! ```
 //!
-//! The file is JSON: what holds of the `machine`, and `experiments`, each with the commands that set the kernel up (`tc`,
-//! and a line for a link device), the flows and their results. `docs/concepts/conformance.md` has its form. Nothing is
-//! tuned to a run: its commands are translated as `tc` means them, and a run with a word that is not understood is not run.
+//! The file is JSON: properties of the `machine`, and `experiments`, each with the commands that set up the
+//! kernel (`tc`, and a line for a link device), the flows and their results. `docs/concepts/conformance.md`
+//! describes its form. Nothing is tuned to a run: commands are translated with the semantics of `tc`, and
+//! an experiment with an unsupported word is not run.
 
 mod command;
 mod comparison;
@@ -27,29 +28,29 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 use serde_json::Value;
 
-/// The largest file that is read, in bytes.
+/// Limit on the size of a file, in bytes.
 pub const LARGEST: usize = 256 << 20;
 
 /// A file of reference runs.
 #[derive(Clone, Debug)]
 pub struct Reference {
-    /// What holds of the machine in all runs.
+    /// Properties of the machine, common to all runs.
     pub machine: Machine,
-    /// The runs, or why one cannot be read, by its name.
+    /// Runs by name, or the reason why a run cannot be read.
     pub experiments: Vec<(String, Result<Experiment, String>)>,
 }
 
-/// The machine that a kernel was run on.
+/// The machine on which a kernel was run.
 #[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(default)]
 pub struct Machine {
-    /// Ticks of the kernel's timers a second; 250 where the file does not say.
+    /// Ticks per second of the kernel's timers; 250 by default.
     #[serde(rename = "HZ")]
     pub hz: u32,
-    /// Microseconds that a packet takes through the machine without any queue, and that its delays include; none where
-    /// the file does not say.
+    /// Microseconds that a packet takes through the machine without any queue, included in its delays; 0 by
+    /// default.
     pub path_us: f64,
-    /// The addresses of sender and receiver; filters for addresses need them.
+    /// Addresses of sender and receiver, required by filters on addresses.
     pub addresses: Option<[Ipv4Addr; 2]>,
 }
 
@@ -59,32 +60,32 @@ impl Default for Machine {
     }
 }
 
-/// A quantity that is known to be off by more than its tolerance.
+/// A quantity with a known deviation beyond its tolerance.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Known {
-    /// The flow, as the comparison calls it.
+    /// Flow, by its name in the comparison.
     pub flow: String,
-    /// The quantity, as the comparison calls it.
+    /// Quantity, by its name in the comparison.
     pub quantity: String,
-    /// By how much it may be off, in place of its tolerance.
+    /// Limit on the deviation, instead of the tolerance.
     pub off_by: f64,
-    /// The mechanism.
+    /// Mechanism of the deviation.
     pub why: String,
 }
 
 /// One run of the kernel.
 #[derive(Clone, Debug, Deserialize)]
 pub struct Experiment {
-    /// The commands that set it up, in order.
+    /// Commands that set it up, in order.
     pub commands: Vec<String>,
-    /// How long it was, in seconds.
+    /// Length, in seconds.
     pub duration_s: f64,
-    /// The flows, by name.
+    /// Flows, by name.
     pub flows: BTreeMap<String, FlowSetup>,
-    /// What came of it.
+    /// Results.
     pub results: Results,
-    /// What is known to be off here, and why.
+    /// Known deviations, with reasons.
     #[serde(default)]
     pub known: Vec<Known>,
 }
@@ -106,24 +107,24 @@ pub struct Udp {
     pub dport: u16,
     /// Bytes of a frame, without FCS.
     pub l2_bytes: u32,
-    /// What it offers in the mean, in bits a second.
+    /// Mean offered rate, in bits per second.
     pub offered_bps: f64,
-    /// `cbr` or `poisson`; with `x2` behind it, two packets come at once.
+    /// Arrival process, `cbr` or `poisson`; with the suffix `x2`, two packets come at once.
     pub process: String,
-    /// When it starts, in seconds.
+    /// Start, in seconds.
     pub start_s: f64,
-    /// When it stops, in seconds.
+    /// Stop, in seconds.
     pub stop_s: f64,
-    /// How many packets come at once.
+    /// Packets that come at once.
     #[serde(default = "one")]
     pub burst_packets: u32,
-    /// The IP header's TOS byte.
+    /// TOS byte of the IP header.
     #[serde(default)]
     pub tos: u8,
-    /// Source port; filters for source ports need it.
+    /// Source port, required by filters on source ports.
     #[serde(default)]
     pub sport: Option<u16>,
-    /// What is not understood.
+    /// Unsupported keys.
     #[serde(flatten)]
     rest: BTreeMap<String, Value>,
 }
@@ -135,25 +136,25 @@ pub struct Tcp {
     pub dport: u16,
     /// Congestion control.
     pub cc: String,
-    /// What is to be sent; 0 is without end.
+    /// Bytes to send; 0 for unlimited.
     pub bytes: u64,
-    /// When it starts, in seconds.
+    /// Start, in seconds.
     pub start_s: f64,
-    /// When it stops, in seconds; at the end of the run where the file does not say.
+    /// Stop, in seconds; by default the end of the run.
     #[serde(default)]
     pub stop_s: Option<f64>,
-    /// The IP header's TOS byte.
+    /// TOS byte of the IP header.
     #[serde(default)]
     pub tos: u8,
-    /// Source port; filters for source ports need it.
+    /// Source port, required by filters on source ports.
     #[serde(default)]
     pub sport: Option<u16>,
-    /// What is not understood.
+    /// Unsupported keys.
     #[serde(flatten)]
     rest: BTreeMap<String, Value>,
 }
 
-/// Keys of a flow that say nothing of what it sends: what its own random numbers started from, and words for people.
+/// Keys of a flow that do not affect its traffic: the seed of its own random numbers, and remarks.
 const REMARKS: [&str; 3] = ["seed", "note", "name"];
 
 fn refuse_unknown(rest: &BTreeMap<String, Value>) -> Result<(), String> {
@@ -162,7 +163,7 @@ fn refuse_unknown(rest: &BTreeMap<String, Value>) -> Result<(), String> {
 }
 
 impl Udp {
-    /// Its process, `cbr` or `poisson`, and how many packets come at once.
+    /// Returns its process, `cbr` or `poisson`, and the number of packets that come at once.
     pub(crate) fn arrivals(&self) -> Result<(&'static str, u32), String> {
         let text = self.process.to_ascii_lowercase();
         let said = || format!("`{}` in bursts of {} is not understood", self.process, self.burst_packets);
@@ -195,32 +196,32 @@ fn one() -> u32 {
     1
 }
 
-/// What came of a run.
+/// Results of a run.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default)]
 pub struct Results {
-    /// By the name of the flow.
+    /// Results of datagram flows, by the name of the flow.
     pub udp: BTreeMap<String, Value>,
-    /// Of all connections.
+    /// Results of all connections together.
     pub tcp: Option<TcpResult>,
-    /// How the drops of RED divide.
+    /// Drops and marks of RED, by kind.
     pub red_reconstruction: Option<RedSplit>,
 }
 
-/// What came of a flow of datagrams, over those sent within a window.
+/// Results of a flow of datagrams, for those sent within a window.
 #[derive(Clone, Debug, Deserialize)]
 pub struct UdpResult {
-    /// From when to when, in seconds.
+    /// Start and end of the window, in seconds.
     pub window_s: [f64; 2],
-    /// Bits a second.
+    /// Received rate, in bits per second.
     pub recv_rate_bps: f64,
-    /// Bits a second that were really offered.
+    /// Offered rate as measured, in bits per second.
     pub offered_in_window_bps: Option<f64>,
-    /// Share of the packets.
+    /// Fraction of the packets lost.
     pub loss_ratio_window: f64,
-    /// One-way delays; none where nothing was received.
+    /// One-way delays; absent if nothing was received.
     pub delay_us: Option<Delays>,
-    /// Mean delays by the second in which packets were sent.
+    /// Mean delays in milliseconds, by the second in which packets were sent.
     #[serde(default)]
     pub delay_ms_mean_by_send_second: Vec<Option<f64>>,
 }
@@ -230,34 +231,34 @@ pub struct UdpResult {
 pub struct Delays {
     /// Mean.
     pub mean: f64,
-    /// Least.
+    /// Minimum.
     pub min: f64,
-    /// Most.
+    /// Maximum.
     pub max: f64,
 }
 
-/// What came of all connections.
+/// Results of all connections together.
 #[derive(Clone, Debug, Deserialize)]
 pub struct TcpResult {
-    /// Bits a second of payload, from 5 s on.
+    /// Payload rate from 5 s on, in bits per second.
     pub total_goodput_bps_5s_to_end: Option<f64>,
-    /// Delays in the queue from 5 s on.
+    /// Delays in the queue from 5 s on, in microseconds.
     pub queue_delay_us_after5s: Option<Delays>,
     /// Packets dropped in the queue.
     pub drops_total_at_bottleneck: Option<f64>,
 }
 
-/// Drops and marks of RED, the last 0.3 s left out.
+/// Drops and marks of RED, without the last 0.3 s.
 #[derive(Clone, Copy, Debug, Deserialize)]
 pub struct RedSplit {
-    /// With a probability.
+    /// Random drops.
     pub drops_early: f64,
-    /// Above the upper threshold.
+    /// Drops above the upper threshold.
     pub drops_forced: f64,
-    /// Packets that were marked with a probability instead.
+    /// Random marks.
     #[serde(default)]
     pub ce_marks_early: f64,
-    /// Packets that were marked above the upper threshold.
+    /// Marks above the upper threshold.
     #[serde(default)]
     pub ce_marks_forced: f64,
 }
@@ -266,7 +267,7 @@ impl Reference {
     /// Reads a file of reference runs.
     ///
     /// # Errors
-    /// Why the text is no such file. A run that cannot be read is no error: it stands in the list with its reason.
+    /// Fails if the text is no such file. A run that cannot be read is listed with the reason instead.
     pub fn read(text: &str) -> Result<Self, String> {
         let document: Value =
             serde_json::from_str(text).map_err(|error| format!("it is not JSON: {error}"))?;
@@ -296,7 +297,7 @@ impl Reference {
     }
 }
 
-/// The first and the last address of a path such as `a(10.1.0.1) router b(10.2.0.1)`.
+/// Returns the first and the last address of a path such as `a(10.1.0.1) router b(10.2.0.1)`.
 fn ends(path: &str) -> Option<[Ipv4Addr; 2]> {
     let mut addresses = path.split(['(', ')']).filter_map(|text| text.parse().ok());
     let first = addresses.next()?;
@@ -304,7 +305,7 @@ fn ends(path: &str) -> Option<[Ipv4Addr; 2]> {
 }
 
 impl Experiment {
-    /// The datagram flows, by name.
+    /// Returns the datagram flows, by name.
     pub fn udp(&self) -> impl Iterator<Item = (&str, &Udp)> {
         self.flows.iter().filter_map(|(name, flow)| match flow {
             FlowSetup::Udp(udp) => Some((name.as_str(), udp)),
@@ -312,7 +313,7 @@ impl Experiment {
         })
     }
 
-    /// The connections, by name.
+    /// Returns the connections, by name.
     pub fn tcp(&self) -> impl Iterator<Item = (&str, &Tcp)> {
         self.flows.iter().filter_map(|(name, flow)| match flow {
             FlowSetup::Tcp(tcp) => Some((name.as_str(), tcp)),
@@ -320,10 +321,10 @@ impl Experiment {
         })
     }
 
-    /// What came of a flow of datagrams.
+    /// Returns the results of a flow of datagrams.
     ///
     /// # Errors
-    /// What is missing.
+    /// Fails if the flow has no result, or an incomplete one.
     pub fn result(&self, flow: &str) -> Result<UdpResult, String> {
         let value = self.results.udp.get(flow).ok_or_else(|| format!("flow `{flow}` has no result"))?;
         UdpResult::deserialize(value).map_err(|error| format!("result of flow `{flow}`: {error}"))

@@ -1,4 +1,4 @@
-//! Kinds of disciplines by their name: what they declare, and nodes of them.
+//! Kinds of disciplines by name: their declarations, and construction of nodes.
 
 use lockgate_engine::discipline::{Arity, Child, Context, Discipline};
 use lockgate_engine::disciplines::{self, KINDS, Visitor};
@@ -6,40 +6,40 @@ use lockgate_engine::node::Node;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
-/// What a kind declares, as far as oracles ask.
+/// Declarations of a kind that oracles use.
 #[derive(Clone, Debug)]
 #[allow(clippy::struct_excessive_bools, reason = "each is a declaration of its own")]
 pub struct Kind {
     /// Its name.
     pub name: &'static str,
-    /// How many children it takes.
+    /// Number of children.
     pub children: Arity,
-    /// Whether it always has a packet to give while it holds one.
+    /// True if it always sends while it holds a packet.
     pub work_conserving: bool,
-    /// Whether it may reorder a flow.
+    /// True if it may reorder a flow.
     pub reorders: bool,
-    /// Whether it may drop before it is full.
+    /// True if it may drop before it is full.
     pub drops_early: bool,
-    /// Whether it decides itself which child a packet goes to.
+    /// True if it decides itself which child a packet goes to.
     pub classifies: bool,
-    /// Its own parameters as a user would start from.
+    /// Its own parameters, as an example to start from.
     pub example: Value,
-    /// What a child says to it.
+    /// Example of a child's share.
     pub share: Value,
 }
 
 impl Kind {
-    /// The kind called `name`; `None` where there is none.
+    /// Returns the kind called `name`, if there is one.
     pub fn named(name: &str) -> Option<Self> {
         disciplines::visit(name, Declared)
     }
 
-    /// Every kind of the list.
+    /// Returns every kind of the list.
     pub fn all() -> Vec<Self> {
         KINDS.iter().filter_map(|name| Self::named(name)).collect()
     }
 
-    /// Whether its name is one of these.
+    /// Returns true if its name is one of these.
     pub fn is(&self, names: &[&str]) -> bool {
         names.contains(&self.name)
     }
@@ -72,10 +72,10 @@ fn children_of<Share: DeserializeOwned>(children: Vec<(Value, Node)>) -> Result<
     children.into_iter().map(|(share, node)| Ok(Child { share: read(&share)?, node })).collect()
 }
 
-/// An inner class called `place` over these children, to stand below the kind `owner`.
+/// Creates an inner class called `place` over these children, for a parent of the kind `owner`.
 ///
 /// # Panics
-/// Where a share is refused: the oracle and the discipline disagree on what is valid.
+/// Panics if a share is refused: the oracle and the discipline disagree on what is valid.
 pub fn build_class(owner: &str, place: &str, children: Vec<(Value, Node)>) -> Node {
     struct Build<'a>(&'a str, Vec<(Value, Node)>);
     impl Visitor for Build<'_> {
@@ -90,10 +90,10 @@ pub fn build_class(owner: &str, place: &str, children: Vec<(Value, Node)>) -> No
         .unwrap_or_else(|why| panic!("`{owner}` refuses what its oracle asks for: {why}"))
 }
 
-/// A node called `place` of this kind over these children, each with what it says to its parent.
+/// Creates a node called `place` of this kind over these children, each with its share.
 ///
 /// # Errors
-/// Why the parameters are refused.
+/// Returns why the parameters are refused.
 pub fn try_build(
     kind: &str,
     place: &str,
@@ -113,19 +113,19 @@ pub fn try_build(
     built.unwrap_or_else(|| Err(format!("there is no kind `{kind}`")))
 }
 
-/// The same for parameters that an oracle itself has chosen.
+/// Creates a node as [`try_build`] does, with parameters chosen by an oracle.
 ///
 /// # Panics
-/// Where they are refused: the oracle and the discipline disagree on what is valid.
+/// Panics if they are refused: the oracle and the discipline disagree on what is valid.
 pub fn build(kind: &str, place: &str, config: &Value, children: Vec<(Value, Node)>) -> Node {
     try_build(kind, place, config, children)
         .unwrap_or_else(|why| panic!("`{kind}` refuses what its oracle asks for: {why}"))
 }
 
-/// Gives `node` new parameters, and its children new shares.
+/// Sets new parameters of `node`, and new shares of its children.
 ///
 /// # Errors
-/// Why they are refused.
+/// Returns why they are refused.
 pub fn reconfigure(
     node: &mut Node,
     config: &Value,

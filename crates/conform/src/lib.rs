@@ -1,15 +1,15 @@
-//! Disciplines held against their theorems, and against reference runs of a kernel.
+//! Tests of disciplines against their theorems, and against reference runs of a kernel.
 //!
 //! ```text
 //! oracles::ALL --hold(kind, trials)--> Finding   (bound, worst measured, ratio, holds)
-//! kernel::Reference --scenario text--> sim::run --> what was received beside what the kernel received
+//! kernel::Reference --scenario text--> sim::run --> results compared with the kernel's
 //! ```
 //!
-//! An [oracle](oracle::Oracle) is one theorem: the kinds it is about, and seeded random traffic that tries to
-//! break it. The command `lockgate conform` and the tests run the same ones. Comparisons with a bound are made
-//! on whole numbers or fractions; floating point is for ratios and for statistics.
+//! An [oracle](oracle::Oracle) is one theorem: the kinds to which it applies, and seeded random traffic
+//! that tries to break it. The command `lockgate conform` and the tests run the same oracles. Comparisons
+//! with a bound are exact, on integers or fractions; floating point is for ratios and statistics.
 //!
-//! This crate is pure, and nothing in it judges by a clock.
+//! This crate is pure, and no verdict depends on a clock.
 
 pub mod borrowing;
 pub mod document;

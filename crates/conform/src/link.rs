@@ -1,4 +1,4 @@
-//! A link that drives a port as a simulator does: it sends one packet after another at its rate.
+//! A link that drives a port as a simulator does: it sends packets one after another at its rate.
 
 use lockgate_engine::classify::{Headers, NoHeaders};
 use lockgate_engine::discipline::DropReason;
@@ -9,23 +9,23 @@ use serde_json::Value;
 
 use crate::kind;
 
-/// A packet that began to be sent, and when.
+/// A packet whose transmission has begun.
 #[derive(Debug)]
 pub struct Sent {
-    /// When its transmission began.
+    /// Start of its transmission.
     pub at: Instant,
     /// The packet.
     pub packet: Packet,
 }
 
-/// A packet that was dropped, when and why.
+/// A dropped packet.
 #[derive(Debug)]
 pub struct Dropped {
-    /// When.
+    /// Time of the drop.
     pub at: Instant,
     /// The packet.
     pub packet: Packet,
-    /// Why.
+    /// Reason.
     pub reason: DropReason,
 }
 
@@ -33,23 +33,23 @@ pub struct Dropped {
 pub struct Link {
     /// The port.
     pub port: Port,
-    /// Who knows the packets' addresses.
+    /// Source of the packets' addresses.
     pub headers: Box<dyn Headers>,
-    /// How fast the link is.
+    /// Rate of the link.
     pub rate: Rate,
-    /// When the transmission under way ends.
+    /// End of the current transmission.
     pub busy_until: Option<Instant>,
     wake: Option<Instant>,
-    /// What was sent, in order.
+    /// Packets sent, in order.
     pub sent: Vec<Sent>,
-    /// What was dropped, in order.
+    /// Packets dropped, in order.
     pub dropped: Vec<Dropped>,
-    /// The first thing that no port may do: what an oracle takes into its finding.
+    /// First violation of the port's contract; oracles take it over into their findings.
     pub fault: Option<String>,
 }
 
 impl Link {
-    /// A free link behind `port`.
+    /// Creates an idle link behind `port`.
     pub fn new(port: Port, rate: Rate) -> Self {
         Self {
             port,
@@ -63,32 +63,32 @@ impl Link {
         }
     }
 
-    /// Offers a packet at `now`, after everything that happens up to and at that time.
+    /// Offers a packet at `now`, after processing all events up to and including that time.
     pub fn offer(&mut self, header: Header, now: Instant) {
         self.run_until(now);
         self.port.offer(Packet::new(header), now, &*self.headers);
         self.poll(now);
     }
 
-    /// Everything that happens up to and at `until`.
+    /// Processes all events up to and including `until`.
     pub fn run_until(&mut self, until: Instant) {
         while let Some(at) = self.next_event().filter(|at| *at <= until) {
             self.step(at);
         }
     }
 
-    /// When something happens next without a new offer.
+    /// Returns the time of the next event without a new offer.
     pub fn next_event(&self) -> Option<Instant> {
         self.busy_until.or(self.wake)
     }
 
-    /// What happens at `at`: the end of a transmission, or the time a poll named.
+    /// Processes the event at `at`: the end of a transmission, or the time requested by a poll.
     pub fn step(&mut self, at: Instant) {
         self.busy_until = None;
         self.poll(at);
     }
 
-    /// The next thing that happens; `None`, and a fault, where a backlog never leaves.
+    /// Processes the next event and returns its time; `None`, with a fault, if a backlog never leaves.
     pub fn advance(&mut self) -> Option<Instant> {
         let next = self.next_event().filter(|at| *at < Instant::NEVER);
         match next {
@@ -98,7 +98,7 @@ impl Link {
         next
     }
 
-    /// Gives the place called `name` new parameters at `now`. What it refuses is a fault.
+    /// Sets new parameters of the queue called `name` at `now`. A refusal is a fault.
     pub fn reconfigure(&mut self, name: &str, now: Instant, config: &Value) {
         let headers = &*self.headers;
         let answer =
@@ -134,7 +134,7 @@ impl Link {
         self.dropped.extend(drops.map(|(packet, reason)| Dropped { at: now, packet, reason }));
     }
 
-    /// Runs until nothing waits and nothing is being sent.
+    /// Runs until the port is empty and the link idle.
     pub fn drain(&mut self) {
         while !self.port.is_empty() || self.busy_until.is_some() {
             if self.advance().is_none() {

@@ -1,4 +1,4 @@
-//! What the oracles of active queue management share: a port of one queue, its gauges, two rates.
+//! Fixture of the oracles on active queue management: a port of one queue, its gauges, two rates.
 
 use lockgate_engine::packet::{FlowId, Header};
 use lockgate_engine::port::Port;
@@ -8,17 +8,17 @@ use serde_json::Value;
 
 use crate::kind;
 
-/// A port whose only queue is of this kind.
+/// Creates a port whose only queue is of this kind.
 pub fn port(name: &str, config: &Value) -> Port {
     Port::new(kind::build(name, name, config, Vec::new()), Random::stream(Seed(1), "port"))
 }
 
-/// The header of a packet of this flow.
+/// Creates the header of a packet of this flow.
 pub fn packet(flow: u32, length: u64) -> Header {
     Header { flow: FlowId(flow), length: length as u32, ..Header::default() }
 }
 
-/// A gauge of the port's only place; not a number where it has none of this name.
+/// Returns a gauge of the port's only queue; NaN if there is none of this name.
 pub fn gauge(port: &mut Port, name: &str) -> f64 {
     let mut found = f64::NAN;
     port.each_node(&mut |node| {
@@ -31,7 +31,7 @@ pub fn gauge(port: &mut Port, name: &str) -> f64 {
     found
 }
 
-/// A byte takes a microsecond at this rate.
+/// Rate at which a byte takes a microsecond.
 pub const SLOW: Rate = Rate::from_bits(8_000_000);
-/// A byte takes a nanosecond.
+/// Rate at which a byte takes a nanosecond.
 pub const FAST: Rate = Rate::from_bits(8_000_000_000);

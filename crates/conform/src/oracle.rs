@@ -1,4 +1,4 @@
-//! What an oracle is: one theorem, the kinds it is about, and trials that may break it.
+//! The trait of oracles: one theorem, the kinds to which it applies, and trials that may break it.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -6,25 +6,25 @@ use crate::finding::Finding;
 use crate::kind::Kind;
 use crate::trials::Trials;
 
-/// A theorem on some kinds of disciplines, and the traffic that tries to break it.
+/// A theorem on some kinds of disciplines, with traffic that tries to break it.
 ///
-/// An oracle measures and never asserts: what goes over a bound is a [`Finding`] that does not hold.
+/// An oracle measures and never asserts: a value beyond a bound gives a [`Finding`] that does not hold.
 pub trait Oracle {
-    /// The family of theorems it belongs to, such as `O7`: one number a law, as the reference page lists them.
+    /// Family of theorems, such as `O7`: one number per law, as listed on the reference page.
     const FAMILY: &'static str;
-    /// Its name, in lower case with dashes; no two oracles share one.
+    /// Name, in lower case with dashes; unique among oracles.
     const NAME: &'static str;
-    /// The theorem in a sentence, with its formula.
+    /// The theorem in one sentence, with its formula.
     const THEOREM: &'static str;
-    /// Where it is proved, or where the rule is stated that it measures.
+    /// Source of the proof, or of the rule that it measures.
     const SOURCE: &'static str;
-    /// How many trials try it well: so many that every finding is sharp.
+    /// Default number of trials: enough to make every finding sharp.
     const TRIALS: u32;
 
-    /// Whether the theorem is about this kind.
+    /// Returns true if the theorem applies to this kind.
     fn applies(kind: &Kind) -> bool;
 
-    /// Makes the trials on `kind`; one finding for each statement of the theorem.
+    /// Runs the trials on `kind`; returns one finding per statement of the theorem.
     fn hold(kind: &Kind, trials: Trials) -> Vec<Finding>;
 }
 
@@ -46,7 +46,7 @@ pub struct Entry {
 }
 
 impl Entry {
-    /// The entry of an oracle.
+    /// Creates the entry of an oracle.
     pub const fn of<O: Oracle>() -> Self {
         Self {
             family: O::FAMILY,
@@ -59,12 +59,12 @@ impl Entry {
         }
     }
 
-    /// Whether the theorem is about this kind.
+    /// Returns true if the theorem applies to this kind.
     pub fn applies(&self, kind: &Kind) -> bool {
         (self.applies)(kind)
     }
 
-    /// Makes the trials on `kind`. A discipline that breaks down under them does not hold; it ends nothing.
+    /// Runs the trials on `kind`. A discipline that panics gives a finding that does not hold.
     pub fn hold(&self, kind: &Kind, trials: Trials) -> Vec<Finding> {
         catch_unwind(AssertUnwindSafe(|| (self.hold)(kind, trials))).unwrap_or_else(|cause| {
             let text = cause.downcast_ref::<String>().cloned();

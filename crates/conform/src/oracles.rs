@@ -1,4 +1,4 @@
-//! Every oracle the laboratory knows.
+//! The list of oracles.
 //!
 //! To add one: write `oracles/<name>.rs`, then name it in the list below. `lockgate conform`, its reference
 //! page and the tests follow from this list.
@@ -95,7 +95,7 @@ oracles! {
     merged_flows::MergedFlows,
 }
 
-/// The oracle called `name`.
+/// Returns the oracle called `name`.
 pub fn named(name: &str) -> Option<&'static Entry> {
     ALL.iter().find(|entry| entry.name == name)
 }

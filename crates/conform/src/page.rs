@@ -1,15 +1,15 @@
-//! Findings as tables of words: for the terminal, the report and the reference page.
+//! Findings as tables of text: for the terminal, the report and the reference page.
 
 use core::fmt::Write as _;
 
 use crate::document::{Conformance, Row};
 use crate::finding::Finding;
 
-/// Heads of the tables.
+/// Headings of the tables.
 pub const COLUMNS: [&str; 8] =
     ["kind", "measured", "bound", "tolerance", "worst", "ratio", "trials", "verdict"];
 
-/// One row of a table for each finding of an oracle on a kind.
+/// Returns one table row for each finding of an oracle on a kind.
 pub fn cells(row: &Row) -> Vec<[String; 8]> {
     let cells = |finding: &Finding| {
         [
@@ -30,7 +30,7 @@ fn limit(value: Option<f64>, unit: &str) -> String {
     value.map_or_else(|| "-".to_owned(), |value| quantity(value, unit))
 }
 
-/// The ratio, and of a bound the least that tries it.
+/// Returns the ratio and, for a bound, the smallest ratio that tests it.
 fn ratio(finding: &Finding) -> String {
     match (finding.ratio, finding.sharp_from) {
         (Some(ratio), Some(least)) => format!("{ratio:.3} (from {least})"),
@@ -40,7 +40,7 @@ fn ratio(finding: &Finding) -> String {
     }
 }
 
-/// Whether it holds, with a sign that does not need colour.
+/// Returns the verdict, with a sign that does not depend on colour.
 pub fn verdict(finding: &Finding) -> &'static str {
     match finding.why {
         Some(_) => "✗ does not hold",
@@ -49,7 +49,7 @@ pub fn verdict(finding: &Finding) -> &'static str {
     }
 }
 
-/// Four significant digits and the unit.
+/// Returns a value with up to four significant digits and the unit.
 pub fn quantity(value: f64, unit: &str) -> String {
     let text = match value.abs() {
         0.0 => "0".to_owned(),
@@ -63,7 +63,7 @@ pub fn quantity(value: f64, unit: &str) -> String {
     format!("{text} {unit}").trim_end().to_owned()
 }
 
-/// What holds of how much, in a sentence.
+/// Returns the number of findings that hold, in a sentence.
 pub fn sentence(document: &Conformance) -> String {
     let findings = document.rows.iter().flat_map(|row| &row.findings);
     let (all, held) =
@@ -73,7 +73,7 @@ pub fn sentence(document: &Conformance) -> String {
     format!("{sign} {held} of {all} findings of {oracles} oracles hold (seed {})", document.seed)
 }
 
-/// The reference page's section on one oracle, from its rows on every kind.
+/// Returns the reference page's section on one oracle, from its rows on every kind.
 pub fn section(rows: &[Row]) -> String {
     let Some(first) = rows.first() else { return String::new() };
     let mut section = format!("## {} {}\n\n{}.\n\n", first.family, first.oracle, capital(first.theorem));
@@ -85,7 +85,7 @@ pub fn section(rows: &[Row]) -> String {
     section
 }
 
-/// The whole reference page, below its first line.
+/// Returns the whole reference page.
 pub fn reference(document: &Conformance) -> String {
     let mut page = format!(
         "# Conformance\n\nEvery discipline held against its theorems by `lockgate conform` (seed {}): the limit, the worst \

@@ -1,4 +1,4 @@
-//! Service curves of two pieces as the oracles on H-FSC see them, and trees of classes that have some.
+//! Fixture of the oracles on H-FSC: service curves of two pieces, and trees of classes with such curves.
 
 use lockgate_engine::random::Random;
 use lockgate_engine::units::PICOS_PER_SECOND;
@@ -7,34 +7,34 @@ use serde_json::{Value, json};
 use crate::forest::Forest;
 use crate::trials::between;
 
-/// Picobits of a byte: work is counted in them, so that a rate is picobits in a picosecond.
+/// Picobits per byte: work is counted in picobits, so that a rate is in picobits per picosecond.
 pub const BYTE: u128 = 8 * PICOS_PER_SECOND as u128;
 
-/// `m1` bits a second for `d` picoseconds, then `m2`.
+/// A service curve: `m1` bits per second for `d` picoseconds, then `m2`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Curve {
-    /// The first rate.
+    /// First rate, in bits per second.
     pub m1: u64,
-    /// How long it lasts.
+    /// Length of the first piece, in picoseconds.
     pub d: u64,
-    /// The rate from then on.
+    /// Second rate, in bits per second.
     pub m2: u64,
 }
 
 impl Curve {
-    /// As a scenario says it.
+    /// Returns the curve in the notation of scenarios.
     pub fn value(&self) -> Value {
         let Self { m1, d, m2 } = self;
         json!({ "m1": format!("{m1}bit"), "d": format!("{d}ps"), "m2": format!("{m2}bit") })
     }
 
-    /// The work that it promises in `picos`.
+    /// Returns the work in picobits that it guarantees within `picos` picoseconds.
     pub fn work(&self, picos: u128) -> u128 {
         let first = picos.min(u128::from(self.d));
         first * u128::from(self.m1) + (picos - first) * u128::from(self.m2)
     }
 
-    /// The first picosecond in which it promises `work`.
+    /// Returns the time in picoseconds at which it guarantees `work`, rounded up.
     pub fn time(&self, work: u128) -> u128 {
         let first = u128::from(self.m1) * u128::from(self.d);
         if work <= first {
@@ -44,7 +44,7 @@ impl Curve {
     }
 }
 
-/// Several curves scaled down so that together they promise no more than `rate` in any time.
+/// Scales curves down so that their sum never exceeds `rate`.
 pub fn admit(curves: &mut [Curve], rate: u64) {
     let ends: Vec<u64> = curves.iter().map(|curve| curve.d).collect();
     let sum = |picos: u64| curves.iter().map(|curve| curve.work(u128::from(picos))).sum::<u128>();
@@ -52,25 +52,25 @@ pub fn admit(curves: &mut [Curve], rate: u64) {
     let share = |picos: &u64| sum(*picos) as f64 / (rate as f64 * *picos as f64);
     let most = ends.iter().chain([&1, &far]).filter(|picos| **picos > 0).map(share).fold(0.0, f64::max);
     for curve in curves {
-        // A millionth less, for the rounding of the division.
+        // A millionth less, to cover the rounding of the division.
         let scaled = |rate: u64| (rate as f64 / most * 0.999_999) as u64;
         (curve.m1, curve.m2) = (scaled(curve.m1), scaled(curve.m2).max(1));
     }
 }
 
-/// What is said of a class.
+/// Parameters of a class.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Served {
-    /// Its real-time curve, if it is a leaf and has one.
+    /// Real-time curve of a leaf, if any.
     pub real_time: Option<Curve>,
-    /// Its link-sharing rate; 0 for none.
+    /// Link-sharing rate; 0 for none.
     pub link_share: u64,
-    /// Its upper limit, if it has one.
+    /// Upper limit, if any.
     pub upper_limit: Option<Curve>,
 }
 
 impl Served {
-    /// The share that says it.
+    /// Returns the parameters as a share.
     pub fn share(&self) -> Value {
         let mut share = json!({});
         if let Some(curve) = self.real_time {
@@ -86,7 +86,7 @@ impl Served {
     }
 }
 
-/// A random forest of at most three levels with link-sharing rates.
+/// Draws a forest of at most three levels with link-sharing rates.
 pub fn forest(random: &mut Random) -> Forest<Served> {
     let mut forest = Forest::default();
     for _ in 0..between(random, 2, 3) {
@@ -105,7 +105,7 @@ fn grow(forest: &mut Forest<Served>, parent: Option<usize>, levels: u32, random:
     }
 }
 
-/// A random curve, of each kind.
+/// Draws a curve: linear, with an initial rate of zero, or with two different rates.
 pub fn curve(random: &mut Random) -> Curve {
     let mut rate = || between(random, 100_000, 3_000_000);
     let (m1, m2) = (rate(), rate());

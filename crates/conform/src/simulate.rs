@@ -1,4 +1,4 @@
-//! Scenarios as text, run in one call.
+//! Simulates a scenario given as text in one call.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use lockgate_sim::{Control, run};
 /// Runs the scenario `text` with `seed`.
 ///
 /// # Errors
-/// What is wrong with the scenario, every problem in a line; or why the run failed.
+/// Returns every problem of the scenario, one per line, or why the run failed.
 pub fn simulate(text: &str, seed: u64) -> Result<Recording, String> {
     let files: BTreeMap<String, Arc<[u8]>> = BTreeMap::new();
     let scenario = lockgate_scenario::read(text, "scenario", &files, &[]).map_err(|problems| {
@@ -22,7 +22,7 @@ pub fn simulate(text: &str, seed: u64) -> Result<Recording, String> {
     outcome.map(|outcome| outcome.recording).map_err(|failure| failure.to_string())
 }
 
-/// One link from `a` to `b` at `rate` whose port has these queues (`root` the first), and these flows.
+/// Returns a scenario with one link from `a` to `b` at `rate`, a port with these queues, and these flows.
 pub fn one_link(duration: &str, rate: &str, port: &str, flows: &str) -> String {
     format!(
         r#"title = "conform"

@@ -1,5 +1,5 @@
-//! How far the service of two backlogged children can be apart, over every interval: what the oracles of
-//! fairness share.
+//! Fixture of the oracles on fairness: the difference in service of two backlogged children, over every
+//! interval.
 
 use lockgate_engine::random::Random;
 use lockgate_engine::units::Instant;
@@ -10,40 +10,40 @@ use crate::link::{Link, Sent};
 use crate::trials::between;
 use crate::weighted::{header, link_of};
 
-/// Children of a discipline, and what each is worth to it.
+/// Children of a discipline, with their weights.
 pub struct Shares {
     /// Parameters of the discipline.
     pub config: Value,
-    /// What each child says to it.
+    /// Share of each child.
     pub shares: Vec<Value>,
-    /// Service is compared per unit of these: weights, or bytes of a turn.
+    /// Service is compared per unit of these: weights, or bytes per turn.
     pub weights: Vec<u64>,
-    /// What a turn adds to the bound: `w_0 w_1` for round robins, 0 for tags.
+    /// Term of the bound for a turn: `w_0 w_1` for round robins, 0 for tags.
     pub turn: u64,
 }
 
 impl Shares {
-    /// Children that state a weight, under a discipline that serves by tags.
+    /// Creates children with weights, under a discipline that serves by tags.
     pub fn by_weight(weights: Vec<u64>) -> Self {
         let shares = weights.iter().map(|weight| json!({ "weight": weight })).collect();
         Self { config: json!({}), shares, weights, turn: 0 }
     }
 
-    /// Children that state the bytes of their turn.
+    /// Creates children with quanta, in bytes.
     pub fn by_quantum(quanta: Vec<u64>) -> Self {
         let shares = quanta.iter().map(|quantum| json!({ "quantum": format!("{quantum}B") })).collect();
         let turn = quanta[0] * quanta[1];
         Self { config: json!({}), shares, weights: quanta, turn }
     }
 
-    /// Flows that have one turn in common.
+    /// Creates flows with a common quantum.
     pub fn common(config: Value, quantum: u64, count: usize) -> Self {
         let turn = quantum * quantum;
         Self { config, shares: vec![json!({}); count], weights: vec![quantum; count], turn }
     }
 }
 
-/// Children 0 and 1 are always backlogged, the others come and go; `S_0 w_1 - S_1 w_0`.
+/// Accounting of `S_0 w_1 - S_1 w_0`; children 0 and 1 are always backlogged, the others come and go.
 struct Pair<'a> {
     weights: &'a [u64],
     waiting: Vec<u32>,
@@ -55,7 +55,7 @@ struct Pair<'a> {
 impl Pair<'_> {
     fn count(&mut self, sent: &[Sent]) {
         for sent in sent {
-            // The discipline may sort flows itself: the flow is the child.
+            // The discipline may classify flows itself: the flow is the child.
             let (child, length) = (sent.packet.flow.0 as usize, i128::from(sent.packet.length));
             self.waiting[child] = self.waiting[child].saturating_sub(1);
             match child {
@@ -68,8 +68,7 @@ impl Pair<'_> {
         self.high = self.high.max(self.difference);
     }
 
-    /// Offers what is missing so that both stay backlogged: up to three packets are sent before they are
-    /// offered again.
+    /// Offers packets so that both stay backlogged: up to three packets are sent between two calls.
     fn refill(&mut self, link: &mut Link, longest: &[u64], now: Instant, random: &mut Random) {
         for (child, longest) in longest.iter().copied().enumerate() {
             let wanted = if child < 2 { 5 } else { random.below(3) * random.below(2) };
@@ -88,8 +87,8 @@ impl Pair<'_> {
     }
 }
 
-/// The range of `S_0 w_1 - S_1 w_0` over all intervals, against `turn + L_0 w_1 + L_1 w_0`; shown in bytes of
-/// child 0.
+/// Checks the range of `S_0 w_1 - S_1 w_0` over all intervals against `turn + L_0 w_1 + L_1 w_0`; displayed
+/// in bytes of child 0.
 pub fn spread(kind: &str, shares: &Shares, rounds: u32, random: &mut Random, worst: &mut Worst) {
     let weights = &shares.weights;
     let longest: Vec<u64> = weights.iter().map(|_| between(random, 1, 1514)).collect();
@@ -99,7 +98,7 @@ pub fn spread(kind: &str, shares: &Shares, rounds: u32, random: &mut Random, wor
         let now = link.next_event().unwrap_or(Instant::ZERO);
         pair.refill(&mut link, &longest, now, random);
         if round == 0 {
-            // What was sent before both were backlogged.
+            // Discards the service before both were backlogged.
             (pair.difference, pair.low, pair.high) = (0, 0, 0);
         }
         let before = link.sent.len();

@@ -1,4 +1,4 @@
-//! Steady traffic for leaves, and the rates that they get.
+//! Constant-rate traffic for leaves, and measurement of their rates.
 
 use lockgate_engine::units::{Bytes, Duration, Instant, Rate};
 
@@ -8,20 +8,21 @@ use crate::link::Link;
 /// Packets of one length at a constant rate.
 #[derive(Clone, Copy, Debug)]
 pub struct Stream {
-    /// The leaf they are for.
+    /// Leaf to which they go.
     pub leaf: usize,
     /// Frame bytes of a packet.
     pub length: u64,
-    /// When the first comes.
+    /// Arrival of the first packet.
     pub start: Instant,
-    /// From when on none comes.
+    /// End: no packets come from then on.
     pub stop: Instant,
-    /// From one to the next.
+    /// Time between packets.
     pub gap: Duration,
 }
 
 impl Stream {
-    /// Packets of `length` bytes for `leaf` at `bits` a second, in this span of milliseconds.
+    /// Creates packets of `length` bytes for `leaf` at `bits` bits per second, from `from` to `to`
+    /// milliseconds.
     pub fn new(leaf: usize, length: u64, bits: u64, from: u64, to: u64) -> Self {
         let at = |ms| Instant::ZERO + Duration::from_millis(ms);
         Self {
@@ -34,8 +35,8 @@ impl Stream {
     }
 }
 
-/// Sends the streams through `link`; at the same time the earlier of them first. Ends with the last arrival: what
-/// waits then stays.
+/// Sends the streams through `link`; ties go to the earlier stream. Ends with the last arrival: packets
+/// that wait then are not drained.
 pub fn send(link: &mut Link, streams: &[Stream]) {
     let mut next: Vec<Instant> = streams.iter().map(|stream| stream.start).collect();
     loop {
@@ -47,7 +48,7 @@ pub fn send(link: &mut Link, streams: &[Stream]) {
     }
 }
 
-/// Bits a second that `leaf` got on the link from `from` to `to`, in seconds.
+/// Returns the rate in bits per second of `leaf` on the link from `from` to `to`, in seconds.
 pub fn rate_of(link: &Link, leaf: usize, from: f64, to: f64) -> f64 {
     let within = |at: f64| (from..to).contains(&at);
     let sent =

@@ -1,4 +1,4 @@
-//! The same traffic twice, changed in a way that must not matter: what the metamorphic oracles share.
+//! Fixture of the metamorphic oracles: the same traffic twice, with a change that must not matter.
 
 use lockgate_engine::packet::{ChildNumber, FlowId, Header};
 use lockgate_engine::port::Port;
@@ -11,29 +11,29 @@ use crate::kind::{self, Kind};
 use crate::link::Link;
 use crate::trials::{Trials, between, exponential};
 
-/// Flows of the traffic.
+/// Number of flows.
 pub const FLOWS: u32 = 6;
 
-/// An arrival, in every respect that a discipline may look at.
+/// An arrival, with every property that a discipline may use.
 #[derive(Clone, Copy, Debug)]
 pub struct Arrival {
-    /// When.
+    /// Time.
     pub at: Instant,
-    /// Bytes.
+    /// Length, in bytes.
     pub length: u32,
-    /// Whose, below [`FLOWS`].
+    /// Flow, below [`FLOWS`].
     pub flow: u32,
-    /// Which child it is for, where there are several.
+    /// Child to which it goes, if there are several.
     pub class: u16,
-    /// Routers passed.
+    /// Number of routers passed.
     pub hops: u8,
-    /// How old it is.
+    /// Age.
     pub age: Duration,
-    /// How long it waited before.
+    /// Time waited before.
     pub waited: Duration,
 }
 
-/// Traffic at 1.15 of a link of 8 Mbit/s, in bursts: times are whole microseconds.
+/// Draws traffic at 1.15 times a link of 8 Mbit/s, in bursts; times are whole microseconds.
 pub fn traffic(trials: Trials, trial: u32) -> Vec<Arrival> {
     let mut random = trials.random("twin", trial);
     let mut micros = 0;
@@ -54,37 +54,38 @@ pub fn traffic(trials: Trials, trial: u32) -> Vec<Arrival> {
     (0..2_500).map(&mut draw).collect()
 }
 
-/// A discipline and how many children it has.
+/// A discipline with a number of children.
 pub struct Twin<'a> {
     /// The kind.
     pub kind: &'a Kind,
     /// Its parameters.
     pub config: Value,
-    /// How many children, where it takes several.
+    /// Number of children, if it takes several.
     pub children: usize,
     /// The link's rate.
     pub rate: Rate,
 }
 
-/// What happened to a packet.
+/// The fate of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fate {
-    /// Its place among the arrivals.
+    /// Index among the arrivals.
     pub packet: u64,
-    /// Whether it was sent, and not dropped.
+    /// True if it was sent, false if dropped.
     pub sent: bool,
-    /// When.
+    /// Time.
     pub at: Instant,
 }
 
 impl<'a> Twin<'a> {
-    /// The kind with its example parameters, on three children where it takes several.
+    /// Creates the kind with its example parameters, over three children if it takes several, two if it
+    /// classifies.
     pub fn new(kind: &'a Kind) -> Self {
         let children = if kind.classifies { 2 } else { 3 };
         Self { kind, config: kind.example.clone(), children, rate: Rate::from_bits(8_000_000) }
     }
 
-    /// What happens to these arrivals, in order; and what went wrong.
+    /// Returns the fates of these arrivals, in order, and the first fault.
     pub fn fates(&self, arrivals: &[Arrival]) -> (Vec<Fate>, Option<String>) {
         let limit = json!({ "limit": "30p" });
         let leaf = |index: usize| {
@@ -122,7 +123,7 @@ impl<'a> Twin<'a> {
     }
 }
 
-/// Holds that no packet has another fate, or one at another time, than in the first run.
+/// Checks that every packet has the same fate at the same time in both runs.
 pub fn same(first: (Vec<Fate>, Option<String>), second: (Vec<Fate>, Option<String>), worst: &mut Worst) {
     let ((first, fault), (second, other_fault)) = (first, second);
     worst.fault(fault.as_ref());

@@ -1,4 +1,4 @@
-//! What the oracles on weighted children share: a link over them, traffic for them, and what was sent.
+//! Fixture of the oracles on weighted children: a link over them, traffic for them, and the packets sent.
 
 use lockgate_engine::discipline::Arity;
 use lockgate_engine::packet::{ChildNumber, FlowId, Header};
@@ -11,38 +11,39 @@ use crate::kind::{self, Kind};
 use crate::link::Link;
 use crate::trials::{between, exponential};
 
-/// A byte takes a microsecond: no time is rounded.
+/// Rate at which a byte takes a microsecond: no time is rounded.
 pub const RATE: Rate = Rate::from_bits(8_000_000);
 
-/// A packet that is offered.
+/// A packet to offer.
 #[derive(Clone, Copy, Debug)]
 pub struct Offer {
-    /// When, in microseconds, which are bytes of the link.
+    /// Time in microseconds, equal to bytes of the link.
     pub at: u64,
-    /// To whom.
+    /// Child to which it goes.
     pub child: usize,
-    /// How long it is, in bytes.
+    /// Length, in bytes.
     pub length: u64,
 }
 
 /// A packet that was sent.
 #[derive(Clone, Copy, Debug)]
 pub struct Sent {
-    /// Which of those offered.
+    /// Index among the offers.
     pub offer: usize,
-    /// When its transmission began, in microseconds.
+    /// Start of its transmission, in microseconds.
     pub start: u64,
-    /// When it ended, in microseconds.
+    /// End of its transmission, in microseconds.
     pub end: u64,
 }
 
-/// A link over children of this kind with these weights, each with a queue without end.
+/// Creates a link over children of this kind with these weights, each an unlimited queue.
 pub fn link(name: &str, weights: &[u64]) -> Link {
     let share = |weight: &u64| if name == "rr" { json!({}) } else { json!({ "weight": weight }) };
     link_of(name, &json!({}), &weights.iter().map(share).collect::<Vec<_>>())
 }
 
-/// A link of this kind; over children with these shares, each with a queue without end, if it takes any.
+/// Creates a link of this kind; if it takes children, over children with these shares, each an unlimited
+/// queue.
 pub fn link_of(name: &str, config: &Value, shares: &[Value]) -> Link {
     let children = shares.iter().enumerate().map(|(index, share)| {
         let limit = json!({ "limit": "1000000p" });
@@ -54,7 +55,7 @@ pub fn link_of(name: &str, config: &Value, shares: &[Value]) -> Link {
     Link::new(Port::new(root, Random::stream(Seed(1), "port")), RATE)
 }
 
-/// The header of a packet for `child`.
+/// Creates the header of a packet for `child`.
 pub fn header(child: usize, length: u64, payload: usize) -> Header {
     Header {
         payload: payload as u64,
@@ -65,7 +66,7 @@ pub fn header(child: usize, length: u64, payload: usize) -> Header {
     }
 }
 
-/// Sends `offers`, in the order of their times, through `link`. With what went wrong, if anything did.
+/// Sends `offers`, sorted by time, through `link`. Also returns the first fault.
 pub fn send_through(mut link: Link, offers: &[Offer]) -> (Vec<Sent>, Option<String>) {
     for (index, offer) in offers.iter().enumerate() {
         let at = Instant::ZERO + Duration::from_micros(offer.at);
@@ -80,25 +81,25 @@ pub fn send_through(mut link: Link, offers: &[Offer]) -> (Vec<Sent>, Option<Stri
     (sent.collect(), link.fault.or(lost))
 }
 
-/// Sends `offers`, in the order of their times, through a link of this kind.
+/// Sends `offers`, sorted by time, through a link of this kind.
 pub fn send(name: &str, weights: &[u64], offers: &[Offer]) -> (Vec<Sent>, Option<String>) {
     send_through(link(name, weights), offers)
 }
 
-/// Children with weights and longest packets, and their traffic: bursts, pauses, and now and then a child
-/// that sends as if it were alone.
+/// Children with weights and longest packets, and their traffic: bursts, pauses, and occasionally a child
+/// that sends as if alone.
 pub struct Traffic {
-    /// The children's weights.
+    /// Weights of the children.
     pub weights: Vec<u64>,
-    /// The longest packet of each child, in bytes.
+    /// Longest packet of each child, in bytes.
     pub longest: Vec<u64>,
-    /// All packets, in the order of their times.
+    /// All packets, sorted by time.
     pub offers: Vec<Offer>,
 }
 
 impl Traffic {
-    /// About `packets` packets for up to `most` children; `load` is what they send in the mean, against the
-    /// link.
+    /// Draws about `packets` packets for up to `most` children; `load` is their mean rate as a fraction of
+    /// the link's.
     pub fn new(packets: usize, most: u32, load: f64, random: &mut Random) -> Self {
         let count = between(random, 2, most) as usize;
         let weights: Vec<u64> = (0..count).map(|_| between(random, 1, 20)).collect();
@@ -114,7 +115,7 @@ impl Traffic {
                 } else {
                     between(random, 1, longest[child] as u32)
                 };
-                // Half of the packets come with the one before: what they would have waited is made up for.
+                // Half of the packets come with the previous one; the gaps of the others compensate for it.
                 if random.below(2) == 0 {
                     now += exponential(random, 1.5 * longest[child] as f64 / share / load);
                 }
@@ -125,12 +126,12 @@ impl Traffic {
         Self { weights, longest, offers }
     }
 
-    /// The sum of the weights.
+    /// Returns the sum of the weights.
     pub fn sum(&self) -> u64 {
         self.weights.iter().sum()
     }
 
-    /// The longest packet of all children.
+    /// Returns the longest packet of all children.
     pub fn longest_of_all(&self) -> u64 {
         self.longest.iter().copied().max().unwrap_or(0)
     }

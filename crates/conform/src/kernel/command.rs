@@ -1,35 +1,35 @@
-//! The commands that set a kernel up, as objects: queueing disciplines, classes, filters.
+//! Parses the commands that set up a kernel into queueing disciplines, classes and filters.
 
 use core::fmt;
 
 use super::filter::Filter;
 
-/// What the commands set up.
+/// Objects set up by the commands.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Commands {
-    /// Bits a second of a link device; `None` where the device is without limit.
+    /// Rate of the link device in bits per second; `None` if the device has no limit.
     pub rate: Option<u64>,
     pub qdiscs: Vec<Qdisc>,
     pub classes: Vec<Class>,
-    /// In the order in which a kernel tries them.
+    /// Filters, in the order in which a kernel tries them.
     pub filters: Vec<Filter>,
-    /// How long packets take back from the receiver, in microseconds.
+    /// Delay of packets from the receiver back, in microseconds.
     pub way_back_us: u64,
-    /// The device of the link, and those that `tc` was called for.
+    /// Device of the link, and devices named in `tc` commands.
     link: Option<String>,
     devices: Vec<String>,
 }
 
-/// The number of a discipline (`10:`) or of a class (`10:1`), both parts hexadecimal.
+/// The handle of a discipline (`10:`) or of a class (`10:1`), both parts hexadecimal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Handle {
     pub major: u16,
-    /// 0 of a discipline.
+    /// 0 for a discipline.
     pub minor: u16,
 }
 
 impl Handle {
-    /// Reads `10:` or `10:1`.
+    /// Parses `10:` or `10:1`.
     pub(super) fn read(text: &str) -> Result<Self, String> {
         let part = |text: &str| match text.trim_start_matches("0x") {
             "" => Ok(0),
@@ -42,7 +42,7 @@ impl Handle {
         }
     }
 
-    /// The discipline that a class belongs to.
+    /// Returns the handle of the discipline that a class belongs to.
     pub(super) fn owner(self) -> Self {
         Self { minor: 0, ..self }
     }
@@ -60,7 +60,7 @@ impl fmt::Display for Handle {
 /// A queueing discipline.
 #[derive(Clone, Debug)]
 pub(super) struct Qdisc {
-    /// The class (or the discipline without classes) that it stands in; `None` at the root.
+    /// Parent: a class, or a discipline without classes; `None` at the root.
     pub parent: Option<Handle>,
     pub handle: Option<Handle>,
     pub kind: String,
@@ -70,7 +70,7 @@ pub(super) struct Qdisc {
 /// A class of a discipline.
 #[derive(Clone, Debug)]
 pub(super) struct Class {
-    /// A discipline or a class; the discipline where the command does not say.
+    /// Parent: a class, or by default the discipline.
     pub parent: Handle,
     pub id: Handle,
     pub kind: String,
@@ -78,10 +78,10 @@ pub(super) struct Class {
 }
 
 impl Commands {
-    /// Reads the commands.
+    /// Parses the commands.
     ///
     /// # Errors
-    /// The first that is not understood.
+    /// Returns the first command that is not supported.
     pub(super) fn read(lines: &[String]) -> Result<Self, String> {
         let mut commands = Self::default();
         for line in lines {
@@ -92,7 +92,7 @@ impl Commands {
         Ok(commands)
     }
 
-    /// What stands nowhere, and what belongs to another device, would be left out.
+    /// Checks the tree: an object without a parent, or on another device, would be lost silently.
     fn check(&self) -> Result<(), String> {
         let roots = self.qdiscs.iter().filter(|qdisc| qdisc.parent.is_none()).count();
         if roots != 1 {
@@ -144,7 +144,8 @@ impl Commands {
         Ok(())
     }
 
-    /// Filters are tried by preference. One without has one less than the least so far, which begins at 49152.
+    /// Sorts filters by preference. A filter without one gets the smallest so far minus one, starting at
+    /// 49152.
     fn order_filters(&mut self) -> Result<(), String> {
         let mut ranked: Vec<(Handle, u32, Filter)> = Vec::new();
         for mut filter in core::mem::take(&mut self.filters) {
@@ -190,7 +191,7 @@ impl Commands {
         }
     }
 
-    /// The receiver's own device holds what goes back.
+    /// Reads the delay of the receiver's device, which delays packets on the way back.
     fn netem(&mut self, host: &str, mut words: &[&str]) -> Result<(), String> {
         if host != "b" {
             return Err(format!("`netem` of the receiver `b` is understood, not that of `{host}`"));
@@ -198,7 +199,7 @@ impl Commands {
         while let [word, value, rest @ ..] = words {
             match *word {
                 "delay" => self.way_back_us = super::parameter::micros(value)?,
-                // Room for all that is under way; a queue that is shorter loses packets.
+                // The limit must exceed the packets in flight: a shorter queue would lose packets.
                 "limit" if value.parse::<u32>().is_ok_and(|limit| limit >= 10_000) => {}
                 _ => return Err(format!("`{word} {value}` of `netem` is not understood")),
             }
@@ -207,7 +208,7 @@ impl Commands {
         words.first().map_or(Ok(()), |word| Err(format!("`{word}` of `netem` is not understood")))
     }
 
-    /// `link sl0: ..., rate 10000000 bit/s of L2 bytes ...`
+    /// Reads `link sl0: ..., rate 10000000 bit/s of L2 bytes ...`
     fn link(&mut self, line: &str) -> Result<(), String> {
         if self.rate.is_some() {
             return Err("there is a link already".to_owned());
@@ -258,7 +259,7 @@ impl Commands {
         let ([kind, arguments @ ..], Some(id)) = (rest, id) else {
             return Err("a class is written `parent P classid C KIND ...`".to_owned());
         };
-        // The bands of `ets` are there from the beginning: they are only changed.
+        // The bands of `ets` exist from the start: commands only change them.
         if is_change && *kind != "ets" {
             return Err("a class that is changed later is not understood".to_owned());
         }

@@ -1,4 +1,4 @@
-//! A run of the kernel beside ours: quantity by quantity, with the tolerance that each is allowed.
+//! Compares a run of the kernel with the simulator's, quantity by quantity, each with its tolerance.
 
 use lockgate_engine::discipline::DropReason;
 use lockgate_engine::random::Seed;
@@ -12,40 +12,40 @@ use super::scenario::{self, Written};
 use super::{Experiment, FlowSetup, Known, Machine, Reference, UdpResult};
 use crate::simulate::simulate;
 
-/// Version of the document's form.
+/// Version of the document's format.
 const SCHEMA: u32 = 2;
 
-/// How many of our runs are taken where anything is drawn; the mean of them is compared.
+/// Number of simulated runs if anything is random; their mean is compared.
 const DRAWS: u64 = 16;
-/// How many runs with other phases show what the phases decide, where nothing is drawn.
+/// Number of simulated runs with other phases, which measure the effect of phases if nothing is random.
 const PHASES: u64 = 6;
 
-/// Reference runs of a kernel beside ours.
+/// Comparisons of a kernel's reference runs with simulated runs.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Comparison {
-    /// Version of this document's form.
+    /// Version of the document's format.
     pub schema: u32,
-    /// What our draws started from.
+    /// Seed of the simulated runs.
     pub seed: u64,
-    /// One a run of the kernel, in the file's order.
+    /// Comparisons, one per run of the kernel, in the file's order.
     pub runs: Vec<RunComparison>,
-    /// How many quantities were compared.
+    /// Number of quantities compared.
     pub compared: usize,
-    /// How many of them are within their tolerances.
+    /// Number of quantities within their tolerances.
     pub held: usize,
-    /// How many are over their tolerances, but no further than is known and explained.
+    /// Number of quantities beyond their tolerances, but within a known and explained deviation.
     pub known: usize,
-    /// How many runs of the file were not run.
+    /// Number of runs in the file that were not simulated.
     pub not_run: usize,
-    /// Whether runs that were not run are allowed.
+    /// True if runs that were not simulated are allowed.
     pub allows_missing: bool,
-    /// Whether everything was compared that must be, and all of it is within its tolerance or no further off than is
-    /// known.
+    /// True if everything required was compared, and every quantity is within its tolerance or its known
+    /// deviation.
     pub holds: bool,
 }
 
 impl Comparison {
-    /// The document of these runs, and the verdict on all of them; the command and the tests share it.
+    /// Creates the document of these runs with the overall verdict; shared by the command and the tests.
     pub fn new(seed: u64, allows_missing: bool, runs: Vec<RunComparison>) -> Self {
         let count = |verdict: Verdict| {
             runs.iter().flat_map(|run| &run.lines).filter(|line| line.verdict() == verdict).count()
@@ -58,31 +58,31 @@ impl Comparison {
     }
 }
 
-/// What came of a comparison of one quantity.
+/// The verdict on one quantity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// It is within its tolerance.
+    /// Within its tolerance.
     Holds,
-    /// It is not, and the file knows that and says why.
+    /// Beyond its tolerance, within a known deviation.
     Known,
-    /// It is not.
+    /// Beyond both.
     Misses,
 }
 
-/// One run of the kernel beside ours.
+/// Comparison of one run of the kernel with simulated runs.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct RunComparison {
-    /// Its name in the file.
+    /// Name of the run in the file.
     pub id: String,
-    /// The scenario that was run; null where none could be written.
+    /// Simulated scenario; null if none could be generated.
     pub scenario: Option<String>,
-    /// What of its commands was left out because it means nothing here, and why.
+    /// Parts of the commands that were left out because they have no effect here, with reasons.
     pub left_out: Vec<String>,
-    /// How many of our runs were taken; 0 where none was.
+    /// Number of simulated runs; 0 if there was none.
     pub runs: u64,
-    /// Why it was not run.
+    /// Reason why it was not simulated.
     pub not_run: Option<String>,
-    /// What was compared.
+    /// Quantities compared.
     pub lines: Vec<Line>,
 }
 
@@ -91,32 +91,32 @@ pub struct RunComparison {
 pub struct Line {
     /// The flow; `all` for the run.
     pub flow: String,
-    /// What is compared.
+    /// Quantity.
     pub quantity: &'static str,
-    /// Its unit; empty for a share or a count.
+    /// Its unit; empty for a fraction or a count.
     pub unit: &'static str,
-    /// The kernel's value.
+    /// Value of the kernel.
     pub kernel: f64,
-    /// Ours: the mean of all our runs.
+    /// Value of the simulator: the mean of all simulated runs.
     pub ours: f64,
-    /// Standard deviation of one run: of ours, or where nothing is drawn of runs whose flows start up to one of their
-    /// gaps later. What is decided by chance differs as much from one run of the kernel to another.
+    /// Standard deviation of one simulated run. If nothing is random, it is taken over runs whose flows
+    /// start later by a random part of one of their gaps. Runs of the kernel scatter as much.
     pub spread: f64,
-    /// Ours less the kernel's, as a share of the kernel's where `relative`.
+    /// Simulator's value minus the kernel's; divided by the kernel's if `relative`.
     pub difference: f64,
-    /// How large the difference may be to either side.
+    /// Limit on the magnitude of the difference.
     pub tolerance: f64,
-    /// Whether difference and tolerance are shares of the kernel's value.
+    /// True if difference and tolerance are fractions of the kernel's value.
     pub relative: bool,
-    /// Whether it is within its tolerance.
+    /// True if the difference is within the tolerance.
     pub holds: bool,
-    /// By how much it is known to be off, where the file says so.
+    /// Known deviation, if the file states one.
     pub known_to: Option<f64>,
-    /// Why it is known to be off.
+    /// Reason for the known deviation.
     pub known: Option<String>,
 }
 
-/// The mean of the values, and the standard deviation of one.
+/// Returns the mean of the values, and the standard deviation of one.
 fn mean_and_spread(values: &[f64]) -> (f64, f64) {
     let count = values.len().max(1) as f64;
     let mean = values.iter().sum::<f64>() / count;
@@ -143,7 +143,7 @@ impl Line {
         }
     }
 
-    /// The verdict on it.
+    /// Returns the verdict.
     pub fn verdict(&self) -> Verdict {
         match self.known_to {
             _ if self.holds => Verdict::Holds,
@@ -152,20 +152,21 @@ impl Line {
         }
     }
 
-    /// By how many standard deviations of one run the kernel's value is off ours; `None` where nothing varies.
+    /// Returns the difference between the kernel's value and the simulator's, in standard deviations of one
+    /// run; `None` if nothing varies.
     pub fn deviations(&self) -> Option<f64> {
         (self.spread > 0.0).then(|| (self.ours - self.kernel).abs() / self.spread)
     }
 
-    /// May differ by this share of the kernel's value.
+    /// Sets the tolerance to a fraction of the kernel's value.
     fn within_share(mut self, tolerance: f64) -> Self {
-        // Of nothing there is no share: then ours must be nothing too.
+        // If the kernel's value is zero, the difference itself is compared.
         let share = if self.kernel == 0.0 { self.difference } else { self.difference / self.kernel };
         (self.difference, self.relative) = (share, true);
         self.within(tolerance)
     }
 
-    /// May differ by this much.
+    /// Sets the tolerance.
     fn within(mut self, tolerance: f64) -> Self {
         self.tolerance = tolerance;
         self.holds = self.difference.abs() <= tolerance;
@@ -173,12 +174,12 @@ impl Line {
     }
 }
 
-/// The JSON Schema of the document.
+/// Returns the JSON Schema of the document.
 pub fn schema() -> schemars::Schema {
     schemars::schema_for!(Comparison)
 }
 
-/// Runs the simulator as the kernel was run, and compares. What cannot be run says why.
+/// Simulates a run of the kernel and compares. A run that cannot be simulated is returned with the reason.
 pub fn compare(reference: &Reference, index: usize, seed: u64) -> RunComparison {
     let Some((id, experiment)) = reference.experiments.get(index) else {
         return not_run("", None, "there is no such run".to_owned());
@@ -225,7 +226,7 @@ pub fn compare(reference: &Reference, index: usize, seed: u64) -> RunComparison 
     }
 }
 
-/// Notes with the quantities what is known of them.
+/// Adds the known deviations to the quantities.
 fn explain(known: &[Known], lines: &mut [Line]) -> Result<(), String> {
     for known in known {
         let line = lines.iter_mut().find(|line| line.flow == known.flow && line.quantity == known.quantity);
@@ -237,14 +238,14 @@ fn explain(known: &[Known], lines: &mut [Line]) -> Result<(), String> {
     Ok(())
 }
 
-/// Where nothing is drawn, what other phases of the flows make of it is how far chance goes.
+/// Estimates the spread if nothing is random: from runs with other phases of the flows.
 fn phases(id: &str, experiment: &Experiment, machine: &Machine, seed: u64, own: &mut [Line]) {
     let shifted = |shift| scenario::write(id, experiment, machine, Some(Seed(shift)));
     let Ok(shifted) = (seed..seed + PHASES).map(shifted).collect::<Result<Vec<Written>, _>>() else { return };
     let texts: Vec<_> = shifted.iter().map(|written| (written.text.as_str(), seed)).collect();
     let Ok(others) = lines(experiment, &texts) else { return };
     for (own, other) in own.iter_mut().zip(others) {
-        // A spread that is rounding is none.
+        // A spread of the size of rounding errors counts as zero.
         own.spread = if other.spread > 1e-9 * own.kernel.abs() { other.spread } else { 0.0 };
     }
 }
@@ -254,7 +255,7 @@ fn not_run(id: &str, scenario: Option<String>, why: String) -> RunComparison {
     RunComparison { id: id.to_owned(), scenario, left_out, runs: 0, not_run: Some(why), lines }
 }
 
-/// Runs the scenario with these seeds, or these scenarios with the first, and compares.
+/// Simulates each pair of scenario and seed, and compares.
 fn lines(experiment: &Experiment, texts: &[(&str, u64)]) -> Result<Vec<Line>, String> {
     let recordings = texts.iter().map(|(text, seed)| simulate(text, *seed)).collect::<Result<Vec<_>, _>>()?;
     let bottlenecks = recordings.iter().map(Bottleneck::new).collect::<Result<Vec<_>, _>>()?;
@@ -274,7 +275,7 @@ fn lines(experiment: &Experiment, texts: &[(&str, u64)]) -> Result<Vec<Line>, St
     Ok(lines)
 }
 
-/// Early and forced drops, where the kernel's are known.
+/// Compares early and forced drops, if the kernel's are known.
 fn red_split(experiment: &Experiment, bottlenecks: &[Bottleneck<'_>], lines: &mut Vec<Line>) {
     let Some(split) = experiment.results.red_reconstruction else { return };
     let until = experiment.udp().map(|(_, udp)| udp.stop_s).fold(0.0, f64::max) - 0.3;
@@ -306,9 +307,9 @@ fn datagrams(name: &str, result: &UdpResult, observed: &[Observed], lines: &mut 
     }
 }
 
-/// The swings of a delay that goes up and down, as `CoDel`'s under a flood.
+/// Compares the period of a delay that oscillates, as that of `CoDel` under a flood.
 fn oscillation(name: &str, result: &UdpResult, observed: &[Observed], stop: f64, lines: &mut Vec<Line>) {
-    // The last second may be cut.
+    // The last second may be incomplete.
     let whole = |series: &[Option<f64>]| {
         series.iter().take(stop as usize).map(|value| value.unwrap_or(0.0)).collect::<Vec<_>>()
     };
@@ -322,13 +323,14 @@ fn oscillation(name: &str, result: &UdpResult, observed: &[Observed], stop: f64,
         Line::new(name, "range of the delay", "s", (delays.max - delays.min) / 1e6, &ranges)
             .within_share(0.1),
     );
-    // Without a swing of its own the period is nothing, which never holds.
+    // A simulated run without oscillation has the period 0, which never holds.
     let periods: Vec<_> =
         observed.iter().map(|one| period(&whole(&one.by_second())).unwrap_or(0.0)).collect();
     lines.push(Line::new(name, "period of the delay", "s", kernel, &periods).within_share(0.1));
 }
 
-/// The mean distance of the peaks of a series of seconds that swings by half of its peaks; `None` where it does not.
+/// Returns the mean distance of the peaks of a series by second, if it oscillates by at least half of its
+/// peaks.
 fn period(series: &[f64]) -> Option<f64> {
     let is_peak = |index: &usize| {
         let around = |distance: usize| {
@@ -346,7 +348,7 @@ fn period(series: &[f64]) -> Option<f64> {
     (peaks.len() > 1 && low < high / 2.0).then(|| (last - first) as f64 / (peaks.len() - 1) as f64)
 }
 
-/// What came of all connections together.
+/// Compares the results of all connections together.
 fn connections(
     experiment: &Experiment,
     recordings: &[Recording],

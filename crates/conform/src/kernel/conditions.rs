@@ -1,27 +1,27 @@
-//! What a filter asks of a packet, as bits of an IPv4 header and of the transport's behind it.
+//! Conditions of a filter, as bits of an IPv4 header and of the transport header after it.
 
 use core::net::Ipv4Addr;
 
-/// Bytes that are understood: an IPv4 header without options, and a TCP header without.
+/// Bytes supported: an IPv4 header and a TCP header, both without options.
 const BYTES: usize = 40;
 
-/// Frames have so much before the IPv4 header.
+/// Bytes of a frame before the IPv4 header.
 const ETHERNET: u32 = 14;
 
-/// The three bits of a TOS byte that ECN does not own, and the two that it does.
+/// Mask of the code point in a TOS byte; the other two bits are ECN.
 const CODE_POINT: u8 = 0xfc;
 
 /// Names of the TCP flags, from the lowest bit (RFC 9293, section 3.1).
 const FLAGS: [&str; 8] = ["fin", "syn", "rst", "psh", "ack", "urg", "ece", "cwr"];
 
-/// Bits that must be so, and ports that must lie within ranges. Nothing of all that: every packet.
+/// Required bits, and ranges of ports. The default matches every packet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Conditions {
     values: [u8; BYTES],
     masks: [u8; BYTES],
-    /// Source and destination.
+    /// Ranges of source and destination port.
     ports: [(u16, u16); 2],
-    /// Whether two conditions contradict each other.
+    /// True if two conditions contradict each other.
     is_contradiction: bool,
 }
 
@@ -32,24 +32,24 @@ impl Default for Conditions {
     }
 }
 
-/// The headers of a flow's packets.
+/// Headers of a flow's packets.
 #[derive(Clone, Debug)]
 pub(super) struct Headers {
     pub name: String,
     pub protocol: u8,
-    /// The addresses of sender and receiver, where the file says them.
+    /// Addresses of sender and receiver, if the file has them.
     pub addresses: Option<[Ipv4Addr; 2]>,
-    /// Where the file says it.
+    /// Source port, if the file has it.
     pub source_port: Option<u16>,
     pub destination_port: u16,
     pub tos: u8,
-    /// Whether its ECN bits are those of `tos` in every packet.
+    /// True if the ECN bits of every packet are those of `tos`.
     pub has_fixed_ecn: bool,
-    /// Bytes of a frame, where all have as many.
+    /// Bytes of a frame, if all have the same length.
     pub length: Option<u32>,
 }
 
-/// A whole number, also with `0x`, or octal with a leading `0`, as in C.
+/// Parses an integer: decimal, hexadecimal with `0x`, or octal with a leading `0`, as in C.
 pub(super) fn number(text: &str) -> Result<u32, String> {
     let read = match text.strip_prefix("0x").or_else(|| text.strip_prefix("0X")) {
         Some(digits) => u32::from_str_radix(digits, 16),
@@ -59,14 +59,14 @@ pub(super) fn number(text: &str) -> Result<u32, String> {
     read.map_err(|_| format!("`{text}` is not a whole number"))
 }
 
-/// The number of leading ones of a mask that has no others; `None` of another mask.
+/// Returns the number of leading ones of a mask that has no others; `None` for other masks.
 fn leading(mask: u32, width: u32) -> Option<u32> {
     let ones = (mask << (32 - width)).leading_ones();
     (mask.count_ones() == ones).then_some(ones)
 }
 
 impl Conditions {
-    /// `size` bytes from `at` must be `value` where `mask` has ones.
+    /// Requires `size` bytes from `at` on to be `value` where `mask` has ones.
     pub(super) fn bytes(&mut self, at: usize, size: usize, value: u32, mask: u32) -> Result<(), String> {
         if size < 4 && (value | mask) >> (8 * size) != 0 {
             return Err(format!("`{value:#x} {mask:#x}` has more than {} bits", 8 * size));
@@ -87,7 +87,7 @@ impl Conditions {
         Ok(())
     }
 
-    /// An address, or a prefix: `10.1.0.0/16`, `10.1.0.0/255.255.0.0`.
+    /// Requires an address or a prefix: `10.1.0.0/16`, `10.1.0.0/255.255.0.0`.
     pub(super) fn address(&mut self, is_source: bool, text: &str) -> Result<(), String> {
         let wrong = || format!("`{text}` is no address and no prefix");
         let (address, prefix) = text.split_once('/').unwrap_or((text, "32"));
@@ -102,7 +102,7 @@ impl Conditions {
         self.bytes(if is_source { 12 } else { 16 }, 4, address.to_bits(), mask)
     }
 
-    /// A port from `low` to `high`.
+    /// Requires a port from `low` to `high`.
     pub(super) fn ports(&mut self, is_source: bool, low: u32, high: u32) -> Result<(), String> {
         let (Ok(low), Ok(high)) = (u16::try_from(low), u16::try_from(high)) else {
             return Err(format!("`{low}-{high}` are no ports"));
@@ -113,7 +113,7 @@ impl Conditions {
         Ok(())
     }
 
-    /// Whether it is understood, and not what no packet is.
+    /// Checks that the conditions are supported, and that packets can satisfy them.
     pub(super) fn check(&self) -> Result<(), String> {
         // Version and header length of a packet without options.
         let is_other = (0x45 ^ self.values[0]) & self.masks[0] != 0;
@@ -149,17 +149,17 @@ impl Conditions {
         Ok(())
     }
 
-    /// Whether it takes every packet.
+    /// Returns true if it matches every packet.
     pub(super) fn is_everything(&self) -> bool {
         self.masks[1..].iter().all(|mask| *mask == 0) && self.ports == [(0, u16::MAX); 2]
     }
 
-    /// Whether it asks for addresses.
+    /// Returns true if it has conditions on addresses.
     pub(super) fn has_addresses(&self) -> bool {
         self.masks[12..20].iter().any(|mask| *mask != 0)
     }
 
-    /// Lowest and highest value of a field whose mask is a prefix.
+    /// Returns the lowest and the highest value of a field whose mask is a prefix.
     fn range(&self, at: usize, size: usize) -> (u32, u32) {
         let full = u32::MAX >> (32 - 8 * size);
         let (value, mask) = (word(&self.values, at, size), word(&self.masks, at, size));
@@ -170,7 +170,7 @@ impl Conditions {
         (self.masks[9] != 0).then_some(self.values[9])
     }
 
-    /// Of the source (0) or the destination (1); `None` where no port is within.
+    /// Returns the range of source (0) or destination (1) ports; `None` if it is empty.
     fn port_range(&self, end: usize) -> Option<(u16, u16)> {
         let (low, high) = self.range(20 + 2 * end, 2);
         let own = self.ports[end];
@@ -178,19 +178,19 @@ impl Conditions {
         (low <= high).then_some((low, high))
     }
 
-    /// Bytes of a frame.
+    /// Returns the range of frame lengths in bytes.
     fn lengths(&self) -> (u32, u32) {
         let (low, high) = self.range(2, 2);
         (low + ETHERNET, high + ETHERNET)
     }
 
-    /// The code points of its TOS byte; the ECN bits are judged by [`takes`](Self::takes).
+    /// Returns the code points that it matches; [`takes`](Self::takes) checks the ECN bits.
     fn code_points(&self) -> Vec<u8> {
         let asked = self.masks[1] & CODE_POINT;
         (0..64).filter(|code| ((code << 2) ^ self.values[1]) & asked == 0).collect()
     }
 
-    /// As a rule of a scenario's `match`.
+    /// Returns a rule for a scenario's `match`.
     pub(super) fn toml(&self) -> String {
         let mut parts = Vec::new();
         parts.extend(self.protocol().map(|protocol| format!("protocol = {protocol}")));
@@ -222,11 +222,11 @@ impl Conditions {
         format!("{{ {} }}", parts.join(", ")).replace("{  }", "{ }")
     }
 
-    /// Whether it takes the packets of this flow; `None` where it takes some and others not. With `is_ours` as the
-    /// rule of a scenario does, which does not compare ECN bits.
+    /// Returns true if it matches all packets of this flow, false if none, `None` if some. With `is_ours`
+    /// as the rule of a scenario does, which does not compare ECN bits.
     ///
     /// # Errors
-    /// What the file does not say of the flow.
+    /// Fails if the file lacks a property of the flow that is compared.
     pub(super) fn takes(&self, flow: &Headers, is_ours: bool) -> Result<Option<bool>, String> {
         let within = |(low, high): (u16, u16), port: u16| (low..=high).contains(&port);
         let asked = if is_ours { self.masks[1] & CODE_POINT } else { self.masks[1] };
@@ -270,7 +270,7 @@ impl Conditions {
     }
 }
 
-/// The number in `size` bytes from `at` on.
+/// Returns the big-endian number in `size` bytes from `at` on.
 fn word(bytes: &[u8; BYTES], at: usize, size: usize) -> u32 {
     bytes[at..at + size].iter().fold(0, |word, byte| word << 8 | u32::from(*byte))
 }
@@ -304,7 +304,7 @@ mod tests {
         let port = asked(|it| it.bytes(22, 2, 9000, 0xffff));
         assert_eq!(port.takes(&flow(), false), Ok(Some(true)));
         assert_eq!(port.takes(&Headers { destination_port: 9001, ..flow() }, false), Ok(Some(false)));
-        // The ECN bits of a whole TOS byte count in a kernel, and not in a scenario.
+        // A kernel compares the ECN bits of a whole TOS byte, a scenario does not.
         let tos = asked(|it| it.bytes(1, 1, 0xb8, 0xff));
         assert_eq!((tos.takes(&flow(), false), tos.takes(&flow(), true)), (Ok(Some(false)), Ok(Some(true))));
         let short = asked(|it| it.bytes(2, 2, 0, 0xfe00));

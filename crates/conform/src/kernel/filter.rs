@@ -1,29 +1,29 @@
-//! Filters of `tc`: which packets go to a class.
+//! Parses filters of `tc`.
 
 use super::command::Handle;
 use super::conditions::{Conditions, number};
 
-/// Which packets go to a class.
+/// A rule for the packets of a class.
 #[derive(Clone, Debug)]
 pub(super) struct Filter {
-    /// The discipline it stands in.
+    /// Discipline to which it is attached.
     pub parent: Handle,
-    /// Lower is tried first.
+    /// Preference; lower ones are tried first.
     pub preference: Option<u32>,
-    /// The class.
+    /// Class of the packets.
     pub class: Handle,
-    /// What must be so, all of it.
+    /// Conditions, all of which must hold.
     pub conditions: Conditions,
 }
 
-/// Bytes of an IPv4 header without options: where the transport's begins.
+/// Bytes of an IPv4 header without options: offset of the transport header.
 const TRANSPORT: usize = 20;
 
 impl Filter {
-    /// Reads what follows the device: `parent 1: protocol ip prio 1 u32 match ... flowid 1:10`.
+    /// Parses the words after the device: `parent 1: protocol ip prio 1 u32 match ... flowid 1:10`.
     ///
     /// # Errors
-    /// The first word that is not understood.
+    /// Returns the first word that is not supported.
     pub(super) fn read(words: &[&str]) -> Result<Self, String> {
         let (mut parent, mut preference, mut rest) = (None, None, words);
         let (kind, mut rest) = loop {
@@ -36,8 +36,8 @@ impl Filter {
                     preference = Some(number(rank)?);
                     more
                 }
-                // All packets of a run are IPv4. A handle is a number by which the filter could be deleted; `fw`, where it
-                // is a mark, is not understood.
+                // All packets of a run are IPv4. A handle only serves to delete the filter; that of `fw`, a
+                // mark, is not supported.
                 ["protocol", "ip" | "all" | "0x800" | "0x0800", more @ ..] | ["handle", _, more @ ..] => more,
                 ["protocol", other, ..] => {
                     return Err(format!("the filter's `protocol {other}` is not `ip`"));
@@ -55,7 +55,7 @@ impl Filter {
                     more
                 }
                 ("match", "u32", more) => selector(&mut conditions, more)?,
-                // Software does what is not left to a card.
+                // Without hardware offload, the filter runs in software.
                 ("skip_hw", "flower" | "matchall" | "u32", more) => more,
                 (_, "flower", [value, more @ ..]) => {
                     flower(&mut conditions, word, value)?;
@@ -73,12 +73,12 @@ impl Filter {
     }
 }
 
-/// `:10` is a class of the filter's own discipline.
+/// Completes `:10` to a class of the filter's own discipline.
 fn full_class(id: &str, parent: Handle) -> String {
     if id.starts_with(':') { format!("{:x}{id}", parent.major) } else { id.to_owned() }
 }
 
-/// What follows `match` of `u32`; returns the words after it.
+/// Parses the words after `match` of `u32`; returns the rest.
 fn selector<'a, 'b>(conditions: &mut Conditions, words: &'b [&'a str]) -> Result<&'b [&'a str], String> {
     match words {
         ["ip", end @ ("src" | "dst"), prefix, rest @ ..] => {
@@ -110,7 +110,7 @@ fn selector<'a, 'b>(conditions: &mut Conditions, words: &'b [&'a str]) -> Result
             let (value, mask) = (number(value)?, number(mask)?);
             let (at, rest) = match rest {
                 ["at", at, rest @ ..] => (offset(at)?, rest),
-                // Without a place it means all packets, and nothing else.
+                // A zero mask matches all packets; only then the offset may be absent.
                 rest if mask == 0 => (0, rest),
                 _ => return Err(format!("`match u{}` says no place by `at`", size * 8)),
             };
@@ -121,7 +121,8 @@ fn selector<'a, 'b>(conditions: &mut Conditions, words: &'b [&'a str]) -> Result
     }
 }
 
-/// A place in the IPv4 header, or behind it: `at 8`, `at nexthdr+2`. Packets of a run have no options.
+/// Parses an offset in the IPv4 header, or after it: `at 8`, `at nexthdr+2`. Packets of a run have no IP
+/// options.
 fn offset(text: &str) -> Result<usize, String> {
     let (from, text) = match text.strip_prefix("nexthdr+") {
         Some(text) => (TRANSPORT, text),
@@ -131,7 +132,7 @@ fn offset(text: &str) -> Result<usize, String> {
     at.map(|at| from + at).ok_or_else(|| format!("`at {text}` is not understood"))
 }
 
-/// A key of `flower`.
+/// Parses a key of `flower`.
 fn flower(conditions: &mut Conditions, key: &str, value: &str) -> Result<(), String> {
     let masked = |full: u32| {
         let (value, mask) = value.split_once('/').map_or((value, None), |(value, mask)| (value, Some(mask)));
@@ -190,7 +191,7 @@ mod tests {
             ("u32 match u32 0x00002328 0x0000ffff at nexthdr+0", "{ destination_port = 9000 }"),
             ("u32 match u32 0x0a010001 0xffffff00 at 12", "{ source = \"10.1.0.0/24\" }"),
             ("u32 match u16 0 0xffc0 at 2", "{ length = \"14B-77B\" }"),
-            // The first byte of an IPv4 header without options is known.
+            // The first byte of an IPv4 header without options is constant.
             ("u32 match u8 0x05 0x0f at 0 match ip dport 80 0xffff", "{ destination_port = 80 }"),
             (
                 "u32 match ip protocol 6 0xff match u8 0x10 0x10 at nexthdr+13",

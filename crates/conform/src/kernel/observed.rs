@@ -1,4 +1,4 @@
-//! What one of our runs did, in the terms in which the kernel's results are told.
+//! Results of one simulated run, in the quantities of the kernel's results.
 
 use lockgate_engine::discipline::DropReason;
 use lockgate_engine::units::{Bytes, Duration, Instant};
@@ -6,21 +6,21 @@ use lockgate_measure::recording::{Loss, PacketRow, Packets, Recording};
 
 use super::Experiment;
 
-/// What came of a flow of datagrams within a window: of what was sent in it, what was lost; and what was received in it.
-/// So a packet that is still on its way when the window ends is neither received nor lost.
+/// Results of a flow of datagrams within a window: losses of the packets sent in it, and the packets
+/// received in it. A packet in flight at the end of the window is neither received nor lost.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Observed {
-    /// Sent within the window.
+    /// Packets sent within the window.
     sent: u64,
-    /// Of those sent, lost.
+    /// Packets lost, of those sent within the window.
     lost: u64,
-    /// Received within the window, whenever they were sent.
+    /// Packets received within the window, whenever they were sent.
     received: u64,
     pub received_bytes: u64,
     delay_sum_us: f64,
     delay_min_us: f64,
     pub delay_max_us: f64,
-    /// Sum of delays and packets, by the second in which they were sent, from the start.
+    /// Sum of delays in microseconds, and packets, by the second since the start in which they were sent.
     seconds: Vec<(f64, u64)>,
 }
 
@@ -37,7 +37,7 @@ impl Observed {
         self.delay_max_us - self.delay_min_us
     }
 
-    /// Mean delays by second, in milliseconds.
+    /// Returns mean delays by second, in milliseconds.
     pub(super) fn by_second(&self) -> Vec<Option<f64>> {
         self.seconds.iter().map(|(sum, count)| (*count > 0).then(|| sum / *count as f64 / 1e3)).collect()
     }
@@ -51,7 +51,7 @@ impl Observed {
     }
 
     fn receive_in_second(&mut self, second: usize, delay_us: f64) {
-        // A run is at most 1e6 s long.
+        // A run is at most 1e6 s long, which limits the length.
         if self.seconds.len() <= second {
             self.seconds.resize(second + 1, (0.0, 0));
         }
@@ -60,17 +60,19 @@ impl Observed {
     }
 }
 
-/// A recording and how to read the rows of its bottleneck.
+/// A recording, with access to the rows of its bottleneck.
 pub(super) struct Bottleneck<'a> {
     recording: &'a Recording,
     port: u32,
-    /// What the way to the bottleneck takes.
+    /// Delay from the sender to the bottleneck.
     access: Duration,
 }
 
 impl<'a> Bottleneck<'a> {
+    /// Creates the view of a recording.
+    ///
     /// # Errors
-    /// Where the recording has no such port or kept no packets.
+    /// Fails if the recording has no bottleneck port or kept no packets.
     pub(super) fn new(recording: &'a Recording) -> Result<Self, String> {
         let find = |name: &str| recording.ports.iter().position(|port| port.setup.name == name);
         let port = find("r:b").ok_or_else(|| "the run has no bottleneck".to_owned())?;
@@ -86,12 +88,13 @@ impl<'a> Bottleneck<'a> {
         rows.filter(|row| row.port == self.port)
     }
 
-    /// When the packet of this row was sent.
+    /// Returns the time at which the packet of this row was sent.
     fn sent(&self, row: &PacketRow) -> Instant {
         row.arrived - self.access
     }
 
-    /// From the bottleneck's door to the receiver, in microseconds; `None` for a packet that was not received.
+    /// Returns the delay from arrival at the bottleneck to the receiver, in microseconds; `None` for a
+    /// packet that was not received.
     fn delay_us(&self, row: &PacketRow) -> Option<f64> {
         if row.drop.is_some() {
             return None;
@@ -102,12 +105,12 @@ impl<'a> Bottleneck<'a> {
         Some((waited.as_secs_f64() + sending.as_secs_f64() + setup.delay.as_secs_f64()) * 1e6)
     }
 
-    /// The index of a flow.
+    /// Returns the index of a flow.
     pub(super) fn flow(&self, name: &str) -> Option<u32> {
         self.recording.flows.iter().position(|flow| flow.setup.name == name).map(|index| index as u32)
     }
 
-    /// What came of a flow within these seconds.
+    /// Returns the results of a flow within a window, in seconds.
     pub(super) fn observe(&self, flow: u32, window: [f64; 2]) -> Observed {
         let mut observed = Observed::default();
         for row in self.rows().filter(|row| row.flow.0 == flow) {
@@ -116,7 +119,7 @@ impl<'a> Bottleneck<'a> {
             if let Some(delay) = delay {
                 observed.receive_in_second(sent as usize, delay);
             }
-            // The clocks of both are exact; a nanosecond is what the file rounds to.
+            // Both clocks are exact; the file is rounded to a nanosecond.
             let is_within = |time: f64| time >= window[0] - 1e-9 && time <= window[1] + 1e-9;
             if is_within(sent) {
                 observed.sent += 1;
@@ -129,20 +132,21 @@ impl<'a> Bottleneck<'a> {
         observed
     }
 
-    /// How many were dropped for this reason of those sent before `until` seconds.
+    /// Returns the number of packets dropped for this reason, of those sent before `until` seconds.
     pub(super) fn drops(&self, reason: DropReason, until: f64) -> f64 {
         let of =
             |row: &PacketRow| row.drop == Some(Loss::Queue(reason)) && self.sent(row).as_secs_f64() < until;
         self.rows().filter(of).count() as f64
     }
 
-    /// How many were marked, in the whole run.
+    /// Returns the number of marked packets in the whole run.
     pub(super) fn marks(&self) -> f64 {
         let places = self.recording.ports[self.port as usize].places();
         places.iter().map(|place| place.counters.marked_packets as f64).sum()
     }
 
-    /// Of the packets of connections: dropped in the queue, and the mean delay of those that came from 5 s on.
+    /// Returns the drops of packets of connections, and the mean delay of those that arrived from 5 s on,
+    /// in microseconds.
     pub(super) fn connections(&self, experiment: &Experiment) -> (f64, Option<f64>) {
         let flows: Vec<_> = experiment.tcp().filter_map(|(name, _)| self.flow(name)).collect();
         let (mut drops, mut sum, mut count) = (0.0, 0.0, 0.0);

@@ -1,30 +1,30 @@
-//! Arguments of `tc` as parameters of a scenario.
+//! Translates arguments of `tc` to parameters of a scenario.
 //!
-//! Names are `tc`'s in both, so that what remains is the spelling: which unit a bare number has, flags, other names for
-//! one thing. What a kind of ours does not know is an error. What means nothing here is in a [list](HARMLESS) with the
-//! reason, and every run says what of it was left out.
+//! Names are those of `tc` in both, so that only the spelling differs: units of bare numbers, flags,
+//! synonyms. A word that the kind here does not have is an error. Words without effect here are in a
+//! [list](HARMLESS) with the reason, and every run reports which of them it left out.
 
 use lockgate_scenario::reference::Parameter;
 
-/// How `tc` writes a discipline.
+/// The spelling of a discipline in `tc`.
 pub(super) struct Spelling {
-    /// Its name in `tc`.
+    /// Name in `tc`.
     pub tc: &'static str,
-    /// Ours.
+    /// Name here.
     pub ours: &'static str,
-    /// The unit of a bare `limit`.
+    /// Unit of a bare `limit`.
     limit: &'static str,
-    /// Other names for one thing.
+    /// Synonyms.
     aliases: &'static [(&'static str, &'static str)],
-    /// Words with a value each, or with as many numbers as there are, that say where packets go: the tree reads them.
+    /// Words, with one value or a list of numbers each, that control classification: the tree reads them.
     sorting: &'static [&'static str],
 }
 
-/// A word of `tc` that is left out because it means nothing here.
+/// A word of `tc` that is left out because it has no effect here.
 struct Harmless {
     kinds: &'static [&'static str],
     word: &'static str,
-    /// The value that follows it: none, any, or only this one.
+    /// Value that follows it: none, any, or only this one.
     value: Value,
     why: &'static str,
 }
@@ -48,7 +48,7 @@ const fn harmless(
 const EXACT: &str = "a step of the kernel's table of rates: times are exact here";
 const ONE_DIRECTION: &str = "it is the default";
 
-/// Everything that is left out. `docs/concepts/conformance.md` has the same list.
+/// All words that are left out. `docs/concepts/conformance.md` has the same list.
 const HARMLESS: &[Harmless] = &[
     harmless(&["cbq", "htb", "tbf"], "cell", Value::Any, EXACT),
     harmless(&["htb"], "mtu", Value::Any, EXACT),
@@ -62,7 +62,7 @@ const HARMLESS: &[Harmless] = &[
     harmless(&["cake"], "no-split-gso", Value::None, "all packets are single frames"),
 ];
 
-/// Named round trips of `cake` (tc-cake(8)).
+/// Named round-trip times of `cake` (tc-cake(8)).
 const ROUND_TRIPS: [(&str, &str); 8] = [
     ("datacentre", "100us"),
     ("lan", "1ms"),
@@ -96,7 +96,7 @@ const SPELLINGS: &[Spelling] = &[
     Spelling { sorting: &["bands", "priomap"], ..spelling("ets", "ets", "p") },
 ];
 
-/// The spelling of a kind; most are called alike, and count their limit in packets.
+/// Returns the spelling of a kind; most have the same name, and limits in packets.
 pub(super) fn spelling_of(tc: &str) -> Option<Spelling> {
     let known = SPELLINGS.iter().find(|spelling| spelling.tc == tc);
     match known {
@@ -108,7 +108,7 @@ pub(super) fn spelling_of(tc: &str) -> Option<Spelling> {
     }
 }
 
-/// What a flag takes, in words of the reference.
+/// Type of a flag in the reference.
 const FLAG: &str = "true | false";
 
 fn is_number(word: &str) -> bool {
@@ -123,21 +123,21 @@ fn is_flag(parameters: &[Parameter], name: &str) -> bool {
     named(parameters, name).is_some_and(|parameter| parameter.takes == FLAG)
 }
 
-/// Whether `word` is one of the words that the parameter takes.
+/// Returns true if `word` is one of the parameter's choices.
 fn is_choice(parameter: &Parameter, word: &str) -> bool {
     parameter.takes != FLAG
         && parameter.takes.contains('|')
         && parameter.takes.split(" | ").any(|one| one == word)
 }
 
-/// The words after `word` that are its value, where a list has it that it may be left out; and why.
+/// Returns the value that follows `word` if [`HARMLESS`] lists the word, with the reason.
 fn left_out<'a>(
     spelling: &Spelling,
     arguments: &[String],
     word: &str,
     rest: &'a [String],
 ) -> Option<(&'a [String], &'static str)> {
-    // The second bucket of a token bucket filter has no depth where it has no rate.
+    // Without a peak rate there is no second bucket, so its depth has no effect.
     if spelling.tc == "tbf" && ["mtu", "minburst"].contains(&word) {
         let has_peak = arguments.iter().any(|word| word == "peakrate");
         return (!has_peak && !rest.is_empty()).then(|| (&rest[..1], "there is no `peakrate`"));
@@ -153,10 +153,11 @@ fn left_out<'a>(
     Some((&rest[..count], harmless.why))
 }
 
-/// `tc`'s arguments as keys and TOML values of these parameters. What is left out is noted in `skipped`.
+/// Translates arguments of `tc` to keys and TOML values of these parameters. Words left out are added to
+/// `skipped`.
 ///
 /// # Errors
-/// The first that is not understood.
+/// Returns the first argument that is not supported.
 pub(super) fn translate(
     spelling: &Spelling,
     arguments: &[String],
@@ -217,7 +218,7 @@ pub(super) fn translate(
     Ok(entries)
 }
 
-/// Which service curves of H-FSC a word sets.
+/// Returns the service curves of H-FSC that a word sets.
 fn curves_of(word: &str) -> Option<&'static [&'static str]> {
     match word {
         "rt" => Some(&["rt"]),
@@ -228,7 +229,7 @@ fn curves_of(word: &str) -> Option<&'static [&'static str]> {
     }
 }
 
-/// A service curve, `[m1 RATE d TIME] m2 RATE` or `rate RATE`, as a table; and the words after it.
+/// Parses a service curve, `[m1 RATE d TIME] m2 RATE` or `rate RATE`, to a table; also returns the rest.
 fn curve(words: &[String]) -> Result<(String, &[String]), String> {
     let mut entries = Vec::new();
     let mut rest = words;
@@ -252,7 +253,7 @@ fn two(words: &[String]) -> Vec<&str> {
     words.iter().take(2).map(String::as_str).collect()
 }
 
-/// A value of `tc` as a TOML literal of what the parameter takes.
+/// Translates a value of `tc` to a TOML literal of the parameter's type.
 fn literal(spelling: &Spelling, parameter: &Parameter, value: &str) -> Result<String, String> {
     let quoted = |text: String| format!("\"{text}\"");
     match parameter.takes.as_str() {
@@ -267,7 +268,7 @@ fn literal(spelling: &Spelling, parameter: &Parameter, value: &str) -> Result<St
             let bare = if (spelling.tc, parameter.name.as_str()) == ("sfq", "perturb") { "s" } else { "us" };
             time(value, bare).map(quoted)
         }
-        // CBQ's weights are written as rates; only their proportions count.
+        // CBQ's weights are written as rates; only their proportions matter.
         "whole number" if parameter.name == "weight" && value.ends_with("bit") => {
             rate(&value.to_ascii_lowercase()).map(|rate| rate.trim_end_matches("bit").to_owned())
         }
@@ -282,7 +283,7 @@ fn literal(spelling: &Spelling, parameter: &Parameter, value: &str) -> Result<St
     }
 }
 
-/// The number that a literal such as `"500B"` begins with.
+/// Returns the number at the start of a literal such as `"500B"`.
 pub(super) fn digits(literal: &str) -> Option<u64> {
     let text = literal.trim_matches('"');
     text[..text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len())].parse().ok()
@@ -292,20 +293,20 @@ fn whole(text: &str) -> Result<u64, String> {
     text.trim_end_matches('p').parse().map_err(|_| "it is not a whole number".to_owned())
 }
 
-/// A number and its unit.
+/// Splits a number from its unit.
 fn split(text: &str) -> Result<(f64, String), String> {
     let end = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
     let number: f64 = text[..end].parse().map_err(|_| "it is not a number with a unit".to_owned())?;
     Ok((number, text[end..].to_ascii_lowercase()))
 }
 
-/// A whole number of the smallest unit.
+/// Converts to a whole number of the smallest unit.
 fn scaled(number: f64, factor: f64) -> Result<u64, String> {
     let value = libm::round(number * factor);
     if (0.0..9e18).contains(&value) { Ok(value as u64) } else { Err("it is out of range".to_owned()) }
 }
 
-/// `tc`'s rates: bits by powers of 1000 or, with an `i`, of 1024; `bps` are bytes.
+/// Translates a rate of `tc`: bits with powers of 1000 or, with an `i`, of 1024; `bps` are bytes.
 fn rate(text: &str) -> Result<String, String> {
     let (number, unit) = split(text)?;
     let (prefix, bits) = match (unit.strip_suffix("bit"), unit.strip_suffix("bps")) {
@@ -327,7 +328,7 @@ fn rate(text: &str) -> Result<String, String> {
     Ok(format!("{}bit", scaled(number, factor * bits)?))
 }
 
-/// `tc`'s sizes: bytes by powers of 1024, or bits.
+/// Translates a size of `tc`: bytes with powers of 1024, or bits.
 fn size(text: &str) -> Result<String, String> {
     let (number, unit) = split(text)?;
     let factor = match unit.as_str() {
@@ -343,7 +344,7 @@ fn size(text: &str) -> Result<String, String> {
     Ok(format!("{}B", scaled(number, factor)?))
 }
 
-/// `tc`'s times; a bare number is in `bare`.
+/// Translates a time of `tc`; the unit of a bare number is `bare`.
 fn time(text: &str, bare: &str) -> Result<String, String> {
     let (number, unit) = split(text)?;
     let factor = match if unit.is_empty() { bare } else { unit.as_str() } {
@@ -356,7 +357,7 @@ fn time(text: &str, bare: &str) -> Result<String, String> {
     Ok(format!("{}ns", scaled(number, factor)?))
 }
 
-/// A time in microseconds.
+/// Parses a time to microseconds.
 pub(super) fn micros(text: &str) -> Result<u64, String> {
     let nanos = time(text, "us")?;
     nanos.trim_end_matches("ns").parse::<u64>().map(|nanos| nanos / 1000).map_err(|error| error.to_string())

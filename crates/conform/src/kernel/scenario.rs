@@ -1,4 +1,4 @@
-//! A kernel's run as a scenario: its link, its queues, its flows.
+//! Translates a run of the kernel to a scenario: its link, queues and flows.
 
 use core::fmt::Write as _;
 
@@ -9,12 +9,12 @@ use super::conditions::Headers;
 use super::tree::{self, Queue};
 use super::{Experiment, FlowSetup, Machine, Tcp, Udp};
 
-/// A run as a scenario.
+/// A run of the kernel as a scenario.
 pub(super) struct Written {
     pub text: String,
-    /// Whether anything in it is drawn, so that one run is one of many.
+    /// True if anything in it is random, so that one run is a sample.
     pub is_random: bool,
-    /// What of the commands means nothing here, and why.
+    /// Parts of the commands that have no effect here, with reasons.
     pub skipped: Vec<String>,
 }
 
@@ -25,11 +25,11 @@ const RANDOM: [&str; 7] = ["red", "pie", "cobalt", "cake", "dualpi2", "choke", "
 const TCP: u8 = 6;
 const UDP: u8 = 17;
 
-/// A run of the kernel as a scenario. With a `shift`, every flow starts later by a random part of one of its gaps: what
-/// comes of it then is what the flows' phases decide.
+/// Translates a run of the kernel to a scenario. With a `shift`, every flow starts later by a random part
+/// of one of its gaps: the results then show the effect of the flows' phases.
 ///
 /// # Errors
-/// What is not understood.
+/// Returns what is not supported.
 pub(super) fn write(
     id: &str,
     experiment: &Experiment,
@@ -42,15 +42,15 @@ pub(super) fn write(
     let has_tcp = experiment.tcp().next().is_some();
     let is_shared = is_shared(experiment);
     let last = experiment.udp().map(|(_, udp)| udp.stop_s).fold(experiment.duration_s, f64::max);
-    // What still waits at the end is neither received nor lost.
+    // Packets that wait at the end are neither received nor lost.
     let duration = seconds(last)?;
-    // A device without limit: a packet takes no time that counts.
+    // A device without limit: the transmission time of a packet is negligible.
     let rate = commands.rate.map_or_else(|| "100gbit".to_owned(), |rate| format!("{rate}bit"));
-    // Where packets take long on the way back, a connection feels it in its round trip; datagrams do not.
+    // A delay on the way back adds to the round-trip time of a connection; datagrams do not depend on it.
     let access = commands.way_back_us / 2;
     let warmup = if has_tcp { "warmup = \"5s\"\n" } else { "" };
     let path = seconds(machine.path_us / 1e6)?;
-    // Addresses are written where a filter asks for them.
+    // Addresses are written only if a filter needs them.
     let addresses = machine
         .addresses
         .filter(|_| commands.filters.iter().any(|filter| filter.conditions.has_addresses()))
@@ -81,8 +81,8 @@ pub(super) fn write(
     Ok(Written { text, is_random: is_random(experiment, &root), skipped })
 }
 
-/// Whether several connections share the bottleneck: which of them loses a packet follows from when each starts in a
-/// tick of the kernel's timer, which a reference does not say.
+/// Returns true if several connections share the bottleneck: their losses depend on the start of each
+/// within a tick of the kernel's timer, which references do not contain.
 fn is_shared(experiment: &Experiment) -> bool {
     experiment.tcp().nth(1).is_some()
 }
@@ -94,7 +94,7 @@ fn is_random(experiment: &Experiment, root: &Queue) -> bool {
         || RANDOM.iter().any(|kind| root.has(kind))
 }
 
-/// The headers of every flow's packets.
+/// Returns the headers of every flow's packets.
 fn headers(experiment: &Experiment, machine: &Machine) -> Vec<Headers> {
     let of = |(name, flow): (&String, &FlowSetup)| {
         let (protocol, source_port, destination_port, tos, length) = match flow {
@@ -119,13 +119,13 @@ fn headers(experiment: &Experiment, machine: &Machine) -> Vec<Headers> {
     experiment.flows.iter().map(of).collect()
 }
 
-/// A basic string of TOML.
+/// Returns a basic string of TOML.
 fn quoted(text: &str) -> String {
     let plain: String = text.chars().filter(|c| !c.is_control()).collect();
     format!("\"{}\"", plain.replace('\\', "\\\\").replace('"', "\\\""))
 }
 
-/// A time in seconds as a scenario writes it.
+/// Returns a time in seconds in the notation of scenarios.
 fn seconds(value: f64) -> Result<String, String> {
     if (0.0..1e6).contains(&value) {
         Ok(format!("{}ns", libm::round(value * 1e9) as u64))
@@ -134,7 +134,7 @@ fn seconds(value: f64) -> Result<String, String> {
     }
 }
 
-/// The time between two packets at this rate, in seconds.
+/// Returns the time between two packets at this rate, in seconds.
 fn gap(udp: &Udp, rate: f64) -> f64 {
     f64::from(udp.l2_bytes) * 8.0 / rate
 }
@@ -145,7 +145,7 @@ fn datagrams(name: &str, udp: &Udp, later: f64, experiment: &Experiment) -> Resu
     if !(udp.offered_bps > 0.0 && udp.offered_bps < 1e12) || udp.l2_bytes < 1 {
         return Err(says("it offers nothing, or too much"));
     }
-    // Of random arrivals, what one run really offered is told, and differs from what was asked for.
+    // For random arrivals, the measured offered rate is used, which differs from the nominal one.
     let told = experiment.result(name)?.offered_in_window_bps.filter(|rate| *rate > 0.0);
     let (process, together) = udp.arrivals().map_err(|why| says(&why))?;
     let mut traffic = match process {
@@ -173,7 +173,8 @@ fn datagrams(name: &str, udp: &Udp, later: f64, experiment: &Experiment) -> Resu
     ))
 }
 
-/// A connection, which starts within `tick` seconds after the reference's start where that is given.
+/// Returns the flow of a connection. With `tick`, it starts within `tick` seconds after the reference's
+/// start.
 fn connection(name: &str, tcp: &Tcp, tick: Option<f64>) -> Result<String, String> {
     tcp.refuse_unknown().map_err(|why| format!("flow `{name}`: {why}"))?;
     let bytes = if tcp.bytes == 0 { "unlimited".to_owned() } else { format!("{}B", tcp.bytes) };

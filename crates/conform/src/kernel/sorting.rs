@@ -1,32 +1,32 @@
-//! Which packets go to which class: the filters of a discipline, its default, and the map of priorities.
+//! Classification in a discipline: its filters, its default, and the map of priorities.
 //!
-//! A kernel tries filters in their order; a scenario asks the classes in theirs. For the flows of a run both must come to
-//! the same, or the run is refused.
+//! A kernel tries filters in their order; a scenario tries classes in theirs. For the flows of a run both
+//! must give the same result, or the run is refused.
 
 use super::command::{Commands, Handle};
 use super::conditions::{Conditions, Headers};
 
-/// Linux's priority of a forwarded packet, by four bits of its TOS byte, `0x1e` (tc-prio(8)).
+/// Linux's priority of a forwarded packet, indexed by four bits of its TOS byte, `0x1e` (tc-prio(8)).
 const PRIORITIES: [u8; 16] = [0, 1, 0, 0, 2, 2, 2, 2, 6, 6, 6, 6, 4, 4, 4, 4];
 
-/// The band of a priority, where `prio` does not say otherwise (tc-prio(8)).
+/// Default band of a priority in `prio` (tc-prio(8)).
 const BANDS: [usize; 16] = [1, 2, 2, 2, 1, 2, 0, 0, 1, 1, 1, 1, 1, 1, 1, 1];
 
-/// What a class without others below it takes.
+/// The packets of a class without subclasses.
 #[derive(Clone, Debug)]
 pub(super) struct Leaf {
     class: Handle,
     rules: Vec<Conditions>,
-    /// Code points that the map of priorities leads here.
+    /// Code points that the map of priorities assigns to it.
     codes: Vec<u8>,
-    /// Whether it takes what no other does.
+    /// True if it takes the packets that no other class takes.
     is_rest: bool,
-    /// Index of the first filter that leads to it.
+    /// Index of the first filter that selects it.
     pub rank: usize,
 }
 
 impl Leaf {
-    /// As rules of a scenario; none where it takes the rest.
+    /// Returns rules for a scenario; empty if it takes the rest.
     pub(super) fn matches(&self) -> Vec<String> {
         if self.is_rest {
             return Vec::new();
@@ -35,7 +35,8 @@ impl Leaf {
         self.rules.iter().map(Conditions::toml).chain(codes).collect()
     }
 
-    /// Whether a scenario sends the packets of this flow here, where it is asked.
+    /// Returns true if the rules of a scenario match all packets of this flow, false if none, `None` if
+    /// some.
     fn takes(&self, flow: &Headers) -> Result<Option<bool>, String> {
         if self.is_rest {
             return Ok(Some(true));
@@ -59,27 +60,27 @@ impl Leaf {
     }
 }
 
-/// How a discipline sorts the flows of a run into its classes.
+/// The classification of a run's flows in a discipline.
 pub(super) struct Sorting {
     leaves: Vec<Leaf>,
-    /// Each flow, and the classes that its packets may go to, in the order in which they are tried.
+    /// Each flow, and the classes to which its packets may go, in the order in which they are tried.
     ways: Vec<(Headers, Vec<Handle>)>,
 }
 
-/// What becomes of a packet that no filter leads anywhere.
+/// The destination of packets that no filter matches.
 enum Fallback {
     Class(Handle),
-    /// By the priority of the packet: the bands.
+    /// The band of the packet's priority.
     Bands(Vec<Handle>),
-    /// It is dropped, or sent without a class.
+    /// Dropped, or sent without a class.
     None,
 }
 
 impl Sorting {
-    /// Of a discipline whose classes are written one by one.
+    /// Creates the classification of a discipline with explicit classes.
     ///
     /// # Errors
-    /// Where a filter leads to a class that has others below it, or a flow to no class.
+    /// Fails if a filter selects a class with subclasses, or a flow has no class.
     pub(super) fn of_classes(
         commands: &Commands,
         owner: Handle,
@@ -100,10 +101,10 @@ impl Sorting {
         Self::new(commands, owner, &leaves, &default.map_or(Fallback::None, Fallback::Class), flows)
     }
 
-    /// Of a discipline whose bands are there from the beginning.
+    /// Creates the classification of a discipline with implicit bands.
     ///
     /// # Errors
-    /// Where the map of priorities is not one, or a filter leads to no band.
+    /// Fails if the map of priorities is invalid, or a filter selects no band.
     pub(super) fn of_bands(
         commands: &Commands,
         owner: Handle,
@@ -131,7 +132,7 @@ impl Sorting {
         if is_prio && !matches!(given.len(), 0 | 16) {
             return Err(format!("`priomap` has {} of 16 numbers", given.len()));
         }
-        // `ets` leads what is not listed to its last band.
+        // `ets` maps priorities that are not listed to its last band.
         let map = (0..16).map(|priority| match given.get(priority) {
             Some(band) => *band,
             None if is_prio => BANDS[priority],
@@ -208,7 +209,7 @@ impl Sorting {
             };
             let asks = own().filter(|(_, filter)| !filter.conditions.is_everything());
             let rules: Vec<_> = asks.map(|(_, filter)| filter.conditions.clone()).collect();
-            // The last band takes the rest, where a filter does not say otherwise: there is none.
+            // The last band takes the rest, unless a filter takes it: then there is no rest.
             let is_last = matches!(fallback, Fallback::Bands(_))
                 && rest.is_none()
                 && index + 1 == classes.len()
@@ -225,36 +226,36 @@ impl Sorting {
         Ok(Self { leaves: leaves.collect(), ways })
     }
 
-    /// The classes, in their order.
+    /// Returns the classes, in their order.
     pub(super) fn classes(&self) -> Vec<Handle> {
         self.leaves.iter().map(|leaf| leaf.class).collect()
     }
 
-    /// Whether this is one of the classes.
+    /// Returns true if this is one of the classes.
     pub(super) fn has(&self, class: Handle) -> bool {
         self.leaves.iter().any(|leaf| leaf.class == class)
     }
 
-    /// What a class takes.
+    /// Returns the packets of a class.
     pub(super) fn leaf(&self, class: Handle) -> Leaf {
         let found = self.leaves.iter().find(|leaf| leaf.class == class);
         found.cloned().expect("a class without others below it")
     }
 
-    /// Whether anything may be sent to this class.
+    /// Returns true if packets may be sent to this class.
     pub(super) fn is_used(&self, class: Handle) -> bool {
         self.leaves.iter().any(|leaf| leaf.class == class && (leaf.is_rest || !leaf.rules.is_empty()))
     }
 
-    /// The flows whose packets may go to this class.
+    /// Returns the flows whose packets may go to this class.
     pub(super) fn flows(&self, class: Handle) -> Vec<&Headers> {
         self.ways.iter().filter(|(_, way)| way.contains(&class)).map(|(flow, _)| flow).collect()
     }
 
-    /// Whether classes that are asked in this order get what a kernel sends them.
+    /// Checks that classes tried in this order receive the same flows as in the kernel.
     ///
     /// # Errors
-    /// A flow that would go elsewhere.
+    /// Returns a flow that would go to another class.
     pub(super) fn check(&self, asked: &[&Leaf]) -> Result<(), String> {
         for (flow, way) in &self.ways {
             let mut ours: Vec<Handle> = Vec::new();
@@ -281,12 +282,12 @@ impl Sorting {
     }
 }
 
-/// Linux's priority of a packet with this TOS byte.
+/// Returns Linux's priority of a packet with this TOS byte.
 fn priority(tos: u8) -> u8 {
     PRIORITIES[usize::from((tos & 0x1e) >> 1)]
 }
 
-/// The word that follows `word`.
+/// Returns the word after `word`.
 fn value_of<'a>(arguments: &'a [String], word: &str) -> Result<Option<&'a str>, String> {
     let Some(index) = arguments.iter().position(|one| one == word) else { return Ok(None) };
     arguments.get(index + 1).map(|value| Some(value.as_str())).ok_or_else(|| format!("`{word}` has no value"))

@@ -1,4 +1,4 @@
-//! The disciplines and classes of a kernel as a tree of queues, in the words of a scenario.
+//! Translates the disciplines and classes of a kernel to a tree of queues of a scenario.
 
 use core::fmt::Write as _;
 
@@ -9,39 +9,39 @@ use super::conditions::Headers;
 use super::parameter::{Spelling, digits, spelling_of, translate};
 use super::sorting::{Leaf, Sorting};
 
-/// Deeper trees are not built.
+/// Limit on the depth of a tree.
 const DEEPEST: usize = 16;
 
-/// A queue as it will be written.
+/// A queue to be written.
 #[derive(Clone, Debug)]
 pub(super) struct Queue {
     name: String,
     kind: String,
-    /// The parameters of its kind, by name.
+    /// Names of the parameters of its kind.
     known: Vec<String>,
-    /// Keys and TOML values: its own parameters, and what it says to its parent.
+    /// Keys and TOML values: its own parameters, and its share of the parent.
     entries: Vec<(String, String)>,
-    /// What it says to its parent under names that its kind has as well.
+    /// Keys of its share that its own kind has as well.
     shares: Vec<(String, String)>,
     children: Vec<Queue>,
-    /// What its parent sends here; where nothing is said, the rest.
+    /// Rules for its packets; empty: the rest.
     matches: Vec<String>,
-    /// Which packets its class takes.
+    /// Packets of its class.
     leaf: Option<Leaf>,
 }
 
-/// What the tree is built from, and what of it was left out.
+/// Input of the translation, and the parts left out.
 struct Builder<'a> {
     commands: &'a Commands,
     hz: u32,
     skipped: Vec<String>,
 }
 
-/// The tree of queues that the commands set up, on timers of `hz` ticks a second, for these flows; and what of the
-/// commands was left out because it means nothing here.
+/// Translates the commands to a tree of queues, for timers of `hz` ticks per second and for these flows.
+/// Also returns the parts of the commands that were left out because they have no effect here.
 ///
 /// # Errors
-/// What is not understood, or which kind is not known.
+/// Returns what is not supported, or which kind is unknown.
 pub(super) fn build(commands: &Commands, hz: u32, flows: &[Headers]) -> Result<(Queue, Vec<String>), String> {
     let root = commands.qdiscs.iter().find(|qdisc| qdisc.parent.is_none());
     let root = root.ok_or_else(|| "there is no root discipline".to_owned())?;
@@ -54,7 +54,7 @@ pub(super) fn build(commands: &Commands, hz: u32, flows: &[Headers]) -> Result<(
     Ok((root, skipped))
 }
 
-/// What is known of a kind called `tc` in the kernel.
+/// Returns the spelling and the reference of a kind called `tc` in the kernel.
 fn known(tc: &str) -> Result<(Spelling, Reference), String> {
     let spelling = spelling_of(tc).ok_or_else(|| format!("kind `{tc}` is not known yet"))?;
     let reference =
@@ -107,7 +107,7 @@ impl Builder<'_> {
         })
     }
 
-    /// What Linux, or `tc`, does where a kind of ours has several ways or another default.
+    /// Adds the parameters whose defaults differ from those of Linux or `tc`.
     fn as_in_linux(
         &self,
         spelling: &Spelling,
@@ -121,7 +121,7 @@ impl Builder<'_> {
         if known("flavour").is_some_and(|flavour| flavour.takes.split(" | ").any(|one| one == "linux")) {
             entries.push(("flavour".to_owned(), "\"linux\"".to_owned()));
         }
-        // An update of PIE's probability runs on a timer of whole ticks.
+        // Updates of PIE's probability run on a timer of whole ticks.
         if let Some(update) = known("tupdate") {
             let tick = 1_000_000_000 / u64::from(self.hz);
             let asked = given(entries, "tupdate").unwrap_or(15_000_000);
@@ -129,7 +129,7 @@ impl Builder<'_> {
             entries.push(("tupdate".to_owned(), format!("\"{}ns\"", asked.div_ceil(tick) * tick)));
         }
         match spelling.tc {
-            // tc-red(8): a quarter of the limit, and a third of that.
+            // tc-red(8): `max` is a quarter of the limit, `min` a third of `max`.
             "red" => {
                 let limit = given(entries, "limit").ok_or_else(|| "`red` has a `limit`".to_owned())?;
                 let (min, max) = (given(entries, "min"), given(entries, "max"));
@@ -148,7 +148,7 @@ impl Builder<'_> {
         Ok(())
     }
 
-    /// The one discipline below another that has no classes.
+    /// Returns the discipline attached to another one without classes, if any.
     fn inner(&mut self, qdisc: &Qdisc, depth: usize, flows: &[&Headers]) -> Result<Vec<Queue>, String> {
         let commands = self.commands;
         let below =
@@ -162,7 +162,7 @@ impl Builder<'_> {
             .collect()
     }
 
-    /// The queue of a class: the discipline that stands in it, or the default one.
+    /// Returns the queue of a class: the discipline attached to it, or the default one.
     fn leaf(&mut self, class: Handle, depth: usize, flows: &[&Headers]) -> Result<Queue, String> {
         let name = name_of("class", &class.to_string());
         let commands = self.commands;
@@ -182,7 +182,7 @@ impl Builder<'_> {
         }
     }
 
-    /// The bands of `prio` and `ets`, the first before all others.
+    /// Returns the bands of `prio` and `ets`, the first with the highest priority.
     fn bands(
         &mut self,
         qdisc: &Qdisc,
@@ -200,7 +200,8 @@ impl Builder<'_> {
             let leaf = sorting.leaf(class);
             queue.matches = leaf.matches();
             if queue.matches.is_empty() && index + 1 < count {
-                // 255 is reserved: no packet has it, and without a rule the band would take the rest.
+                // Protocol 255 is reserved, so this rule matches nothing; without a rule the band would
+                // take the rest.
                 queue.matches = vec!["{ protocol = 255 }".to_owned()];
             }
             queue.leaf = Some(leaf);
@@ -225,7 +226,7 @@ impl Builder<'_> {
         Ok(bands)
     }
 
-    /// The classes of a discipline, those with a filter first.
+    /// Returns the classes of a discipline, those with a filter first.
     fn all_classes(
         &mut self,
         qdisc: &Qdisc,
@@ -242,14 +243,15 @@ impl Builder<'_> {
             return Err(format!("nothing is sent to any class of `{handle}`"));
         }
         if sorting.check(&leaves(&classes)).is_err() {
-            // Where conditions overlap, a packet goes to the first: as a kernel tries them.
+            // For overlapping conditions, sorts the classes by filter: the first matching filter decides,
+            // as in a kernel.
             sort_by_filter(&mut classes);
             sorting.check(&leaves(&classes))?;
         }
         Ok(classes)
     }
 
-    /// The classes directly below `parent` that anything is sent to, those with a filter first.
+    /// Returns the children of `parent` that receive packets, those with a filter first.
     fn classes(&mut self, parent: Handle, owner: &Owner<'_>, depth: usize) -> Result<Vec<Queue>, String> {
         if depth > DEEPEST {
             return Err(format!("the tree is deeper than {DEEPEST}"));
@@ -298,7 +300,7 @@ impl Builder<'_> {
             queue.say(shares);
             queues.push(queue);
         }
-        // What takes the rest comes last: children are asked in order.
+        // A class that takes the rest comes last: children are tried in order.
         queues.sort_by_key(|queue| queue.matches.is_empty());
         Ok(queues)
     }
@@ -308,12 +310,12 @@ fn handle_of(qdisc: &Qdisc) -> Result<Handle, String> {
     qdisc.handle.ok_or_else(|| format!("`{}` without a handle: nothing can lead to its classes", qdisc.kind))
 }
 
-/// The classes without others below them, in the order in which they are asked.
+/// Returns the classes without subclasses, in the order in which they are tried.
 fn leaves(queues: &[Queue]) -> Vec<&Leaf> {
     let mut all = Vec::new();
     for queue in queues {
         match &queue.leaf {
-            // What stands in it is another discipline's.
+            // Queues below a leaf belong to another discipline.
             Some(leaf) => all.push(leaf),
             None => all.extend(leaves(&queue.children)),
         }
@@ -321,20 +323,20 @@ fn leaves(queues: &[Queue]) -> Vec<&Leaf> {
     all
 }
 
-/// Siblings by the first filter that leads to them or below them, those for the rest last.
+/// Sorts siblings by the first filter that selects them or a descendant; those for the rest come last.
 fn sort_by_filter(queues: &mut [Queue]) {
     fn rank(queue: &Queue) -> usize {
         let below = queue.children.iter().map(rank).min();
         queue.leaf.as_ref().map(|leaf| leaf.rank).or(below).unwrap_or(usize::MAX)
     }
-    // What stands in a class is another discipline's.
+    // Queues below a leaf belong to another discipline.
     for queue in queues.iter_mut().filter(|queue| queue.leaf.is_none()) {
         sort_by_filter(&mut queue.children);
     }
     queues.sort_by_key(|queue| (queue.matches.is_empty(), rank(queue)));
 }
 
-/// The discipline that owns a tree of classes.
+/// A discipline that owns a tree of classes.
 struct Owner<'a> {
     spelling: &'a Spelling,
     reference: &'a Reference,
@@ -342,7 +344,8 @@ struct Owner<'a> {
     arguments: &'a [String],
 }
 
-/// A class's arguments without those that repeat what the discipline itself says, as `tc` wants it of CBQ's classes.
+/// Returns a class's arguments without those that repeat the discipline's own, as `tc` requires of CBQ's
+/// classes.
 fn own_arguments(class: &[String], owner: &Owner<'_>) -> Vec<String> {
     let is_of_root = |word: &String| {
         let names = |parameters: &[Parameter]| parameters.iter().any(|parameter| parameter.name == *word);
@@ -363,7 +366,7 @@ fn own_arguments(class: &[String], owner: &Owner<'_>) -> Vec<String> {
     own
 }
 
-/// A queue's name: a class `1:11` is `class-1-11`.
+/// Returns a queue's name: a class `1:11` is `class-1-11`.
 fn name_of(what: &str, id: &str) -> String {
     let id: String = id.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).collect();
     format!("{what}-{}", id.trim_matches('-'))
@@ -374,18 +377,18 @@ fn table(entries: &[(String, String)]) -> impl Iterator<Item = String> + '_ {
 }
 
 impl Queue {
-    /// Its name.
+    /// Returns its name.
     pub(super) fn name(&self) -> &str {
         &self.name
     }
 
-    /// Whether a queue of this kind is in the tree.
+    /// Returns true if the tree contains a queue of this kind.
     pub(super) fn has(&self, kind: &str) -> bool {
         self.kind == kind || self.children.iter().any(|child| child.has(kind))
     }
 
-    /// Takes over what its class says to the discipline above. Beside the queue's own parameters; apart from them where
-    /// both have a name in common.
+    /// Sets the share of its class: beside the queue's own parameters, or under `share` for names that both
+    /// have.
     fn say(&mut self, shares: Vec<(String, String)>) {
         let (apart, beside): (Vec<_>, Vec<_>) =
             shares.into_iter().partition(|(key, _)| self.known.contains(key));
@@ -393,7 +396,7 @@ impl Queue {
         self.entries.extend(beside);
     }
 
-    /// Writes it and all below it, a line each.
+    /// Writes it and all queues below it, one line each.
     pub(super) fn write(&self, out: &mut String) {
         let mut parts = vec![format!("kind = \"{}\"", self.kind)];
         parts.extend(table(&self.entries));

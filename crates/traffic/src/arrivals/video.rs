@@ -5,9 +5,9 @@
 //! frame size       B0 (1 + Y)    B0 = rate * t0 / 8   packets of up to 1254 bytes, all at the frame's time
 //! ```
 //!
-//! Source: RFC 8593, the statistical model's steady state and its default parameters. Differs: a deviation
-//! beyond 0.9 is drawn again (the RFC leaves the bounds open); the remainder of a frame below 60 bytes is
-//! added to the next one, so that the rate is kept; sizes count headers.
+//! Source: RFC 8593, the statistical model's steady state and its default parameters.
+//! Differs: a deviation beyond 0.9 is drawn again (the RFC leaves the bounds open); the remainder of a frame
+//! below 60 bytes is added to the next one, so that the rate is kept; sizes count headers.
 
 use lockgate_engine::random::Random;
 use lockgate_engine::units::{Duration, PICOS_PER_SECOND, Rate};
