@@ -1,4 +1,4 @@
-//! A buffer that several share: whoever keeps to its share of it loses nothing.
+//! Shared buffers: a child or flow that stays within its share loses nothing.
 
 use lockgate_engine::random::Random;
 use lockgate_engine::units::Instant;
@@ -10,16 +10,15 @@ use crate::oracle::Oracle;
 use crate::trials::{Trials, between};
 use crate::weighted::{header, link_of};
 
-/// The oracle.
 pub(super) struct BufferShare;
 
-/// A child or flow that fills its share of the buffer and no more, among others that flood it.
+/// A child or flow that fills its share of the buffer and no more, while others flood theirs.
 fn hold_trial(kind: &str, random: &mut Random, lost: &mut Worst, filled: &mut Worst) {
     let count = between(random, 2, 6) as usize;
     let weights: Vec<u64> = (0..count).map(|_| between(random, 20, 400)).collect();
     let shares: Vec<_> = weights.iter().map(|weight| json!({ "weight": weight })).collect();
     let packets = between(random, 20, 60);
-    // In bytes over weight, or in packets: the share may be filled to the last.
+    // In bytes by weight, or in packets: the share may be filled completely.
     let by_bytes = kind == "wfq-altq";
     let (limit, share) = if by_bytes {
         let limit = packets * 1_000;
@@ -37,7 +36,7 @@ fn hold_trial(kind: &str, random: &mut Random, lost: &mut Worst, filled: &mut Wo
             link.offer(header(other, between(random, 40, 1514), 0), now);
         }
         let length = between(random, 40, 1514);
-        // What has left since is known only after the next look: the child is too careful by that.
+        // Departures are subtracted later, so that `held` may be too large: the child is cautious.
         if held + cost(length) <= share && random.below(3) > 0 {
             link.offer(header(0, length, 0), now);
             held += cost(length);

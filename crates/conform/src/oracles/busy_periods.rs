@@ -1,4 +1,4 @@
-//! Work conservation: when the link is busy does not depend on who is served.
+//! Work conservation: the busy periods of the link do not depend on the order of service.
 
 use lockgate_engine::units::Instant;
 
@@ -9,10 +9,9 @@ use crate::link::Link;
 use crate::oracle::Oracle;
 use crate::trials::{Trials, between};
 
-/// The oracle.
 pub(super) struct BusyPeriods;
 
-/// When the link began and ended to be busy.
+/// Returns the start and end of each busy period of the link.
 fn busy_periods(link: &Link) -> Vec<(Instant, Instant)> {
     let mut periods: Vec<(Instant, Instant)> = Vec::new();
     for sent in &link.sent {
@@ -34,7 +33,7 @@ impl Oracle for BusyPeriods {
     const TRIALS: u32 = 4;
 
     fn applies(kind: &Kind) -> bool {
-        // What drops early has a law of its own.
+        // Kinds that drop early have a law of their own.
         kind.work_conserving && !kind.drops_early
     }
 
@@ -42,7 +41,7 @@ impl Oracle for BusyPeriods {
         let mut worst = Worst::exact("busy periods that differ", "");
         let fifo = Kind::named("fifo").expect("it is on the list");
         for trial in trials.each() {
-            // Byte times are whole microseconds, so ends are exact.
+            // Byte times are whole microseconds, so that ends are exact.
             let trace = trace(trials, trial, |random| between(random, 1, 1514));
             let link = run(kind, &trace);
             worst.fault(link.fault.as_ref());

@@ -1,4 +1,4 @@
-//! A shaper that counts by the second: how much it lets go at once, and what it delivers.
+//! A shaper that counts by the second: its largest burst, and its throughput.
 
 use lockgate_engine::port::Port;
 use lockgate_engine::random::{Random, Seed};
@@ -12,7 +12,6 @@ use crate::link::Link;
 use crate::oracle::Oracle;
 use crate::trials::{Trials, between};
 
-/// The oracle.
 pub(super) struct ByTheSecond;
 
 fn shaper(kind: &Kind, config: &Value) -> Link {
@@ -20,7 +19,7 @@ fn shaper(kind: &Kind, config: &Value) -> Link {
     Link::new(Port::new(root, Random::stream(Seed(1), "port")), Rate::from_bits(u64::MAX))
 }
 
-/// A packet soon after a second began, silence almost to the end of a second, and a flood; again and again.
+/// A packet soon after the start of a second, silence almost until its end, and a flood; repeated.
 fn floods(kind: &Kind, rate: u64, random: &mut Random) -> Link {
     let mut link = shaper(kind, &json!({ "rate": format!("{rate}bit"), "limit": "100000p" }));
     let mut now = Instant::from_picos(between(random, 0, 999) * PICOS_PER_SECOND / 1000);
@@ -38,7 +37,7 @@ fn floods(kind: &Kind, rate: u64, random: &mut Random) -> Link {
     link
 }
 
-/// How late the packets of a saturated shaper are against its rate.
+/// Measures the lateness of the packets of a saturated shaper against its rate.
 fn saturate(kind: &Kind, rate: u64, random: &mut Random, worst: &mut Worst) {
     let mut link = shaper(kind, &json!({ "rate": format!("{rate}bit") }));
     while link.fault.is_none() && link.sent.len() < 2_000 {
@@ -51,7 +50,7 @@ fn saturate(kind: &Kind, rate: u64, random: &mut Random, worst: &mut Worst) {
     worst.fault(link.fault.as_ref());
     let mut delivered = 0_u128;
     for sent in &link.sent {
-        // A packet leaves when what was sent before it is due; the time is rounded up to a picosecond.
+        // A packet leaves when the bytes sent before it are due; the time is rounded up to a picosecond.
         let due = u128::from(rate) * u128::from(sent.at.as_picos());
         let late = due.cast_signed() - (delivered * BYTE).cast_signed();
         worst.at_most(late, i128::from(rate), rate);

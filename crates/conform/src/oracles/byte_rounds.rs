@@ -1,4 +1,4 @@
-//! Round robins by bytes: how far two backlogged children can be apart.
+//! Round robins by bytes: the difference in service of two backlogged children.
 
 use serde_json::json;
 
@@ -8,7 +8,6 @@ use crate::oracle::Oracle;
 use crate::spread::{Shares, spread};
 use crate::trials::{Trials, between};
 
-/// The oracle.
 pub(super) struct ByteRounds;
 
 fn shares(kind: &Kind, trial: u32, random: &mut lockgate_engine::random::Random) -> Shares {

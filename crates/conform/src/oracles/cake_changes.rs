@@ -1,4 +1,4 @@
-//! The shaper of `cake` while it is being changed.
+//! The shaper of `cake` under changes of its rate.
 
 use lockgate_engine::units::{Duration, Instant};
 use serde_json::json;
@@ -8,7 +8,6 @@ use crate::oracle::Oracle;
 use crate::hosts::{WIRE, cake, packet};
 use crate::trials::{Trials, between};
 
-/// The oracle.
 pub(super) struct CakeChanges;
 
 impl Oracle for CakeChanges {
@@ -40,7 +39,7 @@ impl Oracle for CakeChanges {
                     let dscp = [0, 8, 34, 46][random.below(4) as usize];
                     link.offer(packet(random.below(9), between(&mut random, 40, 1514), dscp), now);
                 }
-                // The change may have made the next packet ready, or not any more.
+                // The change may have made the next packet eligible, or no longer eligible.
                 link.step(now);
                 now = now + every;
                 link.run_until(now);
@@ -48,7 +47,7 @@ impl Oracle for CakeChanges {
                 bits += i128::from(rate) * 70;
                 delivered += link.sent[seen..].iter().map(|sent| i128::from(sent.packet.length)).sum::<i128>();
                 seen = link.sent.len();
-                // A picosecond of each change and of each packet at the most is lost by rounding.
+                // Rounding loses at most a picosecond per change and per packet.
                 worst.at_most((delivered * 8_000_000 - bits).abs(), 1515 * 8_000_000, 8_000_000);
             }
             worst.fault(link.fault.as_ref());

@@ -1,4 +1,4 @@
-//! A flow of twice the link beside two that keep to less, under `cake`.
+//! A flow at twice the link's rate beside two slower ones, under `cake`.
 
 use lockgate_engine::packet::Header;
 use lockgate_engine::units::{Duration, Instant};
@@ -11,7 +11,6 @@ use crate::oracle::Oracle;
 use crate::hosts::{WIRE, cake, packet};
 use crate::trials::Trials;
 
-/// The oracle.
 pub(super) struct CakeFlood;
 
 impl Oracle for CakeFlood {

@@ -1,4 +1,4 @@
-//! Flows of one host under `cake`.
+//! Fairness among flows of one host under `cake`.
 
 use serde_json::json;
 use crate::finding::{Finding, Worst};
@@ -7,7 +7,6 @@ use crate::oracle::Oracle;
 use crate::hosts::{Hosts, WIRE, apart, cake, packet, saturate};
 use crate::trials::{Trials, between};
 
-/// The oracle.
 pub(super) struct CakeFlows;
 
 impl Oracle for CakeFlows {
@@ -27,7 +26,7 @@ impl Oracle for CakeFlows {
         for trial in trials.each() {
             let mut random = trials.random("cake-flows", trial);
             let count = between(&mut random, 2, 7) as u32;
-            // The turn: a 4096th of a second's bytes, within its limits.
+            // Quantum: a 4096th of the bytes of a second, within its limits.
             let quantum = between(&mut random, 300, 1_514);
             let isolation = ["flows", "triple-isolate", "dual-srchost", "dual-dsthost"][trial as usize % 4];
             let config = json!({
@@ -43,9 +42,9 @@ impl Oracle for CakeFlows {
                 packet(flow, length, 0)
             };
             saturate(&mut link, count, 3_000, &mut draw);
-            // Once all of them count as flows of their host that are long at it.
+            // From the time on at which all flows are counted as bulk flows of their host.
             let sent = link.sent.get(24 * count as usize..).unwrap_or_default();
-            // Compared times the number of flows, which the turn is a part of.
+            // Multiplied by the number of flows, by which the quantum is divided.
             let flows = if isolation == "flows" { 1 } else { i128::from(count) };
             for first in 0..count {
                 for second in first + 1..count {

@@ -1,4 +1,4 @@
-//! The shaper of `cake`: from one packet to the next, the time of the first on the link behind.
+//! The shaper of `cake`: packets are spaced by the transmission time on the link behind.
 
 use lockgate_engine::units::{Duration, Instant, PICOS_PER_SECOND};
 use serde_json::json;
@@ -8,14 +8,13 @@ use crate::oracle::Oracle;
 use crate::hosts::{WIRE, cake, packet};
 use crate::trials::{Trials, between};
 
-/// The oracle.
 pub(super) struct CakeGaps;
 
-/// Bit-picoseconds of a byte.
+/// Bit-picoseconds per byte.
 const BYTE: u128 = 8 * PICOS_PER_SECOND as u128;
 
-/// A frame's length on the link behind, by the manual: overhead on what is above Ethernet, the least, cells or
-/// codewords.
+/// Returns a frame's length on the link behind, as in the manual: overhead on the network-layer length,
+/// minimum, cells or codewords.
 fn on_link(frame: u64, overhead: Option<i64>, mpu: u64, framing: &str) -> u64 {
     let bare = overhead.map_or(frame, |overhead| {
         (frame + 64).saturating_add_signed(overhead).saturating_sub(64 + 14)
@@ -59,7 +58,8 @@ impl Oracle for CakeGaps {
             let mut link = cake(&config, WIRE);
             let (mut now, full) = (Instant::ZERO, 1514 * 8 * PICOS_PER_SECOND / rate);
             for _ in 0..1_500 {
-                // Bursts, a stream about as fast as the shaper, and silences that a bucket would fill in.
+                // Bursts, a stream at about the shaper's rate, and silences in which a token bucket would
+                // fill.
                 let gap = match random.below(20) {
                     0 => 20 * full,
                     1..10 => u64::from(random.below(1_000_000)),

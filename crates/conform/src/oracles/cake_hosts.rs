@@ -1,4 +1,4 @@
-//! Hosts with different numbers of flows under `cake`.
+//! Fairness among hosts with different numbers of flows under `cake`.
 
 use serde_json::json;
 use crate::finding::{Finding, Worst};
@@ -7,12 +7,11 @@ use crate::oracle::Oracle;
 use crate::hosts::{Hosts, WIRE, apart, cake, packet, saturate, shares};
 use crate::trials::{Trials, between};
 
-/// The oracle.
 pub(super) struct CakeHosts;
 
-/// Flows of each host.
+/// Number of flows of each host.
 const FLOWS: [u32; 4] = [1, 2, 5, 20];
-/// A 4096th of the bytes of a second at 20 Mbit/s.
+/// Quantum in bytes: a 4096th of the bytes of a second at 20 Mbit/s.
 const QUANTUM: i128 = 610;
 
 fn host_of(flow: u32) -> u32 {
@@ -55,7 +54,7 @@ impl Oracle for CakeHosts {
                 "memlimit": "100MB",
             });
             let mut link = cake(&config, WIRE);
-            // The other end is another for every flow.
+            // The other end differs for every flow.
             let ends = |flow: u32| {
                 let (host, other) = (host_of(flow) as u8, 100 + flow as u8);
                 if by_source { (host, other) } else { (other, host) }

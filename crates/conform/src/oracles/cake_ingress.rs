@@ -1,4 +1,4 @@
-//! What `cake` drops before the link that it shapes.
+//! Ingress mode of `cake`: drops count towards the shaped rate.
 
 use lockgate_engine::units::{Duration, Instant};
 use serde_json::json;
@@ -8,7 +8,6 @@ use crate::oracle::Oracle;
 use crate::hosts::{WIRE, cake, packet};
 use crate::trials::Trials;
 
-/// The oracle.
 pub(super) struct CakeIngress;
 
 impl Oracle for CakeIngress {
@@ -44,7 +43,7 @@ impl Oracle for CakeIngress {
                 link.offer(packet(0, 1000, 0), now);
             }
             let counted = link.sent.len() + if ingress { dropped } else { 0 };
-            // 1000 bytes a millisecond.
+            // 1000 bytes per millisecond.
             off.near(counted as f64 / 1e3, now.as_secs_f64(), 0.001);
             off.require(dropped > 1_000, || format!("only {dropped} drops"));
             off.fault(link.fault.as_ref());

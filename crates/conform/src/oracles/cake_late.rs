@@ -1,4 +1,4 @@
-//! The shaper of `cake` behind a link that is late, and then fast.
+//! The shaper of `cake` before a link that is first slow, then fast.
 
 use lockgate_engine::units::{PICOS_PER_SECOND, Rate};
 use serde_json::json;
@@ -9,7 +9,6 @@ use crate::hosts::{cake, packet};
 use crate::trials::{Trials, between};
 use lockgate_engine::units::Instant;
 
-/// The oracle.
 pub(super) struct CakeLate;
 
 impl Oracle for CakeLate {
@@ -31,7 +30,7 @@ impl Oracle for CakeLate {
         for trial in trials.each() {
             let mut random = trials.random("cake-late", trial);
             let config = json!({ "bandwidth": "8mbit", "diffserv": "besteffort", "rtt": "1000s" });
-            // A link at half of the bandwidth and then one four times as fast, in turns.
+            // Alternates between a link at half of the bandwidth and one four times as fast.
             let mut link = cake(&config, Rate::from_bits(rate / 2));
             let (mut sent, mut seen) = (0_u64, 0);
             for _ in 0..20 {

@@ -7,7 +7,6 @@ use crate::oracle::Oracle;
 use crate::hosts::{Hosts, WIRE, cake, packet, saturate, shares};
 use crate::trials::{Trials, between};
 
-/// The oracle.
 pub(super) struct CakeLoads;
 
 impl Oracle for CakeLoads {

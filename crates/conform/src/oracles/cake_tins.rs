@@ -1,4 +1,4 @@
-//! Tins that always have something, with a shaper and without.
+//! Shares of permanently backlogged tins, with and without a shaper.
 
 use lockgate_engine::units::Rate;
 use serde_json::{Value, json};
@@ -9,14 +9,13 @@ use crate::hosts::{WIRE, cake, packet, saturate, shares, widest};
 use crate::link::Link;
 use crate::trials::{Trials, between};
 
-/// The oracle.
 pub(super) struct CakeTins;
 
-/// A preset, a code point of each of its tins, and their parts in sixteenths; best effort has what is left.
+/// A preset, a code point of each of its tins, and their shares in sixteenths; best effort has the rest.
 const PRESETS: [(&str, &[u8], &[u32]); 2] =
     [("diffserv3", &[0, 8, 46], &[11, 1, 4]), ("diffserv4", &[0, 8, 34, 46], &[3, 1, 8, 4])];
 
-/// 30000 packets of tins that always have something.
+/// Serves 30000 packets of permanently backlogged tins.
 fn served(config: &Value, codes: &[u8], trials: Trials, trial: u32) -> Link {
     let mut random = trials.random("cake-tins", trial);
     let rate = if config.get("bandwidth").is_some() { WIRE } else { Rate::from_bits(20_000_000) };
@@ -60,7 +59,8 @@ impl Oracle for CakeTins {
                 }
                 share.fault(link.fault.as_ref());
             }
-            // The two highest of eight have (7/8)^7 and (7/8)^6; the third is within its own part with the rest.
+            // The two highest of eight tins get (7/8)^7 and (7/8)^6; the third is within its own share with
+            // the rest.
             let eight = json!({ "bandwidth": "20mbit", "diffserv": "diffserv8", "rtt": "1000s" });
             let link = served(&eight, &[8, 10, 0, 34, 18, 16, 46, 48], trials, trial);
             let found = shares(&link.sent[1_000..], |flow| flow);

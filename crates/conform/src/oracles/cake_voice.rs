@@ -1,4 +1,4 @@
-//! Voice within its part of the link, beside best effort that never ends.
+//! Voice within its share of the link, beside permanently backlogged best effort.
 
 use lockgate_engine::packet::Header;
 use lockgate_engine::units::{Duration, Instant};
@@ -9,7 +9,6 @@ use crate::oracle::Oracle;
 use crate::hosts::{WIRE, cake, packet};
 use crate::trials::{Trials, between};
 
-/// The oracle.
 pub(super) struct CakeVoice;
 
 impl Oracle for CakeVoice {
@@ -34,7 +33,7 @@ impl Oracle for CakeVoice {
                 for _ in 0..6_000 {
                     link.offer(packet(1, between(&mut random, 800, 1514), 0), Instant::ZERO);
                 }
-                // 200 bytes each, so often that it is this part of the link.
+                // Packets of 200 bytes, at this percentage of the link.
                 let gap = Duration::from_micros(200 * 100 / percent);
                 let mut now = Instant::ZERO;
                 for _ in 0..1_000 {

@@ -1,4 +1,4 @@
-//! Flows that have to share a queue, with eight ways and without.
+//! Hash collisions of flows, with eight-way set association and without.
 
 use lockgate_engine::port::Port;
 use lockgate_engine::random::{Random, Seed};
@@ -13,7 +13,6 @@ use crate::link::Link;
 use crate::managed::gauge;
 use crate::trials::Trials;
 
-/// The oracle.
 pub(super) struct CakeWays;
 
 impl Oracle for CakeWays {
@@ -53,12 +52,13 @@ impl Oracle for CakeWays {
                 }
                 probability *= (n - f64::from(k)) / f64::from(k + 1) / 127.0;
             }
-            // One of 1024 queues for each flow by hash alone: those that are not the first in theirs.
+            // Expected collisions with direct hashing to 1024 queues: flows that are not the first in their
+            // queue.
             let direct = n - 1024.0 * (1.0 - libm::pow(1.0 - 1.0 / 1024.0, n));
             let count = f64::from(trials.count);
             let mean = found / count;
             let (mut off, mut share) = (Worst::tolerance(what, "flows"), Worst::tolerance(gain, ""));
-            // Four deviations of a count of about this mean, which bunch a little.
+            // Four standard deviations of a count with about this mean, slightly overdispersed.
             let slack = 4.0 * libm::sqrt(expected.max(0.05) * 3.0 / count);
             off.real((mean - expected).abs(), slack);
             share.real(mean / direct, 1.0 / 3.0);

@@ -1,8 +1,10 @@
-//! What class based queueing makes of a limit, over device rings of several depths and clocks of several grains.
+//! Rate limits of class based queueing, over device rings of several depths and clocks of several
+//! granularities.
 //!
-//! A link of 10 Mbit/s. Class 0 is limited to 1 Mbit/s and offered 1.5; at 14 s class 1, limited to 6 Mbit/s, is
-//! offered 12; the end is at 30 s. Both are bounded, with queues of 100 packets; frames of 1000 bytes at constant
-//! rates; `avpkt` 1000, `ewma` 5, `maxburst` 20. Rates are those on the link from 2 to 14 s and from 16 to 30 s.
+//! A link of 10 Mbit/s. Class 0 is limited to 1 Mbit/s and offered 1.5; from 14 s on class 1, limited to 6
+//! Mbit/s, is offered 12; the end is at 30 s. Both are bounded, with queues of 100 packets; frames of 1000
+//! bytes at constant rates; `avpkt` 1000, `ewma` 5, `maxburst` 20. Rates are those on the link from 2 to 14
+//! s and from 16 to 30 s.
 
 use lockgate_engine::clock::{ClockConfig, Source};
 use lockgate_engine::ring::RingConfig;
@@ -17,20 +19,20 @@ use crate::oracle::Oracle;
 use crate::stream::{Stream, rate_of, send};
 use crate::trials::Trials;
 
-/// The oracle.
 pub(super) struct CbqClock;
 
-/// The grains of a clock that reads the time exactly and whose timers go off on ticks.
+/// Ticks per second of a clock that reads the time exactly but whose timers expire on ticks.
 const TICKS: [u32; 3] = [100, 1024, 10_000];
 
-/// The depths of the ring and what class 0 gets, in Mbit/s, alone and with class 1.
+/// Depth of the ring, and the rate of class 0 in Mbit/s, alone and with class 1.
 type Table = [(u32, f64, f64); 4];
 
-/// From an independent model without an action at the limit.
+/// Values of an independent model without an action at the limit.
 const WAIT: Table = [(1, 1.01, 1.01), (2, 1.07, 1.32), (4, 1.13, 1.44), (16, 1.13, 1.44)];
-/// Each packet gains its time on the link: 1/(1/r - 1/C) alone; together the limits grow until the link is full.
+/// Each packet gains its time on the link: 1/(1/r - 1/C) alone; together the limits grow until the link is
+/// full.
 const CLASSIC: Table = [(1, 1.0, 1.0), (2, 1.111, 1.429), (4, 1.111, 1.429), (16, 1.111, 1.429)];
-/// What was asked for.
+/// The configured rate.
 const ASKED: Table = [(1, 1.0, 1.0), (2, 1.0, 1.0), (4, 1.0, 1.0), (16, 1.0, 1.0)];
 
 struct Setup {
@@ -42,7 +44,7 @@ struct Setup {
     ring: u32,
 }
 
-/// What class 0 gets alone, and beside class 1, in Mbit/s.
+/// Returns the rates of class 0 alone and beside class 1, in Mbit/s.
 fn measure(setup: &Setup) -> Result<(f64, f64), String> {
     let Setup { overlimit, maxburst, .. } = setup;
     let mut forest = Forest::default();
@@ -64,7 +66,7 @@ fn measure(setup: &Setup) -> Result<(f64, f64), String> {
     link.fault.map_or(Ok((alone, together)), Err)
 }
 
-/// Every ring of the table on every grain; `share` is how far a value may be off.
+/// Checks every ring of the table with every granularity; `share` is the relative tolerance.
 fn hold(what: &'static str, flavour: &'static str, overlimit: &'static str, table: &Table, share: f64) -> Worst {
     let mut worst = Worst::tolerance(what, "");
     for hz in TICKS {
@@ -81,7 +83,7 @@ fn hold(what: &'static str, flavour: &'static str, overlimit: &'static str, tabl
     worst
 }
 
-/// How much the largest burst matters to what class 0 gets.
+/// Checks that the largest burst does not matter to the rate of class 0.
 fn bursts() -> Worst {
     let mut worst = Worst::tolerance("change by maxburst from 2 to 100", "");
     for overlimit in ["classic", "wait"] {
@@ -99,7 +101,7 @@ fn bursts() -> Worst {
     worst
 }
 
-/// On a clock that stands still between ticks the same is gained; and in a ring of one as well, by its grain.
+/// Checks a clock that only advances on ticks: the gain is the same for rings of two or more.
 fn jiffies() -> Worst {
     let mut worst = Worst::tolerance("off alone, linux-2.2 on jiffies, ring of two or more", "");
     for hz in TICKS {

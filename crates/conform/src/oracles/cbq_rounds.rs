@@ -1,7 +1,7 @@
-//! The rounds of class based queueing among classes that nothing else regulates: shares by weight, and priorities.
+//! The rounds of class based queueing among exempt classes: shares by weight, and priorities.
 //!
-//! A class whose quantum is less than a packet gets more than its share: Linux credits the next class both when the
-//! turn passes to it and when it is visited, and ALTQ forgets what a class overdrew.
+//! A class whose quantum is less than a packet gets more than its share: Linux credits the next class both
+//! when its turn begins and when it is visited, and ALTQ does not carry a deficit over.
 
 use lockgate_engine::units::{Duration, Instant, Rate};
 use serde_json::{Value, json};
@@ -14,14 +14,13 @@ use crate::oracle::Oracle;
 use crate::stream::{Stream, send};
 use crate::trials::{Trials, between};
 
-/// The oracle.
 pub(super) struct CbqRounds;
 
 const LINK: u64 = 10_000_000;
 const MTU: u64 = 1500;
 
-/// Exempt classes of one band with these weights, backlogged with packets of these lengths, beside a class of a band
-/// that is served later.
+/// Exempt classes of one band with these weights, backlogged with packets of these lengths, beside a class
+/// of a band with lower priority.
 fn link(flavour: &str, weights: &[u64], lengths: &[u64]) -> Result<Link, String> {
     let (early, late) = if flavour == "altq" { (7, 6) } else { (1, 2) };
     let mut forest = Forest::default();
@@ -37,7 +36,7 @@ fn link(flavour: &str, weights: &[u64], lengths: &[u64]) -> Result<Link, String>
     link.fault.clone().map_or(Ok(link), Err)
 }
 
-/// The quantum of a class: `bytes` at the average weight.
+/// Returns the quantum of a class in bytes: `bytes` at the average weight.
 fn quantum(weights: &[u64], class: usize, bytes: u64) -> u64 {
     weights[class] * 1000 * bytes * weights.len() as u64 / (1000 * weights.iter().sum::<u64>())
 }

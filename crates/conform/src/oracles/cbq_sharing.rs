@@ -1,7 +1,8 @@
-//! Link sharing in random hierarchies: what classes get in the long run, and what they are owed.
+//! Link sharing in random hierarchies: long-run rates of classes, and guaranteed rates.
 //!
-//! A link of 10 Mbit/s over two or three classes, each a leaf or two or three leaves; rates are random parts of
-//! what is above, weights are rates. Some leaves are bounded, some are offered less than their rate, some nothing.
+//! A link of 10 Mbit/s over two or three classes, each a leaf or the parent of two or three leaves. Rates
+//! are random parts of the parent's, weights are rates. Some leaves are bounded, some are offered less than
+//! their rate, some nothing.
 
 use lockgate_engine::random::Random;
 use lockgate_engine::units::Rate;
@@ -15,12 +16,11 @@ use crate::oracle::Oracle;
 use crate::stream::{Stream, rate_of, send};
 use crate::trials::{Trials, between};
 
-/// The oracle.
 pub(super) struct CbqSharing;
 
 const LINK: u64 = 10_000_000;
 
-/// What is said of a class, and what it is offered: bits a second.
+/// Parameters of a class, and its offered rate in bits per second.
 struct Class {
     rate: f64,
     bounded: bool,
@@ -28,13 +28,13 @@ struct Class {
 }
 
 impl Class {
-    /// The share that says it.
+    /// Returns the parameters as a share.
     fn share(&self) -> Value {
         json!({ "rate": format!("{}bit", self.rate as u64), "bounded": self.bounded })
     }
 }
 
-/// What `class` can use at most.
+/// Returns the rate that `class` can use.
 fn wants(forest: &Forest<Class>, class: usize) -> f64 {
     let forest::Class { facts, children, .. } = &forest.classes[class];
     let demand =
@@ -42,8 +42,8 @@ fn wants(forest: &Forest<Class>, class: usize) -> f64 {
     if facts.bounded { demand.min(facts.rate) } else { demand }
 }
 
-/// Shares `capacity` among classes in proportion to their rates, none getting more than it can use; appends what
-/// each leaf gets.
+/// Shares `capacity` among classes in proportion to their rates, up to the rate that each can use; appends
+/// the rate of each leaf.
 fn fill(forest: &Forest<Class>, classes: &[usize], capacity: f64, out: &mut Vec<f64>) {
     let rate = |class: usize| forest.classes[classes[class]].facts.rate;
     let wants = |class: usize| wants(forest, classes[class]);
@@ -77,16 +77,16 @@ fn fill(forest: &Forest<Class>, classes: &[usize], capacity: f64, out: &mut Vec<
     }
 }
 
-/// What leaves are offered.
+/// The load offered to leaves.
 #[derive(Clone, Copy, PartialEq)]
 enum Load {
-    /// More than they can get, all of them.
+    /// All leaves are offered more than they can get.
     Full,
-    /// Some of them less than their rate, or nothing.
+    /// Some leaves are offered less than their rate, or nothing.
     Mixed,
 }
 
-/// Random parts of `rate`, each at least a sixth of an even one.
+/// Draws random parts of `rate`, each at least a sixth of an even one.
 fn parts(rate: u64, random: &mut Random) -> Vec<u64> {
     let count = between(random, 2, 3);
     let cuts: Vec<u64> = (0..count).map(|_| between(random, 10, 60)).collect();
@@ -120,13 +120,13 @@ fn forest(load: Load, random: &mut Random) -> Forest<Class> {
     forest
 }
 
-/// The rates that leaves get from 5 to 35 s.
+/// Returns the rates of leaves from 5 to 35 s.
 fn measure(flavour: &str, forest: &Forest<Class>) -> Result<Vec<f64>, String> {
     let config = json!({ "flavour": flavour, "bandwidth": "10mbit" });
     let mut link = Link::new(forest.port("cbq", &config, "50p", &Class::share), Rate::from_bits(LINK));
     let streams = forest.leaves().zip(0..).map(|(leaf, turn)| {
         let demand = forest.classes[leaf].facts.demand;
-        // At 1 bit a second the second packet comes after the end.
+        // At 1 bit per second the second packet comes after the end.
         let from = if demand > 0.0 { turn } else { 40_000 };
         Stream::new(leaf, 1000, (demand as u64).max(1), from, 35_000)
     });

@@ -1,4 +1,4 @@
-//! A shaper under changes: nothing is lost or won by them.
+//! A shaper under changes: they neither lose nor gain service.
 
 use lockgate_engine::units::{Duration, Instant};
 use serde_json::json;
@@ -10,7 +10,6 @@ use crate::kind::Kind;
 use crate::oracle::Oracle;
 use crate::trials::Trials;
 
-/// The oracle.
 pub(super) struct Changes;
 
 impl Oracle for Changes {
@@ -37,7 +36,7 @@ impl Oracle for Changes {
             short.fault(link.fault.as_ref());
             hold_delivery(&mut short, &link.sent, 100_000, 1514, until);
             hold_envelope(&mut full, fullest(&link.sent, 100_000), 1514, 100_000);
-            // From one rate to another and back, each is had half of the time: within a packet of 70 us.
+            // Two rates in turns of 70 us, each for half of the time: within one packet.
             let configs = [100_000, 300_000]
                 .map(|rate| json!({ "rate": format!("{rate}bit"), "burst": "1514B", "limit": "200p" }));
             let link = saturated(&configs, Duration::from_micros(70), until, &mut random);

@@ -1,4 +1,4 @@
-//! The packet that `CHOKe` compares.
+//! The random draw of `CHOKe`: every queued packet is equally likely.
 
 use std::collections::VecDeque;
 
@@ -15,15 +15,14 @@ use crate::managed::{packet, port};
 use crate::oracle::Oracle;
 use crate::trials::Trials;
 
-/// The oracle.
 pub(super) struct ChokeDraw;
 
-/// Packets that wait.
+/// Number of packets in the queue.
 const WAITING: u32 = 30;
-/// Packets that are compared.
+/// Number of comparisons.
 const COUNT: u32 = 200_000;
 
-/// A queue that is always above its maximum, of packets that are all of another flow.
+/// A queue always above its maximum, whose packets all belong to different flows.
 struct Queue {
     port: Port,
     flows: VecDeque<u32>,
@@ -31,7 +30,7 @@ struct Queue {
 }
 
 impl Queue {
-    /// Lets packets of new flows in, which understand marks, until enough wait.
+    /// Adds ECN-capable packets of new flows until enough wait.
     fn refill(&mut self) {
         while self.flows.len() < WAITING as usize {
             self.next += 1;
@@ -41,7 +40,8 @@ impl Queue {
         }
     }
 
-    /// Whether a packet of the flow at `place` meets it. It is not let in: it understands no marks.
+    /// Offers a packet of the flow at `place` and returns true if that flow's packet is drawn. The offered
+    /// packet never enters: it is not ECN-capable.
     fn meets(&mut self, place: usize) -> Result<bool, String> {
         let flow = self.flows[place];
         self.port.offer(Packet::new(packet(flow, 1000)), Instant::ZERO, &NoHeaders);

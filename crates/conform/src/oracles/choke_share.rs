@@ -1,4 +1,4 @@
-//! What an unresponsive flow gets of a link behind `CHOKe`.
+//! The share of an unresponsive flow of a link behind `CHOKe`.
 
 use lockgate_engine::units::{Duration, Instant};
 use serde_json::json;
@@ -10,27 +10,26 @@ use crate::managed::{SLOW, packet, port};
 use crate::oracle::Oracle;
 use crate::trials::{Trials, exponential};
 
-/// The oracle.
 pub(super) struct ChokeShare;
 
-/// Packets that wait: the others always fill up to it, as many responsive flows would.
+/// Number of packets in the queue: the others always fill up to it, as many responsive flows would.
 const BACKLOG: u64 = 300;
-/// Packets that are sent before anything is counted, and then.
+/// Packets sent before counting starts, and packets counted.
 const BEFORE: usize = 3_000;
 const COUNTED: usize = 60_000;
 
-/// What the unresponsive flow got, and how often it met itself.
+/// Results for the unresponsive flow.
 struct Outcome {
-    /// Of the packets sent.
+    /// Fraction of the packets sent.
     share: f64,
-    /// Of its packets that came.
+    /// Fraction of its arrivals that were compared with one of its own packets.
     met: f64,
     fault: Option<String>,
 }
 
-/// A Poisson flow of `load` times the link among others, no two packets of which are of one flow.
+/// Runs a Poisson flow of `load` times the link among packets that all belong to different flows.
 fn run(kind: &str, load: f64, trials: Trials, trial: u32) -> Outcome {
-    // The average is far above the minimum, and no packet is dropped but for its flow.
+    // The average is far above the minimum, and packets are dropped only because of their flow.
     let config = json!({
         "limit": "1000000p", "min": "1p", "max": "1000000000p", "burst": 1, "probability": "0%",
     });

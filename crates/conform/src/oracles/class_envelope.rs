@@ -1,4 +1,4 @@
-//! The ceiling of a class as an envelope: what it sends in any interval.
+//! The ceiling of a class as an envelope on its service in any interval.
 
 use lockgate_engine::units::{Bytes, Instant, Rate};
 use serde_json::json;
@@ -12,7 +12,6 @@ use crate::link::Sent;
 use crate::oracle::Oracle;
 use crate::trials::{Trials, between};
 
-/// The oracle.
 pub(super) struct ClassEnvelope;
 
 const LARGEST: u64 = 1514;
@@ -39,7 +38,7 @@ impl Oracle for ClassEnvelope {
             let mut now = Instant::ZERO;
             for _ in 0..1_500 {
                 let leaf = all[random.below(all.len() as u32) as usize];
-                // Bursts that overflow every bucket, and silences that fill some.
+                // Bursts that overflow every bucket, and silences in which some fill.
                 let count = if random.below(30) == 0 { 60 } else { between(&mut random, 1, 6) };
                 for _ in 0..count {
                     link.offer(header(leaf, between(&mut random, 64, LARGEST as u32)), now);

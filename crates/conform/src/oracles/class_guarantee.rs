@@ -1,4 +1,4 @@
-//! The guaranteed rate of a class, whatever the others do.
+//! The guaranteed rate of a class, independent of the other classes.
 
 use lockgate_engine::units::{Bytes, Duration, Instant, Rate};
 use serde_json::json;
@@ -11,7 +11,6 @@ use crate::kind::Kind;
 use crate::oracle::Oracle;
 use crate::trials::{Trials, between};
 
-/// The oracle.
 pub(super) struct ClassGuarantee;
 
 const LARGEST: u64 = 1514;
@@ -38,9 +37,9 @@ impl Oracle for ClassGuarantee {
             let watched = all[random.below(all.len() as u32) as usize];
             let rate = forest.classes[watched].facts.rate;
             let until = Instant::ZERO + Duration::from_secs(2);
-            // The watched leaf always has packets; the others come and go in bursts.
+            // The watched leaf always has packets; the others are offered bursts.
             let (mut now, mut seen, mut sent_bytes) = (Instant::ZERO, 0, 0_u128);
-            // How far it was ahead of its rate at most: an interval that begins there is the hardest.
+            // Largest lead over its rate: the worst interval begins there.
             let mut peak = 0;
             for _ in 0..40 {
                 link.offer(header(watched, between(&mut random, 64, LARGEST as u32)), now);
@@ -61,7 +60,8 @@ impl Oracle for ClassGuarantee {
                         }
                         let due = (u128::from(rate) * u128::from(sent.at.as_picos())).cast_signed();
                         let before = sent_bytes.cast_signed() - due;
-                        // A nanosecond for times that are rounded up, and for others that leave at the same time.
+                        // Allows a nanosecond for times that are rounded up, and for other packets that
+                        // leave at the same time.
                         let allowed = u128::from(LARGEST) * BYTE + u128::from(rate) * 1_000;
                         worst.share(peak - before, allowed.cast_signed());
                         sent_bytes += u128::from(sent.packet.length) * BYTE;

@@ -1,4 +1,4 @@
-//! A token bucket on the clocks of 1999: the rates that a kernel's tick makes of those asked for.
+//! A token bucket on the clocks of 1999: the achieved rates with a kernel's tick.
 //!
 //! Constant-rate arrivals of 1400-byte payloads (1442 bytes charged) at 1, 1.4 or 3 Mbit/s of payload, the first
 //! at 0 for jiffies and 1.3 ms after a tick for cpu; no limit on the queue; 60 s. With a bucket barely larger
@@ -10,7 +10,6 @@ use crate::oracle::Oracle;
 use crate::simulate::{one_link, simulate};
 use crate::trials::Trials;
 
-/// The oracle.
 pub(super) struct CoarseClock;
 
 const ASKED: [u64; 13] = [100, 200, 300, 400, 500, 600, 700, 800, 900, 1000, 1100, 1200, 2000];
@@ -20,7 +19,7 @@ struct Row {
     source: &'static str,
     hz: u32,
     burst: u32,
-    /// Payload rate in kbit/s for each rate asked for, from an independent simulation.
+    /// Payload rate in kbit/s for each configured rate, from an independent simulation.
     expected: [u64; 13],
 }
 
@@ -62,7 +61,7 @@ const TABLE: [Row; 5] = [
     },
 ];
 
-/// Payload rate in kbit/s that comes through.
+/// Returns the achieved payload rate in kbit/s.
 fn payload_rate(row: &Row, asked: u64) -> Result<f64, String> {
     // Rates of frames: 1442 bytes for every 1400 of payload.
     let offered = match asked {

@@ -1,4 +1,4 @@
-//! COBALT's BLUE: what it does to senders that do not react.
+//! BLUE in COBALT under unresponsive senders.
 
 use lockgate_engine::discipline::DropReason;
 use lockgate_engine::units::{Duration, Instant};
@@ -11,10 +11,10 @@ use crate::managed::{SLOW, gauge, packet, port};
 use crate::oracle::Oracle;
 use crate::trials::{Trials, exponential};
 
-/// The oracle.
 pub(super) struct CobaltBlue;
 
-/// A minute of Poisson packets at this load. So long an interval that the schedule of drops plays no part.
+/// One minute of Poisson packets at this load. The interval is so long that the schedule of drops has no
+/// effect.
 fn overload(kind: &str, load: f64, trials: Trials, share: &mut Worst, off: &mut Worst) {
     let config = json!({ "limit": "100p", "interval": "10000s" });
     for trial in trials.each() {
@@ -36,7 +36,8 @@ fn overload(kind: &str, load: f64, trials: Trials, share: &mut Worst, off: &mut 
     }
 }
 
-/// Full each millisecond, and never empty. The target is 5 ms: up by 1/256 at 0, 6, 12 ms.
+/// Full once per millisecond, and never empty. The target is 5 ms: the probability rises by 1/256 at 0, 6
+/// and 12 ms.
 fn steps(kind: &str, worst: &mut Worst) {
     let mut link = Link::new(port(kind, &json!({ "limit": "2p" })), SLOW);
     for millis in 0..18 {

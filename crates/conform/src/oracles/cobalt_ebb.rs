@@ -1,4 +1,4 @@
-//! What COBALT learnt ebbs while all is well.
+//! Decay of COBALT's drop count while the delay is below the target.
 
 use lockgate_engine::units::{Duration, Instant};
 use serde_json::json;
@@ -10,7 +10,6 @@ use crate::managed::{FAST, gauge, packet, port};
 use crate::oracle::Oracle;
 use crate::trials::Trials;
 
-/// The oracle.
 pub(super) struct CobaltEbb;
 
 impl Oracle for CobaltEbb {
@@ -39,7 +38,7 @@ impl Oracle for CobaltEbb {
         }
         let learnt = gauge(&mut link.port, "drop_count");
         worst.require(learnt > 80.0, || format!("it learnt a count of {learnt}"));
-        // A packet a microsecond comes and goes; three wait, for three microseconds each.
+        // One packet per microsecond arrives and leaves; three wait, for three microseconds each.
         let ebbs: f64 = (1..=learnt as u32).map(|count| 1e-3 / libm::sqrt(f64::from(count))).sum();
         let (from, mut gone) = (now, None);
         for _ in 0..(3e6 * ebbs) as u32 {

@@ -6,7 +6,6 @@ use crate::kind::Kind;
 use crate::oracle::Oracle;
 use crate::trials::Trials;
 
-/// The oracle.
 pub(super) struct CobaltSchedule;
 
 impl Oracle for CobaltSchedule {
@@ -29,18 +28,18 @@ impl Oracle for CobaltSchedule {
             let Draining { link, packet_time, interval, target } = &draining;
             late_worst.fault(link.fault.as_ref());
             late_worst.require(link.dropped.len() > 50, || format!("only {} drops", link.dropped.len()));
-            // From the first departure after the target, of which nothing is seen.
+            // From the first departure after the target, which is not observable.
             let mut due = target + interval;
             for (index, drop) in link.dropped.iter().enumerate() {
                 let late = drop.at.as_secs_f64() - due;
-                // A drop makes the next of several at once wait for its own packet.
+                // Of several drops at once, each delays the next by one packet.
                 let most = if index == 0 { 2.0 * packet_time } else { *packet_time };
                 early_worst.real(-late * 1e6, 1e-5 * (index + 1) as f64);
                 if interval / libm::sqrt((index + 2) as f64) > 2.0 * packet_time {
                     late_worst.real(late * 1e6, (most + 1e-9) * 1e6);
                 }
                 if index == 0 {
-                    // The first departure after the target began the spell.
+                    // The first departure after the target began the dropping state.
                     due = (libm::floor(target / packet_time) + 1.0) * packet_time + interval;
                 }
                 due += interval / libm::sqrt((index + 2) as f64);

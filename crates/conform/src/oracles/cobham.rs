@@ -1,4 +1,4 @@
-//! The waits of priority bands.
+//! Mean waiting times of priority bands.
 
 use super::full_buffer::poisson;
 use super::pollaczek::mean_wait_ms;
@@ -8,7 +8,6 @@ use crate::oracle::Oracle;
 use crate::simulate::{one_link, simulate};
 use crate::trials::Trials;
 
-/// The oracle.
 pub(super) struct Cobham;
 
 impl Oracle for Cobham {
@@ -24,7 +23,7 @@ impl Oracle for Cobham {
     }
 
     fn hold(kind: &Kind, trials: Trials) -> Vec<Finding> {
-        // Band 1: 0.3 a millisecond of 1 ms exactly. Band 2: 0.25, exponential of 1.5 ms.
+        // Band 1: 0.3 packets per millisecond of exactly 1 ms. Band 2: 0.25, exponential with mean 1.5 ms.
         let strict = if kind.name == "ets" { "strict = 1, " } else { "" };
         let port = format!(
             r#"root = "p"

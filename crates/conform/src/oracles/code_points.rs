@@ -1,4 +1,4 @@
-//! The order of a flow whose packets carry one code point, through shared queues and changes.
+//! Order of a flow whose packets have one code point, through shared queues and changes.
 
 use lockgate_engine::discipline::DropReason;
 use lockgate_engine::packet::{FlowId, Header};
@@ -14,10 +14,9 @@ use crate::link::Link;
 use crate::managed::port;
 use crate::trials::{Trials, between};
 
-/// The oracle.
 pub(super) struct CodePoints;
 
-/// Other parameters, some of which sort anew what waits.
+/// Draws other parameters, some of which reclassify queued packets.
 fn drawn(kind: &str, random: &mut Random) -> Value {
     let one_of = |choices: &[&'static str], random: &mut Random| choices[random.below(choices.len() as u32) as usize];
     if kind == "cake" {
@@ -57,7 +56,7 @@ impl Oracle for CodePoints {
             let mut link = Link::new(port(kind.name, &drawn(kind.name, &mut random)), Rate::from_bits(8_000_000));
             let hosts = (0..flows).map(|flow| ((flow % 200) as u8, (flow % 7) as u8));
             link.headers = Box::new(Hosts(hosts.collect()));
-            // One sequence for each flow and ECN codepoint; only `dualpi2` sorts by it.
+            // One sequence per flow and ECN codepoint; only `dualpi2` classifies by it.
             let codes: u32 = if kind.name == "cake" { 1 } else { 4 };
             let mut sequences = vec![0; (flows * codes) as usize];
             let mut now = Instant::ZERO;

@@ -1,4 +1,4 @@
-//! What controlled delay lets wait, however long it takes.
+//! Controlled delay: a backlog of at most one MTU is never dropped, however long it waits.
 
 use lockgate_engine::units::{Duration, Instant};
 use serde_json::json;
@@ -10,22 +10,21 @@ use crate::managed::{SLOW, packet, port};
 use crate::oracle::Oracle;
 use crate::trials::{Trials, between};
 
-/// The oracle.
 pub(super) struct CodelBacklog;
 
 /// Packets sent in a trial.
 const PACKETS: u64 = 200;
 
-/// How many are dropped where each departure leaves `left` packets of this length behind it.
+/// Returns the number of drops if each departure leaves `left` packets of this length behind.
 fn drops(worst: &mut Worst, kind: &Kind, mtu: u64, length: u64, left: u64) -> usize {
-    // A byte takes a microsecond, so that every packet waits for longer than the target.
+    // A byte takes a microsecond, so that every packet waits longer than the target.
     let config = json!({ "mtu": format!("{mtu}B"), "target": "10us", "interval": format!("{}us", 4 * length) });
     let mut link = Link::new(port(kind.name, &config), SLOW);
     for _ in 0..=left {
         link.offer(packet(0, length), Instant::ZERO);
     }
     for sent in 0..PACKETS {
-        // In the middle of each transmission one comes for the one that left.
+        // In the middle of each transmission one arrives to replace the one that left.
         link.offer(packet(0, length), Instant::ZERO + Duration::from_micros(sent * length + length / 2));
         if !link.dropped.is_empty() {
             break;

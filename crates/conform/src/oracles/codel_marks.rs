@@ -1,4 +1,4 @@
-//! Controlled delay marks where it would drop.
+//! Controlled delay marks at the times at which it would drop.
 
 use lockgate_engine::packet::Header;
 use lockgate_engine::units::Instant;
@@ -12,7 +12,6 @@ use crate::managed::{FAST, packet, port};
 use crate::oracle::Oracle;
 use crate::trials::Trials;
 
-/// The oracle.
 pub(super) struct CodelMarks;
 
 impl Oracle for CodelMarks {
@@ -41,7 +40,7 @@ impl Oracle for CodelMarks {
         worst.fault(marked.fault.as_ref());
         worst.fault(link.fault.as_ref());
         worst.require(marked.dropped.is_empty(), || format!("{} were dropped", marked.dropped.len()));
-        // Marked packets are sent, so the spell lasts longer; as long as both last, they agree.
+        // Marked packets are sent, so that the dropping state lasts longer; while both last, they agree.
         worst.require(drops.len() > 30 && marks.len() >= drops.len(), || {
             format!("{} marks, {} drops", marks.len(), drops.len())
         });

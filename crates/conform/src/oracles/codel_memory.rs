@@ -1,4 +1,4 @@
-//! What controlled delay remembers of its last spell of drops.
+//! Controlled delay: memory of the last dropping state.
 
 use lockgate_engine::units::{Duration, Instant};
 use serde_json::json;
@@ -10,10 +10,9 @@ use crate::managed::{FAST, packet, port};
 use crate::oracle::Oracle;
 use crate::trials::Trials;
 
-/// The oracle.
 pub(super) struct CodelMemory;
 
-/// Fills a queue so that a spell of drops begins; returns the spell's drops.
+/// Fills a queue to start a dropping state; returns its drops.
 pub(super) fn spell(link: &mut Link, at: Instant) -> Vec<Instant> {
     let from = link.dropped.len();
     for _ in 0..20_000 {
@@ -37,7 +36,7 @@ impl Oracle for CodelMemory {
     fn hold(kind: &Kind, trials: Trials) -> Vec<Finding> {
         let mut worst = Worst::bound("gap off its schedule", "us", 0.8);
         let config = json!({ "limit": "100000p", "target": "50us", "interval": "1ms" });
-        // The memory counts from the drop that would have come next.
+        // The memory expires relative to the drop that would have been next.
         for (pause, remembers) in [(1, true), (14, true), (18, false), (100, false)] {
             let mut link = Link::new(port(kind.name, &config), FAST);
             let first = spell(&mut link, Instant::ZERO);
@@ -48,7 +47,7 @@ impl Oracle for CodelMemory {
                 worst.fault(Some(&format!("{} drops after {pause} ms", second.len())));
                 continue;
             };
-            // Of the first spell, all drops but the one it began with.
+            // Number of drops of the first dropping state, without the one that began it.
             let learnt = if remembers { (first.len() - 1) as f64 } else { 1.0 };
             let gap = two.since(one).as_secs_f64();
             let late = gap - 1e-3 / libm::sqrt(learnt);

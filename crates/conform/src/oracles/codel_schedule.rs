@@ -1,4 +1,4 @@
-//! Controlled delay: the schedule of its drops against the exact root.
+//! Controlled delay: the schedule of its drops against the exact square root.
 
 use lockgate_engine::discipline::DropReason;
 use lockgate_engine::random::Random;
@@ -12,23 +12,22 @@ use crate::managed::{FAST, packet, port};
 use crate::oracle::Oracle;
 use crate::trials::{Trials, between};
 
-/// The oracle.
 pub(super) struct CodelSchedule;
 
-/// A long queue of packets of one size that drains through this kind, and what it was set to.
+/// A long queue of packets of one size that drains through this kind, with its parameters.
 pub(super) struct Draining {
-    /// With all drops.
+    /// Link after draining, with all drops.
     pub link: Link,
-    /// What a packet takes to be sent, in seconds.
+    /// Transmission time of a packet, in seconds.
     pub packet_time: f64,
-    /// In seconds.
+    /// Interval, in seconds.
     pub interval: f64,
-    /// In seconds.
+    /// Target, in seconds.
     pub target: f64,
 }
 
 impl Draining {
-    /// 60 000 packets at once: the queue lasts for more than twenty intervals.
+    /// Drains 60 000 packets offered at once: the queue lasts for more than twenty intervals.
     pub(super) fn new(kind: &str, random: &mut Random) -> Self {
         let length = between(random, 300, 1514);
         let micros = between(random, 200, 3 * length as u32);
@@ -74,10 +73,10 @@ impl Oracle for CodelSchedule {
             for (index, drop) in drops.iter().enumerate() {
                 late_worst.require(drop.reason == DropReason::Early, || "a drop is not early".to_owned());
                 let late = drop.at.as_secs_f64() - due;
-                // The first is seen at a departure after the target, and again at one after the interval.
+                // The first drop needs a departure after the target, and another after the interval.
                 let most = if index == 0 { 2.0 * packet_time } else { packet_time };
                 late_worst.real(late * 1e6, (most + 1e-9) * 1e6);
-                // Rounding of each step.
+                // Accumulated rounding of the steps.
                 early_worst.real(-late * 1e6, 1e-5 * (index + 1) as f64);
                 if index == 0 {
                     due = drop.at.as_secs_f64();

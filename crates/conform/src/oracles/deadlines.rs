@@ -1,4 +1,4 @@
-//! Earliest deadline first: where the children's envelopes fit, no packet is late.
+//! Earliest deadline first: if the children's envelopes are schedulable, no packet is late.
 
 use lockgate_engine::random::Random;
 use serde_json::{Value, json};
@@ -9,10 +9,10 @@ use crate::oracle::Oracle;
 use crate::trials::{Trials, between};
 use crate::weighted::{Offer, link_of, send_through};
 
-/// The oracle.
 pub(super) struct Deadlines;
 
-/// What a child may send: `burst` bytes at once and `rate` thousandths of the link in the long run.
+/// The traffic envelope of a child: `burst` bytes at once and `rate` thousandths of the link in the long
+/// run.
 #[derive(Clone, Copy, Debug)]
 struct Envelope {
     burst: u64,
@@ -20,8 +20,8 @@ struct Envelope {
     longest: u64,
 }
 
-/// The least deadlines that fit, in microseconds, which are bytes of the link, with `more` bytes in the way: at
-/// each deadline `t` what is due is `sum of burst + rate (t - deadline)`, and that and `more` is `t`.
+/// Returns the smallest schedulable deadlines in microseconds, equal to bytes of the link, with `more`
+/// bytes of blocking: at each deadline `t`, `more` plus the sum of `burst + rate (t - deadline)` is `t`.
 fn deadlines(envelopes: &[Envelope], more: u64) -> Vec<u64> {
     let mut all: Vec<u64> = Vec::new();
     for (index, envelope) in envelopes.iter().enumerate() {
@@ -35,7 +35,7 @@ fn deadlines(envelopes: &[Envelope], more: u64) -> Vec<u64> {
     all
 }
 
-/// Traffic of a child that uses its envelope to the full, again and again.
+/// Draws traffic of a child that repeatedly exhausts its envelope.
 fn traffic(child: usize, envelope: Envelope, random: &mut Random) -> Vec<Offer> {
     // In thousandths of a byte.
     let (mut tokens, mut now) = (1_000 * envelope.burst, 0);
@@ -57,8 +57,8 @@ fn traffic(child: usize, envelope: Envelope, random: &mut Random) -> Vec<Offer> 
     offers
 }
 
-/// Holds the time from arrival to end of every packet against its deadline, and a packet more where the
-/// deadlines leave no room for one in the way.
+/// Checks the time from arrival to end of every packet against its deadline; if the deadlines leave no room
+/// for blocking, plus one packet.
 fn hold_trial(kind: &str, random: &mut Random, in_the_way: bool, worst: &mut Worst) {
     let count = between(random, 2, 6) as usize;
     let envelopes: Vec<_> = (0..count)

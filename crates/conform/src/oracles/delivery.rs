@@ -1,4 +1,4 @@
-//! What a saturated shaper delivers at least.
+//! Minimum throughput of a saturated shaper.
 
 use lockgate_engine::classify::NoHeaders;
 use lockgate_engine::random::Random;
@@ -12,10 +12,9 @@ use crate::link::{Link, Sent};
 use crate::oracle::Oracle;
 use crate::trials::{Trials, between};
 
-/// The oracle.
 pub(super) struct Delivery;
 
-/// Keeps the shaper saturated for `until`, changing it to the next of `configs` every `every`.
+/// Keeps the shaper saturated until `until`, and changes it to the next of `configs` every `every`.
 pub(super) fn saturated(configs: &[Value], every: Duration, until: Instant, random: &mut Random) -> Link {
     let mut link = shaper(&configs[0]);
     let (mut change, mut count) = (Instant::ZERO + every, 0);
@@ -36,21 +35,21 @@ pub(super) fn saturated(configs: &[Value], every: Duration, until: Instant, rand
         if let Some(Err(why)) = answer {
             link.fault = Some(why);
         }
-        // The change may have made the next packet ready.
+        // The change may have made the next packet eligible.
         link.step(change);
         change = change + every;
     }
     link
 }
 
-/// Holds that at all times up to `until` at least `credit + rate * t` bytes less one packet have left.
+/// Checks that at all times up to `until` at least `credit + rate * t` bytes less one packet have left.
 pub(super) fn hold_delivery(worst: &mut Worst, sent: &[Sent], rate: u64, credit: u64, until: Instant) {
     let mut delivered = 0_u128;
     let packet = 1514 * BYTE;
     let ends = sent.iter().map(|sent| (sent.at, sent.packet.length)).chain([(until, 0)]);
     for (count, (at, length)) in ends.enumerate() {
-        // Just before a packet leaves, once the first burst is out. Every packet's cost is rounded up by less
-        // than a picosecond.
+        // Evaluated just before a packet leaves, after the first burst. Every packet's cost is rounded up
+        // by less than a picosecond.
         let due = u128::from(credit) * BYTE + u128::from(rate) * u128::from(at.as_picos());
         let slack = u128::from(rate) * (count as u128 + 1);
         if at > Instant::from_picos(1_000_000) {
@@ -84,7 +83,7 @@ impl Oracle for Delivery {
                 config["peakrate"] = json!(format!("{}bit", rate * 3 / 2));
                 config["mtu"] = json!("1514B");
             }
-            // The bucket is full at first: its burst is due besides, unless the peak rate holds it back.
+            // The bucket starts full: its burst is due in addition, unless the peak rate limits it.
             let credit = if trial % 2 == 0 { 0 } else { burst };
             let until = Instant::ZERO + Duration::from_secs(2);
             let link = saturated(&[config], Duration::from_secs(1), until, &mut random);

@@ -1,8 +1,8 @@
-//! What is left of a fair scheduler above a device ring: the 1998 driver that took 127 packets and gave its
-//! slots back 120 at a time.
+//! Fairness of a scheduler above a device ring: the 1998 driver that took 127 packets and freed its slots
+//! 120 at a time.
 //!
-//! Two sources of 1450-byte packets (1488 on the wire) at 8050 a second each, gaps uniform within 30 %, one link of
-//! 100 Mbit/s, 64 KiB of buffer, 8 s of which the first 2 do not count.
+//! Two sources of 1450-byte packets (1488 on the wire) at 8050 packets per second each, gaps uniform within
+//! 30 %, one link of 100 Mbit/s, 64 KiB of buffer, 8 s of which the first 2 do not count.
 
 use std::collections::VecDeque;
 
@@ -19,27 +19,27 @@ use crate::oracle::Oracle;
 use crate::trials::Trials;
 use crate::weighted::header;
 
-/// The oracle.
 pub(super) struct DeviceRing;
 
 /// Weights of the second class; the first has 100.
 const WEIGHTS: [u32; 5] = [30, 70, 100, 500, 1000];
-/// 1488 bytes of 100 Mbit/s in the time of a packet of 1450.
+/// Rate at which 1450 bytes take as long as 1488 at 100 Mbit/s.
 const WIRE: Rate = Rate::from_bits(97_446_237);
-/// The mean gap of a source, in picoseconds: 8050 a second.
+/// Mean gap of a source, in picoseconds: 8050 packets per second.
 const GAP: u64 = 124_223_602;
 
-/// A row of the table: what is above the link, and what an independent simulation got for each weight.
+/// A row of the table: the setup above the link, and the results of an independent simulation for each
+/// weight.
 struct Row {
     whats: [&'static str; 3],
     ring: RingConfig,
     limit: &'static str,
     weighted: bool,
-    /// What the second class gets over what the first gets.
+    /// Service of the second class divided by that of the first.
     ratio: [f64; 5],
-    /// Delays in the scheduler in ms, first class and second.
+    /// Delays in the scheduler in ms, of the first class and the second.
     delays: Option<[(f64, f64); 5]>,
-    /// The longest that each class's queue gets, in packets.
+    /// Longest queue of each class, in packets.
     longest: Option<[(u64, u64); 5]>,
 }
 
@@ -98,11 +98,11 @@ const TABLE: [Row; 5] = [
     },
 ];
 
-/// What two classes got.
+/// Results of two classes.
 #[derive(Default)]
 struct Measured {
     sent: [u64; 2],
-    /// Of the packets sent, in picoseconds.
+    /// Sum over the packets sent, in picoseconds.
     delay: [u64; 2],
     longest: [u64; 2],
 }
@@ -113,19 +113,19 @@ impl Measured {
     }
 }
 
-/// A scheduler above a ring, and when each packet left the one for the other.
+/// A scheduler above a ring, with the time at which each packet passed from one to the other.
 struct Driver {
     link: Link,
     offered: u64,
     dequeued: u64,
     seen: usize,
-    /// When the packets in the ring left the scheduler, in order.
+    /// Times at which the packets in the ring left the scheduler, in order.
     left: VecDeque<Instant>,
     measured: Measured,
 }
 
 impl Driver {
-    /// Takes note of what left the scheduler at `now`, and of what was sent.
+    /// Records packets that left the scheduler at `now`, and packets that were sent.
     fn note(&mut self, now: Instant) {
         let gone = self.link.dropped.len() as u64 + self.link.port.backlog().packets;
         while self.offered - gone > self.dequeued {
@@ -188,7 +188,7 @@ fn measure(kind: &str, row: &Row, weight: u32, random: &mut Random) -> Result<Me
     driver.link.fault.map_or(Ok(driver.measured), Err)
 }
 
-/// 5 % of `theory`, and half of the last digit that the table prints.
+/// Requires a deviation of at most 5 % of `theory`, plus half of the last digit that the table prints.
 fn near(worst: &mut Worst, measured: f64, theory: f64, digit: f64) {
     worst.real((measured - theory).abs(), 0.05 * theory + digit / 2.0);
 }

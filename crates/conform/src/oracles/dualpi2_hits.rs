@@ -1,4 +1,4 @@
-//! How often a packet is hit, at probabilities that stand still.
+//! Frequency of drops and marks in `dualpi2`, at constant probabilities.
 
 use lockgate_engine::packet::Header;
 use lockgate_engine::units::{Duration, Instant};
@@ -11,16 +11,15 @@ use crate::link::{Link, Sent};
 use crate::managed::{FAST, SLOW, gauge, packet, port};
 use crate::trials::Trials;
 
-/// The oracle.
 pub(super) struct DualPi2Hits;
 
-/// A link whose base probability stands still at `base`: it is brought there, and then told no gains.
+/// Creates a link whose base probability is brought to `base` and then frozen by zero gains.
 fn frozen(kind: &str, base: f64, k: u8, moment: &str) -> Link {
     let mut config = json!({
         "coupling_factor": k, "drop": moment, "step_thresh": "1000s", "limit": "100000p", "target": "0ms",
         "tupdate": "10ms", "beta": 0.0, "alpha": base * 100.0,
     });
-    // The link is busy until the update at 10 ms, which finds the second packet having waited that long.
+    // The link is busy until the update at 10 ms, by which time the second packet has waited that long.
     let mut link = Link::new(port(kind, &config), SLOW);
     link.offer(packet(0, 10_000), Instant::ZERO);
     link.offer(Header { traffic_class: 2, ..packet(0, 64) }, Instant::ZERO);
@@ -67,9 +66,9 @@ impl Oracle for DualPi2Hits {
                 let of = |sent: &&Sent| sent.packet.flow.0 == flow && sent.packet.is_marked();
                 link.sent.iter().filter(of).count() as f64
             };
-            // Flows are named after their codepoints: none, ECT(1), ECT(0).
+            // The flow's number is its codepoint: not ECN-capable, ECT(1), ECT(0).
             let classic = link.dropped.len() as f64 + marked(2);
-            // Within one, but for the grain of the probability.
+            // Within one, plus the granularity of the probability.
             worst.real((classic - (offered[0] + offered[2]) * base * base).abs(), 1.001);
             worst.real((marked(1) - offered[1] * f64::from(k) * base).abs(), 1.001);
             let wrong = link.dropped.iter().filter(|drop| drop.packet.flow.0 != 0).count();

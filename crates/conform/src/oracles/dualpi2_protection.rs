@@ -1,4 +1,4 @@
-//! Who goes first while both queues of `dualpi2` wait.
+//! Scheduling of the two queues of `dualpi2` while both are backlogged.
 
 use lockgate_engine::packet::Header;
 use serde_json::json;
@@ -11,7 +11,6 @@ use crate::link::Link;
 use crate::managed::{SLOW, packet, port};
 use crate::trials::{Trials, between};
 
-/// The oracle.
 pub(super) struct DualPi2Protection;
 
 impl Oracle for DualPi2Protection {
@@ -36,19 +35,20 @@ impl Oracle for DualPi2Protection {
                 "classic_protection": format!("{percent}%"), "alpha": 0.0, "beta": 0.0, "step_thresh": "1000s",
             });
             let mut link = Link::new(port(kind.name, &config), SLOW);
-            // Flow 0 is not capable of marks, flow 1 is of the L queue.
+            // Flow 0 is not ECN-capable, flow 1 belongs to the L queue.
             let mut draw = |flow: u32| {
                 let most = longest[flow as usize];
                 let length = if random.below(3) == 0 { most } else { between(&mut random, 1, most as u32) };
                 Header { traffic_class: flow as u8, ..packet(flow, length) }
             };
             saturate(&mut link, 2, 3_000, &mut draw);
-            // The first ones met an idle link.
+            // The first packets found an idle link.
             let [rest, percent] = [i128::from(100 - percent), i128::from(percent)];
             let off = widest(link.sent.get(6..).unwrap_or_default(), |packet| {
                 i128::from(packet.length) * if packet.flow.0 == 0 { rest } else { -percent }
             });
-            // The protection is kept in steps of 2^-32: a byte for the whole run is more than that.
+            // The protection is represented in steps of 2^-32: a byte for the whole run is more than their
+            // sum.
             let bound = rest * i128::from(longest[0]) + percent * i128::from(longest[1]) + 1;
             worst.share(off, bound);
             worst.require(link.dropped.is_empty(), || "packets were lost".to_owned());

@@ -1,4 +1,4 @@
-//! A Reno sender and a scalable one side by side.
+//! A Reno sender and a scalable one sharing a link.
 
 use std::collections::BTreeMap;
 
@@ -13,17 +13,16 @@ use crate::link::Link;
 use crate::managed::{packet, port};
 use crate::trials::Trials;
 
-/// The oracle.
 pub(super) struct DualPi2Senders;
 
-/// A Reno sender and a scalable one over a link, with round trips of `BASE` and the waiting.
+/// A Reno sender and a scalable one over a link; the round trip is `BASE` plus the waiting time.
 struct Senders {
     link: Link,
     windows: [f64; 2],
     in_flight: [f64; 2],
-    /// When an answer comes back, of whom, and whether it tells of a mark or a loss.
+    /// Feedback: time and number, then the sender, and true for a mark or a loss.
     answers: BTreeMap<(Instant, usize), (usize, bool)>,
-    /// When Reno halved its window last.
+    /// Time at which Reno last halved its window.
     halved: Instant,
     seen: [usize; 2],
 }
@@ -43,7 +42,7 @@ impl Senders {
         }
     }
 
-    /// Fills the windows, and notes the answers to what has left.
+    /// Fills the windows, and schedules the feedback of packets that left.
     fn send(&mut self, now: Instant) {
         for which in [RENO, 1] {
             while self.in_flight[which] < self.windows[which].floor() {
@@ -65,7 +64,7 @@ impl Senders {
         *seen = [link.sent.len(), link.dropped.len()];
     }
 
-    /// The next thing that happens, and when.
+    /// Processes the next event and returns its time.
     fn step(&mut self) -> Instant {
         let next = self.link.next_event().unwrap_or(Instant::NEVER);
         let answer = self.answers.first_key_value().map_or(Instant::NEVER, |((at, _), _)| *at);
@@ -79,7 +78,7 @@ impl Senders {
         if !signal {
             *window += 1.0 / *window;
         } else if which != RENO {
-            // A scalable sender: half a packet less for every mark.
+            // A scalable sender reduces its window by half a packet for every mark.
             *window = (*window - 0.5).max(2.0);
         } else if now.since(self.halved) > BASE + Duration::from_millis(15) {
             *window = (*window / 2.0).max(2.0);

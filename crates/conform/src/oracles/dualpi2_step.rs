@@ -1,4 +1,4 @@
-//! The step of the L queue.
+//! The step threshold of the L queue.
 
 use lockgate_engine::packet::Header;
 use lockgate_engine::units::{Duration, Instant};
@@ -11,7 +11,6 @@ use crate::link::Link;
 use crate::managed::{SLOW, packet, port};
 use crate::trials::{Trials, between, exponential};
 
-/// The oracle.
 pub(super) struct DualPi2Step;
 
 impl Oracle for DualPi2Step {

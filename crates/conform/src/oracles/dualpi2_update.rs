@@ -1,4 +1,4 @@
-//! The controller of `dualpi2`: each update against the RFC's on real numbers, and the square.
+//! The controller of `dualpi2`: each update against the RFC's in floating point, and the square.
 
 use lockgate_engine::packet::Header;
 use lockgate_engine::units::{Duration, Instant};
@@ -11,17 +11,16 @@ use crate::link::Link;
 use crate::managed::{SLOW, gauge, packet, port};
 use crate::trials::{Trials, exponential};
 
-/// The oracle.
 pub(super) struct DualPi2Update;
 
-/// When a packet came and when it was gone, of the classic queue or the other.
+/// Arrival and departure of a packet, and its queue.
 struct Stay {
     came: Instant,
     gone: Instant,
     classic: bool,
 }
 
-/// Of all packets, in the order in which they came.
+/// Returns the stays of all packets, in order of arrival.
 fn stays(link: &Link) -> Vec<Stay> {
     let sent = link.sent.iter().map(|sent| (sent.at, &sent.packet));
     let dropped = link.dropped.iter().map(|drop| (drop.at, &drop.packet));
@@ -35,7 +34,7 @@ fn stays(link: &Link) -> Vec<Stay> {
     stays
 }
 
-/// RFC 9332, appendix A.1, on real numbers.
+/// RFC 9332, appendix A.1, in floating point.
 struct Controller {
     step: Duration,
     alpha: f64,
@@ -48,7 +47,8 @@ struct Controller {
 }
 
 impl Controller {
-    /// With the RFC's target of 15 ms, and what follows from it and the longest round trip.
+    /// Creates a controller with the RFC's target of 15 ms; its parameters follow from that and the longest
+    /// round trip.
     fn new(rtt: f64) -> Self {
         let tupdate = f64::min(0.015, rtt / 3.0);
         let step = Duration::from_secs_f64(tupdate);
@@ -64,10 +64,10 @@ impl Controller {
         }
     }
 
-    /// All updates up to `at`.
+    /// Performs all updates up to `at`.
     fn follow(&mut self, stays: &[Stay], at: Instant) {
         while self.due <= at {
-            // Packets stay for less than three seconds; only those near count.
+            // Packets stay for less than three seconds: only recent ones are relevant.
             let from = stays.partition_point(|stay| stay.came + Duration::from_secs(3) < self.due);
             let to = stays.partition_point(|stay| stay.came < self.due);
             let oldest = |classic| {

@@ -12,27 +12,26 @@ use crate::link::{Link, Sent};
 use crate::oracle::Oracle;
 use crate::trials::{Trials, between};
 
-/// The oracle.
 pub(super) struct Envelope;
 
-/// So fast that packets leave when they are released.
+/// Infinite rate: packets leave when they are released.
 const WIRE: Rate = Rate::from_bits(u64::MAX);
-/// Bit-picoseconds of a byte: work is counted in them, exactly.
+/// Bit-picoseconds per byte: the exact unit of work.
 pub(super) const BYTE: u128 = 8 * PICOS_PER_SECOND as u128;
 
-/// A token bucket with these parameters.
+/// Creates a token bucket with these parameters.
 pub(super) fn shaper(config: &Value) -> Link {
     let root = kind::build("tbf", "shaper", config, Vec::new());
     Link::new(Port::new(root, Random::stream(Seed(1), "port")), WIRE)
 }
 
-/// The header of a packet.
+/// Creates the header of a packet.
 pub(super) fn packet(length: u64) -> Header {
     Header { length: length as u32, ..Header::default() }
 }
 
-/// The fullest that a leaky bucket of this rate gets, in bit-picoseconds: the least burst that the departures
-/// keep to.
+/// Returns the largest level of a leaky bucket of this rate, in bit-picoseconds: the smallest burst of an
+/// envelope of the departures.
 pub(super) fn fullest(sent: &[Sent], rate: u64) -> u128 {
     let (mut level, mut fullest, mut last) = (0_u128, 0, Instant::ZERO);
     for sent in sent {
@@ -44,7 +43,7 @@ pub(super) fn fullest(sent: &[Sent], rate: u64) -> u128 {
     fullest
 }
 
-/// The fullest bucket against its depth, which is rounded up to a picosecond of its rate.
+/// Checks the largest level against the depth, which is rounded up to a picosecond of its rate.
 pub(super) fn hold_envelope(worst: &mut Worst, full: u128, depth: u64, rate: u64) {
     let allowed = u128::from(depth) * BYTE + u128::from(rate);
     worst.at_most(full.cast_signed(), allowed.cast_signed(), BYTE as u64);
@@ -80,7 +79,7 @@ impl Oracle for Envelope {
             let mut link = shaper(&config);
             let mut now = Instant::ZERO;
             for _ in 0..2_000 {
-                // Bursts, a steady stream about as fast as the shaper, and silences that fill the bucket.
+                // Bursts, a steady stream at about the shaper's rate, and silences that fill the bucket.
                 let gap = match random.below(20) {
                     0 => Duration::from_picos(burst * 8 * PICOS_PER_SECOND / rate * 2),
                     1..10 => Duration::from_picos(u64::from(random.below(1_000_000))),

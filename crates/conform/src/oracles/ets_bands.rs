@@ -1,4 +1,4 @@
-//! Bands of enhanced transmission selection: a strict one before those that share.
+//! Bands of enhanced transmission selection: a strict band before sharing bands.
 
 use lockgate_engine::random::Random;
 use lockgate_engine::units::{Duration, Instant};
@@ -11,25 +11,24 @@ use crate::oracle::Oracle;
 use crate::trials::{Trials, between, exponential};
 use crate::weighted::{header, link_of};
 
-/// The oracle.
 pub(super) struct EtsBands;
 
-/// Microseconds, which are bytes of the link.
+/// Converts to microseconds, equal to bytes of the link.
 fn micros(time: Instant) -> u64 {
     time.as_picos() / 1_000_000
 }
 
-/// One strict band that comes and goes, and bands that share, of which the first two always wait.
+/// One strict band with bursts, and sharing bands of which the first two are always backlogged.
 struct Bands {
     link: Link,
     quanta: Vec<u64>,
-    /// The longest packet of each band that shares.
+    /// Longest packet of each sharing band.
     longest: Vec<u64>,
-    /// Packets of each band that wait.
+    /// Number of queued packets of each band.
     waiting: Vec<u64>,
-    /// When the next burst of the strict band comes.
+    /// Time of the strict band's next burst.
     burst: u64,
-    /// When the strict band would be through with each of its packets if it were alone.
+    /// Times at which the strict band would finish each of its packets if it were alone.
     alone: Vec<u64>,
     /// `S_1 Q_2 - S_2 Q_1`, and its range.
     difference: i128,
@@ -63,7 +62,7 @@ impl Bands {
         self.count(wait);
     }
 
-    /// What was sent since the last call.
+    /// Accounts for the packets sent since the last call.
     fn count(&mut self, wait: &mut Worst) {
         let behind = self.longest.iter().copied().max().unwrap_or(0);
         for sent in &self.link.sent[self.seen..] {
@@ -84,7 +83,8 @@ impl Bands {
         self.seen = self.link.sent.len();
     }
 
-    /// Keeps the first two bands that share backlogged until the link's next event, and lets the others come.
+    /// Keeps the first two sharing bands backlogged until the link's next event, and offers packets to the
+    /// others.
     fn refill(&mut self, now: Instant, random: &mut Random, wait: &mut Worst) {
         for band in 1..self.waiting.len() {
             let wanted = if band < 3 { 5 } else { u64::from(random.below(3) * random.below(2)) };
@@ -100,7 +100,7 @@ impl Bands {
         }
     }
 
-    /// Bursts of the strict band, two fifths of the link in the mean, up to the link's next event.
+    /// Offers bursts of the strict band, two fifths of the link on average, up to the link's next event.
     fn bursts(&mut self, random: &mut Random, wait: &mut Worst) {
         while self.link.next_event().is_some_and(|next| self.burst <= micros(next)) {
             let mut bytes = 0;
@@ -139,10 +139,10 @@ impl Oracle for EtsBands {
                 bands.bursts(&mut random, &mut wait);
                 let now = bands.link.next_event().unwrap_or(Instant::ZERO);
                 bands.refill(now, &mut random, &mut wait);
-                // Those that come while the next packet is sent.
+                // Bursts that arrive during the next transmission.
                 bands.bursts(&mut random, &mut wait);
                 if round == 0 {
-                    // What was sent before both were backlogged.
+                    // Discards the service before both were backlogged.
                     (bands.difference, bands.range) = (0, (0, 0));
                 }
                 if bands.link.advance().is_none() {
@@ -153,7 +153,7 @@ impl Oracle for EtsBands {
             let (quanta, longest) = (bands.quanta.clone(), bands.longest.clone());
             let bound = quanta[0] * quanta[1] + longest[0] * quanta[1] + longest[1] * quanta[0];
             fairness.at_most(bands.range.1 - bands.range.0, i128::from(bound), quanta[1]);
-            // A strict packet that still waits is late as well.
+            // A strict packet that still waits counts when it has left.
             bands.link.drain();
             bands.count(&mut wait);
             fairness.require(bands.link.dropped.is_empty(), || "packets were lost".to_owned());

@@ -1,4 +1,4 @@
-//! The worst-case fair index: how much less than its share a busy child gets, at any time.
+//! The worst-case fair index: the largest deficit of a busy child against its share.
 
 use crate::finding::{Finding, Worst};
 use crate::kind::Kind;
@@ -6,10 +6,9 @@ use crate::oracle::Oracle;
 use crate::trials::Trials;
 use crate::weighted::{Sent, Traffic, send};
 
-/// The oracle.
 pub(super) struct FairIndex;
 
-/// Own service times W less the link's service times w, up to `time`.
+/// Returns W times the child's service minus w times the link's service, up to `time`.
 fn account(traffic: &Traffic, sent: &[Sent], child: usize, time: u64) -> i128 {
     let part = |sent: &Sent| i128::from(time.min(sent.end).saturating_sub(sent.start));
     let (mut mine, mut all) = (0, 0);
@@ -20,13 +19,14 @@ fn account(traffic: &Traffic, sent: &[Sent], child: usize, time: u64) -> i128 {
     mine * i128::from(traffic.sum()) - all * i128::from(traffic.weights[child])
 }
 
-/// `L_i + (L_max - L_i) w_i/W`, W times.
+/// Returns `L_i + (L_max - L_i) w_i/W`, multiplied by W.
 fn index(traffic: &Traffic, child: usize) -> i128 {
     i128::from(traffic.longest[child]) * i128::from(traffic.sum())
         + i128::from(traffic.longest_of_all() - traffic.longest[child]) * i128::from(traffic.weights[child])
 }
 
-/// From any time in a busy period of `child` to the end of one of its packets: behind by at most `bound / W`.
+/// Checks, from any time in a busy period of `child` to the end of one of its packets, a deficit of at most
+/// `bound / W`.
 pub(super) fn hold_child(traffic: &Traffic, sent: &[Sent], child: usize, bound: i128, worst: &mut Worst) {
     let (mut highest, mut busy_until, mut behind) = (0, None, 0);
     for own in sent.iter().filter(|sent| traffic.offers[sent.offer].child == child) {
@@ -34,13 +34,13 @@ pub(super) fn hold_child(traffic: &Traffic, sent: &[Sent], child: usize, bound: 
         if busy_until.is_none_or(|until| until <= arrived) {
             highest = account(traffic, sent, child, arrived);
         }
-        // It gains while it is served and loses while it is not.
+        // The account grows while the child is served and falls otherwise.
         let at_end = account(traffic, sent, child, own.end);
         behind = behind.max(highest - at_end);
         highest = highest.max(at_end);
         busy_until = Some(own.end);
     }
-    // Tags are rounded by less than a byte over a run.
+    // Rounding of tags adds up to less than a byte over a run.
     worst.at_most(behind, bound + i128::from(traffic.sum()), traffic.sum());
 }
 

@@ -1,4 +1,4 @@
-//! Who pays when flow queues are full.
+//! Overflow of flow queues: the flow with the largest backlog loses packets.
 
 use std::collections::BTreeMap;
 
@@ -15,10 +15,9 @@ use crate::managed::{packet, port};
 use crate::oracle::Oracle;
 use crate::trials::{Trials, between};
 
-/// The oracle.
 pub(super) struct FattestFlow;
 
-/// What each flow holds, in packets and bytes.
+/// Backlog of each flow, in packets and bytes.
 type Held = BTreeMap<u32, (u64, u64)>;
 
 fn take(held: &mut Held, packet: &Packet) {
@@ -26,14 +25,14 @@ fn take(held: &mut Held, packet: &Packet) {
     *entry = (entry.0.saturating_sub(1), entry.1.saturating_sub(u64::from(packet.length)));
 }
 
-/// Who pays, holds nearly as much as the fattest, and half of that goes.
+/// Checks that the losing flow holds nearly the largest backlog, and loses half of it.
 fn hold_drops(held: &mut Held, dropped: &[Packet], worst: &mut Worst, wrong: &mut Worst) {
     let (Some(first), Some(last)) = (dropped.first(), dropped.last()) else { return };
     let most = held.values().map(|held| held.1).max().unwrap_or(0);
     let victim = held.get(&first.flow.0).map_or(0, |held| held.1);
     // Backlogs are sorted in steps of an eighth.
     worst.at_most(64 * i128::from(most), 65 * i128::from(victim), 64 * most.max(1));
-    // Half of it goes, and not a packet more.
+    // At least half is dropped, with no packet more than needed.
     let gone: u64 = dropped.iter().map(|packet| u64::from(packet.length)).sum();
     let half = gone >= victim / 2 && gone - u64::from(last.length) < victim / 2;
     wrong.none(u64::from(dropped.iter().any(|packet| packet.flow != first.flow)));
@@ -44,7 +43,7 @@ fn hold_drops(held: &mut Held, dropped: &[Packet], worst: &mut Worst, wrong: &mu
 }
 
 fn hold_turn(port: &mut Port, turn: u32, held: &mut Held, random: &mut Random, worst: &mut [Worst; 2]) {
-    // One flow fills the room and leaves it; then two others share it; then all come.
+    // One flow fills the buffer and leaves it; then two others share it; then all send.
     let flow = match turn % 1_000 {
         0..400 => 1,
         400..800 => [9, 16][turn as usize % 2],

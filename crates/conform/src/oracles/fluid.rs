@@ -11,22 +11,21 @@ use crate::oracle::Oracle;
 use crate::trials::Trials;
 use crate::weighted::{Offer, Sent, Traffic, send};
 
-/// The oracle.
 pub(super) struct FluidServer;
 
 fn whole(number: u64) -> BigRational {
     BigRational::from_integer(number.into())
 }
 
-/// A fluid server: it serves all that wait at once, each child at its weight's share among them.
+/// A fluid server: it serves all backlogged children at once, in proportion to their weights.
 struct Fluid<'a> {
     weights: &'a [u64],
     now: BigRational,
-    /// What each child still has, packet by packet: which, and the bytes left of it.
+    /// Backlog of each child: index and remaining bytes of each packet.
     waiting: Vec<VecDeque<(usize, BigRational)>>,
-    /// Bytes of each child that went through.
+    /// Bytes served of each child.
     served: Vec<BigRational>,
-    /// When each packet was through.
+    /// End of service of each packet.
     ends: Vec<BigRational>,
 }
 
@@ -75,7 +74,8 @@ impl<'a> Fluid<'a> {
     }
 }
 
-/// How far a child may be ahead of the fluid server and behind it, in bytes, and late, in microseconds.
+/// Limits on a child's lead over and lag behind the fluid server, in bytes, and on its lateness, in
+/// microseconds.
 struct Bounds {
     ahead: BigRational,
     behind: BigRational,
@@ -90,9 +90,10 @@ fn bounds(kind: &str, traffic: &Traffic, child: usize) -> Bounds {
     if kind == "wf2q+" {
         return Bounds { ahead, behind: longest.clone(), late: longest };
     }
-    // Start tags are rounded down to slots: w s more; and an arrival counts the packet in service as sent, by
-    // which virtual time may have to run ahead: w L_max/W. Late and behind by the worst-case fair indices, of
-    // which the second holds at the end of a packet of the child, and before it with a packet of it more.
+    // Start tags are rounded down to slots: w s more. An arrival counts the packet in service as sent,
+    // which may advance virtual time: w L_max/W. Lateness and lag follow from the worst-case fair indices;
+    // the second one holds at the end of a packet of the child, and before that with one more packet of the
+    // child.
     let slot = BigRational::new(slot(traffic, child).into(), (1_u64 << 32).into());
     let late = whole(3 * sum) * &slot + whole(2) * longest;
     Bounds {
@@ -102,8 +103,8 @@ fn bounds(kind: &str, traffic: &Traffic, child: usize) -> Bounds {
     }
 }
 
-/// Sends `traffic` through both servers and compares them at the end of every packet, while all children wait:
-/// how late, how far ahead and how far behind.
+/// Sends `traffic` through both servers and compares them at the end of every packet, while all children
+/// are backlogged: lateness, lead and lag.
 fn compare(kind: &str, traffic: &Traffic, [late, ahead, behind]: &mut [Worst; 3]) {
     let (sent, fault) = match kind {
         "qfq" => send_with_lengths(kind, traffic),
@@ -129,7 +130,7 @@ fn compare(kind: &str, traffic: &Traffic, [late, ahead, behind]: &mut [Worst; 3]
             ahead.fraction(&lead, &bounds[child].ahead);
             behind.fraction(&-lead, &bounds[child].behind);
         }
-        // The fluid server may not be through with it yet; then it is not late.
+        // If the fluid server has not finished the packet yet, it is not late.
         if fluid.ends[*offer] > whole(0) {
             late.fraction(&(whole(*end) - &fluid.ends[*offer]), &bounds[child].late);
         }
@@ -158,8 +159,9 @@ impl Oracle for FluidServer {
         ];
         for trial in trials.each() {
             let mut traffic = Traffic::new(150, 6, 0.9, &mut trials.random("fluid", trial));
-            // All of it at once: as long as each child has some, the fluid server's rates are their shares. What
-            // an idle child leaves, the fluid server gives at once, and WF2Q+ as virtual time goes: no theorem.
+            // All packets are offered at once: while each child is backlogged, the fluid server's rates are
+            // the children's shares. The fluid server redistributes an idle child's share at once, WF2Q+ by
+            // virtual time: no theorem applies.
             traffic.offers.iter_mut().for_each(|offer| offer.at = 0);
             compare(kind.name, &traffic, &mut findings);
         }

@@ -11,12 +11,11 @@ use crate::managed::port;
 use crate::oracle::Oracle;
 use crate::trials::{Trials, exponential};
 
-/// The oracle.
 pub(super) struct FqPieFlows;
 
-/// 10 000 packets of 1000 bytes a second.
+/// 10 000 packets of 1000 bytes per second.
 const LINK: Rate = Rate::from_bits(80_000_000);
-/// What the flows offer, of the link. The max-min fair share is 0.4: two are above it, two below.
+/// Loads of the flows as fractions of the link. The max-min fair share is 0.4: two are above it, two below.
 const LOADS: [f64; 4] = [0.6, 0.5, 0.1, 0.1];
 const SHARE: f64 = 0.4;
 

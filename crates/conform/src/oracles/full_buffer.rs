@@ -8,14 +8,13 @@ use crate::oracle::Oracle;
 use crate::simulate::{one_link, simulate};
 use crate::trials::Trials;
 
-/// The oracle.
 pub(super) struct FullBuffer;
 
-/// A queue without end.
+/// An unlimited queue.
 pub(super) const FIFO: &str = r#"root = "q"
 queue.q = { kind = "fifo", limit = "1000000p" }"#;
 
-/// Poisson arrivals with a mean gap in microseconds and this law of sizes.
+/// Returns a flow of Poisson arrivals with a mean gap in microseconds and this law of sizes.
 pub(super) fn poisson(name: &str, gap_us: u32, size: &str) -> String {
     format!(
         r#"[flow.{name}]
@@ -40,7 +39,7 @@ impl Oracle for FullBuffer {
     }
 
     fn hold(_: &Kind, trials: Trials) -> Vec<Finding> {
-        // K = 10: nine wait, one is sent.
+        // K = 10: nine packets wait, one is in transmission.
         let port = r#"root = "q"
 queue.q = { kind = "fifo", limit = "9p" }"#;
         let size = r#"{ distribution = "exponential", mean = "1000B" }"#;

@@ -1,4 +1,4 @@
-//! A guarded band leaves the bands below it the link less its guard, over any interval.
+//! Guarded bands: the bands below get the link less the guards, over any interval.
 
 use lockgate_engine::units::{Duration, Instant};
 use serde_json::json;
@@ -10,21 +10,20 @@ use crate::oracle::Oracle;
 use crate::trials::{Trials, between};
 use crate::weighted::{header, link_of};
 
-/// The oracle.
 pub(super) struct Guard;
 
-/// Bits of a second of the link.
+/// Link rate, in bits per second.
 const LINK: i128 = 8_000_000;
 
-/// Bands whose guards are `(rate, burst)`, and one below them.
+/// Bands whose guards are `(rate, burst)`, and one band below them.
 struct Bands {
     guards: Vec<(u64, u64)>,
-    /// When the last band was offered packets, in microseconds, and how many.
+    /// Arrival times in microseconds of the last band's packets, and their numbers.
     spells: Vec<(u64, usize)>,
 }
 
 impl Bands {
-    /// The upper bands always wait; the last one comes and goes.
+    /// Keeps the upper bands backlogged; the last one is offered packets in bursts.
     fn flood(trial: u32, trials: Trials) -> (Self, Link) {
         let mut random = trials.random("guard", trial);
         let last = between(&mut random, 1, 3) as usize;
@@ -56,14 +55,15 @@ impl Bands {
         (Self { guards, spells }, link)
     }
 
-    /// How much less than `(C - rho) t` the last band got in any interval in which it waited, LINK times.
+    /// Returns the largest deficit of the last band against `(C - rho) t` over intervals in which it is
+    /// backlogged, multiplied by `LINK`.
     fn shortfall(&self, link: &Link) -> i128 {
         let rho: i128 = self.guards.iter().map(|(rate, _)| i128::from(*rate)).sum();
         let mut own = link.sent.iter().filter(|sent| sent.packet.class.place() == self.guards.len());
         let (mut worst, mut busy_until, mut account, mut lowest, mut at) = (0, 0, 0, 0, 0);
         for (arrived, count) in &self.spells {
             if *arrived >= busy_until {
-                // A new spell of waiting.
+                // Start of a new busy period.
                 (account, lowest, at) = (0_i128, 0_i128, *arrived);
             }
             for sent in own.by_ref().take(*count) {

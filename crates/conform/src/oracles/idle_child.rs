@@ -1,4 +1,4 @@
-//! A child more that has nothing to send: the same fates.
+//! An additional idle child does not change the fate of any packet.
 
 use crate::finding::{Finding, Worst};
 use crate::kind::Kind;
@@ -6,7 +6,6 @@ use crate::oracle::Oracle;
 use crate::trials::Trials;
 use crate::twin::{Twin, same, traffic};
 
-/// The oracle.
 pub(super) struct IdleChild;
 
 impl Oracle for IdleChild {
@@ -17,8 +16,9 @@ impl Oracle for IdleChild {
     const TRIALS: u32 = 3;
 
     fn applies(kind: &Kind) -> bool {
-        // Those that sort packets themselves know how many children they have; WF2Q+ and QFQ reserve a rate for each
-        // child, idle or not, and their virtual time runs by all of them.
+        // Not for kinds that classify packets themselves, which depend on the number of their children, nor
+        // for WF2Q+ and QFQ, which reserve a rate for each child, idle or not, so that it affects their
+        // virtual time.
         kind.children.needs_children() && !kind.classifies && !kind.is(&["wf2q+", "qfq"])
     }
 

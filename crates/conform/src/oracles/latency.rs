@@ -1,4 +1,4 @@
-//! How long a child that wakes may have to wait for its rate.
+//! Latency of the service of a child that becomes backlogged.
 
 use lockgate_engine::random::Random;
 use lockgate_engine::units::{Duration, Instant};
@@ -11,10 +11,9 @@ use crate::oracle::Oracle;
 use crate::trials::{Trials, between};
 use crate::weighted::{RATE, header, link_of};
 
-/// The oracle.
 pub(super) struct Latency;
 
-/// Offers every child but the first a few packets.
+/// Offers a few packets to every child but the first.
 fn others(link: &mut Link, children: usize, now: Instant, random: &mut Random) {
     for child in 1..children {
         for _ in 0..between(random, 1, 3) {
@@ -23,11 +22,11 @@ fn others(link: &mut Link, children: usize, now: Instant, random: &mut Random) {
     }
 }
 
-/// One busy period of child 0 among others that always send: the longest latency of its service. Whether it
-/// came to its end.
+/// Measures the largest latency in one busy period of child 0, among others that are always backlogged.
+/// Returns true if the busy period ended.
 fn busy_period(link: &mut Link, quanta: &[u64], random: &mut Random, worst: &mut Worst) -> bool {
     let frame: u64 = quanta.iter().sum();
-    // (3F - 2Q)/C, in picoseconds, and one of rounding: a byte takes a microsecond.
+    // (3F - 2Q)/C, in picoseconds, plus one of rounding: a byte takes a microsecond.
     let allowed = Duration::from_micros(3 * frame - 2 * quanta[0] + 1);
     let mut now = link.next_event().unwrap_or(Instant::ZERO);
     for _ in 0..20 {
@@ -53,8 +52,8 @@ fn busy_period(link: &mut Link, quanta: &[u64], random: &mut Random, worst: &mut
             if sent.packet.class.place() != 0 || sent.at < now {
                 continue;
             }
-            // Just before the end of this packet, those before it have been served: the wait of the server is
-            // how late that is against the rate r = C Q/F from the start.
+            // Just before the end of this packet, all earlier ones have been served: the latency is their
+            // delay against the rate r = C Q/F from the start.
             let end = sent.at + RATE.time_for(sent.packet.bytes());
             let at_rate = Duration::from_micros(served * frame / quanta[0]);
             let late = end.since(now).saturating_sub(at_rate);

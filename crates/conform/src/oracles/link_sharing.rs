@@ -1,4 +1,4 @@
-//! How classes that lend to each other share a link in the long run.
+//! Long-run shares of a link among classes that borrow from each other.
 
 use lockgate_engine::units::{Duration, Instant};
 use serde_json::json;
@@ -10,12 +10,11 @@ use crate::kind::Kind;
 use crate::oracle::Oracle;
 use crate::trials::Trials;
 
-/// The oracle.
 pub(super) struct LinkSharing;
 
-/// By when the first bursts are spent.
+/// Time by which the first bursts are spent, in seconds.
 const WARM: u64 = 3;
-/// How long is measured after that, in seconds.
+/// Length of the measurement after that, in seconds.
 const SECONDS: u64 = 12;
 
 impl Oracle for LinkSharing {
@@ -35,7 +34,7 @@ impl Oracle for LinkSharing {
         let mut short = Worst::tolerance("rate short of the guarantee", "");
         for trial in trials.each() {
             let mut random = trials.random("link-sharing", trial);
-            // Bursts hold what comes in while the others take their turns: the solution is that of a fluid.
+            // Bursts cover the arrivals during the turns of others: the solution is that of a fluid model.
             let forest = forest(&mut random, Draw { bursts: (60_000, 90_000), is_decided: true });
             let busy: Vec<usize> = forest.leaves().filter(|_| random.below(4) > 0).collect();
             let mut link = forest.link(kind.name, &json!({}), WIRE, &Lender::share);

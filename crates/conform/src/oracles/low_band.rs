@@ -1,4 +1,4 @@
-//! What is left to a low band when the high band keeps to an envelope.
+//! Service of a low-priority band when the high-priority band conforms to an envelope.
 
 use crate::finding::{Finding, Worst};
 use crate::kind::Kind;
@@ -7,11 +7,10 @@ use crate::trials::{Trials, between};
 use crate::weighted::{Offer, link_of, send_through};
 use serde_json::json;
 
-/// The oracle.
 pub(super) struct LowBand;
 
-/// Packets of the high band that use up a bucket of `burst` bytes at `rate` thousandths of the link, up to
-/// `until` microseconds.
+/// Draws packets of the high band that exhaust a bucket of `burst` bytes at `rate` thousandths of the link,
+/// up to `until` microseconds.
 fn high(burst: u64, rate: u64, until: u64, random: &mut lockgate_engine::random::Random) -> Vec<Offer> {
     // In thousandths of a byte.
     let (mut tokens, mut now) = (1_000 * burst, 0);
@@ -48,13 +47,14 @@ impl Oracle for LowBand {
             let mut random = trials.random("low-band", trial);
             let (burst, rate) = (between(&mut random, 1514, 15_000), between(&mut random, 100, 900));
             let mut offers = high(burst, rate, 400_000, &mut random);
-            // All of the low band's at once: it is backlogged from the start to its last packet.
+            // All packets of the low band at once: it is backlogged from the start to its last packet.
             offers.extend((0..100).map(|_| Offer { at: 0, child: 1, length: 1000 }));
             offers.sort_by_key(|offer| offer.at);
             let config = if kind.name == "ets" { json!({ "strict": 1 }) } else { json!({}) };
             let (sent, fault) = send_through(link_of(kind.name, &config, &[json!({}), json!({})]), &offers);
             worst.fault(fault.as_ref());
-            // Service owed less service had, in thousandths of a byte: its greatest rise over any interval.
+            // Service due minus service received, in thousandths of a byte: its largest rise over any
+            // interval.
             let (mut served, mut lowest, mut rise) = (0_i128, 0_i128, 0_i128);
             let bound = 1_000 * (i128::from(burst) + 1514);
             for sent in sent.iter().filter(|sent| offers[sent.offer].child == 1) {

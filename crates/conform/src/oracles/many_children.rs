@@ -1,4 +1,4 @@
-//! How the wait of a child with half of the link grows with the number of the others.
+//! Waiting time of a child with half of the link as the number of other children grows.
 
 use crate::finding::{Finding, Worst};
 use crate::kind::Kind;
@@ -6,24 +6,23 @@ use crate::oracle::Oracle;
 use crate::trials::Trials;
 use crate::weighted::{Offer, send};
 
-/// The oracle.
 pub(super) struct ManyChildren;
 
-/// When the packet of a child with half the link is through, in microseconds, that comes while `count` others
-/// wait; and what went wrong.
+/// Returns the delay, in microseconds, of a packet of a child with half of the link that arrives while
+/// `count` others are backlogged, and the first fault.
 fn wait_of_half(kind: &str, count: usize) -> (u64, Option<String>) {
     let mut weights = vec![1; count];
     weights.push(count as u64);
     let mut offers: Vec<_> =
         (0..3 * count).map(|index| Offer { at: 0, child: index % count, length: 1000 }).collect();
-    // The others' packets of one round have equal tags; it comes when the first is being sent.
+    // The others' packets of one round have equal tags; it arrives during the transmission of the first.
     let came = 500;
     offers.push(Offer { at: came, child: count, length: 1000 });
     let (sent, fault) = send(kind, &weights, &offers);
     (sent.iter().find(|sent| sent.offer == 3 * count).map_or(0, |sent| sent.end - came), fault)
 }
 
-/// When the packet of a child of weight 1 beside one of weight 300 is through.
+/// Returns the delay of the packet of a child of weight 1 beside one of weight 300, in microseconds.
 fn wait_of_light(kind: &str) -> u64 {
     let offers = (0..400).map(|_| Offer { at: 0, child: 1, length: 1000 });
     let offers: Vec<_> = offers.chain([Offer { at: 500, child: 0, length: 1000 }]).collect();
@@ -31,8 +30,8 @@ fn wait_of_light(kind: &str) -> u64 {
     sent.iter().find(|sent| sent.offer == 400).map_or(0, |sent| sent.end)
 }
 
-/// When the last packet of 100 children of weight 1 is through, beside one that has half of the link: all of them come
-/// at once, and their finish tags are the last of all.
+/// Returns the time, in microseconds, at which the last packet of 100 children of weight 1 has left, beside
+/// one that has half of the link. All arrive at once, and their finish tags are the largest.
 fn wait_of_last(kind: &str) -> u64 {
     let mut weights = vec![1; 100];
     weights.push(100);
@@ -60,7 +59,8 @@ impl Oracle for ManyChildren {
         let mut light = Worst::bound("wait of a light child", "us", 0.9);
         let (wait, fault) = wait_of_half(kind.name, 2);
         few.fault(fault.as_ref());
-        // At half the link a packet takes 2 ms, and another's may be on the way; in STFQ all others go before.
+        // At half of the link a packet takes 2 ms, and another one may be in transmission; in STFQ all
+        // others go first.
         few.at_most(i128::from(wait), if kind.name == "stfq" { 7_000 } else { 3_000 }, 1);
         let (wait, fault) = wait_of_half(kind.name, 300);
         many.fault(fault.as_ref());
@@ -78,8 +78,9 @@ impl Oracle for ManyChildren {
                 light.at_most(i128::from(wait), 302_000, 1);
             }
             _ => {
-                // The fluid server is through with it after 301 packets' times, and here it goes while the heavy child is
-                // ahead of its share. Among a hundred like it, the last is through with the fluid server's: 200, and one.
+                // The fluid server finishes it after 301 packet times, but here it is sent while the heavy
+                // child is ahead of its share. Of a hundred such children, the last finishes with the fluid
+                // server's: 200 packet times, plus one.
                 light.require(wait <= 302_000, || format!("the fluid server would have sent it: {wait} us"));
                 light.at_most(i128::from(wait_of_last(kind.name)), 201_000, 1);
             }

@@ -1,4 +1,4 @@
-//! The conservation law: what one packet wins by an order, others lose.
+//! The conservation law: the order of service redistributes waiting time, but does not change its sum.
 
 use lockgate_engine::discipline::Arity;
 use lockgate_engine::node::Node;
@@ -13,13 +13,12 @@ use crate::link::Link;
 use crate::oracle::Oracle;
 use crate::trials::{Trials, between, exponential};
 
-/// The oracle.
 pub(super) struct MeanWait;
 
-/// A byte takes a microsecond.
+/// Rate at which a byte takes a microsecond.
 pub(super) const RATE: Rate = Rate::from_bits(8_000_000);
 
-/// A node of this kind, over three FIFO children where it takes several, or two where it sorts itself.
+/// Creates a node of this kind: over three FIFO children if it takes several, two if it classifies itself.
 fn tree(kind: &Kind) -> Node {
     let fifo = Kind::named("fifo").expect("it is on the list");
     let children = match kind.children {
@@ -34,7 +33,7 @@ fn tree(kind: &Kind) -> Node {
     kind::build(kind.name, "root", &kind.example, children)
 }
 
-/// An arrival, in every respect that an order may look at.
+/// An arrival, with every property that an order may depend on.
 pub(super) struct Arrival {
     at: Instant,
     length: u64,
@@ -44,7 +43,7 @@ pub(super) struct Arrival {
     waited: Duration,
 }
 
-/// Random traffic that fills nine tenths of the link.
+/// Draws traffic of nine tenths of the link.
 pub(super) fn trace(trials: Trials, trial: u32, length: impl Fn(&mut Random) -> u64) -> Vec<Arrival> {
     let mut random = trials.random("trace", trial);
     let mut now = Instant::ZERO;
@@ -64,7 +63,7 @@ pub(super) fn trace(trials: Trials, trial: u32, length: impl Fn(&mut Random) -> 
     (0..3_000).map(&mut draw).collect()
 }
 
-/// The trace through a node of this kind.
+/// Sends the trace through a node of this kind.
 pub(super) fn run(kind: &Kind, trace: &[Arrival]) -> Link {
     let mut link = Link::new(Port::new(tree(kind), Random::stream(Seed(1), "port")), RATE);
     for (payload, arrival) in trace.iter().enumerate() {

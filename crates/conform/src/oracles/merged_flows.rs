@@ -1,4 +1,4 @@
-//! Two equal flows as one of twice the weight: the same service, within what the fairness of both allows.
+//! Two equal flows against one of twice the weight: the same service, within the fairness of both.
 
 use lockgate_engine::random::Random;
 use lockgate_engine::units::{Duration, Instant};
@@ -11,10 +11,9 @@ use crate::oracle::Oracle;
 use crate::trials::{Trials, between};
 use crate::weighted::{header, link_of};
 
-/// The oracle.
 pub(super) struct MergedFlows;
 
-/// What each child says to a discipline of this kind, and the bytes of a turn that go with a weight of 1.
+/// Returns the share of each child for a discipline of this kind, and the bytes per turn of a weight of 1.
 fn shares(kind: &str, weights: &[u64]) -> (Vec<Value>, u64) {
     let share = |weight: &u64| match kind {
         "drr" | "ets" => json!({ "quantum": format!("{}B", weight * 300) }),
@@ -28,13 +27,13 @@ fn shares(kind: &str, weights: &[u64]) -> (Vec<Value>, u64) {
     (weights.iter().map(share).collect(), turn)
 }
 
-/// What children with these weights are sent in a second of a link of 8 Mbit/s while all have enough: when each packet
-/// starts, and whether it is of the last child.
+/// Service of children with these weights in one second of a link of 8 Mbit/s, all backlogged: start and
+/// length of each packet, and true for those of the last child.
 type Service = Vec<(Instant, i128, bool)>;
 
 fn served(kind: &str, weights: &[u64], longest: u64, random: &mut Random) -> (Service, Option<String>) {
     let (shares, _) = shares(kind, weights);
-    // A buffer in common would make the service a matter of who is dropped.
+    // With a shared buffer the service would depend on the drops.
     let config = if kind == "wfq-altq" { json!({ "limit": "1000000p" }) } else { json!({}) };
     let mut link = link_of(kind, &config, &shares);
     for child in 0..weights.len() {
@@ -51,7 +50,8 @@ fn served(kind: &str, weights: &[u64], longest: u64, random: &mut Random) -> (Se
     (link.sent.iter().map(row).collect(), link.fault)
 }
 
-/// The largest difference, at any time, between what all but the last child got in one run and in the other.
+/// Returns the largest difference, at any time, between the service of all but the last child in the two
+/// runs.
 fn difference(one: &Service, other: &Service) -> i128 {
     let signed = |service: &Service, sign: i128| {
         let rows = service.iter().filter(|(_, _, last)| !last);
@@ -88,8 +88,8 @@ impl Oracle for MergedFlows {
             let (apart, fault) = served(kind.name, &[weight, weight, other], longest, &mut random);
             let (merged, other_fault) = served(kind.name, &[2 * weight, other], longest, &mut random);
             worst.fault(fault.as_ref().or(other_fault.as_ref()));
-            // Of the child beside them: what the two have is the rest. A packet is under way when the others come, and
-            // what both runs have sent in all differs by a packet.
+            // The bound is that of the last child: the other two get the rest. One packet is in
+            // transmission when the others arrive, and the totals of both runs differ by up to one packet.
             let (_, turn) = shares(kind.name, &[weight]);
             let all = 2 * weight + other;
             let bound = 4 * (weight * other * turn + (weight + other) * longest) + all * longest;

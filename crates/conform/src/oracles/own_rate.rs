@@ -1,4 +1,4 @@
-//! How late a packet can be against a server of its child's own rate.
+//! Lateness of a packet against a server of its child's own rate.
 
 use crate::finding::{Finding, Worst};
 use crate::kind::Kind;
@@ -6,10 +6,9 @@ use crate::oracle::Oracle;
 use crate::trials::Trials;
 use crate::weighted::{Offer, Traffic, send};
 
-/// The oracle.
 pub(super) struct OwnRate;
 
-/// What a packet may be late, in microseconds times its child's weight.
+/// Returns the limit on a packet's lateness, in microseconds times its child's weight.
 fn allowed(kind: &str, traffic: &Traffic, offer: &Offer) -> u64 {
     let weight = traffic.weights[offer.child];
     let all: u64 = traffic.longest.iter().sum();
@@ -46,14 +45,15 @@ impl Oracle for OwnRate {
             for sent in &sent {
                 ends[sent.offer] = sent.end;
             }
-            // Expected arrivals: a packet arrives when it does, or when those before it are through at rate C w/W.
+            // Expected arrivals: the arrival of a packet, or the time at which the earlier ones have left
+            // at rate C w/W.
             let mut free = vec![0_u64; traffic.weights.len()];
             for (offer, end) in traffic.offers.iter().zip(ends) {
                 let weight = traffic.weights[offer.child];
                 let expected = free[offer.child].max(offer.at * weight);
                 free[offer.child] = expected + offer.length * traffic.sum();
                 let late = i128::from(end * weight) - i128::from(expected);
-                // Tags are rounded by less than a microsecond over a run.
+                // Rounding of tags adds up to less than a microsecond over a run.
                 let bound = allowed(kind.name, &traffic, offer) + weight;
                 worst.at_most(late, i128::from(bound), weight);
             }

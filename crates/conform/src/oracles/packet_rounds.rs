@@ -1,4 +1,4 @@
-//! Round robins by packets: how far two backlogged children can be apart, in packets.
+//! Round robins by packets: the difference in service of two backlogged children, in packets.
 
 use lockgate_engine::random::Random;
 use lockgate_engine::units::Instant;
@@ -9,11 +9,10 @@ use crate::oracle::Oracle;
 use crate::trials::{Trials, between};
 use crate::weighted::{header, link};
 
-/// The oracle.
 pub(super) struct PacketRounds;
 
-/// The range of `N_0 w_1 - N_1 w_0` over all intervals in which children 0 and 1 are backlogged, while the
-/// others come and go.
+/// Measures the range of `N_0 w_1 - N_1 w_0` over all intervals in which children 0 and 1 are backlogged,
+/// while the others come and go.
 fn spread(kind: &str, random: &mut Random, worst: &mut Worst) {
     let count = between(random, 2, 6) as usize;
     let most = if kind == "rr" { 1 } else { 9 };
@@ -25,7 +24,7 @@ fn spread(kind: &str, random: &mut Random, worst: &mut Worst) {
         let now = link.next_event().unwrap_or(Instant::ZERO);
         let before = link.sent.len();
         for (child, waiting) in waiting.iter_mut().enumerate() {
-            // Up to two packets are sent before they are asked again.
+            // Up to two packets are sent between two refills.
             let wanted = if child < 2 { 4 } else { random.below(3) * random.below(2) };
             while *waiting < wanted {
                 *waiting += 1;
@@ -40,7 +39,7 @@ fn spread(kind: &str, random: &mut Random, worst: &mut Worst) {
             let child = sent.packet.class.place();
             waiting[child] = waiting[child].saturating_sub(1);
             if round == 0 {
-                // Not both were backlogged yet.
+                // Both must be backlogged first.
                 continue;
             }
             difference += match child {

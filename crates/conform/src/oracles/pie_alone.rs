@@ -1,4 +1,4 @@
-//! A flow alone behind FQ-PIE: what PIE does.
+//! A single flow behind FQ-PIE: the same as behind PIE.
 
 use lockgate_engine::packet::{FlowId, Header};
 use lockgate_engine::port::Port;
@@ -13,10 +13,9 @@ use crate::managed::SLOW;
 use crate::oracle::Oracle;
 use crate::trials::{Trials, between, exponential};
 
-/// The oracle.
 pub(super) struct PieAlone;
 
-/// Parameters of the controller.
+/// Draws parameters of the controller.
 fn controller(random: &mut Random) -> Value {
     let flavour = ["rfc", "linux"][random.below(2) as usize];
     json!({
@@ -33,7 +32,7 @@ fn controller(random: &mut Random) -> Value {
     })
 }
 
-/// Traffic from far below the link to far above it, with pauses.
+/// Draws traffic from far below the link's rate to far above it, with pauses.
 fn traffic(random: &mut Random) -> Vec<(Instant, Header)> {
     let (mut now, mut load) = (0.0, 1.0);
     let draw = |index| {
@@ -46,7 +45,7 @@ fn traffic(random: &mut Random) -> Vec<(Instant, Header)> {
             payload: index,
             flow: FlowId(7),
             length: between(random, 40, 1514) as u32,
-            // Half of them understand marks.
+            // Half of them are ECN-capable.
             traffic_class: (2 * random.below(2)) as u8,
             ..Header::default()
         };
@@ -55,7 +54,7 @@ fn traffic(random: &mut Random) -> Vec<(Instant, Header)> {
     (0..20_000).map(draw).collect()
 }
 
-/// What became of a packet: when it was sent or dropped, and whether marked or why.
+/// The fate of a packet: number, time, and whether it was sent, marked or dropped, with the reason.
 type Fate = (u64, Instant, String);
 
 fn fates(kind: &str, config: &Value, random: Random, traffic: &[(Instant, Header)]) -> (Vec<Fate>, Option<String>) {
@@ -90,7 +89,7 @@ impl Oracle for PieAlone {
             let mut config = controller(&mut random);
             let traffic = traffic(&mut random);
             let stream = || Random::stream(Seed(1), "port");
-            // The flows' hash takes two numbers of the port's.
+            // The hash of flows takes two numbers of the port's random stream.
             let mut behind = stream();
             behind.bits();
             behind.bits();

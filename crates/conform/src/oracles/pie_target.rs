@@ -1,4 +1,4 @@
-//! What the proportional integral controller steers to.
+//! The delay to which the proportional integral controller converges.
 
 use lockgate_engine::units::{Duration, Instant};
 use serde_json::json;
@@ -11,7 +11,6 @@ use crate::managed::{SLOW, port};
 use crate::oracle::Oracle;
 use crate::trials::Trials;
 
-/// The oracle.
 pub(super) struct PieTarget;
 
 impl Oracle for PieTarget {
@@ -34,7 +33,7 @@ impl Oracle for PieTarget {
             ("linux", 1.2, 15),
             ("rfc", 1.5, 15),
             ("linux", 2.0, 15),
-            // By the departure rate, where more wait than it is measured over.
+            // Measured by the departure rate, which needs a longer queue.
             ("rfc", 1.2, 40),
             ("linux", 1.5, 40),
         ] {

@@ -1,4 +1,4 @@
-//! The proportional integral controller: each update against the RFC's on real numbers.
+//! The proportional integral controller: each update against the RFC's in floating point.
 
 use lockgate_engine::packet::Header;
 use lockgate_engine::random::Random;
@@ -12,19 +12,18 @@ use crate::managed::{SLOW, gauge, packet, port};
 use crate::oracle::Oracle;
 use crate::trials::{Trials, exponential};
 
-/// The oracle.
 pub(super) struct PieUpdate;
 
 const TUPDATE: Duration = Duration::from_millis(15);
 
-/// RFC 8033, section 4.2, on real numbers.
+/// RFC 8033, section 4.2, in floating point.
 struct Controller {
     probability: f64,
     before: f64,
-    /// When the next update is due.
+    /// Time of the next update.
     due: Instant,
     updates: u32,
-    /// How many departures were seen, and the wait of the last.
+    /// Number of departures processed, and the delay of the last.
     seen: usize,
     delay: f64,
 }
@@ -57,7 +56,7 @@ impl Controller {
         self.updates += 1;
     }
 
-    /// All departures up to `now`, and the updates between them, in their order.
+    /// Processes all departures up to `now`, and the updates between them, in order.
     fn follow(&mut self, link: &Link, now: Instant) {
         while self.seen < link.sent.len() || self.due <= now {
             let next = link.sent.get(self.seen).map_or(Instant::NEVER, |sent| sent.at);
@@ -67,14 +66,14 @@ impl Controller {
             }
             let Some(sent) = link.sent.get(self.seen) else { break };
             self.seen += 1;
-            // The queue was empty behind it where nobody of those sent after it had arrived.
+            // The queue was empty behind it if no later departure had arrived by then.
             let empty = emptied(link, self.seen - 1, now);
             self.delay = if empty { 0.0 } else { sent.at.since(sent.packet.arrived).as_secs_f64() };
         }
     }
 }
 
-/// Poisson packets of 1000 bytes at `load` of the link; `each` comes before each.
+/// Offers Poisson packets of 1000 bytes at `load` of the link; calls `each` before each.
 pub(super) fn poisson(
     link: &mut Link,
     load: f64,
@@ -91,8 +90,8 @@ pub(super) fn poisson(
     }
 }
 
-/// Whether the packet sent as number `index` left nothing behind: whoever was sent next arrived later. All that
-/// was offered before `now` is known.
+/// Returns true if the packet sent as number `index` left an empty queue: the next one sent arrived later.
+/// All offers before `now` must have been made.
 fn emptied(link: &Link, index: usize, now: Instant) -> bool {
     let next = link.sent.get(index + 1).map(|sent| sent.packet.arrived);
     next.map_or_else(|| link.port.is_empty() || now == Instant::ZERO, |next| next > link.sent[index].at)
@@ -126,7 +125,7 @@ impl Oracle for PieUpdate {
             for load in [1.3, 0.5, 1.1, 2.0, 0.1, 1.2] {
                 let until = link.sent.last().map_or(Instant::ZERO, |sent| sent.at) + Duration::from_secs(8);
                 poisson(&mut link, load, until, &mut random, |link, now| theory.follow(link, now));
-                // The last packet made up for all updates up to its own arrival, as did the theory.
+                // Both the last packet and the model have performed all updates up to its arrival.
                 let probability = gauge(&mut link.port, "drop_probability");
                 worst.real((probability - theory.probability).abs(), 1e-9);
             }

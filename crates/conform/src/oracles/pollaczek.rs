@@ -1,4 +1,4 @@
-//! The wait in an M/G/1 queue.
+//! Mean waiting time in an M/G/1 queue.
 
 use super::full_buffer::{FIFO, poisson};
 use crate::finding::{Finding, Worst};
@@ -8,10 +8,10 @@ use crate::simulate::{one_link, simulate};
 use crate::trials::Trials;
 use lockgate_measure::recording::Recording;
 
-/// The oracle.
 pub(super) struct Pollaczek;
 
-/// Mean wait in the queue `place` of the first port, in milliseconds; not a number without packets.
+/// Returns the mean waiting time in the queue `place` of the first port, in milliseconds; NaN without
+/// packets.
 pub(super) fn mean_wait_ms(recording: &Recording, place: &str) -> f64 {
     let port = &recording.ports[0];
     let index = port.places().iter().position(|found| found.name == place);
@@ -32,8 +32,8 @@ impl Oracle for Pollaczek {
     }
 
     fn hold(_: &Kind, trials: Trials) -> Vec<Finding> {
-        // 0.8 packets a millisecond, which a packet takes in the mean. The exponential law is cut at 16 kB, which
-        // is e^-16 of it.
+        // 0.8 packets per millisecond, with a mean transmission time of one. The exponential law is cut at
+        // 16 kB, which removes a fraction of e^-16.
         let laws = [
             ("off M/M/1", r#"{ distribution = "exponential", mean = "1000B" }"#, 1, 2.0),
             ("off M/D/1", r#""1000B""#, 1, 1.0),
@@ -47,7 +47,7 @@ impl Oracle for Pollaczek {
                 let text = one_link("3000s", "8mbit", FIFO, &flow);
                 match simulate(&text, trials.seed + 3 * u64::from(trial) + index as u64) {
                     Ok(recording) => {
-                        // A few standard errors of a run of this length.
+                        // The tolerance is a few standard errors of a run of this length.
                         let theory = (0.8 * square + f64::from(batch - 1)) / (2.0 * 0.2);
                         worst.near(mean_wait_ms(&recording, "q"), theory, 0.05);
                     }

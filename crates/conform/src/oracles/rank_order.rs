@@ -1,4 +1,4 @@
-//! Orders by rank: nobody leaves while another that waits has a smaller rank.
+//! Orders by rank: no packet leaves while one of smaller rank waits.
 
 use std::collections::BTreeSet;
 
@@ -15,10 +15,9 @@ use crate::managed::SLOW;
 use crate::oracle::Oracle;
 use crate::trials::{Trials, between};
 
-/// The oracle.
 pub(super) struct RankOrder;
 
-/// The rank of a packet that arrived at `now`; ties go to the earlier arrival.
+/// Returns the rank of a packet that arrived at `now`; ties go to the earlier arrival.
 fn rank(kind: &str, header: &Header, now: Instant) -> i128 {
     let stamp = i128::from(header.stamp.as_picos());
     match kind {
@@ -27,13 +26,14 @@ fn rank(kind: &str, header: &Header, now: Instant) -> i128 {
         "sis" => -stamp,
         "ffs" => -i128::from(header.hops),
         "nfs" => i128::from(header.hops),
-        // All age at the same speed: what has waited longest in all arrived earliest by its own clock.
+        // All packets age at the same speed: the largest total wait is the smallest arrival time less
+        // earlier waits.
         _ => i128::from(now.as_picos()) - i128::from(header.waited.as_picos()),
     }
 }
 
-/// How often another packet than the one of the least rank left or, where the buffer is full, another than the
-/// one of the greatest went; and how many left.
+/// Counts departures of packets without the smallest rank and, if the buffer is full, drops of packets
+/// without the largest. Returns this count and the number of departures.
 fn inversions(kind: &Kind, limit: u64, random: &mut Random, worst: &mut Worst) -> (u64, u64) {
     let root = kind::build(kind.name, "queue", &json!({ "limit": format!("{limit}p") }), Vec::new());
     let mut link = Link::new(Port::new(root, Random::stream(Seed(1), "port")), SLOW);
@@ -42,7 +42,7 @@ fn inversions(kind: &Kind, limit: u64, random: &mut Random, worst: &mut Worst) -
     let (mut now, mut inversions, mut sent, mut dropped) = (Instant::ZERO, 0, 0, 0);
     for payload in 0..4_000_u64 {
         now = now + Duration::from_micros(between(random, 0, 1_900));
-        // Everything that leaves before this arrival.
+        // Events before this arrival.
         while link.next_event().is_some_and(|at| at <= now) && link.advance().is_some() {
             inversions += left(&link, &mut sent, &mut waiting, &ranks);
         }
@@ -61,7 +61,7 @@ fn inversions(kind: &Kind, limit: u64, random: &mut Random, worst: &mut Worst) -
         inversions += left(&link, &mut sent, &mut waiting, &ranks);
         for gone in &link.dropped[dropped..] {
             let key = (ranks[gone.packet.payload as usize], gone.packet.payload);
-            // FIFO drops the arriving packet, which has the greatest rank too.
+            // FIFO drops the arriving packet, which also has the largest rank.
             inversions += u64::from(waiting.last() != Some(&key));
             waiting.remove(&key);
         }
@@ -71,7 +71,7 @@ fn inversions(kind: &Kind, limit: u64, random: &mut Random, worst: &mut Worst) -
     (inversions, sent as u64)
 }
 
-/// Takes what was sent out of those that wait; how many of them were not the first.
+/// Removes the packets sent from those that wait; returns how many of them were not the first.
 fn left(link: &Link, seen: &mut usize, waiting: &mut BTreeSet<(i128, u64)>, ranks: &[i128]) -> u64 {
     let mut wrong = 0;
     for sent in &link.sent[*seen..] {

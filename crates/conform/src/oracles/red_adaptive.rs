@@ -1,4 +1,4 @@
-//! Where adaptive random early detection brings its average.
+//! The average to which adaptive random early detection converges.
 
 use lockgate_engine::units::{Duration, Instant};
 use serde_json::json;
@@ -10,7 +10,6 @@ use crate::managed::{SLOW, gauge, packet, port};
 use crate::oracle::Oracle;
 use crate::trials::{Trials, exponential};
 
-/// The oracle.
 pub(super) struct RedAdaptive;
 
 impl Oracle for RedAdaptive {
@@ -26,7 +25,7 @@ impl Oracle for RedAdaptive {
     }
 
     fn hold(kind: &Kind, trials: Trials) -> Vec<Finding> {
-        // Min 20 kB, max 60 kB: 36 to 44 kB, and an eighth of that for chance.
+        // Min 20 kB, max 60 kB: 36 to 44 kB, plus an eighth of that for randomness.
         let mut worst = Worst::tolerance("mean average off the middle", "B");
         for trial in trials.each() {
             let config = json!({

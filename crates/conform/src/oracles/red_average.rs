@@ -1,4 +1,4 @@
-//! The moving average of random early detection under a constant queue.
+//! The moving average of random early detection for a constant queue.
 
 use lockgate_engine::classify::NoHeaders;
 use lockgate_engine::packet::Packet;
@@ -12,10 +12,9 @@ use crate::managed::{gauge, packet, port};
 use crate::oracle::Oracle;
 use crate::trials::Trials;
 
-/// The oracle.
 pub(super) struct RedAverage;
 
-/// Parameters of this flavour of `red`; of `choke` without it, which is Linux's. Thresholds are in bytes in both.
+/// Adds this flavour to the parameters of `red`; `choke` has only Linux's. Thresholds are in bytes in both.
 pub(super) fn flavoured(kind: &str, flavour: &str, mut config: Value) -> Value {
     if kind == "red" {
         config["flavour"] = json!(flavour);
@@ -23,16 +22,17 @@ pub(super) fn flavoured(kind: &str, flavour: &str, mut config: Value) -> Value {
     config
 }
 
-/// Whether this kind has this flavour.
+/// Returns true if this kind has this flavour.
 pub(super) fn has(kind: &Kind, flavour: &str) -> bool {
     kind.name == "red" || flavour == "linux"
 }
 
-/// Keeps exactly 30 packets of 1000 bytes waiting, each of a flow of its own, and offers `count` more; calls `each` with whether it was
-/// dropped. An accepted one takes another out.
+/// Keeps exactly 30 packets of 1000 bytes in the queue, each of a flow of its own, and offers `count` more.
+/// Calls `each` for each of these, with true if it was dropped. For an accepted one, another packet is
+/// sent.
 ///
 /// # Errors
-/// Where the queue does not stay at 30.
+/// Fails if the queue does not stay at 30 packets.
 pub(super) fn pinned(
     port: &mut Port,
     count: u32,
@@ -76,7 +76,7 @@ impl Oracle for RedAverage {
     }
 
     fn hold(kind: &Kind, trials: Trials) -> Vec<Finding> {
-        // What rounding may do, in bytes: a byte in Linux, 8/1024 of a packet and its multiples in Click.
+        // Tolerance for rounding, in bytes: a byte in Linux, 8/1024 of a packet and its multiples in Click.
         let flavours = [
             ("paper", "off its law, paper", 1e-6),
             ("linux", "off its law, linux", 1.0),
@@ -98,7 +98,7 @@ impl Oracle for RedAverage {
                 let start = *start.get_or_insert(average);
                 let theory = 30_000.0 + (start - 30_000.0) * libm::pow(1.0 - weight, count);
                 count += 1.0;
-                // NaN where the gauge is gone.
+                // NaN if the gauge does not exist.
                 off = if dropped { f64::INFINITY } else { off.max((average - theory).abs()) };
             });
             worst.fault(pinned.err().as_ref());

@@ -1,4 +1,4 @@
-//! The gaps between the drops of random early detection.
+//! Gaps between the drops of random early detection.
 
 use serde_json::json;
 
@@ -9,18 +9,18 @@ use crate::managed::{gauge, port};
 use crate::oracle::Oracle;
 use crate::trials::Trials;
 
-/// The oracle.
 pub(super) struct RedGaps;
 
-/// Arrivals that are judged, a flavour.
+/// Number of arrivals evaluated per flavour.
 const COUNT: u32 = 400_000;
 
-/// The share of gaps of this length where they are uniform on `1..=range`, `range` perhaps not whole.
+/// Returns the probability of a gap of this length if gaps are uniform on `1..=range`; `range` may be
+/// fractional.
 fn share(gap: usize, range: f64) -> f64 {
     ((gap as f64).min(range) - (gap as f64 - 1.0)).max(0.0) / range
 }
 
-/// Gaps up to 39 arrivals long, and the drops.
+/// Counts gaps of up to 39 arrivals, and drops.
 fn gaps(kind: &str, flavour: &str) -> Result<(Vec<u32>, u32), String> {
     // Halfway from 20 to 40 kB at 10 % is 5 %: gaps of 1 to 20.
     let config = json!({
@@ -46,14 +46,14 @@ fn gaps(kind: &str, flavour: &str) -> Result<(Vec<u32>, u32), String> {
     Ok((gaps, drops))
 }
 
-/// What chi-square with `free` degrees of freedom exceeds once in a thousand, by Wilson and Hilferty.
+/// Returns the 99.9 % quantile of chi-square with `free` degrees of freedom, by Wilson and Hilferty.
 pub(super) fn once_in_a_thousand(free: f64) -> f64 {
     let part = 2.0 / (9.0 * free);
     let root = 1.0 - part + 3.09 * libm::sqrt(part);
     free * root * root * root
 }
 
-/// Chi-square of the gaps against the uniform law, and what is exceeded once in a thousand.
+/// Checks the chi-square of the gaps against the uniform law at the 99.9 % quantile.
 fn hold_gaps(gaps: &[u32], drops: u32, range: f64, worst: &mut Worst) {
     let (mut square, mut cells) = (0.0, 0);
     for (gap, seen) in gaps.iter().enumerate().skip(1) {

@@ -1,4 +1,4 @@
-//! What idle time leaves of the average of random early detection.
+//! Decay of the average of random early detection during idle time.
 
 use lockgate_engine::classify::NoHeaders;
 use lockgate_engine::packet::Packet;
@@ -13,10 +13,10 @@ use crate::managed::{gauge, packet, port};
 use crate::oracle::Oracle;
 use crate::trials::Trials;
 
-/// The oracle.
 pub(super) struct RedIdle;
 
-/// The average after `micros` of silence, as a share of what it was. 10 Mbit/s, packets of 1000 bytes.
+/// Returns the average after `micros` of silence, as a fraction of the one before. 10 Mbit/s, packets of
+/// 1000 bytes.
 fn left_after(kind: &str, flavour: &str, micros: u64) -> f64 {
     let config = json!({
         "min": "15kB", "max": "45kB", "limit": "60kB", "burst": 20, "probability": "0.000001%",
@@ -30,13 +30,13 @@ fn left_after(kind: &str, flavour: &str, micros: u64) -> f64 {
         now = now + Duration::from_micros(800);
     }
     let before = gauge(&mut port, "average_bytes");
-    // The poll that found nothing was at the end of the last transmission: idle time begins.
+    // The poll that found an empty queue was at the end of the last transmission: idle time begins there.
     port.offer(Packet::new(packet(0, 1000)), now + Duration::from_micros(micros), &NoHeaders);
     gauge(&mut port, "average_bytes") / before
 }
 
-/// What Linux's table leaves after `micros` in cells of `2^cell` units of a microsecond: a shift where it is at
-/// least one, else a straight line to the half.
+/// Returns the fraction that Linux's table leaves after `micros` in cells of `2^cell` units of a
+/// microsecond: a shift if it is at least one, or else linear down to one half.
 fn linux(micros: u64, cell: u32, slope: f64) -> f64 {
     let shift = libm::floor((micros >> cell << cell) as f64 * slope);
     if shift < 1.0 {
@@ -69,7 +69,7 @@ impl Oracle for RedIdle {
             }
             findings.push(paper.finding(trials.count));
         }
-        // As tc shows it for these parameters, Scell_log 13: cells of 8.192 ms.
+        // As tc prints it for these parameters, Scell_log 13: cells of 8.192 ms.
         let slope = libm::log(8.0 / 7.0) / (800.0 * 15.625);
         let flavours = [
             ("linux", "off what is left, linux", 13, slope),

@@ -1,4 +1,4 @@
-//! Flows under other names, children in another order: the same fates.
+//! Renamed flows and reordered children do not change the fate of any packet.
 
 use crate::finding::{Finding, Worst};
 use crate::kind::Kind;
@@ -6,7 +6,6 @@ use crate::oracle::Oracle;
 use crate::trials::Trials;
 use crate::twin::{Arrival, FLOWS, Twin, same, traffic};
 
-/// The oracle.
 pub(super) struct RenamedFlows;
 
 impl Oracle for RenamedFlows {
@@ -18,8 +17,8 @@ impl Oracle for RenamedFlows {
     const TRIALS: u32 = 3;
 
     fn applies(kind: &Kind) -> bool {
-        // The order of its children is what they are to it (prio, ets), whose turn is next (rr, htb), or who is first of
-        // those with equal tags or deadlines.
+        // Not for kinds in which the order of children is their priority (prio, ets), their place in a
+        // round (rr, htb), or breaks ties of equal tags or deadlines.
         !kind.is(&["prio", "ets", "rr", "stfq", "scfq", "edf", "htb", "hfsc"])
     }
 

@@ -1,4 +1,4 @@
-//! All times twice as long: the same fates, twice as late.
+//! All times multiplied by two: the same fates, at twice the times.
 
 use lockgate_engine::units::{Duration, Instant, Rate};
 use lockgate_scenario::reference::{Parameter, reference};
@@ -10,7 +10,6 @@ use crate::oracle::Oracle;
 use crate::trials::Trials;
 use crate::twin::{Arrival, Fate, Twin, same, traffic};
 
-/// The oracle.
 pub(super) struct ScaledTime;
 
 const SCALE: u64 = 2;
@@ -19,7 +18,7 @@ fn stretch(time: Duration) -> Duration {
     Duration::from_picos(time.as_picos() * SCALE)
 }
 
-/// A parameter's value where all times are longer: durations grow and rates fall.
+/// Returns a parameter's value under longer times: durations grow and rates fall.
 fn stretched(parameter: &Parameter, value: &Value) -> Option<Value> {
     let text = value.as_str()?;
     match parameter.takes.as_str() {
@@ -35,7 +34,7 @@ fn stretched(parameter: &Parameter, value: &Value) -> Option<Value> {
     }
 }
 
-/// The parameters with everything said that has to do with time: first as they are, then stretched.
+/// Returns the parameters with all that depend on time made explicit: unchanged, and scaled.
 fn configs(kind: &Kind) -> [Value; 2] {
     let (mut own, mut longer) = (kind.example.clone(), kind.example.clone());
     for parameter in reference(kind.name).map(|reference| reference.parameters).unwrap_or_default() {
@@ -58,8 +57,9 @@ impl Oracle for ScaledTime {
     const TRIALS: u32 = 3;
 
     fn applies(kind: &Kind) -> bool {
-        // RED's idle table is in microseconds, in CHOKe too; the weights of PIE and DualPI2 are per second, Click's shaper
-        // counts by the second, and the quanta of cake follow from its rate.
+        // Not for kinds with fixed units of time: RED's idle table is in microseconds, also in CHOKe; the
+        // weights of PIE and DualPI2 are per second; Click's shaper counts by the second; the quanta of
+        // cake follow from its rate.
         !kind.is(&["red", "choke", "pie", "fq_pie", "dualpi2", "bandwidth-shaper", "cake"])
     }
 

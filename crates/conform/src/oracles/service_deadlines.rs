@@ -12,25 +12,24 @@ use crate::service::{BYTE, Curve, Served, admit, curve, forest};
 use crate::trials::{Trials, between};
 use crate::weighted::RATE;
 
-/// The oracle.
 pub(super) struct ServiceDeadlines;
 
 const LARGEST: u64 = 1514;
-/// What the rounding of times to whole picoseconds may add up to.
+/// Limit on the accumulated rounding of times to whole picoseconds.
 const ROUNDING: u64 = 1_000;
 
-/// What is known of a leaf from outside.
+/// Externally observed state of a leaf.
 struct Watched {
     curve: Curve,
     waiting: u64,
     /// Picobits sent.
     work: u128,
-    /// When its backlogs began, and the work by then.
+    /// Starts of its backlogs, and the work by then.
     begins: Vec<(Instant, u128)>,
 }
 
 impl Watched {
-    /// The time by which its work must be `work`: the curves of all its backlogs promise it.
+    /// Returns the time by which its work must be `work`, as guaranteed by the curves of all its backlogs.
     fn deadline(&self, work: u128) -> u128 {
         let of = |(at, before): &(Instant, u128)| u128::from(at.as_picos()) + self.curve.time(work - before);
         self.begins.iter().map(of).max().unwrap_or(0)
@@ -82,7 +81,7 @@ impl Oracle for ServiceDeadlines {
                     break;
                 }
                 offers += 1;
-                // A burst for one leaf; then, about as long as the link takes for it.
+                // A burst for one leaf; then about the time that the link takes for it.
                 let turn = random.below(leaves.len() as u32) as usize;
                 let count = if random.below(8) == 0 { between(&mut random, 5, 20) } else { 1 };
                 for _ in 0..count {
@@ -94,7 +93,7 @@ impl Oracle for ServiceDeadlines {
                     let before = link.sent.len();
                     link.offer(header(leaves[turn], between(&mut random, 64, LARGEST as u32)), now);
                     if link.sent.len() > before && count > 1 {
-                        // It left at once: what follows begins another backlog.
+                        // It left at once: the next packet begins another backlog.
                         break;
                     }
                 }
@@ -107,13 +106,13 @@ impl Oracle for ServiceDeadlines {
     }
 }
 
-/// Gives a leaf this curve; to some a share that would starve it, or a limit.
+/// Gives a leaf this curve; some also get a link share that would starve it, or an upper limit.
 fn promise(facts: &mut Served, curve: Curve, random: &mut Random) {
     facts.real_time = Some(curve);
     if random.below(5) == 0 {
         facts.link_share = 0;
     } else if random.below(4) == 0 {
-        // What limits link sharing does not limit this.
+        // Upper limits apply to link sharing only, not to the real-time curve.
         facts.upper_limit = Some(Curve { m1: curve.m2, d: 0, m2: curve.m2 });
     }
 }

@@ -1,4 +1,4 @@
-//! Which bytes of a connection are short, by its sequence numbers.
+//! Classification of a connection's bytes as short, by sequence numbers.
 
 use lockgate_engine::packet::Header;
 use lockgate_engine::units::Instant;
@@ -10,10 +10,10 @@ use crate::oracle::Oracle;
 use crate::trials::{Trials, between};
 use crate::weighted::link_of;
 
-/// The oracle.
 pub(super) struct ShortBytes;
 
-/// Whether a segment of this sequence number goes before one that is surely long and came earlier.
+/// Returns true if a segment of this sequence number overtakes one that is certainly long and arrived
+/// earlier.
 fn is_short(kind: &str, sequence: u32) -> bool {
     let mut link = link_of(kind, &json!({}), &[json!({}), json!({})]);
     let segment = |payload, tcp_sequence| Header {
@@ -47,9 +47,9 @@ impl Oracle for ShortBytes {
         let mut most = Worst::bound("longest short part", "B", 0.99);
         for trial in trials.each() {
             let mut random = trials.random("short-bytes", trial);
-            // The initial number as the senders choose it: ten random bits above, ten below.
+            // Initial number as senders choose it: ten random bits above, ten below.
             let initial = (random.below(1024) << 22) | [0, 1023, random.below(1024)][trial as usize % 3];
-            // The initial number itself is the SYN's; the first byte has the next.
+            // The initial number is that of the SYN; the first byte has the next.
             let at = |byte: u32| is_short(kind.name, initial.wrapping_add(1).wrapping_add(byte));
             let short = (1 << 14) - (initial & 1023) - 1;
             let round = (1 << 22) - (initial & 1023) - 1;

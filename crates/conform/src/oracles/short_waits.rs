@@ -1,4 +1,4 @@
-//! Short connections do not notice the long ones.
+//! Short connections are not delayed by long ones.
 
 use lockgate_engine::packet::{FlowId, Header};
 use lockgate_engine::units::{Duration, Instant};
@@ -10,7 +10,6 @@ use crate::oracle::Oracle;
 use crate::trials::{Trials, between};
 use crate::weighted::link_of;
 
-/// The oracle.
 pub(super) struct ShortWaits;
 
 impl Oracle for ShortWaits {
@@ -32,7 +31,7 @@ impl Oracle for ShortWaits {
         for trial in trials.each() {
             let mut random = trials.random("short-waits", trial);
             let mut link = link_of(kind.name, &config, &[json!({}), json!({})]);
-            // When a link without the long ones would be through with the short ones.
+            // Times at which a link without the long ones would finish the short ones.
             let (mut now, mut free, mut through) = (0, 0, Vec::new());
             for flow in 0..400 {
                 now += between(&mut random, 0, 1_500);

@@ -9,29 +9,29 @@ use crate::oracle::Oracle;
 use crate::trials::Trials;
 use crate::weighted::{Sent, Traffic, link_of, send_through};
 
-/// The oracle.
 pub(super) struct SlotIndex;
 
-/// Sends `traffic` through children that say how long their packets are.
+/// Sends `traffic` through children that declare their longest packets.
 pub(super) fn send_with_lengths(kind: &str, traffic: &Traffic) -> (Vec<Sent>, Option<String>) {
     let share = |(weight, longest): (&u64, &u64)| json!({ "weight": weight, "maxpkt": format!("{longest}B") });
     let shares: Vec<_> = traffic.weights.iter().zip(&traffic.longest).map(share).collect();
     send_through(link_of(kind, &json!({}), &shares), &traffic.offers)
 }
 
-/// The slot of a child, in bytes per unit of weight times 2^32: the smallest power of two that holds its
-/// longest packet.
+/// Returns the slot size of a child, in bytes per unit of weight times 2^32: the smallest power of two that
+/// holds its longest packet.
 pub(super) fn slot(traffic: &Traffic, child: usize) -> u64 {
     (traffic.longest[child] << 32).div_ceil(traffic.weights[child]).next_power_of_two()
 }
 
-/// `3 W s + 2 L_max`, rounded down.
+/// Returns `3 W s + 2 L_max`, rounded down.
 fn time_index(traffic: &Traffic, child: usize) -> i128 {
     ((3 * i128::from(traffic.sum()) * i128::from(slot(traffic, child))) >> 32)
         + 2 * i128::from(traffic.longest_of_all())
 }
 
-/// Each packet of `child`: from its arrival, what waits in the child with it at rate `C w/W`, and the index.
+/// Checks the delay of each packet of `child` against the backlog of the child on arrival at rate `C w/W`,
+/// plus the index.
 fn hold_times(traffic: &Traffic, ends: &[u64], child: usize, worst: &mut Worst) {
     let (weight, sum) = (i128::from(traffic.weights[child]), i128::from(traffic.sum()));
     let bound = time_index(traffic, child);

@@ -1,4 +1,4 @@
-//! A quantum that is made smaller holds at once.
+//! A reduced quantum takes effect at once.
 
 use lockgate_engine::classify::NoHeaders;
 use lockgate_engine::units::Instant;
@@ -10,7 +10,6 @@ use crate::oracle::Oracle;
 use crate::trials::{Trials, between};
 use crate::weighted::{header, link_of};
 
-/// The oracle.
 pub(super) struct SmallerQuantum;
 
 impl Oracle for SmallerQuantum {

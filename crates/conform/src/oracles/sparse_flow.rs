@@ -11,7 +11,6 @@ use crate::managed::{SLOW, packet, port};
 use crate::oracle::Oracle;
 use crate::trials::{Trials, between};
 
-/// The oracle.
 pub(super) struct SparseFlow;
 
 impl Oracle for SparseFlow {

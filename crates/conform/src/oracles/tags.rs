@@ -1,4 +1,4 @@
-//! Fair queueing by tags: how far two backlogged children can be apart.
+//! Fair queueing by tags: the difference in service of two backlogged children.
 
 use crate::finding::{Finding, Worst};
 use crate::kind::Kind;
@@ -6,7 +6,6 @@ use crate::oracle::Oracle;
 use crate::spread::{Shares, spread};
 use crate::trials::{Trials, between};
 
-/// The oracle.
 pub(super) struct Tags;
 
 impl Oracle for Tags {

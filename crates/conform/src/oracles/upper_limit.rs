@@ -12,18 +12,17 @@ use crate::service::{BYTE, Curve, Served, forest};
 use crate::trials::{Trials, between};
 use crate::weighted::RATE;
 
-/// The oracle.
 pub(super) struct UpperLimit;
 
 const LARGEST: u64 = 1514;
 
-/// What is known of the classes from outside.
+/// Externally observed state of the classes.
 struct Book<'a> {
     forest: &'a Forest<Served>,
     waiting: Vec<u64>,
     /// Picobits sent.
     work: Vec<u128>,
-    /// When the backlogs of each began, and the work by then.
+    /// Starts of the backlogs of each, and the work by then.
     begins: Vec<Vec<(Instant, u128)>>,
     seen: usize,
 }
@@ -34,7 +33,7 @@ impl<'a> Book<'a> {
         Self { forest, waiting: vec![0; count], work: vec![0; count], begins: vec![Vec::new(); count], seen: 0 }
     }
 
-    /// A packet is about to be offered to `leaf`.
+    /// Records a packet about to be offered to `leaf`.
     fn offered(&mut self, leaf: usize, now: Instant) {
         for class in self.forest.above(leaf) {
             if self.waiting[class] == 0 {
@@ -44,7 +43,7 @@ impl<'a> Book<'a> {
         }
     }
 
-    /// Notes what was sent since the last time, and holds it against the limits.
+    /// Records packets sent since the last call, and checks them against the limits.
     fn read(&mut self, link: &Link, worst: &mut Worst) {
         for sent in &link.sent[self.seen..] {
             for class in self.forest.above(sent.packet.flow.0 as usize) {
@@ -54,7 +53,8 @@ impl<'a> Book<'a> {
                 for (begun, before) in &self.begins[class] {
                     let allowed = before + limit.work(u128::from(sent.at.since(*begun).as_picos()));
                     let over = self.work[class].cast_signed() - allowed.cast_signed();
-                    // Where an old curve and a new one meet is rounded up to a picosecond each time.
+                    // The intersection of an old curve and a new one is rounded up to a picosecond each
+                    // time.
                     let rounding = self.begins[class].len() as u128 * u128::from(limit.m1);
                     worst.at_most(over, (u128::from(LARGEST) * BYTE + rounding).cast_signed(), BYTE as u64);
                 }

@@ -1,4 +1,4 @@
-//! How evenly H-FSC shares among siblings that always send.
+//! Fairness of H-FSC among siblings that are always backlogged.
 
 use lockgate_engine::units::{Duration, Instant};
 use serde_json::json;
@@ -11,7 +11,6 @@ use crate::service::{BYTE, Served, forest};
 use crate::trials::Trials;
 use crate::weighted::RATE;
 
-/// The oracle.
 pub(super) struct VirtualShares;
 
 const LARGEST: u128 = 1514;
@@ -40,7 +39,7 @@ impl Oracle for VirtualShares {
             saturate(&mut link, &leaves, (64, LARGEST as u32), until, &mut random);
             worst.fault(link.fault.as_ref());
             let mut work = vec![0_u128; forest.classes.len()];
-            // The first packet left before the others came, and they began level with its class.
+            // The first packet left before the others arrived, which began level with its class.
             for sent in link.sent.iter().skip(1) {
                 let leaf = sent.packet.flow.0 as usize;
                 for class in forest.above(leaf) {
