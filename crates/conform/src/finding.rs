@@ -7,7 +7,7 @@ use serde::Serialize;
 /// The limit that a statement is measured against.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Against {
-    /// No difference is allowed.
+    /// Equality: no difference is allowed.
     Exact,
     /// A proven bound, and the fraction of it that the traffic must reach for the trials to be meaningful.
     Bound { sharp_from: f64 },

@@ -1,7 +1,7 @@
 //! Reference runs of a kernel, compared with the simulator under the same traffic.
 //!
 //! ```text
-//! file -> Reference -> Experiment --command, parameter, tree, scenario--> scenario text --sim::run--> Observed
+//! file -> Reference -> Experiment --command, parameter, tree, scenario--> text --sim::run--> Observed
 //!                          '-- results of the kernel ------------------------------------------> Comparison
 //! ```
 //!

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 #[derive(Clone, Debug)]
 #[allow(clippy::struct_excessive_bools, reason = "each is a declaration of its own")]
 pub struct Kind {
-    /// Its name.
+    /// Name.
     pub name: &'static str,
     /// Number of children.
     pub children: Arity,
@@ -22,7 +22,7 @@ pub struct Kind {
     pub drops_early: bool,
     /// True if it decides itself which child a packet goes to.
     pub classifies: bool,
-    /// Its own parameters, as an example to start from.
+    /// Parameters of the discipline itself, as an example to start from.
     pub example: Value,
     /// Example of a child's share.
     pub share: Value,

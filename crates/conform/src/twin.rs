@@ -58,7 +58,7 @@ pub fn traffic(trials: Trials, trial: u32) -> Vec<Arrival> {
 pub struct Twin<'a> {
     /// The kind.
     pub kind: &'a Kind,
-    /// Its parameters.
+    /// Parameters.
     pub config: Value,
     /// Number of children, if it takes several.
     pub children: usize,

@@ -19,7 +19,7 @@ use crate::histogram::Histogram;
 /// Parameters of a codec in the E-model.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Codec {
-    /// Its name.
+    /// Name.
     pub name: &'static str,
     /// Equipment impairment factor, Ie.
     pub impairment: f64,
@@ -122,7 +122,7 @@ mod tests {
 
     #[test]
     fn the_defaults_give_what_the_recommendation_says() {
-        // G.107, clause 7.7: with all parameters at their defaults R is 93.2; annex B: that is a score of 4.41.
+        // G.107, clause 7.7: with all parameters at their defaults R is 93.2; annex B: a score of 4.41.
         let g711 = codec("g711").expect("known");
         near("R", rating(g711, 0.0, 0.0), 93.2, 0.05);
         near("MOS", opinion(93.2), 4.41, 0.005);

@@ -71,7 +71,7 @@ pub enum About {
 /// A metric: one name, one definition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Metric {
-    /// Its name in addresses.
+    /// Name in addresses.
     pub name: &'static str,
     /// Kind of object that it describes.
     pub about: About,

@@ -56,20 +56,20 @@ pub struct FidelitySample {
 /// One port, which is one direction of a link.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct PortSample {
-    /// Its name in the scenario.
+    /// Name in the scenario.
     pub name: String,
     /// Bits per second sent on the link in the interval.
     pub sent_bps: f64,
     /// Packets in the device ring below the queues now.
     pub ring_packets: usize,
-    /// Its queues, the root first, parents before children; those of replaced trees are left out.
+    /// Queues, the root first, parents before children; those of replaced trees are left out.
     pub queues: Vec<QueueSample>,
 }
 
 /// One queue, everything below it included.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct QueueSample {
-    /// Its name in the scenario.
+    /// Name in the scenario.
     pub name: String,
     /// Discipline.
     pub kind: &'static str,
@@ -149,7 +149,7 @@ pub struct QueueTotal {
 /// One flow.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct FlowSample {
-    /// Its name in the scenario.
+    /// Name in the scenario.
     pub name: String,
     /// Bits per second sent by its source in the interval.
     pub offered_bps: f64,
@@ -233,7 +233,7 @@ struct PortState {
     transmitted: Tally,
     places: Vec<PlaceState>,
     parents: Vec<Option<u16>>,
-    /// With a ring: packets passed to it by each queue, everything below it included.
+    /// Packets passed to the ring by each queue, everything below it included; empty without a ring.
     handed: Vec<Handed>,
 }
 

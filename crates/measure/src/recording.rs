@@ -1,7 +1,7 @@
 //! Observations of one run: plain data, filled by a driver through a few hot calls.
 //!
 //! ```text
-//! source --on_sent--> [ network ] --on_received--> receiver       each flow:  sent = received + lost + inside
+//! source --on_sent--> [ network ] --on_received--> receiver      each flow:  sent = received + lost + inside
 //!                      |       '--on_inside (at the end)
 //!                      '--on_lost
 //! port:  on_transmit (each packet that leaves)   on_drop   sample (each interval)   finish (at the end)

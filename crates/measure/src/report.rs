@@ -88,7 +88,7 @@ pub struct Topology {
 /// A node on the picture.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct TopologyNode {
-    /// Its name.
+    /// Name.
     pub name: String,
     /// Horizontal position, 0 left to 1 right; if absent, the page chooses it.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -103,15 +103,15 @@ pub struct TopologyNode {
 /// A link on the picture.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct TopologyLink {
-    /// Its name.
+    /// Name.
     pub name: String,
     /// The node at one end.
     pub from: String,
     /// The node at the other end.
     pub to: String,
-    /// Its rate in bits per second; `None` for one that follows a trace.
+    /// Rate in bits per second; `None` for one that follows a trace.
     pub rate_bps: Option<f64>,
-    /// Its propagation delay in seconds.
+    /// Propagation delay in seconds.
     pub delay_s: f64,
 }
 
@@ -126,7 +126,7 @@ pub struct Definition {
     pub text: &'static str,
     /// Source of the definition; may be empty.
     pub source: &'static str,
-    /// Its unit.
+    /// Unit.
     pub unit: &'static str,
 }
 
@@ -145,11 +145,11 @@ pub fn definitions() -> Vec<Definition> {
 /// A table.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Comparison {
-    /// Its title.
+    /// Title.
     pub title: String,
     /// Heads of its columns.
     pub columns: Vec<String>,
-    /// Its rows; one cell per column.
+    /// Rows; one cell per column.
     pub rows: Vec<Vec<Cell>>,
     /// Note below it; may be empty.
     pub note: String,
@@ -170,9 +170,9 @@ pub enum Cell {
 /// A figure of curves or points.
 #[derive(Clone, Debug, Serialize)]
 pub struct Figure {
-    /// Its identifier in the document.
+    /// Identifier in the document.
     pub id: String,
-    /// Its title.
+    /// Title.
     pub title: String,
     /// Text below it.
     pub caption: String,
@@ -191,7 +191,7 @@ pub struct Figure {
 pub struct Axis {
     /// Quantity on the axis.
     pub label: String,
-    /// Its unit; may be empty.
+    /// Unit; may be empty.
     pub unit: String,
     /// True if it is logarithmic.
     pub log: bool,
@@ -213,9 +213,9 @@ pub enum FigureKind {
 /// One curve of a figure.
 #[derive(Clone, Debug, Serialize)]
 pub struct FigureSeries {
-    /// Its name.
+    /// Name.
     pub name: String,
-    /// Its origin.
+    /// Origin.
     pub mode: Origin,
     /// Horizontal positions.
     pub x: Vec<f64>,

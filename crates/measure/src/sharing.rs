@@ -108,15 +108,16 @@ mod tests {
 
     #[test]
     fn a_batch_worked_by_hand() {
-        // 100 B/s. Three share until each has 100 B: 3 s. Two share until each has 200 B: 2 s more. Then one alone.
+        // 100 B/s. Three files share until each has 100 B: 3 s. Two share until each has 200 B: 2 s more.
+        // Then one.
         let jobs = [job(0.0, 300.0), job(0.0, 100.0), job(0.0, 200.0)];
         close(&processor_sharing(&jobs, 100.0), &[Some(6.0), Some(3.0), Some(5.0)]);
     }
 
     #[test]
     fn starts_worked_by_hand() {
-        // The first has 100 of its 200 B after 1 s. Then both get 50 B/s: the second is done 2 s later, as is the
-        // first. The third is alone.
+        // The first has 100 of its 200 B after 1 s. Then both get 50 B/s: the second is done 2 s later, as
+        // is the first. The third is alone.
         let jobs = [job(10.0, 50.0), job(0.0, 200.0), job(1.0, 100.0)];
         close(&processor_sharing(&jobs, 100.0), &[Some(0.5), Some(3.0), Some(2.0)]);
     }

@@ -57,7 +57,7 @@ pub struct Summary {
     /// observed. Absent in reports.
     #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
     pub metrics: IndexMap<String, Option<f64>>,
-    /// Means over all runs with their 95 % confidence intervals, by the metric's address; empty for a single run.
+    /// Means over all runs with 95 % confidence intervals, by the metric's address; empty for a single run.
     pub intervals: IndexMap<String, Interval>,
     /// Each expectation, with its outcome.
     pub expect: Vec<Expectation>,
@@ -119,16 +119,16 @@ pub struct FlowSummary {
     /// The file it carries; absent for other flows.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub file: Option<FileSummary>,
-    /// Its echo requests; absent for other flows.
+    /// Echo requests; absent for other flows.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub echo: Option<EchoSummary>,
-    /// Its requests for pages; absent for other flows.
+    /// Requests for pages; absent for other flows.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pages: Option<PagesSummary>,
     /// Speech quality; absent for flows that are not calls.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub voice: Option<VoiceSummary>,
-    /// Its TCP sender; absent for other flows.
+    /// TCP sender; absent for other flows.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tcp: Option<TcpSummary>,
 }
@@ -137,7 +137,7 @@ pub struct FlowSummary {
 /// rating.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct VoiceSummary {
-    /// Its codec.
+    /// Codec.
     pub codec: String,
     /// Rating R, from 0 to 93.2; this and the following are `null` if nothing arrived.
     pub r_factor: Option<f64>,
@@ -152,7 +152,7 @@ pub struct VoiceSummary {
 /// Results of a TCP sender. Statistics of the congestion window cover the samples after the warm-up.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct TcpSummary {
-    /// Its congestion control.
+    /// Congestion control.
     pub congestion: String,
     /// Segments retransmitted.
     pub retransmissions: u64,
@@ -195,7 +195,7 @@ pub struct PortSummary {
 pub struct QueueSummary {
     /// Discipline.
     pub kind: String,
-    /// Its parent; `null` for the root.
+    /// Parent; `null` for the root.
     pub parent: Option<String>,
     /// Packets offered to it in the window, dropped ones included. The backlog at the end of the warm-up
     /// plus `enqueued_packets + moved_in_packets` equals `sent_packets + dropped_packets +

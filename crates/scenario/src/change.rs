@@ -53,7 +53,7 @@ impl Change {
 }
 
 /// A change with its tree, if any, built ahead of time: applying it between two packets only swaps the
-/// trees. Afterwards it holds the old tree, which can be freed on another thread.
+/// trees. Afterwards it holds the old tree, which can be freed later.
 pub struct Prepared {
     /// The change.
     pub change: Change,

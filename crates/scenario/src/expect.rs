@@ -31,7 +31,7 @@ pub enum Bound {
     AtMost(f64),
     /// At least this value.
     AtLeast(f64),
-    /// From the first to the second, both included.
+    /// Between the two values, both included.
     Between(f64, f64),
 }
 

@@ -64,11 +64,11 @@ pub(crate) struct RecordTable {
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct NodeTable {
-    /// Its address; by default the next free one from 10.0.0.1 on.
+    /// Address; by default the next free one from 10.0.0.1 on.
     pub(crate) address: Option<Address>,
     /// Error of its clock.
     pub(crate) clock: Option<NodeClock>,
-    /// Its processor, if that limits how fast it forwards.
+    /// Processor, if that limits how fast it forwards.
     pub(crate) service: Option<ServiceTable>,
     /// Shell command that runs on this host from the start to the end of a live run, such as `iperf3 -c
     /// server`. Node names resolve to addresses. Simulations ignore it.
@@ -110,7 +110,7 @@ pub(crate) struct LinkTable {
     /// The two nodes it joins, such as `["home", "server"]`.
     #[schemars(length(min = 2, max = 2))]
     pub(crate) between: Vec<String>,
-    /// Its rate. The link charges each frame without preamble and frame check sequence, as Linux does.
+    /// Rate. The link charges each frame without preamble and frame check sequence, as Linux does.
     #[serde(default)]
     pub(crate) rate: Option<Rate>,
     /// Propagation delay.
@@ -143,9 +143,9 @@ pub(crate) struct TraceFiles {
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 struct TraceTable {
-    /// From the first node of `between` to the second.
+    /// Trace from the first node of `between` to the second.
     up: Option<String>,
-    /// From the second to the first.
+    /// Trace from the second node to the first.
     down: Option<String>,
 }
 

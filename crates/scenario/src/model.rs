@@ -68,15 +68,15 @@ pub struct Scenario {
 /// A host, or a router if more than one link meets there.
 #[derive(Clone, Debug, PartialEq)]
 pub struct NodeModel {
-    /// Its name.
+    /// Name.
     pub name: String,
-    /// Its address: as given, or else the next free one from 10.0.0.1 on.
+    /// Address: as given, or else the next free one from 10.0.0.1 on.
     pub address: IpAddr,
     /// Time by which its clock is ahead of true time at the start, in picoseconds.
     pub clock_offset_ps: i64,
     /// Relative excess of its clock's speed over true time, in parts per billion.
     pub clock_drift_ppb: i64,
-    /// Its processor, if that limits how fast it forwards.
+    /// Processor, if that limits how fast it forwards.
     pub service: Option<Service>,
     /// Shell command that runs on it in live runs.
     pub command: Option<String>,
@@ -96,7 +96,7 @@ pub struct Service {
 /// A bidirectional link.
 #[derive(Clone, Debug)]
 pub struct Link {
-    /// Its name.
+    /// Name.
     pub name: String,
     /// Indices in `nodes` of the two nodes it joins, as written in `between`.
     pub ends: [usize; 2],
@@ -151,13 +151,13 @@ pub struct PortModel {
 /// One flow of packets.
 #[derive(Clone, Debug)]
 pub struct Flow {
-    /// Its name; `name/3` for the third member of a group.
+    /// Name; `name/3` for the third member of a group.
     pub name: String,
     /// Index in `nodes` of its source.
     pub from: usize,
     /// Index in `nodes` of its destination.
     pub to: usize,
-    /// Its transport.
+    /// Transport.
     pub transport: Transport,
     /// Header fields of its packets, for classifiers.
     pub fields: Fields,

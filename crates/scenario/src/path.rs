@@ -28,7 +28,7 @@ pub enum PathError {
         "`{0}-` ends in `-`: a shell took the `>` behind it as a redirection: write `{0}:…` with a colon, or put it in quotes"
     )]
     CutByShell(String),
-    /// There is no `=` between path and value.
+    /// No `=` between path and value.
     #[error("`{0}` sets nothing: it is written `PATH=VALUE`, such as `link.wan.rate=2mbit`")]
     NoValue(String),
     /// A segment is empty.
@@ -37,7 +37,7 @@ pub enum PathError {
     /// A quote does not end, or text follows it.
     #[error("`{0}` has a quote out of place: a quoted part is written `port.\"a:b\".root`")]
     Quote(String),
-    /// It has more segments than the path of any value.
+    /// More segments than the path of any value has.
     #[error("`{0}` has too many parts: no value lies so deep")]
     TooLong(String),
 }

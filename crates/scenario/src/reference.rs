@@ -25,7 +25,7 @@ pub struct Reference {
     pub work_conserving: bool,
     /// True if packets of one flow may overtake each other in it.
     pub reorders: bool,
-    /// Its own parameters.
+    /// Parameters of the discipline itself.
     pub parameters: Vec<Parameter>,
     /// Parameters that it needs for each child; written on the child.
     pub shares: Vec<Parameter>,
@@ -45,7 +45,7 @@ impl Reference {
 /// One parameter.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Parameter {
-    /// Its key.
+    /// Key.
     pub name: String,
     /// Type of its value: `rate`, `limit`, `tail | head`, `whole number`.
     pub takes: String,

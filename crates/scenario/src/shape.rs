@@ -116,10 +116,10 @@ impl Shapes {
 /// A table in the text: its name, and its position.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Place<'a, 'i> {
-    /// Its name, such as `link.wan`, or `match` for a nameless one.
+    /// Name, such as `link.wan`, or `match` for a nameless one.
     pub(crate) what: &'a str,
     pub(crate) table: &'a DeTable<'i>,
-    /// Its header, or the whole of an inline table.
+    /// Header, or the whole of an inline table.
     pub(crate) header: &'a Span,
 }
 

@@ -22,7 +22,7 @@ pub struct LinkTrace {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum TraceError {
-    /// It has no opportunity.
+    /// No opportunity in the text.
     #[error("it has no delivery opportunity: a trace has one time in milliseconds a line")]
     Empty,
     /// A line is not a number.
@@ -46,7 +46,7 @@ pub enum TraceError {
     /// All times are zero: the trace would repeat infinitely often at once.
     #[error("its last time is 0 ms: that is the period after which it repeats, and must be more")]
     NoPeriod,
-    /// It has too many lines.
+    /// Too many lines.
     #[error("it has more than {MOST} delivery opportunities")]
     TooLong,
 }

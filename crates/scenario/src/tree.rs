@@ -19,13 +19,13 @@ pub struct QueueTree {
 /// One queue of the tree.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Queue {
-    /// Its name in the scenario.
+    /// Name in the scenario.
     pub name: Arc<str>,
-    /// Its discipline, or `class` for an inner class.
+    /// Discipline, or `class` for an inner class.
     pub kind: &'static str,
-    /// Its own parameters, as written.
+    /// Parameters of the discipline itself, as written.
     pub config: toml::Table,
-    /// Its share: the parameters that its parent needs, as written.
+    /// Share: the parameters that its parent needs, as written.
     pub share: toml::Table,
     /// Rules for the packets it takes; empty: packets that no earlier sibling takes.
     pub rules: Vec<Rule>,

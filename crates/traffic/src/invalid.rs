@@ -6,7 +6,7 @@
 pub struct Invalid {
     /// Field as the scenario spells it, with dots for nested tables: `gap.shape`.
     pub field: String,
-    /// What is wrong and what is allowed, in lower case without a full stop; continues the field's name.
+    /// The problem and the allowed values, in lower case without a full stop; continues the field's name.
     pub why: String,
 }
 

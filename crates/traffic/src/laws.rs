@@ -20,7 +20,7 @@ pub trait Distribution: Sized + Clone + core::fmt::Debug + Send + Sync + 'static
     const SUMMARY: &'static str;
     /// Source of the definition, or of its use.
     const SOURCE: &'static str;
-    /// Its parameters. Other fields are refused, except `min` and `max`, which then clamp.
+    /// Parameters. Other fields are refused, except `min` and `max`, which then clamp.
     const PARAMETERS: &'static [Parameter];
 
     /// Creates the distribution with these parameters. The caller has checked which are present, not their
@@ -229,7 +229,7 @@ pub struct Description {
     pub summary: &'static str,
     /// Source of the definition.
     pub source: &'static str,
-    /// Its parameters, besides `min` and `max` (see [`CLAMPS`]).
+    /// Parameters, besides `min` and `max` (see [`CLAMPS`]).
     pub parameters: &'static [Parameter],
 }
 

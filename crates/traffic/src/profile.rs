@@ -196,7 +196,7 @@ pub(crate) fn schema(_: &mut SchemaGenerator) -> Schema {
 mod tests {
     use super::*;
 
-    /// What `lockgate list profiles` shows can be pasted into a flow and means the profile.
+    /// The text shown by `lockgate list profiles` can be pasted into a flow and gives the same traffic.
     #[test]
     fn the_written_out_form_is_what_is_run() {
         for profile in PROFILES {

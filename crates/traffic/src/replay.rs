@@ -53,7 +53,7 @@ pub struct Replay {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ReplayError {
-    /// It is neither pcap nor pcapng.
+    /// Neither pcap nor pcapng.
     #[error("is not a capture: it is neither pcap nor pcapng, nor gzip of one")]
     NotACapture,
     /// A block or a packet is not valid in the format.
@@ -62,19 +62,19 @@ pub enum ReplayError {
         /// Byte offset in the decompressed file.
         offset: usize,
     },
-    /// It is not valid gzip.
+    /// Invalid gzip.
     #[error("cannot be decompressed: {why}")]
     Compression {
         /// Error of the decompressor.
         why: String,
     },
-    /// It is too large when decompressed.
+    /// Too large when decompressed.
     #[error("has more than `{limit}` bytes when decompressed, which is the most allowed")]
     TooLarge {
         /// Limit, in bytes.
         limit: u64,
     },
-    /// Its packets take too much memory.
+    /// Packets that take too much memory.
     #[error(
         "takes more than the `{limit}` bytes of memory that are left for captures: cut it, such as by `editcap -c`, or \
          allow more by `--memory`"
@@ -83,7 +83,7 @@ pub enum ReplayError {
         /// Bytes of memory that were left for it.
         limit: u64,
     },
-    /// Its packets are of a link type that cannot be converted to Ethernet.
+    /// Packets of a link type that cannot be converted to Ethernet.
     #[error("has packets of link type `{link}`: allowed are Ethernet, raw IP, Linux cooked and null")]
     LinkType {
         /// Number and, if known, name of the link type.
@@ -97,22 +97,22 @@ pub enum ReplayError {
         /// Byte offset of the packet.
         offset: usize,
     },
-    /// It has packets without a time (simple packet blocks).
+    /// Packets without a time (simple packet blocks).
     #[error("has packets without a time at byte `{offset}`: simple packet blocks cannot be replayed")]
     NoTime {
         /// Byte offset of the first.
         offset: usize,
     },
-    /// It uses the packet block that pcapng made obsolete in 2004.
+    /// The packet block that pcapng made obsolete in 2004.
     #[error("has an obsolete packet block at byte `{offset}`: rewrite it, such as by `editcap old new`")]
     Obsolete {
         /// Byte offset of the first.
         offset: usize,
     },
-    /// Its time stamps are too far apart, as in a merge of captures of different years.
+    /// Time stamps too far apart, as in a merge of captures of different years.
     #[error("spans more than 200 days: cut it, or shorten its silences by `longest_gap`, such as `10s`")]
     TooLong,
-    /// It has no packets.
+    /// No packets in the file.
     #[error("has no packets")]
     Empty,
 }

@@ -151,7 +151,7 @@ impl StandardNormal {
 mod tests {
     use super::*;
 
-    /// If area or tail were wrong in any significant digit, the layers would not meet the density's top.
+    /// The layers meet the density's top only if area and tail are right in every significant digit.
     #[test]
     fn the_layers_close_at_the_top_of_the_density() {
         for (layers, area) in [(&*EXPONENTIAL, EXPONENTIAL_AREA), (&*NORMAL, NORMAL_AREA)] {

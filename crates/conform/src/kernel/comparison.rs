@@ -93,7 +93,7 @@ pub struct Line {
     pub flow: String,
     /// Quantity.
     pub quantity: &'static str,
-    /// Its unit; empty for a fraction or a count.
+    /// Unit; empty for a fraction or a count.
     pub unit: &'static str,
     /// Value of the kernel.
     pub kernel: f64,

@@ -1,4 +1,4 @@
-//! The shaper of `cake` before a link that is first slow, then fast.
+//! The shaper of `cake` before a link that is alternately slower and faster than the shaper.
 
 use lockgate_engine::units::{PICOS_PER_SECOND, Rate};
 use serde_json::json;

@@ -101,7 +101,8 @@ fn bursts() -> Worst {
     worst
 }
 
-/// Checks a clock that only advances on ticks: the gain is the same for rings of two or more.
+/// Checks a clock that only advances on ticks: the gain is the same for rings of two or more. (A
+/// ring of one gains as well, by the granularity; not checked.)
 fn jiffies() -> Worst {
     let mut worst = Worst::tolerance("off alone, linux-2.2 on jiffies, ring of two or more", "");
     for hz in TICKS {

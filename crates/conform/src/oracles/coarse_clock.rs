@@ -1,8 +1,8 @@
 //! A token bucket on the clocks of 1999: the achieved rates with a kernel's tick.
 //!
-//! Constant-rate arrivals of 1400-byte payloads (1442 bytes charged) at 1, 1.4 or 3 Mbit/s of payload, the first
-//! at 0 for jiffies and 1.3 ms after a tick for cpu; no limit on the queue; 60 s. With a bucket barely larger
-//! than a packet the shaper sends one packet in a whole number of ticks.
+//! Constant-rate arrivals of 1400-byte payloads (1442 bytes charged) at 1, 1.4 or 3 Mbit/s of payload, the
+//! first at 0 for jiffies and 1.3 ms after a tick for cpu; no limit on the queue; 60 s. With a bucket barely
+//! larger than a packet the shaper sends one packet in a whole number of ticks.
 
 use crate::finding::{Finding, Worst};
 use crate::kind::Kind;

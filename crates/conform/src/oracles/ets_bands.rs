@@ -153,7 +153,7 @@ impl Oracle for EtsBands {
             let (quanta, longest) = (bands.quanta.clone(), bands.longest.clone());
             let bound = quanta[0] * quanta[1] + longest[0] * quanta[1] + longest[1] * quanta[0];
             fairness.at_most(bands.range.1 - bands.range.0, i128::from(bound), quanta[1]);
-            // A strict packet that still waits counts when it has left.
+            // Strict packets that still wait are checked too.
             bands.link.drain();
             bands.count(&mut wait);
             fairness.require(bands.link.dropped.is_empty(), || "packets were lost".to_owned());

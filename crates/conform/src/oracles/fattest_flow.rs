@@ -25,12 +25,12 @@ fn take(held: &mut Held, packet: &Packet) {
     *entry = (entry.0.saturating_sub(1), entry.1.saturating_sub(u64::from(packet.length)));
 }
 
-/// Checks that the losing flow holds nearly the largest backlog, and loses half of it.
+/// Checks that the losing flow holds nearly the largest backlog, and loses half of it or 64 packets.
 fn hold_drops(held: &mut Held, dropped: &[Packet], worst: &mut Worst, wrong: &mut Worst) {
     let (Some(first), Some(last)) = (dropped.first(), dropped.last()) else { return };
     let most = held.values().map(|held| held.1).max().unwrap_or(0);
     let victim = held.get(&first.flow.0).map_or(0, |held| held.1);
-    // Backlogs are sorted in steps of an eighth.
+    // Backlogs are sorted in buckets a 64th wide.
     worst.at_most(64 * i128::from(most), 65 * i128::from(victim), 64 * most.max(1));
     // At least half is dropped, with no packet more than needed.
     let gone: u64 = dropped.iter().map(|packet| u64::from(packet.length)).sum();

@@ -22,7 +22,8 @@ fn wait_of_half(kind: &str, count: usize) -> (u64, Option<String>) {
     (sent.iter().find(|sent| sent.offer == 3 * count).map_or(0, |sent| sent.end - came), fault)
 }
 
-/// Returns the delay of the packet of a child of weight 1 beside one of weight 300, in microseconds.
+/// Returns the time, in microseconds, at which the packet of a child of weight 1 has left; it arrives at 500,
+/// beside a child of weight 300.
 fn wait_of_light(kind: &str) -> u64 {
     let offers = (0..400).map(|_| Offer { at: 0, child: 1, length: 1000 });
     let offers: Vec<_> = offers.chain([Offer { at: 500, child: 0, length: 1000 }]).collect();

@@ -102,7 +102,7 @@ pub struct Names<'a> {
 /// The error of an address without a value.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum MetricError {
-    /// There is no such metric.
+    /// No such metric.
     #[error("`{path}` is not a metric: {why}")]
     Unknown {
         /// The address.

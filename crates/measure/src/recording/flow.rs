@@ -22,7 +22,7 @@ pub const UDP_HEADER_BYTES: u32 = 14 + 20 + 8;
 /// Properties of a flow known before the run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FlowSetup {
-    /// Its name in the scenario.
+    /// Name in the scenario.
     pub name: String,
     /// Node at which it starts.
     pub from: String,
@@ -32,9 +32,9 @@ pub struct FlowSetup {
     pub propagation: Duration,
     /// Header bytes of each of its frames; goodput leaves them out.
     pub header_bytes: u32,
-    /// Its addresses, for captures, if any.
+    /// Addresses, for captures, if any.
     pub fields: Option<Fields>,
-    /// Its DSCP and ECN bits, for captures.
+    /// DSCP and ECN bits, for captures.
     pub traffic_class: u8,
     /// True if it is the reverse direction of a connection; comparisons of flows leave it out.
     pub is_return: bool,
@@ -77,7 +77,7 @@ pub struct Received {
     pub propagation: Duration,
     /// Frame length.
     pub bytes: Bytes,
-    /// Its number within the flow, from 0.
+    /// Number within the flow, from 0.
     pub sequence: u32,
 }
 
@@ -90,7 +90,7 @@ pub enum Loss {
     Link,
     /// A router's service queue was full.
     Router,
-    /// It could not be forwarded: hop limit reached, no route, or an invalid header. Only live runs.
+    /// Not forwarded: hop limit reached, no route, or an invalid header. Only live runs.
     Hops,
     /// All frames of the driver were held by queues. Only live runs.
     Frames,
@@ -150,7 +150,7 @@ pub struct Totals {
     pub received: Tally,
     /// Lost.
     pub lost: Tally,
-    /// In the network at the end.
+    /// Still in the network at the end.
     pub inside: Tally,
 }
 
@@ -266,13 +266,13 @@ pub struct FlowRecord {
     delivered_bytes: Option<u64>,
     completed: Option<Duration>,
     series: FlowSeries,
-    /// Its TCP sender, if any.
+    /// TCP sender, if any.
     pub tcp: Option<Box<TcpRecord>>,
-    /// Its requests, if it makes any.
+    /// Requests, if it makes any.
     pub requests: Option<Box<Requests>>,
     /// File or bulk transfer that it carries, if any.
     pub file: Option<FileRecord>,
-    /// Its properties known before the run.
+    /// Properties known before the run.
     pub setup: FlowSetup,
 }
 

@@ -8,9 +8,9 @@ use super::Loss;
 /// One packet at one port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PacketRow {
-    /// Its flow.
+    /// Flow.
     pub flow: FlowId,
-    /// Its number within the flow.
+    /// Number within the flow.
     pub sequence: u32,
     /// Index of the port in the recording.
     pub port: u32,

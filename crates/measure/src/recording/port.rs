@@ -12,11 +12,11 @@ use crate::series::PlaceSeries;
 /// Properties of a port known before the run.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct PortSetup {
-    /// Its name in the scenario, such as `home->server`.
+    /// Name in the scenario, such as `home->server`.
     pub name: String,
-    /// Its link's rate at the start.
+    /// Rate of its link at the start.
     pub rate: Rate,
-    /// Its link's propagation delay at the start.
+    /// Propagation delay of its link at the start.
     pub delay: Duration,
 }
 
@@ -53,7 +53,7 @@ pub struct PortRecord {
     requests: [Requests; 2],
     /// Additional counters, while an observer is attached.
     watch: Option<Box<Watch>>,
-    /// Its properties known before the run.
+    /// Properties known before the run.
     pub setup: PortSetup,
 }
 
@@ -104,15 +104,15 @@ impl Sojourns {
 /// Observations of one queue.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PlaceRecord {
-    /// Its name in the scenario.
+    /// Name in the scenario.
     pub name: String,
     /// Discipline (the latest, if it was replaced).
     pub kind: &'static str,
     /// Index in the port of its parent.
     pub parent: Option<u16>,
-    /// Its counters at the last sample.
+    /// Counters at the last sample.
     pub counters: Counters,
-    /// Its counters at the last sample not later than the end of the warm-up.
+    /// Counters at the last sample not later than the end of the warm-up.
     pub before: Counters,
     /// Packets passed to the device ring, at the last sample.
     pub handed: Handed,
@@ -120,7 +120,7 @@ pub struct PlaceRecord {
     pub handed_before: Handed,
     /// Largest backlog during the window.
     pub peak: Tally,
-    /// Its series; one row for each of [`PortRecord::ends`].
+    /// Series; one row for each of [`PortRecord::ends`].
     pub series: PlaceSeries,
 }
 

@@ -21,28 +21,28 @@ const DENSITY_BINS: usize = 80;
 pub struct Run {
     /// Label that distinguishes it from the other runs.
     pub label: String,
-    /// Its origin.
+    /// Origin.
     pub mode: Origin,
-    /// Its results.
+    /// Results.
     pub summary: Summary,
     /// Interval of the series, in seconds.
     pub interval_s: f64,
-    /// Its flows, in the scenario's order.
+    /// Flows, in the scenario's order.
     pub flows: Vec<FlowData>,
-    /// Its ports, in the driver's order.
+    /// Ports, in the driver's order.
     pub ports: Vec<PortData>,
-    /// Its events.
+    /// Events.
     pub events: Vec<EventData>,
 }
 
 /// Data of a flow.
 #[derive(Clone, Debug, Serialize)]
 pub struct FlowData {
-    /// Its name.
+    /// Name.
     pub name: String,
     /// Series.
     pub series: FlowSeriesData,
-    /// Its TCP sender over time; `null` for other flows.
+    /// TCP sender over time; `null` for other flows.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tcp: Option<TcpSeriesData>,
     /// Distribution function of its one-way delay, in seconds.
@@ -126,22 +126,22 @@ pub struct Split {
 /// Data of a port.
 #[derive(Clone, Debug, Serialize)]
 pub struct PortData {
-    /// Its name.
+    /// Name.
     pub name: String,
     /// Rate of its link at the start of the run, in bits per second.
     pub rate_bps: f64,
-    /// Its queues, parents before children.
+    /// Queues, parents before children.
     pub queues: Vec<QueueData>,
 }
 
 /// Data of a queue.
 #[derive(Clone, Debug, Serialize)]
 pub struct QueueData {
-    /// Its name.
+    /// Name.
     pub name: String,
     /// Discipline.
     pub kind: String,
-    /// Its parent; `null` for the root.
+    /// Parent; `null` for the root.
     pub parent: Option<String>,
     /// Series.
     pub series: QueueSeriesData,

@@ -18,7 +18,7 @@ pub enum Bound {
     AtMost(f64),
     /// At least this value.
     AtLeast(f64),
-    /// From the first to the second, both included.
+    /// Between the two values, both included.
     Between(f64, f64),
 }
 
@@ -66,7 +66,7 @@ impl Criterion {
 pub struct Expected {
     /// Address of the metric.
     pub that: String,
-    /// Its bounds; all must hold.
+    /// Bounds; all must hold.
     pub bounds: Vec<Bound>,
     /// Statistic of several runs that must satisfy them.
     pub criterion: Criterion,
@@ -81,7 +81,7 @@ pub struct Expected {
 pub struct Expectation {
     /// Address of the metric.
     pub that: String,
-    /// Its name; absent if the scenario gives none.
+    /// Name; absent if the scenario gives none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
     /// Line of the scenario file at which it begins, from 1; absent if it is not from a file.

@@ -17,7 +17,7 @@ use crate::sharing::{Job, processor_sharing};
 pub struct FileSummary {
     /// Start, in seconds.
     pub start_s: f64,
-    /// Its size in bytes, without headers.
+    /// Size in bytes, without headers.
     pub bytes: u64,
     /// Completion time, in seconds, if the files at the slowest link on its path shared that link equally.
     pub ps_fct_s: Option<f64>,

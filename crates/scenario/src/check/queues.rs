@@ -59,7 +59,7 @@ struct Entry<'a, 'i> {
     /// Children by index, with the positions of their names; unknown ones are left out.
     children: Vec<(usize, Span)>,
     parent: Option<usize>,
-    /// Its own parameters and its share of the parent as tables; `None` if they have problems.
+    /// Own parameters, and the share for the parent, as tables; `None` if they have problems.
     config: Option<toml::Table>,
     share: Option<toml::Table>,
     rules: Vec<Rule>,

@@ -40,9 +40,9 @@ struct Interface {
 /// The unit of time stamps.
 #[derive(Clone, Copy)]
 enum Resolution {
-    /// In units of 10^-n seconds.
+    /// Units of 10^-n seconds.
     Decimal(u32),
-    /// In units of 2^-n seconds.
+    /// Units of 2^-n seconds.
     Binary(u32),
 }
 
