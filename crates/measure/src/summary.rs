@@ -197,9 +197,9 @@ pub struct QueueSummary {
     pub kind: String,
     /// Parent; `null` for the root.
     pub parent: Option<String>,
-    /// Packets offered to it in the window, dropped ones included. The backlog at the end of the warm-up
-    /// plus `enqueued_packets + moved_in_packets` equals `sent_packets + dropped_packets +
-    /// moved_out_packets + backlog_packets`.
+    /// Packets offered to it in the window, dropped ones included. The backlog at the end of the warm-up plus
+    /// `enqueued_packets + moved_in_packets` equals
+    /// `sent_packets + dropped_packets + moved_out_packets + backlog_packets`.
     pub enqueued_packets: u64,
     /// Frame bytes of the packets offered.
     pub offered_bytes: u64,

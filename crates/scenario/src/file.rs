@@ -70,8 +70,8 @@ pub(crate) struct NodeTable {
     pub(crate) clock: Option<NodeClock>,
     /// Processor, if that limits how fast it forwards.
     pub(crate) service: Option<ServiceTable>,
-    /// Shell command that runs on this host from the start to the end of a live run, such as `iperf3 -c
-    /// server`. Node names resolve to addresses. Simulations ignore it.
+    /// Shell command that runs on this host from the start to the end of a live run, such as
+    /// `iperf3 -c server`. Node names resolve to addresses. Simulations ignore it.
     pub(crate) command: Option<String>,
 }
 
@@ -126,8 +126,8 @@ pub(crate) struct LinkTable {
     /// Minimum bytes that the link charges for a frame, overhead included.
     #[serde(default)]
     pub(crate) mpu: Option<Bytes>,
-    /// Recorded delivery opportunities instead of a rate: a file for both directions, or `{ up = "…", down
-    /// = "…" }`, where up is from the first node of `between` to the second.
+    /// Recorded delivery opportunities instead of a rate: a file for both directions, or
+    /// `{ up = "…", down = "…" }`, where up is from the first node of `between` to the second.
     #[serde(default)]
     pub(crate) trace: Option<TraceFiles>,
 }
@@ -359,8 +359,8 @@ pub(crate) struct FlowTable {
     /// IPv6 flow label.
     #[serde(default)]
     pub(crate) flow_label: Option<FlowLabel>,
-    /// Start of the flow: a time, or a law that each member of a group and each seed draws from, such as `{
-    /// distribution = "uniform", min = "0s", max = "1s" }`.
+    /// Start of the flow: a time, or a law that each member of a group and each seed draws from, such as
+    /// `{ distribution = "uniform", min = "0s", max = "1s" }`.
     #[serde(default)]
     pub(crate) start: Option<LawConfig<Duration>>,
     /// Time at which the flow stops at the latest.

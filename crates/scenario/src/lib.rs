@@ -85,7 +85,7 @@ pub const MEMORY: u64 = 2 << 30;
 /// Reads a scenario called `name` (as its file) from `text`.
 ///
 /// # Errors
-/// Every problem of the text at once, each with its place and its fix.
+/// Every problem of the text at once, each with its position and its fix.
 pub fn read(text: &str, name: &str, files: &dyn Files, overrides: &[Override]) -> Result<Scenario, Problems> {
     Reader { files, overrides, metrics: None, memory: MEMORY }.read(text, name)
 }

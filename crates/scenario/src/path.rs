@@ -124,9 +124,9 @@ pub struct Override {
 }
 
 impl Override {
-    /// Reads `PATH=VALUE`. The value is TOML if it is valid TOML (`16`, `true`, `["a", "b"]`, `{ kind =
-    /// "fifo" }`), or else a text (`2mbit`, `fifo`). An absent value (`flow.voice.profile=`) removes the
-    /// key from the file.
+    /// Reads `PATH=VALUE`. The value is TOML if it is valid TOML (`16`, `true`, `["a", "b"]`,
+    /// `{ kind = "fifo" }`), or else a text (`2mbit`, `fifo`). An absent value (`flow.voice.profile=`)
+    /// removes the key from the file.
     ///
     /// # Errors
     /// Fails without a `=`, or without a valid path before it. Reading a scenario checks that the path

@@ -1,7 +1,7 @@
 //! Named traffic profiles.
 //!
-//! To add a profile: write its entry in the list below. Scenario files, the JSON schema, `lockgate list
-//! profiles` and the tests that every profile must pass all follow from it.
+//! To add a profile: write its entry in the list below. Scenario files, the JSON schema,
+//! `lockgate list profiles` and the tests that every profile must pass all follow from it.
 
 use lockgate_engine::units::{Bytes, Duration, Rate};
 use schemars::{Schema, SchemaGenerator, json_schema};
