@@ -8,8 +8,9 @@ use lockgate_scenario::model::{Flow, Record, Scenario, Transport};
 use lockgate_scenario::tcp::Application;
 
 use crate::applications::drawn_files;
+use crate::build::path;
 use crate::hosts::frame_headers;
-use crate::run::{Failure, path};
+use crate::run::Failure;
 
 /// Returns the size classes that a scenario asks for.
 pub(crate) fn file_bins(record: &Record) -> FileBins {

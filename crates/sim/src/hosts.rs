@@ -166,7 +166,7 @@ impl Hosts {
 
     /// True if no segment is stored.
     pub(crate) fn is_clear(&self) -> bool {
-        self.segments.len() == 0
+        self.segments.is_empty()
     }
 }
 

@@ -19,7 +19,7 @@ use lockgate_scenario::model::{Flow, PortModel, Scenario, Transport};
 use lockgate_scenario::tcp::Application;
 use lockgate_scenario::tree::QueueTree;
 
-use crate::run::path;
+use crate::build::path;
 
 /// Bytes of a flow's record with its histograms: 5 of them, of a dozen octaves each. Measured: 80 KiB for a
 /// flow of a million packets.

@@ -118,8 +118,8 @@ impl Segments {
         self.kept[place as usize]
     }
 
-    /// Returns the number of stored segments.
-    pub fn len(&self) -> usize {
-        self.kept.len() - self.free.len()
+    /// Returns true if no segment is stored.
+    pub fn is_empty(&self) -> bool {
+        self.kept.len() == self.free.len()
     }
 }

@@ -1,0 +1,451 @@
+//! A simulation that is advanced step by step: the event loop of every simulated run.
+//!
+//! ```text
+//! Simulation::new --> step_until(t) --> observe / set --> step_until(t') --> ... --> finish --> Outcome
+//!
+//! step_until(t): the first of   network events   changes   samplings   t   end of the run
+//! at one instant:               change < links < routers < sources < hosts < sampling < t
+//! ```
+//!
+//! Changes, samplings, the target of a step and the end are outside the event queue: one comparison an event
+//! (`next`) tells whether one of them is due. Steps cost nothing else, and a run in a thousand steps handles
+//! the same events in the same order as a run in one.
+
+use std::borrow::Cow;
+
+use lockgate_engine::random::Seed;
+use lockgate_engine::units::{Duration, Instant};
+use lockgate_measure::monitor;
+use lockgate_measure::recording::{Event, Recording};
+use lockgate_scenario::change::Change;
+use lockgate_scenario::model::{Action, Scenario};
+use lockgate_scenario::{Files, Override, Problems};
+
+use crate::build::{build, build_failure, propagation};
+use crate::events::{Entry, Narrow, Small, Wide};
+use crate::network::{Network, Slots, Turn};
+use crate::run::{Control, EVENTS_BETWEEN_STOPS, Failure, Outcome, Scene};
+
+/// A change takes effect this long after the instant at which it is set: what has happened stays as it is.
+const AFTER_SET: Duration = Duration::from_picos(1);
+
+/// How a step ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Progress {
+    /// The step's time was reached: everything at that instant has happened.
+    Reached,
+    /// The run has ended.
+    Ended,
+    /// The callback stopped the step.
+    Stopped,
+}
+
+/// A simulated run that is advanced step by step, observed and changed between steps.
+///
+/// ```
+/// use lockgate_engine::random::Seed;
+/// use lockgate_engine::units::{Duration, Instant};
+/// use lockgate_scenario::Override;
+/// use lockgate_sim::{Progress, Simulation};
+///
+/// let text = r#"
+/// title = "a link that is made faster"
+/// duration = "2s"
+/// node.a = {}
+/// node.b = {}
+/// link.line = { between = ["a", "b"], rate = "1mbit" }
+/// flow.f = { from = "a", to = "b", transport = "udp", size = "1000B", rate = "1.6mbit" }
+/// "#;
+/// let files: std::collections::BTreeMap<String, std::sync::Arc<[u8]>> = Default::default();
+/// let scenario = lockgate_scenario::read(text, "line", &files, &[]).expect("a valid scenario");
+/// let mut simulation = Simulation::new(&scenario, Seed(1)).expect("a network");
+/// let half = Instant::ZERO + Duration::from_secs(1);
+/// assert_eq!(simulation.step_until(half).expect("a step"), Progress::Reached);
+/// let waiting = simulation.observe().links[0].port.backlog().packets;
+/// assert!(waiting > 50, "the link has carried 125 packets of 200");
+/// let faster = Override::new("link.line.rate", "10mbit").expect("a path");
+/// simulation.set(&[faster], &files).expect("an accepted change");
+/// let outcome = simulation.finish_run().expect("a balanced account");
+/// assert_eq!(outcome.recording.flows[0].totals(lockgate_measure::recording::Window::WholeRun).received.packets, 400);
+/// ```
+pub struct Simulation<'a> {
+    player: Player<'a>,
+}
+
+/// The event loop by the size of its events: small runs have small ones, which are faster.
+enum Player<'a> {
+    Small(Box<Play<'a, Small>>),
+    Narrow(Box<Play<'a, Narrow>>),
+    Wide(Box<Play<'a, Wide>>),
+}
+
+/// Calls `$call` with the loop of any size.
+macro_rules! with_play {
+    ($player:expr, $play:ident => $call:expr) => {
+        match $player {
+            Player::Small($play) => $call,
+            Player::Narrow($play) => $call,
+            Player::Wide($play) => $call,
+        }
+    };
+}
+
+impl<'a> Simulation<'a> {
+    /// Builds the network of `scenario`, with the random draws of `seed`. Nothing has happened yet.
+    ///
+    /// # Errors
+    /// A part of the network that cannot be built. Reading the scenario normally finds this first.
+    pub fn new(scenario: &'a Scenario, seed: Seed) -> Result<Self, Failure> {
+        Self::of(scenario.with_starts(seed), seed)
+    }
+
+    /// The same for a scenario that the simulation keeps.
+    ///
+    /// # Errors
+    /// Those of [`new`](Self::new).
+    pub fn owning(scenario: Scenario, seed: Seed) -> Result<Simulation<'static>, Failure> {
+        let drawn = match scenario.with_starts(seed) {
+            Cow::Owned(drawn) => Some(drawn),
+            Cow::Borrowed(_) => None,
+        };
+        Simulation::of(Cow::Owned(drawn.unwrap_or(scenario)), seed)
+    }
+
+    fn of(scenario: Cow<'a, Scenario>, seed: Seed) -> Result<Self, Failure> {
+        let (end, slots) = (scenario.end(), Slots::of(&scenario).count());
+        let player = if Small::suits(end, slots) {
+            Player::Small(Box::new(Play::new(scenario, seed)?))
+        } else if Narrow::suits(end, slots) {
+            Player::Narrow(Box::new(Play::new(scenario, seed)?))
+        } else {
+            Player::Wide(Box::new(Play::new(scenario, seed)?))
+        };
+        Ok(Self { player })
+    }
+
+    /// Records from here on what a [`Monitor`](lockgate_measure::monitor::Monitor) needs for samples.
+    pub fn record_samples(&mut self) {
+        with_play!(&mut self.player, play => play.record_samples());
+    }
+
+    /// The instant up to which everything has happened.
+    pub fn now(&self) -> Instant {
+        with_play!(&self.player, play => play.now)
+    }
+
+    /// Advances the run until everything at `time` has happened, or to its end.
+    ///
+    /// # Errors
+    /// A change of the timeline that cannot be applied.
+    pub fn step_until(&mut self, time: Instant) -> Result<Progress, Failure> {
+        self.step_while(time, &mut |_| Control::Continue)
+    }
+
+    /// The same as [`step_until`](Self::step_until) with a callback that may stop the step. It is called with
+    /// the current time at every sampling (some six hundred times a run) and every [`EVENTS_BETWEEN_STOPS`]
+    /// events, however little simulated time they take.
+    ///
+    /// # Errors
+    /// Those of [`step_until`](Self::step_until).
+    pub fn step_while(
+        &mut self,
+        time: Instant,
+        continues: &mut dyn FnMut(Instant) -> Control,
+    ) -> Result<Progress, Failure> {
+        with_play!(&mut self.player, play => play.advance(time, continues))
+    }
+
+    /// State of the run now.
+    pub fn observe(&mut self) -> Scene<'_> {
+        with_play!(&mut self.player, play => play.scene())
+    }
+
+    /// Changes parameters from now on, as a `[[change]]` of the scenario does: `link.line.rate=5mbit`,
+    /// `port.a:b.queue.q.limit=100p`. Returns the changes made. `files` is where files come from that the
+    /// settings name.
+    ///
+    /// # Errors
+    /// Every problem of the settings, as if they were written in the scenario. Nothing is changed then.
+    pub fn set(&mut self, settings: &[Override], files: &dyn Files) -> Result<Vec<Change>, Problems> {
+        let at = self.now() + AFTER_SET;
+        let (changed, new) = self.observe().scenario.with_change(at, settings, files)?;
+        self.change(changed);
+        Ok(new)
+    }
+
+    /// Continues by this scenario, which must differ from the current one only by changes later than now
+    /// ([`Scenario::with_change`]).
+    pub fn change(&mut self, scenario: Scenario) {
+        with_play!(&mut self.player, play => play.timeline.scenario = Cow::Owned(scenario));
+    }
+
+    /// Ends the run now, and closes its account.
+    ///
+    /// # Errors
+    /// An account that does not balance, which is a fault of Lockgate.
+    pub fn finish(self) -> Result<Outcome, Failure> {
+        with_play!(self.player, play => play.finish())
+    }
+
+    /// Advances the run to its end, and closes its account.
+    ///
+    /// # Errors
+    /// Those of [`step_until`](Self::step_until) and [`finish`](Self::finish).
+    pub fn finish_run(mut self) -> Result<Outcome, Failure> {
+        self.step_until(Instant::NEVER)?;
+        self.finish()
+    }
+}
+
+/// A run, with events of one size.
+struct Play<'a, E: Entry> {
+    network: Network<E>,
+    timeline: Timeline<'a>,
+    /// Time of the next sampling.
+    sampling: Instant,
+    /// Target of the current step.
+    until: Instant,
+    end: Instant,
+    /// Earliest time of a change, a sampling, the target and the end: an event of the network at or after it
+    /// must wait.
+    next: Instant,
+    now: Instant,
+    has_ended: bool,
+    events: u64,
+    /// Number of events at which the callback is due.
+    stoppable: u64,
+}
+
+impl<'a, E: Entry> Play<'a, E> {
+    fn new(scenario: Cow<'a, Scenario>, seed: Seed) -> Result<Self, Failure> {
+        let network = build::<E>(&scenario, seed)?;
+        Ok(Self {
+            sampling: network.recording.next_sample(Instant::ZERO).unwrap_or(Instant::NEVER),
+            network,
+            until: Instant::ZERO,
+            end: scenario.end(),
+            timeline: Timeline { scenario, seed, next: 0 },
+            next: Instant::ZERO,
+            now: Instant::ZERO,
+            has_ended: false,
+            events: 0,
+            stoppable: EVENTS_BETWEEN_STOPS,
+        })
+    }
+
+    fn record_samples(&mut self) {
+        let Network { recording, links, .. } = &mut self.network;
+        monitor::watch(recording, links.iter_mut().map(|link| &mut link.record));
+    }
+
+    fn scene(&mut self) -> Scene<'_> {
+        Scene {
+            now: self.now,
+            scenario: &self.timeline.scenario,
+            links: &mut self.network.links,
+            flows: &mut self.network.recording.flows,
+            events: &self.network.recording.events,
+        }
+    }
+
+    fn advance(
+        &mut self,
+        until: Instant,
+        continues: &mut dyn FnMut(Instant) -> Control,
+    ) -> Result<Progress, Failure> {
+        if self.has_ended {
+            return Ok(Progress::Ended);
+        }
+        self.until = until;
+        self.look_ahead();
+        let slots = self.network.slots;
+        loop {
+            let (now, slot) = self.network.events.first();
+            if now >= self.next {
+                if let Some(progress) = self.rare_turn(now, continues)? {
+                    return Ok(progress);
+                }
+                self.events += 1;
+                continue;
+            }
+            if self.events >= self.stoppable {
+                self.stoppable = self.events + EVENTS_BETWEEN_STOPS;
+                if continues(now) == Control::Stop {
+                    self.now = now;
+                    return Ok(Progress::Stopped);
+                }
+            }
+            self.events += 1;
+            let network = &mut self.network;
+            let mut arrival = match slots.turn(slot) {
+                Turn::Link(link) => network.link_turn(link, now),
+                Turn::Source(source) => network.source_turn(source, now),
+                Turn::Router(router) => network.router_turn(router, now),
+                Turn::Host(host) => {
+                    network.host_turn(host, now);
+                    None
+                }
+            };
+            while let Some(arrived) = arrival {
+                arrival = network.arrive(arrived);
+            }
+        }
+    }
+
+    /// Updates `next`. Changes happen before everything else at their instant, samplings and the target after
+    /// it, and nothing happens at the end.
+    fn look_ahead(&mut self) {
+        let after_sampling = self.sampling.min(self.until) + Duration::from_picos(1);
+        self.next = self.timeline.next_time().min(after_sampling).min(self.end);
+        self.network.quiet_until = if self.network.keeps_rows { Instant::ZERO } else { self.next };
+    }
+
+    /// Handles the first change or sampling, or ends the step. `now` is the time of the network's next event.
+    #[cold]
+    #[inline(never)]
+    fn rare_turn(
+        &mut self,
+        now: Instant,
+        continues: &mut dyn FnMut(Instant) -> Control,
+    ) -> Result<Option<Progress>, Failure> {
+        let change = self.timeline.next_time();
+        let at = change.min(self.sampling).min(self.until);
+        if at >= self.end {
+            self.now = self.end;
+            self.has_ended = true;
+            return Ok(Some(Progress::Ended));
+        }
+        self.now = at;
+        if change <= self.sampling.min(self.until) {
+            self.timeline.turn(&mut self.network, change)?;
+        } else if self.until < self.sampling {
+            return Ok(Some(Progress::Reached));
+        } else {
+            debug_assert!(self.sampling < now, "a sample sees all that happened at its instant");
+            sample(&mut self.network, at);
+            self.sampling = self.network.recording.next_sample(at).unwrap_or(Instant::NEVER);
+            if continues(at) == Control::Stop {
+                return Ok(Some(Progress::Stopped));
+            }
+        }
+        self.look_ahead();
+        Ok(None)
+    }
+
+    fn finish(self) -> Result<Outcome, Failure> {
+        let events = self.events + self.network.at_once;
+        let mut recording = close(self.network, self.now)?;
+        recording.engine.events = events;
+        Ok(Outcome { recording, stopped_early: !self.has_ended })
+    }
+}
+
+fn sample<E: Entry>(network: &mut Network<E>, now: Instant) {
+    network.sample_hosts(now);
+    network.recording.sample_flows(now);
+    for link in &mut network.links {
+        link.sample(now);
+    }
+}
+
+/// Takes the last samples, counts the packets inside, and checks that every packet is accounted for.
+fn close<E: Entry>(mut network: Network<E>, end: Instant) -> Result<Recording, Failure> {
+    network.recording.duration = end.since(Instant::ZERO);
+    network.sample_hosts(end);
+    network.recording.sample_flows(end);
+    let mut unbalanced = None;
+    for link in &mut network.links {
+        link.finish(end);
+        unbalanced =
+            unbalanced.or_else(|| Some(format!("port `{}`: {}", link.record.setup.name, link.imbalance()?)));
+    }
+    monitor::unwatch(&mut network.recording, network.links.iter_mut().map(|link| &mut link.record));
+    network.drain();
+    debug_assert!(network.hosts.is_clear(), "a packet has gone without its segment");
+    for link in &mut network.links {
+        link.port.each_node(&mut |node| {
+            if !node.is_empty() {
+                unbalanced = Some(format!("queue `{}`: {:?}", node.name(), node.counters()));
+            }
+        });
+    }
+    if let Some(queue) = unbalanced {
+        return Err(Failure::Imbalance(queue));
+    }
+    network.recording.ports = network.links.into_iter().map(|link| link.record).collect();
+    network.recording.finish();
+    network.recording.balance()?;
+    Ok(network.recording)
+}
+
+/// Changes of the scenario, in the order of their times.
+struct Timeline<'a> {
+    scenario: Cow<'a, Scenario>,
+    seed: Seed,
+    next: usize,
+}
+
+impl Timeline<'_> {
+    fn next_time(&self) -> Instant {
+        self.scenario.changes.get(self.next).map_or(Instant::NEVER, |change| change.at)
+    }
+
+    fn turn<E: Entry>(&mut self, network: &mut Network<E>, now: Instant) -> Result<(), Failure> {
+        let next = self.next;
+        self.next += 1;
+        if let Some(change) = self.scenario.changes.get(next) {
+            self.apply(change, network, now)?;
+        }
+        Ok(())
+    }
+
+    fn apply<E: Entry>(
+        &self,
+        change: &Change,
+        network: &mut Network<E>,
+        now: Instant,
+    ) -> Result<(), Failure> {
+        let mut moved_packets = None;
+        let mut forced_out_packets = 0;
+        match &change.action {
+            Action::Reconfigure { port, .. } | Action::Replace { port, .. } => {
+                let place = &mut network.links[*port];
+                let moved = change
+                    .apply_to_port(&mut place.port, now, &network.flows)
+                    .map_err(|why| build_failure(&change.path, &why))?;
+                place.touch(now);
+                moved_packets = matches!(change.action, Action::Replace { .. }).then_some(moved as u64);
+                network.events.set(Slots::link(*port), network.links[*port].next());
+                forced_out_packets = network.collect_drops(*port, now);
+            }
+            Action::Link { link, rate, delay, loss } => {
+                for index in [2 * link, 2 * link + 1] {
+                    network.links[index].change(now, *rate, *delay, *loss);
+                    network.events.set(Slots::link(index), network.links[index].next());
+                }
+                let links = &network.links;
+                network.propagation = propagation(&self.scenario, |port| links[port].delay());
+            }
+            Action::Flow { flows, traffic, stop } => {
+                for index in flows.clone() {
+                    let stop = stop.map_or(Instant::NEVER, |stop| Instant::ZERO + stop);
+                    if network.stop_connection(index, stop, now) {
+                        continue;
+                    }
+                    let name = &self.scenario.flows[index].name;
+                    let arrivals = traffic
+                        .as_ref()
+                        .map(|traffic| traffic.arrivals_after(self.seed, name, self.next))
+                        .transpose()
+                        .map_err(|why| build_failure(name, &why))?;
+                    network.sources[index].renew(arrivals, now, stop);
+                    let slot = network.slots.source(index);
+                    network.events.set(slot, network.sources[index].next());
+                }
+            }
+        }
+        let event = Event::change(now, &change.path, &change.value);
+        network.recording.events.push(Event { moved_packets, forced_out_packets, ..event });
+        Ok(())
+    }
+}

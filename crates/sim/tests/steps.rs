@@ -1,0 +1,104 @@
+//! Runs in steps: equal to a run in one, whatever the steps.
+
+mod common;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use common::{one_link, scenario};
+use lockgate_engine::random::{Random, Seed};
+use lockgate_engine::units::{Duration, Instant};
+use lockgate_measure::recording::Window;
+use lockgate_measure::summary::summarise;
+use lockgate_scenario::Override;
+use lockgate_sim::{Control, Outcome, Progress, Simulation, run};
+
+const FLOWS: &str = r#"
+[flow.poisson]
+from = "a"
+to = "b"
+transport = "udp"
+size = "900B"
+gap = { distribution = "exponential", mean = "900us" }
+[flow.download]
+from = "b"
+to = "a"
+transport = "tcp"
+bytes = "unlimited"
+"#;
+
+fn text() -> String {
+    one_link("4s", "8mbit", "root = \"q\"\nqueue.q = { kind = \"fq_codel\" }", FLOWS)
+}
+
+/// Everything that a run yields, as text.
+fn yielded(outcome: &Outcome) -> String {
+    let summary = summarise(std::slice::from_ref(&outcome.recording));
+    let summary = serde_json::to_string(&summary).expect("JSON");
+    format!("{summary} {:?} {}", outcome.recording.events, outcome.recording.engine.events)
+}
+
+#[test]
+fn steps_of_any_length_yield_the_run_in_one() {
+    let changed =
+        format!("{}\n[[change]]\nat = \"2s\"\nset = {{ \"link.line.rate\" = \"3mbit\" }}\n", text());
+    let scenario = scenario(&changed);
+    let whole = run(&scenario, Seed(3), &mut |_| Control::Continue).expect("a run");
+    let mut random = Random::stream(Seed(1), "steps");
+    for longest_ns in [1_000_000_000, 30_000_000, 700_000] {
+        let mut simulation = Simulation::owning(scenario.clone(), Seed(3)).expect("a network");
+        let mut steps = 0;
+        while simulation
+            .step_until(simulation.now() + Duration::from_picos(1_000 * u64::from(random.below(longest_ns))))
+            .expect("a step")
+            == Progress::Reached
+        {
+            steps += 1;
+        }
+        assert!(steps >= 4, "{steps} steps");
+        assert_eq!(simulation.now(), scenario.end());
+        assert_eq!(simulation.step_until(Instant::NEVER).expect("a step"), Progress::Ended, "it stays so");
+        let stepped = simulation.finish().expect("a balanced account");
+        assert!(!stepped.stopped_early);
+        assert_eq!(yielded(&stepped), yielded(&whole), "{steps} steps");
+    }
+}
+
+#[test]
+fn a_step_ends_after_everything_at_its_time() {
+    let flows = "[flow.f]\nfrom = \"a\"\nto = \"b\"\ntransport = \"udp\"\nsize = \"1000B\"\ngap = \"1ms\"";
+    let scenario = scenario(&one_link("1s", "8mbit", "root = \"q\"\nqueue.q = { kind = \"fifo\" }", flows));
+    let mut simulation = Simulation::new(&scenario, Seed(1)).expect("a network");
+    let sent =
+        |simulation: &mut Simulation<'_>| simulation.observe().flows[0].totals(Window::WholeRun).sent.packets;
+    let mut counts = Vec::new();
+    for until in [Duration::from_micros(1_999), Duration::from_millis(2), Duration::from_millis(5)] {
+        simulation.step_until(Instant::ZERO + until).expect("a step");
+        assert_eq!(simulation.now(), Instant::ZERO + until);
+        counts.push(sent(&mut simulation));
+    }
+    // Packets are sent at 1 ms, 2 ms, ...
+    assert_eq!(counts, [1, 2, 5]);
+    let outcome = simulation.finish().expect("a balanced account");
+    assert!(outcome.stopped_early);
+    assert_eq!(outcome.recording.duration, Duration::from_millis(5));
+}
+
+#[test]
+fn a_setting_is_the_change_of_the_file_and_what_is_wrong_with_it_changes_nothing() {
+    let files: BTreeMap<String, Arc<[u8]>> = BTreeMap::new();
+    let written = "at = \"1.000000000001s\"\nset = { \"link.line.rate\" = \"3mbit\" }";
+    let written = scenario(&format!("{}\n[[change]]\n{written}\n", text()));
+    let whole = run(&written, Seed(7), &mut |_| Control::Continue).expect("a run");
+    let mut simulation = Simulation::owning(scenario(&text()), Seed(7)).expect("a network");
+    simulation.step_until(Instant::ZERO + Duration::from_secs(1)).expect("a step");
+    for wrong in ["3", "-1mbit"] {
+        let wrong = Override::new("link.line.rate", wrong).expect("a path");
+        assert!(simulation.set(&[wrong], &files).is_err());
+    }
+    let rate = Override::new("link.line.rate", "3mbit").expect("a path");
+    let made = simulation.set(&[rate], &files).expect("accepted");
+    assert_eq!(made.len(), 1);
+    let set = simulation.finish_run().expect("a balanced account");
+    assert_eq!(yielded(&set), yielded(&whole));
+}
