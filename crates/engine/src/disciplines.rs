@@ -1,19 +1,54 @@
 //! Every discipline the laboratory knows.
 //!
-//! To add one: write `disciplines/<kind>.rs`, then name it, with its family, in the list below. Scenario building, the JSON
-//! schema, `lockgate list`, the reference pages and the compliance suite all follow from this list.
+//! To add one: write `disciplines/<kind>.rs`, declare the module below, and enter it with its family in the registry
+//! (`disciplines!`). Scenario building, the JSON schema, `lockgate list`, the reference pages and the compliance suite
+//! all follow from the registry.
+
+pub mod bandwidth_shaper;
+pub mod cake;
+pub mod cbq;
+pub mod choke;
+pub mod cobalt;
+pub mod codel;
+pub mod drr;
+pub mod dualpi2;
+pub mod edf;
+pub mod ets;
+pub mod ffs;
+pub mod fifo;
+pub mod fq_codel;
+pub mod fq_pie;
+pub mod hfsc;
+pub mod htb;
+pub mod lis;
+pub mod lisb;
+pub mod nfs;
+pub mod pie;
+pub mod prio;
+pub mod qfq;
+pub mod red;
+pub mod rr;
+pub mod run2c;
+pub mod scfq;
+pub mod sfq;
+pub mod sis;
+pub mod stfq;
+pub mod tbf;
+pub mod wf2q_plus;
+pub mod wfq_altq;
+pub mod wrr;
 
 use crate::discipline::Discipline;
 
-/// Something to be done with a discipline's type: how a kind's name in a file becomes a type.
+/// Operation that is generic over a discipline's type: turns the name of a kind in a file into a type.
 pub trait Visitor {
-    /// What it yields.
+    /// Result of the operation.
     type Output;
-    /// Does it with `D`.
+    /// Runs the operation for `D`.
     fn visit<D: Discipline>(self) -> Self::Output;
 }
 
-/// What disciplines have in common: how lists group them.
+/// Group of similar disciplines, used to order lists.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Family {
     /// One queue, in the order of arrival.
@@ -31,11 +66,11 @@ pub enum Family {
 }
 
 impl Family {
-    /// Every family, in the order of lists.
+    /// All families, in the order of lists.
     pub const ALL: [Self; 6] =
         [Self::Fifo, Self::Priority, Self::Fair, Self::Aqm, Self::Shaper, Self::Hierarchy];
 
-    /// Its name.
+    /// Returns the family's name in lists.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Fifo => "FIFO",
@@ -50,15 +85,12 @@ impl Family {
 
 macro_rules! disciplines {
     ($($module:ident :: $discipline:ident in $family:ident),* $(,)?) => {
-        $(
-            pub mod $module;
-            pub use $module::$discipline;
-        )*
+        $(pub use $module::$discipline;)*
 
-        /// The kinds, in the order of the list.
+        /// All kinds, in the order of the registry.
         pub const KINDS: &[&str] = &[$(<$discipline as Discipline>::KIND),*];
 
-        /// The family of this kind; `None` where there is no such kind.
+        /// Returns the family of `kind`, or `None` for an unknown kind.
         pub fn family(kind: &str) -> Option<Family> {
             $(
                 if kind == <$discipline as Discipline>::KIND {
@@ -68,7 +100,7 @@ macro_rules! disciplines {
             None
         }
 
-        /// Calls `visitor` with the type of this kind; `None` where there is no such kind.
+        /// Calls `visitor` with the type of `kind`, or returns `None` for an unknown kind.
         pub fn visit<V: Visitor>(kind: &str, visitor: V) -> Option<V::Output> {
             $(
                 if kind == <$discipline as Discipline>::KIND {
@@ -114,4 +146,15 @@ disciplines! {
     cake::Cake in Aqm,
     htb::Htb in Hierarchy,
     hfsc::Hfsc in Hierarchy,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_module_has_an_entry_in_the_registry() {
+        let modules = include_str!("disciplines.rs").lines().filter(|line| line.starts_with("pub mod ")).count();
+        assert_eq!(modules, KINDS.len());
+    }
 }
