@@ -154,7 +154,8 @@ mod tests {
 
     #[test]
     fn every_module_has_an_entry_in_the_registry() {
-        let modules = include_str!("disciplines.rs").lines().filter(|line| line.starts_with("pub mod ")).count();
+        let modules =
+            include_str!("disciplines.rs").lines().filter(|line| line.starts_with("pub mod ")).count();
         assert_eq!(modules, KINDS.len());
     }
 }

@@ -113,7 +113,8 @@ pub struct BandwidthShaper {
 
 impl Discipline for BandwidthShaper {
     const KIND: &'static str = "bandwidth-shaper";
-    const SUMMARY: &'static str = "Click's shaper: a rate by the second; idle, it saves up to two seconds of it";
+    const SUMMARY: &'static str =
+        "Click's shaper: a rate by the second; idle, it saves up to two seconds of it";
     const SOURCE: &'static str = "Click, element BandwidthShaper and its GapRate";
     const GUARANTEES: &'static [&'static str] = &[
         "envelope: at most 2s * rate + rate * t + one packet leave in any interval t, and no smaller burst holds",

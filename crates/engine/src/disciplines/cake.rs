@@ -125,16 +125,25 @@ const TIN_QUANTUM: u64 = 1024;
 impl Config {
     fn check(&self) -> Result<(), Invalid> {
         if self.bandwidth.is_some_and(Rate::is_zero) {
-            return Err(Invalid::new("bandwidth", "of zero lets nothing pass: leave it out for an unlimited one"));
+            return Err(Invalid::new(
+                "bandwidth",
+                "of zero lets nothing pass: leave it out for an unlimited one",
+            ));
         }
         if self.rtt.is_zero() {
-            return Err(Invalid::new("rtt", "must be longer than `0ms`: it is the scale of the distance between drops"));
+            return Err(Invalid::new(
+                "rtt",
+                "must be longer than `0ms`: it is the scale of the distance between drops",
+            ));
         }
         if self.memlimit == Some(Bytes::ZERO) {
             return Err(Invalid::new("memlimit", "holds nothing: it is at least the bytes of a packet"));
         }
         if self.ack_filter {
-            return Err(Invalid::new("ack_filter", "is not there: leave it out, acknowledgements are not thinned"));
+            return Err(Invalid::new(
+                "ack_filter",
+                "is not there: leave it out, acknowledgements are not thinned",
+            ));
         }
         Compensation::new(self).map(|_| ())
     }
@@ -156,7 +165,8 @@ impl Config {
         let target = base.max(slow + slow / 2);
         let interval = self.rtt + target.saturating_sub(base);
         let quantum = self.bandwidth.map_or(MTU.0, |rate| {
-            let share = u128::from(rate.as_bits()) * u128::from(part.numerator) / u128::from(part.denominator);
+            let share =
+                u128::from(rate.as_bits()) * u128::from(part.numerator) / u128::from(part.denominator);
             // A 4096th of a second's bytes.
             u64::try_from(share / 8 / 4096).unwrap_or(u64::MAX).clamp(300, MTU.0)
         });

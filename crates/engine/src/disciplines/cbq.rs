@@ -196,7 +196,12 @@ impl Discipline for Cbq {
         })
     }
 
-    fn reconfigure(&mut self, config: Config, shares: Vec<Share>, cx: &mut Context<'_>) -> Result<(), Invalid> {
+    fn reconfigure(
+        &mut self,
+        config: Config,
+        shares: Vec<Share>,
+        cx: &mut Context<'_>,
+    ) -> Result<(), Invalid> {
         let settings = config.settings(&shares)?;
         if config.flavour != self.config.flavour {
             self.leave_flavour(config.flavour, cx.now);
@@ -248,7 +253,10 @@ impl Discipline for Cbq {
         let last = classes.iter().filter_map(|state| state.estimator.undertime).max();
         let ahead = last.map_or(0, |undertime| (undertime - self.clock.now).max(0));
         emit("latest_undertime_seconds", seconds(ahead));
-        emit("largest_deficit_bytes", classes.iter().map(|state| state.deficit).max().unwrap_or_default() as f64);
+        emit(
+            "largest_deficit_bytes",
+            classes.iter().map(|state| state.deficit).max().unwrap_or_default() as f64,
+        );
         emit("clock_ahead_seconds", seconds(self.clock.now - self.clock.real));
     }
 }
@@ -337,7 +345,8 @@ impl Cbq {
             self.advance_clock(now);
         }
         let (old, new) = (self.arithmetic(), flavour.arithmetic());
-        let back = old.at(now) - if self.config.flavour == Flavour::Altq { old.at(now) } else { self.clock.now };
+        let back =
+            old.at(now) - if self.config.flavour == Flavour::Altq { old.at(now) } else { self.clock.now };
         for state in &mut self.states {
             state.estimator.shift(back, old, new);
             state.penalised_until = state.penalised_until.map(|until| until * old.tick() / new.tick());

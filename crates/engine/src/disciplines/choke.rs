@@ -142,9 +142,9 @@ pub struct Choke {
 
 impl Discipline for Choke {
     const KIND: &'static str = "choke";
-    const SUMMARY: &'static str = "random early detection that drops an arriving packet with a random one of its own flow";
-    const SOURCE: &'static str =
-        "Pan, Prabhakar and Psounis, CHOKe, INFOCOM 2000; Tang, Wang and Low, Transactions on Networking 12 (2004); tc-choke(8)";
+    const SUMMARY: &'static str =
+        "random early detection that drops an arriving packet with a random one of its own flow";
+    const SOURCE: &'static str = "Pan, Prabhakar and Psounis, CHOKe, INFOCOM 2000; Tang, Wang and Low, Transactions on Networking 12 (2004); tc-choke(8)";
     const GUARANTEES: &'static [&'static str] = &[
         "an unresponsive flow among many others gets a / (e^a + a) of the link, never more than 1 / (1 + e) = 26.9 %, and ever less the more it offers (Tang, Wang and Low)",
         "above `min` an arriving packet meets each of those that wait with the same probability, and both go where they are of one flow",

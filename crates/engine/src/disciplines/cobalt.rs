@@ -78,8 +78,10 @@ pub struct Cobalt {
 
 impl Discipline for Cobalt {
     const KIND: &'static str = "cobalt";
-    const SUMMARY: &'static str = "controlled delay with an ebbing count, and a drop probability for senders that do not react";
-    const SOURCE: &'static str = "Palmei et al., Design and Evaluation of COBALT Queue Discipline, LANMAN 2019; tc-cake(8)";
+    const SUMMARY: &'static str =
+        "controlled delay with an ebbing count, and a drop probability for senders that do not react";
+    const SOURCE: &'static str =
+        "Palmei et al., Design and Evaluation of COBALT Queue Discipline, LANMAN 2019; tc-cake(8)";
     const GUARANTEES: &'static [&'static str] = &[
         "the first drop of a spell comes after an interval above the target, the next after interval/sqrt(2), interval/sqrt(3), ...",
         "under a constant overload of senders that do not react, the queue is hardly ever full",

@@ -78,7 +78,8 @@ impl Source for PacketQueue {
 
 impl Discipline for Codel {
     const KIND: &'static str = "codel";
-    const SUMMARY: &'static str = "controlled delay: drops at the head while the waiting stays above a target";
+    const SUMMARY: &'static str =
+        "controlled delay: drops at the head while the waiting stays above a target";
     const SOURCE: &'static str = "RFC 8289; tc-codel(8)";
     const GUARANTEES: &'static [&'static str] = &[
         "no drop before the waiting was above the target for a whole interval (RFC 8289)",

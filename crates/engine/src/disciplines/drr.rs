@@ -42,7 +42,10 @@ pub struct Drr {
 
 fn check(shares: &[Share]) -> Result<(), Invalid> {
     match shares.iter().position(|share| share.quantum == Bytes::ZERO) {
-        Some(child) => Err(Invalid::new("quantum", "must be at least `1B`: a child of none would never send").on_child(child)),
+        Some(child) => {
+            Err(Invalid::new("quantum", "must be at least `1B`: a child of none would never send")
+                .on_child(child))
+        }
         None => Ok(()),
     }
 }
@@ -89,7 +92,10 @@ impl Discipline for Drr {
     fn doubts(&self, _: Option<Rate>, tell: &mut dyn FnMut(Invalid)) {
         for (child, quantum) in self.children.quanta().enumerate() {
             if quantum < SMALL_QUANTUM {
-                let why = format!("is small for full frames: make it `{}B` or more, or it takes several turns", FULL_FRAME.0);
+                let why = format!(
+                    "is small for full frames: make it `{}B` or more, or it takes several turns",
+                    FULL_FRAME.0
+                );
                 tell(Invalid::new("quantum", why).on_child(child));
             }
         }

@@ -294,7 +294,8 @@ impl Discipline for DualPi2 {
         self.gains = gains;
         self.controller.probability = self.controller.probability.min(gains.highest);
         while !self.fits(0, 0) {
-            let longer = if self.low.bytes() > self.classic.bytes() { &mut self.low } else { &mut self.classic };
+            let longer =
+                if self.low.bytes() > self.classic.bytes() { &mut self.low } else { &mut self.classic };
             let Some(packet) = longer.pop_newest() else { break };
             cx.drop(packet, DropReason::Shrunk);
         }
@@ -393,7 +394,8 @@ impl DualPi2 {
         while self.next_update <= now && made < MISSED {
             let waiting = self.waiting(self.next_update);
             let idle = Controller::default();
-            if self.controller == idle && waiting.is_zero() && self.classic.is_empty() && self.low.is_empty() {
+            if self.controller == idle && waiting.is_zero() && self.classic.is_empty() && self.low.is_empty()
+            {
                 break;
             }
             self.controller.update(&self.gains, waiting);

@@ -67,7 +67,10 @@ impl Config {
     fn quanta(&self, shares: &[Share]) -> Result<Vec<Bytes>, Invalid> {
         let count = shares.len();
         if self.bands.is_some_and(|bands| bands as usize != count) {
-            return Err(Invalid::new("bands", format!("must be the number of children, {count}, or left out")));
+            return Err(Invalid::new(
+                "bands",
+                format!("must be the number of children, {count}, or left out"),
+            ));
         }
         let strict = self.strict as usize;
         if strict > count {
@@ -135,7 +138,12 @@ impl Discipline for Ets {
         !config.priomap.is_empty()
     }
 
-    fn reconfigure(&mut self, config: Config, shares: Vec<Share>, _: &mut Context<'_>) -> Result<(), Invalid> {
+    fn reconfigure(
+        &mut self,
+        config: Config,
+        shares: Vec<Share>,
+        _: &mut Context<'_>,
+    ) -> Result<(), Invalid> {
         let quanta = config.quanta(&shares)?;
         if config.strict as usize == self.strict.len() {
             for (slot, quantum) in quanta.into_iter().enumerate() {
@@ -177,7 +185,10 @@ impl Discipline for Ets {
     fn doubts(&self, _: Option<Rate>, tell: &mut dyn FnMut(Invalid)) {
         for (slot, quantum) in self.sharing.quanta().enumerate() {
             if quantum < SMALL_QUANTUM {
-                let why = format!("is small for full frames: make it `{}B` or more, or it takes several turns", FULL_FRAME.0);
+                let why = format!(
+                    "is small for full frames: make it `{}B` or more, or it takes several turns",
+                    FULL_FRAME.0
+                );
                 tell(Invalid::new("quantum", why).on_child(self.strict.len() + slot));
             }
         }

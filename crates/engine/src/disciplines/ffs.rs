@@ -15,9 +15,8 @@ impl Rank for FarthestFromSource {
     const KIND: &'static str = "ffs";
     const SUMMARY: &'static str = "farthest from its source first, by the hops it has done";
     const SOURCE: &'static str = "Andrews et al., Universal-stability results for greedy contention-resolution protocols, JACM 48 (2001)";
-    const GUARANTEES: &'static [&'static str] = &[
-        "conservation law: with equal sizes and no loss, the mean sojourn of FIFO on the same arrivals",
-    ];
+    const GUARANTEES: &'static [&'static str] =
+        &["conservation law: with equal sizes and no loss, the mean sojourn of FIFO on the same arrivals"];
     const REORDERS: bool = false;
 
     fn rank(packet: &Header) -> u64 {

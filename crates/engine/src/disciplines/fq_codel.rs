@@ -106,7 +106,8 @@ impl Source for Waiting<'_> {
 
 impl Discipline for FqCodel {
     const KIND: &'static str = "fq_codel";
-    const SUMMARY: &'static str = "flow queueing with controlled delay: a queue, a turn and a codel for every flow";
+    const SUMMARY: &'static str =
+        "flow queueing with controlled delay: a queue, a turn and a codel for every flow";
     const SOURCE: &'static str = "RFC 8290; tc-fq_codel(8)";
     const GUARANTEES: &'static [&'static str] = &[
         "fairness between backlogged flows: |S_i - S_j| <= Q + L_i + L_j in any interval (deficit round robin)",

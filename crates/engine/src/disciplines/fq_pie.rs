@@ -100,7 +100,9 @@ impl Config {
         if self.ecn_prob > 100 {
             return Err(Invalid::new("ecn_prob", "is in percent, up to 100"));
         }
-        let Self { flavour, target, tupdate, alpha, beta, max_burst, mtu, bytemode, dq_rate_estimator, .. } = *self;
+        let Self {
+            flavour, target, tupdate, alpha, beta, max_burst, mtu, bytemode, dq_rate_estimator, ..
+        } = *self;
         Aim { flavour, target, tupdate, alpha, beta, max_burst, mtu, bytemode, dq_rate_estimator }.check()
     }
 }
@@ -123,7 +125,8 @@ impl Discipline for FqPie {
         "each flow is judged by its own waits: those above their share wait for the target in the mean and lose the rest, those below lose nothing",
     ];
     const DROPS_EARLY: bool = true;
-    const EXAMPLE: &'static str = "limit = \"10240p\"\nflows = 1024\nquantum = \"1514B\"\ntarget = \"15ms\"\ntupdate = \"15ms\"\n";
+    const EXAMPLE: &'static str =
+        "limit = \"10240p\"\nflows = 1024\nquantum = \"1514B\"\ntarget = \"15ms\"\ntupdate = \"15ms\"\n";
     type Config = Config;
     type Share = NoShare;
 

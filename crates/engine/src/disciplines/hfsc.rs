@@ -67,7 +67,10 @@ impl Curves {
                 return Err(Invalid::new(field, "must go on with a rate: `m2` is above zero"));
             }
             if sc.is_some() && curve.is_some() && matches!(field, "rt" | "ls") {
-                return Err(Invalid::new(field, "and `sc`, which is `rt` and `ls` in one, say the same: give one of them"));
+                return Err(Invalid::new(
+                    field,
+                    "and `sc`, which is `rt` and `ls` in one, say the same: give one of them",
+                ));
             }
         }
         if rt.is_some() && !is_leaf {
@@ -76,8 +79,13 @@ impl Curves {
         let (real_time, link_share) = (rt.or(sc).filter(|_| is_leaf), ls.or(sc));
         match link_share {
             None if !is_leaf => Err(Invalid::new("ls", "is needed on an inner class, such as `10mbit`")),
-            None if real_time.is_none() => Err(Invalid::new("ls", "or `rt` is needed, such as `10mbit`: without a curve a class is never served")),
-            None if ul.is_some() => Err(Invalid::new("ul", "limits link sharing: give the class `ls` as well")),
+            None if real_time.is_none() => Err(Invalid::new(
+                "ls",
+                "or `rt` is needed, such as `10mbit`: without a curve a class is never served",
+            )),
+            None if ul.is_some() => {
+                Err(Invalid::new("ul", "limits link sharing: give the class `ls` as well"))
+            }
             _ => Ok(Self { real_time, shares: Shares { link_share, upper_limit: ul } }),
         }
     }
@@ -108,7 +116,8 @@ pub struct Hfsc {
 
 impl Discipline for Hfsc {
     const KIND: &'static str = "hfsc";
-    const SUMMARY: &'static str = "hierarchical fair service curves: guarantees of delay apart from shares of the link";
+    const SUMMARY: &'static str =
+        "hierarchical fair service curves: guarantees of delay apart from shares of the link";
     const SOURCE: &'static str = "Stoica, Zhang and Ng, SIGCOMM 1997 and ToN 8 (2000); tc-hfsc(7)";
     const GUARANTEES: &'static [&'static str] = &[
         "every packet ends by the deadline of its leaf's rt curve + L_max/C, where the rt curves sum to no more than the link",
@@ -208,7 +217,9 @@ impl Discipline for Hfsc {
     fn doubts(&self, link: Option<Rate>, tell: &mut dyn FnMut(Invalid)) {
         let curves: Vec<Shape> = self.curves.iter().filter_map(|curves| curves.real_time).collect();
         if let Some(link) = link.filter(|link| shape::exceed(&curves, *link)) {
-            let why = format!("have `rt` curves that sum above the {link} of the link: lower them, or deadlines are missed");
+            let why = format!(
+                "have `rt` curves that sum above the {link} of the link: lower them, or deadlines are missed"
+            );
             tell(Invalid::new("children", why));
         }
     }

@@ -157,7 +157,8 @@ pub struct Htb {
 impl Discipline for Htb {
     const KIND: &'static str = "htb";
     const SUMMARY: &'static str = "hierarchical token bucket: guaranteed rates, borrowing up to a ceiling";
-    const SOURCE: &'static str = "Devera, HTB manual and theory (luxik.cdi.cz/~devik/qos/htb), 2002; tc-htb(8)";
+    const SOURCE: &'static str =
+        "Devera, HTB manual and theory (luxik.cdi.cz/~devik/qos/htb), 2002; tc-htb(8)";
     const GUARANTEES: &'static [&'static str] = &[
         "no leaf sends more than cburst + one packet + ceil * t in any interval t",
         "a backlogged leaf gets its rate whatever the others do, where the rates below a class sum to no more than its own",
@@ -177,7 +178,12 @@ impl Discipline for Htb {
         Ok(Self { classes, ladder, waiting: Vec::new() })
     }
 
-    fn reconfigure(&mut self, config: Config, shares: Vec<Share>, cx: &mut Context<'_>) -> Result<(), Invalid> {
+    fn reconfigure(
+        &mut self,
+        config: Config,
+        shares: Vec<Share>,
+        cx: &mut Context<'_>,
+    ) -> Result<(), Invalid> {
         let tunings = Tuning::all(&config, &shares)?;
         self.ladder.retune(tunings, cx.now);
         self.waiting.clear();

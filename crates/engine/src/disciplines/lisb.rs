@@ -16,9 +16,8 @@ impl Rank for LongestInBuffers {
     const KIND: &'static str = "lisb";
     const SUMMARY: &'static str = "longest waiting in the queues of its path first";
     const SOURCE: &'static str = "the CAQT policies compared on a Linux 2.6.7 kernel; see papers/caqt";
-    const GUARANTEES: &'static [&'static str] = &[
-        "conservation law: with equal sizes and no loss, the mean sojourn of FIFO on the same arrivals",
-    ];
+    const GUARANTEES: &'static [&'static str] =
+        &["conservation law: with equal sizes and no loss, the mean sojourn of FIFO on the same arrivals"];
     const REORDERS: bool = true;
 
     fn rank(packet: &Header) -> u64 {

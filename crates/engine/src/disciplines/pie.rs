@@ -71,7 +71,9 @@ impl Default for Config {
 impl Config {
     fn aim(&self) -> Result<Aim, Invalid> {
         refuse_nothing(self.limit)?;
-        let Self { flavour, target, tupdate, alpha, beta, max_burst, mtu, bytemode, dq_rate_estimator, .. } = *self;
+        let Self {
+            flavour, target, tupdate, alpha, beta, max_burst, mtu, bytemode, dq_rate_estimator, ..
+        } = *self;
         Aim { flavour, target, tupdate, alpha, beta, max_burst, mtu, bytemode, dq_rate_estimator }.check()
     }
 }
@@ -89,7 +91,8 @@ pub struct Pie {
 
 impl Discipline for Pie {
     const KIND: &'static str = "pie";
-    const SUMMARY: &'static str = "proportional integral controller: drops so that the waiting comes to a target";
+    const SUMMARY: &'static str =
+        "proportional integral controller: drops so that the waiting comes to a target";
     const SOURCE: &'static str = "RFC 8033; tc-pie(8)";
     const GUARANTEES: &'static [&'static str] = &[
         "each update follows RFC 8033, section 4.2, on the measured delays",

@@ -69,7 +69,8 @@ impl Guard {
 
     /// Whether the band may go before those below with a packet of this length.
     fn allows(&mut self, length: Bytes, now: Instant) -> bool {
-        let gained = i128::from(now.since(self.updated).as_picos()).saturating_mul(self.rate.as_bits().into());
+        let gained =
+            i128::from(now.since(self.updated).as_picos()).saturating_mul(self.rate.as_bits().into());
         self.updated = self.updated.max(now);
         self.tokens = self.tokens.saturating_add(gained).min(worth(self.burst));
         self.tokens >= worth(length.min(self.burst))
@@ -110,8 +111,10 @@ struct Band {
 
 impl Discipline for Prio {
     const KIND: &'static str = "prio";
-    const SUMMARY: &'static str = "strict priority over its children, first child first; bounded where it says so";
-    const SOURCE: &'static str = "tc-prio(8); the guard is our own, the bound by Le Boudec and Thiran, Network calculus, 2001";
+    const SUMMARY: &'static str =
+        "strict priority over its children, first child first; bounded where it says so";
+    const SOURCE: &'static str =
+        "tc-prio(8); the guard is our own, the bound by Le Boudec and Thiran, Network calculus, 2001";
     const GUARANTEES: &'static [&'static str] = &[
         "mean delay of each band by Cobham's formula (non-preemptive priority, M/G/1)",
         "conservation law (Kleinrock): the bands' delays weighted by load sum to those of FIFO",

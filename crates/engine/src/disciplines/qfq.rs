@@ -20,7 +20,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::discipline::{Arity, Child, Context, Dequeue, Discipline, Invalid};
 use crate::fair::groups::{Groups, group_of};
-use crate::fair::{self, TaggedChildren, Tag};
+use crate::fair::{self, Tag, TaggedChildren};
 use crate::node::Node;
 use crate::packet::Packet;
 use crate::units::{Bytes, Instant};
@@ -52,8 +52,10 @@ impl Share {
 
 fn check_longest<'a>(mut shares: impl Iterator<Item = &'a Share>) -> Result<(), Invalid> {
     match shares.position(|share| share.maxpkt == Bytes::ZERO) {
-        Some(child) => Err(Invalid::new("maxpkt", "must be at least `1B`, best the longest frame such as `1514B`")
-            .on_child(child)),
+        Some(child) => {
+            Err(Invalid::new("maxpkt", "must be at least `1B`, best the longest frame such as `1514B`")
+                .on_child(child))
+        }
         None => Ok(()),
     }
 }
@@ -90,9 +92,9 @@ fn sizes(classes: &TaggedChildren, told: &[Bytes]) -> Vec<Size> {
 
 impl Discipline for Qfq {
     const KIND: &'static str = "qfq";
-    const SUMMARY: &'static str = "quick fair queueing: nearly as near to a fluid server as wf2q+, in constant time";
-    const SOURCE: &'static str =
-        "Checconi, Rizzo and Valente, QFQ: efficient packet scheduling with tight guarantees, IEEE/ACM ToN 2013; tc-qfq(8)";
+    const SUMMARY: &'static str =
+        "quick fair queueing: nearly as near to a fluid server as wf2q+, in constant time";
+    const SOURCE: &'static str = "Checconi, Rizzo and Valente, QFQ: efficient packet scheduling with tight guarantees, IEEE/ACM ToN 2013; tc-qfq(8)";
     const GUARANTEES: &'static [&'static str] = &[
         "bit worst-case fair index of a child: 3 w s + 2 L_max w/W, with s the smallest power of two (of 2^-32 bytes) not under maxpkt/w (Checconi, Rizzo and Valente)",
         "time worst-case fair index of a child: (3 W s + 2 L_max)/C",

@@ -111,14 +111,16 @@ impl Config {
         }
         let linux = matches!(self.flavour, Flavour::Linux | Flavour::Linux24);
         if linux && self.gentle == Some(true) {
-            return Err(Invalid::new("gentle", "is not known to Linux: choose the flavour `paper` or `click`"));
+            return Err(Invalid::new(
+                "gentle",
+                "is not known to Linux: choose the flavour `paper` or `click`",
+            ));
         }
         if self.flavour == Flavour::Click {
             return Ok(average::CLICK_SHIFT);
         }
-        let burst = self
-            .burst
-            .map_or_else(|| (2 * self.min.0 + self.max.0).div_ceil(3 * self.avpkt.0), u64::from);
+        let burst =
+            self.burst.map_or_else(|| (2 * self.min.0 + self.max.0).div_ceil(3 * self.avpkt.0), u64::from);
         weight(burst, self.min.0 as f64 / self.avpkt.0 as f64).ok_or_else(|| {
             Invalid::new("burst", "is from `min / avpkt` to what a weight of 2^-31 can follow")
         })
@@ -151,8 +153,10 @@ enum Verdict {
 
 impl Discipline for Red {
     const KIND: &'static str = "red";
-    const SUMMARY: &'static str = "random early detection: drops with a probability that grows with the average backlog";
-    const SOURCE: &'static str = "Floyd and Jacobson, Transactions on Networking 1 (1993); tc-red(8); Click's element RED";
+    const SUMMARY: &'static str =
+        "random early detection: drops with a probability that grows with the average backlog";
+    const SOURCE: &'static str =
+        "Floyd and Jacobson, Transactions on Networking 1 (1993); tc-red(8); Click's element RED";
     const GUARANTEES: &'static [&'static str] = &[
         "average after n arrivals to a constant backlog q: q (1 - (1-w)^n)",
         "at a constant average, gaps between drops are uniform on 1..1/p: a share 2p/(1+p) is dropped",
@@ -314,7 +318,8 @@ impl Red {
     /// All in fractions of 2^16, thresholds in packets.
     fn judge_as_click(&mut self, cx: &mut Context<'_>) -> Verdict {
         let packets = |bytes: Bytes| (bytes.0 / self.config.avpkt.0).max(1);
-        let (min, max) = (packets(self.config.min), packets(self.config.max).max(packets(self.config.min) + 1));
+        let (min, max) =
+            (packets(self.config.min), packets(self.config.max).max(packets(self.config.min) + 1));
         let scaled = self.average.click();
         let whole = scaled >> average::CLICK_SCALE;
         let last = if self.config.is_gentle() { 2 * max } else { max };

@@ -69,10 +69,16 @@ impl Config {
             return Err(Invalid::new("threshold", "must be at least `1B`: nobody would be short"));
         }
         if self.by == By::Sequence && self.threshold.0 > u64::from(COUNT) + 1 {
-            return Err(Invalid::new("threshold", "is at most `4194304B` by sequence: the count comes round there"));
+            return Err(Invalid::new(
+                "threshold",
+                "is at most `4194304B` by sequence: the count comes round there",
+            ));
         }
         if self.by == By::Bytes && self.printed_mask {
-            return Err(Invalid::new("printed_mask", "is for `by = \"sequence\"`: bytes are compared without a mask"));
+            return Err(Invalid::new(
+                "printed_mask",
+                "is for `by = \"sequence\"`: bytes are compared without a mask",
+            ));
         }
         Ok(())
     }
@@ -98,8 +104,7 @@ pub struct Run2c {
 impl Discipline for Run2c {
     const KIND: &'static str = "run2c";
     const SUMMARY: &'static str = "two classes by age: a flow's first bytes go before all later ones";
-    const SOURCE: &'static str =
-        "Avrachenkov, Ayesta, Brown and Nyberg, Differentiation between short and long TCP flows, INFOCOM 2004";
+    const SOURCE: &'static str = "Avrachenkov, Ayesta, Brown and Nyberg, Differentiation between short and long TCP flows, INFOCOM 2004";
     const GUARANTEES: &'static [&'static str] = &[
         "a short packet waits as if there were no long ones, but for one packet under way (without `turns`)",
         "by sequence, a flow is short for its first 15360 to 16383 bytes and for 2^14 of each 2^22 after",
@@ -113,7 +118,10 @@ impl Discipline for Run2c {
 
     fn new(config: Config, children: Vec<Child<NoShare>>) -> Result<Self, Invalid> {
         if !(1..=2).contains(&children.len()) {
-            return Err(Invalid::new("children", "names two queues, for short and for long (or one for both)"));
+            return Err(Invalid::new(
+                "children",
+                "names two queues, for short and for long (or one for both)",
+            ));
         }
         config.check()?;
         let children = children.into_iter().map(|child| child.node).collect();

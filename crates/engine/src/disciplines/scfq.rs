@@ -9,7 +9,7 @@
 //! packet of every other child *and* as long as it takes at its own rate: see `stfq` and `wf2q+`. O(log n).
 
 use crate::discipline::{Arity, Child, Context, Dequeue, Discipline, Invalid};
-use crate::fair::{TaggedChildren, Tag, TagOrder};
+use crate::fair::{Tag, TagOrder, TaggedChildren};
 use crate::node::{Node, Peek};
 use crate::packet::Packet;
 use crate::units::Instant;

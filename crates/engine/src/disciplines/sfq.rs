@@ -17,7 +17,9 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::discipline::{Child, Context, Dequeue, Discipline, DropReason, FULL_FRAME, Invalid, NoShare, SMALL_QUANTUM};
+use crate::discipline::{
+    Child, Context, Dequeue, Discipline, DropReason, FULL_FRAME, Invalid, NoShare, SMALL_QUANTUM,
+};
 use crate::disciplines::fifo::refuse_nothing;
 use crate::packet::{FlowId, Packet};
 use crate::queue::PacketQueue;
@@ -110,8 +112,7 @@ impl Discipline for Sfq {
         "fairness between backlogged flows in queues of their own: |S_i - S_j| <= quantum + L_i + L_j",
         "a flow within its share of the buffer loses nothing: the longest queue pays, or one within 1/64 of it beyond 127 packets",
     ];
-    const EXAMPLE: &'static str =
-        "limit = \"1000p\"\nquantum = \"1514B\"\nperturb = \"0s\"\ndivisor = 1024\ndepth = 127\nflows = 127\n";
+    const EXAMPLE: &'static str = "limit = \"1000p\"\nquantum = \"1514B\"\nperturb = \"0s\"\ndivisor = 1024\ndepth = 127\nflows = 127\n";
     type Config = Config;
     type Share = NoShare;
 
@@ -228,7 +229,10 @@ impl Discipline for Sfq {
 
     fn doubts(&self, _: Option<Rate>, tell: &mut dyn FnMut(Invalid)) {
         if self.config.quantum < SMALL_QUANTUM {
-            let why = format!("is small for full frames: make it `{}B` or more, or it takes several turns", FULL_FRAME.0);
+            let why = format!(
+                "is small for full frames: make it `{}B` or more, or it takes several turns",
+                FULL_FRAME.0
+            );
             tell(Invalid::new("quantum", why));
         }
     }

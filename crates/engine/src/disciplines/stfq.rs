@@ -9,7 +9,7 @@
 //! on a link whose rate varies, too, since virtual time is read off the packet in service. O(log n).
 
 use crate::discipline::{Arity, Child, Context, Dequeue, Discipline, Invalid};
-use crate::fair::{TaggedChildren, Tag, TagOrder};
+use crate::fair::{Tag, TagOrder, TaggedChildren};
 use crate::node::Node;
 use crate::packet::Packet;
 use crate::units::Instant;

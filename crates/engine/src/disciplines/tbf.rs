@@ -13,7 +13,9 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::discipline::{Arity, Child, Context, Dequeue, Discipline, DropReason, FULL_FRAME, Invalid, NoShare};
+use crate::discipline::{
+    Arity, Child, Context, Dequeue, Discipline, DropReason, FULL_FRAME, Invalid, NoShare,
+};
 use crate::disciplines::fifo::refuse_nothing;
 use crate::node::{Node, Peek};
 use crate::packet::Packet;
@@ -102,17 +104,29 @@ impl Config {
         }
         match (self.peakrate, self.mtu) {
             (Some(peak), _) if peak < self.rate => {
-                return Err(Invalid::new("peakrate", format!("must not be under `rate`, which is {}", self.rate)));
+                return Err(Invalid::new(
+                    "peakrate",
+                    format!("must not be under `rate`, which is {}", self.rate),
+                ));
             }
             (Some(_), None) => {
-                return Err(Invalid::new("peakrate", "needs `mtu`, the depth of its bucket, such as `1540B`"));
+                return Err(Invalid::new(
+                    "peakrate",
+                    "needs `mtu`, the depth of its bucket, such as `1540B`",
+                ));
             }
-            (None, Some(_)) => return Err(Invalid::new("mtu", "is the depth of the `peakrate` bucket, and there is none")),
-            (Some(_), Some(Bytes(0))) => return Err(Invalid::new("mtu", "must hold the largest packet, such as `1540B`")),
+            (None, Some(_)) => {
+                return Err(Invalid::new("mtu", "is the depth of the `peakrate` bucket, and there is none"));
+            }
+            (Some(_), Some(Bytes(0))) => {
+                return Err(Invalid::new("mtu", "must hold the largest packet, such as `1540B`"));
+            }
             _ => {}
         }
         let limit = match (self.limit, self.latency) {
-            (Some(_), Some(_)) => return Err(Invalid::new("latency", "and `limit` say the same: give one of them")),
+            (Some(_), Some(_)) => {
+                return Err(Invalid::new("latency", "and `limit` say the same: give one of them"));
+            }
             (Some(_), None) | (None, Some(_)) if has_child => {
                 let field = if self.limit.is_some() { "limit" } else { "latency" };
                 return Err(Invalid::new(field, "belongs to the child, which does the queueing"));
@@ -241,7 +255,10 @@ impl Discipline for Tbf {
     fn doubts(&self, _: Option<Rate>, tell: &mut dyn FnMut(Invalid)) {
         for (field, bytes) in [("burst", self.burst), ("mtu", self.mtu)] {
             if bytes < FULL_FRAME {
-                let why = format!("drops the packets that are longer: make it `{}B`, a full frame, or more", FULL_FRAME.0);
+                let why = format!(
+                    "drops the packets that are longer: make it `{}B`, a full frame, or more",
+                    FULL_FRAME.0
+                );
                 return tell(Invalid::new(field, why));
             }
         }
@@ -255,7 +272,9 @@ impl Discipline for Tbf {
 impl Tbf {
     fn peek(&mut self, cx: &mut Context<'_>) -> Peek {
         match &mut self.waiting {
-            Waiting::Here(queue, _) => queue.front().map_or(Peek::Empty, |packet| Peek::Length(packet.bytes())),
+            Waiting::Here(queue, _) => {
+                queue.front().map_or(Peek::Empty, |packet| Peek::Length(packet.bytes()))
+            }
             Waiting::Child(child) => child.peek(cx),
         }
     }

@@ -17,7 +17,7 @@
 //! rate has to be told, and it need not be constant.
 
 use crate::discipline::{Arity, Child, Context, Dequeue, Discipline, Invalid};
-use crate::fair::{TaggedChildren, Tag, TagOrder};
+use crate::fair::{Tag, TagOrder, TaggedChildren};
 use crate::node::{Node, Peek};
 use crate::packet::Packet;
 use crate::units::{Bytes, Instant};

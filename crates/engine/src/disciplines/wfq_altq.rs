@@ -95,7 +95,8 @@ impl Class {
 
 impl Discipline for WfqAltq {
     const KIND: &'static str = "wfq-altq";
-    const SUMMARY: &'static str = "the fair queueing of ALTQ: quotas by weight, one buffer, oldest dropped first";
+    const SUMMARY: &'static str =
+        "the fair queueing of ALTQ: quotas by weight, one buffer, oldest dropped first";
     const SOURCE: &'static str = "altq_wfq.c of ALTQ (KAME, 1997)";
     const GUARANTEES: &'static [&'static str] = &[
         "fairness between backlogged children: |S_i/Q_i - S_j/Q_j| <= 1 + L_i/Q_i + L_j/Q_j with Q = 512 w/100",
@@ -127,7 +128,12 @@ impl Discipline for WfqAltq {
         Ok(Self { config, classes, active, order: BTreeSet::new(), packets: 0, bytes: 0 })
     }
 
-    fn reconfigure(&mut self, config: Config, shares: Vec<Share>, cx: &mut Context<'_>) -> Result<(), Invalid> {
+    fn reconfigure(
+        &mut self,
+        config: Config,
+        shares: Vec<Share>,
+        cx: &mut Context<'_>,
+    ) -> Result<(), Invalid> {
         refuse_nothing(config.limit)?;
         check_weights(shares.iter().map(|share| share.weight))?;
         self.config = config;

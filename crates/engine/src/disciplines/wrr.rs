@@ -69,8 +69,10 @@ impl Discipline for Wrr {
         }
         check_weights(children.iter().map(|child| child.share.weight))?;
         let active = ActiveList::new(children.len());
-        let classes =
-            children.into_iter().map(|child| Class { node: child.node, weight: child.share.weight }).collect();
+        let classes = children
+            .into_iter()
+            .map(|child| Class { node: child.node, weight: child.share.weight })
+            .collect();
         Ok(Self { classes, active, sent: 0 })
     }
 

@@ -37,16 +37,8 @@ const fn falling(power: u32) -> Part {
     Part { numerator: 7_u64.pow(power), denominator: 8_u64.pow(power) }
 }
 
-const EIGHT: [Part; 8] = [
-    falling(0),
-    falling(1),
-    falling(2),
-    falling(3),
-    falling(4),
-    falling(5),
-    falling(6),
-    falling(7),
-];
+const EIGHT: [Part; 8] =
+    [falling(0), falling(1), falling(2), falling(3), falling(4), falling(5), falling(6), falling(7)];
 
 const LE: u8 = 1;
 const CS1: u8 = 8;
@@ -106,10 +98,31 @@ mod tests {
     fn code_points_go_to_the_tins_of_the_manual() {
         // Names of RFC 2474, 2597, 3246, 5865, 8622; TOSn is the n-th bit of the lower three.
         let names = [
-            ("CS0", 0), ("LE", 1), ("TOS2", 2), ("TOS4", 4), ("CS1", 8), ("AF11", 10), ("AF12", 12), ("AF13", 14),
-            ("CS2", 16), ("AF21", 18), ("AF22", 20), ("AF23", 22), ("CS3", 24), ("AF31", 26), ("AF32", 28),
-            ("AF33", 30), ("CS4", 32), ("AF41", 34), ("AF42", 36), ("AF43", 38), ("CS5", 40), ("VA", 44), ("EF", 46),
-            ("CS6", 48), ("CS7", 56),
+            ("CS0", 0),
+            ("LE", 1),
+            ("TOS2", 2),
+            ("TOS4", 4),
+            ("CS1", 8),
+            ("AF11", 10),
+            ("AF12", 12),
+            ("AF13", 14),
+            ("CS2", 16),
+            ("AF21", 18),
+            ("AF22", 20),
+            ("AF23", 22),
+            ("CS3", 24),
+            ("AF31", 26),
+            ("AF32", 28),
+            ("AF33", 30),
+            ("CS4", 32),
+            ("AF41", 34),
+            ("AF42", 36),
+            ("AF43", 38),
+            ("CS5", 40),
+            ("VA", 44),
+            ("EF", 46),
+            ("CS6", 48),
+            ("CS7", 56),
         ];
         let of = |preset: Diffserv, tin: usize| {
             let in_it = names.iter().filter(|(_, dscp)| preset.tin(*dscp) == tin);
@@ -121,13 +134,25 @@ mod tests {
         assert_eq!(of(Diffserv::Diffserv4, 2), "TOS4 CS2 AF21 AF22 AF23 CS3 AF31 AF32 AF33 AF41 AF42 AF43");
         assert_eq!(of(Diffserv::Diffserv4, 3), "CS4 CS5 VA EF CS6 CS7");
         let eight = [
-            "LE CS1", "TOS2 AF11 AF12 AF13", "CS0", "CS3 AF31 AF32 AF33 AF41 AF42 AF43", "TOS4 AF21 AF22 AF23", "CS2",
-            "CS4 CS5 VA EF", "CS6 CS7",
+            "LE CS1",
+            "TOS2 AF11 AF12 AF13",
+            "CS0",
+            "CS3 AF31 AF32 AF33 AF41 AF42 AF43",
+            "TOS4 AF21 AF22 AF23",
+            "CS2",
+            "CS4 CS5 VA EF",
+            "CS6 CS7",
         ];
         for (tin, names) in eight.into_iter().enumerate() {
             assert_eq!(of(Diffserv::Diffserv8, tin), names);
         }
-        for preset in [Diffserv::Besteffort, Diffserv::Precedence, Diffserv::Diffserv3, Diffserv::Diffserv4, Diffserv::Diffserv8] {
+        for preset in [
+            Diffserv::Besteffort,
+            Diffserv::Precedence,
+            Diffserv::Diffserv3,
+            Diffserv::Diffserv4,
+            Diffserv::Diffserv8,
+        ] {
             assert!((0..=63).all(|dscp| preset.tin(dscp) < preset.parts().len()), "{preset:?}");
         }
         let precedence: Vec<_> = (0..=63).step_by(8).map(|dscp| Diffserv::Precedence.tin(dscp)).collect();

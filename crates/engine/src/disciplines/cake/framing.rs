@@ -95,10 +95,19 @@ mod tests {
             (Some(22), false, 0, Ptm, 57, 67),        // 65 and 2
         ];
         for (overhead, raw, mpu, framing, frame, on_link) in rows {
-            let config =
-                Config { overhead: overhead.map(Overhead), raw, mpu: Bytes(mpu), framing, ..Config::default() };
+            let config = Config {
+                overhead: overhead.map(Overhead),
+                raw,
+                mpu: Bytes(mpu),
+                framing,
+                ..Config::default()
+            };
             let compensation = Compensation::new(&config).expect("valid");
-            assert_eq!(compensation.on_link(Bytes(frame)), Bytes(on_link), "{overhead:?} {framing:?} {frame}");
+            assert_eq!(
+                compensation.on_link(Bytes(frame)),
+                Bytes(on_link),
+                "{overhead:?} {framing:?} {frame}"
+            );
         }
     }
 }

@@ -241,7 +241,10 @@ impl Config {
     fn band(&self, field: &'static str, prio: u8) -> Result<usize, Invalid> {
         let (first, last) = if self.flavour == Flavour::Altq { (0, 7) } else { (1, 8) };
         if !(first..=last).contains(&prio) {
-            return Err(Invalid::new(field, format!("is from {first} to {last} in this flavour, not `{prio}`")));
+            return Err(Invalid::new(
+                field,
+                format!("is from {first} to {last} in this flavour, not `{prio}`"),
+            ));
         }
         Ok(if self.flavour == Flavour::Altq { BANDS - 1 - usize::from(prio) } else { usize::from(prio) - 1 })
     }
@@ -249,7 +252,10 @@ impl Config {
     fn settings_of(&self, share: &Share) -> Result<Settings, Invalid> {
         let is_altq = self.flavour == Flavour::Altq;
         if share.exempt && share.bounded {
-            return Err(Invalid::new("exempt", "and `bounded` exclude each other: it has no limit, or a hard one"));
+            return Err(Invalid::new(
+                "exempt",
+                "and `bounded` exclude each other: it has no limit, or a hard one",
+            ));
         }
         if is_altq && share.overlimit != Overlimit::Classic {
             return Err(Invalid::new("overlimit", "is `classic` in `altq`: a class over its limit sleeps"));
@@ -285,7 +291,10 @@ impl Config {
             return Err(Invalid::new("rate", "of zero lets nothing pass: give it a rate such as `1mbit`"));
         }
         if share.rate > bandwidth {
-            return Err(Invalid::new("rate", format!("must not be over the link's `bandwidth`, which is {bandwidth}")));
+            return Err(Invalid::new(
+                "rate",
+                format!("must not be over the link's `bandwidth`, which is {bandwidth}"),
+            ));
         }
         let avpkt = share.avpkt.unwrap_or(self.avpkt);
         if avpkt == Bytes::ZERO {
@@ -388,7 +397,8 @@ impl Config {
             let avpkt = share.avpkt.unwrap_or(self.avpkt).0;
             let allot = share.allot.map_or(1514, |allot| allot.0).max(avpkt.saturating_add(avpkt / 2));
             let bytes = if self.flavour == Flavour::Altq { mtu } else { u128::from(allot) };
-            let quantum = weight(share).checked_mul(bytes).and_then(|all| all.checked_mul(count)).map(|all| all / sum);
+            let quantum =
+                weight(share).checked_mul(bytes).and_then(|all| all.checked_mul(count)).map(|all| all / sum);
             let quantum = match quantum {
                 Some(0) if self.flavour == Flavour::Altq => 1,
                 Some(quantum) if self.flavour == Flavour::Altq => quantum,

@@ -225,7 +225,9 @@ impl Cbq {
             Overlimit::Wait => {}
             Overlimit::Rclassic => {
                 let mut highest = class;
-                while let Some(above) = self.lender(highest).filter(|above| self.states[*above].level <= self.cutoff) {
+                while let Some(above) =
+                    self.lender(highest).filter(|above| self.states[*above].level <= self.cutoff)
+                {
                     highest = above;
                 }
                 self.delay(highest);

@@ -135,7 +135,10 @@ fn poll(port: &mut Port, micros: u64) -> Result<u32, Option<u64>> {
 fn altq_sleeps_at_least_two_ticks() {
     let share = json!({ "rate": "4mbit", "bounded": true, "maxburst": 0, "minburst": 0 });
     for (tick, wait) in [("0ms", 1030), ("0.1ms", 1030), ("10ms", 20_000)] {
-        let mut port = port(&json!({ "flavour": "altq", "bandwidth": "8mbit", "tick": tick }), std::slice::from_ref(&share));
+        let mut port = port(
+            &json!({ "flavour": "altq", "bandwidth": "8mbit", "tick": tick }),
+            std::slice::from_ref(&share),
+        );
         (0..3).for_each(|_| offer(&mut port, 0, 0));
         assert_eq!([0, 1000, 2000].map(|at| poll(&mut port, at)), [Ok(0), Ok(0), Err(Some(wait))]);
         // An arrival asks as well, and what it needed has passed.
@@ -154,10 +157,14 @@ fn altq_borrows_the_pause_of_the_lender_unless_that_is_at_its_floor() {
             Vec::new(),
         );
         let own = share(json!({ "rate": "1mbit", "maxburst": 0, "minburst": 1 }));
-        let above = share(json!({ "rate": "4mbit", "bounded": true, "maxburst": 0, "minburst": 20, "minidle": minidle }));
-        let inner = Node::class("inner", vec![Child { share: own, node: leaf.expect("valid") }]).expect("valid");
+        let above = share(
+            json!({ "rate": "4mbit", "bounded": true, "maxburst": 0, "minburst": 20, "minidle": minidle }),
+        );
+        let inner =
+            Node::class("inner", vec![Child { share: own, node: leaf.expect("valid") }]).expect("valid");
         let config = config(json!({ "flavour": "altq", "bandwidth": "8mbit", "borrow_offtime": borrow }));
-        let root = Node::new::<Cbq>("root", config, vec![Child { share: above, node: inner }]).expect("valid");
+        let root =
+            Node::new::<Cbq>("root", config, vec![Child { share: above, node: inner }]).expect("valid");
         Port::new(root, Random::stream(Seed(1), "port"))
     };
     let wait = |mut port: Port| {
@@ -177,7 +184,8 @@ fn altq_borrows_the_pause_of_the_lender_unless_that_is_at_its_floor() {
 #[test]
 fn changing_the_flavour_keeps_time_and_loses_nothing() {
     let share = json!({ "rate": "1mbit", "bounded": true, "maxburst": 0 });
-    let mut port = port(&json!({ "flavour": "linux-2.2", "bandwidth": "8mbit" }), std::slice::from_ref(&share));
+    let mut port =
+        port(&json!({ "flavour": "linux-2.2", "bandwidth": "8mbit" }), std::slice::from_ref(&share));
     (0..40).for_each(|_| offer(&mut port, 0, 0));
     let (mut now, mut came) = (0, 0);
     for flavour in ["altq", "linux", "linux-2.2", "linux", "altq", "linux-2.2"] {

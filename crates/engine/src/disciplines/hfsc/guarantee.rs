@@ -121,7 +121,14 @@ impl Guarantees {
 
     /// `leaf` sent a packet of this length, under this criterion where `real_time`; the next has length `next`.
     #[inline]
-    pub(super) fn sent(&mut self, leaf: usize, length: Bytes, real_time: bool, next: Option<Bytes>, now: Instant) {
+    pub(super) fn sent(
+        &mut self,
+        leaf: usize,
+        length: Bytes,
+        real_time: bool,
+        next: Option<Bytes>,
+        now: Instant,
+    ) {
         let Some(Some(state)) = self.leaves.get_mut(leaf) else { return };
         if real_time {
             state.advance(work(length));

@@ -85,7 +85,9 @@ impl Sharing {
         for class in core::iter::once(None).chain(inner_classes.into_iter().map(Some)) {
             let below = class.map_or(classes.tops(), |class| classes.children(class));
             let (number, place) = class.map_or((0, 0), |class| (class as u32, places[class]));
-            let above = class.and_then(|class| classes.parent(class)).map_or(ROOT as u32, |parent| inner_numbers[parent]);
+            let above = class
+                .and_then(|class| classes.parent(class))
+                .map_or(ROOT as u32, |parent| inner_numbers[parent]);
             let stands = Stand { class: number, above, place, first_child: children.len() as u32 };
             inners.push(Inner::new(stands, below.len(), has_limits));
             for class in below {
@@ -268,11 +270,18 @@ impl Sharing {
 
     /// A packet left from below `inner`; `passive` where nothing there has a backlog any more.
     #[inline(always)]
-    fn sent_above<const LIMITED: bool>(&mut self, mut inner: u32, sent: Sent, mut passive: bool, now: Instant) {
+    fn sent_above<const LIMITED: bool>(
+        &mut self,
+        mut inner: u32,
+        sent: Sent,
+        mut passive: bool,
+        now: Instant,
+    ) {
         self.note_next(inner as usize);
         while inner as usize != ROOT {
             let inside = &self.inners[inner as usize];
-            let (Stand { class, above, .. }, below) = (inside.stands, if LIMITED { inside.fit_time() } else { Instant::ZERO });
+            let (Stand { class, above, .. }, below) =
+                (inside.stands, if LIMITED { inside.fit_time() } else { Instant::ZERO });
             let (class, parent) = (&mut self.classes[class as usize], &mut self.inners[above as usize]);
             passive = parent.sent::<LIMITED>(class, sent, below, passive, now);
             inner = above;

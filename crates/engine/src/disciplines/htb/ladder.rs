@@ -428,7 +428,8 @@ impl Ladder {
     /// what [`choose`](Self::choose) and [`sent`](Self::sent) need of it.
     #[inline]
     pub(super) fn fetch_next(&mut self) -> Option<usize> {
-        let next = self.choose().map(|(leaf, _)| leaf).or_else(|| self.wakes.first().map(|(_, class)| class))?;
+        let next =
+            self.choose().map(|(leaf, _)| leaf).or_else(|| self.wakes.first().map(|(_, class)| class))?;
         fetch(&self.states[next]);
         fetch(&self.deficits[next * self.ready.len()]);
         Some(next)

@@ -94,7 +94,11 @@ impl Inner {
     /// When the first of them may send.
     #[inline(always)]
     pub(super) fn fit_time(&self) -> Instant {
-        if self.fit.is_empty() { self.first_held().map_or(Instant::NEVER, |(fit, _)| fit) } else { Instant::ZERO }
+        if self.fit.is_empty() {
+            self.first_held().map_or(Instant::NEVER, |(fit, _)| fit)
+        } else {
+            Instant::ZERO
+        }
     }
 
     /// Puts an active child among those that may send now, or those that may not: by its own limit, and `below`, when the first
@@ -141,7 +145,13 @@ impl Inner {
 
     /// Notes an active child's virtual time, or that it is `passive`. Returns whether all are.
     #[inline(always)]
-    pub(super) fn settle<const LIMITED: bool>(&mut self, child: &mut Class, below: Instant, passive: bool, now: Instant) -> bool {
+    pub(super) fn settle<const LIMITED: bool>(
+        &mut self,
+        child: &mut Class,
+        below: Instant,
+        passive: bool,
+        now: Instant,
+    ) -> bool {
         if passive {
             return self.leave(child);
         }
@@ -187,4 +197,3 @@ impl Inner {
         self.settle::<LIMITED>(child, below, passive, now)
     }
 }
-
