@@ -18,9 +18,9 @@ use core::any::Any;
 use smallvec::SmallVec;
 
 use crate::discipline::{Child, Context, Dequeue, DropReason, Invalid};
-use crate::fetch::LastPlace;
 use crate::node::{Erased, Node, Peek, Tally};
 use crate::packet::{Header, Packet};
+use crate::prefetch::PrefetchTarget;
 use crate::queue::tournament;
 use crate::units::Instant;
 
@@ -109,10 +109,10 @@ pub struct Classes {
 struct Way {
     /// Its ancestors' places among their siblings, and its own.
     turns: SmallVec<[u32; 8]>,
-    parent: LastPlace<Node>,
-    class: LastPlace<Node>,
+    parent: PrefetchTarget<Node>,
+    class: PrefetchTarget<Node>,
     /// The packet that it sends next.
-    packet: LastPlace<Header>,
+    packet: PrefetchTarget<Header>,
 }
 
 impl Way {
@@ -120,15 +120,20 @@ impl Way {
     fn new(above: Option<&Self>, turn: usize) -> Self {
         let mut turns = above.map_or_else(SmallVec::new, |above| above.turns.clone());
         turns.push(turn as u32);
-        Self { turns, parent: LastPlace::NOWHERE, class: LastPlace::NOWHERE, packet: LastPlace::NOWHERE }
+        Self {
+            turns,
+            parent: PrefetchTarget::UNKNOWN,
+            class: PrefetchTarget::UNKNOWN,
+            packet: PrefetchTarget::UNKNOWN,
+        }
     }
 
     /// It leads here.
     #[inline(always)]
     fn note(&mut self, class: &Node) {
-        self.class.note(class);
+        self.class.record(class);
         if let Some(packet) = class.front() {
-            self.packet.note(packet);
+            self.packet.record(packet);
         }
     }
 }
@@ -205,7 +210,7 @@ impl Classes {
     pub fn enqueue(&mut self, mut packet: Packet, cx: &mut Context<'_>) -> (usize, bool) {
         let before = cx.drops.account();
         let (mut nodes, mut turn) = (&mut self.tops[..], packet.class.place());
-        let (mut is_most, mut parent) = (false, LastPlace::NOWHERE);
+        let (mut is_most, mut parent) = (false, PrefetchTarget::UNKNOWN);
         let (leaf, is_empty) = loop {
             let last = nodes.len() - 1;
             let node = &mut nodes[turn.min(last)];
@@ -219,7 +224,7 @@ impl Classes {
             }
             is_most |= node.let_in(&mut packet, cx);
             turn = packet.class.place();
-            parent.note(node);
+            parent.record(node);
             nodes = node.classes();
         };
         if is_most || cx.drops.account() != before {
@@ -302,13 +307,13 @@ impl Classes {
         self.backlog(class).packets == 0
     }
 
-    /// Fetches what the next packet that comes to `leaf` or leaves it needs.
+    /// Prefetches the node, the next packet and the parent of `leaf`, from the addresses last seen.
     #[inline(always)]
-    pub(crate) fn fetch(&self, leaf: usize) {
+    pub(crate) fn prefetch(&self, leaf: usize) {
         let Way { parent, class, packet, .. } = &self.ways[leaf];
-        class.fetch();
-        packet.fetch();
-        parent.fetch();
+        class.prefetch();
+        packet.prefetch();
+        parent.prefetch();
     }
 
     /// Shows the classes at the top, in the scenario's order, as

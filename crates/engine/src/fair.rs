@@ -20,10 +20,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::discipline::{Child, Context, Invalid};
-use crate::fetch::fetch;
 use crate::node::{Node, Peek};
 use crate::packet::Packet;
-use crate::queue::active::FEW;
+use crate::prefetch::{CACHED_CHILDREN, prefetch};
 use crate::units::{Bytes, Instant};
 
 pub(crate) use order::TagOrder;
@@ -315,19 +314,20 @@ impl TaggedChildren {
         Some(class.tag)
     }
 
-    /// Fetches what the children that come next in this order need, where there are many.
+    /// Prefetches the nodes and packets of the children that come next in `order`, if there are more than
+    /// [`CACHED_CHILDREN`].
     #[inline]
-    pub(crate) fn prepare(&self, order: &mut TagOrder) {
-        if self.all.len() > FEW {
-            self.prepare_many(order);
+    pub(crate) fn prefetch_upcoming(&self, order: &mut TagOrder) {
+        if self.all.len() > CACHED_CHILDREN {
+            self.prefetch_successors(order);
         }
     }
 
     #[inline(never)]
-    fn prepare_many(&self, order: &mut TagOrder) {
-        order.near(|slot, is_near| {
+    fn prefetch_successors(&self, order: &mut TagOrder) {
+        order.each_new_successor(|slot, is_node_cached| {
             let child = &self.all[slot as usize];
-            if is_near { child.node.fetch(true) } else { fetch(child) }
+            if is_node_cached { child.node.prefetch(true) } else { prefetch(child) }
         });
     }
 

@@ -11,8 +11,8 @@ use std::sync::Arc;
 
 use crate::classify::Classifier;
 use crate::discipline::{Child, Context, Dequeue, Discipline, DropReason, Invalid};
-use crate::fetch::fetch;
 use crate::packet::{ChildNumber, Header, Packet};
+use crate::prefetch::prefetch;
 use crate::units::{Bytes, Instant, Rate};
 
 pub use account::{Count, Counters, Tally};
@@ -408,17 +408,17 @@ impl Node {
         self.discipline.each_child(&mut |child| child.each_below(depth + 1, visit));
     }
 
-    /// Fetches what the next packet that comes or goes needs: what lies here or, `is_near`, where that has been fetched before, the
-    /// packet that leaves next.
+    /// Prefetches the node (three cache lines), or, if `is_node_cached`, its next packet. The address of the packet
+    /// lies in the node, so that one call must follow the other at a distance.
     #[inline(always)]
-    pub(crate) fn fetch(&self, is_near: bool) {
-        if is_near {
+    pub(crate) fn prefetch(&self, is_node_cached: bool) {
+        if is_node_cached {
             if let Some(held) = &self.held {
-                fetch::<Header>(held);
+                prefetch::<Header>(held);
             }
-            self.discipline.fetch();
+            self.discipline.prefetch();
         } else {
-            fetch(self);
+            prefetch(self);
         }
     }
 

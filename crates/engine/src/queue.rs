@@ -15,14 +15,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::discipline::{Context, DropReason};
-use crate::fetch::fetch;
 use crate::packet::{Header, Packet};
+use crate::prefetch::{LONG_QUEUE, PACKETS_AHEAD, prefetch};
 use crate::units::{Bytes, Limit};
-
-/// How many packets before its turn a header is fetched, in a long queue.
-const AHEAD: usize = 8;
-/// Where a queue is long. What a shorter one keeps is not looked at ahead: among many queues it is in no cache either.
-const LONG: usize = 64;
 
 /// Which packet goes when a queue is full.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -75,23 +70,24 @@ impl PacketQueue {
         let packet = self.first.take()?;
         self.bytes -= packet.bytes();
         self.first = self.rest.pop_front();
-        // In a long queue headers have left the cache, and are back there when their turns come.
-        let next = if self.rest.len() > LONG { self.rest.get(AHEAD) } else { self.first.as_ref() };
+        // The headers of a long queue have left the cache when their turns come.
+        let next =
+            if self.rest.len() > LONG_QUEUE { self.rest.get(PACKETS_AHEAD) } else { self.first.as_ref() };
         if let Some(next) = next {
-            fetch::<Header>(next);
+            prefetch::<Header>(next);
         }
         Some(packet)
     }
 
-    /// Fetches what [`pop`](Self::pop) needs.
+    /// Prefetches the memory that the next [`pop`](Self::pop) reads.
     #[inline]
-    pub fn fetch(&self) {
+    pub fn prefetch(&self) {
         if let Some(first) = &self.first {
-            fetch::<Header>(first);
+            prefetch::<Header>(first);
         }
-        // Where it is kept, and not yet what.
+        // The slot in the deque, and not the header that it points to: reading the pointer would be a miss.
         if let Some(next) = self.rest.front() {
-            fetch::<Packet>(next);
+            prefetch::<Packet>(next);
         }
     }
 

@@ -105,7 +105,7 @@ impl DeficitRounds {
                         self.active.retire();
                     }
                     let Self { classes, active } = self;
-                    active.prepare(|slot, is_near| classes[slot].node.fetch(is_near));
+                    active.prefetch_upcoming(|slot, is_cached| classes[slot].node.prefetch(is_cached));
                     return dequeued;
                 }
                 Peek::Length(length) => {

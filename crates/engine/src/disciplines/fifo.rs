@@ -108,16 +108,16 @@ impl Discipline for Fifo {
 }
 
 impl Fifo {
-    /// What leaves next.
+    /// Returns the next packet to leave.
     #[inline(always)]
     pub(crate) fn front(&self) -> Option<&Packet> {
         self.queue.front()
     }
 
-    /// Fetches what leaves next.
+    /// Prefetches the next packet: see [`PacketQueue::prefetch`].
     #[inline]
-    pub(crate) fn fetch(&self) {
-        self.queue.fetch();
+    pub(crate) fn prefetch(&self) {
+        self.queue.prefetch();
     }
 
     #[cold]

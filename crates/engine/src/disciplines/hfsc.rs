@@ -191,7 +191,7 @@ impl Discipline for Hfsc {
             match dequeued {
                 Dequeue::Packet(packet) => {
                     self.account(leaf, packet.bytes(), urgent.is_some(), is_empty, cx);
-                    self.fetch_next();
+                    self.prefetch_next();
                     return Dequeue::Packet(packet);
                 }
                 Dequeue::NotBefore(time) => earliest = Some(sooner(earliest, time)),
@@ -316,12 +316,12 @@ impl Hfsc {
         }
     }
 
-    /// Fetches what the packet that is probably next needs.
+    /// Prefetches the state of the leaf that probably sends next.
     #[inline(always)]
-    fn fetch_next(&self) {
+    fn prefetch_next(&self) {
         if let Some(next) = self.guarantees.next().or_else(|| self.sharing.next()) {
-            self.sharing.fetch(next);
-            self.classes.fetch(next);
+            self.sharing.prefetch(next);
+            self.classes.prefetch(next);
         }
     }
 

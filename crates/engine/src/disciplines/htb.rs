@@ -216,8 +216,8 @@ impl Discipline for Htb {
             match dequeued {
                 Dequeue::Packet(packet) => {
                     self.ladder.sent(leaf, lender, packet.bytes(), cx.now, is_empty);
-                    if let Some(next) = self.ladder.fetch_next() {
-                        self.classes.fetch(next);
+                    if let Some(next) = self.ladder.prefetch_next() {
+                        self.classes.prefetch(next);
                     }
                     return Dequeue::Packet(packet);
                 }

@@ -69,7 +69,7 @@ impl Discipline for Scfq {
                     if self.classes.relist(slot).is_some() {
                         self.unmeasured.push(slot);
                     }
-                    self.classes.prepare(&mut self.order);
+                    self.classes.prefetch_upcoming(&mut self.order);
                     return Dequeue::Packet(packet);
                 }
                 // It was measured and has been emptied since.

@@ -69,7 +69,7 @@ impl Discipline for Stfq {
                     if let Some(next) = classes.relist(slot) {
                         order.insert(next, slot);
                     }
-                    classes.prepare(order);
+                    classes.prefetch_upcoming(order);
                     return Dequeue::Packet(packet);
                 }
                 Dequeue::NotBefore(time) => {

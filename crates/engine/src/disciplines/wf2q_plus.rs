@@ -101,7 +101,7 @@ impl Discipline for Wf2qPlus {
                     if let Some(start) = self.classes.relist(slot) {
                         self.later.insert(start, slot);
                     }
-                    self.classes.prepare(&mut self.eligible);
+                    self.classes.prefetch_upcoming(&mut self.eligible);
                     return Dequeue::Packet(packet);
                 }
                 // It was measured and has been emptied since.
@@ -161,7 +161,7 @@ impl Wf2qPlus {
             }
             self.later.pop();
             // For each of them, since many may start at once.
-            self.classes.prepare(&mut self.later);
+            self.classes.prefetch_upcoming(&mut self.later);
             let class = &mut self.classes.all[slot as usize];
             match class.node.peek(cx) {
                 Peek::Length(length) => self.eligible.insert(start.after(length, class.weight), slot),

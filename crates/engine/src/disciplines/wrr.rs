@@ -112,7 +112,7 @@ impl Discipline for Wrr {
                         self.leave();
                     }
                     let Self { classes, active, .. } = self;
-                    active.prepare(|slot, is_near| classes[slot].node.fetch(is_near));
+                    active.prefetch_upcoming(|slot, is_cached| classes[slot].node.prefetch(is_cached));
                     return Dequeue::Packet(packet);
                 }
                 Dequeue::Empty if class.node.is_empty() => self.leave(),

@@ -18,7 +18,7 @@
 use core::hint::select_unpredictable;
 
 use crate::fair::Tag;
-use crate::fetch::fetch;
+use crate::prefetch::{LARGE_HEAP, prefetch};
 
 /// How many children a node has.
 const FAN: usize = 8;
@@ -26,8 +26,6 @@ const FAN: usize = 8;
 const ROOT: usize = FAN - 1;
 /// Where there is no key.
 const NONE: u64 = u64::MAX;
-/// With more lines than this, those at the bottom are not in the nearest cache.
-const LARGE: usize = 1024;
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 #[repr(align(64))]
@@ -114,7 +112,7 @@ impl TagOrder {
     /// Where somebody has come right below the first since this was last asked: with `true` the child that comes to that place
     /// next, three turns or more before it is first, and with `false` the one that comes where that was.
     #[inline]
-    pub(crate) fn near(&mut self, mut show: impl FnMut(u32, bool)) {
+    pub(crate) fn each_new_successor(&mut self, mut show: impl FnMut(u32, bool)) {
         let Some(&Line(now)) = self.lines.get(1) else { return };
         let last = core::mem::replace(&mut self.shown, Line(now));
         for (place, (key, last)) in now.iter().zip(last.0).enumerate() {
@@ -174,11 +172,11 @@ impl TagOrder {
 
     /// Puts `key` in the place of the first, and then where it belongs.
     fn sink(&mut self, key: u64) {
-        let is_large = self.lines.len() > LARGE;
+        let is_large = self.lines.len() > LARGE_HEAP;
         let mut hole = ROOT;
         while let Some(line) = self.lines.get(below(hole)) {
             if is_large {
-                self.fetch_below(below(hole));
+                self.prefetch_below(below(hole));
             }
             let (least, at) = least(line);
             if key <= least {
@@ -192,10 +190,10 @@ impl TagOrder {
 
     /// Fetches the lines below one: the next is among them, and takes as long to come as this one.
     #[inline(always)]
-    fn fetch_below(&self, line: usize) {
+    fn prefetch_below(&self, line: usize) {
         let first = below(line * FAN);
         if let Some(lines) = self.lines.get(first..first + FAN) {
-            lines.iter().for_each(fetch);
+            lines.iter().for_each(prefetch);
         }
     }
 
@@ -354,7 +352,7 @@ mod tests {
         (0..600).for_each(|slot| order.insert(Tag(u128::from(slot)), slot));
         let near = |order: &mut TagOrder| {
             let mut shown = Vec::new();
-            order.near(|slot, is_near| shown.push((slot, is_near)));
+            order.each_new_successor(|slot, is_near| shown.push((slot, is_near)));
             shown
         };
         // Below 1 to 8 lie 9 to 16, 17 to 24, ...; below 9, 17, ... lie 73 to 80, 137 to 144, ...

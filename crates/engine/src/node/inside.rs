@@ -125,11 +125,11 @@ impl Inside {
         if let Self::Class(class) = self { class.classes() } else { &mut [] }
     }
 
-    /// Fetches the packets of a queue that lies here: see [`PacketQueue::fetch`](crate::queue::PacketQueue::fetch).
+    /// Prefetches the next packets of an inline FIFO: see [`PacketQueue::prefetch`](crate::queue::PacketQueue::prefetch).
     #[inline(always)]
-    pub(crate) fn fetch(&self) {
+    pub(crate) fn prefetch(&self) {
         if let Self::Fifo(fifo) = self {
-            fifo.fetch();
+            fifo.prefetch();
         }
     }
 }

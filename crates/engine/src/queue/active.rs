@@ -7,18 +7,14 @@
 
 use std::collections::VecDeque;
 
-/// How many turns are prepared at a time. A load from memory takes as long as several turns do, and as many loads side by side
-/// take no longer than one.
-const GROUP: usize = 8;
-/// So many children, a few cache lines each, stay in a processor's cache from turn to turn.
-pub(crate) const FEW: usize = 2_048;
+use crate::prefetch::{CACHED_CHILDREN, TURNS_PER_GROUP};
 
 /// Slots `0..n` in the order they take their turns, each at most once.
 #[derive(Debug)]
 pub struct ActiveList {
     turns: VecDeque<u32>,
     listed: Vec<bool>,
-    /// Turns that have ended since the last group was prepared.
+    /// Number of turns that have ended since the last group was prefetched.
     ended: usize,
 }
 
@@ -91,23 +87,25 @@ impl ActiveList {
         }
     }
 
-    /// Shows the slots of turns that come soon, a group at a time, so that they are in the cache by then: `fetch` is told the slot
-    /// and whether it was shown before. Nothing where few are listed: those are in the cache anyway.
+    /// Reports the slots of the turns that come soon, to be prefetched, in groups of `TURNS_PER_GROUP` and only if more
+    /// than `CACHED_CHILDREN` are listed. Calls `prefetch` with `(slot, false)` for a slot of the group after the next
+    /// (its node is to be prefetched) and later with `(slot, true)` when it belongs to the next group (the node is
+    /// cached by then, its packet is to be prefetched).
     #[inline]
-    pub fn prepare(&mut self, fetch: impl FnMut(usize, bool)) {
-        if self.ended >= GROUP {
+    pub fn prefetch_upcoming(&mut self, prefetch: impl FnMut(usize, bool)) {
+        if self.ended >= TURNS_PER_GROUP {
             self.ended = 0;
-            if self.turns.len() > FEW {
-                self.prepare_group(fetch);
+            if self.turns.len() > CACHED_CHILDREN {
+                self.prefetch_group(prefetch);
             }
         }
     }
 
     #[inline(never)]
-    fn prepare_group(&self, mut fetch: impl FnMut(usize, bool)) {
-        for turn in 0..2 * GROUP {
+    fn prefetch_group(&self, mut prefetch: impl FnMut(usize, bool)) {
+        for turn in 0..2 * TURNS_PER_GROUP {
             if let Some(slot) = self.get(turn) {
-                fetch(slot, turn < GROUP);
+                prefetch(slot, turn < TURNS_PER_GROUP);
             }
         }
     }

@@ -16,7 +16,7 @@ mod inner;
 mod times;
 
 use crate::class::Classes;
-use crate::fetch::fetch;
+use crate::prefetch::prefetch;
 use crate::units::{Bytes, Instant};
 
 use super::curve::work;
@@ -352,10 +352,10 @@ impl Sharing {
         (next != NOBODY).then_some(next as usize)
     }
 
-    /// Fetches the state of `leaf`.
+    /// Prefetches the state of `leaf`.
     #[inline(always)]
-    pub(super) fn fetch(&self, leaf: usize) {
-        fetch(&self.classes[leaf].virtual_time);
+    pub(super) fn prefetch(&self, leaf: usize) {
+        prefetch(&self.classes[leaf].virtual_time);
     }
 
     /// Notes which leaf sends when `inner` is chosen.

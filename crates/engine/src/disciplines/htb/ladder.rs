@@ -13,7 +13,7 @@
 //! their mode changes. A packet puts that time off, and it is looked for again only when the wake comes first.
 
 use crate::class::Classes;
-use crate::fetch::fetch;
+use crate::prefetch::prefetch;
 use crate::queue::tournament::Tournament;
 use crate::units::{Bytes, Instant, Rate};
 
@@ -427,11 +427,11 @@ impl Ladder {
     /// Who is next, as it looks now: the leaf that sends, or else the class that wakes, mostly a leaf that sends then. Fetches
     /// what [`choose`](Self::choose) and [`sent`](Self::sent) need of it.
     #[inline]
-    pub(super) fn fetch_next(&mut self) -> Option<usize> {
+    pub(super) fn prefetch_next(&mut self) -> Option<usize> {
         let next =
             self.choose().map(|(leaf, _)| leaf).or_else(|| self.wakes.first().map(|(_, class)| class))?;
-        fetch(&self.states[next]);
-        fetch(&self.deficits[next * self.ready.len()]);
+        prefetch(&self.states[next]);
+        prefetch(&self.deficits[next * self.ready.len()]);
         Some(next)
     }
 
