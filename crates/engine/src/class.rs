@@ -37,7 +37,7 @@ pub(crate) struct Inner {
 
 impl Erased for Inner {
     fn enqueue(&mut self, packet: Packet, cx: &mut Context<'_>) {
-        let place = packet.class.place().min(self.children.len() - 1);
+        let place = packet.class.index().min(self.children.len() - 1);
         self.children[place].enqueue(packet, cx);
     }
     /// Its owner alone decides which of its leaves sends.
@@ -209,7 +209,7 @@ impl Classes {
     #[inline]
     pub fn enqueue(&mut self, mut packet: Packet, cx: &mut Context<'_>) -> (usize, bool) {
         let before = cx.drops.account();
-        let (mut nodes, mut turn) = (&mut self.tops[..], packet.class.place());
+        let (mut nodes, mut turn) = (&mut self.tops[..], packet.class.index());
         let (mut is_most, mut parent) = (false, PrefetchTarget::UNKNOWN);
         let (leaf, is_empty) = loop {
             let last = nodes.len() - 1;
@@ -223,7 +223,7 @@ impl Classes {
                 break (leaf, node.is_empty());
             }
             is_most |= node.let_in(&mut packet, cx);
-            turn = packet.class.place();
+            turn = packet.class.index();
             parent.record(node);
             nodes = node.classes();
         };

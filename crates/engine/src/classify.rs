@@ -154,7 +154,7 @@ impl Classifier {
     pub fn new(children: Vec<Vec<Rule>>) -> Self {
         let needs_fields = children.iter().flatten().any(Rule::needs_fields);
         // A packet names no child beyond these: the last that can be named stands in for them.
-        let named = |child: usize| ChildNumber::new(child).place() as u32;
+        let named = |child: usize| ChildNumber::new(child).index() as u32;
         let last = named(children.len().saturating_sub(1));
         let mut rules = Vec::new();
         for (child, own) in children.into_iter().enumerate() {
@@ -173,7 +173,7 @@ impl Classifier {
     /// has a number beyond all children.
     pub fn for_mapped_rest(children: Vec<Vec<Rule>>) -> Self {
         let needs_fields = children.iter().flatten().any(Rule::needs_fields);
-        let named = |child: usize| ChildNumber::new(child).place() as u32;
+        let named = |child: usize| ChildNumber::new(child).index() as u32;
         let rules: Vec<_> = children
             .into_iter()
             .enumerate()
@@ -240,7 +240,7 @@ mod tests {
                 .classify(&Packet::new(Header { length, ..Header::default() }), &crate::classify::NoHeaders)
         };
         assert_eq!(to(200), Class { child: 1, unclassified: false });
-        let beyond = ChildNumber::new(usize::MAX).place() as u32;
+        let beyond = ChildNumber::new(usize::MAX).index() as u32;
         assert_eq!(
             to(201),
             Class { child: beyond, unclassified: false },

@@ -206,7 +206,7 @@ impl TaggedChildren {
     /// Hands a packet to its child.
     #[inline]
     pub(crate) fn enqueue(&mut self, packet: Packet, cx: &mut Context<'_>) {
-        let slot = packet.class.place().min(self.all.len() - 1);
+        let slot = packet.class.index().min(self.all.len() - 1);
         let class = &mut self.all[slot];
         class.node.enqueue(packet, cx);
         if class.standing == Standing::Idle && !class.node.is_empty() {

@@ -1,45 +1,44 @@
-//! The packet as schedulers see it: an owned handle over a 64-byte header.
+//! Packets as schedulers see them: an owned handle over a 64-byte header.
 //!
-//! A [`Packet`] cannot be cloned, so nothing can send it twice, and the contents stay with the driver
-//! behind [`Header::payload`]. Headers are recycled through a [`Pool`]: no allocation per packet once
-//! a run is warm.
+//! A [`Packet`] cannot be cloned, so nothing can send it twice. The contents stay with the driver, behind
+//! [`Header::payload`]. Headers are recycled through a [`Pool`]: a warm run allocates nothing per packet.
 
 use core::ops::{Deref, DerefMut};
 
 use crate::units::{Bytes, Duration, Instant};
 
-/// Which flow a packet belongs to: an index the driver gives out.
+/// Identifier of a flow: an index that the driver assigns.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct FlowId(pub u32);
 
-/// What schedulers, classifiers and measurements may know of a packet. One cache line.
+/// Packet header for schedulers, classifiers and measurements. One cache line.
 #[derive(Debug, Default)]
 #[repr(align(64))]
 pub struct Header {
-    /// The driver's own reference (a segment, a frame's address); the engine never looks at it.
+    /// Opaque reference of the driver (a segment, a frame's address); the engine does not read it.
     pub payload: u64,
-    /// When the source sent it, in true time: what one-way delay is measured from.
+    /// Time at which the source sent it, in true time: the base of one-way delay.
     pub sent: Instant,
-    /// When the source says it sent it, by its own clock: what LIS and SIS rank by.
+    /// Time at which the source sent it, by the source's own clock: the rank of LIS and SIS.
     pub stamp: Instant,
-    /// When it arrived at this port, in true time.
+    /// Time of arrival at this port, in true time.
     pub arrived: Instant,
-    /// Waiting accumulated in the queues before this one.
+    /// Waiting time accumulated in the queues before this one.
     pub waited: Duration,
-    /// The flow it belongs to.
+    /// Flow of the packet.
     pub flow: FlowId,
-    /// Its number within the flow, from 0: what loss and reordering are measured by.
+    /// Sequence number within the flow, from 0: loss and reordering are measured by it.
     pub sequence: u32,
-    /// Its TCP sequence number; 0 for other protocols.
+    /// TCP sequence number; 0 for other protocols.
     pub tcp_sequence: u32,
     /// Layer-2 frame length in bytes.
     pub length: u32,
-    /// The tree node it entered last, as numbered by the port. 16 bits: a scenario's port has 4096 queues at most
-    /// ([`Place::MOST`](crate::port::Place::MOST)).
+    /// Identifier of the tree node that it entered last, as assigned by the port. 16 bits: a scenario's
+    /// port has at most 4096 queues ([`Place::MOST`](crate::port::Place::MOST)).
     pub node: u16,
-    /// Which child of the current node it was classified to.
+    /// Child of the current node to which it was classified.
     pub class: ChildNumber,
-    /// Routers passed so far.
+    /// Number of routers passed so far.
     pub hops: u8,
     /// DSCP (upper six bits) and ECN (lower two), as in the IP header.
     pub traffic_class: u8,
@@ -47,10 +46,11 @@ pub struct Header {
     pub tcp_flags: u8,
 }
 
-/// Which child of a node: in 24 bits, for which a header of one cache line has room.
+/// Index of a child of a node, in 24 bits: that is the room left in a header of one cache line.
 ///
-/// In two parts, which are written and read apart: as three bytes the compiler writes them one by one and reads them by two, and
-/// the processor waits for such a write to reach the cache.
+/// Stored as two parts, each written and read as a whole. As three bytes the compiler writes single bytes
+/// and reads them in pairs; such a read waits until the writes have reached the cache (no store
+/// forwarding), which cost `htb` 10 ns (decision 008).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(Rust, packed)]
 pub struct ChildNumber {
@@ -61,16 +61,16 @@ pub struct ChildNumber {
 impl ChildNumber {
     const LAST: usize = (1 << 24) - 1;
 
-    /// The number of the child at this place; those beyond what can be told apart have the last.
+    /// Creates the index; values above 2^24 - 1 all become 2^24 - 1.
     #[inline]
-    pub const fn new(place: usize) -> Self {
-        let place = if place < Self::LAST { place } else { Self::LAST };
-        Self { low: place as u16, high: (place >> 16) as u8 }
+    pub const fn new(index: usize) -> Self {
+        let index = if index < Self::LAST { index } else { Self::LAST };
+        Self { low: index as u16, high: (index >> 16) as u8 }
     }
 
-    /// The child's place.
+    /// Returns the index.
     #[inline(always)]
-    pub const fn place(self) -> usize {
+    pub const fn index(self) -> usize {
         (self.high as usize) << 16 | self.low as usize
     }
 }
@@ -79,23 +79,23 @@ impl ChildNumber {
 const ECN_CE: u8 = 0b11;
 
 impl Header {
-    /// Frame length.
+    /// Returns the frame length.
     #[inline]
     pub fn bytes(&self) -> Bytes {
         Bytes(u64::from(self.length))
     }
 
-    /// Differentiated services code point, 0..=63 (RFC 2474).
+    /// Returns the differentiated services code point, 0..=63 (RFC 2474).
     pub fn dscp(&self) -> u8 {
         self.traffic_class >> 2
     }
 
-    /// Whether the sender declared that it understands ECN marks (RFC 3168 section 5).
+    /// Returns whether the sender declared ECN capability (RFC 3168 section 5).
     pub fn is_ecn_capable(&self) -> bool {
         self.traffic_class & 0b11 != 0
     }
 
-    /// Whether it carries a congestion mark.
+    /// Returns whether the packet carries a congestion mark.
     pub fn is_marked(&self) -> bool {
         self.traffic_class & 0b11 == ECN_CE
     }
@@ -115,7 +115,7 @@ impl Header {
 pub struct Packet(Box<Header>);
 
 impl Packet {
-    /// A packet with this header, freshly allocated. In a run, take it from a [`Pool`].
+    /// Allocates a packet with this header. During a run, take it from a [`Pool`] instead.
     pub fn new(header: Header) -> Self {
         Self(Box::new(header))
     }
@@ -136,15 +136,15 @@ impl DerefMut for Packet {
     }
 }
 
-/// Packets that left the network, waiting to be used again.
+/// Free list of packets that left the network.
 #[derive(Debug, Default)]
 pub struct Pool(Vec<Packet>);
 
 impl Pool {
-    /// A packet with this header.
+    /// Returns a packet with this header, recycled if possible.
     #[inline(always)]
     pub fn take(&mut self, header: Header) -> Packet {
-        // The header is written where it stays; given to both branches, it would be copied twice.
+        // Written in place once; a copy in both branches would be made twice.
         let mut packet = self.0.pop().unwrap_or_else(Self::allocate);
         *packet = header;
         packet
@@ -156,7 +156,7 @@ impl Pool {
         Packet::new(Header::default())
     }
 
-    /// Gives a packet back.
+    /// Returns a packet to the free list.
     #[inline]
     pub fn recycle(&mut self, packet: Packet) {
         self.0.push(packet);
@@ -169,8 +169,8 @@ mod tests {
 
     #[test]
     fn children_are_told_apart_up_to_24_bits() {
-        for place in [0, 1, 0xFFFF, 0x1_0000, 0xFF_FFFF] {
-            assert_eq!(ChildNumber::new(place).place(), place);
+        for index in [0, 1, 0xFFFF, 0x1_0000, 0xFF_FFFF] {
+            assert_eq!(ChildNumber::new(index).index(), index);
         }
         assert_eq!(ChildNumber::new(1 << 24), ChildNumber::new(usize::MAX));
     }

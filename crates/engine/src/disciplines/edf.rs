@@ -133,7 +133,7 @@ impl Discipline for Edf {
     }
 
     fn enqueue(&mut self, packet: Packet, cx: &mut Context<'_>) {
-        let slot = packet.class.place().min(self.classes.len() - 1);
+        let slot = packet.class.index().min(self.classes.len() - 1);
         let class = &mut self.classes[slot];
         class.settle();
         // In the order of arrival, also when a tree was replaced by this one.

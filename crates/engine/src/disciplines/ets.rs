@@ -210,7 +210,7 @@ impl Ets {
     /// The band of a packet: where a rule sent it, or where its priority does.
     fn band(&self, packet: &Header) -> usize {
         let last = self.strict.len() + self.sharing.len() - 1;
-        let place = packet.class.place();
+        let place = packet.class.index();
         if place <= last {
             return place;
         }
