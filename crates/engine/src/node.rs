@@ -1,11 +1,38 @@
-//! One place in the tree of queues: a discipline and the bookkeeping all of them need.
+//! Node of the queue tree: a discipline together with the accounting that all disciplines need.
 //!
-//! Every call passes through a [`Node`], which compares the account of drops before and after. So a drop
-//! three levels down leaves every ancestor's backlog right, and no discipline counts anything:
-//! `offered + moved_in = sent + dropped + moved_out + backlog`, at every level, always.
+//! ```text
+//! parent or port                     Node                          discipline, children
+//!  enqueue(packet) ----> classify, offered += 1, backlog += 1 ----> enqueue
+//!  dequeue()       ----> backlog -= 1                        <---- packet, not before t, or empty
+//!                        dropped, backlog: from the difference <----- drops in Context
+//!                        of the drop account over the call
+//! ```
+//!
+//! Every call passes through a [`Node`], which compares the account of drops before and after it. A drop
+//! three levels down therefore corrects the backlog of every ancestor, and no discipline counts anything.
+//! At every level, `offered + moved_in = sent + dropped + moved_out + backlog`.
+//!
+//! `sent` is not stored but computed from that equation, so the equation alone proves nothing: the simulator and the
+//! compliance tests compare it with the packets that they really received, and a lost packet shows as a backlog that a
+//! flush cannot empty.
+//!
+//! # Two accounting paths
+//!
+//! Inner classes of a hierarchical discipline ([`Classes`](crate::class::Classes)) do not call down through
+//! their `Node`: the owner walks the path itself, in a loop instead of a recursion of virtual calls
+//! (decision 070). It calls the parts of the first path one by one:
+//!
+//! ```text
+//! recursive: every node                      loop: inner classes on the path to a leaf
+//! enqueue  = admit, backlog += , drops       account_enqueue (admit, backlog +=), and, if anything was
+//!            below, peak                     dropped or the peak may rise, account_drops_below
+//! dequeue  = drops below, backlog -=         account_drops_below if anything was dropped, account_dequeue
+//! ```
+//!
+//! Both must leave the same counters; a test in `class` runs the same operations through both.
 
 mod account;
-mod inside;
+mod contents;
 
 use std::sync::Arc;
 
@@ -16,41 +43,42 @@ use crate::prefetch::prefetch;
 use crate::units::{Bytes, Instant, Rate};
 
 pub use account::{Count, Counters, Tally};
-pub(crate) use inside::Erased;
-use inside::Inside;
+use contents::Contents;
+pub(crate) use contents::Erased;
 
-/// What a parent may know of its child's next packet.
+/// What a parent can learn about its child's next packet without taking it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Peek {
-    /// Its length.
+    /// Length of the next packet.
     Length(Bytes),
-    /// None may leave before this time.
+    /// No packet may leave before this time.
     NotBefore(Instant),
-    /// There is none.
+    /// The child has no packet.
     Empty,
 }
 
-/// A discipline in its place: named, counted, and with its packets classified for it.
+/// Node of the queue tree: a discipline with a name, counters and the classifier for its children.
 ///
-/// What every packet touches lies here; what is rarely looked at, elsewhere.
+/// Three cache lines. Fields that most packets touch are stored here, the others in `ColdState`.
 pub struct Node {
-    discipline: Inside,
-    /// Taken from the discipline by `peek`, not yet sent. Only this struct knows of it.
+    contents: Contents,
+    /// Packet that `peek` took out of the discipline and that was not sent yet. Part of the backlog; the
+    /// discipline does not count it any more.
     held: Option<Packet>,
     offered: Count,
     backlog: Count,
     /// Largest backlog since [`Node::take_peak`].
     peak: Tally,
     classifier: Option<Box<Classifier>>,
-    about: Box<About>,
+    cold: Box<ColdState>,
     id: u16,
     timed: bool,
-    /// Its number among the classes of the discipline that owns it, where one does.
-    pub(crate) class_number: u32,
+    /// Index among the owner's classes (pre-order), if a hierarchical discipline owns this node.
+    pub(crate) class_index: u32,
 }
 
-/// What is seldom asked of a node, and seldom changes.
-struct About {
+/// State of a node that is rarely read or written, kept out of the cache lines that every packet touches.
+struct ColdState {
     dropped: Count,
     moved_in: Count,
     moved_out: Count,
@@ -61,24 +89,25 @@ struct About {
 }
 
 impl Node {
-    /// A node called `name` whose discipline has these parameters and children.
+    /// Creates a node called `name` whose discipline has these parameters and children.
     pub fn new<D: Discipline>(
         name: &str,
         config: D::Config,
         children: Vec<Child<D::Share>>,
     ) -> Result<Self, Invalid> {
-        Ok(Self::around(name, D::KIND, D::TIMED, Box::new(D::new(config, children)?)))
+        Ok(Self::wrap(name, D::KIND, D::TIMED, Box::new(D::new(config, children)?)))
     }
 
-    /// A node called `name` around this inside, which is of this kind; `timed`: it changes state by itself.
-    pub(crate) fn around(
+    /// Creates a node of the given kind wrap a discipline or an inner class. `timed`: it changes state by
+    /// itself.
+    pub(crate) fn wrap(
         name: &str,
         kind: &'static str,
         mut timed: bool,
         mut discipline: Box<dyn Erased>,
     ) -> Self {
         discipline.each_child(&mut |child| timed |= child.timed);
-        let about = About {
+        let cold = ColdState {
             dropped: Count::default(),
             moved_in: Count::default(),
             moved_out: Count::default(),
@@ -88,80 +117,86 @@ impl Node {
             name: name.into(),
         };
         Self {
-            discipline: Inside::of(discipline),
+            contents: Contents::of(discipline),
             held: None,
             offered: Count::default(),
             backlog: Count::default(),
             peak: Tally::default(),
             classifier: None,
-            about: Box::new(about),
+            cold: Box::new(cold),
             id: 0,
             timed,
-            class_number: 0,
+            class_index: 0,
         }
     }
 
-    /// The same node, sorting arriving packets to its children by these rules.
+    /// Returns the node with these rules for sorting packets to its children.
     #[must_use]
     pub fn with_classifier(mut self, classifier: Classifier) -> Self {
         self.classifier = Some(Box::new(classifier));
         self
     }
 
-    /// Takes a packet in.
+    /// Accepts a packet: classifies and counts it, and passes it to the discipline.
     #[inline(always)]
     pub fn enqueue(&mut self, mut packet: Packet, cx: &mut Context<'_>) {
         let bytes = self.admit(&mut packet, cx);
         self.backlog.add(bytes);
         let before = cx.drops.account();
-        self.discipline.enqueue(packet, cx);
+        self.contents.enqueue(packet, cx);
         if cx.drops.account() != before {
-            self.settle(before, cx);
+            self.account_drops(before, cx);
         }
-        self.note_peak(self.backlog.packets(), self.backlog.bytes());
+        self.update_peak(self.backlog.packets(), self.backlog.bytes());
     }
 
-    /// [`enqueue`](Self::enqueue) of an inner class, up to where its owner brings the packet to one of its classes. Returns whether
-    /// [`settle_through`](Self::settle_through) is needed even where nothing is dropped: there was never more in it.
+    /// First half of [`enqueue`](Self::enqueue) for an inner class: classifies the packet and adds it to
+    /// `offered` and `backlog`. The owner then passes it to one of the children. Returns whether the
+    /// backlog is a new peak; then, and if a packet was dropped below,
+    /// [`account_drops_below`](Self::account_drops_below) must follow.
+    ///
+    /// The peak is not updated here: the packet may be dropped at once by the leaf, and then was never
+    /// queued.
     #[inline(always)]
-    pub(crate) fn let_in(&mut self, packet: &mut Packet, cx: &mut Context<'_>) -> bool {
+    pub(crate) fn account_enqueue(&mut self, packet: &mut Packet, cx: &mut Context<'_>) -> bool {
         let bytes = self.admit(packet, cx);
         self.backlog.add(bytes);
         self.backlog.packets() > self.peak.packets || self.backlog.bytes() > self.peak.bytes
     }
 
-    /// [`dequeue`](Self::dequeue) of an inner class, one of whose classes sent a packet of this length.
+    /// Counterpart of [`dequeue`](Self::dequeue) for an inner class: removes a packet of this length, which
+    /// one of its leaves sent, from the backlog.
     #[inline(always)]
-    pub(crate) fn let_out(&mut self, bytes: Bytes) {
+    pub(crate) fn account_dequeue(&mut self, bytes: Bytes) {
         self.backlog.remove(bytes);
     }
 
-    /// Counts what was dropped or marked in an inner class's classes since the account stood at `before`, and how much there is
-    /// then.
-    pub(crate) fn settle_through(&mut self, before: u64, cx: &Context<'_>) {
-        self.settle(before, cx);
-        self.note_peak(self.backlog.packets(), self.backlog.bytes());
+    /// Second half of [`enqueue`](Self::enqueue) for an inner class: counts the packets dropped or marked
+    /// below it since the drop account was `before`, then updates the peak.
+    pub(crate) fn account_drops_below(&mut self, before: u64, cx: &Context<'_>) {
+        self.account_drops(before, cx);
+        self.update_peak(self.backlog.packets(), self.backlog.bytes());
     }
 
-    /// Whether it is an inner class.
+    /// Returns whether this is an inner class.
     #[inline(always)]
     pub(crate) fn is_class(&self) -> bool {
-        matches!(self.discipline, Inside::Class(_))
+        matches!(self.contents, Contents::Class(_))
     }
 
-    /// The classes of an inner class; none where it is a discipline's.
+    /// Returns the child classes of an inner class, and an empty slice for a discipline.
     #[inline(always)]
     pub(crate) fn classes(&mut self) -> &mut [Self] {
-        self.discipline.classes()
+        self.contents.classes()
     }
 
-    /// What is inside, where it is a `T`.
-    pub(crate) fn inside<T: 'static>(&mut self) -> Option<&mut T> {
-        self.discipline.as_any().downcast_mut()
+    /// Returns the discipline if it is a `T`.
+    pub(crate) fn downcast<T: 'static>(&mut self) -> Option<&mut T> {
+        self.contents.as_any().downcast_mut()
     }
 
     #[inline(always)]
-    fn note_peak(&mut self, packets: u64, bytes: Bytes) {
+    fn update_peak(&mut self, packets: u64, bytes: Bytes) {
         if packets > self.peak.packets {
             self.peak.packets = packets;
         }
@@ -170,7 +205,7 @@ impl Node {
         }
     }
 
-    /// Gives the packet that leaves now, or says when to ask again.
+    /// Returns the packet that leaves now, or the time at which to ask again.
     #[inline(always)]
     pub fn dequeue(&mut self, cx: &mut Context<'_>) -> Dequeue {
         if self.held.is_some()
@@ -188,38 +223,40 @@ impl Node {
         }
     }
 
-    /// [`enqueue`](Self::enqueue), then [`dequeue`](Self::dequeue), for a node that [is empty](Self::is_empty).
+    /// Does [`enqueue`](Self::enqueue), then [`dequeue`](Self::dequeue), for an [empty](Self::is_empty)
+    /// node.
     #[inline(always)]
     pub fn pass(&mut self, mut packet: Packet, cx: &mut Context<'_>) -> Dequeue {
         debug_assert!(self.is_empty(), "only an empty node can be passed through");
         let bytes = self.admit(&mut packet, cx);
         let before = cx.drops.account();
-        let dequeued = self.discipline.pass(packet, cx);
+        let dequeued = self.contents.pass(packet, cx);
         if matches!(dequeued, Dequeue::Packet(_)) && cx.drops.account() == before {
-            // One came in and one left: nothing waits. What only passes through was here as well.
-            self.note_peak(1, bytes);
+            // One packet in, one out: the backlog stays at zero, but its peak was this packet.
+            self.update_peak(1, bytes);
         } else {
-            self.stop(bytes, before, &dequeued, cx);
+            self.account_pass_slow(bytes, before, &dequeued, cx);
         }
         dequeued
     }
 
-    /// The account of a packet that did not pass at once, or was marked on its way.
+    /// Accounts for a packet that was queued, dropped or marked by [`pass`](Self::pass).
     #[inline(never)]
-    fn stop(&mut self, bytes: Bytes, before: u64, dequeued: &Dequeue, cx: &Context<'_>) {
+    fn account_pass_slow(&mut self, bytes: Bytes, before: u64, dequeued: &Dequeue, cx: &Context<'_>) {
         self.backlog.add(bytes);
         if cx.drops.account() != before {
-            self.settle(before, cx);
+            self.account_drops(before, cx);
         }
-        // Before it leaves, as on any other way.
-        self.note_peak(self.backlog.packets(), self.backlog.bytes());
+        // The peak is taken before the packet leaves, as in `enqueue` followed by `dequeue`.
+        self.update_peak(self.backlog.packets(), self.backlog.bytes());
         if let Dequeue::Packet(packet) = dequeued {
             self.backlog.remove(packet.bytes());
         }
     }
 
-    /// The length of the packet that [`dequeue`](Self::dequeue) gives next. It takes the packet out of the
-    /// discipline and holds it: known cost, as in Linux, a held packet cannot be overtaken or re-judged.
+    /// Returns the length of the packet that [`dequeue`](Self::dequeue) gives next. Takes the packet out of
+    /// the discipline and holds it. Known cost, as in Linux: a held packet can neither be overtaken nor be
+    /// dropped by its discipline.
     #[inline]
     pub fn peek(&mut self, cx: &mut Context<'_>) -> Peek {
         if let Some(packet) = &self.held {
@@ -236,9 +273,10 @@ impl Node {
         }
     }
 
-    /// Drops the packet that [`dequeue`](Self::dequeue) would give, for the reason that `reason` finds in it:
-    /// how a parent makes room in its children. It is counted as dropped here and above, and not as sent;
-    /// a node below this one gave it away and counts it as sent. `false` where there is none to be had now.
+    /// Drops the packet that [`dequeue`](Self::dequeue) would return, with the reason that `reason`
+    /// computes from it: a parent makes room in its children by this. The packet counts as dropped here and
+    /// in the ancestors, not as sent; the nodes below gave it away and count it as sent. Returns `false` if
+    /// no packet can leave now.
     pub fn evict(&mut self, cx: &mut Context<'_>, reason: impl FnOnce(&Header) -> DropReason) -> bool {
         let packet = match self.held.take() {
             Some(packet) => packet,
@@ -250,21 +288,21 @@ impl Node {
         let before = cx.drops.account();
         let reason = reason(&packet);
         cx.drop(packet, reason);
-        self.settle(before, cx);
+        self.account_drops(before, cx);
         true
     }
 
     #[inline(always)]
     fn dequeue_discipline(&mut self, cx: &mut Context<'_>) -> Dequeue {
         let before = cx.drops.account();
-        let dequeued = self.discipline.dequeue(cx);
+        let dequeued = self.contents.dequeue(cx);
         if cx.drops.account() != before {
-            self.settle(before, cx);
+            self.account_drops(before, cx);
         }
         debug_assert!(
             !matches!(dequeued, Dequeue::NotBefore(time) if time <= cx.now),
             "`{}` says not before a time that has come",
-            self.about.kind
+            self.cold.kind
         );
         dequeued
     }
@@ -278,7 +316,7 @@ impl Node {
             let class = classifier.classify(packet, cx.headers);
             packet.class = ChildNumber::new(class.child as usize);
             if class.unclassified {
-                self.about.unclassified_packets += 1;
+                self.cold.unclassified_packets += 1;
             }
         }
         bytes
@@ -286,37 +324,37 @@ impl Node {
 
     #[cold]
     #[inline(never)]
-    fn settle(&mut self, before: u64, cx: &Context<'_>) {
+    fn account_drops(&mut self, before: u64, cx: &Context<'_>) {
         let (dropped, marked) = cx.drops.since(before);
         for packet in dropped {
-            self.about.dropped.add(packet.bytes());
+            self.cold.dropped.add(packet.bytes());
             self.backlog.remove(packet.bytes());
         }
-        self.about.marked_packets += marked;
+        self.cold.marked_packets += marked;
     }
 
-    /// Shows each node directly below.
+    /// Calls `visit` with each child.
     pub(crate) fn each_direct(&mut self, visit: &mut dyn FnMut(&mut Self)) {
-        self.discipline.each_child(visit);
+        self.contents.each_child(visit);
     }
 
-    /// Whether at least two of the nodes directly below hold packets.
+    /// Returns whether at least two children hold packets.
     pub(crate) fn is_contended(&mut self) -> bool {
         if self.backlog.packets() < 2 {
             return false;
         }
         let mut busy = 0;
-        self.discipline.each_child(&mut |child| busy += usize::from(!child.is_empty()));
+        self.contents.each_child(&mut |child| busy += usize::from(!child.is_empty()));
         busy > 1
     }
 
-    /// When its state, or that of a node below, next changes by itself.
+    /// Returns the time at which the state of this node or of one below changes by itself.
     pub fn next_timer(&mut self) -> Option<Instant> {
         if !self.timed {
             return None;
         }
-        let mut earliest = self.discipline.next_timer();
-        self.discipline.each_child(&mut |child| {
+        let mut earliest = self.contents.next_timer();
+        self.contents.each_child(&mut |child| {
             if let Some(time) = child.next_timer() {
                 earliest = Some(earliest.map_or(time, |known| known.min(time)));
             }
@@ -324,57 +362,56 @@ impl Node {
         earliest
     }
 
-    /// Runs every timer that is due, here and below.
+    /// Runs all timers that are due, here and below.
     pub fn on_timer(&mut self, cx: &mut Context<'_>) {
         if !self.timed {
             return;
         }
         let before = cx.drops.account();
-        if self.discipline.next_timer().is_some_and(|time| time <= cx.now) {
-            self.discipline.on_timer(cx);
+        if self.contents.next_timer().is_some_and(|time| time <= cx.now) {
+            self.contents.on_timer(cx);
         }
-        self.discipline.each_child(&mut |child| child.on_timer(cx));
+        self.contents.each_child(&mut |child| child.on_timer(cx));
         if cx.drops.account() != before {
-            self.settle(before, cx);
+            self.account_drops(before, cx);
         }
     }
 
-    /// Takes every packet out, here and below, and counts them as moved out.
+    /// Removes all packets, here and below, and counts them as moved out.
     pub fn flush(&mut self, out: &mut Vec<Packet>) {
         let from = out.len();
         out.extend(self.held.take());
-        self.discipline.flush(out);
-        self.discipline.each_child(&mut |child| child.flush(out));
+        self.contents.flush(out);
+        self.contents.each_child(&mut |child| child.flush(out));
         for packet in &out[from..] {
             self.backlog.remove(packet.bytes());
-            self.about.moved_out.add(packet.bytes());
+            self.cold.moved_out.add(packet.bytes());
         }
     }
 
-    /// Gives the discipline new parameters, and new shares for its children.
+    /// Changes the parameters of the discipline and the shares of its children.
     ///
     /// # Errors
-    /// What the discipline refuses; or a field `kind` where the node is not of this kind. Nothing has
-    /// changed then.
+    /// The discipline's refusal, or field `kind` if the node is of another kind. Then nothing has changed.
     pub fn reconfigure<D: Discipline>(
         &mut self,
         config: D::Config,
         shares: Vec<D::Share>,
         cx: &mut Context<'_>,
     ) -> Result<(), Invalid> {
-        let kind = self.about.kind;
-        let Some(discipline) = self.discipline.as_any().downcast_mut::<D>() else {
+        let kind = self.cold.kind;
+        let Some(discipline) = self.contents.as_any().downcast_mut::<D>() else {
             return Err(Invalid::new("kind", format!("is `{kind}` here, not `{}`", D::KIND)));
         };
         let before = cx.drops.account();
         let result = discipline.reconfigure(config, shares, cx);
         if cx.drops.account() != before {
-            self.settle(before, cx);
+            self.account_drops(before, cx);
         }
         result
     }
 
-    /// Finds the node called `name`, here or below, and does `what` with it. `what` must not move packets
+    /// Finds the node called `name`, here or below, and applies `what` to it. `what` must not move packets
     /// other than by dropping them.
     pub fn find<R>(
         &mut self,
@@ -382,30 +419,30 @@ impl Node {
         cx: &mut Context<'_>,
         what: &mut dyn FnMut(&mut Node, &mut Context<'_>) -> R,
     ) -> Option<R> {
-        if &*self.about.name == name {
+        if &*self.cold.name == name {
             return Some(what(self, cx));
         }
         let before = cx.drops.account();
         let mut found = None;
-        self.discipline.each_child(&mut |child| {
+        self.contents.each_child(&mut |child| {
             if found.is_none() {
                 found = child.find(name, cx, what);
             }
         });
         if cx.drops.account() != before {
-            self.settle(before, cx);
+            self.account_drops(before, cx);
         }
         found
     }
 
-    /// Shows this node and every node below it, parents first, with its depth.
+    /// Calls `visit` with this node and every node below it, parents first, with the depth.
     pub fn each(&mut self, visit: &mut dyn FnMut(&mut Node, usize)) {
         self.each_below(0, visit);
     }
 
     fn each_below(&mut self, depth: usize, visit: &mut dyn FnMut(&mut Node, usize)) {
         visit(self, depth);
-        self.discipline.each_child(&mut |child| child.each_below(depth + 1, visit));
+        self.contents.each_child(&mut |child| child.each_below(depth + 1, visit));
     }
 
     /// Prefetches the node (three cache lines), or, if `is_node_cached`, its next packet. The address of the packet
@@ -416,127 +453,129 @@ impl Node {
             if let Some(held) = &self.held {
                 prefetch::<Header>(held);
             }
-            self.discipline.prefetch();
+            self.contents.prefetch();
         } else {
             prefetch(self);
         }
     }
 
-    /// The packet that leaves next, where that is known without asking: it is held, or this is a FIFO.
+    /// Returns the packet that leaves next if that is known without calling the discipline: a held packet,
+    /// or the first of a FIFO.
     #[inline(always)]
     pub(crate) fn front(&self) -> Option<&Packet> {
-        match (&self.held, &self.discipline) {
+        match (&self.held, &self.contents) {
             (Some(held), _) => Some(held),
-            (None, Inside::Fifo(fifo)) => fifo.front(),
+            (None, Contents::Fifo(fifo)) => fifo.front(),
             _ => None,
         }
     }
 
-    /// Whether no packet waits here or below.
+    /// Returns whether no packet is queued here or below.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.backlog.packets() == 0
     }
 
-    /// What waits, here and below.
+    /// Returns the number and bytes of the packets queued here and below.
     #[inline]
     pub fn backlog(&self) -> Tally {
         self.backlog.tally()
     }
 
-    /// What went through since the start.
+    /// Returns the counters since the start.
     ///
-    /// What was sent is not counted: it is what came in and is neither here, nor dropped, nor moved out. A packet
-    /// that got lost in a discipline is therefore found as a backlog that never ends, by whoever flushes it.
+    /// `sent` is computed: packets that arrived and are neither queued, nor dropped, nor moved out. A
+    /// packet that a discipline lost therefore shows as a backlog that a flush does not empty.
     pub fn counters(&self) -> Counters {
         let gone = |count: fn(Count) -> u64| {
             count(self.offered)
-                .wrapping_sub(count(self.about.dropped))
-                .wrapping_add(count(self.about.moved_in))
-                .wrapping_sub(count(self.about.moved_out))
+                .wrapping_sub(count(self.cold.dropped))
+                .wrapping_add(count(self.cold.moved_in))
+                .wrapping_sub(count(self.cold.moved_out))
                 .wrapping_sub(count(self.backlog))
         };
         Counters {
             offered: self.offered.tally(),
             sent: Tally { packets: gone(Count::packets), bytes: Bytes(gone(|count| count.bytes().0)) },
-            dropped: self.about.dropped.tally(),
-            moved_in: self.about.moved_in.tally(),
-            moved_out: self.about.moved_out.tally(),
+            dropped: self.cold.dropped.tally(),
+            moved_in: self.cold.moved_in.tally(),
+            moved_out: self.cold.moved_out.tally(),
             backlog: self.backlog.tally(),
-            marked_packets: self.about.marked_packets,
-            unclassified_packets: self.about.unclassified_packets,
+            marked_packets: self.cold.marked_packets,
+            unclassified_packets: self.cold.unclassified_packets,
         }
     }
 
-    /// The largest backlog since this was last asked.
+    /// Returns the largest backlog since the last call.
     pub fn take_peak(&mut self) -> Tally {
         core::mem::replace(&mut self.peak, self.backlog.tally())
     }
 
-    /// Its name in the scenario.
+    /// Returns the name in the scenario.
     pub fn name(&self) -> &Arc<str> {
-        &self.about.name
+        &self.cold.name
     }
 
-    /// Its discipline's kind.
+    /// Returns the kind of the discipline.
     pub fn kind(&self) -> &'static str {
-        self.about.kind
+        self.cold.kind
     }
 
-    /// Its number in the port.
+    /// Returns the index in the port.
     pub fn id(&self) -> u16 {
         self.id
     }
 
-    /// Whether this node or one below changes state by itself.
+    /// Returns whether this node or one below changes state by itself.
     pub(crate) fn is_timed(&self) -> bool {
         self.timed
     }
 
-    /// The discipline's internal quantities.
+    /// Calls `emit` with the discipline's internal quantities.
     pub fn gauges(&self, emit: &mut dyn FnMut(&'static str, f64)) {
-        self.discipline.gauges(emit);
+        self.contents.gauges(emit);
     }
 
-    /// What its discipline accepted though it is probably not meant: see [`Discipline::doubts`]. What stands on a
-    /// child is said as [`Invalid::child`] does.
+    /// Reports parameters that the discipline accepted but that are probably mistakes: see
+    /// [`Discipline::doubts`]. A parameter of a child is reported with [`Invalid::child`].
     pub fn doubts(&self, link: Option<Rate>, tell: &mut dyn FnMut(Invalid)) {
-        self.discipline.doubts(link, tell);
+        self.contents.doubts(link, tell);
     }
 
-    /// The largest backlog since [`take_peak`](Self::take_peak), which goes on.
+    /// Returns the largest backlog since the last [`take_peak`](Self::take_peak), and keeps it.
     pub(crate) fn peak(&self) -> Tally {
         self.peak
     }
 
-    /// What came in, in packets and bytes: as [`Counters::offered`].
+    /// Returns [`Counters::offered`].
     pub(crate) fn offered(&self) -> Tally {
         self.offered.tally()
     }
 
-    /// Counts what was offered since `before` as moved in from the tree before.
+    /// Counts the packets offered since `before` as moved in from the previous tree.
     pub(crate) fn count_moved_in(&mut self, before: Tally) {
         let offered = self.offered.tally();
-        let moved = self.about.moved_in.tally();
+        let moved = self.cold.moved_in.tally();
         self.offered = before.into();
-        self.about.moved_in = Tally {
+        self.cold.moved_in = Tally {
             packets: moved.packets + (offered.packets - before.packets),
             bytes: moved.bytes + Bytes(offered.bytes.0 - before.bytes.0),
         }
         .into();
     }
 
-    /// Takes a place in a port: its number, and the counters and the peak of the node of that name before it.
-    pub(crate) fn settle_in(&mut self, id: u16, past: Counters, peak: Tally) {
+    /// Sets the index in the port, and adopts the counters and the peak of the node of the same name in the
+    /// previous tree.
+    pub(crate) fn restore_counters(&mut self, id: u16, past: Counters, peak: Tally) {
         self.id = id;
         self.peak = peak;
         self.offered = past.offered.into();
-        self.about.dropped = past.dropped.into();
-        self.about.moved_in = past.moved_in.into();
-        self.about.moved_out = past.moved_out.into();
+        self.cold.dropped = past.dropped.into();
+        self.cold.moved_in = past.moved_in.into();
+        self.cold.moved_out = past.moved_out.into();
         self.backlog = past.backlog.into();
-        self.about.marked_packets = past.marked_packets;
-        self.about.unclassified_packets = past.unclassified_packets;
+        self.cold.marked_packets = past.marked_packets;
+        self.cold.unclassified_packets = past.unclassified_packets;
     }
 }
 

@@ -443,7 +443,7 @@ impl Port {
             let id = index.min(Place::MOST - 1) as u16;
             let (counters, peak) =
                 past.remove(&id).map_or_else(Default::default, |past| (past.counters, past.peak));
-            node.settle_in(id, counters, peak);
+            node.restore_counters(id, counters, peak);
             path.push(id);
         });
         retired.extend(past.into_values());

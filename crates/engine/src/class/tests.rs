@@ -6,7 +6,7 @@ use crate::packet::{FlowId, Header};
 use crate::random::{Random, Seed};
 use crate::units::Bytes;
 
-/// An owner that serves the last leaf first.
+/// Test owner that serves the last leaf first.
 struct Last {
     classes: Classes,
     given: Vec<usize>,
@@ -59,13 +59,13 @@ fn child(node: Node) -> Child<NoShare> {
     Child { share: NoShare {}, node }
 }
 
-/// A FIFO of two packets.
+/// A FIFO with room for two packets.
 fn leaf(name: &str) -> Child<NoShare> {
     let config = serde_json::from_str(r#"{ "limit": "2p" }"#).expect("parameters");
     child(Node::new::<Fifo>(name, config, Vec::new()).expect("valid"))
 }
 
-/// Sorts flows to children: one list a child.
+/// Classifier of flows to children: one list per child.
 fn by_flow(flows: &[&[u32]]) -> Classifier {
     let rule = |flows: &&[u32]| {
         vec![Rule { flows: Some(flows.iter().copied().map(FlowId).collect()), ..Rule::default() }]
@@ -90,7 +90,7 @@ fn tree() -> Node {
         .with_classifier(by_flow(&[&[0, 1, 2], &[3]]))
 }
 
-/// Gives it a packet of 100 bytes of each flow.
+/// Enqueues a packet of 100 bytes for each of these flows.
 fn offer(root: &mut Node, flows: &[u32], cx: &mut Context<'_>) {
     for flow in flows {
         root.enqueue(Packet::new(Header { flow: FlowId(*flow), length: 100, ..Header::default() }), cx);
@@ -104,7 +104,7 @@ fn every_level_accounts_for_what_passes_it_and_what_is_dropped_below() {
     let mut drops = Drops::default();
     let mut cx = Context { now: Instant::ZERO, random: &mut random, drops: &mut drops, headers: &NoHeaders };
     offer(&mut root, &[0, 1, 2, 3, 0, 0, 1, 1, 1], &mut cx);
-    let last = root.inside::<Last>().expect("the owner");
+    let last = root.downcast::<Last>().expect("the owner");
     assert_eq!(last.given, [2, 3, 4, 5, 2, 2, 3, 3, 3]);
     assert_eq!([0, 1, 2, 5].map(|class| last.classes.height(class)), [2, 1, 0, 0]);
     assert_eq!(last.classes.tops(), [0, 5]);
@@ -124,7 +124,7 @@ fn every_level_accounts_for_what_passes_it_and_what_is_dropped_below() {
             [counters.offered, counters.sent, counters.dropped, counters.backlog].map(|t| t.packets);
         seen.push((node.name().to_string(), depth, packets, node.take_peak().packets));
     });
-    // What is dropped at once was never in it.
+    // A packet dropped on arrival was never queued: it does not count for the peak.
     let expected = [
         ("root", 0, [9, 3, 3, 3], 6),
         ("a", 1, [8, 2, 3, 3], 5),

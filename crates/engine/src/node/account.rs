@@ -1,8 +1,8 @@
-//! What is counted of the packets that pass a node.
+//! Packet counters of a node.
 
 use crate::units::Bytes;
 
-/// Packets and their bytes.
+/// Number of packets and their total of bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Tally {
     /// Number of packets.
@@ -11,11 +11,11 @@ pub struct Tally {
     pub bytes: Bytes,
 }
 
-/// A tally that is counted with every packet: packets in the upper half of the number, bytes in the lower,
-/// so that one packet more or less is one addition (two instructions; as two words of a [`Tally`] the
-/// compiler makes six of them).
+/// A [`Tally`] in one `u128`, for counters that change with every packet: packets in the upper half, bytes
+/// in the lower. Adding or removing a packet is one addition of two instructions; for the two words of a
+/// [`Tally`] the compiler makes six.
 ///
-/// Bytes cannot reach the upper half: 2^64 of them are five years at 800 Gbit/s.
+/// Invariant: the bytes do not reach the upper half. 2^64 bytes are five years at 800 Gbit/s.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Count(u128);
 
@@ -24,16 +24,16 @@ impl Count {
         (1 << 64) | bytes.0 as u128
     }
 
-    /// One packet more.
+    /// Adds a packet.
     #[inline(always)]
     pub const fn add(&mut self, bytes: Bytes) {
         self.0 = self.0.wrapping_add(Self::of(bytes));
     }
 
-    /// One packet less.
+    /// Removes a packet.
     ///
     /// # Panics
-    /// Where there is less than that: an account that cannot be right.
+    /// If there are fewer packets or bytes than that: an accounting error.
     #[inline(always)]
     pub(super) fn remove(&mut self, bytes: Bytes) {
         let (rest, is_overdrawn) = self.0.overflowing_sub(Self::of(bytes));
@@ -49,13 +49,13 @@ impl Count {
         (self.0 >> 64) as u64
     }
 
-    /// Their frame bytes.
+    /// Frame bytes of the packets.
     #[inline(always)]
     pub const fn bytes(self) -> Bytes {
         Bytes(self.0 as u64)
     }
 
-    /// Both.
+    /// Returns packets and bytes.
     pub const fn tally(self) -> Tally {
         Tally { packets: self.packets(), bytes: self.bytes() }
     }
@@ -73,13 +73,13 @@ fn overdrawn() -> ! {
     panic!("more packets or bytes left a queue than came in")
 }
 
-/// What went through a node since the start. Every field but the backlog only grows:
-/// `offered + moved_in = sent + dropped + moved_out + backlog`.
+/// Counters of a node since the start. Every field except the backlog only grows: `offered + moved_in =
+/// sent + dropped + moved_out + backlog`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
-    /// Came in.
+    /// Arrived.
     pub offered: Tally,
-    /// Left by the front.
+    /// Dequeued by the parent or the port.
     pub sent: Tally,
     /// Dropped here or below.
     pub dropped: Tally,
@@ -87,10 +87,10 @@ pub struct Counters {
     pub moved_in: Tally,
     /// Moved out to the next tree, when the tree was replaced.
     pub moved_out: Tally,
-    /// Waiting now.
+    /// Queued now.
     pub backlog: Tally,
-    /// Marked with congestion experienced, here or below.
+    /// Marked "congestion experienced", here or below.
     pub marked_packets: u64,
-    /// Taken by no child's `match`, and so given to the last child.
+    /// Matched by no child's `match`, and so given to the last child.
     pub unclassified_packets: u64,
 }

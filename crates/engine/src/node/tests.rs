@@ -5,7 +5,7 @@ use crate::disciplines::fifo::{self, Fifo};
 use crate::random::{Random, Seed};
 
 #[test]
-fn what_is_evicted_is_the_packet_that_was_peeked_at_and_counts_as_dropped() {
+fn evict_drops_the_peeked_packet_and_counts_it_as_dropped() {
     let mut node = Node::new::<Fifo>("leaf", fifo::Config::default(), Vec::new()).expect("valid");
     let (mut random, mut drops) = (Random::stream(Seed(1), "test"), Drops::default());
     let mut cx = Context { now: Instant::ZERO, random: &mut random, drops: &mut drops, headers: &NoHeaders };
@@ -15,7 +15,7 @@ fn what_is_evicted_is_the_packet_that_was_peeked_at_and_counts_as_dropped() {
     }
     assert_eq!(node.peek(&mut cx), Peek::Length(Bytes(100)));
     for evicted in 0..2 {
-        // The one that is held, then one that is not.
+        // First the held packet, then one that is still in the queue.
         let done = node.evict(&mut cx, |packet| {
             assert_eq!(packet.sequence, evicted);
             DropReason::PushOut

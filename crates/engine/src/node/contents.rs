@@ -1,25 +1,33 @@
-//! What is inside a node: a discipline of any kind behind one interface, and the commonest kind and inner
-//! classes in place.
+//! Contents of a node: a discipline of any kind behind one interface; FIFOs and inner classes are stored
+//! inline.
 //!
-//! A class is a queue of its own, mostly a [`Fifo`]. It lies in its node: the parent's decision, the account and the queue are
-//! then neighbours in memory, with no call in between that the compiler cannot see. That is what counts where there are
-//! more classes than the cache holds.
+//! ```text
+//! Node { contents, held, offered, backlog, peak, classifier, .. }
+//!           |
+//!           |- Fifo(Fifo)               inline, calls are inlined        most leaves
+//!           |- Class(InnerClass)        inline                           inner classes of CBQ, HTB, H-FSC
+//!           '- Other(Box<dyn Erased>)   one allocation, virtual calls    every other kind
+//! ```
+//!
+//! Most leaves are FIFOs. Stored inline, the parent's decision, the counters and the queue are neighbours
+//! in memory, and the compiler sees through the call. This counts if there are more classes than the cache
+//! holds: a FIFO pair went from 9.6 ns to 7.3 ns, `htb` at three levels from 102 to 88 (decision 008).
 
 use core::any::Any;
 use core::ops::{Deref, DerefMut};
 
-use crate::class::Inner;
+use crate::class::InnerClass;
 use crate::discipline::{Context, Dequeue, Discipline, Invalid};
 use crate::disciplines::fifo::Fifo;
 use crate::node::Node;
 use crate::packet::Packet;
 use crate::units::{Instant, Rate};
 
-/// The object-safe half of [`Discipline`], written once for all of them; and the inside of an inner class.
+/// Object-safe part of [`Discipline`], implemented for every discipline and for inner classes.
 pub(crate) trait Erased: Send {
     fn enqueue(&mut self, packet: Packet, cx: &mut Context<'_>);
     fn dequeue(&mut self, cx: &mut Context<'_>) -> Dequeue;
-    /// Enqueue, then dequeue: an idle link costs one virtual call a packet.
+    /// Enqueues, then dequeues: an idle link costs one virtual call a packet.
     fn pass(&mut self, packet: Packet, cx: &mut Context<'_>) -> Dequeue;
     fn flush(&mut self, out: &mut Vec<Packet>);
     fn each_child(&mut self, visit: &mut dyn FnMut(&mut Node));
@@ -66,24 +74,24 @@ impl<D: Discipline> Erased for D {
     }
 }
 
-/// A discipline, or the inside of an inner class.
-pub(crate) enum Inside {
-    /// In place.
+/// A discipline, or the contents of an inner class.
+pub(crate) enum Contents {
+    /// A FIFO, stored inline.
     Fifo(Fifo),
-    /// An inner class, in place as well.
-    Class(Inner),
-    /// Of any other kind.
+    /// An inner class, stored inline.
+    Class(InnerClass),
+    /// Any other kind, boxed.
     Other(Box<dyn Erased>),
 }
 
-impl Inside {
-    /// The same in its place.
+impl Contents {
+    /// Moves a boxed FIFO or inner class inline; leaves any other kind boxed.
     pub(crate) fn of(mut discipline: Box<dyn Erased>) -> Self {
         let any = discipline.as_any();
         if let Some(fifo) = any.downcast_mut::<Fifo>() {
             return Self::Fifo(core::mem::take(fifo));
         }
-        if let Some(class) = any.downcast_mut::<Inner>() {
+        if let Some(class) = any.downcast_mut::<InnerClass>() {
             return Self::Class(core::mem::take(class));
         }
         Self::Other(discipline)
@@ -119,7 +127,8 @@ impl Inside {
         }
     }
 
-    /// The classes right below, where it is an inner class. What a discipline owns is its own.
+    /// Returns the child classes of an inner class, and an empty slice for a discipline: its children are
+    /// private.
     #[inline(always)]
     pub(crate) fn classes(&mut self) -> &mut [Node] {
         if let Self::Class(class) = self { class.classes() } else { &mut [] }
@@ -134,7 +143,7 @@ impl Inside {
     }
 }
 
-impl Deref for Inside {
+impl Deref for Contents {
     type Target = dyn Erased;
     fn deref(&self) -> &Self::Target {
         match self {
@@ -145,7 +154,7 @@ impl Deref for Inside {
     }
 }
 
-impl DerefMut for Inside {
+impl DerefMut for Contents {
     fn deref_mut(&mut self) -> &mut Self::Target {
         match self {
             Self::Fifo(fifo) => fifo,
