@@ -1,10 +1,11 @@
 use super::*;
 use crate::classify::{Classifier, NoHeaders, Rule};
 use crate::discipline::{Arity, Discipline, DropReason, Drops, NoShare};
+use crate::disciplines::codel::Codel;
 use crate::disciplines::fifo::Fifo;
 use crate::packet::{FlowId, Header};
 use crate::random::{Random, Seed};
-use crate::units::Bytes;
+use crate::units::{Bytes, Duration};
 
 /// Test owner that serves the last leaf first.
 struct Last {
@@ -183,4 +184,150 @@ fn a_change_at_a_leaf_is_settled_at_every_class_above() {
 fn classes_without_children_are_refused() {
     assert!(Node::class::<NoShare>("none", Vec::new()).is_err_and(|invalid| invalid.field == "children"));
     assert!(Classes::new::<NoShare>(Vec::new()).is_err_and(|invalid| invalid.field == "children"));
+}
+
+/// Owner of [`Classes`], whose inner classes the owner's loop accounts for. Serves the last leaf first.
+struct Loop(Classes);
+
+/// Children called one by one, so that [`Node::enqueue`] and [`Node::dequeue`] account for each level. Serves the
+/// last child first; nested, it sends the packets of [`Loop`] in the same order.
+struct Recursion(Vec<Node>);
+
+impl Discipline for Loop {
+    const KIND: &'static str = "loop";
+    const SUMMARY: &'static str = "the last leaf first";
+    const SOURCE: &'static str = "here";
+    const GUARANTEES: &'static [&'static str] = &[];
+    const CHILDREN: Arity = Arity::Classes;
+    type Config = NoShare;
+    type Share = NoShare;
+
+    fn new(_: NoShare, children: Vec<Child<NoShare>>) -> Result<Self, Invalid> {
+        Ok(Self(Classes::new(children)?.0))
+    }
+    fn reconfigure(&mut self, _: NoShare, _: Vec<NoShare>, _: &mut Context<'_>) -> Result<(), Invalid> {
+        Ok(())
+    }
+    fn enqueue(&mut self, packet: Packet, cx: &mut Context<'_>) {
+        self.0.enqueue(packet, cx);
+    }
+    fn dequeue(&mut self, cx: &mut Context<'_>) -> Dequeue {
+        for class in (0..self.0.len()).rev() {
+            if self.0.is_leaf(class)
+                && let (Dequeue::Packet(packet), _) = self.0.dequeue(class, cx)
+            {
+                return Dequeue::Packet(packet);
+            }
+        }
+        Dequeue::Empty
+    }
+    fn each_child(&mut self, visit: &mut dyn FnMut(&mut Node)) {
+        self.0.each_child(visit);
+    }
+}
+
+impl Discipline for Recursion {
+    const KIND: &'static str = "recursion";
+    const SUMMARY: &'static str = "the last child first";
+    const SOURCE: &'static str = "here";
+    const GUARANTEES: &'static [&'static str] = &[];
+    const CHILDREN: Arity = Arity::Many;
+    type Config = NoShare;
+    type Share = NoShare;
+
+    fn new(_: NoShare, children: Vec<Child<NoShare>>) -> Result<Self, Invalid> {
+        Ok(Self(children.into_iter().map(|child| child.node).collect()))
+    }
+    fn reconfigure(&mut self, _: NoShare, _: Vec<NoShare>, _: &mut Context<'_>) -> Result<(), Invalid> {
+        Ok(())
+    }
+    fn enqueue(&mut self, packet: Packet, cx: &mut Context<'_>) {
+        let index = packet.class.index().min(self.0.len() - 1);
+        self.0[index].enqueue(packet, cx);
+    }
+    fn dequeue(&mut self, cx: &mut Context<'_>) -> Dequeue {
+        for node in self.0.iter_mut().rev() {
+            if let Dequeue::Packet(packet) = node.dequeue(cx) {
+                return Dequeue::Packet(packet);
+            }
+        }
+        Dequeue::Empty
+    }
+    fn each_child(&mut self, visit: &mut dyn FnMut(&mut Node)) {
+        self.0.iter_mut().for_each(visit);
+    }
+}
+
+/// The tree of [`tree`] with these inner nodes, over leaves that drop and mark in both directions.
+fn lossy_tree<Root: Discipline<Config = NoShare, Share = NoShare>>(
+    inner: fn(&str, Vec<Child<NoShare>>) -> Result<Node, Invalid>,
+) -> Node {
+    fn leaf<D: Discipline>(name: &str, config: &str) -> Child<NoShare> {
+        let config = serde_json::from_str(config).expect("parameters");
+        child(Node::new::<D>(name, config, Vec::new()).expect("valid"))
+    }
+    let codel = |name, ecn| {
+        let config =
+            format!(r#"{{ "limit": "6p", "target": "5us", "interval": "20us", "mtu": "1B", "ecn": {ecn} }}"#);
+        leaf::<Codel>(name, &config)
+    };
+    let head = r#"{ "limit": "2p", "overflow": "head" }"#;
+    let b = inner("b", vec![leaf::<Fifo>("2", head), codel("3", false)])
+        .expect("valid")
+        .with_classifier(by_flow(&[&[0], &[1]]));
+    let a = inner("a", vec![child(b), codel("4", true)])
+        .expect("valid")
+        .with_classifier(by_flow(&[&[0, 1], &[2]]));
+    Node::new::<Root>("root", NoShare {}, vec![child(a), leaf::<Fifo>("5", r#"{ "limit": "300B" }"#)])
+        .expect("valid")
+        .with_classifier(by_flow(&[&[0, 1, 2], &[3]]))
+}
+
+#[test]
+fn the_owners_loop_counts_what_the_recursion_through_nodes_counts() {
+    let mut trees = [
+        lossy_tree::<Loop>(Node::class),
+        lossy_tree::<Recursion>(|name, children| Node::new::<Recursion>(name, NoShare {}, children)),
+    ];
+    let mut drops = [Drops::default(), Drops::default()];
+    let mut operations = Random::stream(Seed(1), "operations");
+    let mut random = Random::stream(Seed(1), "test");
+    let mut now = Instant::ZERO;
+    for step in 0..20_000 {
+        now = now + Duration::from_micros(u64::from(operations.below(4)));
+        let (is_arrival, flow, length) =
+            (operations.below(9) < 5, operations.below(4), 60 + operations.below(100));
+        let mut seen = Vec::new();
+        for (tree, drops) in trees.iter_mut().zip(&mut drops) {
+            let mut cx = Context { now, random: &mut random, drops, headers: &NoHeaders };
+            let sent = if is_arrival {
+                let header = Header {
+                    flow: FlowId(flow),
+                    length,
+                    sequence: step,
+                    arrived: now,
+                    traffic_class: 1,
+                    ..Header::default()
+                };
+                tree.enqueue(Packet::new(header), &mut cx);
+                None
+            } else if let Dequeue::Packet(packet) = tree.dequeue(&mut cx) {
+                Some(packet.sequence)
+            } else {
+                None
+            };
+            let mut nodes = Vec::new();
+            tree.each(&mut |node, depth| {
+                let peak = if step % 7 == 0 { node.take_peak() } else { node.peak() };
+                nodes.push((node.name().to_string(), depth, node.counters(), peak));
+            });
+            seen.push((sent, nodes));
+        }
+        assert_eq!(seen[0], seen[1], "step {step}");
+    }
+    let mut counters = Vec::new();
+    trees[0].each(&mut |node, _| counters.push(node.counters()));
+    let root = counters[0];
+    assert!(root.dropped.packets > 100 && root.sent.packets > 1_000 && root.marked_packets > 100, "{root:?}");
+    assert!(counters[3..].iter().all(|leaf| leaf.dropped.packets > 10 || leaf.marked_packets > 10));
 }
