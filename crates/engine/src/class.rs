@@ -44,7 +44,7 @@ use crate::discipline::{Child, Context, Dequeue, DropReason, Invalid};
 use crate::node::{Erased, Node, Peek, Tally};
 use crate::packet::{Header, Packet};
 use crate::prefetch::PrefetchTarget;
-use crate::queue::tournament;
+use crate::queue::winner_tree;
 use crate::units::Instant;
 
 /// Kind of an inner class in scenarios.
@@ -163,7 +163,7 @@ impl Path {
 
 impl Classes {
     /// Maximum number of classes: owners order them by a winner tree of so many slots.
-    pub const MAX_CLASSES: usize = tournament::SLOTS;
+    pub const MAX_CLASSES: usize = winner_tree::MAX_SLOTS;
 
     /// Takes over these trees. Returns the classes and their shares, both in pre-order.
     ///

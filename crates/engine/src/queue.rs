@@ -4,10 +4,10 @@ pub mod active;
 pub mod fattest;
 pub mod flows;
 
-pub mod places;
+pub mod bitmap;
 pub mod ranked;
 pub mod slots;
-pub mod tournament;
+pub mod winner_tree;
 
 use std::collections::VecDeque;
 

@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 use crate::discipline::{Arity, Child, Context, Dequeue, Discipline, Invalid, NoShare};
 use crate::node::Node;
 use crate::packet::Packet;
-use crate::queue::places::Places;
+use crate::queue::bitmap::Bitmap;
 use crate::units::Instant;
 
 /// Parameters of `rr`: none.
@@ -27,7 +27,7 @@ pub struct Config {}
 pub struct Rr {
     children: Vec<Node>,
     /// Children that may hold something: who meets an empty one takes it out.
-    holding: Places,
+    holding: Bitmap,
     /// The child that is asked first.
     next: usize,
 }
@@ -49,7 +49,7 @@ impl Discipline for Rr {
             return Err(Invalid::new("children", "names at least one queue"));
         }
         Ok(Self {
-            holding: Places::new(children.len()),
+            holding: Bitmap::new(children.len()),
             children: children.into_iter().map(|child| child.node).collect(),
             next: 0,
         })

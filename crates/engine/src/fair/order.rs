@@ -36,7 +36,7 @@ pub(crate) struct TagOrder {
     /// Bits of a key that name the child.
     slot_bits: u32,
     lines: Vec<Line>,
-    /// Places taken, those before the root counted.
+    /// Bitmap taken, those before the root counted.
     end: usize,
     /// Whether the first was taken: its place is free.
     is_first_free: bool,

@@ -1,6 +1,6 @@
 //! The real-time criterion: of the leaves that are eligible, the one with the earliest deadline.
 
-use crate::queue::tournament::Tournament;
+use crate::queue::winner_tree::WinnerTree;
 use crate::units::{Bytes, Duration, Instant};
 
 use super::curve::{Curve, work};
@@ -53,9 +53,9 @@ pub(super) struct Guarantees {
     /// By class; empty where no class has one, so that nothing else is looked at then.
     leaves: Vec<Option<Box<Guarantee>>>,
     /// Not yet eligible, by when they are.
-    early: Tournament<Instant>,
+    early: WinnerTree<Instant>,
     /// Eligible, by their deadlines.
-    due: Tournament<Instant>,
+    due: WinnerTree<Instant>,
     /// Deadlines of those that are not yet eligible.
     deadlines: Vec<Instant>,
 }
@@ -74,8 +74,8 @@ impl Guarantees {
         let count = leaves.len();
         Self {
             leaves,
-            early: Tournament::new(count),
-            due: Tournament::new(count),
+            early: WinnerTree::new(count),
+            due: WinnerTree::new(count),
             deadlines: vec![Instant::NEVER; count],
         }
     }

@@ -14,7 +14,7 @@
 
 use crate::class::Classes;
 use crate::prefetch::prefetch;
-use crate::queue::tournament::Tournament;
+use crate::queue::winner_tree::WinnerTree;
 use crate::units::{Bytes, Instant, Rate};
 
 use super::bucket::Bucket;
@@ -132,7 +132,7 @@ pub(super) struct Ladder {
     ready: Vec<u8>,
     /// What a leaf may still send in its turn at each lender's level.
     deficits: Vec<i64>,
-    wakes: Tournament<Instant>,
+    wakes: WinnerTree<Instant>,
 }
 
 impl Ladder {
@@ -171,7 +171,7 @@ impl Ladder {
         }
         let levels = tops + 1;
         let mut ladder = Self {
-            wakes: Tournament::new(states.len()),
+            wakes: WinnerTree::new(states.len()),
             deficits: vec![0; states.len() * levels],
             ready: vec![0; levels],
             rows: Vec::new(),

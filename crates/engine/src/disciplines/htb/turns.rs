@@ -1,13 +1,13 @@
 //! Who borrows from a class at one priority, and whose turn it is.
 
-use crate::queue::places::Places;
+use crate::queue::bitmap::Bitmap;
 
 /// Members that take turns in the order of their numbers; turns of their own for each level of lender, so that
 /// what one lender gives does not shift the turns of another. A member that leaves and comes back before the
 /// turn has passed it has not lost it.
 #[derive(Debug)]
 pub(super) struct Turns {
-    members: Places,
+    members: Bitmap,
     /// The turn is the first member's from here on, by the lender's level.
     next: Box<[usize]>,
 }
@@ -15,7 +15,7 @@ pub(super) struct Turns {
 impl Turns {
     /// Turns of nobody yet, for members below `bound`, and lenders of levels below `levels`.
     pub(super) fn new(bound: usize, levels: usize) -> Self {
-        Self { members: Places::new(bound), next: vec![0; levels].into() }
+        Self { members: Bitmap::new(bound), next: vec![0; levels].into() }
     }
 
     #[inline]

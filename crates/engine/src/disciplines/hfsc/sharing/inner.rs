@@ -1,6 +1,6 @@
 //! The inside of an inner class: those below it that have a backlog.
 
-use crate::queue::tournament::Tournament;
+use crate::queue::winner_tree::WinnerTree;
 use crate::units::Instant;
 
 use super::Sent;
@@ -11,13 +11,13 @@ use super::times::Times;
 #[repr(C, align(64))]
 pub(super) struct Inner {
     /// Those that may send, by virtual time.
-    pub(super) fit: Tournament<u128>,
+    pub(super) fit: WinnerTree<u128>,
     /// Virtual time of the child chosen last in this backlog period.
     pub(super) least: Option<u128>,
     /// The latest virtual time with which a child became passive: where the next period begins.
     pub(super) offset: u128,
     /// Those that may not send yet, by when they may; where some class has a limit.
-    held: Option<Box<Tournament<Instant>>>,
+    held: Option<Box<WinnerTree<Instant>>>,
     /// How many have a backlog.
     pub(super) active: u32,
     pub(super) stands: Stand,
@@ -52,10 +52,10 @@ pub(super) struct Child {
 impl Inner {
     pub(super) fn new(stands: Stand, slots: usize, has_limits: bool) -> Self {
         Self {
-            fit: Tournament::new(slots),
+            fit: WinnerTree::new(slots),
             least: None,
             offset: 0,
-            held: has_limits.then(|| Box::new(Tournament::new(slots))),
+            held: has_limits.then(|| Box::new(WinnerTree::new(slots))),
             active: 0,
             stands,
             times: Times::new(slots),

@@ -1,7 +1,7 @@
 //! How late the virtual times of a class's children are.
 
-use crate::queue::places::Places;
-use crate::queue::tournament::{LAST, Tournament};
+use crate::queue::bitmap::Bitmap;
+use crate::queue::winner_tree::{MAX_KEY, WinnerTree};
 
 /// The latest of them. It is asked for when a child begins, and the times change with every packet: so what has changed is
 /// noted, and the matches are played when somebody asks.
@@ -10,15 +10,15 @@ pub(super) struct Times {
     /// No time was later since the period began.
     highest: u128,
     /// Who has another time since it was asked.
-    changed: Places,
-    /// By what is left of [`LAST`], as of when it was asked last.
-    latest: Tournament<u128>,
+    changed: Bitmap,
+    /// By what is left of [`MAX_KEY`], as of when it was asked last.
+    latest: WinnerTree<u128>,
 }
 
 impl Times {
     /// Nobody has one of these children.
     pub(super) fn new(children: usize) -> Self {
-        Self { highest: 0, changed: Places::new(children), latest: Tournament::new(children) }
+        Self { highest: 0, changed: Bitmap::new(children), latest: WinnerTree::new(children) }
     }
 
     /// A child has this time.
@@ -52,12 +52,12 @@ impl Times {
         while let Some(child) = self.changed.next(0) {
             self.changed.remove(child);
             match of(child) {
-                Some(time) => self.latest.set(child, LAST - time.min(LAST)),
+                Some(time) => self.latest.set(child, MAX_KEY - time.min(MAX_KEY)),
                 None => {
                     self.latest.remove(child);
                 }
             }
         }
-        self.latest.first().map(|(left, _)| LAST - left)
+        self.latest.first().map(|(left, _)| MAX_KEY - left)
     }
 }
