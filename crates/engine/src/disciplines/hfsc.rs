@@ -16,8 +16,8 @@
 //! from the start of a backlog: a class that others kept below it may make up for that.
 
 mod curve;
+mod curve_spec;
 mod guarantee;
-mod shape;
 mod sharing;
 
 use schemars::JsonSchema;
@@ -29,8 +29,8 @@ use crate::node::{Node, Peek};
 use crate::packet::Packet;
 use crate::units::{Bytes, Instant, Rate};
 
+pub use curve_spec::CurveSpec;
 use guarantee::Guarantees;
-pub use shape::Shape;
 use sharing::{Sent, Shares, Sharing};
 
 /// What a class says: its service curves, each a rate such as `10mbit`, or
@@ -40,22 +40,22 @@ use sharing::{Sent, Shares, Sharing};
 pub struct Share {
     /// Real-time curve of a leaf: its packets leave by the deadlines that this curve makes.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub rt: Option<Shape>,
+    pub rt: Option<CurveSpec>,
     /// Link-sharing curve: siblings share in proportion to theirs.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub ls: Option<Shape>,
+    pub ls: Option<CurveSpec>,
     /// Upper limit of what link sharing gives; needs a link-sharing curve.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub ul: Option<Shape>,
+    pub ul: Option<CurveSpec>,
     /// `rt` and `ls` in one. On an inner class it is `ls`.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub sc: Option<Shape>,
+    pub sc: Option<CurveSpec>,
 }
 
-/// A share with `sc` put where it belongs.
+/// Curves of a share, with `sc` resolved into real-time and link-sharing curve.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Curves {
-    real_time: Option<Shape>,
+    real_time: Option<CurveSpec>,
     shares: Shares,
 }
 
@@ -104,14 +104,15 @@ pub struct Hfsc {
     curves: Vec<Curves>,
     guarantees: Guarantees,
     sharing: Sharing,
-    /// Which leaves are known to hold packets.
+    /// Whether each leaf is known to hold packets.
     known: Vec<bool>,
-    /// Leaves that began to hold packets since the last packet left, and when.
+    /// Leaves that became non-empty since the last packet left, and when; not yet known to `guarantees` and
+    /// `sharing`.
     fresh: Vec<(usize, Instant)>,
-    /// Leaves that hold packets and gave none when they were asked.
+    /// Leaves that hold packets but returned none at the last dequeue.
     waiting: Vec<usize>,
-    /// The leaf that was empty after the last packet: link sharing waits to hear whether it begins again.
-    emptied: Option<usize>,
+    /// Leaf that sent its last packet and whose deactivation `sharing` deferred until the next dequeue.
+    deferred: Option<usize>,
 }
 
 impl Discipline for Hfsc {
@@ -140,7 +141,7 @@ impl Discipline for Hfsc {
             known: vec![false; classes.len()],
             fresh: Vec::new(),
             waiting: Vec::new(),
-            emptied: None,
+            deferred: None,
             classes,
             curves,
         })
@@ -157,7 +158,7 @@ impl Discipline for Hfsc {
         self.curves = curves;
         self.fresh.clear();
         self.waiting.clear();
-        self.emptied = None;
+        self.deferred = None;
         for leaf in 0..self.classes.len() {
             self.known[leaf] = self.classes.is_leaf(leaf) && !self.classes.is_empty(leaf);
             if self.known[leaf] {
@@ -173,9 +174,9 @@ impl Discipline for Hfsc {
             return;
         }
         self.known[leaf] = true;
-        if self.emptied == Some(leaf) && self.fresh.is_empty() {
-            self.emptied = None;
-            self.sharing.begin_again(leaf, cx.now);
+        if self.deferred == Some(leaf) && self.fresh.is_empty() {
+            self.deferred = None;
+            self.sharing.reactivate(leaf, cx.now);
         } else {
             self.fresh.push((leaf, cx.now));
         }
@@ -185,8 +186,8 @@ impl Discipline for Hfsc {
         let now = cx.now;
         let mut earliest = self.begin_fresh(cx);
         loop {
-            let urgent = self.guarantees.choose(now);
-            let Some(leaf) = urgent.or_else(|| self.sharing.choose(now)) else { break };
+            let urgent = self.guarantees.select(now);
+            let Some(leaf) = urgent.or_else(|| self.sharing.select(now)) else { break };
             let (dequeued, is_empty) = self.classes.dequeue(leaf, cx);
             match dequeued {
                 Dequeue::Packet(packet) => {
@@ -198,13 +199,14 @@ impl Discipline for Hfsc {
                 Dequeue::Empty => {}
             }
             if urgent.is_none() {
-                self.sharing.chosen_in_vain(leaf);
+                self.sharing.dequeue_failed(leaf);
             }
-            self.end(leaf, now);
+            self.delist(leaf, now);
         }
-        let next = [earliest, self.guarantees.next_eligible(), self.sharing.next_fit()];
+        let next = [earliest, self.guarantees.next_eligible_at(), self.sharing.next_eligible_at()];
         match next.into_iter().flatten().min() {
-            // A leaf may have lost its packets unseen, by a timer: then its class is waited for in vain.
+            // A timer may have removed a leaf's packets without notice: then there is no packet to wait
+            // for.
             Some(time) if self.holds_packets() => Dequeue::NotBefore(time),
             _ => Dequeue::Empty,
         }
@@ -215,8 +217,8 @@ impl Discipline for Hfsc {
     }
 
     fn doubts(&self, link: Option<Rate>, tell: &mut dyn FnMut(Invalid)) {
-        let curves: Vec<Shape> = self.curves.iter().filter_map(|curves| curves.real_time).collect();
-        if let Some(link) = link.filter(|link| shape::exceed(&curves, *link)) {
+        let curves: Vec<CurveSpec> = self.curves.iter().filter_map(|curves| curves.real_time).collect();
+        if let Some(link) = link.filter(|link| curve_spec::exceed(&curves, *link)) {
             let why = format!(
                 "have `rt` curves that sum above the {link} of the link: lower them, or deadlines are missed"
             );
@@ -235,62 +237,63 @@ impl Discipline for Hfsc {
 }
 
 impl Hfsc {
-    /// Begins the backlogs of leaves that began to hold packets, and of those that gave none last time: a
-    /// change of theirs is not told, so they are asked again. Returns the earliest time that one named.
+    /// Begins the backlogs of the leaves in `fresh` and `waiting`. Changes inside a leaf are not announced,
+    /// so the waiting ones are peeked at again. Returns the earliest time that a leaf named.
     fn begin_fresh(&mut self, cx: &mut Context<'_>) -> Option<Instant> {
         let mut earliest = None;
-        if let Some(leaf) = self.emptied.take() {
-            self.sharing.end(leaf, cx.now);
+        if let Some(leaf) = self.deferred.take() {
+            self.sharing.deactivate(leaf, cx.now);
         }
         if self.fresh.is_empty() && self.waiting.is_empty() {
             return earliest;
         }
-        let mut asked = core::mem::take(&mut self.fresh);
-        asked.extend(self.waiting.drain(..).map(|leaf| (leaf, cx.now)));
-        for (leaf, since) in asked.drain(..) {
+        let mut leaves = core::mem::take(&mut self.fresh);
+        leaves.extend(self.waiting.drain(..).map(|leaf| (leaf, cx.now)));
+        for (leaf, since) in leaves.drain(..) {
             if self.guarantees.covers(leaf) {
                 match self.classes.peek(leaf, cx) {
                     Peek::Length(length) => self.guarantees.begin(leaf, since, length, cx.now),
                     Peek::NotBefore(time) => {
                         earliest = Some(sooner(earliest, time));
-                        self.wait(leaf);
+                        self.await_packets(leaf);
                         continue;
                     }
                     Peek::Empty => {
-                        self.wait(leaf);
+                        self.await_packets(leaf);
                         continue;
                     }
                 }
             }
-            // One without a guarantee is not asked: if it has lost its packets again, that is found out when it is chosen.
+            // A leaf without a guarantee is not peeked at: if it has lost its packets, the selection finds
+            // out.
             if self.sharing.covers(leaf) {
-                self.sharing.begin(leaf, since, cx.now);
+                self.sharing.activate(leaf, since, cx.now);
             }
         }
-        // Its room is kept.
-        self.fresh = asked;
+        // Keeps the allocation.
+        self.fresh = leaves;
         earliest
     }
 
-    /// A leaf that gives nothing is asked again later, if it holds anything.
-    fn wait(&mut self, leaf: usize) {
+    /// Lists a leaf that returned no packet to be peeked at again, if it holds any.
+    fn await_packets(&mut self, leaf: usize) {
         self.known[leaf] = !self.classes.is_empty(leaf);
         if self.known[leaf] {
             self.waiting.push(leaf);
         }
     }
 
-    /// A leaf that was chosen, or is about to be, gives nothing.
-    fn end(&mut self, leaf: usize, now: Instant) {
-        self.guarantees.end(leaf);
+    /// Delists a leaf that returned no packet, or is about to.
+    fn delist(&mut self, leaf: usize, now: Instant) {
+        self.guarantees.delist(leaf);
         if self.sharing.covers(leaf) {
-            self.sharing.end(leaf, now);
+            self.sharing.deactivate(leaf, now);
         }
-        self.wait(leaf);
+        self.await_packets(leaf);
     }
 
-    /// A leaf sent a packet of this length, under the real-time criterion where `real_time`; `is_empty` where that
-    /// was its last.
+    /// Accounts for a packet of this length that a leaf sent, under the real-time criterion if `real_time`;
+    /// `is_empty` if that was its last.
     #[inline]
     fn account(&mut self, leaf: usize, length: Bytes, real_time: bool, is_empty: bool, cx: &mut Context<'_>) {
         if is_empty {
@@ -298,28 +301,28 @@ impl Hfsc {
         }
         let sent = Sent::new(length, !real_time);
         if !self.guarantees.covers(leaf) {
-            if is_empty && self.sharing.sent_last(leaf, sent, cx.now) {
-                self.emptied = Some(leaf);
+            if is_empty && self.sharing.defer_deactivation(leaf, sent, cx.now) {
+                self.deferred = Some(leaf);
             } else {
-                self.sharing.sent(leaf, sent, is_empty, cx.now);
+                self.sharing.account(leaf, sent, is_empty, cx.now);
             }
             return;
         }
-        self.sharing.sent(leaf, sent, is_empty, cx.now);
+        self.sharing.account(leaf, sent, is_empty, cx.now);
         let next = match self.classes.peek(leaf, cx) {
             Peek::Length(next) => Some(next),
             Peek::NotBefore(_) | Peek::Empty => None,
         };
-        self.guarantees.sent(leaf, length, real_time, next, cx.now);
+        self.guarantees.account(leaf, length, real_time, next, cx.now);
         if next.is_none() && !is_empty {
-            self.end(leaf, cx.now);
+            self.delist(leaf, cx.now);
         }
     }
 
     /// Prefetches the state of the leaf that probably sends next.
     #[inline(always)]
     fn prefetch_next(&self) {
-        if let Some(next) = self.guarantees.next().or_else(|| self.sharing.next()) {
+        if let Some(next) = self.guarantees.next().or_else(|| self.sharing.next_leaf()) {
             self.sharing.prefetch(next);
             self.classes.prefetch(next);
         }

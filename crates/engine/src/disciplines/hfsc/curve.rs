@@ -1,100 +1,105 @@
-//! How far somebody has come on a service curve, in whole numbers.
+//! Service curves: time as a function of work, evaluated incrementally in whole numbers.
 //!
 //! ```text
-//! work |            .-''  m2            min(old, new) where a backlog begins again:
-//!      |        .-''
-//!      |      /                           concave (m1 > m2): new where it is below, old after they meet
-//!      |     /  m1                        convex: the new one, unless the old one is below where it begins
+//! work |            .-''  m2            minimum of the old curve and a new one that starts at x, where a backlog
+//!      |        .-''                    begins again (`take_minimum`):
+//!      |      /                           concave (m1 > m2): the new one until they meet, then the old one
+//!      |     /  m1                        convex: the new one, or the old one if that is below at x
 //!      |____/_________ time
 //!           x   d
 //! ```
 //!
-//! Work is in picobits (8·10^12 a byte) and time in picoseconds, real or virtual: a bit per second is a picobit
-//! per picosecond, so a curve is exact, and only the time at which it reaches some work is rounded, up.
+//! Work is in picobits (8·10^12 per byte) and time in picoseconds, real or virtual. A bit per second is a
+//! picobit per picosecond, so curves are exact; only the time at which a curve reaches some work is
+//! rounded, up.
+//!
+//! Data structure: a curve stores the last whole picosecond it has passed and the remainder of work, which
+//! is less than a picosecond's, instead of a start point and the total work. Invariant: `at` picoseconds at
+//! `rate` plus `rest` are all the work since the start of the line, and `rest < rate`. A packet costs one
+//! division of 64 bits, no multiplication, and no total can overflow (decision 071). A straight curve lies
+//! inline in its class, a curve with two pieces is boxed.
 
 use core::num::NonZeroU64;
 
 use crate::units::{Bytes, Rate};
 
-use super::shape::Shape;
+use super::curve_spec::CurveSpec;
 
-/// Picobits of a byte.
+/// Picobits per byte.
 const BYTE: u128 = 8_000_000_000_000;
 
-/// The work that `bytes` are.
+/// Converts bytes to work.
 #[inline]
 pub(super) fn work(bytes: Bytes) -> u128 {
     u128::from(bytes.0) * BYTE
 }
 
-/// A point on a straight line that work takes along. It knows where it stands and not what lies behind, so that a packet costs
-/// one division of small numbers.
+/// Incremental position on a straight line: the time passed and the remainder of work.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Line {
-    /// The last whole picosecond by which the line had reached no more than the work done.
+    /// Last whole picosecond at which the line had reached no more than the work done.
     at: u128,
-    /// The work done beyond what the line had reached then: less than that of a picosecond.
+    /// Work done beyond that: less than the work of a picosecond.
     rest: u64,
     rate: NonZeroU64,
 }
 
 impl Line {
-    /// One that begins at `x`. A rate of zero counts as the least there is.
+    /// Starts a line at `x`. A rate of zero counts as 1 bit/s.
     fn new(rate: Rate, x: u128) -> Self {
         Self { at: x, rest: 0, rate: NonZeroU64::new(rate.as_bits()).unwrap_or(NonZeroU64::MIN) }
     }
 
-    /// The earliest time at which it has reached the work done.
+    /// Returns the earliest time at which the line has reached the work done.
     #[inline(always)]
     fn time(&self) -> u128 {
         self.at + u128::from(self.rest > 0)
     }
 
-    /// So much work was done. Its time cannot overflow: it has 128 bits, and the longest packet at the lowest rate takes 2^75
-    /// picoseconds.
+    /// Advances by work. The time cannot overflow: it has 128 bits, and the longest packet at the lowest
+    /// rate takes 2^75 picoseconds.
     #[inline(always)]
     fn advance(&mut self, work: u128) {
-        let (picos, rest) = passage(work + u128::from(self.rest), self.rate);
+        let (picos, rest) = time_and_rest(work + u128::from(self.rest), self.rate);
         (self.at, self.rest) = (self.at + picos, rest);
     }
 
-    /// How much more than the work done it has reached at `x`; nothing where it has reached less.
+    /// Returns by how much the line at `x` exceeds the work done; 0 if it does not.
     fn ahead_at(&self, x: u128) -> u128 {
         let reached = x.saturating_sub(self.at).saturating_mul(u128::from(self.rate.get()));
         reached.saturating_sub(u128::from(self.rest))
     }
 }
 
-/// How far somebody has come on a curve by the work that was done since it began. Mostly it has no first piece, and is as small as
-/// that.
+/// Service curve with its position. Most curves have no first piece; those are stored inline.
 #[derive(Clone, Debug)]
 pub(super) enum Curve {
-    /// It has no first piece.
+    /// One piece.
     Straight(Line),
-    /// It has one.
+    /// Two pieces.
     Bent(Box<Bent>),
 }
 
 impl Curve {
-    /// One that begins at 0.
-    pub(super) fn new(shape: Shape) -> Self {
-        if shape.d.is_zero() {
-            Self::Straight(Line::new(shape.m2, 0))
+    /// Starts a curve at 0.
+    pub(super) fn new(spec: CurveSpec) -> Self {
+        if spec.d.is_zero() {
+            Self::Straight(Line::new(spec.m2, 0))
         } else {
-            Self::Bent(Box::new(Bent::new(shape, 0)))
+            Self::Bent(Box::new(Bent::new(spec, 0)))
         }
     }
 
-    /// Begins anew at `x`.
+    /// Restarts the curve at `x`.
     #[inline(always)]
-    pub(super) fn begin(&mut self, x: u128) {
+    pub(super) fn restart(&mut self, x: u128) {
         match self {
             Self::Straight(line) => (line.at, line.rest) = (x, 0),
-            Self::Bent(bent) => **bent = Bent::new(bent.shape, x),
+            Self::Bent(bent) => **bent = Bent::new(bent.spec, x),
         }
     }
 
-    /// The earliest time at which it has reached the work done.
+    /// Returns the earliest time at which the curve has reached the work done.
     #[inline(always)]
     pub(super) fn time(&self) -> u128 {
         match self {
@@ -103,7 +108,7 @@ impl Curve {
         }
     }
 
-    /// The earliest time at which it will have reached this much work more.
+    /// Returns the earliest time at which the curve will have reached this much more work.
     #[inline]
     pub(super) fn time_after(&self, work: u128) -> u128 {
         match self {
@@ -120,7 +125,7 @@ impl Curve {
         }
     }
 
-    /// So much work was done.
+    /// Advances by work.
     #[inline(always)]
     pub(super) fn advance(&mut self, work: u128) {
         match self {
@@ -129,25 +134,27 @@ impl Curve {
         }
     }
 
-    /// The first backlog begins at `x`, or another: see [`lower`](Self::lower). Returns whether the curve begins there.
+    /// Begins a backlog at `x`: restarts the curve if `is_first`, otherwise [takes the
+    /// minimum](Self::take_minimum). Returns whether the curve starts at `x` now.
     #[inline(always)]
-    pub(super) fn begin_or_lower(&mut self, x: u128, is_first: bool) -> bool {
+    pub(super) fn begin_backlog(&mut self, x: u128, is_first: bool) -> bool {
         if !is_first {
-            return self.lower(x);
+            return self.take_minimum(x);
         }
-        self.begin(x);
+        self.restart(x);
         true
     }
 
-    /// A backlog begins at `x`: becomes the lower one of itself and one that begins there. Returns whether it is the new one.
+    /// Replaces the curve by the minimum of itself and a new one that starts at `x`. Returns whether the
+    /// new one was taken.
     #[inline(always)]
-    pub(super) fn lower(&mut self, x: u128) -> bool {
+    pub(super) fn take_minimum(&mut self, x: u128) -> bool {
         match self {
-            Self::Bent(bent) if !bent.shape.is_convex() => bent.lower_concave(x),
+            Self::Bent(bent) if !bent.spec.is_convex() => bent.take_minimum_concave(x),
             _ => {
                 let is_new = x >= self.time();
                 if is_new {
-                    self.begin(x);
+                    self.restart(x);
                 }
                 is_new
             }
@@ -155,19 +162,19 @@ impl Curve {
     }
 }
 
-/// A curve with a first piece.
+/// Curve of two pieces with its position.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Bent {
-    /// The piece that it is on.
+    /// Current piece.
     line: Line,
-    /// The work up to the bend; `None` beyond it.
+    /// Work left up to the bend; `None` beyond it.
     left: Option<u128>,
-    shape: Shape,
+    spec: CurveSpec,
 }
 
 impl Bent {
-    fn new(shape: Shape, x: u128) -> Self {
-        Self { line: Line::new(shape.m1, x), left: Some(shape.rise()), shape }
+    fn new(spec: CurveSpec, x: u128) -> Self {
+        Self { line: Line::new(spec.m1, x), left: Some(spec.rise()), spec }
     }
 
     #[inline(never)]
@@ -178,59 +185,60 @@ impl Bent {
                 self.line.advance(work);
             }
             Some(left) => {
-                (self.line, self.left) = (Line::new(self.shape.m2, self.bend()), None);
+                (self.line, self.left) = (Line::new(self.spec.m2, self.bend()), None);
                 self.line.advance(work - left);
             }
             None => self.line.advance(work),
         }
     }
 
-    /// When its first piece ends; where it stands, if it is beyond.
+    /// Returns the time of the bend; beyond it, the current time.
     fn bend(&self) -> u128 {
         match self.left {
             None => self.line.at,
-            // No work is done on a level piece.
-            Some(_) if self.shape.m1.is_zero() => self.line.at + u128::from(self.shape.d.as_picos()),
-            // It ends with a whole picosecond.
-            Some(left) => self.line.at + passage(left + u128::from(self.line.rest), self.line.rate).0,
+            // A level piece has no work to measure time by.
+            Some(_) if self.spec.m1.is_zero() => self.line.at + u128::from(self.spec.d.as_picos()),
+            // The first piece ends at a whole picosecond.
+            Some(left) => self.line.at + time_and_rest(left + u128::from(self.line.rest), self.line.rate).0,
         }
     }
 
-    /// How much more than the work done it has reached at `x`; nothing where it has reached less.
+    /// Returns by how much the curve at `x` exceeds the work done; 0 if it does not.
     fn ahead_at(&self, x: u128) -> u128 {
         let bend = self.bend();
         match self.left {
-            Some(left) if x > bend => left.saturating_add(Line::new(self.shape.m2, bend).ahead_at(x)),
+            Some(left) if x > bend => left.saturating_add(Line::new(self.spec.m2, bend).ahead_at(x)),
             _ => self.line.ahead_at(x),
         }
     }
 
     #[inline(never)]
-    fn lower_concave(&mut self, x: u128) -> bool {
+    fn take_minimum_concave(&mut self, x: u128) -> bool {
         let ahead = self.ahead_at(x);
         if ahead == 0 {
             return false;
         }
-        let Shape { m1, d, m2 } = self.shape;
+        let CurveSpec { m1, d, m2 } = self.spec;
         let mut first = u128::from(d.as_picos());
-        if self.ahead_at(x.saturating_add(first)) < self.shape.rise()
+        if self.ahead_at(x.saturating_add(first)) < self.spec.rise()
             && let Some(difference) = NonZeroU64::new(m1.as_bits() - m2.as_bits())
         {
-            // They meet on the first piece of the new one: while the old one is on its first piece too, the gap
-            // stays; then it closes at the difference of the rates. Rounded up, which asks for more and not less.
-            let (closing, rest) = passage(ahead, difference);
+            // The curves meet on the first piece of the new one: while the old one is on its first piece
+            // too, the gap is constant; then it closes at the difference of the rates. Rounded up, so that
+            // the curve promises more and not less.
+            let (closing, rest) = time_and_rest(ahead, difference);
             let together = self.bend().saturating_sub(x);
             first = first.min(together.saturating_add(closing).saturating_add(u128::from(rest > 0)));
         }
-        *self = Self::new(self.shape, x);
+        *self = Self::new(self.spec, x);
         self.left = Some(first.saturating_mul(u128::from(m1.as_bits())));
         true
     }
 }
 
-/// How many whole picoseconds `work` takes, and the work that is left over then.
+/// Returns the whole picoseconds that `work` takes and the work left over.
 #[inline(always)]
-fn passage(work: u128, rate: NonZeroU64) -> (u128, u64) {
+fn time_and_rest(work: u128, rate: NonZeroU64) -> (u128, u64) {
     match u64::try_from(work) {
         Ok(work) => (u128::from(work / rate), work % rate),
         Err(_) => (work / u128::from(rate.get()), (work % u128::from(rate.get())) as u64),

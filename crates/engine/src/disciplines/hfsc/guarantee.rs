@@ -1,62 +1,78 @@
-//! The real-time criterion: of the leaves that are eligible, the one with the earliest deadline.
+//! Real-time criterion: of the eligible leaves, the one with the earliest deadline.
+//!
+//! ```text
+//!             list: not yet eligible                select: eligible time reached
+//!  no packet ------------------------> early  ----------------------------------> due ---> sent, deadline order
+//!      ^  '------------------------------------- list: eligible --------------->  |
+//!      '--------------------------------- end -----------------------------------'
+//! ```
+//!
+//! Two winner trees: `early` by eligible time, `due` by deadline. Invariant: a leaf with a guarantee and a
+//! packet is in exactly one of them, any other leaf in neither. O(log n) a packet.
 
 use crate::queue::winner_tree::WinnerTree;
 use crate::units::{Bytes, Duration, Instant};
 
 use super::curve::{Curve, work};
-use super::shape::Shape;
+use super::curve_spec::CurveSpec;
 
-/// A leaf's guarantee, and how far it has come by what was done under this criterion.
+/// Real-time guarantee of a leaf, with the position of its curves by the work done under this criterion.
 struct Guarantee {
-    shape: Shape,
-    /// Whether it ever had a backlog: its curves begin with the first.
+    spec: CurveSpec,
+    /// Whether it ever had a backlog: its curves start with the first.
     has_begun: bool,
-    /// The deadline curve.
+    /// Deadline curve.
     curve: Curve,
-    /// Where that is convex, a straight line of its second rate from where it began. By it work may be done ahead of the curve,
-    /// so that it never needs more than the curve promises later; a concave curve asks for its work soon enough.
-    line: Option<Curve>,
+    /// Eligible curve, if it differs from the deadline curve: for a convex one, a straight line of its
+    /// second rate. By it work may be done ahead of the deadline curve, so that the leaf never needs more
+    /// than the curve promises later. A concave curve asks for its work soon enough.
+    eligible_curve: Option<Curve>,
 }
 
 impl Guarantee {
-    fn new(shape: Shape) -> Self {
-        let line = Shape { m1: shape.m2, d: Duration::ZERO, m2: shape.m2 };
-        let is_bent = !shape.d.is_zero() && shape.is_convex();
-        Self { shape, has_begun: false, curve: Curve::new(shape), line: is_bent.then(|| Curve::new(line)) }
+    fn new(spec: CurveSpec) -> Self {
+        let eligible_curve = CurveSpec { m1: spec.m2, d: Duration::ZERO, m2: spec.m2 };
+        let is_convex = !spec.d.is_zero() && spec.is_convex();
+        Self {
+            spec,
+            has_begun: false,
+            curve: Curve::new(spec),
+            eligible_curve: is_convex.then(|| Curve::new(eligible_curve)),
+        }
     }
 
-    /// A backlog begins at `x`.
+    /// Begins a backlog at `x`.
     fn begin(&mut self, x: u128) {
-        let is_new = self.curve.begin_or_lower(x, !self.has_begun);
-        if let (true, Some(line)) = (is_new, &mut self.line) {
-            line.begin(x);
+        let is_new = self.curve.begin_backlog(x, !self.has_begun);
+        if let (true, Some(eligible_curve)) = (is_new, &mut self.eligible_curve) {
+            eligible_curve.restart(x);
         }
         self.has_begun = true;
     }
 
     fn advance(&mut self, work: u128) {
         self.curve.advance(work);
-        if let Some(line) = &mut self.line {
-            line.advance(work);
+        if let Some(eligible_curve) = &mut self.eligible_curve {
+            eligible_curve.advance(work);
         }
     }
 
-    /// When its next packet may be sent under this criterion.
+    /// Returns the time from which its next packet is eligible.
     #[inline]
-    fn eligible(&self) -> Instant {
-        instant(self.line.as_ref().unwrap_or(&self.curve).time())
+    fn eligible_at(&self) -> Instant {
+        instant(self.eligible_curve.as_ref().unwrap_or(&self.curve).time())
     }
 }
 
-/// Leaves with guarantees, those that have packets by their times.
+/// Guarantees of all leaves; leaves with packets are ordered by eligible time or deadline.
 pub(super) struct Guarantees {
-    /// By class; empty where no class has one, so that nothing else is looked at then.
+    /// By class; empty if no class has a guarantee, so that nothing else is read.
     leaves: Vec<Option<Box<Guarantee>>>,
-    /// Not yet eligible, by when they are.
+    /// Leaves that are not yet eligible, by eligible time.
     early: WinnerTree<Instant>,
-    /// Eligible, by their deadlines.
+    /// Eligible leaves, by deadline.
     due: WinnerTree<Instant>,
-    /// Deadlines of those that are not yet eligible.
+    /// Deadlines of the leaves in `early`.
     deadlines: Vec<Instant>,
 }
 
@@ -65,9 +81,9 @@ fn instant(picos: u128) -> Instant {
 }
 
 impl Guarantees {
-    pub(super) fn new(shapes: impl Iterator<Item = Option<Shape>>) -> Self {
-        let new = |shape: Option<Shape>| shape.map(|shape| Box::new(Guarantee::new(shape)));
-        let mut leaves: Vec<_> = shapes.map(new).collect();
+    pub(super) fn new(specs: impl Iterator<Item = Option<CurveSpec>>) -> Self {
+        let new = |spec: Option<CurveSpec>| spec.map(|spec| Box::new(Guarantee::new(spec)));
+        let mut leaves: Vec<_> = specs.map(new).collect();
         if leaves.iter().all(Option::is_none) {
             leaves.clear();
         }
@@ -80,35 +96,35 @@ impl Guarantees {
         }
     }
 
-    /// Adopts new curves. One that is the same goes on as it was; nobody is listed afterwards.
-    pub(super) fn retune(&mut self, shapes: impl Iterator<Item = Option<Shape>>) {
-        let before = core::mem::replace(self, Self::new(shapes));
+    /// Adopts new curves. An unchanged curve keeps its position. No leaf is listed afterwards.
+    pub(super) fn retune(&mut self, specs: impl Iterator<Item = Option<CurveSpec>>) {
+        let before = core::mem::replace(self, Self::new(specs));
         for (leaf, before) in self.leaves.iter_mut().zip(before.leaves) {
-            let shape = |leaf: &Option<Box<Guarantee>>| leaf.as_ref().map(|leaf| leaf.shape);
-            if shape(leaf) == shape(&before) {
+            let spec = |leaf: &Option<Box<Guarantee>>| leaf.as_ref().map(|leaf| leaf.spec);
+            if spec(leaf) == spec(&before) {
                 *leaf = before;
             }
         }
     }
 
-    /// Whether `leaf` has a guarantee.
+    /// Returns whether `leaf` has a guarantee.
     #[inline(always)]
     pub(super) fn covers(&self, leaf: usize) -> bool {
         self.leaves.get(leaf).is_some_and(Option::is_some)
     }
 
-    /// A leaf with a guarantee has a backlog since `since`, and a packet of this length is next.
+    /// Begins a backlog, which exists since `since`, of a leaf whose next packet has this length.
     pub(super) fn begin(&mut self, leaf: usize, since: Instant, next: Bytes, now: Instant) {
         let Some(Some(state)) = self.leaves.get_mut(leaf) else { return };
         state.begin(u128::from(since.as_picos()));
         self.list(leaf, next, now);
     }
 
-    /// Gives `leaf` the times of its next packet.
+    /// Computes eligible time and deadline of the next packet of `leaf`, and lists the leaf by them.
     #[inline]
     fn list(&mut self, leaf: usize, next: Bytes, now: Instant) {
         let Some(Some(state)) = self.leaves.get(leaf) else { return };
-        let (eligible, deadline) = (state.eligible(), instant(state.curve.time_after(work(next))));
+        let (eligible, deadline) = (state.eligible_at(), instant(state.curve.time_after(work(next))));
         self.deadlines[leaf] = deadline;
         if eligible <= now {
             self.early.remove(leaf);
@@ -119,9 +135,10 @@ impl Guarantees {
         }
     }
 
-    /// `leaf` sent a packet of this length, under this criterion where `real_time`; the next has length `next`.
+    /// Accounts for a packet that `leaf` sent, under this criterion if `real_time`. `next` is the length of
+    /// the next packet.
     #[inline]
-    pub(super) fn sent(
+    pub(super) fn account(
         &mut self,
         leaf: usize,
         length: Bytes,
@@ -135,19 +152,19 @@ impl Guarantees {
         }
         match next {
             Some(next) => self.list(leaf, next, now),
-            None => self.end(leaf),
+            None => self.delist(leaf),
         }
     }
 
-    /// `leaf` has no packet any more.
-    pub(super) fn end(&mut self, leaf: usize) {
+    /// Delists a leaf that has no packet to send.
+    pub(super) fn delist(&mut self, leaf: usize) {
         self.early.remove(leaf);
         self.due.remove(leaf);
     }
 
-    /// Who must send now.
+    /// Selects the leaf that must send now, after moving the leaves that have become eligible.
     #[inline]
-    pub(super) fn choose(&mut self, now: Instant) -> Option<usize> {
+    pub(super) fn select(&mut self, now: Instant) -> Option<usize> {
         if self.leaves.is_empty() {
             return None;
         }
@@ -158,7 +175,7 @@ impl Guarantees {
         self.next()
     }
 
-    /// Who must send next, of those that were eligible.
+    /// Returns the eligible leaf with the earliest deadline, as of the last [`select`](Self::select).
     #[inline]
     pub(super) fn next(&self) -> Option<usize> {
         if self.leaves.is_empty() {
@@ -167,12 +184,12 @@ impl Guarantees {
         self.due.first().map(|(_, leaf)| leaf)
     }
 
-    /// When the next becomes eligible.
-    pub(super) fn next_eligible(&self) -> Option<Instant> {
+    /// Returns the time at which the next leaf becomes eligible.
+    pub(super) fn next_eligible_at(&self) -> Option<Instant> {
         self.early.first().map(|(eligible, _)| eligible)
     }
 
-    /// How many are eligible, and how many are not yet.
+    /// Returns the number of eligible leaves and of those not yet eligible.
     pub(super) fn counts(&self) -> (usize, usize) {
         (self.due.len(), self.early.len())
     }

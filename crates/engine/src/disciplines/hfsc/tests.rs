@@ -4,8 +4,8 @@ use crate::disciplines::fifo::{self, Fifo};
 use crate::random::{Random, Seed};
 use crate::units::{Duration, Rate};
 
-fn shape(m1: u64, d: u64, m2: u64) -> Shape {
-    Shape { m1: Rate::from_bits(m1), d: Duration::from_picos(d), m2: Rate::from_bits(m2) }
+fn spec(m1: u64, d: u64, m2: u64) -> CurveSpec {
+    CurveSpec { m1: Rate::from_bits(m1), d: Duration::from_picos(d), m2: Rate::from_bits(m2) }
 }
 
 fn child(text: &str) -> Child<Share> {
@@ -45,16 +45,16 @@ fn a_curve_is_written_as_it_is_read() {
 }
 
 #[test]
-fn a_concave_curve_becomes_the_lower_one_of_all_that_began() {
+fn a_concave_curve_becomes_the_minimum_of_all_that_were_started() {
     let mut random = Random::stream(Seed(1), "curve");
     for _ in 0..300 {
         let mut rate = || 1 + u64::from(random.below(4_000_000));
         let (one, other) = (rate(), rate());
         let d = u64::from(random.below(40_000_000)) * 1_000;
-        let shape = shape(one.max(other), d, one.min(other));
+        let spec = spec(one.max(other), d, one.min(other));
         let begun = |x| {
-            let mut curve = Curve::new(shape);
-            curve.begin(x);
+            let mut curve = Curve::new(spec);
+            curve.restart(x);
             curve
         };
         let mut curve = begun(0);
@@ -66,11 +66,12 @@ fn a_concave_curve_becomes_the_lower_one_of_all_that_began() {
             for curve in all.iter_mut().chain([&mut curve]) {
                 curve.advance(done);
             }
-            curve.lower(x);
+            curve.take_minimum(x);
             all.push(begun(x));
             for _ in 0..4 {
                 let more = work(Bytes(u64::from(random.below(20_000))));
-                // The lower curve is the last to get there. Where two meet is rounded up, each time.
+                // The minimum of curves is the last to reach some work. Where two meet is rounded up, each
+                // time.
                 let exact = all.iter().map(|curve| curve.time_after(more)).max().expect("some");
                 let time = curve.time_after(more).max(x);
                 let slack = u128::from(one.max(other) / one.min(other) + 1) * 13;
@@ -96,9 +97,9 @@ fn tree(with_limits: bool) -> (Classes, Vec<Shares>) {
 }
 
 #[test]
-fn a_leaf_that_stays_after_its_last_packet_stands_as_if_it_had_left_and_begun() {
+fn a_deferred_deactivation_ends_as_an_immediate_one_and_a_new_activation() {
     let mut random = Random::stream(Seed(1), "walks");
-    let (mut last, mut stayed) = (0, [0; 2]);
+    let (mut last, mut deferred) = (0, [0; 2]);
     for round in 0..400 {
         let (classes, shares) = tree(round % 2 == 0);
         let leaves: Vec<usize> = (0..classes.len()).filter(|class| classes.is_leaf(*class)).collect();
@@ -109,14 +110,14 @@ fn a_leaf_that_stays_after_its_last_packet_stands_as_if_it_had_left_and_begun() 
             for leaf in leaves.iter().filter(|_| random.below(6) == 0) {
                 if waiting[*leaf] == 0 {
                     for sharing in &mut both {
-                        sharing.begin(*leaf, now, now);
+                        sharing.activate(*leaf, now, now);
                     }
                 }
                 waiting[*leaf] += 1;
             }
-            let [one, other] = both.each_mut().map(|sharing| sharing.choose(now));
+            let [one, other] = both.each_mut().map(|sharing| sharing.select(now));
             assert_eq!(one, other);
-            let next = both.each_ref().map(Sharing::next_fit);
+            let next = both.each_ref().map(Sharing::next_eligible_at);
             assert_eq!(next[0], next[1]);
             let Some(leaf) = one else { continue };
             let packet = Sent::new(Bytes(u64::from(64 + random.below(1_450))), random.below(9) > 0);
@@ -124,28 +125,28 @@ fn a_leaf_that_stays_after_its_last_packet_stands_as_if_it_had_left_and_begun() 
             waiting[leaf] -= 1;
             now = now + Duration::from_micros(u64::from(random.below(2_000)));
             let [one, other] = &mut both;
-            other.sent(leaf, packet, waiting[leaf] == 0, sent);
+            other.account(leaf, packet, waiting[leaf] == 0, sent);
             if waiting[leaf] > 0 {
-                one.sent(leaf, packet, false, sent);
+                one.account(leaf, packet, false, sent);
                 continue;
             }
             let begins_again = random.below(3) > 0;
             last += 1;
-            let stays = one.sent_last(leaf, packet, sent);
-            stayed[usize::from(begins_again)] += u32::from(stays);
-            match (stays, begins_again) {
-                (true, true) => one.begin_again(leaf, now),
-                (true, false) => one.end(leaf, now),
-                (false, _) => one.sent(leaf, packet, true, sent),
+            let is_deferred = one.defer_deactivation(leaf, packet, sent);
+            deferred[usize::from(begins_again)] += u32::from(is_deferred);
+            match (is_deferred, begins_again) {
+                (true, true) => one.reactivate(leaf, now),
+                (true, false) => one.deactivate(leaf, now),
+                (false, _) => one.account(leaf, packet, true, sent),
             }
             if begins_again {
                 waiting[leaf] = 1;
-                other.begin(leaf, now, now);
-                if !stays {
-                    one.begin(leaf, now, now);
+                other.activate(leaf, now, now);
+                if !is_deferred {
+                    one.activate(leaf, now, now);
                 }
             }
         }
     }
-    assert!(last > 10_000 && stayed.iter().all(|count| *count > last / 12), "{stayed:?} of {last}");
+    assert!(last > 10_000 && deferred.iter().all(|count| *count > last / 12), "{deferred:?} of {last}");
 }

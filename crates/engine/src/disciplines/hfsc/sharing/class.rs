@@ -1,105 +1,109 @@
-//! A class as link sharing sees it.
+//! Link-sharing state of a class.
 
 use super::Shares;
 use crate::disciplines::hfsc::curve::Curve;
 use crate::units::Instant;
 
-/// Whether a class takes part in link sharing.
+/// Activity of a class under the link-sharing criterion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum State {
-    /// It does not.
-    Apart,
+    /// It has no link-sharing curve.
+    NotSharing,
     /// It never had a backlog: its curves begin with the first.
     Fresh,
-    /// It has no backlog.
+    /// It has no backlog now.
     Passive,
-    /// It has one.
+    /// It has a backlog, or a deferred deactivation.
     Active,
 }
 
-/// A class. Where there are no limits, a packet needs the first of its two cache lines.
+/// Link-sharing state of a class. Without limits a packet touches the first of its two cache lines only.
 #[repr(C, align(64))]
 pub(super) struct Class {
-    /// Virtual time by work.
+    /// Virtual time as a function of work.
     curve: Curve,
-    /// Its virtual time in picoseconds.
+    /// Virtual time in picoseconds.
     pub(super) virtual_time: u128,
-    /// The number of what is above it, an [`Inner`](super::Inner).
-    pub(super) above: u32,
-    /// Its place among its siblings.
-    pub(super) turn: u32,
-    /// The number of its own inside; that of the root for a leaf.
-    pub(super) inner: u32,
+    /// Index of its [`Parent`](super::Parent).
+    pub(super) parent: u32,
+    /// Index among its siblings.
+    pub(super) child_index: u32,
+    /// Index of its own state as a parent; `ROOT` for a leaf.
+    pub(super) as_parent: u32,
     pub(super) state: State,
-    /// How far its virtual time was put forward since its backlog began, where a limit had held it back.
-    put_forward: u128,
-    /// The parent's backlog period in which it last had a backlog.
+    /// Sum by which its virtual time was raised to that of its siblings in this backlog, after a limit had
+    /// held it back.
+    adjustment: u128,
+    /// Backlog period of the parent in which it last had a backlog.
     pub(super) period: u64,
-    /// The upper limit, by work.
+    /// Upper limit: time as a function of work.
     limit: Option<Box<Curve>>,
 }
 
 impl Class {
-    pub(super) fn new(shares: Shares, above: u32, turn: u32, inner: u32) -> Self {
+    pub(super) fn new(shares: Shares, parent: u32, child_index: u32, as_parent: u32) -> Self {
         let Shares { link_share, upper_limit } = shares;
         Self {
-            state: if link_share.is_some() { State::Fresh } else { State::Apart },
+            state: if link_share.is_some() { State::Fresh } else { State::NotSharing },
             curve: Curve::new(link_share.unwrap_or_default()),
-            limit: upper_limit.map(|shape| Box::new(Curve::new(shape))),
+            limit: upper_limit.map(|spec| Box::new(Curve::new(spec))),
             virtual_time: 0,
-            put_forward: 0,
+            adjustment: 0,
             period: 0,
-            above,
-            turn,
-            inner,
+            parent,
+            child_index,
+            as_parent,
         }
     }
 
-    /// When its work is within its upper limit: it may send from then on.
+    /// Returns the time from which its work is within its upper limit.
     #[inline]
-    pub(super) fn fit_time(&self) -> Instant {
+    pub(super) fn eligible_at(&self) -> Instant {
         let time = self.limit.as_ref().map_or(0, |limit| limit.time());
         Instant::from_picos(u64::try_from(time).unwrap_or(u64::MAX))
     }
 
-    /// It begins a backlog at this virtual time, since `since`.
+    /// Begins a backlog, which exists since `since`, at virtual time `entry`.
     #[inline(always)]
-    pub(super) fn enter<const LIMITED: bool>(&mut self, entry: u128, since: Instant) {
+    pub(super) fn begin_backlog<const LIMITED: bool>(&mut self, entry: u128, since: Instant) {
         let is_first = self.state == State::Fresh;
         self.state = State::Active;
         self.virtual_time = entry;
-        self.curve.begin_or_lower(entry, is_first);
+        self.curve.begin_backlog(entry, is_first);
         if LIMITED {
-            self.put_forward = 0;
+            self.adjustment = 0;
             if let Some(limit) = &mut self.limit {
-                limit.begin_or_lower(u128::from(since.as_picos()), is_first);
+                limit.begin_backlog(u128::from(since.as_picos()), is_first);
             }
         }
     }
 
-    /// So much work was done. Its virtual time stays as it is.
+    /// Advances its curves by work, but not its virtual time.
     #[inline(always)]
-    pub(super) fn go<const LIMITED: bool>(&mut self, work: u128) {
+    pub(super) fn advance_curves<const LIMITED: bool>(&mut self, work: u128) {
         self.curve.advance(work);
         if LIMITED && let Some(limit) = &mut self.limit {
             limit.advance(work);
         }
     }
 
-    /// So much work was done, and its virtual time goes on. Not behind `least`, that of the child chosen last: being held back
-    /// by a limit is not made up for.
+    /// Advances its curves and its virtual time by work. The virtual time is raised to `min_virtual_time`,
+    /// that of the sibling selected last: a class does not make up for the time in which a limit held it.
     #[inline(always)]
-    pub(super) fn advance<const LIMITED: bool>(&mut self, work: u128, least: Option<u128>) {
-        self.go::<LIMITED>(work);
+    pub(super) fn advance<const LIMITED: bool>(&mut self, work: u128, min_virtual_time: Option<u128>) {
+        self.advance_curves::<LIMITED>(work);
         self.virtual_time = self.curve.time();
         if LIMITED {
-            let least = least.unwrap_or(0);
-            self.virtual_time += self.put_forward;
-            if self.virtual_time < least {
-                self.put_forward += least - self.virtual_time;
-                self.virtual_time = least;
+            let min_virtual_time = min_virtual_time.unwrap_or(0);
+            self.virtual_time += self.adjustment;
+            if self.virtual_time < min_virtual_time {
+                self.adjustment += min_virtual_time - self.virtual_time;
+                self.virtual_time = min_virtual_time;
             }
         }
-        debug_assert!(least <= Some(self.virtual_time), "it is behind one that was chosen before it");
+        debug_assert!(
+            min_virtual_time <= Some(self.virtual_time),
+            "its virtual time is below that of a class selected before it"
+        );
     }
 }

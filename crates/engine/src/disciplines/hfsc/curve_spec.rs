@@ -1,4 +1,4 @@
-//! Service curves of two straight pieces, as they are written.
+//! Service curves of one or two straight pieces, as written in a scenario.
 
 use core::fmt;
 use std::borrow::Cow;
@@ -9,14 +9,14 @@ use serde::{Deserialize, Serialize, Serializer};
 
 use crate::units::{Duration, Rate};
 
-/// A curve as it is written: a rate, or `{ m1, d, m2 }`.
+/// Service curve in a scenario: a rate, or `{ m1, d, m2 }`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Shape {
-    /// The rate of the first piece.
+pub struct CurveSpec {
+    /// Rate of the first piece.
     pub m1: Rate,
-    /// How long the first piece lasts.
+    /// Duration of the first piece.
     pub d: Duration,
-    /// The rate from then on.
+    /// Rate after the first piece.
     pub m2: Rate,
 }
 
@@ -34,21 +34,21 @@ struct Pieces {
     m2: Rate,
 }
 
-impl Shape {
-    /// Whether it begins no faster than it goes on.
+impl CurveSpec {
+    /// Returns whether the curve is convex: it begins no faster than it goes on.
     #[inline]
     pub(super) fn is_convex(&self) -> bool {
         self.m1 <= self.m2
     }
 
-    /// The work of its first piece.
+    /// Returns the work at the end of the first piece.
     #[inline]
     pub(super) fn rise(&self) -> u128 {
         u128::from(self.m1.as_bits()) * u128::from(self.d.as_picos())
     }
 }
 
-impl Serialize for Shape {
+impl Serialize for CurveSpec {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         if self.d.is_zero() {
             return self.m2.serialize(serializer);
@@ -57,28 +57,28 @@ impl Serialize for Shape {
     }
 }
 
-impl<'de> Deserialize<'de> for Shape {
+impl<'de> Deserialize<'de> for CurveSpec {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         struct RateOrPieces;
         impl<'de> Visitor<'de> for RateOrPieces {
-            type Value = Shape;
+            type Value = CurveSpec;
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str("a rate such as `10mbit`, or a curve such as `{ m1 = \"2mbit\", d = \"10ms\", m2 = \"1mbit\" }`")
             }
-            fn visit_str<E: de::Error>(self, text: &str) -> Result<Shape, E> {
+            fn visit_str<E: de::Error>(self, text: &str) -> Result<CurveSpec, E> {
                 let rate: Rate = text.parse().map_err(E::custom)?;
-                Ok(Shape { m1: rate, d: Duration::ZERO, m2: rate })
+                Ok(CurveSpec { m1: rate, d: Duration::ZERO, m2: rate })
             }
-            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Shape, A::Error> {
+            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<CurveSpec, A::Error> {
                 let Pieces { m1, d, m2 } = Pieces::deserialize(MapAccessDeserializer::new(map))?;
-                Ok(Shape { m1: if d.is_zero() { m2 } else { m1 }, d, m2 })
+                Ok(CurveSpec { m1: if d.is_zero() { m2 } else { m1 }, d, m2 })
             }
         }
         deserializer.deserialize_any(RateOrPieces)
     }
 }
 
-impl JsonSchema for Shape {
+impl JsonSchema for CurveSpec {
     fn schema_name() -> Cow<'static, str> {
         "ServiceCurve".into()
     }
@@ -89,19 +89,19 @@ impl JsonSchema for Shape {
     }
 }
 
-/// Whether these curves, begun together, ever ask for more than a link of this rate carries. A sum of straight pieces
-/// is highest above a straight line where one of them bends, or at the end.
-pub(super) fn exceed(shapes: &[Shape], link: Rate) -> bool {
+/// Returns whether these curves, started together, ever exceed a link of this rate. A sum of straight
+/// pieces is highest above a straight line at one of its bends, or at the end.
+pub(super) fn exceed(specs: &[CurveSpec], link: Rate) -> bool {
     let link = u128::from(link.as_bits());
-    let work = |shape: &Shape, time: Duration| {
-        let rest = u128::from(time.saturating_sub(shape.d).as_picos());
-        let rise = u128::from(time.min(shape.d).as_picos()) * u128::from(shape.m1.as_bits());
-        rise.saturating_add(rest * u128::from(shape.m2.as_bits()))
+    let work = |spec: &CurveSpec, time: Duration| {
+        let rest = u128::from(time.saturating_sub(spec.d).as_picos());
+        let rise = u128::from(time.min(spec.d).as_picos()) * u128::from(spec.m1.as_bits());
+        rise.saturating_add(rest * u128::from(spec.m2.as_bits()))
     };
     let asks_too_much = |bend: Duration| {
-        let asked = shapes.iter().fold(0_u128, |sum, shape| sum.saturating_add(work(shape, bend)));
+        let asked = specs.iter().fold(0_u128, |sum, spec| sum.saturating_add(work(spec, bend)));
         asked > link * u128::from(bend.as_picos())
     };
-    shapes.iter().any(|shape| asks_too_much(shape.d))
-        || shapes.iter().map(|shape| u128::from(shape.m2.as_bits())).sum::<u128>() > link
+    specs.iter().any(|spec| asks_too_much(spec.d))
+        || specs.iter().map(|spec| u128::from(spec.m2.as_bits())).sum::<u128>() > link
 }
