@@ -1,20 +1,25 @@
-//! What the fair queueing disciplines share: children with weights, and their place in virtual time.
+//! Common parts of the fair queueing disciplines: children with weights, and virtual time.
 //!
 //! ```text
 //! S = max(V at arrival, F of the packet before it)        start tag of a packet at its child's head
 //! F = S + length / weight                                 finish tag
+//!
+//!  Idle --enqueue--> Fresh --tag_fresh--> Listed --served, relist--> Listed, or Idle if empty
+//!                                          |  ^
+//!                          gave no packet  v  | has a packet again, asked at each dequeue
+//!                                        Waiting ----> Idle if empty
 //! ```
 //!
 //! Virtual time counts bytes per unit of weight in steps of 2^-32. A packet adds at most 2^64 steps (2^32
-//! bytes at weight 1), so 128 bits outlast 2^64 packets; besides, it starts anew whenever a packet meets an
-//! empty node and a server that asks at once. Tags are rounded up by less than a step, which is
-//! `weight / 2^32` bytes of the child.
+//! bytes at weight 1), so 128 bits outlast 2^64 packets; besides, it restarts whenever a packet meets an
+//! empty node and a server that asks at once. Tags are rounded up by less than a step, which is `weight /
+//! 2^32` bytes of the child.
 //!
-//! Tags are given to heads of children and not to arrivals: a child may drop or reorder what it holds
-//! without telling. For a FIFO child both are the same, since the tags of a busy child do not depend on V.
+//! Tags belong to heads of children and not to arrivals: a child may drop or reorder its packets without
+//! notice. For a FIFO child both are the same, since the tags of a busy child do not depend on V.
 
 pub(crate) mod groups;
-mod order;
+mod tag_heap;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -25,7 +30,7 @@ use crate::packet::Packet;
 use crate::prefetch::{CACHED_CHILDREN, prefetch};
 use crate::units::{Bytes, Instant};
 
-pub(crate) use order::TagOrder;
+pub(crate) use tag_heap::TagHeap;
 
 /// Parameters of a fair queueing discipline: none of its own; each child has its weight.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
@@ -46,7 +51,7 @@ impl Default for Share {
     }
 }
 
-/// Refuses a weight of nothing, wherever weights are read.
+/// Refuses a weight of zero, wherever weights are read.
 pub(crate) fn check_weights(weights: impl Iterator<Item = u32>) -> Result<(), Invalid> {
     match weights.enumerate().find(|(_, weight)| *weight == 0) {
         Some((child, _)) => {
@@ -57,14 +62,14 @@ pub(crate) fn check_weights(weights: impl Iterator<Item = u32>) -> Result<(), In
     }
 }
 
-/// A point in virtual time: bytes per unit of weight, in steps of 2^-32.
+/// Point in virtual time: bytes per unit of weight, in steps of 2^-32.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Tag(u128);
 
 impl Tag {
     pub(crate) const ZERO: Self = Self(0);
 
-    /// `length / weight` later, rounded up.
+    /// Returns the tag `length / weight` later, rounded up.
     #[inline]
     pub(crate) fn after(self, length: Bytes, weight: u32) -> Self {
         let steps = match u32::try_from(length.0) {
@@ -74,38 +79,38 @@ impl Tag {
         Self(self.0.saturating_add(steps))
     }
 
-    /// What remains of `length / weights` after `elapsed` of `whole`, added and rounded down.
+    /// Returns the tag later by `length / weights` times `elapsed / whole`, rounded down.
     pub(crate) fn during(self, length: Bytes, weights: u64, elapsed: u64, whole: u64) -> Self {
         let all = (u128::from(length.0) << 32) / u128::from(weights);
         let part = if elapsed >= whole { all } else { part(all, elapsed, whole) };
         Self(self.0.saturating_add(part))
     }
 
-    /// Steps of 2^-32 bytes per unit of weight.
+    /// Returns the steps of 2^-32 bytes per unit of weight.
     #[inline]
     pub(crate) fn steps(self) -> u128 {
         self.0
     }
 
-    /// The last multiple of 2^`bits` steps up to here.
+    /// Returns the last multiple of 2^`bits` steps up to here.
     #[inline]
     pub(crate) fn rounded_down(self, bits: u32) -> Self {
         Self(self.0 >> bits << bits)
     }
 
-    /// Twice 2^`bits` steps later.
+    /// Returns the tag 2 · 2^`bits` steps later.
     #[inline]
     pub(crate) fn plus_two(self, bits: u32) -> Self {
         Self(self.0.saturating_add(2 << bits))
     }
 
-    /// Bytes per unit of weight, for display.
+    /// Converts to bytes per unit of weight, for display.
     pub(crate) fn as_bytes(self) -> f64 {
         self.0 as f64 / 4_294_967_296.0
     }
 }
 
-/// `all * elapsed / whole`; `all` is below 2^64 for every frame there can be.
+/// Computes `all * elapsed / whole`; `all` is below 2^64 for every possible frame.
 fn part(all: u128, elapsed: u64, whole: u64) -> u128 {
     match all.checked_mul(u128::from(elapsed)) {
         Some(product) => product / u128::from(whole),
@@ -113,42 +118,42 @@ fn part(all: u128, elapsed: u64, whole: u64) -> u128 {
     }
 }
 
-/// Where a child stands.
+/// State of a child.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Standing {
-    /// It holds nothing, as far as is known.
+enum State {
+    /// It is empty, as far as known.
     Idle,
-    /// It began to hold something and has no tag yet.
+    /// It became non-empty and has no tag yet.
     Fresh,
-    /// It has a start tag and is listed.
+    /// It has a start tag and is in the discipline's order.
     Listed,
-    /// It holds something that it does not give now.
+    /// It holds packets but returned none when asked.
     Waiting,
 }
 
-/// In cache lines of its own, three of them.
+/// Child with its tag. Three cache lines of its own.
 #[repr(align(64))]
 pub(crate) struct TaggedChild {
     pub(crate) node: Node,
     pub(crate) weight: u32,
-    /// While it is listed, the start tag of its next packet; otherwise the finish tag of its last, or a start tag that came to
-    /// nothing: virtual time has passed that by.
+    /// While it is listed, the start tag of its next packet. Otherwise the finish tag of its last packet,
+    /// or an unused start tag: virtual time has passed both.
     pub(crate) tag: Tag,
-    /// The busy period in which its last packet left.
+    /// Busy period in which its last packet left.
     period: u64,
-    standing: Standing,
+    state: State,
 }
 
-/// Children of a fair queueing discipline: who began to hold something, who waits, and who is listed.
+/// Children of a fair queueing discipline, with their states.
 pub(crate) struct TaggedChildren {
     pub(crate) all: Vec<TaggedChild>,
-    /// Children that began to hold something since the last packet left, and when.
+    /// Children that became non-empty since the last packet left, and when.
     fresh: Vec<(u32, Instant)>,
-    /// Children that had nothing to give when they were asked.
+    /// Children in state `Waiting`.
     waiting: Vec<u32>,
-    /// Children that have a tag.
+    /// Number of children in state `Listed`.
     listed: usize,
-    /// Number of the busy period: tags of an earlier one are worth nothing.
+    /// Number of the busy period. Tags of an earlier period are void.
     period: u64,
 }
 
@@ -163,13 +168,14 @@ impl TaggedChildren {
             weight: child.share.weight,
             tag: Tag::ZERO,
             period: 0,
-            standing: Standing::Idle,
+            state: State::Idle,
         });
         Ok(Self { all: all.collect(), fresh: Vec::new(), waiting: Vec::new(), listed: 0, period: 0 })
     }
 
-    /// Takes new weights. Returns whether any changed: then all begin anew, level with each other, since a
-    /// tag made with an old weight would hold its child up, or favour it, long after the change.
+    /// Adopts new weights. Returns whether any changed: then all children start again, level with each
+    /// other, since a tag made with an old weight would hold its child up, or favour it, long after the
+    /// change.
     pub(crate) fn reweigh(&mut self, shares: &[Share], now: Instant) -> Result<bool, Invalid> {
         check_weights(shares.iter().map(|share| share.weight))?;
         let mut changed = false;
@@ -178,45 +184,45 @@ impl TaggedChildren {
             class.weight = share.weight;
         }
         if changed {
-            self.begin_anew(now);
+            self.restart(now);
         }
         Ok(changed)
     }
 
-    /// Takes all tags back: those that hold something begin level with each other.
-    pub(crate) fn begin_anew(&mut self, now: Instant) {
+    /// Voids all tags: non-empty children start level with each other.
+    pub(crate) fn restart(&mut self, now: Instant) {
         self.period += 1;
         self.fresh.clear();
         self.waiting.clear();
         self.listed = 0;
         for (slot, class) in self.all.iter_mut().enumerate() {
-            class.standing = Standing::Idle;
+            class.state = State::Idle;
             if !class.node.is_empty() {
-                class.standing = Standing::Fresh;
+                class.state = State::Fresh;
                 self.fresh.push((slot as u32, now));
             }
         }
     }
 
-    /// Sum of the weights.
+    /// Returns the sum of the weights.
     pub(crate) fn sum(&self) -> u64 {
         self.all.iter().map(|class| u64::from(class.weight)).sum()
     }
 
-    /// Hands a packet to its child.
+    /// Passes a packet to its child.
     #[inline]
     pub(crate) fn enqueue(&mut self, packet: Packet, cx: &mut Context<'_>) {
         let slot = packet.class.index().min(self.all.len() - 1);
         let class = &mut self.all[slot];
         class.node.enqueue(packet, cx);
-        if class.standing == Standing::Idle && !class.node.is_empty() {
-            class.standing = Standing::Fresh;
+        if class.state == State::Idle && !class.node.is_empty() {
+            class.state = State::Fresh;
             self.fresh.push((slot as u32, cx.now));
         }
     }
 
-    /// Whether all that waits came at this very time to a node that was empty, and the server asks: nobody
-    /// is ahead of anybody. Begins a busy period then.
+    /// Begins a busy period and returns `true` if all queued packets arrived at this very time in an empty
+    /// node: then no child is ahead of another.
     pub(crate) fn begins_busy_period(&mut self, now: Instant) -> bool {
         let begins = self.listed == 0
             && self.waiting.is_empty()
@@ -225,8 +231,8 @@ impl TaggedChildren {
         begins
     }
 
-    /// Gives the children that began to hold something their start tags and shows them to `list`.
-    /// `clock` is virtual time at a time since the last packet left.
+    /// Gives the fresh children their start tags and passes them to `list`. `clock` computes virtual time
+    /// at a time since the last packet left.
     #[inline]
     pub(crate) fn tag_fresh(&mut self, clock: impl Fn(Instant) -> Tag, list: impl FnMut(Tag, u32)) {
         if !self.fresh.is_empty() {
@@ -238,18 +244,18 @@ impl TaggedChildren {
         for (slot, since) in self.fresh.drain(..) {
             let class = &mut self.all[slot as usize];
             if class.node.is_empty() {
-                class.standing = Standing::Idle;
+                class.state = State::Idle;
                 continue;
             }
             class.tag = clock(since).max(finish(class, self.period));
-            class.standing = Standing::Listed;
+            class.state = State::Listed;
             self.listed += 1;
             list(class.tag, slot);
         }
     }
 
-    /// Asks those that wait again, since a change of theirs is not told; those that have a packet now are
-    /// shown to `list` with a tag of this time. Returns the earliest time that one named.
+    /// Peeks at the waiting children again, since a child's changes are not announced; passes those that
+    /// have a packet now to `list`, with a tag of this time. Returns the earliest time that a child named.
     #[inline]
     pub(crate) fn ask_waiting(
         &mut self,
@@ -272,19 +278,19 @@ impl TaggedChildren {
             let class = &mut all[*slot as usize];
             match class.node.peek(cx) {
                 Peek::Length(_) => {
-                    // It saves up nothing while it waits.
+                    // No credit is accumulated while waiting.
                     class.tag = clock.max(finish(class, *period));
-                    class.standing = Standing::Listed;
+                    class.state = State::Listed;
                     *listed += 1;
                     list(class.tag, *slot);
                     return false;
                 }
                 Peek::NotBefore(time) => earliest = Some(earliest.map_or(time, |known| known.min(time))),
                 Peek::Empty if class.node.is_empty() => {
-                    class.standing = Standing::Idle;
+                    class.state = State::Idle;
                     return false;
                 }
-                // It holds packets and denies it. Forgotten, nobody would ask it again.
+                // It holds packets but returns none. Not listed anywhere, it would never be asked again.
                 Peek::Empty => {}
             }
             true
@@ -292,7 +298,7 @@ impl TaggedChildren {
         earliest
     }
 
-    /// A listed child gave a packet of this length: its finish tag. The child is listed no more.
+    /// Computes the finish tag of a packet that a listed child sent. The child is no longer listed.
     #[inline]
     pub(crate) fn served(&mut self, slot: u32, length: Bytes) -> Tag {
         let class = &mut self.all[slot as usize];
@@ -301,50 +307,50 @@ impl TaggedChildren {
         class.tag
     }
 
-    /// After [`served`](Self::served): lists the child again if it holds more. Returns its start tag.
+    /// Lists the child again after [`served`](Self::served) if it holds more. Returns its start tag.
     #[inline]
     pub(crate) fn relist(&mut self, slot: u32) -> Option<Tag> {
         let class = &mut self.all[slot as usize];
         if class.node.is_empty() {
-            class.standing = Standing::Idle;
+            class.state = State::Idle;
             self.listed -= 1;
             return None;
         }
-        // It starts where the last one ends.
+        // The next packet starts where the last one ends.
         Some(class.tag)
     }
 
     /// Prefetches the nodes and packets of the children that come next in `order`, if there are more than
     /// [`CACHED_CHILDREN`].
     #[inline]
-    pub(crate) fn prefetch_upcoming(&self, order: &mut TagOrder) {
+    pub(crate) fn prefetch_upcoming(&self, order: &mut TagHeap) {
         if self.all.len() > CACHED_CHILDREN {
             self.prefetch_successors(order);
         }
     }
 
     #[inline(never)]
-    fn prefetch_successors(&self, order: &mut TagOrder) {
+    fn prefetch_successors(&self, order: &mut TagHeap) {
         order.each_new_successor(|slot, is_node_cached| {
             let child = &self.all[slot as usize];
             if is_node_cached { child.node.prefetch(true) } else { prefetch(child) }
         });
     }
 
-    /// A listed child gives nothing: it waits, or it is empty and forgotten.
+    /// Delists a child that returned no packet: it becomes waiting, or idle if it is empty.
     pub(crate) fn delist(&mut self, slot: u32) {
         let class = &mut self.all[slot as usize];
         self.listed -= 1;
         if class.node.is_empty() {
-            class.standing = Standing::Idle;
+            class.state = State::Idle;
         } else {
-            class.standing = Standing::Waiting;
+            class.state = State::Waiting;
             self.waiting.push(slot);
         }
     }
 }
 
-/// The finish tag of a child's last packet, as far as it counts in this period.
+/// Returns the finish tag of a child's last packet; zero if it left in an earlier busy period.
 #[inline]
 fn finish(class: &TaggedChild, period: u64) -> Tag {
     if class.period == period { class.tag } else { Tag::ZERO }

@@ -126,7 +126,7 @@ impl Discipline for Qfq {
         let reweighed = self.classes.reweigh(&weighted, cx.now)?;
         let told: Vec<Bytes> = shares.iter().map(|share| share.maxpkt).collect();
         if told != self.told && !reweighed {
-            self.classes.begin_anew(cx.now);
+            self.classes.restart(cx.now);
         }
         if told != self.told || reweighed {
             self.sizes = sizes(&self.classes, &told);
@@ -163,7 +163,7 @@ impl Discipline for Qfq {
                 }
                 Dequeue::Empty => self.classes.delist(slot),
             }
-            self.groups.place(group, self.clock);
+            self.groups.refile(group, self.clock);
         }
     }
 
@@ -189,7 +189,7 @@ impl Qfq {
         let mut insert = |start: Tag, slot: u32| {
             let group = sizes[slot as usize].group;
             if groups.insert(group, start, slot) {
-                groups.place(group, clock);
+                groups.refile(group, clock);
             }
         };
         classes.tag_fresh(|_| clock, &mut insert);
@@ -210,9 +210,9 @@ impl Qfq {
             && groups.insert(size.group, start, slot)
             && size.group != group
         {
-            groups.place(size.group, *clock);
+            groups.refile(size.group, *clock);
         }
-        groups.place(group, *clock);
+        groups.refile(group, *clock);
         groups.advance(before, *clock);
     }
 }

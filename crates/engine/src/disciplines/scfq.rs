@@ -9,7 +9,7 @@
 //! packet of every other child *and* as long as it takes at its own rate: see `stfq` and `wf2q+`. O(log n).
 
 use crate::discipline::{Arity, Child, Context, Dequeue, Discipline, Invalid};
-use crate::fair::{Tag, TagOrder, TaggedChildren};
+use crate::fair::{Tag, TagHeap, TaggedChildren};
 use crate::node::{Node, Peek};
 use crate::packet::Packet;
 use crate::units::Instant;
@@ -20,7 +20,7 @@ pub use crate::fair::{Config, Share};
 pub struct Scfq {
     classes: TaggedChildren,
     /// Children whose next packet's length is known, by its finish tag.
-    order: TagOrder,
+    order: TagHeap,
     /// Children whose next packet's length is not known yet.
     unmeasured: Vec<u32>,
     /// Finish tag of the packet in service, or of the last.
@@ -42,7 +42,7 @@ impl Discipline for Scfq {
     type Share = Share;
 
     fn new(_: Config, children: Vec<Child<Share>>) -> Result<Self, Invalid> {
-        let order = TagOrder::new(children.len());
+        let order = TagHeap::new(children.len());
         let classes = TaggedChildren::new(children)?;
         Ok(Self { classes, order, unmeasured: Vec::new(), clock: Tag::ZERO })
     }

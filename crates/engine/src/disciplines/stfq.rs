@@ -9,7 +9,7 @@
 //! on a link whose rate varies, too, since virtual time is read off the packet in service. O(log n).
 
 use crate::discipline::{Arity, Child, Context, Dequeue, Discipline, Invalid};
-use crate::fair::{Tag, TagOrder, TaggedChildren};
+use crate::fair::{Tag, TagHeap, TaggedChildren};
 use crate::node::Node;
 use crate::packet::Packet;
 use crate::units::Instant;
@@ -19,7 +19,7 @@ pub use crate::fair::{Config, Share};
 /// Start-time fair queueing.
 pub struct Stfq {
     classes: TaggedChildren,
-    order: TagOrder,
+    order: TagHeap,
     /// Start tag of the packet in service, or of the last.
     clock: Tag,
 }
@@ -38,7 +38,7 @@ impl Discipline for Stfq {
     type Share = Share;
 
     fn new(_: Config, children: Vec<Child<Share>>) -> Result<Self, Invalid> {
-        let order = TagOrder::new(children.len());
+        let order = TagHeap::new(children.len());
         Ok(Self { classes: TaggedChildren::new(children)?, order, clock: Tag::ZERO })
     }
 

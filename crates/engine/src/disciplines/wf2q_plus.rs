@@ -17,7 +17,7 @@
 //! rate has to be told, and it need not be constant.
 
 use crate::discipline::{Arity, Child, Context, Dequeue, Discipline, Invalid};
-use crate::fair::{Tag, TagOrder, TaggedChildren};
+use crate::fair::{Tag, TagHeap, TaggedChildren};
 use crate::node::{Node, Peek};
 use crate::packet::Packet;
 use crate::units::{Bytes, Instant};
@@ -30,9 +30,9 @@ pub struct Wf2qPlus {
     /// Sum of the children's weights.
     weights: u64,
     /// Children whose start is not known to have come, by their start tags.
-    later: TagOrder,
+    later: TagHeap,
     /// Children whose start has come, by their finish tags.
-    eligible: TagOrder,
+    eligible: TagHeap,
     /// Virtual time when the service began.
     clock: Tag,
     service: Option<Service>,
@@ -63,8 +63,8 @@ impl Discipline for Wf2qPlus {
         let classes = TaggedChildren::new(children)?;
         Ok(Self {
             weights: classes.sum(),
-            later: TagOrder::new(classes.all.len()),
-            eligible: TagOrder::new(classes.all.len()),
+            later: TagHeap::new(classes.all.len()),
+            eligible: TagHeap::new(classes.all.len()),
             classes,
             clock: Tag::ZERO,
             service: None,

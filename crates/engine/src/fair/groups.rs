@@ -1,52 +1,56 @@
-//! The order of quick fair queueing: children in groups by the size of their tags, groups in three bitmaps.
+//! Groups of quick fair queueing (QFQ): children grouped by the size of their tags, groups in three
+//! bitmaps.
 //!
 //! ```text
 //! group g      children whose longest packet takes 2^g < L/w <= 2^(g+1) of virtual time: slots of that size
-//! in a group   slots by rounded start tags, few and in order; children in a slot in the order they came
+//! in a group   slots by rounded start tags, few and in order; children of a slot in order of arrival
 //! of a group   S = start of its first slot;  F = S + two slots: no child in it finishes later than that
 //!
 //! later     groups whose S virtual time has not reached
-//! ready     groups that no group of longer slots precedes with a smaller F: in them F grows with the slots
-//! blocked   the other groups whose S has come
+//! ready     eligible groups that no group of longer slots precedes with a smaller F: in them F grows with the slots
+//! blocked   the other eligible groups
 //! ```
 //!
-//! So the next child is the first in the lowest ready group: no comparison, whatever the number of children.
-//! What changes when virtual time goes on or a group's first slot changes is looked at by group, of which
-//! there are 64 at most and a handful in use.
+//! The next child is the first of the lowest ready group: no comparison, whatever the number of children.
+//! Changes of virtual time and of a group's first slot are processed by group, of which there are at most
+//! 64 and a handful in use.
 //!
-//! Differs from the paper: the slots of a group are a short list in order and not a ring of a fixed number
-//! of slots, which holds only where the lengths of packets are near each other; and whether a group is
-//! blocked is found out when its time comes, so that what the paper has as IR and IB is one set.
+//! Invariant: every group with slots is in exactly one of the three bitmaps, an empty group in none; F is
+//! ascending over the ready groups.
+//!
+//! Differs from the paper: the slots of a group are a short ordered list and not a ring of fixed size,
+//! which holds only if the lengths of packets are similar; and blocking is decided when a group becomes
+//! eligible, so that the paper's IR and IB are one set.
 
 use std::collections::VecDeque;
 
 use crate::fair::Tag;
 use crate::units::Bytes;
 
-/// Slots of 2^1 to 2^64 steps.
+/// Number of groups: slots of 2^1 to 2^64 steps.
 const GROUPS: usize = 64;
 
-/// Children of equal rounded start tags, linked by `Groups::behind`.
+/// Children of equal rounded start tags: a linked list through `Groups::behind`.
 struct Slot {
     start: Tag,
     first: u32,
     last: u32,
 }
 
-/// Children by their rounded tags.
+/// Children of `qfq`, grouped and ordered by their rounded tags.
 pub(crate) struct Groups {
-    /// Each group's slots that hold somebody, the earliest first.
+    /// Non-empty slots of each group, the earliest first.
     slots: Vec<VecDeque<Slot>>,
-    /// Each group's finish, while it has slots.
+    /// F of each group that has slots.
     finish: [Tag; GROUPS],
-    /// The child behind a child in its slot.
+    /// Link: the child behind each child in its slot.
     behind: Vec<u32>,
     ready: u64,
     blocked: u64,
     later: u64,
 }
 
-/// The group of a child of this weight whose packets are up to `longest`.
+/// Returns the group of a child of this weight whose packets are at most `longest`.
 pub(crate) fn group_of(longest: Bytes, weight: u32) -> usize {
     // A packet is shorter than 2^32 bytes, so that this is at most 2^64.
     let length = Bytes(longest.0.min(u64::from(u32::MAX)));
@@ -59,7 +63,7 @@ fn bit(group: usize) -> u64 {
     1 << group
 }
 
-/// The groups of shorter slots.
+/// Returns the set of groups of shorter slots.
 fn below(group: usize) -> u64 {
     bit(group) - 1
 }
@@ -73,7 +77,7 @@ fn highest(set: u64) -> Option<usize> {
 }
 
 impl Groups {
-    /// For children `0..count`, none of them listed.
+    /// Creates the groups of children `0..count`, none of them listed.
     pub(crate) fn new(count: usize) -> Self {
         Self {
             slots: core::iter::repeat_with(VecDeque::new).take(GROUPS).collect(),
@@ -85,31 +89,32 @@ impl Groups {
         }
     }
 
-    /// Forgets all.
+    /// Removes all children.
     pub(crate) fn clear(&mut self) {
         self.slots.iter_mut().for_each(VecDeque::clear);
         (self.ready, self.blocked, self.later) = (0, 0, 0);
     }
 
-    /// Lists a child of `group` whose start tag is `start`. Where it says so, [`place`](Self::place) is due.
+    /// Lists a child of `group` whose start tag is `start`. Returns whether [`refile`](Self::refile) must
+    /// follow.
     pub(crate) fn insert(&mut self, group: usize, start: Tag, child: u32) -> bool {
         let start = start.rounded_down(group as u32 + 1);
         let slots = &mut self.slots[group];
-        let place = slots.partition_point(|slot| slot.start < start);
-        match slots.get_mut(place) {
+        let index = slots.partition_point(|slot| slot.start < start);
+        match slots.get_mut(index) {
             Some(slot) if slot.start == start => {
                 self.behind[slot.last as usize] = child;
                 slot.last = child;
                 false
             }
             _ => {
-                slots.insert(place, Slot { start, first: child, last: child });
-                place == 0
+                slots.insert(index, Slot { start, first: child, last: child });
+                index == 0
             }
         }
     }
 
-    /// Takes the child that is next, and says its group, for which [`place`](Self::place) is then due.
+    /// Removes and returns the next child and its group, for which [`refile`](Self::refile) must follow.
     pub(crate) fn pop(&mut self) -> Option<(usize, u32)> {
         let group = lowest(self.ready)?;
         let slot = self.slots[group].front_mut()?;
@@ -122,8 +127,8 @@ impl Groups {
         Some((group, child))
     }
 
-    /// Puts a group whose first slot may have changed where it belongs at virtual time `clock`.
-    pub(crate) fn place(&mut self, group: usize, clock: Tag) {
+    /// Moves a group whose first slot may have changed to its bitmap at virtual time `clock`.
+    pub(crate) fn refile(&mut self, group: usize, clock: Tag) {
         let (was_ready, before) = (self.ready & bit(group) != 0, self.finish[group]);
         for set in [&mut self.ready, &mut self.blocked, &mut self.later] {
             *set &= !bit(group);
@@ -134,18 +139,19 @@ impl Groups {
             if start > clock {
                 self.later |= bit(group);
             } else {
-                self.show(group);
+                self.file_eligible(group);
             }
         }
         if was_ready && (self.ready & bit(group) == 0 || self.finish[group] > before) {
-            self.release(group);
+            self.unblock(group);
         }
     }
 
-    /// A group whose time has come: ready, or blocked by one of longer slots; and it may block others.
-    fn show(&mut self, group: usize) {
+    /// Files a group that became eligible as ready, or as blocked by a group of longer slots; it may block
+    /// others.
+    fn file_eligible(&mut self, group: usize) {
         let finish = self.finish[group];
-        // The first of those above has the smallest finish of all above.
+        // The first of the groups above has the smallest finish of them.
         let above = self.ready & !below(group) & !bit(group);
         if lowest(above).is_some_and(|above| self.finish[above] < finish) {
             self.blocked |= bit(group);
@@ -161,26 +167,26 @@ impl Groups {
         }
     }
 
-    /// Looks again at those that `group` may have blocked.
-    fn release(&mut self, group: usize) {
+    /// Files again the groups that `group` may have blocked.
+    fn unblock(&mut self, group: usize) {
         let mut others = self.blocked & below(group);
         while let Some(other) = highest(others) {
             others &= !bit(other);
             self.blocked &= !bit(other);
-            self.show(other);
+            self.file_eligible(other);
         }
     }
 
-    /// Virtual time has gone on from `before` to `now`: shows the groups whose time has come.
+    /// Files the groups that became eligible when virtual time advanced from `before` to `now`.
     pub(crate) fn advance(&mut self, before: Tag, now: Tag) {
-        // Only the groups whose slots it has left: the others have no start in between.
+        // Only the groups whose current slot virtual time has left: the others have no start in between.
         let left = (before.steps() ^ now.steps()).checked_ilog2().unwrap_or(0).min(GROUPS as u32 - 1);
         let mut due = self.later & (u64::MAX >> (63 - left));
         while let Some(group) = lowest(due) {
             due &= !bit(group);
             if self.start(group).is_some_and(|start| start <= now) {
                 self.later &= !bit(group);
-                self.show(group);
+                self.file_eligible(group);
             }
         }
     }
@@ -189,7 +195,7 @@ impl Groups {
         self.slots[group].front().map(|slot| slot.start)
     }
 
-    /// The time at which the next group is due, where none is now.
+    /// Returns the virtual time at which the next group becomes eligible, if none is now.
     pub(crate) fn next_start(&self) -> Option<Tag> {
         if self.ready != 0 {
             return None;
@@ -258,7 +264,7 @@ mod tests {
                     let start = clock.max(finishes[child as usize]);
                     starts[child as usize] = Some(start);
                     if groups.insert(group, start, child) {
-                        groups.place(group, clock);
+                        groups.refile(group, clock);
                     }
                 }
                 check(&groups, clock);
@@ -280,7 +286,7 @@ mod tests {
                     starts[child as usize] = Some(finishes[child as usize]);
                     groups.insert(group, finishes[child as usize], child);
                 }
-                groups.place(group, clock);
+                groups.refile(group, clock);
                 groups.advance(before, clock);
                 check(&groups, clock);
                 blocked += groups.blocked.count_ones();

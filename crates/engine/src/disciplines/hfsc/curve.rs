@@ -13,11 +13,10 @@
 //! picobit per picosecond, so curves are exact; only the time at which a curve reaches some work is
 //! rounded, up.
 //!
-//! Data structure: a curve stores the last whole picosecond it has passed and the remainder of work, which
-//! is less than a picosecond's, instead of a start point and the total work. Invariant: `at` picoseconds at
-//! `rate` plus `rest` are all the work since the start of the line, and `rest < rate`. A packet costs one
-//! division of 64 bits, no multiplication, and no total can overflow (decision 071). A straight curve lies
-//! inline in its class, a curve with two pieces is boxed.
+//! Data structure: a line stores the last whole picosecond it has passed and the remainder of work, instead of a
+//! start point and the total work. Invariant: `(at - start) * rate + rest` is the work since the start, and
+//! `rest < rate`. A packet costs one division of 64 bits, no multiplication, and no total can overflow (decision
+//! 071). A straight curve lies inline in its class, a curve of two pieces is boxed.
 
 use core::num::NonZeroU64;
 
