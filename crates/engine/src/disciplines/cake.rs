@@ -26,8 +26,8 @@
 mod diffserv;
 mod framing;
 mod hosts;
+mod set_associative;
 mod tin;
-mod ways;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -38,8 +38,8 @@ use self::framing::Compensation;
 pub use self::framing::Framing;
 use self::hosts::Identity;
 pub use self::hosts::Isolation;
+use self::set_associative::QUEUES;
 use self::tin::{Backlog, Terms, Tin};
-use self::ways::QUEUES;
 use crate::control::Aim;
 use crate::control::cobalt::Steps;
 use crate::discipline::{Child, Context, Dequeue, Discipline, DropReason, Invalid, NoShare};

@@ -1,4 +1,4 @@
-//! Hierarchical token bucket: classes of guaranteed rates that lend each other what they leave over.
+//! Hierarchical token bucket: classes of guaranteed rates that lend each other what they do not use.
 //!
 //! ```text
 //! tokens  come in at `rate`, at most `burst`      >= 0            can send
@@ -9,17 +9,17 @@
 //! a packet costs ctokens of every class from its leaf to the top, and tokens from the lender to the top
 //! ```
 //!
-//! A leaf under its rate sends before anybody borrows, whatever its priority; so the guarantees hold where the
-//! rates of the children sum to no more than their parent's. A sum above that is accepted, as in Linux: the
-//! children then get their rates and the parent's debt grows. A class at the top has nobody to borrow from, so
-//! there `ceil` above `rate` has no effect.
+//! A leaf under its rate sends before any class borrows, whatever its priority. So the guarantees hold if
+//! the rates of the children sum to no more than their parent's. A larger sum is accepted, as in Linux: the
+//! children then get their rates and the parent's debt grows. A class at the top has no lender, so there
+//! `ceil` above `rate` has no effect.
 //!
-//! Bursts on a clock that shows time in steps must hold what comes in between two of them. What a lender gives
-//! is shared among the *leaves* that borrow, by their quanta, wherever they stand below it.
+//! On a clock of limited resolution, bursts must hold the tokens of one tick. The tokens of a lender are
+//! shared among the *leaves* that borrow, by their quanta, wherever they are below it.
 
 mod bucket;
-mod ladder;
-mod turns;
+mod round_robin;
+mod scheduler;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -30,15 +30,15 @@ use crate::node::Node;
 use crate::packet::Packet;
 use crate::units::{Bytes, Instant, Rate};
 
-use ladder::Ladder;
+use scheduler::Scheduler;
 
-/// Priorities, 0 the first.
+/// Number of priorities; 0 is served first.
 const PRIORITIES: usize = 8;
-/// The least quantum: what `tc` takes where a rate and `r2q` would make less.
+/// Smallest quantum: `tc` uses it if a rate and `r2q` give less.
 const LEAST_QUANTUM: u64 = 1_000;
-/// The largest quantum that is made of a rate and `r2q`.
+/// Largest quantum that is computed from a rate and `r2q`.
 const LARGEST_QUANTUM: u64 = 200_000;
-/// The most that `mpu` and `overhead` may be: what `tc` has room for.
+/// Largest `mpu` and `overhead`, as in `tc`.
 const LARGEST_EXTRA: u64 = 65_535;
 
 /// Parameters of `htb`; each class has its own besides.
@@ -91,7 +91,7 @@ fn default_burst() -> Bytes {
     Bytes(1600)
 }
 
-/// A share with its defaults filled in.
+/// Share with its defaults filled in.
 #[derive(Clone, Copy, Debug)]
 struct Tuning {
     rate: Rate,
@@ -149,8 +149,8 @@ impl Tuning {
 /// Hierarchical token bucket.
 pub struct Htb {
     classes: Classes,
-    ladder: Ladder,
-    /// Leaves that hold packets and gave none when they were asked.
+    scheduler: Scheduler,
+    /// Leaves that hold packets but returned none at the last dequeue.
     waiting: Vec<usize>,
 }
 
@@ -174,8 +174,8 @@ impl Discipline for Htb {
 
     fn new(config: Config, children: Vec<Child<Share>>) -> Result<Self, Invalid> {
         let (classes, shares) = Classes::new(children)?;
-        let ladder = Ladder::new(&classes, Tuning::all(&config, &shares)?);
-        Ok(Self { classes, ladder, waiting: Vec::new() })
+        let scheduler = Scheduler::new(&classes, Tuning::all(&config, &shares)?);
+        Ok(Self { classes, scheduler, waiting: Vec::new() })
     }
 
     fn reconfigure(
@@ -185,11 +185,11 @@ impl Discipline for Htb {
         cx: &mut Context<'_>,
     ) -> Result<(), Invalid> {
         let tunings = Tuning::all(&config, &shares)?;
-        self.ladder.retune(tunings, cx.now);
+        self.scheduler.retune(tunings, cx.now);
         self.waiting.clear();
         for leaf in 0..self.classes.len() {
             if self.classes.is_leaf(leaf) && !self.classes.is_empty(leaf) {
-                self.ladder.list(leaf, cx.now);
+                self.scheduler.list(leaf, cx.now);
             }
         }
         Ok(())
@@ -198,25 +198,25 @@ impl Discipline for Htb {
     fn enqueue(&mut self, packet: Packet, cx: &mut Context<'_>) {
         let (leaf, is_empty) = self.classes.enqueue(packet, cx);
         if !is_empty {
-            self.ladder.list(leaf, cx.now);
+            self.scheduler.list(leaf, cx.now);
         }
     }
 
     fn dequeue(&mut self, cx: &mut Context<'_>) -> Dequeue {
-        // A change of theirs is not told, so those that gave nothing are asked again each time.
+        // Changes inside a leaf are not announced, so the waiting ones are tried again each time.
         for leaf in self.waiting.drain(..) {
             if !self.classes.is_empty(leaf) {
-                self.ladder.list(leaf, cx.now);
+                self.scheduler.list(leaf, cx.now);
             }
         }
-        self.ladder.wake(cx.now);
+        self.scheduler.wake(cx.now);
         let mut earliest: Option<Instant> = None;
-        while let Some((leaf, lender)) = self.ladder.choose() {
+        while let Some((leaf, lender)) = self.scheduler.select() {
             let (dequeued, is_empty) = self.classes.dequeue(leaf, cx);
             match dequeued {
                 Dequeue::Packet(packet) => {
-                    self.ladder.sent(leaf, lender, packet.bytes(), cx.now, is_empty);
-                    if let Some(next) = self.ladder.prefetch_next() {
+                    self.scheduler.account(leaf, lender, packet.bytes(), cx.now, is_empty);
+                    if let Some(next) = self.scheduler.prefetch_next() {
                         self.classes.prefetch(next);
                     }
                     return Dequeue::Packet(packet);
@@ -226,17 +226,18 @@ impl Discipline for Htb {
                 }
                 Dequeue::Empty => {}
             }
-            self.ladder.unlist(leaf);
+            self.scheduler.unlist(leaf);
             if !is_empty {
                 self.waiting.push(leaf);
             }
         }
-        let next = match (earliest, self.ladder.next_wake()) {
+        let next = match (earliest, self.scheduler.next_wake()) {
             (Some(one), Some(other)) => Some(one.min(other)),
             (one, other) => one.or(other),
         };
         match next {
-            // A leaf may have lost its packets unseen, by a timer: then its class is waited for in vain.
+            // A timer may have removed a leaf's packets without notice: then there is no packet to wait
+            // for.
             Some(time) if self.holds_packets() => Dequeue::NotBefore(time),
             _ => Dequeue::Empty,
         }
@@ -249,7 +250,7 @@ impl Discipline for Htb {
     fn doubts(&self, link: Option<Rate>, tell: &mut dyn FnMut(Invalid)) {
         for class in 0..self.classes.len() {
             let below = self.guaranteed(self.classes.children(class));
-            let (rate, quantum) = (self.ladder.rate(class), self.ladder.quantum(class));
+            let (rate, quantum) = (self.scheduler.rate(class), self.scheduler.quantum(class));
             if below > u128::from(rate.as_bits()) {
                 let why = format!(
                     "is under the {} that those below are guaranteed: raise it, or lower theirs; they get them and it goes into debt",
@@ -263,7 +264,7 @@ impl Discipline for Htb {
             }
         }
         for &class in self.classes.tops() {
-            if self.ladder.ceil(class) > self.ladder.rate(class) {
+            if self.scheduler.ceil(class) > self.scheduler.rate(class) {
                 let why = "has no effect: nothing above this class lends to it; put the classes below one inner class, \
                            whose `rate` is the link's";
                 tell(Invalid::new("ceil", why).on_child(class));
@@ -280,14 +281,14 @@ impl Discipline for Htb {
     }
 
     fn gauges(&self, emit: &mut dyn FnMut(&'static str, f64)) {
-        self.ladder.gauges(emit);
+        self.scheduler.gauges(emit);
     }
 }
 
 impl Htb {
-    /// The sum of these classes' rates, in bits per second.
+    /// Returns the sum of these classes' rates, in bits per second.
     fn guaranteed(&self, classes: &[usize]) -> u128 {
-        classes.iter().map(|class| u128::from(self.ladder.rate(*class).as_bits())).sum()
+        classes.iter().map(|class| u128::from(self.scheduler.rate(*class).as_bits())).sum()
     }
 
     fn holds_packets(&mut self) -> bool {
@@ -298,7 +299,7 @@ impl Htb {
     }
 }
 
-/// A sum as a rate, to be shown.
+/// Converts a sum to a rate, for display.
 fn rate_of(bits: u128) -> Rate {
     Rate::from_bits(u64::try_from(bits).unwrap_or(u64::MAX))
 }

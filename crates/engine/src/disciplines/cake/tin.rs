@@ -1,19 +1,19 @@
-//! A tin: its flows' queues, whose turn it is, and each queue's control law.
+//! Tin of `cake`: queues of its flows, their order, and the control law of each queue.
 //!
 //! ```text
 //! new     flows that just began, until they have sent a quantum
-//! old     the others by the round in which they come next: a turn gives quantum / (bulk flows of the host)
+//! old     the others, by the round in which they come next: a turn gives quantum / (bulk flows of the host)
 //! ```
 //!
-//! Where a turn gives less than a packet, a flow sits out as many rounds as it takes to pay for what it sent. They
-//! are counted when it has sent, with its host's bulk flows of that time, so that a packet costs O(log n) whatever
-//! the quantum.
+//! If a turn gives less than a packet, a flow skips as many rounds as it takes to pay for the packet. They
+//! are counted after it has sent, with its host's bulk flows of that time, so that a packet costs O(log n)
+//! whatever the quantum.
 
 use std::collections::{BTreeMap, VecDeque};
 
 use super::framing::Compensation;
 use super::hosts::{Hosts, Identity, Isolation};
-use super::ways::{Found, QUEUES, Ways};
+use super::set_associative::{FlowTable, Found, QUEUES};
 use crate::control::Aim;
 use crate::control::cobalt::{CobaltLaw, Steps};
 use crate::discipline::{Context, DropReason};
@@ -22,21 +22,21 @@ use crate::queue::PacketQueue;
 use crate::queue::fattest::Fattest;
 use crate::units::{Bytes, Instant};
 
-/// One byte of a deficit.
+/// Units of deficit per byte.
 const BYTE: i64 = 1 << 20;
 
-/// What a tin is told of the whole.
+/// Parameters of `cake` that its tins need.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Terms {
     pub isolation: Isolation,
     pub compensation: Compensation,
     pub steps: Steps,
     pub salt: u64,
-    /// Whether what is dropped has used the link as well.
+    /// Whether dropped packets have used the link as well.
     pub ingress: bool,
 }
 
-/// What waits in all tins.
+/// Packets queued in all tins.
 #[derive(Debug)]
 pub(super) struct Backlog {
     pub packets: u64,
@@ -49,48 +49,48 @@ pub(super) struct Backlog {
 struct Queue {
     packets: PacketQueue,
     law: CobaltLaw,
-    /// Bytes of its turn that are left, in units of 1 / `BYTE`.
+    /// Bytes left in its turn, in units of 1 / `BYTE`.
     deficit: i64,
     listed: bool,
-    /// Whether it counts among its hosts' bulk flows.
+    /// Whether it counts as a bulk flow of its hosts.
     bulk: bool,
     source: u32,
     destination: u32,
 }
 
 impl Queue {
-    /// Pays for bytes on the link.
+    /// Charges bytes on the link.
     fn charge(&mut self, length: Bytes) {
         let cost = i64::try_from(length.0).unwrap_or(i64::MAX).saturating_mul(BYTE);
         self.deficit = self.deficit.saturating_sub(cost);
     }
 }
 
-/// What a queue's law makes of its oldest packet.
+/// Result of a queue's control law for its oldest packet.
 enum Taken {
     Packet(Packet),
-    /// It was dropped, and had this length on the link.
+    /// Dropped; its length on the link.
     Dropped(Bytes),
-    /// There is none.
+    /// The queue is empty.
     Nothing,
 }
 
 /// A tin.
 pub(super) struct Tin {
     pub aim: Aim,
-    /// Bytes a turn.
+    /// Bytes per turn.
     pub quantum: u64,
-    /// When it has used its part of the link up to now.
+    /// Time at which it has used its part of the link.
     pub clock: Instant,
-    /// Bytes of its turn among the tins that are left, where there is no shaper.
+    /// Bytes left in its turn among the tins, if there is no shaper.
     pub deficit: i64,
     pub packets: u64,
     pub bytes: Bytes,
-    /// Its first queue's number among all tins'.
+    /// Index of its first queue among all tins'.
     first: usize,
-    /// None before the first packet.
+    /// Empty before the first packet.
     queues: Vec<Queue>,
-    ways: Ways,
+    flow_table: FlowTable,
     hosts: Hosts,
     new: VecDeque<u32>,
     old: BTreeMap<(u64, u64), u32>,
@@ -98,8 +98,8 @@ pub(super) struct Tin {
     serial: u64,
 }
 
-/// What a tin gave, and the bytes on the link of those that its law dropped. No packet, although it holds some, is given
-/// after a drop on ingress.
+/// Result of a dequeue: the packet, and the bytes on the link of the packets that the control law dropped.
+/// After a drop on ingress there is no packet, although the tin may hold some.
 pub(super) struct Given {
     pub packet: Option<Packet>,
     pub dropped: Bytes,
@@ -116,7 +116,7 @@ impl Tin {
             bytes: Bytes::ZERO,
             first: number * QUEUES,
             queues: Vec::new(),
-            ways: Ways::default(),
+            flow_table: FlowTable::default(),
             hosts: Hosts::default(),
             new: VecDeque::new(),
             old: BTreeMap::new(),
@@ -128,13 +128,13 @@ impl Tin {
     pub(super) fn push(&mut self, packet: Packet, identity: &Identity, terms: &Terms, backlog: &mut Backlog) {
         if self.queues.is_empty() {
             self.queues.resize_with(QUEUES, Queue::default);
-            self.ways.open();
+            self.flow_table.open();
         }
         let queues = &self.queues;
-        let (slot, found) = self.ways.place(identity.tag, |queue| !queues[queue].listed);
+        let (slot, found) = self.flow_table.assign(identity.tag, |queue| !queues[queue].listed);
         let queue = &mut self.queues[slot];
         if found == Found::Free {
-            // What was learnt of the flow before is nothing to this one.
+            // The control state of the previous flow does not apply to this one.
             queue.law = CobaltLaw::default();
         }
         self.packets += 1;
@@ -152,7 +152,7 @@ impl Tin {
         }
     }
 
-    /// What a turn gives to a queue.
+    /// Returns the quantum of a queue's turn.
     fn turn(&self, slot: usize, terms: &Terms) -> i64 {
         let queue = &self.queues[slot];
         let load = self.hosts.load(terms.isolation, queue.source, queue.destination);
@@ -219,15 +219,15 @@ impl Tin {
                 Taken::Dropped(length) => {
                     dropped += length;
                     if terms.ingress {
-                        // It has had its time on the link.
+                        // It has used the link.
                         self.queues[slot as usize].charge(length);
                         return Given { packet: None, dropped };
                     }
                 }
                 Taken::Nothing => {
                     self.unlist(is_new);
-                    // A new flow that emptied is an old one for a round, or it would overtake all the others each
-                    // time it sends a packet.
+                    // A new flow that emptied is an old one for a round, or it would overtake all others
+                    // each time it sends a packet.
                     if is_new && !self.old.is_empty() {
                         self.list_old(slot, 1);
                     } else {
@@ -238,7 +238,7 @@ impl Tin {
         }
     }
 
-    /// Takes the first of the list that has its turn.
+    /// Removes the first flow of the list.
     fn unlist(&mut self, is_new: bool) {
         if is_new {
             self.new.pop_front();
@@ -247,7 +247,7 @@ impl Tin {
         }
     }
 
-    /// The oldest packet of a queue, as its law judges it.
+    /// Takes the oldest packet of a queue and applies the control law.
     fn take(&mut self, slot: usize, terms: &Terms, backlog: &mut Backlog, cx: &mut Context<'_>) -> Taken {
         let popped = self.pop(slot, terms, backlog, cx);
         let (aim, queue) = (self.aim, &mut self.queues[slot]);
@@ -255,7 +255,7 @@ impl Tin {
             queue.law.empty(&aim, terms.steps, cx.now);
             return Taken::Nothing;
         };
-        // The last packet of a queue is never dropped, on ingress nor the last two.
+        // The last packet of a queue is never dropped; on ingress, the last two.
         let spared = if terms.ingress { 2 } else { 1 };
         let drops = queue.law.judge(&aim, &mut packet, queue.packets.bytes(), cx);
         if !drops || queue.packets.len() < spared {
@@ -266,7 +266,7 @@ impl Tin {
         Taken::Dropped(length)
     }
 
-    /// Takes the oldest packet of a queue, without its turn.
+    /// Takes the oldest packet of a queue; its turn is not charged.
     fn pop(
         &mut self,
         slot: usize,
@@ -281,13 +281,13 @@ impl Tin {
         backlog.packets -= 1;
         backlog.bytes -= packet.bytes();
         backlog.fattest.update(self.first + slot, queue.packets.len(), queue.packets.bytes().0);
-        if self.ways.has_guests() {
-            self.ways.left(Identity::of(&packet, terms.isolation, terms.salt, cx).tag);
+        if self.flow_table.has_guests() {
+            self.flow_table.packet_left(Identity::of(&packet, terms.isolation, terms.salt, cx).tag);
         }
         Some(packet)
     }
 
-    /// The oldest packet of a queue, because all is full.
+    /// Takes the oldest packet of a queue to make room: the limit is reached.
     pub(super) fn evict(
         &mut self,
         slot: usize,
@@ -300,7 +300,7 @@ impl Tin {
         Some(packet)
     }
 
-    /// Takes all out, in the order of queues.
+    /// Removes all packets, in the order of queues.
     pub(super) fn flush(&mut self, out: &mut Vec<Packet>, backlog: &mut Backlog) {
         for slot in self.new.drain(..).chain(core::mem::take(&mut self.old).into_values()) {
             let queue = &mut self.queues[slot as usize];
@@ -309,14 +309,15 @@ impl Tin {
             backlog.fattest.update(self.first + slot as usize, 0, 0);
         }
         self.hosts = Hosts::default();
-        self.ways.clear();
+        self.flow_table.clear();
         backlog.packets -= self.packets;
         backlog.bytes -= self.bytes;
         (self.packets, self.bytes) = (0, Bytes::ZERO);
     }
 
-    /// How many flows just began, how many are long at it, and how many found all queues of their set taken.
+    /// Returns the number of new flows, of old flows, and of flows that found all queues of their set
+    /// taken.
     pub(super) fn flows(&self) -> [u64; 3] {
-        [self.new.len() as u64, self.old.len() as u64, self.ways.collisions]
+        [self.new.len() as u64, self.old.len() as u64, self.flow_table.collisions]
     }
 }

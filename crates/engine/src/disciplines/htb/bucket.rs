@@ -1,44 +1,44 @@
-//! A bucket whose level may fall below nothing: the token account of a class.
+//! Token bucket whose level may be negative: the token account of a class.
 //!
-//! Levels are whole picobits, 8·10^12 a byte, since a bit per second is a picobit per picosecond: what comes
-//! in and what is charged is exact at every rate, and no division is made but to say when the debt is paid.
+//! Levels are whole picobits, 8·10^12 per byte, since a bit per second is a picobit per picosecond: every
+//! gain and charge is exact at every rate, and the only division computes the time at which a debt is paid.
 
 use crate::units::{Bytes, Duration, PICOS_PER_SECOND, Rate};
 
-/// Picobits of a byte.
+/// Picobits per byte.
 const BYTE: u64 = 8 * PICOS_PER_SECOND;
-/// A debt older than this is forgiven: the most a class may be behind, as in Linux. In picoseconds.
+/// Age in picoseconds at which a debt is forgiven: the most that a class may be behind, as in Linux.
 const PATIENCE: u64 = 60 * PICOS_PER_SECOND;
 
-/// Picobits: what `bytes` cost.
+/// Returns the cost of `bytes` in picobits.
 #[inline(always)]
 fn picobits(bytes: Bytes) -> i128 {
     // Below 2^107.
     (u128::from(bytes.0) * u128::from(BYTE)).cast_signed()
 }
 
-/// Tokens that come in at a rate, up to a depth.
+/// Tokens that accumulate at a rate, up to a depth.
 #[derive(Debug)]
 pub(super) struct Bucket {
-    /// Picobits at hand; a debt where negative.
+    /// Tokens in picobits; a debt if negative.
     level: i128,
     rate: u64,
     depth: Bytes,
 }
 
 impl Bucket {
-    /// A full one.
+    /// Creates a full bucket.
     pub(super) fn new(rate: Rate, depth: Bytes) -> Self {
         Self { level: picobits(depth), rate: rate.as_bits(), depth }
     }
 
-    /// The same bucket with another rate and depth, and what was in it as far as it fits.
+    /// Returns the bucket with another rate and depth, and its level as far as it fits.
     pub(super) fn retuned(&self, rate: Rate, depth: Bytes) -> Self {
         let fresh = Self::new(rate, depth);
         Self { level: self.level.min(fresh.level).max(fresh.floor()), ..fresh }
     }
 
-    /// How fast tokens come in.
+    /// Returns the rate of tokens.
     pub(super) fn rate(&self) -> Rate {
         Rate::from_bits(self.rate)
     }
@@ -49,7 +49,7 @@ impl Bucket {
         -(u128::from(PATIENCE) * u128::from(self.rate)).cast_signed()
     }
 
-    /// Fills for `elapsed`.
+    /// Adds the tokens of `elapsed`.
     #[inline(always)]
     pub(super) fn fill(&mut self, elapsed: Duration) {
         let gain = u128::from(elapsed.as_picos()) * u128::from(self.rate);
@@ -58,19 +58,19 @@ impl Bucket {
         self.level = if gain < room { self.level + gain.cast_signed() } else { full };
     }
 
-    /// Takes out what `bytes` cost.
+    /// Removes the tokens that `bytes` cost.
     #[inline(always)]
     pub(super) fn charge(&mut self, bytes: Bytes) {
         self.level = (self.level - picobits(bytes)).max(self.floor());
     }
 
-    /// Whether it has no debt.
+    /// Returns whether it has no debt.
     #[inline(always)]
     pub(super) fn is_solvent(&self) -> bool {
         self.level >= 0
     }
 
-    /// How long until its debt is paid, rounded up to the picosecond.
+    /// Returns the time until its debt is paid, rounded up to the picosecond.
     #[inline]
     pub(super) fn recovery(&self) -> Duration {
         let debt = u128::try_from(-self.level).unwrap_or(0);
@@ -81,7 +81,7 @@ impl Bucket {
         Duration::from_picos(picos)
     }
 
-    /// What is in it in bytes, for display.
+    /// Returns the level in bytes, for display.
     pub(super) fn as_bytes(&self) -> f64 {
         self.level as f64 / BYTE as f64
     }

@@ -1,19 +1,19 @@
-//! Who borrows from a class at one priority, and whose turn it is.
+//! Round robin among the classes that borrow from a lender at one priority, or that can send at one level.
 
 use crate::queue::bitmap::Bitmap;
 
-/// Members that take turns in the order of their numbers; turns of their own for each level of lender, so that
-/// what one lender gives does not shift the turns of another. A member that leaves and comes back before the
-/// turn has passed it has not lost it.
+/// Members that take turns in the order of their indices. The position is kept per level of lender, so that
+/// turns paid for by one lender do not shift those of another. A member that leaves and returns before its
+/// turn has passed does not lose it.
 #[derive(Debug)]
-pub(super) struct Turns {
+pub(super) struct RoundRobin {
     members: Bitmap,
-    /// The turn is the first member's from here on, by the lender's level.
+    /// By level of the lender: the next turn is the first member's from this index on.
     next: Box<[usize]>,
 }
 
-impl Turns {
-    /// Turns of nobody yet, for members below `bound`, and lenders of levels below `levels`.
+impl RoundRobin {
+    /// Creates an empty round robin for members below `bound`, and lenders of levels below `levels`.
     pub(super) fn new(bound: usize, levels: usize) -> Self {
         Self { members: Bitmap::new(bound), next: vec![0; levels].into() }
     }
@@ -33,7 +33,7 @@ impl Turns {
         self.members.is_empty()
     }
 
-    /// Whose turn it is.
+    /// Returns the member whose turn it is.
     #[inline]
     pub(super) fn current(&self, lender: usize) -> Option<usize> {
         self.members.next(self.next[lender]).or_else(|| self.members.next(0))

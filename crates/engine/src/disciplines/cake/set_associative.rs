@@ -1,0 +1,148 @@
+//! Set-associative table of flows: 1024 queues in sets of eight, and any free queue of its set will do for
+//! a flow.
+//!
+//! ```text
+//! tag of a flow --mod 1024--> own queue --> its set of eight: [ A | - | C | D | - | F | G | H ]
+//!                             1. the queue with this tag   2. own or next one never used   3. own or next free one
+//!                             4. none free: shares its own queue, listed in `guests`
+//! ```
+//!
+//! With `n` flows a new one finds its own queue taken with probability about `n / 1024`, but all eight of
+//! its set only if eight others hash there. A flow keeps its queue while it has packets in it, also a
+//! shared one, so that its packets are never reordered.
+
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
+
+/// Number of queues of a tin.
+pub(super) const QUEUES: usize = 1024;
+/// Number of queues of a set.
+const WAYS: usize = 8;
+
+/// How a flow was assigned its queue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Found {
+    /// It had the queue already.
+    Known,
+    /// The queue was free.
+    Free,
+    /// All queues of the set are taken: it shares one.
+    Shared,
+}
+
+/// A flow in a queue that belongs to another.
+#[derive(Clone, Copy, Debug)]
+struct Guest {
+    queue: usize,
+    packets: u32,
+}
+
+/// Assignment of flows to queues.
+#[derive(Debug, Default)]
+pub(super) struct FlowTable {
+    /// Tag of the last owner of each queue; empty before [`open`](Self::open).
+    tags: Vec<Option<u64>>,
+    /// Flows that found no free queue, by tag. Mostly empty, but a flood of flows brings thousands.
+    guests: BTreeMap<u64, Guest>,
+    pub(super) collisions: u64,
+}
+
+impl FlowTable {
+    /// Allocates the table, before the first packet.
+    pub(super) fn open(&mut self) {
+        self.tags.resize(QUEUES, None);
+    }
+
+    /// Returns the queue for a packet of the flow with this tag.
+    pub(super) fn assign(&mut self, tag: u64, is_free: impl Fn(usize) -> bool) -> (usize, Found) {
+        let own = (tag as usize) % QUEUES;
+        let set = own - own % WAYS;
+        if !self.guests.is_empty()
+            && let Some(guest) = self.guests.get_mut(&tag)
+        {
+            guest.packets += 1;
+            return (guest.queue, Found::Known);
+        }
+        // The own queue first, then the others of the set in turn.
+        let ways = || (0..WAYS).map(|way| set + (own + way) % WAYS);
+        if let Some(queue) = ways().find(|queue| self.tags[*queue] == Some(tag)) {
+            return (queue, Found::Known);
+        }
+        // A queue never used comes first: the last owner of another may come back and find its control law
+        // there.
+        let fresh = ways().find(|queue| self.tags[*queue].is_none() && is_free(*queue));
+        if let Some(queue) = fresh.or_else(|| ways().find(|queue| is_free(*queue))) {
+            self.tags[queue] = Some(tag);
+            return (queue, Found::Free);
+        }
+        self.collisions += 1;
+        self.guests.insert(tag, Guest { queue: own, packets: 1 });
+        (own, Found::Shared)
+    }
+
+    /// Returns whether any flow shares a queue: then [`packet_left`](Self::packet_left) must be called.
+    pub(super) fn has_guests(&self) -> bool {
+        !self.guests.is_empty()
+    }
+
+    /// Accounts for a packet of this flow that left.
+    pub(super) fn packet_left(&mut self, tag: u64) {
+        if let Entry::Occupied(mut guest) = self.guests.entry(tag) {
+            guest.get_mut().packets -= 1;
+            if guest.get().packets == 0 {
+                guest.remove();
+            }
+        }
+    }
+
+    /// Removes all guests: all queues are empty.
+    pub(super) fn clear(&mut self) {
+        self.guests.clear();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_flow_takes_any_free_queue_of_its_set_and_keeps_it() {
+        let mut table = FlowTable::default();
+        table.open();
+        let mut taken = vec![false; QUEUES];
+        // Nine flows whose own queue is number 3 of the first set.
+        let tags: Vec<u64> = (0..9).map(|flow| 3 + flow * QUEUES as u64).collect();
+        let mut queues = Vec::new();
+        for tag in &tags[..8] {
+            let (queue, found) = table.assign(*tag, |queue| !taken[queue]);
+            assert_eq!(found, Found::Free);
+            taken[queue] = true;
+            queues.push(queue);
+        }
+        assert_eq!(queues, [3, 4, 5, 6, 7, 0, 1, 2]);
+        assert_eq!(table.assign(tags[4], |_| false), (7, Found::Known));
+        assert_eq!(table.assign(tags[8], |queue| !taken[queue]), (3, Found::Shared));
+        // A queue comes free, but its packets are still in the other.
+        taken[5] = false;
+        assert_eq!(table.assign(tags[8], |queue| !taken[queue]), (3, Found::Known));
+        table.packet_left(tags[8]);
+        assert!(table.has_guests());
+        table.packet_left(tags[8]);
+        assert!(!table.has_guests());
+        assert_eq!(table.assign(tags[8], |queue| !taken[queue]), (5, Found::Free));
+    }
+
+    #[test]
+    fn a_flow_that_comes_back_finds_its_queue_while_others_of_the_set_are_unused() {
+        let mut table = FlowTable::default();
+        table.open();
+        let (one, other) = (3, 3 + QUEUES as u64);
+        assert_eq!(table.assign(one, |_| true), (3, Found::Free));
+        assert_eq!(table.assign(other, |_| true), (4, Found::Free), "its own has another owner");
+        assert_eq!(table.assign(one, |_| true), (3, Found::Known));
+        for flow in 2..8 {
+            assert_eq!(table.assign(3 + flow * QUEUES as u64, |_| true).1, Found::Free);
+        }
+        assert_eq!(table.assign(3 + 8 * QUEUES as u64, |_| true), (3, Found::Free), "all were: its own");
+    }
+}
