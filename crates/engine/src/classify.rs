@@ -1,11 +1,11 @@
-//! Which child of a classful discipline a packet goes to.
+//! Classifier: sorts packets to the children of a classful discipline.
 //!
-//! A packet goes to the first child with a rule that matches. A child without rules takes the rest; a
-//! packet that no child takes is counted as unclassified and goes to the last. Addresses and ports stay
-//! with the driver: it is asked for them ([`Headers`]) only where a rule needs them.
+//! A packet goes to the first child with a matching rule. A child without rules takes every packet left; a
+//! packet that no child takes is counted as unclassified and goes to the last child. Addresses and ports
+//! stay with the driver, and are read through [`Headers`] only if a rule needs them.
 
 mod compiled;
-mod steps;
+mod step_function;
 
 use core::net::IpAddr;
 use core::ops::RangeInclusive;
@@ -23,21 +23,21 @@ pub struct Fields {
     pub source: IpAddr,
     /// Destination address.
     pub destination: IpAddr,
-    /// Source port, 0 where the protocol has none.
+    /// Source port, 0 if the protocol has none.
     pub source_port: u16,
-    /// Destination port, 0 where the protocol has none.
+    /// Destination port, 0 if the protocol has none.
     pub destination_port: u16,
     /// IPv6 flow label, 0 for IPv4.
     pub flow_label: u32,
 }
 
-/// Whoever can read a packet's addresses and ports: the simulator's table of flows, the live frame.
+/// Reader of a packet's addresses and ports: the simulator's table of flows, the live frame.
 pub trait Headers {
-    /// The fields of `packet`; `None` where it carries none.
+    /// Returns the fields of `packet`; `None` if it carries none.
     fn fields(&self, packet: &Packet) -> Option<Fields>;
 }
 
-/// For trees whose rules need no addresses.
+/// [`Headers`] for trees whose rules need no addresses.
 pub struct NoHeaders;
 
 impl Headers for NoHeaders {
@@ -46,17 +46,17 @@ impl Headers for NoHeaders {
     }
 }
 
-/// An address and how many of its leading bits count.
+/// Address prefix.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Prefix {
     /// The address.
     pub address: IpAddr,
-    /// 0..=32 for IPv4, 0..=128 for IPv6.
+    /// Number of leading bits that count: 0..=32 for IPv4, 0..=128 for IPv6.
     pub bits: u8,
 }
 
 impl Prefix {
-    /// Whether `address` lies within. Families do not mix.
+    /// Returns whether `address` has the prefix. Families do not mix.
     pub fn contains(&self, address: IpAddr) -> bool {
         let (own, other, width) = match (self.address, address) {
             (IpAddr::V4(own), IpAddr::V4(other)) => {
@@ -70,7 +70,7 @@ impl Prefix {
     }
 }
 
-/// Conditions on a packet; those that are given must all hold.
+/// Conditions on a packet; all that are given must hold.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Rule {
     /// IP protocol number.
@@ -105,7 +105,7 @@ impl Rule {
             || self.flow_label.is_some()
     }
 
-    /// Whether `packet`, whose addresses are `fields`, meets every condition.
+    /// Returns whether `packet`, whose addresses are `fields`, meets every condition.
     pub fn matches(&self, packet: &Packet, fields: Option<Fields>) -> bool {
         fn holds<T>(condition: Option<&T>, test: impl FnOnce(&T) -> bool) -> bool {
             condition.is_none_or(test)
@@ -128,62 +128,62 @@ impl Rule {
     }
 }
 
-/// Where a packet goes.
+/// Result of a classification.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Class {
-    /// The child's place.
+    /// Index of the child.
     pub child: u32,
-    /// Whether no child took it.
+    /// Whether no rule matched.
     pub unclassified: bool,
 }
 
-/// The rules of a node's children, in the children's order. One cache line, where it is not more than a table of one field.
+/// Compiled rules of a node's children, in the children's order. One cache line, apart from the tables.
 #[derive(Clone, Debug)]
 #[repr(align(64))]
 pub struct Classifier {
     compiled: Compiled,
-    /// The child that gets what none takes; with `maps_rest` a number beyond all.
+    /// Child of unmatched packets; with `maps_rest` an index beyond all children.
     last: u32,
     needs_fields: bool,
-    /// Whether the discipline itself decides on what no child takes.
+    /// Whether the discipline itself decides on unmatched packets.
     maps_rest: bool,
 }
 
 impl Classifier {
-    /// A classifier for children with these rules: one entry a child; an empty one takes whatever comes.
+    /// Creates a classifier: one list of rules per child; an empty list matches every packet.
     pub fn new(children: Vec<Vec<Rule>>) -> Self {
         let needs_fields = children.iter().flatten().any(Rule::needs_fields);
-        // A packet names no child beyond these: the last that can be named stands in for them.
-        let named = |child: usize| ChildNumber::new(child).index() as u32;
-        let last = named(children.len().saturating_sub(1));
+        // Children beyond the last index that fits a packet share that index.
+        let index_of = |child: usize| ChildNumber::new(child).index() as u32;
+        let last = index_of(children.len().saturating_sub(1));
         let mut rules = Vec::new();
         for (child, own) in children.into_iter().enumerate() {
             if own.is_empty() {
-                // Those behind it get nothing.
-                rules.push((named(child), Rule::default()));
+                // The children after it get nothing.
+                rules.push((index_of(child), Rule::default()));
                 break;
             }
-            rules.extend(own.into_iter().map(|rule| (named(child), rule)));
+            rules.extend(own.into_iter().map(|rule| (index_of(child), rule)));
         }
         Self { compiled: Compiled::new(&rules), last, needs_fields, maps_rest: false }
     }
 
-    /// A classifier for children of a discipline that decides itself on the rest
-    /// ([`maps_rest`](crate::discipline::Discipline::maps_rest)): an empty entry takes nothing, and what no rule takes
-    /// has a number beyond all children.
+    /// Creates a classifier for a discipline that maps unmatched packets itself
+    /// ([`maps_rest`](crate::discipline::Discipline::maps_rest)): an empty list matches nothing, and an
+    /// unmatched packet gets an index beyond all children.
     pub fn for_mapped_rest(children: Vec<Vec<Rule>>) -> Self {
         let needs_fields = children.iter().flatten().any(Rule::needs_fields);
-        let named = |child: usize| ChildNumber::new(child).index() as u32;
+        let index_of = |child: usize| ChildNumber::new(child).index() as u32;
         let rules: Vec<_> = children
             .into_iter()
             .enumerate()
-            .flat_map(|(child, own)| own.into_iter().map(move |rule| (named(child), rule)))
+            .flat_map(|(child, own)| own.into_iter().map(move |rule| (index_of(child), rule)))
             .collect();
-        let last = named(usize::MAX);
+        let last = index_of(usize::MAX);
         Self { compiled: Compiled::new(&rules), last, needs_fields, maps_rest: true }
     }
 
-    /// The child that takes `packet`.
+    /// Returns the child that takes `packet`.
     #[inline]
     pub fn classify(&self, packet: &Packet, headers: &dyn Headers) -> Class {
         let fields = if self.needs_fields { headers.fields(packet) } else { None };
@@ -226,13 +226,13 @@ mod tests {
         let class = |child, unclassified| Class { child, unclassified };
         assert_eq!(to(vec![vec![port(1..=10)], vec![port(5060..=5061)], vec![]]), class(1, false));
         assert_eq!(to(vec![vec![port(1..=10)], vec![]]), class(1, false), "the child without rules");
-        assert_eq!(to(vec![vec![port(1..=10)], vec![port(20..=30)]]), class(1, true), "nobody's packet");
+        assert_eq!(to(vec![vec![port(1..=10)], vec![port(20..=30)]]), class(1, true), "no child takes it");
         let all = Rule { protocol: Some(17), length: Some(1..=100), ..Rule::default() };
         assert_eq!(to(vec![vec![all], vec![]]), class(1, false), "every condition must hold");
     }
 
     #[test]
-    fn what_no_rule_takes_is_left_to_a_discipline_that_maps_it() {
+    fn unmatched_packets_are_left_to_a_discipline_that_maps_them() {
         let length = |length| Rule { length: Some(length..=length), ..Rule::default() };
         let classifier = Classifier::for_mapped_rest(vec![vec![], vec![length(200)], vec![]]);
         let to = |length| {
@@ -260,7 +260,7 @@ mod tests {
         assert!(!prefix("10.0.9.3", 32).contains(v4));
     }
 
-    /// A number below `bound`.
+    /// Returns a random number below `bound`.
     fn draw(random: &mut Random, bound: u32) -> u32 {
         random.below(bound)
     }
@@ -284,7 +284,7 @@ mod tests {
     }
 
     fn ports(random: &mut Random) -> RangeInclusive<u16> {
-        // Empty ones and one to the end are among them.
+        // Empty ranges and one to the end are among them.
         let first = random.below(8) as u16;
         first..=(if random.below(8) == 0 { u16::MAX } else { random.below(8) as u16 })
     }
@@ -309,19 +309,19 @@ mod tests {
         }
     }
 
-    /// A rule with a condition on the protocol alone, or none.
+    /// Creates a rule with a condition on the protocol alone, or none.
     fn protocol_rule(random: &mut Random) -> Rule {
         Rule { protocol: (random.below(20) > 0).then(|| random.below(4) as u8), ..Rule::default() }
     }
 
-    /// A rule with a condition on flows alone, or none.
+    /// Creates a rule with a condition on flows alone, or none.
     fn flow_rule(random: &mut Random) -> Rule {
         let flows = (random.below(20) > 0).then(|| vec![FlowId(random.below(30)), FlowId(random.below(30))]);
         Rule { flows, ..Rule::default() }
     }
 
     #[test]
-    fn what_is_compiled_finds_the_child_that_one_rule_after_another_would() {
+    fn compiled_rules_agree_with_one_comparison_after_another() {
         let mut random = Random::stream(Seed(1), "classify");
         let (mut unclassified, mut beyond) = (0, 0);
         for case in 0..400_u32 {

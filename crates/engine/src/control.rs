@@ -1,18 +1,19 @@
-//! `CoDel`'s control law: judges a queue by how long the packet that leaves has waited.
+//! `CoDel`'s control law: drops by how long the packets that leave have been queued (sojourn time).
 //!
 //! ```text
-//! sojourn below target                 all is well
-//! above it for a whole interval        drop, and again after interval/sqrt(2), interval/sqrt(3), ...
-//! below it again                       stop; what was learnt is kept for 16 intervals
+//! sojourn below target            no drops
+//! above it for a whole interval   drop, and again after interval/sqrt(2), interval/sqrt(3), ...
+//! below it again                  stop; the rate of drops is kept for 16 intervals
 //! ```
 //!
-//! One file for all that use it (`codel`, `fq_codel`; `cobalt` has its own rule and this spacing).
-//! `interval / sqrt(n)` is the integer square root of `interval^2 / n`, so it is exact to the picosecond below.
-//! Linux improves a reciprocal root of 16 bits by one Newton step a drop instead: its second gap of a spell is
-//! 29 % too short, the third 3 %, from the twentieth on less than 0.1 %, so it drops a little sooner.
+//! Shared by `codel` and `fq_codel`; `cobalt` uses the same spacing of drops with its own rule. `interval /
+//! sqrt(n)` is the integer square root of `interval^2 / n`, that is, exact and rounded down to the
+//! picosecond. Linux improves a reciprocal root of 16 bits by one Newton step per drop instead: its second
+//! gap of a spell is 29 % too short, the third 3 %, from the twentieth on less than 0.1 %, so it drops a
+//! little sooner.
 //!
-//! Source: RFC 8289, section 5 (the pseudocode). Differs: a packet of a sender that understands marks is
-//! marked and delivered instead of dropped, as in Linux, and counts as a drop.
+//! Source: RFC 8289, section 5 (the pseudocode). Differs: a packet of an ECN-capable sender is marked and
+//! delivered instead of dropped, as in Linux, and counts as a drop.
 
 pub mod cobalt;
 pub mod pie;
@@ -22,31 +23,31 @@ use crate::discipline::{Context, DropReason, Invalid};
 use crate::packet::Packet;
 use crate::units::{Bytes, Duration, Instant};
 
-/// A queue that the law takes packets from.
+/// Queue from which the law takes packets.
 pub trait Source {
-    /// Takes the oldest packet.
+    /// Removes and returns the oldest packet.
     fn pop(&mut self) -> Option<Packet>;
-    /// What still waits.
+    /// Returns the bytes still queued.
     fn bytes(&self) -> Bytes;
 }
 
-/// The law's parameters.
+/// Parameters of the law.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Aim {
-    /// Waiting that is acceptable for ever.
+    /// Acceptable sojourn time.
     pub target: Duration,
-    /// How long it may be more, and the scale of the distance between drops.
+    /// Time above the target before the first drop, and the scale of the distance between drops.
     pub interval: Duration,
-    /// A backlog of this or less is never too much: one packet on the link.
+    /// Backlog that is always acceptable: one packet on the link.
     pub mtu: Bytes,
-    /// Whether to mark packets of senders that understand it, instead of dropping them.
+    /// Whether to mark packets of ECN-capable senders instead of dropping them.
     pub ecn: bool,
-    /// Every packet that waited longer than this is marked.
+    /// Sojourn time above which every packet is marked.
     pub ce_threshold: Option<Duration>,
 }
 
 impl Aim {
-    /// Whether it can be: an interval of nothing has no root.
+    /// Checks the parameters: an interval of zero has no root.
     pub(crate) fn check(self) -> Result<Self, Invalid> {
         if self.interval.is_zero() {
             return Err(Invalid::new(
@@ -66,10 +67,10 @@ impl Aim {
     }
 }
 
-/// The state of the law for one queue.
+/// State of the law for one queue.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ControlLaw {
-    /// When it will have been above the target for an interval.
+    /// Time at which the sojourn time will have been above the target for an interval.
     first_above: Option<Instant>,
     drop_next: Instant,
     sojourn: Duration,
@@ -78,7 +79,7 @@ pub struct ControlLaw {
     dropping: bool,
 }
 
-/// How long after a spell of drops the next may go on from its rate, in intervals.
+/// Number of intervals after a spell of drops in which the next spell may start at its rate.
 const MEMORY: u64 = 16;
 
 impl ControlLaw {
@@ -91,7 +92,7 @@ impl ControlLaw {
         } else if !self.dropping {
             return self.begin(aim, packet, source, cx);
         }
-        // A large backlog may ask for several at once.
+        // A large backlog may require several drops at once.
         while self.dropping && cx.now >= self.drop_next {
             self.count = self.count.saturating_add(1);
             if aim.ecn && cx.mark(&mut packet) {
@@ -109,7 +110,7 @@ impl ControlLaw {
         Some(self.judged(aim, packet, cx))
     }
 
-    /// The first drop of a spell.
+    /// Begins a spell with the first drop.
     fn begin(
         &mut self,
         aim: &Aim,
@@ -125,7 +126,7 @@ impl ControlLaw {
             self.take(aim, source, now).map(|(packet, _)| packet)
         };
         self.dropping = true;
-        // If the last spell is not long ago, its rate of drops is a good one to start from.
+        // The rate of a recent spell is a good one to start from.
         let learnt = self.count.saturating_sub(self.last_count);
         let recent = now.since(self.drop_next) < aim.interval * MEMORY;
         self.count = if learnt > 1 && recent { learnt } else { 1 };
@@ -134,7 +135,8 @@ impl ControlLaw {
         next.map(|packet| self.judged(aim, packet, cx))
     }
 
-    /// The oldest packet, and whether the queue has been above its target for an interval.
+    /// Takes the oldest packet. Returns it and whether the sojourn time has been above the target for an
+    /// interval.
     fn take(&mut self, aim: &Aim, source: &mut impl Source, now: Instant) -> Option<(Packet, bool)> {
         let Some(packet) = source.pop() else {
             self.first_above = None;
@@ -160,7 +162,7 @@ impl ControlLaw {
         packet
     }
 
-    /// The law's internal quantities.
+    /// Calls `emit` with the law's internal quantities.
     pub fn gauges(&self, emit: &mut dyn FnMut(&'static str, f64)) {
         emit("sojourn_s", self.sojourn.as_secs_f64());
         emit("drop_count", f64::from(self.count));

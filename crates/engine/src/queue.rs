@@ -1,4 +1,4 @@
-//! Where packets wait: the structures that disciplines are built from.
+//! Packet queues and orders of queues, from which disciplines are built.
 
 pub mod active;
 pub mod fattest;
@@ -19,7 +19,7 @@ use crate::packet::{Header, Packet};
 use crate::prefetch::{LONG_QUEUE, PACKETS_AHEAD, prefetch};
 use crate::units::{Bytes, Limit};
 
-/// Which packet goes when a queue is full.
+/// Packet to drop when a queue is full.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Overflow {
@@ -32,12 +32,14 @@ pub enum Overflow {
     PushOut,
 }
 
-/// Packets in the order of their arrival, and their bytes.
+/// FIFO queue of packets that counts their bytes.
+///
+/// Invariant: `rest` is empty if there is no `first`.
 #[derive(Debug, Default)]
 pub struct PacketQueue {
-    /// The oldest, beside what is counted: one packet that waits alone touches no other memory.
+    /// Oldest packet, inline: a packet that waits alone touches no other memory.
     first: Option<Packet>,
-    /// Those after it; none where there is no first.
+    /// Packets after the first.
     rest: VecDeque<Packet>,
     bytes: Bytes,
 }
@@ -57,14 +59,14 @@ impl PacketQueue {
         }
     }
 
-    /// Out of line and last of all, so that what comes before keeps no registers for it.
+    /// Out of line and as a tail call, so that the caller saves no registers for it.
     #[cold]
     #[inline(never)]
     fn push_growing(&mut self, packet: Packet) {
         self.rest.push_back(packet);
     }
 
-    /// Takes the oldest.
+    /// Removes and returns the oldest packet.
     #[inline]
     pub fn pop(&mut self) -> Option<Packet> {
         let packet = self.first.take()?;
@@ -91,19 +93,19 @@ impl PacketQueue {
         }
     }
 
-    /// Takes the newest.
+    /// Removes and returns the newest packet.
     pub fn pop_newest(&mut self) -> Option<Packet> {
         let packet = self.rest.pop_back().or_else(|| self.first.take())?;
         self.bytes -= packet.bytes();
         Some(packet)
     }
 
-    /// The packet before which `index` others wait.
+    /// Returns the packet at `index`, counted from the oldest.
     pub fn get(&self, index: usize) -> Option<&Packet> {
         if index == 0 { self.first.as_ref() } else { self.rest.get(index - 1) }
     }
 
-    /// Takes the packet before which `index` others wait; the others keep their order.
+    /// Removes and returns the packet at `index`; the others keep their order.
     pub fn take(&mut self, index: usize) -> Option<Packet> {
         if index == 0 {
             return self.pop();
@@ -113,36 +115,36 @@ impl PacketQueue {
         Some(packet)
     }
 
-    /// The oldest.
+    /// Returns the oldest packet.
     #[inline]
     pub fn front(&self) -> Option<&Packet> {
         self.first.as_ref()
     }
 
-    /// How many wait.
+    /// Returns the number of packets.
     #[inline]
     pub fn len(&self) -> usize {
         usize::from(self.first.is_some()) + self.rest.len()
     }
 
-    /// Whether none waits.
+    /// Returns whether it is empty.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.first.is_none()
     }
 
-    /// Their bytes.
+    /// Returns the bytes of all packets.
     pub fn bytes(&self) -> Bytes {
         self.bytes
     }
 
-    /// Whether `packet` can join under `limit`.
+    /// Returns whether `packet` fits under `limit`.
     #[inline]
     pub fn has_room(&self, packet: &Packet, limit: Limit) -> bool {
         limit.allows(self.len() as u64 + 1, self.bytes.0 + packet.bytes().0)
     }
 
-    /// Drops the newest until `limit` is kept: what a smaller limit does to those waiting.
+    /// Drops the newest packets until `limit` is kept, after a change to a smaller limit.
     pub fn shrink(&mut self, limit: Limit, cx: &mut Context<'_>) {
         while !limit.allows(self.len() as u64, self.bytes.0) {
             let Some(packet) = self.pop_newest() else { break };
@@ -150,7 +152,7 @@ impl PacketQueue {
         }
     }
 
-    /// Takes out the packets longer than `largest`, leaving the others in order.
+    /// Removes and returns the packets longer than `largest`; the others keep their order.
     pub fn take_larger_than(&mut self, largest: Bytes) -> Vec<Packet> {
         if self.first.iter().chain(&self.rest).all(|packet| packet.bytes() <= largest) {
             return Vec::new();
@@ -162,7 +164,7 @@ impl PacketQueue {
         taken
     }
 
-    /// Moves all to `out`, oldest first.
+    /// Moves all packets to `out`, oldest first.
     pub fn flush(&mut self, out: &mut Vec<Packet>) {
         self.bytes = Bytes::ZERO;
         out.extend(self.first.take());

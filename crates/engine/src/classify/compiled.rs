@@ -1,30 +1,32 @@
-//! A classifier's rules made ready for the packets: what all of them say of a field is looked up once.
+//! Compiled rules of a classifier: bit vectors per field instead of one comparison per rule.
 //!
 //! ```text
 //! rules        0 1 2 3 ...                        children   0 0 1 2 ...
-//! length 300   1 1 0 1   bits of the rules whose condition on the length holds, or that have none
-//! dscp    46   0 1 1 1   the same of the code point
-//! and          0 1 0 1   the lowest bit left: rule 1, child 0
+//! length 300   1 1 0 1   bit set: the rule's condition on the length holds, or it has none
+//! dscp    46   0 1 1 1   the same for the code point
+//! and          0 1 0 1   lowest bit left: rule 1, child 0
 //! ```
 //!
-//! After Lakshman and Stiliadis, High-Speed Policy-based Packet Forwarding, SIGCOMM 1998: a search in each field
-//! instead of one comparison a rule, in blocks of 64 rules. Where no rule has a condition on more than one and the
-//! same field, the search finds the child itself, however many there are.
+//! After Lakshman and Stiliadis, High-Speed Policy-based Packet Forwarding, SIGCOMM 1998: one search per
+//! field, and the results are intersected, in blocks of 64 rules. If all conditions are on one and the same
+//! field, the search yields the child itself, whatever the number of rules: one load from a lookup table,
+//! of bytes if there are at most 255 children (decision 071: 131 to 125 ns for `hfsc` with 1000 classes).
+//! Decision 015.
 
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use core::num::NonZeroU32;
 use core::ops::RangeInclusive;
 
-use super::steps::{Span, Steps, Table};
+use super::step_function::{LookupTable, Span, StepFunction};
 use super::{Fields, Prefix, Rule};
 use crate::packet::Packet;
 
-/// Rules of a block: the bits of a word.
+/// Rules per block: the bits of a word.
 const BLOCK: usize = 64;
 
-/// A field that is a number.
+/// Numeric field of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Number {
+pub(super) enum NumericField {
     Flow,
     Length,
     Dscp,
@@ -35,7 +37,7 @@ pub(super) enum Number {
     FlowLabel,
 }
 
-impl Number {
+impl NumericField {
     const ALL: [Self; 8] = [
         Self::Flow,
         Self::Length,
@@ -47,7 +49,7 @@ impl Number {
         Self::FlowLabel,
     ];
 
-    /// What the packet has there; `None` where it has no addresses.
+    /// Returns the packet's value; `None` if it has no addresses.
     #[inline]
     fn of(self, packet: &Packet, fields: Option<Fields>) -> Option<u32> {
         Some(match self {
@@ -62,7 +64,7 @@ impl Number {
         })
     }
 
-    /// The values that meet the rule's condition; `None` where it has none.
+    /// Returns the values that meet the rule's condition; `None` if it has none.
     fn ranges(self, rule: &Rule) -> Option<Vec<RangeInclusive<u32>>> {
         let one = |value: u32| vec![value..=value];
         let ports = |ports: &RangeInclusive<u16>| vec![u32::from(*ports.start())..=u32::from(*ports.end())];
@@ -86,23 +88,23 @@ impl Number {
         }
     }
 
-    /// The spans of these rules, and which of them have a condition on this field.
+    /// Returns the spans of these rules, and the indices of those with a condition on this field.
     fn spans<'a>(self, rules: impl Iterator<Item = &'a Rule>) -> (Vec<Span<u32>>, Vec<usize>) {
-        let (mut spans, mut asking) = (Vec::new(), Vec::new());
+        let (mut spans, mut constrained) = (Vec::new(), Vec::new());
         for (number, rule) in rules.enumerate() {
             let Some(ranges) = self.ranges(rule) else { continue };
-            asking.push(number);
+            constrained.push(number);
             spans.extend(ranges.into_iter().filter(|range| !range.is_empty()).map(|range| Span {
                 rule: number,
                 first: *range.start(),
                 next: range.end().checked_add(1),
             }));
         }
-        (spans, asking)
+        (spans, constrained)
     }
 }
 
-/// Which of the two addresses.
+/// Address field of a packet.
 #[derive(Clone, Copy, Debug)]
 enum Address {
     Source,
@@ -126,7 +128,8 @@ impl Address {
     }
 }
 
-/// The addresses of a prefix. Those of IPv4 stand before those of IPv6, as [`IpAddr`] orders them.
+/// Returns the range of addresses of a prefix. IPv4 addresses sort before IPv6 ones, as [`IpAddr`] orders
+/// them.
 fn span(rule: usize, prefix: Prefix) -> Span<IpAddr> {
     let bits = u32::from(prefix.bits);
     match prefix.address {
@@ -146,49 +149,50 @@ fn span(rule: usize, prefix: Prefix) -> Span<IpAddr> {
     }
 }
 
-/// Up to 64 rules, a bit each.
+/// Block of up to 64 rules, a bit each.
 #[derive(Clone, Debug)]
 pub(super) struct Block {
-    /// The child of each.
+    /// Child of each rule.
     children: Vec<u32>,
-    /// A bit for each.
+    /// Set of all rules.
     all: u64,
-    /// Those that need addresses.
+    /// Set of the rules that need addresses.
     addressed: u64,
-    numbers: Vec<(Number, Table<u64>)>,
-    addresses: Vec<(Address, Steps<IpAddr, u64>)>,
+    numbers: Vec<(NumericField, LookupTable<u64>)>,
+    addresses: Vec<(Address, StepFunction<IpAddr, u64>)>,
 }
 
 impl Block {
     fn new(rules: &[(u32, Rule)]) -> Self {
         let all = u64::MAX >> (BLOCK - rules.len());
         let bits = |rules: &mut dyn Iterator<Item = usize>| rules.fold(0, |bits, rule| bits | 1_u64 << rule);
-        let number = |number: Number| {
-            let (spans, asking) = number.spans(rules.iter().map(|(_, rule)| rule));
-            let others = all & !bits(&mut asking.iter().copied());
-            (!asking.is_empty())
-                .then(|| (number, Steps::new(&spans, |holding| others | bits(holding)).into()))
+        let number = |number: NumericField| {
+            let (spans, constrained) = number.spans(rules.iter().map(|(_, rule)| rule));
+            let others = all & !bits(&mut constrained.iter().copied());
+            (!constrained.is_empty())
+                .then(|| (number, StepFunction::new(&spans, |holding| others | bits(holding)).into()))
         };
         let address = |address: Address| {
             let prefixes = rules
                 .iter()
                 .enumerate()
-                .filter_map(|(place, (_, rule))| Some((place, address.prefix(rule)?)));
-            let spans: Vec<_> = prefixes.map(|(place, prefix)| span(place, prefix)).collect();
+                .filter_map(|(index, (_, rule))| Some((index, address.prefix(rule)?)));
+            let spans: Vec<_> = prefixes.map(|(index, prefix)| span(index, prefix)).collect();
             let others = all & !bits(&mut spans.iter().map(|span| span.rule));
-            (!spans.is_empty()).then(|| (address, Steps::new(&spans, |holding| others | bits(holding))))
+            (!spans.is_empty())
+                .then(|| (address, StepFunction::new(&spans, |holding| others | bits(holding))))
         };
         let addressed = rules.iter().enumerate().filter(|(_, (_, rule))| rule.needs_fields());
         Self {
             children: rules.iter().map(|(child, _)| *child).collect(),
             all,
-            addressed: bits(&mut addressed.map(|(place, _)| place)),
-            numbers: Number::ALL.into_iter().filter_map(number).collect(),
+            addressed: bits(&mut addressed.map(|(index, _)| index)),
+            numbers: NumericField::ALL.into_iter().filter_map(number).collect(),
             addresses: [Address::Source, Address::Destination].into_iter().filter_map(address).collect(),
         }
     }
 
-    /// The child whose rule holds first.
+    /// Returns the child of the first rule that holds.
     #[inline]
     fn find(&self, packet: &Packet, fields: Option<Fields>) -> Option<u32> {
         let mut holding = if fields.is_some() { self.all } else { self.all & !self.addressed };
@@ -206,88 +210,90 @@ impl Block {
     }
 }
 
-/// The child that takes a packet, if any does: one more than its number, in half of what an option of it needs.
+/// `Option` of a child in 4 bytes: the child's index plus 1, using the niche of `NonZeroU32`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Taker(Option<NonZeroU32>);
+pub(super) struct OptionalChild(Option<NonZeroU32>);
 
-impl Taker {
+impl OptionalChild {
     fn new(child: Option<u32>) -> Self {
         Self(child.and_then(|child| NonZeroU32::new(child + 1)))
     }
 
     #[inline]
     fn child(self) -> Option<u32> {
-        self.0.map(|taker| taker.get() - 1)
+        self.0.map(|above| above.get() - 1)
     }
 }
 
-/// Who takes the packets of each number.
+/// Lookup table from a number to the child that takes it.
 #[derive(Clone, Debug)]
-pub(super) enum Takers {
-    /// Of so few children that a byte names one: as above, 0 is nobody.
-    Few(Table<u8>),
-    /// Of more.
-    Many(Table<Taker>),
+pub(super) enum ChildTable {
+    /// One-byte entries, used for up to 255 children: the child's index plus 1, 0 for none.
+    Bytes(LookupTable<u8>),
+    /// Four-byte entries.
+    Words(LookupTable<OptionalChild>),
 }
 
-impl Takers {
-    fn new(takers: Steps<u32, Taker>) -> Self {
-        let few = takers.try_map(|taker| u8::try_from(taker.0.map_or(0, NonZeroU32::get)).ok());
-        few.map_or_else(|| Self::Many(takers.into()), |few| Self::Few(few.into()))
+impl ChildTable {
+    fn new(table: StepFunction<u32, OptionalChild>) -> Self {
+        let bytes = table.try_map(|child| u8::try_from(child.0.map_or(0, NonZeroU32::get)).ok());
+        bytes.map_or_else(|| Self::Words(table.into()), |bytes| Self::Bytes(bytes.into()))
     }
 
     #[inline(always)]
     fn at(&self, number: u32) -> Option<u32> {
         match self {
-            Self::Few(takers) => u32::from(takers.at(number)).checked_sub(1),
-            Self::Many(takers) => takers.at(number).child(),
+            Self::Bytes(table) => u32::from(table.at(number)).checked_sub(1),
+            Self::Words(table) => table.at(number).child(),
         }
     }
 }
 
-/// All rules.
+/// Compiled rules.
 #[derive(Clone, Debug)]
 pub(super) enum Compiled {
-    /// No rule asks for another field than this.
-    Line {
-        number: Number,
-        takers: Takers,
-        /// Who takes a packet that does not have it.
-        without: Taker,
+    /// All conditions are on this field.
+    SingleField {
+        number: NumericField,
+        table: ChildTable,
+        /// Child of a packet without this field.
+        without: OptionalChild,
     },
-    /// Rules with several conditions.
+    /// Conditions on several fields.
     Blocks(Vec<Block>),
 }
 
 impl Compiled {
-    /// The rules with their children, in order; a rule without conditions takes whatever comes.
+    /// Compiles the rules, given in order with their children. A rule without conditions matches every
+    /// packet.
     pub(super) fn new(rules: &[(u32, Rule)]) -> Self {
-        let asked = |number: &Number| rules.iter().any(|(_, rule)| number.ranges(rule).is_some());
-        let mut numbers = Number::ALL.into_iter().filter(asked);
+        let is_used = |number: &NumericField| rules.iter().any(|(_, rule)| number.ranges(rule).is_some());
+        let mut numbers = NumericField::ALL.into_iter().filter(is_used);
         let (first, second) = (numbers.next(), numbers.next());
         let by_address = rules.iter().any(|(_, rule)| rule.source.is_some() || rule.destination.is_some());
         if second.is_some() || by_address {
             return Self::Blocks(rules.chunks(BLOCK).map(Block::new).collect());
         }
-        let number = first.unwrap_or(Number::Flow);
-        let (spans, asking) = number.spans(rules.iter().map(|(_, rule)| rule));
-        // The first that asks for nothing stands behind those before it and before all others.
-        let rest = asking
+        let number = first.unwrap_or(NumericField::Flow);
+        let (spans, constrained) = number.spans(rules.iter().map(|(_, rule)| rule));
+        // The first rule without a condition precedes all later rules and follows those before it.
+        let rest = constrained
             .iter()
             .enumerate()
-            .find(|(place, rule)| place != *rule)
-            .map_or(asking.len(), |(place, _)| place);
-        let child = |rule: usize| Taker::new(rules.get(rule).map(|(child, _)| *child));
-        let takers = Steps::new(&spans, |holding| child(holding.next().map_or(rest, |rule| rule.min(rest))));
-        Self::Line { number, takers: Takers::new(takers), without: child(rest) }
+            .find(|(index, rule)| index != *rule)
+            .map_or(constrained.len(), |(index, _)| index);
+        let child = |rule: usize| OptionalChild::new(rules.get(rule).map(|(child, _)| *child));
+        let table =
+            StepFunction::new(&spans, |holding| child(holding.next().map_or(rest, |rule| rule.min(rest))));
+        Self::SingleField { number, table: ChildTable::new(table), without: child(rest) }
     }
 
-    /// The child whose rule holds first.
+    /// Returns the child of the first rule that holds.
     #[inline(always)]
     pub(super) fn find(&self, packet: &Packet, fields: Option<Fields>) -> Option<u32> {
         match self {
-            Self::Line { number, takers, without } => {
-                number.of(packet, fields).map_or_else(|| without.child(), |value| takers.at(value))
+            Self::SingleField { number, table, without } => {
+                number.of(packet, fields).map_or_else(|| without.child(), |value| table.at(value))
             }
             Self::Blocks(blocks) => find_in_blocks(blocks, packet, fields),
         }

@@ -1,14 +1,14 @@
-//! COBALT's control law: `CoDel`'s schedule, forwards and backwards, and BLUE's probability beside it.
+//! COBALT's control law: `CoDel`'s schedule of drops, run forwards and backwards, combined with BLUE's
+//! probability.
 //!
-//! One file for `cobalt` and for every flow of `cake`. Where it comes from is said in
-//! [`crate::disciplines::cobalt`].
+//! Shared by `cobalt` and every flow of `cake`. Sources: [`crate::disciplines::cobalt`].
 
 use super::Aim;
 use crate::discipline::Context;
 use crate::packet::Packet;
 use crate::units::{Bytes, Instant, Probability};
 
-/// By how much a full queue raises the probability of a drop and an empty one lowers it, of 2^32.
+/// Steps, of 2^32, by which a full queue raises the drop probability and an empty one lowers it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Steps {
     increase: u64,
@@ -19,31 +19,31 @@ pub struct Steps {
 const ONE: u64 = Probability::ONE.steps();
 
 impl Steps {
-    /// Up by `increase`, down by `decrease`.
+    /// Creates the steps.
     pub fn new(increase: Probability, decrease: Probability) -> Self {
         Self { increase: increase.steps(), decrease: decrease.steps() }
     }
 }
 
-/// The state of the law for one queue.
+/// State of the law for one queue.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct CobaltLaw {
     count: u32,
     dropping: bool,
     drop_next: Instant,
-    /// Of 2^32.
+    /// BLUE's drop probability, of 2^32.
     probability: u64,
-    /// When the probability changed last.
+    /// Time of the last change of the probability.
     changed: Option<Instant>,
 }
 
 impl CobaltLaw {
-    /// Whether the probability has been left alone for a target.
+    /// Returns whether the last change is longer ago than a target.
     fn may_change(&self, aim: &Aim, now: Instant) -> bool {
         self.changed.is_none_or(|last| now.since(last) > aim.target)
     }
 
-    /// The queue was full, and a packet went for it.
+    /// Accounts for a packet dropped because the queue was full.
     pub fn full(&mut self, aim: &Aim, steps: Steps, now: Instant) {
         if self.may_change(aim, now) {
             self.probability = (self.probability + steps.increase).min(ONE);
@@ -54,7 +54,7 @@ impl CobaltLaw {
         self.count = self.count.max(1);
     }
 
-    /// The queue has run empty.
+    /// Accounts for a queue that became empty.
     pub fn empty(&mut self, aim: &Aim, steps: Steps, now: Instant) {
         if self.probability > 0 && self.may_change(aim, now) {
             self.probability = self.probability.saturating_sub(steps.decrease);
@@ -67,7 +67,7 @@ impl CobaltLaw {
         }
     }
 
-    /// Whether a packet that could leave, with `behind` waiting behind it, is dropped.
+    /// Returns whether a packet that could leave now is dropped; `behind`: the bytes queued after it.
     pub fn judge(&mut self, aim: &Aim, packet: &mut Packet, behind: Bytes, cx: &mut Context<'_>) -> bool {
         let now = cx.now;
         let over = now.since(packet.arrived) > aim.target && behind > aim.mtu;
@@ -94,7 +94,7 @@ impl CobaltLaw {
             }
         }
         drops |= self.probability > 0 && u64::from(cx.random.bits()) < self.probability;
-        // While nothing happens, the next drop stays at most an interval away.
+        // While idle, the next drop stays at most an interval away.
         if self.count == 0 {
             self.drop_next = now + aim.interval;
         } else if now > self.drop_next && !drops {
@@ -103,7 +103,7 @@ impl CobaltLaw {
         drops
     }
 
-    /// The law's internal quantities.
+    /// Calls `emit` with the law's internal quantities.
     pub fn gauges(&self, emit: &mut dyn FnMut(&'static str, f64)) {
         emit("drop_count", f64::from(self.count));
         emit("drop_probability", self.probability as f64 / ONE as f64);

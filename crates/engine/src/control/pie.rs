@@ -1,12 +1,12 @@
-//! PIE's control law: a drop probability that is steered by the waiting and its trend.
+//! PIE's control law: a drop probability that is steered by the delay and its trend.
 //!
 //! ```text
 //! every tupdate:  p += alpha (delay - target) + beta (delay - delay before)      scaled down where p is small
 //! ```
 //!
-//! One file for all that use it (`pie`, `fq_pie`). All in integers, `p` in units of 2^-56. Between two packets nothing
-//! changes but the number of updates that are due, so they are made up for at the next packet: the same values as
-//! with a timer, without one. After [`MISSED`] updates without a packet the rest are left out.
+//! Shared by `pie` and `fq_pie`. All in integers, `p` in units of 2^-56. Updates are lazy: between two
+//! packets only the number of updates due changes, so they are computed at the next packet, with the same
+//! values as by a timer. After [`MISSED`] updates without a packet the rest are skipped.
 //!
 //! Source: RFC 8033, sections 4 and 5.
 
@@ -30,32 +30,32 @@ pub enum Flavour {
     Linux,
 }
 
-/// The law's parameters.
+/// Parameters of the law.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Aim {
-    /// Whose controller.
+    /// Variant of the controller.
     pub flavour: Flavour,
-    /// The waiting to steer for.
+    /// Queueing delay to steer for.
     pub target: Duration,
     /// Time between two updates.
     pub tupdate: Duration,
-    /// Weight of the distance from the target, in sixteenths per second.
+    /// Weight of the difference from the target, in sixteenths per second.
     pub alpha: u32,
     /// Weight of the trend, in sixteenths per second.
     pub beta: u32,
-    /// How long a burst is let through after quiet times.
+    /// Duration of a burst that is let through after quiet times.
     pub max_burst: Duration,
     /// Length of a full packet.
     pub mtu: Bytes,
-    /// Whether the probability is in proportion to a packet's length.
+    /// Whether the probability is proportional to a packet's length.
     pub bytemode: bool,
-    /// Whether the waiting is the backlog over an estimate of the departure rate, instead of that of the packet that left
-    /// last.
+    /// Whether the delay is the backlog over an estimate of the departure rate, instead of that of the last
+    /// packet that left.
     pub dq_rate_estimator: bool,
 }
 
 impl Aim {
-    /// Whether it can be.
+    /// Checks the parameters.
     pub(crate) fn check(self) -> Result<Self, Invalid> {
         if self.tupdate < Duration::from_millis(1) {
             return Err(Invalid::new("tupdate", "is at least `1ms`"));
@@ -74,16 +74,16 @@ impl Aim {
 
 /// Probability 1.
 const ONE: u64 = 1 << 56;
-/// Updates that are made up for at most.
+/// Maximum number of missed updates that are computed.
 const MISSED: u32 = 1 << 16;
-/// From this delay on the probability rises by 2 % more.
+/// Delay from which the probability rises by another 2 %.
 const HIGH_DELAY: Duration = Duration::from_millis(250);
 
-/// What the controller knows.
+/// State of the controller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct State {
     probability: u64,
-    /// Probabilities added up since the last drop.
+    /// Sum of the probabilities since the last drop.
     sum: u64,
     delay: Duration,
     delay_before: Duration,
@@ -92,21 +92,22 @@ struct State {
     departures: Departures,
 }
 
-/// The estimate of the departure rate.
+/// Estimate of the departure rate.
 //= https://www.rfc-editor.org/rfc/rfc8033#section-4.3
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Departures {
-    /// When the measurement under way began, and the bytes that have left since.
+    /// Start of the current measurement, and the bytes that have left since.
     measurement: Option<(Instant, u64)>,
-    /// Bytes a second, times 256; 0 before the first measurement.
+    /// Bytes per second times 256; 0 before the first measurement.
     rate: u64,
 }
 
-/// Bytes that are waited for before a measurement begins, and that it takes.
+/// Backlog in bytes from which a measurement begins, and the bytes that it takes.
 const MEASURED: u64 = 1 << 14;
 
 impl Departures {
-    /// A packet of `length` leaves `backlog` behind. Returns how long a measurement took that it ends.
+    /// Accounts for a packet of `length` that leaves `backlog` behind. Returns the duration of the
+    /// measurement that it ends.
     fn measure(&mut self, length: u64, backlog: u64, now: Instant) -> Option<Duration> {
         if self.measurement.is_none() && backlog >= MEASURED {
             self.measurement = Some((now, 0));
@@ -124,7 +125,7 @@ impl Departures {
         Some(elapsed)
     }
 
-    /// How long this backlog takes to leave; nothing before the first measurement.
+    /// Returns the time that this backlog takes to leave; zero before the first measurement.
     fn delay(&self, backlog: Bytes) -> Duration {
         let picos = u128::from(backlog.0) * 256 * u128::from(PICOS_PER_SECOND);
         let picos = picos.checked_div(self.rate.into()).unwrap_or(0);
@@ -132,7 +133,7 @@ impl Departures {
     }
 }
 
-/// The state of the law for one queue.
+/// State of the law for one queue.
 #[derive(Clone, Copy, Debug)]
 pub struct ControlLaw {
     state: State,
@@ -140,12 +141,12 @@ pub struct ControlLaw {
 }
 
 impl ControlLaw {
-    /// The law of an empty queue at the start of time.
+    /// Creates the law of an empty queue at the start of time.
     pub fn new(aim: &Aim) -> Self {
         Self { state: State::new(aim.max_burst), next_update: Instant::ZERO + aim.tupdate }
     }
 
-    /// Goes on under another aim.
+    /// Adopts other parameters.
     pub fn retune(&mut self, aim: &Aim, next: &Aim, backlog: Bytes, now: Instant) {
         self.catch_up(aim, backlog, now);
         if next.tupdate != aim.tupdate {
@@ -153,7 +154,7 @@ impl ControlLaw {
         }
     }
 
-    /// Makes up for the updates that are due. `backlog`: what waits, since the last call.
+    /// Computes the updates that are due. `backlog`: the backlog since the last call.
     pub fn catch_up(&mut self, aim: &Aim, backlog: Bytes, now: Instant) {
         for _ in 0..MISSED {
             if self.next_update > now || self.next_update == Instant::NEVER {
@@ -172,7 +173,7 @@ impl ControlLaw {
         }
     }
 
-    /// Whether `packet`, which arrives at this backlog, is to be dropped or marked.
+    /// Returns whether `packet`, which arrives at this backlog, is dropped or marked.
     pub fn drops_early(&mut self, aim: &Aim, packet: &Packet, backlog: Bytes, cx: &mut Context<'_>) -> bool {
         let state = &mut self.state;
         let full = aim.mtu;
@@ -210,17 +211,17 @@ impl ControlLaw {
         false
     }
 
-    /// A packet was dropped: probabilities add up from zero again.
+    /// Accounts for a drop: the sum of probabilities restarts.
     pub fn dropped(&mut self) {
         self.state.sum = 0;
     }
 
-    /// Whether the probability is at most this many percent, up to 100.
+    /// Returns whether the probability is at most this many percent, up to 100.
     pub fn is_within(&self, percent: u64) -> bool {
         self.state.probability <= ONE * percent / 100
     }
 
-    /// A packet left, and `backlog` waits behind it.
+    /// Accounts for a packet that left `backlog` behind.
     pub fn departed(&mut self, aim: &Aim, packet: &Packet, backlog: Bytes, now: Instant) {
         let state = &mut self.state;
         let since = if aim.dq_rate_estimator {

@@ -1,4 +1,4 @@
-//! Random early detection's law, for all that use it (`red`, `choke`): the average backlog, and the gaps between drops.
+//! Random early detection: the average backlog and the gaps between drops. Shared by `red` and `choke`.
 //!
 //! Source: Floyd and Jacobson, Transactions on Networking 1 (1993); tc-red(8); Click's element RED.
 
@@ -23,7 +23,8 @@ pub enum Flavour {
     Click,
 }
 
-/// The weight's exponent: the least `n` such that a burst from an empty queue ends below `min` at a weight of `2^-n`.
+/// Returns the exponent of the weight: the least `n` such that a burst from an empty queue ends below `min`
+/// at a weight of `2^-n`.
 pub(crate) fn weight(burst: u64, min_packets: f64) -> Option<i32> {
     let beyond = burst as f64 + 1.0 - min_packets;
     (1..32).find(|n| {
@@ -32,28 +33,28 @@ pub(crate) fn weight(burst: u64, min_packets: f64) -> Option<i32> {
     })
 }
 
-/// The gap from one drop to the next.
+/// Gap between two drops.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Gap {
-    /// Packets since the last drop; -1 where none was judged.
+    /// Packets since the last drop; -1 if none was judged.
     pub(crate) count: i64,
-    /// What decides the next drop.
+    /// Random number that decides the next drop.
     pub(crate) draw: u64,
 }
 
 impl Gap {
-    /// No packet was judged yet.
+    /// Creates a gap in which no packet was judged yet.
     pub(crate) fn new() -> Self {
         Self { count: -1, draw: 0 }
     }
 
-    /// Counts from zero again, with another random number.
+    /// Restarts the count, with another random number.
     pub(crate) fn reset(&mut self) {
         self.count = -1;
     }
 
-    /// Whether the packet that arrives is to be dropped, as Linux decides: `count` arrivals at `excess` above the
-    /// minimum have come to the random number that was drawn at the last drop.
+    /// Returns whether the arriving packet is dropped, by the rule of Linux: `count` arrivals at `excess`
+    /// above the minimum reach the random number drawn at the last drop.
     pub(crate) fn ends_as_in_linux(&mut self, excess: u64, draw: impl FnOnce() -> u64) -> bool {
         self.count += 1;
         let drops = self.count > 0 && u128::from(excess) * self.count as u128 >= u128::from(self.draw);

@@ -1,15 +1,18 @@
-//! The ring of children that may have something to send, for every round-robin discipline.
+//! Active list: the ring of children that may have a packet to send, for every round-robin discipline.
 //!
-//! Membership is a *hint*: a child can become empty without its parent being asked (an active queue
-//! management drops in a peek, a timer fires, a limit shrinks), which is where the kernel's scheduler
-//! vulnerabilities come from (CVE-2025-37798, CVE-2025-37890, CVE-2025-38350 and their family). So
-//! joining is idempotent, and whoever meets an empty member delists it and goes on.
+//! Membership is a *hint*: a child can become empty without a call of its parent (an active queue
+//! management drops during a peek, a timer fires, a limit shrinks). The kernel's scheduler vulnerabilities
+//! come from there (CVE-2025-37798, CVE-2025-37890, CVE-2025-38350 and their family). So joining is
+//! idempotent, and a discipline that finds a member empty delists it and goes on.
+//!
+//! Invariant: a slot is in `turns` at most once, exactly if its flag in `listed` is set. Every operation
+//! except `rotate_by` and `retire_at` is O(1).
 
 use std::collections::VecDeque;
 
 use crate::prefetch::{CACHED_CHILDREN, TURNS_PER_GROUP};
 
-/// Slots `0..n` in the order they take their turns, each at most once.
+/// Slots `0..n` in the order of their turns.
 #[derive(Debug)]
 pub struct ActiveList {
     turns: VecDeque<u32>,
@@ -19,18 +22,18 @@ pub struct ActiveList {
 }
 
 impl ActiveList {
-    /// A list for `slots` children, none of them active.
+    /// Creates a list for `slots` children, none of them active.
     pub fn new(slots: usize) -> Self {
         Self { turns: VecDeque::with_capacity(slots), listed: vec![false; slots], ended: 0 }
     }
 
-    /// Adds a slot behind the last.
+    /// Adds a slot after the last.
     pub fn add_slot(&mut self) {
         self.listed.push(false);
     }
 
-    /// Lists a slot at the end unless it is listed. Returns whether it is new. A slot that does not exist
-    /// is not listed.
+    /// Lists a slot at the end unless it is listed already. Returns whether it was added. A slot that does
+    /// not exist is not listed.
     #[inline]
     pub fn activate(&mut self, slot: usize) -> bool {
         match self.listed.get_mut(slot) {
@@ -43,7 +46,7 @@ impl ActiveList {
         }
     }
 
-    /// The slot whose turn it is.
+    /// Returns the slot whose turn it is.
     #[inline]
     pub fn current(&self) -> Option<usize> {
         self.turns.front().map(|slot| *slot as usize)
@@ -58,7 +61,7 @@ impl ActiveList {
         }
     }
 
-    /// The slot whose turn comes after `turns` others.
+    /// Returns the slot `turns` turns after the current one.
     #[inline]
     pub fn get(&self, turns: usize) -> Option<usize> {
         self.turns.get(turns).map(|slot| *slot as usize)
@@ -71,7 +74,7 @@ impl ActiveList {
         }
     }
 
-    /// Delists the slot whose turn comes after `turns` others; nothing where there is none.
+    /// Delists the slot `turns` turns after the current one, if there is one.
     pub fn retire_at(&mut self, turns: usize) {
         if let Some(slot) = self.turns.remove(turns) {
             self.listed[slot as usize] = false;
@@ -110,19 +113,19 @@ impl ActiveList {
         }
     }
 
-    /// How many are listed.
+    /// Returns the number of listed slots.
     #[inline]
     pub fn len(&self) -> usize {
         self.turns.len()
     }
 
-    /// Whether none is listed.
+    /// Returns whether no slot is listed.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.turns.is_empty()
     }
 
-    /// The listed slots, the current one first.
+    /// Iterates over the listed slots, the current one first.
     pub fn iter(&self) -> impl Iterator<Item = usize> + '_ {
         self.turns.iter().map(|slot| *slot as usize)
     }

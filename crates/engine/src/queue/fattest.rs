@@ -1,17 +1,22 @@
-//! Which of many queues holds most, kept up to date in constant time.
+//! Index of the longest of many queues, updated in constant time.
 //!
-//! Queues lie in buckets by their backlog, 64 to every doubling, and a bitmap of two levels says which
-//! buckets hold any. Up to 127 (bytes or packets) a bucket is one length and what is found is the fullest;
-//! beyond, it holds more than 64/65 of what the fullest holds. Within a bucket it is the one that came there
-//! last. No scan over queues, whatever their number.
+//! ```text
+//! words      [ 1 . . 1 ]                     a bit per non-zero word of `occupied`
+//! occupied   [ .1.. ] [ 0 ] [ 0 ] [ ..1. ]   a bit per non-empty bucket
+//! heads        bucket 1 -> queue 7 <-> queue 2        doubly linked list per bucket
+//! ```
+//!
+//! Buckets by backlog, 64 per doubling. Up to 127 (bytes or packets) a bucket is one length and the result
+//! is exact; beyond, it holds more than 64/65 of the longest. Within a bucket the latest to enter is
+//! returned. No operation scans the queues, whatever their number. Decision 008.
 
-/// Buckets to a doubling.
+/// Buckets per doubling.
 const STEPS: usize = 64;
-/// The lengths below 64 have a bucket each, then 64 for each of the 58 doublings up to 2^64.
+/// Number of buckets: one for each length below 64, then 64 for each of the 58 doublings up to 2^64.
 const BUCKETS: usize = STEPS + 58 * STEPS;
 const NONE: u32 = u32::MAX;
 
-/// The bucket of a backlog.
+/// Returns the bucket of a backlog.
 fn bucket(length: u64) -> usize {
     if length < STEPS as u64 {
         return length as usize;
@@ -27,18 +32,18 @@ struct Entry {
     bucket: u32,
 }
 
-/// Queues, by their numbers, in the order of their backlogs, roughly.
+/// Queues, bucketed by backlog.
 #[derive(Debug)]
 pub struct Fattest {
     heads: Vec<u32>,
     occupied: [u64; BUCKETS / 64],
-    /// The words of `occupied` that are not zero.
+    /// Set of the non-zero words of `occupied`.
     words: u64,
     entries: Vec<Entry>,
 }
 
 impl Default for Fattest {
-    /// All queues are empty. What is kept of a queue is made when it, or one behind it, first holds something.
+    /// Creates the index of empty queues. Entries are allocated when a queue first holds a packet.
     fn default() -> Self {
         Self { heads: vec![NONE; BUCKETS], occupied: [0; BUCKETS / 64], words: 0, entries: Vec::new() }
     }
@@ -49,8 +54,8 @@ impl Entry {
 }
 
 impl Fattest {
-    /// Tells that `queue` holds `packets`, which are `length` long in whatever unit. One of no packets is
-    /// not listed.
+    /// Updates the backlog of `queue`: `packets`, whose sum is `length` in any unit. An empty queue is not
+    /// listed.
     #[inline]
     pub fn update(&mut self, queue: usize, packets: usize, length: u64) {
         let to = if packets == 0 { NONE } else { bucket(length) as u32 };
@@ -61,7 +66,7 @@ impl Fattest {
         }
     }
 
-    /// Makes room for a queue that was empty up to now.
+    /// Allocates the entry of a queue that was empty up to now.
     #[cold]
     #[inline(never)]
     fn list_first(&mut self, queue: usize, to: u32) {
@@ -71,7 +76,7 @@ impl Fattest {
         }
     }
 
-    /// Forgets all lengths.
+    /// Removes all queues.
     pub fn clear(&mut self) {
         self.heads.fill(NONE);
         self.occupied.fill(0);
@@ -116,7 +121,7 @@ impl Fattest {
         }
     }
 
-    /// A queue of the fullest bucket; `None` where all are empty.
+    /// Returns a queue of the fullest bucket; `None` if all are empty.
     pub fn find(&self) -> Option<usize> {
         let word = self.words.checked_ilog2()? as usize;
         Some(self.heads[64 * word + self.occupied[word].ilog2() as usize] as usize)

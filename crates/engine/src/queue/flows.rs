@@ -1,13 +1,13 @@
-//! Flow queues that take turns by deficit round robin, those that just began before the others.
+//! Flow queues with deficit round robin, new flows before old ones.
 //!
 //! ```text
-//!             .-> [ | | ] --.     new flows   those that just began, once around
-//! hash(flow) -+-> [ | ]   --+->  old flows   a quantum of bytes a turn
+//!             .-> [ | | ] --.     new flows   those that just began, one round
+//! hash(flow) -+-> [ | ]   --+->   old flows   a quantum of bytes per turn
 //!             '-> [ | | | ] -'
 //! ```
 //!
-//! One file for all that use it (`fq_codel`, `fq_pie`). Flows of one hash share a queue; the hash is salted by the port's
-//! random numbers. What is dropped, and when, is up to the discipline.
+//! Shared by `fq_codel` and `fq_pie`. Flows of one hash share a queue; the hash is salted by the port's
+//! random numbers. The discipline decides what is dropped and when.
 //!
 //! Source: RFC 8290, section 4.
 
@@ -19,27 +19,27 @@ use crate::queue::PacketQueue;
 use crate::queue::slots::Slots;
 use crate::units::Bytes;
 
-/// One flow's queue, and what the discipline keeps for it.
+/// Queue of a flow, with the discipline's state for it.
 #[derive(Debug, Default)]
 pub struct Flow<T> {
-    /// Its packets.
+    /// Packets of the flow.
     pub queue: PacketQueue,
-    /// The discipline's own state.
+    /// State of the discipline.
     pub law: T,
     deficit: i64,
-    /// Whether it is in one of the lists.
+    /// Whether it is in the list of new or of old flows.
     listed: bool,
 }
 
-/// The flow whose turn it is.
+/// Turn of a flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Turn {
-    /// Its slot.
+    /// Slot of the flow.
     pub slot: usize,
     is_new: bool,
 }
 
-/// What a law may do with the packets of one flow.
+/// Access of a control law to the packets of one flow.
 #[derive(Debug)]
 pub struct Waiting<'a> {
     queue: &'a mut PacketQueue,
@@ -48,7 +48,7 @@ pub struct Waiting<'a> {
 }
 
 impl Waiting<'_> {
-    /// Takes the oldest packet of the flow.
+    /// Removes and returns the oldest packet of the flow.
     #[inline]
     pub fn pop(&mut self) -> Option<Packet> {
         let packet = self.queue.pop()?;
@@ -57,17 +57,17 @@ impl Waiting<'_> {
         Some(packet)
     }
 
-    /// Bytes of all flows together.
+    /// Returns the bytes of all flows together.
     #[inline]
     pub fn bytes_of_all(&self) -> Bytes {
         *self.bytes
     }
 }
 
-/// Queues of flows, and their turns.
+/// Flow queues and their turns.
 #[derive(Debug)]
 pub struct Flows<T> {
-    /// Those in use, in the order of their first use.
+    /// Queues in use, in the order of their first use.
     used: Vec<Flow<T>>,
     slots: Slots,
     new: VecDeque<u32>,
@@ -78,7 +78,7 @@ pub struct Flows<T> {
 }
 
 impl<T> Flows<T> {
-    /// For `count` hash values. A queue is made when its first packet comes.
+    /// Creates queues for `count` hash values. A queue is allocated with its first packet.
     pub fn new(count: usize) -> Self {
         Self {
             used: Vec::new(),
@@ -91,14 +91,14 @@ impl<T> Flows<T> {
         }
     }
 
-    /// The same with the hash of `before`: flows that shared a queue may do so again.
+    /// Adopts the salt of `before`: flows that shared a queue may do so again.
     #[must_use]
     pub fn salted_as(self, before: &Self) -> Self {
         Self { salt: before.salt, ..self }
     }
 
-    /// Index of the queue of a flow: the flow's number and the salt, mixed so that every bit counts, select it. A queue
-    /// that is used for the first time begins with the state that `law` makes.
+    /// Returns the index of a flow's queue, selected by a hash of the flow and the salt. A new queue begins
+    /// with the state that `law` creates.
     #[inline]
     pub fn slot(&mut self, flow: FlowId, cx: &mut Context<'_>, law: impl FnOnce() -> T) -> usize {
         let salt = *self
@@ -115,13 +115,13 @@ impl<T> Flows<T> {
         })
     }
 
-    /// The flow of this slot.
+    /// Returns the flow of this slot.
     #[inline]
     pub fn flow(&mut self, slot: usize) -> &mut Flow<T> {
         &mut self.used[slot]
     }
 
-    /// The law of a flow, and the packets that it is about.
+    /// Borrows the law of a flow and its packets.
     #[inline]
     pub fn split(&mut self, slot: usize) -> (&mut T, Waiting<'_>) {
         let Self { used, packets, bytes, .. } = self;
@@ -129,12 +129,12 @@ impl<T> Flows<T> {
         (&mut flow.law, Waiting { queue: &mut flow.queue, packets, bytes })
     }
 
-    /// Every flow in use.
+    /// Iterates over all flows in use.
     pub fn iter_mut(&mut self) -> impl Iterator<Item = &mut Flow<T>> {
         self.used.iter_mut()
     }
 
-    /// Appends a packet to a flow; one in no list begins as a new one, with a quantum.
+    /// Appends a packet to a flow; an unlisted flow becomes a new one, with a quantum.
     #[inline]
     pub fn push(&mut self, slot: usize, packet: Packet, quantum: Bytes) {
         let flow = &mut self.used[slot];
@@ -148,13 +148,13 @@ impl<T> Flows<T> {
         }
     }
 
-    /// Takes the oldest packet of a flow, without its turn.
+    /// Removes and returns the oldest packet of a flow; its turn is not charged.
     #[inline]
     pub fn pop(&mut self, slot: usize) -> Option<Packet> {
         self.split(slot).1.pop()
     }
 
-    /// Takes the newest packet of a flow, without its turn.
+    /// Removes and returns the newest packet of a flow; its turn is not charged.
     pub fn pop_newest(&mut self, slot: usize) -> Option<Packet> {
         let packet = self.used[slot].queue.pop_newest()?;
         self.packets -= 1;
@@ -162,7 +162,8 @@ impl<T> Flows<T> {
         Some(packet)
     }
 
-    /// The flow whose turn it is; those in debt get a quantum and go to the end of the old ones.
+    /// Returns the flow whose turn it is, after moving flows in debt to the end of the old ones with
+    /// another quantum.
     #[inline]
     pub fn next(&mut self, quantum: Bytes) -> Option<Turn> {
         loop {
@@ -181,16 +182,16 @@ impl<T> Flows<T> {
         }
     }
 
-    /// The flow whose turn it is sends a packet of this length.
+    /// Charges a packet of this length to the turn.
     #[inline]
     pub fn sends(&mut self, turn: Turn, length: u32) {
         self.used[turn.slot].deficit -= i64::from(length);
     }
 
-    /// The flow whose turn it is has nothing: its turn ends.
+    /// Ends the turn of a flow that has no packet.
     pub fn end(&mut self, turn: Turn) {
-        // A new flow that emptied is an old one for a round, or it would overtake all the others each
-        // time it sends a packet.
+        // A new flow that emptied is an old one for a round, or it would overtake all others each time it
+        // sends a packet.
         let stays = turn.is_new && !self.old.is_empty();
         if !stays {
             self.used[turn.slot].listed = false;
@@ -206,7 +207,7 @@ impl<T> Flows<T> {
         list.pop_front();
     }
 
-    /// Hands over all packets, oldest first.
+    /// Moves all packets to `out`, oldest first.
     pub fn flush(&mut self, out: &mut Vec<Packet>) {
         let from = out.len();
         for index in self.slots.iter() {
@@ -221,19 +222,19 @@ impl<T> Flows<T> {
         out[from..].sort_by_key(|packet| packet.arrived);
     }
 
-    /// How many packets wait in all queues together.
+    /// Returns the number of packets in all queues.
     #[inline]
     pub fn packets(&self) -> u64 {
         self.packets
     }
 
-    /// Their bytes.
+    /// Returns their bytes.
     #[inline]
     pub fn bytes(&self) -> Bytes {
         self.bytes
     }
 
-    /// How many flows are in each list.
+    /// Calls `emit` with the number of flows in each list.
     pub fn gauges(&self, emit: &mut dyn FnMut(&'static str, f64)) {
         emit("new_flows", self.new.len() as f64);
         emit("old_flows", self.old.len() as f64);

@@ -1,6 +1,7 @@
-//! A queue that serves the smallest rank first, and equal ranks in the order of their arrival.
+//! Ranked queue: serves the smallest rank first, and equal ranks in order of arrival.
 //!
-//! It pops at both ends: the next to be served, and the last, which push-out evicts. O(log n).
+//! An ordered map, because it pops at both ends: the next packet to serve, and the last, which push-out
+//! drops. O(log n).
 
 use std::collections::BTreeMap;
 
@@ -16,7 +17,7 @@ pub struct RankedQueue {
 }
 
 impl RankedQueue {
-    /// Inserts a packet behind those of equal rank.
+    /// Inserts a packet after those of equal rank.
     #[inline]
     pub fn push(&mut self, rank: u64, packet: Packet) {
         self.bytes += packet.bytes();
@@ -24,7 +25,7 @@ impl RankedQueue {
         self.arrivals += 1;
     }
 
-    /// Takes the one of smallest rank.
+    /// Removes and returns the packet of smallest rank.
     #[inline]
     pub fn pop(&mut self) -> Option<Packet> {
         let (_, packet) = self.packets.pop_first()?;
@@ -32,31 +33,31 @@ impl RankedQueue {
         Some(packet)
     }
 
-    /// Takes the one that would be served last.
+    /// Removes and returns the packet that would be served last.
     pub fn pop_last(&mut self) -> Option<Packet> {
         let (_, packet) = self.packets.pop_last()?;
         self.bytes -= packet.bytes();
         Some(packet)
     }
 
-    /// Whether none waits.
+    /// Returns whether it is empty.
     pub fn is_empty(&self) -> bool {
         self.packets.is_empty()
     }
 
-    /// Whether what waits keeps `limit`.
+    /// Returns whether the queued packets keep `limit`.
     #[inline]
     pub fn fits(&self, limit: Limit) -> bool {
         limit.allows(self.packets.len() as u64, self.bytes.0)
     }
 
-    /// Whether `packet` can join under `limit`.
+    /// Returns whether `packet` fits under `limit`.
     #[inline]
     pub fn has_room(&self, packet: &Packet, limit: Limit) -> bool {
         limit.allows(self.packets.len() as u64 + 1, self.bytes.0 + packet.bytes().0)
     }
 
-    /// Moves all to `out`, in the order of their arrival.
+    /// Moves all packets to `out`, in order of arrival.
     pub fn flush(&mut self, out: &mut Vec<Packet>) {
         self.bytes = Bytes::ZERO;
         let mut packets: Vec<_> = core::mem::take(&mut self.packets).into_iter().collect();

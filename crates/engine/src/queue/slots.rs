@@ -1,25 +1,26 @@
-//! The queues that a hash selects, made when they are first used: a table of 65 536 hash values costs nothing until
-//! packets come, and then as much as there are queues in use.
+//! Table of the queues that a hash selects, allocated on first use: 65 536 hash values cost nothing until
+//! packets arrive, and then as much as there are queues in use.
 //!
 //! ```text
-//! hash value --slots--> number of a queue, 0 for none   --> queues, side by side in the order of their first use
+//! hash value --numbers--> queue index + 1, 0 for none   --> queues, in the order of their first use
 //! ```
 
-/// Queues by hash value.
+/// Lookup table from hash values to queues.
 #[derive(Debug)]
 pub struct Slots {
     count: usize,
-    /// By hash value: one more than the number of its queue, 0 where it has none. Empty before the first queue.
+    /// By hash value: index of the queue plus 1, 0 for none. Empty before the first queue.
     numbers: Vec<u32>,
 }
 
 impl Slots {
-    /// For `count` hash values, none of which has a queue.
+    /// Creates a table for `count` hash values without queues.
     pub const fn new(count: usize) -> Self {
         Self { count, numbers: Vec::new() }
     }
 
-    /// The number of the queue of `slot`. `make` is called where it has none yet, and has to make queue `next`.
+    /// Returns the index of the queue of `slot`. If it has none yet, calls `make`, which must create queue
+    /// `next`.
     #[inline]
     pub fn number(&mut self, slot: usize, next: usize, make: impl FnOnce()) -> usize {
         match self.numbers.get(slot) {
@@ -41,17 +42,17 @@ impl Slots {
         self.numbers[slot] = next as u32 + 1;
     }
 
-    /// Numbers of the queues there are, in the order of their hash values.
+    /// Iterates over the indices of all queues, in the order of their hash values.
     pub fn iter(&self) -> impl Iterator<Item = usize> + '_ {
         self.numbers.iter().filter(|number| **number > 0).map(|number| *number as usize - 1)
     }
 
-    /// How many hash values there are.
+    /// Returns the number of hash values.
     pub const fn len(&self) -> usize {
         self.count
     }
 
-    /// Whether there is no hash value.
+    /// Returns whether there are no hash values.
     pub const fn is_empty(&self) -> bool {
         self.count == 0
     }

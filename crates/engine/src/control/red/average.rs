@@ -1,19 +1,19 @@
-//! The average backlog that random early detection goes by, in the arithmetic of each flavour.
+//! Average backlog of random early detection, in the arithmetic of each flavour.
 
 use super::Flavour;
 use crate::discipline::Invalid;
 use crate::units::{Bytes, Duration, Instant, Rate};
 
-/// Click's weight is 2^-4.
+/// Exponent of Click's weight, 2^-4.
 pub(crate) const CLICK_SHIFT: i32 = 4;
-/// Binary digits of Click's average behind the point.
+/// Fractional bits of Click's average.
 pub(crate) const CLICK_SCALE: u32 = 10;
-/// Click's clock for an empty queue: 50 Hz.
+/// Tick of Click's clock for an empty queue: 50 Hz.
 const CLICK_TICK: Duration = Duration::from_millis(20);
-/// Entries of the table of shifts.
+/// Entries of Linux's table of shifts.
 const CELLS: usize = 256;
 
-/// The average, and since when the queue is idle.
+/// Average backlog, and the time since which the queue is idle.
 #[derive(Clone, Debug)]
 pub(crate) struct Average {
     law: Law,
@@ -31,7 +31,7 @@ enum Law {
     Click { scaled: u64, seen: Option<u64> },
 }
 
-/// By how many binary places the average has decayed after so many cells of idle time.
+/// Linux's table: binary places by which the average has decayed after so many cells of idle time.
 #[derive(Clone, Debug)]
 struct Table {
     /// A cell is `2^cell` microseconds.
@@ -40,8 +40,9 @@ struct Table {
 }
 
 impl Table {
-    /// The table of `tc`, whose ticks are `ticks` to the microsecond while the kernel counts microseconds. `None` where a packet
-    /// takes so long that a cell would be 2^32 microseconds or more: `tc` and the kernel refuse it.
+    /// Computes the table of `tc`, whose ticks are `ticks` per microsecond while the kernel counts
+    /// microseconds. `None` if a packet takes so long that a cell would be 2^32 microseconds or more: `tc`
+    /// and the kernel refuse that.
     fn new(shift: i32, packet_micros: f64, ticks: f64) -> Option<Self> {
         let slope = -libm::log1p(-libm::ldexp(1.0, -shift)) / (packet_micros * ticks);
         let horizon = 31.0 / slope;
@@ -54,9 +55,9 @@ impl Table {
         Some(Self { cell: cell as u32, shifts })
     }
 
-    /// What is left of `scaled` after `idle`.
+    /// Returns `scaled` after decaying for `idle`.
     fn decay(&self, scaled: u64, idle: Duration) -> u64 {
-        // The kernel looks no further than the table.
+        // The kernel uses the last entry for all longer times.
         let last = (CELLS as u64) << self.cell;
         let micros = (idle.as_picos() / 1_000_000).min(last - 1);
         let shift = self.shifts[(micros >> self.cell) as usize % CELLS];
@@ -68,12 +69,12 @@ impl Table {
     }
 }
 
-/// Ticks of `tc` in a microsecond: one is 64 ns.
+/// Ticks of `tc` per microsecond: one is 64 ns.
 const TICKS: f64 = 15.625;
 
 impl Average {
-    /// The average of an empty queue at a weight of `2^-shift`, where idle time is counted in packets of `avpkt` at
-    /// `bandwidth`.
+    /// Creates the average of an empty queue at a weight of `2^-shift`; idle time is counted in packets of
+    /// `avpkt` at `bandwidth`.
     ///
     /// # Errors
     /// Parameters that Linux's table of idle times cannot hold.
@@ -94,7 +95,7 @@ impl Average {
         Ok(Self { law, idle: None, avpkt })
     }
 
-    /// The same average under the parameters of `new`.
+    /// Returns the same average under the parameters of `new`.
     #[must_use]
     pub(crate) fn retuned(&self, mut new: Self) -> Self {
         let now = self.bytes();
@@ -109,7 +110,7 @@ impl Average {
         new
     }
 
-    /// A packet arrives to this backlog.
+    /// Updates the average with the backlog found by an arriving packet.
     pub(crate) fn sample(&mut self, backlog: Bytes, packets: usize, now: Instant) {
         let idle = self.idle.filter(|since| *since <= now).map(|since| now.since(since));
         self.idle = None;
@@ -147,17 +148,17 @@ impl Average {
         }
     }
 
-    /// The queue is idle from `time` on, unless it was before.
+    /// Records that the queue is idle from `time` on, or from an earlier recorded time.
     pub(crate) fn idles(&mut self, time: Instant) {
         self.idle = Some(self.idle.map_or(time, |known| known.min(time)));
     }
 
-    /// Whether time alone changes nothing.
+    /// Returns whether the average stays constant without arrivals.
     pub(crate) fn is_constant(&self) -> bool {
         self.idle.is_none() || matches!(self.law, Law::Click { .. })
     }
 
-    /// In bytes, as of the last arrival.
+    /// Returns the average in bytes as of the last arrival.
     pub(crate) fn bytes(&self) -> f64 {
         match &self.law {
             Law::Paper { bytes, .. } => *bytes,
@@ -168,7 +169,7 @@ impl Average {
         }
     }
 
-    /// In bytes, were a packet to arrive at `time`.
+    /// Returns the average in bytes that a packet arriving at `time` would find.
     pub(crate) fn at(&self, time: Instant) -> f64 {
         let Some(since) = self.idle.filter(|since| *since <= time) else { return self.bytes() };
         let idle = time.since(since);
@@ -179,7 +180,7 @@ impl Average {
         }
     }
 
-    /// The average times `2^shift`, and the shift.
+    /// Returns the average times `2^shift`, and the shift.
     pub(crate) fn linux(&self) -> (u64, i32) {
         match &self.law {
             Law::Linux { scaled, shift, .. } => (*scaled, *shift),
@@ -187,7 +188,7 @@ impl Average {
         }
     }
 
-    /// The average in packets times `2^CLICK_SCALE`.
+    /// Returns the average in packets times `2^CLICK_SCALE`.
     pub(crate) fn click(&self) -> u64 {
         match &self.law {
             Law::Click { scaled, .. } => *scaled,
@@ -196,7 +197,7 @@ impl Average {
     }
 }
 
-/// `(1 - weight)^m` of `bytes`, with `m` the packets that `idle` had room for.
+/// Returns `(1 - weight)^m` of `bytes`, with `m` the packets that fit into `idle`.
 fn decayed(bytes: f64, weight: f64, idle: Duration, packet: f64) -> f64 {
     bytes * libm::pow(1.0 - weight, idle.as_secs_f64() / packet)
 }
