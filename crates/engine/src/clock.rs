@@ -1,4 +1,4 @@
-//! How a scheduler sees time: exactly, or as coarsely as a kernel of the past.
+//! Clock model of a port: exact time, or the coarse time of older kernels.
 //!
 //! ```text
 //! true time      ----x--------x----------x------->
@@ -6,17 +6,17 @@
 //! cpu clock      readings are exact;                 timers fire on ticks
 //! ```
 //!
-//! Differs: readings of the `cpu` source are exact to the picosecond where the cycle counter of the old
-//! kernels was shifted to about a microsecond (`include/net/pkt_sched.h` of Linux 2.4).
+//! Differs: readings of the `cpu` source are exact to the picosecond; the cycle counter of the old kernels
+//! was shifted to about a microsecond (`include/net/pkt_sched.h` of Linux 2.4).
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::units::{Duration, Instant, PICOS_PER_SECOND};
 
-/// Real time, as only `live` and `cli` have it. The engine is *told* the time.
+/// Source of real time. Only `live` and `cli` have one; the engine gets the time as an argument.
 pub trait Clock {
-    /// The time since this clock's start.
+    /// Returns the time since this clock's start.
     fn now(&self) -> Instant;
 }
 
@@ -52,22 +52,22 @@ struct Coarse {
 }
 
 impl ClockModel {
-    /// Readings and timers are exact.
+    /// Exact readings and timers.
     pub const EXACT: Self = Self(None);
 
-    /// The model of `config`; `None` where `hz` is out of its range.
+    /// Creates the model of `config`; `None` if `hz` is out of range.
     pub fn new(config: ClockConfig) -> Option<Self> {
         (1..=1_000_000).contains(&config.hz).then(|| {
             Self(Some(Coarse { tick: PICOS_PER_SECOND / u64::from(config.hz), source: config.source }))
         })
     }
 
-    /// Whether readings or timers are not exact.
+    /// Returns whether readings or timers are coarse.
     pub(crate) fn is_coarse(self) -> bool {
         self.0.is_some()
     }
 
-    /// What the scheduler reads at `now`.
+    /// Returns the scheduler's reading at `now`.
     #[inline]
     #[must_use]
     pub fn read(self, now: Instant) -> Instant {
@@ -79,8 +79,8 @@ impl ClockModel {
         }
     }
 
-    /// When a timer set at `now` for `wanted` (in the scheduler's reading of time) goes off: the wait is
-    /// rounded up to whole ticks, at least one, counted from the last tick.
+    /// Returns the time at which a timer set at `now` for `wanted` (in the scheduler's reading) fires: the
+    /// wait is rounded up to whole ticks, at least one, counted from the last tick.
     #[inline]
     #[must_use]
     pub fn wake(self, now: Instant, wanted: Instant) -> Instant {

@@ -1,4 +1,4 @@
-//! The contract of a queueing discipline. Learn this file and you can write one.
+//! The contract of a queueing discipline. This file is all that is needed to write one.
 //!
 //! ```text
 //!            enqueue                     dequeue
@@ -7,7 +7,7 @@
 //! ```
 //!
 //! A packet enters by `enqueue` and leaves by `dequeue`, `flush` or [`Context::drop`]. There is no other
-//! door, and a packet cannot be copied, so conservation is kept by construction and counted by
+//! way, and a packet cannot be copied, so conservation is kept by construction and counted by
 //! [`Node`](crate::node::Node), never by the discipline.
 
 use core::fmt;
@@ -24,15 +24,15 @@ use crate::units::{Bytes, Instant, Rate};
 
 /// A queueing discipline: decides which waiting packet leaves next, and which must be dropped.
 pub trait Discipline: Sized + Send + 'static {
-    /// Its name in scenario files, as `tc` spells it.
+    /// Name in scenario files, as `tc` spells it.
     const KIND: &'static str;
-    /// What it does, in a line.
+    /// Summary in one line.
     const SUMMARY: &'static str;
-    /// Where the algorithm is defined.
+    /// Source of the algorithm.
     const SOURCE: &'static str;
-    /// What it provably guarantees, each a sentence naming its theorem. Held by tests.
+    /// Provable guarantees, each a sentence naming its theorem. Checked by tests.
     const GUARANTEES: &'static [&'static str];
-    /// How many children it takes.
+    /// Number of children it takes.
     const CHILDREN: Arity = Arity::None;
     /// Whether it always has a packet to give while it holds one (as far as its children do).
     const WORK_CONSERVING: bool = true;
@@ -42,31 +42,31 @@ pub trait Discipline: Sized + Send + 'static {
     const DROPS_EARLY: bool = false;
     /// Whether [`next_timer`](Self::next_timer) is ever `Some`.
     const TIMED: bool = false;
-    /// Whether it decides itself which child a packet goes to, whatever the children's rules say.
+    /// Whether it chooses the child of a packet itself, whatever the children's rules say.
     const CLASSIFIES: bool = false;
-    /// Its own parameters as a user would start from, in TOML; empty where the defaults do. Valid with and
-    /// without the children it may have, and with room for many Ethernet frames.
+    /// Example parameters in TOML, as a user would start from; empty if the defaults will do. Valid with
+    /// and without the children it may have, and with room for many Ethernet frames.
     const EXAMPLE: &'static str = "";
-    /// What a child of it says to it, in TOML; empty where there is nothing to say.
+    /// Example share of a child in TOML; empty if it has no parameters.
     const SHARE_EXAMPLE: &'static str = "";
 
-    /// Its parameters with their defaults; their doc comments are the reference manual.
+    /// Parameters with their defaults; their doc comments are the reference manual.
     type Config: DeserializeOwned + Serialize + JsonSchema + Clone + Send;
-    /// What it must know of each child (weight, rate, priority); written on the child.
+    /// Parameters of each child (weight, rate, priority); written on the child.
     type Share: DeserializeOwned + Serialize + JsonSchema + Clone + Send;
 
-    /// A discipline over these children, in the scenario's order.
+    /// Creates a discipline over these children, in the order of the scenario.
     fn new(config: Self::Config, children: Vec<Child<Self::Share>>) -> Result<Self, Invalid>;
 
-    /// Whether with these parameters it decides itself which child a packet goes to that no child's rules take. Such a
-    /// packet comes with a number beyond all children, and a child without rules takes nothing by them.
+    /// Returns whether, with these parameters, it chooses the child of packets that no child's rules match.
+    /// Such a packet has an index beyond all children, and a child without rules matches nothing.
     fn maps_rest(config: &Self::Config) -> bool {
         let _ = config;
         false
     }
 
-    /// Adopts new parameters without losing packets, except those that a smaller limit forces out.
-    /// `shares` has one entry a child, or a class in pre-order. On `Err` nothing has changed.
+    /// Adopts new parameters without losing packets, except those that a smaller limit forces out. `shares`
+    /// has one entry per child, or per class in pre-order. On `Err` nothing has changed.
     fn reconfigure(
         &mut self,
         config: Self::Config,
@@ -74,61 +74,61 @@ pub trait Discipline: Sized + Send + 'static {
         cx: &mut Context<'_>,
     ) -> Result<(), Invalid>;
 
-    /// Takes a packet in, or drops it (or another) by [`Context::drop`].
+    /// Accepts a packet, or drops it (or another) by [`Context::drop`].
     fn enqueue(&mut self, packet: Packet, cx: &mut Context<'_>);
 
-    /// Gives the packet that leaves now, or says when to ask again.
+    /// Returns the packet that leaves now, or the time at which to ask again.
     fn dequeue(&mut self, cx: &mut Context<'_>) -> Dequeue;
 
-    /// [`enqueue`](Self::enqueue), then [`dequeue`](Self::dequeue), where nothing waits in it: how a packet
-    /// goes through an idle link. Written out only where a packet can pass without being put down.
+    /// Does [`enqueue`](Self::enqueue), then [`dequeue`](Self::dequeue), while it is empty: how a packet
+    /// passes an idle link. Overridden only if a packet can pass without being stored.
     #[inline]
     fn pass(&mut self, packet: Packet, cx: &mut Context<'_>) -> Dequeue {
         self.enqueue(packet, cx);
         self.dequeue(cx)
     }
 
-    /// Hands over every packet it holds itself, oldest first, whatever its own rules say. Packets in
-    /// children are not its to give.
+    /// Moves all packets that it holds itself to `out`, oldest first, whatever its own rules say. Packets
+    /// in children are not included.
     fn flush(&mut self, out: &mut Vec<Packet>) {
         let _ = out;
     }
 
-    /// Shows each child, in the scenario's order.
+    /// Calls `visit` with each child, in the order of the scenario.
     fn each_child(&mut self, visit: &mut dyn FnMut(&mut Node)) {
         let _ = visit;
     }
 
-    /// When its state next changes by itself (PIE's update, a gate's switch).
+    /// Returns the time at which its state next changes by itself (PIE's update, a gate's switch).
     fn next_timer(&self) -> Option<Instant> {
         None
     }
 
-    /// Called at or after [`next_timer`](Self::next_timer).
+    /// Handles the timer, at or after [`next_timer`](Self::next_timer).
     fn on_timer(&mut self, cx: &mut Context<'_>) {
         let _ = cx;
     }
 
-    /// Tells what it was given and accepted, as the kernel does, but what is probably not meant: guarantees that
-    /// cannot be kept, turns that carry no packet. Each is said as if it were refused, with what to do after a colon.
-    /// `link`: what the link behind carries, where the discipline stands at the root and that is known.
+    /// Reports accepted parameters that are probably mistakes: guarantees that cannot be kept, turns that
+    /// carry no packet. (The kernel accepts them, too.) Each is worded like a refusal, with the remedy
+    /// after a colon. `link`: rate of the link, if the discipline is at the root and the rate is known.
     fn doubts(&self, link: Option<Rate>, tell: &mut dyn FnMut(Invalid)) {
         let _ = (link, tell);
     }
 
-    /// Internal quantities worth plotting, such as `("tokens_bytes", 1500.0)`.
+    /// Calls `emit` with internal quantities worth plotting, such as `("tokens_bytes", 1500.0)`.
     fn gauges(&self, emit: &mut dyn FnMut(&'static str, f64)) {
         let _ = emit;
     }
 }
 
-/// A full Ethernet frame: what a burst should hold.
+/// A full Ethernet frame: the least that a burst should hold.
 pub(crate) const FULL_FRAME: Bytes = Bytes(1514);
-/// With less a full frame takes more than six turns: what `fq_codel` refuses. A quantum between this and a full
-/// frame is right for a class of small packets.
+/// Quantum below which a full frame takes more than six turns, which `fq_codel` refuses. A quantum between
+/// this and a full frame is right for a class of small packets.
 pub(crate) const SMALL_QUANTUM: Bytes = Bytes(256);
 
-/// How many children a discipline takes.
+/// Number of children that a discipline takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Arity {
     /// None: it is a leaf.
@@ -143,56 +143,56 @@ pub enum Arity {
 }
 
 impl Arity {
-    /// Whether it takes any number of children, and at least one.
+    /// Returns whether it takes any number of children, and at least one.
     pub const fn needs_children(self) -> bool {
         matches!(self, Self::Many | Self::Classes)
     }
 }
 
-/// A child as its parent receives it: the parent's view of it and the queue itself.
+/// Child as its parent receives it: its share and its node.
 pub struct Child<Share> {
-    /// What the parent must know.
+    /// Parameters for the parent.
     pub share: Share,
     /// The child.
     pub node: Node,
 }
 
-/// For disciplines that need to know nothing of their children.
+/// Share of disciplines that have no parameters per child.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NoShare {}
 
-/// The answer to "which packet leaves now?".
+/// Result of a dequeue.
 #[must_use]
 #[derive(Debug)]
 pub enum Dequeue {
-    /// This one.
+    /// This packet.
     Packet(Packet),
-    /// None before this time, which is later than now: a shaper cannot forget to say when.
+    /// No packet before this time, which is later than now: the type forces a shaper to say when.
     NotBefore(Instant),
-    /// There is none.
+    /// No packet.
     Empty,
 }
 
-/// What a discipline is given with every call.
+/// Context of every call of a discipline.
 pub struct Context<'a> {
-    /// The time, as the port's clock shows it.
+    /// Time, as the port's clock shows it.
     pub now: Instant,
-    /// This port's stream of random numbers.
+    /// Random numbers of this port.
     pub random: &'a mut Random,
     pub(crate) drops: &'a mut Drops,
     pub(crate) headers: &'a dyn Headers,
 }
 
 impl Context<'_> {
-    /// Drops `packet`. It is counted at every level of the tree it was in.
+    /// Drops `packet`. It is counted at every level of the tree in which it was.
     pub fn drop(&mut self, packet: Packet, reason: DropReason) {
         self.drops.account = self.drops.account.wrapping_add(Drops::DROP);
         self.drops.waiting.push((packet, reason));
     }
 
-    /// Marks `packet` with "congestion experienced" where its sender understands that (RFC 3168).
-    /// Returns whether it did; if not, the caller drops instead.
+    /// Marks `packet` with "congestion experienced" if its sender is ECN-capable (RFC 3168). Returns
+    /// whether it did; if not, the caller drops instead.
     pub fn mark(&mut self, packet: &mut Packet) -> bool {
         let capable = packet.is_ecn_capable();
         if capable && !packet.is_marked() {
@@ -203,7 +203,7 @@ impl Context<'_> {
     }
 }
 
-/// Why a packet was dropped.
+/// Reason of a drop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum DropReason {
@@ -228,7 +228,7 @@ impl DropReason {
     pub const ALL: [Self; 7] =
         [Self::Limit, Self::Head, Self::PushOut, Self::Early, Self::Forced, Self::Oversize, Self::Shrunk];
 
-    /// The reason in a word, as results spell it.
+    /// Returns the reason as results spell it.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Limit => "limit",
@@ -242,11 +242,11 @@ impl DropReason {
     }
 }
 
-/// A port's account of drops, until the driver takes them.
+/// Drop account of a port, until the driver takes the drops.
 #[derive(Default)]
 pub(crate) struct Drops {
-    /// Drops in the upper half, marks in the lower, so that one comparison says that there was neither. Only
-    /// differences over one call are looked at, and those are small.
+    /// Number of drops in the upper half, of marks in the lower: one comparison tells whether there were
+    /// any. Only differences over one call are used, and those are small.
     account: u64,
     pub(crate) waiting: Vec<(Packet, DropReason)>,
 }
@@ -255,14 +255,14 @@ impl Drops {
     const DROP: u64 = 1 << 32;
     const MARK: u64 = 1;
 
-    /// The account as it stands, to be compared with a later one.
+    /// Returns the account, to be compared with a later one.
     #[inline(always)]
     pub(crate) fn account(&self) -> u64 {
         self.account
     }
 
-    /// What was dropped, and how many packets were marked, since the account stood at `then`. The driver
-    /// must not have taken drops in between, which it cannot do within a call.
+    /// Returns the packets dropped and the number of packets marked since the account was `then`. The
+    /// driver must not have taken drops in between, which it cannot do within a call.
     pub(crate) fn since(&self, then: u64) -> (impl Iterator<Item = &Packet>, u64) {
         let difference = self.account.wrapping_sub(then);
         let first = self.waiting.len() - (difference / Self::DROP) as usize;
@@ -270,24 +270,24 @@ impl Drops {
     }
 }
 
-/// Parameters that cannot be: which field, and what is allowed.
+/// Refusal of parameters: the field, and what is allowed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Invalid {
-    /// The field, as the scenario spells it.
+    /// Field, as the scenario spells it.
     pub field: &'static str,
-    /// What is wrong and what is allowed, in lower case without a full stop.
+    /// Reason and what is allowed, in lower case without a full stop.
     pub why: String,
-    /// Where the field stands on a child: its place among the children, or among the classes in pre-order.
+    /// Index of the child that has the field, among the children or among the classes in pre-order.
     pub child: Option<usize>,
 }
 
 impl Invalid {
-    /// A parameter of the discipline itself.
+    /// Refuses a parameter of the discipline itself.
     pub fn new(field: &'static str, why: impl Into<String>) -> Self {
         Self { field, why: why.into(), child: None }
     }
 
-    /// The same, standing on a child.
+    /// Returns the refusal of a parameter of a child.
     #[must_use]
     pub fn on_child(mut self, child: usize) -> Self {
         self.child = Some(child);

@@ -1,12 +1,14 @@
-//! The queue where a link leaves a node: the same object in simulation and on real packets.
+//! Port: the queue where a link leaves a node. The same object in simulation and on real packets.
 //!
 //! ```text
 //! offer -> [ tree of nodes ] -> [ device ring, if any ] -> poll
 //! ```
 //!
-//! The driver offers every packet that leaves by this link and polls when the link is free: after an
-//! offer, at the time a poll named, and at the end of a transmission while something waits
-//! ([`Port::has_more`]). The port shows the discipline the time as its clock model has it.
+//! The driver offers every packet that leaves by this link, and polls when the link is free: after an
+//! offer, at the time that a poll returned, and at the end of a transmission if packets are queued
+//! ([`Port::has_more`]). The disciplines see the time through the port's clock model.
+//!
+//! A *plain* port (no ring, exact clock, no timers) has a fast path: one test per call instead of three.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -20,20 +22,20 @@ use crate::random::Random;
 use crate::ring::{Ring, RingConfig};
 use crate::units::Instant;
 
-/// What a port says when its link is free.
+/// Answer of a port whose link is free.
 #[must_use]
 #[derive(Debug)]
 pub enum Poll {
     /// Send this packet.
     Transmit(Packet),
-    /// Ask again at this time, which is later than now, or after the next offer.
+    /// Poll again at this time, which is later than now, or after the next offer.
     WaitUntil(Instant),
-    /// Ask again after the next offer.
+    /// Poll again after the next offer.
     Idle,
 }
 
 impl Poll {
-    /// The answer of a tree under an exact clock.
+    /// Converts the answer of a tree under an exact clock.
     #[inline(always)]
     fn of(dequeued: Dequeue) -> Self {
         match dequeued {
@@ -44,85 +46,85 @@ impl Poll {
     }
 }
 
-/// A place in the tree, as results name it. Its index among [`Port::places`] is a packet's
+/// Place in the tree, as results name it. Its index in [`Port::places`] is a packet's
 /// [`node`](crate::packet::Header::node).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Place {
-    /// The queue's name in the scenario.
+    /// Name of the queue in the scenario.
     pub name: Arc<str>,
-    /// Its kind of discipline (the latest, where it was replaced).
+    /// Kind of its discipline (the latest, if it was replaced).
     pub kind: &'static str,
-    /// The place above it.
+    /// Parent; `None` at the root.
     pub parent: Option<u16>,
 }
 
 impl Place {
-    /// How many places a port can tell apart, over all trees it ever had: a packet names one in 16 bits, for
-    /// which its header has room and no more. Places beyond share the number of the last.
+    /// Maximum number of places that a port tells apart, over all trees it ever had: a packet names one in
+    /// 16 bits. Further places share the index of the last.
     pub const MOST: usize = 1 << 16;
 }
 
-/// What became of a device ring's requests for packets: how much there is to schedule above it.
+/// Counters of a device ring's requests for packets: how much there is to schedule above it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Requests {
-    /// Times it asked the tree for a packet: after each arrival and each return of slots until it is full or
-    /// refused, and whenever a packet's time came.
+    /// Requests to the tree: after each arrival and each return of slots until the ring is full or the tree
+    /// refuses, and whenever a packet's time came.
     pub made: u64,
-    /// Of those, times it got one.
+    /// Requests that were met.
     pub met: u64,
-    /// Of the packets it got, those for which at least two of the root's queues had one waiting. A root of
-    /// more than [`MOST_COMPARED`](Self::MOST_COMPARED) queues has none.
+    /// Packets received while at least two of the root's queues held one. Not counted for a root of more
+    /// than [`MOST_COMPARED`](Self::MOST_COMPARED) queues.
     pub contended: u64,
 }
 
 impl Requests {
-    /// Queues below the root that are looked at before each packet.
+    /// Maximum number of queues below the root that are compared before each packet.
     pub const MOST_COMPARED: usize = 64;
 }
 
-/// Packets that a place gave to the device ring.
+/// Packets that a place passed to the device ring.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Handed {
-    /// How many.
+    /// Number of packets.
     pub packets: u64,
-    /// How long they had waited from their arrival at the port, in sum, in picoseconds.
+    /// Sum of their waiting times since arrival at the port, in picoseconds.
     pub waited_ps: u128,
 }
 
-/// A place that is no longer in the tree.
+/// Place that is no longer in the tree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Retired {
-    /// Its number.
+    /// Its index.
     pub place: u16,
     /// Its counters, which no longer change.
     pub counters: Counters,
-    /// Its largest backlog since that was last taken.
+    /// Its largest backlog since the peak was last taken.
     pub peak: Tally,
 }
 
-/// A link's queue: a tree of disciplines, a clock, and a device ring.
+/// Queue of a link: a tree of disciplines, a clock model, and a device ring.
 pub struct Port {
     root: Node,
     clock: ClockModel,
     ring: Option<Ring>,
     requests: Requests,
-    /// By place; only under a ring.
+    /// By place; empty without a ring.
     handed: Vec<Handed>,
-    /// Whether the root has so few queues that they are compared before each packet.
+    /// Whether the root has few enough queues to be compared before each packet.
     compares: bool,
     random: Random,
     drops: Drops,
     places: Vec<Place>,
     /// Places that are no longer in the tree.
     retired: Vec<Retired>,
-    /// Whether a node of another name was at the root before.
+    /// Whether a node of another name was the root before.
     had_another_root: bool,
-    /// Neither ring nor coarse clock nor timers: one question on the hot path instead of three.
+    /// Fast path: no ring, no coarse clock, no timers.
     plain: bool,
 }
 
 impl Port {
-    /// A port over this tree, drawing its random numbers from `random`.
+    /// Creates a port over this tree. Random numbers are drawn from `random`.
     pub fn new(root: Node, random: Random) -> Self {
         let mut port = Self {
             root,
@@ -138,26 +140,26 @@ impl Port {
             had_another_root: false,
             plain: false,
         };
-        port.number();
-        port.take_stock();
+        port.assign_ids();
+        port.refresh_fast_path();
         port
     }
 
-    /// The same port with a coarse clock.
+    /// Returns the port with a coarse clock.
     pub fn with_clock(mut self, config: ClockConfig) -> Result<Self, Invalid> {
         self.clock = ClockModel::new(config).ok_or_else(|| Invalid::new("hz", "is from 1 to 1000000"))?;
-        self.take_stock();
+        self.refresh_fast_path();
         Ok(self)
     }
 
-    /// The same port with a device ring.
+    /// Returns the port with a device ring.
     pub fn with_ring(mut self, config: RingConfig) -> Result<Self, Invalid> {
         self.ring = Some(Ring::new(config).ok_or_else(|| Invalid::new("ring", "has at least one slot"))?);
-        self.take_stock();
+        self.refresh_fast_path();
         Ok(self)
     }
 
-    fn take_stock(&mut self) {
+    fn refresh_fast_path(&mut self) {
         self.plain = self.ring.is_none() && !self.clock.is_coarse() && !self.root.is_timed();
         let mut queues = 0;
         self.root.each_direct(&mut |_| queues += 1);
@@ -167,19 +169,19 @@ impl Port {
         }
     }
 
-    /// Takes a packet in. It may be dropped at once, or another in its place.
+    /// Accepts a packet. It may be dropped at once, or another one instead.
     #[inline(always)]
     pub fn offer(&mut self, mut packet: Packet, now: Instant, headers: &dyn Headers) {
         packet.arrived = now;
         if !self.plain {
-            return self.offer_beyond(packet, now, headers);
+            return self.offer_slow(packet, now, headers);
         }
         let mut cx = Context { now, random: &mut self.random, drops: &mut self.drops, headers };
         self.root.enqueue(packet, &mut cx);
     }
 
     #[inline(never)]
-    fn offer_beyond(&mut self, packet: Packet, now: Instant, headers: &dyn Headers) {
+    fn offer_slow(&mut self, packet: Packet, now: Instant, headers: &dyn Headers) {
         let mut cx =
             Context { now: self.clock.read(now), random: &mut self.random, drops: &mut self.drops, headers };
         self.root.enqueue(packet, &mut cx);
@@ -188,18 +190,18 @@ impl Port {
         }
     }
 
-    /// What the free link sends now.
+    /// Returns the packet that the free link sends now.
     #[inline(always)]
     pub fn poll(&mut self, now: Instant, headers: &dyn Headers) -> Poll {
         if !self.plain {
-            return self.poll_beyond(now, headers);
+            return self.poll_slow(now, headers);
         }
         let mut cx = Context { now, random: &mut self.random, drops: &mut self.drops, headers };
         Poll::of(self.root.dequeue(&mut cx))
     }
 
     #[inline(never)]
-    fn poll_beyond(&mut self, now: Instant, headers: &dyn Headers) -> Poll {
+    fn poll_slow(&mut self, now: Instant, headers: &dyn Headers) -> Poll {
         if self.root.is_timed() {
             self.run_timers(now, headers);
         }
@@ -210,13 +212,14 @@ impl Port {
         self.answer(now, dequeued)
     }
 
-    /// [`offer`](Self::offer), then [`poll`](Self::poll), for a free link and an [empty](Self::is_empty) port.
+    /// Does [`offer`](Self::offer), then [`poll`](Self::poll), for a free link and an
+    /// [empty](Self::is_empty) port.
     #[inline(always)]
     pub fn pass(&mut self, mut packet: Packet, now: Instant, headers: &dyn Headers) -> Poll {
         packet.arrived = now;
         if !self.plain {
-            self.offer_beyond(packet, now, headers);
-            return self.poll_beyond(now, headers);
+            self.offer_slow(packet, now, headers);
+            return self.poll_slow(now, headers);
         }
         let mut cx = Context { now, random: &mut self.random, drops: &mut self.drops, headers };
         Poll::of(self.root.pass(packet, &mut cx))
@@ -264,8 +267,8 @@ impl Port {
         }
     }
 
-    /// Moves packets into the ring while it has room; returns why it stopped. `asks`: a device would ask now, so
-    /// that a refusal counts.
+    /// Moves packets into the ring while it has room; returns why it stopped. `asks`: a device would
+    /// request a packet now, so that a refusal counts.
     fn fill_ring(&mut self, now: Instant, headers: &dyn Headers, asks: bool) -> Dequeue {
         while self.ring.as_ref().is_some_and(Ring::has_room) {
             let is_contended = self.compares && self.root.is_contended();
@@ -291,63 +294,64 @@ impl Port {
         Dequeue::Empty
     }
 
-    /// Whether a poll at the end of the transmission under way can yield anything.
+    /// Returns whether a poll at the end of the current transmission can return a packet.
     #[inline(always)]
     pub fn has_more(&self) -> bool {
         !self.root.is_empty() || (!self.plain && (self.ring.is_some() || self.root.is_timed()))
     }
 
-    /// Whether nothing waits, in the tree and in the ring.
+    /// Returns whether no packet is queued in the tree and in the ring.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.root.is_empty() && (self.plain || self.ring.as_ref().is_none_or(|ring| ring.len() == 0))
     }
 
-    /// What waits in the tree (the ring's packets have left it).
+    /// Returns the backlog of the tree, without the ring.
     pub fn backlog(&self) -> Tally {
         self.root.backlog()
     }
 
-    /// What has left the tree by the root's front; `None` where it had another root before.
+    /// Returns what the root sent; `None` if the port had another root before.
     pub fn sent(&self) -> Option<Tally> {
         (!self.had_another_root).then(|| self.root.counters().sent)
     }
 
-    /// Packets in the device ring that wait to be sent.
+    /// Returns the number of packets queued in the device ring.
     pub fn ring_occupancy(&self) -> usize {
         self.ring.as_ref().map_or(0, Ring::len)
     }
 
-    /// What became of its device ring's requests; all zero without a ring.
+    /// Returns the counters of the ring's requests; all zero without a ring.
     pub fn requests(&self) -> Requests {
         self.requests
     }
 
-    /// What the place numbered `place`, itself and not those below, gave to the device ring; nothing without one.
+    /// Returns what the place with this index, without those below, passed to the device ring; zero without
+    /// one.
     pub fn handed(&self, place: u16) -> Handed {
         self.handed.get(usize::from(place)).copied().unwrap_or_default()
     }
 
-    /// Whether it has a device ring.
+    /// Returns whether it has a device ring.
     pub fn has_ring(&self) -> bool {
         self.ring.is_some()
     }
 
-    /// Whether there are drops to take.
+    /// Returns whether there are drops to take.
     #[inline]
     pub fn has_drops(&self) -> bool {
         !self.drops.waiting.is_empty()
     }
 
-    /// Takes what was dropped since this was last called. A packet's `node` is the place it had entered.
+    /// Takes the packets dropped since the last call. A packet's `node` is the place that it had entered.
     pub fn take_drops(&mut self) -> impl Iterator<Item = (Packet, DropReason)> + '_ {
         self.drops.waiting.drain(..)
     }
 
-    /// Replaces the whole tree. The packets that wait move to the new one in the order of their arrival;
-    /// those its smaller limit forces out are dropped and counted there. Counters go on under their names.
-    /// Returns the number of packets moved, and the old tree: freeing a large one takes its time, which not every
-    /// caller has.
+    /// Replaces the whole tree. Queued packets move to the new one in order of arrival; those that a
+    /// smaller limit forces out are dropped and counted there. Counters continue under their names. Returns
+    /// the number of packets moved, and the old tree: freeing a large one takes time that not every caller
+    /// has.
     pub fn replace(&mut self, root: Node, now: Instant, headers: &dyn Headers) -> (usize, Node) {
         let mut waiting = Vec::with_capacity(self.root.backlog().packets as usize);
         self.root.flush(&mut waiting);
@@ -358,8 +362,8 @@ impl Port {
         });
         self.had_another_root |= self.root.name() != root.name();
         let old = core::mem::replace(&mut self.root, root);
-        self.number();
-        self.take_stock();
+        self.assign_ids();
+        self.refresh_fast_path();
         let count = waiting.len();
         let mut offered = Vec::new();
         self.root.each(&mut |node, _| offered.push(node.offered()));
@@ -377,7 +381,7 @@ impl Port {
         (count, old)
     }
 
-    /// Does `what` with the node called `name`; `None` where the tree has none.
+    /// Applies `what` to the node called `name`; `None` if there is none.
     pub fn with_node<R>(
         &mut self,
         name: &str,
@@ -390,7 +394,7 @@ impl Port {
         self.root.find(name, &mut cx, what)
     }
 
-    /// Takes out every packet in the port, for the last account of a run.
+    /// Removes all packets, for the last account of a run.
     pub fn flush(&mut self, out: &mut Vec<Packet>) {
         if let Some(ring) = &mut self.ring {
             ring.flush(out);
@@ -398,22 +402,22 @@ impl Port {
         self.root.flush(out);
     }
 
-    /// Every place there ever was, parents before children.
+    /// Returns all places there ever were, parents before children.
     pub fn places(&self) -> &[Place] {
         &self.places
     }
 
-    /// Shows each place of the tree as it is now.
+    /// Calls `visit` with each node of the current tree.
     pub fn each_node(&mut self, visit: &mut dyn FnMut(&mut Node)) {
         self.root.each(&mut |node, _| visit(node));
     }
 
-    /// The places that are no longer in the tree.
+    /// Iterates over the places that are no longer in the tree.
     pub fn retired(&self) -> impl Iterator<Item = Retired> + '_ {
         self.retired.iter().copied()
     }
 
-    /// The same, and their peaks start over.
+    /// Iterates over the places that are no longer in the tree, and resets their peaks.
     pub fn take_retired(&mut self) -> impl Iterator<Item = Retired> + '_ {
         self.retired.iter_mut().map(|retired| {
             let taken = *retired;
@@ -422,8 +426,8 @@ impl Port {
         })
     }
 
-    /// Gives every node of the tree its number: that of the place of its name, or a new one.
-    fn number(&mut self) {
+    /// Assigns every node of the tree its index: that of the place of its name, or a new one.
+    fn assign_ids(&mut self) {
         let Self { root, places, retired, .. } = self;
         let mut known: BTreeMap<Arc<str>, usize> =
             places.iter().enumerate().map(|(index, place)| (place.name.clone(), index)).collect();

@@ -1,11 +1,12 @@
-//! Names of ports: `from:to`, or `from:to@link` where several links join the two nodes.
+//! Names of ports: `from:to`, or `from:to@link` if several links join the two nodes.
 //!
-//! `from->to` is the same name in an older spelling, read wherever a port is named. The colon is the spelling that is
-//! printed: a shell takes the `>` of the other as a redirection. No node is called with a colon or a `>`.
+//! `from->to` is an older spelling of the same name, accepted wherever a port is named. Output uses the
+//! colon, because a shell takes the `>` for a redirection. Names of nodes contain neither a colon nor a
+//! `>`.
 
 use std::borrow::Cow;
 
-/// The name with a colon, whichever spelling it is in.
+/// Returns the name with a colon, for either spelling.
 #[must_use]
 pub fn canonical(name: &str) -> Cow<'_, str> {
     match name.split_once("->") {
@@ -14,7 +15,8 @@ pub fn canonical(name: &str) -> Cow<'_, str> {
     }
 }
 
-/// The name with an arrow. Random streams are named by it, so that the draws are those of the older spelling.
+/// Returns the name with an arrow. Random streams are named by it, so that the draws stay those of the
+/// older spelling.
 #[must_use]
 pub fn with_arrow(name: &str) -> Cow<'_, str> {
     match name.split_once(':') {
@@ -23,7 +25,8 @@ pub fn with_arrow(name: &str) -> Cow<'_, str> {
     }
 }
 
-/// What stands before the `-` of a path that a shell has cut off at the `>` of a port's arrow; `None` for other texts.
+/// Returns the part before the `-` of a path that a shell has cut off at the `>` of a port's arrow; `None`
+/// for other texts.
 #[must_use]
 pub fn cut_by_shell(path: &str) -> Option<&str> {
     path.trim().strip_suffix('-').filter(|kept| kept.starts_with("port.") && kept.matches('.').count() == 1)

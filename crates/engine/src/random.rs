@@ -6,18 +6,19 @@
 use rand::rngs::ChaCha8Rng;
 use rand::{Rng, SeedableRng};
 
-/// What all random draws of a run start from.
+/// Seed of all random streams of a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Seed(pub u64);
 
-/// One stream of random numbers (`ChaCha` with eight rounds: portable, and 2^64 streams are unrelated).
+/// Stream of random numbers (`ChaCha` with eight rounds: portable, and 2^64 independent streams).
 pub struct Random(ChaCha8Rng);
 
 impl Random {
-    /// The stream called `name` of the run with `seed`, such as `flow/voice/gaps` or `port/home->server`.
+    /// Creates the stream called `name` of the run with `seed`, such as `flow/voice/gaps` or
+    /// `port/home->server`.
     pub fn stream(seed: Seed, name: &str) -> Self {
-        // The name's FNV-1a hash of 128 bits and the seed stand side by side in the key: two streams
-        // meet only where two names of one run share all 128 bits.
+        // The key is the name's 128-bit FNV-1a hash and the seed: two streams coincide only if two names of
+        // one run share all 128 bits.
         const PRIME: u128 = 0x0000_0000_0100_0000_0000_0000_0000_013B;
         let mut hash: u128 = 0x6C62_272E_07BB_0142_62B8_2175_6295_C58D;
         for byte in name.bytes() {
@@ -30,26 +31,26 @@ impl Random {
         Self(ChaCha8Rng::from_seed(key))
     }
 
-    /// 32 random bits.
+    /// Returns 32 random bits.
     #[inline]
     pub fn bits(&mut self) -> u32 {
         self.0.next_u32()
     }
 
-    /// A whole number uniform on `0..bound`; 0 where `bound` is 0.
+    /// Returns an integer uniform on `0..bound`; 0 if `bound` is 0.
     #[inline]
     pub fn below(&mut self, bound: u32) -> u32 {
         // The high half of the product is uniform to within 2^-32 * bound, exact for powers of two.
         ((u64::from(self.bits()) * u64::from(bound)) >> 32) as u32
     }
 
-    /// A real number uniform on `0.0..1.0`, with 53 random bits.
+    /// Returns a real number uniform on `0.0..1.0`, with 53 random bits.
     #[inline]
     pub fn unit(&mut self) -> f64 {
         (self.0.next_u64() >> 11) as f64 * (1.0 / 9_007_199_254_740_992.0)
     }
 
-    /// The generator itself, for whole batches of draws.
+    /// Returns the generator itself, for batches of draws.
     #[inline]
     pub fn generator(&mut self) -> &mut ChaCha8Rng {
         &mut self.0

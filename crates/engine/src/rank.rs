@@ -1,10 +1,10 @@
-//! Disciplines that are nothing but an order: serve the waiting packet of smallest rank.
+//! Rank-ordered disciplines: serve the queued packet of smallest rank.
 //!
-//! A rank is fixed when a packet arrives (everyone ages at the same speed, so even "the longest waiting
-//! first" is a static order). Equal ranks are served in the order of their arrival. When the queue is
-//! full, push-out drops the packet that would be served last, which may be the one arriving.
+//! A rank is fixed on arrival (all packets age at the same speed, so even "longest waiting first" is a
+//! static order). Equal ranks are served in order of arrival. If the queue is full, push-out drops the
+//! packet that would be served last, which may be the arriving one.
 //!
-//! One of the five policies is a type that implements [`Rank`]; [`Ranked`] makes a discipline of it.
+//! Each of the five policies is a type that implements [`Rank`]; [`Ranked`] makes a discipline of it.
 
 use core::marker::PhantomData;
 
@@ -18,19 +18,19 @@ use crate::queue::Overflow;
 use crate::queue::ranked::RankedQueue;
 use crate::units::{Limit, Packets};
 
-/// An order of packets.
+/// Order of packets.
 pub trait Rank: Send + 'static {
-    /// The discipline's name in scenario files.
+    /// Name of the discipline in scenario files.
     const KIND: &'static str;
-    /// What it does, in a line.
+    /// Summary in one line.
     const SUMMARY: &'static str;
-    /// Where it is defined.
+    /// Source of the definition.
     const SOURCE: &'static str;
-    /// What it guarantees beyond work conservation.
+    /// Guarantees beyond work conservation.
     const GUARANTEES: &'static [&'static str];
-    /// Whether two packets of one flow may change places.
+    /// Whether it may reorder packets of one flow.
     const REORDERS: bool;
-    /// The rank of an arriving packet; the smallest is served first.
+    /// Returns the rank of an arriving packet; the smallest is served first.
     fn rank(packet: &Header) -> u64;
 }
 
@@ -51,7 +51,7 @@ impl Default for Config {
     }
 }
 
-/// The discipline of an order.
+/// Discipline that serves packets in the order of `R`.
 pub struct Ranked<R> {
     config: Config,
     queue: RankedQueue,
@@ -86,7 +86,7 @@ impl<R: Rank> Discipline for Ranked<R> {
     fn enqueue(&mut self, packet: Packet, cx: &mut Context<'_>) {
         let limit = self.config.limit;
         if !limit.allows(1, packet.bytes().0) {
-            // It cannot fit at all, so nobody is dropped for it.
+            // It can never fit, so no other packet is dropped for it.
             cx.drop(packet, DropReason::Limit);
             return;
         }

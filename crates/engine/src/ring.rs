@@ -1,11 +1,11 @@
-//! The device queue below the scheduler: what is in it can no longer be reordered.
+//! Device ring: the queue below the scheduler, whose packets can no longer be reordered.
 //!
 //! ```text
-//! scheduler -> [ filled ... waiting to be sent | sent, slot not yet given back ] -> link
+//! scheduler -> [ filled ... waiting to be sent | sent, slot not yet returned ] -> link
 //! ```
 //!
-//! How deep it is, and how late it gives its slots back, decides what any scheduler above it can do: a
-//! ring that takes the whole buffer of the scheduler leaves it nothing to schedule.
+//! Its depth, and how late it returns slots, limit every scheduler above it: a ring that takes the whole
+//! buffer of the scheduler leaves nothing to schedule.
 
 use std::collections::VecDeque;
 
@@ -32,21 +32,21 @@ fn one() -> u32 {
     1
 }
 
-/// A device ring.
+/// Device ring.
 #[derive(Debug)]
 pub(crate) struct Ring {
     config: RingConfig,
     waiting: VecDeque<Packet>,
-    /// Sent, slot not yet given back.
+    /// Number of packets sent whose slots are not yet returned.
     finished: u32,
-    /// A packet has been handed to the link and its end not yet noted.
+    /// Whether a packet is on the link.
     sending: bool,
-    /// How many packets from the front of `waiting` until the one that asks for a report.
+    /// Number of packets from the front of `waiting` to the one that requests a completion report.
     report_in: Option<u32>,
 }
 
 impl Ring {
-    /// `None` where there is no slot, or no completion.
+    /// Creates a ring; `None` if it has no slot or no completion.
     pub(crate) fn new(config: RingConfig) -> Option<Self> {
         (config.slots > 0 && config.completions > 0).then(|| Self {
             config,
@@ -72,7 +72,7 @@ impl Ring {
         }
     }
 
-    /// The link has finished the packet it was given, if any. Whether slots were given back by it.
+    /// Completes the packet on the link, if any. Returns whether slots were returned.
     pub(crate) fn complete(&mut self) -> bool {
         if !self.sending {
             return false;
@@ -88,7 +88,7 @@ impl Ring {
         reports
     }
 
-    /// The next packet for the link.
+    /// Returns the next packet for the link.
     pub(crate) fn pop(&mut self) -> Option<Packet> {
         let packet = self.waiting.pop_front()?;
         self.sending = true;

@@ -1,12 +1,13 @@
-//! Deficit round robin over children: the turns of `drr`, and of the bands of `ets` that share the bandwidth.
+//! Deficit round robin over children, for `drr` and the bandwidth-sharing bands of `ets`.
 //!
 //! ```text
 //! turn of a child:  deficit += quantum;  send while the next packet fits in the deficit
-//! it runs empty:    deficit = 0                          an idle child saves up nothing
+//! child is empty:   deficit = 0                          an idle child accumulates no credit
 //! ```
 //!
-//! O(1) where every quantum holds the largest packet. A quantum smaller than a packet is served fairly too: rounds in
-//! which no child can send are taken in one step. A child that waits (a shaper) is passed over and gains nothing.
+//! O(1) if every quantum holds the largest packet. Smaller quanta are served fairly as well: rounds in
+//! which no child can send are skipped in one step. A child that waits (a shaper) is skipped and gains
+//! nothing.
 //!
 //! Source: Shreedhar and Varghese, SIGCOMM 1995.
 
@@ -22,7 +23,7 @@ pub(crate) struct DeficitRounds {
     active: ActiveList,
 }
 
-/// In cache lines of its own: the turn of one class touches three of them.
+/// Child with its quantum. Aligned, so that a turn touches three cache lines.
 #[repr(align(64))]
 struct Class {
     node: Node,
@@ -31,7 +32,7 @@ struct Class {
 }
 
 impl DeficitRounds {
-    /// Children with their quanta, which are above zero.
+    /// Creates the rounds of these children with their quanta, which are above zero.
     pub(crate) fn new(children: impl IntoIterator<Item = (Node, Bytes)>) -> Self {
         let class = |(node, quantum)| Class { node, quantum, deficit: Bytes::ZERO };
         let classes: Vec<_> = children.into_iter().map(class).collect();
@@ -40,27 +41,27 @@ impl DeficitRounds {
         rounds
     }
 
-    /// The children, out of their turns.
+    /// Returns the children.
     pub(crate) fn into_nodes(self) -> impl Iterator<Item = Node> {
         self.classes.into_iter().map(|class| class.node)
     }
 
-    /// How many children there are.
+    /// Returns the number of children.
     #[inline]
     pub(crate) fn len(&self) -> usize {
         self.classes.len()
     }
 
-    /// The quanta, in the order of the children.
+    /// Returns the quanta, in the order of the children.
     pub(crate) fn quanta(&self) -> impl Iterator<Item = Bytes> {
         self.classes.iter().map(|class| class.quantum)
     }
 
-    /// Gives the child at `slot` another quantum, above zero.
+    /// Sets the quantum of the child at `slot`, above zero.
     pub(crate) fn set_quantum(&mut self, slot: usize, quantum: Bytes) {
         let class = &mut self.classes[slot];
         if quantum < class.quantum {
-            // What the larger one left over would otherwise hold the others up for a turn of its size.
+            // Credit of the larger quantum would hold the others up for a turn of its size.
             class.deficit = class.deficit.min(quantum);
         }
         class.quantum = quantum;
@@ -74,20 +75,20 @@ impl DeficitRounds {
         }
     }
 
-    /// Hands a packet to the child at `slot`.
+    /// Passes a packet to the child at `slot`.
     #[inline]
     pub(crate) fn enqueue(&mut self, slot: usize, packet: Packet, cx: &mut Context<'_>) {
         self.classes[slot].node.enqueue(packet, cx);
         self.activate(slot);
     }
 
-    /// Gives the packet of the child whose turn it is.
+    /// Returns the packet of the child whose turn it is.
     #[inline]
     pub(crate) fn dequeue(&mut self, cx: &mut Context<'_>) -> Dequeue {
         let mut earliest: Option<Instant> = None;
-        // Turns since a child's standing changed: a whole round of them means that none can send yet.
+        // Turns since a child's state changed: a whole round of them means that none can send yet.
         let mut turns = 0;
-        // The fewest further rounds after which one of those passed over can send.
+        // Fewest further rounds after which one of the skipped children can send.
         let mut rounds: Option<u64> = None;
         while let Some(slot) = self.active.current() {
             if turns == self.active.len() {
@@ -123,7 +124,7 @@ impl DeficitRounds {
                 }
                 Peek::Empty if class.node.is_empty() => self.active.retire(),
                 Peek::Empty => {
-                    // It holds packets and denies it. Delisted, it would have no turn again.
+                    // It holds packets but returns none. Delisted, it would never have a turn again.
                     self.active.rotate();
                     turns += 1;
                 }
@@ -132,7 +133,7 @@ impl DeficitRounds {
         earliest.map_or(Dequeue::Empty, Dequeue::NotBefore)
     }
 
-    /// Shows each child.
+    /// Calls `visit` with each child.
     pub(crate) fn each_child(&mut self, visit: &mut dyn FnMut(&mut Node)) {
         self.classes.iter_mut().for_each(|class| visit(&mut class.node));
     }
