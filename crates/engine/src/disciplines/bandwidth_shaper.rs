@@ -1,17 +1,18 @@
-//! Click's bandwidth shaper: compares what was sent with what the second so far allows. Not a token bucket.
+//! Click's bandwidth shaper: compares the bytes sent with the bytes that the current second allows so far.
+//! Not a token bucket.
 //!
 //! ```text
 //! allowed = rate * (time since the second began)        a packet may go while sent <= allowed; sent += length
-//! a second begins:  sent -= rate, if it is above zero   what was not used up is carried over, once
+//! a second begins:  sent -= rate, if it is above zero   unused bytes are carried over, once
 //! ```
 //!
-//! It does not bound bursts as a shaper is expected to. An idle one may send at once what has passed of the
-//! current second, and besides what it had not used up in the last second in which it sent: up to *two
-//! seconds* of its rate, and a packet that goes over. Only while it always has something to send are its
-//! packets spaced. Where bursts matter, take `tbf`.
+//! It does not bound bursts as a shaper is expected to. An idle one may send at once the bytes of the
+//! current second so far, and besides those that it had not used in the last second in which it sent: up to
+//! *two seconds* of its rate, and a packet beyond. Its packets are spaced only while it is backlogged. If
+//! bursts matter, use `tbf`.
 //!
-//! Differs: bits are counted exactly, where Click's gap is a number of 2^-12 microseconds and its clock shows
-//! whole microseconds; and a second in which nobody asks counts as asked once (Click's does where nothing
+//! Differs: bits are counted exactly, while Click's gap is a number of 2^-12 microseconds and its clock
+//! shows whole microseconds; and a second without a poll counts as polled once (Click's does if nothing
 //! upstream tells it to sleep).
 
 use schemars::JsonSchema;
@@ -50,12 +51,12 @@ impl Config {
     }
 }
 
-/// What was sent, against what may be.
+/// Account of the bits sent in a second.
 struct Account {
     rate: Rate,
-    /// Seconds since the start, of the second that the account is of; `None` before the first packet.
+    /// Index of the account's second since the start; `None` before the first packet.
     second: Option<u64>,
-    /// Bits sent that count in this second; below zero what was carried over.
+    /// Bits sent that count in this second; negative if some were carried over.
     sent: i128,
 }
 
@@ -64,17 +65,17 @@ impl Account {
         Self { rate, second: None, sent: 0 }
     }
 
-    /// Bits that the second so far allows, rounded down.
+    /// Returns the bits that the second allows so far, rounded down.
     fn allowed(&self, now: Instant) -> i128 {
         let part = u128::from(now.as_picos() % PICOS_PER_SECOND) * u128::from(self.rate.as_bits());
         (part / u128::from(PICOS_PER_SECOND)).cast_signed()
     }
 
-    /// Begins the seconds that have begun.
+    /// Begins the seconds that have started.
     fn turn(&mut self, now: Instant) {
         let second = now.as_picos() / PICOS_PER_SECOND;
         match self.second.replace(second) {
-            // The first packet may go at once, and saves up nothing of the second it comes in.
+            // The first packet may go at once, without credit for its second so far.
             None => self.sent = self.allowed(now),
             Some(before) => {
                 let rate = i128::from(self.rate.as_bits());
@@ -84,12 +85,13 @@ impl Account {
         }
     }
 
-    /// When the next packet may go, if that is later than `now`, for which [`turn`](Self::turn) was called.
+    /// Returns the time at which the next packet may go, if later than `now`, for which
+    /// [`turn`](Self::turn) was called.
     fn wait(&self, now: Instant) -> Option<Instant> {
         if self.sent <= self.allowed(now) {
             return None;
         }
-        // After as many whole seconds as take it below a second's worth, the rest of it at the rate.
+        // After as many whole seconds as bring it below a second's worth, the rest at the rate.
         let (rate, sent) = (u128::from(self.rate.as_bits()), self.sent.unsigned_abs());
         let whole = (sent - 1) / rate;
         let rest = ((sent - whole * rate) * u128::from(PICOS_PER_SECOND)).div_ceil(rate);
@@ -99,7 +101,7 @@ impl Account {
     }
 }
 
-/// Where the packets wait.
+/// Queue of the packets.
 enum Waiting {
     Here(PacketQueue, Limit),
     Child(Node),

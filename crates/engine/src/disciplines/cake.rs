@@ -1,5 +1,5 @@
-//! Common Applications Kept Enhanced: a shaper without bursts, tins by code point, queues by flow with fairness
-//! between hosts, and a control law in each queue.
+//! Common Applications Kept Enhanced: a shaper without bursts, tins by code point, queues by flow with
+//! fairness between hosts, and a control law in each queue.
 //!
 //! ```text
 //!        dscp      flow, 1024 queues a tin          new, then old by rounds           T_next
@@ -9,19 +9,20 @@
 //!                  full: the fattest loses its head      else the one that is nearest to it
 //!
 //! a packet leaves at T_next or later; then T_next += its length on the link / bandwidth
-//! a packet that comes when all is empty: T_next = now, where that is later
+//! a packet that arrives when all is empty: T_next = now, if that is later
 //! ```
 //!
-//! The shaper keeps no tokens: what leaves in a busy period of length t is `bandwidth * t` and a packet at most.
-//! Where the link is late for a packet, those behind it may catch up.
+//! The shaper keeps no tokens: a busy period of length t carries at most `bandwidth * t` and a packet. If
+//! the link is late for a packet, the following packets may catch up.
 //!
-//! Differs: hosts are told apart exactly and not by a hash; only flows that have sent a quantum count as a host's,
-//! as in Linux since 5.1; a flow that shares a queue stays there as long as it has packets in it, so that none is
-//! reordered; memory is the bytes of the frames. What a tin borrows is not held against it for longer than one
-//! packet. The manual speaks of a shorter interval for voice and its own listing shows none: here there is none. A
-//! backlog of 1514 bytes in a flow's queue is never too much. Acknowledgements are not thinned (`ack-filter`), rates
-//! not estimated (`autorate-ingress`); there is no `nat`, `fwmark` nor `split-gso`, of which the engine knows nothing.
-//! Code point 1 is LE (RFC 8622), which the manual also calls TOS1.
+//! Differs: hosts are distinguished exactly and not by a hash; only flows that have sent a quantum count as
+//! a host's, as in Linux since 5.1; a flow that shares a queue stays there while it has packets in it, so
+//! that none is reordered; memory is the bytes of the frames. A tin's borrowing is not held against it for
+//! longer than one packet. The manual mentions a shorter interval for voice, which its own listing does not
+//! have: neither has this. A backlog of 1514 bytes in a flow's queue is always acceptable. Acknowledgements
+//! are not filtered (`ack-filter`), rates not estimated (`autorate-ingress`); there is no `nat`, `fwmark`
+//! nor `split-gso`, of which the engine knows nothing. Code point 1 is LE (RFC 8622), which the manual also
+//! calls TOS1.
 
 mod diffserv;
 mod framing;
@@ -117,9 +118,9 @@ impl Default for Config {
     }
 }
 
-/// A full frame.
+/// Length of a full frame.
 const MTU: Bytes = Bytes(1514);
-/// Bytes of a turn among the tins for a whole link, where there is no shaper.
+/// Quantum among the tins for a whole link, without a shaper.
 const TIN_QUANTUM: u64 = 1024;
 
 impl Config {
@@ -157,7 +158,7 @@ impl Config {
         self.memlimit.unwrap_or(derived)
     }
 
-    /// A tin's law and quantum.
+    /// Computes the law and the quantum of a tin.
     fn tin(&self, part: Part) -> (Aim, u64) {
         let base = self.rtt / 20;
         let scaled = |time: Duration| part_of(time, part);
@@ -183,7 +184,7 @@ impl Config {
     }
 }
 
-/// The time that a part of the link takes for what the whole takes `time` for.
+/// Returns the time of a packet on a part of the link, given its time on the whole link.
 fn part_of(time: Duration, part: Part) -> Duration {
     let picos = u128::from(time.as_picos()) * u128::from(part.denominator) / u128::from(part.numerator);
     Duration::from_picos(u64::try_from(picos).unwrap_or(u64::MAX))
@@ -194,13 +195,13 @@ pub struct Cake {
     config: Config,
     memory: Bytes,
     terms: Terms,
-    /// Whether `terms.salt` is drawn.
+    /// Whether `terms.salt` was drawn.
     salted: bool,
     tins: Vec<Tin>,
     backlog: Backlog,
-    /// When the shaper lets the next packet go.
+    /// Time at which the shaper releases the next packet.
     next: Instant,
-    /// The tin whose turn it is, where there is no shaper.
+    /// Tin whose turn it is, without a shaper.
     turn: usize,
 }
 
@@ -271,7 +272,7 @@ impl Discipline for Cake {
 
     fn enqueue(&mut self, packet: Packet, cx: &mut Context<'_>) {
         if packet.bytes() > self.memory {
-            // It cannot fit at all, so nobody is dropped for it.
+            // It can never fit, so no other packet is dropped for it.
             cx.drop(packet, DropReason::Limit);
             return;
         }
@@ -346,7 +347,7 @@ fn terms(config: &Config, salt: u64) -> Result<Terms, Invalid> {
     })
 }
 
-/// A time that the shaper waits for, at another rate: the bytes between now and then are the same.
+/// Converts a time for which the shaper waits to another rate: the bytes between now and then are the same.
 fn retimed(time: Instant, before: Option<Rate>, after: Option<Rate>, now: Instant) -> Instant {
     let (Some(before), Some(after)) = (before, after) else { return now };
     if before == after || time <= now {
@@ -385,7 +386,7 @@ impl Cake {
         true
     }
 
-    /// Counts bytes on the link against the shaper and a tin's part.
+    /// Charges bytes on the link to the shaper and to a tin's part.
     fn charge(&mut self, number: usize, length: Bytes, now: Instant) {
         let part = self.config.diffserv.parts()[number];
         let tin = &mut self.tins[number];
@@ -399,7 +400,7 @@ impl Cake {
         }
     }
 
-    /// The tin that sends next.
+    /// Returns the tin that sends next.
     fn choose(&mut self, now: Instant) -> Option<usize> {
         if self.config.bandwidth.is_none() {
             return self.choose_by_turns();
@@ -419,7 +420,7 @@ impl Cake {
         nearest.map(|(_, number)| number)
     }
 
-    /// Deficit round robin over the tins that hold something, by their parts.
+    /// Deficit round robin over the non-empty tins, by their parts.
     fn choose_by_turns(&mut self) -> Option<usize> {
         if self.backlog.packets == 0 {
             return None;
@@ -442,7 +443,7 @@ impl Cake {
                     self.tins[self.turn].deficit += quantum(self.turn);
                 }
             }
-            // A round only raised deficits: as many of them at once as change nothing else.
+            // A round only raised deficits: adds as many of them at once as change nothing else.
             let holding = || self.tins.iter().enumerate().filter(|(_, tin)| tin.packets > 0);
             let rounds = holding().map(|(number, tin)| (-tin.deficit).max(0) / quantum(number)).min()?;
             for (number, tin) in self.tins.iter_mut().enumerate().filter(|(_, tin)| tin.packets > 0) {

@@ -1,38 +1,40 @@
-//! Class based queueing: a hierarchy of classes that share a link, each regulated by how idle it is.
+//! Class based queueing: a hierarchy of classes that share a link, each regulated by its idle time.
 //!
 //! ```text
 //! link (10 mbit)                 a class that is under its limit sends
-//!  |- a  (6 mbit)                one that is over it borrows from the nearest class above that is under its own
+//!  |- a  (6 mbit)                one that is over it borrows from the nearest ancestor that is under its own
 //!  |   |- b  3 mbit              one that finds none (or is `bounded`) waits
 //!  |   '- c  3 mbit
 //!  '- d  4 mbit  (bounded)       first by priority, within a priority by weighted round robin
 //! ```
 //!
-//! Whether a class is over its limit says an average of the idle time between its packets
-//! (`cbq/estimator.rs`). What is sent is charged to the class and to all above, up to one that is
-//! `isolated`. How high a class may borrow is bounded by *top-level* sharing: while a class below is under its
-//! limit and has packets, nobody borrows from higher up.
+//! A class is over its limit if an average of the idle time between its packets is negative
+//! (`cbq/estimator.rs`). Packets are charged to the class and its ancestors, up to one that is `isolated`.
+//! *Top-level* sharing bounds how high a class may borrow: while a class below is under its limit and has
+//! packets, no class borrows from higher up.
 //!
 //! Three programs of this name differ in what they promise:
 //!
-//! - `linux-2.2` moves its own clock at each dequeue after a packet by `max(time passed, length / bandwidth)`.
-//!   Time gained in a burst into a device ring is never paid back, so its clock runs fast and **every class
-//!   gets more than its rate**: the more the fuller the link. It takes a ring of two packets or more.
+//! - `linux-2.2` moves its own clock at each dequeue after a packet by `max(time passed, length /
+//!   bandwidth)`. Time gained in a burst into a device ring is never paid back, so its clock runs fast and
+//!   **every class gets more than its rate**: the more the fuller the link. It takes a ring of two packets
+//!   or more.
 //! - `linux` takes a packet's end from the time it was sent, and keeps its rates. Yet *classic*, the action
-//!   at the limit, forgives what a class owes beyond one packet: a limited class may get some percent more than
-//!   its rate where timers are coarse. Its arithmetic is the kernel's, in ticks of 64 ns and from `tc`'s tables, which round the
-//!   time of a packet down to a microsecond: from about 1 Gbit/s on that is a large part of it, and classes get more than their
-//!   rates. A round ends early where its first class is found empty, so that a link may idle until the next packet comes.
-//! - `altq` reckons with when the link will have ended (at most 16 packets ahead), puts a class to sleep at
-//!   its limit, and forgets its debt beyond `minidle`.
+//!   at the limit, forgives what a class owes beyond one packet: a limited class may get some percent more
+//!   than its rate if timers are coarse. Its arithmetic is the kernel's, in ticks of 64 ns and from `tc`'s
+//!   tables, which round the time of a packet down to a microsecond: from about 1 Gbit/s on that is a large
+//!   part of it, and classes get more than their rates. A round ends early if its first class is found
+//!   empty, so that a link may idle until the next packet comes.
+//! - `altq` computes with the time at which the link will have ended (at most 16 packets ahead), puts a
+//!   class to sleep at its limit, and forgets its debt beyond `minidle`.
 //!
-//! The clock's grain: besides the ticks of `linux` times here are exact; that of a kernel's timer comes from the port's clock
-//! model, which shows the time in ticks and rounds waits up to them.
+//! Clock resolution: apart from the ticks of `linux`, times here are exact; the resolution of a kernel's
+//! timer comes from the port's clock model, which shows the time in ticks and rounds waits up to them.
 //!
-//! Differs: `exempt` is of the paper that introduced CBQ to Linux routers, and in no program: a class that is never
-//! over its limit. All flavours have `isolated` and `penalty` is exact time. A class that begins to have packets
-//! joins the end of its round in `altq` too. `weight` is what ALTQ calls allotment. The leaf's queue is a
-//! discipline of its own: ALTQ's default is a `fifo` with `overflow = "head"`.
+//! Differs: `exempt` is of the paper that introduced CBQ to Linux routers, and in no program: a class that
+//! is never over its limit. All flavours have `isolated`, and `penalty` is exact time. A class that becomes
+//! backlogged joins the end of its round in `altq`, too. `weight` is what ALTQ calls allotment. The leaf's
+//! queue is a discipline of its own: ALTQ's default is a `fifo` with `overflow = "head"`.
 
 mod altq;
 mod bands;
@@ -59,45 +61,45 @@ const NO_CUTOFF: usize = usize::MAX;
 pub struct Cbq {
     config: Config,
     classes: Classes,
-    /// One a class, and last the link above them.
+    /// One per class, then the link.
     states: Vec<State>,
     bands: Bands,
     clock: Clock,
-    /// Sent, and not yet charged: Linux does that when it is next asked.
+    /// Packet sent but not yet charged: Linux charges it at the next dequeue.
     pending: Option<Charge>,
-    /// Up to which level classes may borrow: Linux's top level, ALTQ's cutoff.
+    /// Level up to which classes may borrow: Linux's top level, ALTQ's cutoff.
     cutoff: usize,
-    /// When the link will have sent all, as ALTQ reckons.
+    /// Time at which the link will have sent everything, as ALTQ computes it.
     link_end: Ticks,
-    /// Classes that have another priority for a time, or that are set aside.
+    /// Classes that are penalised: with another priority, or set aside.
     penalised: Vec<usize>,
-    /// Classes that were given a quantum in the round under way.
+    /// Classes that received a quantum in the current round.
     credited: Vec<usize>,
 }
 
-/// A class, or the link.
+/// State of a class or of the link.
 struct State {
     settings: Settings,
     estimator: Estimator,
-    /// Bytes it may send in this round; below zero what it sent too much.
+    /// Bytes it may still send in this round; negative if it sent too much.
     deficit: i128,
-    /// Linux: the action at the limit has been taken. ALTQ: it sleeps.
+    /// Linux: whether the action at the limit was taken. ALTQ: whether it sleeps.
     is_delayed: bool,
-    /// Until when it is penalised, in real time.
+    /// End of its penalty, in real time.
     penalised_until: Option<Ticks>,
-    /// Until when its queue gives nothing.
+    /// Time until which its queue returns no packet.
     throttled_until: Instant,
-    /// The class above; the link's is the link.
+    /// Index of the parent; for the link, of the link.
     parent: usize,
     level: usize,
 }
 
-/// What the classes take for the time, in ticks.
+/// Time as the classes see it, in ticks.
 #[derive(Clone, Copy, Debug, Default)]
 struct Clock {
-    /// The clock that estimators are read from: ahead of real time in `linux-2.2`.
+    /// Clock of the estimators: ahead of real time in `linux-2.2`.
     now: Ticks,
-    /// Real time when it was set.
+    /// Real time of the last update.
     real: Ticks,
 }
 
@@ -105,12 +107,12 @@ struct Clock {
 #[derive(Clone, Copy)]
 struct Charge {
     class: usize,
-    /// The class that was under its limit: its own or one above.
+    /// The class that was under its limit: its own or an ancestor.
     lender: usize,
     length: Bytes,
 }
 
-/// The earliest time at which something may be sent that may not be now.
+/// Earliest time at which a class may send that may not now.
 struct Wake {
     /// Real time.
     now: Ticks,
@@ -127,7 +129,7 @@ impl Wake {
         self.earliest = Some(self.earliest.map_or(time, |known| known.min(time)));
     }
 
-    /// In `delay`, at the least in a tick.
+    /// For `delay`, at least one tick.
     fn after(&mut self, delay: Ticks) {
         self.at(self.arithmetic.instant(self.now + delay.max(1)));
     }
@@ -137,13 +139,13 @@ impl Wake {
     }
 }
 
-/// What a class said when it was its turn.
+/// Result of a class's turn.
 enum Turn {
     Sent(Packet),
-    /// It has had its quantum first.
+    /// It received its quantum first.
     Credited,
     Refused,
-    /// It is not in this round any more.
+    /// It left this round.
     Gone,
 }
 
@@ -209,7 +211,7 @@ impl Discipline for Cbq {
         self.config = config;
         for (state, settings) in self.states.iter_mut().zip(settings) {
             state.estimator.retune(&state.settings.tuning, &settings.tuning, self.clock.now);
-            // What a larger quantum left over would otherwise hold the others up.
+            // Credit of a larger quantum would hold the others up.
             state.deficit = state.deficit.min(settings.quantum);
             state.settings = settings;
         }
@@ -270,30 +272,30 @@ impl Cbq {
         self.config.flavour.arithmetic()
     }
 
-    /// The class above that shares in what this one sends.
+    /// Returns the ancestor that is charged for what this one sends.
     fn sharing(&self, class: usize) -> Option<usize> {
         (!self.states[class].settings.isolated).then(|| self.states[class].parent)
     }
 
-    /// The class above from which this one may borrow.
+    /// Returns the ancestor from which this one may borrow.
     fn lender(&self, class: usize) -> Option<usize> {
         (!self.states[class].settings.bounded).then(|| self.states[class].parent)
     }
 
-    /// Whether a class has sent too much.
+    /// Returns whether a class is over its limit.
     fn is_over(&self, class: usize, now: Ticks) -> bool {
         let state = &self.states[class];
         !state.settings.exempt && state.estimator.is_over(now)
     }
 
-    /// The band a class belongs to now.
+    /// Returns the current band of a class.
     fn band_of(&self, class: usize) -> usize {
         let state = &self.states[class];
         let is_low = state.settings.overlimit == Overlimit::Lowprio && state.penalised_until.is_some();
         if is_low { state.settings.second_band } else { state.settings.band }
     }
 
-    /// Charges a packet to its class and those above.
+    /// Charges a packet to its class and the ancestors.
     fn charge(&mut self, charge: Charge, start: Ticks, end: Ticks) {
         let mut next = Some(charge.class);
         while let Some(class) = next {
@@ -303,7 +305,8 @@ impl Cbq {
         }
     }
 
-    /// A packet came to `class`: nobody borrows from above the first class over it that is under its limit.
+    /// Accounts for an arrival at `class`: no class borrows from above its first ancestor that is under its
+    /// limit.
     fn lower_cutoff(&mut self, class: usize, now: Ticks) {
         let mut next = Some(class);
         while let Some(class) = next.filter(|class| self.states[*class].level < self.cutoff) {
@@ -315,7 +318,7 @@ impl Cbq {
         }
     }
 
-    /// Asks the queue of a class whose turn it is, and delists it where it has nothing.
+    /// Dequeues from a class whose turn it is, and delists it if it is empty.
     fn ask(&mut self, class: usize, wake: &mut Wake, cx: &mut Context<'_>) -> Turn {
         let (dequeued, is_empty) = self.classes.dequeue(class, cx);
         match dequeued {
@@ -326,12 +329,12 @@ impl Cbq {
                 Turn::Refused
             }
             Dequeue::Empty if is_empty => Turn::Gone,
-            // It holds packets and denies it. Delisted, nobody would ask it again.
+            // It holds packets but returns none. Delisted, it would never be asked again.
             Dequeue::Empty => Turn::Refused,
         }
     }
 
-    /// Lists every class in the band it belongs to by now; turns are kept.
+    /// Lists every class in its current band; turns are kept.
     fn regroup(&mut self) {
         let old = core::mem::replace(&mut self.bands, Bands::new(self.classes.len()));
         for class in old.iter() {
@@ -339,7 +342,7 @@ impl Cbq {
         }
     }
 
-    /// Makes the state one that `flavour` can go on from.
+    /// Converts the state for another `flavour`.
     fn leave_flavour(&mut self, flavour: Flavour, now: Instant) {
         if self.config.flavour != Flavour::Altq {
             self.advance_clock(now);

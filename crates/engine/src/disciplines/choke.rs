@@ -72,7 +72,7 @@ impl Default for Config {
 /// Thresholds are of 32 bits before they are scaled, as in Linux.
 const LARGEST: u64 = u32::MAX as u64;
 
-/// Thresholds in one unit, and what follows from them.
+/// Thresholds in one unit, and values computed from them.
 #[derive(Clone, Copy, Debug)]
 struct Thresholds {
     /// Whether backlogs are counted in packets.
@@ -81,11 +81,11 @@ struct Thresholds {
     max: u64,
     /// The weight is `2^-shift`.
     shift: i32,
-    /// What `max - min` is at the probability 1, of 2^32.
+    /// `max - min` at probability 1, of 2^32.
     slope: u64,
 }
 
-/// A limit's number, and whether it is in packets.
+/// Returns a limit's number, and whether it is in packets.
 fn split(limit: Limit) -> (u64, bool) {
     match limit {
         Limit::Packets(packets) => (packets.0, true),
@@ -123,7 +123,7 @@ impl Config {
         Ok(Thresholds { in_packets, min, max, shift, slope })
     }
 
-    /// The average of an empty queue.
+    /// Creates the average of an empty queue.
     fn average(&self, thresholds: &Thresholds) -> Result<Average, Invalid> {
         Average::new(Flavour::Linux, thresholds.shift, self.bandwidth, self.avpkt)
     }
@@ -135,7 +135,7 @@ pub struct Choke {
     thresholds: Thresholds,
     average: Average,
     gap: Gap,
-    /// Pairs of packets that were dropped because they were of one flow.
+    /// Number of pairs dropped because they were of one flow.
     matches: u64,
     queue: PacketQueue,
 }
@@ -166,7 +166,7 @@ impl Discipline for Choke {
     fn reconfigure(&mut self, config: Config, _: Vec<NoShare>, cx: &mut Context<'_>) -> Result<(), Invalid> {
         let thresholds = config.thresholds()?;
         let average = config.average(&thresholds)?;
-        // An average in another unit says nothing: it begins anew.
+        // An average in another unit is void: it restarts.
         let is_comparable = thresholds.in_packets == self.thresholds.in_packets;
         self.average = if is_comparable { self.average.retuned(average) } else { average };
         self.gap.reset();
@@ -239,7 +239,7 @@ impl Discipline for Choke {
 }
 
 impl Choke {
-    /// Draws one packet of those that wait, and takes it out where it is of the flow of `packet`.
+    /// Draws one of the queued packets, and removes it if it is of the flow of `packet`.
     fn meet(&mut self, packet: &Header, cx: &mut Context<'_>) -> Option<Packet> {
         let count = u32::try_from(self.queue.len()).unwrap_or(u32::MAX);
         if count == 0 {

@@ -1,5 +1,5 @@
-//! `CoDel` and BLUE alternate: controlled delay whose rate of drops ebbs as it came, and a drop probability
-//! against senders that do not react.
+//! `CoDel` and BLUE alternate: controlled delay whose rate of drops decays as it rose, and a drop
+//! probability against unresponsive senders.
 //!
 //! ```text
 //! sojourn above target    drop after an interval, then interval/sqrt(2), interval/sqrt(3), ...   count rises
@@ -7,8 +7,9 @@
 //! queue full / empty      probability of a drop up by 1/256 / down by 1/4096, at most once a target
 //! ```
 //!
-//! The law is in [`crate::control::cobalt`], its spacing in [`crate::control`]. Differs: `sch_cake` also lets a packet wait for the time of a few
-//! packets at its shaper's rate; here a backlog of `mtu` is never too much, as in `codel`.
+//! The law is in [`crate::control::cobalt`], its spacing in [`crate::control`]. Differs: `sch_cake` also
+//! lets a packet wait for the time of a few packets at its shaper's rate; here a backlog of `mtu` is always
+//! acceptable, as in `codel`.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

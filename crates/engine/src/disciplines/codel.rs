@@ -1,11 +1,11 @@
-//! Controlled delay: drops at the head when packets have waited too long for too long.
+//! Controlled delay: drops at the head while the sojourn time stays above a target.
 //!
 //! ```text
-//! arrivals -> [ | | | | ] -> waited > target for a whole interval?  drop, ever faster
+//! arrivals -> [ | | | | ] -> sojourn > target for a whole interval?  drop, ever faster
 //! ```
 //!
-//! The law is in [`crate::control`]. A packet's waiting counts from its arrival at the port, so it goes on
-//! when a tree is replaced.
+//! The law is in [`crate::control`]. The sojourn time counts from the arrival at the port, so it continues
+//! if a tree is replaced.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -1,8 +1,8 @@
-//! Deficit round robin: children take turns, each may send its quantum of bytes a round.
+//! Deficit round robin: children take turns, each may send its quantum of bytes per round.
 //!
 //! ```text
 //! turn of a child:  deficit += quantum;  send while the next packet fits in the deficit
-//! it runs empty:    deficit = 0                          an idle child saves up nothing
+//! child is empty:   deficit = 0                          an idle child accumulates no credit
 //! ```
 //!
 //! The turns are in `rounds.rs`.

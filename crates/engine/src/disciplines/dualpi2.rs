@@ -1,23 +1,23 @@
-//! Two queues coupled by one controller: short for senders that react finely (L4S), usual for the others.
+//! Two coupled queues with one controller: short for scalable senders (L4S), normal for the others.
 //!
 //! ```text
-//! ECT(1), CE -> [ L | | ]      marks: waiting over the step, or p_CL = k p'  --.
-//!                                  ^ coupling                                   +-> credits: classic gets its
-//! others     -> [ C | | | | ]  drops or marks: p_C = p'^2  --------------------'     protection, else L first
+//! ECT(1), CE -> [ L | | ]      marks: delay over the step, or p_CL = k p'  --.
+//!                                  ^ coupling                                 +-> credits: classic gets its
+//! others     -> [ C | | | | ]  drops or marks: p_C = p'^2  ------------------'     protection, else L first
 //!
-//! every tupdate:  p' += alpha (waiting - target) + beta (waiting - waiting before)     waiting of C's head
+//! every tupdate:  p' += alpha (delay - target) + beta (delay - delay before)       delay of C's head
 //! ```
 //!
-//! A Reno flow at `p'^2` and a scalable one at `k p'` come to about the same rate, so that neither queue has to
-//! be given a share. What is marked or dropped recurs regularly instead of at random, as in the source: every
-//! packet adds its probability to a sum, and whoever brings it to one is hit.
+//! A Reno flow at `p'^2` and a scalable one at `k p'` get about the same rate, so that neither queue needs
+//! a share. Marks and drops recur regularly instead of at random, as in the source: every packet adds its
+//! probability to a sum, and the packet that brings it to one is hit.
 //!
-//! All in integers, `p'` in units of 2^-56. Between two packets only the waiting of the head grows, by the time
-//! that passes, so updates that are due are made up for at the next packet (up to 65536 of them): the very same
-//! values as with a timer, without waking anyone.
+//! All in integers, `p'` in units of 2^-56. Between two packets only the delay of the head grows, by the
+//! time that passes, so updates are lazy: those due are computed at the next packet (up to 65536 of them),
+//! with the same values as by a timer.
 //!
-//! Differs: a sum that comes to exactly one hits (the source waits for more than one), so that probability one
-//! is every packet. The source's ramp of the L queue is a step, as in `tc`. Of `tc`'s parameters there are no
+//! Differs: a sum of exactly one hits (the source requires more than one), so that probability one is every
+//! packet. The source's ramp of the L queue is a step, as in `tc`. Of `tc`'s parameters there are no
 //! `typical_rtt` (it is the `target`) and no `split_gso` (packets are never joined).
 
 use schemars::JsonSchema;
@@ -128,12 +128,12 @@ impl Default for Config {
 const ONE: u64 = 1 << 56;
 /// One hertz of `alpha` and `beta`.
 const HERTZ: f64 = 4_294_967_296.0;
-/// Updates that are made up for at most.
+/// Maximum number of missed updates that are computed.
 const MISSED: u32 = 1 << 16;
-/// Waiting beyond this counts as this: 2^50 ps, 19 minutes.
+/// Upper bound of a delay: 2^50 ps, 19 minutes.
 const LONGEST: u64 = 1 << 50;
 
-/// The controller's parameters as it needs them.
+/// Parameters of the controller, converted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Gains {
     target: Duration,
@@ -142,7 +142,7 @@ struct Gains {
     alpha: u64,
     /// In 2^-32 Hz.
     beta: u64,
-    /// The base probability goes no higher.
+    /// Upper bound of the base probability.
     highest: u64,
 }
 
@@ -181,7 +181,7 @@ impl Config {
     }
 }
 
-/// The proportional integral controller of the base probability.
+/// Proportional integral controller of the base probability.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Controller {
     probability: u64,
@@ -196,24 +196,24 @@ impl Controller {
             picos(waiting) - picos(from)
         };
         let sum = apart(gains.target) * i128::from(gains.alpha) + apart(self.before) * i128::from(gains.beta);
-        // From 2^-32 to 2^-56, and from picoseconds to seconds.
+        // Converts from 2^-32 to 2^-56, and from picoseconds to seconds.
         let step = (sum << 24) / i128::from(PICOS_PER_SECOND);
         self.probability = (i128::from(self.probability) + step).clamp(0, i128::from(gains.highest)) as u64;
         self.before = waiting;
     }
 
-    /// That of a drop or mark in the classic queue.
+    /// Returns the probability of a drop or mark in the classic queue.
     fn classic(&self) -> u64 {
         ((u128::from(self.probability) * u128::from(self.probability)) >> 56) as u64
     }
 
-    /// That of a mark in the L queue.
+    /// Returns the probability of a mark in the L queue.
     fn coupled(&self, factor: u8) -> u64 {
         (self.probability.min(ONE) * u64::from(factor)).min(ONE)
     }
 }
 
-/// Hits as often as its probability says, in regular distances.
+/// Deterministic dropper: hits as often as its probability says, at regular distances.
 #[derive(Clone, Copy, Debug, Default)]
 struct Recurrence(u64);
 
@@ -228,13 +228,13 @@ impl Recurrence {
     }
 }
 
-/// What the judgement of a packet came to.
+/// Decision on a packet.
 enum Verdict {
     Keep(Packet),
     Dropped,
 }
 
-/// Dual queue, coupled.
+/// Coupled dual queue.
 pub struct DualPi2 {
     config: Config,
     gains: Gains,
@@ -242,7 +242,7 @@ pub struct DualPi2 {
     next_update: Instant,
     low: PacketQueue,
     classic: PacketQueue,
-    /// Bytes that the classic queue is behind its share, in 2^-32.
+    /// Bytes by which the classic queue is behind its share, in 2^-32.
     credit: u128,
     low_marks: Recurrence,
     low_drops: Recurrence,
@@ -388,7 +388,7 @@ impl DualPi2 {
         head.map_or(Duration::ZERO, |packet| at.since(packet.arrived))
     }
 
-    /// Makes the updates that have become due.
+    /// Computes the updates that are due.
     fn catch_up(&mut self, now: Instant) {
         let mut made = 0;
         while self.next_update <= now && made < MISSED {
@@ -408,13 +408,13 @@ impl DualPi2 {
         }
     }
 
-    /// Whether marks no longer suffice.
+    /// Returns whether marks no longer suffice.
     fn is_overloaded(&self) -> bool {
         self.config.overload == Overload::DropOnOverload
             && self.controller.coupled(self.config.coupling_factor.max(1)) >= ONE
     }
 
-    /// Whether the packet at the head of the L queue is marked whatever the probability.
+    /// Returns whether the packet at the head of the L queue is marked whatever the probability.
     fn is_over_step(&self, now: Instant) -> bool {
         let packets = self.low.len() as u64;
         packets > self.config.min_qlen_step.0
@@ -451,24 +451,25 @@ impl DualPi2 {
         Verdict::Dropped
     }
 
-    /// Whether the L queue's turn is next: it is unless the classic queue has earned its next packet.
+    /// Returns whether the L queue is served next: always, unless the classic queue has earned its next
+    /// packet.
     fn low_is_next(&mut self) -> bool {
         match (self.low.front(), self.classic.front()) {
             (Some(_), Some(head)) => self.credit < shared(head.bytes(), self.others_share()),
             (low, _) => {
-                // Nobody is held back by the other.
+                // The other queue is empty: no credit accumulates.
                 self.credit = 0;
                 low.is_some()
             }
         }
     }
 
-    /// What is not the classic queue's protection, in 2^-32.
+    /// Share that is not the classic queue's protection, in 2^-32.
     fn others_share(&self) -> u64 {
         Probability::ONE.steps() - self.config.classic_protection.steps()
     }
 
-    /// Counts a packet that is sent while the other queue waits.
+    /// Accounts for a packet that is sent while the other queue waits.
     fn charge(&mut self, low: bool, length: Bytes) {
         if low && !self.classic.is_empty() {
             self.credit += shared(length, self.config.classic_protection.steps());
@@ -478,7 +479,7 @@ impl DualPi2 {
     }
 }
 
-/// A share in 2^-32 of these bytes.
+/// Returns a share in 2^-32 of these bytes.
 fn shared(length: Bytes, share: u64) -> u128 {
     u128::from(length.0) * u128::from(share)
 }

@@ -1,16 +1,16 @@
 //! Earliest deadline first: each child has a deadline, counted from the arrival of its oldest packet.
 //!
 //! ```text
-//! deadline of a child = arrival of the oldest packet that waits in it + its relative deadline
-//! serve the child whose deadline is the earliest; nobody is dropped for being late
+//! deadline of a child = arrival of its oldest packet + its relative deadline
+//! serve the child with the earliest deadline; late packets are not dropped
 //! ```
 //!
-//! Not preemptive. Where the children's traffic can be served in time at all, it is, but for the one packet
-//! that was being sent; where it cannot, all become late together. O(log n), and as many steps more as there
-//! are children that hold packets and do not give them now.
+//! Not preemptive. If the children's traffic can be served in time at all, it is, except for the packet on
+//! the link; if it cannot, all become late together. O(log n), plus a step for each child that holds
+//! packets and does not give them now.
 //!
-//! A packet that a child drops while it is not being asked (on a timer, by a change of its own limit) is
-//! taken for its oldest: the child's deadline is then that of the next.
+//! A packet that a child drops outside of a dequeue (on a timer, by a change of its own limit) is taken for
+//! its oldest: the child's deadline is then that of the next.
 
 use std::collections::{BTreeSet, VecDeque};
 
@@ -44,33 +44,33 @@ impl Default for Share {
 /// Earliest deadline first.
 pub struct Edf {
     classes: Vec<Class>,
-    /// Children that may hold something by the deadline that was last known of them. It can only have become
-    /// later since, by a drop that was not told: who comes first is looked at again.
+    /// Children that may hold packets, by their last known deadline. An unannounced drop can only have made
+    /// it later, so the first child's is checked again.
     order: BTreeSet<(Instant, u32)>,
 }
 
 struct Class {
     node: Node,
     deadline: Duration,
-    /// When those that wait in it arrived, as far as it tells.
+    /// Arrival times of its packets, as far as known.
     arrivals: VecDeque<Instant>,
-    /// Its deadline in the order, if it is there.
+    /// Its deadline in the order, if it is listed.
     listed: Option<Instant>,
 }
 
 impl Class {
-    /// The deadline of its oldest packet; `None` where it holds none.
+    /// Returns the deadline of its oldest packet; `None` if it is empty.
     fn due(&mut self) -> Option<Instant> {
         if self.node.is_empty() {
             self.arrivals.clear();
             return None;
         }
         self.settle();
-        // Where more wait than arrivals are known of, it is as if they had come at the start.
+        // Packets beyond the known arrivals count as if they had arrived at the start.
         Some(self.arrivals.front().copied().unwrap_or(Instant::ZERO) + self.deadline)
     }
 
-    /// Forgets the oldest arrivals, as many as have left without being seen.
+    /// Removes the oldest arrivals, as many as packets have left unnoticed.
     fn settle(&mut self) {
         let waiting = self.node.backlog().packets as usize;
         if self.arrivals.len() > waiting {
@@ -78,7 +78,7 @@ impl Class {
         }
     }
 
-    /// One that arrived at this time has left.
+    /// Removes the arrival of a packet that left.
     fn forget(&mut self, arrival: Instant) {
         if self.arrivals.front() == Some(&arrival) {
             self.arrivals.pop_front();
@@ -87,7 +87,7 @@ impl Class {
         }
     }
 
-    /// What the child dropped since there were `before` drops has left.
+    /// Removes the arrivals of the packets that the child dropped since there were `before` drops.
     fn forget_dropped(&mut self, before: usize, cx: &Context<'_>) {
         for (packet, _) in &cx.drops.waiting[before..] {
             self.forget(packet.arrived);
@@ -136,7 +136,7 @@ impl Discipline for Edf {
         let slot = packet.class.index().min(self.classes.len() - 1);
         let class = &mut self.classes[slot];
         class.settle();
-        // In the order of arrival, also when a tree was replaced by this one.
+        // In order of arrival, also after this tree replaced another.
         let place = class.arrivals.partition_point(|known| *known <= packet.arrived);
         class.arrivals.insert(place, packet.arrived);
         let dropped = cx.drops.waiting.len();
@@ -147,7 +147,7 @@ impl Discipline for Edf {
 
     fn dequeue(&mut self, cx: &mut Context<'_>) -> Dequeue {
         let mut earliest: Option<Instant> = None;
-        // Those that were asked and gave nothing: they are listed again at the end.
+        // Children that returned no packet: listed again at the end.
         let mut asked: Vec<usize> = Vec::new();
         let mut found = None;
         while let Some((listed, slot)) = self.order.pop_first() {
@@ -190,7 +190,7 @@ impl Discipline for Edf {
 }
 
 impl Edf {
-    /// Puts a child where its deadline is; of equal deadlines the first child comes first.
+    /// Lists a child by its deadline; of equal deadlines the first child is first.
     fn list(&mut self, slot: usize) {
         let class = &mut self.classes[slot];
         let due = class.due();

@@ -1,23 +1,25 @@
-//! Enhanced transmission selection: strict bands first, then bands that share the rest by deficit round robin.
+//! Enhanced transmission selection: strict bands first, then bands that share the rest by deficit round
+//! robin.
 //!
 //! ```text
 //! band 0          [ | | ] --.
-//! band 1          [ | | ] ----> the first strict band that has a packet
+//! band 1          [ | | ] ----> the first non-empty strict band
 //! band `strict`   [ | | ] --.
 //! ...             [ | | ] --+-> if there is none: turns of `quanta` bytes
 //! last band       [ | | ] --'   takes what neither `match` nor `priomap` sends elsewhere
 //! ```
 //!
-//! A band is a child, in their order. What a band's `match` takes goes there. Where there is a `priomap`, what none takes
-//! goes by its priority to the band that the map names, or to the last; without one, a band without a `match` takes the rest,
-//! as in every other kind. A packet's priority is that of its TOS octet, as tc-prio(8) lists it:
+//! The bands are the children, in their order. A packet that a band's `match` takes goes there. With a
+//! `priomap`, other packets go by priority to the band that the map names, or to the last; without one, a
+//! band without a `match` takes the rest, as in every other kind. A packet's priority is that of its TOS
+//! octet, as tc-prio(8) lists it:
 //!
 //! | TOS bits of 0x18 | 0x00 | 0x08 | 0x10 | 0x18 |
 //! | --- | --- | --- | --- | --- |
 //! | priority | 0 best effort | 2 bulk | 6 interactive | 4 interactive bulk |
 //!
-//! Differs: a sharing band that waits (a shaper) is passed over, where Linux sends nothing until it is ready. Linux has at
-//! most 16 bands.
+//! Differs: a sharing band that waits (a shaper) is skipped, while Linux sends nothing until it is ready.
+//! Linux has at most 16 bands.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -54,16 +56,16 @@ pub struct Share {
     pub quantum: Option<Bytes>,
 }
 
-/// Priorities that a packet may have.
+/// Number of priorities.
 const PRIORITIES: usize = 16;
 
-/// The priority of a packet, by its TOS octet.
+/// Returns the priority of a packet, from its TOS octet.
 fn priority(packet: &Header) -> usize {
     [0, 2, 6, 4][usize::from(packet.traffic_class >> 3) % 4]
 }
 
 impl Config {
-    /// The quanta of the bands that share, where there are bands with these shares.
+    /// Returns the quanta of the sharing bands, if there are bands with these shares.
     fn quanta(&self, shares: &[Share]) -> Result<Vec<Bytes>, Invalid> {
         let count = shares.len();
         if self.bands.is_some_and(|bands| bands as usize != count) {
@@ -201,13 +203,13 @@ impl Discipline for Ets {
 }
 
 impl Ets {
-    /// These bands, the first `strict` of them strict, the others with these quanta.
+    /// Creates these bands, the first `strict` of them strict, the others with these quanta.
     fn over(mut nodes: Vec<Node>, strict: usize, quanta: Vec<Bytes>, priomap: Vec<u32>) -> Self {
         let sharing = DeficitRounds::new(nodes.drain(strict..).zip(quanta));
         Self { strict: nodes, sharing, priomap }
     }
 
-    /// The band of a packet: where a rule sent it, or where its priority does.
+    /// Returns the band of a packet: by its rule, or by its priority.
     fn band(&self, packet: &Header) -> usize {
         let last = self.strict.len() + self.sharing.len() - 1;
         let place = packet.class.index();

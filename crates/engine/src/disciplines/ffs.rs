@@ -8,7 +8,7 @@ use crate::rank::{Rank, Ranked};
 /// Farthest from source: the packet that passed most routers is served first.
 pub type Ffs = Ranked<FarthestFromSource>;
 
-/// The order of [`Ffs`].
+/// Rank of [`Ffs`].
 pub struct FarthestFromSource;
 
 impl Rank for FarthestFromSource {

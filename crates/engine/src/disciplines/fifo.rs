@@ -35,7 +35,7 @@ impl Config {
     }
 }
 
-/// A limit of nothing drops every packet: refused wherever a limit is read.
+/// Refuses a limit of zero, which would drop every packet, wherever a limit is read.
 pub(crate) fn refuse_nothing(limit: Limit) -> Result<(), Invalid> {
     if limit.allows(1, 1) {
         Ok(())
@@ -123,7 +123,7 @@ impl Fifo {
     #[cold]
     fn overflow(&mut self, packet: Packet, cx: &mut Context<'_>) {
         let limit = self.config.limit;
-        // Where it cannot fit at all, nobody is dropped for it.
+        // It can never fit, so no other packet is dropped for it.
         if self.config.overflow != Overflow::Head || !limit.allows(1, packet.bytes().0) {
             cx.drop(packet, DropReason::Limit);
             return;

@@ -1,14 +1,14 @@
 //! Flow queueing with controlled delay: every flow has its own queue, its turn, and its own control law.
 //!
 //! ```text
-//!             .-> [ | | ] codel --.     new flows   those that just began, once around
-//! hash(flow) -+-> [ | ]   codel ---+->  old flows   deficit round robin, a quantum of bytes a turn
-//!             '-> [ | | | ] codel -'     full: half of the fattest flow goes, from its head
+//!             .-> [ | | ] codel --.     new flows   those that just began, one round
+//! hash(flow) -+-> [ | ]   codel ---+->  old flows   deficit round robin, a quantum of bytes per turn
+//!             '-> [ | | | ] codel -'     full: half of the fattest flow is dropped, from its head
 //! ```
 //!
-//! Flows that share a hash share a queue, as in the source; the hash is salted by the port's random numbers.
-//! The fattest flow is found in constant time ([`crate::queue::fattest`]): it holds more than 64/65 of what
-//! the fattest of all holds. Linux scans every queue for the exact one.
+//! Flows that share a hash share a queue, as in the source; the hash is salted by the port's random
+//! numbers. The fattest flow is found in constant time ([`crate::queue::fattest`]): it holds more than
+//! 64/65 of the fattest of all. Linux scans every queue for the exact one.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -94,7 +94,7 @@ pub struct FqCodel {
     fattest: Fattest,
 }
 
-/// The law looks at a flow's packets, and at the backlog of all flows.
+/// Queue as the law sees it: the packets of one flow, and the backlog of all flows.
 impl Source for Waiting<'_> {
     fn pop(&mut self) -> Option<Packet> {
         self.pop()
@@ -149,7 +149,7 @@ impl Discipline for FqCodel {
     //= https://www.rfc-editor.org/rfc/rfc8290#section-4.1
     fn enqueue(&mut self, packet: Packet, cx: &mut Context<'_>) {
         if !self.config.limit.allows(1, packet.bytes().0) || packet.bytes() > self.config.memory_limit {
-            // It cannot fit at all, so nobody is dropped for it.
+            // It can never fit, so no other packet is dropped for it.
             cx.drop(packet, DropReason::Limit);
             return;
         }
@@ -189,7 +189,7 @@ impl FqCodel {
         self.measure(slot);
     }
 
-    /// Takes the oldest packet of a flow, without its turn.
+    /// Removes and returns the oldest packet of a flow; its turn is not charged.
     fn pop(&mut self, slot: usize) -> Option<Packet> {
         let packet = self.flows.pop(slot)?;
         self.measure(slot);
@@ -206,7 +206,8 @@ impl FqCodel {
         self.config.limit.allows(packets, bytes.0) && bytes <= self.config.memory_limit
     }
 
-    /// Half of the fattest flow's bytes go from its head, up to a batch. Returns whether any went.
+    /// Drops half of the fattest flow's bytes from its head, up to a batch. Returns whether any were
+    /// dropped.
     #[cold]
     fn drop_from_fattest(&mut self, cx: &mut Context<'_>) -> bool {
         let Some(slot) = self.fattest.find() else { return false };

@@ -1,17 +1,18 @@
-//! Flow queueing with the proportional integral controller: every flow has its own queue, its turn, and its own controller.
+//! Flow queueing with the proportional integral controller: every flow has its own queue, its turn, and its
+//! own controller.
 //!
 //! ```text
-//!             .-> pie? [ | | ] --.     new flows   those that just began, once around
-//! hash(flow) -+-> pie? [ | ]   --+->  old flows   deficit round robin, a quantum of bytes a turn
+//!             .-> pie? [ | | ] --.     new flows   those that just began, one round
+//! hash(flow) -+-> pie? [ | ]   --+->  old flows   deficit round robin, a quantum of bytes per turn
 //!             '-> pie? [ | | | ] -'
 //! ```
 //!
-//! The turns are those of `fq_codel` (`queue/flows.rs`), the controller is that of `pie` (`control/pie.rs`), on the
-//! waiting in the flow's own queue. Packets are dropped when they arrive, never later; what arrives beyond the limits is
-//! dropped, whatever its flow holds.
+//! The turns are those of `fq_codel` (`queue/flows.rs`), the controller is that of `pie`
+//! (`control/pie.rs`), on the delay of the flow's own queue. Packets are dropped on arrival, never later;
+//! arrivals beyond the limits are dropped, whatever their flow holds.
 //!
-//! Flows of one hash share a queue; the hash is salted by the port's random numbers. Each flow's controller makes up for its
-//! updates when the flow is touched, so that idle flows cost nothing.
+//! Flows of one hash share a queue; the hash is salted by the port's random numbers. Each flow's controller
+//! computes its missed updates when the flow is accessed, so that idle flows cost nothing.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -155,7 +156,7 @@ impl Discipline for FqPie {
             }
         }
         while !self.has_room(0, 0) {
-            // Those go whose turns come next.
+            // The packets whose turns come next are dropped.
             let Some(packet) = self.take(cx.now) else { break };
             cx.drop(packet, DropReason::Shrunk);
         }
@@ -197,13 +198,13 @@ impl Discipline for FqPie {
 }
 
 impl FqPie {
-    /// Whether so much more may wait.
+    /// Returns whether so much more fits.
     fn has_room(&self, packets: u64, bytes: u64) -> bool {
         let bytes = self.flows.bytes().0 + bytes;
         self.config.limit.allows(self.flows.packets() + packets, bytes) && bytes <= self.config.memory_limit.0
     }
 
-    /// Takes the packet whose turn it is.
+    /// Removes and returns the packet whose turn it is.
     fn take(&mut self, now: Instant) -> Option<Packet> {
         loop {
             let turn = self.flows.next(self.config.quantum)?;

@@ -6,14 +6,18 @@
 //!               time, that is, the one furthest behind its `ls`
 //! ```
 //!
-//! A curve is a rate, or two: `m1` for the time `d` after a backlog begins, then `m2`. With `m1` above `m2` a leaf
-//! that sends little is served soon (its delay is that of `m1`, its share that of `m2`); with `m1` below `m2` it
-//! lets others go first. Deadlines hold where the `rt` curves of all leaves together stay below what the link
-//! carries in any time: what the link carries, a discipline does not know, so that is for the scenario to see to.
+//! A curve is a rate, or two: `m1` for the time `d` after a backlog begins, then `m2`. With `m1` above `m2`
+//! a leaf that sends little is served soon (its delay is that of `m1`, its share that of `m2`); with `m1`
+//! below `m2` it lets others go first. Deadlines hold if the `rt` curves of all leaves together stay below
+//! the link's capacity at any time; the scenario must ensure this, as a discipline does not know the link's
+//! rate.
 //!
-//! What link sharing gives is not held against a leaf later: its deadlines count the work done under the
-//! real-time criterion alone. Real-time service ignores `ul` and counts towards it, as in Linux. `ul` is counted
-//! from the start of a backlog: a class that others kept below it may make up for that.
+//! Service by link sharing is not held against a leaf later: its deadlines count the work done under the
+//! real-time criterion alone. Real-time service ignores `ul` and counts towards it, as in Linux. `ul`
+//! counts from the start of a backlog: a class that others kept below it may make up for that.
+//!
+//! Modules: `curve` (evaluation of service curves), `guarantee` (real-time criterion), `sharing` (link
+//! sharing, with the cached next leaf), `curve_spec` (curves as written).
 
 mod curve;
 mod curve_spec;

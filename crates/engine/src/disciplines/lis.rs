@@ -9,7 +9,7 @@ use crate::rank::{Rank, Ranked};
 /// Longest in system: the packet that was injected first is served first.
 pub type Lis = Ranked<LongestInSystem>;
 
-/// The order of [`Lis`].
+/// Rank of [`Lis`].
 pub struct LongestInSystem;
 
 impl Rank for LongestInSystem {

@@ -9,7 +9,7 @@ use crate::rank::{Rank, Ranked};
 /// Longest in system by buffers: the packet that waited longest in all its queues is served first.
 pub type Lisb = Ranked<LongestInBuffers>;
 
-/// The order of [`Lisb`].
+/// Rank of [`Lisb`].
 pub struct LongestInBuffers;
 
 impl Rank for LongestInBuffers {

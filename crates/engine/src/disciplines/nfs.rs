@@ -8,7 +8,7 @@ use crate::rank::{Rank, Ranked};
 /// Nearest from source: the packet that passed fewest routers is served first.
 pub type Nfs = Ranked<NearestFromSource>;
 
-/// The order of [`Nfs`].
+/// Rank of [`Nfs`].
 pub struct NearestFromSource;
 
 impl Rank for NearestFromSource {

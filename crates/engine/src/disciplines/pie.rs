@@ -1,11 +1,12 @@
 //! Proportional integral controller enhanced: drops arriving packets with a probability that is steered by
-//! the waiting and its trend.
+//! the delay and its trend.
 //!
 //! ```text
 //! every tupdate:  p += alpha (delay - target) + beta (delay - delay before)      scaled down where p is small
 //! ```
 //!
-//! The delay is the waiting of the packet that left last, or what the departure rate makes of the backlog. The law is in [`crate::control::pie`].
+//! The delay is the sojourn time of the last packet that left, or the backlog over the estimated departure
+//! rate. The law is in [`crate::control::pie`].
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -78,7 +79,7 @@ impl Config {
     }
 }
 
-/// Up to this probability, in percent, packets are marked instead of dropped.
+/// Probability in percent up to which packets are marked instead of dropped.
 const MARKED: u64 = 10;
 
 /// Proportional integral controller enhanced.

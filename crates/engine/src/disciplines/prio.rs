@@ -6,14 +6,13 @@
 //! band 2 [ | | ] --'
 //!
 //! guarded band:  bucket of guard_burst bytes, filled at guard_rate; without the tokens for its next packet
-//!                it is passed over, and sends only what the other bands leave
+//!                it is skipped, and sends only while the other bands have nothing
 //! ```
 //!
 //! Not preemptive. Without a guard, a band that is always busy starves those below it. With one it can take
-//! no more than `guard_burst + guard_rate * t` from them in any time t, and what it sends beyond that it
-//! sends while they have nothing: nothing is dropped and the link never idles. A maximum wait for the lower
-//! bands would bound their delay only as long as few of them are late; a policed upper band leaves them a
-//! rate.
+//! no more than `guard_burst + guard_rate * t` from them in any time t, and sends anything beyond that
+//! while they have nothing: nothing is dropped and the link never idles. A maximum wait for the lower bands
+//! would bound their delay only as long as few of them are late; a policed upper band leaves them a rate.
 //!
 //! A packet longer than the bucket is sent with priority when the bucket is full, and is owed.
 
@@ -43,16 +42,16 @@ pub struct Share {
     pub guard_burst: Option<Bytes>,
 }
 
-/// A bucket of bytes, counted in bit-picoseconds so that nothing is rounded.
+/// Bucket of bytes, counted in bit-picoseconds so that nothing is rounded.
 struct Guard {
     rate: Rate,
     burst: Bytes,
-    /// Below zero what is owed.
+    /// Level; a debt if negative.
     tokens: i128,
     updated: Instant,
 }
 
-/// Bit-picoseconds of a byte.
+/// Bit-picoseconds per byte.
 const BYTE: i128 = 8 * PICOS_PER_SECOND as i128;
 
 fn worth(bytes: Bytes) -> i128 {
@@ -61,13 +60,13 @@ fn worth(bytes: Bytes) -> i128 {
 }
 
 impl Guard {
-    /// The guard of this share; `None` where it has none.
+    /// Returns the guard of this share; `None` if it has none.
     fn of(share: &Share, now: Instant) -> Option<Self> {
         let (rate, burst) = (share.guard_rate?, share.guard_burst?);
         Some(Self { rate, burst, tokens: worth(burst), updated: now })
     }
 
-    /// Whether the band may go before those below with a packet of this length.
+    /// Returns whether the band may send a packet of this length before those below.
     fn allows(&mut self, length: Bytes, now: Instant) -> bool {
         let gained =
             i128::from(now.since(self.updated).as_picos()).saturating_mul(self.rate.as_bits().into());
@@ -76,7 +75,7 @@ impl Guard {
         self.tokens >= worth(length.min(self.burst))
     }
 
-    /// What this one has, as far as `next` can hold it.
+    /// Carries the level over to `next`, as far as it fits.
     fn hand_on(&self, next: &mut Self) {
         next.tokens = self.tokens.min(worth(next.burst));
         next.updated = self.updated;
@@ -172,7 +171,7 @@ impl Discipline for Prio {
                 Dequeue::Empty => {}
             }
         }
-        // Nobody else has anything: what the guard holds back takes nothing from them.
+        // No other band has a packet: sending what the guard holds back takes nothing from them.
         match passed_over {
             Some(index) => self.bands[index].node.dequeue(cx),
             None => earliest.map_or(Dequeue::Empty, Dequeue::NotBefore),

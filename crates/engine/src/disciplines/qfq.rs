@@ -4,15 +4,15 @@
 //! S = max(V, F of the child's packet before it);  F = S + length / weight     exact, kept for each child
 //! group of a child: its longest packet takes up to 2^g of virtual time        S and F rounded to 2^g
 //! serve, of the groups whose rounded S has come, the one of smallest rounded F
-//! V grows by length / sum of weights with each packet; to the smallest S waiting where none has come
+//! V grows by length / sum of weights with each packet; to the smallest S waiting if none is eligible
 //! ```
 //!
-//! What `wf2q+` decides by an order of all children is decided here by that of a handful of groups, held in
-//! bitmaps ([`crate::fair::groups`]): O(1), and a deviation of up to six packets of the child and two of the
-//! longest at its share, instead of one packet.
+//! `wf2q+` orders all children; this orders a handful of groups, held in bitmaps ([`crate::fair::groups`]):
+//! O(1), and a deviation of up to six packets of the child and two of the longest at its share, instead of
+//! one packet.
 //!
-//! Virtual time at an arrival counts the packet in service as sent, as in the source; the bound has it in.
-//! A packet longer than its child's `maxpkt` is sent all the same, and the child is from then on in the
+//! Virtual time at an arrival counts the packet in service as sent, as in the source; the bound includes
+//! it. A packet longer than its child's `maxpkt` is sent all the same, and the child is from then on in the
 //! group of that length.
 
 use schemars::JsonSchema;
@@ -64,7 +64,7 @@ fn check_longest<'a>(mut shares: impl Iterator<Item = &'a Share>) -> Result<(), 
 pub struct Qfq {
     classes: TaggedChildren,
     sizes: Vec<Size>,
-    /// Each child's `maxpkt`.
+    /// `maxpkt` of each child.
     told: Vec<Bytes>,
     /// Sum of the children's weights.
     weights: u64,
@@ -73,7 +73,7 @@ pub struct Qfq {
     clock: Tag,
 }
 
-/// A child's longest packet, as it said or as was seen, and its group.
+/// Longest packet of a child, as configured or as seen, and its group.
 #[derive(Clone, Copy)]
 struct Size {
     longest: Bytes,
@@ -177,8 +177,8 @@ impl Discipline for Qfq {
 }
 
 impl Qfq {
-    /// Lists the children that began to hold something, or to give it. Returns the earliest time that one
-    /// of those that wait named.
+    /// Lists the children that became non-empty or have a packet again. Returns the earliest time that a
+    /// waiting child named.
     fn list(&mut self, cx: &mut Context<'_>) -> Option<Instant> {
         let Self { classes, sizes, groups, clock, .. } = self;
         if classes.begins_busy_period(cx.now) {
@@ -196,7 +196,7 @@ impl Qfq {
         classes.ask_waiting(clock, cx, &mut insert)
     }
 
-    /// A child of `group` sent a packet of this length.
+    /// Accounts for a packet of this length that a child of `group` sent.
     fn serve(&mut self, group: usize, slot: u32, length: Bytes) {
         let Self { classes, sizes, weights, groups, clock, .. } = self;
         let size = &mut sizes[slot as usize];

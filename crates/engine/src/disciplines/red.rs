@@ -88,13 +88,19 @@ impl Default for Config {
 const LARGEST: u64 = u32::MAX as u64;
 
 impl Config {
-    /// The average of an empty queue; an error where these parameters cannot be.
+    /// Creates the average of an empty queue.
+    ///
+    /// # Errors
+    /// Impossible parameters.
     fn average(&self) -> Result<Average, Invalid> {
         let shift = self.check()?;
         Average::new(self.flavour, shift, self.bandwidth, self.avpkt)
     }
 
-    /// The weight's exponent; an error where these parameters cannot be.
+    /// Returns the exponent of the weight.
+    ///
+    /// # Errors
+    /// Impossible parameters.
     fn check(&self) -> Result<i32, Invalid> {
         refuse_nothing(self.limit)?;
         if self.max.0 > LARGEST {
@@ -138,12 +144,12 @@ pub struct Red {
     gap: Gap,
     /// Of 2^32.
     probability: u64,
-    /// When adaptation comes next.
+    /// Time of the next adaptation.
     adapts: Instant,
     queue: PacketQueue,
 }
 
-/// What the average says of an arriving packet.
+/// Decision of the average on an arriving packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Verdict {
     Accept,
@@ -240,14 +246,14 @@ impl Discipline for Red {
 
 /// Probability 1.
 const ONE: u64 = 1 << 32;
-/// How often the probability adapts.
+/// Interval of the adaptations.
 const ADAPTATION: Duration = Duration::from_millis(500);
 
 fn scaled(probability: Probability) -> u64 {
     (probability.as_f64() * ONE as f64) as u64
 }
 
-/// Uniform on 0 to `(max - min) / probability`.
+/// Draws a number uniform on 0 to `(max - min) / probability`.
 fn draw_as_linux(config: &Config, probability: u64, cx: &mut Context<'_>) -> u64 {
     let delta = config.max.0 - config.min.0;
     let bits = u64::from(cx.random.bits());
@@ -269,7 +275,7 @@ impl Red {
         }
     }
 
-    /// `count` arrivals at `average - min` bytes above the minimum have come to the random number.
+    /// Returns whether `count` arrivals at `average - min` bytes above the minimum reach the random number.
     fn judge_as_linux(&mut self, cx: &mut Context<'_>) -> Verdict {
         let (scaled, shift) = self.average.linux();
         if scaled < self.config.min.0 << shift {
@@ -351,8 +357,8 @@ impl Red {
         Verdict::Accept
     }
 
-    /// Adapts the probability for each 500 ms that have passed. Between two calls nothing but time changes
-    /// the average, so that this is what a timer would have done.
+    /// Adapts the probability for each 500 ms that have passed. Between two calls only time changes the
+    /// average, so the result is that of a timer.
     fn adapt(&mut self, now: Instant) {
         if !self.config.adaptive {
             return;
@@ -370,7 +376,7 @@ impl Red {
             }
             self.adapts = self.adapts + ADAPTATION;
             if self.probability == before && (average < *target.start() || self.average.is_constant()) {
-                // Nor will it change at any later time.
+                // It will not change at any later time either.
                 let left = now.since(self.adapts).as_picos() / ADAPTATION.as_picos();
                 self.adapts = self.adapts + ADAPTATION * left;
                 if self.adapts <= now {

@@ -1,13 +1,13 @@
 //! Round robin by packets: one packet from the next child that has one.
 //!
 //! ```text
-//!  ,-> child 0 -> child 1 -> child 2 -.      the search goes on behind the child that was served last
+//!  ,-> child 0 -> child 1 -> child 2 -.      the search continues after the child that was served last
 //!  '----------------------------------'
 //! ```
 //!
-//! Fair in packets, not in bytes. The order is that of the children, not that in which they woke (`wrr`
-//! and `drr` keep the latter): a child may be passed the moment before it wakes and is then a round late.
-//! The next child is found in a set of bits: three words for 262 144 children.
+//! Fair in packets, not in bytes. The order is that of the children, not that in which they became
+//! non-empty (`wrr` and `drr` use the latter): a child may be skipped just before a packet arrives, and is
+//! then a round late. The next child is found in a [`Bitmap`]: three words for 262 144 children.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -26,9 +26,9 @@ pub struct Config {}
 /// Round robin by packets.
 pub struct Rr {
     children: Vec<Node>,
-    /// Children that may hold something: who meets an empty one takes it out.
+    /// Children that may hold packets; a child found empty is removed.
     holding: Bitmap,
-    /// The child that is asked first.
+    /// Child at which the search begins.
     next: usize,
 }
 

@@ -1,4 +1,4 @@
-//! Two classes by age: what a flow sends first goes before what anybody sends later.
+//! Two classes by age: the first bytes of every flow have priority over later bytes of any flow.
 //!
 //! ```text
 //! TCP sequence number    R (10 bits, random) | L (8, zero at first) | T (14, the low 10 random)
@@ -8,16 +8,16 @@
 //! last child  [ long  ] ---'
 //! ```
 //!
-//! By `sequence` the router keeps no state: senders that number their bytes as above tell how much they
-//! have sent. A flow is short for its first 15360 to 16383 bytes, and again for 2^14 bytes whenever L comes
-//! round, each 4 MiB. What is not TCP is long. By `bytes` the router counts what each flow sent through it:
-//! any sender, no coming round, and one number kept for each flow there ever was.
+//! By `sequence` the router keeps no state: senders that number their bytes as above reveal how much they
+//! have sent. A flow is short for its first 15360 to 16383 bytes, and again for 2^14 bytes whenever L
+//! wraps, each 4 MiB. Packets that are not TCP are long. By `bytes` the router counts what each flow sent
+//! through it: any sender, no wrap, and one counter for each flow there ever was.
 //!
-//! The children's rules are not asked: it sorts packets itself.
+//! The children's rules are not used: it sorts packets itself.
 //!
 //! Differs: the paper prints the mask `0xFFC00000`, which keeps R and hides the rest, so that all of a
-//! connection's first 4 MB are short in one of 1024 and long in the others; its text and its results are those
-//! of `0x003FFFFF`. `printed_mask` shows the former.
+//! connection's first 4 MB are short in one case of 1024 and long in the others; its text and its results
+//! are those of `0x003FFFFF`. `printed_mask` selects the former.
 
 use std::collections::BTreeMap;
 
@@ -29,7 +29,7 @@ use crate::node::Node;
 use crate::packet::{FlowId, Header, Packet};
 use crate::units::Bytes;
 
-/// The bits of a sequence number that count a flow's bytes: all but R.
+/// Bits of a sequence number that count a flow's bytes: all but R.
 const COUNT: u32 = 0x003F_FFFF;
 
 /// What a flow's age is read from.
@@ -83,7 +83,7 @@ impl Config {
         Ok(())
     }
 
-    /// Whether this TCP sequence number is one of a flow's first bytes.
+    /// Returns whether this TCP sequence number is one of a flow's first bytes.
     fn is_early(&self, sequence: u32) -> bool {
         let mask = if self.printed_mask { !COUNT } else { COUNT };
         u64::from(sequence & mask) < self.threshold.0
@@ -93,11 +93,11 @@ impl Config {
 /// Two classes by age.
 pub struct Run2c {
     config: Config,
-    /// Short and long, or one for both.
+    /// Short and long, or one child for both.
     children: Vec<Node>,
-    /// Bytes of each flow that came; by `bytes` only.
+    /// Bytes that arrived of each flow; by `bytes` only.
     ages: BTreeMap<FlowId, u64>,
-    /// The child that is asked first; the first but where they take turns.
+    /// Child that is served first; the first one, unless they take turns.
     next: usize,
 }
 
@@ -174,7 +174,7 @@ impl Discipline for Run2c {
 impl Run2c {
     fn is_short(&mut self, packet: &Header) -> bool {
         match self.config.by {
-            // Every TCP segment has a flag.
+            // Every TCP segment has at least one flag.
             By::Sequence => packet.tcp_flags != 0 && self.config.is_early(packet.tcp_sequence),
             By::Bytes => {
                 let age = self.ages.entry(packet.flow).or_default();

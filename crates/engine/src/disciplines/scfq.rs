@@ -72,7 +72,7 @@ impl Discipline for Scfq {
                     self.classes.prefetch_upcoming(&mut self.order);
                     return Dequeue::Packet(packet);
                 }
-                // It was measured and has been emptied since.
+                // It was peeked at and has been emptied since.
                 Dequeue::NotBefore(time) => {
                     earliest = Some(earliest.map_or(time, |known| known.min(time)));
                     self.classes.delist(slot);
@@ -93,7 +93,7 @@ impl Discipline for Scfq {
 }
 
 impl Scfq {
-    /// Gives every child that holds something a finish tag. Returns the earliest time that one named.
+    /// Gives every non-empty child a finish tag. Returns the earliest time that a child named.
     fn measure(&mut self, cx: &mut Context<'_>) -> Option<Instant> {
         let Self { classes, order, unmeasured, clock } = self;
         if classes.begins_busy_period(cx.now) {

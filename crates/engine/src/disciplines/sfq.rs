@@ -2,17 +2,17 @@
 //!
 //! ```text
 //! flow --hash--> [ queue 0 | 1 | ... | divisor-1 ]     a turn:  allot > 0: send, allot -= length
-//!                      '-- those that hold something          allot <= 0: allot += quantum, to the end
+//!                      '-- non-empty queues                     allot <= 0: allot += quantum, to the end
 //! ```
 //!
-//! Nobody has to say which flows there are; two that meet in one queue share its turns, until the hash is
-//! changed (`perturb`). When all is full the newest packet of the longest queue goes (the oldest under
-//! `headdrop`): whoever fills the buffer pays. O(1), also where it drops ([`crate::queue::fattest`]: the
+//! Flows need no configuration; two that hash to one queue share its turns, until the hash changes
+//! (`perturb`). If all is full, the newest packet of the longest queue is dropped (the oldest under
+//! `headdrop`): the flow that fills the buffer pays. O(1), drops included ([`crate::queue::fattest`]: the
 //! longest exactly up to 127 packets, and within 1/64 of it beyond).
 //!
-//! Differs: flows are told apart by the flow a packet belongs to and not by its addresses; `depth` and
-//! `flows` may be larger than 127 and 65408; after a change of the hash a queue keeps what `depth` and
-//! `flows` would not have let in.
+//! Differs: flows are distinguished by the flow a packet belongs to and not by its addresses; `depth` and
+//! `flows` may be larger than 127 and 65408; after a change of the hash a queue keeps packets that `depth`
+//! and `flows` would not have admitted.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -83,24 +83,24 @@ impl Config {
 /// Stochastic fairness queueing.
 pub struct Sfq {
     config: Config,
-    /// Those in use, by their numbers.
+    /// Queues in use.
     queues: Vec<Queue>,
     slots: Slots,
     active: ActiveList,
     longest: Fattest,
-    /// Queues that hold something.
+    /// Non-empty queues, in the order of their turns.
     in_use: u32,
     packets: u64,
     bytes: u64,
     key: u32,
-    /// When the hash changes next; `None` before the first packet and where it never does.
+    /// Time of the next change of the hash; `None` before the first packet and without `perturb`.
     rekey: Option<Instant>,
 }
 
 #[derive(Default)]
 struct Queue {
     packets: PacketQueue,
-    /// Bytes it may still send in its turn; below zero what it sent too much.
+    /// Bytes left in its turn; negative if it sent too much.
     allot: i128,
 }
 
@@ -159,7 +159,7 @@ impl Discipline for Sfq {
 
     fn enqueue(&mut self, packet: Packet, cx: &mut Context<'_>) {
         if !self.config.limit.allows(1, packet.bytes().0) {
-            // It cannot fit at all, so nobody is dropped for it.
+            // It can never fit, so no other packet is dropped for it.
             cx.drop(packet, DropReason::Limit);
             return;
         }
@@ -189,7 +189,7 @@ impl Discipline for Sfq {
 
     fn dequeue(&mut self, cx: &mut Context<'_>) -> Dequeue {
         self.perturb(cx);
-        // Turns since somebody sent: a whole round of them only raised allotments.
+        // Turns since a queue sent: a whole round of them only raised allotments.
         let mut turns = 0;
         while let Some(slot) = self.active.current() {
             if turns == self.active.len() {
@@ -198,7 +198,7 @@ impl Discipline for Sfq {
             }
             let queue = &mut self.queues[slot];
             if queue.packets.is_empty() {
-                // Emptied by a drop.
+                // A drop emptied it.
                 self.active.retire();
                 continue;
             }
@@ -243,7 +243,7 @@ impl Discipline for Sfq {
 }
 
 impl Sfq {
-    /// The queue of `flow`: a multiplication spreads neighbouring numbers over all hash values.
+    /// Returns the queue of `flow`: a multiplication spreads neighbouring flows over all hash values.
     fn queue_of(&mut self, flow: FlowId) -> usize {
         let mixed = (u64::from(flow.0 ^ self.key) + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15);
         let mixed = (mixed ^ (mixed >> 32)).wrapping_mul(0xD6E8_FEB8_6659_FD93);
@@ -262,7 +262,7 @@ impl Sfq {
         let begins = queue.packets.is_empty();
         self.in_use += u32::from(begins);
         queue.packets.push(packet);
-        // A queue that a drop emptied is still listed, and starts anew all the same.
+        // A queue that a drop emptied is still listed, and restarts all the same.
         self.active.activate(slot);
         if begins {
             queue.allot = i128::from(self.config.quantum.0);
@@ -288,18 +288,18 @@ impl Sfq {
         self.longest.update(slot, packets.len(), length);
     }
 
-    /// The packet that a full queue loses: the newest, or the oldest.
+    /// Removes the packet that a full queue loses: the newest, or the oldest.
     fn give_up(&mut self, slot: usize) -> Option<Packet> {
         self.take(slot, if self.config.headdrop { PacketQueue::pop } else { PacketQueue::pop_newest })
     }
 
-    /// The packet that the longest queue loses.
+    /// Removes the packet that the longest queue loses.
     fn evict(&mut self) -> Option<Packet> {
         let slot = self.longest.find()?;
         self.give_up(slot)
     }
 
-    /// Raises all allotments by the rounds that it takes until the first can send, but one.
+    /// Raises all allotments by the rounds until the first queue can send, except one.
     fn credit(&mut self) {
         let quantum = i128::from(self.config.quantum.0);
         let needed = self.active.iter().map(|slot| -self.queues[slot].allot / quantum).min();
@@ -309,7 +309,7 @@ impl Sfq {
         }
     }
 
-    /// Changes the hash where it is time.
+    /// Changes the hash if it is time.
     fn perturb(&mut self, cx: &mut Context<'_>) {
         if self.config.perturb.is_zero() {
             return;
@@ -326,7 +326,7 @@ impl Sfq {
     /// Moves all packets to their queues under another key; a flow keeps its order.
     fn rehash(&mut self, key: u32) {
         let mut waiting = Vec::with_capacity(self.packets as usize);
-        // In the order of turns, so that those who were next still are.
+        // In the order of turns, so that the next queues stay next.
         while let Some(slot) = self.active.current() {
             self.queues[slot].packets.flush(&mut waiting);
             self.active.retire();

@@ -9,7 +9,7 @@ use crate::rank::{Rank, Ranked};
 /// Shortest in system: the packet that was injected last is served first.
 pub type Sis = Ranked<ShortestInSystem>;
 
-/// The order of [`Sis`].
+/// Rank of [`Sis`].
 pub struct ShortestInSystem;
 
 impl Rank for ShortestInSystem {

@@ -1,4 +1,4 @@
-//! Token bucket filter: packets leave no faster than the tokens come in.
+//! Token bucket filter: packets leave no faster than tokens arrive.
 //!
 //! ```text
 //! rate -> ( tokens, at most `burst` ) --.
@@ -6,9 +6,9 @@
 //! ```
 //!
 //! Tokens are kept as *time*, as in Linux: the bucket holds the time its burst takes at its rate, and a
-//! packet costs the time its length takes, rounded up. Bytes sent in any interval of length t are at
-//! most `burst + rate * t`. The head packet is never overtaken, and every arrival tries again: with a
-//! coarse clock (see [`clock`](crate::clock)) the timer is only one of two ways to wake.
+//! packet costs the time of its length, rounded up. Bytes sent in any interval of length t are at most
+//! `burst + rate * t`. The head packet is never overtaken, and every arrival tries again: with a coarse
+//! clock (see [`clock`](crate::clock)) the timer is only one of two ways to wake up.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -46,10 +46,10 @@ pub struct Config {
     pub latency: Option<Duration>,
 }
 
-/// One bucket whose tokens are time.
+/// Bucket whose tokens are time.
 struct Bucket {
     rate: Rate,
-    /// The time a full bucket's bytes take.
+    /// Time that a full bucket's bytes take.
     depth: Duration,
     tokens: Duration,
 }
@@ -60,13 +60,13 @@ impl Bucket {
         Self { rate, depth, tokens: depth }
     }
 
-    /// Tokens after `elapsed` more time.
+    /// Returns the tokens after `elapsed` more time.
     #[inline]
     fn after(&self, elapsed: Duration) -> Duration {
         (self.tokens + elapsed).min(self.depth)
     }
 
-    /// The same bucket with a new rate and depth; its bytes are kept, as far as they fit, fractions of a
+    /// Returns the bucket with a new rate and depth; its bytes are kept as far as they fit, fractions of a
     /// byte as well: a bucket that is changed often must not lose them each time.
     fn retuned(&self, rate: Rate, depth: Bytes) -> Self {
         let fresh = Self::new(rate, depth);
@@ -77,7 +77,7 @@ impl Bucket {
     }
 }
 
-/// Where the packets wait.
+/// Queue of the packets.
 enum Waiting {
     Here(PacketQueue, Limit),
     Child(Node),
@@ -89,7 +89,7 @@ pub struct Tbf {
     mtu: Bytes,
     bucket: Bucket,
     peak: Option<Bucket>,
-    /// When the buckets were last brought up to date.
+    /// Time of the last refill of the buckets.
     updated: Instant,
     waiting: Waiting,
 }
@@ -223,7 +223,7 @@ impl Discipline for Tbf {
                 .max()
                 .unwrap_or(Duration::ZERO);
             if length > self.burst.min(self.mtu) {
-                // Only a child's packet that was waiting when the buckets were made smaller.
+                // Only a child's packet that was queued when the buckets were made smaller.
                 if let Waiting::Child(child) = &mut self.waiting {
                     child.evict(cx, |_| DropReason::Oversize);
                 }

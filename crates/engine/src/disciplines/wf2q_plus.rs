@@ -7,14 +7,14 @@
 //! V(t + x) = max(V(t) + work done in x / sum of weights, smallest S of those waiting)
 //! ```
 //!
-//! Neither behind a fluid server nor ahead of it by more than about a packet, which no other of these is:
-//! `wfq` runs ahead, `scfq` falls behind. O(log n).
+//! Neither behind a fluid server nor ahead of it by more than about a packet, unlike the other disciplines
+//! here: `wfq` runs ahead, `scfq` falls behind. O(log n).
 //!
 //! Virtual time at an arrival during a transmission is that of the transmission's start plus the work done
 //! since; taken as of its end, the delay bound is missed by up to 40 %. The work done is not known until
-//! the transmission has ended, so children that began to wait get their tags at the next dequeue, when it
-//! is: the part of the packet that was sent is the part of the time between the two dequeues. So no link's
-//! rate has to be told, and it need not be constant.
+//! the transmission has ended, so children that became non-empty get their tags at the next dequeue, when
+//! it is: the fraction of the packet sent is the fraction of the time between the two dequeues. So the
+//! link's rate is not needed, and may vary.
 
 use crate::discipline::{Arity, Child, Context, Dequeue, Discipline, Invalid};
 use crate::fair::{Tag, TagHeap, TaggedChildren};
@@ -29,9 +29,9 @@ pub struct Wf2qPlus {
     classes: TaggedChildren,
     /// Sum of the children's weights.
     weights: u64,
-    /// Children whose start is not known to have come, by their start tags.
+    /// Children not known to be eligible, by start tag.
     later: TagHeap,
-    /// Children whose start has come, by their finish tags.
+    /// Eligible children, by finish tag.
     eligible: TagHeap,
     /// Virtual time when the service began.
     clock: Tag,
@@ -91,7 +91,7 @@ impl Discipline for Wf2qPlus {
         loop {
             self.admit(cx, &mut earliest);
             let Some(slot) = self.eligible.pop() else {
-                // `admit` leaves none where there is one that starts later.
+                // `admit` leaves no child in `later` if none is eligible.
                 return earliest.map_or(Dequeue::Empty, Dequeue::NotBefore);
             };
             match self.classes.all[slot as usize].node.dequeue(cx) {
@@ -104,7 +104,7 @@ impl Discipline for Wf2qPlus {
                     self.classes.prefetch_upcoming(&mut self.eligible);
                     return Dequeue::Packet(packet);
                 }
-                // It was measured and has been emptied since.
+                // It was peeked at and has been emptied since.
                 Dequeue::NotBefore(time) => {
                     earliest = Some(earliest.map_or(time, |known| known.min(time)));
                     self.classes.delist(slot);
@@ -124,8 +124,8 @@ impl Discipline for Wf2qPlus {
 }
 
 impl Wf2qPlus {
-    /// Ends the service under way: gives those that came meanwhile their start tags, and takes virtual time
-    /// to its end. Returns the earliest time that one of those that wait named.
+    /// Ends the current service: gives the children that became non-empty meanwhile their start tags, and
+    /// advances virtual time to its end. Returns the earliest time that a waiting child named.
     fn advance(&mut self, cx: &mut Context<'_>) -> Option<Instant> {
         let Self { classes, weights, later, clock, service, .. } = self;
         if classes.begins_busy_period(cx.now) {
@@ -136,7 +136,7 @@ impl Wf2qPlus {
         let at = |time: Instant| match &*service {
             Some(Service { began, length }) => {
                 let whole = cx.now.since(*began).as_picos();
-                // Where no time passed at all, nothing is known to have been sent.
+                // If no time passed, nothing is known to have been sent.
                 let elapsed = time.since(*began).as_picos();
                 if elapsed == 0 { before } else { before.during(*length, *weights, elapsed, whole) }
             }
@@ -149,7 +149,8 @@ impl Wf2qPlus {
         classes.ask_waiting(*clock, cx, |start, slot| later.insert(start, slot))
     }
 
-    /// Measures the children whose start has come. Where there is none, virtual time goes on to the first.
+    /// Peeks at the children that became eligible and orders them by finish tag. If none is eligible,
+    /// virtual time advances to the first start tag.
     fn admit(&mut self, cx: &mut Context<'_>, earliest: &mut Option<Instant>) {
         while let Some(slot) = self.later.first() {
             let start = self.classes.all[slot as usize].tag;
@@ -160,7 +161,7 @@ impl Wf2qPlus {
                 self.clock = start;
             }
             self.later.pop();
-            // For each of them, since many may start at once.
+            // For each of them, since many may become eligible at once.
             self.classes.prefetch_upcoming(&mut self.later);
             let class = &mut self.classes.all[slot as usize];
             match class.node.peek(cx) {

@@ -1,23 +1,23 @@
-//! The fair queueing of ALTQ: a round robin with quotas, over queues that share one buffer.
+//! ALTQ's fair queueing: round robin with quotas, over queues that share one buffer.
 //!
 //! ```text
 //! turn of a queue:   quota += 512 * weight / 100         send while quota > 0;  quota -= length
-//! above the limit:   the oldest packet of the queue with most bytes / weight goes
+//! above the limit:   the oldest packet of the queue with most bytes / weight is dropped
 //! ```
 //!
-//! Called weighted fair queueing, without any virtual time: a packet may overdraw its quota, and the queue
-//! makes up for it in later rounds. A heavier queue may be *longer* (the drop is by bytes over weight) and
-//! so its packets wait longer; what is dropped is the oldest, so that a light queue's survivors are fresh.
+//! Called weighted fair queueing, but without virtual time: a packet may overdraw its quota, and the queue
+//! makes up for it in later rounds. A heavier queue may be *longer* (the drop is by bytes over weight), so
+//! its packets wait longer; the oldest packet is dropped, so that the survivors of a light queue are fresh.
 //!
 //! As in the original an empty queue leaves the ring only at a visit with a quota above zero, and joins
-//! with none, but for the very first. Rounds in which nobody could send are taken in one step. O(log n), where
-//! the original looks at all active queues for a drop; what a child drops on a timer or by a change of its own
-//! is noticed when it is next looked at.
+//! with none, except for the very first. Rounds in which no queue could send are skipped in one step. O(log
+//! n), where the original scans all active queues for a drop. Drops of a child on a timer or by a change of
+//! its own are noticed when the child is next accessed.
 //!
 //! Differs: the original hashes addresses to 256 queues and gives weights to hash values, so two flows may
-//! meet in one queue and share its weight by accident. Here a queue is a child: its flows are said by
-//! `match`, its weight stands on it as under every other discipline of weights (so one can be put in the
-//! place of another), and results are given for each. Weight 0 is refused: the original divides by it.
+//! share one queue and its weight by accident. Here a queue is a child: its flows are given by `match`, its
+//! weight by its share as under every other discipline with weights (so that one can replace another), and
+//! results are given for each. Weight 0 is refused: the original divides by it.
 
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
@@ -69,9 +69,9 @@ pub struct WfqAltq {
     config: Config,
     classes: Vec<Class>,
     active: ActiveList,
-    /// Children that hold something by their length (over their weight); of equal ones the first is last.
+    /// Non-empty children by length (over weight); of equal ones the first is last.
     order: BTreeSet<(u128, Reverse<u32>)>,
-    /// What all children hold, as far as is known: what one dropped without being asked is still in it.
+    /// Total of all children, as far as known: unannounced drops are still in it.
     packets: u64,
     bytes: u64,
 }
@@ -79,15 +79,15 @@ pub struct WfqAltq {
 struct Class {
     node: Node,
     weight: u32,
-    /// Bytes it may send; below zero what it sent too much.
+    /// Bytes it may send; negative if it sent too much.
     quota: i128,
-    /// What it held when it was last looked at, and its length in the order then.
+    /// Its backlog at the last access, and its length in the order then.
     known: Tally,
     length: u128,
 }
 
 impl Class {
-    /// What a turn gives: at least a byte, where the original's small weights give nothing for ever.
+    /// Quota of a turn: at least a byte, while the original's small weights never get any.
     fn quantum(&self) -> i128 {
         (512 * i128::from(self.weight) / 100).max(1)
     }
@@ -139,7 +139,7 @@ impl Discipline for WfqAltq {
         self.config = config;
         for (class, share) in self.classes.iter_mut().zip(shares) {
             class.weight = share.weight;
-            // What a larger weight left over would otherwise hold the others up.
+            // Credit of a larger weight would hold the others up.
             class.quota = class.quota.min(class.quantum());
         }
         (0..self.classes.len()).for_each(|slot| self.measure(slot));
@@ -164,7 +164,7 @@ impl Discipline for WfqAltq {
 
     fn dequeue(&mut self, cx: &mut Context<'_>) -> Dequeue {
         let mut earliest: Option<Instant> = None;
-        // Queues passed over since somebody's standing changed, and the fewest rounds until one can send.
+        // Queues skipped since a queue's state changed, and the fewest rounds until one can send.
         let mut turns = 0;
         let mut rounds: Option<i128> = None;
         while let Some(slot) = self.active.current() {
@@ -190,7 +190,7 @@ impl Discipline for WfqAltq {
                         continue;
                     }
                     refused => {
-                        // Denied or not yet: it keeps its place, and saves up no more than a turn.
+                        // It returns no packet now: it stays listed, and accumulates no more than a turn.
                         if let Dequeue::NotBefore(time) = refused {
                             earliest = Some(earliest.map_or(time, |known| known.min(time)));
                         }
@@ -214,7 +214,7 @@ impl Discipline for WfqAltq {
 }
 
 impl WfqAltq {
-    /// The pointer arrives at the current queue: it has a turn's quota.
+    /// Begins the turn of the current queue with a quota.
     fn arrive(&mut self) {
         if let Some(slot) = self.active.current() {
             let class = &mut self.classes[slot];
@@ -222,7 +222,7 @@ impl WfqAltq {
         }
     }
 
-    /// Gives every listed queue the quota of `rounds` rounds at once.
+    /// Credits every listed queue with the quota of `rounds` rounds at once.
     fn credit(&mut self, rounds: i128) {
         for slot in self.active.iter() {
             let class = &mut self.classes[slot];
@@ -230,12 +230,12 @@ impl WfqAltq {
         }
     }
 
-    /// Looks at what a child holds.
+    /// Updates the length of a child.
     fn measure(&mut self, slot: usize) {
         let class = &mut self.classes[slot];
         let backlog = class.node.backlog();
         let weight = if self.config.weighted_drop { u128::from(class.weight) } else { 1 };
-        // Lengths that differ do so by more than a part in 2^64: the quotients are in the same order.
+        // Different lengths differ by more than a part in 2^64: the quotients are in the same order.
         let length = (u128::from(backlog.bytes.0) << 64) / weight;
         let known = core::mem::replace(&mut class.known, backlog);
         let before = core::mem::replace(&mut class.length, length);
@@ -250,9 +250,10 @@ impl WfqAltq {
         }
     }
 
-    /// Drops the oldest of the longest queue until the limit is kept. `came` is the packet that just did.
+    /// Drops the oldest packet of the longest queue until the limit is kept. `came` is the packet that just
+    /// arrived.
     fn shrink(&mut self, came: Option<(FlowId, u32)>, cx: &mut Context<'_>) {
-        // Queues that gave nothing when they were asked: they are not asked again.
+        // Queues that returned no packet: they are not asked again.
         let mut refused: Vec<usize> = Vec::new();
         while !self.config.limit.allows(self.packets, self.bytes) {
             let longest = self.order.iter().rev().map(|(_, slot)| slot.0 as usize);
@@ -260,7 +261,7 @@ impl WfqAltq {
             let known = self.classes[slot].known;
             self.measure(slot);
             if self.classes[slot].known != known {
-                // It has lost packets since: it may not be the longest, nor the limit be exceeded.
+                // It has lost packets since: it may not be the longest, and the limit may be kept.
                 continue;
             }
             let evicted = self.classes[slot].node.evict(cx, |packet| match came {

@@ -41,7 +41,7 @@ impl Default for Share {
 pub struct Wrr {
     classes: Vec<Class>,
     active: ActiveList,
-    /// Packets that the child whose turn it is has sent in this turn.
+    /// Packets sent so far in the current turn.
     sent: u32,
 }
 
@@ -117,7 +117,7 @@ impl Discipline for Wrr {
                 }
                 Dequeue::Empty if class.node.is_empty() => self.leave(),
                 refused => {
-                    // Denied or not yet: it stays listed, or nobody would ask it again.
+                    // It returns no packet now: it stays listed, or it would never be asked again.
                     if let Dequeue::NotBefore(time) = refused {
                         earliest = Some(earliest.map_or(time, |known| known.min(time)));
                     }

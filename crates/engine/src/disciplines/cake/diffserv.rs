@@ -1,4 +1,4 @@
-//! Which tin a packet goes to by its code point, and which part of the link a tin is sure of.
+//! Tins of a packet's code point, and the part of the link guaranteed to each tin.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -20,7 +20,7 @@ pub enum Diffserv {
     Diffserv8,
 }
 
-/// A tin's part of the link.
+/// Part of the link of a tin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Part {
     pub numerator: u64,
@@ -32,7 +32,7 @@ const HALF: Part = Part { numerator: 1, denominator: 2 };
 const QUARTER: Part = Part { numerator: 1, denominator: 4 };
 const SIXTEENTH: Part = Part { numerator: 1, denominator: 16 };
 
-/// `(7/8)^power`.
+/// Returns `(7/8)^power`.
 const fn falling(power: u32) -> Part {
     Part { numerator: 7_u64.pow(power), denominator: 8_u64.pow(power) }
 }
@@ -46,8 +46,9 @@ const VA: u8 = 44;
 const EF: u8 = 46;
 
 impl Diffserv {
-    /// The tins' parts, in the order of their priority, the lowest first. Best effort has the whole link, so that it
-    /// comes below bulk: it would else always be within its part, and bulk would get nothing.
+    /// Returns the parts of the tins in the order of their priority, the lowest first. Best effort has the
+    /// whole link, so that it ranks below bulk: otherwise it would always be within its part, and bulk
+    /// would get nothing.
     pub(super) fn parts(self) -> &'static [Part] {
         match self {
             Self::Besteffort => &[WHOLE],
@@ -57,7 +58,7 @@ impl Diffserv {
         }
     }
 
-    /// The tin of a code point.
+    /// Returns the tin of a code point.
     pub(super) fn tin(self, dscp: u8) -> usize {
         match self {
             Self::Besteffort => 0,

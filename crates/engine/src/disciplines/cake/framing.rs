@@ -1,7 +1,8 @@
-//! What a frame takes on the link behind: overhead, least length, and the cells or codewords it is cut into.
+//! Framing: a frame's length on the link behind, from overhead, minimum length, and the cells or codewords
+//! it is cut into.
 //!
 //! ```text
-//! frame (less 14 bytes of Ethernet where an overhead is given) + overhead
+//! frame (less 14 bytes of Ethernet if an overhead is given) + overhead
 //!     -> at least mpu -> atm: 53 bytes for every 48 begun      ptm: one more for every 64 begun
 //! ```
 
@@ -25,10 +26,10 @@ pub enum Framing {
     Ptm,
 }
 
-/// The Ethernet header in a frame's length.
+/// Length of the Ethernet header in a frame's length.
 const ETHERNET: i64 = 14;
 
-/// From a frame's length to its length on the link.
+/// Conversion of a frame's length to its length on the link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Compensation {
     /// Added to the frame's length.
@@ -51,7 +52,7 @@ impl Compensation {
         Ok(Self { added, mpu: config.mpu, framing: config.framing })
     }
 
-    /// The length on the link, at least a byte.
+    /// Returns the length on the link, at least a byte.
     #[inline]
     pub(super) fn on_link(&self, frame: Bytes) -> Bytes {
         let packet = frame.0.saturating_add_signed(self.added).max(self.mpu.0).max(1);

@@ -1,4 +1,4 @@
-//! Who sends to whom: what tells flows apart, and how many bulk flows a host has.
+//! Hosts and flows of packets: the identity of a flow, and the number of bulk flows of a host.
 
 use core::net::IpAddr;
 use std::collections::BTreeMap;
@@ -32,23 +32,23 @@ pub enum Isolation {
     TripleIsolate,
 }
 
-/// A host: its address, or a flow whose packets have none.
+/// Identity of a host: its address, or a flow whose packets have none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Host {
     Address(IpAddr),
     Flow(FlowId),
 }
 
-/// What a packet is put in its queue by.
+/// Identity of a packet's flow.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Identity {
-    /// 64 bits of hash that tell flows apart.
+    /// 64 bits of hash that identify the flow.
     pub tag: u64,
     pub source: Host,
     pub destination: Host,
 }
 
-/// Mixes so that every bit counts.
+/// Mixes the bits of a number: every bit of the result depends on all.
 fn mix(state: u64, value: u64) -> u64 {
     let mut mixed = state.rotate_left(23) ^ value;
     for factor in [0xFF51_AFD7_ED55_8CCD, 0xC4CE_B9FE_1A85_EC53_u64] {
@@ -67,7 +67,7 @@ fn mix_host(state: u64, host: Host) -> u64 {
 }
 
 impl Identity {
-    /// Of a packet, by its addresses as far as it has any.
+    /// Returns the identity of a packet, from its addresses as far as it has any.
     pub(super) fn of(packet: &Packet, isolation: Isolation, salt: u64, cx: &Context<'_>) -> Self {
         let by_flow = Host::Flow(packet.flow);
         if isolation == Isolation::Flowblind {
@@ -91,17 +91,17 @@ impl Identity {
     }
 }
 
-/// One host's bulk flows.
+/// Bulk flows of a host.
 #[derive(Clone, Copy, Debug)]
 struct Load {
     host: Host,
-    /// Queues that know it.
+    /// Number of queues that refer to it.
     users: u32,
     sends: u32,
     receives: u32,
 }
 
-/// The hosts of the flows that have something waiting.
+/// Hosts of the backlogged flows.
 #[derive(Debug, Default)]
 pub(super) struct Hosts {
     places: BTreeMap<Host, u32>,
@@ -110,7 +110,7 @@ pub(super) struct Hosts {
 }
 
 impl Hosts {
-    /// The place of a host, which is kept until it is released as often.
+    /// Returns the slot of a host, which is kept until it is released as often.
     pub(super) fn acquire(&mut self, host: Host) -> u32 {
         let place = *self.places.entry(host).or_insert_with(|| {
             let load = Load { host, users: 0, sends: 0, receives: 0 };
@@ -135,7 +135,7 @@ impl Hosts {
         }
     }
 
-    /// Counts a bulk flow from one place to another.
+    /// Counts a bulk flow from one host to another.
     pub(super) fn begin_bulk(&mut self, source: u32, destination: u32) {
         self.loads[source as usize].sends += 1;
         self.loads[destination as usize].receives += 1;
@@ -146,7 +146,7 @@ impl Hosts {
         self.loads[destination as usize].receives -= 1;
     }
 
-    /// Among how many flows a host's share is divided.
+    /// Returns the number of flows among which a host's share is divided.
     pub(super) fn load(&self, isolation: Isolation, source: u32, destination: u32) -> u32 {
         let sends = self.loads[source as usize].sends;
         let receives = self.loads[destination as usize].receives;

@@ -1,4 +1,5 @@
-//! How ALTQ serves classes: sleeping at the limit, the cutoff of borrowing, rounds that forget, and the link's end.
+//! ALTQ's service of classes: sleep at the limit, cutoff of borrowing, rounds that forget, and the end of
+//! the link's transmissions.
 
 use super::bands::BANDS;
 use super::config::RoundRobin;
@@ -8,9 +9,9 @@ use crate::discipline::{Context, Dequeue};
 use crate::packet::Packet;
 use crate::units::Bytes;
 
-/// How many of the largest packets the link's end may be ahead.
+/// Number of largest packets that the link's end may be ahead.
 const AHEAD: Ticks = 16;
-/// Links on which such a packet takes longer are slow, and get a quarter of that.
+/// Time of such a packet above which a link is slow; slow links get a quarter of that.
 const SLOW: Ticks = 10_000_000_000;
 
 impl Cbq {
@@ -45,8 +46,8 @@ impl Cbq {
         }
     }
 
-    /// One packet of the classes of a band: first of those with an allotment left, then of any. `hopeful` becomes
-    /// the first that was refused and may borrow.
+    /// Serves one packet of the classes of a band: first of those with an allotment left, then of any.
+    /// `hopeful` becomes the first that was refused and may borrow.
     fn serve_band_altq(
         &mut self,
         band: usize,
@@ -83,7 +84,7 @@ impl Cbq {
                 } else if self.lender(class).is_some() {
                     hopeful.get_or_insert((band, class));
                 }
-                // What a class leaves over in its turn is lost, and so is what it overdrew.
+                // Credit or debt left at the end of a turn is lost.
                 self.states[class].deficit = 0;
                 turn += 1;
             }
@@ -94,13 +95,13 @@ impl Cbq {
         None
     }
 
-    /// A class that is empty.
+    /// Delists an empty class.
     fn leave_band(&mut self, class: usize, band: usize, turn: usize) {
         self.states[class].deficit = 0;
         self.bands.retire(band, turn);
     }
 
-    /// Everybody is over the limit: the first that may borrow sends.
+    /// Serves the first class that may borrow if all are over their limits.
     fn send_anyway(
         &mut self,
         band: usize,
@@ -117,7 +118,7 @@ impl Cbq {
         Some(packet)
     }
 
-    /// Counts and charges a packet at once, up to when the link will have sent it.
+    /// Counts and charges a packet at once, up to the time at which the link will have sent it.
     fn sent(&mut self, charge: Charge, band: usize, turn: usize) {
         let state = &mut self.states[charge.class];
         state.deficit -= i128::from(charge.length.0);
@@ -135,7 +136,8 @@ impl Cbq {
         self.cutoff = if is_open { self.states[charge.lender].level } else { NO_CUTOFF };
     }
 
-    /// When the link will have sent a packet of this length, behind those before it: not too far from now.
+    /// Returns the time at which the link will have sent a packet of this length after those before it: not
+    /// too far from now.
     fn end_of_link(&self, length: Bytes) -> Ticks {
         let time_for = |length| Ticks::from(self.config.bandwidth.time_for(length).as_picos());
         let mtu = time_for(self.config.mtu);
@@ -147,7 +149,7 @@ impl Cbq {
         now + (self.link_end - now + time_for(length)).min(most)
     }
 
-    /// Those that were charged and are under their limits again sleep no longer.
+    /// Wakes the classes that were charged and are under their limits again.
     fn wake_those_under(&mut self, class: usize) {
         let mut next = Some(class);
         while let Some(class) = next {
@@ -163,8 +165,8 @@ impl Cbq {
         state.estimator.undertime = None;
     }
 
-    /// The first of the class and those above it that is under its limit and not above the cutoff. Where there
-    /// is none the class goes to sleep, unless a cutoff is all that is in its way.
+    /// Returns the first of the class and its ancestors that is under its limit and not above the cutoff.
+    /// Without one the class goes to sleep, unless only a cutoff prevents it from borrowing.
     fn find_lender_altq(&mut self, class: usize, wake: &mut Wake) -> Option<usize> {
         let now = self.clock.now;
         if self.states[class].settings.exempt {
@@ -198,7 +200,7 @@ impl Cbq {
         Some(lender)
     }
 
-    /// Puts a class to sleep: its pause, or that of the highest lender, takes the place of its packet's time.
+    /// Puts a class to sleep: its pause, or that of the highest lender, replaces the time of its packet.
     fn sleep(&mut self, class: usize, top: Option<usize>, wake: &mut Wake) {
         let is_spent = |top: &usize| {
             let state = &self.states[*top];
@@ -213,7 +215,7 @@ impl Cbq {
         self.wake_from_sleep(class, wake);
     }
 
-    /// The timer of a sleeping class: at least two ticks.
+    /// Returns the timer of a sleeping class: at least two ticks.
     fn wake_from_sleep(&self, class: usize, wake: &mut Wake) {
         let ticks = self.config.tick.map_or(0, |tick| 2 * Ticks::from(tick.as_picos()));
         if let Some(undertime) = self.states[class].estimator.undertime {

@@ -1,4 +1,4 @@
-//! The parameters of CBQ as they are written, and what each class goes by once they are worked out.
+//! Parameters of CBQ as written, and the settings of each class computed from them.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -23,7 +23,7 @@ pub enum Flavour {
 }
 
 impl Flavour {
-    /// What its times are counted in.
+    /// Returns the arithmetic of its times.
     pub(super) fn arithmetic(self) -> Arithmetic {
         match self {
             Self::Linux => Arithmetic::Kernel,
@@ -171,13 +171,13 @@ pub struct Share {
     pub prio2: Option<u8>,
 }
 
-/// What a class goes by. The link above all classes has one as well.
+/// Settings of a class or of the link.
 #[derive(Clone, Debug)]
 pub(super) struct Settings {
     pub tuning: Tuning,
-    /// Its ring; the first is served first.
+    /// Index of its ring; the first is served first.
     pub band: usize,
-    /// Its ring while it is penalised.
+    /// Index of its ring while it is penalised.
     pub second_band: usize,
     /// Bytes a round.
     pub quantum: i128,
@@ -189,7 +189,7 @@ pub(super) struct Settings {
 }
 
 impl Config {
-    /// Checks everything; returns the settings of the classes in pre-order, and last those of the link.
+    /// Checks all parameters; returns the settings of the classes in pre-order, then those of the link.
     pub(super) fn settings(&self, shares: &[Share]) -> Result<Vec<Settings>, Invalid> {
         self.check()?;
         let mut all = Vec::with_capacity(shares.len() + 1);
@@ -237,7 +237,7 @@ impl Config {
         Ok(())
     }
 
-    /// The ring of a priority.
+    /// Returns the ring of a priority.
     fn band(&self, field: &'static str, prio: u8) -> Result<usize, Invalid> {
         let (first, last) = if self.flavour == Flavour::Altq { (0, 7) } else { (1, 8) };
         if !(first..=last).contains(&prio) {
@@ -347,7 +347,8 @@ impl Config {
         })
     }
 
-    /// What counts as a long silence: 2^27 ticks of a microsecond in Linux 2.2, of 64 ns later; 2 s in ALTQ.
+    /// Returns the length of a long silence: 2^27 ticks of a microsecond in Linux 2.2, of 64 ns later; 2 s
+    /// in ALTQ.
     fn longest_gap(&self) -> Ticks {
         match self.flavour {
             Flavour::Linux22 => (1 << 27) * 1_000_000,
@@ -356,7 +357,7 @@ impl Config {
         }
     }
 
-    /// The link: its scaled maxidle is the time of a mean packet.
+    /// Settings of the link: its scaled maxidle is the time of a mean packet.
     fn link(&self) -> Result<Settings, Invalid> {
         let share = Share {
             rate: self.bandwidth,
@@ -379,10 +380,11 @@ impl Config {
         self.settings_of(&share)
     }
 
-    /// The quanta, which depend on the other classes of a band.
+    /// Computes the quanta, which depend on the other classes of a band.
     ///
-    /// Linux: weight times allot times the number of classes, over the sum of their weights; none or more
-    /// than 32 `mtu` becomes half an `mtu` and a byte. ALTQ: weight times `mtu` times their number over the sum.
+    /// Linux: weight times allot times the number of classes, over the sum of their weights; zero or more
+    /// than 32 `mtu` becomes half an `mtu` and a byte. ALTQ: weight times `mtu` times their number over the
+    /// sum.
     fn set_quanta(&self, all: &mut [Settings], shares: &[Share]) {
         let weight = |share: &Share| u128::from(share.weight.unwrap_or(share.rate).as_bits());
         let mut bands = [(0_u128, 0_u128); BANDS];
@@ -410,13 +412,14 @@ impl Config {
     }
 }
 
-/// The formulas of `tc`, in seconds, and of ALTQ's daemon, in picoseconds; of Linux 2.2 `tc`'s in picoseconds.
+/// Formulas of `tc` in seconds, and of ALTQ's daemon in picoseconds; for Linux 2.2 those of `tc` in
+/// picoseconds.
 struct Burst {
     /// 1 - W.
     kept: f64,
-    /// The time of a mean packet on the link.
+    /// Time of a mean packet on the link.
     link: f64,
-    /// The same at the class's rate.
+    /// Time of a mean packet at the class's rate.
     own: f64,
 }
 
@@ -442,7 +445,7 @@ impl Burst {
         }
     }
 
-    /// What a class must be silent for each packet; a class as fast as the link, a packet's time.
+    /// Idle time that a class needs per packet; for a class as fast as the link, a packet's time.
     fn silence(&self) -> f64 {
         if self.own > self.link { self.own - self.link } else { self.link }
     }

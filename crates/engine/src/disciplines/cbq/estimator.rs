@@ -1,4 +1,4 @@
-//! The estimator of CBQ: how long a class would have to be idle between its packets, and how long it is.
+//! Estimator of CBQ: the average difference between a class's idle time and the idle time of its rate.
 //!
 //! ```text
 //! idle     = (end of this packet - end of the last one) - length / rate      below zero: too fast
@@ -6,38 +6,38 @@
 //! average <= 0:  may send from  start + length / rate + (1 - W)(-average) on
 //! ```
 //!
-//! As in both sources the average is kept divided by W, so that nothing is lost to rounding: a step is then
-//! `a += idle - a W`.
+//! As in both sources the average is kept divided by W, so that rounding loses nothing: a step is then `a
+//! += idle - a W`.
 
 use crate::units::{Bytes, Duration, Instant, Rate};
 
-/// Ticks of an [`Arithmetic`] below and above zero. Times are counted from the start of the run; scaled averages are at
-/// most 2^31 times longer than an [`Instant`](crate::units::Instant), so that sums stay far from the ends.
+/// Signed ticks of an [`Arithmetic`]. Times count from the start of the run; scaled averages are at most
+/// 2^31 times longer than an [`Instant`](crate::units::Instant), so that sums stay far from overflow.
 pub(super) type Ticks = i128;
 
-/// Longer than anything is let grow, in both directions.
+/// Bound of all ticks, in both directions.
 const END: Ticks = 1 << 110;
 
-/// Sizes in a table of `tc` go up by so many bytes.
+/// Step of the sizes in a table of `tc`, in bytes.
 const CELL: u64 = 8;
 /// Cells of a table of `tc`.
 const CELLS: u64 = 256;
 
-/// What times are counted in, and how they are rounded.
+/// Unit and rounding of times.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Arithmetic {
     /// Picoseconds; a packet's time is rounded up, the share of an average towards zero.
     Exact,
-    /// Late Linux: ticks of 64 ns. A packet's time is from a table of `tc`: its size rounded up to a cell, and the time down to a
-    /// microsecond. An average is shifted, which rounds down. Gaps are compared as unsigned numbers, so that one below zero is
-    /// a long one.
+    /// Late Linux: ticks of 64 ns. A packet's time is from a table of `tc`: its size rounded up to a cell,
+    /// and the time down to a microsecond. An average is shifted, which rounds down. Gaps are compared as
+    /// unsigned numbers, so that a negative one is a long one.
     ///
     /// Differs: below 60 bit/s the entries of a table overflow in `tc`.
     Kernel,
 }
 
 impl Arithmetic {
-    /// A tick in picoseconds.
+    /// Returns the tick in picoseconds.
     pub(super) fn tick(self) -> Ticks {
         match self {
             Self::Exact => 1,
@@ -45,22 +45,22 @@ impl Arithmetic {
         }
     }
 
-    /// What a clock of these ticks shows.
+    /// Converts a time to ticks, as a clock of these ticks shows it.
     pub(super) fn at(self, time: Instant) -> Ticks {
         Ticks::from(time.as_picos()) / self.tick()
     }
 
-    /// Whole ticks of a parameter.
+    /// Converts a parameter to whole ticks.
     pub(super) fn of(self, time: Duration) -> Ticks {
         Ticks::from(time.as_picos()) / self.tick()
     }
 
-    /// When a clock of these ticks shows this time.
+    /// Returns the time at which a clock of these ticks shows this time.
     pub(super) fn instant(self, time: Ticks) -> Instant {
         Instant::ZERO + Duration::from_picos(u64::try_from(time * self.tick()).unwrap_or(u64::MAX))
     }
 
-    /// How long a packet takes at this rate.
+    /// Returns the time of a packet at this rate.
     pub(super) fn time_for(self, rate: Rate, length: Bytes) -> Ticks {
         match self {
             Self::Exact => Ticks::from(rate.time_for(length).as_picos()),
@@ -76,25 +76,25 @@ impl Arithmetic {
     }
 }
 
-/// Microseconds as `tc` hands them to the kernel: whole ones, of 15.625 ticks each, rounded down.
+/// Rounds down to microseconds as `tc` passes them to the kernel: whole ones, of 15.625 ticks each.
 pub(super) fn ticks_of(micros: f64) -> Ticks {
     Ticks::from(micros as u64) * 125 / 8
 }
 
-/// What the estimator of a class goes by.
+/// Parameters of a class's estimator.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Tuning {
     pub arithmetic: Arithmetic,
     pub rate: Rate,
     /// W is 2 to the minus this.
     pub ewma: u32,
-    /// The most that the scaled average can be: what an idle class may send at once.
+    /// Upper bound of the scaled average: what an idle class may send at once.
     pub maxidle: Ticks,
-    /// The least that the scaled average can be.
+    /// Lower bound of the scaled average.
     pub minidle: Ticks,
-    /// What the action at the limit adds.
+    /// Idle time that the action at the limit adds.
     pub offtime: Ticks,
-    /// A silence this long fills the average up.
+    /// Silence that restores the full average.
     pub longest_gap: Ticks,
 }
 
@@ -103,41 +103,42 @@ impl Tuning {
         self.arithmetic.time_for(self.rate, length)
     }
 
-    /// An average times W.
+    /// Returns an average times W.
     fn part(&self, average: Ticks) -> Ticks {
         match self.arithmetic {
-            // A shift would drift down for ever.
+            // A shift would drift downwards.
             Arithmetic::Exact => average / (1 << self.ewma),
             Arithmetic::Kernel => average >> self.ewma,
         }
     }
 
-    /// Whether a class that sent nothing for so long counts as idle for ever.
+    /// Returns whether a silence of this length restores the full average.
     fn is_long(&self, gap: Ticks) -> bool {
         gap > self.longest_gap || (gap < 0 && self.arithmetic == Arithmetic::Kernel)
     }
 }
 
-/// What is known of a class.
+/// State of a class's estimator.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Estimator {
-    /// The average idle time divided by W.
+    /// Average idle time divided by W.
     pub average: Ticks,
-    /// Until when the class is over its limit; `None`: it is under its limit.
+    /// Time until which the class is over its limit; `None`: it is under its limit.
     pub undertime: Option<Ticks>,
-    /// When its last packet ended.
+    /// End of its last packet.
     last: Option<Ticks>,
-    /// How long its last packet would take at its own rate.
+    /// Time of its last packet at its own rate.
     pub last_packet: Ticks,
 }
 
 impl Estimator {
-    /// A class that has been idle for long.
+    /// Creates the estimator of a class that has been idle for long.
     pub(super) fn new(tuning: &Tuning) -> Self {
         Self { average: tuning.maxidle, undertime: None, last: None, last_packet: 0 }
     }
 
-    /// A packet of the class, or of one below that is charged to it, is sent from `start` to `end`.
+    /// Accounts for a packet of the class, or of one below that is charged to it, sent from `start` to
+    /// `end`.
     pub(super) fn update(&mut self, tuning: &Tuning, start: Ticks, end: Ticks, length: Bytes) {
         let own = tuning.time_for(length);
         self.last_packet = own;
@@ -151,19 +152,19 @@ impl Estimator {
         self.last = Some(self.last.map_or(end, |last| last.max(end)));
     }
 
-    /// How long the class must be silent, beyond a packet's own time, to bring its average back to zero.
+    /// Returns the silence, beyond a packet's own time, that brings the average back to zero.
     pub(super) fn debt(&self, tuning: &Tuning) -> Ticks {
         let below = (-self.average).max(0);
         below - tuning.part(below)
     }
 
-    /// Whether the class has sent too much.
+    /// Returns whether the class is over its limit.
     #[inline]
     pub(super) fn is_over(&self, now: Ticks) -> bool {
         self.undertime.is_some_and(|undertime| now < undertime)
     }
 
-    /// Adopts a new tuning. What the class owes or has saved stays the same in bytes.
+    /// Adopts new parameters. Debt and credit of the class stay the same in bytes.
     pub(super) fn retune(&mut self, old: &Tuning, new: &Tuning, now: Ticks) {
         let scale = |time: Ticks| {
             if old.rate == new.rate {
@@ -182,8 +183,7 @@ impl Estimator {
         self.undertime = self.undertime.map(|undertime| now + scale(undertime - now));
     }
 
-    /// Moves all its times by ticks of `old`, and counts them in those of `new`: the clock they are read from is another one
-    /// from now on.
+    /// Shifts all times by ticks of `old`, and converts them to those of `new`, for another clock.
     pub(super) fn shift(&mut self, by: Ticks, old: Arithmetic, new: Arithmetic) {
         let recount = |time: Ticks| time * old.tick() / new.tick();
         self.average = recount(self.average);

@@ -1,4 +1,5 @@
-//! How Linux serves classes: its clock, its rounds, borrowing, top-level sharing and the actions at the limit.
+//! Linux's service of classes: its clock, rounds, borrowing, top-level sharing and the actions at the
+//! limit.
 
 use super::bands::BANDS;
 use super::estimator::Ticks;
@@ -7,15 +8,15 @@ use crate::discipline::{Context, Dequeue, DropReason};
 use crate::packet::Packet;
 use crate::units::{Bytes, Duration, Instant};
 
-/// How long packets wait at most where a round was cut short and no timer is set: long beside the gaps between the packets of
-/// a loaded link, and short beside a sender's patience.
+/// Maximum time that packets wait if a round was cut short and no timer is set: long compared with the gaps
+/// between the packets of a loaded link, and short compared with a sender's patience.
 const LOST_WAKE: Duration = Duration::from_millis(10);
 
-/// What a band gives.
+/// Result of serving a band.
 enum Served {
     Sent(Packet),
     Nothing,
-    /// Nothing, and not all of its classes were visited.
+    /// No packet, and not all of its classes were visited.
     CutShort,
 }
 
@@ -41,40 +42,41 @@ impl Cbq {
             }
             let link_is_free = self.states[link].estimator.undertime.is_none();
             if self.cutoff == NO_CUTOFF && link_is_free {
-                // Differs: the kernel sets no timer then, and what waits stays until the next packet comes.
+                // Differs: the kernel sets no timer then, and the packets stay until the next arrival.
                 if is_cut_short && wake.earliest.is_none() && self.holds_packets() {
                     wake.at(cx.now + LOST_WAKE);
                 }
                 return wake.answer();
             }
-            // Nobody may send because of a bound on borrowing, or because the link is thought to be busy, which
-            // it is not: it asks. Without this a class could wait for one that never comes.
+            // No class may send because borrowing is bounded, or because the link is thought to be busy. It
+            // is not: it polls. Without this a class could wait for a packet that never comes.
             self.cutoff = NO_CUTOFF;
             self.states[link].estimator.undertime = None;
         }
     }
 
-    /// Asks once more where all that is listed is empty and the link has sent the last packet, as the kernel does as soon as the
-    /// link is free: that packet is charged, borrowing is not bounded any more, and empty classes are delisted.
+    /// Dequeues once more if all listed classes are empty and the link has sent the last packet, as the
+    /// kernel does as soon as the link is free: that packet is charged, borrowing is no longer bounded, and
+    /// empty classes are delisted.
     pub(super) fn end_busy_period(&mut self, cx: &mut Context<'_>) {
         let Some(charge) = self.pending else { return };
         let on_link = self.states[self.link()].settings.tuning.time_for(charge.length);
         if self.arithmetic().at(cx.now) >= self.clock.now + on_link && !self.holds_packets() {
-            // All are empty: it gives nothing.
+            // All are empty: this returns no packet.
             let _ = self.dequeue_linux(cx);
         }
     }
 
-    /// Whether a class that is listed holds packets.
+    /// Returns whether a listed class holds packets.
     fn holds_packets(&mut self) -> bool {
         let Self { bands, classes, .. } = self;
         bands.iter().any(|class| !classes.is_empty(class))
     }
 
-    /// Charges what was sent last and sets the clock.
+    /// Charges the last packet and sets the clock.
     ///
-    /// Linux 2.2 adds the packet's time on the link, and of the time that really passed only what goes beyond:
-    /// a packet that follows at once has gained its length on the clock for good.
+    /// Linux 2.2 adds the packet's time on the link, and of the time that really passed only the excess: a
+    /// packet that follows at once has gained its length on the clock for good.
     pub(super) fn advance_clock(&mut self, now: Instant) {
         let real = self.arithmetic().at(now);
         let mut passed = (real - self.clock.real).max(0);
@@ -90,7 +92,8 @@ impl Cbq {
         self.clock = Clock { now, real };
     }
 
-    /// Where the class that sent has more and its lender is under its limit, nobody borrows from higher up.
+    /// If the class that sent has more packets and its lender is under its limit, no class borrows from
+    /// higher up.
     fn lower_top_level_after(&mut self, charge: Charge) {
         let mut lender = charge.lender;
         if self.cutoff < self.states[lender].level || self.classes.is_empty(charge.class) {
@@ -105,7 +108,7 @@ impl Cbq {
         self.cutoff = self.states[lender].level;
     }
 
-    /// The time at `real` without another dequeue.
+    /// Returns the time at `real` without another dequeue.
     pub(super) fn clock_at(&self, real: Ticks) -> Ticks {
         match self.config.flavour {
             Flavour::Linux22 => self.clock.now + (real - self.clock.real).max(0),
@@ -113,10 +116,12 @@ impl Cbq {
         }
     }
 
-    /// One packet of the classes of a band, in rounds until each that may send has had the quantum it lacks.
+    /// Serves one packet of the classes of a band, in rounds until each that may send has had the quantum
+    /// it lacks.
     ///
-    /// Late Linux ends a round once the last class of the ring counts as visited, and where a class is delisted the one before it
-    /// does. If that happens to the first class of a round, the round is over and the others are not visited.
+    /// Late Linux ends a round once the last class of the ring counts as visited, and if a class is
+    /// delisted, the one before it counts. If that happens to the first class of a round, the round is over
+    /// and the others are not visited.
     fn serve_band(&mut self, band: usize, wake: &mut Wake, cx: &mut Context<'_>) -> Served {
         loop {
             self.credited.clear();
@@ -140,7 +145,7 @@ impl Cbq {
                     }
                 }
             }
-            // Rounds in which nobody could send are taken in one step.
+            // Rounds in which no class could send are skipped in one step.
             let states = &mut self.states;
             let missing = |class: &usize| match (states[*class].deficit, states[*class].settings.quantum) {
                 (deficit, _) if deficit > 0 => 0,
@@ -167,7 +172,7 @@ impl Cbq {
         };
         let state = &mut self.states[class];
         if state.deficit <= 0 {
-            // So does one that has just become empty: its deficit stays for when it comes back.
+            // A class that has just become empty as well: its deficit stays until it comes back.
             state.deficit += state.settings.quantum;
             return Turn::Credited;
         }
@@ -181,7 +186,7 @@ impl Cbq {
         turn
     }
 
-    /// The packet is counted; the turn passes on where the quantum is used up, with a quantum for the next.
+    /// Counts the packet; the turn passes on if the quantum is used up, with a quantum for the next class.
     fn end_turn(&mut self, class: usize, band: usize, turn: usize, length: Bytes) {
         let state = &mut self.states[class];
         state.deficit -= i128::from(length.0);
@@ -195,7 +200,8 @@ impl Cbq {
         }
     }
 
-    /// The first of the class and those above it that is under its limit, if it may be borrowed from.
+    /// Returns the first of the class and its ancestors that is under its limit, if borrowing from it is
+    /// allowed.
     fn find_lender(&mut self, class: usize, wake: &mut Wake, cx: &mut Context<'_>) -> Option<usize> {
         if self.is_set_aside(class) {
             self.wake_after_penalty(class, wake);
@@ -217,7 +223,7 @@ impl Cbq {
         Some(lender)
     }
 
-    /// The action on a class that is over its limit and cannot borrow.
+    /// Takes the action on a class that is over its limit and cannot borrow.
     fn act(&mut self, class: usize, wake: &mut Wake, cx: &mut Context<'_>) {
         let real = self.arithmetic().at(cx.now);
         match self.states[class].settings.overlimit {
@@ -255,7 +261,7 @@ impl Cbq {
                 self.delay(class);
             }
         }
-        // It may go on when any class it could borrow from is under its limit again.
+        // It may go on when any class from which it could borrow is under its limit again.
         let mut next = Some(class);
         while let Some(above) = next {
             if let Some(undertime) = self.states[above].estimator.undertime {
@@ -265,7 +271,7 @@ impl Cbq {
         }
     }
 
-    /// *Classic*: the first time, the class waits its pause longer, and what it owes is forgiven.
+    /// *Classic*: the first time, the class waits its pause longer, and its debt is forgiven.
     fn delay(&mut self, class: usize) {
         let now = self.clock.now;
         let state = &mut self.states[class];
@@ -276,7 +282,7 @@ impl Cbq {
         state.is_delayed = true;
     }
 
-    /// Whether `delay` holds the class whatever else becomes free.
+    /// Returns whether `delay` holds the class whatever else becomes free.
     fn is_set_aside(&self, class: usize) -> bool {
         let state = &self.states[class];
         state.settings.overlimit == Overlimit::Delay && state.penalised_until.is_some()
@@ -294,7 +300,7 @@ impl Cbq {
         }
     }
 
-    /// Classes whose penalty is over take their own places again.
+    /// Returns the classes whose penalty is over to their own rings.
     fn end_penalties(&mut self, real: Ticks) {
         let mut index = 0;
         while let Some(class) = self.penalised.get(index).copied() {

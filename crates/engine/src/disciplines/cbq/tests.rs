@@ -39,7 +39,8 @@ fn late_linux_counts_in_ticks_of_64_ns_from_whole_microseconds() {
     let share = json!({ "rate": "3mbit", "maxburst": 20, "minburst": 2 });
     let all = settings(json!({ "bandwidth": "10mbit" }), std::slice::from_ref(&share)).expect("valid");
     let [class, link] = [&all[0].tuning, &all[1].tuning];
-    // What `tc -s class` of Linux 5.10 shows of a class that never sent: 1.86667 ms ((32/31)^20 - 1) 32 = 52981.8 us; of the link 800 us.
+    // `tc -s class` of Linux 5.10 on a class that never sent: 1.86667 ms ((32/31)^20 - 1) 32 = 52981.8 us;
+    // on the link 800 us.
     assert_eq!((class.maxidle, link.maxidle), (827_828, 12_500));
     // 1.86667 ms (1 + 32/31) = 3793.5 us; Linux 2.2 has no ticks here.
     assert_eq!(class.offtime, 3793 * 125 / 8);
@@ -102,7 +103,7 @@ fn what_cannot_be_is_refused_at_its_field() {
     }
 }
 
-/// A port over leaves that take flows 0, 1, ...
+/// Creates a port over leaves that take flows 0, 1, ...
 fn port(config: &Value, shares: &[Value]) -> Port {
     let leaf = |(flow, share): (usize, &Value)| {
         let limit = serde_json::from_value(json!({ "limit": "1000p" })).expect("parameters");
@@ -121,7 +122,7 @@ fn offer(port: &mut Port, flow: u32, micros: u64) {
     port.offer(Packet::new(header), Instant::ZERO + Duration::from_micros(micros), &NoHeaders);
 }
 
-/// What the port says at this time: a flow, or in how many microseconds to ask again.
+/// Returns the port's answer at this time: a flow, or the microseconds until the next poll.
 fn poll(port: &mut Port, micros: u64) -> Result<u32, Option<u64>> {
     let now = Instant::ZERO + Duration::from_micros(micros);
     match port.poll(now, &NoHeaders) {
@@ -141,7 +142,7 @@ fn altq_sleeps_at_least_two_ticks() {
         );
         (0..3).for_each(|_| offer(&mut port, 0, 0));
         assert_eq!([0, 1000, 2000].map(|at| poll(&mut port, at)), [Ok(0), Ok(0), Err(Some(wait))]);
-        // An arrival asks as well, and what it needed has passed.
+        // An arrival polls as well, and the time that it needed has passed.
         offer(&mut port, 0, 3100);
         assert_eq!(poll(&mut port, 3100), Ok(0));
     }
