@@ -6,9 +6,9 @@
 //! LOCKGATE_BENCH=100000 cargo bench -p lockgate-engine -- htb/nested/shallow
 //! ```
 //!
-//! A number instead of `short` sends exactly so many packets in each cell whose name holds the filter: to compare two
-//! builds in turns, and to count instructions (`valgrind --tool=callgrind --toggle-collect='*Load*pairs*'`), which a
-//! loaded machine does not change.
+//! A number instead of `short` sends exactly so many packets in each cell whose name holds the filter: to
+//! compare two builds in turns, and to count instructions (`valgrind --tool=callgrind
+//! --toggle-collect='*Load*pairs*'`), which a loaded machine does not change.
 //!
 //! A port holds `size` flows (or classes, for a kind that takes children: each a FIFO), each with one packet
 //! (shallow) or sixteen (deep, as far as two million packets go). Every flow always waits: what is sent is
@@ -18,8 +18,8 @@
 //! random. Figures are the thread's own processor time, the median of ten samples.
 //!
 //! `nested` is a tree of three levels of the same kind (of its classes, where it owns them), ten by ten by
-//! ten; sorting a packet by ten rules at each level is in it. `limited` is the same with every class at the rate that
-//! it is given, for kinds that give one: whoever sends has waited for it.
+//! ten; sorting a packet by ten rules at each level is in it. `limited` is the same with every class at the
+//! rate that it is given, for kinds that give one: whoever sends has waited for it.
 #![allow(clippy::print_stdout, reason = "a bench prints")]
 
 use std::collections::BTreeMap;
@@ -248,7 +248,8 @@ impl Load {
                 flows.swap(last, random.below(last as u32 + 1) as usize);
             }
             for flow in &flows {
-                // Lengths are near each other, so that all flows have about as many turns; those of a tree name the leaf.
+                // Lengths are near each other, so that all flows have about as many turns; those of a tree
+                // name the leaf.
                 let length = SHORTEST + if matches!(shape, Shape::Flat(_)) { flow % 500 } else { *flow };
                 let class = ChildNumber::new(*flow as usize);
                 load.offer(Packet::new(Header { flow: FlowId(*flow), class, length, ..Header::default() }));

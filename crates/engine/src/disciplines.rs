@@ -1,8 +1,8 @@
 //! Every discipline the laboratory knows.
 //!
-//! To add one: write `disciplines/<kind>.rs`, declare the module below, and enter it with its family in the registry
-//! (`disciplines!`). Scenario building, the JSON schema, `lockgate list`, the reference pages and the compliance suite
-//! all follow from the registry.
+//! To add one: write `disciplines/<kind>.rs`, declare the module below, and enter it with its family in the
+//! registry (`disciplines!`). Scenario building, the JSON schema, `lockgate list`, the reference pages and
+//! the compliance suite all follow from the registry.
 
 pub mod bandwidth_shaper;
 pub mod cake;

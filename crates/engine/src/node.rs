@@ -12,9 +12,9 @@
 //! three levels down therefore corrects the backlog of every ancestor, and no discipline counts anything.
 //! At every level, `offered + moved_in = sent + dropped + moved_out + backlog`.
 //!
-//! `sent` is not stored but computed from that equation, so the equation alone proves nothing: the simulator and the
-//! compliance tests compare it with the packets that they really received, and a lost packet shows as a backlog that a
-//! flush cannot empty.
+//! `sent` is not stored but computed from that equation, so the equation alone proves nothing: the
+//! simulator and the compliance tests compare it with the packets that they really received, and a lost
+//! packet shows as a backlog that a flush cannot empty.
 //!
 //! # Two accounting paths
 //!
@@ -445,8 +445,8 @@ impl Node {
         self.contents.each_child(&mut |child| child.each_below(depth + 1, visit));
     }
 
-    /// Prefetches the node (three cache lines), or, if `is_node_cached`, its next packet. The address of the packet
-    /// lies in the node, so that one call must follow the other at a distance.
+    /// Prefetches the node (three cache lines), or, if `is_node_cached`, its next packet. The address of
+    /// the packet lies in the node, so that one call must follow the other at a distance.
     #[inline(always)]
     pub(crate) fn prefetch(&self, is_node_cached: bool) {
         if is_node_cached {

@@ -3,9 +3,9 @@
 //! A case is a file `vectors/<kind>/<case>.toml`: what is under test and why in its comment, then
 //!
 //! - `link`: the link's rate. At `8mbit` a byte takes a microsecond and 1000 bytes a millisecond.
-//! - `queue`: the tree: `kind`, its parameters, `children`; on a child, `share` is what it says to its parent.
-//!   An inner class has `kind = "class"`. Where leaves have a `flow`, packets go to them by their flow, not by
-//!   their `class`.
+//! - `queue`: the tree: `kind`, its parameters, `children`; on a child, `share` is what it says to its
+//!   parent. An inner class has `kind = "class"`. Where leaves have a `flow`, packets go to them by their
+//!   flow, not by their `class`.
 //! - `clock`, `ring`: the port's, if it has them.
 //! - `arrivals`: a table with the columns it needs of `at name flow length class hops stamp waited
 //!   tcp dscp ecn`. `tcp` is the sequence number of a TCP segment, `ecn` the codepoint as a number: 0 none,

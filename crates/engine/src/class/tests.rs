@@ -189,8 +189,8 @@ fn classes_without_children_are_refused() {
 /// Owner of [`Classes`], whose inner classes the owner's loop accounts for. Serves the last leaf first.
 struct Loop(Classes);
 
-/// Children called one by one, so that [`Node::enqueue`] and [`Node::dequeue`] account for each level. Serves the
-/// last child first; nested, it sends the packets of [`Loop`] in the same order.
+/// Children called one by one, so that [`Node::enqueue`] and [`Node::dequeue`] account for each level.
+/// Serves the last child first; nested, it sends the packets of [`Loop`] in the same order.
 struct Recursion(Vec<Node>);
 
 impl Discipline for Loop {

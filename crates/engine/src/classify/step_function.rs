@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! length   0       100      200             1000
-//!          |  a    |  a b   |  b            |  -          bounds: 100, 200, 1000      one value more than bounds
+//!          |  a    |  a b   |  b            |  -     bounds: 100, 200, 1000   one value more than bounds
 //! ```
 //!
 //! [`StepFunction`] finds the step by binary search; [`LookupTable`] by one load if the bounds are near

@@ -1,7 +1,7 @@
 //! PIE's control law: a drop probability that is steered by the delay and its trend.
 //!
 //! ```text
-//! every tupdate:  p += alpha (delay - target) + beta (delay - delay before)      scaled down where p is small
+//! every tupdate:  p += alpha (delay - target) + beta (delay - delay before)    scaled down if p is small
 //! ```
 //!
 //! Shared by `pie` and `fq_pie`. All in integers, `p` in units of 2^-56. Updates are lazy: between two

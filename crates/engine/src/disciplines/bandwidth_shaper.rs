@@ -2,7 +2,7 @@
 //! Not a token bucket.
 //!
 //! ```text
-//! allowed = rate * (time since the second began)        a packet may go while sent <= allowed; sent += length
+//! allowed = rate * (time since the second began)    a packet may go while sent <= allowed; sent += length
 //! a second begins:  sent -= rate, if it is above zero   unused bytes are carried over, once
 //! ```
 //!

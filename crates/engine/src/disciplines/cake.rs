@@ -53,47 +53,52 @@ use crate::units::{Bytes, Duration, Instant, Overhead, Probability, Rate};
 #[serde(deny_unknown_fields, default)]
 #[allow(clippy::struct_excessive_bools, reason = "each is a switch of its own, as in tc")]
 pub struct Config {
-    /// The rate of the shaper, counted in bytes on the link behind (`overhead`, `mpu`, `framing`); unlimited where it
-    /// is not given. Then the tins take turns, and each has its part of whatever the link gives.
+    /// The rate of the shaper, counted in bytes on the link behind (`overhead`, `mpu`, `framing`);
+    /// unlimited where it is not given. Then the tins take turns, and each has its part of whatever the
+    /// link gives.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub bandwidth: Option<Rate>,
-    /// Preset of tins. `besteffort` is one for all. `diffserv3`: bulk (CS1, LE) with a sixteenth of the link, best effort
-    /// with the rest, voice (CS6, CS7, EF, VA, TOS4) with a quarter. `diffserv4`: bulk, best effort, video (AF2, AF3, AF4,
-    /// CS2, CS3, TOS4) with a half, voice (CS4 to CS7, EF, VA) with a quarter. `diffserv8`, from the whole link down by
-    /// an eighth each: background (CS1, LE), high throughput (AF1, TOS2), best effort, streaming (AF3, AF4, CS3), low
-    /// latency (AF2, TOS4), interactive (CS2), minimum latency (CS4, CS5, EF, VA), network control (CS6, CS7).
-    /// `precedence`: eight as these, by the upper three bits of the code point. A tin within its part goes before those
-    /// below it, so that of eight the lowest get nothing while the highest three have always something. A change of
-    /// it sorts what waits anew.
+    /// Preset of tins. `besteffort` is one for all. `diffserv3`: bulk (CS1, LE) with a sixteenth of the
+    /// link, best effort with the rest, voice (CS6, CS7, EF, VA, TOS4) with a quarter. `diffserv4`: bulk,
+    /// best effort, video (AF2, AF3, AF4, CS2, CS3, TOS4) with a half, voice (CS4 to CS7, EF, VA) with a
+    /// quarter. `diffserv8`, from the whole link down by an eighth each: background (CS1, LE), high
+    /// throughput (AF1, TOS2), best effort, streaming (AF3, AF4, CS3), low latency (AF2, TOS4), interactive
+    /// (CS2), minimum latency (CS4, CS5, EF, VA), network control (CS6, CS7). `precedence`: eight as these,
+    /// by the upper three bits of the code point. A tin within its part goes before those below it, so that
+    /// of eight the lowest get nothing while the highest three have always something. A change of it sorts
+    /// what waits anew.
     pub diffserv: Diffserv,
-    /// What has a queue of its own and over what there is fairness: `flowblind`, `srchost`, `dsthost`, `hosts`,
-    /// `flows`, `dual-srchost`, `dual-dsthost` or `triple-isolate`. A packet without addresses counts as its flow's,
-    /// and the flow as a host. A change of it sorts what waits anew.
+    /// What has a queue of its own and over what there is fairness: `flowblind`, `srchost`, `dsthost`,
+    /// `hosts`, `flows`, `dual-srchost`, `dual-dsthost` or `triple-isolate`. A packet without addresses
+    /// counts as its flow's, and the flow as a host. A change of it sorts what waits anew.
     pub isolation: Isolation,
-    /// The round trip to be good for: the law's interval; a twentieth of it is the target, or the time of one and a
-    /// half full frames at the tin's part of the link where that is more.
+    /// The round trip to be good for: the law's interval; a twentieth of it is the target, or the time of
+    /// one and a half full frames at the tin's part of the link where that is more.
     pub rtt: Duration,
-    /// Bytes that every packet has on the link behind besides its own, from `-64B` to `256B`. Where it is given, a
-    /// packet's own are those without its 14 bytes of Ethernet. `tc`'s words: `ethernet` is 38B with mpu 84B, `docsis`
-    /// 18B with mpu 64B, `conservative` 48B with atm, `pppoe-ptm` 30B and `bridged-ptm` 22B with ptm, `pppoa-vcmux` 10B,
-    /// `pppoa-llc` 14B, `pppoe-vcmux` 32B, `pppoe-llcsnap` 40B, `bridged-vcmux` 24B, `bridged-llcsnap` 32B, `ipoa-vcmux`
-    /// 8B, `ipoa-llcsnap` 16B with atm; `ether-vlan` is 4B more.
+    /// Bytes that every packet has on the link behind besides its own, from `-64B` to `256B`. Where it is
+    /// given, a packet's own are those without its 14 bytes of Ethernet. `tc`'s words: `ethernet` is 38B
+    /// with mpu 84B, `docsis` 18B with mpu 64B, `conservative` 48B with atm, `pppoe-ptm` 30B and
+    /// `bridged-ptm` 22B with ptm, `pppoa-vcmux` 10B, `pppoa-llc` 14B, `pppoe-vcmux` 32B, `pppoe-llcsnap`
+    /// 40B, `bridged-vcmux` 24B, `bridged-llcsnap` 32B, `ipoa-vcmux` 8B, `ipoa-llcsnap` 16B with atm;
+    /// `ether-vlan` is 4B more.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub overhead: Option<Overhead>,
     /// The overhead is added to the whole frame.
     pub raw: bool,
     /// The least length on the link with its overhead, up to `256B`.
     pub mpu: Bytes,
-    /// How the link cuts packets up: `noatm`, `atm` (53 bytes for every 48 begun) or `ptm` (one more for every 64).
+    /// How the link cuts packets up: `noatm`, `atm` (53 bytes for every 48 begun) or `ptm` (one more for
+    /// every 64).
     pub framing: Framing,
-    /// Bytes that may wait; the fattest queue loses its head beyond. Where it is not given, four times what the
-    /// bandwidth brings in a round trip, at least 4 MiB, and never more than 10240 full frames.
+    /// Bytes that may wait; the fattest queue loses its head beyond. Where it is not given, four times what
+    /// the bandwidth brings in a round trip, at least 4 MiB, and never more than 10240 full frames.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub memlimit: Option<Bytes>,
     /// Clears the code point of what leaves, but not its ECN bits.
     pub wash: bool,
-    /// For the link before this one: packets that are dropped have used it as well and take their time at the
-    /// bandwidth, and the law leaves two packets in every queue. A sender that does not react is left with little.
+    /// For the link before this one: packets that are dropped have used it as well and take their time at
+    /// the bandwidth, and the law leaves two packets in every queue. A sender that does not react is left
+    /// with little.
     pub ingress: bool,
     /// Acknowledgements are not thinned: only `false` can be had.
     pub ack_filter: bool,

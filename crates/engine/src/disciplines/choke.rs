@@ -7,15 +7,17 @@
 //! average >  max      dropped in any case
 //! ```
 //!
-//! "Choose and keep for responsive flows, choose and kill for unresponsive flows": a flow is hit in proportion to what it
-//! offers times what it holds, without any state for flows. A flow that overwhelms the queue thins itself out on its way
-//! to the head. What keeps the average at or below `min` is never compared, whoever sends it.
+//! "Choose and keep for responsive flows, choose and kill for unresponsive flows": a flow is hit in
+//! proportion to what it offers times what it holds, without any state for flows. A flow that overwhelms
+//! the queue thins itself out on its way to the head. What keeps the average at or below `min` is never
+//! compared, whoever sends it.
 //!
-//! Average and probability are those of Linux's `red` ([`crate::control::red`]), over packets where the thresholds are
-//! in packets. Taking a packet out of the middle moves the shorter side of the queue up.
+//! Average and probability are those of Linux's `red` ([`crate::control::red`]), over packets where the
+//! thresholds are in packets. Taking a packet out of the middle moves the shorter side of the queue up.
 //!
-//! Differs: flows are told apart by the flow a packet belongs to and not by its addresses. The packet to compare is
-//! uniform over those that wait, as in the paper; Linux draws slots and takes the oldest packet after three empty ones.
+//! Differs: flows are told apart by the flow a packet belongs to and not by its addresses. The packet to
+//! compare is uniform over those that wait, as in the paper; Linux draws slots and takes the oldest packet
+//! after three empty ones.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -34,23 +36,26 @@ use crate::units::{Bytes, Limit, Packets, Probability, Rate};
 pub struct Config {
     /// How much may wait, in packets (`400p`) or bytes (`400kB`). What arrives beyond is dropped.
     pub limit: Limit,
-    /// Average backlog up to which nothing is compared or dropped, in the unit of `max`. Without it, a third of `max`.
+    /// Average backlog up to which nothing is compared or dropped, in the unit of `max`. Without it, a
+    /// third of `max`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub min: Option<Limit>,
-    /// Average backlog above which everything is dropped, in packets or bytes. Without it, a quarter of `limit`.
+    /// Average backlog above which everything is dropped, in packets or bytes. Without it, a quarter of
+    /// `limit`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max: Option<Limit>,
     /// Typical length of a packet.
     pub avpkt: Bytes,
-    /// How many packets may come at once before the average follows; from it the weight is computed. Without it,
-    /// `(2 min + max) / 3`, in packets.
+    /// How many packets may come at once before the average follows; from it the weight is computed.
+    /// Without it, `(2 min + max) / 3`, in packets.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub burst: Option<u32>,
     /// Probability of a drop where the average has come to `max`.
     pub probability: Probability,
     /// Rate of the link, by which idle time becomes packets that could have been sent.
     pub bandwidth: Rate,
-    /// Marks packets of senders that understand it, instead of dropping them; but not those that met one of their flow.
+    /// Marks packets of senders that understand it, instead of dropping them; but not those that met one of
+    /// their flow.
     pub ecn: bool,
 }
 

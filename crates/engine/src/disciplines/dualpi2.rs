@@ -66,15 +66,17 @@ pub enum Ect {
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Config {
-    /// How much may wait in both queues together, in packets (`10000p`) or bytes. What arrives beyond is dropped.
+    /// How much may wait in both queues together, in packets (`10000p`) or bytes. What arrives beyond is
+    /// dropped.
     pub limit: Limit,
-    /// Bytes that may wait in both queues together, besides the limit. Differs: Linux counts the memory of its
-    /// buffers, which is more than the frames in them.
+    /// Bytes that may wait in both queues together, besides the limit. Differs: Linux counts the memory of
+    /// its buffers, which is more than the frames in them.
     pub memlimit: Bytes,
-    /// Factor `k` between the base probability and that of a mark in the L queue; 0 leaves the queues uncoupled.
+    /// Factor `k` between the base probability and that of a mark in the L queue; 0 leaves the queues
+    /// uncoupled.
     pub coupling_factor: u8,
-    /// A packet of the L queue is always marked when it waited longer (`1ms`), or has more packets in its queue
-    /// with itself (`5p`).
+    /// A packet of the L queue is always marked when it waited longer (`1ms`), or has more packets in its
+    /// queue with itself (`5p`).
     pub step_thresh: Threshold,
     /// The step plays a part only while more packets than this are in the L queue.
     pub min_qlen_step: Packets,
@@ -90,12 +92,12 @@ pub struct Config {
     pub max_rtt: Duration,
     /// The waiting in the classic queue to steer for; best the usual round trip.
     pub target: Duration,
-    /// Time between two updates of the probability, from `100us`; the lesser of `target` and `max_rtt / 3` where
-    /// it is not given.
+    /// Time between two updates of the probability, from `100us`; the lesser of `target` and `max_rtt / 3`
+    /// where it is not given.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tupdate: Option<Duration>,
-    /// Weight of the distance from the target, in Hz, up to 10000; `0.1 tupdate / max_rtt^2` where it is not given
-    /// (0.15 by default).
+    /// Weight of the distance from the target, in Hz, up to 10000; `0.1 tupdate / max_rtt^2` where it is
+    /// not given (0.15 by default).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub alpha: Option<f64>,
     /// Weight of the trend, in Hz, up to 10000; `0.3 / max_rtt` where it is not given (3 by default).
@@ -380,8 +382,8 @@ impl DualPi2 {
         self.config.limit.allows(packets, bytes.0) && bytes <= self.config.memlimit
     }
 
-    /// The waiting that counts, at this time: of the oldest classic packet, or of the other queue's where there
-    /// is none.
+    /// The waiting that counts, at this time: of the oldest classic packet, or of the other queue's where
+    /// there is none.
     //= https://www.rfc-editor.org/rfc/rfc9332#appendix-A.2
     fn waiting(&self, at: Instant) -> Duration {
         let head = self.classic.front().or(self.low.front());

@@ -31,13 +31,15 @@ use crate::units::{Bytes, Duration, Instant, Limit, Packets};
 pub struct Config {
     /// Whose controller: `linux` or `rfc`.
     pub flavour: Flavour,
-    /// How much may wait in all queues together, in packets (`10240p`) or bytes (`64kB`). What arrives beyond is dropped.
+    /// How much may wait in all queues together, in packets (`10240p`) or bytes (`64kB`). What arrives
+    /// beyond is dropped.
     pub limit: Limit,
     /// Number of queues that flows are spread over, up to 65536. A change of it sorts what waits anew.
     pub flows: u32,
     /// The waiting to steer each flow for.
     pub target: Duration,
-    /// Time between two updates of the probabilities, at least `1ms`. Linux rounds it up to whole jiffies (`16ms` at 250 Hz).
+    /// Time between two updates of the probabilities, at least `1ms`. Linux rounds it up to whole jiffies
+    /// (`16ms` at 250 Hz).
     pub tupdate: Duration,
     /// Weight of the distance from the target, in sixteenths per second: 2 is 0.125, up to 32.
     pub alpha: u32,
@@ -45,18 +47,19 @@ pub struct Config {
     pub beta: u32,
     /// Bytes a flow may send each turn, from `256B` to `1MiB`.
     pub quantum: Bytes,
-    /// Bytes that may wait in all queues together, besides the limit. Differs: Linux counts the memory of its buffers, which
-    /// is more than the frames in them.
+    /// Bytes that may wait in all queues together, besides the limit. Differs: Linux counts the memory of
+    /// its buffers, which is more than the frames in them.
     pub memory_limit: Bytes,
     /// Up to which drop probability packets are marked instead of dropped, in percent. For `ecn`.
     pub ecn_prob: u32,
-    /// Marks packets of senders that understand it, instead of dropping them, while the probability of their flow is at
-    /// most `ecn_prob`.
+    /// Marks packets of senders that understand it, instead of dropping them, while the probability of
+    /// their flow is at most `ecn_prob`.
     pub ecn: bool,
     /// Small packets are dropped less often, in proportion to their length.
     pub bytemode: bool,
-    /// Takes for the waiting what a flow's backlog needs to leave at the flow's departure rate, which is measured over 16384
-    /// bytes wherever so many of it wait, instead of the waiting of its packet that left last.
+    /// Takes for the waiting what a flow's backlog needs to leave at the flow's departure rate, which is
+    /// measured over 16384 bytes wherever so many of it wait, instead of the waiting of its packet that
+    /// left last.
     pub dq_rate_estimator: bool,
     /// How long a burst of a flow is let through after quiet times.
     pub max_burst: Duration,

@@ -37,8 +37,8 @@ pub use curve_spec::CurveSpec;
 use guarantee::Guarantees;
 use sharing::{Sent, Shares, Sharing};
 
-/// What a class says: its service curves, each a rate such as `10mbit`, or
-/// `{ m1 = "2mbit", d = "10ms", m2 = "1mbit" }`. A leaf needs `rt`, `ls` or `sc`, an inner class `ls` or `sc`.
+/// What a class says: its service curves, each a rate such as `10mbit`, or `{ m1 = "2mbit", d = "10ms", m2
+/// = "1mbit" }`. A leaf needs `rt`, `ls` or `sc`, an inner class `ls` or `sc`.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Share {

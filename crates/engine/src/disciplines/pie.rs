@@ -2,7 +2,7 @@
 //! the delay and its trend.
 //!
 //! ```text
-//! every tupdate:  p += alpha (delay - target) + beta (delay - delay before)      scaled down where p is small
+//! every tupdate:  p += alpha (delay - target) + beta (delay - delay before)    scaled down if p is small
 //! ```
 //!
 //! The delay is the sojourn time of the last packet that left, or the backlog over the estimated departure
@@ -46,8 +46,8 @@ pub struct Config {
     pub ecn: bool,
     /// Small packets are dropped less often, in proportion to their length.
     pub bytemode: bool,
-    /// Takes for the waiting what the backlog needs to leave at the departure rate, which is measured over 16384 bytes
-    /// wherever so many wait, instead of the waiting of the packet that left last.
+    /// Takes for the waiting what the backlog needs to leave at the departure rate, which is measured over
+    /// 16384 bytes wherever so many wait, instead of the waiting of the packet that left last.
     pub dq_rate_estimator: bool,
 }
 

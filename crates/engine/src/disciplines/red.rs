@@ -13,12 +13,14 @@
 //! it), of the backlog before the arrival. In between, the gap from one drop to the next is uniform on
 //! `1..=1/p`. Flavours differ in arithmetic and in what an idle queue does to the average:
 //!
-//! - `paper`: Floyd and Jacobson. After idle time for `m` packets of `avpkt`, `(1-w)^m` of the average is left.
+//! - `paper`: Floyd and Jacobson. After idle time for `m` packets of `avpkt`, `(1-w)^m` of the average is
+//!   left.
 //! - `linux`: integers of the kernel. The decay is a right shift from a table: a natural logarithm that is
 //!   used as a power of two, with cells in ticks of 64 ns by `tc` and in microseconds by the kernel.
 //! - `linux-2.4`: the same with cells in microseconds at both ends, and `maxP / (max - min)` rounded down to
 //!   a power of two.
-//! - `click`: packets of `avpkt` instead of bytes, `w` 1/16, `gentle`, and an empty queue counts once in 20 ms.
+//! - `click`: packets of `avpkt` instead of bytes, `w` 1/16, `gentle`, and an empty queue counts once in 20
+//!   ms.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -7,7 +7,7 @@
 //! of a group   S = start of its first slot;  F = S + two slots: no child in it finishes later than that
 //!
 //! later     groups whose S virtual time has not reached
-//! ready     eligible groups that no group of longer slots precedes with a smaller F: in them F grows with the slots
+//! ready     eligible groups that no group of longer slots precedes with a smaller F: F ascends with g
 //! blocked   the other eligible groups
 //! ```
 //!

@@ -134,7 +134,8 @@ impl Contents {
         if let Self::Class(class) = self { class.classes() } else { &mut [] }
     }
 
-    /// Prefetches the next packets of an inline FIFO: see [`PacketQueue::prefetch`](crate::queue::PacketQueue::prefetch).
+    /// Prefetches the next packets of an inline FIFO: see
+    /// [`PacketQueue::prefetch`](crate::queue::PacketQueue::prefetch).
     #[inline(always)]
     pub(crate) fn prefetch(&self) {
         if let Self::Fifo(fifo) = self {

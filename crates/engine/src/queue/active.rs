@@ -90,10 +90,10 @@ impl ActiveList {
         }
     }
 
-    /// Reports the slots of the turns that come soon, to be prefetched, in groups of `TURNS_PER_GROUP` and only if more
-    /// than `CACHED_CHILDREN` are listed. Calls `prefetch` with `(slot, false)` for a slot of the group after the next
-    /// (its node is to be prefetched) and later with `(slot, true)` when it belongs to the next group (the node is
-    /// cached by then, its packet is to be prefetched).
+    /// Reports the slots of the turns that come soon, to be prefetched, in groups of `TURNS_PER_GROUP` and
+    /// only if more than `CACHED_CHILDREN` are listed. Calls `prefetch` with `(slot, false)` for a slot of
+    /// the group after the next (its node is to be prefetched) and later with `(slot, true)` when it
+    /// belongs to the next group (the node is cached by then, its packet is to be prefetched).
     #[inline]
     pub fn prefetch_upcoming(&mut self, prefetch: impl FnMut(usize, bool)) {
         if self.ended >= TURNS_PER_GROUP {

@@ -2,8 +2,8 @@
 //! bit for each word of those, and so on.
 //!
 //! ```text
-//! top       [ 1 ]                             inline: up to 64 indices need nothing else
-//! level 1   [ 1010... ]                       the next index at or after one: three words for 262 144 indices
+//! top       [ 1 ]                         inline: up to 64 indices need nothing else
+//! level 1   [ 1010... ]                   the next index at or after one: three words for 262 144 indices
 //! level 0   [ 0100... ] [ 0 ] [ 0001... ] ...
 //! ```
 //!

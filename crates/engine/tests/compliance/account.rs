@@ -378,7 +378,8 @@ impl Account {
         self.check_transmitted(&nodes[&self.topology.place]);
     }
 
-    /// What the root sent is what the link was given and what the ring holds, as long as it was the root all along.
+    /// What the root sent is what the link was given and what the ring holds, as long as it was the root
+    /// all along.
     fn check_transmitted(&self, root: &Counters) {
         if !self.replaced {
             let sent = self.transmitted + self.port.ring_occupancy() as u64;

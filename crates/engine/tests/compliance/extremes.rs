@@ -29,7 +29,8 @@ const SILENCES: [Duration; 6] = [
     Duration::from_secs(3_600 * 2_400),
 ];
 
-/// Sends the smallest and the largest packets through, until nothing waits or time ends; and after silences again.
+/// Sends the smallest and the largest packets through, until nothing waits or time ends; and after silences
+/// again.
 fn use_it(account: &mut Account) {
     for round in 0..2 {
         for flow in 0..3 {

@@ -51,8 +51,8 @@ impl Topology {
         Self::over("root", grandparent, below(grandparent, middle, "leaf/2"))
     }
 
-    /// A kind that owns classes, two inner ones deep: `owner > class > class > (leaf, leaf)`, and a leaf beside
-    /// each inner class.
+    /// A kind that owns classes, two inner ones deep: `owner > class > class > (leaf, leaf)`, and a leaf
+    /// beside each inner class.
     pub(crate) fn classes(owner: &str, leaf: &str) -> Self {
         let class = |place: &str, children| Self {
             config: Value::Object(serde_json::Map::new()),
@@ -173,8 +173,8 @@ impl Topology {
         places
     }
 
-    /// The places below that have a share for this one, in the order of its shares: its children, and where it
-    /// owns classes those below them too, parents first.
+    /// The places below that have a share for this one, in the order of its shares: its children, and where
+    /// it owns classes those below them too, parents first.
     pub(crate) fn shares(&self) -> Vec<&Self> {
         let mut shares = Vec::new();
         for child in &self.children {

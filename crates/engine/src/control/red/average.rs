@@ -240,8 +240,9 @@ mod tests {
 
     #[test]
     fn cells_of_up_to_2_to_the_31_microseconds_decay_and_longer_ones_are_refused() {
-        // At a weight of 1/2 an average halves each 0.69 packets, and the table ends at 31 / ln 2 = 44.7: cell 31 is the first that
-        // brings 2^39 ticks below 512, for packets from 2^39 / 44.7 = 1.23e10 to twice that.
+        // At a weight of 1/2 an average halves each 0.69 packets, and the table ends at 31 / ln 2 = 44.7:
+        // cell 31 is the first that brings 2^39 ticks below 512, for packets from 2^39 / 44.7 = 1.23e10 to
+        // twice that.
         for (packet, cell) in [
             (1.0, Some(0)),
             (1.2e10, Some(30)),

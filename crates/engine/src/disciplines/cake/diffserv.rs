@@ -16,7 +16,8 @@ pub enum Diffserv {
     Diffserv3,
     /// Bulk, best effort, video, voice.
     Diffserv4,
-    /// Background, high throughput, best effort, streaming, low latency, interactive, minimum latency, network control.
+    /// Background, high throughput, best effort, streaming, low latency, interactive, minimum latency,
+    /// network control.
     Diffserv8,
 }
 

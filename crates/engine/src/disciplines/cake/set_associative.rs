@@ -3,8 +3,8 @@
 //!
 //! ```text
 //! tag of a flow --mod 1024--> own queue --> its set of eight: [ A | - | C | D | - | F | G | H ]
-//!                             1. the queue with this tag   2. own or next one never used   3. own or next free one
-//!                             4. none free: shares its own queue, listed in `guests`
+//! 1. the queue with this tag   2. the own or next one never used   3. the own or next free one
+//! 4. none free: the flow shares its own queue and is listed in `guests`
 //! ```
 //!
 //! With `n` flows a new one finds its own queue taken with probability about `n / 1024`, but all eight of

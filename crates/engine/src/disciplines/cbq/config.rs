@@ -81,7 +81,8 @@ pub struct Config {
     /// The largest packet of the link without its header, which bounds quanta.
     #[serde(default = "mtu")]
     pub mtu: Bytes,
-    /// `altq`: classes of one priority take turns by bytes (`weighted`) or by `packet`; `weighted` by default.
+    /// `altq`: classes of one priority take turns by bytes (`weighted`) or by `packet`; `weighted` by
+    /// default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub round_robin: Option<RoundRobin>,
     /// `altq`: where every class is over its limit, the first that may borrow sends; off by default.

@@ -47,8 +47,8 @@ fn late_linux_counts_in_ticks_of_64_ns_from_whole_microseconds() {
     let old = settings(json!({ "flavour": "linux-2.2", "bandwidth": "10mbit" }), &[share]).expect("valid");
     assert_eq!(old[0].tuning.offtime / 1_000_000, 3793);
     let times = [0, 1, 8, 9, 1000, 1001, 2048, 2049, 3000].map(|bytes| class.time_for(Bytes(bytes)));
-    // 8, 16, 1000, 1008 and 2048 bytes: 21, 42, 2666, 2688 and 5461 us. Beyond the table, the last entry and that of the rest: 952 of
-    // 3000 bytes take 2538 us.
+    // 8, 16, 1000, 1008 and 2048 bytes: 21, 42, 2666, 2688 and 5461 us. Beyond the table, the last entry
+    // and that of the rest: 952 of 3000 bytes take 2538 us.
     assert_eq!(times, [328, 328, 328, 656, 41_656, 42_000, 85_328, 85_328 + 328, 85_328 + 39_656]);
 }
 
@@ -173,8 +173,8 @@ fn altq_borrows_the_pause_of_the_lender_unless_that_is_at_its_floor() {
         assert_eq!([0, 1000].map(|at| poll(&mut port, at)), [Ok(0), Ok(0)]);
         poll(&mut port, 2000).expect_err("both are over their limits").expect("a time")
     };
-    // Its packet takes 8 ms at 1 Mbit/s from 1 ms on, and 212 us bring its average back; its own pause of 7 ms is
-    // less than the packet's time and adds nothing.
+    // Its packet takes 8 ms at 1 Mbit/s from 1 ms on, and 212 us bring its average back; its own pause of 7
+    // ms is less than the packet's time and adds nothing.
     let own = wait(build(false, "1s"));
     // The lender's pause is 1 ms (1 + 32 ((31/32)^-19 - 1)) = 27.5 ms and takes the place of the 8 ms.
     let lent = wait(build(true, "1s"));

@@ -1,8 +1,8 @@
 //! Service curves: time as a function of work, evaluated incrementally in whole numbers.
 //!
 //! ```text
-//! work |            .-''  m2            minimum of the old curve and a new one that starts at x, where a backlog
-//!      |        .-''                    begins again (`take_minimum`):
+//! work |            .-''  m2            a backlog begins again at x (`take_minimum`): the minimum
+//!      |        .-''                    of the old curve and a new one that starts there
 //!      |      /                           concave (m1 > m2): the new one until they meet, then the old one
 //!      |     /  m1                        convex: the new one, or the old one if that is below at x
 //!      |____/_________ time
@@ -13,10 +13,10 @@
 //! picobit per picosecond, so curves are exact; only the time at which a curve reaches some work is
 //! rounded, up.
 //!
-//! Data structure: a line stores the last whole picosecond it has passed and the remainder of work, instead of a
-//! start point and the total work. Invariant: `(at - start) * rate + rest` is the work since the start, and
-//! `rest < rate`. A packet costs one division of 64 bits, no multiplication, and no total can overflow (decision
-//! 071). A straight curve lies inline in its class, a curve of two pieces is boxed.
+//! Data structure: a line stores the last whole picosecond it has passed and the remainder of work, instead
+//! of a start point and the total work. Invariant: `(at - start) * rate + rest` is the work since the
+//! start, and `rest < rate`. A packet costs one division of 64 bits, no multiplication, and no total can
+//! overflow (decision 071). A straight curve lies inline in its class, a curve of two pieces is boxed.
 
 use core::num::NonZeroU64;
 

@@ -7,16 +7,17 @@
 //! a       [ u: 7   v: 5 ]                                   v      = v itself, the first child
 //! ```
 //!
-//! A child is *eligible* if neither it nor all of its descendants are over an upper limit (`ul`); otherwise it is
-//! *held* until a known time.
+//! A child is *eligible* if neither it nor all of its descendants are over an upper limit (`ul`); otherwise
+//! it is *held* until a known time.
 //!
 //! # Cached next leaf
 //!
-//! Each parent caches the leaf that is selected if the parent is. A packet that leaves changes virtual times on its
-//! path to the root only, so that the walk up refreshes the caches of that path, and the next selection reads the cache
-//! of the root instead of walking down. Time alone makes held classes eligible, so that with an upper limit anywhere
-//! the selection is the walk down. Debug builds compare both at every selection. With a thousand classes at three
-//! levels this and the prefetch of the next leaf took `hfsc` from 180 ns to 152 ns a packet (decision 071).
+//! Each parent caches the leaf that is selected if the parent is. A packet that leaves changes virtual
+//! times on its path to the root only, so that the walk up refreshes the caches of that path, and the next
+//! selection reads the cache of the root instead of walking down. Time alone makes held classes eligible,
+//! so that with an upper limit anywhere the selection is the walk down. Debug builds compare both at every
+//! selection. With a thousand classes at three levels this and the prefetch of the next leaf took `hfsc`
+//! from 180 ns to 152 ns a packet (decision 071).
 //!
 //! # States of a leaf, and deferred deactivation
 //!
@@ -33,19 +34,20 @@
 //!  NotSharing: no `ls` curve; served under the real-time criterion only
 //! ```
 //!
-//! A leaf that sent its last packet mostly has another by the next dequeue. If it has active siblings it therefore
-//! stays active until then: one walk up the tree instead of two.
+//! A leaf that sent its last packet mostly has another by the next dequeue. If it has active siblings it
+//! therefore stays active until then: one walk up the tree instead of two.
 //!
 //! # Invariants and cost
 //!
 //! - An active child is in exactly one of `eligible` and `held` of its parent, a passive one in neither.
-//! - `active` of a parent is its number of active children; a class that is not a leaf is active exactly if one of its
-//!   children is.
-//! - Without upper limits nothing is held, and no child's virtual time is below that of a child selected before it in
-//!   the same backlog period. Functions with `LIMITED = false` rely on this and leave out the code for limits;
-//!   `LIMITED = true` is correct for every tree.
+//! - `active` of a parent is its number of active children; a class that is not a leaf is active exactly if
+//!   one of its children is.
+//! - Without upper limits nothing is held, and no child's virtual time is below that of a child selected
+//!   before it in the same backlog period. Functions with `LIMITED = false` rely on this and leave out the
+//!   code for limits; `LIMITED = true` is correct for every tree.
 //!
-//! A packet costs, at each level, one advance of a curve (a division of 64 bits) and one update of a winner tree.
+//! A packet costs, at each level, one advance of a curve (a division of 64 bits) and one update of a winner
+//! tree.
 
 mod class;
 mod max_virtual_time;
@@ -85,8 +87,8 @@ fn has_limits(shares: &[Shares]) -> bool {
     shares.iter().any(|shares| shares.upper_limit.is_some())
 }
 
-/// Index of the root's scheduler state in `parents`, and of the root's entry in `children`. The root is not a class.
-/// As `as_parent` of a class or child it is the sentinel of a leaf.
+/// Index of the root's scheduler state in `parents`, and of the root's entry in `children`. The root is not
+/// a class. As `as_parent` of a class or child it is the sentinel of a leaf.
 const ROOT: usize = 0;
 
 /// Sentinel in `next_leaf`: no eligible leaf.
@@ -100,8 +102,8 @@ pub(super) struct Sharing {
     parents: Vec<Parent>,
     /// The root, then the children of each parent, in the order of `parents`.
     children: Vec<Child>,
-    /// Cached next leaf of each of `children`: the leaf selected if the child is, or [`NO_LEAF`]; of a leaf, itself.
-    /// A separate vector, as every packet reads and writes some of them.
+    /// Cached next leaf of each of `children`: the leaf selected if the child is, or [`NO_LEAF`]; of a
+    /// leaf, itself. A separate vector, as every packet reads and writes some of them.
     next_leaf: Vec<u32>,
     /// Whether any class has an upper limit.
     has_limits: bool,
@@ -145,8 +147,8 @@ impl Sharing {
         Self { classes: (0..classes.len()).map(class).collect(), parents, children, next_leaf, has_limits }
     }
 
-    /// Adopts new curves. All classes start again, passive and level with each other: a virtual time made with an old
-    /// curve would hold its class up, or favour it, long after the change.
+    /// Adopts new curves. All classes start again, passive and level with each other: a virtual time made
+    /// with an old curve would hold its class up, or favour it, long after the change.
     pub(super) fn retune(&mut self, shares: &[Shares]) {
         for (class, shares) in self.classes.iter_mut().zip(shares) {
             *class = Class::new(*shares, class.parent, class.child_index, class.as_parent);
@@ -235,8 +237,9 @@ impl Sharing {
         parent.max_virtual_time.set(class.child_index as usize, entry);
     }
 
-    /// Accounts for the last packet of a leaf and leaves the leaf active until [`reactivate`](Self::reactivate) or
-    /// [`deactivate`](Self::deactivate). Does nothing and returns `false` if the leaf has no active sibling.
+    /// Accounts for the last packet of a leaf and leaves the leaf active until
+    /// [`reactivate`](Self::reactivate) or [`deactivate`](Self::deactivate). Does nothing and returns
+    /// `false` if the leaf has no active sibling.
     #[inline(always)]
     pub(super) fn defer_deactivation(&mut self, leaf: usize, sent: Sent, now: Instant) -> bool {
         if self.has_limits {
@@ -310,8 +313,8 @@ impl Sharing {
         self.account_ancestors::<LIMITED>(parent, sent, passive, now);
     }
 
-    /// Accounts for a packet at `parent` and its ancestors, and refreshes their caches; `passive` if no child of
-    /// `parent` is active any more.
+    /// Accounts for a packet at `parent` and its ancestors, and refreshes their caches; `passive` if no
+    /// child of `parent` is active any more.
     #[inline(always)]
     fn account_ancestors<const LIMITED: bool>(
         &mut self,
@@ -332,7 +335,8 @@ impl Sharing {
         }
     }
 
-    /// Accounts for a selected leaf that returned no packet: the minimum virtual times of its ancestors still advance.
+    /// Accounts for a selected leaf that returned no packet: the minimum virtual times of its ancestors
+    /// still advance.
     pub(super) fn dequeue_failed(&mut self, leaf: usize) {
         let mut index = leaf;
         loop {
@@ -377,7 +381,8 @@ impl Sharing {
         self.next_leaf()
     }
 
-    /// Selects the leaf that sends now by the walk down, which first makes held classes eligible whose time has come.
+    /// Selects the leaf that sends now by the walk down, which first makes held classes eligible whose time
+    /// has come.
     fn select_by_descent(&mut self, now: Instant) -> Option<usize> {
         let mut index = ROOT;
         loop {

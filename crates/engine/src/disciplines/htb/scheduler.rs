@@ -1,9 +1,10 @@
 //! Scheduler of `htb`: which classes may send, and whose tokens pay. Knows packets by their lengths only.
 //!
 //! ```text
-//! level 2   row per priority: classes that can send   [campus]   lends; its feed holds the children that borrow
-//! level 1                                             [ ]           |- staff (may borrow), borrows for its own feed
-//! level 0                                             [voice]       |    '- bulk (may borrow)
+//! level   row: can send   feeds: children that borrow
+//! 2       [campus]        campus lends to its feed [staff]
+//! 1       [ ]             staff may borrow, for its feed [bulk]
+//! 0       [voice]         bulk may borrow
 //! ```
 //!
 //! A class is *listed* for a priority while a leaf of it is backlogged: a leaf for its own priority, an
