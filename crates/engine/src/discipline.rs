@@ -8,7 +8,7 @@
 //!
 //! A packet enters by `enqueue` and leaves by `dequeue`, `flush` or [`Context::drop`]. There is no other
 //! way, and a packet cannot be copied, so conservation is kept by construction and counted by
-//! [`Node`](crate::node::Node), never by the discipline.
+//! [`Node`], never by the discipline.
 
 use core::fmt;
 

@@ -6,7 +6,7 @@
 //!
 //! Shared by `pie` and `fq_pie`. All in integers, `p` in units of 2^-56. Updates are lazy: between two
 //! packets only the number of updates due changes, so they are computed at the next packet, with the same
-//! values as by a timer. After [`MISSED`] updates without a packet the rest are skipped.
+//! values as by a timer. After `MISSED` updates without a packet the rest are skipped.
 //!
 //! Source: RFC 8033, sections 4 and 5.
 

@@ -7,7 +7,7 @@
 //! V grows by length / sum of weights with each packet; to the smallest S waiting if none is eligible
 //! ```
 //!
-//! `wf2q+` orders all children; this orders a handful of groups, held in bitmaps ([`crate::fair::groups`]):
+//! `wf2q+` orders all children; this orders a handful of groups, held in bitmaps (`fair/groups.rs`):
 //! O(1), and a deviation of up to six packets of the child and two of the longest at its share, instead of
 //! one packet.
 //!
