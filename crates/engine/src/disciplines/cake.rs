@@ -53,9 +53,8 @@ use crate::units::{Bytes, Duration, Instant, Overhead, Probability, Rate};
 #[serde(deny_unknown_fields, default)]
 #[allow(clippy::struct_excessive_bools, reason = "each is a switch of its own, as in tc")]
 pub struct Config {
-    /// The rate of the shaper, counted in bytes on the link behind (`overhead`, `mpu`, `framing`);
-    /// unlimited where it is not given. Then the tins take turns, and each has its part of whatever the
-    /// link gives.
+    /// Rate of the shaper, counted in bytes on the link behind (`overhead`, `mpu`, `framing`). Unlimited by
+    /// default: then the tins take turns, and each has its part of the link's rate.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub bandwidth: Option<Rate>,
     /// Preset of tins. `besteffort` is one for all. `diffserv3`: bulk (CS1, LE) with a sixteenth of the
@@ -68,12 +67,12 @@ pub struct Config {
     /// of eight the lowest get nothing while the highest three have always something. A change of it sorts
     /// what waits anew.
     pub diffserv: Diffserv,
-    /// What has a queue of its own and over what there is fairness: `flowblind`, `srchost`, `dsthost`,
-    /// `hosts`, `flows`, `dual-srchost`, `dual-dsthost` or `triple-isolate`. A packet without addresses
-    /// counts as its flow's, and the flow as a host. A change of it sorts what waits anew.
+    /// Isolation of flows and fairness between hosts: `flowblind`, `srchost`, `dsthost`, `hosts`, `flows`,
+    /// `dual-srchost`, `dual-dsthost` or `triple-isolate`. A packet without addresses counts as its flow's,
+    /// and the flow as a host. A change of it sorts the queued packets anew.
     pub isolation: Isolation,
-    /// The round trip to be good for: the law's interval; a twentieth of it is the target, or the time of
-    /// one and a half full frames at the tin's part of the link where that is more.
+    /// Round trip to be suitable for: the interval of the control law. The target is a twentieth of it, or
+    /// the time of one and a half full frames at the tin's part of the link if that is more.
     pub rtt: Duration,
     /// Bytes that every packet has on the link behind besides its own, from `-64B` to `256B`. Where it is
     /// given, a packet's own are those without its 14 bytes of Ethernet. `tc`'s words: `ethernet` is 38B
@@ -85,10 +84,9 @@ pub struct Config {
     pub overhead: Option<Overhead>,
     /// The overhead is added to the whole frame.
     pub raw: bool,
-    /// The least length on the link with its overhead, up to `256B`.
+    /// Minimum length on the link with its overhead, up to `256B`.
     pub mpu: Bytes,
-    /// How the link cuts packets up: `noatm`, `atm` (53 bytes for every 48 begun) or `ptm` (one more for
-    /// every 64).
+    /// Framing of the link: `noatm`, `atm` (53 bytes for every 48 begun) or `ptm` (one more for every 64).
     pub framing: Framing,
     /// Bytes that may wait; the fattest queue loses its head beyond. Where it is not given, four times what
     /// the bandwidth brings in a round trip, at least 4 MiB, and never more than 10240 full frames.
@@ -100,7 +98,7 @@ pub struct Config {
     /// the bandwidth, and the law leaves two packets in every queue. A sender that does not react is left
     /// with little.
     pub ingress: bool,
-    /// Acknowledgements are not thinned: only `false` can be had.
+    /// Filtering of acknowledgements. Not supported: only `false` is accepted.
     pub ack_filter: bool,
 }
 

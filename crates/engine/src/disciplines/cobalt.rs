@@ -36,9 +36,9 @@ pub struct Config {
     pub mtu: Bytes,
     /// Marks packets of senders that understand it, where `CoDel` would drop. BLUE always drops.
     pub ecn: bool,
-    /// By how much a full queue raises the probability of a drop, at most once a target.
+    /// Increase of the drop probability by a full queue, at most once a target.
     pub increase: Probability,
-    /// By how much an empty queue lowers it, at most once a target.
+    /// Decrease of the drop probability by an empty queue, at most once a target.
     pub decrease: Probability,
 }
 

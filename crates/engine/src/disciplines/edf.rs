@@ -31,7 +31,7 @@ pub struct Config {}
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Share {
-    /// How long after its arrival at this port a packet is to have been sent.
+    /// Relative deadline: time from its arrival at this port by which a packet should be sent.
     pub deadline: Duration,
 }
 

@@ -37,12 +37,12 @@ pub use curve_spec::CurveSpec;
 use guarantee::Guarantees;
 use sharing::{Sent, Shares, Sharing};
 
-/// What a class says: its service curves, each a rate such as `10mbit`, or `{ m1 = "2mbit", d = "10ms", m2
-/// = "1mbit" }`. A leaf needs `rt`, `ls` or `sc`, an inner class `ls` or `sc`.
+/// Share of a class: its service curves, each a rate such as `10mbit`, or `{ m1 = "2mbit", d = "10ms", m2 =
+/// "1mbit" }`. A leaf needs `rt`, `ls` or `sc`, an inner class `ls` or `sc`.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Share {
-    /// Real-time curve of a leaf: its packets leave by the deadlines that this curve makes.
+    /// Real-time curve of a leaf: guarantees the deadlines of its packets.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rt: Option<CurveSpec>,
     /// Link-sharing curve: siblings share in proportion to theirs.

@@ -56,33 +56,33 @@ impl Default for Config {
     }
 }
 
-/// What a class says: its guarantee, its ceiling, and how it shares what it borrows.
+/// Share of a class: its guarantee, its ceiling, and its part of what it borrows.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Share {
-    /// The rate it is guaranteed.
+    /// Guaranteed rate.
     pub rate: Rate,
-    /// The rate it never exceeds, at least `rate`; `rate` where it is not given.
+    /// Ceiling, never exceeded; at least `rate`, which is the default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ceil: Option<Rate>,
-    /// What it may send at once on its own tokens after silence, and a packet more.
+    /// Bytes that it may send at once on its own tokens after silence, plus one packet.
     #[serde(default = "default_burst")]
     pub burst: Bytes,
-    /// What it may send at once at all, and a packet more.
+    /// Bytes that it may send at once in all, borrowed ones included, plus one packet.
     #[serde(default = "default_burst")]
     pub cburst: Bytes,
-    /// Who borrows first, 0 to 7, the lowest first. It is the leaves that borrow: on an inner class it says
-    /// nothing.
+    /// Priority of borrowing, 0 to 7: the lowest number borrows first. Only leaves borrow: on an inner
+    /// class it has no effect.
     #[serde(default)]
     pub prio: u8,
-    /// What it may send in a turn of those that borrow at the same `prio`, at least 1000 B. Under the size of
-    /// its packets it is a packet a turn. As `prio`, of use on leaves.
+    /// Bytes that it may send in a turn among those that borrow at the same `prio`, at least 1000 B. If
+    /// smaller than its packets, each turn is one packet. Like `prio`, for leaves only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub quantum: Option<Bytes>,
-    /// What a packet costs at least; at most 65535 B.
+    /// Minimum cost of a packet; at most 65535 B.
     #[serde(default)]
     pub mpu: Bytes,
-    /// What a packet costs more than its length; at most 65535 B.
+    /// Cost of a packet beyond its length; at most 65535 B.
     #[serde(default)]
     pub overhead: Bytes,
 }

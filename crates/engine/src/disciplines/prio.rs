@@ -33,11 +33,12 @@ pub struct Config {}
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Share {
-    /// The rate up to which it goes before those behind it; without it, always. Needs `guard_burst`.
+    /// Rate up to which it has priority over the children after it; without it, always. Needs
+    /// `guard_burst`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub guard_rate: Option<Rate>,
-    /// What it may send before the others at once after it sent little: at least its longest packet. Needs
-    /// `guard_rate`.
+    /// Bytes that it may send with priority at once after it sent little: at least its longest packet.
+    /// Needs `guard_rate`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub guard_burst: Option<Bytes>,
 }

@@ -47,9 +47,9 @@ pub enum By {
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Config {
-    /// What a flow's age is read from: its `sequence` numbers or the `bytes` that came here before.
+    /// Measure of a flow's age: its `sequence` numbers, or the `bytes` that arrived before.
     pub by: By,
-    /// The age at which a flow becomes long; by sequence at most `4194304B`, where the count comes round.
+    /// Age at which a flow becomes long; by sequence at most `4194304B`, where the count wraps.
     pub threshold: Bytes,
     /// Whether to compare the bits that the paper's printed mask keeps: the wrong ones. By sequence only.
     pub printed_mask: bool,

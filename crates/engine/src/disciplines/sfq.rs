@@ -36,13 +36,14 @@ pub struct Config {
     pub limit: Limit,
     /// Bytes a queue may send each round, at least `1B`; best the largest packet.
     pub quantum: Bytes,
-    /// How often the hash is changed; `0s` is never. Packets that wait move to their new queues in order.
+    /// Interval between changes of the hash; `0s` is never. Queued packets move to their new queues in
+    /// order.
     pub perturb: Duration,
     /// Number of hash values, a power of two up to 65536.
     pub divisor: u32,
-    /// How many packets may wait in a queue, at least 1.
+    /// Maximum number of packets in a queue, at least 1.
     pub depth: u32,
-    /// How many queues may be in use, at least 1: a packet of a further one is dropped.
+    /// Maximum number of queues in use, at least 1: a packet of a further one is dropped.
     pub flows: u32,
     /// Whether a full queue drops its oldest packet instead of the one arriving, or its newest.
     pub headdrop: bool,

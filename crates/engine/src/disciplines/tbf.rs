@@ -28,7 +28,7 @@ use crate::units::{Bytes, Duration, Instant, Limit, Rate};
 pub struct Config {
     /// Long-run rate.
     pub rate: Rate,
-    /// Depth of the bucket: what may leave at once after silence. It must hold the largest packet;
+    /// Depth of the bucket: bytes that may leave at once after silence. It must hold the largest packet;
     /// larger packets are dropped as `oversize`.
     pub burst: Bytes,
     /// Rate of a second bucket, which bounds how fast a burst leaves; needs `mtu`.

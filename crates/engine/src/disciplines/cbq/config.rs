@@ -32,26 +32,27 @@ impl Flavour {
     }
 }
 
-/// What is done to a class that is over its limit and finds nobody to borrow from.
+/// Action on a class that is over its limit and cannot borrow.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Overlimit {
-    /// It waits for a packet's time at its rate and `offtime`; what else it owes is forgiven.
+    /// The class waits for a packet's time at its rate and `offtime`; the rest of its debt is forgiven.
     #[default]
     Classic,
-    /// The same is done to the highest class it might have borrowed from.
+    /// As `classic`, but for the highest class from which it might have borrowed.
     Rclassic,
-    /// It is set aside for that time and `penalty`, whatever becomes free meanwhile.
+    /// The class is set aside for that time and `penalty`, even if a lender becomes free meanwhile.
     Delay,
     /// As `classic`, and for `penalty` it has priority `prio2`.
     Lowprio,
-    /// It loses a packet, and then as `classic`.
+    /// A packet of the class is dropped, then as `classic`.
     Drop,
-    /// It waits until its average is back at zero, and nothing is forgiven: the regulator of the paper.
+    /// The class waits until its average is back at zero, and nothing is forgiven: the regulator of the
+    /// paper.
     Wait,
 }
 
-/// How ALTQ's classes of one priority take turns.
+/// Order of turns among ALTQ's classes of one priority.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum RoundRobin {
@@ -69,7 +70,7 @@ pub struct Config {
     /// Whose: `linux-2.2`, `linux` (2.6 to 6.2) or `altq`.
     #[serde(default)]
     pub flavour: Flavour,
-    /// The rate of the link, as CBQ believes it: it reckons with it when a packet ends. It does not limit.
+    /// Rate of the link as CBQ assumes it, used to compute the end of a packet. It does not limit the link.
     pub bandwidth: Rate,
     /// The mean packet, from which bursts and pauses are worked out.
     #[serde(default = "avpkt")]
@@ -85,14 +86,14 @@ pub struct Config {
     /// default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub round_robin: Option<RoundRobin>,
-    /// `altq`: where every class is over its limit, the first that may borrow sends; off by default.
+    /// `altq`: if every class is over its limit, the first that may borrow sends; off by default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub efficient: Option<bool>,
     /// `altq`: a class that must sleep takes the pause of the highest class it might have borrowed from;
     /// on by default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub borrow_offtime: Option<bool>,
-    /// `altq`: where nobody may send, borrowing is let go a level higher; on by default.
+    /// `altq`: if no class may send, borrowing is allowed a level higher; on by default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub adjust_cutoff: Option<bool>,
     /// `altq`: the timer's tick: a sleep takes at least two of them. 0 by default, besides what the port's
@@ -117,7 +118,7 @@ fn mtu() -> Bytes {
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Share {
-    /// The class's rate: what it always gets, and all it gets where it cannot borrow.
+    /// Rate of the class: always guaranteed, and its maximum if it cannot borrow.
     pub rate: Rate,
     /// The link's rate in the formulas of `maxburst` and `minburst`; that of the discipline by default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -133,15 +134,16 @@ pub struct Share {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0, max = 8))]
     pub prio: Option<u8>,
-    /// Packets of `avpkt` that it may send at once after silence. Linux: 20 by default; `altq`: 16.
+    /// Number of packets of `avpkt` that it may send at once after silence. Linux: 20 by default; `altq`:
+    /// 16.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub maxburst: Option<u32>,
     /// Packets that it sends at once when a pause at its limit ends: makes the pauses long. Linux: 0 by
     /// default, no pause beyond the packet's own time; `altq`: 2.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub minburst: Option<u32>,
-    /// How far below zero the scaled average of idle times may go. Linux: no end by default; `altq`: the
-    /// time of a packet of `mtu` at the class's rate.
+    /// Lower bound, below zero, of the scaled average of idle times. Linux: unbounded by default; `altq`:
+    /// the time of a packet of `mtu` at the class's rate.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub minidle: Option<Duration>,
     /// The class's mean packet; that of the discipline by default.
@@ -151,19 +153,19 @@ pub struct Share {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = 31))]
     pub ewma: Option<u8>,
-    /// It never borrows: above its rate it waits.
+    /// The class never borrows: above its rate it waits.
     #[serde(default)]
     pub bounded: bool,
-    /// What it and those below send is not charged to the classes above.
+    /// Packets of the class and of those below it are not charged to its ancestors.
     #[serde(default)]
     pub isolated: bool,
-    /// It has no limit at all; what it sends is charged to the classes above.
+    /// The class has no limit at all; its packets are charged to its ancestors.
     #[serde(default)]
     pub exempt: bool,
-    /// What is done where it is over its limit and cannot borrow. `altq` knows only one way: it sleeps.
+    /// Action if it is over its limit and cannot borrow. `altq` has one action only: the class sleeps.
     #[serde(default)]
     pub overlimit: Overlimit,
-    /// How much longer `delay` sets it aside, and how long `lowprio` lasts.
+    /// Additional time for which `delay` sets it aside, and duration of `lowprio`.
     #[serde(default)]
     pub penalty: Duration,
     /// The priority that `lowprio` gives it, 1 to 8; 8 by default.
