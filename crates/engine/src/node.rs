@@ -59,7 +59,8 @@ pub enum Peek {
 
 /// Node of the queue tree: a discipline with a name, counters and the classifier for its children.
 ///
-/// Three cache lines. Fields that most packets touch are stored here, the others in `ColdState`.
+/// Fields that most packets touch are stored here, the others in `ColdState`: with the parent's fields for
+/// the child a node takes three cache lines (decision 008).
 pub struct Node {
     contents: Contents,
     /// Packet that `peek` took out of the discipline and that was not sent yet. Part of the backlog; the
@@ -98,7 +99,7 @@ impl Node {
         Ok(Self::wrap(name, D::KIND, D::TIMED, Box::new(D::new(config, children)?)))
     }
 
-    /// Creates a node of the given kind wrap a discipline or an inner class. `timed`: it changes state by
+    /// Creates a node of the given kind from a discipline or an inner class. `timed`: it changes state by
     /// itself.
     pub(crate) fn wrap(
         name: &str,

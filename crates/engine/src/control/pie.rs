@@ -293,7 +293,7 @@ impl State {
         self.delay_before = delay;
     }
 
-    /// By how much the probability changes: less where it is small, so that the loop stays stable.
+    /// Returns the change of the probability: smaller for a small one, so that the loop stays stable.
     fn step(&self, aim: &Aim) -> i128 {
         let seconds = |weight: u32, later: Duration, earlier: Duration| {
             let difference = i128::from(later.as_picos()) - i128::from(earlier.as_picos());

@@ -1,4 +1,5 @@
-//! `CHOKe`: random early detection in which an arriving packet that meets one of its own flow takes it along.
+//! `CHOKe`: random early detection in which an arriving packet is dropped together with a queued packet of
+//! its own flow.
 //!
 //! ```text
 //! average <= min      let in; nothing is compared
@@ -8,15 +9,15 @@
 //! ```
 //!
 //! "Choose and keep for responsive flows, choose and kill for unresponsive flows": a flow is hit in
-//! proportion to what it offers times what it holds, without any state for flows. A flow that overwhelms
-//! the queue thins itself out on its way to the head. What keeps the average at or below `min` is never
-//! compared, whoever sends it.
+//! proportion to its arrivals times its queued packets, without any state for flows. A flow that overwhelms
+//! the queue is thinned out on its way to the head. While the average is at or below `min`, no packet is
+//! compared, of whatever flow.
 //!
-//! Average and probability are those of Linux's `red` ([`crate::control::red`]), over packets where the
-//! thresholds are in packets. Taking a packet out of the middle moves the shorter side of the queue up.
+//! Average and probability are those of Linux's `red` ([`crate::control::red`]), over packets if the
+//! thresholds are in packets. Removing a packet from the middle moves the shorter side of the queue.
 //!
-//! Differs: flows are told apart by the flow a packet belongs to and not by its addresses. The packet to
-//! compare is uniform over those that wait, as in the paper; Linux draws slots and takes the oldest packet
+//! Differs: flows are distinguished by the flow a packet belongs to and not by its addresses. The packet to
+//! compare is uniform over the queued ones, as in the paper; Linux draws slots and takes the oldest packet
 //! after three empty ones.
 
 use schemars::JsonSchema;

@@ -149,7 +149,7 @@ struct Gains {
 }
 
 impl Config {
-    /// Refuses what cannot be, and works out what is not given.
+    /// Checks the parameters and computes the missing ones.
     //= https://www.rfc-editor.org/rfc/rfc9332#appendix-A.1
     fn gains(&self) -> Result<Gains, Invalid> {
         refuse_nothing(self.limit)?;

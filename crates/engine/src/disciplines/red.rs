@@ -423,7 +423,7 @@ mod tests {
                 node.reconfigure::<Red>(slow(flavour), Vec::new(), cx).map_err(|refusal| refusal.field)
             });
             assert_eq!(changed, Some(if fits { Ok(()) } else { Err("bandwidth") }), "{flavour:?}");
-            // What runs goes on, through silences as long as any.
+            // A running measurement continues, through silences of any length.
             for hours in [0, 1, 3, 2400, 5000] {
                 let now = Instant::ZERO + Duration::from_secs(3600 * hours);
                 port.offer(Packet::new(Header { length: 1000, ..Header::default() }), now, &NoHeaders);

@@ -5,8 +5,8 @@
 //! V = S of the packet in service
 //! ```
 //!
-//! It never needs to know a length before it sends: a child decides at the last moment what it gives. Fair
-//! on a link whose rate varies, too, since virtual time is read off the packet in service. O(log n).
+//! Lengths are not needed in advance: a child chooses its packet at the last moment. Also fair on a link
+//! whose rate varies, since virtual time is that of the packet in service. O(log n).
 
 use crate::discipline::{Arity, Child, Context, Dequeue, Discipline, Invalid};
 use crate::fair::{Tag, TagHeap, TaggedChildren};

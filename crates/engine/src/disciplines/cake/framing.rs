@@ -68,7 +68,7 @@ impl Compensation {
 mod tests {
     use super::*;
 
-    /// `(overhead, raw, mpu, framing, frame, on the link)`, each worked out beside it.
+    /// `(overhead, raw, mpu, framing, frame, on the link)`, each computed by hand.
     type Row = (Option<i64>, bool, u64, Framing, u64, u64);
 
     #[test]

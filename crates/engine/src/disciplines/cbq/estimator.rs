@@ -12,7 +12,7 @@
 use crate::units::{Bytes, Duration, Instant, Rate};
 
 /// Signed ticks of an [`Arithmetic`]. Times count from the start of the run; scaled averages are at most
-/// 2^31 times longer than an [`Instant`](crate::units::Instant), so that sums stay far from overflow.
+/// 2^31 times longer than an [`Instant`], so that sums stay far from overflow.
 pub(super) type Ticks = i128;
 
 /// Bound of all ticks, in both directions.
