@@ -24,7 +24,7 @@ use crate::packet::Packet;
 use crate::units::{Bytes, Duration, Instant};
 
 /// Queue from which the law takes packets.
-pub trait Source {
+pub trait HeadQueue {
     /// Removes and returns the oldest packet.
     fn pop(&mut self) -> Option<Packet>;
     /// Returns the bytes still queued.
@@ -85,7 +85,12 @@ const MEMORY: u64 = 16;
 impl ControlLaw {
     /// Takes from `source` the packet that leaves now, after those that the law drops.
     //= https://www.rfc-editor.org/rfc/rfc8289#section-5.5
-    pub fn dequeue(&mut self, aim: &Aim, source: &mut impl Source, cx: &mut Context<'_>) -> Option<Packet> {
+    pub fn dequeue(
+        &mut self,
+        aim: &Aim,
+        source: &mut impl HeadQueue,
+        cx: &mut Context<'_>,
+    ) -> Option<Packet> {
         let (mut packet, above) = self.take(aim, source, cx.now)?;
         if !above {
             self.dropping = false;
@@ -115,7 +120,7 @@ impl ControlLaw {
         &mut self,
         aim: &Aim,
         mut packet: Packet,
-        source: &mut impl Source,
+        source: &mut impl HeadQueue,
         cx: &mut Context<'_>,
     ) -> Option<Packet> {
         let now = cx.now;
@@ -137,7 +142,7 @@ impl ControlLaw {
 
     /// Takes the oldest packet. Returns it and whether the sojourn time has been above the target for an
     /// interval.
-    fn take(&mut self, aim: &Aim, source: &mut impl Source, now: Instant) -> Option<(Packet, bool)> {
+    fn take(&mut self, aim: &Aim, source: &mut impl HeadQueue, now: Instant) -> Option<(Packet, bool)> {
         let Some(packet) = source.pop() else {
             self.first_above = None;
             self.dropping = false;

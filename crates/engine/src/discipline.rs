@@ -20,7 +20,7 @@ use crate::classify::Headers;
 use crate::node::Node;
 use crate::packet::Packet;
 use crate::random::Random;
-use crate::units::{Bytes, Instant, Rate};
+use crate::units::{Bytes, Instant, Limit, Rate};
 
 /// A queueing discipline: decides which waiting packet leaves next, and which must be dropped.
 pub trait Discipline: Sized + Send + 'static {
@@ -292,6 +292,15 @@ impl Invalid {
     pub fn on_child(mut self, child: usize) -> Self {
         self.child = Some(child);
         self
+    }
+}
+
+/// Refuses a limit of zero, which would drop every packet, wherever a limit is read.
+pub(crate) fn check_limit(limit: Limit) -> Result<(), Invalid> {
+    if limit.allows(1, 1) {
+        Ok(())
+    } else {
+        Err(Invalid::new("limit", "holds nothing: it is at least `1p` or the bytes of a packet"))
     }
 }
 

@@ -257,16 +257,16 @@ impl TaggedChildren {
     /// Peeks at the waiting children again, since a child's changes are not announced; passes those that
     /// have a packet now to `list`, with a tag of this time. Returns the earliest time that a child named.
     #[inline]
-    pub(crate) fn ask_waiting(
+    pub(crate) fn retry_waiting(
         &mut self,
         clock: Tag,
         cx: &mut Context<'_>,
         list: impl FnMut(Tag, u32),
     ) -> Option<Instant> {
-        if self.waiting.is_empty() { None } else { self.ask_all_waiting(clock, cx, list) }
+        if self.waiting.is_empty() { None } else { self.retry_all_waiting(clock, cx, list) }
     }
 
-    fn ask_all_waiting(
+    fn retry_all_waiting(
         &mut self,
         clock: Tag,
         cx: &mut Context<'_>,

@@ -11,8 +11,7 @@ use core::marker::PhantomData;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::discipline::{Child, Context, Dequeue, Discipline, DropReason, Invalid, NoShare};
-use crate::disciplines::fifo::refuse_nothing;
+use crate::discipline::{Child, Context, Dequeue, Discipline, DropReason, Invalid, NoShare, check_limit};
 use crate::packet::{Header, Packet};
 use crate::queue::Overflow;
 use crate::queue::ranked::RankedQueue;
@@ -69,12 +68,12 @@ impl<R: Rank> Discipline for Ranked<R> {
     type Share = NoShare;
 
     fn new(config: Config, _: Vec<Child<NoShare>>) -> Result<Self, Invalid> {
-        refuse_nothing(config.limit)?;
+        check_limit(config.limit)?;
         Ok(Self { config, queue: RankedQueue::default(), order: PhantomData })
     }
 
     fn reconfigure(&mut self, config: Config, _: Vec<NoShare>, cx: &mut Context<'_>) -> Result<(), Invalid> {
-        refuse_nothing(config.limit)?;
+        check_limit(config.limit)?;
         self.config = config;
         while !self.queue.fits(self.config.limit) {
             let Some(last) = self.queue.pop_last() else { break };

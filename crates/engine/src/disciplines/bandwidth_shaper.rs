@@ -18,8 +18,9 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::discipline::{Arity, Child, Context, Dequeue, Discipline, DropReason, Invalid, NoShare};
-use crate::disciplines::fifo::refuse_nothing;
+use crate::discipline::{
+    Arity, Child, Context, Dequeue, Discipline, DropReason, Invalid, NoShare, check_limit,
+};
 use crate::node::Node;
 use crate::packet::Packet;
 use crate::queue::PacketQueue;
@@ -46,7 +47,7 @@ impl Config {
             return Err(Invalid::new("limit", "belongs to the child, which does the queueing"));
         }
         let limit = self.limit.unwrap_or(Limit::Packets(Packets(1000)));
-        refuse_nothing(limit)?;
+        check_limit(limit)?;
         Ok(limit)
     }
 }

@@ -319,7 +319,7 @@ impl Cbq {
     }
 
     /// Dequeues from a class whose turn it is, and delists it if it is empty.
-    fn ask(&mut self, class: usize, wake: &mut Wake, cx: &mut Context<'_>) -> Turn {
+    fn dequeue_class(&mut self, class: usize, wake: &mut Wake, cx: &mut Context<'_>) -> Turn {
         let (dequeued, is_empty) = self.classes.dequeue(class, cx);
         match dequeued {
             Dequeue::Packet(packet) => Turn::Sent(packet),

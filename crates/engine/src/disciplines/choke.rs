@@ -25,8 +25,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::control::red::average::Average;
 use crate::control::red::{Flavour, Gap, weight};
-use crate::discipline::{Child, Context, Dequeue, Discipline, DropReason, Invalid, NoShare};
-use crate::disciplines::fifo::refuse_nothing;
+use crate::discipline::{Child, Context, Dequeue, Discipline, DropReason, Invalid, NoShare, check_limit};
 use crate::packet::{Header, Packet};
 use crate::queue::PacketQueue;
 use crate::units::{Bytes, Limit, Packets, Probability, Rate};
@@ -101,7 +100,7 @@ fn split(limit: Limit) -> (u64, bool) {
 
 impl Config {
     fn thresholds(&self) -> Result<Thresholds, Invalid> {
-        refuse_nothing(self.limit)?;
+        check_limit(self.limit)?;
         let (limit, of_limit) = split(self.limit);
         let (max, in_packets) = self.max.map_or((limit / 4, of_limit), split);
         let (min, of_min) = self.min.map_or((max / 3, in_packets), split);

@@ -16,8 +16,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::control::Aim;
 use crate::control::cobalt::{CobaltLaw, Steps};
-use crate::discipline::{Child, Context, Dequeue, Discipline, DropReason, Invalid, NoShare};
-use crate::disciplines::fifo::refuse_nothing;
+use crate::discipline::{Child, Context, Dequeue, Discipline, DropReason, Invalid, NoShare, check_limit};
 use crate::packet::Packet;
 use crate::queue::PacketQueue;
 use crate::units::{Bytes, Duration, Limit, Packets, Probability};
@@ -59,7 +58,7 @@ impl Default for Config {
 
 impl Config {
     fn aim(&self) -> Result<Aim, Invalid> {
-        refuse_nothing(self.limit)?;
+        check_limit(self.limit)?;
         let Self { target, interval, mtu, ecn, .. } = *self;
         Aim { target, interval, mtu, ecn, ce_threshold: None }.check()
     }

@@ -10,9 +10,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::control::{Aim, ControlLaw, Source};
-use crate::discipline::{Child, Context, Dequeue, Discipline, DropReason, Invalid, NoShare};
-use crate::disciplines::fifo::refuse_nothing;
+use crate::control::{Aim, ControlLaw, HeadQueue};
+use crate::discipline::{Child, Context, Dequeue, Discipline, DropReason, Invalid, NoShare, check_limit};
 use crate::packet::Packet;
 use crate::queue::PacketQueue;
 use crate::units::{Bytes, Duration, Limit, Packets};
@@ -51,7 +50,7 @@ impl Default for Config {
 
 impl Config {
     fn aim(&self) -> Result<Aim, Invalid> {
-        refuse_nothing(self.limit)?;
+        check_limit(self.limit)?;
         let Self { target, interval, mtu, ecn, ce_threshold, .. } = *self;
         Aim { target, interval, mtu, ecn, ce_threshold }.check()
     }
@@ -65,7 +64,7 @@ pub struct Codel {
     queue: PacketQueue,
 }
 
-impl Source for PacketQueue {
+impl HeadQueue for PacketQueue {
     #[inline]
     fn pop(&mut self) -> Option<Packet> {
         Self::pop(self)

@@ -23,8 +23,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::discipline::{Child, Context, Dequeue, Discipline, DropReason, Invalid, NoShare};
-use crate::disciplines::fifo::refuse_nothing;
+use crate::discipline::{Child, Context, Dequeue, Discipline, DropReason, Invalid, NoShare, check_limit};
 use crate::packet::Packet;
 use crate::queue::PacketQueue;
 use crate::units::{Bytes, Duration, Instant, Limit, PICOS_PER_SECOND, Packets, Probability, Threshold};
@@ -152,7 +151,7 @@ impl Config {
     /// Checks the parameters and computes the missing ones.
     //= https://www.rfc-editor.org/rfc/rfc9332#appendix-A.1
     fn gains(&self) -> Result<Gains, Invalid> {
-        refuse_nothing(self.limit)?;
+        check_limit(self.limit)?;
         if self.memlimit == Bytes::ZERO {
             return Err(Invalid::new("memlimit", "holds nothing: it is at least the bytes of a packet"));
         }

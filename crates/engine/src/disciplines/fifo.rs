@@ -7,7 +7,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::discipline::{Child, Context, Dequeue, Discipline, DropReason, Invalid, NoShare};
+use crate::discipline::{Child, Context, Dequeue, Discipline, DropReason, Invalid, NoShare, check_limit};
 use crate::packet::Packet;
 use crate::queue::{Overflow, PacketQueue};
 use crate::units::{Limit, Packets};
@@ -31,16 +31,7 @@ impl Default for Config {
 
 impl Config {
     fn check(&self) -> Result<(), Invalid> {
-        refuse_nothing(self.limit)
-    }
-}
-
-/// Refuses a limit of zero, which would drop every packet, wherever a limit is read.
-pub(crate) fn refuse_nothing(limit: Limit) -> Result<(), Invalid> {
-    if limit.allows(1, 1) {
-        Ok(())
-    } else {
-        Err(Invalid::new("limit", "holds nothing: it is at least `1p` or the bytes of a packet"))
+        check_limit(self.limit)
     }
 }
 

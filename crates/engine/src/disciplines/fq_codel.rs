@@ -13,9 +13,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::control::{Aim, ControlLaw, Source};
-use crate::discipline::{Child, Context, Dequeue, Discipline, DropReason, Invalid, NoShare};
-use crate::disciplines::fifo::refuse_nothing;
+use crate::control::{Aim, ControlLaw, HeadQueue};
+use crate::discipline::{Child, Context, Dequeue, Discipline, DropReason, Invalid, NoShare, check_limit};
 use crate::packet::Packet;
 use crate::queue::fattest::Fattest;
 use crate::queue::flows::{Flows, Waiting};
@@ -68,7 +67,7 @@ impl Default for Config {
 
 impl Config {
     fn aim(&self) -> Result<Aim, Invalid> {
-        refuse_nothing(self.limit)?;
+        check_limit(self.limit)?;
         if self.memory_limit == Bytes::ZERO {
             return Err(Invalid::new("memory_limit", "holds nothing: it is at least the bytes of a packet"));
         }
@@ -95,7 +94,7 @@ pub struct FqCodel {
 }
 
 /// Queue as the law sees it: the packets of one flow, and the backlog of all flows.
-impl Source for Waiting<'_> {
+impl HeadQueue for Waiting<'_> {
     fn pop(&mut self) -> Option<Packet> {
         self.pop()
     }

@@ -18,8 +18,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::control::pie::{Aim, ControlLaw, Flavour};
-use crate::discipline::{Child, Context, Dequeue, Discipline, DropReason, Invalid, NoShare};
-use crate::disciplines::fifo::refuse_nothing;
+use crate::discipline::{Child, Context, Dequeue, Discipline, DropReason, Invalid, NoShare, check_limit};
 use crate::packet::Packet;
 use crate::queue::flows::Flows;
 use crate::units::{Bytes, Duration, Instant, Limit, Packets};
@@ -91,7 +90,7 @@ impl Default for Config {
 
 impl Config {
     fn aim(&self) -> Result<Aim, Invalid> {
-        refuse_nothing(self.limit)?;
+        check_limit(self.limit)?;
         if !(1..=65_536).contains(&self.flows) {
             return Err(Invalid::new("flows", "is from 1 to 65536"));
         }

@@ -35,7 +35,7 @@ use crate::units::{Bytes, Instant, Rate};
 
 pub use curve_spec::CurveSpec;
 use guarantee::Guarantees;
-use sharing::{Sent, Shares, Sharing};
+use sharing::{SentPacket, Shares, Sharing};
 
 /// Share of a class: its service curves, each a rate such as `10mbit`, or `{ m1 = "2mbit", d = "10ms", m2 =
 /// "1mbit" }`. A leaf needs `rt`, `ls` or `sc`, an inner class `ls` or `sc`.
@@ -303,7 +303,7 @@ impl Hfsc {
         if is_empty {
             self.known[leaf] = false;
         }
-        let sent = Sent::new(length, !real_time);
+        let sent = SentPacket::new(length, !real_time);
         if !self.guarantees.covers(leaf) {
             if is_empty && self.sharing.defer_deactivation(leaf, sent, cx.now) {
                 self.deferred = Some(leaf);

@@ -13,8 +13,7 @@ use serde::{Deserialize, Serialize};
 
 pub use crate::control::pie::Flavour;
 use crate::control::pie::{Aim, ControlLaw};
-use crate::discipline::{Child, Context, Dequeue, Discipline, DropReason, Invalid, NoShare};
-use crate::disciplines::fifo::refuse_nothing;
+use crate::discipline::{Child, Context, Dequeue, Discipline, DropReason, Invalid, NoShare, check_limit};
 use crate::packet::Packet;
 use crate::queue::PacketQueue;
 use crate::units::{Bytes, Duration, Limit, Packets};
@@ -71,7 +70,7 @@ impl Default for Config {
 
 impl Config {
     fn aim(&self) -> Result<Aim, Invalid> {
-        refuse_nothing(self.limit)?;
+        check_limit(self.limit)?;
         let Self {
             flavour, target, tupdate, alpha, beta, max_burst, mtu, bytemode, dq_rate_estimator, ..
         } = *self;

@@ -193,7 +193,7 @@ impl Qfq {
             }
         };
         classes.tag_fresh(|_| clock, &mut insert);
-        classes.ask_waiting(clock, cx, &mut insert)
+        classes.retry_waiting(clock, cx, &mut insert)
     }
 
     /// Accounts for a packet of this length that a child of `group` sent.

@@ -28,8 +28,7 @@ use serde::{Deserialize, Serialize};
 pub use crate::control::red::Flavour;
 use crate::control::red::average::{self, Average};
 use crate::control::red::{Gap, weight};
-use crate::discipline::{Child, Context, Dequeue, Discipline, DropReason, Invalid, NoShare};
-use crate::disciplines::fifo::refuse_nothing;
+use crate::discipline::{Child, Context, Dequeue, Discipline, DropReason, Invalid, NoShare, check_limit};
 use crate::packet::Packet;
 use crate::queue::PacketQueue;
 use crate::units::{Bytes, Duration, Instant, Limit, Probability, Rate};
@@ -104,7 +103,7 @@ impl Config {
     /// # Errors
     /// Impossible parameters.
     fn check(&self) -> Result<i32, Invalid> {
-        refuse_nothing(self.limit)?;
+        check_limit(self.limit)?;
         if self.max.0 > LARGEST {
             return Err(Invalid::new("max", "is up to `4294967295B`"));
         }

@@ -100,7 +100,7 @@ impl Scfq {
             *clock = Tag::ZERO;
         }
         classes.tag_fresh(|_| *clock, |_, slot| unmeasured.push(slot));
-        let mut earliest = classes.ask_waiting(*clock, cx, |_, slot| unmeasured.push(slot));
+        let mut earliest = classes.retry_waiting(*clock, cx, |_, slot| unmeasured.push(slot));
         for slot in unmeasured.drain(..) {
             let class = &mut classes.all[slot as usize];
             match class.node.peek(cx) {

@@ -18,9 +18,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::discipline::{
-    Child, Context, Dequeue, Discipline, DropReason, FULL_FRAME, Invalid, NoShare, SMALL_QUANTUM,
+    Child, Context, Dequeue, Discipline, DropReason, FULL_FRAME, Invalid, NoShare, SMALL_QUANTUM, check_limit,
 };
-use crate::disciplines::fifo::refuse_nothing;
 use crate::packet::{FlowId, Packet};
 use crate::queue::PacketQueue;
 use crate::queue::active::ActiveList;
@@ -65,7 +64,7 @@ impl Default for Config {
 
 impl Config {
     fn check(&self) -> Result<(), Invalid> {
-        refuse_nothing(self.limit)?;
+        check_limit(self.limit)?;
         if self.quantum == Bytes::ZERO {
             return Err(Invalid::new("quantum", "must be at least `1B`: queues of none would never send"));
         }

@@ -60,7 +60,7 @@ impl Discipline for Stfq {
             *clock = Tag::ZERO;
         }
         classes.tag_fresh(|_| *clock, |start, slot| order.insert(start, slot));
-        let mut earliest = classes.ask_waiting(*clock, cx, |start, slot| order.insert(start, slot));
+        let mut earliest = classes.retry_waiting(*clock, cx, |start, slot| order.insert(start, slot));
         while let Some(slot) = order.pop() {
             match classes.all[slot as usize].node.dequeue(cx) {
                 Dequeue::Packet(packet) => {

@@ -14,9 +14,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::discipline::{
-    Arity, Child, Context, Dequeue, Discipline, DropReason, FULL_FRAME, Invalid, NoShare,
+    Arity, Child, Context, Dequeue, Discipline, DropReason, FULL_FRAME, Invalid, NoShare, check_limit,
 };
-use crate::disciplines::fifo::refuse_nothing;
 use crate::node::{Node, Peek};
 use crate::packet::Packet;
 use crate::queue::PacketQueue;
@@ -137,7 +136,7 @@ impl Config {
                 Limit::Bytes(self.rate.bytes_in(latency) + self.burst)
             }
         };
-        refuse_nothing(limit)?;
+        check_limit(limit)?;
         Ok(limit)
     }
 }

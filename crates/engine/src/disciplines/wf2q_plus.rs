@@ -146,7 +146,7 @@ impl Wf2qPlus {
         if let Some(Service { length, .. }) = service.take() {
             *clock = before.during(length, *weights, 1, 1);
         }
-        classes.ask_waiting(*clock, cx, |start, slot| later.insert(start, slot))
+        classes.retry_waiting(*clock, cx, |start, slot| later.insert(start, slot))
     }
 
     /// Peeks at the children that became eligible and orders them by finish tag. If none is eligible,

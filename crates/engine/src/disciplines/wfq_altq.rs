@@ -25,8 +25,7 @@ use std::collections::BTreeSet;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::discipline::{Arity, Child, Context, Dequeue, Discipline, DropReason, Invalid};
-use crate::disciplines::fifo::refuse_nothing;
+use crate::discipline::{Arity, Child, Context, Dequeue, Discipline, DropReason, Invalid, check_limit};
 use crate::fair::check_weights;
 use crate::node::{Node, Tally};
 use crate::packet::{FlowId, Packet};
@@ -112,7 +111,7 @@ impl Discipline for WfqAltq {
         if children.is_empty() {
             return Err(Invalid::new("children", "names at least one queue"));
         }
-        refuse_nothing(config.limit)?;
+        check_limit(config.limit)?;
         check_weights(children.iter().map(|child| child.share.weight))?;
         let active = ActiveList::new(children.len());
         let classes = children
@@ -134,7 +133,7 @@ impl Discipline for WfqAltq {
         shares: Vec<Share>,
         cx: &mut Context<'_>,
     ) -> Result<(), Invalid> {
-        refuse_nothing(config.limit)?;
+        check_limit(config.limit)?;
         check_weights(shares.iter().map(|share| share.weight))?;
         self.config = config;
         for (class, share) in self.classes.iter_mut().zip(shares) {

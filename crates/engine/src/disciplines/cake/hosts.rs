@@ -104,7 +104,7 @@ struct Load {
 /// Hosts of the backlogged flows.
 #[derive(Debug, Default)]
 pub(super) struct Hosts {
-    places: BTreeMap<Host, u32>,
+    slots: BTreeMap<Host, u32>,
     loads: Vec<Load>,
     free: Vec<u32>,
 }
@@ -112,26 +112,26 @@ pub(super) struct Hosts {
 impl Hosts {
     /// Returns the slot of a host, which is kept until it is released as often.
     pub(super) fn acquire(&mut self, host: Host) -> u32 {
-        let place = *self.places.entry(host).or_insert_with(|| {
+        let slot = *self.slots.entry(host).or_insert_with(|| {
             let load = Load { host, users: 0, sends: 0, receives: 0 };
-            if let Some(place) = self.free.pop() {
-                self.loads[place as usize] = load;
-                place
+            if let Some(slot) = self.free.pop() {
+                self.loads[slot as usize] = load;
+                slot
             } else {
                 self.loads.push(load);
                 self.loads.len() as u32 - 1
             }
         });
-        self.loads[place as usize].users += 1;
-        place
+        self.loads[slot as usize].users += 1;
+        slot
     }
 
-    pub(super) fn release(&mut self, place: u32) {
-        let load = &mut self.loads[place as usize];
+    pub(super) fn release(&mut self, slot: u32) {
+        let load = &mut self.loads[slot as usize];
         load.users -= 1;
         if load.users == 0 {
-            self.places.remove(&load.host);
-            self.free.push(place);
+            self.slots.remove(&load.host);
+            self.free.push(slot);
         }
     }
 

@@ -21,7 +21,7 @@ const WAYS: usize = 8;
 
 /// How a flow was assigned its queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Found {
+pub(super) enum Assignment {
     /// It had the queue already.
     Known,
     /// The queue was free.
@@ -54,30 +54,30 @@ impl FlowTable {
     }
 
     /// Returns the queue for a packet of the flow with this tag.
-    pub(super) fn assign(&mut self, tag: u64, is_free: impl Fn(usize) -> bool) -> (usize, Found) {
+    pub(super) fn assign(&mut self, tag: u64, is_free: impl Fn(usize) -> bool) -> (usize, Assignment) {
         let own = (tag as usize) % QUEUES;
         let set = own - own % WAYS;
         if !self.guests.is_empty()
             && let Some(guest) = self.guests.get_mut(&tag)
         {
             guest.packets += 1;
-            return (guest.queue, Found::Known);
+            return (guest.queue, Assignment::Known);
         }
         // The own queue first, then the others of the set in turn.
         let ways = || (0..WAYS).map(|way| set + (own + way) % WAYS);
         if let Some(queue) = ways().find(|queue| self.tags[*queue] == Some(tag)) {
-            return (queue, Found::Known);
+            return (queue, Assignment::Known);
         }
         // A queue never used comes first: the last owner of another may come back and find its control law
         // there.
         let fresh = ways().find(|queue| self.tags[*queue].is_none() && is_free(*queue));
         if let Some(queue) = fresh.or_else(|| ways().find(|queue| is_free(*queue))) {
             self.tags[queue] = Some(tag);
-            return (queue, Found::Free);
+            return (queue, Assignment::Free);
         }
         self.collisions += 1;
         self.guests.insert(tag, Guest { queue: own, packets: 1 });
-        (own, Found::Shared)
+        (own, Assignment::Shared)
     }
 
     /// Returns whether any flow shares a queue: then [`packet_left`](Self::packet_left) must be called.
@@ -115,21 +115,21 @@ mod tests {
         let mut queues = Vec::new();
         for tag in &tags[..8] {
             let (queue, found) = table.assign(*tag, |queue| !taken[queue]);
-            assert_eq!(found, Found::Free);
+            assert_eq!(found, Assignment::Free);
             taken[queue] = true;
             queues.push(queue);
         }
         assert_eq!(queues, [3, 4, 5, 6, 7, 0, 1, 2]);
-        assert_eq!(table.assign(tags[4], |_| false), (7, Found::Known));
-        assert_eq!(table.assign(tags[8], |queue| !taken[queue]), (3, Found::Shared));
+        assert_eq!(table.assign(tags[4], |_| false), (7, Assignment::Known));
+        assert_eq!(table.assign(tags[8], |queue| !taken[queue]), (3, Assignment::Shared));
         // A queue comes free, but its packets are still in the other.
         taken[5] = false;
-        assert_eq!(table.assign(tags[8], |queue| !taken[queue]), (3, Found::Known));
+        assert_eq!(table.assign(tags[8], |queue| !taken[queue]), (3, Assignment::Known));
         table.packet_left(tags[8]);
         assert!(table.has_guests());
         table.packet_left(tags[8]);
         assert!(!table.has_guests());
-        assert_eq!(table.assign(tags[8], |queue| !taken[queue]), (5, Found::Free));
+        assert_eq!(table.assign(tags[8], |queue| !taken[queue]), (5, Assignment::Free));
     }
 
     #[test]
@@ -137,12 +137,12 @@ mod tests {
         let mut table = FlowTable::default();
         table.open();
         let (one, other) = (3, 3 + QUEUES as u64);
-        assert_eq!(table.assign(one, |_| true), (3, Found::Free));
-        assert_eq!(table.assign(other, |_| true), (4, Found::Free), "its own has another owner");
-        assert_eq!(table.assign(one, |_| true), (3, Found::Known));
+        assert_eq!(table.assign(one, |_| true), (3, Assignment::Free));
+        assert_eq!(table.assign(other, |_| true), (4, Assignment::Free), "its own has another owner");
+        assert_eq!(table.assign(one, |_| true), (3, Assignment::Known));
         for flow in 2..8 {
-            assert_eq!(table.assign(3 + flow * QUEUES as u64, |_| true).1, Found::Free);
+            assert_eq!(table.assign(3 + flow * QUEUES as u64, |_| true).1, Assignment::Free);
         }
-        assert_eq!(table.assign(3 + 8 * QUEUES as u64, |_| true), (3, Found::Free), "all were: its own");
+        assert_eq!(table.assign(3 + 8 * QUEUES as u64, |_| true), (3, Assignment::Free), "all were: its own");
     }
 }

@@ -13,7 +13,7 @@ use std::collections::{BTreeMap, VecDeque};
 
 use super::framing::Compensation;
 use super::hosts::{Hosts, Identity, Isolation};
-use super::set_associative::{FlowTable, Found, QUEUES};
+use super::set_associative::{Assignment, FlowTable, QUEUES};
 use crate::control::Aim;
 use crate::control::cobalt::{CobaltLaw, Steps};
 use crate::discipline::{Context, DropReason};
@@ -67,7 +67,7 @@ impl Queue {
 }
 
 /// Result of a queue's control law for its oldest packet.
-enum Taken {
+enum HeadPacket {
     Packet(Packet),
     /// Dropped; its length on the link.
     Dropped(Bytes),
@@ -100,7 +100,7 @@ pub(super) struct Tin {
 
 /// Result of a dequeue: the packet, and the bytes on the link of the packets that the control law dropped.
 /// After a drop on ingress there is no packet, although the tin may hold some.
-pub(super) struct Given {
+pub(super) struct TinOutput {
     pub packet: Option<Packet>,
     pub dropped: Bytes,
 }
@@ -133,7 +133,7 @@ impl Tin {
         let queues = &self.queues;
         let (slot, found) = self.flow_table.assign(identity.tag, |queue| !queues[queue].listed);
         let queue = &mut self.queues[slot];
-        if found == Found::Free {
+        if found == Assignment::Free {
             // The control state of the previous flow does not apply to this one.
             queue.law = CobaltLaw::default();
         }
@@ -194,7 +194,12 @@ impl Tin {
 
     /// The packet that leaves now.
     //= https://www.rfc-editor.org/rfc/rfc8290#section-4.2
-    pub(super) fn dequeue(&mut self, terms: &Terms, backlog: &mut Backlog, cx: &mut Context<'_>) -> Given {
+    pub(super) fn dequeue(
+        &mut self,
+        terms: &Terms,
+        backlog: &mut Backlog,
+        cx: &mut Context<'_>,
+    ) -> TinOutput {
         let mut dropped = Bytes::ZERO;
         loop {
             let (slot, is_new) = match (self.new.front(), self.old.first_key_value()) {
@@ -203,7 +208,7 @@ impl Tin {
                     self.round = *round;
                     (*slot, false)
                 }
-                (None, None) => return Given { packet: None, dropped },
+                (None, None) => return TinOutput { packet: None, dropped },
             };
             if self.queues[slot as usize].deficit <= 0 {
                 self.unlist(is_new);
@@ -211,20 +216,20 @@ impl Tin {
                 continue;
             }
             match self.take(slot as usize, terms, backlog, cx) {
-                Taken::Packet(packet) => {
+                HeadPacket::Packet(packet) => {
                     let length = terms.compensation.on_link(packet.bytes());
                     self.queues[slot as usize].charge(length);
-                    return Given { packet: Some(packet), dropped };
+                    return TinOutput { packet: Some(packet), dropped };
                 }
-                Taken::Dropped(length) => {
+                HeadPacket::Dropped(length) => {
                     dropped += length;
                     if terms.ingress {
                         // It has used the link.
                         self.queues[slot as usize].charge(length);
-                        return Given { packet: None, dropped };
+                        return TinOutput { packet: None, dropped };
                     }
                 }
-                Taken::Nothing => {
+                HeadPacket::Nothing => {
                     self.unlist(is_new);
                     // A new flow that emptied is an old one for a round, or it would overtake all others
                     // each time it sends a packet.
@@ -248,22 +253,28 @@ impl Tin {
     }
 
     /// Takes the oldest packet of a queue and applies the control law.
-    fn take(&mut self, slot: usize, terms: &Terms, backlog: &mut Backlog, cx: &mut Context<'_>) -> Taken {
+    fn take(
+        &mut self,
+        slot: usize,
+        terms: &Terms,
+        backlog: &mut Backlog,
+        cx: &mut Context<'_>,
+    ) -> HeadPacket {
         let popped = self.pop(slot, terms, backlog, cx);
         let (aim, queue) = (self.aim, &mut self.queues[slot]);
         let Some(mut packet) = popped else {
             queue.law.empty(&aim, terms.steps, cx.now);
-            return Taken::Nothing;
+            return HeadPacket::Nothing;
         };
         // The last packet of a queue is never dropped; on ingress, the last two.
         let spared = if terms.ingress { 2 } else { 1 };
         let drops = queue.law.judge(&aim, &mut packet, queue.packets.bytes(), cx);
         if !drops || queue.packets.len() < spared {
-            return Taken::Packet(packet);
+            return HeadPacket::Packet(packet);
         }
         let length = terms.compensation.on_link(packet.bytes());
         cx.drop(packet, DropReason::Early);
-        Taken::Dropped(length)
+        HeadPacket::Dropped(length)
     }
 
     /// Takes the oldest packet of a queue; its turn is not charged.

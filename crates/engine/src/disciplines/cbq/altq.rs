@@ -70,7 +70,7 @@ impl Cbq {
                 if pays && self.states[class].deficit <= 0 {
                     spent = true;
                 } else if let Some(lender) = self.find_lender_altq(class, wake) {
-                    match self.ask(class, wake, cx) {
+                    match self.dequeue_class(class, wake, cx) {
                         Turn::Sent(packet) => {
                             self.sent(Charge { class, lender, length: packet.bytes() }, band, turn);
                             return Some(packet);
@@ -110,7 +110,7 @@ impl Cbq {
         cx: &mut Context<'_>,
     ) -> Option<Packet> {
         let lender = self.lender(class)?;
-        let Turn::Sent(packet) = self.ask(class, wake, cx) else { return None };
+        let Turn::Sent(packet) = self.dequeue_class(class, wake, cx) else { return None };
         self.wake_up(class);
         self.cutoff = self.states[lender].level;
         let turn = (0..).map_while(|turn| self.bands.at(band, turn)).position(|listed| listed == class);

@@ -179,7 +179,7 @@ impl Cbq {
         if is_empty {
             return Turn::Gone;
         }
-        let turn = self.ask(class, wake, cx);
+        let turn = self.dequeue_class(class, wake, cx);
         if let Turn::Sent(packet) = &turn {
             self.pending = Some(Charge { class, lender, length: packet.bytes() });
         }

@@ -71,13 +71,13 @@ pub(super) struct Shares {
 
 /// A packet that left.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Sent {
+pub(super) struct SentPacket {
     work: u128,
     /// Whether the link-sharing criterion selected it.
     by_share: bool,
 }
 
-impl Sent {
+impl SentPacket {
     pub(super) fn new(length: Bytes, by_share: bool) -> Self {
         Self { work: work(length), by_share }
     }
@@ -241,7 +241,7 @@ impl Sharing {
     /// [`reactivate`](Self::reactivate) or [`deactivate`](Self::deactivate). Does nothing and returns
     /// `false` if the leaf has no active sibling.
     #[inline(always)]
-    pub(super) fn defer_deactivation(&mut self, leaf: usize, sent: Sent, now: Instant) -> bool {
+    pub(super) fn defer_deactivation(&mut self, leaf: usize, sent: SentPacket, now: Instant) -> bool {
         if self.has_limits {
             self.defer_deactivation_where::<true>(leaf, sent, now)
         } else {
@@ -253,7 +253,7 @@ impl Sharing {
     fn defer_deactivation_where<const LIMITED: bool>(
         &mut self,
         leaf: usize,
-        sent: Sent,
+        sent: SentPacket,
         now: Instant,
     ) -> bool {
         let (class, parent) = self.class_and_parent(leaf);
@@ -290,7 +290,7 @@ impl Sharing {
 
     /// Accounts for a packet that a leaf sent under either criterion. Deactivates the leaf if it `is_empty`.
     #[inline(always)]
-    pub(super) fn account(&mut self, leaf: usize, sent: Sent, is_empty: bool, now: Instant) {
+    pub(super) fn account(&mut self, leaf: usize, sent: SentPacket, is_empty: bool, now: Instant) {
         if self.has_limits {
             self.account_where::<true>(leaf, sent, is_empty, now);
         } else {
@@ -299,7 +299,13 @@ impl Sharing {
     }
 
     #[inline]
-    fn account_where<const LIMITED: bool>(&mut self, leaf: usize, sent: Sent, is_empty: bool, now: Instant) {
+    fn account_where<const LIMITED: bool>(
+        &mut self,
+        leaf: usize,
+        sent: SentPacket,
+        is_empty: bool,
+        now: Instant,
+    ) {
         let (class, parent) = self.class_and_parent(leaf);
         let passive = match class.state {
             // Its ancestors stay as they are.
@@ -319,7 +325,7 @@ impl Sharing {
     fn account_ancestors<const LIMITED: bool>(
         &mut self,
         mut parent: u32,
-        sent: Sent,
+        sent: SentPacket,
         mut passive: bool,
         now: Instant,
     ) {

@@ -120,7 +120,7 @@ fn a_deferred_deactivation_ends_as_an_immediate_one_and_a_new_activation() {
             let next = both.each_ref().map(Sharing::next_eligible_at);
             assert_eq!(next[0], next[1]);
             let Some(leaf) = one else { continue };
-            let packet = Sent::new(Bytes(u64::from(64 + random.below(1_450))), random.below(9) > 0);
+            let packet = SentPacket::new(Bytes(u64::from(64 + random.below(1_450))), random.below(9) > 0);
             let sent = now;
             waiting[leaf] -= 1;
             now = now + Duration::from_micros(u64::from(random.below(2_000)));

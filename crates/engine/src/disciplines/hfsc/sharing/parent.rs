@@ -13,7 +13,7 @@
 use crate::queue::winner_tree::WinnerTree;
 use crate::units::Instant;
 
-use super::Sent;
+use super::SentPacket;
 use super::class::{Class, State};
 use super::max_virtual_time::MaxVirtualTime;
 
@@ -185,7 +185,7 @@ impl Parent {
 
     /// Advances the virtual time of an active child that sent a packet.
     #[inline(always)]
-    pub(super) fn advance<const LIMITED: bool>(&mut self, child: &mut Class, sent: Sent) {
+    pub(super) fn advance<const LIMITED: bool>(&mut self, child: &mut Class, sent: SentPacket) {
         if sent.by_share {
             self.raise_min_virtual_time::<LIMITED>(child);
         }
@@ -198,7 +198,7 @@ impl Parent {
     pub(super) fn account<const LIMITED: bool>(
         &mut self,
         child: &mut Class,
-        sent: Sent,
+        sent: SentPacket,
         below: Instant,
         passive: bool,
         now: Instant,
