@@ -1,4 +1,4 @@
-//! What a scheduling decision costs: nanoseconds for a packet in and a packet out, every kind of the list.
+//! Cost of a scheduling decision: nanoseconds for an enqueue and a dequeue, for every kind of the registry.
 //!
 //! ```text
 //! cargo bench -p lockgate-engine [-- FILTER]                 kind/size/depth, such as `drr/1000` or `^sfq`
@@ -6,20 +6,20 @@
 //! LOCKGATE_BENCH=100000 cargo bench -p lockgate-engine -- htb/nested/shallow
 //! ```
 //!
-//! A number instead of `short` sends exactly so many packets in each cell whose name holds the filter: to
-//! compare two builds in turns, and to count instructions (`valgrind --tool=callgrind
+//! A number instead of `short` sends exactly so many packets in each cell whose name contains the filter:
+//! to compare two builds in alternation, and to count instructions (`valgrind --tool=callgrind
 //! --toggle-collect='*Load*pairs*'`), which a loaded machine does not change.
 //!
-//! A port holds `size` flows (or classes, for a kind that takes children: each a FIFO), each with one packet
-//! (shallow) or sixteen (deep, as far as two million packets go). Every flow always waits: what is sent is
-//! offered again to its own flow at once. Flows take their turns in a shuffled order, so that a large port
-//! is out of the cache, as it would be. The ports' time goes on by a nanosecond a pair, and limits are far
-//! away: what is measured is the order of service, not the drop. In ranked kinds a packet gets a rank at
-//! random. Figures are the thread's own processor time, the median of ten samples.
+//! A port holds `size` flows (or classes, for a kind that takes children: each a FIFO), each with one
+//! packet (shallow) or sixteen (deep, up to two million packets). Every flow is always backlogged: a packet
+//! that is sent is offered again to its own flow at once. Flows take turns in a shuffled order, so that a
+//! large port is out of the cache, as in reality. The ports' time advances by a nanosecond a pair, and
+//! limits are far away: the order of service is measured, not drops. In ranked kinds a packet gets a random
+//! rank. Figures are processor time of the thread, the median of ten samples.
 //!
-//! `nested` is a tree of three levels of the same kind (of its classes, where it owns them), ten by ten by
-//! ten; sorting a packet by ten rules at each level is in it. `limited` is the same with every class at the
-//! rate that it is given, for kinds that give one: whoever sends has waited for it.
+//! `nested` is a tree of three levels of the same kind (of its classes, if it owns them), ten by ten by
+//! ten, and includes sorting a packet by ten rules at each level. `limited` is the same with every class at
+//! its rate, for kinds that give rates: every class that sends has waited for it.
 #![allow(clippy::print_stdout, reason = "a bench prints")]
 
 use std::collections::BTreeMap;
@@ -48,10 +48,10 @@ const LEVELS: u32 = 3;
 const SHORTEST: u32 = 1_000;
 const MOST_PACKETS: usize = 2_000_000;
 const DEEP: usize = 16;
-/// A rate that nobody comes near.
+/// Rate that no class reaches.
 const FAR: &str = "1000000gbit";
 
-/// What is aimed at for each size, and for three levels within their limits and at them, in nanoseconds.
+/// Targets in nanoseconds for each size, and for three levels within their limits and at them.
 const TARGETS: [(&str, [u32; 6]); 7] = [
     ("fifo", [12, 12, 12, 12, 0, 0]),
     ("drr", [20, 20, 60, 160, 0, 0]),

@@ -49,7 +49,7 @@ struct Case {
     marked: Option<String>,
 }
 
-/// A table's rows, each with its cells by column.
+/// Returns a table's rows, each with its cells by column.
 fn rows(table: &str) -> Vec<BTreeMap<&str, &str>> {
     let mut lines = table.lines().map(str::trim).filter(|line| !line.is_empty());
     let columns: Vec<&str> = lines.next().unwrap_or_default().split_whitespace().collect();
@@ -62,13 +62,14 @@ fn rows(table: &str) -> Vec<BTreeMap<&str, &str>> {
         .collect()
 }
 
-/// The tree of a `queue` table.
+/// Builds the tree of a `queue` table.
 fn tree(queue: Value, place: &str) -> Node {
     let owner = queue["kind"].as_str().expect("a queue has a kind").to_owned();
     subtree(queue, place, &owner).0
 }
 
-/// The tree of a `queue` table, where `owner` owns it if it is an inner class, and the flows of its leaves.
+/// Builds the tree of a `queue` table, which `owner` owns if it is an inner class, and collects the flows
+/// of its leaves.
 fn subtree(mut queue: Value, place: &str, owner: &str) -> (Node, Vec<FlowId>) {
     let table = queue.as_object_mut().expect("a queue is a table");
     let kind = table.remove("kind").expect("a queue has a kind");
@@ -105,7 +106,7 @@ where
     row.get(column).map(|text| text.parse().unwrap_or_else(|why| panic!("`{column}`: {why:?}")))
 }
 
-/// The packet of a row and when it arrives.
+/// Returns the packet of a row and its arrival time.
 fn arrival(
     row: &BTreeMap<&str, &str>,
     index: usize,
@@ -137,7 +138,7 @@ fn arrival(
     (at, header)
 }
 
-/// What a table of expectations says, with its times as picoseconds.
+/// Returns the expectations of a table, with times in picoseconds.
 fn expected(table: &str, columns: &[&str]) -> Vec<Vec<String>> {
     rows(table)
         .iter()

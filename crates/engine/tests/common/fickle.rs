@@ -1,8 +1,8 @@
-//! A leaf that does everything a leaf is allowed to do, at the worst moments.
+//! Hostile leaf: does everything that a leaf is allowed to do, at the worst moments.
 //!
-//! It is first in, first out, and by the port's random numbers it drops in enqueue (the arriving packet or
-//! another), in dequeue before it answers (as an active queue management does), on its timer and when it
-//! is reconfigured; and for a while it says `NotBefore` or `Empty` although it holds packets.
+//! It is a FIFO that, by the port's random numbers, drops in enqueue (the arriving packet or another), in
+//! dequeue before it returns (as an active queue management does), on its timer and when it is
+//! reconfigured; and for a while it returns `NotBefore` or `Empty` although it holds packets.
 
 use std::collections::VecDeque;
 

@@ -1,4 +1,4 @@
-//! Kinds of disciplines by their name: what they declare, and nodes of them from parameters as text.
+//! Kinds of disciplines by name: their declarations, and nodes of them from parameters as text.
 
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use super::fickle::Fickle;
 
-/// What a kind declares.
+/// Declarations of a kind.
 #[allow(clippy::struct_excessive_bools, reason = "each is a declaration of its own")]
 pub struct Kind {
     pub name: &'static str,
@@ -34,19 +34,19 @@ pub struct Kind {
     pub share_schema: Value,
 }
 
-/// Why parameters were refused: not even read, or by the discipline.
+/// Reason of a refusal of parameters: by the reader, or by the discipline.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Refusal {
     Text(String),
     Invalid(Invalid),
 }
 
-/// Whether `kind` is that of an inner class, which has no discipline of its own.
+/// Returns whether `kind` is that of an inner class, which has no discipline of its own.
 pub fn is_class(kind: &str) -> bool {
     kind == class::KIND
 }
 
-/// Does something with the discipline called `name`, one of the list or the test's own.
+/// Applies a visitor to the discipline called `name`, of the registry or of the tests.
 fn visit<V: Visitor>(name: &str, visitor: V) -> V::Output {
     if name == Fickle::KIND {
         return visitor.visit::<Fickle>();
@@ -54,7 +54,7 @@ fn visit<V: Visitor>(name: &str, visitor: V) -> V::Output {
     disciplines::visit(name, visitor).unwrap_or_else(|| panic!("no kind `{name}`"))
 }
 
-/// What the kind called `name` declares.
+/// Returns the declarations of the kind called `name`.
 pub fn kind(name: &str) -> &'static Kind {
     static ALL: OnceLock<BTreeMap<&'static str, Kind>> = OnceLock::new();
     let all = ALL.get_or_init(|| {
@@ -90,7 +90,7 @@ fn declared(name: &str) -> Kind {
     visit(name, Declared)
 }
 
-/// What all kinds of the list declare.
+/// Returns the declarations of all kinds of the registry.
 pub fn kinds() -> Vec<&'static Kind> {
     KINDS.iter().map(|name| kind(name)).collect()
 }
@@ -103,7 +103,7 @@ fn children_of<Share: DeserializeOwned>(children: Vec<(Value, Node)>) -> Result<
     children.into_iter().map(|(share, node)| Ok(Child { share: read(&share)?, node })).collect()
 }
 
-/// An inner class called `place` over these children, to stand below the kind `owner`.
+/// Creates an inner class called `place` with these children, for the kind `owner`.
 pub fn build_class(owner: &str, place: &str, children: Vec<(Value, Node)>) -> Result<Node, Refusal> {
     struct Build<'a>(&'a str, Vec<(Value, Node)>);
     impl Visitor for Build<'_> {
@@ -115,7 +115,7 @@ pub fn build_class(owner: &str, place: &str, children: Vec<(Value, Node)>) -> Re
     visit(owner, Build(place, children))
 }
 
-/// A node called `place` of this kind over these children, each with what it says to its parent.
+/// Creates a node called `place` of this kind with these children and their shares.
 pub fn build(kind: &str, place: &str, config: &Value, children: Vec<(Value, Node)>) -> Result<Node, Refusal> {
     struct Build<'a>(&'a str, &'a Value, Vec<(Value, Node)>);
     impl Visitor for Build<'_> {
@@ -128,7 +128,7 @@ pub fn build(kind: &str, place: &str, config: &Value, children: Vec<(Value, Node
     visit(kind, Build(place, config, children))
 }
 
-/// Gives `node` new parameters, and its children new shares.
+/// Changes the parameters of `node` and the shares of its children.
 pub fn reconfigure(
     node: &mut Node,
     config: &Value,
@@ -148,7 +148,7 @@ pub fn reconfigure(
     visit(kind, Reconfigure(node, config, shares, cx))
 }
 
-/// `config` read and written again, by way of JSON and of TOML.
+/// Reads and writes `config` by way of JSON and of TOML.
 pub fn round_trip(kind: &str, config: &Value) -> Result<[Value; 2], Refusal> {
     struct RoundTrip<'a>(&'a Value);
     impl Visitor for RoundTrip<'_> {

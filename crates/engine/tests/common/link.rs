@@ -1,4 +1,4 @@
-//! A link that drives a port as a simulator does: it sends one packet after another at its rate.
+//! Link that drives a port as a simulator does: it sends one packet after another at its rate.
 
 use lockgate_engine::classify::NoHeaders;
 use lockgate_engine::discipline::DropReason;
@@ -6,14 +6,14 @@ use lockgate_engine::packet::{Header, Packet};
 use lockgate_engine::port::{Poll, Port};
 use lockgate_engine::units::{Instant, Rate};
 
-/// A packet that began to be sent, or was dropped, and when.
+/// Packet that began to be sent, or was dropped, and when.
 #[derive(Debug)]
 pub struct Sent {
     pub at: Instant,
     pub packet: Packet,
 }
 
-/// A packet that was dropped, when and why.
+/// Dropped packet, with time and reason.
 #[derive(Debug)]
 pub struct Dropped {
     pub at: Instant,
@@ -21,11 +21,11 @@ pub struct Dropped {
     pub reason: DropReason,
 }
 
-/// A port and the link behind it.
+/// Port and the link behind it.
 pub struct Link {
     pub port: Port,
     pub rate: Rate,
-    /// When the transmission under way ends.
+    /// End of the current transmission.
     pub busy_until: Option<Instant>,
     wake: Option<Instant>,
     pub sent: Vec<Sent>,
@@ -37,26 +37,26 @@ impl Link {
         Self { port, rate, busy_until: None, wake: None, sent: Vec::new(), dropped: Vec::new() }
     }
 
-    /// Offers a packet at `now`, after everything that happens up to and at that time.
+    /// Offers a packet at `now`, after all events up to and at that time.
     pub fn offer(&mut self, header: Header, now: Instant) {
         self.run_until(now);
         self.port.offer(Packet::new(header), now, &NoHeaders);
         self.poll(now);
     }
 
-    /// Everything that happens up to and at `until`.
+    /// Processes all events up to and at `until`.
     pub fn run_until(&mut self, until: Instant) {
         while let Some(at) = self.next_event().filter(|at| *at <= until) {
             self.step(at);
         }
     }
 
-    /// When something happens next without a new offer.
+    /// Returns the time of the next event without a new offer.
     pub fn next_event(&self) -> Option<Instant> {
         self.busy_until.or(self.wake)
     }
 
-    /// What happens at `at`: the end of a transmission, or the time a poll named.
+    /// Processes the event at `at`: the end of a transmission, or the time that a poll named.
     pub fn step(&mut self, at: Instant) {
         self.busy_until = None;
         self.poll(at);
@@ -81,7 +81,7 @@ impl Link {
         self.dropped.extend(drops.map(|(packet, reason)| Dropped { at: now, packet, reason }));
     }
 
-    /// Runs until nothing waits and nothing is being sent.
+    /// Runs until the port is empty and nothing is being sent.
     pub fn drain(&mut self) {
         while !self.port.is_empty() || self.busy_until.is_some() {
             let at = self.next_event().expect("a backlog has a next event");

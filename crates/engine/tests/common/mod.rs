@@ -1,8 +1,7 @@
-//! What every suite of this crate needs: kinds by name, and trees built from text.
+//! Common parts of this crate's test suites: kinds by name, and trees built from text.
 //!
 //! `lockgate-conform` has a link and kinds of its own: there a fault is a finding, here it ends the test,
-//! and a kind may be the tests' own. Sharing them would have this crate's tests wait for the simulator to
-//! be built.
+//! and a kind may belong to the tests. Sharing them would make this crate's tests depend on the simulator.
 
 #![allow(dead_code, reason = "each suite uses its part")]
 #![allow(unreachable_pub, reason = "a suite is a crate of its own")]

@@ -1,4 +1,4 @@
-//! A port and an independent account of it: what waits, what must hold, and whether it does.
+//! A port and an independent account of its packets, compared with the laws after every call.
 
 use std::collections::BTreeMap;
 
@@ -18,7 +18,7 @@ use crate::topology::{FLOWS, Topology};
 /// Kinds that drop packets of their children.
 const EVICTS: [&str; 2] = ["wfq-altq", "tbf"];
 
-/// What the test knows of a packet it offered.
+/// Record of a packet that the test offered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Known {
     flow: u32,
@@ -26,33 +26,33 @@ struct Known {
     length: u32,
 }
 
-/// What can be seen of a place: its name, its counters, and the bits of its gauges.
+/// Visible state of a place: its name, its counters, and the bits of its gauges.
 type State = (String, Counters, Vec<(&'static str, u64)>);
 
-/// A port under test.
+/// Port under test.
 pub(crate) struct Account {
     pub port: Port,
     pub topology: Topology,
     pub now: Instant,
     pub has_ring: bool,
-    /// Every packet that is in the port, by its identity.
+    /// All packets in the port, by identity.
     waiting: BTreeMap<u64, Known>,
     next: u64,
     sequences: [u32; FLOWS as usize],
     last_sent: [Option<u32>; FLOWS as usize],
-    /// Packets in the ring that a tree which may reorder put there, before it was replaced.
+    /// Packets in the ring that came from a tree which may reorder, before it was replaced.
     disordered: usize,
-    /// Whether another tree was there before, under some of the same names.
+    /// Whether another tree preceded this one, under some of the same names.
     replaced: bool,
-    /// How many packets the link was given.
+    /// Number of packets passed to the link.
     transmitted: u64,
-    /// The length a place promised for its next packet, and what it had sent and dropped then.
+    /// The length that a place promised for its next packet, and its sent and dropped counters then.
     promised: BTreeMap<String, (Counters, Bytes)>,
-    /// When the last poll said to ask again.
+    /// Time named by the last poll.
     pub wake: Option<Instant>,
-    /// The flow of the packet that the last poll gave.
+    /// Flow of the packet returned by the last poll.
     pub(crate) came: Option<u32>,
-    /// A mixture of all that came out, to compare two runs.
+    /// Hash of all output, to compare two runs.
     pub digest: u64,
 }
 
@@ -77,14 +77,14 @@ impl Account {
         }
     }
 
-    /// A plain port over `topology`.
+    /// Creates a plain port over `topology`.
     pub(crate) fn plain(topology: &Topology, seed: u64) -> Self {
         let root = topology.build().expect("the examples are valid");
         let port = Port::new(root, Random::stream(Seed(seed), "port"));
         Self::new(topology.clone(), port, Instant::ZERO)
     }
 
-    /// How many packets the test knows to be in the port.
+    /// Returns the number of packets that the test knows to be in the port.
     pub(crate) fn waiting(&self) -> usize {
         self.waiting.len()
     }
@@ -116,7 +116,8 @@ impl Account {
         self.check();
     }
 
-    /// Takes `packet` off the account: it must be one that was offered, unchanged, and not yet out.
+    /// Removes `packet` from the account: it must have been offered, be unchanged, and not have left
+    /// before.
     fn leaves(&mut self, packet: &Packet) -> Known {
         let known = self.waiting.remove(&packet.payload);
         let known = known.unwrap_or_else(|| panic!("packet {} came out twice", packet.payload));
@@ -126,7 +127,7 @@ impl Account {
         known
     }
 
-    /// Asks for a packet, as a free link does. Returns whether one came.
+    /// Polls as a free link does. Returns whether a packet came.
     pub(crate) fn poll(&mut self) -> bool {
         let had = self.waiting();
         let polled = self.port.poll(self.now, &NoHeaders);
@@ -140,7 +141,7 @@ impl Account {
                 let last = &mut self.last_sent[known.flow as usize];
                 if self.disordered > 0 {
                     self.disordered -= 1;
-                    // What was sent before says nothing of what may follow.
+                    // The packets sent before say nothing about the next ones.
                     self.last_sent = [None; FLOWS as usize];
                 } else if !self.topology.reorders() {
                     assert!(
@@ -163,7 +164,7 @@ impl Account {
                 false
             }
             Poll::Idle => {
-                // The drops of this poll are still to be taken off.
+                // The drops of this poll are not yet removed from the account.
                 self.take_drops();
                 assert!(
                     self.waiting.is_empty() || self.topology.is_hostile(),
@@ -178,7 +179,7 @@ impl Account {
         came
     }
 
-    /// Lets `name`'s parent ask for its next packet's length.
+    /// Peeks at `name` as its parent does.
     pub(crate) fn peek(&mut self, name: &str) {
         let peeked = self.at(name, &mut |node, cx| (node.counters(), node.peek(cx), node.peek(cx)));
         let (before, first, second) = peeked;
@@ -193,7 +194,7 @@ impl Account {
         self.check();
     }
 
-    /// A coarse clock shows a time before `now`, and a wait may end between.
+    /// A coarse clock shows a time before `now`, and a wait may end in between.
     fn has_coarse_clock(&self, time: Instant) -> bool {
         time + Duration::from_millis(10) > self.now
     }
@@ -208,7 +209,7 @@ impl Account {
             .unwrap_or_else(|| panic!("no place called {name}"))
     }
 
-    /// Gives the place `name` new parameters and shares. A refusal must change nothing.
+    /// Reconfigures the place `name`. A refusal must change nothing.
     pub(crate) fn reconfigure(
         &mut self,
         name: &str,
@@ -225,7 +226,7 @@ impl Account {
         result
     }
 
-    /// Everything that can be seen of the tree.
+    /// Returns the visible state of the tree.
     fn state(&mut self) -> Vec<State> {
         let mut state = Vec::new();
         self.port.each_node(&mut |node| {
@@ -270,7 +271,7 @@ impl Account {
         self.check();
     }
 
-    /// The counters of every place there ever was, by its name.
+    /// Returns the counters of all places there ever were, by name.
     fn totals(&mut self) -> BTreeMap<String, Counters> {
         let mut totals = BTreeMap::new();
         self.port.each_node(&mut |node| {
@@ -283,10 +284,10 @@ impl Account {
         totals
     }
 
-    /// Takes everything out: it must be exactly what waits.
+    /// Flushes the port: exactly the packets of the account must come out.
     pub(crate) fn flush(&mut self) {
         let mut out = Vec::new();
-        // What the ring holds has been sent by the tree.
+        // Packets in the ring have been sent by the tree.
         self.transmitted += self.port.ring_occupancy() as u64;
         self.port.flush(&mut out);
         self.promised.clear();
@@ -299,8 +300,8 @@ impl Account {
         self.check();
     }
 
-    /// Tells hostile leaves to behave, follows the times the port names until nothing waits, and sets the
-    /// leaves free again.
+    /// Makes hostile leaves behave, follows the times that the port names until it is empty, and makes the
+    /// leaves hostile again.
     pub(crate) fn drain(&mut self) {
         self.tell_fickle(&fickle::Config::TAME);
         let mut left = 12 * self.waiting() + 64;
@@ -316,7 +317,7 @@ impl Account {
         self.tell_fickle(&fickle::Config::HOSTILE);
     }
 
-    /// Gives every hostile leaf these parameters.
+    /// Sets the parameters of every hostile leaf.
     pub(crate) fn tell_fickle(&mut self, config: &fickle::Config) {
         let config = serde_json::to_value(config).expect("a config");
         let places: Vec<_> =
@@ -335,7 +336,7 @@ impl Account {
         }
     }
 
-    /// The laws that hold after every call.
+    /// Checks the laws that hold after every call.
     pub(crate) fn check(&mut self) {
         self.take_drops();
         let mut nodes = BTreeMap::new();
@@ -378,8 +379,8 @@ impl Account {
         self.check_transmitted(&nodes[&self.topology.place]);
     }
 
-    /// What the root sent is what the link was given and what the ring holds, as long as it was the root
-    /// all along.
+    /// Packets sent by the root are those passed to the link and those in the ring, if it was the root all
+    /// along.
     fn check_transmitted(&self, root: &Counters) {
         if !self.replaced {
             let sent = self.transmitted + self.port.ring_occupancy() as u64;
@@ -387,8 +388,8 @@ impl Account {
         }
     }
 
-    /// What the root's children sent, the root sent or holds: what it takes from a child and drops, it has
-    /// the child count as dropped. As long as no tree was replaced or flushed.
+    /// Packets sent by the root's children were sent by the root or are held by it; a packet that it takes
+    /// from a child and drops counts as dropped by the child. Holds if no tree was replaced or flushed.
     fn check_sent(&self, nodes: &BTreeMap<String, Counters>) {
         let root = &nodes[&self.topology.place];
         if self.topology.children.is_empty() || root.moved_out.packets > 0 || self.replaced {
@@ -402,7 +403,8 @@ impl Account {
         assert_eq!(sent, root.sent.packets + held, "{}: sent by its children", self.topology.place);
     }
 
-    /// Each place holds what the test expects there, but for a packet held at each place above it.
+    /// Each place holds the packets that the test expects there, except for a packet held at each place
+    /// above it.
     fn check_places(&self, nodes: &BTreeMap<String, Counters>) {
         let mut expected: BTreeMap<&str, (usize, u64)> = BTreeMap::new();
         for known in self.waiting.values() {
@@ -424,8 +426,8 @@ impl Account {
         }
     }
 
-    /// The first packet that left a place since it was peeked has the length that was promised. Where the
-    /// parent evicts, it may be the promised one that was dropped.
+    /// The first packet that left a place since a peek has the length that was promised. If the parent
+    /// evicts, the dropped packet may be the promised one.
     fn check_promises(&mut self, nodes: &BTreeMap<String, Counters>) {
         let places = self.topology.places();
         let evicted: Vec<&str> = places

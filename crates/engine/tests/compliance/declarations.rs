@@ -1,4 +1,4 @@
-//! What a kind says of itself: complete, and true of its parameters.
+//! Declarations of each kind: complete, and true of its parameters.
 
 use serde_json::Value;
 

@@ -1,4 +1,4 @@
-//! Two ways to say one thing do one thing.
+//! Equivalent call sequences have equal results.
 
 use lockgate_engine::classify::NoHeaders;
 use lockgate_engine::node::{Counters, Tally};
@@ -9,7 +9,7 @@ use lockgate_engine::units::{Duration, Instant};
 
 use crate::topology::{FLOWS, Topology};
 
-/// What came out, as the packet's identity or the time to ask again.
+/// Output of a poll: the packet's identity, or the time to poll again.
 fn outcome(poll: Poll) -> Result<u64, Option<Instant>> {
     match poll {
         Poll::Transmit(packet) => Ok(packet.payload),
@@ -18,7 +18,7 @@ fn outcome(poll: Poll) -> Result<u64, Option<Instant>> {
     }
 }
 
-/// Counters and peaks of every place.
+/// Returns counters and peaks of all places.
 fn state(port: &mut Port) -> Vec<(Counters, Tally)> {
     let mut state = Vec::new();
     port.each_node(&mut |node| state.push((node.counters(), node.take_peak())));

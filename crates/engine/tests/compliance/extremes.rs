@@ -1,4 +1,4 @@
-//! Every parameter at the ends of its range: refused with a reason, or it works.
+//! Every parameter at the ends of its range: it is refused with a reason, or it works.
 
 use lockgate_engine::discipline::Arity;
 use lockgate_engine::units::{Duration, Instant};
@@ -9,7 +9,7 @@ use crate::common::kind::{self, Kind, Refusal};
 use crate::parameters::{Parameter, alone, extremes, parameters};
 use crate::topology::{FLOWS, Topology};
 
-/// A refusal names a parameter that there is, or the children, and says something.
+/// A refusal names an existing parameter, or the children, and gives a reason.
 fn check_reason(kind: &Kind, refusal: &Refusal) {
     let Refusal::Invalid(invalid) = refusal else { return };
     let schema = if invalid.child.is_some() { &kind.share_schema } else { &kind.config_schema };
@@ -19,7 +19,7 @@ fn check_reason(kind: &Kind, refusal: &Refusal) {
     assert!(!why.is_empty() && !why.ends_with('.'), "{}: {why}", kind.name);
 }
 
-/// Times without a packet: what averages, tokens and virtual times decay over.
+/// Durations without a packet, over which averages, tokens and virtual times decay.
 const SILENCES: [Duration; 6] = [
     Duration::from_picos(1),
     Duration::from_millis(1),
@@ -29,8 +29,8 @@ const SILENCES: [Duration; 6] = [
     Duration::from_secs(3_600 * 2_400),
 ];
 
-/// Sends the smallest and the largest packets through, until nothing waits or time ends; and after silences
-/// again.
+/// Sends the smallest and the largest packets through until the port is empty or time ends; and again after
+/// silences.
 fn use_it(account: &mut Account) {
     for round in 0..2 {
         for flow in 0..3 {
@@ -55,7 +55,7 @@ fn use_it(account: &mut Account) {
     account.flush();
 }
 
-/// Follows the times that the port names until nothing waits; `false` where that is the end of time.
+/// Follows the times that the port names until it is empty; `false` if it reaches the end of time.
 fn drain(account: &mut Account) -> bool {
     let mut left = 2_000;
     while account.waiting() > 0 {
@@ -103,7 +103,7 @@ fn every_extreme_is_refused_or_works() {
             {
                 let mut tree = tree.clone();
                 tree.config = config.clone();
-                // One child at its extreme beside one that is usual.
+                // One child at its extreme next to a usual one.
                 if let Some(first) = tree.children.first_mut() {
                     first.share = share.clone();
                 }
@@ -120,7 +120,8 @@ fn every_extreme_is_refused_or_works() {
     assert!(refused > 50 && worked > 50, "{refused} refused and {worked} worked");
 }
 
-/// Builds it and uses it; and comes to it from the example, under load: both agree on what is valid.
+/// Builds it and uses it; and reaches the same parameters from the example under load: both ways agree on
+/// validity.
 fn try_it(kind: &Kind, tree: &Topology) -> Result<(), Refusal> {
     let built = tree.build().map(drop);
     let mut example = tree.clone();

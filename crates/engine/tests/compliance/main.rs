@@ -1,7 +1,7 @@
-//! Every kind of the list, alone and nested with every other: the laws that all of them keep.
+//! Compliance suite: laws that every kind of the registry keeps, alone and nested with every other.
 //!
-//! `LOCKGATE_OPERATIONS` is how many random operations are done (a million by default); a failure prints
-//! the seed of its run, and `LOCKGATE_SEED` does that run alone.
+//! `LOCKGATE_OPERATIONS` is the number of random operations (a million by default). A failure prints the
+//! seed of its run; `LOCKGATE_SEED` repeats that run alone.
 
 #[path = "../common/mod.rs"]
 mod common;
@@ -25,7 +25,7 @@ fn number(variable: &str) -> Option<u64> {
     Some(text.parse().unwrap_or_else(|_| panic!("`{variable}` is a number, not `{text}`")))
 }
 
-/// Runs from these seeds; run `n` is on the tree `n` modulo their number.
+/// Runs these seeds; run `n` uses tree `n` modulo their number.
 fn storms(seeds: impl Iterator<Item = u64>, operations: u64, start: Instant) {
     let topologies = Topology::all();
     for seed in seeds {

@@ -1,21 +1,21 @@
-//! A kind's parameters as its schema shows them, and values to try them with.
+//! Parameters of a kind as its schema shows them, and values to try them with.
 
 use lockgate_engine::random::Random;
 use serde_json::{Map, Value, json};
 
-/// One parameter: its name, its documentation, and what to give it.
+/// Parameter: its name, its documentation, and values for it.
 #[derive(Clone, Debug)]
 pub(crate) struct Parameter {
     pub name: String,
     pub description: Option<String>,
     pub required: bool,
-    /// The ends of its range, and just inside.
+    /// Values at the ends of its range, and just inside.
     pub extremes: Vec<Value>,
-    /// Values that someone might want.
+    /// Usual values.
     pub usual: Vec<Value>,
 }
 
-/// The parameters of a `Config` or a `Share`.
+/// Returns the parameters of a `Config` or a `Share`.
 pub(crate) fn parameters(schema: &Value) -> Vec<Parameter> {
     let required = |name: &str| {
         schema["required"].as_array().is_some_and(|names| names.iter().any(|required| required == name))
@@ -41,12 +41,12 @@ fn texts(texts: &[&str]) -> Vec<Value> {
     texts.iter().map(|text| Value::from(*text)).collect()
 }
 
-/// 0, 1, the largest and the one below it, in this unit.
+/// Returns 0, 1, the largest number and the one below it, in this unit.
 fn ends(unit: &str) -> Vec<Value> {
     [0, 1, u64::MAX - 1, u64::MAX].iter().map(|number| json!(format!("{number}{unit}"))).collect()
 }
 
-/// Values for a parameter of this schema. A type that is not known here must be added.
+/// Returns values for a parameter of this schema. A type that is unknown here must be added.
 fn values(name: &str, property: &Value, definitions: &Value) -> (Vec<Value>, Vec<Value>) {
     let options: Vec<&Value> = match property["anyOf"].as_array() {
         Some(options) => options.iter().filter(|option| option["type"] != "null").collect(),
@@ -107,7 +107,7 @@ fn values(name: &str, property: &Value, definitions: &Value) -> (Vec<Value>, Vec
                 Some("uint32") => u64::from(u32::MAX),
                 _ => i64::MAX as u64,
             };
-            // What the schema names, and where sixteen bits end: beside them, too.
+            // The bounds in the schema, the 16-bit bound, and their neighbours.
             let named = [property["minimum"].as_u64(), property["maximum"].as_u64(), Some(65_535)];
             let beside = named.into_iter().flatten().flat_map(|end| [end.saturating_sub(1), end, end + 1]);
             let mut extremes: Vec<u64> =
@@ -124,7 +124,7 @@ fn values(name: &str, property: &Value, definitions: &Value) -> (Vec<Value>, Vec
     }
 }
 
-/// Lists of such values: none, one, and two of them.
+/// Returns lists of such values: of none, one, and two of them.
 fn lists((extremes, usual): (Vec<Value>, Vec<Value>)) -> (Vec<Value>, Vec<Value>) {
     let of = |items: &[Value]| {
         let each = items.iter().flat_map(|item| [json!([item]), json!([item, items[0]])]);
@@ -133,7 +133,7 @@ fn lists((extremes, usual): (Vec<Value>, Vec<Value>)) -> (Vec<Value>, Vec<Value>
     (of(&extremes), of(&usual))
 }
 
-/// `example` with one to three parameters set to usual values, or left out.
+/// Returns `example` with one to three parameters set to usual values, or left out.
 pub(crate) fn draw(example: &Value, parameters: &[Parameter], random: &mut Random) -> Value {
     let mut config = example.clone();
     if parameters.is_empty() {
@@ -153,7 +153,7 @@ pub(crate) fn draw(example: &Value, parameters: &[Parameter], random: &mut Rando
     config
 }
 
-/// `example` with every parameter at its extremes.
+/// Returns `example` with every parameter at its extremes.
 pub(crate) fn alone(example: &Value, parameters: &[Parameter]) -> Vec<Value> {
     let at = |parameter: &Parameter, value: &Value| {
         let mut one = example.clone();
@@ -166,7 +166,7 @@ pub(crate) fn alone(example: &Value, parameters: &[Parameter]) -> Vec<Value> {
         .collect()
 }
 
-/// `example` with every parameter, and every two parameters, at their extremes.
+/// Returns `example` with every parameter, and every two parameters, at their extremes.
 pub(crate) fn extremes(example: &Value, parameters: &[Parameter]) -> Vec<Value> {
     let mut all = vec![example.clone()];
     for (index, first) in parameters.iter().enumerate() {

@@ -1,8 +1,8 @@
-//! The patterns behind the scheduler vulnerabilities of Linux, each as a test of what cannot happen here.
+//! Patterns behind the scheduler vulnerabilities of Linux, each as a test that they cannot happen here.
 //!
-//! Nearly all of them need two disciplines: a parent that believes something of a child, and a child that
-//! changes without telling. Named after their records; where the original needs a kind that is not listed
-//! yet, a listed kind with the same habit stands in for it.
+//! Nearly all need two disciplines: a parent with an assumption about a child, and a child that changes
+//! without notice. Named after their CVE records. If the original needs a kind that does not exist here, a
+//! kind with the same behaviour replaces it.
 
 use lockgate_engine::classify::NoHeaders;
 use lockgate_engine::discipline::{Arity, Discipline};
@@ -19,14 +19,14 @@ use crate::topology::{FLOWS, Topology};
 
 const MS: Duration = Duration::from_millis(1);
 
-/// Drops whatever it is asked for, before it answers.
+/// Leaf that drops every packet before it returns one.
 const EATS: Config = Config { dequeue: 256, ..Config::TAME };
-/// Drops whatever comes.
+/// Leaf that drops every arrival.
 const REFUSES: Config = Config { enqueue: 256, ..Config::TAME };
-/// Says for a while that there is nothing, or that it is to wait.
+/// Leaf that for a while returns `Empty` or `NotBefore`.
 const MOODY: Config = Config { mood: 255, ..Config::TAME };
 
-/// The kinds that take children.
+/// Returns the kinds that take children.
 fn parents() -> impl Iterator<Item = &'static Kind> {
     kind::kinds().into_iter().filter(|kind| kind.children != Arity::None)
 }
@@ -51,7 +51,7 @@ fn offer_all(account: &mut Account, length: u32) {
     (0..FLOWS).for_each(|flow| account.offer(flow, length, Duration::ZERO));
 }
 
-/// Everything that was dropped, and the tree is as good as new: all that comes next goes through.
+/// Checks that the tree is as good as new after everything was dropped: all further packets pass.
 fn is_as_new(account: &mut Account) {
     account.tell_fickle(&Config::TAME);
     account.now = account.now + MS * 100;
@@ -80,7 +80,7 @@ fn cve_2025_38350_a_child_that_empties_when_it_is_peeked() {
             account.peek("root");
         }
         assert_eq!(account.waiting(), 0, "the leaf dropped it");
-        // The parents still believe the class to be active; the class goes, and comes back.
+        // The parents still assume the class to be active; the class is removed and added again.
         account.offer(0, 100, Duration::ZERO);
         account.replace(account.topology.clone());
         account.offer(0, 100, Duration::ZERO);
@@ -182,7 +182,7 @@ fn cve_2024_45016_2025_21702_and_68325_the_arriving_packet_is_the_victim() {
         assert_eq!(account.waiting(), 0);
         is_as_new(account);
     });
-    // A limit that holds nothing, one packet, or less than a packet: under every parent.
+    // Limits of nothing, of one packet, and of less than a packet: under every parent.
     for parent in parents() {
         for kind in kind::kinds() {
             for config in limited(kind) {
@@ -218,7 +218,7 @@ fn a_smaller_limit_holds_at_once() {
             if account.reconfigure("root", &config, &[]).is_ok() {
                 let held = account.port.backlog();
                 assert!(limit.allows(held.packets, held.bytes.0), "{}: {held:?} in {config}", kind.name);
-                // No more than needed went.
+                // No more packets were dropped than necessary.
                 assert!(!limit.allows(held.packets + 1, held.bytes.0 + 1514), "{}: {held:?}", kind.name);
             }
             account.drain();
@@ -226,7 +226,7 @@ fn a_smaller_limit_holds_at_once() {
     }
 }
 
-/// The example of `kind` with the smallest limits and every way to overflow, if it has a limit.
+/// Returns the example of `kind` with the smallest limits and every overflow policy, if it has a limit.
 fn limited(kind: &Kind) -> Vec<Value> {
     let own = parameters(&kind.config_schema);
     if matches!(kind.children, Arity::Many | Arity::Classes)
@@ -281,7 +281,7 @@ fn cve_2023_4921_and_2026_43496_what_is_peeked_is_what_is_dequeued() {
 
 #[test]
 fn cve_2025_21700_2026_22976_and_2025_21971_no_class_is_special_and_none_is_shared() {
-    // Every class there can be, the all-ones one that is a sentinel elsewhere among them.
+    // All possible classes, the all-ones one that is a sentinel elsewhere included.
     let several = |kind: &&Kind| matches!(kind.children, Arity::Many | Arity::Classes) && !kind.classifies;
     for parent in parents().filter(several) {
         let leaves = (0..300).map(|index| Topology::leaf(&format!("leaf/{index}"), "fifo")).collect();
@@ -357,8 +357,8 @@ fn a_timer_below_a_shaper_that_waits_is_asked_for_and_run() {
 
 #[test]
 fn cve_2025_37752_parameters_are_judged_together_whatever_came_before() {
-    // A way through many parameters, refused ones among them, ends where a straight way ends: in the
-    // same answer to the last of them, and in the same service of what comes next.
+    // A path through many parameters, refused ones included, ends like the direct change: in the same
+    // result of the last of them, and in the same service afterwards.
     for kind in kind::kinds() {
         let own = parameters(&kind.config_schema);
         let of_child = parameters(&kind.share_schema);
@@ -426,7 +426,7 @@ fn cve_2026_22999_and_23105_a_refused_change_leaves_everything_as_it_was() {
     }
 }
 
-/// Changes that the kind of `place` must refuse: its parameters, and each child's share.
+/// Returns changes that the kind of `place` must refuse: of its parameters, and of each child's share.
 fn refused_changes(place: &Topology) -> Vec<(Value, Value)> {
     if kind::is_class(&place.kind) {
         return Vec::new();
@@ -497,7 +497,7 @@ fn a_leaf_that_denies_what_it_holds_is_asked_again() {
             for _ in 0..4 {
                 account.poll();
             }
-            // Told to behave, all of it comes without another arrival.
+            // Made to behave, it returns all packets without another arrival.
             account.drain();
         }
     });

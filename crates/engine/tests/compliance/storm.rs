@@ -1,4 +1,4 @@
-//! Random operations on a tree: one seed is one run.
+//! Storm of random operations on a tree: one seed is one run.
 
 use lockgate_engine::clock::{ClockConfig, Source};
 use lockgate_engine::port::Port;
@@ -11,7 +11,7 @@ use crate::common::kind;
 use crate::parameters::{self, Parameter, draw};
 use crate::topology::{FLOWS, Topology};
 
-/// What can be done with a port.
+/// Operation on a port.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Operation {
     Enqueue,
@@ -42,7 +42,7 @@ impl Operation {
 /// Frame lengths: the smallest, usual ones, and the largest.
 const LENGTHS: [u32; 10] = [1, 64, 64, 300, 1514, 1514, 1514, 1514, 9014, 65_536];
 
-/// One run of random operations.
+/// Run of random operations.
 pub(crate) struct Storm<'a> {
     pub account: Account,
     random: Random,
@@ -54,7 +54,7 @@ pub(crate) struct Storm<'a> {
 const ROUND: u64 = 400;
 
 impl Drop for Storm<'_> {
-    /// Says how to see a failing run again.
+    /// Returns the command that repeats a failing run.
     fn drop(&mut self) {
         if std::thread::panicking() {
             let tree = self.account.topology.describe();
@@ -64,7 +64,7 @@ impl Drop for Storm<'_> {
 }
 
 impl<'a> Storm<'a> {
-    /// The run with `seed` on a tree of this shape, from `start`.
+    /// Creates the run with `seed` on a tree of this shape, from `start`.
     pub(crate) fn new(topology: &Topology, topologies: &'a [Topology], seed: u64, start: Instant) -> Self {
         let mut random = Random::stream(Seed(seed), "test");
         let root = topology.build().expect("the examples are valid");
@@ -83,7 +83,7 @@ impl<'a> Storm<'a> {
         Self { account, random, topologies, seed }
     }
 
-    /// Does `count` operations, and drains the tree in between and at the end.
+    /// Performs `count` operations, and drains the tree in between and at the end.
     pub(crate) fn run(&mut self, count: u64) {
         for index in 1..=count {
             let operation = Operation::draw(&mut self.random);
@@ -102,7 +102,7 @@ impl<'a> Storm<'a> {
                 self.account.poll();
             }
             Operation::Peek => {
-                // What an inner class sends next is its owner's to say.
+                // The owner decides which packet an inner class sends next.
                 let name = self.some_place();
                 let topology = &mut self.account.topology;
                 if topology.place_mut(&name).is_some_and(|place| !kind::is_class(&place.kind)) {

@@ -1,4 +1,4 @@
-//! The trees that the suite builds: every kind alone, and every pair nested over every leaf.
+//! Trees of the suite: every kind alone, and every pair nested over every leaf.
 
 use lockgate_engine::class;
 use lockgate_engine::classify::{Classifier, Rule};
@@ -10,28 +10,28 @@ use serde_json::Value;
 use crate::common::fickle::Fickle;
 use crate::common::kind::{self, Kind, Refusal};
 
-/// Flows that the suite sends.
+/// Number of flows that the suite sends.
 pub(crate) const FLOWS: u32 = 8;
 
-/// A tree as it is meant: what is needed to build it, and to know where a packet goes.
+/// Description of a tree: everything needed to build it, and to predict the path of a packet.
 #[derive(Clone, Debug)]
 pub(crate) struct Topology {
-    /// The place's name.
+    /// Name of the place.
     pub place: String,
     pub kind: String,
     pub config: Value,
-    /// What this place says to its parent.
+    /// Share of this place under its parent.
     pub share: Value,
     pub children: Vec<Topology>,
 }
 
 impl Topology {
-    /// A place without children.
+    /// Creates a place without children.
     pub(crate) fn leaf(place: &str, kind: &str) -> Self {
         Self::over(place, kind, Vec::new())
     }
 
-    /// A place over these children, with the kind's example parameters.
+    /// Creates a place over these children, with the kind's example parameters.
     pub(crate) fn over(place: &str, kind: &str, mut children: Vec<Self>) -> Self {
         let declared = kind::kind(kind);
         for child in &mut children {
@@ -63,12 +63,12 @@ impl Topology {
         Self::over("root", owner, vec![above, Self::leaf("leaf/3", leaf)])
     }
 
-    /// An inner class of `owner`.
+    /// Creates an inner class of `owner`.
     fn inner(place: &str, owner: &str, children: Vec<Self>) -> Self {
         Self { kind: class::KIND.into(), ..Self::over(place, owner, children) }
     }
 
-    /// A kind by itself, as far as it can be.
+    /// Creates a kind by itself, as far as possible.
     pub(crate) fn alone(kind: &str) -> Self {
         match kind::kind(kind).children {
             Arity::Many | Arity::Classes => {
@@ -78,7 +78,8 @@ impl Topology {
         }
     }
 
-    /// Every kind alone; every pair of kinds that take children, over every leaf and over the hostile one.
+    /// Returns every kind alone, and every pair of kinds that take children, over every leaf and over the
+    /// hostile one.
     pub(crate) fn all() -> Vec<Self> {
         let kinds = kind::kinds();
         let takes = |kind: &&&Kind| kind.children != Arity::None;
@@ -103,12 +104,12 @@ impl Topology {
         all
     }
 
-    /// The tree itself.
+    /// Builds the tree.
     pub(crate) fn build(&self) -> Result<Node, Refusal> {
         self.build_at(0, &self.kind)
     }
 
-    /// The tree as it stands at this depth; `owner` is the kind that owns it, where it is an inner class.
+    /// Builds the subtree at this depth; `owner` is the kind that owns it, if it is an inner class.
     fn build_at(&self, depth: u32, owner: &str) -> Result<Node, Refusal> {
         let is_class = kind::is_class(&self.kind);
         let owner = if is_class { owner } else { &self.kind };
@@ -126,7 +127,7 @@ impl Topology {
         if count < 2 {
             return Ok(node);
         }
-        // The last child has no rules: it takes the rest.
+        // The last child has no rules: it takes the other packets.
         let rules = (0..count - 1).map(|child| {
             let flows = (0..FLOWS).filter(|flow| turn(*flow, depth, count) == child).map(FlowId).collect();
             vec![Rule { flows: Some(flows), ..Rule::default() }]
@@ -134,7 +135,7 @@ impl Topology {
         Ok(node.with_classifier(Classifier::new(rules.chain([Vec::new()]).collect())))
     }
 
-    /// The places that packets of `flow` pass, from the root to the leaf.
+    /// Returns the places on the path of `flow`, from the root to the leaf.
     pub(crate) fn route(&self, flow: u32) -> Vec<&str> {
         let mut route = vec![self.place.as_str()];
         let mut here = self;
@@ -148,7 +149,7 @@ impl Topology {
         route
     }
 
-    /// Every place, parents first.
+    /// Returns all places, parents first.
     pub(crate) fn places(&self) -> Vec<&Self> {
         let mut places = vec![self];
         let mut next = 0;
@@ -159,7 +160,7 @@ impl Topology {
         places
     }
 
-    /// The places whose packets are said by rules alone: every one but those below a kind that sorts its
+    /// Returns the places whose packets depend on rules alone: all except those below a kind that sorts its
     /// packets itself.
     pub(crate) fn places_by_rules(&self) -> Vec<&Self> {
         let mut places = vec![self];
@@ -173,8 +174,8 @@ impl Topology {
         places
     }
 
-    /// The places below that have a share for this one, in the order of its shares: its children, and where
-    /// it owns classes those below them too, parents first.
+    /// Returns the places that have a share for this one, in the order of its shares: its children, or, if
+    /// it owns classes, all places below, parents first.
     pub(crate) fn shares(&self) -> Vec<&Self> {
         let mut shares = Vec::new();
         for child in &self.children {
@@ -186,7 +187,7 @@ impl Topology {
         shares
     }
 
-    /// The place of this name.
+    /// Returns the place of this name.
     pub(crate) fn place_mut(&mut self, name: &str) -> Option<&mut Self> {
         if self.place == name {
             return Some(self);
@@ -194,7 +195,7 @@ impl Topology {
         self.children.iter_mut().find_map(|child| child.place_mut(name))
     }
 
-    /// The kinds of its disciplines.
+    /// Returns the kinds of its disciplines.
     fn disciplines(&self) -> impl Iterator<Item = &'static Kind> {
         self.places()
             .into_iter()
@@ -202,22 +203,22 @@ impl Topology {
             .map(|place| kind::kind(&place.kind))
     }
 
-    /// Whether every kind in it is work conserving.
+    /// Returns whether every kind in it is work-conserving.
     pub(crate) fn is_work_conserving(&self) -> bool {
         self.disciplines().all(|kind| kind.work_conserving)
     }
 
-    /// Whether any kind in it may reorder a flow.
+    /// Returns whether any kind in it may reorder a flow.
     pub(crate) fn reorders(&self) -> bool {
         self.disciplines().any(|kind| kind.reorders)
     }
 
-    /// Whether it has the hostile leaf.
+    /// Returns whether it has the hostile leaf.
     pub(crate) fn is_hostile(&self) -> bool {
         self.places().iter().any(|place| place.kind == Fickle::KIND)
     }
 
-    /// Its kinds, as `drr > prio > (fifo, fifo)`.
+    /// Formats its kinds, as `drr > prio > (fifo, fifo)`.
     pub(crate) fn describe(&self) -> String {
         match &self.children[..] {
             [] => self.kind.clone(),
@@ -230,7 +231,7 @@ impl Topology {
     }
 }
 
-/// Which of `count` children takes `flow` at this depth.
+/// Returns which of `count` children takes `flow` at this depth.
 fn turn(flow: u32, depth: u32, count: usize) -> usize {
     (flow >> depth) as usize % count
 }
