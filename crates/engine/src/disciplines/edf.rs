@@ -82,8 +82,8 @@ impl Class {
     fn forget(&mut self, arrival: Instant) {
         if self.arrivals.front() == Some(&arrival) {
             self.arrivals.pop_front();
-        } else if let Ok(place) = self.arrivals.binary_search(&arrival) {
-            self.arrivals.remove(place);
+        } else if let Ok(index) = self.arrivals.binary_search(&arrival) {
+            self.arrivals.remove(index);
         }
     }
 
@@ -137,8 +137,8 @@ impl Discipline for Edf {
         let class = &mut self.classes[slot];
         class.settle();
         // In order of arrival, also after this tree replaced another.
-        let place = class.arrivals.partition_point(|known| *known <= packet.arrived);
-        class.arrivals.insert(place, packet.arrived);
+        let index = class.arrivals.partition_point(|known| *known <= packet.arrived);
+        class.arrivals.insert(index, packet.arrived);
         let dropped = cx.drops.waiting.len();
         class.node.enqueue(packet, cx);
         class.forget_dropped(dropped, cx);

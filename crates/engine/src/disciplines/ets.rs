@@ -213,9 +213,9 @@ impl Ets {
     /// Returns the band of a packet: by its rule, or by its priority.
     fn band(&self, packet: &Header) -> usize {
         let last = self.strict.len() + self.sharing.len() - 1;
-        let place = packet.class.index();
-        if place <= last {
-            return place;
+        let band = packet.class.index();
+        if band <= last {
+            return band;
         }
         self.priomap.get(priority(packet)).map_or(last, |band| *band as usize)
     }

@@ -53,7 +53,7 @@ pub struct Config {
     pub threshold: Bytes,
     /// Whether to compare the bits that the paper's printed mask keeps: the wrong ones. By sequence only.
     pub printed_mask: bool,
-    /// Whether short and long take turns, packet by packet, in place of priority for the short.
+    /// Whether short and long take turns, packet by packet, instead of priority for the short.
     pub turns: bool,
 }
 

@@ -241,10 +241,10 @@ impl WfqAltq {
         self.packets = self.packets - known.packets + backlog.packets;
         self.bytes = self.bytes - known.bytes.0 + backlog.bytes.0;
         if before != length {
-            let place = Reverse(slot as u32);
-            self.order.remove(&(before, place));
+            let entry = Reverse(slot as u32);
+            self.order.remove(&(before, entry));
             if length > 0 {
-                self.order.insert((length, place));
+                self.order.insert((length, entry));
             }
         }
     }

@@ -176,7 +176,7 @@ fn altq_borrows_the_pause_of_the_lender_unless_that_is_at_its_floor() {
     // Its packet takes 8 ms at 1 Mbit/s from 1 ms on, and 212 us bring its average back; its own pause of 7
     // ms is less than the packet's time and adds nothing.
     let own = wait(build(false, "1s"));
-    // The lender's pause is 1 ms (1 + 32 ((31/32)^-19 - 1)) = 27.5 ms and takes the place of the 8 ms.
+    // The lender's pause is 1 ms (1 + 32 ((31/32)^-19 - 1)) = 27.5 ms and replaces the 8 ms.
     let lent = wait(build(true, "1s"));
     assert_eq!((own, lent - own), (7_211, 19_497));
     assert_eq!(wait(build(true, "0s")), own, "the lender is at its floor");
