@@ -23,7 +23,7 @@ export interface Scale {
   label: string;
 }
 
-/** Which prefixes a unit takes: time only small ones (nobody reads kiloseconds), data only large ones, counts none. */
+/** Which prefixes a unit takes: time only small ones (kiloseconds are not in use), data only large ones, counts none. */
 function prefixes(unit: string): [number, string][] {
   if (unit === "s") return PREFIXES.filter(([factor]) => factor <= 1);
   if (unit === "bit/s" || unit === "B/s" || unit === "bit" || unit === "B" || unit === "Hz") {

@@ -7,15 +7,15 @@
 //! ```
 
 pub(crate) mod claims;
-mod drawn;
 mod experiment;
 mod expression;
+mod figures;
 pub(crate) mod folder;
 pub(crate) mod live;
 mod matrix;
 mod observation;
 mod sensitivity;
-mod today;
+mod substitutes;
 pub(crate) mod verdict;
 
 use std::collections::BTreeSet;
@@ -25,13 +25,13 @@ use lockgate_measure::report::{Comparison, Figure, Topology};
 use crate::exit::Failure;
 use crate::{interrupt, results, runs};
 use claims::{Claim, Claims};
-use drawn::formula;
 use experiment::{Cost, Experiment, damaged};
+use figures::formula;
 use folder::Folder;
 use live::Live;
 use matrix::{combinations, label};
 use sensitivity::Sensitivity;
-use today::Others;
+use substitutes::Others;
 use verdict::{Judged, Packets};
 
 /// Options of a reproduction.

@@ -506,7 +506,7 @@ fn a_twin_is_a_table() {
 
 #[test]
 fn a_sender_and_a_receiver_agree() {
-    // A port of the dynamic range that nobody has now.
+    // A free port of the dynamic range.
     let port = std::net::UdpSocket::bind("127.0.0.1:0")
         .and_then(|socket| socket.local_addr())
         .expect("a port")

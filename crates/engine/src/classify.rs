@@ -133,7 +133,7 @@ impl Rule {
 pub struct Class {
     /// Index of the child.
     pub child: u32,
-    /// Whether no rule matched.
+    /// True if no rule matched.
     pub unclassified: bool,
 }
 
@@ -145,7 +145,7 @@ pub struct Classifier {
     /// Child of unmatched packets; with `maps_rest` an index beyond all children.
     last: u32,
     needs_fields: bool,
-    /// Whether the discipline itself decides on unmatched packets.
+    /// True if the discipline itself decides on unmatched packets.
     maps_rest: bool,
 }
 

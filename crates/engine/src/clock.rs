@@ -20,7 +20,7 @@ pub trait Clock {
     fn now(&self) -> Instant;
 }
 
-/// What the scheduler reads the time from.
+/// Time source of the scheduler.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Source {
@@ -34,7 +34,7 @@ pub enum Source {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ClockConfig {
-    /// What the scheduler reads the time from: `cpu` or `jiffies`.
+    /// Time source of the scheduler: `cpu` or `jiffies`.
     pub source: Source,
     /// Timer ticks per second, 1 to 1000000: wake-ups happen on ticks only.
     #[schemars(range(min = 1, max = 1_000_000))]

@@ -40,7 +40,7 @@ pub struct Aim {
     pub interval: Duration,
     /// Backlog that is always acceptable: one packet on the link.
     pub mtu: Bytes,
-    /// Whether to mark packets of ECN-capable senders instead of dropping them.
+    /// Marks packets of ECN-capable senders instead of dropping them.
     pub ecn: bool,
     /// Sojourn time above which every packet is marked.
     pub ce_threshold: Option<Duration>,

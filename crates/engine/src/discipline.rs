@@ -34,15 +34,15 @@ pub trait Discipline: Sized + Send + 'static {
     const GUARANTEES: &'static [&'static str];
     /// Number of children it takes.
     const CHILDREN: Arity = Arity::None;
-    /// Whether it always has a packet to give while it holds one (as far as its children do).
+    /// True if it always has a packet to give while it holds one (as far as its children do).
     const WORK_CONSERVING: bool = true;
-    /// Whether it may let a packet overtake an earlier one of the same flow.
+    /// True if it may let a packet overtake an earlier one of the same flow.
     const REORDERS: bool = false;
-    /// Whether it may drop before it is full, as active queue management does.
+    /// True if it may drop before it is full, as active queue management does.
     const DROPS_EARLY: bool = false;
-    /// Whether [`next_timer`](Self::next_timer) is ever `Some`.
+    /// True if [`next_timer`](Self::next_timer) is ever `Some`.
     const TIMED: bool = false;
-    /// Whether it chooses the child of a packet itself, whatever the children's rules say.
+    /// True if it chooses the child of a packet itself, whatever the children's rules say.
     const CLASSIFIES: bool = false;
     /// Example parameters in TOML, as a user would start from; empty if the defaults will do. Valid with
     /// and without the children it may have, and with room for many Ethernet frames.

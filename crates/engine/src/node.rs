@@ -46,7 +46,7 @@ pub use account::{Count, Counters, Tally};
 use contents::Contents;
 pub(crate) use contents::Erased;
 
-/// What a parent can learn about its child's next packet without taking it.
+/// Information on a child's next packet that its parent gets without dequeuing it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Peek {
     /// Length of the next packet.

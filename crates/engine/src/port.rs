@@ -110,14 +110,14 @@ pub struct Port {
     requests: Requests,
     /// By place; empty without a ring.
     handed: Vec<Handed>,
-    /// Whether the root has few enough queues to be compared before each packet.
+    /// True if the root has few enough queues to be compared before each packet.
     compares: bool,
     random: Random,
     drops: Drops,
     places: Vec<Place>,
     /// Places that are no longer in the tree.
     retired: Vec<Retired>,
-    /// Whether a node of another name was the root before.
+    /// True if a node of another name was the root before.
     had_another_root: bool,
     /// Fast path: no ring, no coarse clock, no timers.
     plain: bool,

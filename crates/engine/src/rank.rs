@@ -27,7 +27,7 @@ pub trait Rank: Send + 'static {
     const SOURCE: &'static str;
     /// Guarantees beyond work conservation.
     const GUARANTEES: &'static [&'static str];
-    /// Whether it may reorder packets of one flow.
+    /// True if it may reorder packets of one flow.
     const REORDERS: bool;
     /// Returns the rank of an arriving packet; the smallest is served first.
     fn rank(packet: &Header) -> u64;

@@ -39,7 +39,7 @@ pub(crate) struct Ring {
     waiting: VecDeque<Packet>,
     /// Number of packets sent whose slots are not yet returned.
     finished: u32,
-    /// Whether a packet is on the link.
+    /// True if a packet is on the link.
     sending: bool,
     /// Number of packets from the front of `waiting` to the one that requests a completion report.
     report_in: Option<u32>,

@@ -124,7 +124,7 @@ impl Duration {
         Self(self.0.wrapping_add(other.0))
     }
 
-    /// Whether no time at all.
+    /// True if it is no time at all.
     pub const fn is_zero(self) -> bool {
         self.0 == 0
     }
@@ -218,7 +218,7 @@ impl Rate {
         self.0
     }
 
-    /// Whether nothing ever passes.
+    /// True if nothing ever passes.
     pub const fn is_zero(self) -> bool {
         self.0 == 0
     }
@@ -276,7 +276,7 @@ impl Probability {
         self.0
     }
 
-    /// Whether a uniformly drawn 32-bit number falls under this probability.
+    /// Returns true if a uniformly drawn 32-bit number falls under this probability.
     #[inline]
     pub const fn hits(self, draw: u32) -> bool {
         (draw as u64) < self.0
@@ -293,7 +293,7 @@ pub enum Limit {
 }
 
 impl Limit {
-    /// Whether a backlog of `packets` and `bytes` is within the limit.
+    /// Returns true if a backlog of `packets` and `bytes` is within the limit.
     #[inline]
     pub const fn allows(self, packets: u64, bytes: u64) -> bool {
         match self {

@@ -12,11 +12,11 @@
 //!
 //! Cost: a wait sleeps until [`SPIN`] before its deadline and spins the rest, because a sleep ends late.
 
-mod express;
+mod af_xdp;
 mod packet;
-mod redirect;
-mod rehearsal;
+mod warm_up;
 mod wire;
+mod xdp_program;
 
 use core::hint::spin_loop;
 
@@ -29,10 +29,10 @@ use crate::clock::{Monotonic, WallOffset};
 use crate::failure::Missing;
 use crate::machine::{Broken, ConnectionEvent, Machine, Renewal, Report};
 use crate::mailbox::{Mailbox, Sender};
-use crate::testbed::{TO_NOBODY, Testbed};
+use crate::testbed::{Testbed, WARM_UP_PAIR};
 use crate::traffic::sleep::{Punctual, Rank};
 
-use rehearsal::Rehearsal;
+use warm_up::WarmUp;
 pub(crate) use wire::FramesBy;
 use wire::{Stamp, Wire};
 
@@ -48,7 +48,7 @@ const SPIN_LONGER: Duration = Duration::from_micros(120);
 const LONG: Duration = Duration::from_millis(1);
 
 /// Longest warm-up frame, in bytes.
-const REHEARSED: usize = 1_024;
+const WARM_UP_BYTES: usize = 1_024;
 
 /// Interval at which the offset of the wall clock, by which the kernel stamps frames, is measured again.
 const COMPARE_EVERY: Duration = Duration::from_millis(1);
@@ -60,7 +60,7 @@ pub(crate) struct Kernel {
     compared: Instant,
     latest: Instant,
     wires: Vec<Wire>,
-    rehearsal: Rehearsal,
+    warm_up: WarmUp,
     /// Deadline of the current early wake-up.
     woken_for: Instant,
     reports: Vec<rtrb::Consumer<Report>>,
@@ -80,16 +80,16 @@ impl Kernel {
         wanted: FramesBy,
     ) -> Result<(Self, Option<String>), Missing> {
         let hosts = testbed.hosts.iter().map(|host| host.wire.as_str());
-        let names: Vec<&str> = [TO_NOBODY[0]].into_iter().chain(hosts).collect();
+        let names: Vec<&str> = [WARM_UP_PAIR[0]].into_iter().chain(hosts).collect();
         let (mut wires, why_not) = testbed.middle.inside(|| Wire::open_all(&names, longest, wanted))??;
-        let rehearsal = Rehearsal::new(wires.remove(0), longest.min(REHEARSED));
+        let warm_up = WarmUp::new(wires.remove(0), longest.min(WARM_UP_BYTES));
         let kernel = Self {
             clock,
             wall: clock.beside_wall(),
             compared: Instant::ZERO,
             latest: Instant::ZERO,
             wires,
-            rehearsal,
+            warm_up,
             woken_for: Instant::ZERO,
             reports: Vec::new(),
             senders: Vec::new(),
@@ -188,14 +188,14 @@ impl Machine for Kernel {
     fn wait(&mut self, until: Instant) -> Result<(), Broken> {
         let spare = until.since(self.now());
         if spare <= SPIN || until == self.woken_for {
-            self.rehearsal.go(spare);
+            self.warm_up.go(spare);
             spin_loop();
             return Ok(());
         }
         if let Some(punctual) = &mut self.punctual {
             punctual.on_sleep(self.latest);
         }
-        let is_long = spare > LONG || self.rehearsal.is_due();
+        let is_long = spare > LONG || self.warm_up.is_due();
         let early = if is_long { SPIN_LONGER } else { SPIN };
         let spare = spare.saturating_sub(early).as_picos() / 1_000;
         let timeout = Timespec {
@@ -207,7 +207,7 @@ impl Machine for Kernel {
         match poll(&mut waiting, Some(&timeout)) {
             Ok(0) if is_long => {
                 self.woken_for = until;
-                self.rehearsal.after_sleep();
+                self.warm_up.after_sleep();
             }
             Ok(_) | Err(rustix::io::Errno::INTR) => {}
             Err(error) => return Err(Broken { what: "waiting for frames".into(), why: error.into() }),
@@ -240,7 +240,7 @@ mod tests {
     const TOO_SHORT: Duration = Duration::from_micros(5);
 
     /// Returns the warm-up frames that have arrived at the far end of the unused veth pair.
-    fn rehearsed(testbed: &Testbed) -> u64 {
+    fn warm_up_frames(testbed: &Testbed) -> u64 {
         let text = testbed.middle.inside(|| fs::read_to_string("/proc/thread-self/net/dev"));
         let text = text.expect("entered").expect("read");
         let line = text.lines().find_map(|line| line.trim().strip_prefix("r1:")).expect("the end");
@@ -248,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_sleep_ends_with_a_rehearsal_and_a_short_one_does_not() {
+    fn a_long_sleep_ends_with_a_warm_up_frame_and_a_short_one_does_not() {
         if !may_make_namespaces() {
             skipped("this user may not make network namespaces");
             return;
@@ -259,33 +259,37 @@ mod tests {
         let testbed = Testbed::build(&scenario, &[0, 1], 1_500).expect("a testbed");
         for wanted in [FramesBy::Best, FramesBy::Packet] {
             let (mut kernel, _) = Kernel::open(&testbed, Monotonic::start(), 1_528, wanted).expect("opened");
-            let before = rehearsed(&testbed);
+            let before = warm_up_frames(&testbed);
             for _ in 0..100 {
                 let until = kernel.now() + Duration::from_micros(300);
                 while kernel.now() < until {
                     kernel.wait(until).expect("waited");
                 }
             }
-            assert_eq!(rehearsed(&testbed), before, "{wanted:?}: nothing has been forgotten");
+            assert_eq!(warm_up_frames(&testbed), before, "{wanted:?}: nothing has been forgotten");
 
             // The lateness of a sleep depends on the machine, so the time left is given here instead of
             // measured.
-            while !kernel.rehearsal.is_due() {
+            while !kernel.warm_up.is_due() {
                 let until = kernel.now() + Duration::from_millis(3);
                 kernel.wait(until).expect("waited");
             }
-            kernel.rehearsal.go(LONG_ENOUGH);
-            kernel.rehearsal.go(LONG_ENOUGH);
-            kernel.rehearsal.after_sleep();
-            kernel.rehearsal.go(TOO_SHORT);
-            kernel.rehearsal.after_sleep();
-            kernel.rehearsal.go(LONG_ENOUGH);
+            kernel.warm_up.go(LONG_ENOUGH);
+            kernel.warm_up.go(LONG_ENOUGH);
+            kernel.warm_up.after_sleep();
+            kernel.warm_up.go(TOO_SHORT);
+            kernel.warm_up.after_sleep();
+            kernel.warm_up.go(LONG_ENOUGH);
             // The kernel counts a frame only when the far end has taken it.
             let patience = kernel.now() + Duration::from_secs(5);
-            while rehearsed(&testbed) < before + 2 && kernel.now() < patience {
+            while warm_up_frames(&testbed) < before + 2 && kernel.now() < patience {
                 std::thread::sleep(std::time::Duration::from_millis(1));
             }
-            assert_eq!(rehearsed(&testbed) - before, 2, "{wanted:?}: once after each sleep that left time");
+            assert_eq!(
+                warm_up_frames(&testbed) - before,
+                2,
+                "{wanted:?}: once after each sleep that left time"
+            );
         }
     }
 }

@@ -9,8 +9,8 @@ use lockgate_measure::histogram::Histogram;
 use lockgate_scenario::Scenario;
 use rustix::thread::{CapabilitySet, capabilities};
 
-use crate::awake::Awake;
 use crate::clock::Monotonic;
+use crate::cpu_latency::LatencyRequest;
 use crate::failure::Failure;
 use crate::traffic::sleep::{Punctual, Rank, sleep_until};
 
@@ -167,7 +167,7 @@ fn clock_source() -> Finding {
 
 /// Measures the wake-up lateness of a thread that sleeps for a millisecond, as in a live run.
 fn wake_up() -> Finding {
-    let awake = Awake::begin();
+    let awake = LatencyRequest::begin();
     let measured = std::thread::spawn(|| {
         let mut punctual = Punctual::new(Rank::End);
         let clock = Monotonic::start();

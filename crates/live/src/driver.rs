@@ -5,7 +5,7 @@
 //!                    |                 ^                  |                    ^
 //!                    | oldest first    | in batches       | reports,           | renewals,
 //!                    v                 |                  v connections        | samples
-//!  one round:     enter --> play(now) --> leaving      account --> watch::Seat::turn
+//!  one round:     enter --> play(now) --> leaving      account --> watch::DriverEnd::turn
 //! ```
 //!
 //! If no frame came, the thread sleeps until shortly before the next event and spins the rest. It never
@@ -26,7 +26,7 @@ use crate::frame::answer::has;
 use crate::frame::{Mac, set_addresses};
 use crate::machine::Machine;
 use crate::network::{Entered, Leaving, Network};
-use crate::watch::Seat;
+use crate::watch::DriverEnd;
 
 /// Frames that enter at most before due events are played and frames are sent.
 const BATCH: usize = 64;
@@ -89,7 +89,7 @@ pub fn drive_watched<M: Machine>(
     machine: &mut M,
     wires: &[Wire],
     stop: &mut dyn FnMut(Instant) -> bool,
-    mut seat: Option<&mut Seat>,
+    mut driver_end: Option<&mut DriverEnd>,
 ) -> Result<Driven, Failure> {
     let wire_of = by_node(wires);
     let mut driven = Driven::default();
@@ -121,8 +121,8 @@ pub fn drive_watched<M: Machine>(
         while let Some(renewal) = network.renewals.pop() {
             machine.renew(renewal);
         }
-        match &mut seat {
-            Some(seat) => seat.turn(network),
+        match &mut driver_end {
+            Some(driver_end) => driver_end.turn(network),
             None => network.spent.clear(),
         }
         if network.has_ended() {
@@ -136,7 +136,7 @@ pub fn drive_watched<M: Machine>(
             }
         }
         if came == 0 {
-            let look = seat.as_ref().map_or(Instant::NEVER, |seat| seat.next());
+            let look = driver_end.as_ref().map_or(Instant::NEVER, |driver_end| driver_end.next());
             awaited = network.next().min(now + NAP).min(look).max(now);
             machine.wait(awaited)?;
         }

@@ -9,18 +9,18 @@
 //! Start at `run`. [`frame`], [`network`] and [`driver`] are pure, so that they also run under a simulated
 //! kernel.
 
-pub mod awake;
-pub mod between;
 pub mod clock;
+pub mod cpu_latency;
 pub mod driver;
 pub mod failure;
 pub mod fidelity;
 mod flows;
 pub mod frame;
 pub mod frames;
+pub mod generator;
 pub mod machine;
 pub mod network;
-pub mod suited;
+pub mod preflight;
 pub mod traffic;
 pub mod watch;
 
@@ -38,11 +38,11 @@ mod run;
 pub mod testbed;
 
 #[cfg(not(target_os = "linux"))]
-mod elsewhere;
-#[cfg(not(target_os = "linux"))]
-pub use elsewhere::watched;
+mod unsupported;
 #[cfg(target_os = "linux")]
 pub use run::watched;
+#[cfg(not(target_os = "linux"))]
+pub use unsupported::watched;
 
 pub use failure::{Failure, Missing};
 

@@ -61,7 +61,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn messages_come_in_order_and_nobody_waits_for_one_that_is_being_written() {
+    fn messages_come_in_order_and_a_reader_never_waits_for_a_writer() {
         let (sender, mut mailbox) = mailbox();
         assert_eq!(mailbox.take().next(), None);
         sender.send(1);

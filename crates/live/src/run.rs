@@ -15,8 +15,8 @@ use lockgate_sim::parts::drawn_files;
 use rustix::process::{Resource, getrlimit, setrlimit};
 
 use crate::Outcome;
-use crate::awake::Awake;
 use crate::clock::{Monotonic, cpu_time, thread_cpu_time};
+use crate::cpu_latency::LatencyRequest;
 use crate::dataplane::{FramesBy, Kernel};
 use crate::driver::{Driven, Wire, drive_watched};
 use crate::failure::Failure;
@@ -28,7 +28,7 @@ use crate::testbed::{self, Testbed};
 use crate::traffic::send::{self, Sent};
 use crate::traffic::sleep::sleep_until;
 use crate::traffic::tcp;
-use crate::watch::Seat;
+use crate::watch::DriverEnd;
 use ends::Ends;
 
 /// MTU of the hosts' interfaces in bytes: Ethernet's.
@@ -46,7 +46,7 @@ const RUN_UP: Duration = Duration::from_millis(300);
 /// Additional time for each flow.
 const RUN_UP_FLOW: Duration = Duration::from_millis(5);
 
-/// Runs `scenario` as [`run`](crate::run) does, with an observer at the other end of `seat`, which may change
+/// Runs `scenario` as [`run`](crate::run) does, with an observer at the other end of `driver_end`, which may change
 /// the timeline.
 ///
 /// # Errors
@@ -55,9 +55,9 @@ pub fn watched(
     scenario: &Scenario,
     seed: Seed,
     stop: &mut (dyn FnMut(Instant) -> bool + Send),
-    mut seat: Option<Seat>,
+    mut driver_end: Option<DriverEnd>,
 ) -> Result<Outcome, Failure> {
-    crate::suited::check(scenario)?;
+    crate::preflight::check(scenario)?;
     let scenario = &*scenario.with_starts(seed);
     allow_many_files();
     let nodes = hosts_of(scenario);
@@ -72,11 +72,11 @@ pub fn watched(
         .iter()
         .map(|host| Wire { node: host.node, host: host.mac, gateway: host.gateway })
         .collect();
-    let awake = Awake::begin();
+    let awake = LatencyRequest::begin();
     let clock = Monotonic::start_in(RUN_UP + RUN_UP_FLOW * scenario.flows.len() as u64);
     let (mut kernel, no_express) = Kernel::open(&testbed, clock, LONGEST, frames_wanted())?;
-    if let Some(seat) = &seat {
-        seat.start(clock);
+    if let Some(driver_end) = &driver_end {
+        driver_end.start(clock);
         network.watch();
     }
     let (wall, cpu) = (Monotonic::start(), cpu_time());
@@ -87,8 +87,8 @@ pub fn watched(
     let connections = tcp::Ends { scenario, seed, clock: &clock, halt: &halt, tell, interval, files };
     let (driven, cost, ends, programs) = thread::scope(|scope| {
         let ends = Ends::start(scope, &testbed, &connections, happened, &mut kernel)?;
-        let (network, seat) = (&mut network, seat.as_mut());
-        let thread = scope.spawn(|| driving(network, &mut kernel, &wires, &clock, stop, seat));
+        let (network, driver_end) = (&mut network, driver_end.as_mut());
+        let thread = scope.spawn(|| driving(network, &mut kernel, &wires, &clock, stop, driver_end));
         let driven = thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
         halt.store(true, Ordering::Relaxed);
         let joined = ends.join();
@@ -200,14 +200,14 @@ fn driving(
     wires: &[Wire],
     clock: &Monotonic,
     stop: &mut (dyn FnMut(Instant) -> bool + Send),
-    seat: Option<&mut Seat>,
+    driver_end: Option<&mut DriverEnd>,
 ) -> Result<(Driven, Cost), Failure> {
     kernel.be_punctual();
     // Discards what hosts send when their interfaces come up; senders wait for the start.
     kernel.discard();
     sleep_until(clock, Instant::ZERO);
     let (cpu, waited) = (thread_cpu_time(), time_waited_for_cpu());
-    let driven = drive_watched(network, kernel, wires, stop, seat)?;
+    let driven = drive_watched(network, kernel, wires, stop, driver_end)?;
     let cost = Cost {
         cpu: thread_cpu_time().saturating_sub(cpu),
         starved: time_waited_for_cpu().saturating_sub(waited),

@@ -30,7 +30,7 @@ pub(crate) use netlink::index_of;
 pub const INTERFACE: &str = "eth0";
 
 /// Unused veth pair with both ends in the middle, for the driver's warm-up frames.
-pub(crate) const TO_NOBODY: [&str; 2] = ["r0", "r1"];
+pub(crate) const WARM_UP_PAIR: [&str; 2] = ["r0", "r1"];
 
 /// Ethernet address of its second end.
 pub(crate) const FAR_END: Mac = [2, b'L', b'G', 3, 0, 1];
@@ -91,8 +91,8 @@ impl Testbed {
                 netlink.set_up(&host.wire)?;
                 offload::switch_off(&host.wire)?;
             }
-            netlink.add_loop(TO_NOBODY, mtu)?;
-            for end in TO_NOBODY {
+            netlink.add_loop(WARM_UP_PAIR, mtu)?;
+            for end in WARM_UP_PAIR {
                 netlink.set_up(end)?;
                 offload::switch_off(end)?;
             }

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! driver thread                 observer thread
-//! Seat --- full samples -----> Desk       no empty sample left: the sample is dropped and counted
+//! DriverEnd --- full samples -----> ObserverEnd       no empty sample left: the sample is dropped and counted
 //!      <-- empty samples -----            returned for reuse
 //!      <-- Order -------------            the rest of the timeline, already read, validated and built
 //!      --- Answer ----------->            accepted, or too late
@@ -68,7 +68,7 @@ pub enum Answer {
 }
 
 /// Driver's end of the channel.
-pub struct Seat {
+pub struct DriverEnd {
     orders: rtrb::Consumer<Order>,
     answers: rtrb::Producer<Answer>,
     spent: rtrb::Producer<Prepared>,
@@ -85,7 +85,7 @@ pub struct Seat {
 }
 
 /// Observer's end of the channel.
-pub struct Desk {
+pub struct ObserverEnd {
     orders: rtrb::Producer<Order>,
     answers: rtrb::Consumer<Answer>,
     spent: rtrb::Consumer<Prepared>,
@@ -95,7 +95,7 @@ pub struct Desk {
 }
 
 /// Creates both ends, for a run that is sampled once per interval `every`.
-pub fn seats(every: Duration) -> (Seat, Desk) {
+pub fn control_channel(every: Duration) -> (DriverEnd, ObserverEnd) {
     let (ordering, orders) = rtrb::RingBuffer::new(ORDERS);
     let (answers, answered) = rtrb::RingBuffer::new(ORDERS);
     let (spending, spent) = rtrb::RingBuffer::new(SPENT);
@@ -105,7 +105,7 @@ pub fn seats(every: Duration) -> (Seat, Desk) {
         let _ = emptied.push(Box::default());
     }
     let started = Arc::new(OnceLock::new());
-    let seat = Seat {
+    let driver_end = DriverEnd {
         orders,
         answers,
         spent: spending,
@@ -119,16 +119,19 @@ pub fn seats(every: Duration) -> (Seat, Desk) {
         dropped: 0,
         unseen: Box::default(),
     };
-    (seat, Desk { orders: ordering, answers: answered, spent, full: filled, empty: emptied, started })
+    (
+        driver_end,
+        ObserverEnd { orders: ordering, answers: answered, spent, full: filled, empty: emptied, started },
+    )
 }
 
-impl Seat {
+impl DriverEnd {
     /// Publishes the clock of the run. Only the first call has an effect.
     pub fn start(&self, clock: Monotonic) {
         let _ = self.started.set(clock);
     }
 
-    /// Returns the latest time at which the driver should call [`Seat::turn`] again.
+    /// Returns the latest time at which the driver should call [`DriverEnd::turn`] again.
     pub(crate) fn next(&self) -> Instant {
         self.look + SLACK
     }
@@ -201,7 +204,7 @@ impl Seat {
     }
 }
 
-impl Desk {
+impl ObserverEnd {
     /// Returns the current time of the run; `None` until the driver has started.
     pub fn now(&self) -> Option<Instant> {
         self.started.get().map(Clock::now)

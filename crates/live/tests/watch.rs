@@ -14,7 +14,7 @@ use lockgate_engine::units::{Duration, Instant};
 use lockgate_live::driver::drive_watched;
 use lockgate_live::frames::Frames;
 use lockgate_live::network::Network;
-use lockgate_live::watch::{Answer, Desk, Order, seats};
+use lockgate_live::watch::{Answer, ObserverEnd, Order, control_channel};
 use lockgate_measure::Recording;
 use lockgate_measure::monitor::{Monitor, Sample};
 use lockgate_measure::recording::Window;
@@ -112,8 +112,8 @@ fn after(millis: u64) -> Instant {
     Instant::ZERO + Duration::from_millis(millis)
 }
 
-/// What is done at the desk during a run.
-type Meanwhile<'a> = dyn FnMut(Instant, &mut Desk) + 'a;
+/// What is done at the observer_end during a run.
+type Meanwhile<'a> = dyn FnMut(Instant, &mut ObserverEnd) + 'a;
 
 /// A run under a kernel without faults. `meanwhile` comes by every 5 ms.
 fn run(scenario: &Scenario, meanwhile: Option<&mut Meanwhile<'_>>) -> (Recording, Vec<Sample>) {
@@ -123,14 +123,14 @@ fn run(scenario: &Scenario, meanwhile: Option<&mut Meanwhile<'_>>) -> (Recording
     let mut machine = Simulated::new(scenario, 1, Faults::default());
     let mut samples = Vec::new();
     if let Some(meanwhile) = meanwhile {
-        let (mut seat, mut desk) = seats(Duration::from_millis(10));
+        let (mut driver_end, mut observer_end) = control_channel(Duration::from_millis(10));
         network.watch();
         let mut stop = |now| {
-            meanwhile(now, &mut desk);
-            samples.extend(std::iter::from_fn(|| desk.sample()));
+            meanwhile(now, &mut observer_end);
+            samples.extend(std::iter::from_fn(|| observer_end.sample()));
             false
         };
-        drive_watched(&mut network, &mut machine, &wires, &mut stop, Some(&mut seat)).expect("driven");
+        drive_watched(&mut network, &mut machine, &wires, &mut stop, Some(&mut driver_end)).expect("driven");
     } else {
         drive_watched(&mut network, &mut machine, &wires, &mut |_| false, None).expect("driven");
     }
@@ -170,7 +170,7 @@ fn a_watched_run_is_the_run() {
     );
 }
 
-/// Where nobody takes the samples they are dropped and counted, and the run is the same.
+/// Samples that are not read are dropped and counted, and the run is the same.
 #[test]
 fn a_desk_that_sleeps_costs_samples_and_nothing_else() {
     let scenario = read(
@@ -185,16 +185,16 @@ fn a_desk_that_sleeps_costs_samples_and_nothing_else() {
     let mut network =
         Network::new(&scenario, Seed(1), is_host, Frames::new(1 << 12, 1600)).expect("a network");
     let mut machine = Simulated::new(&scenario, 1, Faults::default());
-    let (mut seat, mut desk) = seats(Duration::from_millis(10));
+    let (mut driver_end, mut observer_end) = control_channel(Duration::from_millis(10));
     network.watch();
     let mut late = Vec::new();
     let mut stop = |now| {
         if now > after(1_500) {
-            late.extend(std::iter::from_fn(|| desk.sample()));
+            late.extend(std::iter::from_fn(|| observer_end.sample()));
         }
         false
     };
-    drive_watched(&mut network, &mut machine, &wires, &mut stop, Some(&mut seat)).expect("driven");
+    drive_watched(&mut network, &mut machine, &wires, &mut stop, Some(&mut driver_end)).expect("driven");
     let (watched, _) = network.close().expect("an account that balances");
     assert_same(&alone, &watched);
     let dropped = late.last().expect("samples").dropped_samples;
@@ -220,9 +220,9 @@ fn a_change_asked_for_is_one_of_the_file() {
     let (mut taken, mut late, mut freed) = (0, 0, 0);
     let (played, _) = run(
         &scenario,
-        Some(&mut |now, desk| {
-            freed += desk.free();
-            while let Some(answer) = desk.answer() {
+        Some(&mut |now, observer_end| {
+            freed += observer_end.free();
+            while let Some(answer) = observer_end.answer() {
                 match answer {
                     Answer::Taken(_) => taken += 1,
                     Answer::Late(at, _) => {
@@ -235,19 +235,19 @@ fn a_change_asked_for_is_one_of_the_file() {
                 let (changed, _) = saved.with_change(at, &[set(text)], &files()).expect("a change");
                 let rest = changed.changes.iter().filter(|change| change.at >= at).cloned();
                 let timeline = rest.map(|change| change.prepare().expect("built")).collect();
-                assert!(desk.order(Order::Timeline { from: at, changes: timeline }));
+                assert!(observer_end.order(Order::Timeline { from: at, changes: timeline }));
                 saved = changed;
                 next += 1;
                 if next == 2 {
                     // Long past: the driver is to refuse it.
                     let none = Vec::new();
-                    assert!(desk.order(Order::Timeline { from: after(50), changes: none }));
+                    assert!(observer_end.order(Order::Timeline { from: after(50), changes: none }));
                 }
             }
         }),
     );
     assert_eq!((taken, late), (3, 1));
-    assert_eq!(freed, 4, "what has happened is freed at the desk, with the tree that was replaced");
+    assert_eq!(freed, 4, "what has happened is freed at the observer_end, with the tree that was replaced");
     let (replayed, _) = run(&saved, None);
     assert_eq!(played.events.len(), 4);
     assert_same(&played, &replayed);

@@ -56,7 +56,7 @@ fn queues(lines: &[&str], expected: &[Expected]) {
 }
 
 #[test]
-fn keys_that_nobody_knows() {
+fn keys_that_are_unknown() {
     add("[nodes]\n", &[(13, 2, "has no key `nodes`", "did you mean `node`?")]);
     swap("rate =", "rte =", &[(7, 1, "`link.wan` has no key `rte`", "`rate`")]);
     swap("size =", "sise =", &[(11, 1, "`flow.f` has no key `sise`", "did you mean `size`?")]);

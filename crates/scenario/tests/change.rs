@@ -87,7 +87,7 @@ fn no_packet_is_lost_but_those_a_smaller_limit_forces_out() {
             received.push((packet.flow.0, packet.sequence));
         }
     }
-    assert_eq!(moved[0], 0, "new parameters move nobody");
+    assert_eq!(moved[0], 0, "new parameters move no packet");
     assert!(moved[1] > 0 && moved[3] > 0, "a new tree takes the waiting packets over: {moved:?}");
     let mut now = Instant::ZERO + Duration::from_millis(6);
     loop {

@@ -116,7 +116,7 @@ fn what_cannot_be_is_refused_at_its_field() {
 }
 
 #[test]
-fn what_the_kernel_would_take_and_nobody_means_is_warned_of() {
+fn what_the_kernel_accepts_and_is_hardly_meant_is_warned_of() {
     doubted(
         &two("kind = \"drr\"", "quantum = \"255B\"", "quantum = \"256B\""),
         &[("\"255B\"", "`quantum` of the queue `x` is small for full frames", "make it `1514B` or more")],
@@ -189,7 +189,7 @@ fn guarantees_that_sum_above_what_is_there_are_warned_of() {
 }
 
 #[test]
-fn a_ceiling_to_which_nobody_lends_is_warned_of() {
+fn a_ceiling_without_a_lender_is_warned_of() {
     let classes = |top: &str| {
         format!(
             "queue.root = {{ kind = \"htb\", children = [\"all\", \"guests\"] }}\n\

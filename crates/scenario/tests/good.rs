@@ -152,7 +152,7 @@ kind = "fifo"
     assert_eq!((destination.address.to_string().as_str(), destination.bits), ("10.0.0.3", 32));
     assert_eq!(rules[1].source.map(|source| source.bits), Some(24));
     assert_eq!((rules[1].dscp.clone(), rules[1].length.clone()), (Some(vec![46, 3]), Some(64..=100)));
-    assert_eq!(scenario.ports[0].root, "top", "the only queue that is nobody's child");
+    assert_eq!(scenario.ports[0].root, "top", "the only queue without a parent");
 }
 
 #[test]

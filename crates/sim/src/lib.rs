@@ -36,5 +36,5 @@ pub mod parts {
 }
 
 pub use memory::Estimate;
-pub use run::{Control, Failure, Outcome, Scene, Watcher, Wish, run, watched};
+pub use run::{Command, Control, Failure, Observer, Outcome, RunView, run, watched};
 pub use simulation::{Progress, Simulation};

@@ -20,12 +20,12 @@ pub enum Control {
 }
 
 /// Observer of a run, with control over it.
-pub trait Watcher {
+pub trait Observer {
     /// Returns the time of the next look after `now`; [`Instant::NEVER`] for none.
     fn next(&self, now: Instant) -> Instant;
 
     /// Observes the run, after all events at this instant. The run waits for it.
-    fn look(&mut self, scene: Scene<'_>) -> Wish;
+    fn look(&mut self, view: RunView<'_>) -> Command;
 
     /// Returns true to end the run before the next look. Called every [`EVENTS_BETWEEN_STOPS`] events,
     /// however little simulated time they take.
@@ -38,7 +38,7 @@ pub trait Watcher {
 pub const EVENTS_BETWEEN_STOPS: u64 = 4096;
 
 /// State of a run at one instant.
-pub struct Scene<'a> {
+pub struct RunView<'a> {
     /// The instant.
     pub now: Instant,
     /// Scenario from here on, with the changes made so far.
@@ -52,7 +52,7 @@ pub struct Scene<'a> {
 }
 
 /// Command of an observer to the run.
-pub enum Wish {
+pub enum Command {
     /// Continue.
     Continue,
     /// Stop the run now.
@@ -113,11 +113,11 @@ pub fn run(
 
 /// Simulates `scenario` as [`run`] does, with an observer that may change it. Without a change, the outcome
 /// equals that of `run`, byte for byte; otherwise it equals that of the scenario in the last
-/// [`Wish::Change`].
+/// [`Command::Change`].
 ///
 /// # Errors
 /// See [`Failure`].
-pub fn watched(scenario: &Scenario, seed: Seed, watcher: &mut dyn Watcher) -> Result<Outcome, Failure> {
+pub fn watched(scenario: &Scenario, seed: Seed, watcher: &mut dyn Observer) -> Result<Outcome, Failure> {
     let mut simulation = Simulation::new(scenario, seed)?;
     simulation.record_samples();
     let mut look = watcher.next(Instant::ZERO);
@@ -127,9 +127,9 @@ pub fn watched(scenario: &Scenario, seed: Seed, watcher: &mut dyn Watcher) -> Re
             break;
         }
         match watcher.look(simulation.observe()) {
-            Wish::Continue => {}
-            Wish::Stop => break,
-            Wish::Change(scenario) => simulation.change(*scenario),
+            Command::Continue => {}
+            Command::Stop => break,
+            Command::Change(scenario) => simulation.change(*scenario),
         }
         // An observer that returns no later time is not called again.
         look = Some(watcher.next(look)).filter(|next| *next > look).unwrap_or(Instant::NEVER);

@@ -24,7 +24,7 @@ use lockgate_scenario::{Files, Override, Problems};
 use crate::build::{build, build_failure, propagation};
 use crate::events::{Entry, Narrow, Small, Wide};
 use crate::network::{Network, Slots, Turn};
-use crate::run::{Control, EVENTS_BETWEEN_STOPS, Failure, Outcome, Scene};
+use crate::run::{Control, EVENTS_BETWEEN_STOPS, Failure, Outcome, RunView};
 
 /// A change takes effect this long after the instant at which it is set: what has happened stays as it is.
 const AFTER_SET: Duration = Duration::from_picos(1);
@@ -156,8 +156,8 @@ impl<'a> Simulation<'a> {
     }
 
     /// State of the run now.
-    pub fn observe(&mut self) -> Scene<'_> {
-        with_play!(&mut self.player, play => play.scene())
+    pub fn observe(&mut self) -> RunView<'_> {
+        with_play!(&mut self.player, play => play.view())
     }
 
     /// Changes parameters from now on, as a `[[change]]` of the scenario does: `link.line.rate=5mbit`,
@@ -238,8 +238,8 @@ impl<'a, E: Entry> Play<'a, E> {
         monitor::watch(recording, links.iter_mut().map(|link| &mut link.record));
     }
 
-    fn scene(&mut self) -> Scene<'_> {
-        Scene {
+    fn view(&mut self) -> RunView<'_> {
+        RunView {
             now: self.now,
             scenario: &self.timeline.scenario,
             links: &mut self.network.links,

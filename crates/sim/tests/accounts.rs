@@ -11,7 +11,7 @@ use lockgate_engine::units::{Duration, Instant};
 use lockgate_measure::monitor::Monitor;
 use lockgate_measure::summary::{QueueSummary, summarise};
 use lockgate_sim::run::EVENTS_BETWEEN_STOPS;
-use lockgate_sim::{Control, Scene, Watcher, Wish, run, watched};
+use lockgate_sim::{Command, Control, Observer, RunView, run, watched};
 
 /// A queue that fills at 10 000 packets a second and is swapped out between two samples, ten milliseconds apart.
 const SWAP: &str = r#"
@@ -69,14 +69,14 @@ fn a_tree_that_is_swapped_out_keeps_its_peak_and_every_queue_balances() {
 /// Looks at odd times.
 struct Looker(Monitor);
 
-impl Watcher for Looker {
+impl Observer for Looker {
     fn next(&self, now: Instant) -> Instant {
         now + Duration::from_micros(3_333)
     }
 
-    fn look(&mut self, scene: Scene<'_>) -> Wish {
-        self.0.look(scene.links.iter_mut().map(|link| (&mut link.port, &mut link.record)));
-        Wish::Continue
+    fn look(&mut self, view: RunView<'_>) -> Command {
+        self.0.look(view.links.iter_mut().map(|link| (&mut link.port, &mut link.record)));
+        Command::Continue
     }
 }
 

@@ -1,4 +1,4 @@
-//! Somebody who looks changes nothing; somebody who turns knobs leaves a scenario that says so.
+//! An observer that only reads changes nothing; one that turns knobs leaves a scenario that says so.
 
 mod common;
 
@@ -11,7 +11,7 @@ use lockgate_measure::monitor::{Monitor, Sample};
 use lockgate_measure::recording::Recording;
 use lockgate_measure::summary::summarise;
 use lockgate_scenario::{Override, Scenario};
-use lockgate_sim::{Control, Scene, Watcher, Wish, run, watched};
+use lockgate_sim::{Command, Control, Observer, RunView, run, watched};
 
 const TEXT: &str = r#"
 duration = "4s"
@@ -65,29 +65,31 @@ impl Looker {
     }
 }
 
-impl Watcher for Looker {
+impl Observer for Looker {
     fn next(&self, now: Instant) -> Instant {
         now + self.step
     }
 
-    fn look(&mut self, scene: Scene<'_>) -> Wish {
+    fn look(&mut self, view: RunView<'_>) -> Command {
         self.looks += 1;
-        self.monitor.look(scene.links.iter_mut().map(|link| (&mut link.port, &mut link.record)));
+        self.monitor.look(view.links.iter_mut().map(|link| (&mut link.port, &mut link.record)));
         if self.looks.is_multiple_of(10) {
-            let ports = scene.links.iter_mut().map(|link| (&mut link.port, &mut link.record));
-            self.samples.push(self.monitor.close(scene.now, ports, scene.flows, scene.events));
+            let ports = view.links.iter_mut().map(|link| (&mut link.port, &mut link.record));
+            self.samples.push(self.monitor.close(view.now, ports, view.flows, view.events));
         }
         let looks = self.looks;
-        let Some((_, knob)) = self.knobs.iter().find(|(at, _)| *at == looks) else { return Wish::Continue };
+        let Some((_, knob)) = self.knobs.iter().find(|(at, _)| *at == looks) else {
+            return Command::Continue;
+        };
         let settings = [Override::parse(knob).expect("a setting")];
         let files: BTreeMap<String, std::sync::Arc<[u8]>> = BTreeMap::new();
-        let (changed, effects) = scene
+        let (changed, effects) = view
             .scenario
-            .with_change(scene.now + Duration::from_micros(1), &settings, &files)
+            .with_change(view.now + Duration::from_micros(1), &settings, &files)
             .expect("a valid change");
         assert_eq!(effects.len(), 1);
         self.last = Some(changed.clone());
-        Wish::Change(Box::new(changed))
+        Command::Change(Box::new(changed))
     }
 }
 

@@ -397,7 +397,7 @@ fn play(text: &str) -> Result<(), String> {
         }
     }
     match sent.get(expected.len()) {
-        Some((at, departure)) => Err(format!("nobody expects `{}`", show(*at, departure))),
+        Some((at, departure)) => Err(format!("`{}` is not expected", show(*at, departure))),
         None => Ok(()),
     }
 }

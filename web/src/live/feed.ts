@@ -1,4 +1,4 @@
-/** The running run as the server tells of it: samples kept in rings, the status, the events; and what is asked of it. */
+/** The running run as the server tells of it: samples kept in rings, the status, the events; and requests to it. */
 
 /** A value that can be set. */
 export interface Knob {

@@ -1,7 +1,7 @@
 //! `lockgate receive`: the receiver of the traffic generator.
 
 use lockgate_engine::units::Duration;
-use lockgate_live::between::{self, Receiver, Report};
+use lockgate_live::generator::{self, Receiver, Report};
 
 use crate::arguments::Receive;
 use crate::exit::{Exit, Failure};
@@ -17,15 +17,16 @@ pub(crate) fn receive(arguments: &Receive) -> Result<Exit, Failure> {
     };
     let json = arguments.json;
     let mut listening = |at| tell!("listening at {at}");
-    let done = between::receive(&receiver, &interrupt::is_requested, &mut listening, &mut |from, report| {
-        if json {
-            let text = results::json(&document(report)).unwrap_or_default();
-            say!("{}", text.trim_end());
-        } else {
-            say!("from {from}:");
-            show(report);
-        }
-    });
+    let done =
+        generator::receive(&receiver, &interrupt::is_requested, &mut listening, &mut |from, report| {
+            if json {
+                let text = results::json(&document(report)).unwrap_or_default();
+                say!("{}", text.trim_end());
+            } else {
+                say!("from {from}:");
+                show(report);
+            }
+        });
     done.map_err(|error| {
         Failure::run(
             format!("cannot receive at {}: {error}", arguments.at),

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use lockgate_engine::random::Seed;
 use lockgate_engine::units::{Bytes, Duration};
-use lockgate_live::between::{self, Offset, SendReport, Sender};
+use lockgate_live::generator::{self, Offset, SendReport, Sender};
 
 use super::receive::{document, show};
 use crate::arguments::{Send, traffic_address};
@@ -34,7 +34,7 @@ pub(crate) fn send(arguments: &Send) -> Result<Exit, Failure> {
         traffic_class: scenario.flows[0].traffic_class,
         session: std::process::id(),
     };
-    let report = between::send(sender, &interrupt::is_requested).map_err(|error| {
+    let report = generator::send(sender, &interrupt::is_requested).map_err(|error| {
         Failure::run(
             format!("cannot send to {to}: {error}"),
             format!("run `lockgate receive` there; UDP port {} must be open", to.port()),
@@ -53,7 +53,7 @@ pub(crate) fn send(arguments: &Send) -> Result<Exit, Failure> {
 
 /// Refuses a constant size below the smallest frame, which would silently raise the rate.
 fn check_size(arguments: &Send, is_ipv6: bool) -> Result<(), Failure> {
-    let least = between::smallest_frame(is_ipv6) as u64;
+    let least = generator::smallest_frame(is_ipv6) as u64;
     match arguments.size.as_deref().map(str::parse::<Bytes>) {
         Some(Ok(size)) if size.0 < least => Err(Failure::usage(
             format!("frames of {size} cannot carry their number and time"),

@@ -12,7 +12,7 @@ use std::time::{Duration as WallTime, Instant as WallInstant};
 
 use lockgate_engine::random::Seed;
 use lockgate_engine::units::Duration;
-use lockgate_live::watch::seats;
+use lockgate_live::watch::control_channel;
 use lockgate_measure::recording::Recording;
 use lockgate_scenario::Scenario;
 
@@ -199,9 +199,9 @@ fn live(
 ) -> Result<Left, Failure> {
     let (scenario, hub) = (leaving.scenario, &leaving.hub.clone());
     let halt = Arc::new(AtomicBool::new(false));
-    let (seat, desk) = seats(every);
+    let (driver_end, observer_end) = control_channel(every);
     let seed = arguments.seed;
-    let session = LiveSession::new(scenario, (seed, every), files, ends, desk, halt.clone());
+    let session = LiveSession::new(scenario, (seed, every), files, ends, observer_end, halt.clone());
     let frames = hub.subscribe();
     if let Some(address) = arguments.web {
         serve(address, arguments, hub)?;
@@ -210,7 +210,7 @@ fn live(
         let session = scope.spawn(move || session.serve());
         let run = scope.spawn(move || {
             let mut stop = |_| halt.load(Ordering::Relaxed) || interrupt::is_requested();
-            let outcome = lockgate_live::watched(scenario, Seed(seed), &mut stop, Some(seat));
+            let outcome = lockgate_live::watched(scenario, Seed(seed), &mut stop, Some(driver_end));
             let changed = session.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
             leaving.leave(outcome.map_err(Failure::live).map(|outcome| {
                 let runs = Runs {

@@ -213,7 +213,7 @@ fn plan(experiment: &Experiment<'_>, name: &str, asked: Asked) -> Result<Result<
     }
     let set = if experiment.quick && !how.quick.is_empty() { &how.quick } else { &how.set };
     let scenario = experiment.read_at(name, set, Scale::ONE)?;
-    if let Err(failure) = lockgate_live::suited::check(&scenario) {
+    if let Err(failure) = lockgate_live::preflight::check(&scenario) {
         return Ok(Err(failure.to_string()));
     }
     // The kernel's TCP has absolute times of its own: it cannot be scaled.

@@ -4,9 +4,9 @@
 use lockgate_measure::report::{Cell, Comparison};
 
 use super::claims::{Claim, Fitted};
-use super::drawn::formula;
 use super::experiment::Experiment;
 use super::expression::{Observation, Values};
+use super::figures::formula;
 use super::matrix::{Scalar, Variables, combinations, fill};
 use super::verdict::Judged;
 

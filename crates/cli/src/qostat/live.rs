@@ -17,7 +17,7 @@ use std::time::Duration as WallTime;
 
 use lockgate_engine::discipline::Invalid;
 use lockgate_engine::units::{Duration, Instant};
-use lockgate_live::watch::{Answer, Desk, Order};
+use lockgate_live::watch::{Answer, ObserverEnd, Order};
 use lockgate_measure::monitor::{EventSample, Sample};
 use lockgate_scenario::Scenario;
 use lockgate_scenario::change::Prepared;
@@ -52,7 +52,7 @@ pub(crate) struct LiveSession<'a> {
     commands: Receiver<Command>,
     samples: SyncSender<Arc<Sample>>,
     board: Board,
-    desk: Desk,
+    observer_end: ObserverEnd,
     status: Status,
     /// Scenario with the changes so far.
     scenario: Scenario,
@@ -78,7 +78,7 @@ impl<'a> LiveSession<'a> {
         (seed, every): (u64, Duration),
         files: &'a Beside,
         ends: Ends,
-        desk: Desk,
+        observer_end: ObserverEnd,
         halt: Arc<AtomicBool>,
     ) -> Self {
         let Ends { commands, samples, board } = ends;
@@ -90,7 +90,7 @@ impl<'a> LiveSession<'a> {
             commands,
             samples,
             board,
-            desk,
+            observer_end,
             status,
             scenario,
             every,
@@ -118,7 +118,7 @@ impl<'a> LiveSession<'a> {
                 // All senders of commands are gone.
                 Err(RecvTimeoutError::Disconnected) => thread::sleep(nap),
             }
-            let over = self.desk.is_over();
+            let over = self.observer_end.is_over();
             self.pass_on();
             if over {
                 break;
@@ -138,8 +138,8 @@ impl<'a> LiveSession<'a> {
 
     /// Forwards the driver's samples to the hub.
     fn pass_on(&mut self) {
-        self.desk.free();
-        while let Some(mut sample) = self.desk.sample() {
+        self.observer_end.free();
+        while let Some(mut sample) = self.observer_end.sample() {
             // A temporary change ended, or one of the timeline happened: update the knobs' values.
             let now = Instant::ZERO + span(sample.at_s);
             if self.current.is_past(now) {
@@ -169,11 +169,11 @@ impl<'a> LiveSession<'a> {
             }
             Command::Every(every) => {
                 self.every = every.max(SHORTEST).min(LONGEST);
-                let _ = self.desk.order(Order::Every(self.every));
+                let _ = self.observer_end.order(Order::Every(self.every));
                 self.publish();
             }
             Command::Mark(text) => {
-                let now = self.desk.now().unwrap_or(Instant::ZERO);
+                let now = self.observer_end.now().unwrap_or(Instant::ZERO);
                 self.status.marks.push(self.notes.mark(&text, now));
                 self.publish();
             }
@@ -186,7 +186,7 @@ impl<'a> LiveSession<'a> {
     fn set(&mut self, settings: &[String], lasting: Option<Duration>) -> Result<Done, Refused> {
         let mut lead = (self.took * 3).max(LEAST_LEAD).min(MOST_LEAD);
         for _ in 0..TRIES {
-            let Some(now) = self.desk.now() else {
+            let Some(now) = self.observer_end.now() else {
                 return Err(Refused::because("the run has not begun", "try again in a moment"));
             };
             let at = whole_micros((now + lead).max(self.last + AFTER_LAST));
@@ -197,8 +197,8 @@ impl<'a> LiveSession<'a> {
                 set(settings, lasting, at, &self.scenario, self.files, &self.current)?;
             let timeline = rest(&changed, at)
                 .map_err(|why| Refused::because(why.to_string(), "please report this with the scenario"))?;
-            let took = self.desk.now().map_or(Duration::ZERO, |after| after.since(now));
-            if !self.desk.order(Order::Timeline { from: at, changes: timeline }) {
+            let took = self.observer_end.now().map_or(Duration::ZERO, |after| after.since(now));
+            if !self.observer_end.order(Order::Timeline { from: at, changes: timeline }) {
                 return Err(Refused::because("the run is busy", "try again"));
             }
             match self.answer() {
@@ -221,8 +221,8 @@ impl<'a> LiveSession<'a> {
     /// Waits for the driver's answer to the last timeline; `None` if the driver has ended.
     fn answer(&mut self) -> Option<Answer> {
         loop {
-            let over = self.desk.is_over();
-            if let Some(answer) = self.desk.answer() {
+            let over = self.observer_end.is_over();
+            if let Some(answer) = self.observer_end.answer() {
                 return Some(answer);
             }
             if over {

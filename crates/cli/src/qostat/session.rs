@@ -9,7 +9,7 @@ use std::time::{Duration as WallTime, Instant as WallInstant};
 use lockgate_engine::units::{Duration, Instant};
 use lockgate_measure::monitor::{Monitor, Sample};
 use lockgate_scenario::Scenario;
-use lockgate_sim::{Scene, Watcher, Wish};
+use lockgate_sim::{Command as RunCommand, Observer, RunView};
 
 use super::effective::Effective;
 use super::knobs::{Command, Notes, set};
@@ -211,7 +211,7 @@ impl<'a> Session<'a> {
     }
 }
 
-impl Watcher for Session<'_> {
+impl Observer for Session<'_> {
     fn stops(&mut self) -> bool {
         self.stopped |= interrupt::is_requested();
         while let Ok(command) = self.commands.try_recv() {
@@ -226,29 +226,29 @@ impl Watcher for Session<'_> {
         (now + step).min(self.due.max(now + Duration::from_picos(1)))
     }
 
-    fn look(&mut self, scene: Scene<'_>) -> Wish {
-        let now = scene.now;
-        self.monitor.look(scene.links.iter_mut().map(|link| (&mut link.port, &mut link.record)));
+    fn look(&mut self, view: RunView<'_>) -> RunCommand {
+        let now = view.now;
+        self.monitor.look(view.links.iter_mut().map(|link| (&mut link.port, &mut link.record)));
         if now >= self.due {
-            let ports = scene.links.iter_mut().map(|link| (&mut link.port, &mut link.record));
-            let sample = self.monitor.close(now, ports, scene.flows, scene.events);
+            let ports = view.links.iter_mut().map(|link| (&mut link.port, &mut link.record));
+            let sample = self.monitor.close(now, ports, view.flows, view.events);
             // A temporary change ended, or one of the timeline happened: update the knobs' values.
             if self.current.is_past(now) {
                 self.current.advance(now);
-                self.status.describe(scene.scenario, &self.current);
+                self.status.describe(view.scenario, &self.current);
                 self.publish();
             }
             self.hand_out(sample);
             self.due = now + self.every;
         }
         self.fresh = false;
-        self.wait(now, scene.scenario);
+        self.wait(now, view.scenario);
         if self.stopped {
-            return Wish::Stop;
+            return RunCommand::Stop;
         }
         match &self.changed {
-            Some(changed) if self.fresh => Wish::Change(Box::new(changed.clone())),
-            _ => Wish::Continue,
+            Some(changed) if self.fresh => RunCommand::Change(Box::new(changed.clone())),
+            _ => RunCommand::Continue,
         }
     }
 }

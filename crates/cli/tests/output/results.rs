@@ -182,7 +182,7 @@ fn what_a_killed_run_leaves_goes_with_the_next() {
         assert_eq!(drafts(directory).len(), 1);
         child.kill().expect("killed");
         end(&mut child).expect("ended");
-        assert_eq!(drafts(directory).len(), 1, "nobody was left to remove it");
+        assert_eq!(drafts(directory).len(), 1, "no process was left to remove it");
         // A stranger's directory that is called so.
         let strange = place.at(".out.999999999.partial");
         fs::create_dir_all(&strange).expect("created");

@@ -72,7 +72,7 @@ fn who_may_not_ask_is_refused() {
     assert_eq!(watched.post("/api/set", &own, &body).0, 200, "the page itself, with the token");
 }
 
-/// One that sends a byte at a time, and many that send nothing, keep nobody else from being answered, and are
+/// One that sends a byte at a time, and many that send nothing, keep no other client from being answered, and are
 /// let go of.
 #[test]
 fn slow_and_many_connections_are_bounded() {
@@ -154,7 +154,7 @@ fn slow_requests_make_no_other_wait() {
     drop(slow);
 }
 
-/// A thousand connections at once, most of which never say a word: those beyond the limit wait, nobody is forgotten,
+/// A thousand connections at once, most of which never say a word: those beyond the limit wait, none is forgotten,
 /// and the run goes on.
 #[test]
 fn a_thousand_connections_pass_in_turn() {

@@ -118,7 +118,7 @@ fn weights_and_trees_change_under_real_tcp() {
     assert_eq!((&state["mode"], state["events"].as_array().map(Vec::len)), (&json!("live"), Some(2)));
     assert!(state["events"][1]["moved_packets"].as_u64() > Some(0), "{}", state["events"]);
     let (status, answer) = watched.post("/api/control", "", r#"{"held":true}"#);
-    assert_eq!(status, 422, "a clock waits for nobody: {answer}");
+    assert_eq!(status, 422, "a clock does not wait: {answer}");
     let _ = watched.interrupt();
     assert_eq!(traces(), before, "nothing is left");
     let replay = folder.path().join("replay");

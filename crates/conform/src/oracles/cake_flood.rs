@@ -17,7 +17,7 @@ impl Oracle for CakeFlood {
     const FAMILY: &'static str = "O15";
     const NAME: &'static str = "cake-flood";
     const THEOREM: &'static str =
-        "the flow that fills the memory pays for it, and nobody else; what leaves is washed of its code point and keeps its ECN bits";
+        "the flow that fills the memory pays for it, and no other flow; what leaves is washed of its code point and keeps its ECN bits";
     const SOURCE: &'static str = "tc-cake(8), memlimit and wash";
     const TRIALS: u32 = 1;
 

@@ -50,7 +50,7 @@ impl Oracle for DualPi2Step {
                     longest.share(waited.as_picos().into(), step.as_picos().into());
                 }
             }
-            longest.require(over > 0, || "nobody waited longer than the step".to_owned());
+            longest.require(over > 0, || "no packet waited longer than the step".to_owned());
             longest.fault(link.fault.as_ref());
         }
         vec![longest.finding(trials.count), wrong.finding(trials.count)]

@@ -17,7 +17,7 @@ use crate::discipline::{Context, Invalid};
 use crate::packet::Packet;
 use crate::units::{Bytes, Duration, Instant, PICOS_PER_SECOND};
 
-/// Whose controller.
+/// Flavour of the controller.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Flavour {
@@ -47,9 +47,9 @@ pub struct Aim {
     pub max_burst: Duration,
     /// Length of a full packet.
     pub mtu: Bytes,
-    /// Whether the probability is proportional to a packet's length.
+    /// Makes the probability proportional to a packet's length.
     pub bytemode: bool,
-    /// Whether the delay is the backlog over an estimate of the departure rate, instead of that of the last
+    /// True if the delay is the backlog over an estimate of the departure rate, instead of that of the last
     /// packet that left.
     pub dq_rate_estimator: bool,
 }

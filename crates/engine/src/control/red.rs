@@ -7,7 +7,7 @@ pub mod average;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Whose random early detection.
+/// Flavour of random early detection.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Flavour {

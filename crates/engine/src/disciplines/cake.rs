@@ -198,7 +198,7 @@ pub struct Cake {
     config: Config,
     memory: Bytes,
     terms: Terms,
-    /// Whether `terms.salt` was drawn.
+    /// True if `terms.salt` was drawn.
     salted: bool,
     tins: Vec<Tin>,
     backlog: Backlog,

@@ -80,7 +80,7 @@ const LARGEST: u64 = u32::MAX as u64;
 /// Thresholds in one unit, and values computed from them.
 #[derive(Clone, Copy, Debug)]
 struct Thresholds {
-    /// Whether backlogs are counted in packets.
+    /// True if backlogs are counted in packets.
     in_packets: bool,
     min: u64,
     max: u64,

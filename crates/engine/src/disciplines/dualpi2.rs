@@ -28,7 +28,7 @@ use crate::packet::Packet;
 use crate::queue::PacketQueue;
 use crate::units::{Bytes, Duration, Instant, Limit, PICOS_PER_SECOND, Packets, Probability, Threshold};
 
-/// What happens when marks no longer suffice.
+/// Action when marks no longer suffice.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Overload {
@@ -50,7 +50,7 @@ pub enum Moment {
     DropEnqueue,
 }
 
-/// Whose packets go to the L queue.
+/// Packets that go to the L queue.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Ect {
@@ -79,11 +79,11 @@ pub struct Config {
     pub step_thresh: Threshold,
     /// The step plays a part only while more packets than this are in the L queue.
     pub min_qlen_step: Packets,
-    /// What happens when marks no longer suffice: `drop_on_overload` or `overflow`.
+    /// Action when marks no longer suffice: `drop_on_overload` or `overflow`.
     pub overload: Overload,
     /// When a packet is judged: `drop_dequeue` or `drop_enqueue`.
     pub drop: Moment,
-    /// Whose packets go to the L queue: `l4s_ect` or `any_ect`.
+    /// Packets that go to the L queue: `l4s_ect` or `any_ect`.
     pub ect: Ect,
     /// Share of the link's bytes that the classic queue is sure of while both wait. `0%` is strict priority.
     pub classic_protection: Probability,

@@ -28,7 +28,7 @@ use crate::units::{Bytes, Duration, Instant, Limit, Packets};
 #[serde(deny_unknown_fields, default)]
 #[allow(clippy::struct_excessive_bools, reason = "each is a parameter of its own")]
 pub struct Config {
-    /// Whose controller: `linux` or `rfc`.
+    /// Flavour of the controller: `linux` or `rfc`.
     pub flavour: Flavour,
     /// How much may wait in all queues together, in packets (`10240p`) or bytes (`64kB`). What arrives
     /// beyond is dropped.

@@ -108,7 +108,7 @@ pub struct Hfsc {
     curves: Vec<Curves>,
     guarantees: Guarantees,
     sharing: Sharing,
-    /// Whether each leaf is known to hold packets.
+    /// True if each leaf is known to hold packets.
     known: Vec<bool>,
     /// Leaves that became non-empty since the last packet left, and when; not yet known to `guarantees` and
     /// `sharing`.

@@ -23,7 +23,7 @@ use crate::units::{Bytes, Duration, Limit, Packets};
 #[serde(deny_unknown_fields, default)]
 #[allow(clippy::struct_excessive_bools, reason = "each is a parameter of its own")]
 pub struct Config {
-    /// Whose controller: `rfc` or `linux`.
+    /// Flavour of the controller: `rfc` or `linux`.
     pub flavour: Flavour,
     /// How much may wait, in packets (`1000p`) or bytes (`64kB`). What arrives beyond is dropped.
     pub limit: Limit,

@@ -37,7 +37,7 @@ use crate::units::{Bytes, Duration, Instant, Limit, Probability, Rate};
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Config {
-    /// Whose arithmetic and idle decay: `paper`, `linux`, `linux-2.4` or `click`.
+    /// Flavour of the arithmetic and the idle decay: `paper`, `linux`, `linux-2.4` or `click`.
     pub flavour: Flavour,
     /// How much may wait, in bytes (`60kB`) or packets (`100p`). What arrives beyond is dropped.
     pub limit: Limit,

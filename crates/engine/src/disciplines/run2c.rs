@@ -32,7 +32,7 @@ use crate::units::Bytes;
 /// Bits of a sequence number that count a flow's bytes: all but R.
 const COUNT: u32 = 0x003F_FFFF;
 
-/// What a flow's age is read from.
+/// Source of a flow's age.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum By {
@@ -51,9 +51,9 @@ pub struct Config {
     pub by: By,
     /// Age at which a flow becomes long; by sequence at most `4194304B`, where the count wraps.
     pub threshold: Bytes,
-    /// Whether to compare the bits that the paper's printed mask keeps: the wrong ones. By sequence only.
+    /// Compares the bits that the paper's printed mask keeps: the wrong ones. By sequence only.
     pub printed_mask: bool,
-    /// Whether short and long take turns, packet by packet, instead of priority for the short.
+    /// Lets short and long take turns, packet by packet, instead of priority for the short.
     pub turns: bool,
 }
 
@@ -66,7 +66,7 @@ impl Default for Config {
 impl Config {
     fn check(&self) -> Result<(), Invalid> {
         if self.threshold == Bytes::ZERO {
-            return Err(Invalid::new("threshold", "must be at least `1B`: nobody would be short"));
+            return Err(Invalid::new("threshold", "must be at least `1B`: no flow would be short"));
         }
         if self.by == By::Sequence && self.threshold.0 > u64::from(COUNT) + 1 {
             return Err(Invalid::new(

@@ -44,7 +44,7 @@ pub struct Config {
     pub depth: u32,
     /// Maximum number of queues in use, at least 1: a packet of a further one is dropped.
     pub flows: u32,
-    /// Whether a full queue drops its oldest packet instead of the one arriving, or its newest.
+    /// Makes a full queue drop its oldest packet instead of the one arriving, or its newest.
     pub headdrop: bool,
 }
 

@@ -38,7 +38,7 @@ use crate::units::{Bytes, Instant, Limit};
 pub struct Config {
     /// How much may wait in all children together (the original's high-water mark), in bytes or packets.
     pub limit: Limit,
-    /// Whether the longest queue is that of most bytes over weight (`true`, as in the original) or of most
+    /// True if the longest queue is that of most bytes over weight (`true`, as in the original) or of most
     /// bytes.
     pub weighted_drop: bool,
 }

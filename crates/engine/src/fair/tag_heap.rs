@@ -48,7 +48,7 @@ pub(crate) struct TagHeap {
     lines: Vec<Line>,
     /// Index after the last used one; the unused indices before the root count.
     end: usize,
-    /// Whether the root was popped and not replaced yet: the slot is a hole.
+    /// True if the root was popped and not replaced yet: the slot is a hole.
     is_root_free: bool,
     /// Lower bound of all tags in the heap.
     base: u128,

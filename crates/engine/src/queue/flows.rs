@@ -27,7 +27,7 @@ pub struct Flow<T> {
     /// State of the discipline.
     pub law: T,
     deficit: i64,
-    /// Whether it is in the list of new or of old flows.
+    /// True if it is in the list of new or of old flows.
     listed: bool,
 }
 

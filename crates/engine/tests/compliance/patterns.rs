@@ -129,7 +129,7 @@ fn cve_2025_37798_a_child_that_empties_itself_in_dequeue() {
             account.tell_fickle(&EATS);
             offer_all(account, 300);
             assert!(!account.poll(), "round {round}");
-            assert_eq!(account.waiting(), 0, "all of them were eaten, so nobody waits for them");
+            assert_eq!(account.waiting(), 0, "all of them were eaten, so none of them waits");
             is_as_new(account);
         }
     });

@@ -120,7 +120,7 @@ pub(crate) fn send(interface: &str, flood: &Flood, file: &str) {
 /// A socket that sends past the queues of an interface of this namespace, and receives nothing.
 fn open(interface: &str) -> io::Result<OwnedFd> {
     let name = std::ffi::CString::new(interface)?;
-    // SAFETY: the name ends in a zero byte; the descriptor is owned by nobody else; the address is plain data of
+    // SAFETY: the name ends in a zero byte; no other value owns the descriptor; the address is plain data of
     // integers; each call reads the size it is told from what it is given.
     unsafe {
         let socket = libc::socket(libc::AF_PACKET, libc::SOCK_RAW | libc::SOCK_CLOEXEC, 0);

@@ -11,10 +11,10 @@ use lockgate_engine::random::Seed;
 use crate::ends::{CLASSES, FIRST_PORT, Passed};
 use crate::places::{end, holder, program, sh};
 
-/// Ethernet addresses: the kernel's router on its side of the sender, and one that nobody has, so that the sink's
+/// Ethernet addresses: the kernel's router on its side of the sender, and an unused one, so that the sink's
 /// kernel counts a frame and throws it away at once.
 const ROUTER: &str = "02:00:00:00:00:02";
-const NOBODY: &str = "02:00:00:00:00:99";
+const UNUSED: &str = "02:00:00:00:00:99";
 
 /// The gateway of the first host of a live run.
 const GATEWAY: &str = "02:4c:47:01:00:00";
@@ -52,7 +52,7 @@ duration = "{}ms"
 [node]
 source = {{ address = "10.7.0.1", command = "{program} send eth0 {GATEWAY} 10.7.0.1 10.7.0.3 {rate} {millis} {sender}" }}
 router = {{ address = "10.7.0.2" }}
-sink = {{ address = "10.7.0.3", command = "ip link set dev eth0 address {NOBODY} && {program} count eth0 {} {sink}" }}
+sink = {{ address = "10.7.0.3", command = "ip link set dev eth0 address {UNUSED} && {program} count eth0 {} {sink}" }}
 [link.near]
 between = ["source", "router"]
 rate = "10gbit"
@@ -131,7 +131,7 @@ impl Kernel {
             sh(&format!("nsenter -t {pid} -n ip addr add {address} dev {interface}"))?;
             sh(&format!("nsenter -t {pid} -n ip link set {interface} up"))?;
         }
-        sh(&format!("nsenter -t {router} -n ip neigh replace 10.7.2.3 lladdr {NOBODY} dev v1"))?;
+        sh(&format!("nsenter -t {router} -n ip neigh replace 10.7.2.3 lladdr {UNUSED} dev v1"))?;
         sh(&format!(
             "nsenter -t {router} -n sh -c 'echo 1 > /proc/sys/net/ipv4/ip_forward; \
              for all in /proc/sys/net/ipv4/conf/*/rp_filter; do echo 0 > $all; done'"
@@ -155,7 +155,7 @@ impl Kernel {
         [self.source.id(), self.router.id(), self.sink.id()]
     }
 
-    /// Sends through the router; or, where `alone`, to nobody on the near wire, so that the sender works alone.
+    /// Sends through the router; or, where `alone`, to an unused address on the near wire, so that the sender works alone.
     pub(crate) fn run(
         &self,
         alone: bool,
@@ -166,7 +166,7 @@ impl Kernel {
         files.clear();
         let [source, router, sink] = self.pids();
         let (program, sender) = (program(), files.sender.display());
-        let (counted, to) = if alone { (router, NOBODY) } else { (sink, ROUTER) };
+        let (counted, to) = if alone { (router, UNUSED) } else { (sink, ROUTER) };
         let mut counting = Command::new("nsenter")
             .args(["-t", &counted.to_string(), "-n", &program, "count", "v0"])
             .arg((millis + 1300).to_string())

@@ -34,7 +34,7 @@ pub(crate) fn send(to: &str, rate: u64, millis: u64) {
         while sent < ahead + start.elapsed().as_secs_f64() * frames_a_second
             && start.elapsed() < Duration::from_millis(millis)
         {
-            // What finds no room, or nobody, is gone, as on any wire.
+            // Frames without room or without a receiver are lost, as on any wire.
             let _ = socket.send(&[0; PAYLOAD]);
             sent += 1.0;
         }

@@ -59,7 +59,7 @@ fn measure(only: Option<u64>) {
         return;
     }
     // As a live run does: for the kernel's shapers as well.
-    let _awake = lockgate_live::awake::Awake::begin();
+    let _awake = lockgate_live::cpu_latency::LatencyRequest::begin();
     let share = if std::env::var_os("LOCKGATE_BENCH").is_some() { 4 } else { 1 };
     let directory = std::env::temp_dir().join(format!("lockgate-shaping-{}", std::process::id()));
     std::fs::create_dir_all(&directory).expect("a directory");

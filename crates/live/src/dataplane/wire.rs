@@ -2,7 +2,7 @@
 
 use std::os::fd::{AsFd, BorrowedFd};
 
-use super::express::ExpressSocket;
+use super::af_xdp::AfXdpSocket;
 use super::packet::PacketSocket;
 use crate::failure::Missing;
 use crate::machine::Broken;
@@ -31,7 +31,7 @@ pub(super) enum Stamp {
 /// Open socket of a host's veth.
 pub(super) enum Wire {
     Packet(PacketSocket),
-    Express(Box<ExpressSocket>),
+    Express(Box<AfXdpSocket>),
 }
 
 impl Wire {
@@ -43,7 +43,7 @@ impl Wire {
         wanted: FramesBy,
     ) -> Result<(Vec<Self>, Option<String>), Missing> {
         let express = || {
-            let opened = names.iter().map(|name| ExpressSocket::open(name, longest, names.len()));
+            let opened = names.iter().map(|name| AfXdpSocket::open(name, longest, names.len()));
             opened.map(|opened| opened.map(|socket| Self::Express(Box::new(socket)))).collect()
         };
         let why_not = match wanted {

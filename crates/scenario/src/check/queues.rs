@@ -183,7 +183,7 @@ impl Checker<'_> {
             if entry.parent.is_none() && entry.table.contains_key("match") {
                 let problem = Problem::new(
                     entry.place().key("match"),
-                    format!("{} is nobody's child: its `match` is never asked", entry.what),
+                    format!("{} is not a child of any queue: its `match` is ignored", entry.what),
                 );
                 self.warn(problem.help("leave it out"));
             }
@@ -271,7 +271,7 @@ impl Checker<'_> {
                 place.value("root"),
                 format!("`{root}` is a child of `{}`, so it is no root", entries[parent].name),
             );
-            self.note(problem.help("the root is nobody's child"));
+            self.note(problem.help("the root is not a child of any queue"));
             return None;
         }
         Some(index)

@@ -23,7 +23,7 @@ use lockgate_engine::units::{Duration, Instant};
 use lockgate_measure::Recording;
 use lockgate_measure::summary::{Summary, summarise};
 use lockgate_scenario::{Override, read};
-use lockgate_sim::{Estimate, Scene, Watcher, Wish, watched};
+use lockgate_sim::{Command, Estimate, Observer, RunView, watched};
 
 use crate::values::Kind;
 
@@ -43,21 +43,21 @@ struct Turner<'a> {
     turned: u32,
 }
 
-impl Watcher for Turner<'_> {
+impl Observer for Turner<'_> {
     fn next(&self, now: Instant) -> Instant {
         now + self.step
     }
 
-    fn look(&mut self, scene: Scene<'_>) -> Wish {
-        let Some(knob) = self.knobs.next() else { return Wish::Continue };
-        let Ok(setting) = Override::parse(knob) else { return Wish::Continue };
-        let at = scene.now + Duration::from_micros(1);
-        match scene.scenario.with_change(at, &[setting], &NoFiles::new()) {
+    fn look(&mut self, view: RunView<'_>) -> Command {
+        let Some(knob) = self.knobs.next() else { return Command::Continue };
+        let Ok(setting) = Override::parse(knob) else { return Command::Continue };
+        let at = view.now + Duration::from_micros(1);
+        match view.scenario.with_change(at, &[setting], &NoFiles::new()) {
             Ok((changed, _)) => {
                 self.turned += 1;
-                Wish::Change(Box::new(changed))
+                Command::Change(Box::new(changed))
             }
-            Err(_) => Wish::Continue,
+            Err(_) => Command::Continue,
         }
     }
 

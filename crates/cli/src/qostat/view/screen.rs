@@ -56,7 +56,7 @@ pub(crate) struct Screen {
 
 /// Request of a key.
 #[derive(Debug, PartialEq)]
-pub(crate) enum Wish {
+pub(crate) enum KeyRequest {
     Nothing,
     Quit,
     Set(String),
@@ -151,16 +151,16 @@ impl Screen {
     }
 
     /// Handles a key.
-    pub(crate) fn press(&mut self, key: KeyEvent) -> Wish {
+    pub(crate) fn press(&mut self, key: KeyEvent) -> KeyRequest {
         if key.modifiers.contains(KeyModifiers::CONTROL) && key.code == KeyCode::Char('c') {
-            return Wish::Quit;
+            return KeyRequest::Quit;
         }
         self.chosen = true;
         if let Some(typed) = self.typing.take() {
             return self.typed(typed, key.code);
         }
         match key.code {
-            KeyCode::Char('q') | KeyCode::Esc => return Wish::Quit,
+            KeyCode::Char('q') | KeyCode::Esc => return KeyRequest::Quit,
             KeyCode::Down | KeyCode::Char('j') => self.select(1),
             KeyCode::Up | KeyCode::Char('k') => self.select(-1),
             KeyCode::Right | KeyCode::Tab => self.turn(1),
@@ -173,22 +173,22 @@ impl Screen {
             }
             KeyCode::Char('r') => return self.swap_root(),
             KeyCode::Char(' ') => self.frozen = !self.frozen,
-            KeyCode::Char('h') if self.status.mode != "live" => return Wish::Hold(!self.status.held),
+            KeyCode::Char('h') if self.status.mode != "live" => return KeyRequest::Hold(!self.status.held),
             KeyCode::Char('[') => return self.interval(false),
             KeyCode::Char(']') => return self.interval(true),
             _ => {}
         }
-        Wish::Nothing
+        KeyRequest::Nothing
     }
 
-    fn typed(&mut self, mut typed: String, key: KeyCode) -> Wish {
+    fn typed(&mut self, mut typed: String, key: KeyCode) -> KeyRequest {
         match key {
-            KeyCode::Esc => return Wish::Nothing,
+            KeyCode::Esc => return KeyRequest::Nothing,
             KeyCode::Enter => {
                 return self
                     .knobs()
                     .get(self.knob)
-                    .map_or(Wish::Nothing, |knob| Wish::Set(format!("{}={typed}", knob.path)));
+                    .map_or(KeyRequest::Nothing, |knob| KeyRequest::Set(format!("{}={typed}", knob.path)));
             }
             KeyCode::Backspace => {
                 typed.pop();
@@ -197,7 +197,7 @@ impl Screen {
             _ => {}
         }
         self.typing = Some(typed);
-        Wish::Nothing
+        KeyRequest::Nothing
     }
 
     fn select(&mut self, by: isize) {
@@ -211,35 +211,36 @@ impl Screen {
         self.knob = self.knob.saturating_add_signed(by).min(count.saturating_sub(1));
     }
 
-    fn step(&mut self, up: bool) -> Wish {
-        let Some(knob) = self.knobs().get(self.knob).copied().cloned() else { return Wish::Nothing };
+    fn step(&mut self, up: bool) -> KeyRequest {
+        let Some(knob) = self.knobs().get(self.knob).copied().cloned() else { return KeyRequest::Nothing };
         if let Some(value) = knob::step(&knob, up) {
-            return Wish::Set(format!("{}={value}", knob.path));
+            return KeyRequest::Set(format!("{}={value}", knob.path));
         }
         self.message = format!("{} has no step; press Enter and type", knob.key);
-        Wish::Nothing
+        KeyRequest::Nothing
     }
 
-    fn swap_root(&mut self) -> Wish {
+    fn swap_root(&mut self) -> KeyRequest {
         let lines = self.lines();
         let port = lines.get(self.line).and_then(|(port, ..)| self.status.ports.get(*port));
-        let Some(root) = port.and_then(|port| port.root.clone()) else { return Wish::Nothing };
+        let Some(root) = port.and_then(|port| port.root.clone()) else { return KeyRequest::Nothing };
         if root.choices.len() < 2 {
             "this port has one tree only".clone_into(&mut self.message);
-            return Wish::Nothing;
+            return KeyRequest::Nothing;
         }
-        knob::step(&root, true).map_or(Wish::Nothing, |value| Wish::Set(format!("{}={value}", root.path)))
+        knob::step(&root, true)
+            .map_or(KeyRequest::Nothing, |value| KeyRequest::Set(format!("{}={value}", root.path)))
     }
 
-    fn interval(&self, longer: bool) -> Wish {
+    fn interval(&self, longer: bool) -> KeyRequest {
         let now = (self.status.every_s * 1e3).round() as u64;
         let next = if longer {
             INTERVALS_MS.into_iter().find(|step| *step > now)
         } else {
             INTERVALS_MS.into_iter().rev().find(|step| *step < now)
         };
-        next.map_or(Wish::Nothing, |millis| {
-            Wish::Every(RunTime::from_millis(millis).max(SHORTEST).min(LONGEST))
+        next.map_or(KeyRequest::Nothing, |millis| {
+            KeyRequest::Every(RunTime::from_millis(millis).max(SHORTEST).min(LONGEST))
         })
     }
 }
@@ -306,15 +307,15 @@ fn keys(hub: &Arc<Hub>, screen: &mut Screen, pressed: &Keys, told: &Sender<Strin
     while let Some(key) = pressed.next(patience)? {
         patience = Duration::ZERO;
         match screen.press(key) {
-            Wish::Nothing => {}
-            Wish::Quit => return Ok(false),
-            Wish::Every(every) => {
+            KeyRequest::Nothing => {}
+            KeyRequest::Quit => return Ok(false),
+            KeyRequest::Every(every) => {
                 hub.tell(Command::Every(every));
             }
-            Wish::Hold(held) => {
+            KeyRequest::Hold(held) => {
                 hub.tell(Command::Hold(held));
             }
-            Wish::Set(setting) => {
+            KeyRequest::Set(setting) => {
                 // The answer comes with the run's next look, which may be a while at a slow pace.
                 let (hub, told) = (hub.clone(), told.clone());
                 screen.message = format!("setting {setting} ...");

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::discipline::Context;
 use crate::packet::{FlowId, Packet};
 
-/// What has a queue of its own, and over what there is fairness besides.
+/// Flow isolation: the key of a queue, and the hosts among which queues share fairly.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Isolation {

@@ -32,7 +32,7 @@ pub(super) struct Terms {
     pub compensation: Compensation,
     pub steps: Steps,
     pub salt: u64,
-    /// Whether dropped packets have used the link as well.
+    /// True if dropped packets have used the link as well.
     pub ingress: bool,
 }
 
@@ -52,7 +52,7 @@ struct Queue {
     /// Bytes left in its turn, in units of 1 / `BYTE`.
     deficit: i64,
     listed: bool,
-    /// Whether it counts as a bulk flow of its hosts.
+    /// True if it counts as a bulk flow of its hosts.
     bulk: bool,
     source: u32,
     destination: u32,

@@ -8,7 +8,7 @@ use super::estimator::{Arithmetic, Ticks, Tuning, ticks_of};
 use crate::discipline::Invalid;
 use crate::units::{Bytes, Duration, Rate};
 
-/// Whose class based queueing.
+/// Flavour of class based queueing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Flavour {
@@ -67,7 +67,7 @@ pub enum RoundRobin {
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Config {
-    /// Whose: `linux-2.2`, `linux` (2.6 to 6.2) or `altq`.
+    /// Flavour: `linux-2.2`, `linux` (2.6 to 6.2) or `altq`.
     #[serde(default)]
     pub flavour: Flavour,
     /// Rate of the link as CBQ assumes it, used to compute the end of a packet. It does not limit the link.

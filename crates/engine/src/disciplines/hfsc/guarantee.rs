@@ -19,7 +19,7 @@ use super::curve_spec::CurveSpec;
 /// Real-time guarantee of a leaf, with the position of its curves by the work done under this criterion.
 struct Guarantee {
     spec: CurveSpec,
-    /// Whether it ever had a backlog: its curves start with the first.
+    /// True if it ever had a backlog: its curves start with the first.
     has_begun: bool,
     /// Deadline curve.
     curve: Curve,

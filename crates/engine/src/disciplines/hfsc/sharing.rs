@@ -73,7 +73,7 @@ pub(super) struct Shares {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct SentPacket {
     work: u128,
-    /// Whether the link-sharing criterion selected it.
+    /// True if the link-sharing criterion selected it.
     by_share: bool,
 }
 
@@ -105,7 +105,7 @@ pub(super) struct Sharing {
     /// Cached next leaf of each of `children`: the leaf selected if the child is, or [`NO_LEAF`]; of a
     /// leaf, itself. A separate vector, as every packet reads and writes some of them.
     next_leaf: Vec<u32>,
-    /// Whether any class has an upper limit.
+    /// True if any class has an upper limit.
     has_limits: bool,
 }
 

@@ -11,7 +11,7 @@ use ratatui::style::Color;
 use super::*;
 use crate::qostat::effective::Knob;
 use crate::qostat::status::{PortStatus, Status};
-use crate::qostat::view::screen::Wish;
+use crate::qostat::view::screen::KeyRequest;
 
 fn queue(name: &str, place: u16, parent: Option<u16>, packets: u64) -> QueueSample {
     QueueSample {
@@ -83,7 +83,7 @@ fn drawn(screen: &Screen) -> (String, bool) {
     (text.collect::<Vec<_>>().join("\n"), coloured)
 }
 
-fn press(screen: &mut Screen, code: KeyCode) -> Wish {
+fn press(screen: &mut Screen, code: KeyCode) -> KeyRequest {
     screen.press(KeyEvent::new(code, KeyModifiers::NONE))
 }
 
@@ -160,16 +160,16 @@ fn without_colour_nothing_is_coloured() {
 #[test]
 fn keys_turn_the_knobs_of_the_selected_queue() {
     let mut screen = screen(true);
-    assert_eq!(press(&mut screen, KeyCode::Char('r')), Wish::Set("port.a->b.root=other".to_owned()));
+    assert_eq!(press(&mut screen, KeyCode::Char('r')), KeyRequest::Set("port.a->b.root=other".to_owned()));
     press(&mut screen, KeyCode::Down);
-    assert_eq!(press(&mut screen, KeyCode::Char('+')), Wish::Set("port.a->b.limit=62p".to_owned()));
-    assert_eq!(press(&mut screen, KeyCode::Char('-')), Wish::Set("port.a->b.limit=40p".to_owned()));
+    assert_eq!(press(&mut screen, KeyCode::Char('+')), KeyRequest::Set("port.a->b.limit=62p".to_owned()));
+    assert_eq!(press(&mut screen, KeyCode::Char('-')), KeyRequest::Set("port.a->b.limit=40p".to_owned()));
     press(&mut screen, KeyCode::Enter);
     for code in [KeyCode::Backspace, KeyCode::Backspace, KeyCode::Char('7'), KeyCode::Char('p')] {
-        assert_eq!(press(&mut screen, code), Wish::Nothing, "letters are typed, not obeyed");
+        assert_eq!(press(&mut screen, code), KeyRequest::Nothing, "letters are typed, not obeyed");
     }
-    assert_eq!(press(&mut screen, KeyCode::Enter), Wish::Set("port.a->b.limit=57p".to_owned()));
-    assert_eq!(press(&mut screen, KeyCode::Char('q')), Wish::Quit);
+    assert_eq!(press(&mut screen, KeyCode::Enter), KeyRequest::Set("port.a->b.limit=57p".to_owned()));
+    assert_eq!(press(&mut screen, KeyCode::Char('q')), KeyRequest::Quit);
 }
 
 #[test]

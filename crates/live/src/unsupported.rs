@@ -6,7 +6,7 @@ use lockgate_scenario::Scenario;
 
 use crate::Outcome;
 use crate::failure::{Failure, Missing};
-use crate::watch::Seat;
+use crate::watch::DriverEnd;
 
 /// Returns an error.
 ///
@@ -16,7 +16,7 @@ pub fn watched(
     _: &Scenario,
     _: Seed,
     _: &mut (dyn FnMut(Instant) -> bool + Send),
-    _: Option<Seat>,
+    _: Option<DriverEnd>,
 ) -> Result<Outcome, Failure> {
     Err(Failure::Missing(Missing {
         what: "run a scenario on real packets".to_owned(),

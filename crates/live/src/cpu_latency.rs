@@ -14,12 +14,12 @@ const FILE: &str = "/dev/cpu_dma_latency";
 
 /// Guard of the request: no processor of this machine sleeps while it lives.
 #[derive(Debug)]
-pub struct Awake {
+pub struct LatencyRequest {
     /// Descriptor that holds the request.
     _wish: File,
 }
 
-impl Awake {
+impl LatencyRequest {
     /// Requests a wake-up latency of 0.
     ///
     /// # Errors

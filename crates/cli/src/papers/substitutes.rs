@@ -3,8 +3,8 @@
 use lockgate_measure::report::{Cell, Comparison};
 
 use super::claims::Today;
-use super::drawn::{row, want_row};
 use super::experiment::Experiment;
+use super::figures::{row, want_row};
 use super::matrix::Variables;
 use crate::exit::Failure;
 

@@ -97,13 +97,13 @@ struct Element {
 
 /// Attached program; detached on drop.
 #[derive(Debug)]
-pub(super) struct Redirection {
+pub(super) struct AttachedProgram {
     map: OwnedFd,
     /// Only held: the kernel detaches the program when the last descriptor closes.
     _link: OwnedFd,
 }
 
-impl Redirection {
+impl AttachedProgram {
     /// Loads the program and attaches it to the interface of this index in the thread's namespace.
     pub(super) fn attach(interface: u32) -> io::Result<Self> {
         let map = Map { kind: MAP_TYPE_XSKMAP, key_size: 4, value_size: 4, entries: 1, flags: 0 };

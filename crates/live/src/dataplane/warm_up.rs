@@ -23,13 +23,13 @@ const LEAST: Duration = Duration::from_micros(20);
 const EXPERIMENTAL: [u8; 2] = [0x88, 0xb5];
 
 /// Sender of warm-up frames.
-pub(super) struct Rehearsal {
+pub(super) struct WarmUp {
     wire: Wire,
     frame: Vec<u8>,
     is_due: bool,
 }
 
-impl Rehearsal {
+impl WarmUp {
     /// Creates one that sends frames of `length` bytes (at least 60) on `wire`, whose far end is unused.
     pub(super) fn new(wire: Wire, length: usize) -> Self {
         let mut frame = vec![0; length.max(60)];

@@ -11,8 +11,8 @@ use lockgate_sim::parts::Source;
 
 use super::message::Message;
 use super::{Offset, Report, SendReport};
-use crate::awake::Awake;
 use crate::clock::Monotonic;
+use crate::cpu_latency::LatencyRequest;
 use crate::traffic::stamp::Stamp;
 
 /// Clock probes, before and after.
@@ -70,7 +70,7 @@ pub fn send(mut sender: Sender, stop: &dyn Fn() -> bool) -> io::Result<SendRepor
     let mut link =
         Link { socket, clock: Monotonic::start(), session: sender.session, buffer: vec![0; 1 << 16] };
     // Without the permission for it, datagrams leave later; the report says how much.
-    let _awake = Awake::begin();
+    let _awake = LatencyRequest::begin();
     let before = link.offset()?;
     let mut report = SendReport::default();
     link.send_all(&mut sender, stop, &mut report);

@@ -1,7 +1,7 @@
 //! `AF_XDP` socket on one end of a veth: frames in before the kernel's network stack, out past its queues.
 //!
 //! ```text
-//! program (redirect.rs) -> received -> [slots] -> take     taken slots return to the fill ring
+//! program (xdp_program.rs) -> received -> [slots] -> take     taken slots return to the fill ring
 //!                                send -> [reserve] -> sent -> completed -> [reserve]
 //! ```
 //!
@@ -21,7 +21,7 @@ use xdp::umem::{FrameSize, UmemCfg, UmemCfgBuilder};
 use xdp::{CompletionRing, FillRing, Packet, RingConfig, RingConfigBuilder, RxRing, TxRing, Umem};
 
 use super::packet::ring_length;
-use super::redirect::{Redirection, STAMP};
+use super::xdp_program::{AttachedProgram, STAMP};
 use crate::failure::Missing;
 use crate::machine::Broken;
 use crate::testbed::index_of;
@@ -39,7 +39,7 @@ const HEADROOM: usize = 256;
 const TRIES: usize = 8;
 
 /// `AF_XDP` socket of an interface.
-pub(super) struct ExpressSocket {
+pub(super) struct AfXdpSocket {
     name: String,
     /// Received frames that have not been taken.
     waiting: HeapSlab,
@@ -54,16 +54,16 @@ pub(super) struct ExpressSocket {
     completed: CompletionRing,
     socket: XdpSocket,
     /// Attached program; frames arrive only while it is held.
-    redirection: Redirection,
+    redirection: AttachedProgram,
     /// Last field, dropped last: the fields above point into it.
     slots: Umem,
 }
 
 // SAFETY: packets and rings point into memory that belongs to this socket alone, and are only touched through
 // `&mut self`.
-unsafe impl Send for ExpressSocket {}
+unsafe impl Send for AfXdpSocket {}
 
-impl ExpressSocket {
+impl AfXdpSocket {
     /// Opens a socket for frames of up to `longest` bytes on an interface of this thread's namespace. `wires`
     /// is the total number of sockets, which share the memory budget.
     pub(super) fn open(name: &str, longest: usize, wires: usize) -> Result<Self, Missing> {
@@ -72,7 +72,7 @@ impl ExpressSocket {
         let (slots, rings) = laid_out(longest, count)
             .map_err(|error| refused("lay out an AF_XDP socket", io::Error::other(error.to_string())))?;
         let interface = index_of(name)?;
-        let redirection = Redirection::attach(interface)
+        let redirection = AttachedProgram::attach(interface)
             .map_err(|error| refused("attach a program to a veth (CAP_BPF and CAP_NET_ADMIN)", error))?;
         let mut slots = Umem::map(slots).map_err(|error| refused("have memory for frames", error))?;
         let mut builder = XdpSocketBuilder::new()
@@ -214,7 +214,7 @@ impl ExpressSocket {
     }
 }
 
-impl AsFd for ExpressSocket {
+impl AsFd for AfXdpSocket {
     fn as_fd(&self) -> BorrowedFd<'_> {
         // SAFETY: the socket is open as long as `self` lives.
         unsafe { BorrowedFd::borrow_raw(self.socket.as_raw_fd()) }

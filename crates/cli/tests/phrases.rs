@@ -1,0 +1,83 @@
+//! The words of the repository are those of STYLE.md: no phrase of `phrases.txt`, and docstrings that open with a
+//! noun or a verb.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// Folders whose files are read, with everything below.
+const FOLDERS: [&str; 7] = ["crates", "docs", "papers", "scenarios", "web/src", "web/tests", "fuzz"];
+
+/// Kinds of files that people write. Reference runs and captures are data.
+const ENDINGS: [&str; 5] = ["rs", "md", "toml", "ts", "sh"];
+
+/// Openings of a docstring that name neither what an item is nor what it does.
+const HEADLESS: [&str; 5] = ["What ", "Where ", "Who ", "Whose ", "Whether "];
+
+fn repository() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+fn files(folder: &Path, found: &mut Vec<PathBuf>) {
+    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+        let path = entry.path();
+        if path.is_dir() {
+            files(&path, found);
+        } else if path.extension().is_some_and(|ending| ENDINGS.iter().any(|known| ending == *known)) {
+            found.push(path);
+        }
+    }
+}
+
+/// Every text of the repository with its path, STYLE.md and this test aside, which name the phrases.
+fn texts() -> Vec<(String, String)> {
+    let root = repository();
+    let mut found = Vec::new();
+    for folder in FOLDERS {
+        files(&root.join(folder), &mut found);
+    }
+    let pages = fs::read_dir(&root).expect("the repository").flatten().map(|entry| entry.path());
+    found.extend(pages.filter(|path| path.extension().is_some_and(|ending| ending == "md")));
+    let names = ["STYLE.md", "phrases.rs"];
+    found.retain(|path| path.file_name().is_some_and(|name| names.iter().all(|known| name != *known)));
+    let read = |path: PathBuf| {
+        let shown = path.strip_prefix(&root).expect("below the repository").display().to_string();
+        Some((shown, fs::read_to_string(path).ok()?))
+    };
+    found.into_iter().filter_map(read).collect()
+}
+
+#[test]
+fn no_phrase_of_the_list_is_used() {
+    let list = include_str!("phrases.txt");
+    let phrases: Vec<&str> = list.lines().filter(|line| !line.starts_with('#') && !line.is_empty()).collect();
+    assert!(phrases.len() >= 5, "{phrases:?}");
+    let texts = texts();
+    assert!(texts.len() > 400, "{} files", texts.len());
+    let mut used = Vec::new();
+    for (path, text) in &texts {
+        for (number, line) in text.lines().enumerate() {
+            let lower = line.to_lowercase();
+            let found = phrases.iter().filter(|phrase| lower.contains(**phrase));
+            used.extend(found.map(|phrase| format!("{path}:{}: \"{phrase}\": {}", number + 1, line.trim())));
+        }
+    }
+    assert!(used.is_empty(), "STYLE.md has better words for these:\n{}", used.join("\n"));
+}
+
+#[test]
+fn docstrings_open_with_a_noun_or_a_verb() {
+    let mut found = Vec::new();
+    for (path, text) in texts().iter().filter(|(path, _)| path.ends_with(".rs") && path.contains("/src/")) {
+        let mut is_inside = false;
+        for (number, line) in text.lines().enumerate() {
+            let doc = line.trim_start().strip_prefix("///").or_else(|| line.trim_start().strip_prefix("//!"));
+            let opens = !is_inside && doc.is_some();
+            is_inside = doc.is_some();
+            let words = doc.unwrap_or_default().trim_start();
+            if opens && HEADLESS.iter().any(|opening| words.starts_with(opening)) {
+                found.push(format!("{path}:{}: {}", number + 1, line.trim()));
+            }
+        }
+    }
+    assert!(found.is_empty(), "say what it is, or what it does:\n{}", found.join("\n"));
+}
