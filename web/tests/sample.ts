@@ -331,7 +331,7 @@ export function edgeReport(): { [key: string]: Json } {
   const report = sampleReport();
   const first = (report["runs"] as { [key: string]: Json }[])[0] as { [key: string]: Json };
   const nasty = '<img src=x onerror="document.title=1">&</script><!--<script>';
-  const long = "a-flow-whose-name-goes-on-and-on-because-somebody-generated-it-from-a-path/with/many/segments/and-a-number-0000000000001";
+  const long = "a-flow-whose-name-goes-on-and-on-because-a-script-generated-it-from-a-path/with/many/segments/and-a-number-0000000000001";
   const names = [nasty, long, "__proto__", "ünïcödé 名前 🙂", ...Array.from({ length: 300 }, (_, index) => `client/${index + 1}`)];
   const some = Array.from({ length: 40 }, (_, index) => index + 1);
   const flows = names.map((name, order) => ({

@@ -64,10 +64,15 @@ fn no_phrase_of_the_list_is_used() {
     assert!(used.is_empty(), "STYLE.md has better words for these:\n{}", used.join("\n"));
 }
 
+/// True for a Rust file below a crate's `src`.
+fn is_source(path: &str) -> bool {
+    Path::new(path).extension().is_some_and(|ending| ending == "rs") && path.contains("/src/")
+}
+
 #[test]
 fn docstrings_open_with_a_noun_or_a_verb() {
     let mut found = Vec::new();
-    for (path, text) in texts().iter().filter(|(path, _)| path.ends_with(".rs") && path.contains("/src/")) {
+    for (path, text) in texts().iter().filter(|(path, _)| is_source(path)) {
         let mut is_inside = false;
         for (number, line) in text.lines().enumerate() {
             let doc = line.trim_start().strip_prefix("///").or_else(|| line.trim_start().strip_prefix("//!"));

@@ -112,7 +112,7 @@ fn after(millis: u64) -> Instant {
     Instant::ZERO + Duration::from_millis(millis)
 }
 
-/// What is done at the observer_end during a run.
+/// Actions at the observer's end during a run.
 type Meanwhile<'a> = dyn FnMut(Instant, &mut ObserverEnd) + 'a;
 
 /// A run under a kernel without faults. `meanwhile` comes by every 5 ms.

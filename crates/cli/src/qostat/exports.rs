@@ -87,9 +87,12 @@ pub(crate) fn prometheus(sample: Option<&Sample>, status: &Status, changes: usiz
     let single = [
         ("lockgate_run_seconds", "gauge", "Time of the run.", sample.map_or(0.0, |sample| sample.at_s)),
         ("lockgate_events_total", "counter", "Changes and other events of the run.", changes as f64),
-        ("lockgate_dropped_samples_total", "counter", "Samples dropped because they were not read in time.", {
-            sample.map_or(0.0, |sample| sample.dropped_samples as f64)
-        }),
+        (
+            "lockgate_dropped_samples_total",
+            "counter",
+            "Samples dropped because they were not read in time.",
+            { sample.map_or(0.0, |sample| sample.dropped_samples as f64) },
+        ),
         ("lockgate_streams", "gauge", "Readers of the stream of samples.", streams as f64),
         ("lockgate_run_ended", "gauge", "Whether the run has ended.", f64::from(u8::from(status.ended))),
     ];
