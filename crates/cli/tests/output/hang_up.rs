@@ -75,14 +75,30 @@ fn a_live_run_ends_with_its_results() {
     }
 }
 
+/// Returns true if this process ignores SIGHUP, signal 1, as under `nohup`.
+fn is_hang_up_ignored() -> bool {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).is_some_and(|mask| mask & 1 != 0)
+}
+
 /// A shell that ends passes the hang-up on, so that it comes again while the run stops.
 #[test]
 fn a_second_hang_up_aborts_nothing() {
     let place = Place::new();
     let watch =
         ["watch", "small.toml", "--sim", "--plain", "--every", "1s", "--duration", "1h", "--out", "out"];
-    let mut child =
-        place.lockgate(&watch).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().expect("starts");
+    // A child inherits that `nohup` ignores the signal, and a run rightly goes on then.
+    let mut command = if is_hang_up_ignored() {
+        let plain = place.lockgate(&watch);
+        let mut command = Command::new("env");
+        command.arg("--default-signal=HUP").arg(plain.get_program()).args(plain.get_args());
+        command.current_dir(place.0.path()).stdin(Stdio::null());
+        command
+    } else {
+        place.lockgate(&watch)
+    };
+    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().expect("starts");
     let mut first = [0; 1];
     child.stdout.as_mut().expect("stdout").read_exact(&mut first).expect("a sample");
     let since = Instant::now();
