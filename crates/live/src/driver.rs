@@ -219,14 +219,14 @@ fn hand_over<M: Machine>(
     leaving.sort_by_key(|leaving| leaving.node);
     for leaving in leaving.iter() {
         let wire = &wires[wire_of[leaving.node]];
-        set_addresses(network.frames.bytes_mut(leaving.packet.payload), wire.host, wire.gateway);
+        set_addresses(network.frames_mut().bytes_mut(leaving.packet.payload), wire.host, wire.gateway);
     }
     while let Some(first) = leaving.first() {
         let node = first.node;
         let run = leaving.iter().take_while(|leaving| leaving.node == node).count().min(BATCH);
         let mut frames: [&[u8]; BATCH] = [&[]; BATCH];
         for (frame, leaving) in frames.iter_mut().zip(&leaving[..run]) {
-            *frame = network.frames.bytes(leaving.packet.payload);
+            *frame = network.frames().bytes(leaving.packet.payload);
         }
         let taken = machine.send(wire_of[node], &frames[..run])?;
         // The kernel refused this frame: it is lost, and the next ones are tried.

@@ -34,11 +34,11 @@ pub enum Failure {
     Broken(#[from] Broken),
 }
 
-impl From<lockgate_sim::Failure> for Failure {
-    fn from(failure: lockgate_sim::Failure) -> Self {
+impl From<lockgate_network::Failure> for Failure {
+    fn from(failure: lockgate_network::Failure) -> Self {
         match failure {
-            lockgate_sim::Failure::Build { place, why } => Self::Build { place, why },
-            lockgate_sim::Failure::Imbalance(why) => Self::Imbalance(why),
+            lockgate_network::Failure::Build { place, why } => Self::Build { place, why },
+            lockgate_network::Failure::Imbalance(why) => Self::Imbalance(why),
         }
     }
 }

@@ -3,7 +3,7 @@
 
 use lockgate_engine::units::{Bytes, Duration, Instant};
 use lockgate_measure::recording::TcpSample;
-use lockgate_traffic::Arrivals;
+pub use lockgate_network::Renewal;
 
 use crate::clock::WallOffset;
 
@@ -18,19 +18,6 @@ pub struct Report {
     pub at: Instant,
     /// Time at which its request was sent, if it is the answer to an echo.
     pub asked: Option<Instant>,
-}
-
-/// Change of a flow's sender.
-#[derive(Debug)]
-pub struct Renewal {
-    /// Index of the flow in the scenario.
-    pub flow: usize,
-    /// New traffic pattern; `None` if it stays.
-    pub arrivals: Option<Arrivals>,
-    /// Time of the change.
-    pub at: Instant,
-    /// New end of the flow.
-    pub stop: Instant,
 }
 
 /// Event at one end of a connection.

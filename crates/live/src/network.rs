@@ -1,4 +1,4 @@
-//! Network of a live run: the simulator's links and routers and the engine's ports, driven by the real clock.
+//! Network of a live run: the network core (links, routers, ports) driven by the real clock.
 //!
 //! ```text
 //! enter(node, t) -> Port -> link -> [hop - 1] -> [router] -> Port -> link -> ... -> leaving(node)
@@ -16,16 +16,14 @@ mod hop;
 use std::collections::{BTreeMap, VecDeque};
 
 use lockgate_engine::classify::Fields;
-use lockgate_engine::packet::{Header, Packet, Pool};
+use lockgate_engine::packet::{FlowId, Header, Packet};
 use lockgate_engine::random::Seed;
-use lockgate_engine::units::{Bytes, Duration, Instant};
-use lockgate_measure::monitor::{self, FidelitySample, Monitor, Sample};
+use lockgate_engine::units::{Duration, Instant};
+use lockgate_measure::monitor::{FidelitySample, Monitor, Sample};
 use lockgate_measure::recording::{Event, FlowSetup, Loss, Mode, Recording};
+use lockgate_network::{Arrival, Hops, HostClock, NetworkCore, Renewal, Runtime, build_routers, flow_setups};
 use lockgate_scenario::change::Prepared;
-use lockgate_scenario::{Flow, Routes, Scenario, Transport};
-use lockgate_sim::parts::{
-    Hops, HostClock, Link, Router, build_link, flow_setups, note_files, propagation, run_setup,
-};
+use lockgate_scenario::{Flow, Routes, Scenario};
 
 use crate::clock::WallOffset;
 use crate::failure::Failure;
@@ -33,7 +31,6 @@ use crate::flows::Flows;
 use crate::frame::timestamp::Carried;
 use crate::frame::{Ip, Seen};
 use crate::frames::{About, Frames};
-use crate::machine::Renewal;
 use crate::traffic::stamp::Stamp;
 
 pub use account::Account;
@@ -57,31 +54,23 @@ pub struct Leaving {
 pub struct Network<'a> {
     /// Source of nodes, links and flows, which no change adds or removes. Its timeline is in `timeline`.
     scenario: &'a Scenario,
-    seed: Seed,
-    links: Vec<Link>,
-    routers: Vec<(usize, Router)>,
+    /// Links and routers. Frames are routed by their addresses, not by the flow that accounts for them.
+    core: NetworkCore<FrameRuntime>,
     router_of: Vec<Option<u32>>,
     /// Per node: true if it has a host, to which frames are sent.
     is_host: Vec<bool>,
     clocks: Vec<HostClock>,
     routes: Routes,
     by_address: BTreeMap<core::net::IpAddr, u32>,
-    /// Next event of each link, then of each router.
-    wakes: Vec<Instant>,
     /// Changes that are still to come, in order.
     timeline: VecDeque<Prepared>,
     /// Changes that have happened, with the trees they replaced, kept until they can be freed.
     pub(crate) spent: Vec<Prepared>,
-    /// Number of changes so far.
-    changed: usize,
     sampling: Instant,
     end: Instant,
     now: Instant,
     /// Offset of the wall clock, for time stamps of routers.
     pub(crate) wall: WallOffset,
-    /// Slab of the frames inside.
-    pub frames: Frames,
-    pool: Pool,
     flows: Flows,
     /// Next sequence number of unstamped traffic, by recorded flow.
     sequences: Vec<u32>,
@@ -89,8 +78,7 @@ pub struct Network<'a> {
     /// Cached 99th percentile of the lateness, in seconds.
     late_p99_s: Option<f64>,
     judged: Instant,
-    /// Propagation delay of each flow's path; other pairs are appended on demand.
-    propagation: Vec<Duration>,
+    /// Propagation delay between pairs of nodes that no flow joins, computed on demand.
     other_propagation: BTreeMap<(u32, u32), Duration>,
     /// Tokens for packets that routers originate: one a millisecond.
     answers: u32,
@@ -99,8 +87,45 @@ pub struct Network<'a> {
     pub leaving: Vec<Leaving>,
     /// Changes to be sent to the flows' senders.
     pub renewals: Vec<Renewal>,
-    /// Observed data. Records of ports are with the links until [`close`](Self::close).
-    pub recording: Recording,
+}
+
+/// Runtime of a live network: the next events, and the slab of the frames inside.
+struct FrameRuntime {
+    frames: Frames,
+    /// Next event of each link, then of each router.
+    wakes: Vec<Instant>,
+    links: usize,
+    /// Number of the scenario's flows; all others share the record after theirs.
+    planned: u32,
+}
+
+impl Runtime for FrameRuntime {
+    type Headers = Frames;
+
+    fn headers(&self) -> &Frames {
+        &self.frames
+    }
+
+    fn set_link(&mut self, link: usize, at: Instant) {
+        self.wakes[link] = at;
+    }
+
+    fn set_router(&mut self, router: usize, at: Instant) {
+        self.wakes[self.links + router] = at;
+    }
+
+    /// Always false: an arrival waits until the clock has come so far.
+    fn is_first(&self, _link: usize, _arrival: Instant) -> bool {
+        false
+    }
+
+    fn record_of(&self, flow: FlowId) -> usize {
+        flow.0.min(self.planned) as usize
+    }
+
+    fn release(&mut self, packet: &Packet) {
+        self.frames.release(packet.payload);
+    }
 }
 
 /// Interval at which the cached lateness is recomputed, for observers.
@@ -120,64 +145,68 @@ impl<'a> Network<'a> {
         is_host: Vec<bool>,
         frames: Frames,
     ) -> Result<Self, Failure> {
-        let mut router_of = vec![None; scenario.nodes.len()];
-        let mut routers = Vec::new();
-        for (node, model) in scenario.nodes.iter().enumerate() {
-            if let Some(service) = model.service {
-                router_of[node] = Some(routers.len() as u32);
-                routers.push((node, Router::new(service)));
-            }
-        }
-        let path_delays = propagation(scenario, |port| scenario.links[scenario.ports[port].link].delay);
-        let mut recording = blank(scenario, seed, &path_delays)?;
-        let mut links = Vec::with_capacity(scenario.ports.len());
-        for (port, record) in scenario.ports.iter().zip(core::mem::take(&mut recording.ports)) {
-            // Frames are routed by their addresses, not by the flow that accounts for them.
-            links.push(build_link(scenario, port, Hops::default(), record, seed)?);
-        }
+        let (routers, router_of) = build_routers(scenario);
+        let flows = Flows::new(scenario);
+        let runtime = FrameRuntime {
+            frames,
+            wakes: vec![Instant::NEVER; scenario.ports.len() + routers.len()],
+            links: scenario.ports.len(),
+            planned: flows.planned(),
+        };
+        let setups = |propagation: &[_]| {
+            let mut setups = flow_setups(scenario, propagation);
+            setups.push(FlowSetup { name: OTHER.to_owned(), header_bytes: 0, ..FlowSetup::default() });
+            setups
+        };
+        let far = |_| Hops::default();
+        let core = NetworkCore::new(scenario, seed, Mode::Live, routers, setups, far, runtime)?;
         let ends: Vec<[usize; 2]> = scenario.links.iter().map(|link| link.ends).collect();
         let nodes = scenario.nodes.iter();
-        let clocks = nodes
-            .clone()
-            .map(|node| HostClock { offset_ps: node.clock_offset_ps, drift_ppb: node.clock_drift_ppb });
         Ok(Self {
-            wakes: vec![Instant::NEVER; links.len() + routers.len()],
-            sequences: vec![0; recording.flows.len()],
-            account: Account::new(recording.flows.len()),
+            sequences: vec![0; core.recording.flows.len()],
+            account: Account::new(core.recording.flows.len()),
             late_p99_s: None,
             judged: Instant::ZERO,
-            clocks: clocks.collect(),
+            clocks: nodes.clone().map(HostClock::of).collect(),
             routes: Routes::new(scenario.nodes.len(), &ends, 0..scenario.nodes.len()),
             by_address: nodes.enumerate().map(|(node, model)| (model.address, node as u32)).collect(),
-            sampling: recording.next_sample(Instant::ZERO).unwrap_or(Instant::NEVER),
+            sampling: core.recording.next_sample(Instant::ZERO).unwrap_or(Instant::NEVER),
             end: scenario.end(),
-            flows: Flows::new(scenario),
-            propagation: path_delays,
+            flows,
             scenario,
-            seed,
-            links,
-            routers,
+            core,
             router_of,
             is_host,
             timeline: scenario.changes.iter().cloned().map(Prepared::from).collect(),
             spent: Vec::new(),
-            changed: 0,
             now: Instant::ZERO,
             wall: WallOffset::default(),
-            frames,
-            pool: Pool::default(),
             other_propagation: BTreeMap::new(),
             answers: MOST_ANSWERS,
             answers_since: Instant::ZERO,
             leaving: Vec::new(),
             renewals: Vec::new(),
-            recording,
         })
     }
 
     /// Returns the time up to which it has run.
     pub fn now(&self) -> Instant {
         self.now
+    }
+
+    /// Returns the slab of the frames inside.
+    pub fn frames(&self) -> &Frames {
+        &self.core.runtime.frames
+    }
+
+    /// Returns the slab of the frames inside, for changes in place.
+    pub fn frames_mut(&mut self) -> &mut Frames {
+        &mut self.core.runtime.frames
+    }
+
+    /// Returns the data observed so far. Records of ports are with the links until [`close`](Self::close).
+    pub fn recording(&self) -> &Recording {
+        &self.core.recording
     }
 
     /// True if it has run to its end.
@@ -192,7 +221,7 @@ impl<'a> Network<'a> {
 
     fn next_link(&self) -> (Instant, usize) {
         let mut first = (Instant::NEVER, 0);
-        for (slot, wake) in self.wakes.iter().enumerate() {
+        for (slot, wake) in self.core.runtime.wakes.iter().enumerate() {
             if *wake < first.0 {
                 first = (*wake, slot);
             }
@@ -255,44 +284,29 @@ impl<'a> Network<'a> {
 
     fn turn(&mut self, slot: usize) {
         let now = self.now;
-        if slot < self.links.len() {
-            return self.link_turn(slot, now);
-        }
-        let index = slot - self.links.len();
-        let (node, router) = &mut self.routers[index];
-        let (node, served) = (*node, router.serve(now));
-        self.wakes[slot] = router.next();
-        if let Some(packet) = served {
-            self.forward(packet, node);
-        }
-    }
-
-    fn link_turn(&mut self, index: usize, now: Instant) {
-        let link = &mut self.links[index];
-        let arrived = link.arrive(now);
-        let mut started = false;
-        if link.is_due(now) {
-            started = link.serve(now, &self.frames);
-        }
-        self.wakes[index] = link.next();
-        self.note(index, started);
-        if let Some(packet) = arrived {
-            self.arrive(packet, self.scenario.ports[index].to);
+        match slot.checked_sub(self.scenario.ports.len()) {
+            None => {
+                if let Some(Arrival { packet, .. }) = self.core.link_turn(slot, now) {
+                    self.arrive(packet, self.scenario.ports[slot].to);
+                }
+            }
+            Some(router) => {
+                if let Some((packet, node)) = self.core.router_turn(router, now) {
+                    self.forward(packet, node);
+                }
+            }
         }
     }
 
     fn sample(&mut self) {
         let at = self.sampling;
-        self.recording.sample_flows(at);
-        for link in &mut self.links {
-            link.sample(at);
-        }
-        self.sampling = self.recording.next_sample(at).unwrap_or(Instant::NEVER);
+        self.core.sample(at);
+        self.sampling = self.core.recording.next_sample(at).unwrap_or(Instant::NEVER);
     }
 
     /// Collects from now on the additional data that samples need.
     pub fn watch(&mut self) {
-        monitor::watch(&mut self.recording, self.links.iter_mut().map(|link| &mut link.record));
+        self.core.record_samples();
     }
 
     /// Records a stall of the driver. Events that were due during it happen after it.
@@ -300,18 +314,18 @@ impl<'a> Network<'a> {
         self.account.stood_still += still;
         let still = still.as_secs_f64();
         let text = format!("the driver stood still for {still:.3} s; what was due then happened after");
-        self.recording.events.push(Event::note(self.now, text));
+        self.core.recording.events.push(Event::note(self.now, text));
     }
 
     /// Takes a look at the queues.
     pub fn look(&mut self, monitor: &mut Monitor) {
-        monitor.look(self.links.iter_mut().map(|link| (&mut link.port, &mut link.record)));
+        monitor.look(self.core.links.iter_mut().map(|link| (&mut link.port, &mut link.record)));
     }
 
     /// Closes an interval of `monitor` at the current time and writes it to `sample`.
     pub fn sample_into(&mut self, monitor: &mut Monitor, sample: &mut Sample) {
-        let ports = self.links.iter_mut().map(|link| (&mut link.port, &mut link.record));
-        let Recording { flows, events, .. } = &mut self.recording;
+        let ports = self.core.links.iter_mut().map(|link| (&mut link.port, &mut link.record));
+        let Recording { flows, events, .. } = &mut self.core.recording;
         monitor.close_into(sample, self.now, ports, flows, events);
         // Computing a quantile of a whole run walks its histogram.
         if self.now.since(self.judged) >= JUDGED_EVERY {
@@ -341,17 +355,17 @@ impl<'a> Network<'a> {
         self.now = at;
         let (header, about) = self.read(node, frame, &ip);
         let record = self.record_of(header.flow);
-        self.recording.flows[record].on_sent(header.sent, header.bytes());
+        self.core.recording.flows[record].on_sent(header.sent, header.bytes());
         let Some(to) = self.by_address.get(&ip.fields.destination).copied() else {
             self.never_entered(&header, Loss::Hops);
             self.say_no_route(node, frame);
             return Entered::Yes;
         };
-        let Some(payload) = self.frames.keep(frame, About { to, ..about }) else {
+        let Some(payload) = self.core.runtime.frames.keep(frame, About { to, ..about }) else {
             self.never_entered(&header, Loss::Frames);
             return Entered::Yes;
         };
-        let packet = self.pool.take(Header { payload, ..header });
+        let packet = self.core.pool.take(Header { payload, ..header });
         self.forward(packet, node);
         Entered::Yes
     }
@@ -404,21 +418,6 @@ impl<'a> Network<'a> {
         header.stamp = self.clocks[node].read(told);
         (header, about)
     }
-}
-
-/// Creates the empty recording of a run.
-fn blank(scenario: &Scenario, seed: Seed, path_delays: &[Duration]) -> Result<Recording, Failure> {
-    let mut setups = flow_setups(scenario, path_delays);
-    setups.push(FlowSetup { name: OTHER.to_owned(), header_bytes: 0, ..FlowSetup::default() });
-    let mut recording = Recording::new(run_setup(scenario, Mode::Live, seed, setups));
-    note_files(scenario, seed, &mut recording)?;
-    for (flow, record) in scenario.flows.iter().zip(&mut recording.flows) {
-        if matches!(flow.transport, Transport::Tcp(_) | Transport::TcpReturn { .. }) {
-            // Goodput counts what applications get.
-            record.on_delivered(Instant::ZERO, Bytes::ZERO);
-        }
-    }
-    Ok(recording)
 }
 
 /// Result of entering a frame.

@@ -10,8 +10,8 @@ use std::thread;
 use lockgate_engine::random::Seed;
 use lockgate_engine::units::{Duration, Instant};
 use lockgate_measure::recording::Recording;
+use lockgate_network::random_files;
 use lockgate_scenario::Scenario;
-use lockgate_sim::parts::drawn_files;
 use rustix::process::{Resource, getrlimit, setrlimit};
 
 use crate::Outcome;
@@ -82,8 +82,8 @@ pub fn watched(
     let (wall, cpu) = (Monotonic::start(), cpu_time());
     let halt = AtomicBool::new(false);
     let (tell, happened) = mailbox();
-    let interval = network.recording.interval;
-    let files = drawn_files(scenario, seed)?;
+    let interval = network.recording().interval;
+    let files = random_files(scenario, seed)?;
     let connections = tcp::Ends { scenario, seed, clock: &clock, halt: &halt, tell, interval, files };
     let (driven, cost, ends, programs) = thread::scope(|scope| {
         let ends = Ends::start(scope, &testbed, &connections, happened, &mut kernel)?;

@@ -77,7 +77,7 @@ fn play(scenario: &Scenario, frames: &[(Instant, usize, Vec<u8>)]) -> Vec<(Insta
     network.play(micros(999_000)).expect("plays");
     let mut left = Vec::new();
     for leaving in std::mem::take(&mut network.leaving) {
-        left.push((leaving.at, network.frames.bytes(leaving.packet.payload).to_vec()));
+        left.push((leaving.at, network.frames().bytes(leaving.packet.payload).to_vec()));
         network.handed(leaving.packet, leaving.at, leaving.at, true);
     }
     let (recording, _) = network.close().expect("an account that balances");

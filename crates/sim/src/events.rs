@@ -10,7 +10,7 @@
 //! that of the sources and hosts: most events are links'.
 //!
 //! Measured per replacement at 32 slots against a binary heap: 8 ns and 31 ns; see decision 004. Invariant:
-//! ties go to the lower slot, because the order of ties is part of a run's result (see [`run`](crate::run)).
+//! ties go to the lower slot, because the order of ties is part of a run's result (see [`network`](crate::network)).
 //!
 //! If a packet enters an idle link and its arrival would be the earliest event, the arrival is handled at
 //! once and never enters the tree ([`would_be_first`](Events::would_be_first)).

@@ -15,11 +15,10 @@ use lockgate_engine::random::Seed;
 use lockgate_engine::units::Limit;
 use lockgate_measure::recording::TcpSample;
 use lockgate_measure::series::default_interval;
+use lockgate_network::path;
 use lockgate_scenario::model::{Flow, PortModel, Scenario, Transport};
 use lockgate_scenario::tcp::Application;
 use lockgate_scenario::tree::QueueTree;
-
-use crate::build::path;
 
 /// Bytes of a flow's record with its histograms: 5 of them, of a dozen octaves each. Measured: 80 KiB for a
 /// flow of a million packets.

@@ -4,20 +4,10 @@
 
 use lockgate_engine::random::Seed;
 use lockgate_engine::units::Instant;
-use lockgate_measure::recording::{Event, FlowRecord, Imbalance, Recording};
+use lockgate_network::Failure;
 use lockgate_scenario::model::Scenario;
 
-use crate::link::Link;
-use crate::simulation::{Progress, Simulation};
-
-/// Decision to continue or stop a run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Control {
-    /// Continue.
-    Continue,
-    /// Stop now and close the account.
-    Stop,
-}
+use crate::simulation::{Control, Outcome, Progress, RunView, Simulation};
 
 /// Observer of a run, with control over it.
 pub trait Observer {
@@ -27,28 +17,11 @@ pub trait Observer {
     /// Observes the run, after all events at this instant. The run waits for it.
     fn look(&mut self, view: RunView<'_>) -> Command;
 
-    /// Returns true to end the run before the next look. Called every [`EVENTS_BETWEEN_STOPS`] events,
+    /// Returns true to end the run before the next look. Called every [`EVENTS_BETWEEN_STOPS`](crate::simulation::EVENTS_BETWEEN_STOPS) events,
     /// however little simulated time they take.
     fn stops(&mut self) -> bool {
         false
     }
-}
-
-/// Number of events after which a run can be stopped: some tenths of a millisecond of real time.
-pub const EVENTS_BETWEEN_STOPS: u64 = 4096;
-
-/// State of a run at one instant.
-pub struct RunView<'a> {
-    /// The instant.
-    pub now: Instant,
-    /// Scenario from here on, with the changes made so far.
-    pub scenario: &'a Scenario,
-    /// Links and their ports, in the order of the scenario's ports.
-    pub links: &'a mut [Link],
-    /// Records of the flows.
-    pub flows: &'a mut [FlowRecord],
-    /// Log of events so far.
-    pub events: &'a [Event],
 }
 
 /// Command of an observer to the run.
@@ -62,41 +35,10 @@ pub enum Command {
     Change(Box<Scenario>),
 }
 
-/// Result of a run.
-#[derive(Debug)]
-pub struct Outcome {
-    /// Observed data.
-    pub recording: Recording,
-    /// True if the run was stopped before its time.
-    pub stopped_early: bool,
-}
-
-/// Error of a run.
-#[derive(Debug, thiserror::Error)]
-pub enum Failure {
-    /// A part of the network cannot be built. Reading the scenario normally finds this first.
-    #[error("`{place}` cannot be built: {why}")]
-    Build {
-        /// Port or flow.
-        place: String,
-        /// Reason.
-        why: String,
-    },
-    /// The packet account does not balance: a fault of Lockgate, never of the scenario.
-    #[error("the account of the run does not balance, which is a fault of Lockgate: {0}")]
-    Imbalance(String),
-}
-
-impl From<Imbalance> for Failure {
-    fn from(imbalance: Imbalance) -> Self {
-        Self::Imbalance(imbalance.to_string())
-    }
-}
-
 /// Simulates `scenario` with the random draws of `seed`.
 ///
 /// `watch` is called with the current time at every sampling (some six hundred times a run) and every
-/// [`EVENTS_BETWEEN_STOPS`] events, and may stop the run. A run stopped between two samplings ends before the
+/// [`EVENTS_BETWEEN_STOPS`](crate::simulation::EVENTS_BETWEEN_STOPS) events, and may stop the run. A run stopped between two samplings ends before the
 /// instant given to `watch`.
 ///
 /// # Errors

@@ -15,19 +15,30 @@ use std::borrow::Cow;
 
 use lockgate_engine::random::Seed;
 use lockgate_engine::units::{Duration, Instant};
-use lockgate_measure::monitor;
-use lockgate_measure::recording::{Event, Recording};
-use lockgate_scenario::change::Change;
-use lockgate_scenario::model::{Action, Scenario};
+use lockgate_measure::recording::{Event, FlowRecord, Recording};
+use lockgate_network::{Failure, Link};
+use lockgate_scenario::change::{Change, Prepared};
+use lockgate_scenario::model::Scenario;
 use lockgate_scenario::{Files, Override, Problems};
 
-use crate::build::{build, build_failure, propagation};
+use crate::build::build;
 use crate::events::{Entry, Narrow, Small, Wide};
 use crate::network::{Network, Slots, Turn};
-use crate::run::{Control, EVENTS_BETWEEN_STOPS, Failure, Outcome, RunView};
 
 /// A change takes effect this long after the instant at which it is set: what has happened stays as it is.
 const AFTER_SET: Duration = Duration::from_picos(1);
+
+/// Number of events after which a run can be stopped: some tenths of a millisecond of real time.
+pub const EVENTS_BETWEEN_STOPS: u64 = 4096;
+
+/// Decision to continue or stop a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Control {
+    /// Continue.
+    Continue,
+    /// Stop now and close the account.
+    Stop,
+}
 
 /// How a step ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,6 +49,29 @@ pub enum Progress {
     Ended,
     /// The callback stopped the step.
     Stopped,
+}
+
+/// State of a run at one instant.
+pub struct RunView<'a> {
+    /// The instant.
+    pub now: Instant,
+    /// Scenario from here on, with the changes made so far.
+    pub scenario: &'a Scenario,
+    /// Links and their ports, in the order of the scenario's ports.
+    pub links: &'a mut [Link],
+    /// Records of the flows.
+    pub flows: &'a mut [FlowRecord],
+    /// Log of events so far.
+    pub events: &'a [Event],
+}
+
+/// Result of a run.
+#[derive(Debug)]
+pub struct Outcome {
+    /// Observed data.
+    pub recording: Recording,
+    /// True if the run was stopped before its time.
+    pub stopped_early: bool,
 }
 
 /// A simulated run that is advanced step by step, observed and changed between steps.
@@ -220,11 +254,11 @@ impl<'a, E: Entry> Play<'a, E> {
     fn new(scenario: Cow<'a, Scenario>, seed: Seed) -> Result<Self, Failure> {
         let network = build::<E>(&scenario, seed)?;
         Ok(Self {
-            sampling: network.recording.next_sample(Instant::ZERO).unwrap_or(Instant::NEVER),
+            sampling: network.core.recording.next_sample(Instant::ZERO).unwrap_or(Instant::NEVER),
             network,
             until: Instant::ZERO,
             end: scenario.end(),
-            timeline: Timeline { scenario, seed, next: 0 },
+            timeline: Timeline { scenario, next: 0 },
             next: Instant::ZERO,
             now: Instant::ZERO,
             has_ended: false,
@@ -234,17 +268,17 @@ impl<'a, E: Entry> Play<'a, E> {
     }
 
     fn record_samples(&mut self) {
-        let Network { recording, links, .. } = &mut self.network;
-        monitor::watch(recording, links.iter_mut().map(|link| &mut link.record));
+        self.network.core.record_samples();
     }
 
     fn view(&mut self) -> RunView<'_> {
+        let core = &mut self.network.core;
         RunView {
             now: self.now,
             scenario: &self.timeline.scenario,
-            links: &mut self.network.links,
-            flows: &mut self.network.recording.flows,
-            events: &self.network.recording.events,
+            links: &mut core.links,
+            flows: &mut core.recording.flows,
+            events: &core.recording.events,
         }
     }
 
@@ -258,9 +292,9 @@ impl<'a, E: Entry> Play<'a, E> {
         }
         self.until = until;
         self.look_ahead();
-        let slots = self.network.slots;
+        let slots = self.network.core.runtime.slots;
         loop {
-            let (now, slot) = self.network.events.first();
+            let (now, slot) = self.network.core.runtime.events.first();
             if now >= self.next {
                 if let Some(progress) = self.rare_turn(now, continues)? {
                     return Ok(progress);
@@ -278,7 +312,7 @@ impl<'a, E: Entry> Play<'a, E> {
             self.events += 1;
             let network = &mut self.network;
             let mut arrival = match slots.turn(slot) {
-                Turn::Link(link) => network.link_turn(link, now),
+                Turn::Link(link) => network.core.link_turn(link, now),
                 Turn::Source(source) => network.source_turn(source, now),
                 Turn::Router(router) => network.router_turn(router, now),
                 Turn::Host(host) => {
@@ -297,7 +331,8 @@ impl<'a, E: Entry> Play<'a, E> {
     fn look_ahead(&mut self) {
         let after_sampling = self.sampling.min(self.until) + Duration::from_picos(1);
         self.next = self.timeline.next_time().min(after_sampling).min(self.end);
-        self.network.quiet_until = if self.network.keeps_rows { Instant::ZERO } else { self.next };
+        let core = &mut self.network.core;
+        core.runtime.quiet_until = if core.keeps_rows() { Instant::ZERO } else { self.next };
     }
 
     /// Handles the first change or sampling, or ends the step. `now` is the time of the network's next event.
@@ -323,7 +358,7 @@ impl<'a, E: Entry> Play<'a, E> {
         } else {
             debug_assert!(self.sampling < now, "a sample sees all that happened at its instant");
             sample(&mut self.network, at);
-            self.sampling = self.network.recording.next_sample(at).unwrap_or(Instant::NEVER);
+            self.sampling = self.network.core.recording.next_sample(at).unwrap_or(Instant::NEVER);
             if continues(at) == Control::Stop {
                 return Ok(Some(Progress::Stopped));
             }
@@ -333,7 +368,7 @@ impl<'a, E: Entry> Play<'a, E> {
     }
 
     fn finish(self) -> Result<Outcome, Failure> {
-        let events = self.events + self.network.at_once;
+        let events = self.events + self.network.core.at_once;
         let mut recording = close(self.network, self.now)?;
         recording.engine.events = events;
         Ok(Outcome { recording, stopped_early: !self.has_ended })
@@ -342,46 +377,23 @@ impl<'a, E: Entry> Play<'a, E> {
 
 fn sample<E: Entry>(network: &mut Network<E>, now: Instant) {
     network.sample_hosts(now);
-    network.recording.sample_flows(now);
-    for link in &mut network.links {
-        link.sample(now);
-    }
+    network.core.sample(now);
 }
 
 /// Takes the last samples, counts the packets inside, and checks that every packet is accounted for.
 fn close<E: Entry>(mut network: Network<E>, end: Instant) -> Result<Recording, Failure> {
-    network.recording.duration = end.since(Instant::ZERO);
     network.sample_hosts(end);
-    network.recording.sample_flows(end);
-    let mut unbalanced = None;
-    for link in &mut network.links {
-        link.finish(end);
-        unbalanced =
-            unbalanced.or_else(|| Some(format!("port `{}`: {}", link.record.setup.name, link.imbalance()?)));
-    }
-    monitor::unwatch(&mut network.recording, network.links.iter_mut().map(|link| &mut link.record));
-    network.drain();
-    debug_assert!(network.hosts.is_clear(), "a packet has gone without its segment");
-    for link in &mut network.links {
-        link.port.each_node(&mut |node| {
-            if !node.is_empty() {
-                unbalanced = Some(format!("queue `{}`: {:?}", node.name(), node.counters()));
-            }
-        });
-    }
-    if let Some(queue) = unbalanced {
-        return Err(Failure::Imbalance(queue));
-    }
-    network.recording.ports = network.links.into_iter().map(|link| link.record).collect();
-    network.recording.finish();
-    network.recording.balance()?;
-    Ok(network.recording)
+    network.core.close(end, Vec::new())?;
+    debug_assert!(network.core.runtime.hosts.is_clear(), "a packet has gone without its segment");
+    let mut recording = network.core.recording;
+    recording.finish();
+    recording.balance()?;
+    Ok(recording)
 }
 
 /// Changes of the scenario, in the order of their times.
 struct Timeline<'a> {
     scenario: Cow<'a, Scenario>,
-    seed: Seed,
     next: usize,
 }
 
@@ -393,59 +405,9 @@ impl Timeline<'_> {
     fn turn<E: Entry>(&mut self, network: &mut Network<E>, now: Instant) -> Result<(), Failure> {
         let next = self.next;
         self.next += 1;
-        if let Some(change) = self.scenario.changes.get(next) {
-            self.apply(change, network, now)?;
+        match self.scenario.changes.get(next) {
+            Some(change) => network.apply(&self.scenario, &mut Prepared::from(change.clone()), now),
+            None => Ok(()),
         }
-        Ok(())
-    }
-
-    fn apply<E: Entry>(
-        &self,
-        change: &Change,
-        network: &mut Network<E>,
-        now: Instant,
-    ) -> Result<(), Failure> {
-        let mut moved_packets = None;
-        let mut forced_out_packets = 0;
-        match &change.action {
-            Action::Reconfigure { port, .. } | Action::Replace { port, .. } => {
-                let place = &mut network.links[*port];
-                let moved = change
-                    .apply_to_port(&mut place.port, now, &network.flows)
-                    .map_err(|why| build_failure(&change.path, &why))?;
-                place.touch(now);
-                moved_packets = matches!(change.action, Action::Replace { .. }).then_some(moved as u64);
-                network.events.set(Slots::link(*port), network.links[*port].next());
-                forced_out_packets = network.collect_drops(*port, now);
-            }
-            Action::Link { link, rate, delay, loss } => {
-                for index in [2 * link, 2 * link + 1] {
-                    network.links[index].change(now, *rate, *delay, *loss);
-                    network.events.set(Slots::link(index), network.links[index].next());
-                }
-                let links = &network.links;
-                network.propagation = propagation(&self.scenario, |port| links[port].delay());
-            }
-            Action::Flow { flows, traffic, stop } => {
-                for index in flows.clone() {
-                    let stop = stop.map_or(Instant::NEVER, |stop| Instant::ZERO + stop);
-                    if network.stop_connection(index, stop, now) {
-                        continue;
-                    }
-                    let name = &self.scenario.flows[index].name;
-                    let arrivals = traffic
-                        .as_ref()
-                        .map(|traffic| traffic.arrivals_after(self.seed, name, self.next))
-                        .transpose()
-                        .map_err(|why| build_failure(name, &why))?;
-                    network.sources[index].renew(arrivals, now, stop);
-                    let slot = network.slots.source(index);
-                    network.events.set(slot, network.sources[index].next());
-                }
-            }
-        }
-        let event = Event::change(now, &change.path, &change.value);
-        network.recording.events.push(Event { moved_packets, forced_out_packets, ..event });
-        Ok(())
     }
 }

@@ -10,7 +10,7 @@ use lockgate_engine::random::Seed;
 use lockgate_engine::units::{Duration, Instant};
 use lockgate_measure::monitor::Monitor;
 use lockgate_measure::summary::{QueueSummary, summarise};
-use lockgate_sim::run::EVENTS_BETWEEN_STOPS;
+use lockgate_sim::simulation::EVENTS_BETWEEN_STOPS;
 use lockgate_sim::{Command, Control, Observer, RunView, run, watched};
 
 /// A queue that fills at 10 000 packets a second and is swapped out between two samples, ten milliseconds apart.

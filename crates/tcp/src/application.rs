@@ -2,16 +2,16 @@
 
 mod dialogue;
 mod echo;
-mod news;
 mod pages;
+mod request_event;
 
 use lockgate_engine::units::Instant;
 use lockgate_traffic::arrivals::{Arrivals, Emission};
 
 pub use dialogue::{Dialogue, Happening, Order};
 pub use echo::Asker;
-pub use news::News;
 pub use pages::{Objects, Server, User};
+pub use request_event::RequestEvent;
 
 /// Sending side of an application's end, simulated or a kernel's.
 pub trait Outlet {
@@ -174,10 +174,10 @@ impl Application {
     }
 
     /// Returns the next unreported request or answer, if any.
-    pub fn take_news(&mut self) -> Option<News> {
+    pub fn take_request_event(&mut self) -> Option<RequestEvent> {
         match self {
-            Self::Asker(asker) => asker.take_news(),
-            Self::User(user) => user.take_news(),
+            Self::Asker(asker) => asker.take_request_event(),
+            Self::User(user) => user.take_request_event(),
             _ => None,
         }
     }

@@ -10,7 +10,7 @@
 
 use lockgate_engine::units::{Duration, Instant};
 
-use crate::application::{Application, Happening, News, Order, Outlet};
+use crate::application::{Application, Happening, Order, Outlet, RequestEvent};
 use crate::congestion::{CongestionControl, Phase};
 use crate::receiver::{Receiver, ReceiverConfig};
 use crate::segment::{Segment, flag};
@@ -115,8 +115,8 @@ impl Endpoint {
     }
 
     /// Returns the application's next unreported request or answer, if any.
-    pub fn take_news(&mut self) -> Option<News> {
-        self.application.take_news()
+    pub fn take_request_event(&mut self) -> Option<RequestEvent> {
+        self.application.take_request_event()
     }
 
     /// Returns the time of its next own action.

@@ -24,7 +24,7 @@ pub(crate) fn send(arguments: &Send) -> Result<Exit, Failure> {
     check_size(arguments, to.is_ipv6())?;
     let lasting = scenario.duration;
     interrupt::listen();
-    let sources = lockgate_sim::parts::build_sources(&scenario, Seed(arguments.seed));
+    let sources = lockgate_network::build_sources(&scenario, Seed(arguments.seed));
     let source = sources.ok().and_then(|mut sources| sources.pop());
     let source = source.ok_or_else(|| Failure::run("the traffic cannot be built", "please report this"))?;
     let sender = Sender {

@@ -7,7 +7,7 @@ use std::net::UdpSocket;
 use lockgate_engine::clock::Clock;
 use lockgate_engine::units::{Duration, Instant};
 use lockgate_measure::histogram::Histogram;
-use lockgate_sim::parts::Source;
+use lockgate_network::Source;
 
 use super::message::Message;
 use super::{Offset, Report, SendReport};

@@ -4,15 +4,14 @@
 //! their order, so a report also shows which earlier ones were lost. Everything else counts as received when
 //! it has been sent to the host.
 
-use core::ops::Range;
 use std::collections::VecDeque;
 
 use lockgate_engine::node::Tally;
 use lockgate_engine::packet::{FlowId, Header, Packet};
 use lockgate_engine::units::{Duration, Instant};
 use lockgate_measure::histogram::Histogram;
-use lockgate_measure::monitor;
-use lockgate_measure::recording::{Loss, PacketRow, Received, Recording, Window};
+use lockgate_measure::recording::{Loss, Received, Recording, Window};
+use lockgate_network::Runtime;
 use lockgate_scenario::Transport;
 
 use super::Network;
@@ -74,7 +73,7 @@ impl Network<'_> {
 
     /// Returns the index of a flow's record. All unplanned flows share the last.
     pub(super) fn record_of(&self, flow: FlowId) -> usize {
-        flow.0.min(self.flows.planned()) as usize
+        self.core.runtime.record_of(flow)
     }
 
     /// Counts skipped sequence numbers as sent and lost before the driver. Their sizes are unknown; each
@@ -87,7 +86,7 @@ impl Network<'_> {
         }
         self.account.expected[record] = header.sequence.wrapping_add(1);
         self.account.lost_before += u64::from(missing);
-        let flow = &mut self.recording.flows[record];
+        let flow = &mut self.core.recording.flows[record];
         for _ in 0..missing {
             flow.on_sent(header.sent, header.bytes());
             flow.on_lost(header.sent, header.bytes(), Loss::Host);
@@ -97,53 +96,13 @@ impl Network<'_> {
     /// Counts a loss of a frame that was counted as sent but did not enter.
     pub(super) fn never_entered(&mut self, header: &Header, why: Loss) {
         let record = self.record_of(header.flow);
-        self.recording.flows[record].on_lost(header.sent, header.bytes(), why);
-    }
-
-    pub(super) fn lose(&mut self, packet: Packet, why: Loss) {
-        let record = self.record_of(packet.flow);
-        self.recording.flows[record].on_lost(packet.sent, packet.bytes(), why);
-        self.recycle(packet);
-    }
-
-    pub(super) fn recycle(&mut self, packet: Packet) {
-        self.frames.release(packet.payload);
-        self.pool.recycle(packet);
-    }
-
-    pub(super) fn collect_drops(&mut self, index: usize) -> u64 {
-        let now = self.now;
-        let planned = self.flows.planned();
-        let mut dropped = 0;
-        let link = &mut self.links[index];
-        for (packet, reason) in link.port.take_drops() {
-            let why = Loss::Queue(reason);
-            let record = packet.flow.0.min(planned) as usize;
-            self.recording.flows[record].on_lost(packet.sent, packet.bytes(), why);
-            link.record.on_drop(packet.node, reason, now);
-            if let Some(rows) = &mut self.recording.packets {
-                rows.push(&row(&packet, record, index, None, Some(why)));
-            }
-            self.frames.release(packet.payload);
-            self.pool.recycle(packet);
-            dropped += 1;
-        }
-        dropped
-    }
-
-    pub(super) fn add_row(&mut self, index: usize, lost: Option<&Packet>) {
-        let Some(packet) = lost.or_else(|| self.links[index].newest()) else { return };
-        let record = self.record_of(packet.flow);
-        let row = row(packet, record, index, Some(self.now), lost.map(|_| Loss::Link));
-        if let Some(rows) = &mut self.recording.packets {
-            rows.push(&row);
-        }
+        self.core.recording.flows[record].on_lost(header.sent, header.bytes(), why);
     }
 
     fn received(&mut self, packet: &Packet, now: Instant) -> Received {
         let record = self.record_of(packet.flow);
-        let about = *self.frames.about(packet.payload);
-        let propagation = match self.propagation.get(record) {
+        let about = *self.core.runtime.frames.about(packet.payload);
+        let propagation = match self.core.propagation.get(record) {
             Some(known) => *known,
             None => self.propagation_between(about.from, about.to),
         };
@@ -161,7 +120,7 @@ impl Network<'_> {
     pub(super) fn count_received(&mut self, packet: &Packet, now: Instant) {
         let received = self.received(packet, now);
         let record = self.record_of(packet.flow);
-        self.recording.flows[record].on_received(&received);
+        self.core.recording.flows[record].on_received(&received);
     }
 
     /// Accounts for a packet that left: due at its host at `due`, sent to it by `now`, or refused by the
@@ -169,16 +128,16 @@ impl Network<'_> {
     pub fn handed(&mut self, packet: Packet, due: Instant, now: Instant, taken: bool) {
         if !taken {
             self.account.lost_after += 1;
-            return self.lose(packet, Loss::Host);
+            return self.core.lose(packet, Loss::Host);
         }
         self.account.lateness.record(now.since(due).as_picos());
-        if self.frames.about(packet.payload).reported {
+        if self.core.runtime.frames.about(packet.payload).reported {
             let received = self.received(&packet, now);
             self.account.handed[packet.flow.0 as usize].push_back(Handed { received, due });
         } else {
             self.count_received(&packet, now);
         }
-        self.recycle(packet);
+        self.core.recycle(packet);
     }
 
     /// Accounts for a receiver's report of a datagram.
@@ -190,7 +149,7 @@ impl Network<'_> {
             return;
         };
         let record = report.flow as usize;
-        let flow = &mut self.recording.flows[record];
+        let flow = &mut self.core.recording.flows[record];
         for missed in handed.drain(..place) {
             self.account.lost_after += 1;
             flow.on_lost(missed.received.sent, missed.received.bytes, Loss::Host);
@@ -208,7 +167,7 @@ impl Network<'_> {
     /// Accounts for the answer to a datagram sent at `asked`, in the flow recorded at `record`.
     fn answered(&mut self, record: usize, asked: Instant, now: Instant) {
         if let Some(Transport::UdpReturn { of }) = self.scenario.flows.get(record).map(|flow| flow.transport)
-            && let Some(requests) = &mut self.recording.flows[of].requests
+            && let Some(requests) = &mut self.core.recording.flows[of].requests
         {
             requests.on_answered(asked, now);
         }
@@ -216,7 +175,7 @@ impl Network<'_> {
 
     /// Accounts for an event at one end of a connection.
     pub fn on_connection(&mut self, event: ConnectionEvent) {
-        let Some(flow) = self.recording.flows.get_mut(event.flow) else { return };
+        let Some(flow) = self.core.recording.flows.get_mut(event.flow) else { return };
         match event.what {
             Happened::Delivered(bytes) => flow.on_delivered(event.at, bytes),
             Happened::Completed(after) => flow.on_complete(after),
@@ -248,78 +207,22 @@ impl Network<'_> {
         for (flow, waiting) in self.account.handed.iter_mut().enumerate() {
             for missed in waiting.drain(..) {
                 self.account.lost_after += 1;
-                self.recording.flows[flow].on_lost(missed.received.sent, missed.received.bytes, Loss::Host);
+                self.core.recording.flows[flow].on_lost(
+                    missed.received.sent,
+                    missed.received.bytes,
+                    Loss::Host,
+                );
             }
         }
-        self.recording.duration = end.since(Instant::ZERO);
-        self.recording.sample_flows(end);
-        let mut left: Vec<Packet> = self.leaving.drain(..).map(|leaving| leaving.packet).collect();
-        for (_, router) in &mut self.routers {
-            router.flush(&mut left);
-        }
-        // Range in `left` of each port's packets.
-        let mut waiting: Vec<Range<usize>> = Vec::new();
-        let mut unbalanced = None;
-        for link in &mut self.links {
-            link.finish(end);
-            unbalanced = unbalanced
-                .or_else(|| Some(format!("port `{}`: {}", link.record.setup.name, link.imbalance()?)));
-            let from = left.len();
-            let mut flying = Vec::new();
-            link.flush(&mut left, &mut flying);
-            waiting.push(from..left.len());
-            left.append(&mut flying);
-            link.port.each_node(&mut |node| {
-                if !node.is_empty() {
-                    unbalanced = Some(format!("queue `{}`: {:?}", node.name(), node.counters()));
-                }
-            });
-        }
-        monitor::unwatch(&mut self.recording, self.links.iter_mut().map(|link| &mut link.record));
-        if let Some(queue) = unbalanced {
-            return Err(Failure::Imbalance(queue));
-        }
-        if let Some(mut rows) = self.recording.packets.take() {
-            for (index, places) in waiting.into_iter().enumerate() {
-                for packet in &left[places] {
-                    rows.push(&row(packet, self.record_of(packet.flow), index, None, None));
-                }
-            }
-            self.recording.packets = Some(rows);
-        }
-        for packet in left {
-            let record = self.record_of(packet.flow);
-            self.recording.flows[record].on_inside(packet.sent, packet.bytes());
-            self.recycle(packet);
-        }
-        self.recording.ports = self.links.into_iter().map(|link| link.record).collect();
+        let left = self.leaving.drain(..).map(|leaving| leaving.packet).collect();
+        self.core.close(end, left)?;
+        let mut recording = self.core.recording;
         let silent = |tally: Tally| tally.packets == 0;
-        if self.recording.flows.last().is_some_and(|other| silent(other.totals(Window::WholeRun).sent)) {
-            self.recording.flows.pop();
+        if recording.flows.last().is_some_and(|other| silent(other.totals(Window::WholeRun).sent)) {
+            recording.flows.pop();
         }
-        self.recording.finish();
-        self.recording.balance().map_err(|imbalance| Failure::Imbalance(imbalance.to_string()))?;
-        Ok((self.recording, self.account))
-    }
-}
-
-/// Creates the row of a packet that left a port or was lost there.
-fn row(
-    packet: &Packet,
-    flow: usize,
-    port: usize,
-    departed: Option<Instant>,
-    drop: Option<Loss>,
-) -> PacketRow {
-    PacketRow {
-        flow: FlowId(flow as u32),
-        sequence: packet.sequence,
-        port: port as u32,
-        place: packet.node,
-        length: packet.length,
-        tcp: (packet.tcp_flags, packet.tcp_sequence),
-        arrived: packet.arrived,
-        departed,
-        drop,
+        recording.finish();
+        recording.balance().map_err(|imbalance| Failure::Imbalance(imbalance.to_string()))?;
+        Ok((recording, self.account))
     }
 }

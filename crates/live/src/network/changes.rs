@@ -1,14 +1,11 @@
 //! Timeline of a live run: changes are applied to the same objects as in the simulation.
 
 use lockgate_engine::units::{Duration, Instant};
-use lockgate_measure::recording::Event;
 use lockgate_scenario::Action;
 use lockgate_scenario::change::Prepared;
-use lockgate_sim::parts::propagation;
 
 use super::Network;
 use crate::failure::Failure;
-use crate::machine::Renewal;
 
 impl Network<'_> {
     pub(super) fn next_change_at(&self) -> Instant {
@@ -29,58 +26,18 @@ impl Network<'_> {
         Ok(dropped)
     }
 
-    pub(super) fn change(&mut self) -> Result<(), Failure> {
-        let Some(mut next) = self.timeline.pop_front() else { return Ok(()) };
-        self.changed += 1;
-        self.apply(&mut next)?;
-        self.spent.push(next);
-        Ok(())
-    }
-
-    /// Applies a change now. Queued packets stay, except those that a smaller limit evicts.
+    /// Applies the next change of the timeline now.
     ///
     /// # Errors
-    /// If a discipline refuses; nothing has changed then.
-    fn apply(&mut self, next: &mut Prepared) -> Result<(), Failure> {
-        let now = self.now;
-        let mut moved_packets = None;
-        let mut forced_out_packets = 0;
-        match &next.change.action {
-            Action::Reconfigure { port, .. } | Action::Replace { port, .. } => {
-                let (port, replaces) = (*port, matches!(next.change.action, Action::Replace { .. }));
-                let place = &mut self.links[port];
-                let moved = next.apply_to_port(&mut place.port, now, &self.frames).map_err(|why| {
-                    Failure::Build { place: next.change.path.clone(), why: why.to_string() }
-                })?;
-                place.touch(now);
-                moved_packets = replaces.then_some(moved as u64);
-                self.wakes[port] = self.links[port].next();
-                forced_out_packets = self.collect_drops(port);
-            }
-            Action::Link { link, rate, delay, loss } => {
-                for index in [2 * link, 2 * link + 1] {
-                    self.links[index].change(now, *rate, *delay, *loss);
-                    self.wakes[index] = self.links[index].next();
-                }
-                let links = &self.links;
-                self.propagation = propagation(self.scenario, |port| links[port].delay());
-                self.other_propagation.clear();
-            }
-            Action::Flow { flows, traffic, stop } => {
-                for flow in flows.clone() {
-                    let name = &self.scenario.flows[flow].name;
-                    let arrivals = traffic
-                        .as_ref()
-                        .map(|traffic| traffic.arrivals_after(self.seed, name, self.changed))
-                        .transpose()
-                        .map_err(|why| Failure::Build { place: name.clone(), why: why.to_string() })?;
-                    let stop = stop.map_or(Instant::NEVER, |stop| Instant::ZERO + stop);
-                    self.renewals.push(Renewal { flow, arrivals, at: now, stop });
-                }
-            }
+    /// If a discipline refuses; the port has not changed then.
+    pub(super) fn change(&mut self) -> Result<(), Failure> {
+        let Some(mut next) = self.timeline.pop_front() else { return Ok(()) };
+        let renewals = self.core.apply(self.scenario, &mut next, self.now)?;
+        self.renewals.extend(renewals);
+        if matches!(next.change.action, Action::Link { .. }) {
+            self.other_propagation.clear();
         }
-        let event = Event::change(now, &next.change.path, &next.change.value);
-        self.recording.events.push(Event { moved_packets, forced_out_packets, ..event });
+        self.spent.push(next);
         Ok(())
     }
 
@@ -90,7 +47,7 @@ impl Network<'_> {
             return *known;
         }
         let path = self.routes.path(from as usize, to as usize).unwrap_or_default();
-        let sum = path.iter().fold(Duration::ZERO, |sum, port| sum + self.links[*port].delay());
+        let sum = path.iter().fold(Duration::ZERO, |sum, port| sum + self.core.links[*port].delay());
         self.other_propagation.insert((from, to), sum);
         sum
     }

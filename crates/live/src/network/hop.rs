@@ -27,7 +27,7 @@ impl Network<'_> {
     /// Handles a packet's arrival at `node` from a link.
     pub(super) fn arrive(&mut self, mut packet: Packet, node: usize) {
         packet.hops = packet.hops.saturating_add(1);
-        let about = self.frames.about(packet.payload);
+        let about = self.core.runtime.frames.about(packet.payload);
         let is_there = about.to as usize == node;
         if let Some(option) = about.timestamp
             && let Err(wrong) = self.stamp(&packet, option, node)
@@ -37,44 +37,43 @@ impl Network<'_> {
         if is_there {
             return self.deliver(packet, node);
         }
-        if !take_hop(self.frames.bytes_mut(packet.payload)) {
+        if !take_hop(self.core.runtime.frames.bytes_mut(packet.payload)) {
             return self.refuse(packet, node, Why::Hops);
         }
-        let Some(index) = self.router_of[node] else { return self.forward(packet, node) };
-        let (_, router) = &mut self.routers[index as usize];
-        let refused = router.offer(packet, self.now);
-        self.wakes[self.links.len() + index as usize] = router.next();
-        if let Some(packet) = refused {
-            self.lose(packet, Loss::Router);
+        match self.router_of[node] {
+            Some(index) => self.core.offer_to_router(packet, index as usize, self.now),
+            None => self.forward(packet, node),
         }
     }
 
     /// Forwards a packet from `node`: delivers it or offers it to a port.
     pub(super) fn forward(&mut self, packet: Packet, node: usize) {
-        let to = self.frames.about(packet.payload).to as usize;
+        let to = self.core.runtime.frames.about(packet.payload).to as usize;
         if to == node {
             return self.deliver(packet, node);
         }
         if let Some(port) = self.routes.next(node, to) {
-            return self.offer(packet, port);
+            let arrival = self.core.offer(packet, port, self.now);
+            debug_assert!(arrival.is_none(), "an arrival waits for its time");
+            return;
         }
         self.refuse(packet, node, Why::NoRoute);
     }
 
     /// Drops a packet at `node`, which sends an ICMP error.
     fn refuse(&mut self, packet: Packet, node: usize, why: Why) {
-        let frame = self.frames.bytes(packet.payload).to_vec();
-        self.lose(packet, Loss::Hops);
+        let frame = self.core.runtime.frames.bytes(packet.payload).to_vec();
+        self.core.lose(packet, Loss::Hops);
         self.say(node, &frame, why);
     }
 
     /// Updates a packet's time stamp option: the accumulated delay, and the time of the node. The kernel of
     /// the destination's host adds the latter itself.
     fn stamp(&mut self, packet: &Packet, option: Timestamp, node: usize) -> Result<(), Wrong> {
-        let about = self.frames.about(packet.payload);
+        let about = self.core.runtime.frames.about(packet.payload);
         let (carries, is_left_to_host) =
             (about.carried.is_some(), about.to as usize == node && self.is_host[node]);
-        let frame = self.frames.bytes_mut(packet.payload);
+        let frame = self.core.runtime.frames.bytes_mut(packet.payload);
         if carries {
             option.set_waited(frame, packet.waited);
         }
@@ -87,32 +86,17 @@ impl Network<'_> {
         }
     }
 
-    fn offer(&mut self, packet: Packet, index: usize) {
-        let (link, now) = (&mut self.links[index], self.now);
-        let mut started = false;
-        if link.is_busy(now) {
-            let _ = link.wait(packet, now, &self.frames);
-        } else {
-            if link.is_due(now) && link.serve(now, &self.frames) {
-                self.note(index, true);
-            }
-            started = self.links[index].offer(packet, now, &self.frames);
-        }
-        self.wakes[index] = self.links[index].next();
-        self.note(index, started);
-    }
-
     fn deliver(&mut self, packet: Packet, node: usize) {
         if self.is_host[node] {
             if packet.is_marked() {
-                set_traffic_class(self.frames.bytes_mut(packet.payload), packet.traffic_class);
+                set_traffic_class(self.core.runtime.frames.bytes_mut(packet.payload), packet.traffic_class);
             }
             self.leaving.push(Leaving { node, at: self.now, packet });
             return;
         }
-        let frame = self.frames.bytes(packet.payload).to_vec();
+        let frame = self.core.runtime.frames.bytes(packet.payload).to_vec();
         self.count_received(&packet, self.now);
-        self.recycle(packet);
+        self.core.recycle(packet);
         self.answer(node, &frame);
     }
 
@@ -163,7 +147,7 @@ impl Network<'_> {
             timestamp: ip.timestamp,
             carried: None,
         };
-        let Some(slot) = self.frames.keep(frame, about) else { return };
+        let Some(slot) = self.core.runtime.frames.keep(frame, about) else { return };
         let flow = self.flows.of(&ip.fields);
         let header = Header {
             payload: slot,
@@ -176,8 +160,8 @@ impl Network<'_> {
             ..Header::default()
         };
         let record = self.record_of(flow);
-        self.recording.flows[record].on_sent(self.now, header.bytes());
-        let packet = self.pool.take(header);
+        self.core.recording.flows[record].on_sent(self.now, header.bytes());
+        let packet = self.core.pool.take(header);
         self.forward(packet, node);
     }
 
@@ -197,19 +181,5 @@ impl Network<'_> {
         let sequence = self.sequences[record];
         self.sequences[record] = sequence.wrapping_add(1);
         sequence
-    }
-
-    /// Records a link's results: drops, a lost packet, and the row of a packet whose transmission started.
-    pub(super) fn note(&mut self, index: usize, started: bool) {
-        if self.links[index].has_news() {
-            self.collect_drops(index);
-        }
-        let lost = self.links[index].lost.take();
-        if started && self.recording.packets.is_some() {
-            self.add_row(index, lost.as_ref());
-        }
-        if let Some(packet) = lost {
-            self.lose(packet, Loss::Link);
-        }
     }
 }

@@ -6,8 +6,8 @@ use std::sync::atomic::Ordering;
 use std::thread::{Scope, ScopedJoinHandle};
 
 use lockgate_measure::histogram::Histogram;
+use lockgate_network::{Source, build_sources};
 use lockgate_scenario::{Scenario, Transport};
-use lockgate_sim::parts::{Source, build_sources};
 
 use super::MTU;
 use crate::Ran;

@@ -12,8 +12,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use lockgate_engine::clock::Clock;
 use lockgate_engine::units::{Duration, Instant};
 use lockgate_measure::histogram::Histogram;
+use lockgate_network::Source;
 use lockgate_scenario::{Flow, Transport};
-use lockgate_sim::parts::Source;
 use rustix::net::sockopt;
 
 use super::sleep::{Punctual, Rank, sleep_until};

@@ -10,8 +10,8 @@ use lockgate_live::driver::Wire;
 use lockgate_live::frame::{ETHERNET_HEADER, Seen};
 use lockgate_live::machine::{Broken, Machine, Renewal, Report};
 use lockgate_live::traffic::stamp::Stamp;
+use lockgate_network::{Source, build_sources};
 use lockgate_scenario::{Flow, Scenario, Transport};
-use lockgate_sim::parts::{Source, build_sources};
 
 /// How often each fault happens, of 256.
 #[derive(Clone, Copy, Default)]

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use lockgate_engine::units::Instant;
 
-use super::news::{News, Untold};
+use super::request_event::{RequestEvent, RequestEvents};
 use super::{Outlet, Stream};
 
 /// Requesting side; the other side is [`Application::Echo`](super::Application::Echo).
@@ -14,13 +14,13 @@ pub struct Asker {
     open: VecDeque<(Instant, u64)>,
     asked: u64,
     answered: u64,
-    untold: Untold,
+    events: RequestEvents,
 }
 
 impl Asker {
     /// Creates the side that sends `requests`.
     pub fn new(requests: Stream) -> Self {
-        Self { requests, open: VecDeque::new(), asked: 0, answered: 0, untold: Untold::default() }
+        Self { requests, open: VecDeque::new(), asked: 0, answered: 0, events: RequestEvents::default() }
     }
 
     pub(super) fn next(&self) -> Instant {
@@ -29,11 +29,11 @@ impl Asker {
 
     /// Sends the requests that are due.
     pub(super) fn ask(&mut self, outlet: &mut impl Outlet, now: Instant) {
-        let (open, asked, untold) = (&mut self.open, &mut self.asked, &mut self.untold);
+        let (open, asked, events) = (&mut self.open, &mut self.asked, &mut self.events);
         self.requests.write_each(outlet, now, |length| {
             *asked += length;
             open.push_back((now, *asked));
-            untold.push(News::Asked);
+            events.push(RequestEvent::Asked);
         });
     }
 
@@ -44,11 +44,11 @@ impl Asker {
                 break;
             }
             self.open.pop_front();
-            self.untold.push(News::Answered(asked));
+            self.events.push(RequestEvent::Answered(asked));
         }
     }
 
-    pub(super) fn take_news(&mut self) -> Option<News> {
-        self.untold.take()
+    pub(super) fn take_request_event(&mut self) -> Option<RequestEvent> {
+        self.events.take()
     }
 }

@@ -12,7 +12,7 @@ use lockgate_engine::units::{Bytes, Duration, Instant};
 use lockgate_traffic::Law;
 
 use super::Outlet;
-use super::news::{News, Untold};
+use super::request_event::{RequestEvent, RequestEvents};
 
 /// Sizes of objects, in sequence.
 pub struct Objects {
@@ -44,7 +44,7 @@ pub struct User {
     /// Bytes that are still to come of the requested objects.
     missing: u64,
     due: Instant,
-    untold: Untold,
+    events: RequestEvents,
 }
 
 impl User {
@@ -59,7 +59,7 @@ impl User {
             unasked: 0,
             missing: 0,
             due: Instant::NEVER,
-            untold: Untold::default(),
+            events: RequestEvents::default(),
         }
     }
 
@@ -73,7 +73,7 @@ impl User {
         self.asked = now;
         self.unasked = self.others;
         self.missing = self.objects.next();
-        self.untold.push(News::Asked);
+        self.events.push(RequestEvent::Asked);
         outlet.write(self.request);
     }
 
@@ -88,7 +88,7 @@ impl User {
             self.unasked = 0;
             return;
         }
-        self.untold.push(News::Answered(self.asked));
+        self.events.push(RequestEvent::Answered(self.asked));
         self.asked = Instant::NEVER;
         let pause = self.think.as_mut().map_or(Duration::ZERO, |(law, random)| law.draw(random));
         if pause.is_zero() {
@@ -98,8 +98,8 @@ impl User {
         }
     }
 
-    pub(super) fn take_news(&mut self) -> Option<News> {
-        self.untold.take()
+    pub(super) fn take_request_event(&mut self) -> Option<RequestEvent> {
+        self.events.take()
     }
 }
 

@@ -5,9 +5,9 @@ use std::net::TcpStream;
 
 use lockgate_engine::random::Seed;
 use lockgate_engine::units::Instant;
+use lockgate_network::{Connection, application};
 use lockgate_scenario::Scenario;
 use lockgate_scenario::tcp::Application as Task;
-use lockgate_sim::parts::{Planned, application};
 use lockgate_tcp::application::Application;
 use rustix::event::epoll::EventFlags;
 
@@ -74,15 +74,15 @@ impl End {
     pub(super) fn build(
         scenario: &Scenario,
         (of, back): (usize, usize),
-        planned: &Planned,
+        connection: &Connection,
         active: bool,
         seed: Seed,
     ) -> Result<Self, Failure> {
         let flow = &scenario.flows[of];
         let mut queue = Queue::default();
         let mut ear = None;
-        let is_pages = matches!(planned.model.application, Task::Pages { .. });
-        let expected = match planned.model.application {
+        let is_pages = matches!(connection.model.application, Task::Pages { .. });
+        let expected = match connection.model.application {
             Task::File(bytes) if !active => bytes.0,
             Task::Control { of: led } => {
                 let data = &scenario.flows[led].fields;
@@ -95,14 +95,14 @@ impl End {
         };
         let (sends, gets) = if active { (of, back) } else { (back, of) };
         // A connection led by a dialogue is opened by that dialogue.
-        let start = if flow.ftp.is_some() { Instant::NEVER } else { planned.start };
+        let start = if flow.ftp.is_some() { Instant::NEVER } else { connection.start };
         Ok(Self {
             of,
             sends,
             gets,
             active,
             state: State::Closed,
-            application: application(scenario, of, planned, active, seed)?,
+            application: application(scenario, of, connection, active, seed)?,
             queue,
             ear,
             partner: None,

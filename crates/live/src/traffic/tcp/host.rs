@@ -1,6 +1,6 @@
 //! All ends of connections of a host on one thread, waiting by epoll for sockets and timers.
 //!
-//! Counterpart of the simulator's `hosts.rs`, with the kernel's connections instead of simulated ones.
+//! Counterpart of the simulator's `TcpHosts`, with the kernel's connections instead of simulated ones.
 
 use core::cmp::Reverse;
 use core::net::SocketAddr;
@@ -12,9 +12,9 @@ use std::sync::atomic::Ordering;
 
 use lockgate_engine::clock::Clock;
 use lockgate_engine::units::{Bytes, Duration, Instant};
+use lockgate_network::connection;
 use lockgate_scenario::{Application as Task, Flow, Transport};
-use lockgate_sim::parts::planned;
-use lockgate_tcp::application::{Application, Happening, News, Order, Outlet};
+use lockgate_tcp::application::{Application, Happening, Order, Outlet, RequestEvent};
 use rustix::buffer::spare_capacity;
 use rustix::event::epoll::{self, EventData, EventFlags};
 use rustix::event::{PollFd, PollFlags, poll};
@@ -90,12 +90,14 @@ impl<'env> Applications<'env> {
         for (back, flow) in scenario.flows.iter().enumerate() {
             let Transport::TcpReturn { of } = flow.transport else { continue };
             let forth = &scenario.flows[of];
-            let (Some(model), Some(planned)) = (model(forth), planned(scenario, of, files)) else { continue };
+            let (Some(model), Some(connection)) = (model(forth), connection(scenario, of, files)) else {
+                continue;
+            };
             for active in [true, false] {
                 if node != if active { forth.from } else { forth.to } {
                     continue;
                 }
-                let end = End::build(scenario, (of, back), &planned, active, *seed)?;
+                let end = End::build(scenario, (of, back), &connection, active, *seed)?;
                 ends_of.entry(of).or_default()[usize::from(active)] = Some(self.ends.len());
                 if active {
                     let like = |known: &&Flow| super::model(known).map(kind) == Some(kind(model));
@@ -138,7 +140,7 @@ impl<'env> Applications<'env> {
         else {
             return;
         };
-        let bytes = match planned(scenario, led, &self.shared.files).map(|led| led.model.application) {
+        let bytes = match connection(scenario, led, &self.shared.files).map(|led| led.model.application) {
             Some(Task::File(bytes)) => bytes.0,
             _ => 0,
         };
@@ -394,8 +396,8 @@ impl<'env> Applications<'env> {
             if read > 0 {
                 self.tell(flow, now, Happened::Delivered(Bytes(read as u64)));
             }
-            if completes && let Some(planned) = planned(self.shared.scenario, of, &self.shared.files) {
-                self.tell(flow, now, Happened::Completed(now.since(planned.start)));
+            if completes && let Some(connection) = connection(self.shared.scenario, of, &self.shared.files) {
+                self.tell(flow, now, Happened::Completed(now.since(connection.start)));
             }
             if ended {
                 self.tell_leader(place, Happening::Delivered, now);
@@ -420,7 +422,7 @@ impl<'env> Applications<'env> {
         if end.is_over() {
             end.state = State::Over;
         }
-        self.tell_news(place, now);
+        self.report_requests(place, now);
         self.obey(place, now);
         let end = &mut self.ends[place];
         let wanted = end.wanted();
@@ -453,11 +455,11 @@ impl<'env> Applications<'env> {
     }
 
     /// Reports requests and answers of an application.
-    fn tell_news(&mut self, place: usize, now: Instant) {
-        while let Some(news) = self.ends[place].application.take_news() {
-            let what = match news {
-                News::Asked => Happened::Asked,
-                News::Answered(asked) => Happened::Answered(asked),
+    fn report_requests(&mut self, place: usize, now: Instant) {
+        while let Some(event) = self.ends[place].application.take_request_event() {
+            let what = match event {
+                RequestEvent::Asked => Happened::Asked,
+                RequestEvent::Answered(asked) => Happened::Answered(asked),
             };
             self.tell(self.ends[place].sends, now, what);
         }

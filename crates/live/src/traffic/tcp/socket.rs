@@ -9,9 +9,9 @@ use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use lockgate_engine::random::Seed;
 use lockgate_engine::units::{Bytes, Duration};
 use lockgate_measure::recording::TcpSample;
+use lockgate_network::first_sequence;
 use lockgate_scenario::Flow;
 use lockgate_scenario::tcp::{InitialSequence, TcpModel};
-use lockgate_sim::parts::first_sequence;
 use rustix::net::{AddressFamily, SocketFlags, SocketType, bind, connect, listen, socket_with, sockopt};
 
 use crate::failure::Missing;

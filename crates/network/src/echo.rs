@@ -6,10 +6,9 @@
 
 use lockgate_engine::packet::{FlowId, Header, Packet};
 use lockgate_engine::units::Instant;
+use lockgate_measure::recording::FlowRecord;
 use lockgate_scenario::{Scenario, Transport};
 
-use crate::events::Entry;
-use crate::network::Network;
 use crate::source::HostClock;
 
 /// Role of a flow's datagrams at the receiving host.
@@ -34,7 +33,7 @@ struct Side {
 
 /// Echo flows of a scenario.
 #[derive(Default)]
-pub(crate) struct Echoes {
+pub struct Echoes {
     /// Per flow; empty if no flow is an echo.
     roles: Vec<Role>,
     /// Per flow; `Some` for flows of answers.
@@ -42,7 +41,8 @@ pub(crate) struct Echoes {
 }
 
 impl Echoes {
-    pub(crate) fn of(scenario: &Scenario) -> Self {
+    /// Returns the echo flows of `scenario`.
+    pub fn of(scenario: &Scenario) -> Self {
         let mut echoes = Self::default();
         for (back, flow) in scenario.flows.iter().enumerate() {
             let Transport::UdpReturn { of } = flow.transport else { continue };
@@ -52,10 +52,9 @@ impl Echoes {
             }
             echoes.roles[of] = Role::Request(back);
             echoes.roles[back] = Role::Answer(of);
-            let host = &scenario.nodes[flow.from];
             echoes.sides[back] = Some(Side {
                 node: flow.from,
-                clock: HostClock { offset_ps: host.clock_offset_ps, drift_ppb: host.clock_drift_ppb },
+                clock: HostClock::of(&scenario.nodes[flow.from]),
                 traffic_class: flow.traffic_class,
                 sequence: 0,
             });
@@ -65,19 +64,23 @@ impl Echoes {
 
     /// True if no flow is an echo.
     #[inline(always)]
-    pub(crate) fn is_empty(&self) -> bool {
+    pub fn is_empty(&self) -> bool {
         self.roles.is_empty()
     }
-}
 
-impl<E: Entry> Network<E> {
-    /// Handles a datagram's arrival at its host, in a network with echo flows.
+    /// Handles a datagram's arrival at its host, in a network with echo flows: records the round trip of an
+    /// answer in `flows`; returns the header of the answer to a request, and the index of its node.
     #[inline(never)]
-    pub(crate) fn echo(&mut self, packet: &Packet, now: Instant) {
-        match self.echoes.roles[packet.flow.0 as usize] {
-            Role::Plain => {}
+    pub fn on_datagram(
+        &mut self,
+        packet: &Packet,
+        now: Instant,
+        flows: &mut [FlowRecord],
+    ) -> Option<(Header, usize)> {
+        match self.roles[packet.flow.0 as usize] {
+            Role::Plain => None,
             Role::Request(back) => {
-                let Some(side) = &mut self.echoes.sides[back] else { return };
+                let side = self.sides[back].as_mut()?;
                 let header = Header {
                     payload: packet.sent.as_picos(),
                     sent: now,
@@ -89,16 +92,14 @@ impl<E: Entry> Network<E> {
                     ..Header::default()
                 };
                 side.sequence = side.sequence.wrapping_add(1);
-                let node = side.node;
-                let answer = self.pool.take(header);
-                self.recording.flows[back].on_sent(now, answer.bytes());
-                self.forward_one_of_many(answer, node, now);
+                Some((header, side.node))
             }
             Role::Answer(of) => {
                 let asked = Instant::from_picos(packet.payload);
-                if let Some(requests) = &mut self.recording.flows[of].requests {
+                if let Some(requests) = &mut flows[of].requests {
                     requests.on_answered(asked, now);
                 }
+                None
             }
         }
     }

@@ -8,57 +8,57 @@ use lockgate_engine::random::{Random, Seed};
 use lockgate_engine::units::{Bytes, Duration, Instant};
 use lockgate_scenario::model::{Flow, Scenario, Transport};
 use lockgate_scenario::tcp::{Application as Task, InitialSequence, TcpModel};
-use lockgate_traffic::{Law, LawConfig};
-
-use crate::run::Failure;
 use lockgate_tcp::application::{Application, Asker, Dialogue, Objects, Server, Stream, User};
+use lockgate_traffic::{Invalid, Law, LawConfig};
+
+use crate::failure::Failure;
 
 /// Connection without any random choice left.
 #[derive(Clone, Copy, Debug)]
-pub struct Planned {
+pub struct Connection {
     /// Parameters; never with [`Task::Drawn`].
     pub model: TcpModel,
     /// Start. A connection led by another has the leader's start.
     pub start: Instant,
 }
 
-/// Returns the connection of flow `of`, with the files of [`drawn_files`]; `None` if the flow is no
+/// Returns the connection of flow `of`, with the files of [`random_files`]; `None` if the flow is no
 /// connection.
-pub fn planned(scenario: &Scenario, of: usize, drawn: &[Option<(Instant, Bytes)>]) -> Option<Planned> {
+pub fn connection(scenario: &Scenario, of: usize, files: &[Option<(Instant, Bytes)>]) -> Option<Connection> {
     let flow = scenario.flows.get(of)?;
     let Transport::Tcp(mut model) = flow.transport else { return None };
     let start = match model.application {
         // A dialogue starts at the configured start of the connection it leads.
-        Task::Control { of: led } => planned(scenario, led, drawn)?.start,
+        Task::Control { of: led } => connection(scenario, led, files)?.start,
         Task::Drawn => {
-            let (start, bytes) = drawn.get(of).copied().flatten()?;
+            let (start, bytes) = files.get(of).copied().flatten()?;
             model.application = Task::File(bytes);
             start
         }
         _ => Instant::ZERO + flow.start,
     };
-    Some(Planned { model, start })
+    Some(Connection { model, start })
 }
 
 /// Draws the start and the file length of each flow with a random file; `None` for all other flows.
 ///
 /// # Errors
 /// If a law cannot be built. Reading the scenario normally finds this first.
-pub fn drawn_files(scenario: &Scenario, seed: Seed) -> Result<Vec<Option<(Instant, Bytes)>>, Failure> {
-    let mut drawn = Drawn { seed, groups: BTreeMap::new() };
+pub fn random_files(scenario: &Scenario, seed: Seed) -> Result<Vec<Option<(Instant, Bytes)>>, Failure> {
+    let mut groups = RandomFiles { seed, groups: BTreeMap::new() };
     let mut files = vec![None; scenario.flows.len()];
     for flow in &scenario.flows {
         let Transport::TcpReturn { of } = flow.transport else { continue };
         let Transport::Tcp(model) = scenario.flows[of].transport else { continue };
         if model.application == Task::Drawn {
-            files[of] = Some(drawn.next(&scenario.flows[of])?);
+            files[of] = Some(groups.next(&scenario.flows[of])?);
         }
     }
     Ok(files)
 }
 
 /// Random files of groups: sizes and starts, in the order of the members.
-struct Drawn<'a> {
+struct RandomFiles<'a> {
     seed: Seed,
     groups: BTreeMap<&'a str, Group>,
 }
@@ -70,13 +70,12 @@ struct Group {
     after: Duration,
 }
 
-impl<'a> Drawn<'a> {
+impl<'a> RandomFiles<'a> {
     /// Draws the start and the size of this flow's file.
     fn next(&mut self, flow: &'a Flow) -> Result<(Instant, Bytes), Failure> {
         let name = flow.name.split('/').next().unwrap_or(&flow.name);
         if !self.groups.contains_key(name) {
-            let group = Group::new(flow, name, self.seed)
-                .map_err(|why| Failure::Build { place: name.to_owned(), why: why.to_string() })?;
+            let group = Group::new(flow, name, self.seed).map_err(|why| Failure::build(name, &why))?;
             self.groups.insert(name, group);
         }
         let Some(group) = self.groups.get_mut(name) else { return Ok((Instant::NEVER, Bytes::ZERO)) };
@@ -89,7 +88,7 @@ impl<'a> Drawn<'a> {
 }
 
 impl Group {
-    fn new(flow: &Flow, name: &str, seed: Seed) -> Result<Self, lockgate_traffic::Invalid> {
+    fn new(flow: &Flow, name: &str, seed: Seed) -> Result<Self, Invalid> {
         let (config, files) = (&flow.traffic.config, &flow.traffic.files);
         let size = config.size.clone().unwrap_or_else(|| LawConfig::constant(Bytes(1)));
         let stream = |what: &str| Random::stream(seed, &format!("flow/{name}/{what}"));
@@ -109,7 +108,7 @@ impl Group {
 pub fn application(
     scenario: &Scenario,
     of: usize,
-    Planned { model, start }: &Planned,
+    Connection { model, start }: &Connection,
     active: bool,
     seed: Seed,
 ) -> Result<Application, Failure> {
@@ -138,8 +137,8 @@ pub fn application(
     })
 }
 
-fn failed(flow: &Flow, why: &lockgate_traffic::Invalid) -> Failure {
-    Failure::Build { place: flow.name.clone(), why: why.to_string() }
+fn failed(flow: &Flow, why: &Invalid) -> Failure {
+    Failure::build(&flow.name, why)
 }
 
 /// Builds one side of a user's pages. Both sides draw from the random streams of the connection's first

@@ -6,7 +6,7 @@ use lockgate_engine::units::Instant;
 
 /// One request event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum News {
+pub enum RequestEvent {
     /// A request was sent.
     Asked,
     /// The request sent at this time was answered.
@@ -15,14 +15,14 @@ pub enum News {
 
 /// Queue of unreported request events.
 #[derive(Default)]
-pub(super) struct Untold(VecDeque<News>);
+pub(super) struct RequestEvents(VecDeque<RequestEvent>);
 
-impl Untold {
-    pub(super) fn push(&mut self, news: News) {
-        self.0.push_back(news);
+impl RequestEvents {
+    pub(super) fn push(&mut self, event: RequestEvent) {
+        self.0.push_back(event);
     }
 
-    pub(super) fn take(&mut self) -> Option<News> {
+    pub(super) fn take(&mut self) -> Option<RequestEvent> {
         self.0.pop_front()
     }
 }

@@ -7,10 +7,10 @@ use lockgate_measure::recording::{FileBins, FileRecord};
 use lockgate_scenario::model::{Flow, Record, Scenario, Transport};
 use lockgate_scenario::tcp::Application;
 
-use crate::applications::drawn_files;
-use crate::build::path;
-use crate::hosts::frame_headers;
-use crate::run::Failure;
+use crate::applications::random_files;
+use crate::failure::Failure;
+use crate::paths::path;
+use crate::tcp_hosts::frame_headers;
 
 /// Returns the size classes that a scenario asks for.
 pub(crate) fn file_bins(record: &Record) -> FileBins {
@@ -25,15 +25,15 @@ pub(crate) fn file_bins(record: &Record) -> FileBins {
 ///
 /// # Errors
 /// If a law cannot be built. Reading the scenario normally finds this first.
-pub fn note_files(scenario: &Scenario, seed: Seed, recording: &mut Recording) -> Result<(), Failure> {
-    let drawn = drawn_files(scenario, seed)?;
+pub fn record_files(scenario: &Scenario, seed: Seed, recording: &mut Recording) -> Result<(), Failure> {
+    let files = random_files(scenario, seed)?;
     for (place, flow) in scenario.flows.iter().enumerate() {
         let Transport::Tcp(model) = flow.transport else { continue };
         let start = Instant::ZERO + flow.start;
         let (start, bytes) = match model.application {
             Application::Unlimited => (start, None),
             Application::File(bytes) => (start, Some(bytes)),
-            Application::Drawn => match drawn[place] {
+            Application::Drawn => match files[place] {
                 Some((start, bytes)) => (start, Some(bytes)),
                 None => continue,
             },

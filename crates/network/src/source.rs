@@ -2,6 +2,7 @@
 
 use lockgate_engine::packet::{FlowId, Header};
 use lockgate_engine::units::{Duration, Instant};
+use lockgate_scenario::model::NodeModel;
 use lockgate_traffic::arrivals::{Arrivals, Emission};
 
 /// Error of a host's clock.
@@ -14,6 +15,11 @@ pub struct HostClock {
 }
 
 impl HostClock {
+    /// Returns the clock of a node's host.
+    pub fn of(node: &NodeModel) -> Self {
+        Self { offset_ps: node.clock_offset_ps, drift_ppb: node.clock_drift_ppb }
+    }
+
     /// Returns this clock's reading at `now`; clamped at its zero.
     #[inline(always)]
     pub fn read(self, now: Instant) -> Instant {

@@ -1,0 +1,84 @@
+//! Next hop of a packet: a link, a router's processor, or the destination host.
+
+use lockgate_engine::packet::FlowId;
+
+/// Next hop packed into one word.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Hop(u32);
+
+/// Next hop, unpacked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NextHop {
+    /// Port of the link at this index.
+    Link(usize),
+    /// Processor of the router at this index; the packet is forwarded after its service.
+    Router(usize),
+    /// Destination: the packet has arrived.
+    Home,
+}
+
+impl Hop {
+    /// The destination.
+    pub const HOME: Self = Self(u32::MAX);
+    /// Offset of the routers' indices.
+    const ROUTER: u32 = 1 << 31;
+
+    /// Unpacks the word.
+    #[inline(always)]
+    pub const fn next(self) -> NextHop {
+        match self.0 {
+            link if link < Self::ROUTER => NextHop::Link(link as usize),
+            u32::MAX => NextHop::Home,
+            router => NextHop::Router((router - Self::ROUTER) as usize),
+        }
+    }
+}
+
+impl From<NextHop> for Hop {
+    fn from(next: NextHop) -> Self {
+        match next {
+            NextHop::Link(index) => Self(index as u32),
+            NextHop::Router(index) => Self(index as u32 | Self::ROUTER),
+            NextHop::Home => Self::HOME,
+        }
+    }
+}
+
+/// Lookup table of one place in the network: next hop by flow.
+#[derive(Clone, Debug, Default)]
+pub struct Hops(Box<[Hop]>);
+
+impl Hops {
+    /// Returns the next hop of a flow; the destination for an unknown flow.
+    #[inline(always)]
+    pub fn of(&self, flow: FlowId) -> Hop {
+        self.0.get(flow.0 as usize).copied().unwrap_or(Hop::HOME)
+    }
+}
+
+impl FromIterator<NextHop> for Hops {
+    fn from_iter<I: IntoIterator<Item = NextHop>>(nexts: I) -> Self {
+        Self(nexts.into_iter().map(Hop::from).collect())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_next_hop_survives_its_word() {
+        let nexts = [
+            NextHop::Link(0),
+            NextHop::Router(0),
+            NextHop::Home,
+            NextHop::Link(70_000),
+            NextHop::Router(70_000),
+        ];
+        let hops: Hops = nexts.into_iter().collect();
+        for (flow, next) in nexts.into_iter().enumerate() {
+            assert_eq!(hops.of(FlowId(flow as u32)).next(), next);
+        }
+        assert_eq!(Hops::default().of(FlowId(3)).next(), NextHop::Home);
+    }
+}

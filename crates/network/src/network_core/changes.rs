@@ -1,0 +1,93 @@
+//! Changes of a running network: a port is reconfigured, a link changed, a flow renewed.
+
+use lockgate_engine::units::Instant;
+use lockgate_measure::recording::Event;
+use lockgate_scenario::change::Prepared;
+use lockgate_scenario::model::{Action, Scenario, Transport};
+use lockgate_traffic::Arrivals;
+
+use super::{NetworkCore, Runtime};
+use crate::failure::Failure;
+use crate::paths::propagation;
+
+/// Change of a flow's sender.
+#[derive(Debug)]
+pub struct Renewal {
+    /// Index of the flow in the scenario.
+    pub flow: usize,
+    /// New traffic pattern of datagrams; `None` if it stays.
+    pub arrivals: Option<Arrivals>,
+    /// Time of the change.
+    pub at: Instant,
+    /// New end of the flow.
+    pub stop: Instant,
+}
+
+impl<R: Runtime> NetworkCore<R> {
+    /// Applies a change now. Queued packets stay, except those that a smaller limit evicts. Returns the
+    /// changes to be made to the flows' senders, in order.
+    ///
+    /// # Errors
+    /// If a discipline or traffic refuses. Reading the scenario normally finds this first.
+    pub fn apply(
+        &mut self,
+        scenario: &Scenario,
+        change: &mut Prepared,
+        now: Instant,
+    ) -> Result<Vec<Renewal>, Failure> {
+        self.changes += 1;
+        let (mut moved_packets, mut forced_out_packets) = (None, 0);
+        let mut renewals = Vec::new();
+        match &change.change.action {
+            Action::Reconfigure { port, .. } => {
+                let port = *port;
+                (_, forced_out_packets) = self.change_port(port, change, now)?;
+            }
+            Action::Replace { port, .. } => {
+                let port = *port;
+                let (moved, forced_out) = self.change_port(port, change, now)?;
+                (moved_packets, forced_out_packets) = (Some(moved), forced_out);
+            }
+            Action::Link { link, rate, delay, loss } => {
+                for index in [2 * link, 2 * link + 1] {
+                    self.links[index].change(now, *rate, *delay, *loss);
+                    self.runtime.set_link(index, self.links[index].next());
+                }
+                self.propagation = propagation(scenario, |port| self.links[port].delay());
+            }
+            Action::Flow { flows, traffic, stop } => {
+                let stop = stop.map_or(Instant::NEVER, |stop| Instant::ZERO + stop);
+                for flow in flows.clone() {
+                    let model = &scenario.flows[flow];
+                    let arrivals = traffic
+                        .as_ref()
+                        .filter(|_| model.transport == Transport::Udp)
+                        .map(|traffic| traffic.arrivals_after(self.seed, &model.name, self.changes))
+                        .transpose()
+                        .map_err(|why| Failure::build(&model.name, &why))?;
+                    renewals.push(Renewal { flow, arrivals, at: now, stop });
+                }
+            }
+        }
+        let event = Event::change(now, &change.change.path, &change.change.value);
+        self.recording.events.push(Event { moved_packets, forced_out_packets, ..event });
+        Ok(renewals)
+    }
+
+    /// Applies a change to a port. Returns the numbers of packets that moved to a new tree, and that were
+    /// dropped.
+    fn change_port(
+        &mut self,
+        port: usize,
+        change: &mut Prepared,
+        now: Instant,
+    ) -> Result<(u64, u64), Failure> {
+        let link = &mut self.links[port];
+        let moved = change
+            .apply_to_port(&mut link.port, now, self.runtime.headers())
+            .map_err(|why| Failure::build(&change.change.path, &why))?;
+        link.touch(now);
+        self.runtime.set_link(port, link.next());
+        Ok((moved as u64, self.collect_drops(port, now)))
+    }
+}

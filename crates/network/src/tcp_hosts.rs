@@ -1,0 +1,384 @@
+//! TCP hosts: the simulated ends of all connections. A run passes them packets and times, and takes what they
+//! send.
+//!
+//! ```text
+//! flow f  --packets-->  the passive end of its connection   } both ends are alike: either may send data
+//! f's return  ------->  the active end                      } the other acknowledgements
+//! ```
+//!
+//! Timers are lazy: an end owns one slot of the event queue, which is set only to an earlier time. A timer
+//! that moves later, as the retransmission timer does with every acknowledgement, costs nothing until the old
+//! time comes.
+
+use lockgate_engine::packet::{FlowId, Header, Packet};
+use lockgate_engine::random::Seed;
+use lockgate_engine::units::{Bytes, Duration, Instant};
+use lockgate_measure::recording::{FlowRecord, TcpSample};
+use lockgate_scenario::model::{Flow, Scenario, Transport};
+use lockgate_scenario::tcp::{Application as Task, TcpModel};
+
+use lockgate_tcp::application::{Happening, Order, RequestEvent};
+use lockgate_tcp::congestion::{NO_THRESHOLD, create};
+use lockgate_tcp::endpoint::{Endpoint, Role};
+use lockgate_tcp::segment::Segments;
+use lockgate_tcp::{ReceiverConfig, SenderConfig};
+
+use crate::applications::{Connection, application, connection, first_sequence, random_files};
+use crate::failure::Failure;
+use crate::source::HostClock;
+
+/// Bytes of Ethernet and IP headers.
+const IPV4_HEADERS: u32 = 14 + 20;
+const IPV6_HEADERS: u32 = 14 + 40;
+
+/// One end of a connection, with its node, flow and accounting.
+struct End {
+    endpoint: Endpoint,
+    /// Flow of its packets.
+    flow: FlowId,
+    node: usize,
+    clock: HostClock,
+    traffic_class: u8,
+    /// Bytes of Ethernet and IP headers of its packets.
+    headers: u32,
+    mss: u32,
+    first_sequence: u32,
+    /// Number of packets sent.
+    sequence: u32,
+    /// Time at which its slot is set.
+    armed: Instant,
+    start: Instant,
+    /// Bytes its application is to receive; `u64::MAX` if unknown.
+    expected: u64,
+    delivered: u64,
+    complete: bool,
+    /// End of the leading or led connection at the same host.
+    partner: Option<Partner>,
+    /// True if its application sends requests, which are recorded.
+    asks: bool,
+}
+
+/// Link between two connections of a host.
+#[derive(Clone, Copy)]
+enum Partner {
+    /// This end carries the dialogue; the other end's index, and the length of its file in bytes.
+    Leads(u32, u64),
+    /// The other end carries the dialogue; true once it has been informed of this end's connection.
+    Follows(u32, bool),
+}
+
+/// Ends of all connections: the active end of connection k has index 2 k, the passive one 2 k + 1.
+pub struct TcpHosts {
+    ends: Vec<End>,
+    /// Per flow: the end at which its packets arrive; `u32::MAX` if the flow belongs to no connection.
+    receiving: Vec<u32>,
+    segments: Segments,
+}
+
+impl TcpHosts {
+    /// Returns the number of ends in a scenario.
+    pub fn count(scenario: &Scenario) -> usize {
+        2 * scenario.flows.iter().filter(|flow| matches!(flow.transport, Transport::Tcp(_))).count()
+    }
+
+    /// Builds the ends of all connections of `scenario`.
+    ///
+    /// # Errors
+    /// If an application cannot be built. Reading the scenario normally finds this first.
+    pub fn build(scenario: &Scenario, seed: Seed) -> Result<Self, Failure> {
+        let mut hosts = Self {
+            ends: Vec::with_capacity(Self::count(scenario)),
+            receiving: vec![u32::MAX; scenario.flows.len()],
+            segments: Segments::default(),
+        };
+        let files = random_files(scenario, seed)?;
+        for (back, flow) in scenario.flows.iter().enumerate() {
+            let Transport::TcpReturn { of } = flow.transport else { continue };
+            let Some(Connection { model, start }) = connection(scenario, of, &files) else { continue };
+            let active = hosts.ends.len() as u32;
+            hosts.receiving[of] = active + 1;
+            hosts.receiving[back] = active;
+            let forth = &scenario.flows[of];
+            hosts.ends.push(build_end(scenario, (of, of, forth, start), &model, true, seed)?);
+            hosts.ends.push(build_end(scenario, (of, back, flow, start), &model, false, seed)?);
+            if let Task::Control { of } = model.application {
+                hosts.couple(active as usize, hosts.receiving[of] as usize - 1);
+            }
+        }
+        Ok(hosts)
+    }
+
+    /// Links the ends of a dialogue with those of the connection it leads, host by host.
+    fn couple(&mut self, dialogue: usize, led: usize) {
+        let bytes = self.ends[led + 1].expected;
+        for one in [dialogue, dialogue + 1] {
+            for other in [led, led + 1] {
+                if self.ends[one].node == self.ends[other].node {
+                    self.ends[one].partner = Some(Partner::Leads(other as u32, bytes));
+                    self.ends[other].partner = Some(Partner::Follows(one as u32, false));
+                }
+            }
+        }
+    }
+
+    /// Returns the first pending time of each end.
+    pub fn pending(&mut self) -> impl Iterator<Item = (usize, Instant)> + '_ {
+        self.ends.iter_mut().enumerate().map(|(place, end)| {
+            end.armed = end.endpoint.next(Instant::ZERO);
+            (place, end.armed)
+        })
+    }
+
+    /// Frees the slot of the segment that `packet` carried.
+    pub fn forget(&mut self, packet: &Packet) {
+        if packet.tcp_flags != 0 {
+            let _ = self.segments.take(packet.payload);
+        }
+    }
+
+    /// Records the current state of all senders in the records of their flows.
+    pub fn sample(&self, flows: &mut [FlowRecord], now: Instant) {
+        for end in &self.ends {
+            if let Some(record) = &mut flows[end.flow.0 as usize].tcp {
+                record.push(now, end.sample());
+            }
+        }
+    }
+
+    /// Returns the active end of flow `flow`, if it is a connection.
+    fn active(&mut self, flow: usize) -> Option<(usize, &mut End)> {
+        let passive = self.receiving.get(flow).copied().filter(|end| *end != u32::MAX)? as usize;
+        let active = passive.checked_sub(1)?;
+        self.ends.get_mut(active).map(|end| (active, end))
+    }
+
+    /// Handles an end's timer.
+    pub fn on_timer(&mut self, end: usize, now: Instant) {
+        self.ends[end].endpoint.on_timer(now);
+    }
+
+    /// Handles the arrival of the segment in slot `payload` of a packet of `flow`; `marked` by a congestion
+    /// mark.
+    pub fn on_packet(&mut self, flow: usize, payload: u64, marked: bool, now: Instant) -> Option<TcpArrival> {
+        let segment = self.segments.take(payload);
+        let index = self.receiving[flow] as usize;
+        let end = self.ends.get_mut(index)?;
+        let arrival = end.endpoint.on_segment(&segment, marked, now);
+        end.delivered += arrival.delivered;
+        let mut completed = None;
+        if !end.complete && (end.delivered >= end.expected || arrival.ended) {
+            end.complete = true;
+            completed = (end.delivered > 0).then(|| now.since(end.start));
+        }
+        Some(TcpArrival { end: index, delivered: arrival.delivered, completed, ended: arrival.ended })
+    }
+
+    /// Returns the header of the next packet that an end can send now, and the index of its node.
+    pub fn next_packet(&mut self, end: usize, now: Instant) -> Option<(Header, usize)> {
+        let end = &mut self.ends[end];
+        let departure = end.endpoint.poll(now)?;
+        let segment = departure.segment;
+        let sequence = end.sequence;
+        end.sequence = sequence.wrapping_add(1);
+        let header = Header {
+            payload: self.segments.keep(segment),
+            sent: now,
+            stamp: end.clock.read(now),
+            waited: Duration::ZERO,
+            flow: end.flow,
+            sequence,
+            tcp_sequence: end.first_sequence.wrapping_add(segment.sequence as u32),
+            length: end.headers + segment.header_bytes() + segment.length,
+            traffic_class: end.traffic_class | departure.ecn,
+            tcp_flags: segment.flags,
+            ..Header::default()
+        };
+        Some((header, end.node))
+    }
+
+    /// Returns the time for which an end's timer must be set now; `None` if it is set early enough.
+    pub fn rearm(&mut self, end: usize, now: Instant) -> Option<Instant> {
+        let end = &mut self.ends[end];
+        let next = end.endpoint.next(now);
+        let is_due = next < end.armed || end.armed <= now;
+        if is_due {
+            end.armed = next;
+        }
+        is_due.then_some(next)
+    }
+
+    /// True if an end's application sends requests ([`record_requests`](Self::record_requests)).
+    pub fn sends_requests(&self, end: usize) -> bool {
+        self.ends[end].asks
+    }
+
+    /// Records the new requests and answers of an end in the record of its flow.
+    #[inline(never)]
+    pub fn record_requests(&mut self, end: usize, flows: &mut [FlowRecord], now: Instant) {
+        let end = &mut self.ends[end];
+        let Some(requests) = &mut flows[end.flow.0 as usize].requests else { return };
+        while let Some(event) = end.endpoint.take_request_event() {
+            match event {
+                RequestEvent::Asked => requests.on_asked(now),
+                RequestEvent::Answered(asked) => requests.on_answered(asked, now),
+            }
+        }
+    }
+
+    /// True if an end is linked with one of another connection of its host: a dialogue leads a transfer.
+    pub fn is_linked(&self, end: usize) -> bool {
+        self.ends[end].partner.is_some()
+    }
+
+    /// Executes the next order of an end's dialogue. Returns the end it led, which may send now.
+    #[cold]
+    pub fn execute_order(&mut self, end: usize, now: Instant) -> Option<usize> {
+        let end = &mut self.ends[end];
+        let Some(Partner::Leads(led, bytes)) = end.partner else { return None };
+        let order = end.endpoint.take_order()?;
+        let endpoint = &mut self.ends[led as usize].endpoint;
+        match order {
+            Order::Connect => endpoint.connect(now),
+            Order::Send => {
+                endpoint.write(bytes);
+                endpoint.close();
+            }
+        }
+        Some(led as usize)
+    }
+
+    /// Returns the end that leads this one, and the events to pass to it in this order
+    /// ([`on_led`](Self::on_led)); `ended` if the peer's data are complete.
+    #[cold]
+    pub fn events_for_leader(&mut self, end: usize, ended: bool) -> Option<(usize, [Option<Happening>; 2])> {
+        let end = &mut self.ends[end];
+        let Some(Partner::Follows(leader, knows)) = end.partner else { return None };
+        let connects = !knows && end.endpoint.is_connected();
+        end.partner = Some(Partner::Follows(leader, knows || connects));
+        let events = [connects.then_some(Happening::Connected), ended.then_some(Happening::Delivered)];
+        Some((leader as usize, events))
+    }
+
+    /// Passes an event of the connection it leads to an end.
+    pub fn on_led(&mut self, leader: usize, what: Happening, now: Instant) {
+        self.ends[leader].endpoint.on_happening(what, now);
+    }
+
+    /// Sets the end of the application's writing on flow `flow`. Returns the end, which may send now; `None`
+    /// if it is not a TCP flow.
+    pub fn stop(&mut self, flow: usize, stop: Instant) -> Option<usize> {
+        let (index, end) = self.active(flow)?;
+        end.endpoint.set_stop(stop);
+        Some(index)
+    }
+
+    /// True if no segment is stored.
+    pub fn is_clear(&self) -> bool {
+        self.segments.is_empty()
+    }
+}
+
+impl End {
+    /// State of its sender.
+    fn sample(&self) -> TcpSample {
+        let (cwnd, ssthresh) = self.endpoint.window();
+        let (rtt, rto) = self.endpoint.rtt();
+        let counts = self.endpoint.counts();
+        let bytes = |segments: u32| Bytes(u64::from(segments) * u64::from(self.mss));
+        TcpSample {
+            cwnd: bytes(cwnd),
+            ssthresh: (ssthresh < NO_THRESHOLD).then(|| bytes(ssthresh)),
+            in_flight: bytes(self.endpoint.in_flight()),
+            rtt,
+            rto,
+            retransmissions: counts.retransmissions,
+            timeouts: counts.timeouts,
+            recoveries: counts.recoveries,
+            mark_reductions: counts.mark_reductions,
+            undone: counts.undone,
+        }
+    }
+}
+
+/// Result of a packet's arrival at its host.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TcpArrival {
+    /// Index of the end at which it arrived.
+    pub end: usize,
+    /// Bytes that the application got by it.
+    pub delivered: u64,
+    /// Time since the connection's start, if the application has all its data by this packet.
+    pub completed: Option<Duration>,
+    /// True if the peer's data are complete.
+    pub ended: bool,
+}
+
+/// Returns the bytes of headers around a segment in its frame: Ethernet, IP, TCP with time stamps.
+pub(crate) fn frame_headers(flow: &Flow) -> u32 {
+    let headers = if flow.fields.source.is_ipv4() { IPV4_HEADERS } else { IPV6_HEADERS };
+    headers + 32
+}
+
+/// Returns the configuration of an end's sender and receiver.
+fn configs(model: &TcpModel) -> (SenderConfig, ReceiverConfig) {
+    let sender = SenderConfig {
+        mss: model.mss,
+        initial_window: model.initial_window,
+        minimum_rto: model.minimum_rto,
+        sack: model.sack,
+        ecn: model.ecn,
+        pacing: model.pacing,
+    };
+    let receiver = ReceiverConfig {
+        window: model.receive_window,
+        delayed_ack: model.delayed_ack,
+        quick_acks: model.quick_acks,
+        sack: model.sack,
+        ecn: model.ecn,
+        exact_echo: model.congestion.wants_marks(),
+    };
+    (sender, receiver)
+}
+
+fn build_end(
+    scenario: &Scenario,
+    (of, place, flow, start): (usize, usize, &Flow, Instant),
+    model: &TcpModel,
+    active: bool,
+    seed: Seed,
+) -> Result<End, Failure> {
+    let headers = if flow.fields.source.is_ipv4() { IPV4_HEADERS } else { IPV6_HEADERS };
+    let application = application(scenario, of, &Connection { model: *model, start }, active, seed)?;
+    let role = match active {
+        // Opened by its dialogue.
+        true if flow.ftp.is_some() => Role::Active(Instant::NEVER),
+        true => Role::Active(start),
+        false => Role::Passive,
+    };
+    let frame = frame_headers(flow) + model.mss;
+    let mut endpoint = Endpoint::new(role, configs(model), create(model.congestion), frame, application);
+    if active && let Some(stop) = flow.stop {
+        endpoint.set_stop(Instant::ZERO + stop);
+    }
+    Ok(End {
+        endpoint,
+        flow: FlowId(place as u32),
+        node: flow.from,
+        clock: HostClock::of(&scenario.nodes[flow.from]),
+        traffic_class: flow.traffic_class & !0b11,
+        headers,
+        mss: model.mss,
+        first_sequence: first_sequence(flow, model, seed),
+        sequence: 0,
+        armed: Instant::NEVER,
+        start,
+        expected: match model.application {
+            Task::File(bytes) if !active => bytes.0,
+            _ => u64::MAX,
+        },
+        delivered: 0,
+        complete: false,
+        partner: None,
+        asks: active && matches!(model.application, Task::Echo | Task::Pages { .. }),
+    })
+}
