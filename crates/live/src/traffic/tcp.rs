@@ -1,4 +1,4 @@
-//! TCP flows by the kernel's TCP: the simulator's applications over real connections, one thread a host.
+//! TCP flows by the kernel's TCP: the simulation's applications over real connections, one thread a host.
 //!
 //! ```text
 //! host: one thread, one epoll --> end: application --writes--> outlet --> socket (kernel's TCP) --> frames
