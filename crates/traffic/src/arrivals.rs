@@ -10,22 +10,23 @@
 //! does not change their times.
 
 mod bursts;
-mod player;
-mod steady;
+mod replay_source;
+mod streams;
 mod video;
 
 use lockgate_engine::random::{Random, Seed};
 use lockgate_engine::units::{Bytes, Duration, Rate};
 
 use self::bursts::Bursts;
-use self::player::Player;
-use self::steady::{ConstantRate, Gaps, Sizes};
+use self::replay_source::ReplaySource;
+use self::streams::{ConstantRate, Gaps, Sizes};
 use self::video::Video;
-use crate::config::{BurstsConfig, HEADERS, TrafficConfig};
+use crate::config::profile::{self, Model};
+use crate::config::{BurstsConfig, TrafficConfig};
 use crate::files::LoadedFiles;
+use crate::frame::HEADERS;
 use crate::invalid::Invalid;
 use crate::law::Law;
-use crate::profile::{self, Model};
 
 /// One packet offered by a flow.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -54,7 +55,7 @@ enum Source {
     Gaps(Gaps),
     Rate(ConstantRate),
     Video(Video),
-    Replay(Player),
+    Replay(ReplaySource),
 }
 
 impl core::fmt::Debug for Arrivals {
@@ -91,7 +92,11 @@ impl Arrivals {
         if let Some(replay) = &config.replay {
             let packets = files.replays.get(&replay.file);
             let packets = packets.ok_or_else(|| Invalid::new("replay.file", "has not been read"))?;
-            return Ok(Self::of(Source::Replay(Player::new(packets.clone(), replay.speed, replay.repeat))));
+            return Ok(Self::of(Source::Replay(ReplaySource::new(
+                packets.clone(),
+                replay.speed,
+                replay.repeat,
+            ))));
         }
         if let Some(name) = &config.profile {
             return match profile::model(name, config.rate)? {
@@ -142,7 +147,7 @@ impl Arrivals {
             Source::Gaps(gaps) => gaps.fill(batch),
             Source::Rate(rate) => rate.fill(batch),
             Source::Video(video) => video.fill(batch),
-            Source::Replay(player) => player.fill(batch),
+            Source::Replay(replay) => replay.fill(batch),
         }
         if let Some(bursts) = &mut self.bursts {
             let count = bursts.stretch(&mut batch[from..]);
@@ -182,7 +187,7 @@ impl Arrivals {
             Source::Gaps(gaps) => 1.0 / gaps.law.mean()?,
             Source::Rate(rate) => rate.rate() / 8.0 / rate.sizes().mean()?,
             Source::Video(video) => video.packet_rate(),
-            Source::Replay(player) => player.packet_rate()?,
+            Source::Replay(replay) => replay.packet_rate()?,
         };
         match &self.bursts {
             Some(bursts) => Some(rate * bursts.duty()?),
@@ -197,7 +202,7 @@ impl Arrivals {
             Source::Gaps(gaps) => gaps.sizes.mean()? * 8.0 * f64::from(gaps.batch) / gaps.law.mean()?,
             Source::Rate(rate) => rate.rate(),
             Source::Video(video) => video.rate(),
-            Source::Replay(player) => player.rate()?,
+            Source::Replay(replay) => replay.rate()?,
         };
         match &self.bursts {
             Some(bursts) => Some(rate * bursts.duty()?),

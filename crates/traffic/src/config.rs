@@ -9,6 +9,7 @@
 //! ```
 
 mod check;
+pub mod profile;
 
 use std::sync::Arc;
 
@@ -20,13 +21,6 @@ use crate::files::{Captures, Load, LoadedFiles};
 use crate::invalid::Invalid;
 use crate::law::LawConfig;
 use crate::laws::empirical::Curve;
-use crate::profile;
-
-/// Headers around a UDP payload in a frame: 14 bytes of Ethernet, 20 of IPv4, 8 of UDP.
-pub const HEADERS: u32 = 14 + 20 + 8;
-
-/// Largest frame: an IP packet of 65535 bytes and the Ethernet header of 14 bytes.
-pub const LARGEST_FRAME: u32 = 65_535 + 14;
 
 /// Traffic of one flow: one of `gap`, `rate`, `profile` and `replay`, with the keys that belong to it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]

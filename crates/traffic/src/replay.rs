@@ -22,7 +22,7 @@ use flate2::read::MultiGzDecoder;
 use lockgate_engine::units::Duration;
 
 use self::link::Link;
-use crate::config::LARGEST_FRAME;
+use crate::frame::LARGEST_FRAME;
 
 /// Limit on the decompressed size of a capture, in bytes: 1 GiB.
 pub const LARGEST_CAPTURE: u64 = 1 << 30;

@@ -11,7 +11,7 @@ use crate::replay::Replay;
 const DIGITS: u32 = 40;
 
 /// A replay in progress.
-pub(super) struct Player {
+pub(super) struct ReplaySource {
     replay: Arc<Replay>,
     /// Factor on captured times, with [`DIGITS`] binary fraction digits: the same on every machine.
     factor: u64,
@@ -22,8 +22,8 @@ pub(super) struct Player {
     next: usize,
 }
 
-impl Player {
-    /// Creates a player that sends `replay` `speed` times faster, from 10^-6 to 10^6.
+impl ReplaySource {
+    /// Creates a source that sends `replay` `speed` times faster, from 10^-6 to 10^6.
     pub(super) fn new(replay: Arc<Replay>, speed: f64, repeats: bool) -> Self {
         let factor = ((1u64 << DIGITS) as f64 / speed + 0.5) as u64;
         let period = repeats.then(|| period(&replay));

@@ -4,7 +4,7 @@ use lockgate_engine::random::Random;
 use lockgate_engine::units::{Bytes, Duration, PICOS_PER_SECOND, Rate};
 
 use super::{BATCH, Emission};
-use crate::config::LARGEST_FRAME;
+use crate::frame::LARGEST_FRAME;
 use crate::law::Law;
 
 /// Frame lengths.

@@ -6,8 +6,9 @@ use std::sync::Arc;
 use proptest::prelude::*;
 
 use super::*;
-use crate::config::{BurstStart, LARGEST_FRAME, ReplayConfig};
+use crate::config::{BurstStart, ReplayConfig};
 use crate::files::Captures;
+use crate::frame::LARGEST_FRAME;
 use crate::law::LawConfig;
 use crate::replay::Replay;
 

@@ -13,7 +13,7 @@ use lockgate_engine::random::Random;
 use lockgate_engine::units::{Duration, PICOS_PER_SECOND, Rate};
 
 use super::{BATCH, Emission};
-use crate::config::HEADERS;
+use crate::frame::HEADERS;
 use crate::ziggurat::StandardExponential;
 
 /// Frames a second.

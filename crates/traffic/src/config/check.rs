@@ -2,11 +2,11 @@
 
 use lockgate_engine::units::{Bytes, Duration, Packets, Rate};
 
-use super::{HEADERS, LARGEST_FRAME, TrafficConfig};
+use super::{TrafficConfig, profile};
 use crate::files::LoadedFiles;
+use crate::frame::{HEADERS, LARGEST_FRAME};
 use crate::invalid::Invalid;
 use crate::law::{Law, LawConfig};
-use crate::profile;
 
 /// Highest rate of a flow: a byte takes one picosecond.
 const HIGHEST_RATE: Rate = Rate::from_bits(8_000_000_000_000);

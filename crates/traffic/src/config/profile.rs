@@ -6,7 +6,8 @@
 use lockgate_engine::units::{Bytes, Duration, Rate};
 use schemars::{Schema, SchemaGenerator, json_schema};
 
-use crate::config::{BurstStart, BurstsConfig, HEADERS, TrafficConfig};
+use super::{BurstStart, BurstsConfig, TrafficConfig};
+use crate::frame::HEADERS;
 use crate::invalid::Invalid;
 use crate::law::LawConfig;
 use crate::laws::Kind;
