@@ -12,6 +12,44 @@
 //! `receiver` reassembles and acknowledges; [`congestion`] lists the congestion controls. All are pure
 //! objects with time as an argument, independent of links and queues. Decision 010 says how they were
 //! compared with the kernel.
+//!
+//! ```
+//! use lockgate_engine::units::{Duration, Instant};
+//! use lockgate_scenario::tcp::Congestion;
+//! use lockgate_tcp::application::Application;
+//! use lockgate_tcp::congestion::create;
+//! use lockgate_tcp::endpoint::{Endpoint, Role};
+//! use lockgate_tcp::{ReceiverConfig, SenderConfig};
+//!
+//! let end = |role, application| {
+//!     let (rto, delay) = (Duration::from_millis(200), Duration::from_millis(40));
+//!     let sender = SenderConfig {
+//!         mss: 1448, initial_window: 10, minimum_rto: rto, sack: true, ecn: false, pacing: false,
+//!     };
+//!     let receiver = ReceiverConfig {
+//!         window: 1 << 20, delayed_ack: delay, quick_acks: 16, sack: true, ecn: false, exact_echo: false,
+//!     };
+//!     Endpoint::new(role, (sender, receiver), create(Congestion::Cubic), 1514, application)
+//! };
+//! let mut now = Instant::ZERO;
+//! let mut client = end(Role::Active(now), Application::File(100_000));
+//! let mut server = end(Role::Passive, Application::Sink);
+//! let mut delivered = 0;
+//! for _ in 0..200 {
+//!     client.on_timer(now);
+//!     server.on_timer(now);
+//!     now = now + Duration::from_millis(5);
+//!     while let Some(departure) = client.poll(now) {
+//!         delivered += server.on_segment(&departure.segment, false, now).delivered;
+//!     }
+//!     while let Some(departure) = server.poll(now) {
+//!         client.on_segment(&departure.segment, false, now);
+//!     }
+//! }
+//! assert_eq!(delivered, 100_000);
+//! ```
+
+#![forbid(unsafe_code)]
 
 pub mod application;
 pub mod congestion;

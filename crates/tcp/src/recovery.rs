@@ -305,7 +305,7 @@ impl Sender {
     fn begin_undo(&mut self) {
         self.undo_from = Some(self.una);
         // Retransmissions already in flight cannot be told apart from later ones.
-        self.undo_repeats = if self.board.again() > 0 { self.board.again() } else { 0 };
+        self.undo_repeats = self.board.again();
     }
 
     fn enter_recovery(&mut self, echo: bool) {
