@@ -20,7 +20,7 @@ use crate::source::{HostClock, Source, SourceSetup};
 ///
 /// # Errors
 /// If the port cannot be built. Reading the scenario normally finds this first.
-pub fn build_link(
+pub(crate) fn build_link(
     scenario: &Scenario,
     model: &PortModel,
     far: Hops,

@@ -12,7 +12,7 @@ use lockgate_scenario::{Application, TcpModel};
 use crate::files::file_bins;
 
 /// Returns the setup of a run with these flows.
-pub fn run_setup(scenario: &Scenario, mode: Mode, seed: Seed, flows: Vec<FlowSetup>) -> Setup {
+pub(crate) fn run_setup(scenario: &Scenario, mode: Mode, seed: Seed, flows: Vec<FlowSetup>) -> Setup {
     Setup {
         title: scenario.title.clone(),
         mode,
