@@ -21,14 +21,14 @@ use crate::arguments::Watch;
 use crate::directory::Results;
 use crate::exit::{Exit, Failure};
 use crate::files::Beside;
+use crate::monitor::hub::{COMMANDS, SAMPLES};
+use crate::monitor::server::{self, Guard, Shared, is_pace};
+use crate::monitor::session::{Ends, LONGEST, SHORTEST};
+use crate::monitor::status::{SAVED_HEAD, Status, saved};
+use crate::monitor::view::lines;
+use crate::monitor::view::screen::{self, Messages};
+use crate::monitor::{Command, Hub, LiveSession, Session};
 use crate::output::tell;
-use crate::qostat::hub::{COMMANDS, SAMPLES};
-use crate::qostat::server::{self, Guard, Shared, is_pace};
-use crate::qostat::session::{Ends, LONGEST, SHORTEST};
-use crate::qostat::status::{SAVED_HEAD, Status, saved};
-use crate::qostat::view::lines;
-use crate::qostat::view::screen::{self, Messages};
-use crate::qostat::{Command, Hub, LiveSession, Session};
 use crate::results::{self, Written};
 use crate::runs::Runs;
 use crate::saved_file::SavedFile;
@@ -311,7 +311,7 @@ fn is_plain(arguments: &Watch) -> bool {
 fn show(
     arguments: &Watch,
     hub: &Arc<Hub>,
-    frames: tokio::sync::broadcast::Receiver<crate::qostat::hub::Frame>,
+    frames: tokio::sync::broadcast::Receiver<crate::monitor::hub::Frame>,
     messages: Messages,
 ) -> std::io::Result<()> {
     if is_plain(arguments) {

@@ -13,10 +13,10 @@ use serde_json::{Value, json};
 
 use super::slots::{Phase, Progress};
 use super::{BODY, Shared, guard, openapi, stream};
-use crate::qostat::exports;
-use crate::qostat::knobs::{Command, Refused};
-use crate::qostat::session::{LONGEST, SHORTEST};
-use crate::qostat::status::saved;
+use crate::monitor::exports;
+use crate::monitor::knobs::{Command, Refused};
+use crate::monitor::session::{LONGEST, SHORTEST};
+use crate::monitor::status::saved;
 
 /// Samples returned by one request at most.
 const MOST: usize = 10_000;

@@ -1,4 +1,4 @@
-//! qostat: a run observed from outside, with its knobs.
+//! Monitor: a run observed from outside, with its knobs. The papers call theirs `qostat`.
 //!
 //! ```text
 //!            Command (set, pace, interval)                        Request over HTTP, keys, `lockgate set`

@@ -15,11 +15,11 @@ use tokio::sync::broadcast::error::TryRecvError;
 use super::keys::{Gone, Keys, has_hung_up};
 use super::{knob, paint};
 use crate::interrupt;
-use crate::qostat::effective::Knob;
-use crate::qostat::hub::{Frame, Hub};
-use crate::qostat::knobs::Command;
-use crate::qostat::session::{LONGEST, SHORTEST};
-use crate::qostat::status::Status;
+use crate::monitor::effective::Knob;
+use crate::monitor::hub::{Frame, Hub};
+use crate::monitor::knobs::Command;
+use crate::monitor::session::{LONGEST, SHORTEST};
+use crate::monitor::status::Status;
 
 /// Values kept for a sparkline.
 const HISTORY: usize = 512;

@@ -1,23 +1,23 @@
-//! qostat from outside: the paced simulation is the simulation, knobs over HTTP are replayed by what is saved,
+//! The monitor from outside: the paced simulation is the simulation, knobs over HTTP are replayed by what is saved,
 //! and what must be refused is.
 
-#[path = "qostat/attacks.rs"]
+#[path = "monitor/attacks.rs"]
 mod attacks;
 #[cfg(target_os = "linux")]
 mod host;
 #[cfg(target_os = "linux")]
-#[path = "qostat/live.rs"]
+#[path = "monitor/live.rs"]
 mod live;
 #[allow(clippy::duplicate_mod, reason = "`host` includes it, too, on Linux alone")]
 #[path = "../../../tests/skipped.rs"]
 mod skipped;
-#[path = "qostat/tools.rs"]
+#[path = "monitor/tools.rs"]
 mod tools;
-#[path = "qostat/undo.rs"]
+#[path = "monitor/undo.rs"]
 mod undo;
-#[path = "qostat/watched.rs"]
+#[path = "monitor/watched.rs"]
 mod watched;
-#[path = "qostat/weights.rs"]
+#[path = "monitor/weights.rs"]
 mod weights;
 
 use std::fs;

@@ -9,8 +9,8 @@ use tokio::sync::broadcast::error::TryRecvError;
 
 use crate::figures;
 use crate::interrupt;
+use crate::monitor::hub::{Frame, Hub};
 use crate::output::{has_no_reader, say, tell};
-use crate::qostat::hub::{Frame, Hub};
 
 /// Prints samples until the run ends, as JSON if requested. Unless it `outlives` its reader, it also ends
 /// when that is gone.

@@ -18,9 +18,9 @@ use tokio::time::{Instant, timeout};
 use super::Shared;
 use super::api::refuse;
 use super::slots::{Phase, Progress};
-use crate::qostat::Hub;
-use crate::qostat::hub::Frame;
-use crate::qostat::status::Status;
+use crate::monitor::Hub;
+use crate::monitor::hub::Frame;
+use crate::monitor::status::Status;
 
 /// Least time between batches.
 const GAP: Duration = Duration::from_millis(50);

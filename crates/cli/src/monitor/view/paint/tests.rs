@@ -9,9 +9,9 @@ use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use ratatui::style::Color;
 
 use super::*;
-use crate::qostat::effective::Knob;
-use crate::qostat::status::{PortStatus, Status};
-use crate::qostat::view::screen::KeyRequest;
+use crate::monitor::effective::Knob;
+use crate::monitor::status::{PortStatus, Status};
+use crate::monitor::view::screen::KeyRequest;
 
 fn queue(name: &str, place: u16, parent: Option<u16>, packets: u64) -> QueueSample {
     QueueSample {
