@@ -50,7 +50,7 @@ lint: web
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
 	@if rustup target list --installed 2>/dev/null | grep -q wasm32-unknown-unknown; \
-	then $(CARGO) check --locked --target wasm32-unknown-unknown -p lockgate-sim; \
+	then $(CARGO) check --locked --target wasm32-unknown-unknown -p lockgate-sim -p lockgate-session; \
 	else echo "lint::wasm32: target wasm32-unknown-unknown is not installed" | tee -a "$${LOCKGATE_SKIPPED:-/dev/null}"; fi
 
 # Tolerances that are missed are a result, not a failure to make.

@@ -8,21 +8,21 @@
 //!          '--> Status (knobs, topology, saved scenario) when it changes
 //! ```
 //!
-//! The session of a simulation observes it on the simulation's own thread ([`session`]). In a live run the
-//! driver's thread only fills samples and applies changes that are ready ([`live`]). Invariant: neither waits
-//! for a reader; a sample that finds no room is dropped and counted.
+//! What a session is, without threads and channels, is the crate `lockgate-session`. The session of a
+//! simulation observes it on the simulation's own thread ([`simulated`]). In a live run the driver's thread
+//! only fills samples and applies changes that are ready ([`live`]). Invariant: neither waits for a reader; a
+//! sample that finds no room is dropped and counted.
 
-pub(crate) mod effective;
-pub(crate) mod exports;
+pub(crate) mod channels;
+pub(crate) mod command;
 pub(crate) mod hub;
-pub(crate) mod knobs;
 pub(crate) mod live;
 pub(crate) mod server;
-pub(crate) mod session;
-pub(crate) mod status;
+pub(crate) mod simulated;
 pub(crate) mod view;
 
+pub(crate) use channels::Channels;
+pub(crate) use command::Command;
 pub(crate) use hub::Hub;
-pub(crate) use knobs::Command;
 pub(crate) use live::LiveSession;
-pub(crate) use session::Session;
+pub(crate) use simulated::SimulatedSession;

@@ -5,17 +5,18 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::process::Command;
 
 /// Which crates each crate may use, tests and benches aside.
-const ARROWS: [(&str, &[&str]); 10] = [
+const ARROWS: [(&str, &[&str]); 11] = [
     ("engine", &[]),
     ("traffic", &["engine"]),
     ("scenario", &["engine", "traffic"]),
     ("tcp", &["engine", "traffic", "scenario"]),
     ("measure", &["engine"]),
     ("network", &["engine", "traffic", "scenario", "tcp", "measure"]),
+    ("session", &["engine", "scenario", "measure"]),
     ("sim", &["engine", "traffic", "scenario", "measure", "network"]),
     ("conform", &["engine", "traffic", "scenario", "measure", "sim"]),
     ("live", &["engine", "traffic", "scenario", "tcp", "measure", "network"]),
-    ("cli", &["engine", "traffic", "scenario", "measure", "network", "sim", "conform", "live"]),
+    ("cli", &["engine", "traffic", "scenario", "measure", "network", "session", "sim", "conform", "live"]),
 ];
 
 fn cargo(arguments: &[&str]) -> String {
@@ -56,7 +57,7 @@ fn crates_use_only_those_before_them() {
 /// Pure crates have no dependency that reads clocks, starts threads or opens files for them.
 #[test]
 fn pure_crates_stay_pure() {
-    for name in ["engine", "traffic", "scenario", "tcp", "measure", "network", "sim", "conform"] {
+    for name in ["engine", "traffic", "scenario", "tcp", "measure", "network", "session", "sim", "conform"] {
         let tree = cargo(&[
             "tree",
             "--offline",

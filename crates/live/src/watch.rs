@@ -22,15 +22,12 @@ use std::sync::{Arc, OnceLock};
 
 use lockgate_engine::clock::Clock;
 use lockgate_engine::units::{Duration, Instant};
-use lockgate_measure::monitor::{Monitor, Sample};
+use lockgate_measure::monitor::{LOOKS, Monitor, Sample};
 use lockgate_scenario::change::Prepared;
 
 use crate::clock::Monotonic;
 use crate::fidelity;
 use crate::network::Network;
-
-/// Looks an interval: the number of values that the mean queue length is computed from.
-const LOOKS: u64 = 10;
 
 /// Capacity of the sample rings.
 const SAMPLES: usize = 64;

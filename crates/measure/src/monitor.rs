@@ -18,6 +18,9 @@ use serde::Serialize;
 use crate::histogram::Coarse;
 use crate::recording::{Event, FlowRecord, PortRecord, Recording, SOJOURN_CLASSES, Seen, Totals, Window};
 
+/// Looks an interval: the number of values that the mean queue length is computed from.
+pub const LOOKS: u64 = 10;
+
 /// State of the run at the end of an interval.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Sample {

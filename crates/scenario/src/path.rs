@@ -172,7 +172,7 @@ impl Override {
     }
 
     /// Returns the override as an entry of a `set` table: the path in quotes, and the value as TOML.
-    pub(crate) fn as_setting(&self) -> String {
+    pub fn as_setting(&self) -> String {
         let mut value = self.value.clone().unwrap_or_else(|| Value::from(""));
         value.decor_mut().clear();
         format!("{} = {value}", Value::from(join(&self.path)))

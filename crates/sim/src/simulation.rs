@@ -208,9 +208,14 @@ impl<'a> Simulation<'a> {
     }
 
     /// Continues by this scenario, which must differ from the current one only by changes later than now
-    /// ([`Scenario::with_change`]).
+    /// ([`Scenario::with_change`]). Changes up to now may be left out: they have happened.
     pub fn change(&mut self, scenario: Scenario) {
-        with_play!(&mut self.player, play => play.timeline.scenario = Cow::Owned(scenario));
+        let now = self.now();
+        with_play!(&mut self.player, play => {
+            let listed = scenario.changes.partition_point(|change| change.at <= now);
+            play.timeline.left_out = play.timeline.next.saturating_sub(listed);
+            play.timeline.scenario = Cow::Owned(scenario);
+        });
     }
 
     /// Ends the run now, and closes its account.
@@ -258,7 +263,7 @@ impl<'a, E: Entry> Play<'a, E> {
             network,
             until: Instant::ZERO,
             end: scenario.end(),
-            timeline: Timeline { scenario, next: 0 },
+            timeline: Timeline { scenario, next: 0, left_out: 0 },
             next: Instant::ZERO,
             now: Instant::ZERO,
             has_ended: false,
@@ -394,18 +399,25 @@ fn close<E: Entry>(mut network: Network<E>, end: Instant) -> Result<Recording, F
 /// Changes of the scenario, in the order of their times.
 struct Timeline<'a> {
     scenario: Cow<'a, Scenario>,
+    /// Number of changes that have happened.
     next: usize,
+    /// Number of these that the scenario's list does not have.
+    left_out: usize,
 }
 
 impl Timeline<'_> {
+    fn upcoming(&self) -> Option<&Change> {
+        self.scenario.changes.get(self.next - self.left_out)
+    }
+
     fn next_time(&self) -> Instant {
-        self.scenario.changes.get(self.next).map_or(Instant::NEVER, |change| change.at)
+        self.upcoming().map_or(Instant::NEVER, |change| change.at)
     }
 
     fn turn<E: Entry>(&mut self, network: &mut Network<E>, now: Instant) -> Result<(), Failure> {
-        let next = self.next;
+        let upcoming = self.next - self.left_out;
         self.next += 1;
-        match self.scenario.changes.get(next) {
+        match self.scenario.changes.get(upcoming) {
             Some(change) => network.apply(&self.scenario, &mut Prepared::from(change.clone()), now),
             None => Ok(()),
         }

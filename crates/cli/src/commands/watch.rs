@@ -15,6 +15,7 @@ use lockgate_engine::units::Duration;
 use lockgate_live::watch::control_channel;
 use lockgate_measure::recording::Recording;
 use lockgate_scenario::Scenario;
+use lockgate_session::{LONGEST_INTERVAL, SAVED_HEAD, SHORTEST_INTERVAL, Status, saved};
 
 use super::run::{ended, judged};
 use crate::arguments::Watch;
@@ -23,11 +24,9 @@ use crate::exit::{Exit, Failure};
 use crate::files::Beside;
 use crate::monitor::hub::{COMMANDS, SAMPLES};
 use crate::monitor::server::{self, Guard, Shared, is_pace};
-use crate::monitor::session::{Ends, LONGEST, SHORTEST};
-use crate::monitor::status::{SAVED_HEAD, Status, saved};
 use crate::monitor::view::lines;
 use crate::monitor::view::screen::{self, Messages};
-use crate::monitor::{Command, Hub, LiveSession, Session};
+use crate::monitor::{Channels, Command, Hub, LiveSession, SimulatedSession};
 use crate::output::tell;
 use crate::results::{self, Written};
 use crate::runs::Runs;
@@ -57,15 +56,15 @@ pub(crate) fn watch(arguments: &Watch) -> Result<Exit, Failure> {
     let (samples, taken) = sync_channel(SAMPLES);
     let board = Arc::new(Mutex::new(Arc::new(Status::default())));
     let hub = Hub::start(taken, commands, board.clone());
-    let ends = Ends { commands: asked, samples, board };
+    let channels = Channels { commands: asked, samples, board };
     let messages = channel();
     let told = messages.0.clone();
     let leaving =
         Leaving { scenario: &scenario, seed: arguments.seed, results, save, hub: hub.clone(), told };
     let left = if arguments.live {
-        live(arguments, leaving, every, &files, ends, messages)?
+        live(arguments, leaving, every, &files, channels, messages)?
     } else {
-        simulated(arguments, leaving, every, &files, ends, messages)?
+        simulated(arguments, leaving, every, &files, channels, messages)?
     };
     Ok(left.end(arguments))
 }
@@ -87,8 +86,8 @@ fn save(file: &Path, out: Option<&Path>) -> Result<SavedFile, Failure> {
 /// Outcome of a watched run.
 struct Played {
     runs: Runs,
-    /// The scenario with the last changes, if there were any.
-    changed: Option<Scenario>,
+    /// The scenario with all changes.
+    changed: Scenario,
 }
 
 /// Output that a watched run writes as soon as it has ended, independent of its view.
@@ -108,7 +107,7 @@ impl Leaving<'_> {
         let mut left = Left { exit: Exit::Failed, directory: None, failures: Vec::new() };
         match played {
             Ok(played) => {
-                let scenario = played.changed.as_ref().unwrap_or(self.scenario);
+                let scenario = &played.changed;
                 match self.results {
                     Some(results) => match write(results, scenario, self.seed, played.runs) {
                         Ok((exit, directory)) => (left.exit, left.directory) = (exit, Some(directory)),
@@ -116,7 +115,7 @@ impl Leaving<'_> {
                     },
                     None => left.exit = watched(&played.runs),
                 }
-                let saved = self.save.map(|file| file.write(&saved(&self.hub.status())));
+                let saved = self.save.map(|file| file.write(&saved(&self.hub.status(), &results::now())));
                 left.failures.extend(saved.and_then(Result::err));
             }
             Err(failure) => left.failures.push(failure),
@@ -163,12 +162,12 @@ fn simulated(
     leaving: Leaving<'_>,
     every: Duration,
     files: &Beside,
-    ends: Ends,
+    channels: Channels,
     messages: Messages,
 ) -> Result<Left, Failure> {
     let (scenario, hub) = (leaving.scenario, &leaving.hub.clone());
     let (paced, seed) = ((arguments.pace, every), arguments.seed);
-    let mut session = Session::new(scenario, seed, paced, files, ends);
+    let mut session = SimulatedSession::new(scenario, seed, paced, files, channels);
     let frames = hub.subscribe();
     if let Some(address) = arguments.web {
         serve(address, arguments, hub)?;
@@ -194,14 +193,14 @@ fn live(
     leaving: Leaving<'_>,
     every: Duration,
     files: &Beside,
-    ends: Ends,
+    channels: Channels,
     messages: Messages,
 ) -> Result<Left, Failure> {
     let (scenario, hub) = (leaving.scenario, &leaving.hub.clone());
     let halt = Arc::new(AtomicBool::new(false));
     let (driver_end, observer_end) = control_channel(every);
     let seed = arguments.seed;
-    let session = LiveSession::new(scenario, (seed, every), files, ends, observer_end, halt.clone());
+    let session = LiveSession::new(scenario, (seed, every), files, channels, observer_end, halt.clone());
     let frames = hub.subscribe();
     if let Some(address) = arguments.web {
         serve(address, arguments, hub)?;
@@ -219,7 +218,7 @@ fn live(
                     unfaithful: outcome.unfaithful,
                     programs: outcome.programs,
                 };
-                Played { runs, changed: Some(changed) }
+                Played { runs, changed }
             }))
         });
         let shown = show(arguments, hub, frames, messages);
@@ -240,12 +239,19 @@ fn undrawn(error: &std::io::Error) -> Failure {
 }
 
 fn interval(text: &str) -> Result<Duration, Failure> {
-    text.parse::<Duration>().ok().filter(|every| (SHORTEST..=LONGEST).contains(every)).ok_or_else(|| {
-        Failure::usage(format!("`--every {text}` is no interval of samples"), "it is from 10ms to 5s")
-    })
+    text.parse::<Duration>()
+        .ok()
+        .filter(|every| (SHORTEST_INTERVAL..=LONGEST_INTERVAL).contains(every))
+        .ok_or_else(|| {
+            Failure::usage(format!("`--every {text}` is no interval of samples"), "it is from 10ms to 5s")
+        })
 }
 
-fn play(scenario: &Scenario, seed: u64, session: &mut Session<'_>) -> Result<(Recording, bool), Failure> {
+fn play(
+    scenario: &Scenario,
+    seed: u64,
+    session: &mut SimulatedSession<'_>,
+) -> Result<(Recording, bool), Failure> {
     let wall = WallInstant::now();
     let cpu = lockgate_live::clock::thread_cpu_time();
     let outcome = lockgate_sim::watched(scenario, Seed(seed), session)

@@ -9,10 +9,11 @@ use std::time::Duration as WallTime;
 
 use lockgate_engine::units::Duration;
 use lockgate_measure::monitor::{EventSample, Sample};
+use lockgate_session::{Done, Refused, Status};
 use tokio::sync::broadcast;
 
-use super::knobs::{Command, Done, Refused};
-use super::status::{Board, Status};
+use super::channels::Board;
+use super::command::Command;
 
 /// Capacity of one reader's channel, in samples.
 const WAITING: usize = 256;

@@ -2,7 +2,7 @@
 //! changes for the driver.
 //!
 //! ```text
-//! Command -> Scenario::with_change at `now + lead` -> the rest of the timeline, built -> driver
+//! Command -> Session::prepare at `now + lead` -> the rest of the timeline, built -> driver
 //!            '<- again, with a later time: the driver was already past it <---------------'
 //! ```
 //!
@@ -11,21 +11,19 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TrySendError};
+use std::sync::mpsc::RecvTimeoutError;
 use std::thread;
 use std::time::Duration as WallTime;
 
 use lockgate_engine::discipline::Invalid;
 use lockgate_engine::units::{Duration, Instant};
 use lockgate_live::watch::{Answer, ObserverEnd, Order};
-use lockgate_measure::monitor::{EventSample, Sample};
 use lockgate_scenario::Scenario;
 use lockgate_scenario::change::Prepared;
+use lockgate_session::{Done, Refused, Session, Start};
 
-use super::effective::Effective;
-use super::knobs::{Command, Done, Notes, Refused, set};
-use super::session::{Ends, LONGEST, SHORTEST};
-use super::status::{Board, Status};
+use super::channels::Channels;
+use super::command::Command;
 use crate::files::Beside;
 
 /// Least time from now to a change: the driver serves its channel every 5 ms.
@@ -49,23 +47,12 @@ const NAP: WallTime = WallTime::from_millis(1);
 /// Observer's side of a live run.
 pub(crate) struct LiveSession<'a> {
     files: &'a Beside,
-    commands: Receiver<Command>,
-    samples: SyncSender<Arc<Sample>>,
-    board: Board,
+    channels: Channels,
+    session: Session,
     observer_end: ObserverEnd,
-    status: Status,
-    /// Scenario with the changes so far.
-    scenario: Scenario,
-    every: Duration,
     /// Time needed to read a change: the shorter of the last two, and the last.
     took: Duration,
     took_last: Duration,
-    /// Samples that found no room in the channel to the hub.
-    dropped: u64,
-    /// Events of these samples, to be sent with the next.
-    untold: Vec<EventSample>,
-    notes: Notes,
-    current: Effective,
     /// Time of the last setting; later settings have later times.
     last: Instant,
     halt: Arc<AtomicBool>,
@@ -77,42 +64,30 @@ impl<'a> LiveSession<'a> {
         scenario: &Scenario,
         (seed, every): (u64, Duration),
         files: &'a Beside,
-        ends: Ends,
+        channels: Channels,
         observer_end: ObserverEnd,
         halt: Arc<AtomicBool>,
     ) -> Self {
-        let Ends { commands, samples, board } = ends;
-        let status = Status { mode: "live", seed, pace: 1.0, ..Status::default() };
-        let scenario = scenario.clone();
-        let current = Effective::at(&scenario.text, Instant::ZERO);
-        let mut session = Self {
+        let session = Session::new(scenario, Start { mode: "live", seed, pace: 1.0, every });
+        channels.publish(&session);
+        Self {
             files,
-            commands,
-            samples,
-            board,
+            channels,
+            session,
             observer_end,
-            status,
-            scenario,
-            every,
             took: Duration::ZERO,
             took_last: Duration::ZERO,
-            dropped: 0,
-            untold: Vec::new(),
-            notes: Notes::default(),
-            current,
             last: Instant::ZERO,
             halt,
-        };
-        session.status.describe(&session.scenario, &session.current);
-        session.publish();
-        session
+        }
     }
 
     /// Serves until the driver has ended. Returns the scenario with all changes.
     pub(crate) fn serve(mut self) -> Scenario {
         loop {
-            let nap = WallTime::from_nanos(self.every.as_picos() / 2_000).min(WallTime::from_millis(50));
-            match self.commands.recv_timeout(nap) {
+            let nap = WallTime::from_nanos(self.session.interval().as_picos() / 2_000)
+                .min(WallTime::from_millis(50));
+            match self.channels.commands.recv_timeout(nap) {
                 Ok(command) => self.obey(command),
                 Err(RecvTimeoutError::Timeout) => {}
                 // All senders of commands are gone.
@@ -124,37 +99,20 @@ impl<'a> LiveSession<'a> {
                 break;
             }
         }
-        self.status.ended = true;
-        self.publish();
-        self.scenario
-    }
-
-    fn publish(&mut self) {
-        self.status.every_s = self.every.as_secs_f64();
-        if let Ok(mut board) = self.board.lock() {
-            *board = Arc::new(self.status.clone());
-        }
+        self.session.end();
+        self.channels.publish(&self.session);
+        self.session.into_scenario()
     }
 
     /// Forwards the driver's samples to the hub.
     fn pass_on(&mut self) {
         self.observer_end.free();
-        while let Some(mut sample) = self.observer_end.sample() {
+        while let Some(sample) = self.observer_end.sample() {
             // A temporary change ended, or one of the timeline happened: update the knobs' values.
-            let now = Instant::ZERO + span(sample.at_s);
-            if self.current.is_past(now) {
-                self.current.advance(now);
-                self.status.describe(&self.scenario, &self.current);
-                self.publish();
+            if self.session.advance(Instant::ZERO + span(sample.at_s)) {
+                self.channels.publish(&self.session);
             }
-            sample.dropped_samples += self.dropped;
-            sample.events.splice(0..0, self.untold.drain(..));
-            self.notes.add_to(&mut sample);
-            self.notes.on_told();
-            if let Err(TrySendError::Full(sample)) = self.samples.try_send(Arc::new(sample)) {
-                self.dropped += 1;
-                self.untold.clone_from(&sample.events);
-            }
+            self.channels.hand_out(&mut self.session, sample);
         }
     }
 
@@ -162,20 +120,17 @@ impl<'a> LiveSession<'a> {
         match command {
             Command::Set { settings, lasting, reply } => {
                 let done = self.set(&settings, lasting);
-                if let Ok(done) = &done {
-                    self.notes.on_set(done);
-                }
                 let _ = reply.try_send(done);
             }
             Command::Every(every) => {
-                self.every = every.max(SHORTEST).min(LONGEST);
-                let _ = self.observer_end.order(Order::Every(self.every));
-                self.publish();
+                self.session.set_interval(every);
+                let _ = self.observer_end.order(Order::Every(self.session.interval()));
+                self.channels.publish(&self.session);
             }
             Command::Mark(text) => {
                 let now = self.observer_end.now().unwrap_or(Instant::ZERO);
-                self.status.marks.push(self.notes.mark(&text, now));
-                self.publish();
+                self.session.mark(&text, now);
+                self.channels.publish(&self.session);
             }
             Command::Stop => self.halt.store(true, Ordering::Relaxed),
             // Real time cannot be paced or paused.
@@ -190,12 +145,11 @@ impl<'a> LiveSession<'a> {
                 return Err(Refused::because("the run has not begun", "try again in a moment"));
             };
             let at = whole_micros((now + lead).max(self.last + AFTER_LAST));
-            if at >= self.scenario.end() {
+            if at >= self.session.scenario().end() {
                 return Err(Refused::because("the run ends before this could happen", "let it last longer"));
             }
-            let (changed, done, current) =
-                set(settings, lasting, at, &self.scenario, self.files, &self.current)?;
-            let timeline = rest(&changed, at)
+            let change = self.session.prepare(settings, lasting, at, self.files)?;
+            let timeline = rest(change.scenario(), at)
                 .map_err(|why| Refused::because(why.to_string(), "please report this with the scenario"))?;
             let took = self.observer_end.now().map_or(Duration::ZERO, |after| after.since(now));
             if !self.observer_end.order(Order::Timeline { from: at, changes: timeline }) {
@@ -205,10 +159,9 @@ impl<'a> LiveSession<'a> {
                 Some(Answer::Taken(_)) => {
                     // One slow reading, while other programs had the processor, does not predict the next.
                     self.took = took.min(core::mem::replace(&mut self.took_last, took));
-                    (self.scenario, self.current, self.last) = (changed, current, at);
-                    self.status.version += 1;
-                    self.status.describe(&self.scenario, &self.current);
-                    self.publish();
+                    self.last = at;
+                    let done = self.session.accept(change);
+                    self.channels.publish(&self.session);
                     return Ok(done);
                 }
                 Some(Answer::Late(..)) => lead = (lead * 2).max(took * 3).min(MOST_LEAD),

@@ -8,15 +8,14 @@ use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use lockgate_engine::units::Duration;
+use lockgate_session::{LONGEST_INTERVAL, Refused, SHORTEST_INTERVAL, exports, saved};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::slots::{Phase, Progress};
 use super::{BODY, Shared, guard, openapi, stream};
-use crate::monitor::exports;
-use crate::monitor::knobs::{Command, Refused};
-use crate::monitor::session::{LONGEST, SHORTEST};
-use crate::monitor::status::saved;
+use crate::monitor::Command;
+use crate::results;
 
 /// Samples returned by one request at most.
 const MOST: usize = 10_000;
@@ -108,7 +107,7 @@ async fn events(State(shared): State<Shared>) -> Response {
 }
 
 async fn scenario(State(shared): State<Shared>) -> Response {
-    text(StatusCode::OK, "application/toml; charset=utf-8", saved(&shared.hub.status()))
+    text(StatusCode::OK, "application/toml; charset=utf-8", saved(&shared.hub.status(), &results::now()))
 }
 
 async fn tc(State(shared): State<Shared>) -> Response {
@@ -202,7 +201,9 @@ async fn control(State(shared): State<Shared>, request: Request) -> Response {
     let wrong =
         |message: &str, help: &str| refuse(StatusCode::UNPROCESSABLE_ENTITY, message, help).into_response();
     let every = match wanted.every.map(|text| text.parse::<Duration>()).transpose() {
-        Ok(every) if every.is_none_or(|every| (SHORTEST..=LONGEST).contains(&every)) => every,
+        Ok(every) if every.is_none_or(|every| (SHORTEST_INTERVAL..=LONGEST_INTERVAL).contains(&every)) => {
+            every
+        }
         _ => return wrong("`every` is out of range", "from 10ms to 5s"),
     };
     if wanted.pace.is_some_and(|pace| !is_pace(pace)) {

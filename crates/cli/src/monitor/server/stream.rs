@@ -20,7 +20,7 @@ use super::api::refuse;
 use super::slots::{Phase, Progress};
 use crate::monitor::Hub;
 use crate::monitor::hub::Frame;
-use crate::monitor::status::Status;
+use lockgate_session::Status;
 
 /// Least time between batches.
 const GAP: Duration = Duration::from_millis(50);

@@ -1,6 +1,6 @@
 //! One step of a knob, up or down.
 
-use crate::monitor::effective::Knob;
+use lockgate_session::Knob;
 
 /// Returns the next value of a knob: the next choice, or a number a quarter larger or a fifth smaller with
 /// its unit unchanged. `None` if the value is neither.

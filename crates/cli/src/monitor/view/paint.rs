@@ -220,7 +220,7 @@ fn selected(screen: &Screen, frame: &mut Frame<'_>, area: Rect) {
     let knobs = screen.knobs();
     let room = usize::from(right.height).max(1);
     let first = (screen.knob + 1).saturating_sub(room);
-    let knob_line = |(index, knob): (usize, &&crate::monitor::effective::Knob)| {
+    let knob_line = |(index, knob): (usize, &&lockgate_session::Knob)| {
         let mark = if index == screen.knob { '>' } else { ' ' };
         let origin = if knob.is_default { " (default)" } else { "" };
         let text = format!("{mark} {} = {}{origin}", knob.key, knob.value.as_deref().unwrap_or("-"));

@@ -12,14 +12,13 @@ use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use tokio::sync::broadcast::Receiver;
 use tokio::sync::broadcast::error::TryRecvError;
 
+use lockgate_session::{Knob, LONGEST_INTERVAL, SHORTEST_INTERVAL, Status};
+
 use super::keys::{Gone, Keys, has_hung_up};
 use super::{knob, paint};
 use crate::interrupt;
-use crate::monitor::effective::Knob;
+use crate::monitor::Command;
 use crate::monitor::hub::{Frame, Hub};
-use crate::monitor::knobs::Command;
-use crate::monitor::session::{LONGEST, SHORTEST};
-use crate::monitor::status::Status;
 
 /// Values kept for a sparkline.
 const HISTORY: usize = 512;
@@ -240,7 +239,7 @@ impl Screen {
             INTERVALS_MS.into_iter().rev().find(|step| *step < now)
         };
         next.map_or(KeyRequest::Nothing, |millis| {
-            KeyRequest::Every(RunTime::from_millis(millis).max(SHORTEST).min(LONGEST))
+            KeyRequest::Every(RunTime::from_millis(millis).max(SHORTEST_INTERVAL).min(LONGEST_INTERVAL))
         })
     }
 }

@@ -9,9 +9,8 @@ use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use ratatui::style::Color;
 
 use super::*;
-use crate::monitor::effective::Knob;
-use crate::monitor::status::{PortStatus, Status};
 use crate::monitor::view::screen::KeyRequest;
+use lockgate_session::{Knob, PortStatus, Status};
 
 fn queue(name: &str, place: u16, parent: Option<u16>, packets: u64) -> QueueSample {
     QueueSample {

@@ -1,76 +1,81 @@
 //! Status of a session: the part that changes rarely.
 
-use std::sync::{Arc, Mutex};
-
 use lockgate_scenario::Scenario;
 use serde::Serialize;
 
-use super::effective::{Effective, Knob};
-use crate::results;
+use crate::effective::{Effective, Knob};
+use crate::history::History;
 
 /// Rarely changing state: the network, its knobs, and the progress of the session.
 #[derive(Clone, Debug, Default, Serialize)]
-pub(crate) struct Status {
+pub struct Status {
     /// Title of the scenario.
-    pub(crate) title: String,
+    pub title: String,
     /// `sim` or `live`.
-    pub(crate) mode: &'static str,
+    pub mode: &'static str,
     /// Seed of the random draws.
-    pub(crate) seed: u64,
+    pub seed: u64,
     /// Length of the run in seconds.
-    pub(crate) duration_s: f64,
+    pub duration_s: f64,
     /// Pace as a multiple of real time; 0 for as fast as possible.
-    pub(crate) pace: f64,
+    pub pace: f64,
     /// Seconds between samples.
-    pub(crate) every_s: f64,
+    pub every_s: f64,
     /// True while the run is paused.
-    pub(crate) held: bool,
+    pub held: bool,
     /// True once the run has ended.
-    pub(crate) ended: bool,
+    pub ended: bool,
     /// Number of settings so far.
-    pub(crate) version: u64,
+    pub version: u64,
     /// Names of the nodes.
-    pub(crate) nodes: Vec<String>,
+    pub nodes: Vec<String>,
     /// Links.
-    pub(crate) links: Vec<LinkStatus>,
+    pub links: Vec<LinkStatus>,
     /// Ports.
-    pub(crate) ports: Vec<PortStatus>,
+    pub ports: Vec<PortStatus>,
     /// Names of the flows.
-    pub(crate) flows: Vec<String>,
-    /// Scenario with all settings, which replays the session.
+    pub flows: Vec<String>,
+    /// Scenario and all settings, which replay the session.
     #[serde(skip)]
-    pub(crate) scenario: String,
+    pub history: History,
     /// Marks, each with its time.
     #[serde(skip)]
-    pub(crate) marks: Vec<String>,
+    pub marks: Vec<String>,
 }
 
 /// Link and its knobs.
 #[derive(Clone, Debug, Default, Serialize)]
-pub(crate) struct LinkStatus {
-    pub(crate) name: String,
-    pub(crate) from: String,
-    pub(crate) to: String,
-    pub(crate) rate_bps: f64,
-    pub(crate) delay_s: f64,
-    pub(crate) knobs: Vec<Knob>,
+pub struct LinkStatus {
+    /// Name.
+    pub name: String,
+    /// Name of one end.
+    pub from: String,
+    /// Name of the other end.
+    pub to: String,
+    /// Rate of each direction, in bits per second.
+    pub rate_bps: f64,
+    /// Propagation delay, in seconds, as the scenario states it.
+    pub delay_s: f64,
+    /// Rate, delay and loss.
+    pub knobs: Vec<Knob>,
 }
 
 /// Port and the knobs of its queues.
 #[derive(Clone, Debug, Default, Serialize)]
-pub(crate) struct PortStatus {
-    pub(crate) name: String,
-    pub(crate) from: String,
-    pub(crate) to: String,
-    pub(crate) link: String,
+pub struct PortStatus {
+    /// Name.
+    pub name: String,
+    /// Node whose port it is.
+    pub from: String,
+    /// Node at the other end of the link.
+    pub to: String,
+    /// Name of the link.
+    pub link: String,
     /// Knob that selects the tree.
-    pub(crate) root: Option<Knob>,
+    pub root: Option<Knob>,
     /// Knobs by queue.
-    pub(crate) queues: Vec<(String, Vec<Knob>)>,
+    pub queues: Vec<(String, Vec<Knob>)>,
 }
-
-/// Shared location of a session's current status.
-pub(crate) type Board = Arc<Mutex<Arc<Status>>>;
 
 impl Status {
     /// Copies the parts of the scenario that the status shows, with the values of `effective`.
@@ -113,15 +118,16 @@ impl Status {
                     .collect(),
             })
             .collect();
-        self.scenario.clone_from(&scenario.text);
     }
 }
 
 /// First line of every saved session.
-pub(crate) const SAVED_HEAD: &str = "# What was set while this ran,";
+pub const SAVED_HEAD: &str = "# What was set while this ran,";
 
-/// Returns the scenario's text as a file that names its origin.
-pub(crate) fn saved(status: &Status) -> String {
+/// Returns the text of the saved session: the scenario that replays it, with its seed, its marks, and `date`,
+/// the time of saving.
+pub fn saved(status: &Status, date: &str) -> String {
     let marks = status.marks.iter().fold(String::new(), |text, mark| text + "# Noted at " + mark + "\n");
-    format!("{SAVED_HEAD} as it was on {}; seed {}.\n{marks}{}", results::now(), status.seed, status.scenario)
+    let (seed, text) = (status.seed, status.history.text());
+    format!("{SAVED_HEAD} as it was on {date}; seed {seed}.\n{marks}{text}")
 }

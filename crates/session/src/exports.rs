@@ -9,7 +9,7 @@ use lockgate_measure::monitor::{PortSample, QueueSample, Sample};
 use lockgate_measure::recording::SOJOURN_CLASSES;
 use serde_json::{Value, json};
 
-use super::status::Status;
+use crate::status::Status;
 
 fn handle(place: u16) -> String {
     format!("{:x}:", u32::from(place) + 1)
@@ -71,8 +71,9 @@ const METRICS: [Metric; 10] = [
     }),
 ];
 
-/// Returns the text of `/metrics`. Flows are left out, because their number is not bounded.
-pub(crate) fn prometheus(sample: Option<&Sample>, status: &Status, changes: usize, streams: usize) -> String {
+/// Returns the latest sample in the text format of Prometheus; `changes` is the number of events so far,
+/// `streams` that of readers. Flows are left out, because their number is not bounded.
+pub fn prometheus(sample: Option<&Sample>, status: &Status, changes: usize, streams: usize) -> String {
     let mut text = String::new();
     let ports = sample.map(|sample| sample.ports.as_slice()).unwrap_or_default();
     for (name, kind, help, value) in METRICS {
@@ -119,7 +120,7 @@ fn sojourn(text: &mut String, ports: &[PortSample]) {
 }
 
 /// Returns the output of `tc -j -s qdisc show`, with more under `lockgate`.
-pub(crate) fn tc(sample: Option<&Sample>) -> Value {
+pub fn tc(sample: Option<&Sample>) -> Value {
     let mut all = Vec::new();
     for port in sample.map(|sample| sample.ports.as_slice()).unwrap_or_default() {
         for queue in &port.queues {

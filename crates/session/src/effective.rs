@@ -6,32 +6,32 @@ use std::collections::VecDeque;
 use lockgate_engine::port_name;
 use lockgate_engine::units::{Duration, Instant};
 use lockgate_scenario::path::join;
-use lockgate_scenario::{Override, Scenario, reference};
+use lockgate_scenario::{Override, reference};
 use serde::Serialize;
 use toml::{Table, Value};
 
 /// Value that may be set during a run.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub(crate) struct Knob {
+pub struct Knob {
     /// Path for `lockgate set`.
-    pub(crate) path: String,
+    pub path: String,
     /// Last part of the path.
-    pub(crate) key: String,
+    pub key: String,
     /// Effective value as written; `None` if it is not written and has no default.
-    pub(crate) value: Option<String>,
+    pub value: Option<String>,
     /// True if `value` is the default, because none is written.
-    pub(crate) is_default: bool,
+    pub is_default: bool,
     /// Type of its values: `rate`, `limit`, `whole number`.
-    pub(crate) takes: String,
+    pub takes: String,
     /// Description.
-    pub(crate) about: String,
+    pub about: String,
     /// Possible values, if they are a short list.
-    pub(crate) choices: Vec<String>,
+    pub choices: Vec<String>,
 }
 
 /// Effective scenario at one time: the values in force, and the changes to come. Its size does not grow with
 /// past changes, so that a session with many settings reads this instead of its whole text.
-#[derive(Clone)]
+#[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Effective {
     /// Text with past changes applied, without its `[[change]]`s.
     table: Table,
@@ -82,23 +82,20 @@ impl Effective {
         self.coming.front().is_some_and(|(at, _)| *at <= now)
     }
 
-    /// Returns the effective state of `scenario` at `at`; `self` is an earlier state.
-    pub(crate) fn later(&self, scenario: &Scenario, at: Instant) -> Self {
+    /// Returns the state at `at`. `whole` returns the text with all changes, which is read again if `at` is
+    /// before the time of `self`.
+    pub(crate) fn later(&self, at: Instant, whole: impl FnOnce() -> String) -> Self {
         if at < self.now {
-            return Self::at(&scenario.text, at);
+            return Self::at(&whole(), at);
         }
         let mut later = self.clone();
         later.advance(at);
         later
     }
 
-    /// Returns the effective state from `at` on, if `changed` is `scenario` with more changes at its end, the
-    /// first of them at `at`.
-    pub(crate) fn with(mut self, scenario: &Scenario, changed: &Scenario, at: Instant) -> Self {
-        let more = changed.text.get(scenario.text.trim_end().len()..).unwrap_or_default();
-        self.add(more.parse::<Table>().unwrap_or_default().remove("change"));
-        self.advance(at);
-        self
+    /// Adds the `[[change]]`s of `text` after all others.
+    pub(crate) fn add_text(&mut self, text: &str) {
+        self.add(text.parse::<Table>().unwrap_or_default().remove("change"));
     }
 
     /// Returns this as a scenario's text.
@@ -325,96 +322,4 @@ set = { "port.a->b.queue.one.limit" = "30p", link.l.rate = "2mbit" }
         let limit = knobs.iter().find(|knob| knob.key == "limit").expect("a limit");
         assert_eq!((limit.value.as_deref(), limit.path.as_str()), (Some("50p"), "port.a:b.queue.one.limit"));
     }
-
-    /// The incrementally updated state equals the one read from the whole text, and so does the timeline read
-    /// from it.
-    #[test]
-    fn what_is_kept_is_what_is_read() {
-        let files = std::collections::BTreeMap::<String, std::sync::Arc<[u8]>>::new();
-        let mut scenario = lockgate_scenario::read(SESSION, "text", &files, &[]).expect("a scenario");
-        let (mut whole, mut effective) = (scenario.clone(), Effective::at(SESSION, Instant::ZERO));
-        let time = |millis| Instant::ZERO + Duration::from_millis(millis);
-        let setting = |text: &str| vec![Override::parse(text).expect("a setting")];
-        // Time of the setting, the setting, and when it is restored to what.
-        let asked = [
-            (1_000, "link.l.rate=7mbit", None),
-            (1_001, "port.a->b.queue.one.quantum=4500B", Some((5_000, "port.a->b.queue.one.quantum=1500B"))),
-            (2_000, "link.l.delay=1ms", None),
-            // A value that was not written has none afterwards either.
-            (2_000, "flow.another.stop=8s", Some((2_001, "flow.another.stop="))),
-            (2_000, "link.l.delay=", None),
-            (2_000, "port.a->b.root=fair", None),
-            (2_500, "flow.many.gap=5ms", Some((2_600, "flow.many.gap=1ms"))),
-            // A port that the file does not mention.
-            (2_550, "port.b->a.queue.fifo.limit=9p", None),
-            (4_000, "link.l.rate=5mbit", None),
-            (4_000, "link.l.rate=6mbit", None),
-            (5_500, "port.a->b.root=q", None),
-            (5_600, "port.a->b.queue.two.limit=9p", None),
-        ];
-        for (millis, text, back) in asked {
-            let (at, settings) = (time(millis), setting(text));
-            let back = back.map(|(millis, text)| (time(millis), setting(text)));
-            let mut more = vec![(at, settings.as_slice())];
-            more.extend(back.iter().map(|(at, settings)| (*at, settings.as_slice())));
-            let before = effective.later(&scenario, at);
-            let changed = scenario.with_changes_over(&before.text(), at, &more, &files).expect("changes");
-            for (at, settings) in &more {
-                (whole, _) = whole.with_change(*at, settings, &files).expect("a change");
-            }
-            assert_eq!(changed.text, whole.text, "{text}");
-            assert_eq!(format!("{:?}", changed.changes), format!("{:?}", whole.changes), "{text}");
-            effective = before.with(&scenario, &changed, at);
-            scenario = changed;
-            let read = Effective::at(&scenario.text, at);
-            assert_eq!((&effective.table, &effective.coming), (&read.table, &read.coming), "{text}");
-        }
-        let wrong = setting("link.l.rate=0bit");
-        let refused =
-            scenario.with_changes_over(&effective.text(), time(5_700), &[(time(5_700), &wrong)], &files);
-        assert!(refused.is_err(), "what is wrong is refused");
-    }
-
-    /// Changes of its own, before, between and after the settings, with a value that can be written in
-    /// several forms.
-    const SESSION: &str = r#"
-duration = "9s"
-[node]
-z = {}
-b = {}
-a = {}
-[link.l]
-between = ["a", "b"]
-rate = "1mbit"
-[link.k]
-between = ["b", "z"]
-rate = "1mbit"
-[port."a->b"]
-root = "q"
-alternatives = ["q", "fair"]
-queue.q = { kind = "drr", children = ["one", "two"] }
-queue.one = { kind = "fifo", quantum = "1500B", match = [{ flow = "many" }] }
-queue.two = { kind = "fifo", quantum = "1500B" }
-queue.fair = { kind = "fq_codel" }
-[flow.many]
-count = 3
-from = "a"
-to = "b"
-size = "100B"
-gap = "1s"
-[flow.another]
-from = "z"
-to = "a"
-size = "100B"
-gap = "1s"
-[[change]]
-at = "6s"
-set = { link.l.loss = 0.10, link.k.rate = "2mbit" }
-[[change]]
-at = "3s"
-set = { link.l.rate = "2mbit", link.l.loss = 0.20 }
-[[change]]
-at = "500ms"
-set = { link.l.loss = 0.50 }
-"#;
 }

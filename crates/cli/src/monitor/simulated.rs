@@ -1,0 +1,174 @@
+//! Session of a simulation at the pace of a clock: observes the run, sends samples, receives commands.
+
+use std::collections::VecDeque;
+use std::sync::mpsc::RecvTimeoutError;
+use std::time::{Duration as WallTime, Instant as WallInstant};
+
+use lockgate_engine::units::{Duration, Instant};
+use lockgate_scenario::Scenario;
+use lockgate_session::{Sampler, Session, Start};
+use lockgate_sim::{Command as RunCommand, Observer, RunView};
+
+use super::channels::Channels;
+use super::command::Command;
+use crate::files::Beside;
+use crate::interrupt;
+
+/// Delay of a change after the look at which it was requested. A change comes first at its instant, as any
+/// entry of the timeline; the look came last at its own.
+const AFTER_LOOK: Duration = Duration::from_micros(1);
+
+/// Longest sleep while the run waits. Bounds the delay of stopping.
+const NAP: WallTime = WallTime::from_millis(50);
+
+/// Session of a simulation.
+pub(crate) struct SimulatedSession<'a> {
+    files: &'a Beside,
+    channels: Channels,
+    session: Session,
+    sampler: Sampler,
+    /// A wall time and the run's time at it: origin of the pace.
+    anchor: (WallInstant, Instant),
+    /// True if the scenario was changed since the look began.
+    is_changed: bool,
+    stopped: bool,
+    /// Commands received between two looks, handled at the next.
+    waiting: VecDeque<Command>,
+}
+
+impl<'a> SimulatedSession<'a> {
+    pub(crate) fn new(
+        scenario: &Scenario,
+        seed: u64,
+        (pace, every): (f64, Duration),
+        files: &'a Beside,
+        channels: Channels,
+    ) -> Self {
+        let session = Session::new(scenario, Start { mode: "sim", seed, pace, every });
+        channels.publish(&session);
+        Self {
+            files,
+            channels,
+            session,
+            sampler: Sampler::new(every),
+            anchor: (WallInstant::now(), Instant::ZERO),
+            is_changed: false,
+            stopped: false,
+            waiting: VecDeque::new(),
+        }
+    }
+
+    /// Publishes that the run has ended. Returns the scenario with all changes. The session's channels end
+    /// here.
+    pub(crate) fn leave(mut self) -> Scenario {
+        self.session.end();
+        self.channels.publish(&self.session);
+        self.session.into_scenario()
+    }
+
+    /// Waits until the clock has reached the run's time `now`, handling commands meanwhile.
+    fn wait(&mut self, now: Instant) {
+        while let Some(command) = self.waiting.pop_front() {
+            self.obey(command, now);
+        }
+        loop {
+            if interrupt::is_requested() {
+                self.stopped = true;
+            }
+            if self.stopped {
+                return;
+            }
+            let left = self.left_until(now);
+            if left.is_zero() {
+                // Commands that have arrived, without waiting.
+                match self.channels.commands.try_recv() {
+                    Ok(command) => self.obey(command, now),
+                    Err(_) => return,
+                }
+                continue;
+            }
+            match self.channels.commands.recv_timeout(left.min(NAP)) {
+                Ok(command) => self.obey(command, now),
+                Err(RecvTimeoutError::Timeout) => {}
+                // All senders of commands are gone.
+                Err(RecvTimeoutError::Disconnected) => std::thread::sleep(left.min(NAP)),
+            }
+        }
+    }
+
+    fn left_until(&self, now: Instant) -> WallTime {
+        let status = self.session.status();
+        if status.held {
+            return NAP;
+        }
+        if status.pace <= 0.0 {
+            return WallTime::ZERO;
+        }
+        let (wall, run) = self.anchor;
+        let after = WallTime::try_from_secs_f64(now.since(run).as_secs_f64() / status.pace);
+        after.unwrap_or(WallTime::MAX).saturating_sub(wall.elapsed())
+    }
+
+    fn obey(&mut self, command: Command, now: Instant) {
+        match command {
+            Command::Set { settings, lasting, reply } => {
+                let prepared = self.session.prepare(&settings, lasting, now + AFTER_LOOK, self.files);
+                let done = prepared.map(|change| self.session.accept(change));
+                if done.is_ok() {
+                    self.channels.publish(&self.session);
+                    self.is_changed = true;
+                }
+                let _ = reply.try_send(done);
+                return;
+            }
+            Command::Every(every) => {
+                self.session.set_interval(every);
+                self.sampler.set_interval(self.session.interval(), now);
+            }
+            Command::Pace(pace) => self.session.set_pace(pace),
+            Command::Hold(held) => self.session.hold(held),
+            Command::Mark(text) => self.session.mark(&text, now),
+            Command::Stop => self.stopped = true,
+        }
+        self.anchor = (WallInstant::now(), now);
+        self.channels.publish(&self.session);
+    }
+}
+
+impl Observer for SimulatedSession<'_> {
+    fn stops(&mut self) -> bool {
+        self.stopped |= interrupt::is_requested();
+        while let Ok(command) = self.channels.commands.try_recv() {
+            self.stopped |= matches!(command, Command::Stop);
+            self.waiting.push_back(command);
+        }
+        self.stopped
+    }
+
+    fn next(&self, now: Instant) -> Instant {
+        self.sampler.next(now)
+    }
+
+    fn look(&mut self, view: RunView<'_>) -> RunCommand {
+        let now = view.now;
+        self.sampler.look(view.links.iter_mut().map(|link| (&mut link.port, &mut link.record)));
+        if self.sampler.is_due(now) {
+            let ports = view.links.iter_mut().map(|link| (&mut link.port, &mut link.record));
+            let sample = self.sampler.close(now, ports, view.flows, view.events);
+            // A temporary change ended, or one of the timeline happened: update the knobs' values.
+            if self.session.advance(now) {
+                self.channels.publish(&self.session);
+            }
+            self.channels.hand_out(&mut self.session, sample);
+        }
+        self.is_changed = false;
+        self.wait(now);
+        if self.stopped {
+            return RunCommand::Stop;
+        }
+        if self.is_changed {
+            return RunCommand::Change(Box::new(self.session.scenario().clone()));
+        }
+        RunCommand::Continue
+    }
+}
