@@ -1,5 +1,5 @@
 /** Axes: one prefix for all ticks of an axis, round numbers on them, and logarithmic ones that keep to the data. */
-import { THIN, scaleFor, significant, quantity } from "./format";
+import { quantity, scaleFor, significant, THIN } from "./format";
 import type { Ink } from "./palette";
 import type { Numbers } from "./report";
 
@@ -35,7 +35,12 @@ export function niceStep(span: number, parts: number): number {
 }
 
 /** Limits of a linear axis on whole steps; from zero unless `zero` is false; counts (`whole`) never in fractions. */
-export function linearLimits(range: Extent, parts: number, zero = true, whole = false): { min: number; max: number; interval: number } {
+export function linearLimits(
+  range: Extent,
+  parts: number,
+  zero = true,
+  whole = false,
+): { min: number; max: number; interval: number } {
   let [low, high] = range ?? [0, 1];
   if (zero && low > 0) low = 0;
   if (high === low) high = low === 0 ? 1 : low + Math.abs(low) * 0.1;
@@ -51,7 +56,9 @@ export function logLimits(range: Extent): { min: number; max: number } {
   const max = rounded(high, true);
   if (max >= min * 9.99) return { min, max };
   const decade = 10 ** Math.floor(Math.log10(low) + 1e-9);
-  return max <= decade * 10 * 1.001 ? { min: decade, max: decade * 10 } : { min, max: rounded(min * 10, true) };
+  return max <= decade * 10 * 1.001
+    ? { min: decade, max: decade * 10 }
+    : { min, max: rounded(min * 10, true) };
 }
 
 function rounded(value: number, up: boolean): number {
@@ -122,7 +129,11 @@ export function yAxis(request: AxisRequest): object {
     nameLocation: "end",
     nameGap: 10,
     nameTextStyle: { color: ink.text, fontSize: 12, align: "left", padding: [0, 0, 0, -44] },
-    axisLabel: { color: ink.soft, fontSize: 11, formatter: tickFormatter(unit, [limits.min, limits.max], log) },
+    axisLabel: {
+      color: ink.soft,
+      fontSize: 11,
+      formatter: tickFormatter(unit, [limits.min, limits.max], log),
+    },
   };
 }
 
@@ -137,7 +148,12 @@ export function xAxis(request: AxisRequest): object {
     name: axisTitle(name, unit, [limits.min, limits.max], log),
     nameLocation: "middle",
     nameGap: 26,
-    axisLabel: { color: ink.soft, fontSize: 11, hideOverlap: true, formatter: tickFormatter(unit, [limits.min, limits.max], log) },
+    axisLabel: {
+      color: ink.soft,
+      fontSize: 11,
+      hideOverlap: true,
+      formatter: tickFormatter(unit, [limits.min, limits.max], log),
+    },
   };
 }
 

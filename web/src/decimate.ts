@@ -8,7 +8,12 @@ export type Point = [x: number, y: number | null];
  * The points of a series within a window (with one beyond each edge, so that lines reach it), at most about
  * `2 * buckets` of them. A gap in the data stays a gap.
  */
-export function decimate(x: Numbers, y: Numbers, buckets: number, window?: readonly [number, number]): Point[] {
+export function decimate(
+  x: Numbers,
+  y: Numbers,
+  buckets: number,
+  window?: readonly [number, number],
+): Point[] {
   const [first, last] = window ? span(x, window) : [0, x.length];
   const count = last - first;
   const points: Point[] = [];
@@ -40,7 +45,10 @@ export function averaged(x: Numbers, y: Numbers, most: number, window: readonly 
     const values = y.slice(from, to).filter((value) => value !== null);
     const [begin, end] = [x[from], x[to - 1]];
     if (typeof begin !== "number" || typeof end !== "number") continue;
-    points.push([(begin + end) / 2, values.length === 0 ? null : values.reduce((sum, value) => sum + value, 0) / values.length]);
+    points.push([
+      (begin + end) / 2,
+      values.length === 0 ? null : values.reduce((sum, value) => sum + value, 0) / values.length,
+    ]);
   }
   return points;
 }

@@ -4,7 +4,11 @@ type Child = Node | string | null | undefined | false | readonly Child[];
 type Properties = Record<string, string | number | boolean | ((event: never) => void) | null | undefined>;
 
 /** Makes an element: functions become listeners (`onclick`), `true` an empty attribute, null and false nothing. */
-export function h<K extends keyof HTMLElementTagNameMap>(tag: K, properties: Properties = {}, ...children: Child[]): HTMLElementTagNameMap[K] {
+export function h<K extends keyof HTMLElementTagNameMap>(
+  tag: K,
+  properties: Properties = {},
+  ...children: Child[]
+): HTMLElementTagNameMap[K] {
   const element = document.createElement(tag);
   assign(element, properties);
   append(element, children);
@@ -12,7 +16,11 @@ export function h<K extends keyof HTMLElementTagNameMap>(tag: K, properties: Pro
 }
 
 /** The same for elements of SVG. */
-export function svg<K extends keyof SVGElementTagNameMap>(tag: K, properties: Properties = {}, ...children: Child[]): SVGElementTagNameMap[K] {
+export function svg<K extends keyof SVGElementTagNameMap>(
+  tag: K,
+  properties: Properties = {},
+  ...children: Child[]
+): SVGElementTagNameMap[K] {
   const element = document.createElementNS("http://www.w3.org/2000/svg", tag);
   assign(element, properties);
   append(element, children);

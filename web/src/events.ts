@@ -11,11 +11,13 @@ export interface Told {
 
 /** An event in a line: what was set to what, or what was said. */
 export function eventText(event: Told): string {
-  const setting = event.path !== "" ? `${event.path}${event.value !== "" ? ` = ${event.value}` : ""}` : event.value;
+  const setting =
+    event.path !== "" ? `${event.path}${event.value !== "" ? ` = ${event.value}` : ""}` : event.value;
   return [setting, event.text].filter((part) => part !== "").join(" — ") || event.kind;
 }
 
-const segments = (path: string): string[] => (path.match(/"[^"]*"|'[^']*'|[^.]+/g) ?? []).map((segment) => segment.replace(/^["']|["']$/g, ""));
+const segments = (path: string): string[] =>
+  (path.match(/"[^"]*"|'[^']*'|[^.]+/g) ?? []).map((segment) => segment.replace(/^["']|["']$/g, ""));
 
 /** Letters of a short label at most. */
 const SHORT = 30;
@@ -23,7 +25,8 @@ const SHORT = 30;
 /** An event as it stands beside its rule: `root → fair`, `voice limit → 20p`, `web.owd.p95 missed`. */
 export function eventLabel(event: Told): string {
   if (event.path === "") return shortened(event.text || event.value || event.kind, SHORT);
-  if (event.kind === "expect") return shortened(`${event.path.replace(/^(flow|port|group)\./, "")} missed`, SHORT);
+  if (event.kind === "expect")
+    return shortened(`${event.path.replace(/^(flow|port|group)\./, "")} missed`, SHORT);
   // Several that were set at once stand joined; the first is shown and the others are counted.
   const [path = "", ...others] = event.path.split(", ");
   const [key = "", owner = ""] = segments(path).reverse();
@@ -54,5 +57,9 @@ export function placeLabels(texts: readonly string[], xs: readonly number[], wid
     if (last && (ends ? x - size : x) < last.end) last.more += 1;
     else placed.push({ index, text, ends, end: ends ? x : x + size, more: 0 });
   });
-  return placed.map(({ index, text, ends, more }) => ({ index, text: more > 0 ? `${text} +${more}` : text, ends }));
+  return placed.map(({ index, text, ends, more }) => ({
+    index,
+    text: more > 0 ? `${text} +${more}` : text,
+    ends,
+  }));
 }

@@ -1,5 +1,5 @@
 /** A figure as one SVG file that stands alone: title, key, picture, caption with configuration and date. */
-import { FONT, chartToSvg } from "./chart";
+import { chartToSvg, FONT } from "./chart";
 import type { Figure, KeyEntry, KeyGroup } from "./figure";
 import { type Ink, LIGHT } from "./palette";
 
@@ -9,7 +9,10 @@ const MARGIN = 20;
 /** Text as XML; characters that XML cannot hold are left out. */
 export function xml(text: string): string {
   return text
-    .replace(/[\u0000-\u0008\u000b\u000c\u000e-\u001f\ufffe\uffff]|[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]/g, "")
+    .replace(
+      /[\u0000-\u0008\u000b\u000c\u000e-\u001f\ufffe\uffff]|[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]/g,
+      "",
+    )
     .replaceAll("&", "&amp;")
     .replaceAll("<", "&lt;")
     .replaceAll(">", "&gt;")
@@ -44,11 +47,17 @@ export function sample(entry: KeyEntry): string {
     return `<rect x="7" y="1" width="12" height="10" fill="${fill}" fill-opacity="0.25" stroke="${colour}" stroke-width="1.5" stroke-dasharray="${entry.dash.map((length) => length / 2).join(" ")}"/>`;
   }
   if (entry.kind === "swatch") return `<rect x="7" y="1" width="12" height="10" rx="1.5" fill="${colour}"/>`;
-  if (entry.kind === "dot") return `<circle cx="13" cy="6" r="4.5" fill="none" stroke="${colour}" stroke-width="2.5"/>`;
+  if (entry.kind === "dot")
+    return `<circle cx="13" cy="6" r="4.5" fill="none" stroke="${colour}" stroke-width="2.5"/>`;
   const dash = entry.dash ? ` stroke-dasharray="${entry.dash.join(" ")}"` : "";
   const bare = entry.dash?.[0] !== undefined && entry.dash[0] < 0.1;
-  const line = bare ? "" : `<line x1="1" y1="6" x2="25" y2="6" stroke="${colour}" stroke-width="${entry.thin ? 1 : 2}"${dash}/>`;
-  const paint = entry.hollow === undefined ? `fill="${colour}"` : `fill="${xml(entry.hollow)}" stroke="${colour}" stroke-width="1.6"`;
+  const line = bare
+    ? ""
+    : `<line x1="1" y1="6" x2="25" y2="6" stroke="${colour}" stroke-width="${entry.thin ? 1 : 2}"${dash}/>`;
+  const paint =
+    entry.hollow === undefined
+      ? `fill="${colour}"`
+      : `fill="${xml(entry.hollow)}" stroke="${colour}" stroke-width="1.6"`;
   return line + mark(entry.mark ?? null, paint);
 }
 
@@ -87,7 +96,9 @@ function keySvg(groups: readonly KeyGroup[], ink: Ink, top: number): { svg: stri
     for (const entry of group.entries) {
       const width = 32 + entry.label.length * 6.6 + 12;
       advance(width);
-      parts.push(`<g transform="translate(${x} ${y})">${sample(entry)}<text x="31" y="10" fill="${ink.text}" font-size="12">${xml(entry.label)}</text></g>`);
+      parts.push(
+        `<g transform="translate(${x} ${y})">${sample(entry)}<text x="31" y="10" fill="${ink.text}" font-size="12">${xml(entry.label)}</text></g>`,
+      );
       x += width;
     }
     x += 10;
@@ -101,7 +112,9 @@ export function figureSvg(figure: Figure, configuration: string, window = figure
   const inner = WIDTH - 2 * MARGIN;
   const drawing = figure.draw(ink, inner, window);
   const picture =
-    "option" in drawing ? chartToSvg(drawing.option, inner, drawing.height) : new XMLSerializer().serializeToString(drawing.element);
+    "option" in drawing
+      ? chartToSvg(drawing.option, inner, drawing.height)
+      : new XMLSerializer().serializeToString(drawing.element);
   const key = keySvg(figure.key(ink), ink, 44);
   const top = 48 + key.height;
   const lines = [...wrap(figure.caption, 150), ...wrap(figure.aside ?? "", 150), ...wrap(configuration, 150)];
@@ -116,7 +129,10 @@ export function figureSvg(figure: Figure, configuration: string, window = figure
     key.svg +
     placed +
     lines
-      .map((line, index) => `<text x="${MARGIN}" y="${top + drawing.height + 22 + index * 16}" font-size="12" fill="${ink.soft}">${xml(line)}</text>`)
+      .map(
+        (line, index) =>
+          `<text x="${MARGIN}" y="${top + drawing.height + 22 + index * 16}" font-size="12" fill="${ink.soft}">${xml(line)}</text>`,
+      )
       .join("") +
     `</svg>\n`
   );

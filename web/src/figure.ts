@@ -37,7 +37,12 @@ export interface Choice {
 }
 
 /** The choice between a linear and a logarithmic axis, such as the `x` or the `delay` axis. */
-export const axisChoice = (name: string, log: boolean): Choice => ({ name, label: `${name} axis`, options: ["linear", "log"], chosen: log ? "log" : "linear" });
+export const axisChoice = (name: string, log: boolean): Choice => ({
+  name,
+  label: `${name} axis`,
+  options: ["linear", "log"],
+  chosen: log ? "log" : "linear",
+});
 
 /** What one figure draws at a width: a chart's option, or its own SVG. */
 export type Drawing = { height: number; option: EChartsOption } | { height: number; element: SVGSVGElement };

@@ -36,7 +36,8 @@ function prefixes(unit: string): [number, string][] {
 function canonicalUnit(unit: string): string {
   if (unit === "bps" || unit === "bit/s") return "bit/s";
   if (unit === "bytes" || unit === "byte") return "B";
-  if (unit === "1" || unit === "count" || unit === "number" || unit === "fraction" || unit === "packets") return "";
+  if (unit === "1" || unit === "count" || unit === "number" || unit === "fraction" || unit === "packets")
+    return "";
   return unit;
 }
 

@@ -27,7 +27,11 @@ export class Frame {
   readonly #picture = h("div", { class: "picture" });
   readonly #data = h("div", { class: "data", hidden: true });
   readonly #caption = h("figcaption");
-  readonly #tableButton = h("button", { type: "button", "aria-expanded": "false", onclick: () => this.#toggleTable() }, "Data");
+  readonly #tableButton = h(
+    "button",
+    { type: "button", "aria-expanded": "false", onclick: () => this.#toggleTable() },
+    "Data",
+  );
   readonly #settings: Settings = {};
   #figure: Figure;
   #chart: ECharts | null = null;
@@ -40,7 +44,16 @@ export class Frame {
     readonly context: Context,
   ) {
     this.#figure = make(context.selection.view(), this.#settings);
-    const saving = h("button", { type: "button", class: "save", title: "Download this figure as an SVG file", onclick: () => this.save() }, "SVG");
+    const saving = h(
+      "button",
+      {
+        type: "button",
+        class: "save",
+        title: "Download this figure as an SVG file",
+        onclick: () => this.save(),
+      },
+      "SVG",
+    );
     const tools = h("span", { class: "buttons" }, this.#zoomButtons(), this.#tableButton, saving);
     this.element = h(
       "figure",
@@ -79,16 +92,28 @@ export class Frame {
 
   save(): void {
     const { title } = this.context.selection.report;
-    download(`${slug(title)}-${slug(this.#figure.id)}.svg`, "image/svg+xml", figureSvg(this.#figure, this.context.configuration, this.#window ?? this.#figure.range));
+    download(
+      `${slug(title)}-${slug(this.#figure.id)}.svg`,
+      "image/svg+xml",
+      figureSvg(this.#figure, this.context.configuration, this.#window ?? this.#figure.range),
+    );
   }
 
   #draw(): void {
     const figure = this.#figure;
     const { ink } = this.context.theme;
     this.#title.textContent = figure.title;
-    this.#caption.replaceChildren(figure.caption, " ", h("span", { class: "configuration" }, this.context.configuration));
-    this.#choices.replaceChildren(...(figure.empty === null ? figure.choices.map((choice) => this.#choice(choice)) : []));
-    this.#key.replaceChildren(...(figure.empty === null ? drawKey(figure.key(ink), (flow) => this.context.selection.solo(flow)) : []));
+    this.#caption.replaceChildren(
+      figure.caption,
+      " ",
+      h("span", { class: "configuration" }, this.context.configuration),
+    );
+    this.#choices.replaceChildren(
+      ...(figure.empty === null ? figure.choices.map((choice) => this.#choice(choice)) : []),
+    );
+    this.#key.replaceChildren(
+      ...(figure.empty === null ? drawKey(figure.key(ink), (flow) => this.context.selection.solo(flow)) : []),
+    );
     this.element.classList.toggle("empty", figure.empty !== null);
     if (figure.empty !== null) this.#caption.replaceChildren();
     if (!this.#data.hidden) this.#fillTable();
@@ -118,8 +143,13 @@ export class Frame {
   #describe(figure: Figure): void {
     const picture = this.#picture;
     picture.setAttribute("role", figure.zoom ? "application" : "img");
-    const keys = figure.zoom ? " Arrow keys move along the time axis, plus and minus zoom, 0 shows all of it." : "";
-    picture.setAttribute("aria-label", `${figure.title}. ${figure.caption}${keys} The numbers are in the table under “Data”.`);
+    const keys = figure.zoom
+      ? " Arrow keys move along the time axis, plus and minus zoom, 0 shows all of it."
+      : "";
+    picture.setAttribute(
+      "aria-label",
+      `${figure.title}. ${figure.caption}${keys} The numbers are in the table under “Data”.`,
+    );
     if (figure.zoom) picture.tabIndex = 0;
     picture.querySelector("svg")?.setAttribute("aria-hidden", "true");
   }
@@ -140,13 +170,21 @@ export class Frame {
             this.#settings[choice.name] = option;
             const had = this.#choices.contains(document.activeElement);
             this.refresh();
-            if (had) this.#choices.querySelector<HTMLElement>(`[data-choice="${choice.name}"] [aria-pressed="true"]`)?.focus();
+            if (had)
+              this.#choices
+                .querySelector<HTMLElement>(`[data-choice="${choice.name}"] [aria-pressed="true"]`)
+                ?.focus();
           },
         },
         option,
       ),
     );
-    return h("span", { class: "choice", role: "group", "aria-label": choice.label, "data-choice": choice.name }, h("span", {}, choice.label), ...buttons);
+    return h(
+      "span",
+      { class: "choice", role: "group", "aria-label": choice.label, "data-choice": choice.name },
+      h("span", {}, choice.label),
+      ...buttons,
+    );
   }
 
   // The data behind the picture.
@@ -159,7 +197,9 @@ export class Frame {
 
   #fillTable(): void {
     const { columns, rows } = this.#figure.table();
-    this.#data.replaceChildren(makeTable({ name: "points", columns: columns.map((title) => ({ title })), rows, limit: 60 }));
+    this.#data.replaceChildren(
+      makeTable({ name: "points", columns: columns.map((title) => ({ title })), rows, limit: 60 }),
+    );
   }
 
   // The window of the time axis.
@@ -167,8 +207,20 @@ export class Frame {
   #zoomButtons(): HTMLElement | null {
     if (!this.#figure.zoom) return null;
     const button = (label: string, name: string, key: string): HTMLElement =>
-      h("button", { type: "button", "aria-label": name, title: `${name} (${key})`, onclick: () => this.#step(key) }, label);
-    return h("span", { class: "zoom" }, button("◂", "Earlier", "ArrowLeft"), button("▸", "Later", "ArrowRight"), button("−", "Zoom out", "-"), button("+", "Zoom in", "+"), button("All", "Show all of the time", "0"));
+      h(
+        "button",
+        { type: "button", "aria-label": name, title: `${name} (${key})`, onclick: () => this.#step(key) },
+        label,
+      );
+    return h(
+      "span",
+      { class: "zoom" },
+      button("◂", "Earlier", "ArrowLeft"),
+      button("▸", "Later", "ArrowRight"),
+      button("−", "Zoom out", "-"),
+      button("+", "Zoom in", "+"),
+      button("All", "Show all of the time", "0"),
+    );
   }
 
   #press(event: KeyboardEvent): void {
@@ -186,7 +238,10 @@ export class Frame {
       const start = Math.min(Math.max(range[0], from + by), range[1] - span);
       return [start, start + span];
     };
-    const sized = (by: number): Window => [Math.max(range[0], middle - (span * by) / 2), Math.min(range[1], middle + (span * by) / 2)];
+    const sized = (by: number): Window => [
+      Math.max(range[0], middle - (span * by) / 2),
+      Math.min(range[1], middle + (span * by) / 2),
+    ];
     const next: Record<string, Window> = {
       ArrowLeft: moved(-span / 5),
       ArrowRight: moved(span / 5),
@@ -203,14 +258,20 @@ export class Frame {
 
   #zoomTo(window: Window): void {
     this.#window = window;
-    this.#chart?.dispatchAction({ type: "dataZoom", dataZoomIndex: 0, startValue: window[0], endValue: window[1] });
+    this.#chart?.dispatchAction({
+      type: "dataZoom",
+      dataZoomIndex: 0,
+      startValue: window[0],
+      endValue: window[1],
+    });
     this.#recut();
   }
 
   /** The brush was moved: the curves are cut anew, at most once a frame. */
   #zoomed(): void {
     const { range } = this.#figure;
-    const zoom = (this.#chart?.getOption() as { dataZoom?: { start?: number; end?: number }[] } | undefined)?.dataZoom?.[0];
+    const zoom = (this.#chart?.getOption() as { dataZoom?: { start?: number; end?: number }[] } | undefined)
+      ?.dataZoom?.[0];
     if (!zoom || !range) return;
     const at = (percent: number): number => range[0] + ((range[1] - range[0]) * percent) / 100;
     const window: Window = [at(zoom.start ?? 0), at(zoom.end ?? 100)];
@@ -246,7 +307,17 @@ function drawKey(groups: readonly KeyGroup[], solo: (flow: string) => void): HTM
           const { flow } = entry;
           return flow === undefined
             ? h("span", { class: "entry" }, picture, h("span", { class: "name" }, entry.label))
-            : h("button", { type: "button", class: "entry", title: `Show ${flow} alone; again: show what was shown`, onclick: () => solo(flow) }, picture, h("span", { class: "name" }, entry.label));
+            : h(
+                "button",
+                {
+                  type: "button",
+                  class: "entry",
+                  title: `Show ${flow} alone; again: show what was shown`,
+                  onclick: () => solo(flow),
+                },
+                picture,
+                h("span", { class: "name" }, entry.label),
+              );
         }),
       ),
     );

@@ -10,7 +10,10 @@ const BY_NAME: [pattern: RegExp, unit: string][] = [
 
 /** The unit of `flow.voice.owd.p99`: of the definition named in it (the last that matches), else by its words. */
 export function unitOf(path: string, definitions: readonly Definition[]): string {
-  const segments = path.replace(/"[^"]*"/g, "x").split(".").reverse();
+  const segments = path
+    .replace(/"[^"]*"/g, "x")
+    .split(".")
+    .reverse();
   for (const segment of segments) {
     const defined = definitions.find((definition) => definition.name === segment);
     if (defined) return defined.unit;

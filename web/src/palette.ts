@@ -60,7 +60,12 @@ export const DARK: Ink = {
 export const COLOURS = SERIES.length;
 
 /** The modes as they are written in keys and captions. */
-export const MODE_NAMES: Record<Mode, string> = { sim: "simulation", live: "live", theory: "theory", paper: "paper" };
+export const MODE_NAMES: Record<Mode, string> = {
+  sim: "simulation",
+  live: "live",
+  theory: "theory",
+  paper: "paper",
+};
 
 /** Lengths of dash and gap in pixels; null is a solid line. */
 export type Dash = readonly number[] | null;
@@ -77,4 +82,12 @@ export function dashOf(mode: Mode, mixed: boolean): Dash {
 }
 
 /** Marks that tell further runs of one mode apart; the first has none. */
-export const MARKS: readonly (string | null)[] = [null, "circle", "triangle", "rect", "diamond", "pin", "arrow"];
+export const MARKS: readonly (string | null)[] = [
+  null,
+  "circle",
+  "triangle",
+  "rect",
+  "diamond",
+  "pin",
+  "arrow",
+];

@@ -253,10 +253,18 @@ const record = (value: unknown): Raw =>
   typeof value === "object" && value !== null && !Array.isArray(value) ? (value as Raw) : {};
 const list = (value: unknown): unknown[] => (Array.isArray(value) ? value : []);
 const text = (value: unknown, otherwise = ""): string =>
-  typeof value === "string" ? value : typeof value === "number" || typeof value === "boolean" ? String(value) : otherwise;
-const number = (value: unknown): number | null => (typeof value === "number" && Number.isFinite(value) ? value : null);
+  typeof value === "string"
+    ? value
+    : typeof value === "number" || typeof value === "boolean"
+      ? String(value)
+      : otherwise;
+const number = (value: unknown): number | null =>
+  typeof value === "number" && Number.isFinite(value) ? value : null;
 const numbers = (value: unknown): Numbers => list(value).map(number);
-const texts = (value: unknown): string[] => list(value).map((item) => text(item)).filter((item) => item !== "");
+const texts = (value: unknown): string[] =>
+  list(value)
+    .map((item) => text(item))
+    .filter((item) => item !== "");
 
 function mapValues<T>(value: unknown, read: (item: unknown) => T): Record<string, T> {
   // A flow may be called `__proto__`: entries into a bare object, never assignment by name.
@@ -289,7 +297,10 @@ function flowSummary(value: unknown): FlowSummary {
   const raw = record(value);
   const spreads = Object.fromEntries(
     Object.entries(raw)
-      .filter(([name, item]) => name !== "lost_by" && typeof item === "object" && item !== null && !Array.isArray(item))
+      .filter(
+        ([name, item]) =>
+          name !== "lost_by" && typeof item === "object" && item !== null && !Array.isArray(item),
+      )
       .map(([name, item]) => [name, spread(item)]),
   );
   return { numbers: scalars(raw), spreads };
@@ -382,7 +393,10 @@ function tcp(value: unknown): TcpSeries | null {
 function flow(value: unknown): Flow {
   const raw = record(value);
   const series = record(raw["series"]);
-  const points = (from: unknown, y: string): Points => ({ x: numbers(record(from)["value_s"]), y: numbers(record(from)[y]) });
+  const points = (from: unknown, y: string): Points => ({
+    x: numbers(record(from)["value_s"]),
+    y: numbers(record(from)[y]),
+  });
   const box = record(raw["owd_box"]);
   const split = record(raw["split_s"]);
   return {
@@ -468,7 +482,8 @@ function run(value: unknown, index: number): Run {
   };
 }
 
-const cell = (value: unknown): Cell => (typeof value === "string" ? value : typeof value === "boolean" ? (value ? "yes" : "no") : number(value));
+const cell = (value: unknown): Cell =>
+  typeof value === "string" ? value : typeof value === "boolean" ? (value ? "yes" : "no") : number(value);
 
 function figure(value: unknown, index: number): ExtraFigure {
   const raw = record(value);

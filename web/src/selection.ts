@@ -29,8 +29,13 @@ export function isFolded(flow: string): boolean {
 /** The flows that expectations name: `flow.voice.owd.p99`, and all of a group: `group.calls.owd.p99.worst`. */
 function expectedFlows(report: Report, names: readonly string[]): Set<string> {
   const subjects = report.runs.flatMap((run) => run.summary.expect.map((expect) => expect.that));
-  const isOf = (that: string, kind: string, name: string): boolean => [name, `"${name}"`, `'${name}'`].some((written) => that.startsWith(`${kind}.${written}.`));
-  return new Set(names.filter((name) => subjects.some((that) => isOf(that, "flow", name) || isOf(that, "group", name.replace(/\/\d+$/, "")))));
+  const isOf = (that: string, kind: string, name: string): boolean =>
+    [name, `"${name}"`, `'${name}'`].some((written) => that.startsWith(`${kind}.${written}.`));
+  return new Set(
+    names.filter((name) =>
+      subjects.some((that) => isOf(that, "flow", name) || isOf(that, "group", name.replace(/\/\d+$/, ""))),
+    ),
+  );
 }
 
 /**
@@ -42,7 +47,8 @@ function rankFlows(report: Report): string[] {
   const order: string[] = [];
   for (const run of report.runs) {
     for (const flow of run.flows) {
-      const counted = run.summary.flows[flow.name]?.numbers["received_bytes"] ?? sum(flow) * (run.intervalS ?? 1) / 8;
+      const counted =
+        run.summary.flows[flow.name]?.numbers["received_bytes"] ?? (sum(flow) * (run.intervalS ?? 1)) / 8;
       if (!bytes.has(flow.name)) order.push(flow.name);
       bytes.set(flow.name, Math.max(bytes.get(flow.name) ?? 0, counted));
     }
@@ -53,7 +59,13 @@ function rankFlows(report: Report): string[] {
   const expected = expectedFlows(report, order);
   return order
     .map((name, index) => ({ name, index, bytes: bytes.get(name) ?? 0 }))
-    .sort((a, b) => Number(expected.has(b.name)) - Number(expected.has(a.name)) || Number(isFolded(a.name)) - Number(isFolded(b.name)) || b.bytes - a.bytes || a.index - b.index)
+    .sort(
+      (a, b) =>
+        Number(expected.has(b.name)) - Number(expected.has(a.name)) ||
+        Number(isFolded(a.name)) - Number(isFolded(b.name)) ||
+        b.bytes - a.bytes ||
+        a.index - b.index,
+    )
     .map((entry) => entry.name);
 }
 
@@ -80,11 +92,14 @@ function rankPorts(report: Report): string[] {
 }
 
 /** The queues of a port in the order of its tree, each with its depth; a cycle or a lost parent does no harm. */
-export function treeOf<T extends { name: string; parent: string | null }>(queues: readonly T[]): { queue: T; depth: number }[] {
+export function treeOf<T extends { name: string; parent: string | null }>(
+  queues: readonly T[],
+): { queue: T; depth: number }[] {
   const names = new Set(queues.map((queue) => queue.name));
   const children = new Map<string | null, T[]>();
   for (const queue of queues) {
-    const parent = queue.parent !== null && names.has(queue.parent) && queue.parent !== queue.name ? queue.parent : null;
+    const parent =
+      queue.parent !== null && names.has(queue.parent) && queue.parent !== queue.name ? queue.parent : null;
     children.set(parent, [...(children.get(parent) ?? []), queue]);
   }
   const rows: { queue: T; depth: number }[] = [];
@@ -185,7 +200,9 @@ export class Selection {
 
   view(): View {
     const flows = this.ranked.filter((flow) => this.#shown.has(flow));
-    const runs = this.report.runs.map((run, index) => ({ run, index })).filter(({ index }) => this.#runs.has(index));
+    const runs = this.report.runs
+      .map((run, index) => ({ run, index }))
+      .filter(({ index }) => this.#runs.has(index));
     return {
       report: this.report,
       runs,
@@ -205,7 +222,8 @@ export class Selection {
 
   /** A flow keeps its colour as long as it is shown; new ones take the first that is free. */
   #paint(): void {
-    for (const flow of [...this.#slots.keys()]) if (!this.#shown.has(flow) && this.ranked.length > COLOURS) this.#slots.delete(flow);
+    for (const flow of [...this.#slots.keys()])
+      if (!this.#shown.has(flow) && this.ranked.length > COLOURS) this.#slots.delete(flow);
     const used = new Set(this.#slots.values());
     for (const flow of this.ranked) {
       if (!this.#shown.has(flow) || this.#slots.has(flow)) continue;

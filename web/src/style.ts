@@ -1,6 +1,7 @@
 /** How a curve of one flow in one run looks: colour by flow, stroke by mode, a mark for further runs of one mode. */
-import { type Dash, type Ink, MARKS, MODE_NAMES, dashOf } from "./palette";
+
 import type { KeyEntry, KeyGroup } from "./figure";
+import { type Dash, dashOf, type Ink, MARKS, MODE_NAMES } from "./palette";
 import type { Run } from "./report";
 import type { ShownRun, View } from "./selection";
 
@@ -67,7 +68,13 @@ export function flowKey(view: View, ink: Ink): KeyGroup[] {
       label: "Run",
       entries: view.runs.map((shown): KeyEntry => {
         const style = styleOf(view, ink, shown, view.flows[0] ?? "");
-        return { label: runName(shown.run), colour: alone ? style.colour : ink.soft, kind: "line", dash: style.dash, mark: style.mark };
+        return {
+          label: runName(shown.run),
+          colour: alone ? style.colour : ink.soft,
+          kind: "line",
+          dash: style.dash,
+          mark: style.mark,
+        };
       }),
     });
   }

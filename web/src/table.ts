@@ -1,7 +1,7 @@
 /** Tables: sorted by their headings, copied as CSV in base units, long ones cut with a word of how much is hidden. */
 import { toCsv } from "./csv";
 import { copyText, h } from "./dom";
-import { NONE, THIN, columnScale, plural, significant } from "./format";
+import { columnScale, NONE, plural, significant, THIN } from "./format";
 import type { Cell } from "./report";
 
 /** One column: its heading, and how a raw value is read. */
@@ -34,7 +34,10 @@ export interface TableRequest {
 /** -1, 0 or 1 in ascending order; what is missing goes last in either direction. */
 export function compareCells(a: Cell, b: Cell, ascending: boolean): number {
   if (a === null || b === null) return a === b ? 0 : a === null ? 1 : -1;
-  const order = typeof a === "number" && typeof b === "number" ? a - b : String(a).localeCompare(String(b), "en", { numeric: true });
+  const order =
+    typeof a === "number" && typeof b === "number"
+      ? a - b
+      : String(a).localeCompare(String(b), "en", { numeric: true });
   return ascending ? order : -order;
 }
 
@@ -63,11 +66,13 @@ class SortedTable {
 
   #formatter(column: Column, index: number): (value: Cell) => string {
     const { unit } = column;
-    if (unit === undefined) return (value) => (value === null ? NONE : typeof value === "number" ? significant(value, 4) : value);
+    if (unit === undefined)
+      return (value) => (value === null ? NONE : typeof value === "number" ? significant(value, 4) : value);
     const { factor } = columnScale(this.#scaled(index), unit);
     // Counts stay whole; measures keep their digits, so that a column can be read down.
     const fractional = unit !== "";
-    return (value) => (typeof value === "number" ? significant(value / factor, 3, fractional) : value === null ? NONE : value);
+    return (value) =>
+      typeof value === "number" ? significant(value / factor, 3, fractional) : value === null ? NONE : value;
   }
 
   #column(index: number): (number | null)[] {
@@ -81,15 +86,23 @@ class SortedTable {
   #scaled(index: number): (number | null)[] {
     const { columns } = this.request;
     const group = columns[index]?.group;
-    return columns.flatMap((column, at) => (at === index || (group !== undefined && column.group === group) ? this.#column(at) : []));
+    return columns.flatMap((column, at) =>
+      at === index || (group !== undefined && column.group === group) ? this.#column(at) : [],
+    );
   }
 
   #numeric(index: number): boolean {
-    return this.request.columns[index]?.unit !== undefined || this.request.rows.some((row) => typeof row[index] === "number");
+    return (
+      this.request.columns[index]?.unit !== undefined ||
+      this.request.rows.some((row) => typeof row[index] === "number")
+    );
   }
 
   #classes(column: number, numeric: boolean): string | null {
-    const names = [numeric ? "number" : "", this.request.columns[column]?.secondary ? "secondary" : ""].filter((name) => name !== "");
+    const names = [
+      numeric ? "number" : "",
+      this.request.columns[column]?.secondary ? "secondary" : "",
+    ].filter((name) => name !== "");
     return names.length > 0 ? names.join(" ") : null;
   }
 
@@ -123,9 +136,35 @@ class SortedTable {
             },
           })
         : null;
-    const copy = h("button", { type: "button", class: "quiet", onclick: () => void copyText(this.#csv(), `${plural(rows.length, "row")} of ${name} as CSV`) }, "Copy CSV");
-    const scroll = h("div", { class: columns.length > 11 ? "scroll many" : "scroll", tabindex: 0, role: "region", "aria-label": `Table of ${name}` }, h("table", {}, h("thead", {}, h("tr", {}, ...headings)), this.#body));
-    const beyond = h("button", { type: "button", class: "quiet beyond", hidden: true, onclick: () => scroll.scrollBy({ left: scroll.clientWidth * 0.8, behavior: "smooth" }) }, "More columns →");
+    const copy = h(
+      "button",
+      {
+        type: "button",
+        class: "quiet",
+        onclick: () => void copyText(this.#csv(), `${plural(rows.length, "row")} of ${name} as CSV`),
+      },
+      "Copy CSV",
+    );
+    const scroll = h(
+      "div",
+      {
+        class: columns.length > 11 ? "scroll many" : "scroll",
+        tabindex: 0,
+        role: "region",
+        "aria-label": `Table of ${name}`,
+      },
+      h("table", {}, h("thead", {}, h("tr", {}, ...headings)), this.#body),
+    );
+    const beyond = h(
+      "button",
+      {
+        type: "button",
+        class: "quiet beyond",
+        hidden: true,
+        onclick: () => scroll.scrollBy({ left: scroll.clientWidth * 0.8, behavior: "smooth" }),
+      },
+      "More columns →",
+    );
     // What is cut off at the right is said: the edge fades, and a button goes there.
     const measure = (): void => {
       beyond.hidden = scroll.scrollWidth - scroll.clientWidth - scroll.scrollLeft < 8;
@@ -133,7 +172,12 @@ class SortedTable {
     };
     scroll.addEventListener("scroll", measure, { passive: true });
     new ResizeObserver(measure).observe(scroll);
-    return h("div", { class: "table" }, scroll, h("div", { class: "tools" }, this.#more, filter, copy, beyond));
+    return h(
+      "div",
+      { class: "table" },
+      scroll,
+      h("div", { class: "tools" }, this.#more, filter, copy, beyond),
+    );
   }
 
   #csv(): string {
@@ -163,7 +207,14 @@ class SortedTable {
 
   #fill(): void {
     const wanted = this.#wanted;
-    const matching = wanted === "" ? this.#order : this.#order.filter((row) => (this.request.rows[row] ?? []).some((cell) => typeof cell === "string" && cell.toLowerCase().includes(wanted)));
+    const matching =
+      wanted === ""
+        ? this.#order
+        : this.#order.filter((row) =>
+            (this.request.rows[row] ?? []).some(
+              (cell) => typeof cell === "string" && cell.toLowerCase().includes(wanted),
+            ),
+          );
     const shown = matching.slice(0, this.#limit);
     this.#body.replaceChildren(...shown.map((row) => this.#row(row)));
     const hidden = matching.length - shown.length;
@@ -180,7 +231,15 @@ class SortedTable {
         const value = row[at] ?? null;
         const content = column.draw ? column.draw(value, index) : (this.#scales[at]?.(value) ?? "");
         const name = at === 0 ? "th" : "td";
-        return h(name, { class: this.#classes(at, this.#numeric(at) && typeof value !== "string"), scope: at === 0 ? "row" : null, title: typeof value === "string" && value.length > 24 ? value : null }, content);
+        return h(
+          name,
+          {
+            class: this.#classes(at, this.#numeric(at) && typeof value !== "string"),
+            scope: at === 0 ? "row" : null,
+            title: typeof value === "string" && value.length > 24 ? value : null,
+          },
+          content,
+        );
       }),
     );
   }

@@ -4,7 +4,19 @@ import { DARK, type Ink, LIGHT } from "./palette";
 export type Wish = "system" | "light" | "dark";
 
 const KEY = "lockgate-theme";
-const NAMES = ["page", "panel", "sunk", "text", "soft", "rule", "grid", "accent", "good", "bad", "warn"] as const;
+const NAMES = [
+  "page",
+  "panel",
+  "sunk",
+  "text",
+  "soft",
+  "rule",
+  "grid",
+  "accent",
+  "good",
+  "bad",
+  "warn",
+] as const;
 
 export class Theme {
   #wish: Wish;

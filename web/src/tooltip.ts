@@ -7,7 +7,12 @@ export interface TipRow {
 }
 
 /** A heading, the names of the columns, and the rows; a row without a colour is a heading within. */
-export function tip(heading: string, columns: readonly string[], rows: readonly TipRow[], note = ""): HTMLElement {
+export function tip(
+  heading: string,
+  columns: readonly string[],
+  rows: readonly TipRow[],
+  note = "",
+): HTMLElement {
   return h(
     "div",
     { class: "tip" },
@@ -21,7 +26,12 @@ export function tip(heading: string, columns: readonly string[], rows: readonly 
           "tr",
           {},
           ...row.cells.map((cell, index) =>
-            h("td", {}, index === 0 && row.colour !== undefined ? h("i", { style: `background:${row.colour}` }) : null, cell),
+            h(
+              "td",
+              {},
+              index === 0 && row.colour !== undefined ? h("i", { style: `background:${row.colour}` }) : null,
+              cell,
+            ),
           ),
         ),
       ),

@@ -2,9 +2,17 @@
 import { appendFileSync, existsSync } from "node:fs";
 
 /** Path of a Chromium: `CHROMIUM`, or where distributions put it; `undefined` if not installed. */
-export const executable = [process.env["CHROMIUM"] ?? "", "/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"].find((path) => path !== "" && existsSync(path));
+export const executable = [
+  process.env["CHROMIUM"] ?? "",
+  "/usr/bin/chromium",
+  "/usr/bin/chromium-browser",
+  "/usr/bin/google-chrome",
+].find((path) => path !== "" && existsSync(path));
 
-export const FLAGS = "--headless --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking --disable-component-update --disable-sync".split(" ");
+export const FLAGS =
+  "--headless --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking --disable-component-update --disable-sync".split(
+    " ",
+  );
 
 /** Records that the tests `name` are not run, and why; `make test` prints the record at its end (`tests/skips.sh`). */
 export function skipped(name: string, why: string): void {

@@ -1,17 +1,25 @@
 /** The page of a running run in a real browser, against a server that plays one. */
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
-import { type Server, type ServerResponse, createServer } from "node:http";
+import { createServer, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { AxeBuilder } from "@axe-core/playwright";
-import { type Browser, type Page, chromium } from "playwright-core";
+import { type Browser, chromium, type Page } from "playwright-core";
 import { build } from "vite";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { FLAGS, executable } from "./browser";
+import { executable, FLAGS } from "./browser";
 
-const knob = (key: string, value: string, choices: string[] = []) => ({ path: `port.a->b.queue.one.${key}`, key, value, is_default: false, takes: "limit", about: "how much may wait", choices });
+const knob = (key: string, value: string, choices: string[] = []) => ({
+  path: `port.a->b.queue.one.${key}`,
+  key,
+  value,
+  is_default: false,
+  takes: "limit",
+  about: "how much may wait",
+  choices,
+});
 
 const status = {
   title: "two classes",
@@ -26,14 +34,45 @@ const status = {
   nodes: ["a", "b"],
   links: [{ name: "l", from: "a", to: "b", rate_bps: 1e7, delay_s: 0.005, knobs: [] }],
   ports: [
-    { name: "a->b", from: "a", to: "b", link: "l", root: { ...knob("root", "q", ["q", "fair"]), path: "port.a->b.root" }, queues: [["q", []], ["one", [knob("limit", "50p")]]] },
+    {
+      name: "a->b",
+      from: "a",
+      to: "b",
+      link: "l",
+      root: { ...knob("root", "q", ["q", "fair"]), path: "port.a->b.root" },
+      queues: [
+        ["q", []],
+        ["one", [knob("limit", "50p")]],
+      ],
+    },
     { name: "b->a", from: "b", to: "a", link: "l", root: null, queues: [] },
   ],
   flows: ["f"],
 };
 
 function queue(name: string, place: number, parent: number | null, packets: number) {
-  return { name, kind: "fifo", place, parent, packets, bytes: 0, mean_packets: packets, peak_packets: packets + 3, offered_bps: 1.2e7, sent_bps: 1e7, sent_packets: 9, dropped_packets: place, dropped_by: [], marked_packets: 0, sojourn_mean_s: 0.02, sojourn_p50_s: 0.02, sojourn_p99_s: 0.04, waited_mean_s: null, gauges: [], total: { offered_packets: 9 } };
+  return {
+    name,
+    kind: "fifo",
+    place,
+    parent,
+    packets,
+    bytes: 0,
+    mean_packets: packets,
+    peak_packets: packets + 3,
+    offered_bps: 1.2e7,
+    sent_bps: 1e7,
+    sent_packets: 9,
+    dropped_packets: place,
+    dropped_by: [],
+    marked_packets: 0,
+    sojourn_mean_s: 0.02,
+    sojourn_p50_s: 0.02,
+    sojourn_p99_s: 0.04,
+    waited_mean_s: null,
+    gauges: [],
+    total: { offered_packets: 9 },
+  };
 }
 
 const sample = (number: number) => ({
@@ -42,11 +81,47 @@ const sample = (number: number) => ({
   interval_s: 0.1,
   dropped_samples: 0,
   ports: [
-    { name: "a->b", sent_bps: 9e6, ring_packets: 0, queues: [queue("q", 0, null, 10 + (number % 20)), queue("one", 1, 0, number % 20)] },
-    { name: "b->a", sent_bps: 0, ring_packets: 0, queues: [{ ...queue("fifo", 0, null, 0), total: { offered_packets: 0 } }] },
+    {
+      name: "a->b",
+      sent_bps: 9e6,
+      ring_packets: 0,
+      queues: [queue("q", 0, null, 10 + (number % 20)), queue("one", 1, 0, number % 20)],
+    },
+    {
+      name: "b->a",
+      sent_bps: 0,
+      ring_packets: 0,
+      queues: [{ ...queue("fifo", 0, null, 0), total: { offered_packets: 0 } }],
+    },
   ],
-  flows: [{ name: "f", offered_bps: 1.2e7, sent_packets: 9, received_bps: 1e7, lost_packets: 1, owd_p50_s: 0.02, owd_p99_s: 0.04, cwnd_bytes: 14480, rtt_s: 0.04 }],
-  events: number === 100 ? [{ at_s: 9.95, kind: "change", path: "link.l.rate", value: "10mbit", moved_packets: null, forced_out_packets: 0, text: "", before: ["link.l.rate=5mbit"] }] : [],
+  flows: [
+    {
+      name: "f",
+      offered_bps: 1.2e7,
+      sent_packets: 9,
+      received_bps: 1e7,
+      lost_packets: 1,
+      owd_p50_s: 0.02,
+      owd_p99_s: 0.04,
+      cwnd_bytes: 14480,
+      rtt_s: 0.04,
+    },
+  ],
+  events:
+    number === 100
+      ? [
+          {
+            at_s: 9.95,
+            kind: "change",
+            path: "link.l.rate",
+            value: "10mbit",
+            moved_packets: null,
+            forced_out_packets: 0,
+            text: "",
+            before: ["link.l.rate=5mbit"],
+          },
+        ]
+      : [],
 });
 
 /** Plays a run: a sample a tenth of a second, and whatever is set is taken. */
@@ -64,7 +139,8 @@ class Player {
   constructor(page: string) {
     this.server = createServer((request, response) => {
       const path = (request.url ?? "").split("?")[0] ?? "";
-      const json = (value: unknown): void => void response.setHeader("Content-Type", "application/json").end(JSON.stringify(value));
+      const json = (value: unknown): void =>
+        void response.setHeader("Content-Type", "application/json").end(JSON.stringify(value));
       if (request.method === "POST") {
         let body = "";
         request.on("data", (part: Buffer) => (body += part.toString()));
@@ -73,8 +149,16 @@ class Player {
           json({ at_s: this.number / 10, before: ["port.a->b.queue.one.limit=50p"] });
         });
       } else if (path === "/") response.setHeader("Content-Type", "text/html").end(page);
-      else if (path === "/api/state") json({ ...this.status, changes_need_token: false, read_only: false, events: [sample(100).events[0]], sample: null });
-      else if (path === "/api/samples") json(Array.from({ length: this.number }, (_, number) => this.sample(number)));
+      else if (path === "/api/state")
+        json({
+          ...this.status,
+          changes_need_token: false,
+          read_only: false,
+          events: [sample(100).events[0]],
+          sample: null,
+        });
+      else if (path === "/api/samples")
+        json(Array.from({ length: this.number }, (_, number) => this.sample(number)));
       else if (path === "/api/stream" && this.playing) {
         response.writeHead(200, { "Content-Type": "text/event-stream" });
         this.streams.add(response);
@@ -82,7 +166,8 @@ class Player {
     });
     this.#timer = setInterval(() => {
       this.number += 1;
-      for (const stream of this.streams) stream.write(`event: samples\ndata: [${JSON.stringify(this.sample(this.number))}]\n\n`);
+      for (const stream of this.streams)
+        stream.write(`event: samples\ndata: [${JSON.stringify(this.sample(this.number))}]\n\n`);
     }, 100);
   }
 
@@ -110,10 +195,16 @@ describe.skipIf(executable === undefined)("the page of a running run", () => {
   let browser: Browser;
   let html = "";
   beforeAll(async () => {
-    await build({ root: fileURLToPath(new URL("..", import.meta.url)), logLevel: "silent", build: { outDir: folder, emptyOutDir: true } });
+    await build({
+      root: fileURLToPath(new URL("..", import.meta.url)),
+      logLevel: "silent",
+      build: { outDir: folder, emptyOutDir: true },
+    });
     html = readFileSync(join(folder, "report.html"), "utf8");
     expect(html).toContain("default-src 'none';");
-    html = html.replace('id="lockgate-data">{}<', 'id="lockgate-data">{"live":true}<').replace("default-src 'none';", "default-src 'none'; connect-src 'self';");
+    html = html
+      .replace('id="lockgate-data">{}<', 'id="lockgate-data">{"live":true}<')
+      .replace("default-src 'none';", "default-src 'none'; connect-src 'self';");
     browser = await chromium.launch({ executablePath: executable as string, args: FLAGS });
   });
   afterAll(async () => {
@@ -121,8 +212,14 @@ describe.skipIf(executable === undefined)("the page of a running run", () => {
     rmSync(folder, { recursive: true, force: true });
   });
 
-  async function open(player: Player, width: number, colorScheme: "light" | "dark"): Promise<{ page: Page; complaints: string[] }> {
-    const page = await (await browser.newContext({ viewport: { width, height: 900 }, colorScheme })).newPage();
+  async function open(
+    player: Player,
+    width: number,
+    colorScheme: "light" | "dark",
+  ): Promise<{ page: Page; complaints: string[] }> {
+    const page = await (
+      await browser.newContext({ viewport: { width, height: 900 }, colorScheme })
+    ).newPage();
     const complaints: string[] = [];
     page.on("pageerror", (error) => complaints.push(error.message));
     page.on("console", (message) => message.type() === "error" && complaints.push(message.text()));
@@ -132,14 +229,23 @@ describe.skipIf(executable === undefined)("the page of a running run", () => {
     return { page, complaints };
   }
 
-  it.each([[390, "light"], [1400, "dark"]] as const)("fits %i pixels, %s", async (width, scheme) => {
+  it.each([
+    [390, "light"],
+    [1400, "dark"],
+  ] as const)("fits %i pixels, %s", async (width, scheme) => {
     const player = new Player(html);
     const { page, complaints } = await open(player, width, scheme);
-    expect(await page.evaluate(() => document.documentElement.scrollWidth - innerWidth)).toBeLessThanOrEqual(0);
+    expect(await page.evaluate(() => document.documentElement.scrollWidth - innerWidth)).toBeLessThanOrEqual(
+      0,
+    );
     expect(await page.locator(".strip canvas").count()).toBe(4);
     expect(await page.locator(".wide tbody tr").count()).toBe(3);
     expect(await page.locator(".events li").first().textContent()).toContain("link.l.rate = 10mbit");
-    if (process.env["SCREENSHOTS"]) await page.screenshot({ path: join(process.env["SCREENSHOTS"], `live-${width}-${scheme}.png`), fullPage: true });
+    if (process.env["SCREENSHOTS"])
+      await page.screenshot({
+        path: join(process.env["SCREENSHOTS"], `live-${width}-${scheme}.png`),
+        fullPage: true,
+      });
     expect(complaints).toEqual([]);
     player.close();
   });
@@ -163,7 +269,9 @@ describe.skipIf(executable === undefined)("the page of a running run", () => {
     const player = new Player(html);
     const { page, complaints } = await open(player, 1280, "light");
     await page.getByRole("button", { name: "undo: set link.l.rate=5mbit" }).click();
-    await expect.poll(() => player.asked.at(-1)).toEqual({ path: "/api/set", body: '{"set":["link.l.rate=5mbit"]}' });
+    await expect
+      .poll(() => player.asked.at(-1))
+      .toEqual({ path: "/api/set", body: '{"set":["link.l.rate=5mbit"]}' });
     await page.locator(".live h1").click();
     await page.keyboard.press("m");
     await expect.poll(() => player.asked.at(-1)).toEqual({ path: "/api/mark", body: '{"text":""}' });
@@ -172,18 +280,35 @@ describe.skipIf(executable === undefined)("the page of a running run", () => {
     player.close();
   });
 
-  it.each([[1280, "light"], [1280, "dark"], [360, "light"], [360, "dark"]] as const)("has no serious fault for those who see or point otherwise: %i pixels, %s", async (width, scheme) => {
-    const player = new Player(html);
-    const { page } = await open(player, width, scheme);
-    expect(await page.evaluate(() => document.documentElement.scrollWidth - innerWidth)).toBeLessThanOrEqual(0);
-    // A picture that stands still while it is looked at.
-    await page.locator(".live h1").click();
-    await page.keyboard.press("Space");
-    const found = await new AxeBuilder({ page: page as never }).analyze();
-    const serious = found.violations.filter((violation) => violation.impact === "serious" || violation.impact === "critical");
-    expect(serious.map((violation) => `${violation.id}: ${violation.nodes.map((node) => node.target.join(" ")).join(", ")}`)).toEqual([]);
-    player.close();
-  });
+  it.each([
+    [1280, "light"],
+    [1280, "dark"],
+    [360, "light"],
+    [360, "dark"],
+  ] as const)(
+    "has no serious fault for those who see or point otherwise: %i pixels, %s",
+    async (width, scheme) => {
+      const player = new Player(html);
+      const { page } = await open(player, width, scheme);
+      expect(
+        await page.evaluate(() => document.documentElement.scrollWidth - innerWidth),
+      ).toBeLessThanOrEqual(0);
+      // A picture that stands still while it is looked at.
+      await page.locator(".live h1").click();
+      await page.keyboard.press("Space");
+      const found = await new AxeBuilder({ page: page as never }).analyze();
+      const serious = found.violations.filter(
+        (violation) => violation.impact === "serious" || violation.impact === "critical",
+      );
+      expect(
+        serious.map(
+          (violation) =>
+            `${violation.id}: ${violation.nodes.map((node) => node.target.join(" ")).join(", ")}`,
+        ),
+      ).toEqual([]);
+      player.close();
+    },
+  );
 
   it("is worked by the keyboard alone", async () => {
     const player = new Player(html);
@@ -191,28 +316,58 @@ describe.skipIf(executable === undefined)("the page of a running run", () => {
     const reached = new Set<string>();
     for (let step = 0; step < 60; step += 1) {
       await page.keyboard.press("Tab");
-      reached.add(await page.evaluate(() => {
-        const focus = document.activeElement;
-        const outline = focus === null ? "" : getComputedStyle(focus).outlineStyle + getComputedStyle(focus).boxShadow;
-        return `${focus?.getAttribute("aria-label") ?? focus?.textContent ?? ""}|${outline === "nonenone" ? "unseen" : "seen"}`;
-      }));
+      reached.add(
+        await page.evaluate(() => {
+          const focus = document.activeElement;
+          const outline =
+            focus === null ? "" : getComputedStyle(focus).outlineStyle + getComputedStyle(focus).boxShadow;
+          return `${focus?.getAttribute("aria-label") ?? focus?.textContent ?? ""}|${outline === "nonenone" ? "unseen" : "seen"}`;
+        }),
+      );
     }
-    for (const name of ["Pause", "Mark", "Save scenario", "Interval of samples", "Filter events", "Scrub over the last minutes", "undo: set link.l.rate=5mbit", "port.a->b.root, limit"]) {
-      expect([...reached].some((one) => one.startsWith(name) && one.endsWith("|seen")), `${name} in ${[...reached].join("; ")}`).toBe(true);
+    for (const name of [
+      "Pause",
+      "Mark",
+      "Save scenario",
+      "Interval of samples",
+      "Filter events",
+      "Scrub over the last minutes",
+      "undo: set link.l.rate=5mbit",
+      "port.a->b.root, limit",
+    ]) {
+      expect(
+        [...reached].some((one) => one.startsWith(name) && one.endsWith("|seen")),
+        `${name} in ${[...reached].join("; ")}`,
+      ).toBe(true);
     }
     player.close();
   });
 
   it("keeps the queues of before a swap in the picture, and says what was swapped", async () => {
     const player = new Player(html);
-    const swapped = { at_s: 11, kind: "change", path: "port.a->b.root", value: "fair", moved_packets: 30, forced_out_packets: 0, text: "", before: ["port.a->b.root=q"] };
+    const swapped = {
+      at_s: 11,
+      kind: "change",
+      path: "port.a->b.root",
+      value: "fair",
+      moved_packets: 30,
+      forced_out_packets: 0,
+      text: "",
+      before: ["port.a->b.root=q"],
+    };
     player.sample = (number) => {
       const before = sample(number);
       if (number <= 110) return before;
-      return { ...before, ports: [{ ...before.ports[0], queues: [queue("fair", 0, null, 3)] }, before.ports[1]], events: number === 111 ? [swapped] : [] };
+      return {
+        ...before,
+        ports: [{ ...before.ports[0], queues: [queue("fair", 0, null, 3)] }, before.ports[1]],
+        events: number === 111 ? [swapped] : [],
+      };
     };
     const { page, complaints } = await open(player, 1280, "light");
-    await expect.poll(() => page.locator(".strips .key").textContent()).toBe("q until 11 sone until 11 sfair".replaceAll("11 s", "11\u202fs"));
+    await expect
+      .poll(() => page.locator(".strips .key").textContent())
+      .toBe("q until 11 sone until 11 sfair".replaceAll("11 s", "11\u202fs"));
     expect(await page.locator("tr.selected th").textContent()).toBe("a->b fair");
     expect(complaints).toEqual([]);
     player.close();
@@ -222,8 +377,21 @@ describe.skipIf(executable === undefined)("the page of a running run", () => {
     const player = new Player(html);
     const names = Array.from({ length: 200 }, (_, index) => `hub->s${index + 1}`);
     const [port] = status.ports;
-    player.status = { ...status, nodes: ["hub", ...names], ports: names.map((name) => ({ ...port, name, from: "hub", to: name })), links: [] };
-    player.sample = (number) => ({ ...sample(number), ports: names.map((name, index) => ({ name, sent_bps: 1, ring_packets: 0, queues: [queue("q", 0, null, index % 50), queue("one", 1, 0, 1), queue("two", 2, 0, 1)] })) });
+    player.status = {
+      ...status,
+      nodes: ["hub", ...names],
+      ports: names.map((name) => ({ ...port, name, from: "hub", to: name })),
+      links: [],
+    };
+    player.sample = (number) => ({
+      ...sample(number),
+      ports: names.map((name, index) => ({
+        name,
+        sent_bps: 1,
+        ring_packets: 0,
+        queues: [queue("q", 0, null, index % 50), queue("one", 1, 0, 1), queue("two", 2, 0, 1)],
+      })),
+    });
     const { page, complaints } = await open(player, 1280, "light");
     expect((await page.locator(".strips").boundingBox())?.y).toBeLessThan(1000);
     expect(await page.locator("#queues tbody tr").count()).toBe(40 + 2);
@@ -241,7 +409,9 @@ describe.skipIf(executable === undefined)("the page of a running run", () => {
     const { page } = await open(player, 1280, "light");
     await page.locator(".live h1").click();
     await page.keyboard.press("Space");
-    await page.waitForFunction(() => /paused, [1-9]/.test(document.querySelector(".state")?.textContent ?? ""));
+    await page.waitForFunction(() =>
+      /paused, [1-9]/.test(document.querySelector(".state")?.textContent ?? ""),
+    );
     const clock = await page.locator(".clock").textContent();
     expect(await page.locator(".clock").textContent()).toBe(clock);
     await page.keyboard.press("Space");

@@ -1,8 +1,8 @@
 /** The pieces of the page of a running run that need no browser. */
 import { describe, expect, it } from "vitest";
-import { keep, type Sample } from "../src/live/feed";
 import { Choice } from "../src/live/choice";
 import { columns } from "../src/live/columns";
+import { keep, type Sample } from "../src/live/feed";
 import { readable } from "../src/live/knobs";
 import { History } from "../src/live/seen";
 import { step } from "../src/live/step";
@@ -18,7 +18,30 @@ const sample = (number: number, packets = number, name = "q"): Sample => ({
       name: "a->b",
       sent_bps: 0,
       ring_packets: 0,
-      queues: [{ name, kind: "fifo", place: 3, parent: null, packets, bytes: 0, mean_packets: packets, peak_packets: packets + 1, offered_bps: 2, sent_bps: 1, sent_packets: 0, dropped_packets: 0, dropped_by: [], marked_packets: 0, sojourn_mean_s: null, sojourn_p50_s: null, sojourn_p99_s: 0.01, waited_mean_s: null, gauges: [], total: { offered_packets: 1, waited_count: 0 } }],
+      queues: [
+        {
+          name,
+          kind: "fifo",
+          place: 3,
+          parent: null,
+          packets,
+          bytes: 0,
+          mean_packets: packets,
+          peak_packets: packets + 1,
+          offered_bps: 2,
+          sent_bps: 1,
+          sent_packets: 0,
+          dropped_packets: 0,
+          dropped_by: [],
+          marked_packets: 0,
+          sojourn_mean_s: null,
+          sojourn_p50_s: null,
+          sojourn_p99_s: 0.01,
+          waited_mean_s: null,
+          gauges: [],
+          total: { offered_packets: 1, waited_count: 0 },
+        },
+      ],
     },
   ],
   flows: [],
@@ -63,7 +86,10 @@ describe("a tree that is swapped", () => {
     history.take(samples.slice(0, 2));
     history.take(samples);
     const drawn = history.within(0, 0, 1);
-    expect(drawn.map(({ queue, slot, last }) => [queue, slot, last])).toEqual([["q", 0, 0.1], ["fair", 1, 0.3]]);
+    expect(drawn.map(({ queue, slot, last }) => [queue, slot, last])).toEqual([
+      ["q", 0, 0.1],
+      ["fair", 1, 0.3],
+    ]);
     const [, before, , after] = columns(samples, drawn, 2);
     expect(before).toEqual([0, 1, null, null]);
     expect(after).toEqual([null, null, 5, 2]);
@@ -73,7 +99,10 @@ describe("a tree that is swapped", () => {
 });
 
 describe("what is selected", () => {
-  const port = (name: string, queue: string, peak: number): Sample["ports"][number] => ({ ...(sample(0, peak - 1, queue).ports[0] as Sample["ports"][number]), name });
+  const port = (name: string, queue: string, peak: number): Sample["ports"][number] => ({
+    ...(sample(0, peak - 1, queue).ports[0] as Sample["ports"][number]),
+    name,
+  });
 
   it("goes to the busiest port until the reader chooses, and then stays, idle or swapped", () => {
     const choice = new Choice();
@@ -93,13 +122,29 @@ describe("what is selected", () => {
 
 describe("units on the page", () => {
   it("has ticks of an axis in one prefix, with their unit", () => {
-    expect(ticks([0, 0.25, 0.5], "s").map((text) => text.replace("\u202f", " "))).toEqual(["0", "250 ms", "500 ms"]);
-    expect(ticks([0, 0.5, 1, 1.5], "s").map((text) => text.replace("\u202f", " "))).toEqual(["0", "0.5 s", "1 s", "1.5 s"]);
+    expect(ticks([0, 0.25, 0.5], "s").map((text) => text.replace("\u202f", " "))).toEqual([
+      "0",
+      "250 ms",
+      "500 ms",
+    ]);
+    expect(ticks([0, 0.5, 1, 1.5], "s").map((text) => text.replace("\u202f", " "))).toEqual([
+      "0",
+      "0.5 s",
+      "1 s",
+      "1.5 s",
+    ]);
     expect(ticks([0, 50, 100], "")).toEqual(["0", "50", "100"]);
   });
 
   it("reads sizes as they were meant", () => {
-    expect(["33554.432kB", "1.514kB", "65.536kB", "1250kB", "100p", null].map(readable)).toEqual(["32MiB", "1514B", "64KiB", "1250kB", "100p", ""]);
+    expect(["33554.432kB", "1.514kB", "65.536kB", "1250kB", "100p", null].map(readable)).toEqual([
+      "32MiB",
+      "1514B",
+      "64KiB",
+      "1250kB",
+      "100p",
+      "",
+    ]);
   });
 });
 

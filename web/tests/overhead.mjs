@@ -10,7 +10,12 @@ import { chromium } from "playwright-core";
 
 const lockgate = process.argv[2] ?? fileURLToPath(new URL("../../target/release/lockgate", import.meta.url));
 const rounds = Number(process.argv[3] ?? 5);
-const executablePath = [process.env.CHROMIUM ?? "", "/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"].find((path) => path !== "" && existsSync(path));
+const executablePath = [
+  process.env.CHROMIUM ?? "",
+  "/usr/bin/chromium",
+  "/usr/bin/chromium-browser",
+  "/usr/bin/google-chrome",
+].find((path) => path !== "" && existsSync(path));
 
 // In trains of 32 on average: one thread sends them, and sleeps between two trains rather than between two packets.
 // What is before the end of the warm-up is left out: the page is opened in it.
@@ -43,7 +48,9 @@ async function once(isWatched) {
   const out = join(directory, "out");
   rmSync(out, { recursive: true, force: true });
   const watch = ["watch", file, "--live", "--plain", "--every", "10ms", "--web", "127.0.0.1:0", "--out", out];
-  const child = spawn(lockgate, isWatched ? watch : ["run", file, "--live", "--out", out], { stdio: ["ignore", "ignore", "pipe"] });
+  const child = spawn(lockgate, isWatched ? watch : ["run", file, "--live", "--out", out], {
+    stdio: ["ignore", "ignore", "pipe"],
+  });
   const ended = new Promise((done) => child.on("exit", done));
   let seen = "";
   for await (const line of createInterface({ input: child.stderr })) {
@@ -63,18 +70,31 @@ async function once(isWatched) {
   const summary = JSON.parse(readFileSync(join(out, "summary.json"), "utf8"));
   const load = summary.flows.load ?? summary.flows[0];
   const { fidelity } = summary;
-  return { rate: load.sent_packets / (SECONDS - 4), lost: load.lost_packets, host: fidelity.host_losses, cpu: summary.engine.cpu_s, driver: fidelity.driver_cpu_s, seen };
+  return {
+    rate: load.sent_packets / (SECONDS - 4),
+    lost: load.lost_packets,
+    host: fidelity.host_losses,
+    cpu: summary.engine.cpu_s,
+    driver: fidelity.driver_cpu_s,
+    seen,
+  };
 }
 
-console.log("| page | packets/s | lost | lost by the machine | processor time, s | driver, s |\n| --- | ---: | ---: | ---: | ---: | ---: |");
+console.log(
+  "| page | packets/s | lost | lost by the machine | processor time, s | driver, s |\n| --- | ---: | ---: | ---: | ---: | ---: |",
+);
 const cpu = { false: [], true: [] };
 for (let round = 0; round < rounds; round += 1) {
   for (const isWatched of [false, true]) {
     const got = await once(isWatched);
     cpu[isWatched].push(got.cpu);
-    console.log(`| ${isWatched ? "open" : "-"} | ${Math.round(got.rate)} | ${got.lost} | ${got.host} | ${got.cpu.toFixed(2)} | ${got.driver.toFixed(2)} | ${got.seen}`);
+    console.log(
+      `| ${isWatched ? "open" : "-"} | ${Math.round(got.rate)} | ${got.lost} | ${got.host} | ${got.cpu.toFixed(2)} | ${got.driver.toFixed(2)} | ${got.seen}`,
+    );
   }
 }
 await browser.close();
 const median = (values) => values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)];
-console.log(`\nwith the page open: ${(100 * (median(cpu.true) / median(cpu.false) - 1)).toFixed(1)} % more processor time (medians); last look: ${join(directory, "page.png")}`);
+console.log(
+  `\nwith the page open: ${(100 * (median(cpu.true) / median(cpu.false) - 1)).toFixed(1)} % more processor time (medians); last look: ${join(directory, "page.png")}`,
+);

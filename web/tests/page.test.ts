@@ -3,10 +3,10 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { type Browser, type Page, chromium } from "playwright-core";
+import { type Browser, chromium, type Page } from "playwright-core";
 import { build } from "vite";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { FLAGS, executable } from "./browser";
+import { executable, FLAGS } from "./browser";
 import { compareReport, edgeReport, fill, sampleReport, singleReport } from "./sample";
 
 const FIGURES = ["topology", "time", "owd-cdf", "owd-ccdf", "owd-box", "owd-split", "iat-density", "drops"];
@@ -15,7 +15,11 @@ const folder = mkdtempSync(join(tmpdir(), "lockgate-web-"));
 let template = "";
 
 beforeAll(async () => {
-  await build({ root: fileURLToPath(new URL("..", import.meta.url)), logLevel: "silent", build: { outDir: folder, emptyOutDir: true } });
+  await build({
+    root: fileURLToPath(new URL("..", import.meta.url)),
+    logLevel: "silent",
+    build: { outDir: folder, emptyOutDir: true },
+  });
   template = readFileSync(join(folder, "report.html"), "utf8");
 });
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
@@ -36,28 +40,39 @@ describe.skipIf(executable === undefined)("the page", () => {
   afterAll(() => browser?.close());
 
   /** Opens a report and gathers whatever it complains of or asks for. */
-  async function open(name: string, html: string, width = 1280): Promise<{ page: Page; complaints: string[] }> {
+  async function open(
+    name: string,
+    html: string,
+    width = 1280,
+  ): Promise<{ page: Page; complaints: string[] }> {
     const path = join(folder, `${name}.html`);
     writeFileSync(path, html);
-    const context = await browser.newContext({ viewport: { width, height: 900 }, colorScheme: "light", acceptDownloads: true });
+    const context = await browser.newContext({
+      viewport: { width, height: 900 },
+      colorScheme: "light",
+      acceptDownloads: true,
+    });
     const page = await context.newPage();
     const complaints: string[] = [];
     page.on("console", (message) => complaints.push(`${message.type()}: ${message.text()}`));
     page.on("pageerror", (error) => complaints.push(`error: ${error.message}`));
     page.on("request", (request) => {
       const address = request.url();
-      if (address !== `file://${path}` && !/^(data|blob):/.test(address)) complaints.push(`request: ${address}`);
+      if (address !== `file://${path}` && !/^(data|blob):/.test(address))
+        complaints.push(`request: ${address}`);
     });
     await page.goto(`file://${path}`);
     await page.waitForSelector("#page main");
     return { page, complaints };
   }
 
-  const drawn = (page: Page, id: string): Promise<number> => page.locator(`#figure-${id} .picture svg`).locator("path, line, rect, circle, text").count();
+  const drawn = (page: Page, id: string): Promise<number> =>
+    page.locator(`#figure-${id} .picture svg`).locator("path, line, rect, circle, text").count();
 
   it("draws every figure, in light and dark, without a word or a request", async () => {
     const { page, complaints } = await open("sample", fill(template, sampleReport()));
-    for (const id of [...FIGURES, "extra-load", "extra-bars"]) expect(await drawn(page, id), id).toBeGreaterThan(8);
+    for (const id of [...FIGURES, "extra-load", "extra-bars"])
+      expect(await drawn(page, id), id).toBeGreaterThan(8);
     expect(await page.locator("#verdict .badge.bad, #expectations .badge.bad").count()).toBe(3);
     // Several runs: the mean with its interval, and how many of them hold by themselves.
     const first = await page.locator("#expectations tbody tr").first().textContent();
@@ -65,7 +80,9 @@ describe.skipIf(executable === undefined)("the page", () => {
     expect(await page.title()).toContain("voice beside a bulk upload");
     // A twin's runs are called by their modes alone, in every table.
     expect(await page.textContent("header.title")).toContain("2 runs: simulation, live");
-    const tables = (await page.locator("#expectations table, #flows table, #queues table").allTextContents()).join();
+    const tables = (
+      await page.locator("#expectations table, #flows table, #queues table").allTextContents()
+    ).join();
     expect(tables).toMatch(/simulation.*live/s);
     expect(tables).not.toMatch(/\((simulation|live)\)/);
     const strokes = await page.locator("#figure-owd-cdf .picture path[stroke-dasharray]").count();
@@ -78,39 +95,74 @@ describe.skipIf(executable === undefined)("the page", () => {
     await page.context().close();
   });
 
-  it.each([[1400, 900], [390, 844]] as const)("has verdict and first figure above the fold, then tables, then the set-up: %i by %i", async (width, height) => {
-    const { page, complaints } = await open(`fold-${width}`, fill(template, sampleReport()), width);
-    await page.setViewportSize({ width, height });
-    const top = async (selector: string): Promise<number> => (await page.locator(selector).first().boundingBox())?.y ?? NaN;
-    const places = [await top(".tally"), await top("#figure-time .picture"), await top("#expectations .table"), await top("#flows .table"), await top("#queues .table"), await top("#setup")];
-    expect([...places].sort((a, b) => a - b)).toEqual(places);
-    const bottom = ((await page.locator("#figure-time .picture").boundingBox())?.height ?? NaN) + (places[1] ?? NaN);
-    if (width > 1000) expect(bottom).toBeLessThanOrEqual(height);
-    // Under three sentences of verdict a phone shows rate and delay.
-    expect(places[1]).toBeLessThan(height - 320);
-    // The configuration is said once on the screen, and under every figure on paper.
-    const shown = (): Promise<string> => page.locator("#figure-owd-cdf .configuration").evaluate((element) => getComputedStyle(element).display);
-    expect(await shown()).toBe("none");
-    await page.emulateMedia({ media: "print" });
-    expect(await shown()).not.toBe("none");
-    expect(complaints).toEqual([]);
-    await page.context().close();
-  });
+  it.each([
+    [1400, 900],
+    [390, 844],
+  ] as const)(
+    "has verdict and first figure above the fold, then tables, then the set-up: %i by %i",
+    async (width, height) => {
+      const { page, complaints } = await open(`fold-${width}`, fill(template, sampleReport()), width);
+      await page.setViewportSize({ width, height });
+      const top = async (selector: string): Promise<number> =>
+        (await page.locator(selector).first().boundingBox())?.y ?? NaN;
+      const places = [
+        await top(".tally"),
+        await top("#figure-time .picture"),
+        await top("#expectations .table"),
+        await top("#flows .table"),
+        await top("#queues .table"),
+        await top("#setup"),
+      ];
+      expect([...places].sort((a, b) => a - b)).toEqual(places);
+      const bottom =
+        ((await page.locator("#figure-time .picture").boundingBox())?.height ?? NaN) + (places[1] ?? NaN);
+      if (width > 1000) expect(bottom).toBeLessThanOrEqual(height);
+      // Under three sentences of verdict a phone shows rate and delay.
+      expect(places[1]).toBeLessThan(height - 320);
+      // The configuration is said once on the screen, and under every figure on paper.
+      const shown = (): Promise<string> =>
+        page
+          .locator("#figure-owd-cdf .configuration")
+          .evaluate((element) => getComputedStyle(element).display);
+      expect(await shown()).toBe("none");
+      await page.emulateMedia({ media: "print" });
+      expect(await shown()).not.toBe("none");
+      expect(complaints).toEqual([]);
+      await page.context().close();
+    },
+  );
 
   it("has one unit a group of columns, says that columns are cut off, and fairness by group", async () => {
-    const report = JSON.parse(JSON.stringify(sampleReport())) as { runs: { summary: { flows: Record<string, Record<string, Record<string, number>>>; ports: Record<string, { queues: Record<string, { sojourn_s: Record<string, number> }> }> } }[] };
+    const report = JSON.parse(JSON.stringify(sampleReport())) as {
+      runs: {
+        summary: {
+          flows: Record<string, Record<string, Record<string, number>>>;
+          ports: Record<string, { queues: Record<string, { sojourn_s: Record<string, number> }> }>;
+        };
+      }[];
+    };
     for (const { summary } of report.runs) {
-      for (const queue of Object.values(summary.ports["home->server"]?.queues ?? {})) queue.sojourn_s["p50"] = 2e-6;
-      for (const flow of Object.values(summary.flows)) Object.assign(flow, { tcp: { retransmissions: 1 }, voice: { mos: 4.1 }, file: { slowdown: 3 } });
+      for (const queue of Object.values(summary.ports["home->server"]?.queues ?? {}))
+        queue.sojourn_s["p50"] = 2e-6;
+      for (const flow of Object.values(summary.flows))
+        Object.assign(flow, { tcp: { retransmissions: 1 }, voice: { mos: 4.1 }, file: { slowdown: 3 } });
     }
     const { page, complaints } = await open("units", fill(template, report as never), 900);
-    const queueHeads = (await page.locator("#queues .table").first().locator("th[scope=col]").allTextContents()).filter((text) => /^(Sojourn p50|p95|p99|max)/.test(text)).map((text) => text.split("\u202f")[1]);
+    const queueHeads = (
+      await page.locator("#queues .table").first().locator("th[scope=col]").allTextContents()
+    )
+      .filter((text) => /^(Sojourn p50|p95|p99|max)/.test(text))
+      .map((text) => text.split("\u202f")[1]);
     expect(new Set(queueHeads).size, queueHeads.join()).toBe(1);
     const beyond = page.locator("#flows .beyond").first();
     expect(await beyond.isVisible()).toBe(true);
     expect(await page.locator("#flows .scroll.cut").count()).toBeGreaterThan(0);
-    await expect.poll(async () => ((await beyond.isVisible()) ? (await beyond.click(), true) : false)).toBe(false);
-    expect(await page.locator("#flows").textContent()).toContain("Jain index of throughput within groups: pages 0.981");
+    await expect
+      .poll(async () => ((await beyond.isVisible()) ? (await beyond.click(), true) : false))
+      .toBe(false);
+    expect(await page.locator("#flows").textContent()).toContain(
+      "Jain index of throughput within groups: pages 0.981",
+    );
     expect(await page.locator("#setup .facts").textContent()).not.toContain("Jain");
     expect(complaints).toEqual([]);
     await page.context().close();
@@ -120,21 +172,58 @@ describe.skipIf(executable === undefined)("the page", () => {
     const base = sampleReport();
     const hosts = ["anna", "bela", "carl", "dora"];
     const run = (base["runs"] as unknown as { ports: object[] }[])[0];
-    const runs = [{ ...run, ports: ["router->modem", "modem->gateway.company.com"].map((name) => ({ ...run?.ports[0], name })) }];
+    const runs = [
+      {
+        ...run,
+        ports: ["router->modem", "modem->gateway.company.com"].map((name) => ({ ...run?.ports[0], name })),
+      },
+    ];
     const topology = {
-      nodes: [...hosts, "router", "modem", "cmts", "server"].map((name) => ({ name, router: ["router", "modem", "cmts"].includes(name) })),
+      nodes: [...hosts, "router", "modem", "cmts", "server"].map((name) => ({
+        name,
+        router: ["router", "modem", "cmts"].includes(name),
+      })),
       links: [
         ...hosts.map((name) => ({ name, from: name, to: "router", rate_bps: 1e9, delay_s: 0 })),
-        ...[["router", "modem", 1e9, 0], ["modem", "cmts", 1e7, 0.008], ["cmts", "server", 1e9, 0.005]].map(([from, to, rate_bps, delay_s]) => ({ name: `${from}-${to}`, from, to, rate_bps, delay_s })),
+        ...[
+          ["router", "modem", 1e9, 0],
+          ["modem", "cmts", 1e7, 0.008],
+          ["cmts", "server", 1e9, 0.005],
+        ].map(([from, to, rate_bps, delay_s]) => ({ name: `${from}-${to}`, from, to, rate_bps, delay_s })),
       ],
     };
     for (const width of [1400, 390]) {
-      const { page, complaints } = await open(`labels-${width}`, fill(template, { ...base, runs, topology, comparisons: [] } as never), width);
-      const clipped = await page.locator("#figure-drops .picture svg text").evaluateAll((texts) => texts.filter((text) => text.getBoundingClientRect().left < (text.closest("svg")?.getBoundingClientRect().left ?? 0) - 0.5).map((text) => text.textContent));
+      const { page, complaints } = await open(
+        `labels-${width}`,
+        fill(template, { ...base, runs, topology, comparisons: [] } as never),
+        width,
+      );
+      const clipped = await page
+        .locator("#figure-drops .picture svg text")
+        .evaluateAll((texts) =>
+          texts
+            .filter(
+              (text) =>
+                text.getBoundingClientRect().left <
+                (text.closest("svg")?.getBoundingClientRect().left ?? 0) - 0.5,
+            )
+            .map((text) => text.textContent),
+        );
       expect(clipped, `${width}`).toEqual([]);
       const covered = await page.locator("#figure-topology .picture svg text").evaluateAll((texts) => {
         const boxes = texts.map((text) => ({ text: text.textContent, box: text.getBoundingClientRect() }));
-        return boxes.flatMap((a, at) => boxes.slice(at + 1).filter((b) => a.box.left < b.box.right && b.box.left < a.box.right && a.box.top < b.box.bottom - 2 && b.box.top < a.box.bottom - 2).map((b) => `${a.text} over ${b.text}`));
+        return boxes.flatMap((a, at) =>
+          boxes
+            .slice(at + 1)
+            .filter(
+              (b) =>
+                a.box.left < b.box.right &&
+                b.box.left < a.box.right &&
+                a.box.top < b.box.bottom - 2 &&
+                b.box.top < a.box.bottom - 2,
+            )
+            .map((b) => `${a.text} over ${b.text}`),
+        );
       });
       expect(covered, `${width}`).toEqual([]);
       expect(complaints).toEqual([]);
@@ -155,14 +244,23 @@ describe.skipIf(executable === undefined)("the page", () => {
     ] as const) {
       const { page, complaints } = await open(name, fill(template, report));
       for (const id of ids) {
-        const [saved] = await Promise.all([page.waitForEvent("download"), page.locator(`#figure-${id} button.save`).click()]);
+        const [saved] = await Promise.all([
+          page.waitForEvent("download"),
+          page.locator(`#figure-${id} button.save`).click(),
+        ]);
         expect(saved.suggestedFilename()).toMatch(/^[a-z0-9-]+\.svg$/);
         const text = readFileSync(await saved.path(), "utf8");
-        const problem = await page.evaluate((source) => new DOMParser().parseFromString(source, "image/svg+xml").querySelector("parsererror")?.textContent ?? "", text);
+        const problem = await page.evaluate(
+          (source) =>
+            new DOMParser().parseFromString(source, "image/svg+xml").querySelector("parsererror")
+              ?.textContent ?? "",
+          text,
+        );
         expect(problem, `${name} ${id}`).toBe("");
         expect(text).toContain("21 November 2026");
         expect(text).toContain("simulation");
-        if (name === "saved" && id === "time") expect(text).toContain("at 30 s port.home-&gt;server.queue.rest.target = 5ms");
+        if (name === "saved" && id === "time")
+          expect(text).toContain("at 30 s port.home-&gt;server.queue.rest.target = 5ms");
         expect(text).not.toMatch(/<script|<img|<foreignObject/);
       }
       expect(complaints).toEqual([]);
@@ -172,7 +270,11 @@ describe.skipIf(executable === undefined)("the page", () => {
 
   it("can be used from the keyboard: zoom, choices, data, sorting", async () => {
     const { page, complaints } = await open("keys", fill(template, sampleReport()));
-    const ticks = (): Promise<string[]> => page.locator("#figure-time .picture svg text").allTextContents().then((texts) => texts.sort());
+    const ticks = (): Promise<string[]> =>
+      page
+        .locator("#figure-time .picture svg text")
+        .allTextContents()
+        .then((texts) => texts.sort());
     const whole = await ticks();
     await page.locator("#figure-time .picture").focus();
     await page.keyboard.press("+");
@@ -219,7 +321,13 @@ describe.skipIf(executable === undefined)("the page", () => {
     expect(pdf.length).toBeGreaterThan(10_000);
     await page.emulateMedia({ media: "print" });
     await page.evaluate(() => window.dispatchEvent(new Event("beforeprint")));
-    expect(await page.evaluate(() => Math.max(...[...document.querySelectorAll("main *")].map((item) => item.getBoundingClientRect().right)))).toBeLessThanOrEqual(720);
+    expect(
+      await page.evaluate(() =>
+        Math.max(
+          ...[...document.querySelectorAll("main *")].map((item) => item.getBoundingClientRect().right),
+        ),
+      ),
+    ).toBeLessThanOrEqual(720);
     expect(complaints).toEqual([]);
     await page.context().close();
   });

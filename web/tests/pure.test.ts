@@ -10,12 +10,12 @@ import { shares } from "../src/figures/rows";
 import { hasSenders, senderFigure } from "../src/figures/sender";
 import { rulesOf, timeFigure } from "../src/figures/time";
 import { linkWords, places } from "../src/figures/topology";
-import { THIN, columnScale, date, quantity, shortened, significant, slug } from "../src/format";
+import { columnScale, date, quantity, shortened, significant, slug, THIN } from "../src/format";
 import { unitOf } from "../src/metric";
-import { COLOURS, DARK, LIGHT, dashOf } from "../src/palette";
+import { COLOURS, DARK, dashOf, LIGHT } from "../src/palette";
 import { type Report, readReport } from "../src/report";
 import { sentencesOf, tallyOf } from "../src/sections/verdict";
-import { Selection, isFolded, leavesOf, treeOf } from "../src/selection";
+import { isFolded, leavesOf, Selection, treeOf } from "../src/selection";
 import { runName } from "../src/style";
 import { compareCells } from "../src/table";
 import { edgeReport, sampleReport } from "./sample";
@@ -86,29 +86,44 @@ describe("format", () => {
 
 describe("axes", () => {
   it("steps by 1, 2, 2.5 or 5", () => {
-    expect([niceStep(10, 5), niceStep(1, 4), niceStep(0.037, 4), niceStep(7, 2)].map((step) => Number(step.toPrecision(6)))).toEqual([2, 0.25, 0.01, 5]);
+    expect(
+      [niceStep(10, 5), niceStep(1, 4), niceStep(0.037, 4), niceStep(7, 2)].map((step) =>
+        Number(step.toPrecision(6)),
+      ),
+    ).toEqual([2, 0.25, 0.01, 5]);
     expect(niceStep(0, 4)).toBe(1);
     expect(niceStep(Infinity, 4)).toBe(1);
   });
 
-  it.each([[[0, 9.98e6]], [[0.01, 0.061]], [[-3, 8]], [[5, 5]], [[0, 0]], [null]] as const)("encloses %j on whole steps", (range) => {
-    const { min, max, interval } = linearLimits(range, 4);
-    expect(min).toBeLessThanOrEqual(range?.[0] ?? 0);
-    expect(max).toBeGreaterThanOrEqual(range?.[1] ?? 0);
-    expect(max).toBeGreaterThan(min);
-    expect(Math.abs(Math.round((max - min) / interval) - (max - min) / interval)).toBeLessThan(1e-9);
-  });
+  it.each([[[0, 9.98e6]], [[0.01, 0.061]], [[-3, 8]], [[5, 5]], [[0, 0]], [null]] as const)(
+    "encloses %j on whole steps",
+    (range) => {
+      const { min, max, interval } = linearLimits(range, 4);
+      expect(min).toBeLessThanOrEqual(range?.[0] ?? 0);
+      expect(max).toBeGreaterThanOrEqual(range?.[1] ?? 0);
+      expect(max).toBeGreaterThan(min);
+      expect(Math.abs(Math.round((max - min) / interval) - (max - min) / interval)).toBeLessThan(1e-9);
+    },
+  );
 
-  it.each([[[0.011, 0.17]], [[1e-4, 1]], [[5, 5]], [[1, 1]], [[0.9, 1.1]], [[1e-9, 1e9]], [null]] as const)("encloses %j on a logarithmic axis of a decade or more", (range) => {
-    const { min, max } = logLimits(range);
-    expect(min).toBeGreaterThan(0);
-    expect(min).toBeLessThanOrEqual((range?.[0] ?? 1) * (1 + 1e-9));
-    expect(max).toBeGreaterThanOrEqual((range?.[1] ?? 1) * (1 - 1e-9));
-    expect(max / min).toBeGreaterThanOrEqual(9.99);
-  });
+  it.each([[[0.011, 0.17]], [[1e-4, 1]], [[5, 5]], [[1, 1]], [[0.9, 1.1]], [[1e-9, 1e9]], [null]] as const)(
+    "encloses %j on a logarithmic axis of a decade or more",
+    (range) => {
+      const { min, max } = logLimits(range);
+      expect(min).toBeGreaterThan(0);
+      expect(min).toBeLessThanOrEqual((range?.[0] ?? 1) * (1 + 1e-9));
+      expect(max).toBeGreaterThanOrEqual((range?.[1] ?? 1) * (1 - 1e-9));
+      expect(max / min).toBeGreaterThanOrEqual(9.99);
+    },
+  );
 
   it("leaves out nulls, and what a logarithm cannot take", () => {
-    expect(extent([[null, 3], [1, null]])).toEqual([1, 3]);
+    expect(
+      extent([
+        [null, 3],
+        [1, null],
+      ]),
+    ).toEqual([1, 3]);
     expect(extent([[-1, 0, 2]], true)).toEqual([2, 2]);
     expect(extent([[null]])).toBeNull();
     expect(wantsLog([1e-6, 1])).toBe(true);
@@ -117,7 +132,11 @@ describe("axes", () => {
 
   it("writes ticks in the prefix of the axis, and on a logarithmic one each in its own", () => {
     expect([0, 2.5e6, 1e7].map(tickFormatter("bit/s", [0, 1e7], false))).toEqual(["0", "2.5", "10"]);
-    expect([1e-5, 1e-3, 1].map(tickFormatter("s", [1e-5, 1], true)).map(spaced)).toEqual(["10 µs", "1 ms", "1 s"]);
+    expect([1e-5, 1e-3, 1].map(tickFormatter("s", [1e-5, 1], true)).map(spaced)).toEqual([
+      "10 µs",
+      "1 ms",
+      "1 s",
+    ]);
     expect([1, 0.01, 1e-4].map(tickFormatter("fraction", [1e-4, 1], true))).toEqual(["1", "0.01", "10⁻⁴"]);
   });
 });
@@ -133,7 +152,9 @@ describe("decimation", () => {
     expect(points.length).toBeLessThanOrEqual(1500);
     expect(points).toContainEqual([54_321, 9]);
     expect(points).toContainEqual([70_001, -9]);
-    expect(points.every((point, index) => index === 0 || point[0] > (points[index - 1]?.[0] ?? -1))).toBe(true);
+    expect(points.every((point, index) => index === 0 || point[0] > (points[index - 1]?.[0] ?? -1))).toBe(
+      true,
+    );
   });
 
   it("leaves a gap a gap", () => {
@@ -145,7 +166,10 @@ describe("decimation", () => {
     const y = x.map((at) => at);
     expect(decimate(x, y, 500, [10.5, 13.5]).map(([at]) => at)).toEqual([10, 11, 12, 13, 14, 15]);
     expect(decimate([], [], 10)).toEqual([]);
-    expect(decimate([1, 2], [5], 10)).toEqual([[1, 5], [2, null]]);
+    expect(decimate([1, 2], [5], 10)).toEqual([
+      [1, 5],
+      [2, null],
+    ]);
   });
 
   it("means runs of samples that do not move with the window, and leaves a gap a gap", () => {
@@ -153,11 +177,23 @@ describe("decimation", () => {
     const y = some.map((at) => (at >= 500 && at < 600 ? null : at % 2));
     const whole = averaged(some, y, 100, [0, 999]);
     expect(whole.length).toBeLessThanOrEqual(102);
-    expect(whole.filter(([, value]) => value !== null).every(([, value]) => Math.abs((value as number) - 0.5) < 0.06)).toBe(true);
+    expect(
+      whole
+        .filter(([, value]) => value !== null)
+        .every(([, value]) => Math.abs((value as number) - 0.5) < 0.06),
+    ).toBe(true);
     expect(whole.some(([at, value]) => at > 520 && at < 580 && value === null)).toBe(true);
     const later = new Set(averaged(some, y, 50, [301, 799]).map(([at]) => at));
-    expect(averaged(some, y, 50, [311, 809]).filter(([at]) => at > 320 && at < 780).every(([at]) => later.has(at))).toBe(true);
-    expect(averaged([1, 2, 3], [4, null, 6], 100, [0, 9])).toEqual([[1, 4], [2, null], [3, 6]]);
+    expect(
+      averaged(some, y, 50, [311, 809])
+        .filter(([at]) => at > 320 && at < 780)
+        .every(([at]) => later.has(at)),
+    ).toBe(true);
+    expect(averaged([1, 2, 3], [4, null, 6], 100, [0, 9])).toEqual([
+      [1, 4],
+      [2, null],
+      [3, 6],
+    ]);
   });
 
   it("finds places in a sorted column", () => {
@@ -169,7 +205,15 @@ describe("decimation", () => {
 
 describe("tables and files", () => {
   it("quotes what CSV needs quoted and writes numbers in full", () => {
-    expect(toCsv(["a", 'b "c"'], [["x,y", 0.1234567890123], ["line\nbreak", null]])).toBe('a,"b ""c"""\r\n"x,y",0.1234567890123\r\n"line\nbreak",\r\n');
+    expect(
+      toCsv(
+        ["a", 'b "c"'],
+        [
+          ["x,y", 0.1234567890123],
+          ["line\nbreak", null],
+        ],
+      ),
+    ).toBe('a,"b ""c"""\r\n"x,y",0.1234567890123\r\n"line\nbreak",\r\n');
   });
 
   it("sorts numbers as numbers, names by their numbers, and what is missing last", () => {
@@ -192,11 +236,23 @@ describe("reading", () => {
     expect(report.runs.map((run) => run.mode)).toEqual(["sim", "live"]);
     expect(report.runs[0]?.flows[0]?.series.time).toHaveLength(600);
     expect(report.runs[0]?.summary.flows["voice"]?.spreads["owd_s"]?.["p99"]).toBeGreaterThan(0.01);
-    expect(report.runs[0]?.summary.expect.map((item) => [item.relation, ...item.bounds])).toContainEqual(["between", 0.005, 0.08]);
+    expect(report.runs[0]?.summary.expect.map((item) => [item.relation, ...item.bounds])).toContainEqual([
+      "between",
+      0.005,
+      0.08,
+    ]);
     expect(tallyOf(report)).toEqual({ state: "bad", text: "2 of 10 expectations missed" });
   });
 
-  it.each([[null], [undefined], [3], ["x"], [[]], [{}], [{ runs: [null, 3, {}], figures: [null], comparisons: [{ rows: [3] }], topology: 7 }]])("makes something of %j", (value) => {
+  it.each([
+    [null],
+    [undefined],
+    [3],
+    ["x"],
+    [[]],
+    [{}],
+    [{ runs: [null, 3, {}], figures: [null], comparisons: [{ rows: [3] }], topology: 7 }],
+  ])("makes something of %j", (value) => {
     const report = readReport(value);
     expect(() => new Selection(report).view()).not.toThrow();
     expect(tallyOf(report).state).toBe("none");
@@ -207,7 +263,19 @@ describe("reading", () => {
   });
 
   it("never calls an undecided expectation held", () => {
-    const one = (holds: boolean | null): Report => readReport({ runs: [{ summary: { expect: [{ that: "x", below: 1, value: 0, holds }, { that: "y", below: 1, value: 0, holds: true }] } }] });
+    const one = (holds: boolean | null): Report =>
+      readReport({
+        runs: [
+          {
+            summary: {
+              expect: [
+                { that: "x", below: 1, value: 0, holds },
+                { that: "y", below: 1, value: 0, holds: true },
+              ],
+            },
+          },
+        ],
+      });
     expect(tallyOf(one(null)).state).toBe("none");
     expect(tallyOf(one(true)).state).toBe("good");
     expect(tallyOf(one(false)).state).toBe("bad");
@@ -216,10 +284,21 @@ describe("reading", () => {
 
 describe("senders and other directions", () => {
   const report = (): Report => {
-    const raw = JSON.parse(JSON.stringify(sampleReport())) as { runs: { flows: Record<string, unknown>[]; summary: { flows: Record<string, unknown> } }[] };
+    const raw = JSON.parse(JSON.stringify(sampleReport())) as {
+      runs: { flows: Record<string, unknown>[]; summary: { flows: Record<string, unknown> } }[];
+    };
     const { flows, summary } = raw.runs[0] as (typeof raw.runs)[number];
     const first = flows[0] as Record<string, unknown>;
-    first["tcp"] = { congestion: "cubic", time_s: [1, 2, 3], cwnd_bytes: [14480, 28960, 14480], ssthresh_bytes: [null, null, 20000], in_flight_bytes: [1448, 2896, 1448], rtt_s: [null, 0.04, 0.05], rto_s: [1, 0.24, 0.25], retransmissions: [0, 0, 2] };
+    first["tcp"] = {
+      congestion: "cubic",
+      time_s: [1, 2, 3],
+      cwnd_bytes: [14480, 28960, 14480],
+      ssthresh_bytes: [null, null, 20000],
+      in_flight_bytes: [1448, 2896, 1448],
+      rtt_s: [null, 0.04, 0.05],
+      rto_s: [1, 0.24, 0.25],
+      retransmissions: [0, 0, 2],
+    };
     const back = `${String(first["name"])}/return`;
     flows.unshift({ ...JSON.parse(JSON.stringify(first)), name: back, tcp: null });
     summary.flows[back] = summary.flows[String(first["name"])];
@@ -239,7 +318,8 @@ describe("senders and other directions", () => {
     const drawing = figure.draw(LIGHT, 900) as { option: { series: { id: string; yAxisIndex?: number }[] } };
     const ids = drawing.option.series.map((series) => series.id);
     const name = String(rows[0]?.[1]);
-    for (const what of ["cwnd", "in flight", "ssthresh", "rtt", "rto", "sent again"]) expect(ids).toContain(`0 ${what} ${name}`);
+    for (const what of ["cwnd", "in flight", "ssthresh", "rtt", "rto", "sent again"])
+      expect(ids).toContain(`0 ${what} ${name}`);
     expect(senderFigure(new Selection(sampled()).view(), {}).empty).not.toBeNull();
   });
 
@@ -263,7 +343,15 @@ describe("selection", () => {
     const selection = new Selection(edged());
     const view = selection.view();
     // An expectation is about the first.
-    expect(view.flows.map((flow) => flow.slice(0, 10))).toEqual(["a-flow-who", "client/300", "client/299", "client/298", "client/297", "client/296", "client/295"]);
+    expect(view.flows.map((flow) => flow.slice(0, 10))).toEqual([
+      "a-flow-who",
+      "client/300",
+      "client/299",
+      "client/298",
+      "client/297",
+      "client/296",
+      "client/295",
+    ]);
     expect(view.hiddenFlows).toBe(297);
     expect(new Set(view.flows.map((flow) => view.slotOf(flow))).size).toBe(COLOURS);
     selection.toggleFlow("client/1");
@@ -286,13 +374,20 @@ describe("selection", () => {
   it("shows the flows of expectations first, however few bytes they have, and their groups", () => {
     const raw = JSON.parse(JSON.stringify(edgeReport())) as { runs: { summary: { expect: unknown[] } }[] };
     const expectations = raw.runs[0]?.summary.expect ?? [];
-    expectations.push({ that: "flow.client/7.owd.p99", below: 1, value: 0, holds: true }, { that: 'flow."client/9".loss', below: 1, value: 0, holds: true });
+    expectations.push(
+      { that: "flow.client/7.owd.p99", below: 1, value: 0, holds: true },
+      { that: 'flow."client/9".loss', below: 1, value: 0, holds: true },
+    );
     const { flows } = new Selection(readReport(raw)).view();
     expect(flows).toHaveLength(COLOURS);
     expect(flows.slice(0, 3)).toEqual(expect.arrayContaining(["client/7", "client/9"]));
     expect(flows).toContain("client/300");
     expectations.push({ that: "group.client.owd.p99.worst", below: 1, value: 0, holds: true });
-    expect(new Selection(readReport(raw)).view().flows.every((flow) => flow.startsWith("client/") || flow.startsWith("a-flow-whose"))).toBe(true);
+    expect(
+      new Selection(readReport(raw))
+        .view()
+        .flows.every((flow) => flow.startsWith("client/") || flow.startsWith("a-flow-whose")),
+    ).toBe(true);
   });
 
   it("always leaves one run", () => {
@@ -308,9 +403,28 @@ describe("selection", () => {
   });
 
   it("walks a tree of queues in its order, cycles and lost parents included", () => {
-    const queue = (name: string, parent: string | null): { name: string; parent: string | null } => ({ name, parent });
-    const tree = [queue("b", "a"), queue("a", null), queue("c", "b"), queue("d", "gone"), queue("e", "f"), queue("f", "e"), queue("g", "g")];
-    expect(treeOf(tree).map((row) => `${row.depth}${row.queue.name}`)).toEqual(["0a", "1b", "2c", "0d", "0g", "0e", "1f"]);
+    const queue = (name: string, parent: string | null): { name: string; parent: string | null } => ({
+      name,
+      parent,
+    });
+    const tree = [
+      queue("b", "a"),
+      queue("a", null),
+      queue("c", "b"),
+      queue("d", "gone"),
+      queue("e", "f"),
+      queue("f", "e"),
+      queue("g", "g"),
+    ];
+    expect(treeOf(tree).map((row) => `${row.depth}${row.queue.name}`)).toEqual([
+      "0a",
+      "1b",
+      "2c",
+      "0d",
+      "0g",
+      "0e",
+      "1f",
+    ]);
     expect(leavesOf(tree).map((leaf) => leaf.name)).toEqual(["c", "d", "g", "f"]);
   });
 });
@@ -322,10 +436,16 @@ describe("looks", () => {
     ["live", "live", "live"],
     ["fifo", "sim", "fifo (simulation)"],
     ["live", "sim", "live (simulation)"],
-  ] as const)("calls a run labelled %s of mode %s %s", (label, mode, wanted) => expect(runName({ label, mode })).toBe(wanted));
+  ] as const)("calls a run labelled %s of mode %s %s", (label, mode, wanted) =>
+    expect(runName({ label, mode })).toBe(wanted),
+  );
 
   it("has simulation dashed, live solid and theory dotted where they meet", () => {
-    expect([dashOf("sim", true), dashOf("live", true), dashOf("theory", true)]).toEqual([[6, 3], null, [1.5, 3]]);
+    expect([dashOf("sim", true), dashOf("live", true), dashOf("theory", true)]).toEqual([
+      [6, 3],
+      null,
+      [1.5, 3],
+    ]);
     expect(dashOf("sim", false)).toBeNull();
   });
 
@@ -337,9 +457,11 @@ describe("looks", () => {
       });
       return 0.2126 * r + 0.7152 * g + 0.0722 * b;
     };
-    const contrast = (a: string, b: string): number => (Math.max(light(a), light(b)) + 0.05) / (Math.min(light(a), light(b)) + 0.05);
+    const contrast = (a: string, b: string): number =>
+      (Math.max(light(a), light(b)) + 0.05) / (Math.min(light(a), light(b)) + 0.05);
     for (const ink of [LIGHT, DARK]) {
-      for (const colour of [ink.text, ink.soft, ink.accent, ink.good, ink.bad, ink.warn]) expect(contrast(colour, ink.page)).toBeGreaterThan(4.5);
+      for (const colour of [ink.text, ink.soft, ink.accent, ink.good, ink.bad, ink.warn])
+        expect(contrast(colour, ink.page)).toBeGreaterThan(4.5);
       expect(ink.series).toHaveLength(COLOURS);
     }
   });
@@ -356,7 +478,12 @@ describe("looks", () => {
 });
 
 describe("events at their rules", () => {
-  const change = (path: string, value: string, kind = "change", text = ""): Parameters<typeof eventLabel>[0] => ({ kind, path, value, text });
+  const change = (
+    path: string,
+    value: string,
+    kind = "change",
+    text = "",
+  ): Parameters<typeof eventLabel>[0] => ({ kind, path, value, text });
   it.each([
     [change("port.router->client.root", "fair"), "root → fair"],
     [change('port."a.b->c".queue.voice.limit', "20p"), "voice limit → 20p"],
@@ -377,15 +504,23 @@ describe("events at their rules", () => {
   });
 
   it("say in the record over time what changed", () => {
-    const option = (timeFigure(new Selection(sampled()).view(), {}).draw(LIGHT, 1300) as { option: { series: { markLine?: { data: { name: string; label: { show: boolean } }[] } }[] } }).option;
-    const said = option.series.flatMap((series) => series.markLine?.data ?? []).filter((rule) => rule.label.show).map((rule) => rule.name);
+    const option = (
+      timeFigure(new Selection(sampled()).view(), {}).draw(LIGHT, 1300) as {
+        option: { series: { markLine?: { data: { name: string; label: { show: boolean } }[] } }[] };
+      }
+    ).option;
+    const said = option.series
+      .flatMap((series) => series.markLine?.data ?? [])
+      .filter((rule) => rule.label.show)
+      .map((rule) => rule.name);
     expect(said).toEqual(["web.owd.p95 missed", "rest target → 5ms +1"]);
   });
 });
 
 describe("the record over time", () => {
   type Drawn = { height: number; option: { grid: unknown[]; series: { id: string; data: unknown[] }[] } };
-  const drawn = (report: Report, width: number): Drawn => timeFigure(new Selection(report).view(), {}).draw(LIGHT, width) as Drawn;
+  const drawn = (report: Report, width: number): Drawn =>
+    timeFigure(new Selection(report).view(), {}).draw(LIGHT, width) as Drawn;
 
   it("is low enough to stand above the fold, and has rates of few points", () => {
     const { height, option } = drawn(sampled(), 1300);
@@ -393,21 +528,32 @@ describe("the record over time", () => {
     const points = (id: string): number => option.series.find((series) => series.id === id)?.data.length ?? 0;
     expect(points("0 received upload")).toBeLessThan(130);
     expect(points("0 p50 upload")).toBe(600);
-    expect(drawn(sampled(), 340).option.series.find((series) => series.id === "0 received upload")?.data.length).toBeLessThan(40);
+    expect(
+      drawn(sampled(), 340).option.series.find((series) => series.id === "0 received upload")?.data.length,
+    ).toBeLessThan(40);
   });
 
   it("leaves the losses out where there are none", () => {
-    const raw = JSON.parse(JSON.stringify(sampleReport())) as { runs: { flows: { series: { lost_packets: number[] } }[] }[] };
+    const raw = JSON.parse(JSON.stringify(sampleReport())) as {
+      runs: { flows: { series: { lost_packets: number[] } }[] }[];
+    };
     for (const run of raw.runs) for (const flow of run.flows) flow.series.lost_packets.fill(0);
-    expect([drawn(sampled(), 900).option.grid.length, drawn(readReport(raw), 900).option.grid.length]).toEqual([4, 3]);
-    expect(timeFigure(new Selection(readReport(raw)).view(), {}).caption).toContain("No packet of these flows was lost.");
+    expect([
+      drawn(sampled(), 900).option.grid.length,
+      drawn(readReport(raw), 900).option.grid.length,
+    ]).toEqual([4, 3]);
+    expect(timeFigure(new Selection(readReport(raw)).view(), {}).caption).toContain(
+      "No packet of these flows was lost.",
+    );
   });
 });
 
 describe("densities", () => {
   it("are on logarithmic axes, which are called axes, until the reader chooses", () => {
     const view = new Selection(sampled()).view();
-    const type = (settings: Record<string, string>): string => (gapFigure(view, settings).draw(LIGHT, 900) as unknown as { option: { yAxis: { type: string } } }).option.yAxis.type;
+    const type = (settings: Record<string, string>): string =>
+      (gapFigure(view, settings).draw(LIGHT, 900) as unknown as { option: { yAxis: { type: string } } })
+        .option.yAxis.type;
     expect([type({}), type({ y: "linear" })]).toEqual(["log", "value"]);
     expect(gapFigure(view, {}).choices.map((choice) => choice.label)).toEqual(["x axis", "y axis"]);
   });
@@ -415,7 +561,13 @@ describe("densities", () => {
 
 describe("verdict", () => {
   it("does not say of an expectation what its row says", () => {
-    const report = { ...sampled(), verdict: ["✗ missed: flow.web.owd.p95 is 84.2 ms, expected below 50 ms", "Web pages wait behind the upload."] };
+    const report = {
+      ...sampled(),
+      verdict: [
+        "✗ missed: flow.web.owd.p95 is 84.2 ms, expected below 50 ms",
+        "Web pages wait behind the upload.",
+      ],
+    };
     expect(sentencesOf(report)).toEqual(["Web pages wait behind the upload."]);
   });
 });
@@ -429,14 +581,34 @@ describe("topology", () => {
   it("stands the sides of the slowest link to its left and right", () => {
     const { nodes, links } = sampled();
     const at = places(nodes, links);
-    expect([...at].map(([name, place]) => [name, place.x])).toEqual([["phone", 0], ["laptop", 0], ["home", 0.5], ["server", 1]]);
+    expect([...at].map(([name, place]) => [name, place.x])).toEqual([
+      ["phone", 0],
+      ["laptop", 0],
+      ["home", 0.5],
+      ["server", 1],
+    ]);
     expect(at.get("phone")?.y).not.toBe(at.get("laptop")?.y);
   });
 
   it("has a place for every node of a ring, of parts that do not meet, and of links to nowhere", () => {
-    const node = (name: string): { name: string; x: null; y: null; router: boolean } => ({ name, x: null, y: null, router: false });
-    const link = (from: string, to: string): { from: string; to: string; rateBps: number } => ({ from, to, rateBps: 1e6 });
-    const at = places([..."abcdef"].map(node), [link("a", "b"), link("b", "c"), link("c", "a"), link("d", "e"), link("e", "nowhere")]);
+    const node = (name: string): { name: string; x: null; y: null; router: boolean } => ({
+      name,
+      x: null,
+      y: null,
+      router: false,
+    });
+    const link = (from: string, to: string): { from: string; to: string; rateBps: number } => ({
+      from,
+      to,
+      rateBps: 1e6,
+    });
+    const at = places([..."abcdef"].map(node), [
+      link("a", "b"),
+      link("b", "c"),
+      link("c", "a"),
+      link("d", "e"),
+      link("e", "nowhere"),
+    ]);
     expect(at.size).toBe(6);
     for (const { x, y } of at.values()) expect(x >= 0 && x <= 1 && y >= 0 && y <= 1).toBe(true);
   });

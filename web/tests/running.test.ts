@@ -5,11 +5,14 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
-import { type Browser, type Page, chromium } from "playwright-core";
+import { type Browser, chromium, type Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { FLAGS, executable, skipped } from "./browser";
+import { executable, FLAGS, skipped } from "./browser";
 
-const lockgate = [process.env["LOCKGATE"] ?? "", fileURLToPath(new URL("../../target/debug/lockgate", import.meta.url))].find((path) => path !== "" && existsSync(path));
+const lockgate = [
+  process.env["LOCKGATE"] ?? "",
+  fileURLToPath(new URL("../../target/debug/lockgate", import.meta.url)),
+].find((path) => path !== "" && existsSync(path));
 const here = executable !== undefined && lockgate !== undefined;
 if (lockgate === undefined) skipped("running", "no lockgate; build it, or name it in LOCKGATE");
 
@@ -53,7 +56,11 @@ class Run {
   constructor(readonly child: ChildProcess) {}
 
   static async start(mode: string, file: string): Promise<Run> {
-    const run = new Run(spawn(lockgate as string, ["watch", file, mode, "--web", "127.0.0.1:0", "--every", "500ms"], { stdio: ["ignore", "ignore", "pipe"] }));
+    const run = new Run(
+      spawn(lockgate as string, ["watch", file, mode, "--web", "127.0.0.1:0", "--every", "500ms"], {
+        stdio: ["ignore", "ignore", "pipe"],
+      }),
+    );
     for await (const line of createInterface({ input: run.child.stderr as NodeJS.ReadableStream })) {
       if (line.startsWith("page: ")) {
         run.address = line.slice(6);
@@ -79,10 +86,13 @@ class Run {
 /** Cells of a queue's row on the page: length, most, bits in and out a second, and the median sojourn time in ms. */
 async function row(page: Page, name: string): Promise<{ now: number; out: number; p50: number }> {
   const cells = await page.locator("#queues tbody tr").evaluateAll((rows, wanted) => {
-    const found = rows.find((row) => (row.querySelector("th")?.textContent ?? "").split(" ").at(-1) === wanted);
+    const found = rows.find(
+      (row) => (row.querySelector("th")?.textContent ?? "").split(" ").at(-1) === wanted,
+    );
     return [...(found?.querySelectorAll("td") ?? [])].map((cell) => cell.textContent ?? "");
   }, name);
-  const number = (text: string | undefined): number => Number.parseFloat(text ?? "") * (/ M$/.test(text ?? "") ? 1e6 : / k$/.test(text ?? "") ? 1e3 : 1);
+  const number = (text: string | undefined): number =>
+    Number.parseFloat(text ?? "") * (/ M$/.test(text ?? "") ? 1e6 : / k$/.test(text ?? "") ? 1e3 : 1);
   const delay = cells[6] ?? "";
   const ms = Number.parseFloat(delay) * (delay.endsWith("ms") ? 1 : delay.endsWith("µs") ? 1e-3 : 1e3);
   return { now: number(cells[1]), out: number(cells[5]), p50: ms };
@@ -97,7 +107,8 @@ async function meanRate(page: Page, names: string[], samples: number): Promise<n
     if (now !== clock) {
       clock = now;
       taken += 1;
-      for (const [index, name] of names.entries()) sums[index] = (sums[index] as number) + (await row(page, name)).out;
+      for (const [index, name] of names.entries())
+        sums[index] = (sums[index] as number) + (await row(page, name)).out;
     }
     await page.waitForTimeout(50);
   }
@@ -108,7 +119,10 @@ async function meanRate(page: Page, names: string[], samples: number): Promise<n
 async function scraped(run: Run, queue: string): Promise<{ at: number; bytes: number }> {
   const text = await run.text("metrics");
   const value = (pattern: RegExp): number => Number(pattern.exec(text)?.[1] ?? Number.NaN);
-  return { at: value(/^lockgate_run_seconds (.*)$/m), bytes: value(new RegExp(`^node_qdisc_bytes_total\\{[^}]*queue="${queue}"[^}]*\\} (.*)$`, "m")) };
+  return {
+    at: value(/^lockgate_run_seconds (.*)$/m),
+    bytes: value(new RegExp(`^node_qdisc_bytes_total\\{[^}]*queue="${queue}"[^}]*\\} (.*)$`, "m")),
+  };
 }
 
 /** Pictures of the page, where SCREENSHOTS names a folder for them: light and dark, wide and as on phones. */
@@ -121,7 +135,10 @@ async function picture(page: Page, name: string): Promise<void> {
       await page.setViewportSize({ width, height: 900 });
       await page.waitForTimeout(1_200);
       await page.screenshot({ path: join(folder, `${name}-${scheme}-${width}.png`), fullPage: true });
-      expect(await page.evaluate(() => document.documentElement.scrollWidth - innerWidth), `${width} pixels`).toBeLessThanOrEqual(0);
+      expect(
+        await page.evaluate(() => document.documentElement.scrollWidth - innerWidth),
+        `${width} pixels`,
+      ).toBeLessThanOrEqual(0);
     }
   }
   await page.emulateMedia({ colorScheme: "light" });
@@ -153,64 +170,95 @@ describe.skipIf(!here).each(modes)("a run under the page: %s", (mode) => {
     rmSync(folder, { recursive: true, force: true });
   });
 
-  it.skipIf(refused !== "")("shows the queue grow, follows a weight, empties by another tree, and saves what was done", async () => {
-    await expect.poll(async () => (await row(page, "q")).now, { timeout: 40_000 }).toBeGreaterThan(40);
-    // Out of slow start.
-    await meanRate(page, ["one"], 4);
-    const [one = 0, two = 1] = await meanRate(page, ["one", "two"], 5);
-    expect(one / two).toBeGreaterThan(0.7);
-    expect(one / two).toBeLessThan(1.4);
-    const full = await row(page, "q");
-    await page.locator("#queues tbody tr", { hasText: /^one/ }).click();
-    const field = page.getByLabel("port.a:b.queue.one.quantum", { exact: false }).and(page.locator("input"));
-    await field.fill("4542B");
-    await field.press("Enter");
-    await page.waitForSelector(".events li >> text=set port.a:b.queue.one.quantum = 4542B");
-    await meanRate(page, ["one"], 3);
-    const [first = 0, second = 1] = await meanRate(page, ["one", "two"], 5);
-    expect(first / second).toBeGreaterThan(2.3);
-    expect(first / second).toBeLessThan(3.7);
-    await picture(page, `running${mode}`);
+  it.skipIf(refused !== "")(
+    "shows the queue grow, follows a weight, empties by another tree, and saves what was done",
+    async () => {
+      await expect.poll(async () => (await row(page, "q")).now, { timeout: 40_000 }).toBeGreaterThan(40);
+      // Out of slow start.
+      await meanRate(page, ["one"], 4);
+      const [one = 0, two = 1] = await meanRate(page, ["one", "two"], 5);
+      expect(one / two).toBeGreaterThan(0.7);
+      expect(one / two).toBeLessThan(1.4);
+      const full = await row(page, "q");
+      await page.locator("#queues tbody tr", { hasText: /^one/ }).click();
+      const field = page
+        .getByLabel("port.a:b.queue.one.quantum", { exact: false })
+        .and(page.locator("input"));
+      await field.fill("4542B");
+      await field.press("Enter");
+      await page.waitForSelector(".events li >> text=set port.a:b.queue.one.quantum = 4542B");
+      await meanRate(page, ["one"], 3);
+      const [first = 0, second = 1] = await meanRate(page, ["one", "two"], 5);
+      expect(first / second).toBeGreaterThan(2.3);
+      expect(first / second).toBeLessThan(3.7);
+      await picture(page, `running${mode}`);
 
-    // What may be relied on is said of a live run; a simulation is exact.
-    const fidelity = page.locator(".fidelity");
-    if (mode === "--live") expect(await fidelity.textContent()).toMatch(/^late p99 \d.* (✓|⚠ not faithful)$/);
-    else expect(await fidelity.isHidden()).toBe(true);
+      // What may be relied on is said of a live run; a simulation is exact.
+      const fidelity = page.locator(".fidelity");
+      if (mode === "--live")
+        expect(await fidelity.textContent()).toMatch(/^late p99 \d.* (✓|⚠ not faithful)$/);
+      else expect(await fidelity.isHidden()).toBe(true);
 
-    // What the page shows is what is scraped.
-    const shown = await meanRate(page, ["q"], 1);
-    const before = await scraped(run, "q");
-    const rates = await meanRate(page, ["q"], 4);
-    const after = await scraped(run, "q");
-    const rate = (8 * (after.bytes - before.bytes)) / (after.at - before.at);
-    expect(Math.abs(rate / (((shown[0] as number) + 4 * (rates[0] as number)) / 5) - 1)).toBeLessThan(0.02);
+      // What the page shows is what is scraped.
+      const shown = await meanRate(page, ["q"], 1);
+      const before = await scraped(run, "q");
+      const rates = await meanRate(page, ["q"], 4);
+      const after = await scraped(run, "q");
+      const rate = (8 * (after.bytes - before.bytes)) / (after.at - before.at);
+      expect(Math.abs(rate / (((shown[0] as number) + 4 * (rates[0] as number)) / 5) - 1)).toBeLessThan(0.02);
 
-    await page.getByLabel("port.a:b.root", { exact: false }).and(page.locator("select")).selectOption("fair");
-    await page.waitForSelector(".events li >> text=packets moved");
-    await expect.poll(async () => (await row(page, "fair")).p50, { timeout: 30_000 }).toBeLessThan(full.p50 / 2);
+      await page
+        .getByLabel("port.a:b.root", { exact: false })
+        .and(page.locator("select"))
+        .selectOption("fair");
+      await page.waitForSelector(".events li >> text=packets moved");
+      await expect
+        .poll(async () => (await row(page, "fair")).p50, { timeout: 30_000 })
+        .toBeLessThan(full.p50 / 2);
 
-    await page.locator(".live h1").click();
-    await page.keyboard.press("m");
-    await page.waitForSelector(".events li >> text=mark");
-    await page.getByRole("button", { name: "undo: set port.a:b.root=q" }).click();
-    await page.waitForSelector(".events li >> text=set port.a:b.root = q");
+      await page.locator(".live h1").click();
+      await page.keyboard.press("m");
+      await page.waitForSelector(".events li >> text=mark");
+      await page.getByRole("button", { name: "undo: set port.a:b.root=q" }).click();
+      await page.waitForSelector(".events li >> text=set port.a:b.root = q");
 
-    const [download] = await Promise.all([page.waitForEvent("download"), page.getByText("Save scenario").click()]);
-    const saved = join(folder, "saved.toml");
-    await download.saveAs(saved);
-    expect(readFileSync(saved, "utf8")).toContain("# Noted at");
-    const replay = join(folder, "replay");
-    const done = spawnSync(lockgate as string, ["run", "--quiet", "--duration", "90s", "--out", replay, saved], { encoding: "utf8" });
-    expect(done.status, done.stderr).toBe(0);
-    const events = (JSON.parse(await run.text("api/events")) as { at_s: number; kind: string; path: string; value: string }[]).filter((event) => event.kind === "change");
-    const played = readFileSync(join(replay, "events.ndjson"), "utf8").trim().split("\n").map((line) => JSON.parse(line) as { at_s: number; path: string; value: string });
-    expect(played.map(({ at_s, path, value }) => [at_s, path, value])).toEqual(events.map(({ at_s, path, value }) => [at_s, path, value]));
-    expect(events.length).toBe(3);
+      const [download] = await Promise.all([
+        page.waitForEvent("download"),
+        page.getByText("Save scenario").click(),
+      ]);
+      const saved = join(folder, "saved.toml");
+      await download.saveAs(saved);
+      expect(readFileSync(saved, "utf8")).toContain("# Noted at");
+      const replay = join(folder, "replay");
+      const done = spawnSync(
+        lockgate as string,
+        ["run", "--quiet", "--duration", "90s", "--out", replay, saved],
+        { encoding: "utf8" },
+      );
+      expect(done.status, done.stderr).toBe(0);
+      const events = (
+        JSON.parse(await run.text("api/events")) as {
+          at_s: number;
+          kind: string;
+          path: string;
+          value: string;
+        }[]
+      ).filter((event) => event.kind === "change");
+      const played = readFileSync(join(replay, "events.ndjson"), "utf8")
+        .trim()
+        .split("\n")
+        .map((line) => JSON.parse(line) as { at_s: number; path: string; value: string });
+      expect(played.map(({ at_s, path, value }) => [at_s, path, value])).toEqual(
+        events.map(({ at_s, path, value }) => [at_s, path, value]),
+      );
+      expect(events.length).toBe(3);
 
-    await run.end();
-    await page.waitForSelector(".state[data-state=cut]", { timeout: 20_000 });
-    const clock = await page.locator(".clock").textContent();
-    await page.waitForTimeout(1_000);
-    expect(await page.locator(".clock").textContent()).toBe(clock);
-  }, 180_000);
+      await run.end();
+      await page.waitForSelector(".state[data-state=cut]", { timeout: 20_000 });
+      const clock = await page.locator(".clock").textContent();
+      await page.waitForTimeout(1_000);
+      expect(await page.locator(".clock").textContent()).toBe(clock);
+    },
+    180_000,
+  );
 });

@@ -27,9 +27,33 @@ interface Shape {
 }
 
 const SHAPES: Record<string, Shape> = {
-  voice: { rate: 80e3, propagation: 0.0101, serialisation: 0.00018, before: 0.0021, after: 0.0009, gap: 0.02, length: 200 },
-  upload: { rate: 9.1e6, propagation: 0.0101, serialisation: 0.00133, before: 0.061, after: 0.0094, gap: 0.00125, length: 1514 },
-  web: { rate: 0.7e6, propagation: 0.0101, serialisation: 0.0011, before: 0.047, after: 0.0052, gap: 0.011, length: 1200 },
+  voice: {
+    rate: 80e3,
+    propagation: 0.0101,
+    serialisation: 0.00018,
+    before: 0.0021,
+    after: 0.0009,
+    gap: 0.02,
+    length: 200,
+  },
+  upload: {
+    rate: 9.1e6,
+    propagation: 0.0101,
+    serialisation: 0.00133,
+    before: 0.061,
+    after: 0.0094,
+    gap: 0.00125,
+    length: 1514,
+  },
+  web: {
+    rate: 0.7e6,
+    propagation: 0.0101,
+    serialisation: 0.0011,
+    before: 0.047,
+    after: 0.0052,
+    gap: 0.011,
+    length: 1200,
+  },
 };
 
 const POINTS = 600;
@@ -37,7 +61,8 @@ const DURATION = 60;
 
 function spread(values: number[]): Json {
   const sorted = [...values].sort((a, b) => a - b);
-  const at = (fraction: number): number => sorted[Math.min(sorted.length - 1, Math.max(0, Math.ceil(fraction * sorted.length) - 1))] ?? 0;
+  const at = (fraction: number): number =>
+    sorted[Math.min(sorted.length - 1, Math.max(0, Math.ceil(fraction * sorted.length) - 1))] ?? 0;
   const mean = values.reduce((sum, value) => sum + value, 0) / values.length;
   const std = Math.sqrt(values.reduce((sum, value) => sum + (value - mean) ** 2, 0) / values.length);
   const named: [string, number][] = [
@@ -62,15 +87,27 @@ function flowOf(name: string, shape: Shape, seed: number, late: number): { curve
     const queueing = (index < 4000 ? shape.before : shape.after) * (0.25 + 0.75 * exponential());
     delays.push(shape.propagation + shape.serialisation + Math.min(queueing, 0.4) + late * exponential());
   }
-  const columns: Record<string, (number | null)[]> = { time_s: [], offered_bps: [], received_bps: [], lost_packets: [], owd_p50_s: [], owd_p99_s: [], owd_max_s: [] };
+  const columns: Record<string, (number | null)[]> = {
+    time_s: [],
+    offered_bps: [],
+    received_bps: [],
+    lost_packets: [],
+    owd_p50_s: [],
+    owd_p99_s: [],
+    owd_max_s: [],
+  };
   let lost = 0;
   for (let index = 0; index < POINTS; index += 1) {
     const time = ((index + 1) * DURATION) / POINTS;
     const active = name !== "web" || Math.floor(time / 4) % 2 === 0;
     const starting = name === "upload" && time < 5;
-    const queueing = (time < 30 ? shape.before : shape.after) * (0.8 + 0.4 * next()) * (name === "voice" ? 1 : 0.75 + 0.35 * Math.sin(time * 1.3 + seed));
+    const queueing =
+      (time < 30 ? shape.before : shape.after) *
+      (0.8 + 0.4 * next()) *
+      (name === "voice" ? 1 : 0.75 + 0.35 * Math.sin(time * 1.3 + seed));
     const offered = starting || !active ? 0 : shape.rate * (0.85 + 0.3 * next());
-    const drops = offered > 0 && name !== "voice" && next() < (time < 30 ? 0.09 : 0.04) ? Math.ceil(next() * 9) : 0;
+    const drops =
+      offered > 0 && name !== "voice" && next() < (time < 30 ? 0.09 : 0.04) ? Math.ceil(next() * 9) : 0;
     lost += drops;
     const base = shape.propagation + shape.serialisation + late;
     columns["time_s"]?.push(round(time));
@@ -82,10 +119,14 @@ function flowOf(name: string, shape: Shape, seed: number, late: number): { curve
     columns["owd_max_s"]?.push(offered > 0 ? round(base + queueing * (2.2 + next()), 5) : null);
   }
   const sorted = [...delays].sort((a, b) => a - b);
-  const picks = Array.from({ length: 300 }, (_, index) => 1 - 10 ** ((-index / 299) * Math.log10(sorted.length)));
+  const picks = Array.from(
+    { length: 300 },
+    (_, index) => 1 - 10 ** ((-index / 299) * Math.log10(sorted.length)),
+  );
   const fractions = [0.0001, ...picks.slice(1, -1), 1];
   const gaps = Array.from({ length: 60 }, (_, index) => shape.gap * 10 ** (-1.5 + index / 25));
-  const pick = (fraction: number): number => round(sorted[Math.min(sorted.length - 1, Math.floor(fraction * sorted.length))] ?? 0);
+  const pick = (fraction: number): number =>
+    round(sorted[Math.min(sorted.length - 1, Math.floor(fraction * sorted.length))] ?? 0);
   const mean = delays.reduce((sum, value) => sum + value, 0) / delays.length;
   const sent = Math.round((shape.rate * 55) / 8 / shape.length);
   return {
@@ -93,9 +134,28 @@ function flowOf(name: string, shape: Shape, seed: number, late: number): { curve
       name,
       series: columns as { [key: string]: Json },
       owd_cdf: { value_s: fractions.map(pick), fraction: fractions.map((fraction) => round(fraction, 9)) },
-      iat_density: { value_s: gaps.map((gap) => round(gap)), density: gaps.map((gap) => round(Math.exp(-gap / shape.gap) / shape.gap + (name === "voice" ? 0 : Math.exp(-((Math.log(gap / shape.gap) * 4) ** 2)) / shape.gap))) },
-      owd_box: { p5: pick(0.05), p25: pick(0.25), p50: pick(0.5), p75: pick(0.75), p95: pick(0.95), mean: round(mean) },
-      split_s: { queueing: round(mean - shape.propagation - shape.serialisation), serialisation: shape.serialisation, propagation: shape.propagation },
+      iat_density: {
+        value_s: gaps.map((gap) => round(gap)),
+        density: gaps.map((gap) =>
+          round(
+            Math.exp(-gap / shape.gap) / shape.gap +
+              (name === "voice" ? 0 : Math.exp(-((Math.log(gap / shape.gap) * 4) ** 2)) / shape.gap),
+          ),
+        ),
+      },
+      owd_box: {
+        p5: pick(0.05),
+        p25: pick(0.25),
+        p50: pick(0.5),
+        p75: pick(0.75),
+        p95: pick(0.95),
+        mean: round(mean),
+      },
+      split_s: {
+        queueing: round(mean - shape.propagation - shape.serialisation),
+        serialisation: shape.serialisation,
+        propagation: shape.propagation,
+      },
     },
     summary: {
       sent_packets: sent,
@@ -118,9 +178,25 @@ function flowOf(name: string, shape: Shape, seed: number, late: number): { curve
   };
 }
 
-function queueOf(name: string, kind: string, parent: string | null, depth: number, drops: { [reason: string]: number }, seed: number): { curves: Json; summary: Json } {
+function queueOf(
+  name: string,
+  kind: string,
+  parent: string | null,
+  depth: number,
+  drops: { [reason: string]: number },
+  seed: number,
+): { curves: Json; summary: Json } {
   const next = random(seed);
-  const series: Record<string, number[]> = { time_s: [], backlog_packets: [], peak_packets: [], backlog_bytes: [], offered_bps: [], sent_bps: [], dropped_packets: [], marked_packets: [] };
+  const series: Record<string, number[]> = {
+    time_s: [],
+    backlog_packets: [],
+    peak_packets: [],
+    backlog_bytes: [],
+    offered_bps: [],
+    sent_bps: [],
+    dropped_packets: [],
+    marked_packets: [],
+  };
   for (let index = 0; index < POINTS; index += 1) {
     const time = ((index + 1) * DURATION) / POINTS;
     const now = Math.round(depth * (time < 5 ? 0.02 : time < 30 ? 1 : 0.18) * (0.6 + 0.8 * next()));
@@ -150,13 +226,22 @@ function queueOf(name: string, kind: string, parent: string | null, depth: numbe
 }
 
 function run(label: string, mode: string, seed: number, late: number): Json {
-  const flows = Object.entries(SHAPES).map(([name, shape], index) => ({ name, ...flowOf(name, shape, seed * 10 + index, late) }));
+  const flows = Object.entries(SHAPES).map(([name, shape], index) => ({
+    name,
+    ...flowOf(name, shape, seed * 10 + index, late),
+  }));
   const queues = [
     { name: "link", ...queueOf("link", "cbq", null, 52, {}, seed + 1) },
     { name: "voice", ...queueOf("voice", "fifo", "link", 1.2, {}, seed + 2) },
     { name: "rest", ...queueOf("rest", "class", "link", 50, {}, seed + 3) },
-    { name: "interactive", ...queueOf("interactive", "fq_codel", "rest", 9, { early: 61, limit: 4 }, seed + 4) },
-    { name: "bulk", ...queueOf("bulk", "fq_codel", "rest", 41, { early: 212, limit: 38, shrunk: 5 }, seed + 5) },
+    {
+      name: "interactive",
+      ...queueOf("interactive", "fq_codel", "rest", 9, { early: 61, limit: 4 }, seed + 4),
+    },
+    {
+      name: "bulk",
+      ...queueOf("bulk", "fq_codel", "rest", 41, { early: 212, limit: 38, shrunk: 5 }, seed + 5),
+    },
   ];
   const p99 = mode === "live" ? 0.0196 : 0.0183;
   const object = (entries: [string, Json][]): Json => Object.fromEntries(entries);
@@ -172,26 +257,73 @@ function run(label: string, mode: string, seed: number, late: number): Json {
       duration_s: DURATION,
       warmup_s: 5,
       flows: object(flows.map(({ name, summary }) => [name, summary])),
-      ports: { "home->server": { rate_bps: 1e7, utilisation: 0.987, queues: object(queues.map(({ name, summary }) => [name, summary])) } },
+      ports: {
+        "home->server": {
+          rate_bps: 1e7,
+          utilisation: 0.987,
+          queues: object(queues.map(({ name, summary }) => [name, summary])),
+        },
+      },
       jain_index: 0.412,
       groups: { pages: { jain_index: 0.981 } },
       expect: [
-        { that: "flow.voice.owd.p99", in: "95%", below: 0.02, value: p99, half_width: p99 / 10, values: [p99 * 0.9, p99, p99 * 1.1], held: 3, holds: true, name: "the call" },
+        {
+          that: "flow.voice.owd.p99",
+          in: "95%",
+          below: 0.02,
+          value: p99,
+          half_width: p99 / 10,
+          values: [p99 * 0.9, p99, p99 * 1.1],
+          held: 3,
+          holds: true,
+          name: "the call",
+        },
         { that: "flow.voice.loss", at_most: 0.001, value: 0, holds: true },
-        { that: "flow.upload.throughput", at_least: 8.5e6, value: mode === "live" ? 8.91e6 : 9.04e6, holds: true },
+        {
+          that: "flow.upload.throughput",
+          at_least: 8.5e6,
+          value: mode === "live" ? 8.91e6 : 9.04e6,
+          holds: true,
+        },
         { that: "flow.web.owd.p95", below: 0.05, value: mode === "live" ? 0.0871 : 0.0842, holds: false },
-        { that: "port.home->server.queue.bulk.sojourn.p95", between: [0.005, 0.08], value: 0.0568, holds: true },
+        {
+          that: "port.home->server.queue.bulk.sojourn.p95",
+          between: [0.005, 0.08],
+          value: 0.0568,
+          holds: true,
+        },
       ],
       warnings: mode === "live" ? ["the timer was late by more than 100 µs in 0.2 % of all departures"] : [],
       engine: { packet_hops: 154_312, events: 412_884 },
-      ...(mode === "live" ? { fidelity: { timer_late_p99_s: 31e-6, ring_occupancy_max: 14, send_errors: 0, within_limits: true } } : {}),
+      ...(mode === "live"
+        ? {
+            fidelity: {
+              timer_late_p99_s: 31e-6,
+              ring_occupancy_max: 14,
+              send_errors: 0,
+              within_limits: true,
+            },
+          }
+        : {}),
     },
     flows: flows.map(({ curves }) => curves),
     ports: [{ name: "home->server", rate_bps: 1e7, queues: queues.map(({ curves }) => curves) }],
     events: [
       { at_s: 30, kind: "change", path: "port.home->server.queue.rest.target", value: "5ms", text: "" },
-      { at_s: 30.5, kind: "change", path: "port.home->server.queue.voice.rate", value: "2mbit", text: "0 packets moved" },
-      { at_s: mode === "live" ? 12.31 : 12.3, kind: "expect", path: "flow.web.owd.p95", value: "", text: "87.1 ms, wanted below 50 ms" },
+      {
+        at_s: 30.5,
+        kind: "change",
+        path: "port.home->server.queue.voice.rate",
+        value: "2mbit",
+        text: "0 packets moved",
+      },
+      {
+        at_s: mode === "live" ? 12.31 : 12.3,
+        kind: "expect",
+        path: "flow.web.owd.p95",
+        value: "",
+        text: "87.1 ms, wanted below 50 ms",
+      },
     ],
   };
 }
@@ -253,13 +385,38 @@ export function sampleReport(): { [key: string]: Json } {
       ],
     },
     definitions: [
-      { name: "owd", text: "one-way delay: from the first bit sent to the last bit received", source: "RFC 7679", unit: "s" },
-      { name: "ipdv", text: "difference of the delays of consecutive packets; its absolute value in percentiles", source: "RFC 3393", unit: "s" },
+      {
+        name: "owd",
+        text: "one-way delay: from the first bit sent to the last bit received",
+        source: "RFC 7679",
+        unit: "s",
+      },
+      {
+        name: "ipdv",
+        text: "difference of the delays of consecutive packets; its absolute value in percentiles",
+        source: "RFC 3393",
+        unit: "s",
+      },
       { name: "pdv", text: "delay above the least delay of the flow", source: "RFC 5481", unit: "s" },
-      { name: "jitter_rfc3550", text: "smoothed absolute difference of transit times", source: "RFC 3550, section 6.4.1", unit: "s" },
+      {
+        name: "jitter_rfc3550",
+        text: "smoothed absolute difference of transit times",
+        source: "RFC 3550, section 6.4.1",
+        unit: "s",
+      },
       { name: "loss", text: "lost packets over sent packets", source: "RFC 7680", unit: "ratio" },
-      { name: "throughput", text: "bits received during the window over its length", source: "", unit: "bit/s" },
-      { name: "sojourn", text: "time from the arrival at a queue to the departure from it", source: "RFC 8289", unit: "s" },
+      {
+        name: "throughput",
+        text: "bits received during the window over its length",
+        source: "",
+        unit: "bit/s",
+      },
+      {
+        name: "sojourn",
+        text: "time from the arrival at a queue to the departure from it",
+        source: "RFC 8289",
+        unit: "s",
+      },
     ],
     runs: [run("simulation", "sim", 1, 0), run("live", "live", 2, 0.0007)],
     comparisons: [
@@ -284,9 +441,25 @@ export function sampleReport(): { [key: string]: Json } {
         y: { label: "Mean wait", unit: "s", log: true },
         kind: "line",
         series: [
-          { name: "wait", mode: "sim", x: loads, y: loads.map((load, index) => wait(load) * (1 + 0.06 * Math.sin(index * 7))), error: loads.map((load) => wait(load) * 0.08) },
-          { name: "wait", mode: "live", x: loads, y: loads.map((load, index) => wait(load) * (1.07 + 0.04 * Math.cos(index * 5))) },
-          { name: "wait", mode: "theory", x: Array.from({ length: 81 }, (_, index) => 0.1 + index / 100), y: Array.from({ length: 81 }, (_, index) => wait(0.1 + index / 100)) },
+          {
+            name: "wait",
+            mode: "sim",
+            x: loads,
+            y: loads.map((load, index) => wait(load) * (1 + 0.06 * Math.sin(index * 7))),
+            error: loads.map((load) => wait(load) * 0.08),
+          },
+          {
+            name: "wait",
+            mode: "live",
+            x: loads,
+            y: loads.map((load, index) => wait(load) * (1.07 + 0.04 * Math.cos(index * 5))),
+          },
+          {
+            name: "wait",
+            mode: "theory",
+            x: Array.from({ length: 81 }, (_, index) => 0.1 + index / 100),
+            y: Array.from({ length: 81 }, (_, index) => wait(0.1 + index / 100)),
+          },
           { name: "wait", mode: "paper", x: [0.2, 0.5, 0.8], y: [0.00016, 0.00058, 0.0025] },
         ],
       },
@@ -298,8 +471,19 @@ export function sampleReport(): { [key: string]: Json } {
         y: { label: "Delay, 99th percentile", unit: "s", log: false },
         kind: "bar",
         series: [
-          { name: "voice", mode: "sim", x: ["fifo", "sfq", "drr", "fq_codel", "cbq"] as never, y: [0.212, 0.031, 0.027, 0.0162, 0.0183], error: [0.02, 0.003, 0.002, 0.001, 0.001] },
-          { name: "voice", mode: "live", x: ["fifo", "sfq", "drr", "fq_codel", "cbq"] as never, y: [0.219, 0.034, 0.028, 0.0181, 0.0196] },
+          {
+            name: "voice",
+            mode: "sim",
+            x: ["fifo", "sfq", "drr", "fq_codel", "cbq"] as never,
+            y: [0.212, 0.031, 0.027, 0.0162, 0.0183],
+            error: [0.02, 0.003, 0.002, 0.001, 0.001],
+          },
+          {
+            name: "voice",
+            mode: "live",
+            x: ["fifo", "sfq", "drr", "fq_codel", "cbq"] as never,
+            y: [0.219, 0.034, 0.028, 0.0181, 0.0196],
+          },
         ],
       },
     ],
@@ -317,13 +501,28 @@ export function singleReport(): { [key: string]: Json } {
     verdict: [],
     comparisons: [],
     figures: [],
-    runs: [{ ...first, label: "sim", flows: [voice], events: [], summary: { ...summary, flows: { voice: (summary["flows"] as { [key: string]: Json })["voice"] ?? null }, expect: [] } }],
+    runs: [
+      {
+        ...first,
+        label: "sim",
+        flows: [voice],
+        events: [],
+        summary: {
+          ...summary,
+          flows: { voice: (summary["flows"] as { [key: string]: Json })["voice"] ?? null },
+          expect: [],
+        },
+      },
+    ],
   };
 }
 
 /** Three disciplines simulated one after the other: runs of one mode, told apart by marks. */
 export function compareReport(): { [key: string]: Json } {
-  return { ...sampleReport(), runs: [run("fifo", "sim", 3, 0.02), run("fq_codel", "sim", 4, 0), run("drr", "sim", 5, 0.004)] };
+  return {
+    ...sampleReport(),
+    runs: [run("fifo", "sim", 3, 0.02), run("fq_codel", "sim", 4, 0), run("drr", "sim", 5, 0.004)],
+  };
 }
 
 /** Everything that could go wrong at once: names like code, nulls, gaps, hundreds of flows, missing parts. */
@@ -331,8 +530,15 @@ export function edgeReport(): { [key: string]: Json } {
   const report = sampleReport();
   const first = (report["runs"] as { [key: string]: Json }[])[0] as { [key: string]: Json };
   const nasty = '<img src=x onerror="document.title=1">&</script><!--<script>';
-  const long = "a-flow-whose-name-goes-on-and-on-because-a-script-generated-it-from-a-path/with/many/segments/and-a-number-0000000000001";
-  const names = [nasty, long, "__proto__", "ünïcödé 名前 🙂", ...Array.from({ length: 300 }, (_, index) => `client/${index + 1}`)];
+  const long =
+    "a-flow-whose-name-goes-on-and-on-because-a-script-generated-it-from-a-path/with/many/segments/and-a-number-0000000000001";
+  const names = [
+    nasty,
+    long,
+    "__proto__",
+    "ünïcödé 名前 🙂",
+    ...Array.from({ length: 300 }, (_, index) => `client/${index + 1}`),
+  ];
   const some = Array.from({ length: 40 }, (_, index) => index + 1);
   const flows = names.map((name, order) => ({
     name,
@@ -355,7 +561,16 @@ export function edgeReport(): { [key: string]: Json } {
     title: `${nasty} ${long}`,
     verdict: [nasty],
     host: null,
-    topology: { nodes: names.slice(0, 60).map((name) => ({ name, router: name.endsWith("1") })), links: names.slice(1, 60).map((name, index) => ({ name: `link${index}`, from: names[index] ?? "", to: name, rate_bps: null, delay_s: null })) },
+    topology: {
+      nodes: names.slice(0, 60).map((name) => ({ name, router: name.endsWith("1") })),
+      links: names.slice(1, 60).map((name, index) => ({
+        name: `link${index}`,
+        from: names[index] ?? "",
+        to: name,
+        rate_bps: null,
+        delay_s: null,
+      })),
+    },
     definitions: [],
     runs: [
       {
@@ -363,24 +578,63 @@ export function edgeReport(): { [key: string]: Json } {
         label: nasty,
         flows: flows as Json,
         ports: [
-          { name: nasty, rate_bps: null, queues: [{ name: "loop", kind: "x", parent: "loop2", series: {}, drops_by: {} }, { name: "loop2", kind: "x", parent: "loop", series: null, drops_by: { limit: 3, [nasty]: 4 } }] },
+          {
+            name: nasty,
+            rate_bps: null,
+            queues: [
+              { name: "loop", kind: "x", parent: "loop2", series: {}, drops_by: {} },
+              { name: "loop2", kind: "x", parent: "loop", series: null, drops_by: { limit: 3, [nasty]: 4 } },
+            ],
+          },
           { name: "empty", rate_bps: 0, queues: [] },
         ],
         summary: {
           schema: 1,
           seed: 18446744073709552000,
-          flows: Object.fromEntries(names.map((name, order) => [name, { sent_packets: 5, received_bytes: order, owd_s: null, throughput_bps: null }])),
+          flows: Object.fromEntries(
+            names.map((name, order) => [
+              name,
+              { sent_packets: 5, received_bytes: order, owd_s: null, throughput_bps: null },
+            ]),
+          ),
           ports: {},
-          expect: [{ that: nasty, below: null, value: null, holds: null }, { that: `flow."${long}".owd.p99`, above: 1e-9, value: 12345.678, holds: false }],
+          expect: [
+            { that: nasty, below: null, value: null, holds: null },
+            { that: `flow."${long}".owd.p99`, above: 1e-9, value: 12345.678, holds: false },
+          ],
           intervals: { "flow.x.owd.p99": { mean: 0.01, half_width: null, n: 1 } },
         },
-        events: Array.from({ length: 120 }, (_, index) => ({ at_s: index / 3, kind: "change", path: `link.wan.${nasty}`, value: String(index), text: "" })),
+        events: Array.from({ length: 120 }, (_, index) => ({
+          at_s: index / 3,
+          kind: "change",
+          path: `link.wan.${nasty}`,
+          value: String(index),
+          text: "",
+        })),
       },
-      { label: "", mode: "theory", summary: null, interval_s: null, flows: [], ports: null, events: [{ at_s: null, kind: "note", text: "without a time" }] },
+      {
+        label: "",
+        mode: "theory",
+        summary: null,
+        interval_s: null,
+        flows: [],
+        ports: null,
+        events: [{ at_s: null, kind: "note", text: "without a time" }],
+      },
     ],
-    comparisons: [{ title: "", columns: ["a"], rows: [[nasty, null, 1e-30], []], note: nasty }, { title: "no rows", columns: [], rows: [] }],
+    comparisons: [
+      { title: "", columns: ["a"], rows: [[nasty, null, 1e-30], []], note: nasty },
+      { title: "no rows", columns: [], rows: [] },
+    ],
     figures: [
-      { id: "x/../y", title: nasty, kind: "scatter", x: {}, y: { log: true }, series: [{ name: nasty, mode: "sim", x: [0, 1, 2], y: [0, -1, 5] }] },
+      {
+        id: "x/../y",
+        title: nasty,
+        kind: "scatter",
+        x: {},
+        y: { log: true },
+        series: [{ name: nasty, mode: "sim", x: [0, 1, 2], y: [0, -1, 5] }],
+      },
       { id: "none", title: "nothing", kind: "bar", series: [] },
     ],
   };
@@ -390,6 +644,7 @@ export function edgeReport(): { [key: string]: Json } {
 export function fill(template: string, report: Json): string {
   const marker = '<script type="application/json" id="lockgate-data">{}</script>';
   const parts = template.split(marker);
-  if (parts.length !== 2) throw new Error(`the marker stands ${parts.length - 1} times in the page, once is wanted`);
+  if (parts.length !== 2)
+    throw new Error(`the marker stands ${parts.length - 1} times in the page, once is wanted`);
   return parts.join(marker.replace("{}", () => JSON.stringify(report).replaceAll("<", "\\u003c")));
 }

@@ -2,13 +2,13 @@
 import type { EChartsOption } from "echarts";
 import { extent, pointed, wantsLog, xAxis } from "../axis";
 import { base, tooltip } from "../chart";
-import { type Figure, type Settings, axisChoice, hiddenNote } from "../figure";
+import { axisChoice, type Figure, hiddenNote, type Settings } from "../figure";
 import type { Ink } from "../palette";
 import type { Box } from "../report";
-import { type ShownRun, type View, flowOf } from "../selection";
+import { flowOf, type ShownRun, type View } from "../selection";
 import { curveName, runShort } from "../style";
 import { tip } from "../tooltip";
-import { type RowLabel, labelWidth, rowAxis } from "./rows";
+import { labelWidth, type RowLabel, rowAxis } from "./rows";
 
 interface Row extends RowLabel {
   shown: ShownRun;
@@ -35,14 +35,26 @@ export function boxFigure(view: View, settings: Settings): Figure {
     draw: (ink, width) => ({ height: rows.length * 30 + 64, option: option(view, ink, rows, log, width) }),
     table: () => ({
       columns: ["flow", "run", "p5_s", "p25_s", "p50_s", "p75_s", "p95_s", "mean_s"],
-      rows: rows.map(({ flow, shown, box }) => [flow, shown.run.label, box.p5, box.p25, box.p50, box.p75, box.p95, box.mean]),
+      rows: rows.map(({ flow, shown, box }) => [
+        flow,
+        shown.run.label,
+        box.p5,
+        box.p25,
+        box.p50,
+        box.p75,
+        box.p95,
+        box.mean,
+      ]),
     }),
   };
 }
 
 function option(view: View, ink: Ink, rows: readonly Row[], log: boolean, width: number): EChartsOption {
   const room = labelWidth(width, rows);
-  const range = extent(rows.map(({ box }) => [box.p5, box.p95, box.mean, box.p50]), log);
+  const range = extent(
+    rows.map(({ box }) => [box.p5, box.p95, box.mean, box.p50]),
+    log,
+  );
   const colour = (row: Row): string => ink.series[view.slotOf(row.flow) % ink.series.length] as string;
   return {
     ...base(ink),
@@ -55,7 +67,9 @@ function option(view: View, ink: Ink, rows: readonly Row[], log: boolean, width:
       formatter: (parameters: { dataIndex: number }) => {
         const row = rows[parameters.dataIndex];
         if (!row) return "";
-        const lines = (["p5", "p25", "p50", "p75", "p95", "mean"] as const).map((name) => ({ cells: [name, pointed(row.box[name], "s")] }));
+        const lines = (["p5", "p25", "p50", "p75", "p95", "mean"] as const).map((name) => ({
+          cells: [name, pointed(row.box[name], "s")],
+        }));
         return tip(curveName(view, row.shown, row.flow), [], lines);
       },
     },
@@ -65,7 +79,9 @@ function option(view: View, ink: Ink, rows: readonly Row[], log: boolean, width:
         layout: "horizontal",
         boxWidth: [8, 16],
         data: rows.map((row) => ({
-          value: [row.box.p5, row.box.p25, row.box.p50, row.box.p75, row.box.p95].map((value) => value ?? row.box.p50 ?? 0),
+          value: [row.box.p5, row.box.p25, row.box.p50, row.box.p75, row.box.p95].map(
+            (value) => value ?? row.box.p50 ?? 0,
+          ),
           itemStyle: { color: `${colour(row)}33`, borderColor: colour(row), borderWidth: 1.6 },
         })),
       },

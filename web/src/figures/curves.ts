@@ -43,8 +43,14 @@ export interface Axis {
 
 /** The option of a chart of curves on two continuous axes. */
 export function curvesOption(ink: Ink, curves: readonly Curve[], x: Axis, y: Axis): EChartsOption {
-  const xs = extent(curves.map((curve) => curve.x), x.log);
-  const ys = extent(curves.flatMap((curve) => [curve.y, ...bounds(curve)]), y.log);
+  const xs = extent(
+    curves.map((curve) => curve.x),
+    x.log,
+  );
+  const ys = extent(
+    curves.flatMap((curve) => [curve.y, ...bounds(curve)]),
+    y.log,
+  );
   return {
     ...base(ink),
     grid: { left: 62, right: 28, top: 36, bottom: 46, outerBoundsMode: "none" },
@@ -107,8 +113,15 @@ function seriesOf(curve: Curve, xLog: boolean, yLog: boolean): object[] {
       symbolSize: curve.points && curve.hollow !== undefined ? 11 : 8,
       silent: true,
       z: (curve.level ?? 2) + 1,
-      itemStyle: { color: curve.hollow ?? curve.colour, borderColor: curve.colour, borderWidth: 1.8, opacity: 1 },
-      data: (curve.mark === null ? data : marks).filter((_, index) => index % step === Math.floor(step * (curve.phase ?? 0.5))),
+      itemStyle: {
+        color: curve.hollow ?? curve.colour,
+        borderColor: curve.colour,
+        borderWidth: 1.8,
+        opacity: 1,
+      },
+      data: (curve.mark === null ? data : marks).filter(
+        (_, index) => index % step === Math.floor(step * (curve.phase ?? 0.5)),
+      ),
     });
   }
   if (curve.error && curve.error.some((half) => half !== null && half > 0)) series.push(errorBars(curve));
@@ -117,8 +130,15 @@ function seriesOf(curve: Curve, xLog: boolean, yLog: boolean): object[] {
 
 /** A vertical stroke with a foot at either end. */
 export function footed(x: number, low: number, high: number, stroke: string): object {
-  const line = (x1: number, y1: number, x2: number, y2: number): object => ({ type: "line", shape: { x1, y1, x2, y2 }, style: { stroke, lineWidth: 1.2 } });
-  return { type: "group", children: [line(x, low, x, high), line(x - 4, low, x + 4, low), line(x - 4, high, x + 4, high)] };
+  const line = (x1: number, y1: number, x2: number, y2: number): object => ({
+    type: "line",
+    shape: { x1, y1, x2, y2 },
+    style: { stroke, lineWidth: 1.2 },
+  });
+  return {
+    type: "group",
+    children: [line(x, low, x, high), line(x - 4, low, x + 4, low), line(x - 4, high, x + 4, high)],
+  };
 }
 
 /** One at every point of a curve that has a half-width. */
@@ -134,7 +154,10 @@ function errorBars(curve: Curve): object {
       return x === null || y === null || half === null || half <= 0 ? [] : [[x, y - half, y + half]];
     }),
     encode: { x: 0, y: [1, 2] },
-    renderItem: (_: unknown, api: { value(index: number): number; coord(point: [number, number]): [number, number] }) => {
+    renderItem: (
+      _: unknown,
+      api: { value(index: number): number; coord(point: [number, number]): [number, number] },
+    ) => {
       const [x, low] = api.coord([api.value(0), api.value(1)]);
       const [, high] = api.coord([api.value(0), api.value(2)]);
       return footed(x, low, high, curve.colour);
@@ -150,7 +173,9 @@ function valueAt(curve: Curve, x: number): number | null {
 }
 
 function tipOf(parameters: unknown, curves: readonly Curve[], x: Axis, y: Axis): HTMLElement | string {
-  const first = (Array.isArray(parameters) ? parameters[0] : parameters) as { axisValue?: unknown } | undefined;
+  const first = (Array.isArray(parameters) ? parameters[0] : parameters) as
+    | { axisValue?: unknown }
+    | undefined;
   const at = Number(first?.axisValue);
   if (!Number.isFinite(at)) return "";
   const rows: TipRow[] = curves

@@ -1,9 +1,9 @@
 /** How delay and gaps are distributed: CDF, CCDF on a logarithmic axis, and the density of inter-arrival times. */
 import { extent, wantsLog } from "../axis";
-import { type Figure, type Settings, axisChoice, hiddenNote } from "../figure";
+import { axisChoice, type Figure, hiddenNote, type Settings } from "../figure";
 import type { Ink } from "../palette";
 import type { Flow, Points } from "../report";
-import { type View, flowOf } from "../selection";
+import { flowOf, type View } from "../selection";
 import { curveName, flowKey, styleOf } from "../style";
 import { type Axis, type Curve, curvesOption, curvesTable } from "./curves";
 
@@ -36,7 +36,14 @@ interface Request {
 
 function distribution(view: View, settings: Settings, request: Request): Figure {
   const plain = curvesOf(view, null, request.pick);
-  const wide = request.log === true || wantsLog(extent(plain.map((curve) => curve.x), true));
+  const wide =
+    request.log === true ||
+    wantsLog(
+      extent(
+        plain.map((curve) => curve.x),
+        true,
+      ),
+    );
   const x: Axis = { ...request.x, log: (settings["x"] ?? (wide ? "log" : "linear")) === "log" };
   const y: Axis = { ...request.y, log: (settings["y"] ?? (request.y.log ? "log" : "linear")) === "log" };
   return {
@@ -85,7 +92,8 @@ export function gapFigure(view: View, settings: Settings): Figure {
   return distribution(view, settings, {
     id: "iat-density",
     title: "Inter-arrival times, density",
-    caption: "The density of the time between one packet of a flow and the next, as received. The logarithmic axis shows rare gaps beside those of back-to-back packets.",
+    caption:
+      "The density of the time between one packet of a flow and the next, as received. The logarithmic axis shows rare gaps beside those of back-to-back packets.",
     empty: "No inter-arrival times were recorded.",
     pick: (flow) => flow.iatDensity,
     x: { name: "Inter-arrival time", unit: "s", zero: false },

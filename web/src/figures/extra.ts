@@ -2,9 +2,9 @@
 import type { EChartsOption } from "echarts";
 import { axisLook, extent, pointed, yAxis } from "../axis";
 import { base, tooltip } from "../chart";
-import { type Figure, type Settings, axisChoice } from "../figure";
+import { axisChoice, type Figure, type Settings } from "../figure";
 import { shortened } from "../format";
-import { type Ink, MODE_NAMES, dashOf } from "../palette";
+import { dashOf, type Ink, MODE_NAMES } from "../palette";
 import type { Cell, ExtraAxis, ExtraFigure, ExtraSeries } from "../report";
 import { tip } from "../tooltip";
 import { type Axis, type Curve, curvesOption, curvesTable, footed } from "./curves";
@@ -25,7 +25,8 @@ function colourOf(figure: ExtraFigure, ink: Ink, series: ExtraSeries): string {
   return ink.series[names.indexOf(series.name) % ink.series.length] as string;
 }
 
-const several = (figure: ExtraFigure): boolean => new Set(figure.series.filter((item) => item.mode !== "paper").map((item) => item.mode)).size > 1;
+const several = (figure: ExtraFigure): boolean =>
+  new Set(figure.series.filter((item) => item.mode !== "paper").map((item) => item.mode)).size > 1;
 
 const label = (figure: ExtraFigure, series: ExtraSeries): string => {
   if (series.name === "") return MODE_NAMES[series.mode];
@@ -46,7 +47,11 @@ function curvesOf(figure: ExtraFigure, ink: Ink): Curve[] {
       error: series.error,
       colour: colourOf(figure, ink, series),
       dash: dashOf(series.mode, mixed),
-      mark: paper ? (PAPER_MARKS[papers++ % PAPER_MARKS.length] ?? "diamond") : few || figure.kind === "scatter" ? "circle" : null,
+      mark: paper
+        ? (PAPER_MARKS[papers++ % PAPER_MARKS.length] ?? "diamond")
+        : few || figure.kind === "scatter"
+          ? "circle"
+          : null,
       ...(paper || (mixed && series.mode === "sim") ? { hollow: ink.panel } : {}),
       level: paper ? 8 : series.mode === "theory" ? 6 : 2,
       points: paper || figure.kind === "scatter",
@@ -55,7 +60,9 @@ function curvesOf(figure: ExtraFigure, ink: Ink): Curve[] {
   });
 }
 
-const isNamed = (figure: ExtraFigure): boolean => figure.kind === "bar" || figure.series.some((series) => series.x.some((value) => typeof value === "string"));
+const isNamed = (figure: ExtraFigure): boolean =>
+  figure.kind === "bar" ||
+  figure.series.some((series) => series.x.some((value) => typeof value === "string"));
 
 export function extraFigure(figure: ExtraFigure, settings: Settings): Figure {
   const axis = (from: ExtraAxis, key: string): Axis => ({
@@ -70,7 +77,9 @@ export function extraFigure(figure: ExtraFigure, settings: Settings): Figure {
     id: `extra-${figure.id}`,
     title: figure.title,
     caption: figure.caption,
-    empty: figure.series.some((series) => series.y.some((value) => value !== null)) ? null : "This figure has no points.",
+    empty: figure.series.some((series) => series.y.some((value) => value !== null))
+      ? null
+      : "This figure has no points.",
     choices: [...(named ? [] : [axisChoice("x", x.log)]), axisChoice("y", y.log)],
     key: (ink) => [
       {
@@ -93,22 +102,44 @@ export function extraFigure(figure: ExtraFigure, settings: Settings): Figure {
       named
         ? {
             columns: ["series", "x", "y", "half_width"],
-            rows: figure.series.flatMap((series) => series.x.map((value, index): Cell[] => [label(figure, series), value, series.y[index] ?? null, series.error[index] ?? null])),
+            rows: figure.series.flatMap((series) =>
+              series.x.map((value, index): Cell[] => [
+                label(figure, series),
+                value,
+                series.y[index] ?? null,
+                series.error[index] ?? null,
+              ]),
+            ),
           }
-        : curvesTable(curvesOf(figure, { series: ["#000"] } as unknown as Ink), column(figure.x, "x"), column(figure.y, "y")),
+        : curvesTable(
+            curvesOf(figure, { series: ["#000"] } as unknown as Ink),
+            column(figure.x, "x"),
+            column(figure.y, "y"),
+          ),
   };
 }
 
-const column = (axis: ExtraAxis, otherwise: string): string => [axis.label || otherwise, axis.unit === "" ? "" : `[${axis.unit}]`].filter((part) => part !== "").join(" ");
+const column = (axis: ExtraAxis, otherwise: string): string =>
+  [axis.label || otherwise, axis.unit === "" ? "" : `[${axis.unit}]`].filter((part) => part !== "").join(" ");
 
 /** A bar has an outline where a line has a stroke: simulation dashed and pale, live full, theory dotted and empty. */
 function barLook(curve: Curve): object {
   if (curve.dash === null) return { color: curve.colour };
-  return { color: `${curve.colour}${curve.hollow === undefined ? "00" : "40"}`, borderColor: curve.colour, borderWidth: 1.6, borderType: curve.dash };
+  return {
+    color: `${curve.colour}${curve.hollow === undefined ? "00" : "40"}`,
+    borderColor: curve.colour,
+    borderWidth: 1.6,
+    borderType: curve.dash,
+  };
 }
 
 /** Half-widths on bars: each stands over its own bar, whose place within the group is computed as the chart does. */
-function barErrors(figure: ExtraFigure, ink: Ink, curves: readonly Curve[], names: readonly string[]): object[] {
+function barErrors(
+  figure: ExtraFigure,
+  ink: Ink,
+  curves: readonly Curve[],
+  names: readonly string[],
+): object[] {
   const bars = figure.series.filter((_, at) => curves[at]?.points !== true);
   return bars.flatMap((series, place) => {
     const data = series.x.flatMap((x, at) => {
@@ -123,7 +154,14 @@ function barErrors(figure: ExtraFigure, ink: Ink, curves: readonly Curve[], name
         z: 6,
         data,
         encode: { x: 0, y: [1, 2] },
-        renderItem: (_: unknown, api: { value(index: number): number; coord(point: [number, number]): [number, number]; barLayout(request: object): { offsetCenter: number }[] }) => {
+        renderItem: (
+          _: unknown,
+          api: {
+            value(index: number): number;
+            coord(point: [number, number]): [number, number];
+            barLayout(request: object): { offsetCenter: number }[];
+          },
+        ) => {
           const shift = api.barLayout({ count: bars.length, barMaxWidth: 34 })[place]?.offsetCenter ?? 0;
           const [x, low] = api.coord([api.value(0), api.value(1)]);
           const [, high] = api.coord([api.value(0), api.value(2)]);
@@ -137,9 +175,16 @@ function barErrors(figure: ExtraFigure, ink: Ink, curves: readonly Curve[], name
 function barsOption(figure: ExtraFigure, ink: Ink, y: Axis, width: number): EChartsOption {
   const names = [...new Set(figure.series.flatMap((series) => series.x.map(String)))];
   const curves = curvesOf(figure, ink);
-  const value = (series: ExtraSeries, name: string): number | null => series.y[series.x.map(String).indexOf(name)] ?? null;
-  const half = (series: ExtraSeries, name: string): number | null => series.error[series.x.map(String).indexOf(name)] ?? null;
-  const range = extent(figure.series.map((series) => series.y.map((item, at) => (item === null ? null : item + (series.error[at] ?? 0)))), y.log);
+  const value = (series: ExtraSeries, name: string): number | null =>
+    series.y[series.x.map(String).indexOf(name)] ?? null;
+  const half = (series: ExtraSeries, name: string): number | null =>
+    series.error[series.x.map(String).indexOf(name)] ?? null;
+  const range = extent(
+    figure.series.map((series) =>
+      series.y.map((item, at) => (item === null ? null : item + (series.error[at] ?? 0))),
+    ),
+    y.log,
+  );
   const letters = Math.max(4, Math.floor((width - 80) / Math.max(1, names.length) / 6.5));
   return {
     ...base(ink),
@@ -152,7 +197,12 @@ function barsOption(figure: ExtraFigure, ink: Ink, y: Axis, width: number): ECha
       nameLocation: "middle",
       nameGap: 26,
       splitLine: { show: false },
-      axisLabel: { color: ink.text, fontSize: 11, hideOverlap: true, formatter: (name: string) => shortened(name, letters) },
+      axisLabel: {
+        color: ink.text,
+        fontSize: 11,
+        hideOverlap: true,
+        formatter: (name: string) => shortened(name, letters),
+      },
     },
     yAxis: yAxis({ name: y.name, unit: y.unit, range, log: y.log, ink }),
     tooltip: {
@@ -163,16 +213,39 @@ function barsOption(figure: ExtraFigure, ink: Ink, y: Axis, width: number): ECha
         const name = names[(parameters as { dataIndex: number }[])[0]?.dataIndex ?? -1] ?? "";
         const rows = figure.series.map((series, at) => {
           const width = half(series, name);
-          return { colour: curves[at]?.colour ?? ink.text, cells: [label(figure, series), pointed(value(series, name), y.unit) + (width === null ? "" : ` ± ${pointed(width, y.unit)}`)] };
+          return {
+            colour: curves[at]?.colour ?? ink.text,
+            cells: [
+              label(figure, series),
+              pointed(value(series, name), y.unit) + (width === null ? "" : ` ± ${pointed(width, y.unit)}`),
+            ],
+          };
         });
         return tip(name, [], rows);
       },
     },
-    series: [...figure.series.map((series, at) => {
-      const curve = curves[at] as Curve;
-      return curve.points
-        ? { type: "scatter", name: curve.name, symbol: curve.mark ?? "diamond", symbolSize: 10, itemStyle: { color: ink.panel, borderColor: curve.colour, borderWidth: 2 }, z: 8, data: names.map((name) => value(series, name)) }
-        : { type: "bar", name: curve.name, barMaxWidth: 34, itemStyle: barLook(curve), data: names.map((name) => value(series, name)) };
-    }), ...barErrors(figure, ink, curves, names)],
+    series: [
+      ...figure.series.map((series, at) => {
+        const curve = curves[at] as Curve;
+        return curve.points
+          ? {
+              type: "scatter",
+              name: curve.name,
+              symbol: curve.mark ?? "diamond",
+              symbolSize: 10,
+              itemStyle: { color: ink.panel, borderColor: curve.colour, borderWidth: 2 },
+              z: 8,
+              data: names.map((name) => value(series, name)),
+            }
+          : {
+              type: "bar",
+              name: curve.name,
+              barMaxWidth: 34,
+              itemStyle: barLook(curve),
+              data: names.map((name) => value(series, name)),
+            };
+      }),
+      ...barErrors(figure, ink, curves, names),
+    ],
   } as EChartsOption;
 }

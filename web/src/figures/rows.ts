@@ -13,7 +13,8 @@ export interface RowLabel {
 
 /** How many letters of each part fit side by side: all of both where they do, else the second part gives way first. */
 export function shares(letters: number, rows: readonly RowLabel[]): { first: number; second: number } {
-  const longest = (part: keyof RowLabel): number => rows.reduce((most, row) => Math.max(most, row[part].length), 0);
+  const longest = (part: keyof RowLabel): number =>
+    rows.reduce((most, row) => Math.max(most, row[part].length), 0);
   const [first, second] = [longest("first"), longest("second")];
   if (second === 0) return { first: Math.max(4, letters), second: 0 };
   const kept = Math.min(first, Math.max(Math.ceil(letters * 0.45), letters - 2 - second));
@@ -58,7 +59,8 @@ export function rowAxis(ink: Ink, rows: readonly RowLabel[], room: number): obje
         const row = rows[index];
         if (!row) return "";
         const second = shortened(row.second, fits.second);
-        const first = rows[index - 1]?.first === row.first && row.second !== "" ? "" : shortened(row.first, fits.first);
+        const first =
+          rows[index - 1]?.first === row.first && row.second !== "" ? "" : shortened(row.first, fits.first);
         return second === "" ? first : `${first}  {s|${second.replace(/[{}|]/g, " ")}}`.trimStart();
       },
       rich: { s: { color: ink.soft, fontSize: 11 } },

@@ -1,13 +1,13 @@
 /** TCP senders over time: window and what is in flight over round-trip time and timeout over repetitions. */
 import { pointed } from "../axis";
 import { nearest } from "../decimate";
-import { type Figure, type Settings, type Table, axisChoice, hiddenNote } from "../figure";
+import { axisChoice, type Figure, hiddenNote, type Settings, type Table } from "../figure";
 import type { Ink } from "../palette";
 import type { Cell, Numbers, Report } from "../report";
-import { type View, flowOf } from "../selection";
+import { flowOf, type View } from "../selection";
 import { flowKey, runName, styleOf } from "../style";
 import type { TipRow } from "../tooltip";
-import { type Curve, type Panel, STRIP, TimeDrawing, asideOf, duration } from "./time";
+import { asideOf, type Curve, duration, type Panel, STRIP, TimeDrawing } from "./time";
 
 /** Whether any flow of the report has a sender that was observed. */
 export function hasSenders(report: Report): boolean {
@@ -36,7 +36,9 @@ export function senderFigure(view: View, settings: Settings): Figure {
     choices: [axisChoice("window", log)],
     key: (ink) => flowKey(view, ink),
     draw: (ink, width, window) =>
-      window ? { height: drawing.height - STRIP, option: drawing.still(ink, width, window) } : { height: drawing.height, option: drawing.option(ink, width) },
+      window
+        ? { height: drawing.height - STRIP, option: drawing.still(ink, width, window) }
+        : { height: drawing.height, option: drawing.option(ink, width) },
     table: () => senderTable(view),
     zoom: (ink, window) => drawing.cut(ink, window),
     range,
@@ -54,7 +56,17 @@ class SenderDrawing extends TimeDrawing {
         const add = (panel: number, what: string, y: Numbers, width: number, opacity: number): void => {
           if (!y.some((value) => value !== null)) return;
           const mark = width > 1 ? style.mark : null;
-          curves.push({ id: `${shown.index} ${what} ${name}`, panel, x: series.time, y, ...style, mark, width, opacity, area: false });
+          curves.push({
+            id: `${shown.index} ${what} ${name}`,
+            panel,
+            x: series.time,
+            y,
+            ...style,
+            mark,
+            width,
+            opacity,
+            area: false,
+          });
         };
         add(0, "ssthresh", series.ssthresh, 1, 0.35);
         add(0, "in flight", series.inFlight, 1, 0.65);
@@ -98,14 +110,36 @@ class SenderDrawing extends TimeDrawing {
 }
 
 function senderTable(view: View): Table {
-  const columns = ["run", "flow", "congestion", "time_s", "cwnd_bytes", "in_flight_bytes", "ssthresh_bytes", "rtt_s", "rto_s", "retransmissions"];
+  const columns = [
+    "run",
+    "flow",
+    "congestion",
+    "time_s",
+    "cwnd_bytes",
+    "in_flight_bytes",
+    "ssthresh_bytes",
+    "rtt_s",
+    "rto_s",
+    "retransmissions",
+  ];
   const rows: Cell[][] = [];
   for (const { run } of view.runs) {
     for (const name of view.flows) {
       const series = flowOf(run, name)?.tcp;
       series?.time.forEach((at, i) => {
         const pick = (column: Numbers): number | null => column[i] ?? null;
-        rows.push([run.label, name, series.congestion, at, pick(series.cwnd), pick(series.inFlight), pick(series.ssthresh), pick(series.rtt), pick(series.rto), pick(series.retransmissions)]);
+        rows.push([
+          run.label,
+          name,
+          series.congestion,
+          at,
+          pick(series.cwnd),
+          pick(series.inFlight),
+          pick(series.ssthresh),
+          pick(series.rtt),
+          pick(series.rto),
+          pick(series.retransmissions),
+        ]);
       });
     }
   }

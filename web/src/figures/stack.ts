@@ -4,10 +4,10 @@ import { extent, pointed, xAxis } from "../axis";
 import { base, tooltip } from "../chart";
 import { type Figure, hiddenNote } from "../figure";
 import type { Ink } from "../palette";
-import { type View, flowOf, leavesOf } from "../selection";
+import { flowOf, leavesOf, type View } from "../selection";
 import { runShort } from "../style";
 import { tip } from "../tooltip";
-import { type RowLabel, labelWidth, rowAxis } from "./rows";
+import { labelWidth, type RowLabel, rowAxis } from "./rows";
 
 interface Row extends RowLabel {
   run: string;
@@ -17,7 +17,14 @@ interface Row extends RowLabel {
 /** The order of colours within a bar: neighbours far apart in lightness as well as in hue. */
 const SLOTS = [0, 4, 2, 1, 3, 5, 6];
 
-function stackOption(ink: Ink, width: number, rows: readonly Row[], parts: readonly string[], name: string, unit: string): EChartsOption {
+function stackOption(
+  ink: Ink,
+  width: number,
+  rows: readonly Row[],
+  parts: readonly string[],
+  name: string,
+  unit: string,
+): EChartsOption {
   const room = labelWidth(width, rows);
   const totals = rows.map((row) => row.parts.reduce<number>((sum, part) => sum + (part ?? 0), 0));
   return {
@@ -33,8 +40,15 @@ function stackOption(ink: Ink, width: number, rows: readonly Row[], parts: reado
         const index = (parameters as { dataIndex: number }[])[0]?.dataIndex ?? -1;
         const row = rows[index];
         if (!row) return "";
-        const lines = parts.map((part, at) => ({ colour: partColour(ink, at), cells: [part, pointed(row.parts[at], unit)] }));
-        return tip([row.first, row.second].filter((text) => text !== "").join(", "), [], [...lines, { cells: ["sum", pointed(totals[index], unit)] }]);
+        const lines = parts.map((part, at) => ({
+          colour: partColour(ink, at),
+          cells: [part, pointed(row.parts[at], unit)],
+        }));
+        return tip(
+          [row.first, row.second].filter((text) => text !== "").join(", "),
+          [],
+          [...lines, { cells: ["sum", pointed(totals[index], unit)] }],
+        );
       },
     },
     series: parts.map((part, at) => ({
@@ -48,7 +62,8 @@ function stackOption(ink: Ink, width: number, rows: readonly Row[], parts: reado
   } as EChartsOption;
 }
 
-const partColour = (ink: Ink, at: number): string => ink.series[(SLOTS[at % SLOTS.length] ?? 0) % ink.series.length] as string;
+const partColour = (ink: Ink, at: number): string =>
+  ink.series[(SLOTS[at % SLOTS.length] ?? 0) % ink.series.length] as string;
 
 export function splitFigure(view: View): Figure {
   const parts = ["queueing", "serialisation", "propagation"] as const;
@@ -56,7 +71,14 @@ export function splitFigure(view: View): Figure {
     view.runs.flatMap((shown) => {
       const split = flowOf(shown.run, flow)?.split;
       if (!split) return [];
-      return [{ first: flow, second: runShort(view, shown), run: shown.run.label, parts: parts.map((part) => split[part]) }];
+      return [
+        {
+          first: flow,
+          second: runShort(view, shown),
+          run: shown.run.label,
+          parts: parts.map((part) => split[part]),
+        },
+      ];
     }),
   );
   return {
@@ -65,8 +87,16 @@ export function splitFigure(view: View): Figure {
     caption: `The mean one-way delay in its parts: waiting in queues, being sent bit by bit, travelling.${hiddenNote(view)}`,
     empty: rows.length === 0 ? "The delay was not split." : null,
     choices: [],
-    key: (ink) => [{ label: "Part", entries: parts.map((label, at) => ({ label, colour: partColour(ink, at), kind: "swatch" })) }],
-    draw: (ink, width) => ({ height: rows.length * 30 + 64, option: stackOption(ink, width, rows, parts, "Mean one-way delay", "s") }),
+    key: (ink) => [
+      {
+        label: "Part",
+        entries: parts.map((label, at) => ({ label, colour: partColour(ink, at), kind: "swatch" })),
+      },
+    ],
+    draw: (ink, width) => ({
+      height: rows.length * 30 + 64,
+      option: stackOption(ink, width, rows, parts, "Mean one-way delay", "s"),
+    }),
     table: () => ({
       columns: ["flow", "run", ...parts.map((part) => `${part}_mean_s`)],
       rows: rows.map((row) => [row.first, row.run, ...row.parts]),
@@ -97,7 +127,10 @@ export function dropsFigure(view: View): Figure {
       }
     }
   }
-  const all: Row[] = drops.map(({ row, by }) => ({ ...row, parts: reasons.map((reason) => by[reason] ?? 0) }));
+  const all: Row[] = drops.map(({ row, by }) => ({
+    ...row,
+    parts: reasons.map((reason) => by[reason] ?? 0),
+  }));
   const size = (row: Row): number => row.parts.reduce<number>((sum, part) => sum + (part ?? 0), 0);
   const most = all.length > MOST ? [...all].sort((a, b) => size(b) - size(a)).slice(0, MOST) : all;
   const rows = most.toSorted((a, b) => (a.first < b.first ? -1 : a.first > b.first ? 1 : 0));
@@ -109,8 +142,23 @@ export function dropsFigure(view: View): Figure {
       (all.length > MOST ? ` The ${MOST} largest of ${all.length}; all are in the table.` : ""),
     empty: rows.length === 0 ? "No queue dropped a packet." : null,
     choices: [],
-    key: (ink) => [{ label: "Reason", entries: reasons.map((reason, at) => ({ label: reason, colour: partColour(ink, at), kind: "swatch" })) }],
-    draw: (ink, width) => ({ height: rows.length * 30 + 64, option: stackOption(ink, width, rows, reasons, "Packets dropped", "") }),
-    table: () => ({ columns: ["queue", "run", ...reasons], rows: all.map((row) => [row.first, row.run, ...row.parts]) }),
+    key: (ink) => [
+      {
+        label: "Reason",
+        entries: reasons.map((reason, at) => ({
+          label: reason,
+          colour: partColour(ink, at),
+          kind: "swatch",
+        })),
+      },
+    ],
+    draw: (ink, width) => ({
+      height: rows.length * 30 + 64,
+      option: stackOption(ink, width, rows, reasons, "Packets dropped", ""),
+    }),
+    table: () => ({
+      columns: ["queue", "run", ...reasons],
+      rows: all.map((row) => [row.first, row.run, ...row.parts]),
+    }),
   };
 }

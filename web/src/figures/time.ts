@@ -2,13 +2,13 @@
 import type { EChartsOption } from "echarts";
 import { axisLook, extent, pointed, tickFormatter, yAxis } from "../axis";
 import { base, tooltip } from "../chart";
-import { type Point, averaged, decimate, nearest } from "../decimate";
-import { type Placed, eventLabel, eventText, placeLabels } from "../events";
-import { type Figure, type KeyGroup, type Settings, type Table, axisChoice, hiddenNote } from "../figure";
+import { averaged, decimate, nearest, type Point } from "../decimate";
+import { eventLabel, eventText, type Placed, placeLabels } from "../events";
+import { axisChoice, type Figure, hiddenNote, type KeyGroup, type Settings, type Table } from "../figure";
 import { quantity, significant } from "../format";
 import type { Dash, Ink } from "../palette";
 import type { Cell, Event, Flow, Numbers, Queue } from "../report";
-import { type ShownRun, type View, flowOf, leavesOf, portOf } from "../selection";
+import { flowOf, leavesOf, portOf, type ShownRun, type View } from "../selection";
 import { flowKey, runName, styleOf } from "../style";
 import { type TipRow, tip } from "../tooltip";
 
@@ -57,7 +57,10 @@ export interface Rule extends Event {
 /** The events with a time, in its order; the same event at about the same time in several runs is one rule. */
 export function rulesOf(view: View): Rule[] {
   const seen = new Map<string, number>();
-  const near = Math.max(...view.runs.map(({ run }) => Math.max(run.intervalS ?? 0, (run.summary.durationS ?? 0) / 1000)), 1e-3);
+  const near = Math.max(
+    ...view.runs.map(({ run }) => Math.max(run.intervalS ?? 0, (run.summary.durationS ?? 0) / 1000)),
+    1e-3,
+  );
   return view.runs
     .flatMap((run) => run.run.events.map((event) => ({ ...event, run })))
     .filter((event): event is Rule => event.at !== null)
@@ -84,7 +87,12 @@ function queuesOf(view: View): { shown: string[]; all: number } {
   }
   const names = [...queues.keys()];
   if (names.length <= QUEUES) return { shown: names, all: names.length };
-  const fullest = new Set([...queues].sort((a, b) => b[1].peak - a[1].peak).slice(0, QUEUES).map(([name]) => name));
+  const fullest = new Set(
+    [...queues]
+      .sort((a, b) => b[1].peak - a[1].peak)
+      .slice(0, QUEUES)
+      .map(([name]) => name),
+  );
   return { shown: names.filter((name) => fullest.has(name)), all: names.length };
 }
 
@@ -120,12 +128,24 @@ export function timeFigure(view: View, settings: Settings): Figure {
   const panels: Panel[] = [
     { name: "Rate", unit: "bit/s", height: 104, log: false, mean: true },
     { name: "One-way delay", unit: "s", height: 104, log: delayLog },
-    { name: bytes ? "Queue length" : "Queue length, packets", unit: bytes ? "B" : "", height: 80, log: false },
+    {
+      name: bytes ? "Queue length" : "Queue length, packets",
+      unit: bytes ? "B" : "",
+      height: 80,
+      log: false,
+    },
   ];
-  const lost = view.runs.some(({ run }) => view.flows.some((name) => flowOf(run, name)?.series.lost.some((count) => (count ?? 0) > 0)));
+  const lost = view.runs.some(({ run }) =>
+    view.flows.some((name) => flowOf(run, name)?.series.lost.some((count) => (count ?? 0) > 0)),
+  );
   if (lost) panels.push({ name: "Lost, packets an interval", unit: "", height: 46, log: false });
-  const some = view.runs.some(({ run }) => run.flows.some((flow) => flow.series.time.length > 0) || run.ports.length > 0);
-  const cut = queues.all > queues.shown.length ? ` Queues shown: the ${queues.shown.length} fullest of ${queues.all}.` : "";
+  const some = view.runs.some(
+    ({ run }) => run.flows.some((flow) => flow.series.time.length > 0) || run.ports.length > 0,
+  );
+  const cut =
+    queues.all > queues.shown.length
+      ? ` Queues shown: the ${queues.shown.length} fullest of ${queues.all}.`
+      : "";
   const drawing = new TimeDrawing(view, panels, queues.shown, bytes, range);
   return {
     id: "time",
@@ -136,20 +156,34 @@ export function timeFigure(view: View, settings: Settings): Figure {
       `${lost ? "" : " No packet of these flows was lost."}${cut}${hiddenNote(view)}`,
     aside: asideOf(drawing.rules),
     empty: some ? null : "No time series were recorded.",
-    choices: [axisChoice("delay", delayLog), { name: "backlog", label: "queue in", options: ["packets", "bytes"], chosen: bytes ? "bytes" : "packets" }],
+    choices: [
+      axisChoice("delay", delayLog),
+      {
+        name: "backlog",
+        label: "queue in",
+        options: ["packets", "bytes"],
+        chosen: bytes ? "bytes" : "packets",
+      },
+    ],
     key: (ink) => {
       const colours = queueColours(view, queues.shown, ink);
       const groups: KeyGroup[] = flowKey(view, ink);
       if (queues.shown.length > 0) {
         groups.push({
           label: `Queue of ${view.port}`,
-          entries: queues.shown.map((name) => ({ label: name, colour: colours.get(name) ?? ink.text, kind: "dot" })),
+          entries: queues.shown.map((name) => ({
+            label: name,
+            colour: colours.get(name) ?? ink.text,
+            kind: "dot",
+          })),
         });
       }
       return groups;
     },
     draw: (ink, width, window) =>
-      window ? { height: drawing.height - STRIP, option: drawing.still(ink, width, window) } : { height: drawing.height, option: drawing.option(ink, width) },
+      window
+        ? { height: drawing.height - STRIP, option: drawing.still(ink, width, window) }
+        : { height: drawing.height, option: drawing.option(ink, width) },
     table: () => timeTable(view, queues.shown),
     zoom: (ink, window) => drawing.cut(ink, window),
     range,
@@ -201,10 +235,20 @@ export class TimeDrawing {
         name: index === last ? "Time, s" : "",
         nameLocation: "middle",
         nameGap: 24,
-        axisLabel: { show: index === last, color: ink.soft, fontSize: 11, hideOverlap: true, formatter: tickFormatter("", this.range, false) },
+        axisLabel: {
+          show: index === last,
+          color: ink.soft,
+          fontSize: 11,
+          hideOverlap: true,
+          formatter: tickFormatter("", this.range, false),
+        },
         axisPointer: { label: { show: false } },
       })),
-      axisPointer: { link: [{ xAxisIndex: "all" }], lineStyle: { color: ink.soft, width: 1 }, triggerTooltip: true },
+      axisPointer: {
+        link: [{ xAxisIndex: "all" }],
+        lineStyle: { color: ink.soft, width: 1 },
+        triggerTooltip: true,
+      },
       tooltip: {
         ...tooltip(ink),
         trigger: "axis",
@@ -232,8 +276,14 @@ export class TimeDrawing {
         borderColor: ink.rule,
         backgroundColor: "transparent",
         fillerColor: ink.name === "dark" ? "rgba(124,196,242,.14)" : "rgba(0,87,138,.09)",
-        dataBackground: { lineStyle: { color: ink.soft, width: 1 }, areaStyle: { color: ink.rule, opacity: 0.6 } },
-        selectedDataBackground: { lineStyle: { color: ink.accent, width: 1 }, areaStyle: { color: ink.accent, opacity: 0.2 } },
+        dataBackground: {
+          lineStyle: { color: ink.soft, width: 1 },
+          areaStyle: { color: ink.rule, opacity: 0.6 },
+        },
+        selectedDataBackground: {
+          lineStyle: { color: ink.accent, width: 1 },
+          areaStyle: { color: ink.accent, opacity: 0.2 },
+        },
         handleStyle: { color: ink.panel, borderColor: ink.soft },
         moveHandleSize: 5,
         moveHandleStyle: { color: ink.rule },
@@ -261,11 +311,25 @@ export class TimeDrawing {
   /** The parts that follow the window: the points within it, and vertical axes that fit them. */
   cut(ink: Ink, window: readonly [number, number]): EChartsOption {
     const curves = this.curves(ink);
-    const points = curves.map((curve) => (this.panels[curve.panel]?.mean === true ? averaged(curve.x, curve.y, this.#width / MEAN, window) : decimate(curve.x, curve.y, BUCKETS, window)));
+    const points = curves.map((curve) =>
+      this.panels[curve.panel]?.mean === true
+        ? averaged(curve.x, curve.y, this.#width / MEAN, window)
+        : decimate(curve.x, curve.y, BUCKETS, window),
+    );
     const axes = this.panels.map((panel, index) => {
-      const values = points.filter((_, at) => curves[at]?.panel === index).map((column) => column.map((point) => point[1]));
+      const values = points
+        .filter((_, at) => curves[at]?.panel === index)
+        .map((column) => column.map((point) => point[1]));
       return {
-        ...yAxis({ name: panel.name, unit: panel.unit, range: extent(values, panel.log), log: panel.log, ink, whole: panel.unit === "", parts: panel.height > 140 ? 5 : panel.height > 100 ? 4 : 2 }),
+        ...yAxis({
+          name: panel.name,
+          unit: panel.unit,
+          range: extent(values, panel.log),
+          log: panel.log,
+          ink,
+          whole: panel.unit === "",
+          parts: panel.height > 140 ? 5 : panel.height > 100 ? 4 : 2,
+        }),
         gridIndex: index,
       };
     });
@@ -285,7 +349,9 @@ export class TimeDrawing {
           tooltip: { show: true },
         },
         ...this.panels.map((_, index) => this.#carrier(ink, index, window)),
-        ...curves.flatMap((curve, index) => this.#series(curve, points[index] ?? [], this.panels[curve.panel]?.log === true)),
+        ...curves.flatMap((curve, index) =>
+          this.#series(curve, points[index] ?? [], this.panels[curve.panel]?.log === true),
+        ),
       ],
     } as EChartsOption;
   }
@@ -294,9 +360,18 @@ export class TimeDrawing {
   #overview(): Point[] {
     const run = this.view.runs[0]?.run;
     const flows = run ? this.view.flows.flatMap((name) => flowOf(run, name) ?? []) : [];
-    const longest = flows.reduce<Flow | undefined>((best, flow) => (flow.series.time.length > (best?.series.time.length ?? 0) ? flow : best), undefined);
-    if (!longest) return [[this.range[0], 0], [this.range[1], 0]];
-    const total = longest.series.time.map((_, index) => flows.reduce((sum, flow) => sum + (flow.series.received[index] ?? 0), 0));
+    const longest = flows.reduce<Flow | undefined>(
+      (best, flow) => (flow.series.time.length > (best?.series.time.length ?? 0) ? flow : best),
+      undefined,
+    );
+    if (!longest)
+      return [
+        [this.range[0], 0],
+        [this.range[1], 0],
+      ];
+    const total = longest.series.time.map((_, index) =>
+      flows.reduce((sum, flow) => sum + (flow.series.received[index] ?? 0), 0),
+    );
     return decimate(longest.series.time, total, 300);
   }
 
@@ -315,12 +390,30 @@ export class TimeDrawing {
         silent: true,
         symbol: "none",
         animation: false,
-        lineStyle: { color: ink.soft, width: 1, type: "solid", opacity: this.rules.length > LABELLED ? 0.25 : 0.8 },
-        label: { show: true, position: "end", distance: 16, color: ink.text, fontSize: 11, fontWeight: 600, formatter: "{b}" },
+        lineStyle: {
+          color: ink.soft,
+          width: 1,
+          type: "solid",
+          opacity: this.rules.length > LABELLED ? 0.25 : 0.8,
+        },
+        label: {
+          show: true,
+          position: "end",
+          distance: 16,
+          color: ink.text,
+          fontSize: 11,
+          fontWeight: 600,
+          formatter: "{b}",
+        },
         data: this.rules.map((rule, index) => {
           const label = placed.get(index);
           const colour = rule.kind === "expect" ? { color: ink.bad } : {};
-          return { xAxis: rule.at, name: label?.text ?? "", lineStyle: colour, label: { ...colour, show: label !== undefined, align: label?.ends === true ? "right" : "left" } };
+          return {
+            xAxis: rule.at,
+            name: label?.text ?? "",
+            lineStyle: colour,
+            label: { ...colour, show: label !== undefined, align: label?.ends === true ? "right" : "left" },
+          };
         }),
       },
       markArea: {
@@ -336,7 +429,11 @@ export class TimeDrawing {
   #labels(window: readonly [number, number]): Placed[] {
     if (this.rules.length > LABELLED) return [];
     const width = Math.max(100, this.#width - LEFT - RIGHT);
-    return placeLabels(this.rules.map(eventLabel), this.rules.map((rule) => ((rule.at - window[0]) / (window[1] - window[0])) * width), width);
+    return placeLabels(
+      this.rules.map(eventLabel),
+      this.rules.map((rule) => ((rule.at - window[0]) / (window[1] - window[0])) * width),
+      width,
+    );
   }
 
   /** What is drawn in the panels. */
@@ -378,12 +475,26 @@ export class TimeDrawing {
       const series = portOf(shown.run, this.view.port)?.queues.find((queue) => queue.name === name)?.series;
       if (!series) continue;
       const style = styleOf(this.view, ink, shown, name);
-      const common = { panel: 2, x: series.time, ...style, colour: colours.get(name) ?? ink.text, area: false };
+      const common = {
+        panel: 2,
+        x: series.time,
+        ...style,
+        colour: colours.get(name) ?? ink.text,
+        area: false,
+      };
       const now = this.bytes ? series.backlogBytes : series.backlogPackets;
       if (!this.bytes && series.peakPackets.length > 0) {
-        curves.push({ ...common, id: `${shown.index} peak ${name}`, y: series.peakPackets, mark: null, width: 1, opacity: 0.5 });
+        curves.push({
+          ...common,
+          id: `${shown.index} peak ${name}`,
+          y: series.peakPackets,
+          mark: null,
+          width: 1,
+          opacity: 0.5,
+        });
       }
-      if (now.length > 0) curves.push({ ...common, id: `${shown.index} backlog ${name}`, y: now, width: 1.6, opacity: 1 });
+      if (now.length > 0)
+        curves.push({ ...common, id: `${shown.index} backlog ${name}`, y: now, width: 1.6, opacity: 1 });
     }
   }
 
@@ -397,7 +508,13 @@ export class TimeDrawing {
       type: "line",
       data,
       showSymbol: false,
-      lineStyle: { color: curve.colour, width: curve.width, opacity: curve.opacity, type: curve.dash ?? "solid", join: "round" },
+      lineStyle: {
+        color: curve.colour,
+        width: curve.width,
+        opacity: curve.opacity,
+        type: curve.dash ?? "solid",
+        join: "round",
+      },
       itemStyle: { color: curve.colour },
       ...(curve.area ? { areaStyle: { color: curve.colour, opacity: 0.25 }, step: "end" } : {}),
     };
@@ -412,13 +529,17 @@ export class TimeDrawing {
         symbol: curve.mark,
         symbolSize: 7,
         itemStyle: { color: curve.colour, opacity: curve.opacity },
-        data: data.filter((point, index) => index % step === Math.floor(step * curve.phase) && point[1] !== null),
+        data: data.filter(
+          (point, index) => index % step === Math.floor(step * curve.phase) && point[1] !== null,
+        ),
       },
     ];
   }
 
   #tip(ink: Ink, parameters: unknown): HTMLElement | string {
-    const first = (Array.isArray(parameters) ? parameters[0] : parameters) as { axisValue?: unknown } | undefined;
+    const first = (Array.isArray(parameters) ? parameters[0] : parameters) as
+      | { axisValue?: unknown }
+      | undefined;
     const at = Number(first?.axisValue);
     if (!Number.isFinite(at)) return "";
     const near = this.rules.filter((rule) => Math.abs(rule.at - at) <= (this.range[1] - this.range[0]) / 100);
@@ -460,7 +581,11 @@ export class TimeDrawing {
         const peak = series.peakPackets[index];
         rows.push({
           colour: colours.get(name) ?? ink.text,
-          cells: [`queue ${name}`, `${pointed(series.backlogPackets[index], "")} p`, peak === null || peak === undefined ? "" : `max ${peak} p`],
+          cells: [
+            `queue ${name}`,
+            `${pointed(series.backlogPackets[index], "")} p`,
+            peak === null || peak === undefined ? "" : `max ${peak} p`,
+          ],
         });
       }
     }
@@ -475,24 +600,71 @@ export function asideOf(rules: readonly Rule[]): string {
 }
 
 function timeTable(view: View, queues: readonly string[]): Table {
-  const columns = ["run", "what", "name", "time_s", "offered_bps", "received_bps", "lost_packets", "owd_p50_s", "owd_p99_s", "owd_max_s", "backlog_packets", "peak_packets", "backlog_bytes", "dropped_packets", "marked_packets"];
+  const columns = [
+    "run",
+    "what",
+    "name",
+    "time_s",
+    "offered_bps",
+    "received_bps",
+    "lost_packets",
+    "owd_p50_s",
+    "owd_p99_s",
+    "owd_max_s",
+    "backlog_packets",
+    "peak_packets",
+    "backlog_bytes",
+    "dropped_packets",
+    "marked_packets",
+  ];
   const rows: Cell[][] = [];
   for (const { run } of view.runs) {
     for (const name of view.flows) {
       const series = flowOf(run, name)?.series;
       series?.time.forEach((at, i) => {
         const pick = (column: Numbers): number | null => column[i] ?? null;
-        rows.push([run.label, "flow", name, at, pick(series.offered), pick(series.received), pick(series.lost), pick(series.p50), pick(series.p99), pick(series.max), null, null, null, null, null]);
+        rows.push([
+          run.label,
+          "flow",
+          name,
+          at,
+          pick(series.offered),
+          pick(series.received),
+          pick(series.lost),
+          pick(series.p50),
+          pick(series.p99),
+          pick(series.max),
+          null,
+          null,
+          null,
+          null,
+          null,
+        ]);
       });
     }
     for (const name of queues) {
       const series = portOf(run, view.port)?.queues.find((queue) => queue.name === name)?.series;
       series?.time.forEach((at, i) => {
         const pick = (column: Numbers): number | null => column[i] ?? null;
-        rows.push([run.label, "queue", name, at, pick(series.offered), pick(series.sent), null, null, null, null, pick(series.backlogPackets), pick(series.peakPackets), pick(series.backlogBytes), pick(series.dropped), pick(series.marked)]);
+        rows.push([
+          run.label,
+          "queue",
+          name,
+          at,
+          pick(series.offered),
+          pick(series.sent),
+          null,
+          null,
+          null,
+          null,
+          pick(series.backlogPackets),
+          pick(series.peakPackets),
+          pick(series.backlogBytes),
+          pick(series.dropped),
+          pick(series.marked),
+        ]);
       });
     }
   }
   return { columns, rows };
 }
-

@@ -18,7 +18,10 @@ export interface Place {
  * A place for every node: as given, or in columns by the distance in hops from one end of the longest shortest path,
  * each column spread evenly; about the slowest link where it divides the network.
  */
-export function places(nodes: readonly Pick<TopologyNode, "name" | "x" | "y">[], links: readonly Pick<TopologyLink, "from" | "to" | "rateBps">[]): Map<string, Place> {
+export function places(
+  nodes: readonly Pick<TopologyNode, "name" | "x" | "y">[],
+  links: readonly Pick<TopologyLink, "from" | "to" | "rateBps">[],
+): Map<string, Place> {
   const found = new Map<string, Place>();
   if (nodes.length > 0 && nodes.every((node) => node.x !== null && node.y !== null)) {
     for (const node of nodes) found.set(node.name, { x: clamp(node.x), y: clamp(node.y) });
@@ -42,7 +45,8 @@ export function places(nodes: readonly Pick<TopologyNode, "name" | "x" | "y">[],
     for (const [node, distance] of hops(beside, start)) column.set(node, distance);
   }
   const columns = new Map<number, string[]>();
-  for (const name of names) columns.set(column.get(name) ?? 0, [...(columns.get(column.get(name) ?? 0) ?? []), name]);
+  for (const name of names)
+    columns.set(column.get(name) ?? 0, [...(columns.get(column.get(name) ?? 0) ?? []), name]);
   const last = Math.max(0, ...columns.keys());
   for (const [at, members] of columns) {
     members.forEach((name, index) => {
@@ -56,9 +60,15 @@ export function places(nodes: readonly Pick<TopologyNode, "name" | "x" | "y">[],
  * The columns about the slowest link, where it alone joins two parts: it is what a scenario is about, and what stands on
  * the side that was named first feeds it. Empty where there is no such link.
  */
-function sides(names: readonly string[], links: readonly Pick<TopologyLink, "from" | "to" | "rateBps">[]): Map<string, number> {
+function sides(
+  names: readonly string[],
+  links: readonly Pick<TopologyLink, "from" | "to" | "rateBps">[],
+): Map<string, number> {
   const column = new Map<string, number>();
-  const slowest = links.reduce<(typeof links)[number] | null>((least, link) => (link.rateBps !== null && link.rateBps < (least?.rateBps ?? Infinity) ? link : least), null);
+  const slowest = links.reduce<(typeof links)[number] | null>(
+    (least, link) => (link.rateBps !== null && link.rateBps < (least?.rateBps ?? Infinity) ? link : least),
+    null,
+  );
   if (!slowest) return column;
   const beside = new Map<string, string[]>(names.map((name) => [name, []]));
   for (const link of links) {
@@ -68,7 +78,8 @@ function sides(names: readonly string[], links: readonly Pick<TopologyLink, "fro
   }
   const [here, there] = [hops(beside, slowest.from), hops(beside, slowest.to)];
   if (here.has(slowest.to) || !beside.has(slowest.from) || !beside.has(slowest.to)) return column;
-  const first = (side: Map<string, number>): number => Math.min(...[...side.keys()].map((name) => names.indexOf(name)));
+  const first = (side: Map<string, number>): number =>
+    Math.min(...[...side.keys()].map((name) => names.indexOf(name)));
   const [left, right] = first(here) <= first(there) ? [here, there] : [there, here];
   const depth = Math.max(...left.values());
   for (const [name, distance] of left) column.set(name, depth - distance);
@@ -114,7 +125,10 @@ export function topologyFigure(report: Report): Figure {
 function draw(report: Report, ink: Ink, width: number): { height: number; element: SVGSVGElement } {
   const { nodes, links } = report;
   const at = places(nodes, links);
-  const tallest = Math.max(1, ...tallyBy([...at.values()].map((place) => Math.round(place.x * 1000))).values());
+  const tallest = Math.max(
+    1,
+    ...tallyBy([...at.values()].map((place) => Math.round(place.x * 1000))).values(),
+  );
   const named = nodes.length <= NAMED;
   const height = Math.min(640, Math.max(110, tallest * (named ? (width < 520 ? 96 : 74) : 16) + 40));
   const side = named ? 54 : 20;
@@ -125,16 +139,36 @@ function draw(report: Report, ink: Ink, width: number): { height: number; elemen
   const rates = links.map((link) => link.rateBps ?? 0).filter((rate) => rate > 0);
   const [slowest, fastest] = [Math.min(...rates), Math.max(...rates)];
   const degree = tallyBy(links.flatMap((link) => [link.from, link.to]));
-  const element = svg("svg", { xmlns: "http://www.w3.org/2000/svg", width, height, viewBox: `0 0 ${width} ${height}`, "font-family": "system-ui, sans-serif" });
+  const element = svg("svg", {
+    xmlns: "http://www.w3.org/2000/svg",
+    width,
+    height,
+    viewBox: `0 0 ${width} ${height}`,
+    "font-family": "system-ui, sans-serif",
+  });
   for (const link of links) {
     if (!at.has(link.from) || !at.has(link.to)) continue;
-    const share = fastest > slowest && link.rateBps ? Math.log(link.rateBps / slowest) / Math.log(fastest / slowest) : 0.4;
+    const share =
+      fastest > slowest && link.rateBps
+        ? Math.log(link.rateBps / slowest) / Math.log(fastest / slowest)
+        : 0.4;
     // Links that meet in a node are labelled nearer to their other ends, where they are apart.
     const [from, to] = [degree.get(link.from) ?? 0, degree.get(link.to) ?? 0];
     const label = Math.min(from, to) > 1 || Math.max(from, to) < 3 ? 0.5 : from < to ? 0.36 : 0.64;
-    element.append(drawLink(ink, link, spot(link.from), spot(link.to), 1.5 + 4 * share, named ? label : null));
+    element.append(
+      drawLink(ink, link, spot(link.from), spot(link.to), 1.5 + 4 * share, named ? label : null),
+    );
   }
-  for (const node of nodes) element.append(drawNode(ink, node, spot(node.name), named, nodes.length > 1 ? Math.max(9, Math.floor(width / 60)) : 40));
+  for (const node of nodes)
+    element.append(
+      drawNode(
+        ink,
+        node,
+        spot(node.name),
+        named,
+        nodes.length > 1 ? Math.max(9, Math.floor(width / 60)) : 40,
+      ),
+    );
   return { height, element };
 }
 
@@ -146,14 +180,37 @@ function tallyBy<T>(values: readonly T[]): Map<T, number> {
 
 /** What stands at a link: its rate, and its delay where it has any. */
 export function linkWords(link: Pick<TopologyLink, "rateBps" | "delayS">): string[] {
-  return [link.rateBps === null ? "" : quantity(link.rateBps, "bit/s"), link.delayS === null || link.delayS === 0 ? "" : quantity(link.delayS, "s")].filter((word) => word !== "");
+  return [
+    link.rateBps === null ? "" : quantity(link.rateBps, "bit/s"),
+    link.delayS === null || link.delayS === 0 ? "" : quantity(link.delayS, "s"),
+  ].filter((word) => word !== "");
 }
 
 /** A link with its label at this share of its length; null where nothing is labelled. */
-function drawLink(ink: Ink, link: TopologyLink, from: Place, to: Place, thickness: number, label: number | null): SVGGElement {
+function drawLink(
+  ink: Ink,
+  link: TopologyLink,
+  from: Place,
+  to: Place,
+  thickness: number,
+  label: number | null,
+): SVGGElement {
   const words = linkWords(link);
-  const group = svg("g", {}, svg("title", {}, `${link.name}: ${[`${link.from} – ${link.to}`, ...words].join(", ")}`));
-  group.append(svg("line", { x1: from.x, y1: from.y, x2: to.x, y2: to.y, stroke: ink.rule, "stroke-width": thickness + 1 }));
+  const group = svg(
+    "g",
+    {},
+    svg("title", {}, `${link.name}: ${[`${link.from} – ${link.to}`, ...words].join(", ")}`),
+  );
+  group.append(
+    svg("line", {
+      x1: from.x,
+      y1: from.y,
+      x2: to.x,
+      y2: to.y,
+      stroke: ink.rule,
+      "stroke-width": thickness + 1,
+    }),
+  );
   if (label === null) return group;
   const length = Math.hypot(to.x - from.x, to.y - from.y);
   const middle = { x: from.x + (to.x - from.x) * label, y: from.y + (to.y - from.y) * label };
@@ -166,7 +223,21 @@ function drawLink(ink: Ink, link: TopologyLink, from: Place, to: Place, thicknes
     // Above the link: below it are the names of nodes.
     const y = middle.y - 7 - thickness / 2 - (lines.length - 1 - index) * 13;
     group.append(
-      svg("text", { x: middle.x, y, "text-anchor": "middle", "font-size": 11, fill: ink.soft, stroke: ink.panel, "stroke-width": 4, "paint-order": "stroke", "stroke-linejoin": "round" }, line),
+      svg(
+        "text",
+        {
+          x: middle.x,
+          y,
+          "text-anchor": "middle",
+          "font-size": 11,
+          fill: ink.soft,
+          stroke: ink.panel,
+          "stroke-width": 4,
+          "paint-order": "stroke",
+          "stroke-linejoin": "round",
+        },
+        line,
+      ),
     );
   });
   return group;
@@ -183,7 +254,22 @@ function drawNode(ink: Ink, node: TopologyNode, at: Place, labelled: boolean, le
   );
   if (labelled) {
     group.append(
-      svg("text", { x: at.x, y: at.y + 25, "text-anchor": "middle", "font-size": 12, "font-weight": 600, fill: ink.text, stroke: ink.panel, "stroke-width": 4, "paint-order": "stroke", "stroke-linejoin": "round" }, shortened(node.name, letters)),
+      svg(
+        "text",
+        {
+          x: at.x,
+          y: at.y + 25,
+          "text-anchor": "middle",
+          "font-size": 12,
+          "font-weight": 600,
+          fill: ink.text,
+          stroke: ink.panel,
+          "stroke-width": 4,
+          "paint-order": "stroke",
+          "stroke-linejoin": "round",
+        },
+        shortened(node.name, letters),
+      ),
     );
   }
   return group;

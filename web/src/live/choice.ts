@@ -20,7 +20,9 @@ export class Choice {
     });
     if (!this.#own) {
       // Twice as much, so that it does not go to and fro between two.
-      const busier = this.#peaks.findIndex((peak) => peak === Math.max(...this.#peaks) && peak > 2 * (this.#peaks[this.port] ?? -1));
+      const busier = this.#peaks.findIndex(
+        (peak) => peak === Math.max(...this.#peaks) && peak > 2 * (this.#peaks[this.port] ?? -1),
+      );
       if (busier >= 0) [this.port, this.queue] = [busier, ""];
     }
     const queues = ports[this.port]?.queues ?? [];

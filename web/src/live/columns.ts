@@ -5,7 +5,11 @@ import type { Seen } from "./seen";
 export type Column = (number | null)[];
 
 /** Columns of a strip, from the samples: time first, then two for each queue. Where samples are missing, and where a queue is not there, the line is broken, never bridged. */
-export function columns(samples: readonly Sample[], chosen: readonly Pick<Seen, "port" | "queue">[], strip: number): Column[] {
+export function columns(
+  samples: readonly Sample[],
+  chosen: readonly Pick<Seen, "port" | "queue">[],
+  strip: number,
+): Column[] {
   const all: Column[] = [[], ...chosen.flatMap(() => [[], []] as Column[])];
   let before: Sample | undefined;
   for (const sample of samples) {

@@ -99,7 +99,14 @@ export interface Status {
   version: number;
   nodes: string[];
   links: { name: string; from: string; to: string; rate_bps: number; delay_s: number; knobs: Knob[] }[];
-  ports: { name: string; from: string; to: string; link: string; root: Knob | null; queues: [string, Knob[]][] }[];
+  ports: {
+    name: string;
+    from: string;
+    to: string;
+    link: string;
+    root: Knob | null;
+    queues: [string, Knob[]][];
+  }[];
   flows: string[];
 }
 
@@ -181,9 +188,11 @@ export class Feed {
   }
 
   #listen(): void {
-    void this.#read().catch(() => undefined).finally(() => {
-      if (this.status?.ended !== true) window.setTimeout(() => this.#listen(), 1_000);
-    });
+    void this.#read()
+      .catch(() => undefined)
+      .finally(() => {
+        if (this.status?.ended !== true) window.setTimeout(() => this.#listen(), 1_000);
+      });
   }
 
   /** Reads the stream to its end. Not by `EventSource`: that says nothing of comments, which are how a stream without samples says that it is alive. */
@@ -191,7 +200,8 @@ export class Feed {
     const response = await fetch("api/stream");
     // What came before the stream began, and while there was none.
     const last = this.samples.at(-1)?.at_s;
-    if (last !== undefined) this.#accept((await (await fetch(`api/samples?after=${last}`)).json()) as Sample[]);
+    if (last !== undefined)
+      this.#accept((await (await fetch(`api/samples?after=${last}`)).json()) as Sample[]);
     const reader = response.body?.pipeThrough(new TextDecoderStream()).getReader();
     let text = "";
     for (;;) {
@@ -222,7 +232,8 @@ export class Feed {
     keep(this.samples, fresh);
     for (const event of fresh.filter((sample) => sample.number > last).flatMap((sample) => sample.events)) {
       // The first ones may have been told with the state.
-      const same = (known: RunEvent): boolean => known.at_s === event.at_s && known.path === event.path && known.text === event.text;
+      const same = (known: RunEvent): boolean =>
+        known.at_s === event.at_s && known.path === event.path && known.text === event.text;
       if (!this.events.slice(-100).some(same)) this.events.push(event);
     }
     if (this.events.length > 2_000) this.events.splice(0, 1_000);
@@ -233,7 +244,11 @@ export class Feed {
     return this.#post("api/set", lasting === "" ? { set: settings } : { set: settings, for: lasting });
   }
 
-  async control(what: { every?: string; pace?: number; held?: boolean }): Promise<{ ok: boolean; text: string }> {
+  async control(what: {
+    every?: string;
+    pace?: number;
+    held?: boolean;
+  }): Promise<{ ok: boolean; text: string }> {
     return this.#post("api/control", what);
   }
 
@@ -247,10 +262,23 @@ export class Feed {
     if (token !== null) headers["Authorization"] = `Bearer ${token}`;
     try {
       const response = await fetch(path, { method: "POST", headers, body: JSON.stringify(body) });
-      const answer = (await response.json()) as { at_s?: number; before?: string[]; problems?: { message: string; help: string }[] };
+      const answer = (await response.json()) as {
+        at_s?: number;
+        before?: string[];
+        problems?: { message: string; help: string }[];
+      };
       const before = answer.before?.join(", ") || "not set";
-      if (response.ok) return { ok: true, text: answer.at_s === undefined ? "done" : `set at ${answer.at_s.toFixed(3)} s (was ${before})` };
-      return { ok: false, text: (answer.problems ?? []).map((problem) => `${problem.message}; ${problem.help}`).join(" ") || `refused (${response.status})` };
+      if (response.ok)
+        return {
+          ok: true,
+          text: answer.at_s === undefined ? "done" : `set at ${answer.at_s.toFixed(3)} s (was ${before})`,
+        };
+      return {
+        ok: false,
+        text:
+          (answer.problems ?? []).map((problem) => `${problem.message}; ${problem.help}`).join(" ") ||
+          `refused (${response.status})`,
+      };
     } catch {
       return { ok: false, text: "the server does not answer" };
     }

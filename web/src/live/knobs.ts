@@ -27,7 +27,16 @@ function knobRow(feed: Feed, knob: Knob, lasting: () => string): HTMLTableRowEle
   const label = `${knob.path}, ${knob.takes}`;
   const field =
     knob.choices.length > 1
-      ? h("select", { "aria-label": label, onchange: (event: Event) => void apply((event.target as HTMLSelectElement).value) }, ...knob.choices.map((choice) => h("option", { value: choice, selected: choice === knob.value }, choice)))
+      ? h(
+          "select",
+          {
+            "aria-label": label,
+            onchange: (event: Event) => void apply((event.target as HTMLSelectElement).value),
+          },
+          ...knob.choices.map((choice) =>
+            h("option", { value: choice, selected: choice === knob.value }, choice),
+          ),
+        )
       : h("input", {
           "aria-label": label,
           value: shown,
@@ -45,13 +54,28 @@ function knobRow(feed: Feed, knob: Knob, lasting: () => string): HTMLTableRowEle
         });
   const button = (up: boolean): HTMLElement | null => {
     const next = knob.choices.length > 1 ? null : step(shown, up);
-    return next === null ? null : h("button", { type: "button", "aria-label": `${up ? "raise" : "lower"} ${knob.path} to ${next}`, onclick: () => void apply(next) }, up ? "+" : "−");
+    return next === null
+      ? null
+      : h(
+          "button",
+          {
+            type: "button",
+            "aria-label": `${up ? "raise" : "lower"} ${knob.path} to ${next}`,
+            onclick: () => void apply(next),
+          },
+          up ? "+" : "−",
+        );
   };
   const row = h(
     "tr",
     { class: "knob", title: `${knob.about}\n${shell}` },
     h("th", { scope: "row" }, knob.key),
-    h("td", { class: knob.is_default ? "default" : "" }, h("span", { class: "dial" }, button(false), field, button(true)), say),
+    h(
+      "td",
+      { class: knob.is_default ? "default" : "" },
+      h("span", { class: "dial" }, button(false), field, button(true)),
+      say,
+    ),
   );
   return row;
 }
@@ -72,13 +96,29 @@ export class KnobPanel {
     const key = JSON.stringify([queue, own, port.root, link?.knobs, this.feed.readOnly]);
     if (key === this.#shown) return;
     this.#shown = key;
-    const lasting = h("input", { size: 8, placeholder: "for ever", "aria-label": "for how long, such as 30s", spellcheck: "false" });
+    const lasting = h("input", {
+      size: 8,
+      placeholder: "for ever",
+      "aria-label": "for how long, such as 30s",
+      spellcheck: "false",
+    });
     const table = (title: string, knobs: readonly Knob[]): HTMLElement[] =>
-      knobs.length === 0 ? [] : [h("table", {}, h("caption", {}, title), h("tbody", {}, ...knobs.map((knob) => knobRow(this.feed, knob, () => lasting.value.trim()))))];
+      knobs.length === 0
+        ? []
+        : [
+            h(
+              "table",
+              {},
+              h("caption", {}, title),
+              h("tbody", {}, ...knobs.map((knob) => knobRow(this.feed, knob, () => lasting.value.trim()))),
+            ),
+          ];
     const root = port.root && port.root.choices.length > 1 ? [port.root] : [];
     this.element.replaceChildren(
       h("h2", {}, "Knobs"),
-      this.feed.readOnly ? h("p", { class: "note" }, "Nothing can be changed here.") : h("label", { class: "note" }, "Changes hold ", lasting),
+      this.feed.readOnly
+        ? h("p", { class: "note" }, "Nothing can be changed here.")
+        : h("label", { class: "note" }, "Changes hold ", lasting),
       ...table(`Tree of ${port.name}`, root),
       ...table(`Queue ${queue}`, own),
       ...table(`Link ${port.link}`, link?.knobs ?? []),

@@ -29,7 +29,14 @@ export class History {
         for (const { name } of port.queues) {
           const seen = known.find((one) => one.queue === name);
           if (seen) seen.last = sample.at_s;
-          else known.push({ port: index, queue: name, slot: known.length, first: sample.at_s, last: sample.at_s });
+          else
+            known.push({
+              port: index,
+              queue: name,
+              slot: known.length,
+              first: sample.at_s,
+              last: sample.at_s,
+            });
         }
       });
     }
@@ -38,7 +45,12 @@ export class History {
   /** The queues of a port within a window of time, those that lasted longest into it first where they are too many. */
   within(port: number, from: number, to: number): Seen[] {
     const all = (this.#ports.get(port) ?? []).filter((seen) => seen.last >= from && seen.first <= to);
-    return all.length <= MOST ? all : [...all].sort((a, b) => b.last - a.last || a.slot - b.slot).slice(0, MOST).sort((a, b) => a.slot - b.slot);
+    return all.length <= MOST
+      ? all
+      : [...all]
+          .sort((a, b) => b.last - a.last || a.slot - b.slot)
+          .slice(0, MOST)
+          .sort((a, b) => a.slot - b.slot);
   }
 
   /** The slot of a queue's colour; -1 of one that was never seen. */

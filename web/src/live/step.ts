@@ -7,7 +7,9 @@ export function step(value: string | null, up: boolean): string | null {
   const [, digits = "", unit = ""] = parts;
   const number = Number(digits);
   if (!digits.includes(".")) {
-    const stepped = up ? number + Math.max(1, Math.floor(number / 4)) : number - Math.max(1, Math.floor(number / 5));
+    const stepped = up
+      ? number + Math.max(1, Math.floor(number / 4))
+      : number - Math.max(1, Math.floor(number / 5));
     // Zero is another thing than little of something.
     return stepped > 0 ? `${stepped}${unit}` : null;
   }

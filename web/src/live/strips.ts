@@ -2,7 +2,7 @@
 import uPlot from "uplot";
 import { h } from "../dom";
 import { placeLabels } from "../events";
-import { THIN, scaleFor, significant } from "../format";
+import { scaleFor, significant, THIN } from "../format";
 import type { Ink } from "../palette";
 import { columns } from "./columns";
 import type { Sample } from "./feed";
@@ -28,7 +28,11 @@ const AXIS = 32;
 /** The ticks of an axis, all in one prefix of their unit: `0`, `250 ms`, `500 ms`. */
 export function ticks(values: readonly number[], unit: string): string[] {
   const { factor, label } = scaleFor(Math.max(0, ...values.map(Math.abs)), unit);
-  return values.map((value) => (value === 0 || label === "" ? significant(value / factor, 3) : `${significant(value / factor, 3)}${THIN}${label}`));
+  return values.map((value) =>
+    value === 0 || label === ""
+      ? significant(value / factor, 3)
+      : `${significant(value / factor, 3)}${THIN}${label}`,
+  );
 }
 
 export class Strips {
@@ -43,12 +47,23 @@ export class Strips {
   draw(samples: readonly Sample[], chosen: readonly Seen[], rules: readonly Rule[], ink: Ink): void {
     const width = Math.max(280, this.element.clientWidth);
     const end = samples.at(-1)?.at_s ?? 0;
-    const gone = (seen: Seen): string => (seen.last < end ? ` until ${significant(seen.last, 4)}${THIN}s` : "");
+    const gone = (seen: Seen): string =>
+      seen.last < end ? ` until ${significant(seen.last, 4)}${THIN}s` : "";
     const key = JSON.stringify([chosen.map((seen) => [seen.port, seen.queue, gone(seen)]), ink.name]);
     this.#rules = rules;
     if (key !== this.#built) {
       this.#built = key;
-      this.#key.replaceChildren(...chosen.map((seen) => h("span", { class: "entry" }, h("span", { class: "swatch", style: `background:${colourOf(seen, ink)}` }), seen.queue, h("small", {}, gone(seen)))));
+      this.#key.replaceChildren(
+        ...chosen.map((seen) =>
+          h(
+            "span",
+            { class: "entry" },
+            h("span", { class: "swatch", style: `background:${colourOf(seen, ink)}` }),
+            seen.queue,
+            h("small", {}, gone(seen)),
+          ),
+        ),
+      );
       this.#build(chosen, ink, width);
     }
     this.#plots.forEach((plot, strip) => {
@@ -61,16 +76,34 @@ export class Strips {
     for (const plot of this.#plots) plot.destroy();
     this.#figures.replaceChildren();
     this.#plots = STRIPS.map(({ name, unit }, strip) => {
-      const box = h("figure", { class: "strip", role: "img", "aria-label": `${name}, over the last minutes; the same numbers are in the table of queues` }, h("figcaption", {}, name));
+      const box = h(
+        "figure",
+        {
+          class: "strip",
+          role: "img",
+          "aria-label": `${name}, over the last minutes; the same numbers are in the table of queues`,
+        },
+        h("figcaption", {}, name),
+      );
       this.#figures.append(box);
       const series: uPlot.Series[] = [{}];
       chosen.forEach((seen) => {
         const stroke = colourOf(seen, ink);
         series.push({ label: seen.queue, stroke, width: 2, spanGaps: false, points: { show: false } });
-        series.push({ stroke, width: 1, spanGaps: false, points: { show: false }, ...(strip === 0 ? {} : { dash: [4, 3] }) });
+        series.push({
+          stroke,
+          width: 1,
+          spanGaps: false,
+          points: { show: false },
+          ...(strip === 0 ? {} : { dash: [4, 3] }),
+        });
       });
       const last = strip === STRIPS.length - 1;
-      const axis = { stroke: ink.soft, grid: { stroke: ink.grid, width: 1 }, ticks: { stroke: ink.grid, width: 1 } };
+      const axis = {
+        stroke: ink.soft,
+        grid: { stroke: ink.grid, width: 1 },
+        ticks: { stroke: ink.grid, width: 1 },
+      };
       return new uPlot(
         {
           width,
@@ -78,10 +111,23 @@ export class Strips {
           series,
           legend: { show: false },
           cursor: { sync: { key: "lockgate" }, drag: { x: false, y: false } },
-          scales: { x: { time: false }, y: { range: (plot, low, high) => [Math.min(0, low ?? 0), Math.max(strip === 0 ? rateLimit(plot, high ?? 0) : (high ?? 0), strip === 1 ? 1e-4 : 1) * 1.05] } },
+          scales: {
+            x: { time: false },
+            y: {
+              range: (plot, low, high) => [
+                Math.min(0, low ?? 0),
+                Math.max(strip === 0 ? rateLimit(plot, high ?? 0) : (high ?? 0), strip === 1 ? 1e-4 : 1) *
+                  1.05,
+              ],
+            },
+          },
           axes: [
             // One axis of time, below them all.
-            { ...axis, size: last ? AXIS : 8, values: (_, splits) => splits.map((split) => (last ? `${Number(split.toFixed(2))} s` : "")) },
+            {
+              ...axis,
+              size: last ? AXIS : 8,
+              values: (_, splits) => splits.map((split) => (last ? `${Number(split.toFixed(2))} s` : "")),
+            },
             { ...axis, size: 78, space: 24, values: (_, splits) => ticks(splits, unit) },
           ],
           hooks: { draw: [(plot) => this.#drawRules(plot, ink, strip === 0)] },
@@ -120,7 +166,11 @@ export class Strips {
     ctx.lineWidth = 4 * devicePixelRatio;
     ctx.strokeStyle = ink.page;
     ctx.fillStyle = ink.text;
-    for (const { index, text, ends } of placeLabels(this.#rules.map(({ label }) => label), xs, bbox.width / devicePixelRatio)) {
+    for (const { index, text, ends } of placeLabels(
+      this.#rules.map(({ label }) => label),
+      xs,
+      bbox.width / devicePixelRatio,
+    )) {
       ctx.textAlign = ends ? "right" : "left";
       const x = bbox.left + ((xs[index] as number) + (ends ? -4 : 4)) * devicePixelRatio;
       ctx.strokeText(text, x, bbox.top + 2 * devicePixelRatio);
@@ -132,7 +182,11 @@ export class Strips {
 /** Twice what was sent at most: the packets that a swap moves are offered to the new tree at one instant, and would flatten all else. */
 function rateLimit(plot: uPlot, high: number): number {
   const sent = plot.data.slice(1).filter((_, index) => index % 2 === 0);
-  const most = sent.reduce((most, column) => (column as (number | null)[]).reduce<number>((max, value) => Math.max(max, value ?? 0), most), 0);
+  const most = sent.reduce(
+    (most, column) =>
+      (column as (number | null)[]).reduce<number>((max, value) => Math.max(max, value ?? 0), most),
+    0,
+  );
   return most > 0 ? Math.min(high, 2 * most) : high;
 }
 

@@ -4,24 +4,53 @@ import { places } from "../figures/topology";
 import type { Ink } from "../palette";
 import type { Sample, Status } from "./feed";
 
-const bits = (bps: number): string => (bps >= 1e9 ? `${(bps / 1e9).toFixed(2)} G` : bps >= 1e6 ? `${(bps / 1e6).toFixed(2)} M` : bps >= 1e3 ? `${(bps / 1e3).toFixed(0)} k` : `${bps.toFixed(0)} `);
+const bits = (bps: number): string =>
+  bps >= 1e9
+    ? `${(bps / 1e9).toFixed(2)} G`
+    : bps >= 1e6
+      ? `${(bps / 1e6).toFixed(2)} M`
+      : bps >= 1e3
+        ? `${(bps / 1e3).toFixed(0)} k`
+        : `${bps.toFixed(0)} `;
 
 /** Draws the network as it is in a sample; a click on a link's queue selects its port. */
-export function drawTopology(into: SVGSVGElement, status: Status, sample: Sample | undefined, ink: Ink, selected: number, select: (port: number) => void): void {
+export function drawTopology(
+  into: SVGSVGElement,
+  status: Status,
+  sample: Sample | undefined,
+  ink: Ink,
+  selected: number,
+  select: (port: number) => void,
+): void {
   const [width, height] = [Math.max(300, into.clientWidth || 600), into.clientHeight || 170];
   // Where there is no room, what a link could carry is left to its knobs, and that it drops to the ring.
   const roomy = width >= 480;
   const capacity = (bps: number): string => (roomy ? `/${bits(bps)}` : "");
   into.setAttribute("viewBox", `0 0 ${width} ${height}`);
   // Where the report has them.
-  const found = places(status.nodes.map((name) => ({ name, x: null, y: null })), status.links.map(({ from, to, rate_bps }) => ({ from, to, rateBps: rate_bps })));
-  const at = new Map([...found].map(([name, place]) => [name, { x: 60 + (width - 120) * place.x, y: height * place.y }]));
+  const found = places(
+    status.nodes.map((name) => ({ name, x: null, y: null })),
+    status.links.map(({ from, to, rate_bps }) => ({ from, to, rateBps: rate_bps })),
+  );
+  const at = new Map(
+    [...found].map(([name, place]) => [name, { x: 60 + (width - 120) * place.x, y: height * place.y }]),
+  );
   const parts: SVGElement[] = [];
   for (const link of status.links) {
     const [from, to] = [at.get(link.from), at.get(link.to)];
     if (!from || !to) continue;
     const thick = Math.min(14, Math.max(4, 2 * Math.log10(Math.max(10, link.rate_bps / 1e4))));
-    parts.push(svg("line", { x1: from.x, y1: from.y, x2: to.x, y2: to.y, stroke: ink.rule, "stroke-width": thick, "stroke-linecap": "round" }));
+    parts.push(
+      svg("line", {
+        x1: from.x,
+        y1: from.y,
+        x2: to.x,
+        y2: to.y,
+        stroke: ink.rule,
+        "stroke-width": thick,
+        "stroke-linecap": "round",
+      }),
+    );
     status.ports.forEach((port, index) => {
       if (port.link !== link.name) return;
       const [start, end] = port.from === link.from ? [from, to] : [to, from];
@@ -31,10 +60,27 @@ export function drawTopology(into: SVGSVGElement, status: Status, sample: Sample
       const idle = root === undefined || root.total.offered_packets === 0;
       const length = Math.hypot(end.x - start.x, end.y - start.y) || 1;
       // Each way has its half of the line, on its right hand, and its label on its own side.
-      const [aside, below] = [(-(end.y - start.y) / length) * thick * 0.25, ((end.x - start.x) / length) * thick * 0.25];
-      if (load > 0) parts.push(svg("line", { x1: start.x + aside, y1: start.y + below, x2: start.x + aside + (end.x - start.x) * load, y2: start.y + below + (end.y - start.y) * load, stroke: ink.accent, "stroke-width": thick * 0.45, "stroke-linecap": "round" }));
+      const [aside, below] = [
+        (-(end.y - start.y) / length) * thick * 0.25,
+        ((end.x - start.x) / length) * thick * 0.25,
+      ];
+      if (load > 0)
+        parts.push(
+          svg("line", {
+            x1: start.x + aside,
+            y1: start.y + below,
+            x2: start.x + aside + (end.x - start.x) * load,
+            y2: start.y + below + (end.y - start.y) * load,
+            stroke: ink.accent,
+            "stroke-width": thick * 0.45,
+            "stroke-linecap": "round",
+          }),
+        );
       if (idle && index !== selected) return;
-      const [x, y] = [start.x + ((end.x - start.x) * 34) / length, start.y + ((end.y - start.y) * 34) / length];
+      const [x, y] = [
+        start.x + ((end.x - start.x) * 34) / length,
+        start.y + ((end.y - start.y) * 34) / length,
+      ];
       const dropping = (root?.dropped_packets ?? 0) > 0;
       const name = `${port.name}: ${root?.packets ?? 0} packets wait, ${bits(shown?.sent_bps ?? 0)}bit/s of ${bits(link.rate_bps)}bit/s${dropping ? ", dropping" : ""}`;
       const mark = svg(
@@ -51,20 +97,48 @@ export function drawTopology(into: SVGSVGElement, status: Status, sample: Sample
           },
         },
         svg("title", {}, name),
-        svg("circle", { cx: x, cy: y, r: 12, fill: ink.page, stroke: dropping ? ink.bad : index === selected ? ink.accent : ink.soft, "stroke-width": dropping || index === selected ? 3 : 1.5 }),
-        svg("text", { x, y: y + 4, "text-anchor": "middle", "font-size": 11, fill: ink.text }, String(root?.packets ?? 0)),
+        svg("circle", {
+          cx: x,
+          cy: y,
+          r: 12,
+          fill: ink.page,
+          stroke: dropping ? ink.bad : index === selected ? ink.accent : ink.soft,
+          "stroke-width": dropping || index === selected ? 3 : 1.5,
+        }),
+        svg(
+          "text",
+          { x, y: y + 4, "text-anchor": "middle", "font-size": 11, fill: ink.text },
+          String(root?.packets ?? 0),
+        ),
       );
       parts.push(mark);
-      if (!idle) parts.push(svg("text", { x: (start.x + end.x) / 2, y: (start.y + end.y) / 2 + (port.from === link.from ? -1 : 1) * (roomy ? 15 : 21) + 5, "text-anchor": "middle", "font-size": 11, fill: ink.soft }, `${bits(shown?.sent_bps ?? 0)}${capacity(link.rate_bps)}bit/s${dropping && roomy ? " drops" : ""}`));
+      if (!idle)
+        parts.push(
+          svg(
+            "text",
+            {
+              x: (start.x + end.x) / 2,
+              y: (start.y + end.y) / 2 + (port.from === link.from ? -1 : 1) * (roomy ? 15 : 21) + 5,
+              "text-anchor": "middle",
+              "font-size": 11,
+              fill: ink.soft,
+            },
+            `${bits(shown?.sent_bps ?? 0)}${capacity(link.rate_bps)}bit/s${dropping && roomy ? " drops" : ""}`,
+          ),
+        );
     });
   }
   for (const [name, { x, y }] of at) {
-    parts.push(svg("circle", { cx: x, cy: y, r: 6, fill: ink.text }), svg("text", { x, y: y + 22, "text-anchor": "middle", "font-size": 12, fill: ink.text }, name));
+    parts.push(
+      svg("circle", { cx: x, cy: y, r: 6, fill: ink.text }),
+      svg("text", { x, y: y + 22, "text-anchor": "middle", "font-size": 12, fill: ink.text }, name),
+    );
   }
   // Only what differs is worth a rebuild: a focused mark keeps its focus otherwise.
   const focused = document.activeElement?.getAttribute("aria-label")?.split(":")[0];
   into.replaceChildren(...parts);
   if (focused !== undefined && focused !== "") {
-    for (const mark of into.querySelectorAll<SVGGElement>(".queue-mark")) if (mark.getAttribute("aria-label")?.startsWith(`${focused}:`)) mark.focus();
+    for (const mark of into.querySelectorAll<SVGGElement>(".queue-mark"))
+      if (mark.getAttribute("aria-label")?.startsWith(`${focused}:`)) mark.focus();
   }
 }

@@ -23,9 +23,22 @@ const LISTED = 40;
 /** A network of more nodes is a smear: the table of ports has it. */
 const DRAWN = 40;
 
-const rate = (bps: number): string => (bps >= 1e6 ? `${(bps / 1e6).toFixed(2)} M` : bps >= 1e3 ? `${(bps / 1e3).toFixed(1)} k` : `${bps.toFixed(0)} `);
-const bytes = (count: number | null): string => (count === null ? "–" : count >= 1e6 ? `${(count / 1e6).toFixed(2)} MB` : `${(count / 1e3).toFixed(1)} kB`);
-const time = (seconds: number | null): string => (seconds === null ? "–" : seconds >= 1 ? `${seconds.toFixed(2)} s` : seconds >= 1e-3 ? `${(seconds * 1e3).toFixed(1)} ms` : `${(seconds * 1e6).toFixed(0)} µs`);
+const rate = (bps: number): string =>
+  bps >= 1e6
+    ? `${(bps / 1e6).toFixed(2)} M`
+    : bps >= 1e3
+      ? `${(bps / 1e3).toFixed(1)} k`
+      : `${bps.toFixed(0)} `;
+const bytes = (count: number | null): string =>
+  count === null ? "–" : count >= 1e6 ? `${(count / 1e6).toFixed(2)} MB` : `${(count / 1e3).toFixed(1)} kB`;
+const time = (seconds: number | null): string =>
+  seconds === null
+    ? "–"
+    : seconds >= 1
+      ? `${seconds.toFixed(2)} s`
+      : seconds >= 1e-3
+        ? `${(seconds * 1e3).toFixed(1)} ms`
+        : `${(seconds * 1e6).toFixed(0)} µs`;
 
 function eventText(event: RunEvent): string {
   const moved = event.moved_packets === null ? "" : `, ${event.moved_packets} packets moved`;
@@ -38,12 +51,17 @@ function eventText(event: RunEvent): string {
 function apart(queue: QueueSample, ring: number | undefined): [string, string] {
   const { waited_mean_s: waited, sojourn_mean_s: all } = queue;
   if (waited === null) return ["–", "–"];
-  return [time(waited), `${all === null ? "–" : time(Math.max(0, all - waited))}${ring === undefined ? "" : `, ${ring}p`}`];
+  return [
+    time(waited),
+    `${all === null ? "–" : time(Math.max(0, all - waited))}${ring === undefined ? "" : `, ${ring}p`}`,
+  ];
 }
 
-const paceOption = (pace: number): HTMLOptionElement => h("option", { value: pace }, pace === 0 ? "free" : `${pace}×`);
+const paceOption = (pace: number): HTMLOptionElement =>
+  h("option", { value: pace }, pace === 0 ? "free" : `${pace}×`);
 
-const headings = (names: readonly string[]): HTMLElement => h("tr", {}, ...names.map((name) => h("th", { scope: "col" }, name)));
+const headings = (names: readonly string[]): HTMLElement =>
+  h("tr", {}, ...names.map((name) => h("th", { scope: "col" }, name)));
 
 /** Index of the last sample that ends at or before `at`. */
 function indexAt(samples: readonly Sample[], at: number): number {
@@ -85,19 +103,79 @@ class LivePage {
   readonly picture = svg("svg", { class: "network", "aria-label": "The network" });
   readonly queueHead = h("thead");
   readonly table = h("tbody");
-  readonly ports = h("input", { type: "search", placeholder: "filter", "aria-label": "Filter ports", hidden: true, oninput: () => this.#ask() });
+  readonly ports = h("input", {
+    type: "search",
+    placeholder: "filter",
+    "aria-label": "Filter ports",
+    hidden: true,
+    oninput: () => this.#ask(),
+  });
   readonly hidden = h("p", { class: "note", hidden: true });
   readonly flows = h("tbody");
   readonly log = h("ol", { class: "events", "aria-label": "Events, newest first", tabindex: 0 });
-  readonly filter = h("input", { type: "search", placeholder: "filter", "aria-label": "Filter events", oninput: () => this.#ask() });
-  readonly scrub = h("input", { type: "range", class: "scrub", min: 0, max: 1, step: "any", "aria-label": "Scrub over the last minutes", oninput: () => this.#scrubbed() });
+  readonly filter = h("input", {
+    type: "search",
+    placeholder: "filter",
+    "aria-label": "Filter events",
+    oninput: () => this.#ask(),
+  });
+  readonly scrub = h("input", {
+    type: "range",
+    class: "scrub",
+    min: 0,
+    max: 1,
+    step: "any",
+    "aria-label": "Scrub over the last minutes",
+    oninput: () => this.#scrubbed(),
+  });
   readonly pauseButton = h("button", { type: "button", onclick: () => this.#pause() }, "Pause");
-  readonly markButton = h("button", { type: "button", title: "Notes this moment in the log and in the saved scenario (m)", onclick: () => void this.#mark() }, "Mark");
-  readonly holdButton = h("button", { type: "button", title: "Lets the run itself wait", onclick: () => void this.feed.control({ held: this.feed.status?.held !== true }) }, "Hold");
-  readonly every = h("select", { "aria-label": "Interval of samples", onchange: (event: Event) => void this.feed.control({ every: (event.target as HTMLSelectElement).value }) }, ...INTERVALS.map((text) => h("option", { value: text }, text)));
-  readonly pace = h("select", { "aria-label": "Pace", onchange: (event: Event) => void this.feed.control({ pace: Number((event.target as HTMLSelectElement).value) }) }, ...PACES.map(paceOption));
+  readonly markButton = h(
+    "button",
+    {
+      type: "button",
+      title: "Notes this moment in the log and in the saved scenario (m)",
+      onclick: () => void this.#mark(),
+    },
+    "Mark",
+  );
+  readonly holdButton = h(
+    "button",
+    {
+      type: "button",
+      title: "Lets the run itself wait",
+      onclick: () => void this.feed.control({ held: this.feed.status?.held !== true }),
+    },
+    "Hold",
+  );
+  readonly every = h(
+    "select",
+    {
+      "aria-label": "Interval of samples",
+      onchange: (event: Event) =>
+        void this.feed.control({ every: (event.target as HTMLSelectElement).value }),
+    },
+    ...INTERVALS.map((text) => h("option", { value: text }, text)),
+  );
+  readonly pace = h(
+    "select",
+    {
+      "aria-label": "Pace",
+      onchange: (event: Event) =>
+        void this.feed.control({ pace: Number((event.target as HTMLSelectElement).value) }),
+    },
+    ...PACES.map(paceOption),
+  );
   readonly paceLabel = h("label", {}, "pace ", this.pace);
-  readonly span = h("select", { "aria-label": "Time shown", onchange: (event: Event) => this.#setWindow(Number((event.target as HTMLSelectElement).value)) }, ...[5, 10, 30, 60, 300, 900].map((span) => h("option", { value: span, selected: span === 30 }, span < 60 ? `${span} s` : `${span / 60} min`)));
+  readonly span = h(
+    "select",
+    {
+      "aria-label": "Time shown",
+      onchange: (event: Event) => this.#setWindow(Number((event.target as HTMLSelectElement).value)),
+    },
+    ...[5, 10, 30, 60, 300, 900].map((span) =>
+      h("option", { value: span, selected: span === 30 }, span < 60 ? `${span} s` : `${span / 60} min`),
+    ),
+  );
 
   async show(root: HTMLElement): Promise<void> {
     root.replaceChildren(this.#frame());
@@ -114,12 +192,39 @@ class LivePage {
 
   #frame(): HTMLElement {
     const head = (...names: string[]): HTMLElement => h("thead", {}, headings(names));
-    const theme = h("button", { type: "button", id: "theme", title: "Switch between light and dark", onclick: () => this.theme.toggle() }, "◐ theme");
+    const theme = h(
+      "button",
+      {
+        type: "button",
+        id: "theme",
+        title: "Switch between light and dark",
+        onclick: () => this.theme.toggle(),
+      },
+      "◐ theme",
+    );
     return h(
       "div",
       { class: "live" },
       h("a", { class: "skip", href: "#queues" }, "To the queues"),
-      h("header", { class: "bar" }, h("strong", {}, "Lockgate"), this.state, this.clock, this.fidelity, h("span", { class: "end" }, this.paceLabel, h("label", {}, "sample ", this.every), this.pauseButton, this.markButton, this.holdButton, h("a", { class: "button", href: "api/scenario", download: "session.toml" }, "Save scenario"), theme)),
+      h(
+        "header",
+        { class: "bar" },
+        h("strong", {}, "Lockgate"),
+        this.state,
+        this.clock,
+        this.fidelity,
+        h(
+          "span",
+          { class: "end" },
+          this.paceLabel,
+          h("label", {}, "sample ", this.every),
+          this.pauseButton,
+          this.markButton,
+          this.holdButton,
+          h("a", { class: "button", href: "api/scenario", download: "session.toml" }, "Save scenario"),
+          theme,
+        ),
+      ),
       h(
         "main",
         {},
@@ -127,11 +232,51 @@ class LivePage {
         this.reasons,
         h("section", { class: "net", "aria-label": "Topology" }, this.picture),
         h("section", { class: "log" }, h("h2", {}, "Events"), this.filter, this.log),
-        h("section", { id: "queues", class: "queues" }, h("h2", {}, "Queues ", this.ports), h("div", { class: "wide", tabindex: 0, role: "region", "aria-label": "Table of queues" }, h("table", {}, this.queueHead, this.table)), this.hidden),
-        h("section", { class: "over" }, h("h2", {}, "Over time"), h("div", { class: "scrubber" }, this.scrub, this.span, h("button", { type: "button", onclick: () => this.#resume() }, "Live")), this.strips.element),
+        h(
+          "section",
+          { id: "queues", class: "queues" },
+          h("h2", {}, "Queues ", this.ports),
+          h(
+            "div",
+            { class: "wide", tabindex: 0, role: "region", "aria-label": "Table of queues" },
+            h("table", {}, this.queueHead, this.table),
+          ),
+          this.hidden,
+        ),
+        h(
+          "section",
+          { class: "over" },
+          h("h2", {}, "Over time"),
+          h(
+            "div",
+            { class: "scrubber" },
+            this.scrub,
+            this.span,
+            h("button", { type: "button", onclick: () => this.#resume() }, "Live"),
+          ),
+          this.strips.element,
+        ),
         this.knobs.element,
-        h("section", { class: "flows" }, h("h2", {}, "Flows"), h("div", { class: "wide", tabindex: 0, role: "region", "aria-label": "Table of flows" }, h("table", {}, head("flow", "offered", "received", "delay p50", "p99", "lost", "cwnd", "rtt"), this.flows))),
-        h("p", { class: "note" }, "Keys: ↑ ↓ queue, space pause, m mark, [ ] scrub. Enter sets a knob. What is shown is what the run said; a missing sample is a gap."),
+        h(
+          "section",
+          { class: "flows" },
+          h("h2", {}, "Flows"),
+          h(
+            "div",
+            { class: "wide", tabindex: 0, role: "region", "aria-label": "Table of flows" },
+            h(
+              "table",
+              {},
+              head("flow", "offered", "received", "delay p50", "p99", "lost", "cwnd", "rtt"),
+              this.flows,
+            ),
+          ),
+        ),
+        h(
+          "p",
+          { class: "note" },
+          "Keys: ↑ ↓ queue, space pause, m mark, [ ] scrub. Enter sets a knob. What is shown is what the run said; a missing sample is a gap.",
+        ),
       ),
     );
   }
@@ -170,13 +315,19 @@ class LivePage {
 
   #key(event: KeyboardEvent): void {
     const target = event.target as HTMLElement;
-    if (event.ctrlKey || event.altKey || event.metaKey || /^(INPUT|SELECT|TEXTAREA)$/.test(target.tagName)) return;
+    if (event.ctrlKey || event.altKey || event.metaKey || /^(INPUT|SELECT|TEXTAREA)$/.test(target.tagName))
+      return;
     const last = this.feed.samples.at(-1)?.at_s ?? 0;
     if (event.key === " " && target.tagName !== "BUTTON" && target.tagName !== "A") this.#pause();
     else if (event.key === "m") void this.#mark();
     else if (event.key === "[") this.#paused = Math.max(0, (this.#paused ?? last) - this.#window / 10);
-    else if (event.key === "]") this.#paused = (this.#paused ?? last) + this.#window / 10 >= last ? null : (this.#paused ?? last) + this.#window / 10;
-    else if (event.key === "ArrowDown" || event.key === "ArrowUp") this.#step(event.key === "ArrowDown" ? 1 : -1);
+    else if (event.key === "]")
+      this.#paused =
+        (this.#paused ?? last) + this.#window / 10 >= last
+          ? null
+          : (this.#paused ?? last) + this.#window / 10;
+    else if (event.key === "ArrowDown" || event.key === "ArrowUp")
+      this.#step(event.key === "ArrowDown" ? 1 : -1);
     else return;
     event.preventDefault();
     this.#ask();
@@ -197,12 +348,16 @@ class LivePage {
   #ask(): void {
     if (this.#queued) return;
     this.#queued = true;
-    window.setTimeout(() => requestAnimationFrame(() => {
-      this.#queued = false;
-      const begun = performance.now();
-      this.#draw();
-      this.#rested = begun + Math.min(500, Math.max(FRAME_MS, REST * (performance.now() - begun)));
-    }), Math.max(0, this.#rested - performance.now()));
+    window.setTimeout(
+      () =>
+        requestAnimationFrame(() => {
+          this.#queued = false;
+          const begun = performance.now();
+          this.#draw();
+          this.#rested = begun + Math.min(500, Math.max(FRAME_MS, REST * (performance.now() - begun)));
+        }),
+      Math.max(0, this.#rested - performance.now()),
+    );
   }
 
   #sample(): Sample | undefined {
@@ -212,12 +367,28 @@ class LivePage {
 
   /** Ports in the order of the table. One that is a single queue at which nothing ever came is left out unless it is selected. */
   #ports(sample: Sample | undefined): { port: number; queues: QueueSample[] }[] {
-    const used = (sample?.ports ?? []).map(({ queues }, port) => ({ port, queues })).filter(({ port, queues }) => queues.length > 1 || queues[0]?.total.offered_packets !== 0 || port === this.choice.port);
+    const used = (sample?.ports ?? [])
+      .map(({ queues }, port) => ({ port, queues }))
+      .filter(
+        ({ port, queues }) =>
+          queues.length > 1 || queues[0]?.total.offered_packets !== 0 || port === this.choice.port,
+      );
     this.ports.hidden = used.length <= UNFOLDED;
     const wanted = this.ports.hidden ? "" : this.ports.value.toLowerCase();
-    const found = used.filter(({ port }) => port === this.choice.port || (this.feed.status?.ports[port]?.name ?? "").toLowerCase().includes(wanted));
-    const peak = ({ port, queues }: (typeof used)[number]): number => (port === this.choice.port ? Infinity : (queues[0]?.peak_packets ?? 0));
-    const listed = found.length <= LISTED ? found : [...found].sort((a, b) => peak(b) - peak(a)).slice(0, LISTED).sort((a, b) => a.port - b.port);
+    const found = used.filter(
+      ({ port }) =>
+        port === this.choice.port ||
+        (this.feed.status?.ports[port]?.name ?? "").toLowerCase().includes(wanted),
+    );
+    const peak = ({ port, queues }: (typeof used)[number]): number =>
+      port === this.choice.port ? Infinity : (queues[0]?.peak_packets ?? 0);
+    const listed =
+      found.length <= LISTED
+        ? found
+        : [...found]
+            .sort((a, b) => peak(b) - peak(a))
+            .slice(0, LISTED)
+            .sort((a, b) => a.port - b.port);
     this.hidden.hidden = listed.length === used.length;
     this.hidden.textContent = `${listed.length} of ${used.length} ports, the fullest; the filter finds the others.`;
     return listed;
@@ -247,7 +418,17 @@ class LivePage {
     const lines = this.#lines(sample);
     const last = samples.at(-1)?.at_s ?? 0;
     const behind = this.#paused === null ? 0 : last - this.#paused;
-    const word = status.ended ? "ended" : !this.feed.connected ? "⚠ stream cut" : this.#paused !== null ? `paused, ${behind.toFixed(1)} s behind` : status.held ? "held" : (status.mode === "live" ? "● live" : "● running");
+    const word = status.ended
+      ? "ended"
+      : !this.feed.connected
+        ? "⚠ stream cut"
+        : this.#paused !== null
+          ? `paused, ${behind.toFixed(1)} s behind`
+          : status.held
+            ? "held"
+            : status.mode === "live"
+              ? "● live"
+              : "● running";
     if (this.state.textContent !== word) this.state.textContent = word;
     this.state.dataset["state"] = status.ended ? "ended" : this.feed.connected ? "ok" : "cut";
     document.body.classList.toggle("cut", !this.feed.connected && !status.ended);
@@ -259,16 +440,20 @@ class LivePage {
     this.markButton.hidden = this.feed.readOnly;
     this.pauseButton.textContent = this.#paused === null ? "Pause" : "Resume";
     this.holdButton.textContent = status.held ? "Go on" : "Hold";
-    const interval = INTERVALS.find((text) => Math.abs((text.endsWith("ms") ? 1e-3 : 1) * Number.parseFloat(text) - status.every_s) < 1e-6);
+    const interval = INTERVALS.find(
+      (text) => Math.abs((text.endsWith("ms") ? 1e-3 : 1) * Number.parseFloat(text) - status.every_s) < 1e-6,
+    );
     if (interval !== undefined && document.activeElement !== this.every) this.every.value = interval;
-    if (![...this.pace.options].some((option) => Number(option.value) === status.pace)) this.pace.append(paceOption(status.pace));
+    if (![...this.pace.options].some((option) => Number(option.value) === status.pace))
+      this.pace.append(paceOption(status.pace));
     if (document.activeElement !== this.pace) this.pace.value = String(status.pace);
     document.title = `${status.title} – Lockgate`;
     const title = document.querySelector(".live h1");
     if (title && title.textContent !== status.title) title.textContent = status.title;
     const drawn = status.nodes.length <= DRAWN;
     document.querySelector(".live main")?.classList.toggle("large", !drawn);
-    if (drawn) drawTopology(this.picture, status, sample, ink, this.choice.port, (port) => this.#select(port, ""));
+    if (drawn)
+      drawTopology(this.picture, status, sample, ink, this.choice.port, (port) => this.#select(port, ""));
     this.#drawTable(lines);
     this.#drawFlows(sample);
     this.#drawLog(this.#paused ?? Number.POSITIVE_INFINITY);
@@ -292,7 +477,9 @@ class LivePage {
     const text = `late p99 ${time(fidelity.late_p99_s)} ${ok ? "✓" : "⚠ not faithful"}`;
     if (this.fidelity.textContent !== text) this.fidelity.textContent = text;
     this.fidelity.dataset["state"] = ok ? "ok" : "bad";
-    this.fidelity.title = ok ? "How late frames were handed over by this machine so far: within the limits of a faithful run" : fidelity.unfaithful.join("\n");
+    this.fidelity.title = ok
+      ? "How late frames were handed over by this machine so far: within the limits of a faithful run"
+      : fidelity.unfaithful.join("\n");
     this.reasons.hidden = ok;
     const said = fidelity.unfaithful.join("; ");
     if (this.reasons.textContent !== said) this.reasons.textContent = said;
@@ -307,23 +494,75 @@ class LivePage {
     const most = Math.max(1, ...lines.map((line) => line.queue.peak_packets));
     // Under a device ring, what the queues are to blame for is said apart from what the ring is.
     const ringed = lines.some((line) => line.queue.total.waited_count > 0);
-    const names = ["queue", "kind", "now", "", "max", "in", "out", "p50", "p99", ...(ringed ? ["in queue", "in ring"] : []), "drop", "mark"];
-    if (this.queueHead.childElementCount === 0 || this.queueHead.querySelectorAll("th").length !== names.length) this.queueHead.replaceChildren(headings(names));
+    const names = [
+      "queue",
+      "kind",
+      "now",
+      "",
+      "max",
+      "in",
+      "out",
+      "p50",
+      "p99",
+      ...(ringed ? ["in queue", "in ring"] : []),
+      "drop",
+      "mark",
+    ];
+    if (
+      this.queueHead.childElementCount === 0 ||
+      this.queueHead.querySelectorAll("th").length !== names.length
+    )
+      this.queueHead.replaceChildren(headings(names));
     const rows = lines.map(({ port, depth, queue }) => {
       const selected = port === this.choice.port && queue.name === this.choice.queue;
       const colour = port === this.choice.port ? this.history.slotOf(port, queue.name) : -1;
       const name = depth === 0 ? `${this.feed.status?.ports[port]?.name ?? ""} ${queue.name}` : queue.name;
-      const swatch = colour < 0 ? "transparent" : (this.theme.ink.series[colour % this.theme.ink.series.length] as string);
+      const swatch =
+        colour < 0 ? "transparent" : (this.theme.ink.series[colour % this.theme.ink.series.length] as string);
       const share = (value: number): string => `${Math.min(100, (100 * value) / most).toFixed(1)}%`;
-      const bar = h("span", { class: "thermometer", style: `--now:${share(queue.packets)};--mean:${share(queue.mean_packets)};--max:${share(queue.peak_packets)}` });
-      const cells = [queue.kind, String(queue.packets), bar, String(queue.peak_packets), rate(queue.offered_bps), rate(queue.sent_bps), time(queue.sojourn_p50_s), time(queue.sojourn_p99_s), ...(ringed ? apart(queue, depth === 0 ? this.#sample()?.ports[port]?.ring_packets : undefined) : []), String(queue.dropped_packets), String(queue.marked_packets)];
+      const bar = h("span", {
+        class: "thermometer",
+        style: `--now:${share(queue.packets)};--mean:${share(queue.mean_packets)};--max:${share(queue.peak_packets)}`,
+      });
+      const cells = [
+        queue.kind,
+        String(queue.packets),
+        bar,
+        String(queue.peak_packets),
+        rate(queue.offered_bps),
+        rate(queue.sent_bps),
+        time(queue.sojourn_p50_s),
+        time(queue.sojourn_p99_s),
+        ...(ringed ? apart(queue, depth === 0 ? this.#sample()?.ports[port]?.ring_packets : undefined) : []),
+        String(queue.dropped_packets),
+        String(queue.marked_packets),
+      ];
       const drops = queue.dropped_by.map(([reason, packets]) => `${reason} ${packets}`).join(", ");
       const gauges = queue.gauges.map(([gauge, value]) => `${gauge} ${value.toPrecision(4)}`).join("\n");
       return h(
         "tr",
-        { class: selected ? "selected" : "", "aria-selected": String(selected), title: [gauges, drops].filter((part) => part !== "").join("\n"), onclick: () => this.#select(port, queue.name) },
-        h("th", { scope: "row", style: `padding-left:${8 + depth * 16}px` }, h("span", { class: "swatch", style: `background:${swatch}` }), name),
-        ...cells.map((cell, index) => h("td", { class: index === cells.length - 2 && queue.dropped_packets > 0 ? "bad" : index === 0 ? "word" : "" }, cell)),
+        {
+          class: selected ? "selected" : "",
+          "aria-selected": String(selected),
+          title: [gauges, drops].filter((part) => part !== "").join("\n"),
+          onclick: () => this.#select(port, queue.name),
+        },
+        h(
+          "th",
+          { scope: "row", style: `padding-left:${8 + depth * 16}px` },
+          h("span", { class: "swatch", style: `background:${swatch}` }),
+          name,
+        ),
+        ...cells.map((cell, index) =>
+          h(
+            "td",
+            {
+              class:
+                index === cells.length - 2 && queue.dropped_packets > 0 ? "bad" : index === 0 ? "word" : "",
+            },
+            cell,
+          ),
+        ),
       );
     });
     this.table.replaceChildren(...rows);
@@ -332,23 +571,66 @@ class LivePage {
   #drawFlows(sample: Sample | undefined): void {
     // What no flow of the scenario sent has a row once there is something.
     const flows = (sample?.flows ?? []).filter((flow) => flow.name !== "(other)" || flow.sent_packets > 0);
-    const rows = flows.slice(0, 200).map((flow) => h("tr", {}, h("th", { scope: "row" }, flow.name), ...[rate(flow.offered_bps), rate(flow.received_bps), time(flow.owd_p50_s), time(flow.owd_p99_s), String(flow.lost_packets), bytes(flow.cwnd_bytes), time(flow.rtt_s)].map((cell) => h("td", {}, cell))));
+    const rows = flows
+      .slice(0, 200)
+      .map((flow) =>
+        h(
+          "tr",
+          {},
+          h("th", { scope: "row" }, flow.name),
+          ...[
+            rate(flow.offered_bps),
+            rate(flow.received_bps),
+            time(flow.owd_p50_s),
+            time(flow.owd_p99_s),
+            String(flow.lost_packets),
+            bytes(flow.cwnd_bytes),
+            time(flow.rtt_s),
+          ].map((cell) => h("td", {}, cell)),
+        ),
+      );
     this.flows.replaceChildren(...rows);
   }
 
   #undoButton(event: RunEvent): HTMLElement | string {
-    if (this.feed.readOnly || this.feed.status?.ended === true || (event.before ?? []).length === 0) return "";
-    return h("button", { type: "button", class: "undo", title: `lockgate set '${(event.before ?? []).join("' '")}'`, "aria-label": `undo: set ${(event.before ?? []).join(", ")}`, onclick: () => void this.#undo(event) }, "undo");
+    if (this.feed.readOnly || this.feed.status?.ended === true || (event.before ?? []).length === 0)
+      return "";
+    return h(
+      "button",
+      {
+        type: "button",
+        class: "undo",
+        title: `lockgate set '${(event.before ?? []).join("' '")}'`,
+        "aria-label": `undo: set ${(event.before ?? []).join(", ")}`,
+        onclick: () => void this.#undo(event),
+      },
+      "undo",
+    );
   }
 
   #drawLog(until: number): void {
     const { events } = this.feed;
     const wanted = this.filter.value.toLowerCase();
-    const shown = events.filter((event) => event.at_s <= until && eventText(event).toLowerCase().includes(wanted)).slice(-100);
+    const shown = events
+      .filter((event) => event.at_s <= until && eventText(event).toLowerCase().includes(wanted))
+      .slice(-100);
     const key = `${shown.length} ${shown.at(-1)?.at_s ?? ""} ${wanted} ${this.feed.status?.ended ?? ""}`;
     if (this.log.dataset["key"] === key) return;
     this.log.dataset["key"] = key;
-    this.log.replaceChildren(...shown.reverse().map((event) => h("li", {}, h("time", {}, `${event.at_s.toFixed(3)} s`), " ", ...breakable(eventText(event)), this.#undoButton(event))));
+    this.log.replaceChildren(
+      ...shown
+        .reverse()
+        .map((event) =>
+          h(
+            "li",
+            {},
+            h("time", {}, `${event.at_s.toFixed(3)} s`),
+            " ",
+            ...breakable(eventText(event)),
+            this.#undoButton(event),
+          ),
+        ),
+    );
     if (events.length > this.#told && this.#told > 0) announce(eventText(events.at(-1) as RunEvent));
     this.#told = events.length;
   }

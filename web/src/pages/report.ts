@@ -9,13 +9,13 @@ import type { Make } from "../figure";
 import { boxFigure } from "../figures/box";
 import { ccdfFigure, cdfFigure, gapFigure } from "../figures/distribution";
 import { extraFigure } from "../figures/extra";
-import { dropsFigure, splitFigure } from "../figures/stack";
 import { hasSenders, senderFigure } from "../figures/sender";
+import { dropsFigure, splitFigure } from "../figures/stack";
 import { timeFigure } from "../figures/time";
 import { topologyFigure } from "../figures/topology";
 import { date, shortened } from "../format";
 import { type Context, Frame } from "../frame";
-import { type Report, SCHEMA, readReport } from "../report";
+import { type Report, readReport, SCHEMA } from "../report";
 import { flowsSection } from "../sections/flows";
 import { comparisonTables, definitionList, eventTable } from "../sections/notes";
 import { picker } from "../sections/picker";
@@ -66,18 +66,43 @@ class Page {
 
   show(root: HTMLElement, problem: string): void {
     document.title = this.report.title === "" ? "Lockgate report" : `${this.report.title} – Lockgate report`;
-    const empty = this.report.schema === 0 && this.report.runs.length === 0 && this.report.figures.length === 0;
+    const empty =
+      this.report.schema === 0 && this.report.runs.length === 0 && this.report.figures.length === 0;
     const sections = empty ? [] : this.#sections();
-    const notice = problem !== "" ? problem : empty ? "This page carries no results: it is the template that results are put into." : this.report.schema > SCHEMA ? `These results are in a newer form (${this.report.schema}) than this page knows (${SCHEMA}); parts may be missing.` : "";
+    const notice =
+      problem !== ""
+        ? problem
+        : empty
+          ? "This page carries no results: it is the template that results are put into."
+          : this.report.schema > SCHEMA
+            ? `These results are in a newer form (${this.report.schema}) than this page knows (${SCHEMA}); parts may be missing.`
+            : "";
     root.replaceChildren(
       h("a", { class: "skip", href: "#verdict" }, "To the results"),
       this.#bar(sections),
       h(
         "main",
         {},
-        h("header", { class: "title" }, h("h1", {}, this.report.title || "Lockgate report"), h("p", { class: "note" }, this.#subtitle())),
+        h(
+          "header",
+          { class: "title" },
+          h("h1", {}, this.report.title || "Lockgate report"),
+          h("p", { class: "note" }, this.#subtitle()),
+        ),
         notice === "" ? null : h("p", { class: "notice", role: "alert" }, notice),
-        ...sections.map((section, index) => h("section", { id: section.id, "aria-labelledby": `${section.id}-title` }, h("h2", { id: `${section.id}-title` }, h("span", { class: "ordinal" }, String(index + 1)), section.title), ...section.parts)),
+        ...sections.map((section, index) =>
+          h(
+            "section",
+            { id: section.id, "aria-labelledby": `${section.id}-title` },
+            h(
+              "h2",
+              { id: `${section.id}-title` },
+              h("span", { class: "ordinal" }, String(index + 1)),
+              section.title,
+            ),
+            ...section.parts,
+          ),
+        ),
       ),
     );
     for (const frame of this.frames) frame.refresh();
@@ -88,7 +113,9 @@ class Page {
     const { runs, version, generated } = this.report;
     const names = runs.slice(0, 6).map(runName).join(", ");
     const several = runs.length > 1 ? `${runs.length} runs: ${names}${runs.length > 6 ? ", …" : ""}` : names;
-    return [several, date(generated), version === "" ? "" : `Lockgate ${version}`].filter((part) => part !== "").join(" · ");
+    return [several, date(generated), version === "" ? "" : `Lockgate ${version}`]
+      .filter((part) => part !== "")
+      .join(" · ");
   }
 
   #frame(make: Make): HTMLElement {
@@ -99,35 +126,96 @@ class Page {
 
   #sections(): Section[] {
     const { report } = this;
-    const pair = (...makes: Make[]): HTMLElement => h("div", { class: "pair" }, ...makes.map((make) => this.#frame(make)));
+    const pair = (...makes: Make[]): HTMLElement =>
+      h("div", { class: "pair" }, ...makes.map((make) => this.#frame(make)));
     // Experiments of many runs carry figures and tables instead of the runs themselves.
     const hasRuns = report.runs.length > 0;
     const extra = report.figures.map((figure) => this.#frame((_, settings) => extraFigure(figure, settings)));
     const first = hasRuns ? this.#frame(timeFigure) : extra.shift();
     const comparisons = comparisonTables(report);
-    const sections: Section[] = [{ id: "verdict", title: "Verdict", short: "Verdict", parts: [...verdictSection(report), first ?? null, warningList(report)] }];
+    const sections: Section[] = [
+      {
+        id: "verdict",
+        title: "Verdict",
+        short: "Verdict",
+        parts: [...verdictSection(report), first ?? null, warningList(report)],
+      },
+    ];
     const expectations = expectTable(report);
-    if (expectations) sections.push({ id: "expectations", title: "Expectations", short: "Expectations", parts: [expectations] });
+    if (expectations)
+      sections.push({
+        id: "expectations",
+        title: "Expectations",
+        short: "Expectations",
+        parts: [expectations],
+      });
     if (hasRuns) {
       sections.push(
         { id: "flows", title: "Flows", short: "Flows", parts: flowsSection(report) },
-        { id: "queues", title: "Queues and events", short: "Queues", parts: [queuesTable(report), this.#frame(dropsFigure), h("h3", {}, "Events"), eventTable(report)] },
-        { id: "delay", title: "Delay", short: "Delay", parts: [pair(cdfFigure, ccdfFigure), pair(boxFigure, splitFigure), this.#frame(gapFigure)] },
+        {
+          id: "queues",
+          title: "Queues and events",
+          short: "Queues",
+          parts: [queuesTable(report), this.#frame(dropsFigure), h("h3", {}, "Events"), eventTable(report)],
+        },
+        {
+          id: "delay",
+          title: "Delay",
+          short: "Delay",
+          parts: [pair(cdfFigure, ccdfFigure), pair(boxFigure, splitFigure), this.#frame(gapFigure)],
+        },
       );
-      if (hasSenders(report)) sections.push({ id: "senders", title: "TCP senders", short: "TCP", parts: [this.#frame(senderFigure)] });
+      if (hasSenders(report))
+        sections.push({
+          id: "senders",
+          title: "TCP senders",
+          short: "TCP",
+          parts: [this.#frame(senderFigure)],
+        });
     }
     if (extra.length + comparisons.length > 0) {
       const title = comparisons.length > 0 ? (hasRuns ? "Comparison" : "Results") : "Applications";
-      sections.push({ id: "comparison", title, short: title, parts: [...comparisons, extra.length > 0 ? h("div", { class: extra.length > 1 ? "pair" : "" }, ...extra) : null] });
+      sections.push({
+        id: "comparison",
+        title,
+        short: title,
+        parts: [
+          ...comparisons,
+          extra.length > 0 ? h("div", { class: extra.length > 1 ? "pair" : "" }, ...extra) : null,
+        ],
+      });
     }
-    sections.push({ id: "setup", title: "What was run", short: "Setup", parts: setupSection(report, this.#frame(() => topologyFigure(report))) });
-    if (report.definitions.length > 0) sections.push({ id: "definitions", title: "Definitions", short: "Definitions", parts: [definitionList(report)] });
+    sections.push({
+      id: "setup",
+      title: "What was run",
+      short: "Setup",
+      parts: setupSection(
+        report,
+        this.#frame(() => topologyFigure(report)),
+      ),
+    });
+    if (report.definitions.length > 0)
+      sections.push({
+        id: "definitions",
+        title: "Definitions",
+        short: "Definitions",
+        parts: [definitionList(report)],
+      });
     return sections;
   }
 
   #bar(sections: readonly Section[]): HTMLElement {
     const label = (): string => (this.theme.ink.name === "dark" ? "Light" : "Dark");
-    const toggle = h("button", { type: "button", id: "theme", title: "Switch between light and dark", onclick: () => this.theme.toggle() }, label());
+    const toggle = h(
+      "button",
+      {
+        type: "button",
+        id: "theme",
+        title: "Switch between light and dark",
+        onclick: () => this.theme.toggle(),
+      },
+      label(),
+    );
     this.theme.onChange(() => {
       toggle.textContent = label();
     });
@@ -135,7 +223,11 @@ class Page {
       "div",
       { class: "bar" },
       h("strong", {}, "Lockgate"),
-      h("nav", { "aria-label": "Sections" }, ...sections.map((section) => h("a", { href: `#${section.id}` }, section.short))),
+      h(
+        "nav",
+        { "aria-label": "Sections" },
+        ...sections.map((section) => h("a", { href: `#${section.id}` }, section.short)),
+      ),
       h("span", { class: "end" }, this.report.runs.length > 0 ? picker(this.selection) : null, toggle),
     );
   }
@@ -161,7 +253,10 @@ class Page {
 /** Whether the page was served by a running run, and is to ask it. */
 function isLive(): boolean {
   try {
-    return (JSON.parse(document.getElementById("lockgate-data")?.textContent ?? "{}") as { live?: unknown }).live === true;
+    return (
+      (JSON.parse(document.getElementById("lockgate-data")?.textContent ?? "{}") as { live?: unknown })
+        .live === true
+    );
   } catch {
     return false;
   }

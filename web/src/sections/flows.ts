@@ -17,41 +17,176 @@ interface Field {
   read(flow: FlowSummary): number | null | undefined;
 }
 
-const of = (spread: string, name: string) => (flow: FlowSummary): number | null | undefined => flow.spreads[spread]?.[name];
-const plain = (name: string) => (flow: FlowSummary): number | null | undefined => flow.numbers[name];
+const of =
+  (spread: string, name: string) =>
+  (flow: FlowSummary): number | null | undefined =>
+    flow.spreads[spread]?.[name];
+const plain =
+  (name: string) =>
+  (flow: FlowSummary): number | null | undefined =>
+    flow.numbers[name];
 
 const FIELDS: Field[] = [
   { title: "Throughput", csv: "throughput_bps", unit: "bit/s", group: "rate", read: plain("throughput_bps") },
-  { title: "Goodput", csv: "goodput_bps", secondary: true, unit: "bit/s", group: "rate", read: plain("goodput_bps") },
-  { title: "Loss", csv: "loss_ratio", unit: "ratio", hint: "Lost packets over sent packets (RFC 7680)", read: plain("loss_ratio") },
-  { title: "Delay p50", csv: "owd_p50_s", unit: "s", group: "delay", hint: "One-way delay, median", read: of("owd_s", "p50") },
-  { title: "mean", csv: "owd_mean_s", secondary: true, unit: "s", group: "delay", hint: "One-way delay, mean", read: of("owd_s", "mean") },
-  { title: "p95", csv: "owd_p95_s", unit: "s", group: "delay", hint: "One-way delay, 95th percentile", read: of("owd_s", "p95") },
-  { title: "p99", csv: "owd_p99_s", unit: "s", group: "delay", hint: "One-way delay, 99th percentile", read: of("owd_s", "p99") },
-  { title: "p99.9", csv: "owd_p999_s", unit: "s", group: "delay", hint: "One-way delay, 99.9th percentile", read: of("owd_s", "p999") },
-  { title: "max", csv: "owd_max_s", unit: "s", group: "delay", hint: "One-way delay, greatest", read: of("owd_s", "max") },
-  { title: "PDV p99", csv: "pdv_p99_s", unit: "s", group: "delay", hint: "Delay above the least delay (RFC 5481), 99th percentile", read: of("pdv_s", "p99") },
-  { title: "IPDV p99", csv: "ipdv_p99_s", secondary: true, unit: "s", group: "delay", hint: "Absolute difference of consecutive delays (RFC 3393), 99th percentile", read: of("ipdv_s", "p99") },
-  { title: "Jitter", csv: "jitter_rfc3550_s", unit: "s", group: "delay", hint: "Smoothed interarrival jitter (RFC 3550, section 6.4.1)", read: plain("jitter_rfc3550_s") },
-  { title: "Reordered", csv: "reordered_ratio", secondary: true, unit: "ratio", hint: "RFC 4737", read: plain("reordered_ratio") },
-  { title: "FCT", csv: "fct_s", secondary: true, unit: "s", hint: "Flow completion time", read: plain("fct_s") },
-  { title: "Slowdown", csv: "slowdown", secondary: true, unit: "", hint: "Completion time over that under processor sharing", read: of("file", "slowdown") },
-  { title: "MOS", csv: "mos", unit: "", hint: "Mean opinion score of a call (ITU-T G.107)", read: of("voice", "mos") },
-  { title: "Retransmissions", csv: "retransmissions", secondary: true, unit: "", hint: "Segments sent again", read: of("tcp", "retransmissions") },
+  {
+    title: "Goodput",
+    csv: "goodput_bps",
+    secondary: true,
+    unit: "bit/s",
+    group: "rate",
+    read: plain("goodput_bps"),
+  },
+  {
+    title: "Loss",
+    csv: "loss_ratio",
+    unit: "ratio",
+    hint: "Lost packets over sent packets (RFC 7680)",
+    read: plain("loss_ratio"),
+  },
+  {
+    title: "Delay p50",
+    csv: "owd_p50_s",
+    unit: "s",
+    group: "delay",
+    hint: "One-way delay, median",
+    read: of("owd_s", "p50"),
+  },
+  {
+    title: "mean",
+    csv: "owd_mean_s",
+    secondary: true,
+    unit: "s",
+    group: "delay",
+    hint: "One-way delay, mean",
+    read: of("owd_s", "mean"),
+  },
+  {
+    title: "p95",
+    csv: "owd_p95_s",
+    unit: "s",
+    group: "delay",
+    hint: "One-way delay, 95th percentile",
+    read: of("owd_s", "p95"),
+  },
+  {
+    title: "p99",
+    csv: "owd_p99_s",
+    unit: "s",
+    group: "delay",
+    hint: "One-way delay, 99th percentile",
+    read: of("owd_s", "p99"),
+  },
+  {
+    title: "p99.9",
+    csv: "owd_p999_s",
+    unit: "s",
+    group: "delay",
+    hint: "One-way delay, 99.9th percentile",
+    read: of("owd_s", "p999"),
+  },
+  {
+    title: "max",
+    csv: "owd_max_s",
+    unit: "s",
+    group: "delay",
+    hint: "One-way delay, greatest",
+    read: of("owd_s", "max"),
+  },
+  {
+    title: "PDV p99",
+    csv: "pdv_p99_s",
+    unit: "s",
+    group: "delay",
+    hint: "Delay above the least delay (RFC 5481), 99th percentile",
+    read: of("pdv_s", "p99"),
+  },
+  {
+    title: "IPDV p99",
+    csv: "ipdv_p99_s",
+    secondary: true,
+    unit: "s",
+    group: "delay",
+    hint: "Absolute difference of consecutive delays (RFC 3393), 99th percentile",
+    read: of("ipdv_s", "p99"),
+  },
+  {
+    title: "Jitter",
+    csv: "jitter_rfc3550_s",
+    unit: "s",
+    group: "delay",
+    hint: "Smoothed interarrival jitter (RFC 3550, section 6.4.1)",
+    read: plain("jitter_rfc3550_s"),
+  },
+  {
+    title: "Reordered",
+    csv: "reordered_ratio",
+    secondary: true,
+    unit: "ratio",
+    hint: "RFC 4737",
+    read: plain("reordered_ratio"),
+  },
+  {
+    title: "FCT",
+    csv: "fct_s",
+    secondary: true,
+    unit: "s",
+    hint: "Flow completion time",
+    read: plain("fct_s"),
+  },
+  {
+    title: "Slowdown",
+    csv: "slowdown",
+    secondary: true,
+    unit: "",
+    hint: "Completion time over that under processor sharing",
+    read: of("file", "slowdown"),
+  },
+  {
+    title: "MOS",
+    csv: "mos",
+    unit: "",
+    hint: "Mean opinion score of a call (ITU-T G.107)",
+    read: of("voice", "mos"),
+  },
+  {
+    title: "Retransmissions",
+    csv: "retransmissions",
+    secondary: true,
+    unit: "",
+    hint: "Segments sent again",
+    read: of("tcp", "retransmissions"),
+  },
   { title: "Sent", csv: "sent_packets", unit: "", hint: "Packets", read: plain("sent_packets") },
-  { title: "Received", csv: "received_packets", secondary: true, unit: "", hint: "Packets", read: plain("received_packets") },
+  {
+    title: "Received",
+    csv: "received_packets",
+    secondary: true,
+    unit: "",
+    hint: "Packets",
+    read: plain("received_packets"),
+  },
   { title: "Lost", csv: "lost_packets", unit: "", hint: "Packets", read: plain("lost_packets") },
-  { title: "Inside", csv: "inside_packets", secondary: true, unit: "", hint: "Packets still in the network at the end", read: plain("inside_packets") },
+  {
+    title: "Inside",
+    csv: "inside_packets",
+    secondary: true,
+    unit: "",
+    hint: "Packets still in the network at the end",
+    read: plain("inside_packets"),
+  },
 ];
 
 export function flowsSection(report: Report): HTMLElement[] {
   const entries = report.runs
-    .flatMap((run) => Object.entries(run.summary.flows).map(([name, flow], index) => ({ run, name, flow, index })))
+    .flatMap((run) =>
+      Object.entries(run.summary.flows).map(([name, flow], index) => ({ run, name, flow, index })),
+    )
     .sort((a, b) => a.index - b.index);
   if (entries.length === 0) return [h("p", { class: "nothing" }, "The summary names no flows.")];
   // Runs of one flow stand together, as they are read; hundreds of flows stand by their bytes.
   const order = new Map<string, number>();
-  for (const { name, flow } of entries) order.set(name, Math.max(order.get(name) ?? 0, flow.numbers["received_bytes"] ?? 0));
+  for (const { name, flow } of entries)
+    order.set(name, Math.max(order.get(name) ?? 0, flow.numbers["received_bytes"] ?? 0));
   const names = [...order.keys()];
   if (names.length > 50) names.sort((a, b) => (order.get(b) ?? 0) - (order.get(a) ?? 0));
   const rank = new Map(names.map((name, index) => [name, index]));
@@ -83,7 +218,12 @@ export function flowsSection(report: Report): HTMLElement[] {
           ),
         ]
       : []),
-    h("p", { class: "note" }, "Packets sent at or after the end of the warm-up. ", h("span", { class: "screen" }, "Press a heading to sort.")),
+    h(
+      "p",
+      { class: "note" },
+      "Packets sent at or after the end of the warm-up. ",
+      h("span", { class: "screen" }, "Press a heading to sort."),
+    ),
     ...fairness(report),
     ...intervals(report),
   ];
@@ -91,17 +231,31 @@ export function flowsSection(report: Report): HTMLElement[] {
 
 /** How evenly the flows of each group share, by group: over all flows, which want different things, it says nothing. */
 function fairness(report: Report): HTMLElement[] {
-  const groups = report.runs.flatMap((run) => Object.entries(run.summary.jainByGroup).map(([name, index]) => `${name} ${significant(index, 3)}${report.runs.length > 1 ? ` (${runName(run)})` : ""}`));
-  return groups.length === 0 ? [] : [h("p", { class: "note" }, `Jain index of throughput within groups: ${groups.join(", ")}.`)];
+  const groups = report.runs.flatMap((run) =>
+    Object.entries(run.summary.jainByGroup).map(
+      ([name, index]) =>
+        `${name} ${significant(index, 3)}${report.runs.length > 1 ? ` (${runName(run)})` : ""}`,
+    ),
+  );
+  return groups.length === 0
+    ? []
+    : [h("p", { class: "note" }, `Jain index of throughput within groups: ${groups.join(", ")}.`)];
 }
 
 /** The means over repetitions with their confidence intervals, where there were repetitions. */
 function intervals(report: Report): HTMLElement[] {
   const rows: Cell[][] = report.runs.flatMap((run) =>
-    Object.entries(run.summary.intervals).map(([path, interval]): Cell[] => [path, runName(run), interval.mean, interval.halfWidth, interval.n]),
+    Object.entries(run.summary.intervals).map(([path, interval]): Cell[] => [
+      path,
+      runName(run),
+      interval.mean,
+      interval.halfWidth,
+      interval.n,
+    ]),
   );
   if (rows.length === 0) return [];
-  const inUnit = (value: Cell, row: number): string => (typeof value === "number" ? quantity(value, unitOf(String(rows[row]?.[0]), report.definitions)) : NONE);
+  const inUnit = (value: Cell, row: number): string =>
+    typeof value === "number" ? quantity(value, unitOf(String(rows[row]?.[0]), report.definitions)) : NONE;
   return [
     h("h3", {}, "Over repetitions"),
     makeTable({

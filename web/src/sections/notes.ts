@@ -1,6 +1,6 @@
 /** The lists of a report: events, tables of comparison, definitions. */
 import { h } from "../dom";
-import { NONE, THIN, significant } from "../format";
+import { NONE, significant, THIN } from "../format";
 import type { Cell, Report } from "../report";
 import { runName } from "../style";
 import { compareCells, makeTable } from "../table";
@@ -12,7 +12,14 @@ const seconds = (at: number): string => `${significant(at, 7)}${THIN}s`;
 export function eventTable(report: Report): HTMLElement {
   const several = report.runs.length > 1;
   const rows: Cell[][] = report.runs.flatMap((run) =>
-    run.events.map((event): Cell[] => [event.at, ...(several ? [runName(run)] : []), event.kind, event.path || null, event.value || null, event.text || null]),
+    run.events.map((event): Cell[] => [
+      event.at,
+      ...(several ? [runName(run)] : []),
+      event.kind,
+      event.path || null,
+      event.value || null,
+      event.text || null,
+    ]),
   );
   if (rows.length === 0) return h("p", { class: "nothing" }, "No events.");
   rows.sort((a, b) => compareCells(a[0] ?? null, b[0] ?? null, true));
@@ -40,7 +47,9 @@ export function comparisonTables(report: Report): HTMLElement[] {
       "div",
       { class: "comparison" },
       h("h3", {}, comparison.title),
-      comparison.rows.length === 0 ? h("p", { class: "nothing" }, "No rows.") : makeTable({ name: "rows", columns, rows: comparison.rows, limit: 60, filter: true }),
+      comparison.rows.length === 0
+        ? h("p", { class: "nothing" }, "No rows.")
+        : makeTable({ name: "rows", columns, rows: comparison.rows, limit: 60, filter: true }),
       comparison.note === "" ? null : h("p", { class: "note" }, comparison.note),
     );
   });
@@ -51,7 +60,12 @@ export function definitionList(report: Report): HTMLElement {
     "dl",
     { class: "definitions" },
     ...report.definitions.flatMap((definition) => [
-      h("dt", {}, h("code", {}, definition.name), definition.unit === "" ? null : h("small", {}, ` ${definition.unit}`)),
+      h(
+        "dt",
+        {},
+        h("code", {}, definition.name),
+        definition.unit === "" ? null : h("small", {}, ` ${definition.unit}`),
+      ),
       h("dd", {}, definition.text, definition.source === "" ? null : h("small", {}, ` ${definition.source}`)),
     ]),
   );

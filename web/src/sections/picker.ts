@@ -27,7 +27,8 @@ export function picker(selection: Selection): HTMLElement | null {
   document.addEventListener("pointerdown", (event) => {
     if (details.open && !details.contains(event.target as Node)) details.open = false;
   });
-  const name = (): void => summary.replaceChildren(h("span", { class: "wide" }, "Shown: "), shownText(selection));
+  const name = (): void =>
+    summary.replaceChildren(h("span", { class: "wide" }, "Shown: "), shownText(selection));
   selection.onChange(name);
   name();
   return details;
@@ -39,7 +40,11 @@ function shownText(selection: Selection): string {
   const view = selection.view();
   const part = (shown: number, all: number, noun: string): string[] =>
     all <= 1 ? [] : [shown === all ? plural(all, noun) : `${shown} of ${plural(all, noun)}`];
-  return [...part(view.flows.length, ranked.length, "flow"), ...part(view.runs.length, report.runs.length, "run"), ...part(ports.length, ports.length, "port")].join(", ");
+  return [
+    ...part(view.flows.length, ranked.length, "flow"),
+    ...part(view.runs.length, report.runs.length, "run"),
+    ...part(ports.length, ports.length, "port"),
+  ].join(", ");
 }
 
 function flowChoice(selection: Selection): HTMLElement {
@@ -47,11 +52,21 @@ function flowChoice(selection: Selection): HTMLElement {
   const many = ranked.length > COLOURS;
   const flows = h("div", { class: "list" });
   const left = h("p", { class: "note", "aria-live": "polite" });
-  const filter = h("input", { type: "search", placeholder: "Filter flows by name", "aria-label": "Filter flows by name" });
-  const matching = (): string[] => ranked.filter((name) => name.toLowerCase().includes(filter.value.toLowerCase()));
+  const filter = h("input", {
+    type: "search",
+    placeholder: "Filter flows by name",
+    "aria-label": "Filter flows by name",
+  });
+  const matching = (): string[] =>
+    ranked.filter((name) => name.toLowerCase().includes(filter.value.toLowerCase()));
   const box = (name: string): HTMLElement => {
     const shown = selection.isShown(name);
-    const input = h("input", { type: "checkbox", checked: shown, disabled: selection.full && !shown, onchange: () => selection.toggleFlow(name) });
+    const input = h("input", {
+      type: "checkbox",
+      checked: shown,
+      disabled: selection.full && !shown,
+      onchange: () => selection.toggleFlow(name),
+    });
     return h("label", {}, input, h("span", {}, name));
   };
   const fill = (): void => {
@@ -62,8 +77,9 @@ function flowChoice(selection: Selection): HTMLElement {
     if (at >= 0) flows.querySelectorAll("input")[at]?.focus();
     const hidden = Math.max(0, found.length - LISTED);
     left.textContent =
-      (many ? `At most ${COLOURS} flows can be told apart; at first those with expectations, then those with the most bytes. ` : "") +
-      (hidden > 0 ? `${hidden} more match: narrow the filter.` : "");
+      (many
+        ? `At most ${COLOURS} flows can be told apart; at first those with expectations, then those with the most bytes. `
+        : "") + (hidden > 0 ? `${hidden} more match: narrow the filter.` : "");
     left.hidden = left.textContent === "";
   };
   filter.addEventListener("input", fill);
@@ -75,10 +91,22 @@ function flowChoice(selection: Selection): HTMLElement {
   const buttons = h(
     "div",
     { class: "tools" },
-    h("button", { type: "button", onclick: () => selection.showFlows(matching()) }, `Show the first ${COLOURS} that match`),
+    h(
+      "button",
+      { type: "button", onclick: () => selection.showFlows(matching()) },
+      `Show the first ${COLOURS} that match`,
+    ),
     h("button", { type: "button", onclick: () => selection.showFlows(ranked) }, "Largest"),
   );
-  return h("fieldset", {}, h("legend", {}, "Flows"), ranked.length > 8 ? filter : null, flows, left, many ? buttons : null);
+  return h(
+    "fieldset",
+    {},
+    h("legend", {}, "Flows"),
+    ranked.length > 8 ? filter : null,
+    flows,
+    left,
+    many ? buttons : null,
+  );
 }
 
 function runChoice(selection: Selection): HTMLElement {

@@ -26,24 +26,105 @@ function rowsOf(report: Report): Row[] {
       const both = [...names].map((name) => {
         const queue = drawn.find((item) => item.name === name);
         const summary = counted[name];
-        return { name, parent: queue?.parent ?? summary?.parent ?? null, kind: queue?.kind || summary?.kind || "", queue, summary };
+        return {
+          name,
+          parent: queue?.parent ?? summary?.parent ?? null,
+          kind: queue?.kind || summary?.kind || "",
+          queue,
+          summary,
+        };
       });
       return treeOf(both).map(({ queue, depth }) => ({ run, port, depth, ...queue }));
     });
   });
 }
 
-const FIELDS: { title: string; csv: string; unit: string; group?: string; hint?: string; secondary?: boolean; read(queue: QueueSummary): number | null | undefined }[] = [
-  { title: "Offered", csv: "enqueued_packets", unit: "", hint: "Packets offered to the queue", read: (queue) => queue.numbers["offered_packets"] ?? queue.numbers["enqueued_packets"] },
-  { title: "Sent", csv: "sent_packets", unit: "", hint: "Packets", read: (queue) => queue.numbers["sent_packets"] },
-  { title: "Sent", csv: "sent_bytes", secondary: true, unit: "B", hint: "Bytes", read: (queue) => queue.numbers["sent_bytes"] },
-  { title: "Marked", csv: "marked_packets", unit: "", hint: "Packets marked (ECN)", read: (queue) => queue.numbers["marked_packets"] },
-  { title: "Backlog", csv: "backlog_packets", secondary: true, unit: "", hint: "Packets in the queue at the end", read: (queue) => queue.numbers["backlog_packets"] },
-  { title: "Peak", csv: "peak_backlog_packets", unit: "", hint: "The most packets in the queue at once", read: (queue) => queue.numbers["peak_backlog_packets"] },
-  { title: "Sojourn p50", csv: "sojourn_p50_s", unit: "s", group: "sojourn", hint: "Time in the queue, median", read: (queue) => queue.sojourn["p50"] },
-  { title: "p95", csv: "sojourn_p95_s", unit: "s", group: "sojourn", hint: "Time in the queue, 95th percentile", read: (queue) => queue.sojourn["p95"] },
-  { title: "p99", csv: "sojourn_p99_s", unit: "s", group: "sojourn", hint: "Time in the queue, 99th percentile", read: (queue) => queue.sojourn["p99"] },
-  { title: "max", csv: "sojourn_max_s", secondary: true, unit: "s", group: "sojourn", hint: "Time in the queue, greatest", read: (queue) => queue.sojourn["max"] },
+const FIELDS: {
+  title: string;
+  csv: string;
+  unit: string;
+  group?: string;
+  hint?: string;
+  secondary?: boolean;
+  read(queue: QueueSummary): number | null | undefined;
+}[] = [
+  {
+    title: "Offered",
+    csv: "enqueued_packets",
+    unit: "",
+    hint: "Packets offered to the queue",
+    read: (queue) => queue.numbers["offered_packets"] ?? queue.numbers["enqueued_packets"],
+  },
+  {
+    title: "Sent",
+    csv: "sent_packets",
+    unit: "",
+    hint: "Packets",
+    read: (queue) => queue.numbers["sent_packets"],
+  },
+  {
+    title: "Sent",
+    csv: "sent_bytes",
+    secondary: true,
+    unit: "B",
+    hint: "Bytes",
+    read: (queue) => queue.numbers["sent_bytes"],
+  },
+  {
+    title: "Marked",
+    csv: "marked_packets",
+    unit: "",
+    hint: "Packets marked (ECN)",
+    read: (queue) => queue.numbers["marked_packets"],
+  },
+  {
+    title: "Backlog",
+    csv: "backlog_packets",
+    secondary: true,
+    unit: "",
+    hint: "Packets in the queue at the end",
+    read: (queue) => queue.numbers["backlog_packets"],
+  },
+  {
+    title: "Peak",
+    csv: "peak_backlog_packets",
+    unit: "",
+    hint: "The most packets in the queue at once",
+    read: (queue) => queue.numbers["peak_backlog_packets"],
+  },
+  {
+    title: "Sojourn p50",
+    csv: "sojourn_p50_s",
+    unit: "s",
+    group: "sojourn",
+    hint: "Time in the queue, median",
+    read: (queue) => queue.sojourn["p50"],
+  },
+  {
+    title: "p95",
+    csv: "sojourn_p95_s",
+    unit: "s",
+    group: "sojourn",
+    hint: "Time in the queue, 95th percentile",
+    read: (queue) => queue.sojourn["p95"],
+  },
+  {
+    title: "p99",
+    csv: "sojourn_p99_s",
+    unit: "s",
+    group: "sojourn",
+    hint: "Time in the queue, 99th percentile",
+    read: (queue) => queue.sojourn["p99"],
+  },
+  {
+    title: "max",
+    csv: "sojourn_max_s",
+    secondary: true,
+    unit: "s",
+    group: "sojourn",
+    hint: "Time in the queue, greatest",
+    read: (queue) => queue.sojourn["max"],
+  },
 ];
 
 export function queuesTable(report: Report): HTMLElement {
@@ -56,28 +137,51 @@ export function queuesTable(report: Report): HTMLElement {
     return Object.keys(drawn).length > 0 ? drawn : (row.summary?.dropsBy ?? {});
   };
   const reasons = [...new Set(rows.flatMap((row) => Object.keys(by(row))))];
-  const fields = FIELDS.filter((field) => rows.some((row) => row.summary !== undefined && typeof field.read(row.summary) === "number"));
+  const fields = FIELDS.filter((field) =>
+    rows.some((row) => row.summary !== undefined && typeof field.read(row.summary) === "number"),
+  );
   const before = fields.findIndex((field) => field.csv === "marked_packets");
   const split = before < 0 ? fields.length : before;
   const column = ({ read: _, ...column }: (typeof FIELDS)[number]): Column => column;
-  const read = (row: Row) => (field: (typeof FIELDS)[number]): Cell => (row.summary ? (field.read(row.summary) ?? null) : null);
+  const read =
+    (row: Row) =>
+    (field: (typeof FIELDS)[number]): Cell =>
+      row.summary ? (field.read(row.summary) ?? null) : null;
   return makeTable({
     name: "queues",
     limit: 60,
     filter: true,
     columns: [
-      { title: "Queue", csv: "queue", draw: (value, index) => h("span", { class: "tree", style: `--depth:${Math.min(rows[index]?.depth ?? 0, 8)}` }, String(value ?? "")) },
+      {
+        title: "Queue",
+        csv: "queue",
+        draw: (value, index) =>
+          h(
+            "span",
+            { class: "tree", style: `--depth:${Math.min(rows[index]?.depth ?? 0, 8)}` },
+            String(value ?? ""),
+          ),
+      },
       { title: "Kind", csv: "kind" },
       ...(ports ? [{ title: "Port", csv: "port" }] : []),
       ...(several ? [{ title: "Run", csv: "run" }] : []),
       ...fields.slice(0, split).map(column),
       { title: "Dropped", csv: "dropped_packets", unit: "", hint: "Packets, for any reason" },
-      ...(reasons.length > 1 ? reasons.map((reason) => ({ title: `– ${reason}`, csv: `dropped_${reason}_packets`, unit: "", hint: `Packets dropped: ${reason}` })) : []),
+      ...(reasons.length > 1
+        ? reasons.map((reason) => ({
+            title: `– ${reason}`,
+            csv: `dropped_${reason}_packets`,
+            unit: "",
+            hint: `Packets dropped: ${reason}`,
+          }))
+        : []),
       ...fields.slice(split).map(column),
     ],
     rows: rows.map((row): Cell[] => {
       const drops = by(row);
-      const total = row.summary?.numbers["dropped_packets"] ?? (row.queue ? Object.values(drops).reduce((sum, count) => sum + count, 0) : null);
+      const total =
+        row.summary?.numbers["dropped_packets"] ??
+        (row.queue ? Object.values(drops).reduce((sum, count) => sum + count, 0) : null);
       return [
         row.name,
         row.kind || null,

@@ -1,6 +1,6 @@
 /** What was run: scenario, command to repeat it, versions, seeds, and how exact a live run was. */
 import { copyText, download, h } from "../dom";
-import { NONE, date, plural, quantity, significant, slug } from "../format";
+import { date, NONE, plural, quantity, significant, slug } from "../format";
 import { MODE_NAMES } from "../palette";
 import type { Report, Run } from "../report";
 
@@ -11,7 +11,11 @@ export function setupSection(report: Report, topology: HTMLElement): HTMLElement
 function facts(report: Report): HTMLElement {
   const rows: [string, Node | string][] = [];
   if (report.command !== "") {
-    const copy = h("button", { type: "button", class: "quiet", onclick: () => void copyText(report.command, "Command") }, "Copy");
+    const copy = h(
+      "button",
+      { type: "button", class: "quiet", onclick: () => void copyText(report.command, "Command") },
+      "Copy",
+    );
     rows.push(["To repeat", h("span", { class: "command" }, h("code", {}, report.command), copy)]);
   }
   rows.push(["Lockgate", report.version || NONE], ["Made", date(report.generated) || NONE]);
@@ -19,7 +23,10 @@ function facts(report: Report): HTMLElement {
   if (report.scenarioHash !== "") rows.push(["Scenario hash", h("code", {}, report.scenarioHash)]);
   // What all runs share is said once.
   const each = report.runs.map(runFacts);
-  const shared = (each[0] ?? []).filter(([name, value]) => each.length > 1 && each.every((facts) => facts.some((fact) => fact[0] === name && fact[1] === value)));
+  const shared = (each[0] ?? []).filter(
+    ([name, value]) =>
+      each.length > 1 && each.every((facts) => facts.some((fact) => fact[0] === name && fact[1] === value)),
+  );
   const names = new Set(shared.map(([name]) => name));
   rows.push(...shared);
   return h(
@@ -47,7 +54,10 @@ function runFacts(run: Run): [string, string][] {
   if (summary.seed !== "") rows.push(["Seed", summary.seed]);
   if (summary.durationS !== null) {
     const warmup = summary.warmupS ?? 0;
-    rows.push(["Duration", `${quantity(summary.durationS, "s", 6)}${warmup > 0 ? `, of which the first ${quantity(warmup, "s", 6)} (warm-up) are left out of the statistics` : ""}`]);
+    rows.push([
+      "Duration",
+      `${quantity(summary.durationS, "s", 6)}${warmup > 0 ? `, of which the first ${quantity(warmup, "s", 6)} (warm-up) are left out of the statistics` : ""}`,
+    ]);
   }
   if (run.intervalS !== null) rows.push(["Interval", `${quantity(run.intervalS, "s")} a sample`]);
   const repetitions = Math.max(0, ...Object.values(summary.intervals).map((interval) => interval.n ?? 0));
@@ -56,7 +66,10 @@ function runFacts(run: Run): [string, string][] {
   if (typeof hops === "number" && hops > 0) rows.push(["Engine", plural(hops, "packet-hop")]);
   const fidelity = Object.entries(summary.fidelity);
   if (fidelity.length > 0) {
-    const shown = fidelity.map(([name, value]) => `${name.replace(/_s$/, "").replaceAll("_", " ")} ${typeof value === "number" ? (name.endsWith("_s") ? quantity(value, "s") : significant(value, 4)) : String(value ?? NONE)}`);
+    const shown = fidelity.map(
+      ([name, value]) =>
+        `${name.replace(/_s$/, "").replaceAll("_", " ")} ${typeof value === "number" ? (name.endsWith("_s") ? quantity(value, "s") : significant(value, 4)) : String(value ?? NONE)}`,
+    );
     rows.push(["Fidelity", shown.join("; ")]);
   }
   return rows;
@@ -74,8 +87,20 @@ function scenario(report: Report): HTMLElement[] {
       h(
         "div",
         { class: "tools" },
-        h("button", { type: "button", class: "quiet", onclick: () => void copyText(report.scenario, "Scenario") }, "Copy"),
-        h("button", { type: "button", class: "quiet", onclick: () => download(`${slug(report.title)}.toml`, "text/plain", report.scenario) }, "Save"),
+        h(
+          "button",
+          { type: "button", class: "quiet", onclick: () => void copyText(report.scenario, "Scenario") },
+          "Copy",
+        ),
+        h(
+          "button",
+          {
+            type: "button",
+            class: "quiet",
+            onclick: () => download(`${slug(report.title)}.toml`, "text/plain", report.scenario),
+          },
+          "Save",
+        ),
       ),
     ),
   ];

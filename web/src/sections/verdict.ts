@@ -12,11 +12,26 @@ const WORDS: Record<State, string> = { good: "holds", bad: "missed", none: "unde
 
 /** A tick, a cross or a dash in a word's company: the state never hangs on its colour. */
 export function badge(state: State, text: string = WORDS[state]): HTMLElement {
-  const paths: Record<State, string> = { good: "M3 7.5 L6 10.5 L11 4", bad: "M3.5 3.5 L10.5 10.5 M10.5 3.5 L3.5 10.5", none: "M3 7 L11 7" };
+  const paths: Record<State, string> = {
+    good: "M3 7.5 L6 10.5 L11 4",
+    bad: "M3.5 3.5 L10.5 10.5 M10.5 3.5 L3.5 10.5",
+    none: "M3 7 L11 7",
+  };
   return h(
     "span",
     { class: `badge ${state}` },
-    svg("svg", { width: 14, height: 14, viewBox: "0 0 14 14", "aria-hidden": "true" }, svg("path", { d: paths[state], fill: "none", stroke: "currentColor", "stroke-width": 2, "stroke-linecap": "round", "stroke-linejoin": "round" })),
+    svg(
+      "svg",
+      { width: 14, height: 14, viewBox: "0 0 14 14", "aria-hidden": "true" },
+      svg("path", {
+        d: paths[state],
+        fill: "none",
+        stroke: "currentColor",
+        "stroke-width": 2,
+        "stroke-linecap": "round",
+        "stroke-linejoin": "round",
+      }),
+    ),
     text,
   );
 }
@@ -30,8 +45,15 @@ export function tallyOf(report: Report): { state: State; text: string } {
   const missed = all.filter((expect) => expect.holds === false).length;
   if (all.length === 0) return { state: "none", text: "No expectations were set" };
   if (missed > 0) return { state: "bad", text: `${missed} of ${plural(all.length, "expectation")} missed` };
-  if (held < all.length) return { state: "none", text: `${held} of ${plural(all.length, "expectation")} hold, the others are undecided` };
-  return { state: "good", text: all.length === 1 ? "The expectation holds" : `All ${all.length} expectations hold` };
+  if (held < all.length)
+    return {
+      state: "none",
+      text: `${held} of ${plural(all.length, "expectation")} hold, the others are undecided`,
+    };
+  return {
+    state: "good",
+    text: all.length === 1 ? "The expectation holds" : `All ${all.length} expectations hold`,
+  };
 }
 
 export function verdictSection(report: Report): HTMLElement[] {
@@ -39,7 +61,8 @@ export function verdictSection(report: Report): HTMLElement[] {
   const silent = report.verdict.length > 0 && report.runs.every((run) => run.summary.expect.length === 0);
   const parts: HTMLElement[] = [h("p", { class: "tally" }, silent ? null : badge(tally.state, tally.text))];
   const warned = report.runs.reduce((sum, run) => sum + run.summary.warnings.length, 0);
-  if (warned > 0) parts[0]?.append(" ", h("a", { class: "warned", href: "#warnings" }, plural(warned, "warning")));
+  if (warned > 0)
+    parts[0]?.append(" ", h("a", { class: "warned", href: "#warnings" }, plural(warned, "warning")));
   const lines = sentencesOf(report);
   if (lines.length > 0) parts.push(h("div", { class: "verdict" }, ...lines.map((line) => h("p", {}, line))));
   return parts;
@@ -52,7 +75,9 @@ export function warningList(report: Report): HTMLElement | null {
   return h(
     "ul",
     { id: "warnings", class: "warnings", "aria-label": "Warnings" },
-    ...warnings.map(({ run, warning }) => h("li", {}, h("strong", {}, report.runs.length > 1 ? `Warning, ${run.label}: ` : "Warning: "), warning)),
+    ...warnings.map(({ run, warning }) =>
+      h("li", {}, h("strong", {}, report.runs.length > 1 ? `Warning, ${run.label}: ` : "Warning: "), warning),
+    ),
   );
 }
 
@@ -92,12 +117,31 @@ export function expectTable(report: Report): HTMLElement | null {
     rows,
     columns: [
       { title: "Result", csv: "result", draw: (_, row) => badge(stateOf(at(row).expect)) },
-      { title: "Expectation", csv: "that", draw: (value, row) => h("span", {}, at(row).expect.name === "" ? "" : `${at(row).expect.name} `, h("code", {}, breakable(String(value ?? "")))) },
-      { title: "Measured", csv: "value_si", draw: (_: Cell, row: number) => h("b", { class: "value" }, measured(at(row).expect)) },
+      {
+        title: "Expectation",
+        csv: "that",
+        draw: (value, row) =>
+          h(
+            "span",
+            {},
+            at(row).expect.name === "" ? "" : `${at(row).expect.name} `,
+            h("code", {}, breakable(String(value ?? ""))),
+          ),
+      },
+      {
+        title: "Measured",
+        csv: "value_si",
+        draw: (_: Cell, row: number) => h("b", { class: "value" }, measured(at(row).expect)),
+      },
       { title: "Wanted", csv: "wanted" },
       ...(repeated ? [{ title: "Held by", csv: "held_by", hint: "Runs in which it holds by itself" }] : []),
       ...(several ? [{ title: "Run", csv: "run" }] : []),
-      { title: "Of the bound", csv: "value_over_bound", hint: "The measured value as a share of the bound", draw: (_: Cell, row: number) => gauge(at(row).expect, rows[row]?.[4 + offset] ?? null) },
+      {
+        title: "Of the bound",
+        csv: "value_over_bound",
+        hint: "The measured value as a share of the bound",
+        draw: (_: Cell, row: number) => gauge(at(row).expect, rows[row]?.[4 + offset] ?? null),
+      },
     ],
   });
 }
