@@ -6,13 +6,15 @@ import { type Ink, LIGHT } from "./palette";
 const WIDTH = 960;
 const MARGIN = 20;
 
+/** Characters that XML 1.0 has no place for: control characters, and halves of surrogate pairs. */
+const NOT_XML =
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is taken out
+  /[\u0000-\u0008\u000b\u000c\u000e-\u001f\ufffe\uffff]|[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]/g;
+
 /** Text as XML; characters that XML cannot hold are left out. */
 export function xml(text: string): string {
   return text
-    .replace(
-      /[\u0000-\u0008\u000b\u000c\u000e-\u001f\ufffe\uffff]|[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]/g,
-      "",
-    )
+    .replace(NOT_XML, "")
     .replaceAll("&", "&amp;")
     .replaceAll("<", "&lt;")
     .replaceAll(">", "&gt;")

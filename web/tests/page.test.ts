@@ -158,7 +158,11 @@ describe.skipIf(executable === undefined)("the page", () => {
     expect(await beyond.isVisible()).toBe(true);
     expect(await page.locator("#flows .scroll.cut").count()).toBeGreaterThan(0);
     await expect
-      .poll(async () => ((await beyond.isVisible()) ? (await beyond.click(), true) : false))
+      .poll(async () => {
+        const visible = await beyond.isVisible();
+        if (visible) await beyond.click();
+        return visible;
+      })
       .toBe(false);
     expect(await page.locator("#flows").textContent()).toContain(
       "Jain index of throughput within groups: pages 0.981",

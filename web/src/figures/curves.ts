@@ -124,7 +124,7 @@ function seriesOf(curve: Curve, xLog: boolean, yLog: boolean): object[] {
       ),
     });
   }
-  if (curve.error && curve.error.some((half) => half !== null && half > 0)) series.push(errorBars(curve));
+  if (curve.error?.some((half) => half !== null && half > 0)) series.push(errorBars(curve));
   return series;
 }
 
