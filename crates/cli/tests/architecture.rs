@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::process::Command;
 
 /// Which crates each crate may use, tests and benches aside.
-const ARROWS: [(&str, &[&str]); 11] = [
+const ARROWS: [(&str, &[&str]); 12] = [
     ("engine", &[]),
     ("traffic", &["engine"]),
     ("scenario", &["engine", "traffic"]),
@@ -14,9 +14,10 @@ const ARROWS: [(&str, &[&str]); 11] = [
     ("network", &["engine", "traffic", "scenario", "tcp", "measure"]),
     ("session", &["engine", "scenario", "measure"]),
     ("sim", &["engine", "traffic", "scenario", "measure", "network"]),
-    ("conform", &["engine", "traffic", "scenario", "measure", "sim"]),
+    ("tc", &["engine", "traffic", "scenario"]),
+    ("conform", &["engine", "traffic", "scenario", "measure", "sim", "tc"]),
     ("live", &["engine", "traffic", "scenario", "tcp", "measure", "network"]),
-    ("cli", &["engine", "traffic", "scenario", "measure", "network", "session", "sim", "conform", "live"]),
+    ("cli", &["engine", "traffic", "scenario", "measure", "network", "session", "sim", "tc", "conform", "live"]),
 ];
 
 fn cargo(arguments: &[&str]) -> String {
@@ -57,7 +58,7 @@ fn crates_use_only_those_before_them() {
 /// Pure crates have no dependency that reads clocks, starts threads or opens files for them.
 #[test]
 fn pure_crates_stay_pure() {
-    for name in ["engine", "traffic", "scenario", "tcp", "measure", "network", "session", "sim", "conform"] {
+    for name in ["engine", "traffic", "scenario", "tcp", "measure", "network", "session", "sim", "tc", "conform"] {
         let tree = cargo(&[
             "tree",
             "--offline",

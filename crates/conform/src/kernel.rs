@@ -1,24 +1,19 @@
 //! Reference runs of a kernel, compared with the simulator under the same traffic.
 //!
 //! ```text
-//! file -> Reference -> Experiment --command, parameter, tree, scenario--> text --sim::run--> Observed
-//!                          '-- results of the kernel ------------------------------------------> Comparison
+//! file -> Reference -> Experiment --setup, lockgate-tc, scenario--> text --sim::run--> Observed
+//!                          '-- results of the kernel -----------------------------------> Comparison
 //! ```
 //!
 //! The file is JSON: properties of the `machine`, and `experiments`, each with the commands that set up the
 //! kernel (`tc`, and a line for a link device), the flows and their results. `docs/concepts/conformance.md`
-//! describes its form. Nothing is tuned to a run: commands are translated with the semantics of `tc`, and
-//! an experiment with an unsupported word is not run.
+//! describes its form. Nothing is tuned to a run: commands are imported by
+//! `lockgate-tc`, and an experiment with an unsupported word is not run.
 
-mod command;
 mod comparison;
-mod conditions;
-mod filter;
 mod observed;
-mod parameter;
 mod scenario;
-mod sorting;
-mod tree;
+mod setup;
 
 pub use comparison::{Comparison, Line, RunComparison, Verdict, compare, schema};
 

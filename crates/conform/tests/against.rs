@@ -315,7 +315,7 @@ fn every_word_of_a_filter_counts() {
         assert!(line.ends_with(&format!("match = [{{ {rule} }}] }}")), "{conditions}: {line}");
     }
     for (conditions, flows, why) in [
-        ("u32 match ip sport 53 0xffff", ["", ""], "does not say that of flow `f`"),
+        ("u32 match ip sport 53 0xffff", ["", ""], "unknown for flow `f`"),
         // In the kernel its ECN bits keep it out.
         ("u32 match ip tos 0xb8 0xff", [", \"tos\": 185", ""], "flow `f` goes to `1:20`"),
         ("handle 5 fw", ["", ""], "`fw`"),

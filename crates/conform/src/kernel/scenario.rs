@@ -3,10 +3,9 @@
 use core::fmt::Write as _;
 
 use lockgate_engine::random::{Random, Seed};
+use lockgate_tc::{Environment, Headers, Port};
 
-use super::command::Commands;
-use super::conditions::Headers;
-use super::tree::{self, Queue};
+use super::setup::Setup;
 use super::{Experiment, FlowSetup, Machine, Tcp, Udp};
 
 /// A run of the kernel as a scenario.
@@ -36,37 +35,36 @@ pub(super) fn write(
     machine: &Machine,
     shift: Option<Seed>,
 ) -> Result<Written, String> {
-    let commands = Commands::read(&experiment.commands)?;
+    let setup = Setup::read(&experiment.commands)?;
     let flows = headers(experiment, machine);
-    let (root, skipped) = tree::build(&commands, machine.hz, &flows)?;
+    let port = setup.port(&Environment { hz: machine.hz, flows: &flows })?;
     let has_tcp = experiment.tcp().next().is_some();
     let is_shared = is_shared(experiment);
     let last = experiment.udp().map(|(_, udp)| udp.stop_s).fold(experiment.duration_s, f64::max);
     // Packets that wait at the end are neither received nor lost.
     let duration = seconds(last)?;
     // A device without limit: the transmission time of a packet is negligible.
-    let rate = commands.rate.map_or_else(|| "100gbit".to_owned(), |rate| format!("{rate}bit"));
+    let rate = setup.rate.map_or_else(|| "100gbit".to_owned(), |rate| format!("{rate}bit"));
     // A delay on the way back adds to the round-trip time of a connection; datagrams do not depend on it.
-    let access = commands.way_back_us / 2;
+    let access = setup.return_delay.as_picos() / 1_000_000 / 2;
     let warmup = if has_tcp { "warmup = \"5s\"\n" } else { "" };
     let path = seconds(machine.path_us / 1e6)?;
     // Addresses are written only if a filter needs them.
     let addresses = machine
         .addresses
-        .filter(|_| commands.filters.iter().any(|filter| filter.conditions.has_addresses()))
+        .filter(|_| port.compares_addresses)
         .map(|addresses| addresses.map(|address| format!("address = \"{address}\"")))
         .unwrap_or_default();
     let mut text = format!(
         "title = {}\nduration = \"{duration}\"\n{warmup}record.packets = true\nnode.a = {{ {} }}\nnode.r = {{}}\nnode.b = {{ {} }}\n\
          link.access = {{ between = [\"a\", \"r\"], rate = \"100gbit\", delay = \"{access}us\" }}\n\
          link.line = {{ between = [\"r\", \"b\"], rate = \"{rate}\", delay = \"{path}\" }}\n\
-         [port.\"r->b\"]\nroot = \"{}\"\n",
+         [port.\"r->b\"]\n{}",
         quoted(id),
         addresses[0],
         addresses[1],
-        root.name()
+        port.table()
     );
-    root.write(&mut text);
     for (name, flow) in &experiment.flows {
         let setup = match flow {
             FlowSetup::Udp(udp) => {
@@ -78,7 +76,7 @@ pub(super) fn write(
         };
         let _ = writeln!(text, "[flow.{}]\nfrom = \"a\"\nto = \"b\"\n{setup}", quoted(name));
     }
-    Ok(Written { text, is_random: is_random(experiment, &root), skipped })
+    Ok(Written { text, is_random: is_random(experiment, &port), skipped: port.left_out })
 }
 
 /// Returns true if several connections share the bottleneck: their losses depend on the start of each
@@ -87,11 +85,11 @@ fn is_shared(experiment: &Experiment) -> bool {
     experiment.tcp().nth(1).is_some()
 }
 
-fn is_random(experiment: &Experiment, root: &Queue) -> bool {
+fn is_random(experiment: &Experiment, port: &Port) -> bool {
     let is_drawn = |udp: &Udp| udp.arrivals().is_ok_and(|(process, _)| process == "poisson");
     experiment.udp().any(|(_, udp)| is_drawn(udp))
         || is_shared(experiment)
-        || RANDOM.iter().any(|kind| root.has(kind))
+        || RANDOM.iter().any(|kind| port.has(kind))
 }
 
 /// Returns the headers of every flow's packets.

@@ -2,11 +2,18 @@
 
 use core::net::Ipv4Addr;
 
+use crate::position::Located;
+use crate::problem::Problem;
+use crate::syntax::{Classifier, End, Key, Masked, Offset, Prefix, Selector};
+
 /// Bytes supported: an IPv4 header and a TCP header, both without options.
 const BYTES: usize = 40;
 
 /// Bytes of a frame before the IPv4 header.
 const ETHERNET: u32 = 14;
+
+/// Bytes of an IPv4 header without options: offset of the transport header.
+const TRANSPORT: usize = 20;
 
 /// Mask of the code point in a TOS byte; the other two bits are ECN.
 const CODE_POINT: u8 = 0xfc;
@@ -34,14 +41,18 @@ impl Default for Conditions {
 
 /// Headers of a flow's packets.
 #[derive(Clone, Debug)]
-pub(super) struct Headers {
+pub struct Headers {
+    /// Name of the flow.
     pub name: String,
+    /// Protocol of its IP packets.
     pub protocol: u8,
-    /// Addresses of sender and receiver, if the file has them.
+    /// Addresses of sender and receiver, if known.
     pub addresses: Option<[Ipv4Addr; 2]>,
-    /// Source port, if the file has it.
+    /// Source port, if known.
     pub source_port: Option<u16>,
+    /// Destination port.
     pub destination_port: u16,
+    /// TOS byte.
     pub tos: u8,
     /// True if the ECN bits of every packet are those of `tos`.
     pub has_fixed_ecn: bool,
@@ -49,14 +60,20 @@ pub(super) struct Headers {
     pub length: Option<u32>,
 }
 
-/// Parses an integer: decimal, hexadecimal with `0x`, or octal with a leading `0`, as in C.
-pub(super) fn number(text: &str) -> Result<u32, String> {
-    let read = match text.strip_prefix("0x").or_else(|| text.strip_prefix("0X")) {
-        Some(digits) => u32::from_str_radix(digits, 16),
-        None if text.len() > 1 && text.starts_with('0') => u32::from_str_radix(text, 8),
-        None => text.parse(),
-    };
-    read.map_err(|_| format!("`{text}` is not a whole number"))
+/// A rule of a scenario's `match`; `None` and empty lists compare nothing.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Rule {
+    pub protocol: Option<u8>,
+    /// Address and length of its prefix.
+    pub source: Option<(Ipv4Addr, u32)>,
+    pub destination: Option<(Ipv4Addr, u32)>,
+    /// Lowest and highest port.
+    pub source_port: Option<(u16, u16)>,
+    pub destination_port: Option<(u16, u16)>,
+    pub code_points: Vec<u8>,
+    pub tcp_flags: Vec<&'static str>,
+    /// Lowest and highest length of a frame in bytes.
+    pub length: Option<(u32, u32)>,
 }
 
 /// Returns the number of leading ones of a mask that has no others; `None` for other masks.
@@ -66,17 +83,79 @@ fn leading(mask: u32, width: u32) -> Option<u32> {
 }
 
 impl Conditions {
-    /// Requires `size` bytes from `at` on to be `value` where `mask` has ones.
-    pub(super) fn bytes(&mut self, at: usize, size: usize, value: u32, mask: u32) -> Result<(), String> {
-        if size < 4 && (value | mask) >> (8 * size) != 0 {
-            return Err(format!("`{value:#x} {mask:#x}` has more than {} bits", 8 * size));
+    /// Returns the conditions of a classifier.
+    ///
+    /// # Errors
+    /// Returns the first condition that a scenario cannot express, or that no packet satisfies.
+    pub(super) fn of(classifier: &Located<Classifier>) -> Result<Self, Problem> {
+        let mut conditions = Self::default();
+        match &classifier.value {
+            Classifier::U32(selectors) => {
+                for selector in selectors {
+                    conditions.selector(selector).map_err(|why| Problem::new(selector.at, why))?;
+                }
+            }
+            Classifier::Flower(keys) => {
+                for key in keys {
+                    conditions.key(key).map_err(|why| Problem::new(key.at, why))?;
+                }
+            }
+            Classifier::Fw => {
+                let why = "filters of kind `fw` are not understood: packets of a scenario have no mark";
+                return Err(Problem::new(classifier.at, why));
+            }
+            Classifier::Matchall => {}
         }
-        for (index, at) in (at..at + size).enumerate() {
+        conditions.check().map_err(|why| Problem::new(classifier.at, why))?;
+        Ok(conditions)
+    }
+
+    /// Adds a condition of `u32`.
+    fn selector(&mut self, selector: &Selector) -> Result<(), String> {
+        match *selector {
+            Selector::Address(end, prefix) => self.address(end, prefix),
+            Selector::Protocol(bits) => self.bytes(9, 1, bits),
+            Selector::Dsfield(bits) => self.bytes(1, 1, bits),
+            Selector::Port(end, bits) => self.bytes(port_offset(end), 2, bits),
+            Selector::Bits { at: None, .. } => Ok(()),
+            Selector::Bits { size, bits, at: Some(offset) } => {
+                let (from, at) = match offset {
+                    Offset::Ip(at) => (0, at),
+                    Offset::NextHeader(at) => (TRANSPORT, at),
+                };
+                self.bytes(from.saturating_add(at as usize), size, bits)
+            }
+        }
+    }
+
+    /// Adds a condition of `flower`.
+    fn key(&mut self, key: &Key) -> Result<(), String> {
+        match *key {
+            // All packets of a run are IPv4.
+            Key::Ip => Ok(()),
+            Key::Protocol(number) => self.bytes(9, 1, Masked { value: number.into(), mask: 0xff }),
+            Key::Address(end, prefix) => self.address(end, prefix),
+            Key::Port(end, bits) => self.bytes(port_offset(end), 2, bits),
+            Key::Ports(end, low, high) => {
+                let own = &mut self.ports[usize::from(end == End::Destination)];
+                *own = (own.0.max(low), own.1.min(high));
+                self.is_contradiction |= own.0 > own.1;
+                Ok(())
+            }
+            Key::Tos(bits) => self.bytes(1, 1, bits),
+            Key::TcpFlags(bits) => self.bytes(TRANSPORT + 12, 2, bits),
+        }
+    }
+
+    /// Requires `size` bytes from `at` on.
+    fn bytes(&mut self, at: usize, size: usize, bits: Masked) -> Result<(), String> {
+        for index in 0..size {
             let shift = 8 * (size - 1 - index);
-            let (value, mask) = ((value >> shift) as u8, (mask >> shift) as u8);
+            let (value, mask) = ((bits.value >> shift) as u8, (bits.mask >> shift) as u8);
             if mask == 0 {
                 continue;
             }
+            let at = at.saturating_add(index);
             if at >= BYTES {
                 return Err(format!("byte {at} of the headers is not understood"));
             }
@@ -87,34 +166,14 @@ impl Conditions {
         Ok(())
     }
 
-    /// Requires an address or a prefix: `10.1.0.0/16`, `10.1.0.0/255.255.0.0`.
-    pub(super) fn address(&mut self, is_source: bool, text: &str) -> Result<(), String> {
-        let wrong = || format!("`{text}` is no address and no prefix");
-        let (address, prefix) = text.split_once('/').unwrap_or((text, "32"));
-        let address: Ipv4Addr = address.parse().map_err(|_| wrong())?;
-        let mask = match prefix.parse::<Ipv4Addr>() {
-            Ok(mask) => mask.to_bits(),
-            Err(_) => match prefix.parse::<u32>() {
-                Ok(bits @ 0..=32) => u32::MAX.checked_shl(32 - bits).unwrap_or(0),
-                _ => return Err(wrong()),
-            },
-        };
-        self.bytes(if is_source { 12 } else { 16 }, 4, address.to_bits(), mask)
-    }
-
-    /// Requires a port from `low` to `high`.
-    pub(super) fn ports(&mut self, is_source: bool, low: u32, high: u32) -> Result<(), String> {
-        let (Ok(low), Ok(high)) = (u16::try_from(low), u16::try_from(high)) else {
-            return Err(format!("`{low}-{high}` are no ports"));
-        };
-        let own = &mut self.ports[usize::from(!is_source)];
-        *own = (own.0.max(low), own.1.min(high));
-        self.is_contradiction |= own.0 > own.1;
-        Ok(())
+    /// Requires an address.
+    fn address(&mut self, end: End, Prefix { address, mask }: Prefix) -> Result<(), String> {
+        let at = if end == End::Source { 12 } else { 16 };
+        self.bytes(at, 4, Masked { value: address.to_bits(), mask: mask.to_bits() })
     }
 
     /// Checks that the conditions are supported, and that packets can satisfy them.
-    pub(super) fn check(&self) -> Result<(), String> {
+    fn check(&self) -> Result<(), String> {
         // Version and header length of a packet without options.
         let is_other = (0x45 ^ self.values[0]) & self.masks[0] != 0;
         if self.is_contradiction || is_other {
@@ -191,42 +250,31 @@ impl Conditions {
     }
 
     /// Returns a rule for a scenario's `match`.
-    pub(super) fn toml(&self) -> String {
-        let mut parts = Vec::new();
-        parts.extend(self.protocol().map(|protocol| format!("protocol = {protocol}")));
-        for (key, at) in [("source", 12), ("destination", 16)] {
+    pub(super) fn rule(&self) -> Rule {
+        let prefix = |at: usize| {
             let mask = word(&self.masks, at, 4);
-            if mask != 0 {
-                let address = Ipv4Addr::from_bits(word(&self.values, at, 4) & mask);
-                parts.push(format!("{key} = \"{address}/{}\"", mask.leading_ones()));
-            }
+            let address = Ipv4Addr::from_bits(word(&self.values, at, 4) & mask);
+            (mask != 0).then(|| (address, mask.leading_ones()))
+        };
+        let ports = |end: usize| self.port_range(end).filter(|range| *range != (0, u16::MAX));
+        let flags = (0..8).filter(|bit| self.masks[33] != 0 && self.values[33] >> bit & 1 == 1);
+        Rule {
+            protocol: self.protocol(),
+            source: prefix(12),
+            destination: prefix(16),
+            source_port: ports(0),
+            destination_port: ports(1),
+            code_points: if self.masks[1] & CODE_POINT == 0 { Vec::new() } else { self.code_points() },
+            tcp_flags: flags.map(|bit| FLAGS[bit]).collect(),
+            length: (self.masks[2..4] != [0, 0]).then(|| self.lengths()),
         }
-        for (key, end) in [("source_port", 0), ("destination_port", 1)] {
-            match self.port_range(end) {
-                Some((0, u16::MAX)) | None => {}
-                Some((low, high)) if low == high => parts.push(format!("{key} = {low}")),
-                Some((low, high)) => parts.push(format!("{key} = \"{low}-{high}\"")),
-            }
-        }
-        if self.masks[1] & CODE_POINT != 0 {
-            parts.push(format!("dscp = {:?}", self.code_points()));
-        }
-        if self.masks[33] != 0 {
-            let names = (0..8).filter(|bit| self.values[33] >> bit & 1 == 1).map(|bit| FLAGS[bit]);
-            parts.push(format!("tcp_flags = {:?}", names.collect::<Vec<_>>()));
-        }
-        if self.masks[2..4] != [0, 0] {
-            let (low, high) = self.lengths();
-            parts.push(format!("length = \"{low}B-{high}B\""));
-        }
-        format!("{{ {} }}", parts.join(", ")).replace("{  }", "{ }")
     }
 
     /// Returns true if it matches all packets of this flow, false if none, `None` if some. With `is_ours`
     /// as the rule of a scenario does, which does not compare ECN bits.
     ///
     /// # Errors
-    /// Fails if the file lacks a property of the flow that is compared.
+    /// Fails if a property of the flow that is compared is unknown.
     pub(super) fn takes(&self, flow: &Headers, is_ours: bool) -> Result<Option<bool>, String> {
         let within = |(low, high): (u16, u16), port: u16| (low..=high).contains(&port);
         let asked = if is_ours { self.masks[1] & CODE_POINT } else { self.masks[1] };
@@ -238,9 +286,7 @@ impl Conditions {
         {
             return Ok(Some(false));
         }
-        let unsaid = |what: &str| {
-            format!("a filter asks for {what}, and the file does not say that of flow `{}`", flow.name)
-        };
+        let unsaid = |what: &str| format!("a filter compares {what}, unknown for flow `{}`", flow.name);
         if self.has_addresses() {
             let addresses = flow.addresses.ok_or_else(|| unsaid("addresses"))?;
             for (address, at) in addresses.into_iter().zip([12, 16]) {
@@ -270,52 +316,15 @@ impl Conditions {
     }
 }
 
+/// Returns the offset of a port.
+fn port_offset(end: End) -> usize {
+    if end == End::Source { TRANSPORT } else { TRANSPORT + 2 }
+}
+
 /// Returns the big-endian number in `size` bytes from `at` on.
 fn word(bytes: &[u8; BYTES], at: usize, size: usize) -> u32 {
     bytes[at..at + size].iter().fold(0, |word, byte| word << 8 | u32::from(*byte))
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn flow() -> Headers {
-        Headers {
-            name: "f".to_owned(),
-            protocol: 17,
-            addresses: None,
-            source_port: None,
-            destination_port: 9000,
-            tos: 0xb9,
-            has_fixed_ecn: true,
-            length: Some(500),
-        }
-    }
-
-    fn asked(ask: impl FnOnce(&mut Conditions) -> Result<(), String>) -> Conditions {
-        let mut conditions = Conditions::default();
-        ask(&mut conditions).expect("understood");
-        conditions.check().expect("possible");
-        conditions
-    }
-
-    #[test]
-    fn a_flow_is_taken_not_taken_or_both() {
-        let port = asked(|it| it.bytes(22, 2, 9000, 0xffff));
-        assert_eq!(port.takes(&flow(), false), Ok(Some(true)));
-        assert_eq!(port.takes(&Headers { destination_port: 9001, ..flow() }, false), Ok(Some(false)));
-        // A kernel compares the ECN bits of a whole TOS byte, a scenario does not.
-        let tos = asked(|it| it.bytes(1, 1, 0xb8, 0xff));
-        assert_eq!((tos.takes(&flow(), false), tos.takes(&flow(), true)), (Ok(Some(false)), Ok(Some(true))));
-        let short = asked(|it| it.bytes(2, 2, 0, 0xfe00));
-        assert_eq!(short.takes(&flow(), false), Ok(Some(true)));
-        assert_eq!(short.takes(&Headers { length: None, ..flow() }, false), Ok(None));
-        let from = asked(|it| it.address(true, "10.1.0.0/16"));
-        assert!(from.takes(&flow(), false).expect_err("no address").contains("addresses"));
-        let addresses = Some([Ipv4Addr::new(10, 1, 0, 1), Ipv4Addr::new(10, 2, 0, 1)]);
-        assert_eq!(from.takes(&Headers { addresses, ..flow() }, false), Ok(Some(true)));
-        let sent_from = asked(|it| it.ports(true, 1, 1023));
-        assert!(sent_from.takes(&flow(), false).expect_err("no port").contains("source port"));
-        assert_eq!(sent_from.takes(&Headers { source_port: Some(80), ..flow() }, false), Ok(Some(true)));
-    }
-}
+mod tests;

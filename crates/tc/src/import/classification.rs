@@ -3,8 +3,15 @@
 //! A kernel tries filters in their order; a scenario tries classes in theirs. For the flows of a run both
 //! must give the same result, or the run is refused.
 
-use super::command::{Commands, Handle};
-use super::conditions::{Conditions, Headers};
+use super::conditions::{Conditions, Headers, Rule};
+use super::objects::{FilterRule, Objects};
+use super::settings::value_of;
+use crate::handle::Handle;
+use crate::language::Kind;
+use crate::position::Position;
+use crate::problem::Problem;
+use crate::syntax::Qdisc;
+use crate::value::Value;
 
 /// Linux's priority of a forwarded packet, indexed by four bits of its TOS byte, `0x1e` (tc-prio(8)).
 const PRIORITIES: [u8; 16] = [0, 1, 0, 0, 2, 2, 2, 2, 6, 6, 6, 6, 4, 4, 4, 4];
@@ -27,12 +34,13 @@ pub(super) struct Leaf {
 
 impl Leaf {
     /// Returns rules for a scenario; empty if it takes the rest.
-    pub(super) fn matches(&self) -> Vec<String> {
+    pub(super) fn rules(&self) -> Vec<Rule> {
         if self.is_rest {
             return Vec::new();
         }
-        let codes = (!self.codes.is_empty()).then(|| format!("{{ dscp = {:?} }}", self.codes));
-        self.rules.iter().map(Conditions::toml).chain(codes).collect()
+        let by_code = || Rule { code_points: self.codes.clone(), ..Rule::default() };
+        let codes = (!self.codes.is_empty()).then(by_code);
+        self.rules.iter().map(Conditions::rule).chain(codes).collect()
     }
 
     /// Returns true if the rules of a scenario match all packets of this flow, false if none, `None` if
@@ -61,10 +69,12 @@ impl Leaf {
 }
 
 /// The classification of a run's flows in a discipline.
-pub(super) struct Sorting {
+pub(super) struct Classification {
     leaves: Vec<Leaf>,
     /// Each flow, and the classes to which its packets may go, in the order in which they are tried.
-    ways: Vec<(Headers, Vec<Handle>)>,
+    paths: Vec<(Headers, Vec<Handle>)>,
+    /// Position of the discipline.
+    at: Position,
 }
 
 /// The destination of packets that no filter matches.
@@ -76,29 +86,54 @@ enum Fallback {
     None,
 }
 
-impl Sorting {
+impl Fallback {
+    /// Returns the class of a flow that no filter matches.
+    fn class(&self, flow: &Headers) -> Option<Handle> {
+        match self {
+            Self::Class(class) => Some(*class),
+            Self::Bands(map) => Some(map[usize::from(priority(flow.tos))]),
+            Self::None => None,
+        }
+    }
+}
+
+/// Returns the classes to which filters send a flow, in the order in which they are tried, and true if the
+/// last one takes all its packets.
+fn path_of(flow: &Headers, filters: &[&FilterRule]) -> Result<(Vec<Handle>, bool), Problem> {
+    let mut path = Vec::new();
+    for filter in filters {
+        let takes = filter.conditions.takes(flow, false).map_err(|why| Problem::new(filter.at, why))?;
+        if takes != Some(false) {
+            path.push(filter.class);
+        }
+        if takes == Some(true) {
+            return Ok((path, true));
+        }
+    }
+    Ok((path, false))
+}
+
+impl Classification {
     /// Creates the classification of a discipline with explicit classes.
     ///
     /// # Errors
     /// Fails if a filter selects a class with subclasses, or a flow has no class.
     pub(super) fn of_classes(
-        commands: &Commands,
+        objects: &Objects<'_>,
         owner: Handle,
-        arguments: &[String],
+        qdisc: &Qdisc,
         flows: &[&Headers],
-    ) -> Result<Self, String> {
-        let all = || commands.classes.iter().filter(|class| class.id.owner() == owner);
-        let is_inner = |id: Handle| all().any(|class| class.parent == id);
-        let leaves: Vec<_> = all().map(|class| class.id).filter(|id| !is_inner(*id)).collect();
-        let default = match value_of(arguments, "default")? {
-            None | Some("0" | "0x0") => None,
-            Some(minor) => {
-                let minor = u16::from_str_radix(minor.trim_start_matches("0x"), 16)
-                    .map_err(|_| format!("`default {minor}` is no class"))?;
-                Some(Handle { minor, ..owner }).filter(|class| leaves.contains(class))
+    ) -> Result<Self, Problem> {
+        let all = || objects.classes.iter().filter(|class| class.id.owner() == owner);
+        let is_inner = |id: Handle| all().any(|class| *class.parent == id);
+        let leaves: Vec<_> = all().map(|class| *class.id).filter(|id| !is_inner(*id)).collect();
+        let default = match value_of(&qdisc.settings, "default") {
+            Some(Value::Minor(minor)) if *minor > 0 => {
+                Some(Handle { minor: *minor, ..owner }).filter(|class| leaves.contains(class))
             }
+            _ => None,
         };
-        Self::new(commands, owner, &leaves, &default.map_or(Fallback::None, Fallback::Class), flows)
+        Self::new(objects, qdisc, owner, &leaves, &default.map_or(Fallback::None, Fallback::Class), flows)
     }
 
     /// Creates the classification of a discipline with implicit bands.
@@ -106,109 +141,96 @@ impl Sorting {
     /// # Errors
     /// Fails if the map of priorities is invalid, or a filter selects no band.
     pub(super) fn of_bands(
-        commands: &Commands,
+        objects: &Objects<'_>,
         owner: Handle,
-        arguments: &[String],
+        qdisc: &Qdisc,
         flows: &[&Headers],
-    ) -> Result<Self, String> {
-        let is_prio = commands.qdiscs.iter().any(|qdisc| qdisc.handle == Some(owner) && qdisc.kind == "prio");
-        let number = |word: &str| -> Result<Option<usize>, String> {
-            let read =
-                |text: &str| text.parse::<usize>().map_err(|_| format!("`{word} {text}` is not a number"));
-            value_of(arguments, word)?.map(read).transpose()
+    ) -> Result<Self, Problem> {
+        let wrong = |message: String| Problem::new(qdisc.kind.at, message);
+        let is_prio = *qdisc.kind == Kind::Prio;
+        let number = |name: &str| match value_of(&qdisc.settings, name) {
+            Some(Value::Number(number)) => usize::try_from(*number).ok(),
+            _ => None,
         };
-        let numbers = |word: &str| -> Vec<usize> {
-            let rest = arguments.iter().skip_while(|one| *one != word).skip(1);
-            rest.map_while(|text| text.parse().ok()).collect()
+        let quanta = match value_of(&qdisc.settings, "quanta") {
+            Some(Value::Sizes(sizes)) => sizes.len(),
+            _ => 0,
         };
-        let least = numbers("quanta").len() + number("strict")?.unwrap_or(0);
-        let count = number("bands")?.unwrap_or(if is_prio { 3 } else { least });
+        let least = number("strict").unwrap_or(0).saturating_add(quanta);
+        let count = number("bands").unwrap_or(if is_prio { 3 } else { least });
         let fewest = if is_prio { 2 } else { 1 };
         if !(fewest..=16).contains(&count) {
-            return Err(format!("`bands {count}` is not from {fewest} to 16"));
+            return Err(wrong(format!("`bands {count}` is not from {fewest} to 16")));
         }
         let bands: Vec<_> = (1..=count).map(|band| Handle { minor: band as u16, ..owner }).collect();
-        let given = numbers("priomap");
+        let given = match value_of(&qdisc.settings, "priomap") {
+            Some(Value::Numbers(numbers)) => numbers.as_slice(),
+            _ => &[],
+        };
         if is_prio && !matches!(given.len(), 0 | 16) {
-            return Err(format!("`priomap` has {} of 16 numbers", given.len()));
+            return Err(wrong(format!("`priomap` has {} of 16 numbers", given.len())));
         }
         // `ets` maps priorities that are not listed to its last band.
         let map = (0..16).map(|priority| match given.get(priority) {
-            Some(band) => *band,
+            Some(band) => usize::try_from(*band).unwrap_or(usize::MAX),
             None if is_prio => BANDS[priority],
             None => count - 1,
         });
         let map = map.map(|band| {
-            bands.get(band).copied().ok_or_else(|| format!("`priomap` leads to band {band} of {count}"))
+            let class = bands.get(band).copied();
+            class.ok_or_else(|| wrong(format!("`priomap` leads to band {band} of {count}")))
         });
         let map = map.collect::<Result<Vec<_>, _>>()?;
-        Self::new(commands, owner, &bands, &Fallback::Bands(map), flows)
+        Self::new(objects, qdisc, owner, &bands, &Fallback::Bands(map), flows)
     }
 
     fn new(
-        commands: &Commands,
+        objects: &Objects<'_>,
+        qdisc: &Qdisc,
         owner: Handle,
         classes: &[Handle],
         fallback: &Fallback,
         flows: &[&Headers],
-    ) -> Result<Self, String> {
-        let filters: Vec<_> =
-            commands.filters.iter().filter(|filter| filter.parent == owner).enumerate().collect();
-        if let Some((_, filter)) = filters.iter().find(|(_, filter)| !classes.contains(&filter.class)) {
-            return Err(format!(
-                "a filter leads to `{}`, which is no class without others below it",
-                filter.class
-            ));
+    ) -> Result<Self, Problem> {
+        let at = qdisc.kind.at;
+        let filters: Vec<_> = objects.rules.iter().filter(|rule| rule.parent == owner).collect();
+        if let Some(filter) = filters.iter().find(|filter| !classes.contains(&filter.class)) {
+            let message =
+                format!("a filter leads to `{}`, which is no class without others below it", filter.class);
+            return Err(Problem::new(filter.at, message));
         }
-        let all = filters.iter().find(|(_, filter)| filter.conditions.is_everything());
+        let all = filters.iter().find(|filter| filter.conditions.is_everything());
         let rest = match (all, fallback) {
-            (Some((_, filter)), _) => Some(filter.class),
+            (Some(filter), _) => Some(filter.class),
             (None, Fallback::Class(class)) => Some(*class),
             _ => None,
         };
-        let mut ways = Vec::new();
+        let mut paths = Vec::new();
+        let mut needs_map = false;
         for flow in flows {
-            let mut way = Vec::new();
-            let mut is_certain = false;
-            for (_, filter) in &filters {
-                let takes = filter.conditions.takes(flow, false)?;
-                if takes != Some(false) {
-                    way.push(filter.class);
-                }
-                is_certain = takes == Some(true);
-                if is_certain {
-                    break;
-                }
-            }
+            let (mut path, is_certain) = path_of(flow, &filters)?;
             if !is_certain {
-                way.push(match fallback {
-                    Fallback::Class(class) => *class,
-                    Fallback::Bands(map) => map[usize::from(priority(flow.tos))],
-                    Fallback::None => {
-                        return Err(format!(
-                            "flow `{}` comes to no class of `{owner}`: a kernel drops its packets, or sends them past all classes",
-                            flow.name
-                        ));
-                    }
-                });
+                path.push(fallback.class(flow).ok_or_else(|| {
+                    let message = format!(
+                        "flow `{}` comes to no class of `{owner}`: a kernel drops its packets, or sends them past all classes",
+                        flow.name
+                    );
+                    Problem::new(at, message)
+                })?);
             }
-            ways.push(((*flow).clone(), way));
+            needs_map |= !is_certain;
+            paths.push(((*flow).clone(), path));
         }
-        let needs_map = ways.iter().any(|(flow, way)| {
-            let by_filter =
-                filters.iter().any(|(_, filter)| filter.conditions.takes(flow, false) == Ok(Some(true)));
-            !by_filter && !way.is_empty()
-        });
         let leaves = classes.iter().enumerate().map(|(index, class)| {
-            let own = || filters.iter().filter(|(_, filter)| filter.class == *class);
+            let own = || filters.iter().enumerate().filter(|(_, filter)| filter.class == *class);
             let codes = match fallback {
                 Fallback::Bands(map) if needs_map && rest.is_none() => {
                     (0..64).filter(|code| map[usize::from(priority(code << 2))] == *class).collect()
                 }
                 _ => Vec::new(),
             };
-            let asks = own().filter(|(_, filter)| !filter.conditions.is_everything());
-            let rules: Vec<_> = asks.map(|(_, filter)| filter.conditions.clone()).collect();
+            let rules = own().map(|(_, filter)| &filter.conditions).filter(|rule| !rule.is_everything());
+            let rules: Vec<_> = rules.cloned().collect();
             // The last band takes the rest, unless a filter takes it: then there is no rest.
             let is_last = matches!(fallback, Fallback::Bands(_))
                 && rest.is_none()
@@ -220,10 +242,10 @@ impl Sorting {
                 rules,
                 codes,
                 is_rest: rest == Some(*class) || is_last,
-                rank: own().map(|(rank, _)| *rank).min().unwrap_or(usize::MAX),
+                rank: own().map(|(rank, _)| rank).min().unwrap_or(usize::MAX),
             }
         });
-        Ok(Self { leaves: leaves.collect(), ways })
+        Ok(Self { leaves: leaves.collect(), paths, at })
     }
 
     /// Returns the classes, in their order.
@@ -249,18 +271,18 @@ impl Sorting {
 
     /// Returns the flows whose packets may go to this class.
     pub(super) fn flows(&self, class: Handle) -> Vec<&Headers> {
-        self.ways.iter().filter(|(_, way)| way.contains(&class)).map(|(flow, _)| flow).collect()
+        self.paths.iter().filter(|(_, path)| path.contains(&class)).map(|(flow, _)| flow).collect()
     }
 
     /// Checks that classes tried in this order receive the same flows as in the kernel.
     ///
     /// # Errors
     /// Returns a flow that would go to another class.
-    pub(super) fn check(&self, asked: &[&Leaf]) -> Result<(), String> {
-        for (flow, way) in &self.ways {
+    pub(super) fn check(&self, leaves: &[&Leaf]) -> Result<(), Problem> {
+        for (flow, path) in &self.paths {
             let mut ours: Vec<Handle> = Vec::new();
-            for leaf in asked {
-                let takes = leaf.takes(flow)?;
+            for leaf in leaves {
+                let takes = leaf.takes(flow).map_err(|why| Problem::new(self.at, why))?;
                 if takes != Some(false) {
                     ours.push(leaf.class);
                 }
@@ -268,14 +290,15 @@ impl Sorting {
                     break;
                 }
             }
-            let mut kernel = way.clone();
+            let mut kernel = path.clone();
             kernel.dedup();
             ours.dedup();
             if kernel != ours {
-                return Err(format!(
-                    "flow `{}` goes to `{}`, and classes that are asked in their order cannot say so",
+                let message = format!(
+                    "flow `{}` goes to `{}`, and classes that are tried in their order cannot say so",
                     flow.name, kernel[0]
-                ));
+                );
+                return Err(Problem::new(self.at, message));
             }
         }
         Ok(())
@@ -285,10 +308,4 @@ impl Sorting {
 /// Returns Linux's priority of a packet with this TOS byte.
 fn priority(tos: u8) -> u8 {
     PRIORITIES[usize::from((tos & 0x1e) >> 1)]
-}
-
-/// Returns the word after `word`.
-fn value_of<'a>(arguments: &'a [String], word: &str) -> Result<Option<&'a str>, String> {
-    let Some(index) = arguments.iter().position(|one| one == word) else { return Ok(None) };
-    arguments.get(index + 1).map(|value| Some(value.as_str())).ok_or_else(|| format!("`{word}` has no value"))
 }

@@ -1,0 +1,71 @@
+//! Import: `tc` commands as the port of a scenario.
+//!
+//! ```text
+//! Commands -> Objects (one tree, filters in order) -> Queue (kinds and parameters of a scenario) -> TOML
+//!                          Conditions, Classification --^
+//! ```
+//!
+//! Names of kinds and parameters are those of `tc` in scenarios too; the import translates the rest: units,
+//! defaults of Linux, classes, and filters. Everything that a scenario cannot express is a [`Problem`] with
+//! its position. Settings without effect in a scenario are listed, with reasons, in [`Port::left_out`].
+
+mod classification;
+mod conditions;
+mod objects;
+mod settings;
+mod toml;
+mod tree;
+
+pub use conditions::Headers;
+
+use crate::problem::Problems;
+use crate::syntax::Commands;
+use conditions::Conditions;
+use objects::Objects;
+use tree::Queue;
+
+/// Properties of the machine and of its traffic that the meaning of commands depends on.
+#[derive(Clone, Copy, Debug)]
+pub struct Environment<'a> {
+    /// Ticks per second of the kernel's timers, at least 1.
+    pub hz: u32,
+    /// Headers of the flows that pass the port. A kernel tries filters in their order, a scenario tries
+    /// classes in theirs; commands are imported only if both send these flows to the same classes.
+    pub flows: &'a [Headers],
+}
+
+/// A port of a scenario.
+#[derive(Clone, Debug)]
+pub struct Port {
+    /// Root of the tree of queues.
+    root: Queue,
+    /// Settings and classes that were left out because they have no effect in a scenario, each with the
+    /// reason.
+    pub left_out: Vec<String>,
+    /// True if a rule compares addresses, so that nodes of the scenario must have theirs.
+    pub compares_addresses: bool,
+}
+
+/// Imports the commands that set up one device.
+///
+/// # Errors
+/// Returns what a scenario cannot express, with its position: a kind, setting or filter, or a flow that
+/// classes in a scenario's order would sort differently.
+pub fn import(commands: &Commands, environment: &Environment<'_>) -> Result<Port, Problems> {
+    let objects = Objects::new(commands)?;
+    let (root, left_out) = tree::build(&objects, environment)?;
+    let compares_addresses = objects.rules.iter().any(|rule| rule.conditions.has_addresses());
+    Ok(Port { root, left_out, compares_addresses })
+}
+
+impl Port {
+    /// Returns the table of the port: `root`, and one `queue.NAME` for each queue.
+    pub fn table(&self) -> toml_edit::Table {
+        toml::port(&self.root)
+    }
+
+    /// Returns true if the tree contains a queue of this kind, by its name in scenarios.
+    pub fn has(&self, kind: &str) -> bool {
+        self.root.has(kind)
+    }
+}

@@ -1,0 +1,180 @@
+//! Translates settings of `tc` to parameters of a scenario.
+//!
+//! Names are those of `tc` in both; the exceptions are the tables of this file. Settings without effect in a
+//! scenario are in a [list](HARMLESS) with the reason, and every import reports which of them it left out.
+
+use lockgate_engine::units::Duration;
+use lockgate_scenario::reference::Parameter;
+
+use crate::language::Kind;
+use crate::problem::Problem;
+use crate::syntax::Setting;
+use crate::value::Value;
+
+/// Parameters of a queue, in the order of the settings.
+pub(super) type Parameters = Vec<(&'static str, Value)>;
+
+/// A setting that is left out because it has no effect in a scenario.
+struct Harmless {
+    kinds: &'static [Kind],
+    name: &'static str,
+    /// The only value that is left out; `None` for any.
+    only: Option<&'static str>,
+    why: &'static str,
+}
+
+const fn harmless(kinds: &'static [Kind], name: &'static str, why: &'static str) -> Harmless {
+    Harmless { kinds, name, only: None, why }
+}
+
+const EXACT: &str = "a step of the kernel's table of rates: times are exact here";
+const DEFAULT: &str = "it is the default";
+const SINGLE: &str = "all packets are single frames";
+
+/// All settings that are left out. `docs/concepts/conformance.md` has the same list.
+const HARMLESS: &[Harmless] = &[
+    harmless(&[Kind::Cbq, Kind::Htb, Kind::Tbf], "cell", EXACT),
+    harmless(&[Kind::Htb], "mtu", EXACT),
+    Harmless {
+        only: Some("ethernet"),
+        ..harmless(&[Kind::Cbq, Kind::Htb, Kind::Tbf], "linklayer", "frames are counted as they are")
+    },
+    harmless(&[Kind::Htb], "direct_qlen", "every packet has a class, or the run is refused"),
+    harmless(&[Kind::Pie, Kind::FqPie], "no_dq_rate_estimator", "waits are measured here"),
+    harmless(&[Kind::Cake], "nonat", DEFAULT),
+    harmless(&[Kind::Cake], "egress", DEFAULT),
+    harmless(&[Kind::Cake], "no-ack-filter", DEFAULT),
+    harmless(&[Kind::Cake], "split-gso", SINGLE),
+    harmless(&[Kind::Cake], "no-split-gso", SINGLE),
+    harmless(&[Kind::Dualpi2], "split_gso", SINGLE),
+    harmless(&[Kind::Dualpi2], "no_split_gso", SINGLE),
+];
+
+/// Settings whose word is the value of a parameter, such as `besteffort` of `cake`.
+const WORDS: &[(Kind, &str, &[&str])] = &[
+    (Kind::Cake, "diffserv", &["besteffort", "precedence", "diffserv3", "diffserv4", "diffserv8"]),
+    (
+        Kind::Cake,
+        "isolation",
+        &[
+            "flowblind",
+            "srchost",
+            "dsthost",
+            "hosts",
+            "flows",
+            "dual-srchost",
+            "dual-dsthost",
+            "triple-isolate",
+        ],
+    ),
+    (Kind::Cake, "framing", &["atm", "noatm", "ptm"]),
+    (Kind::Dualpi2, "overload", &["drop_on_overload", "overflow"]),
+    (Kind::Dualpi2, "drop", &["drop_enqueue", "drop_dequeue"]),
+    (Kind::Dualpi2, "ect", &["l4s_ect", "any_ect"]),
+];
+
+/// Named round-trip times of `cake` (tc-cake(8)).
+const ROUND_TRIPS: [(&str, Duration); 8] = [
+    ("datacentre", Duration::from_micros(100)),
+    ("lan", Duration::from_millis(1)),
+    ("metro", Duration::from_millis(10)),
+    ("regional", Duration::from_millis(30)),
+    ("internet", Duration::from_millis(100)),
+    ("oceanic", Duration::from_millis(300)),
+    ("satellite", Duration::from_secs(1)),
+    ("interplanetary", Duration::from_secs(3600)),
+];
+
+/// Returns the name of a kind in scenarios.
+pub(super) fn scenario_kind(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Pfifo | Kind::Bfifo => "fifo",
+        _ => kind.name(),
+    }
+}
+
+/// Returns true for settings that sort packets into classes; [`super::classification`] reads them.
+fn is_classification(kind: Kind, name: &str) -> bool {
+    match kind {
+        Kind::Htb | Kind::Hfsc => name == "default",
+        Kind::Prio | Kind::Ets => ["bands", "priomap"].contains(&name),
+        _ => false,
+    }
+}
+
+/// Returns the reason for which a setting has no effect, if it has none.
+fn reason(kind: Kind, setting: &Setting, all: &[Setting]) -> Option<&'static str> {
+    // Without a peak rate there is no second bucket, so its depth has no effect.
+    if kind == Kind::Tbf && *setting.name == "mtu" {
+        return (!all.iter().any(|other| *other.name == "peakrate")).then_some("there is no `peakrate`");
+    }
+    let text = setting.to_string();
+    let is_meant = |harmless: &&Harmless| {
+        let is_named = match (harmless.only, &setting.value) {
+            (Some(only), value) => harmless.name == *setting.name && value.to_string() == only,
+            (None, Value::Flag | Value::Switch(_)) => harmless.name == text,
+            (None, _) => harmless.name == *setting.name,
+        };
+        is_named && harmless.kinds.contains(&kind)
+    };
+    HARMLESS.iter().find(is_meant).map(|harmless| harmless.why)
+}
+
+/// Translates one setting to parameters; `None` if none of these is meant.
+fn meaning(kind: Kind, setting: &Setting, known: &[Parameter]) -> Option<Parameters> {
+    let name: &'static str = *setting.name;
+    if let Some((_, rtt)) = ROUND_TRIPS.iter().find(|(word, _)| kind == Kind::Cake && *word == name) {
+        return Some(vec![("rtt", Value::Time(*rtt))]);
+    }
+    let is_word = |(of, _, words): &&(Kind, &str, &[&str])| *of == kind && words.contains(&name);
+    if let Some((_, parameter, _)) = WORDS.iter().find(is_word) {
+        return Some(vec![(parameter, Value::Choice(name))]);
+    }
+    // tc-hfsc(8): `sc` sets both curves.
+    if (kind, name) == (Kind::Hfsc, "sc") {
+        return Some(vec![("rt", setting.value.clone()), ("ls", setting.value.clone())]);
+    }
+    known.iter().any(|parameter| parameter.name == name).then(|| vec![(name, setting.value.clone())])
+}
+
+/// Translates settings to parameters among `known`. Settings left out are added to `left_out`.
+///
+/// # Errors
+/// Returns the first setting that a scenario does not have, or that is given twice.
+pub(super) fn translate(
+    kind: Kind,
+    settings: &[Setting],
+    known: &[Parameter],
+    left_out: &mut Vec<String>,
+) -> Result<Parameters, Problem> {
+    let mut parameters = Parameters::new();
+    for setting in settings {
+        if is_classification(kind, *setting.name) {
+            continue;
+        }
+        if let Some(why) = reason(kind, setting, settings) {
+            left_out.push(format!("`{setting}` of `{kind}`: {why}"));
+            continue;
+        }
+        let unknown = || {
+            let message =
+                format!("`{}` of `{kind}` is not known to our `{}`", *setting.name, scenario_kind(kind));
+            Problem::new(setting.name.at, message)
+        };
+        for (name, value) in meaning(kind, setting, known).ok_or_else(unknown)? {
+            if parameters.iter().any(|(other, _)| *other == name) {
+                return Err(Problem::new(setting.name.at, format!("`{setting}` sets `{name}` again")));
+            }
+            parameters.push((name, value));
+        }
+    }
+    Ok(parameters)
+}
+
+/// Returns the value of a setting, if it is given.
+pub(super) fn value_of<'a>(settings: &'a [Setting], name: &str) -> Option<&'a Value> {
+    settings.iter().find(|setting| *setting.name == name).map(|setting| &setting.value)
+}
+
+#[cfg(test)]
+mod tests;

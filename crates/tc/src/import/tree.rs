@@ -1,0 +1,388 @@
+//! Translates the disciplines and classes of a kernel to a tree of queues of a scenario.
+
+use lockgate_engine::units::{Bytes, Duration};
+use lockgate_scenario::reference::{Parameter, Reference, reference};
+
+use super::Environment;
+use super::classification::{Classification, Leaf};
+use super::conditions::{Headers, Rule};
+use super::objects::Objects;
+use super::settings::{Parameters, scenario_kind, translate};
+use crate::handle::Handle;
+use crate::language::Kind;
+use crate::problem::Problem;
+use crate::syntax::{Class, Qdisc};
+use crate::value::Value;
+
+/// Limit on the depth of a tree.
+const DEEPEST: usize = 16;
+
+/// Packets of the FIFO that a class has by default: as long as a device's queue.
+const DEVICE_QUEUE: u64 = 1000;
+
+/// Protocol number that no packet has (RFC 1700).
+const RESERVED: u8 = 255;
+
+/// Picoseconds of a second.
+const SECOND: u64 = Duration::from_secs(1).as_picos();
+
+/// Linux's default interval between updates of PIE's probability.
+const UPDATE: Duration = Duration::from_millis(15);
+
+/// A queue of a scenario.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Queue {
+    pub name: String,
+    pub kind: &'static str,
+    /// Names of the parameters of its kind.
+    known: Vec<String>,
+    /// Its own parameters, and its share of the parent.
+    pub parameters: Parameters,
+    /// Parameters of its share whose names its own kind has as well.
+    pub shares: Parameters,
+    pub children: Vec<Queue>,
+    /// Rules for its packets; empty: the rest.
+    pub rules: Vec<Rule>,
+    /// Packets of its class.
+    leaf: Option<Leaf>,
+}
+
+/// Input of the translation, and the parts left out.
+struct Builder<'a> {
+    objects: &'a Objects<'a>,
+    hz: u32,
+    left_out: Vec<String>,
+}
+
+/// Translates the objects to a tree of queues. Also returns the parts that were left out because they have
+/// no effect in a scenario.
+///
+/// # Errors
+/// Returns what a scenario cannot express.
+pub(super) fn build(
+    objects: &Objects<'_>,
+    environment: &Environment<'_>,
+) -> Result<(Queue, Vec<String>), Problem> {
+    let mut builder = Builder { objects, hz: environment.hz.max(1), left_out: Vec::new() };
+    let flows: Vec<_> = environment.flows.iter().collect();
+    let root = builder.qdisc(objects.root, "link".to_owned(), 0, &flows)?;
+    let mut left_out = builder.left_out;
+    left_out.sort();
+    left_out.dedup();
+    Ok((root, left_out))
+}
+
+/// Returns the reference of a kind.
+fn reference_of(qdisc: &Qdisc) -> Result<Reference, Problem> {
+    let name = scenario_kind(*qdisc.kind);
+    reference(name).ok_or_else(|| Problem::new(qdisc.kind.at, format!("kind `{name}` is not known yet")))
+}
+
+fn names(parameters: &[Parameter]) -> Vec<String> {
+    parameters.iter().map(|parameter| parameter.name.clone()).collect()
+}
+
+impl<'a> Builder<'a> {
+    fn qdisc(
+        &mut self,
+        qdisc: &'a Qdisc,
+        name: String,
+        depth: usize,
+        flows: &[&Headers],
+    ) -> Result<Queue, Problem> {
+        let kind = *qdisc.kind;
+        if depth > DEEPEST {
+            return Err(Problem::new(qdisc.kind.at, format!("the tree is deeper than {DEEPEST}")));
+        }
+        let reference = reference_of(qdisc)?;
+        let mut parameters = translate(kind, &qdisc.settings, &reference.parameters, &mut self.left_out)?;
+        self.apply_defaults(qdisc, &mut parameters)?;
+        let owner = |handle| Owner { qdisc, handle, reference: &reference, depth };
+        let children = match kind {
+            Kind::Prio | Kind::Ets => self.bands(&owner(handle_of(qdisc)?), flows)?,
+            kind if kind.has_explicit_classes() => self.all_classes(&owner(handle_of(qdisc)?), flows)?,
+            _ => self.inner(qdisc, depth, flows)?,
+        };
+        if kind == Kind::Tbf && !children.is_empty() {
+            let is_own = |(name, _): &(&str, Value)| !["limit", "latency"].contains(name);
+            if !parameters.iter().all(is_own) {
+                let why = "the queue below it, which it sizes, is replaced by another discipline";
+                self.left_out.push(format!("`limit` of `tbf`: {why}"));
+            }
+            parameters.retain(is_own);
+        }
+        let known = names(&reference.parameters);
+        Ok(Queue { name, kind: scenario_kind(kind), known, parameters, children, ..Queue::default() })
+    }
+
+    /// Adds the parameters whose defaults differ from those of Linux or `tc`.
+    fn apply_defaults(&self, qdisc: &Qdisc, parameters: &mut Parameters) -> Result<(), Problem> {
+        let kind = *qdisc.kind;
+        let missing = |what: &str| Problem::new(qdisc.kind.at, what);
+        let size = |parameters: &Parameters, name: &str| match value(parameters, name) {
+            Some(Value::Size(Bytes(bytes))) => Some(*bytes),
+            _ => None,
+        };
+        if has_flavour(kind) {
+            parameters.push(("flavour", Value::Choice("linux")));
+        }
+        // Updates of PIE's probability run on a timer of whole ticks.
+        if matches!(kind, Kind::Pie | Kind::FqPie | Kind::Dualpi2) {
+            let tick = SECOND / u64::from(self.hz);
+            let update = match value(parameters, "tupdate") {
+                Some(Value::Time(update)) => *update,
+                _ => UPDATE,
+            };
+            let ticks = update.as_picos().div_ceil(tick);
+            let update = ticks.checked_mul(tick).map(Duration::from_picos);
+            let update = update.ok_or_else(|| missing("`tupdate` is out of range"))?;
+            parameters.retain(|(name, _)| *name != "tupdate");
+            parameters.push(("tupdate", Value::Time(update)));
+        }
+        match kind {
+            // tc-red(8): `max` is a quarter of the limit, `min` a third of `max`.
+            Kind::Red => {
+                let limit = size(parameters, "limit").ok_or_else(|| missing("`red` has a `limit`"))?;
+                let (min, max) = (size(parameters, "min"), size(parameters, "max"));
+                let full = max.unwrap_or_else(|| min.map_or(limit / 4, |min| min.saturating_mul(3)));
+                for (name, given, default) in [("max", max, full), ("min", min, full / 3)] {
+                    if given.is_none() {
+                        parameters.push((name, Value::Size(Bytes(default))));
+                    }
+                }
+            }
+            Kind::Bfifo if size(parameters, "limit").is_none() => {
+                return Err(missing("`bfifo` without a `limit` depends on the device's queue"));
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// Returns the discipline attached to another one without classes, if any.
+    fn inner(&mut self, qdisc: &Qdisc, depth: usize, flows: &[&Headers]) -> Result<Vec<Queue>, Problem> {
+        let Some(own) = qdisc.handle else { return Ok(Vec::new()) };
+        let is_inner = |other: &&&'a Qdisc| other.parent.is_some_and(|parent| parent.owner() == *own);
+        let inner: Vec<_> = self.objects.qdiscs.iter().filter(is_inner).copied().collect();
+        inner
+            .into_iter()
+            .map(|inner| {
+                let handle =
+                    inner.handle.map_or_else(|| format!("in-{}", *inner.kind), |own| own.to_string());
+                self.qdisc(inner, name_of("inner", &handle), depth + 1, flows)
+            })
+            .collect()
+    }
+
+    /// Returns the queue of a class: the discipline attached to it, or the default one.
+    fn leaf(
+        &mut self,
+        class: Handle,
+        owner: &Owner<'_>,
+        classification: &Classification,
+    ) -> Result<Queue, Problem> {
+        let name = name_of("class", &class.to_string());
+        let mut queue = match self.objects.attached(class) {
+            Some(qdisc) => self.qdisc(qdisc, name, owner.depth + 1, &classification.flows(class))?,
+            None => Queue {
+                name,
+                kind: "fifo",
+                known: vec!["limit".to_owned(), "overflow".to_owned()],
+                parameters: vec![("limit", Value::Packets(DEVICE_QUEUE))],
+                ..Queue::default()
+            },
+        };
+        let leaf = classification.leaf(class);
+        queue.rules = leaf.rules();
+        queue.leaf = Some(leaf);
+        Ok(queue)
+    }
+
+    /// Returns the bands of `prio` and `ets`, the first with the highest priority.
+    fn bands(&mut self, owner: &Owner<'_>, flows: &[&Headers]) -> Result<Vec<Queue>, Problem> {
+        let (objects, handle) = (self.objects, owner.handle);
+        let classification = Classification::of_bands(objects, handle, owner.qdisc, flows)?;
+        let classes = classification.classes();
+        let mut bands = Vec::new();
+        for (index, class) in classes.iter().copied().enumerate() {
+            let mut queue = self.leaf(class, owner, &classification)?;
+            if queue.rules.is_empty() && index + 1 < classes.len() {
+                // This rule matches nothing; without a rule the band would take the rest.
+                queue.rules = vec![Rule { protocol: Some(RESERVED), ..Rule::default() }];
+            }
+            for own in objects.classes.iter().filter(|own| *own.id == class) {
+                self.set_share(&mut queue, owner, own)?;
+            }
+            bands.push(queue);
+        }
+        let classes = objects.classes.iter().map(|class| class.id);
+        let places = objects.qdiscs.iter().filter_map(|qdisc| qdisc.parent);
+        let is_absent = |place: Handle| place.owner() == handle && !classification.has(place);
+        if let Some(place) = classes.chain(places).find(|place| is_absent(**place)) {
+            return Err(Problem::new(place.at, format!("`{}` is no band of `{handle}`", *place)));
+        }
+        classification.check(&leaves(&bands))?;
+        Ok(bands)
+    }
+
+    /// Returns the classes of a discipline, those with a filter first.
+    fn all_classes(&mut self, owner: &Owner<'_>, flows: &[&Headers]) -> Result<Vec<Queue>, Problem> {
+        let handle = owner.handle;
+        let classification = Classification::of_classes(self.objects, handle, owner.qdisc, flows)?;
+        let mut classes = self.classes(handle, owner, &classification, owner.depth)?;
+        if classes.is_empty() {
+            let message = format!("nothing is sent to any class of `{handle}`");
+            return Err(Problem::new(owner.qdisc.kind.at, message));
+        }
+        if classification.check(&leaves(&classes)).is_err() {
+            // For overlapping conditions, sorts the classes by filter: the first matching filter decides,
+            // as in a kernel.
+            sort_by_filter(&mut classes);
+            classification.check(&leaves(&classes))?;
+        }
+        Ok(classes)
+    }
+
+    /// Returns the children of `parent` that receive packets, those with a filter first.
+    fn classes(
+        &mut self,
+        parent: Handle,
+        owner: &Owner<'_>,
+        classification: &Classification,
+        depth: usize,
+    ) -> Result<Vec<Queue>, Problem> {
+        if depth > DEEPEST {
+            let message = format!("the tree is deeper than {DEEPEST}");
+            return Err(Problem::new(owner.qdisc.kind.at, message));
+        }
+        let mut queues = Vec::new();
+        let objects = self.objects;
+        for class in objects.classes.iter().filter(|class| *class.parent == parent) {
+            let id = *class.id;
+            let is_inner = objects.classes.iter().any(|other| *other.parent == id);
+            let mut queue = if is_inner {
+                if let Some(qdisc) = objects.attached(id) {
+                    let message = format!("a discipline stands in `{id}`, which has classes below it");
+                    return Err(Problem::new(qdisc.kind.at, message));
+                }
+                let children = self.classes(id, owner, classification, depth + 1)?;
+                if children.is_empty() {
+                    continue;
+                }
+                inner_class(id, children)
+            } else if classification.is_used(id) {
+                self.leaf(id, owner, classification)?
+            } else {
+                self.left_out.push(format!("the class `{id}`: no filter leads to it"));
+                continue;
+            };
+            self.set_share(&mut queue, owner, class)?;
+            queues.push(queue);
+        }
+        // A class that takes the rest comes last: children are tried in order.
+        queues.sort_by_key(|queue| queue.rules.is_empty());
+        Ok(queues)
+    }
+
+    /// Sets the share of a class: beside the queue's own parameters, or under `share` for names that both
+    /// have.
+    fn set_share(&mut self, queue: &mut Queue, owner: &Owner<'_>, class: &Class) -> Result<(), Problem> {
+        let kind = *owner.qdisc.kind;
+        let share = translate(kind, &class.settings, &owner.reference.shares, &mut self.left_out)?;
+        let is_both = |(name, _): &(&'static str, Value)| queue.known.iter().any(|known| known == name);
+        let (apart, beside): (Vec<_>, Vec<_>) = share.into_iter().partition(is_both);
+        queue.shares = apart;
+        queue.parameters.extend(beside);
+        Ok(())
+    }
+}
+
+/// A discipline that has classes.
+struct Owner<'a> {
+    qdisc: &'a Qdisc,
+    handle: Handle,
+    reference: &'a Reference,
+    depth: usize,
+}
+
+/// Returns the queue of a class with others below it.
+fn inner_class(id: Handle, children: Vec<Queue>) -> Queue {
+    let takes_rest = children.iter().any(|child| child.rules.is_empty());
+    let rules = if takes_rest {
+        Vec::new()
+    } else {
+        children.iter().flat_map(|child| child.rules.iter().cloned()).collect()
+    };
+    Queue { name: name_of("class", &id.to_string()), kind: "class", children, rules, ..Queue::default() }
+}
+
+/// Returns true for kinds with variants, one of which is that of Linux.
+fn has_flavour(kind: Kind) -> bool {
+    matches!(kind, Kind::Cbq | Kind::FqPie | Kind::Pie | Kind::Red)
+}
+
+fn value<'a>(parameters: &'a Parameters, name: &str) -> Option<&'a Value> {
+    parameters.iter().find(|(other, _)| *other == name).map(|(_, value)| value)
+}
+
+fn handle_of(qdisc: &Qdisc) -> Result<Handle, Problem> {
+    let message = || format!("`{}` without a handle: nothing can lead to its classes", *qdisc.kind);
+    qdisc.handle.as_deref().copied().ok_or_else(|| Problem::new(qdisc.kind.at, message()))
+}
+
+/// Returns the classes without subclasses, in the order in which they are tried.
+fn leaves(queues: &[Queue]) -> Vec<&Leaf> {
+    let mut all = Vec::new();
+    for queue in queues {
+        match &queue.leaf {
+            // Queues below a leaf belong to another discipline.
+            Some(leaf) => all.push(leaf),
+            None => all.extend(leaves(&queue.children)),
+        }
+    }
+    all
+}
+
+/// Sorts siblings by the first filter that selects them or a descendant; those for the rest come last.
+fn sort_by_filter(queues: &mut [Queue]) {
+    fn rank(queue: &Queue) -> usize {
+        let below = queue.children.iter().map(rank).min();
+        queue.leaf.as_ref().map(|leaf| leaf.rank).or(below).unwrap_or(usize::MAX)
+    }
+    // Queues below a leaf belong to another discipline.
+    for queue in queues.iter_mut().filter(|queue| queue.leaf.is_none()) {
+        sort_by_filter(&mut queue.children);
+    }
+    queues.sort_by_key(|queue| (queue.rules.is_empty(), rank(queue)));
+}
+
+/// Returns a queue's name: a class `1:11` is `class-1-11`.
+fn name_of(what: &str, id: &str) -> String {
+    let id: String = id.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).collect();
+    format!("{what}-{}", id.trim_matches('-'))
+}
+
+impl Queue {
+    /// Returns true if the tree contains a queue of this kind.
+    pub(super) fn has(&self, kind: &str) -> bool {
+        self.kind == kind || self.children.iter().any(|child| child.has(kind))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::language::LANGUAGES;
+
+    #[test]
+    fn flavours_and_known_names_are_those_of_the_reference() {
+        for language in LANGUAGES {
+            let reference = reference(scenario_kind(language.kind)).expect("every kind is one of a scenario");
+            let flavour = reference.parameters.iter().find(|parameter| parameter.name == "flavour");
+            let has_linux =
+                flavour.is_some_and(|flavour| flavour.takes.split(" | ").any(|one| one == "linux"));
+            assert_eq!(has_flavour(language.kind), has_linux, "{}", language.name);
+        }
+        assert_eq!(names(&reference("fifo").expect("listed").parameters), ["limit", "overflow"]);
+    }
+}

@@ -1,0 +1,231 @@
+//! Syntax tree of `tc` commands.
+
+use core::net::Ipv4Addr;
+
+use crate::handle::Handle;
+use crate::language::Kind;
+use crate::position::{Located, Position};
+use crate::value::Value;
+
+/// Commands, in the order of the text.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Commands(pub Vec<Command>);
+
+/// A command: `tc OBJECT ACTION dev DEVICE ...`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Command {
+    /// Action.
+    pub action: Located<Action>,
+    /// Device.
+    pub device: Located<String>,
+    /// Object that it adds or changes.
+    pub object: Object,
+}
+
+/// Action of a command.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Action {
+    /// Creates the object.
+    Add,
+    /// Creates the object, instead of the one in its place if there is one.
+    Replace,
+    /// Changes the settings of the object.
+    Change,
+}
+
+/// Object of a command.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Object {
+    /// Queueing discipline.
+    Qdisc(Qdisc),
+    /// Class of a discipline.
+    Class(Class),
+    /// Filter of a discipline.
+    Filter(Filter),
+}
+
+/// A queueing discipline.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Qdisc {
+    /// Parent: a class, or a discipline without classes; `None` at the root.
+    pub parent: Option<Located<Handle>>,
+    /// Handle, if the command gives one.
+    pub handle: Option<Located<Handle>>,
+    /// Kind.
+    pub kind: Located<Kind>,
+    /// Settings, in the order of the command.
+    pub settings: Vec<Setting>,
+}
+
+/// A class of a discipline.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Class {
+    /// Parent: a class, or the discipline.
+    pub parent: Located<Handle>,
+    /// Handle.
+    pub id: Located<Handle>,
+    /// Kind of its discipline.
+    pub kind: Located<Kind>,
+    /// Settings, in the order of the command.
+    pub settings: Vec<Setting>,
+}
+
+/// A setting of a discipline or a class.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Setting {
+    /// Name; a synonym is read as the name.
+    pub name: Located<&'static str>,
+    /// Value.
+    pub value: Value,
+}
+
+/// A filter: packets for which its classifier holds belong to its class.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Filter {
+    /// Discipline to which it is attached.
+    pub parent: Located<Handle>,
+    /// Protocol of the packets; `None` for the default, all.
+    pub protocol: Option<Protocol>,
+    /// Preference, from 1; filters with lower ones are tried first.
+    pub preference: Option<u32>,
+    /// Handle. For `fw` it is the mark that the packets have; otherwise it only names the filter.
+    pub handle: Option<Located<String>>,
+    /// Conditions.
+    pub classifier: Located<Classifier>,
+    /// True for `skip_hw`: the filter runs in software only.
+    pub skips_hardware: bool,
+    /// Class of the packets.
+    pub class: Located<Handle>,
+}
+
+/// Protocol that a filter is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Protocol {
+    /// IPv4.
+    Ip,
+    /// All.
+    All,
+}
+
+/// Conditions of a filter, all of which must hold.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Classifier {
+    /// Bits of the headers.
+    U32(Vec<Located<Selector>>),
+    /// Fields of the headers.
+    Flower(Vec<Located<Key>>),
+    /// Firewall mark, which is the filter's handle.
+    Fw,
+    /// None: all packets.
+    Matchall,
+}
+
+/// A value, compared where the mask has ones.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Masked {
+    /// Value.
+    pub value: u32,
+    /// Mask.
+    pub mask: u32,
+}
+
+/// An IPv4 address, compared where the mask has ones.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Prefix {
+    /// Address.
+    pub address: Ipv4Addr,
+    /// Mask.
+    pub mask: Ipv4Addr,
+}
+
+/// Sender or receiver of a packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum End {
+    /// Sender.
+    Source,
+    /// Receiver.
+    Destination,
+}
+
+/// A condition of `u32`, after the word `match`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Selector {
+    /// `ip src PREFIX`, `ip dst PREFIX`.
+    Address(End, Prefix),
+    /// `ip protocol VALUE MASK`.
+    Protocol(Masked),
+    /// `ip dsfield VALUE MASK`; its synonyms are `tos` and `precedence`.
+    Dsfield(Masked),
+    /// `ip sport VALUE MASK`, `ip dport VALUE MASK`; `tcp` and `udp` with `src` and `dst` are synonyms.
+    Port(End, Masked),
+    /// `u8 VALUE MASK at OFFSET` and likewise `u16` and `u32`.
+    Bits {
+        /// Bytes compared: 1, 2 or 4.
+        size: usize,
+        /// Value and mask.
+        bits: Masked,
+        /// Offset in bytes; `None` only with a mask of 0.
+        at: Option<Offset>,
+    },
+}
+
+/// Offset of a condition on bits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Offset {
+    /// From the start of the IP header.
+    Ip(u32),
+    /// From the start of the header after it, `nexthdr+N`.
+    NextHeader(u32),
+}
+
+/// A condition of `flower`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Key {
+    /// `eth_type ip`.
+    Ip,
+    /// `ip_proto PROTOCOL`.
+    Protocol(u8),
+    /// `src_ip PREFIX`, `dst_ip PREFIX`.
+    Address(End, Prefix),
+    /// `src_port PORT/MASK`, `dst_port PORT/MASK`.
+    Port(End, Masked),
+    /// `src_port LOW-HIGH`, `dst_port LOW-HIGH`.
+    Ports(End, u16, u16),
+    /// `ip_tos VALUE/MASK`.
+    Tos(Masked),
+    /// `tcp_flags VALUE/MASK`.
+    TcpFlags(Masked),
+}
+
+impl Command {
+    /// Returns the position of the command.
+    pub fn at(&self) -> Position {
+        self.action.at
+    }
+}
+
+impl Commands {
+    /// Returns the disciplines, in the order of the text.
+    pub fn qdiscs(&self) -> impl Iterator<Item = &Qdisc> {
+        self.0.iter().filter_map(|command| match &command.object {
+            Object::Qdisc(qdisc) => Some(qdisc),
+            _ => None,
+        })
+    }
+
+    /// Returns the classes, in the order of the text.
+    pub fn classes(&self) -> impl Iterator<Item = &Class> {
+        self.0.iter().filter_map(|command| match &command.object {
+            Object::Class(class) => Some(class),
+            _ => None,
+        })
+    }
+
+    /// Returns the filters, in the order of the text.
+    pub fn filters(&self) -> impl Iterator<Item = &Filter> {
+        self.0.iter().filter_map(|command| match &command.object {
+            Object::Filter(filter) => Some(filter),
+            _ => None,
+        })
+    }
+}
