@@ -11,25 +11,16 @@
 //!
 //! This crate is pure, and no verdict depends on a clock.
 
-pub mod borrowing;
 pub mod document;
 pub mod finding;
-pub mod forest;
-pub mod hosts;
+mod fixtures;
 pub mod kernel;
 pub mod kind;
-pub mod link;
-pub mod managed;
 pub mod oracle;
 pub mod oracles;
 pub mod page;
-pub mod service;
-pub mod simulate;
-pub mod spread;
-pub mod stream;
+mod simulate;
 pub mod trials;
-pub mod twin;
-pub mod weighted;
 
 pub use document::{Conformance, Row, Task, tasks};
 pub use finding::{Finding, Worst};

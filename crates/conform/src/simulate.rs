@@ -11,7 +11,7 @@ use lockgate_sim::{Control, run};
 ///
 /// # Errors
 /// Returns every problem of the scenario, one per line, or why the run failed.
-pub fn simulate(text: &str, seed: u64) -> Result<Recording, String> {
+pub(crate) fn simulate(text: &str, seed: u64) -> Result<Recording, String> {
     let files: BTreeMap<String, Arc<[u8]>> = BTreeMap::new();
     let scenario = lockgate_scenario::read(text, "scenario", &files, &[]).map_err(|problems| {
         let mut lines: Vec<_> = problems.into_iter().map(|problem| problem.to_string()).collect();
@@ -23,7 +23,7 @@ pub fn simulate(text: &str, seed: u64) -> Result<Recording, String> {
 }
 
 /// Returns a scenario with one link from `a` to `b` at `rate`, a port with these queues, and these flows.
-pub fn one_link(duration: &str, rate: &str, port: &str, flows: &str) -> String {
+pub(crate) fn one_link(duration: &str, rate: &str, port: &str, flows: &str) -> String {
     format!(
         r#"title = "conform"
 duration = "{duration}"

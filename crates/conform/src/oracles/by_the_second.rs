@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::envelope::{BYTE, fullest, hold_envelope, packet};
 use crate::finding::{Finding, Worst};
 use crate::kind::{self, Kind};
-use crate::link::Link;
+use crate::fixtures::link::Link;
 use crate::oracle::Oracle;
 use crate::trials::{Trials, between};
 

@@ -5,7 +5,7 @@ use serde_json::json;
 use crate::finding::{Finding, Worst};
 use crate::kind::Kind;
 use crate::oracle::Oracle;
-use crate::spread::{Shares, spread};
+use crate::fixtures::spread::{Shares, spread};
 use crate::trials::{Trials, between};
 
 pub(super) struct ByteRounds;

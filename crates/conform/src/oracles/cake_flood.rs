@@ -6,9 +6,9 @@ use serde_json::json;
 
 use crate::finding::{Finding, Worst};
 use crate::kind::Kind;
-use crate::link::Sent;
+use crate::fixtures::link::Sent;
 use crate::oracle::Oracle;
-use crate::hosts::{WIRE, cake, packet};
+use crate::fixtures::hosts::{WIRE, cake, packet};
 use crate::trials::Trials;
 
 pub(super) struct CakeFlood;

@@ -4,7 +4,7 @@ use serde_json::json;
 use crate::finding::{Finding, Worst};
 use crate::kind::Kind;
 use crate::oracle::Oracle;
-use crate::hosts::{Hosts, WIRE, apart, cake, packet, saturate, shares};
+use crate::fixtures::hosts::{Hosts, WIRE, apart, cake, packet, saturate, shares};
 use crate::trials::{Trials, between};
 
 pub(super) struct CakeHosts;

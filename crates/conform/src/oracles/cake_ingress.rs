@@ -5,7 +5,7 @@ use serde_json::json;
 use crate::finding::{Finding, Worst};
 use crate::kind::Kind;
 use crate::oracle::Oracle;
-use crate::hosts::{WIRE, cake, packet};
+use crate::fixtures::hosts::{WIRE, cake, packet};
 use crate::trials::Trials;
 
 pub(super) struct CakeIngress;

@@ -5,8 +5,8 @@ use serde_json::{Value, json};
 use crate::finding::{Finding, Worst};
 use crate::kind::Kind;
 use crate::oracle::Oracle;
-use crate::hosts::{WIRE, cake, packet, saturate, shares, widest};
-use crate::link::Link;
+use crate::fixtures::hosts::{WIRE, cake, packet, saturate, shares, widest};
+use crate::fixtures::link::Link;
 use crate::trials::{Trials, between};
 
 pub(super) struct CakeTins;

@@ -7,10 +7,10 @@ use serde_json::json;
 use crate::finding::{Finding, Worst};
 use crate::kind::Kind;
 use crate::oracle::Oracle;
-use crate::hosts::packet;
+use crate::fixtures::hosts::packet;
 use crate::kind;
-use crate::link::Link;
-use crate::managed::gauge;
+use crate::fixtures::link::Link;
+use crate::fixtures::managed::gauge;
 use crate::trials::Trials;
 
 pub(super) struct CakeWays;

@@ -12,11 +12,11 @@ use lockgate_engine::units::Rate;
 use serde_json::json;
 
 use crate::finding::{Finding, Worst};
-use crate::forest::Forest;
+use crate::fixtures::forest::Forest;
 use crate::kind::Kind;
-use crate::link::Link;
+use crate::fixtures::link::Link;
 use crate::oracle::Oracle;
-use crate::stream::{Stream, rate_of, send};
+use crate::fixtures::stream::{Stream, rate_of, send};
 use crate::trials::Trials;
 
 pub(super) struct CbqClock;

@@ -7,11 +7,11 @@ use lockgate_engine::units::{Duration, Instant, Rate};
 use serde_json::{Value, json};
 
 use crate::finding::{Finding, Worst};
-use crate::forest::Forest;
+use crate::fixtures::forest::Forest;
 use crate::kind::Kind;
-use crate::link::Link;
+use crate::fixtures::link::Link;
 use crate::oracle::Oracle;
-use crate::stream::{Stream, send};
+use crate::fixtures::stream::{Stream, send};
 use crate::trials::{Trials, between};
 
 pub(super) struct CbqRounds;

@@ -4,11 +4,11 @@ use lockgate_engine::units::{Bytes, Instant, Rate};
 use serde_json::json;
 
 use super::envelope::{BYTE, fullest};
-use crate::borrowing::{Draw, Lender, forest};
+use crate::fixtures::borrowing::{Draw, Lender, forest};
 use crate::finding::{Finding, Worst};
-use crate::forest::{WIRE, header};
+use crate::fixtures::forest::{WIRE, header};
 use crate::kind::Kind;
-use crate::link::Sent;
+use crate::fixtures::link::Sent;
 use crate::oracle::Oracle;
 use crate::trials::{Trials, between};
 

@@ -4,9 +4,9 @@ use lockgate_engine::units::{Bytes, Duration, Instant, Rate};
 use serde_json::json;
 
 use super::envelope::BYTE;
-use crate::borrowing::{Draw, Lender, forest};
+use crate::fixtures::borrowing::{Draw, Lender, forest};
 use crate::finding::{Finding, Worst};
-use crate::forest::{WIRE, header};
+use crate::fixtures::forest::{WIRE, header};
 use crate::kind::Kind;
 use crate::oracle::Oracle;
 use crate::trials::{Trials, between};

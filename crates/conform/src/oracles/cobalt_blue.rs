@@ -6,8 +6,8 @@ use serde_json::json;
 
 use crate::finding::{Finding, Worst};
 use crate::kind::Kind;
-use crate::link::{Dropped, Link};
-use crate::managed::{SLOW, gauge, packet, port};
+use crate::fixtures::link::{Dropped, Link};
+use crate::fixtures::managed::{SLOW, gauge, packet, port};
 use crate::oracle::Oracle;
 use crate::trials::{Trials, exponential};
 

@@ -9,9 +9,9 @@ use serde_json::{Value, json};
 use crate::finding::{Finding, Worst};
 use crate::kind::Kind;
 use crate::oracle::Oracle;
-use crate::hosts::Hosts;
-use crate::link::Link;
-use crate::managed::port;
+use crate::fixtures::hosts::Hosts;
+use crate::fixtures::link::Link;
+use crate::fixtures::managed::port;
 use crate::trials::{Trials, between};
 
 pub(super) struct CodePoints;

@@ -14,10 +14,10 @@ use serde_json::json;
 
 use crate::finding::{Finding, Worst};
 use crate::kind::{self, Kind};
-use crate::link::Link;
+use crate::fixtures::link::Link;
 use crate::oracle::Oracle;
 use crate::trials::Trials;
-use crate::weighted::header;
+use crate::fixtures::weighted::header;
 
 pub(super) struct DeviceRing;
 

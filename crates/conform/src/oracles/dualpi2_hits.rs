@@ -7,8 +7,8 @@ use serde_json::json;
 use crate::finding::{Finding, Worst};
 use crate::kind::Kind;
 use crate::oracle::Oracle;
-use crate::link::{Link, Sent};
-use crate::managed::{FAST, SLOW, gauge, packet, port};
+use crate::fixtures::link::{Link, Sent};
+use crate::fixtures::managed::{FAST, SLOW, gauge, packet, port};
 use crate::trials::Trials;
 
 pub(super) struct DualPi2Hits;

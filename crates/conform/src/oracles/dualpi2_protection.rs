@@ -6,9 +6,9 @@ use serde_json::json;
 use crate::finding::{Finding, Worst};
 use crate::kind::Kind;
 use crate::oracle::Oracle;
-use crate::hosts::{saturate, widest};
-use crate::link::Link;
-use crate::managed::{SLOW, packet, port};
+use crate::fixtures::hosts::{saturate, widest};
+use crate::fixtures::link::Link;
+use crate::fixtures::managed::{SLOW, packet, port};
 use crate::trials::{Trials, between};
 
 pub(super) struct DualPi2Protection;

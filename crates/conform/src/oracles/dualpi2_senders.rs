@@ -9,8 +9,8 @@ use serde_json::json;
 use crate::finding::{Finding, Worst};
 use crate::kind::Kind;
 use crate::oracle::Oracle;
-use crate::link::Link;
-use crate::managed::{packet, port};
+use crate::fixtures::link::Link;
+use crate::fixtures::managed::{packet, port};
 use crate::trials::Trials;
 
 pub(super) struct DualPi2Senders;

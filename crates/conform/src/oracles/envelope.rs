@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::finding::{Finding, Worst};
 use crate::kind::{self, Kind};
-use crate::link::{Link, Sent};
+use crate::fixtures::link::{Link, Sent};
 use crate::oracle::Oracle;
 use crate::trials::{Trials, between};
 

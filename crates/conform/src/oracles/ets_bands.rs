@@ -6,10 +6,10 @@ use serde_json::json;
 
 use crate::finding::{Finding, Worst};
 use crate::kind::Kind;
-use crate::link::Link;
+use crate::fixtures::link::Link;
 use crate::oracle::Oracle;
 use crate::trials::{Trials, between, exponential};
-use crate::weighted::{header, link_of};
+use crate::fixtures::weighted::{header, link_of};
 
 pub(super) struct EtsBands;
 

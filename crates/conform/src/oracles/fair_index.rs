@@ -4,7 +4,7 @@ use crate::finding::{Finding, Worst};
 use crate::kind::Kind;
 use crate::oracle::Oracle;
 use crate::trials::Trials;
-use crate::weighted::{Sent, Traffic, send};
+use crate::fixtures::weighted::{Sent, Traffic, send};
 
 pub(super) struct FairIndex;
 

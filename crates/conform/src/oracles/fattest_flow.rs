@@ -11,7 +11,7 @@ use serde_json::json;
 
 use crate::finding::{Finding, Worst};
 use crate::kind::Kind;
-use crate::managed::{packet, port};
+use crate::fixtures::managed::{packet, port};
 use crate::oracle::Oracle;
 use crate::trials::{Trials, between};
 

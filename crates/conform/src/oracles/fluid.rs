@@ -9,7 +9,7 @@ use crate::finding::{Finding, Worst};
 use crate::kind::Kind;
 use crate::oracle::Oracle;
 use crate::trials::Trials;
-use crate::weighted::{Offer, Sent, Traffic, send};
+use crate::fixtures::weighted::{Offer, Sent, Traffic, send};
 
 pub(super) struct FluidServer;
 

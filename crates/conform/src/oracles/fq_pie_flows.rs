@@ -6,8 +6,8 @@ use serde_json::json;
 
 use crate::finding::{Finding, Worst};
 use crate::kind::Kind;
-use crate::link::Link;
-use crate::managed::port;
+use crate::fixtures::link::Link;
+use crate::fixtures::managed::port;
 use crate::oracle::Oracle;
 use crate::trials::{Trials, exponential};
 

@@ -3,9 +3,9 @@
 use lockgate_engine::units::{Duration, Instant};
 use serde_json::json;
 
-use crate::borrowing::{Draw, Lender, forest, shares};
+use crate::fixtures::borrowing::{Draw, Lender, forest, shares};
 use crate::finding::{Finding, Worst};
-use crate::forest::{WIRE, saturate};
+use crate::fixtures::forest::{WIRE, saturate};
 use crate::kind::Kind;
 use crate::oracle::Oracle;
 use crate::trials::Trials;

@@ -4,7 +4,7 @@ use crate::finding::{Finding, Worst};
 use crate::kind::Kind;
 use crate::oracle::Oracle;
 use crate::trials::{Trials, between};
-use crate::weighted::{Offer, link_of, send_through};
+use crate::fixtures::weighted::{Offer, link_of, send_through};
 use serde_json::json;
 
 pub(super) struct LowBand;

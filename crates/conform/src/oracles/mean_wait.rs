@@ -9,7 +9,7 @@ use lockgate_engine::units::{Bytes, Duration, Instant, Rate};
 
 use crate::finding::{Finding, Worst};
 use crate::kind::{self, Kind};
-use crate::link::Link;
+use crate::fixtures::link::Link;
 use crate::oracle::Oracle;
 use crate::trials::{Trials, between, exponential};
 
@@ -106,7 +106,7 @@ impl Oracle for MeanWait {
             let trace = trace(trials, trial, |_| 1000);
             let moments = |kind: &Kind| {
                 let link = run(kind, &trace);
-                let wait = |sent: &crate::link::Sent| {
+                let wait = |sent: &crate::fixtures::link::Sent| {
                     i128::from(sent.at.since(trace[sent.packet.payload as usize].at).as_picos())
                 };
                 let sum: i128 = link.sent.iter().map(wait).sum();

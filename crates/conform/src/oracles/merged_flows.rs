@@ -6,10 +6,10 @@ use serde_json::{Value, json};
 
 use crate::finding::{Finding, Worst};
 use crate::kind::Kind;
-use crate::link::Sent;
+use crate::fixtures::link::Sent;
 use crate::oracle::Oracle;
 use crate::trials::{Trials, between};
-use crate::weighted::{header, link_of};
+use crate::fixtures::weighted::{header, link_of};
 
 pub(super) struct MergedFlows;
 

@@ -4,7 +4,7 @@ use crate::finding::{Finding, Worst};
 use crate::kind::Kind;
 use crate::oracle::Oracle;
 use crate::trials::Trials;
-use crate::weighted::{Offer, Traffic, send};
+use crate::fixtures::weighted::{Offer, Traffic, send};
 
 pub(super) struct OwnRate;
 

@@ -7,7 +7,7 @@ use crate::finding::{Finding, Worst};
 use crate::kind::Kind;
 use crate::oracle::Oracle;
 use crate::trials::{Trials, between};
-use crate::weighted::{header, link};
+use crate::fixtures::weighted::{header, link};
 
 pub(super) struct PacketRounds;
 

@@ -8,8 +8,8 @@ use serde_json::{Value, json};
 
 use crate::finding::{Finding, Worst};
 use crate::kind::{self, Kind};
-use crate::link::Link;
-use crate::managed::SLOW;
+use crate::fixtures::link::Link;
+use crate::fixtures::managed::SLOW;
 use crate::oracle::Oracle;
 use crate::trials::{Trials, between, exponential};
 

@@ -6,8 +6,8 @@ use serde_json::json;
 use super::pie_update::poisson;
 use crate::finding::{Finding, Worst};
 use crate::kind::Kind;
-use crate::link::Link;
-use crate::managed::{SLOW, port};
+use crate::fixtures::link::Link;
+use crate::fixtures::managed::{SLOW, port};
 use crate::oracle::Oracle;
 use crate::trials::Trials;
 

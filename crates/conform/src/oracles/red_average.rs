@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::finding::{Finding, Worst};
 use crate::kind::Kind;
-use crate::managed::{gauge, packet, port};
+use crate::fixtures::managed::{gauge, packet, port};
 use crate::oracle::Oracle;
 use crate::trials::Trials;
 

@@ -5,7 +5,7 @@ use serde_json::json;
 use super::red_average::{flavoured, has, pinned};
 use crate::finding::{Finding, Worst};
 use crate::kind::Kind;
-use crate::managed::{gauge, port};
+use crate::fixtures::managed::{gauge, port};
 use crate::oracle::Oracle;
 use crate::trials::Trials;
 

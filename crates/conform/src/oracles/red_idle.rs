@@ -9,7 +9,7 @@ use serde_json::json;
 use super::red_average::{flavoured, has};
 use crate::finding::{Finding, Worst};
 use crate::kind::Kind;
-use crate::managed::{gauge, packet, port};
+use crate::fixtures::managed::{gauge, packet, port};
 use crate::oracle::Oracle;
 use crate::trials::Trials;
 

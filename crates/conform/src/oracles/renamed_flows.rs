@@ -4,7 +4,7 @@ use crate::finding::{Finding, Worst};
 use crate::kind::Kind;
 use crate::oracle::Oracle;
 use crate::trials::Trials;
-use crate::twin::{Arrival, FLOWS, Twin, same, traffic};
+use crate::fixtures::twin::{Arrival, FLOWS, Twin, same, traffic};
 
 pub(super) struct RenamedFlows;
 

@@ -8,7 +8,7 @@ use crate::finding::{Finding, Worst};
 use crate::kind::Kind;
 use crate::oracle::Oracle;
 use crate::trials::Trials;
-use crate::twin::{Arrival, Fate, Twin, same, traffic};
+use crate::fixtures::twin::{Arrival, Fate, Twin, same, traffic};
 
 pub(super) struct ScaledTime;
 

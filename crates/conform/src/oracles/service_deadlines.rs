@@ -5,12 +5,12 @@ use lockgate_engine::units::{Bytes, Duration, Instant};
 use serde_json::json;
 
 use crate::finding::{Finding, Worst};
-use crate::forest::header;
+use crate::fixtures::forest::header;
 use crate::kind::Kind;
 use crate::oracle::Oracle;
-use crate::service::{BYTE, Curve, Served, admit, curve, forest};
+use crate::fixtures::service::{BYTE, Curve, Served, admit, curve, forest};
 use crate::trials::{Trials, between};
-use crate::weighted::RATE;
+use crate::fixtures::weighted::RATE;
 
 pub(super) struct ServiceDeadlines;
 

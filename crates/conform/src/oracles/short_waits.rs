@@ -8,7 +8,7 @@ use crate::finding::{Finding, Worst};
 use crate::kind::Kind;
 use crate::oracle::Oracle;
 use crate::trials::{Trials, between};
-use crate::weighted::link_of;
+use crate::fixtures::weighted::link_of;
 
 pub(super) struct ShortWaits;
 

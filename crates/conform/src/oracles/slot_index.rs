@@ -7,7 +7,7 @@ use crate::finding::{Finding, Worst};
 use crate::kind::Kind;
 use crate::oracle::Oracle;
 use crate::trials::Trials;
-use crate::weighted::{Sent, Traffic, link_of, send_through};
+use crate::fixtures::weighted::{Sent, Traffic, link_of, send_through};
 
 pub(super) struct SlotIndex;
 

@@ -6,8 +6,8 @@ use serde_json::json;
 
 use crate::finding::{Finding, Worst};
 use crate::kind::Kind;
-use crate::link::Link;
-use crate::managed::{SLOW, packet, port};
+use crate::fixtures::link::Link;
+use crate::fixtures::managed::{SLOW, packet, port};
 use crate::oracle::Oracle;
 use crate::trials::{Trials, between};
 
@@ -50,7 +50,7 @@ impl Oracle for SparseFlow {
                 link.offer(packet(0, between(&mut random, 40, 1514)), now);
                 let mut left = None;
                 while left.is_none() && link.advance().is_some() {
-                    let own = |sent: &&crate::link::Sent| sent.packet.flow == FlowId(0);
+                    let own = |sent: &&crate::fixtures::link::Sent| sent.packet.flow == FlowId(0);
                     left = link.sent[from..].iter().find(own).map(|sent| sent.at);
                 }
                 let waited = left.map_or(u64::MAX, |at| at.since(now).as_picos());

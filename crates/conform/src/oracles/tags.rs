@@ -3,7 +3,7 @@
 use crate::finding::{Finding, Worst};
 use crate::kind::Kind;
 use crate::oracle::Oracle;
-use crate::spread::{Shares, spread};
+use crate::fixtures::spread::{Shares, spread};
 use crate::trials::{Trials, between};
 
 pub(super) struct Tags;

@@ -4,13 +4,13 @@ use lockgate_engine::units::{Duration, Instant};
 use serde_json::json;
 
 use crate::finding::{Finding, Worst};
-use crate::forest::{Forest, header};
+use crate::fixtures::forest::{Forest, header};
 use crate::kind::Kind;
-use crate::link::Link;
+use crate::fixtures::link::Link;
 use crate::oracle::Oracle;
-use crate::service::{BYTE, Curve, Served, forest};
+use crate::fixtures::service::{BYTE, Curve, Served, forest};
 use crate::trials::{Trials, between};
-use crate::weighted::RATE;
+use crate::fixtures::weighted::RATE;
 
 pub(super) struct UpperLimit;
 

@@ -4,12 +4,12 @@ use lockgate_engine::units::{Duration, Instant};
 use serde_json::json;
 
 use crate::finding::{Finding, Worst};
-use crate::forest::saturate;
+use crate::fixtures::forest::saturate;
 use crate::kind::Kind;
 use crate::oracle::Oracle;
-use crate::service::{BYTE, Served, forest};
+use crate::fixtures::service::{BYTE, Served, forest};
 use crate::trials::Trials;
-use crate::weighted::RATE;
+use crate::fixtures::weighted::RATE;
 
 pub(super) struct VirtualShares;
 
