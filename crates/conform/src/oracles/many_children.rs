@@ -24,7 +24,7 @@ fn wait_of_half(kind: &str, count: usize) -> (u64, Option<String>) {
 
 /// Returns the time, in microseconds, at which the packet of a child of weight 1 has left; it arrives at 500,
 /// beside a child of weight 300.
-fn wait_of_light(kind: &str) -> u64 {
+fn departure_of_light(kind: &str) -> u64 {
     let offers = (0..400).map(|_| Offer { at: 0, child: 1, length: 1000 });
     let offers: Vec<_> = offers.chain([Offer { at: 500, child: 0, length: 1000 }]).collect();
     let (sent, _) = send(kind, &[1, 300], &offers);
@@ -33,7 +33,7 @@ fn wait_of_light(kind: &str) -> u64 {
 
 /// Returns the time, in microseconds, at which the last packet of 100 children of weight 1 has left, beside
 /// one that has half of the link. All arrive at once, and their finish tags are the largest.
-fn wait_of_last(kind: &str) -> u64 {
+fn departure_of_last(kind: &str) -> u64 {
     let mut weights = vec![1; 100];
     weights.push(100);
     let light = (0..100).map(|child| Offer { at: 0, child, length: 1000 });
@@ -71,19 +71,19 @@ impl Oracle for ManyChildren {
         } else {
             many.at_most(i128::from(wait), 3_000, 1);
         }
-        let wait = wait_of_light(kind.name);
+        let departure = departure_of_light(kind.name);
         match kind.name {
-            "stfq" => light.at_most(i128::from(wait), 2_000, 1),
+            "stfq" => light.at_most(i128::from(departure), 2_000, 1),
             "scfq" => {
-                light.require(wait > 250_000, || format!("its own rate is what it waits for: {wait} us"));
-                light.at_most(i128::from(wait), 302_000, 1);
+                light.require(departure > 250_000, || format!("its own rate is what it waits for: {departure} us"));
+                light.at_most(i128::from(departure), 302_000, 1);
             }
             _ => {
                 // The fluid server finishes it after 301 packet times, but here it is sent while the heavy
                 // child is ahead of its share. Of a hundred such children, the last finishes with the fluid
                 // server's: 200 packet times, plus one.
-                light.require(wait <= 302_000, || format!("the fluid server would have sent it: {wait} us"));
-                light.at_most(i128::from(wait_of_last(kind.name)), 201_000, 1);
+                light.require(departure <= 302_000, || format!("the fluid server would have sent it: {departure} us"));
+                light.at_most(i128::from(departure_of_last(kind.name)), 201_000, 1);
             }
         }
         [few, many, light].map(|worst| worst.finding(trials.count)).into()
