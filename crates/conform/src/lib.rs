@@ -10,6 +10,16 @@
 //! with a bound are exact, on integers or fractions; floating point is for ratios and statistics.
 //!
 //! This crate is pure, and no verdict depends on a clock.
+//!
+//! ```
+//! use lockgate_conform::{Kind, Task, tasks};
+//!
+//! let kind = Kind::named("tbf").expect("a kind of the list");
+//! let rows: Vec<_> = tasks(&[kind], 1, Some(1)).iter().map(Task::run).collect();
+//! assert!(rows.iter().all(|row| row.holds));
+//! ```
+
+#![forbid(unsafe_code)]
 
 pub mod document;
 pub mod finding;
