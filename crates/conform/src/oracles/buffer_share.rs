@@ -5,10 +5,10 @@ use lockgate_engine::units::Instant;
 use serde_json::json;
 
 use crate::finding::{Finding, Worst};
+use crate::fixtures::weighted::{header, link_of};
 use crate::kind::Kind;
 use crate::oracle::Oracle;
 use crate::trials::{Trials, between};
-use crate::fixtures::weighted::{header, link_of};
 
 pub(super) struct BufferShare;
 

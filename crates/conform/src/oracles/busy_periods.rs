@@ -4,8 +4,8 @@ use lockgate_engine::units::Instant;
 
 use super::mean_wait::{RATE, run, trace};
 use crate::finding::{Finding, Worst};
-use crate::kind::Kind;
 use crate::fixtures::link::Link;
+use crate::kind::Kind;
 use crate::oracle::Oracle;
 use crate::trials::{Trials, between};
 

@@ -7,8 +7,8 @@ use serde_json::{Value, json};
 
 use super::envelope::{BYTE, fullest, hold_envelope, packet};
 use crate::finding::{Finding, Worst};
-use crate::kind::{self, Kind};
 use crate::fixtures::link::Link;
+use crate::kind::{self, Kind};
 use crate::oracle::Oracle;
 use crate::trials::{Trials, between};
 
@@ -61,9 +61,9 @@ fn saturate(kind: &Kind, rate: u64, random: &mut Random, worst: &mut Worst) {
 impl Oracle for ByTheSecond {
     const FAMILY: &'static str = "O5";
     const NAME: &'static str = "by-the-second";
-    const THEOREM: &'static str =
-        "at most 2 s * rate + rate t + L_max leave in any time t, which idleness saves up; a saturated one is never behind its rate";
-    const SOURCE: &'static str = "Click, element BandwidthShaper and its GapRate; the bounds follow from its rule";
+    const THEOREM: &'static str = "at most 2 s * rate + rate t + L_max leave in any time t, which idleness saves up; a saturated one is never behind its rate";
+    const SOURCE: &'static str =
+        "Click, element BandwidthShaper and its GapRate; the bounds follow from its rule";
     const TRIALS: u32 = 40;
 
     fn applies(kind: &Kind) -> bool {

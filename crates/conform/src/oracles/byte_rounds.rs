@@ -3,9 +3,9 @@
 use serde_json::json;
 
 use crate::finding::{Finding, Worst};
+use crate::fixtures::spread::{Shares, spread};
 use crate::kind::Kind;
 use crate::oracle::Oracle;
-use crate::fixtures::spread::{Shares, spread};
 use crate::trials::{Trials, between};
 
 pub(super) struct ByteRounds;
@@ -42,7 +42,8 @@ fn shares(kind: &Kind, trial: u32, random: &mut lockgate_engine::random::Random)
 impl Oracle for ByteRounds {
     const FAMILY: &'static str = "O7";
     const NAME: &'static str = "byte-rounds";
-    const THEOREM: &'static str = "of two children backlogged over any interval, |S_i/Q_i - S_j/Q_j| <= 1 + L_i/Q_i + L_j/Q_j";
+    const THEOREM: &'static str =
+        "of two children backlogged over any interval, |S_i/Q_i - S_j/Q_j| <= 1 + L_i/Q_i + L_j/Q_j";
     const SOURCE: &'static str = "Shreedhar and Varghese, SIGCOMM 1995, lemma 2";
     const TRIALS: u32 = 60;
 

@@ -1,21 +1,21 @@
 //! The shaper of `cake` under changes of its rate.
 
-use lockgate_engine::units::{Duration, Instant};
-use serde_json::json;
 use crate::finding::{Finding, Worst};
+use crate::fixtures::hosts::{WIRE, cake, packet};
 use crate::kind::Kind;
 use crate::oracle::Oracle;
-use crate::fixtures::hosts::{WIRE, cake, packet};
 use crate::trials::{Trials, between};
+use lockgate_engine::units::{Duration, Instant};
+use serde_json::json;
 
 pub(super) struct CakeChanges;
 
 impl Oracle for CakeChanges {
     const FAMILY: &'static str = "O5";
     const NAME: &'static str = "cake-changes";
-    const THEOREM: &'static str =
-        "a saturated shaper that is changed every 70 us has sent the sum of its bandwidths to within a packet at any time";
-    const SOURCE: &'static str = "the envelope of Høiland-Jørgensen, Täht, Morton, Piece of CAKE (2018), algorithm 1";
+    const THEOREM: &'static str = "a saturated shaper that is changed every 70 us has sent the sum of its bandwidths to within a packet at any time";
+    const SOURCE: &'static str =
+        "the envelope of Høiland-Jørgensen, Täht, Morton, Piece of CAKE (2018), algorithm 1";
     const TRIALS: u32 = 3;
 
     fn applies(kind: &Kind) -> bool {
@@ -27,8 +27,7 @@ impl Oracle for CakeChanges {
         for trial in trials.each() {
             let mut random = trials.random("cake-changes", trial);
             let rates = [[100_000_u64, 100_000], [100_000, 300_000], [8_000_000, 64_000]][trial as usize % 3];
-            let config =
-                |rate: u64| json!({ "bandwidth": format!("{rate}bit"), "diffserv": "diffserv4", "rtt": "1000s" });
+            let config = |rate: u64| json!({ "bandwidth": format!("{rate}bit"), "diffserv": "diffserv4", "rtt": "1000s" });
             let mut link = cake(&config(rates[0]), WIRE);
             let every = Duration::from_micros(70);
             let (mut now, mut bits, mut delivered, mut seen) = (Instant::ZERO, 0_i128, 0_i128, 0);
@@ -45,7 +44,8 @@ impl Oracle for CakeChanges {
                 link.run_until(now);
                 // Millionths of a bit.
                 bits += i128::from(rate) * 70;
-                delivered += link.sent[seen..].iter().map(|sent| i128::from(sent.packet.length)).sum::<i128>();
+                delivered +=
+                    link.sent[seen..].iter().map(|sent| i128::from(sent.packet.length)).sum::<i128>();
                 seen = link.sent.len();
                 // Rounding loses at most a picosecond per change and per packet.
                 worst.at_most((delivered * 8_000_000 - bits).abs(), 1515 * 8_000_000, 8_000_000);

@@ -5,10 +5,10 @@ use lockgate_engine::units::{Duration, Instant};
 use serde_json::json;
 
 use crate::finding::{Finding, Worst};
-use crate::kind::Kind;
-use crate::fixtures::link::Sent;
-use crate::oracle::Oracle;
 use crate::fixtures::hosts::{WIRE, cake, packet};
+use crate::fixtures::link::Sent;
+use crate::kind::Kind;
+use crate::oracle::Oracle;
 use crate::trials::Trials;
 
 pub(super) struct CakeFlood;
@@ -16,8 +16,7 @@ pub(super) struct CakeFlood;
 impl Oracle for CakeFlood {
     const FAMILY: &'static str = "O15";
     const NAME: &'static str = "cake-flood";
-    const THEOREM: &'static str =
-        "the flow that fills the memory pays for it, and no other flow; what leaves is washed of its code point and keeps its ECN bits";
+    const THEOREM: &'static str = "the flow that fills the memory pays for it, and no other flow; what leaves is washed of its code point and keeps its ECN bits";
     const SOURCE: &'static str = "tc-cake(8), memlimit and wash";
     const TRIALS: u32 = 1;
 

@@ -1,19 +1,18 @@
 //! Fairness among flows of one host under `cake`.
 
-use serde_json::json;
 use crate::finding::{Finding, Worst};
+use crate::fixtures::hosts::{Hosts, WIRE, apart, cake, packet, saturate};
 use crate::kind::Kind;
 use crate::oracle::Oracle;
-use crate::fixtures::hosts::{Hosts, WIRE, apart, cake, packet, saturate};
 use crate::trials::{Trials, between};
+use serde_json::json;
 
 pub(super) struct CakeFlows;
 
 impl Oracle for CakeFlows {
     const FAMILY: &'static str = "O7";
     const NAME: &'static str = "cake-flows";
-    const THEOREM: &'static str =
-        "backlogged flows of one host are served alike over every interval: |S_i - S_j| <= 2 q + L_i + L_j, where a turn q is the quantum over the flows of the host";
+    const THEOREM: &'static str = "backlogged flows of one host are served alike over every interval: |S_i - S_j| <= 2 q + L_i + L_j, where a turn q is the quantum over the flows of the host";
     const SOURCE: &'static str = "Shreedhar and Varghese, Efficient fair queuing using deficit round robin (1996), with turns that are counted ahead";
     const TRIALS: u32 = 40;
 

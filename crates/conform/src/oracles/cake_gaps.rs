@@ -1,12 +1,12 @@
 //! The shaper of `cake`: packets are spaced by the transmission time on the link behind.
 
-use lockgate_engine::units::{Duration, Instant, PICOS_PER_SECOND};
-use serde_json::json;
 use crate::finding::{Finding, Worst};
+use crate::fixtures::hosts::{WIRE, cake, packet};
 use crate::kind::Kind;
 use crate::oracle::Oracle;
-use crate::fixtures::hosts::{WIRE, cake, packet};
 use crate::trials::{Trials, between};
+use lockgate_engine::units::{Duration, Instant, PICOS_PER_SECOND};
+use serde_json::json;
 
 pub(super) struct CakeGaps;
 
@@ -16,9 +16,8 @@ const BYTE: u128 = 8 * PICOS_PER_SECOND as u128;
 /// Returns a frame's length on the link behind, as in the manual: overhead on the network-layer length,
 /// minimum, cells or codewords.
 fn on_link(frame: u64, overhead: Option<i64>, mpu: u64, framing: &str) -> u64 {
-    let bare = overhead.map_or(frame, |overhead| {
-        (frame + 64).saturating_add_signed(overhead).saturating_sub(64 + 14)
-    });
+    let bare = overhead
+        .map_or(frame, |overhead| (frame + 64).saturating_add_signed(overhead).saturating_sub(64 + 14));
     let whole = bare.max(mpu).max(1);
     match framing {
         "atm" => 53 * whole.div_ceil(48),
@@ -30,9 +29,9 @@ fn on_link(frame: u64, overhead: Option<i64>, mpu: u64, framing: &str) -> u64 {
 impl Oracle for CakeGaps {
     const FAMILY: &'static str = "O5";
     const NAME: &'static str = "cake-gaps";
-    const THEOREM: &'static str =
-        "in a busy period a packet leaves when the one before has taken its time on the link behind (with overhead, mpu, cells), and after silence at once: no burst";
-    const SOURCE: &'static str = "Høiland-Jørgensen, Täht, Morton, Piece of CAKE (2018), algorithm 1; tc-cake(8)";
+    const THEOREM: &'static str = "in a busy period a packet leaves when the one before has taken its time on the link behind (with overhead, mpu, cells), and after silence at once: no burst";
+    const SOURCE: &'static str =
+        "Høiland-Jørgensen, Täht, Morton, Piece of CAKE (2018), algorithm 1; tc-cake(8)";
     const TRIALS: u32 = 40;
 
     fn applies(kind: &Kind) -> bool {

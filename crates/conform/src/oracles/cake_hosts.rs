@@ -1,11 +1,11 @@
 //! Fairness among hosts with different numbers of flows under `cake`.
 
-use serde_json::json;
 use crate::finding::{Finding, Worst};
+use crate::fixtures::hosts::{Hosts, WIRE, apart, cake, packet, saturate, shares};
 use crate::kind::Kind;
 use crate::oracle::Oracle;
-use crate::fixtures::hosts::{Hosts, WIRE, apart, cake, packet, saturate, shares};
 use crate::trials::{Trials, between};
+use serde_json::json;
 
 pub(super) struct CakeHosts;
 
@@ -26,9 +26,9 @@ fn host_of(flow: u32) -> u32 {
 impl Oracle for CakeHosts {
     const FAMILY: &'static str = "O7";
     const NAME: &'static str = "cake-hosts";
-    const THEOREM: &'static str =
-        "backlogged hosts with m and n flows are served alike over every interval: |S - S'| <= 2 Q + (m + n) L; without host fairness flows are";
-    const SOURCE: &'static str = "Høiland-Jørgensen, Täht, Morton, Piece of CAKE (2018), algorithm 2, and deficit round robin";
+    const THEOREM: &'static str = "backlogged hosts with m and n flows are served alike over every interval: |S - S'| <= 2 Q + (m + n) L; without host fairness flows are";
+    const SOURCE: &'static str =
+        "Høiland-Jørgensen, Täht, Morton, Piece of CAKE (2018), algorithm 2, and deficit round robin";
     const TRIALS: u32 = 5;
 
     fn applies(kind: &Kind) -> bool {

@@ -1,20 +1,19 @@
 //! Ingress mode of `cake`: drops count towards the shaped rate.
 
-use lockgate_engine::units::{Duration, Instant};
-use serde_json::json;
 use crate::finding::{Finding, Worst};
+use crate::fixtures::hosts::{WIRE, cake, packet};
 use crate::kind::Kind;
 use crate::oracle::Oracle;
-use crate::fixtures::hosts::{WIRE, cake, packet};
 use crate::trials::Trials;
+use lockgate_engine::units::{Duration, Instant};
+use serde_json::json;
 
 pub(super) struct CakeIngress;
 
 impl Oracle for CakeIngress {
     const FAMILY: &'static str = "O5";
     const NAME: &'static str = "cake-ingress";
-    const THEOREM: &'static str =
-        "on ingress what is sent and what is dropped take the bandwidth together, and two packets of a flow stay; else what is sent takes it";
+    const THEOREM: &'static str = "on ingress what is sent and what is dropped take the bandwidth together, and two packets of a flow stay; else what is sent takes it";
     const SOURCE: &'static str = "tc-cake(8), ingress";
     const TRIALS: u32 = 1;
 

@@ -1,21 +1,20 @@
 //! The shaper of `cake` before a link that is alternately slower and faster than the shaper.
 
-use lockgate_engine::units::{PICOS_PER_SECOND, Rate};
-use serde_json::json;
 use crate::finding::{Finding, Worst};
+use crate::fixtures::hosts::{cake, packet};
 use crate::kind::Kind;
 use crate::oracle::Oracle;
-use crate::fixtures::hosts::{cake, packet};
 use crate::trials::{Trials, between};
 use lockgate_engine::units::Instant;
+use lockgate_engine::units::{PICOS_PER_SECOND, Rate};
+use serde_json::json;
 
 pub(super) struct CakeLate;
 
 impl Oracle for CakeLate {
     const FAMILY: &'static str = "O5";
     const NAME: &'static str = "cake-late";
-    const THEOREM: &'static str =
-        "a busy period of length t has sent at most bandwidth t when a packet leaves, and what a late link left out is made up for in full";
+    const THEOREM: &'static str = "a busy period of length t has sent at most bandwidth t when a packet leaves, and what a late link left out is made up for in full";
     const SOURCE: &'static str = "Høiland-Jørgensen, Täht, Morton, Piece of CAKE (2018), algorithm 1";
     const TRIALS: u32 = 10;
 

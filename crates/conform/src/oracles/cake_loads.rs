@@ -1,11 +1,11 @@
 //! Triple isolation: fairness over both ends at once.
 
-use serde_json::json;
 use crate::finding::{Finding, Worst};
+use crate::fixtures::hosts::{Hosts, WIRE, cake, packet, saturate, shares};
 use crate::kind::Kind;
 use crate::oracle::Oracle;
-use crate::fixtures::hosts::{Hosts, WIRE, cake, packet, saturate, shares};
 use crate::trials::{Trials, between};
+use serde_json::json;
 
 pub(super) struct CakeLoads;
 
@@ -26,8 +26,9 @@ impl Oracle for CakeLoads {
         for trial in trials.each() {
             let mut random = trials.random("cake-loads", trial);
             let count = between(&mut random, 5, 16) as u32;
-            let ends: Vec<_> =
-                (0..count).map(|_| (random.below(4) as u8, random.below(2) as u8 * random.below(3) as u8)).collect();
+            let ends: Vec<_> = (0..count)
+                .map(|_| (random.below(4) as u8, random.below(2) as u8 * random.below(3) as u8))
+                .collect();
             let load = |(source, destination): (u8, u8)| {
                 let sends = ends.iter().filter(|end| end.0 == source).count();
                 let receives = ends.iter().filter(|end| end.1 == destination).count();
@@ -35,7 +36,8 @@ impl Oracle for CakeLoads {
             };
             let weights: Vec<f64> = ends.iter().map(|end| 1.0 / load(*end)).collect();
             let sum: f64 = weights.iter().sum();
-            let mut link = cake(&json!({ "bandwidth": "20mbit", "diffserv": "besteffort", "rtt": "1000s" }), WIRE);
+            let mut link =
+                cake(&json!({ "bandwidth": "20mbit", "diffserv": "besteffort", "rtt": "1000s" }), WIRE);
             link.headers = Box::new(Hosts(ends.clone()));
             let mut draw = |flow| packet(flow, between(&mut random, 64, 1514), 0);
             saturate(&mut link, count, 30_000, &mut draw);

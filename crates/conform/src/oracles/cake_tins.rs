@@ -1,13 +1,13 @@
 //! Shares of permanently backlogged tins, with and without a shaper.
 
-use lockgate_engine::units::Rate;
-use serde_json::{Value, json};
 use crate::finding::{Finding, Worst};
-use crate::kind::Kind;
-use crate::oracle::Oracle;
 use crate::fixtures::hosts::{WIRE, cake, packet, saturate, shares, widest};
 use crate::fixtures::link::Link;
+use crate::kind::Kind;
+use crate::oracle::Oracle;
 use crate::trials::{Trials, between};
+use lockgate_engine::units::Rate;
+use serde_json::{Value, json};
 
 pub(super) struct CakeTins;
 
@@ -28,9 +28,9 @@ fn served(config: &Value, codes: &[u8], trials: Trials, trial: u32) -> Link {
 impl Oracle for CakeTins {
     const FAMILY: &'static str = "O12";
     const NAME: &'static str = "cake-tins";
-    const THEOREM: &'static str =
-        "backlogged tins have their parts of the link, those with a part of their own within two packets of it over every interval; without a shaper they share as their parts";
-    const SOURCE: &'static str = "Høiland-Jørgensen, Täht, Morton, Piece of CAKE (2018), on DiffServ handling; tc-cake(8)";
+    const THEOREM: &'static str = "backlogged tins have their parts of the link, those with a part of their own within two packets of it over every interval; without a shaper they share as their parts";
+    const SOURCE: &'static str =
+        "Høiland-Jørgensen, Täht, Morton, Piece of CAKE (2018), on DiffServ handling; tc-cake(8)";
     const TRIALS: u32 = 2;
 
     fn applies(kind: &Kind) -> bool {
@@ -68,7 +68,8 @@ impl Oracle for CakeTins {
             for (tin, part) in [(7, seventh), (6, sixth), (5, 1.0 - seventh - sixth)] {
                 share.real((found.get(&tin).copied().unwrap_or(0.0) - part).abs(), 0.003);
             }
-            let link = served(&json!({ "diffserv": "diffserv3", "rtt": "1000s" }), &[0, 8, 46], trials, trial);
+            let link =
+                served(&json!({ "diffserv": "diffserv3", "rtt": "1000s" }), &[0, 8, 46], trials, trial);
             for (tin, share) in shares(&link.sent[1_000..], |flow| flow) {
                 turns.real((share - [1024.0, 64.0, 256.0][tin as usize] / 1344.0).abs(), 0.003);
             }

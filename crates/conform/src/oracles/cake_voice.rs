@@ -1,22 +1,22 @@
 //! Voice within its share of the link, beside permanently backlogged best effort.
 
+use crate::finding::{Finding, Worst};
+use crate::fixtures::hosts::{WIRE, cake, packet};
+use crate::kind::Kind;
+use crate::oracle::Oracle;
+use crate::trials::{Trials, between};
 use lockgate_engine::packet::Header;
 use lockgate_engine::units::{Duration, Instant};
 use serde_json::json;
-use crate::finding::{Finding, Worst};
-use crate::kind::Kind;
-use crate::oracle::Oracle;
-use crate::fixtures::hosts::{WIRE, cake, packet};
-use crate::trials::{Trials, between};
 
 pub(super) struct CakeVoice;
 
 impl Oracle for CakeVoice {
     const FAMILY: &'static str = "O9";
     const NAME: &'static str = "cake-voice";
-    const THEOREM: &'static str =
-        "a tin within its part waits for the packet under way and its own; beyond its part it has its part and no more";
-    const SOURCE: &'static str = "Høiland-Jørgensen, Täht, Morton, Piece of CAKE (2018), on DiffServ handling";
+    const THEOREM: &'static str = "a tin within its part waits for the packet under way and its own; beyond its part it has its part and no more";
+    const SOURCE: &'static str =
+        "Høiland-Jørgensen, Täht, Morton, Piece of CAKE (2018), on DiffServ handling";
     const TRIALS: u32 = 2;
 
     fn applies(kind: &Kind) -> bool {
@@ -29,7 +29,8 @@ impl Oracle for CakeVoice {
         for trial in trials.each() {
             for percent in [10_u64, 24, 40] {
                 let mut random = trials.random("cake-voice", trial);
-                let mut link = cake(&json!({ "bandwidth": "8mbit", "rtt": "1000s", "memlimit": "100MB" }), WIRE);
+                let mut link =
+                    cake(&json!({ "bandwidth": "8mbit", "rtt": "1000s", "memlimit": "100MB" }), WIRE);
                 for _ in 0..6_000 {
                     link.offer(packet(1, between(&mut random, 800, 1514), 0), Instant::ZERO);
                 }

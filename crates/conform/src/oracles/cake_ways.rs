@@ -1,25 +1,24 @@
 //! Hash collisions of flows, with eight-way set association and without.
 
+use crate::finding::{Finding, Worst};
+use crate::fixtures::hosts::packet;
+use crate::fixtures::link::Link;
+use crate::fixtures::managed::gauge;
+use crate::kind;
+use crate::kind::Kind;
+use crate::oracle::Oracle;
+use crate::trials::Trials;
 use lockgate_engine::port::Port;
 use lockgate_engine::random::{Random, Seed};
 use lockgate_engine::units::{Instant, Rate};
 use serde_json::json;
-use crate::finding::{Finding, Worst};
-use crate::kind::Kind;
-use crate::oracle::Oracle;
-use crate::fixtures::hosts::packet;
-use crate::kind;
-use crate::fixtures::link::Link;
-use crate::fixtures::managed::gauge;
-use crate::trials::Trials;
 
 pub(super) struct CakeWays;
 
 impl Oracle for CakeWays {
     const FAMILY: &'static str = "O15";
     const NAME: &'static str = "cake-ways";
-    const THEOREM: &'static str =
-        "of n flows as many share one of the 1024 queues as there are beyond eight in sets of eight: 128 E[max(X - 8, 0)], X binomial(n, 1/128)";
+    const THEOREM: &'static str = "of n flows as many share one of the 1024 queues as there are beyond eight in sets of eight: 128 E[max(X - 8, 0)], X binomial(n, 1/128)";
     const SOURCE: &'static str = "Høiland-Jørgensen, Täht, Morton, Piece of CAKE (2018), on flow hashing";
     const TRIALS: u32 = 60;
 

@@ -13,10 +13,10 @@ use serde_json::json;
 
 use crate::finding::{Finding, Worst};
 use crate::fixtures::forest::Forest;
-use crate::kind::Kind;
 use crate::fixtures::link::Link;
-use crate::oracle::Oracle;
 use crate::fixtures::stream::{Stream, rate_of, send};
+use crate::kind::Kind;
+use crate::oracle::Oracle;
 use crate::trials::Trials;
 
 pub(super) struct CbqClock;
@@ -49,7 +49,8 @@ fn measure(setup: &Setup) -> Result<(f64, f64), String> {
     let Setup { overlimit, maxburst, .. } = setup;
     let mut forest = Forest::default();
     let [first, second] = ["1mbit", "6mbit"].map(|rate| forest.add(None, rate));
-    let share = |rate: &&str| json!({ "rate": rate, "bounded": true, "overlimit": overlimit, "maxburst": maxburst });
+    let share =
+        |rate: &&str| json!({ "rate": rate, "bounded": true, "overlimit": overlimit, "maxburst": maxburst });
     let config = json!({ "flavour": setup.flavour, "bandwidth": "10mbit", "avpkt": "1000B" });
     let port = forest
         .port("cbq", &config, "100p", &share)
@@ -67,7 +68,13 @@ fn measure(setup: &Setup) -> Result<(f64, f64), String> {
 }
 
 /// Checks every ring of the table with every granularity; `share` is the relative tolerance.
-fn hold(what: &'static str, flavour: &'static str, overlimit: &'static str, table: &Table, share: f64) -> Worst {
+fn hold(
+    what: &'static str,
+    flavour: &'static str,
+    overlimit: &'static str,
+    table: &Table,
+    share: f64,
+) -> Worst {
     let mut worst = Worst::tolerance(what, "");
     for hz in TICKS {
         for (ring, alone, together) in *table {
@@ -88,7 +95,14 @@ fn bursts() -> Worst {
     let mut worst = Worst::tolerance("change by maxburst from 2 to 100", "");
     for overlimit in ["classic", "wait"] {
         let of = |maxburst| {
-            measure(&Setup { flavour: "linux-2.2", overlimit, maxburst, source: Source::Cpu, hz: 10_000, ring: 16 })
+            measure(&Setup {
+                flavour: "linux-2.2",
+                overlimit,
+                maxburst,
+                source: Source::Cpu,
+                hz: 10_000,
+                ring: 16,
+            })
         };
         match (of(2), of(100)) {
             (Ok(small), Ok(large)) => {
@@ -107,8 +121,14 @@ fn jiffies() -> Worst {
     let mut worst = Worst::tolerance("off alone, linux-2.2 on jiffies, ring of two or more", "");
     for hz in TICKS {
         for (ring, alone, _) in &CLASSIC[1..] {
-            let setup =
-                Setup { flavour: "linux-2.2", overlimit: "classic", maxburst: 20, source: Source::Jiffies, hz, ring: *ring };
+            let setup = Setup {
+                flavour: "linux-2.2",
+                overlimit: "classic",
+                maxburst: 20,
+                source: Source::Jiffies,
+                hz,
+                ring: *ring,
+            };
             match measure(&setup) {
                 Ok(measured) => worst.near(measured.0, *alone, 0.03),
                 Err(why) => worst.fault(Some(&why)),

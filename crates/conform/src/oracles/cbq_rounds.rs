@@ -8,10 +8,10 @@ use serde_json::{Value, json};
 
 use crate::finding::{Finding, Worst};
 use crate::fixtures::forest::Forest;
-use crate::kind::Kind;
 use crate::fixtures::link::Link;
-use crate::oracle::Oracle;
 use crate::fixtures::stream::{Stream, send};
+use crate::kind::Kind;
+use crate::oracle::Oracle;
 use crate::trials::{Trials, between};
 
 pub(super) struct CbqRounds;
@@ -67,7 +67,8 @@ fn hold(flavour: &'static str, names: [&'static str; 2], trials: Trials) -> [Fin
             for i in 0..count {
                 for j in 0..i {
                     // |S_i/Q_i - S_j/Q_j| <= 1 + L_i/Q_i + L_j/Q_j, times both quanta.
-                    let scaled = |class: usize, other: usize| i128::from(got[class]) * i128::from(quanta[other]);
+                    let scaled =
+                        |class: usize, other: usize| i128::from(got[class]) * i128::from(quanta[other]);
                     let gap = (scaled(i, j) - scaled(j, i)).abs();
                     let bound = quanta[i] * quanta[j] + lengths[i] * quanta[j] + lengths[j] * quanta[i];
                     fairness.share(gap, i128::from(bound));
@@ -92,8 +93,13 @@ impl Oracle for CbqRounds {
     }
 
     fn hold(_: &Kind, trials: Trials) -> Vec<Finding> {
-        let linux = hold("linux", ["fairness of bytes by quantum, linux", "bytes of a later priority, linux"], trials);
-        let altq = hold("altq", ["fairness of bytes by quantum, altq", "bytes of a later priority, altq"], trials);
+        let linux = hold(
+            "linux",
+            ["fairness of bytes by quantum, linux", "bytes of a later priority, linux"],
+            trials,
+        );
+        let altq =
+            hold("altq", ["fairness of bytes by quantum, altq", "bytes of a later priority, altq"], trials);
         linux.into_iter().chain(altq).collect()
     }
 }

@@ -10,10 +10,10 @@ use serde_json::{Value, json};
 
 use crate::finding::{Finding, Worst};
 use crate::fixtures::forest::{self, Forest};
-use crate::kind::Kind;
 use crate::fixtures::link::Link;
-use crate::oracle::Oracle;
 use crate::fixtures::stream::{Stream, rate_of, send};
+use crate::kind::Kind;
+use crate::oracle::Oracle;
 use crate::trials::{Trials, between};
 
 pub(super) struct CbqSharing;
@@ -37,8 +37,11 @@ impl Class {
 /// Returns the rate that `class` can use.
 fn wants(forest: &Forest<Class>, class: usize) -> f64 {
     let forest::Class { facts, children, .. } = &forest.classes[class];
-    let demand =
-        if children.is_empty() { facts.demand } else { children.iter().map(|child| wants(forest, *child)).sum() };
+    let demand = if children.is_empty() {
+        facts.demand
+    } else {
+        children.iter().map(|child| wants(forest, *child)).sum()
+    };
     if facts.bounded { demand.min(facts.rate) } else { demand }
 }
 
@@ -52,8 +55,7 @@ fn fill(forest: &Forest<Class>, classes: &[usize], capacity: f64, out: &mut Vec<
     loop {
         let open = || (0..classes.len()).filter(|class| got[*class].is_none());
         let sum: f64 = open().map(rate).sum();
-        let full: Vec<usize> =
-            open().filter(|class| wants(*class) <= left * rate(*class) / sum).collect();
+        let full: Vec<usize> = open().filter(|class| wants(*class) <= left * rate(*class) / sum).collect();
         if full.is_empty() {
             let rest: Vec<usize> = open().collect();
             for class in rest {
@@ -179,7 +181,8 @@ impl Oracle for CbqSharing {
     const NAME: &'static str = "cbq-sharing";
     const THEOREM: &'static str = "where all ask for more, each gets its rate, but for 2 % of the link; none gets less than min(demand, rate); one that is bounded gets no \
          more than its rate; what is left over is used, and shared by turns: up to a fifth of the link off the max-min shares";
-    const SOURCE: &'static str = "Floyd and Jacobson, IEEE/ACM ToN 3(4), 1995; max-min shares by water filling";
+    const SOURCE: &'static str =
+        "Floyd and Jacobson, IEEE/ACM ToN 3(4), 1995; max-min shares by water filling";
     const TRIALS: u32 = 40;
 
     fn applies(kind: &Kind) -> bool {
@@ -188,8 +191,26 @@ impl Oracle for CbqSharing {
 
     fn hold(_: &Kind, trials: Trials) -> Vec<Finding> {
         let names = [
-            ("linux", ["off its rate, of the link, linux", "short of what it is owed, linux", "over a bounded rate, linux", "off the max-min share, of the link, linux", "left unused, linux"]),
-            ("altq", ["off its rate, of the link, altq", "short of what it is owed, altq", "over a bounded rate, altq", "off the max-min share, of the link, altq", "left unused, altq"]),
+            (
+                "linux",
+                [
+                    "off its rate, of the link, linux",
+                    "short of what it is owed, linux",
+                    "over a bounded rate, linux",
+                    "off the max-min share, of the link, linux",
+                    "left unused, linux",
+                ],
+            ),
+            (
+                "altq",
+                [
+                    "off its rate, of the link, altq",
+                    "short of what it is owed, altq",
+                    "over a bounded rate, altq",
+                    "off the max-min share, of the link, altq",
+                    "left unused, altq",
+                ],
+            ),
         ];
         let mut findings = Vec::new();
         for (flavour, names) in names {

@@ -10,8 +10,8 @@ use serde_json::json;
 
 use super::red_gaps::once_in_a_thousand;
 use crate::finding::{Finding, Worst};
-use crate::kind::Kind;
 use crate::fixtures::managed::{packet, port};
+use crate::kind::Kind;
 use crate::oracle::Oracle;
 use crate::trials::Trials;
 
@@ -84,7 +84,9 @@ impl Oracle for ChokeDraw {
                     Err(why) => worst.fault(Some(&why)),
                 }
             }
-            worst.require(queue.port.backlog().packets >= u64::from(WAITING) - 1, || "the queue is not what it was told".to_owned());
+            worst.require(queue.port.backlog().packets >= u64::from(WAITING) - 1, || {
+                "the queue is not what it was told".to_owned()
+            });
             let expected = f64::from(COUNT) / f64::from(WAITING) / f64::from(WAITING);
             let square: f64 = met.iter().map(|seen| (f64::from(*seen) - expected).powi(2) / expected).sum();
             worst.real(square, once_in_a_thousand(f64::from(WAITING)));

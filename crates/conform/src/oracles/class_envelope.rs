@@ -4,11 +4,11 @@ use lockgate_engine::units::{Bytes, Instant, Rate};
 use serde_json::json;
 
 use super::envelope::{BYTE, fullest};
-use crate::fixtures::borrowing::{Draw, Lender, forest};
 use crate::finding::{Finding, Worst};
+use crate::fixtures::borrowing::{Draw, Lender, forest};
 use crate::fixtures::forest::{WIRE, header};
-use crate::kind::Kind;
 use crate::fixtures::link::Sent;
+use crate::kind::Kind;
 use crate::oracle::Oracle;
 use crate::trials::{Trials, between};
 

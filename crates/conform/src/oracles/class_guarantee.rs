@@ -4,8 +4,8 @@ use lockgate_engine::units::{Bytes, Duration, Instant, Rate};
 use serde_json::json;
 
 use super::envelope::BYTE;
-use crate::fixtures::borrowing::{Draw, Lender, forest};
 use crate::finding::{Finding, Worst};
+use crate::fixtures::borrowing::{Draw, Lender, forest};
 use crate::fixtures::forest::{WIRE, header};
 use crate::kind::Kind;
 use crate::oracle::Oracle;
@@ -18,8 +18,7 @@ const LARGEST: u64 = 1514;
 impl Oracle for ClassGuarantee {
     const FAMILY: &'static str = "O12";
     const NAME: &'static str = "class-guarantee";
-    const THEOREM: &'static str =
-        "a leaf with packets sends at least rate t less one packet in any interval t, however much the others send";
+    const THEOREM: &'static str = "a leaf with packets sends at least rate t less one packet in any interval t, however much the others send";
     const SOURCE: &'static str = "Floyd and Jacobson, Link-sharing, ToN 3 (1995), section 3; tc-htb(8)";
     const TRIALS: u32 = 40;
 

@@ -98,7 +98,8 @@ impl Oracle for CoarseClock {
     const NAME: &'static str = "coarse-clock";
     const THEOREM: &'static str = "with a bucket barely larger than a packet a shaper on ticks of J sends L / (ceil(L / (r J)) J); with a deeper one, \
          what it was asked for";
-    const SOURCE: &'static str = "derived from Linux 2.4's timers and checked by an independent simulation: 65 rates, 1 %";
+    const SOURCE: &'static str =
+        "derived from Linux 2.4's timers and checked by an independent simulation: 65 rates, 1 %";
     const TRIALS: u32 = 1;
 
     fn applies(kind: &Kind) -> bool {

@@ -5,9 +5,9 @@ use lockgate_engine::units::{Duration, Instant};
 use serde_json::json;
 
 use crate::finding::{Finding, Worst};
-use crate::kind::Kind;
 use crate::fixtures::link::{Dropped, Link};
 use crate::fixtures::managed::{SLOW, gauge, packet, port};
+use crate::kind::Kind;
 use crate::oracle::Oracle;
 use crate::trials::{Trials, exponential};
 
@@ -56,7 +56,8 @@ impl Oracle for CobaltBlue {
     const NAME: &'static str = "cobalt-blue";
     const THEOREM: &'static str = "under overload by senders that do not react the drop probability goes to 1 - 1/load, one step of 1/256 in a \
          target, and the queue is seldom full";
-    const SOURCE: &'static str = "Feng et al., The BLUE active queue management algorithms, ToN 10 (2002); Palmei et al., LANMAN 2019";
+    const SOURCE: &'static str =
+        "Feng et al., The BLUE active queue management algorithms, ToN 10 (2002); Palmei et al., LANMAN 2019";
     const TRIALS: u32 = 1;
 
     fn applies(kind: &Kind) -> bool {

@@ -7,18 +7,19 @@ use lockgate_engine::units::{Duration, Instant, Rate};
 use serde_json::{Value, json};
 
 use crate::finding::{Finding, Worst};
-use crate::kind::Kind;
-use crate::oracle::Oracle;
 use crate::fixtures::hosts::Hosts;
 use crate::fixtures::link::Link;
 use crate::fixtures::managed::port;
+use crate::kind::Kind;
+use crate::oracle::Oracle;
 use crate::trials::{Trials, between};
 
 pub(super) struct CodePoints;
 
 /// Draws other parameters, some of which reclassify queued packets.
 fn drawn(kind: &str, random: &mut Random) -> Value {
-    let one_of = |choices: &[&'static str], random: &mut Random| choices[random.below(choices.len() as u32) as usize];
+    let one_of =
+        |choices: &[&'static str], random: &mut Random| choices[random.below(choices.len() as u32) as usize];
     if kind == "cake" {
         let isolations = ["flows", "triple-isolate", "hosts", "srchost", "dual-dsthost", "flowblind"];
         json!({
@@ -39,8 +40,7 @@ fn drawn(kind: &str, random: &mut Random) -> Value {
 impl Oracle for CodePoints {
     const FAMILY: &'static str = "O15";
     const NAME: &'static str = "code-points";
-    const THEOREM: &'static str =
-        "packets of a flow that carry one code point leave in their order, also where flows share a queue and where what waits is sorted anew";
+    const THEOREM: &'static str = "packets of a flow that carry one code point leave in their order, also where flows share a queue and where what waits is sorted anew";
     const SOURCE: &'static str = "RFC 9332, section 2.4; Piece of CAKE (2018), on flow hashing";
     const TRIALS: u32 = 4;
 
@@ -53,7 +53,8 @@ impl Oracle for CodePoints {
         for trial in trials.each() {
             let mut random = trials.random("code-points", trial);
             let flows = if kind.name == "cake" { 1_500 } else { 3 };
-            let mut link = Link::new(port(kind.name, &drawn(kind.name, &mut random)), Rate::from_bits(8_000_000));
+            let mut link =
+                Link::new(port(kind.name, &drawn(kind.name, &mut random)), Rate::from_bits(8_000_000));
             let hosts = (0..flows).map(|flow| ((flow % 200) as u8, (flow % 7) as u8));
             link.headers = Box::new(Hosts(hosts.collect()));
             // One sequence per flow and ECN codepoint; only `dualpi2` classifies by it.

@@ -4,9 +4,9 @@ use lockgate_engine::units::{Duration, Instant};
 use serde_json::json;
 
 use crate::finding::{Finding, Worst};
-use crate::kind::Kind;
 use crate::fixtures::link::Link;
 use crate::fixtures::managed::{SLOW, packet, port};
+use crate::kind::Kind;
 use crate::oracle::Oracle;
 use crate::trials::{Trials, between};
 
@@ -18,7 +18,8 @@ const PACKETS: u64 = 200;
 /// Returns the number of drops if each departure leaves `left` packets of this length behind.
 fn drops(worst: &mut Worst, kind: &Kind, mtu: u64, length: u64, left: u64) -> usize {
     // A byte takes a microsecond, so that every packet waits longer than the target.
-    let config = json!({ "mtu": format!("{mtu}B"), "target": "10us", "interval": format!("{}us", 4 * length) });
+    let config =
+        json!({ "mtu": format!("{mtu}B"), "target": "10us", "interval": format!("{}us", 4 * length) });
     let mut link = Link::new(port(kind.name, &config), SLOW);
     for _ in 0..=left {
         link.offer(packet(0, length), Instant::ZERO);
@@ -37,8 +38,7 @@ fn drops(worst: &mut Worst, kind: &Kind, mtu: u64, length: u64, left: u64) -> us
 impl Oracle for CodelBacklog {
     const FAMILY: &'static str = "O15";
     const NAME: &'static str = "codel-backlog";
-    const THEOREM: &'static str =
-        "nothing is dropped while a departure leaves `mtu` bytes or fewer, whatever they wait; one packet more, and something is";
+    const THEOREM: &'static str = "nothing is dropped while a departure leaves `mtu` bytes or fewer, whatever they wait; one packet more, and something is";
     const SOURCE: &'static str = "RFC 8289, section 5.5 (`maxpacket`)";
     const TRIALS: u32 = 20;
 
@@ -55,7 +55,9 @@ impl Oracle for CodelBacklog {
             let dropped = drops(&mut worst, kind, mtu, length, fits);
             worst.none(dropped as u64);
             let dropped = drops(&mut worst, kind, mtu, length, fits + 1);
-            worst.require(dropped > 0, || format!("{} packets of {length} B wait for ever above {mtu} B", fits + 1));
+            worst.require(dropped > 0, || {
+                format!("{} packets of {length} B wait for ever above {mtu} B", fits + 1)
+            });
         }
         vec![worst.finding(trials.count)]
     }

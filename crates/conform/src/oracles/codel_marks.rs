@@ -6,9 +6,9 @@ use serde_json::json;
 
 use super::codel_memory::spell;
 use crate::finding::{Finding, Worst};
-use crate::kind::Kind;
 use crate::fixtures::link::Link;
 use crate::fixtures::managed::{FAST, packet, port};
+use crate::kind::Kind;
 use crate::oracle::Oracle;
 use crate::trials::Trials;
 

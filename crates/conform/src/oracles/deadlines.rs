@@ -4,10 +4,10 @@ use lockgate_engine::random::Random;
 use serde_json::{Value, json};
 
 use crate::finding::{Finding, Worst};
+use crate::fixtures::weighted::{Offer, link_of, send_through};
 use crate::kind::Kind;
 use crate::oracle::Oracle;
 use crate::trials::{Trials, between};
-use crate::fixtures::weighted::{Offer, link_of, send_through};
 
 pub(super) struct Deadlines;
 
@@ -92,7 +92,8 @@ impl Oracle for Deadlines {
     const NAME: &'static str = "deadlines";
     const THEOREM: &'static str = "where the envelopes fit, sum of alpha_i(t - d_i) + L <= C t, no packet is late; without the L, none by more than \
          a packet";
-    const SOURCE: &'static str = "Georgiadis, Guerin and Parekh, INFOCOM 1994; Liebeherr, Wrege and Ferrari, ToN 4 (1996)";
+    const SOURCE: &'static str =
+        "Georgiadis, Guerin and Parekh, INFOCOM 1994; Liebeherr, Wrege and Ferrari, ToN 4 (1996)";
     const TRIALS: u32 = 150;
 
     fn applies(kind: &Kind) -> bool {

@@ -7,8 +7,8 @@ use serde_json::{Value, json};
 
 use super::envelope::{BYTE, packet, shaper};
 use crate::finding::{Finding, Worst};
-use crate::kind::{self, Kind};
 use crate::fixtures::link::{Link, Sent};
+use crate::kind::{self, Kind};
 use crate::oracle::Oracle;
 use crate::trials::{Trials, between};
 
@@ -63,7 +63,8 @@ pub(super) fn hold_delivery(worst: &mut Worst, sent: &[Sent], rate: u64, credit:
 impl Oracle for Delivery {
     const FAMILY: &'static str = "O5";
     const NAME: &'static str = "delivery";
-    const THEOREM: &'static str = "a saturated shaper has delivered at least burst + rate t less one packet at any time t";
+    const THEOREM: &'static str =
+        "a saturated shaper has delivered at least burst + rate t less one packet at any time t";
     const SOURCE: &'static str = "Cruz, A calculus for network delay, part I (1991); tc-tbf(8)";
     const TRIALS: u32 = 20;
 

@@ -13,11 +13,11 @@ use lockgate_engine::units::{Duration, Instant, Rate};
 use serde_json::json;
 
 use crate::finding::{Finding, Worst};
-use crate::kind::{self, Kind};
 use crate::fixtures::link::Link;
+use crate::fixtures::weighted::header;
+use crate::kind::{self, Kind};
 use crate::oracle::Oracle;
 use crate::trials::Trials;
-use crate::fixtures::weighted::header;
 
 pub(super) struct DeviceRing;
 
@@ -224,7 +224,8 @@ impl Oracle for DeviceRing {
     const FAMILY: &'static str = "O22";
     const NAME: &'static str = "device-ring";
     const THEOREM: &'static str = "above a ring that swallows the buffer, weights 1000:100 give 1.9 and not 10, and 1.0 with an unweighted drop; above          a ring of one, or with a buffer larger than the ring, exactly 10";
-    const SOURCE: &'static str = "an independent simulation of ALTQ 1.0.1 over the fxp driver of 1998; 5 % of each value";
+    const SOURCE: &'static str =
+        "an independent simulation of ALTQ 1.0.1 over the fxp driver of 1998; 5 % of each value";
     const TRIALS: u32 = 1;
 
     fn applies(kind: &Kind) -> bool {

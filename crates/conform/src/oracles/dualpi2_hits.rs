@@ -5,10 +5,10 @@ use lockgate_engine::units::{Duration, Instant};
 use serde_json::json;
 
 use crate::finding::{Finding, Worst};
-use crate::kind::Kind;
-use crate::oracle::Oracle;
 use crate::fixtures::link::{Link, Sent};
 use crate::fixtures::managed::{FAST, SLOW, gauge, packet, port};
+use crate::kind::Kind;
+use crate::oracle::Oracle;
 use crate::trials::Trials;
 
 pub(super) struct DualPi2Hits;
@@ -36,8 +36,7 @@ fn frozen(kind: &str, base: f64, k: u8, moment: &str) -> Link {
 impl Oracle for DualPi2Hits {
     const FAMILY: &'static str = "O15";
     const NAME: &'static str = "dualpi2-hits";
-    const THEOREM: &'static str =
-        "of n packets of the L queue n k p' are marked, and of n classic ones n p'^2 are marked or dropped, to within one";
+    const THEOREM: &'static str = "of n packets of the L queue n k p' are marked, and of n classic ones n p'^2 are marked or dropped, to within one";
     const SOURCE: &'static str = "RFC 9332, appendix A.1";
     const TRIALS: u32 = 10;
 

@@ -4,11 +4,11 @@ use lockgate_engine::packet::Header;
 use serde_json::json;
 
 use crate::finding::{Finding, Worst};
-use crate::kind::Kind;
-use crate::oracle::Oracle;
 use crate::fixtures::hosts::{saturate, widest};
 use crate::fixtures::link::Link;
 use crate::fixtures::managed::{SLOW, packet, port};
+use crate::kind::Kind;
+use crate::oracle::Oracle;
 use crate::trials::{Trials, between};
 
 pub(super) struct DualPi2Protection;
@@ -16,9 +16,9 @@ pub(super) struct DualPi2Protection;
 impl Oracle for DualPi2Protection {
     const FAMILY: &'static str = "O12";
     const NAME: &'static str = "dualpi2-protection";
-    const THEOREM: &'static str =
-        "while both queues wait, the classic one gets its protection w of the bytes: |(1 - w) S_C - w S_L| <= (1 - w) L_C + w L_L over every interval";
-    const SOURCE: &'static str = "the credits of tc-dualpi2(8), classic_protection, as in RFC 9332, section 4.2.2";
+    const THEOREM: &'static str = "while both queues wait, the classic one gets its protection w of the bytes: |(1 - w) S_C - w S_L| <= (1 - w) L_C + w L_L over every interval";
+    const SOURCE: &'static str =
+        "the credits of tc-dualpi2(8), classic_protection, as in RFC 9332, section 4.2.2";
     const TRIALS: u32 = 40;
 
     fn applies(kind: &Kind) -> bool {

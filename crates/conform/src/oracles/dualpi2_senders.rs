@@ -7,10 +7,10 @@ use lockgate_engine::units::{Duration, Instant, Rate};
 use serde_json::json;
 
 use crate::finding::{Finding, Worst};
-use crate::kind::Kind;
-use crate::oracle::Oracle;
 use crate::fixtures::link::Link;
 use crate::fixtures::managed::{packet, port};
+use crate::kind::Kind;
+use crate::oracle::Oracle;
 use crate::trials::Trials;
 
 pub(super) struct DualPi2Senders;
@@ -91,9 +91,9 @@ impl Senders {
 impl Oracle for DualPi2Senders {
     const FAMILY: &'static str = "O15";
     const NAME: &'static str = "dualpi2-senders";
-    const THEOREM: &'static str =
-        "a scalable sender waits for less than the step beside a Reno sender that waits for about the target, and both have about the same window: the coupling";
-    const SOURCE: &'static str = "RFC 9332, section 2.1 and 2.3: W = 2 / p_L and W = sqrt(3 / (2 p_C)) with p_L = 2 p' and p_C = p'^2";
+    const THEOREM: &'static str = "a scalable sender waits for less than the step beside a Reno sender that waits for about the target, and both have about the same window: the coupling";
+    const SOURCE: &'static str =
+        "RFC 9332, section 2.1 and 2.3: W = 2 / p_L and W = sqrt(3 / (2 p_C)) with p_L = 2 p' and p_C = p'^2";
     const TRIALS: u32 = 1;
 
     fn applies(kind: &Kind) -> bool {

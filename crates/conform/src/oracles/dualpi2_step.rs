@@ -5,10 +5,10 @@ use lockgate_engine::units::{Duration, Instant};
 use serde_json::json;
 
 use crate::finding::{Finding, Worst};
-use crate::kind::Kind;
-use crate::oracle::Oracle;
 use crate::fixtures::link::Link;
 use crate::fixtures::managed::{SLOW, packet, port};
+use crate::kind::Kind;
+use crate::oracle::Oracle;
 use crate::trials::{Trials, between, exponential};
 
 pub(super) struct DualPi2Step;
@@ -16,8 +16,7 @@ pub(super) struct DualPi2Step;
 impl Oracle for DualPi2Step {
     const FAMILY: &'static str = "O15";
     const NAME: &'static str = "dualpi2-step";
-    const THEOREM: &'static str =
-        "while the probability is zero, the packets of the L queue that waited longer than the step are marked, and only those";
+    const THEOREM: &'static str = "while the probability is zero, the packets of the L queue that waited longer than the step are marked, and only those";
     const SOURCE: &'static str = "RFC 9332, appendix A.1; tc-dualpi2(8), step_thresh";
     const TRIALS: u32 = 10;
 

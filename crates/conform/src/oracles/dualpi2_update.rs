@@ -5,10 +5,10 @@ use lockgate_engine::units::{Duration, Instant};
 use serde_json::json;
 
 use crate::finding::{Finding, Worst};
-use crate::kind::Kind;
-use crate::oracle::Oracle;
 use crate::fixtures::link::Link;
 use crate::fixtures::managed::{SLOW, gauge, packet, port};
+use crate::kind::Kind;
+use crate::oracle::Oracle;
 use crate::trials::{Trials, exponential};
 
 pub(super) struct DualPi2Update;
@@ -71,7 +71,8 @@ impl Controller {
             let from = stays.partition_point(|stay| stay.came + Duration::from_secs(3) < self.due);
             let to = stays.partition_point(|stay| stay.came < self.due);
             let oldest = |classic| {
-                let here = stays[from..to].iter().filter(|stay| stay.classic == classic && stay.gone >= self.due);
+                let here =
+                    stays[from..to].iter().filter(|stay| stay.classic == classic && stay.gone >= self.due);
                 here.map(|stay| stay.came).min()
             };
             let came = oldest(true).or(oldest(false));
@@ -89,8 +90,7 @@ impl Controller {
 impl Oracle for DualPi2Update {
     const FAMILY: &'static str = "O15";
     const NAME: &'static str = "dualpi2-update";
-    const THEOREM: &'static str =
-        "every update moves p' by alpha (wait - target) + beta (wait - wait before), wait of the oldest classic packet, or of the other queue's; p_C = (p_CL / k)^2";
+    const THEOREM: &'static str = "every update moves p' by alpha (wait - target) + beta (wait - wait before), wait of the oldest classic packet, or of the other queue's; p_C = (p_CL / k)^2";
     const SOURCE: &'static str = "RFC 9332, appendix A.1 and A.2";
     const TRIALS: u32 = 6;
 

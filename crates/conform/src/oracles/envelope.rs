@@ -7,8 +7,8 @@ use lockgate_engine::units::{Bytes, Duration, Instant, PICOS_PER_SECOND, Rate};
 use serde_json::{Value, json};
 
 use crate::finding::{Finding, Worst};
-use crate::kind::{self, Kind};
 use crate::fixtures::link::{Link, Sent};
+use crate::kind::{self, Kind};
 use crate::oracle::Oracle;
 use crate::trials::{Trials, between};
 
@@ -52,8 +52,7 @@ pub(super) fn hold_envelope(worst: &mut Worst, full: u128, depth: u64, rate: u64
 impl Oracle for Envelope {
     const FAMILY: &'static str = "O5";
     const NAME: &'static str = "envelope";
-    const THEOREM: &'static str =
-        "what leaves from the i-th packet to the j-th is at most burst + rate (t_j - t_i); also for the peak rate";
+    const THEOREM: &'static str = "what leaves from the i-th packet to the j-th is at most burst + rate (t_j - t_i); also for the peak rate";
     const SOURCE: &'static str = "Cruz, A calculus for network delay, part I (1991); tc-tbf(8)";
     const TRIALS: u32 = 60;
 

@@ -5,11 +5,11 @@ use lockgate_engine::units::{Duration, Instant};
 use serde_json::json;
 
 use crate::finding::{Finding, Worst};
-use crate::kind::Kind;
 use crate::fixtures::link::Link;
+use crate::fixtures::weighted::{header, link_of};
+use crate::kind::Kind;
 use crate::oracle::Oracle;
 use crate::trials::{Trials, between, exponential};
-use crate::fixtures::weighted::{header, link_of};
 
 pub(super) struct EtsBands;
 
@@ -41,7 +41,8 @@ impl Bands {
         let count = between(random, 2, 5) as usize;
         let most = [100, 1_514, 20_000][random.below(3) as usize];
         let quanta: Vec<u64> = (0..count).map(|_| between(random, 1, most)).collect();
-        let shares: Vec<_> = quanta.iter().map(|quantum| json!({ "quantum": format!("{quantum}B") })).collect();
+        let shares: Vec<_> =
+            quanta.iter().map(|quantum| json!({ "quantum": format!("{quantum}B") })).collect();
         let shares = [vec![json!({})], shares].concat();
         Self {
             link: link_of("ets", &json!({ "strict": 1 }), &shares),

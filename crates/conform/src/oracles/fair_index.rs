@@ -1,10 +1,10 @@
 //! The worst-case fair index: the largest deficit of a busy child against its share.
 
 use crate::finding::{Finding, Worst};
+use crate::fixtures::weighted::{Sent, Traffic, send};
 use crate::kind::Kind;
 use crate::oracle::Oracle;
 use crate::trials::Trials;
-use crate::fixtures::weighted::{Sent, Traffic, send};
 
 pub(super) struct FairIndex;
 
@@ -49,7 +49,8 @@ impl Oracle for FairIndex {
     const NAME: &'static str = "fair-index";
     const THEOREM: &'static str =
         "a busy child is never behind its share of the link by more than L_i + (L_max - L_i) w_i/W";
-    const SOURCE: &'static str = "Bennett and Zhang, Hierarchical packet fair queueing algorithms, SIGCOMM 1996";
+    const SOURCE: &'static str =
+        "Bennett and Zhang, Hierarchical packet fair queueing algorithms, SIGCOMM 1996";
     const TRIALS: u32 = 60;
 
     fn applies(kind: &Kind) -> bool {

@@ -10,8 +10,8 @@ use lockgate_engine::units::Instant;
 use serde_json::json;
 
 use crate::finding::{Finding, Worst};
-use crate::kind::Kind;
 use crate::fixtures::managed::{packet, port};
+use crate::kind::Kind;
 use crate::oracle::Oracle;
 use crate::trials::{Trials, between};
 
@@ -69,8 +69,7 @@ fn hold_turn(port: &mut Port, turn: u32, held: &mut Held, random: &mut Random, w
 impl Oracle for FattestFlow {
     const FAMILY: &'static str = "O15";
     const NAME: &'static str = "fattest-flow";
-    const THEOREM: &'static str =
-        "at the limit the flow with the most bytes (within a 64th) pays with half of them, at most 64 packets";
+    const THEOREM: &'static str = "at the limit the flow with the most bytes (within a 64th) pays with half of them, at most 64 packets";
     const SOURCE: &'static str = "RFC 8290, section 4.1.3; tc-fq_codel(8)";
     const TRIALS: u32 = 20;
 

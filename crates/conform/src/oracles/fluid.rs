@@ -6,10 +6,10 @@ use num_rational::BigRational;
 
 use super::slot_index::{send_with_lengths, slot};
 use crate::finding::{Finding, Worst};
+use crate::fixtures::weighted::{Offer, Sent, Traffic, send};
 use crate::kind::Kind;
 use crate::oracle::Oracle;
 use crate::trials::Trials;
-use crate::fixtures::weighted::{Offer, Sent, Traffic, send};
 
 pub(super) struct FluidServer;
 
@@ -143,7 +143,8 @@ impl Oracle for FluidServer {
     const THEOREM: &'static str = "beside a fluid server with the same children waiting: through at most L_max/C later, never ahead by more than \
          (1 - w/W) L_i nor behind by more than L_max; qfq, whose slots are s: w s + L_max w/W more ahead, behind by 3 w s + 2 L_max w/W + L_i, and \
          (3 W s + 2 L_max)/C later";
-    const SOURCE: &'static str = "Parekh and Gallager, ToN 1 (1993); Bennett and Zhang, INFOCOM 1996; in exact fractions";
+    const SOURCE: &'static str =
+        "Parekh and Gallager, ToN 1 (1993); Bennett and Zhang, INFOCOM 1996; in exact fractions";
     const TRIALS: u32 = 60;
 
     fn applies(kind: &Kind) -> bool {

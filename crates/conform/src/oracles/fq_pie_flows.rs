@@ -5,9 +5,9 @@ use lockgate_engine::units::{Duration, Instant, Rate};
 use serde_json::json;
 
 use crate::finding::{Finding, Worst};
-use crate::kind::Kind;
 use crate::fixtures::link::Link;
 use crate::fixtures::managed::port;
+use crate::kind::Kind;
 use crate::oracle::Oracle;
 use crate::trials::{Trials, exponential};
 
@@ -42,12 +42,16 @@ impl Oracle for FqPieFlows {
             let mut random = trials.random("fq-pie-flows", trial);
             let mut next = LOADS.map(|load| exponential(&mut random, 1e-4 / load));
             loop {
-                let flow = (0..LOADS.len()).min_by(|one, other| next[*one].total_cmp(&next[*other])).unwrap_or(0);
+                let flow =
+                    (0..LOADS.len()).min_by(|one, other| next[*one].total_cmp(&next[*other])).unwrap_or(0);
                 let at = Instant::ZERO + Duration::from_secs_f64(next[flow]);
                 if at > Instant::ZERO + Duration::from_secs(40) || link.fault.is_some() {
                     break;
                 }
-                link.offer(Header { sent: at, flow: FlowId(flow as u32), length: 1000, ..Header::default() }, at);
+                link.offer(
+                    Header { sent: at, flow: FlowId(flow as u32), length: 1000, ..Header::default() },
+                    at,
+                );
                 next[flow] += exponential(&mut random, 1e-4 / LOADS[flow]);
             }
             wait.fault(link.fault.as_ref());

@@ -30,7 +30,8 @@ gap = {{ distribution = "exponential", mean = "{gap_us}us" }}
 impl Oracle for FullBuffer {
     const FAMILY: &'static str = "O3";
     const NAME: &'static str = "full-buffer";
-    const THEOREM: &'static str = "M/M/1/K loses (1 - rho) rho^K / (1 - rho^(K+1)) of its packets, 1/(K+1) at rho 1";
+    const THEOREM: &'static str =
+        "M/M/1/K loses (1 - rho) rho^K / (1 - rho^(K+1)) of its packets, 1/(K+1) at rho 1";
     const SOURCE: &'static str = "Kleinrock, Queueing Systems I (1975), chapter 3";
     const TRIALS: u32 = 1;
 

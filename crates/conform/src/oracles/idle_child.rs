@@ -1,10 +1,10 @@
 //! An additional idle child does not change the fate of any packet.
 
 use crate::finding::{Finding, Worst};
+use crate::fixtures::twin::{Twin, same, traffic};
 use crate::kind::Kind;
 use crate::oracle::Oracle;
 use crate::trials::Trials;
-use crate::fixtures::twin::{Twin, same, traffic};
 
 pub(super) struct IdleChild;
 

@@ -5,11 +5,11 @@ use lockgate_engine::units::{Duration, Instant};
 use serde_json::json;
 
 use crate::finding::{Finding, Worst};
-use crate::kind::Kind;
 use crate::fixtures::link::Link;
+use crate::fixtures::weighted::{RATE, header, link_of};
+use crate::kind::Kind;
 use crate::oracle::Oracle;
 use crate::trials::{Trials, between};
-use crate::fixtures::weighted::{RATE, header, link_of};
 
 pub(super) struct Latency;
 

@@ -3,8 +3,8 @@
 use lockgate_engine::units::{Duration, Instant};
 use serde_json::json;
 
-use crate::fixtures::borrowing::{Draw, Lender, forest, shares};
 use crate::finding::{Finding, Worst};
+use crate::fixtures::borrowing::{Draw, Lender, forest, shares};
 use crate::fixtures::forest::{WIRE, saturate};
 use crate::kind::Kind;
 use crate::oracle::Oracle;
@@ -20,9 +20,9 @@ const SECONDS: u64 = 12;
 impl Oracle for LinkSharing {
     const FAMILY: &'static str = "O12";
     const NAME: &'static str = "link-sharing";
-    const THEOREM: &'static str =
-        "leaves that always have packets get the max-min fair rates of their tree of rates, ceilings, priorities and quanta (a leaf at its ceiling has one lender)";
-    const SOURCE: &'static str = "Floyd and Jacobson, Link-sharing, ToN 3 (1995), section 3; Devera, HTB theory (2002)";
+    const THEOREM: &'static str = "leaves that always have packets get the max-min fair rates of their tree of rates, ceilings, priorities and quanta (a leaf at its ceiling has one lender)";
+    const SOURCE: &'static str =
+        "Floyd and Jacobson, Link-sharing, ToN 3 (1995), section 3; Devera, HTB theory (2002)";
     const TRIALS: u32 = 20;
 
     fn applies(kind: &Kind) -> bool {

@@ -1,10 +1,10 @@
 //! Service of a low-priority band when the high-priority band conforms to an envelope.
 
 use crate::finding::{Finding, Worst};
+use crate::fixtures::weighted::{Offer, link_of, send_through};
 use crate::kind::Kind;
 use crate::oracle::Oracle;
 use crate::trials::{Trials, between};
-use crate::fixtures::weighted::{Offer, link_of, send_through};
 use serde_json::json;
 
 pub(super) struct LowBand;

@@ -1,10 +1,10 @@
 //! Waiting time of a child with half of the link as the number of other children grows.
 
 use crate::finding::{Finding, Worst};
+use crate::fixtures::weighted::{Offer, send};
 use crate::kind::Kind;
 use crate::oracle::Oracle;
 use crate::trials::Trials;
-use crate::fixtures::weighted::{Offer, send};
 
 pub(super) struct ManyChildren;
 
@@ -66,7 +66,9 @@ impl Oracle for ManyChildren {
         let (wait, fault) = wait_of_half(kind.name, 300);
         many.fault(fault.as_ref());
         if kind.name == "stfq" {
-            many.require(wait > 250_000, || format!("every other has an earlier start, and it took {wait} us"));
+            many.require(wait > 250_000, || {
+                format!("every other has an earlier start, and it took {wait} us")
+            });
             many.at_most(i128::from(wait), 601_000, 1);
         } else {
             many.at_most(i128::from(wait), 3_000, 1);
@@ -75,14 +77,18 @@ impl Oracle for ManyChildren {
         match kind.name {
             "stfq" => light.at_most(i128::from(departure), 2_000, 1),
             "scfq" => {
-                light.require(departure > 250_000, || format!("its own rate is what it waits for: {departure} us"));
+                light.require(departure > 250_000, || {
+                    format!("its own rate is what it waits for: {departure} us")
+                });
                 light.at_most(i128::from(departure), 302_000, 1);
             }
             _ => {
                 // The fluid server finishes it after 301 packet times, but here it is sent while the heavy
                 // child is ahead of its share. Of a hundred such children, the last finishes with the fluid
                 // server's: 200 packet times, plus one.
-                light.require(departure <= 302_000, || format!("the fluid server would have sent it: {departure} us"));
+                light.require(departure <= 302_000, || {
+                    format!("the fluid server would have sent it: {departure} us")
+                });
                 light.at_most(i128::from(departure_of_last(kind.name)), 201_000, 1);
             }
         }

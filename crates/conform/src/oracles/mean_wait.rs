@@ -8,8 +8,8 @@ use lockgate_engine::random::{Random, Seed};
 use lockgate_engine::units::{Bytes, Duration, Instant, Rate};
 
 use crate::finding::{Finding, Worst};
-use crate::kind::{self, Kind};
 use crate::fixtures::link::Link;
+use crate::kind::{self, Kind};
 use crate::oracle::Oracle;
 use crate::trials::{Trials, between, exponential};
 

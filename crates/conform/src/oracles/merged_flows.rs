@@ -5,11 +5,11 @@ use lockgate_engine::units::{Duration, Instant};
 use serde_json::{Value, json};
 
 use crate::finding::{Finding, Worst};
-use crate::kind::Kind;
 use crate::fixtures::link::Sent;
+use crate::fixtures::weighted::{header, link_of};
+use crate::kind::Kind;
 use crate::oracle::Oracle;
 use crate::trials::{Trials, between};
-use crate::fixtures::weighted::{header, link_of};
 
 pub(super) struct MergedFlows;
 

@@ -1,10 +1,10 @@
 //! Lateness of a packet against a server of its child's own rate.
 
 use crate::finding::{Finding, Worst};
+use crate::fixtures::weighted::{Offer, Traffic, send};
 use crate::kind::Kind;
 use crate::oracle::Oracle;
 use crate::trials::Trials;
-use crate::fixtures::weighted::{Offer, Traffic, send};
 
 pub(super) struct OwnRate;
 
@@ -26,7 +26,8 @@ impl Oracle for OwnRate {
     const NAME: &'static str = "own-rate";
     const THEOREM: &'static str = "beyond its expected arrival at rate r = C w/W a packet ends by: STFQ, the others' longest packets and its own \
          at C; SCFQ, the others' and L/r; WF2Q+, L/r and L_max/C";
-    const SOURCE: &'static str = "Goyal, Vin and Cheng, SIGCOMM 1996; Golestani, INFOCOM 1994; Bennett and Zhang, SIGCOMM 1996";
+    const SOURCE: &'static str =
+        "Goyal, Vin and Cheng, SIGCOMM 1996; Golestani, INFOCOM 1994; Bennett and Zhang, SIGCOMM 1996";
     const TRIALS: u32 = 120;
 
     fn applies(kind: &Kind) -> bool {

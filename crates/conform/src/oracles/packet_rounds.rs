@@ -4,10 +4,10 @@ use lockgate_engine::random::Random;
 use lockgate_engine::units::Instant;
 
 use crate::finding::{Finding, Worst};
+use crate::fixtures::weighted::{header, link};
 use crate::kind::Kind;
 use crate::oracle::Oracle;
 use crate::trials::{Trials, between};
-use crate::fixtures::weighted::{header, link};
 
 pub(super) struct PacketRounds;
 
@@ -58,7 +58,8 @@ fn spread(kind: &str, random: &mut Random, worst: &mut Worst) {
 impl Oracle for PacketRounds {
     const FAMILY: &'static str = "O7";
     const NAME: &'static str = "packet-rounds";
-    const THEOREM: &'static str = "of two children backlogged over any interval, |N_i/w_i - N_j/w_j| <= 1 in packets";
+    const THEOREM: &'static str =
+        "of two children backlogged over any interval, |N_i/w_i - N_j/w_j| <= 1 in packets";
     const SOURCE: &'static str = "Katevenis, Sidiropoulos and Courcoubetis, JSAC 9 (1991)";
     const TRIALS: u32 = 60;
 

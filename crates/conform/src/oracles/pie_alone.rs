@@ -7,9 +7,9 @@ use lockgate_engine::units::{Duration, Instant};
 use serde_json::{Value, json};
 
 use crate::finding::{Finding, Worst};
-use crate::kind::{self, Kind};
 use crate::fixtures::link::Link;
 use crate::fixtures::managed::SLOW;
+use crate::kind::{self, Kind};
 use crate::oracle::Oracle;
 use crate::trials::{Trials, between, exponential};
 
@@ -57,23 +57,29 @@ fn traffic(random: &mut Random) -> Vec<(Instant, Header)> {
 /// The fate of a packet: number, time, and whether it was sent, marked or dropped, with the reason.
 type Fate = (u64, Instant, String);
 
-fn fates(kind: &str, config: &Value, random: Random, traffic: &[(Instant, Header)]) -> (Vec<Fate>, Option<String>) {
+fn fates(
+    kind: &str,
+    config: &Value,
+    random: Random,
+    traffic: &[(Instant, Header)],
+) -> (Vec<Fate>, Option<String>) {
     let mut link = Link::new(Port::new(kind::build(kind, "root", config, Vec::new()), random), SLOW);
     for (at, header) in traffic {
         let Header { payload, flow, length, traffic_class, .. } = *header;
         link.offer(Header { payload, flow, length, traffic_class, ..Header::default() }, *at);
     }
     link.drain();
-    let sent = link.sent.iter().map(|sent| (sent.packet.payload, sent.at, format!("{}", sent.packet.is_marked())));
-    let dropped = link.dropped.iter().map(|drop| (drop.packet.payload, drop.at, drop.reason.name().to_owned()));
+    let sent =
+        link.sent.iter().map(|sent| (sent.packet.payload, sent.at, format!("{}", sent.packet.is_marked())));
+    let dropped =
+        link.dropped.iter().map(|drop| (drop.packet.payload, drop.at, drop.reason.name().to_owned()));
     (sent.chain(dropped).collect(), link.fault)
 }
 
 impl Oracle for PieAlone {
     const FAMILY: &'static str = "O15";
     const NAME: &'static str = "pie-alone";
-    const THEOREM: &'static str =
-        "a flow alone is sent, marked and dropped packet for packet as by `pie`, at the same times and for the same reasons";
+    const THEOREM: &'static str = "a flow alone is sent, marked and dropped packet for packet as by `pie`, at the same times and for the same reasons";
     const SOURCE: &'static str = "tc-fq_pie(8): each flow is managed by PIE, and alone it has every turn";
     const TRIALS: u32 = 24;
 
@@ -104,7 +110,9 @@ impl Oracle for PieAlone {
             early += alone.iter().filter(|fate| fate.2 == "early").count();
             marked += alone.iter().filter(|fate| fate.2 == "true").count();
         }
-        worst.require(early > 500 && marked > 100, || format!("{early} early drops and {marked} marks try little"));
+        worst.require(early > 500 && marked > 100, || {
+            format!("{early} early drops and {marked} marks try little")
+        });
         vec![worst.finding(trials.count)]
     }
 }

@@ -5,9 +5,9 @@ use serde_json::json;
 
 use super::pie_update::poisson;
 use crate::finding::{Finding, Worst};
-use crate::kind::Kind;
 use crate::fixtures::link::Link;
 use crate::fixtures::managed::{SLOW, port};
+use crate::kind::Kind;
 use crate::oracle::Oracle;
 use crate::trials::Trials;
 
@@ -16,8 +16,7 @@ pub(super) struct PieTarget;
 impl Oracle for PieTarget {
     const FAMILY: &'static str = "O15";
     const NAME: &'static str = "pie-target";
-    const THEOREM: &'static str =
-        "under a constant overload the wait goes to the target (within 10 %), whether measured or estimated by the departure rate, and 1 - 1/load is lost (within 0.01)";
+    const THEOREM: &'static str = "under a constant overload the wait goes to the target (within 10 %), whether measured or estimated by the departure rate, and 1 - 1/load is lost (within 0.01)";
     const SOURCE: &'static str = "RFC 8033, section 4.2";
     const TRIALS: u32 = 1;
 

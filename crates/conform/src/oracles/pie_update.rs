@@ -6,9 +6,9 @@ use lockgate_engine::units::{Duration, Instant};
 use serde_json::json;
 
 use crate::finding::{Finding, Worst};
-use crate::kind::Kind;
 use crate::fixtures::link::Link;
 use crate::fixtures::managed::{SLOW, gauge, packet, port};
+use crate::kind::Kind;
 use crate::oracle::Oracle;
 use crate::trials::{Trials, exponential};
 

@@ -21,8 +21,7 @@ pub(super) fn mean_wait_ms(recording: &Recording, place: &str) -> f64 {
 impl Oracle for Pollaczek {
     const FAMILY: &'static str = "O3";
     const NAME: &'static str = "pollaczek-khinchine";
-    const THEOREM: &'static str =
-        "Poisson arrivals wait lambda E[S^2] / (2 (1 - rho)) in the mean, and batches of k of them E[S] (k - 1) / (2 (1 - rho)) \
+    const THEOREM: &'static str = "Poisson arrivals wait lambda E[S^2] / (2 (1 - rho)) in the mean, and batches of k of them E[S] (k - 1) / (2 (1 - rho)) \
          longer: M/M/1, M/D/1, M/G/1 and M[2]/D/1 at rho 0.8";
     const SOURCE: &'static str = "Kleinrock, Queueing Systems I (1975), chapter 5; Gross and Harris, Fundamentals of Queueing Theory, for batches";
     const TRIALS: u32 = 1;
@@ -37,7 +36,12 @@ impl Oracle for Pollaczek {
         let laws = [
             ("off M/M/1", r#"{ distribution = "exponential", mean = "1000B" }"#, 1, 2.0),
             ("off M/D/1", r#""1000B""#, 1, 1.0),
-            ("off M/G/1", r#"{ distribution = "uniform", min = "500B", max = "1500B" }"#, 1, 1.0 + 1.0 / 12.0),
+            (
+                "off M/G/1",
+                r#"{ distribution = "uniform", min = "500B", max = "1500B" }"#,
+                1,
+                1.0 + 1.0 / 12.0,
+            ),
             ("off M[2]/D/1", r#""1000B""#, 2, 1.0),
         ];
         let hold = |(index, (what, size, batch, square)): (usize, (&'static str, &str, u32, f64))| {

@@ -4,9 +4,9 @@ use lockgate_engine::units::{Duration, Instant};
 use serde_json::json;
 
 use crate::finding::{Finding, Worst};
-use crate::kind::Kind;
 use crate::fixtures::link::Link;
 use crate::fixtures::managed::{SLOW, gauge, packet, port};
+use crate::kind::Kind;
 use crate::oracle::Oracle;
 use crate::trials::{Trials, exponential};
 
@@ -15,8 +15,7 @@ pub(super) struct RedAdaptive;
 impl Oracle for RedAdaptive {
     const FAMILY: &'static str = "O14";
     const NAME: &'static str = "red-adaptive";
-    const THEOREM: &'static str =
-        "an adaptive RED brings its average to the middle fifth from min to max, whatever probability it began with";
+    const THEOREM: &'static str = "an adaptive RED brings its average to the middle fifth from min to max, whatever probability it began with";
     const SOURCE: &'static str = "Floyd, Gummadi and Shenker, Adaptive RED (2001)";
     const TRIALS: u32 = 1;
 

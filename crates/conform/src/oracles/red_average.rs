@@ -7,8 +7,8 @@ use lockgate_engine::units::Instant;
 use serde_json::{Value, json};
 
 use crate::finding::{Finding, Worst};
-use crate::kind::Kind;
 use crate::fixtures::managed::{gauge, packet, port};
+use crate::kind::Kind;
 use crate::oracle::Oracle;
 use crate::trials::Trials;
 

@@ -4,8 +4,8 @@ use serde_json::json;
 
 use super::red_average::{flavoured, has, pinned};
 use crate::finding::{Finding, Worst};
-use crate::kind::Kind;
 use crate::fixtures::managed::{gauge, port};
+use crate::kind::Kind;
 use crate::oracle::Oracle;
 use crate::trials::Trials;
 

@@ -1,18 +1,17 @@
 //! Renamed flows and reordered children do not change the fate of any packet.
 
 use crate::finding::{Finding, Worst};
+use crate::fixtures::twin::{Arrival, FLOWS, Twin, same, traffic};
 use crate::kind::Kind;
 use crate::oracle::Oracle;
 use crate::trials::Trials;
-use crate::fixtures::twin::{Arrival, FLOWS, Twin, same, traffic};
 
 pub(super) struct RenamedFlows;
 
 impl Oracle for RenamedFlows {
     const FAMILY: &'static str = "M2";
     const NAME: &'static str = "renamed-flows";
-    const THEOREM: &'static str =
-        "where flows have other numbers, and equal children another order, each packet has the same fate at the same time";
+    const THEOREM: &'static str = "where flows have other numbers, and equal children another order, each packet has the same fate at the same time";
     const SOURCE: &'static str = "nothing but rules and weights tells one flow from another; ties go by arrival where nothing else is said";
     const TRIALS: u32 = 3;
 

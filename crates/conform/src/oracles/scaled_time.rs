@@ -5,10 +5,10 @@ use lockgate_scenario::reference::{Parameter, reference};
 use serde_json::{Value, json};
 
 use crate::finding::{Finding, Worst};
+use crate::fixtures::twin::{Arrival, Fate, Twin, same, traffic};
 use crate::kind::Kind;
 use crate::oracle::Oracle;
 use crate::trials::Trials;
-use crate::fixtures::twin::{Arrival, Fate, Twin, same, traffic};
 
 pub(super) struct ScaledTime;
 
@@ -51,8 +51,7 @@ fn configs(kind: &Kind) -> [Value; 2] {
 impl Oracle for ScaledTime {
     const FAMILY: &'static str = "M1";
     const NAME: &'static str = "scaled-time";
-    const THEOREM: &'static str =
-        "where arrivals, link and every time in the parameters are twice as slow, each packet has the same fate at twice the time";
+    const THEOREM: &'static str = "where arrivals, link and every time in the parameters are twice as slow, each packet has the same fate at twice the time";
     const SOURCE: &'static str = "no rule of these disciplines has a time of its own";
     const TRIALS: u32 = 3;
 

@@ -6,11 +6,11 @@ use serde_json::json;
 
 use crate::finding::{Finding, Worst};
 use crate::fixtures::forest::header;
+use crate::fixtures::service::{BYTE, Curve, Served, admit, curve, forest};
+use crate::fixtures::weighted::RATE;
 use crate::kind::Kind;
 use crate::oracle::Oracle;
-use crate::fixtures::service::{BYTE, Curve, Served, admit, curve, forest};
 use crate::trials::{Trials, between};
-use crate::fixtures::weighted::RATE;
 
 pub(super) struct ServiceDeadlines;
 

@@ -5,10 +5,10 @@ use lockgate_engine::units::Instant;
 use serde_json::json;
 
 use crate::finding::{Finding, Worst};
+use crate::fixtures::weighted::link_of;
 use crate::kind::Kind;
 use crate::oracle::Oracle;
 use crate::trials::{Trials, between};
-use crate::fixtures::weighted::link_of;
 
 pub(super) struct ShortBytes;
 
@@ -35,7 +35,8 @@ impl Oracle for ShortBytes {
     const NAME: &'static str = "short-bytes";
     const THEOREM: &'static str = "a connection is short for its first 2^14 - r - 1 bytes, r the low ten random bits of its initial number, and \
          again whenever 2^22 bytes have come round";
-    const SOURCE: &'static str = "Avrachenkov, Ayesta, Brown and Nyberg, INFOCOM 2004: the layout of their sequence numbers";
+    const SOURCE: &'static str =
+        "Avrachenkov, Ayesta, Brown and Nyberg, INFOCOM 2004: the layout of their sequence numbers";
     const TRIALS: u32 = 200;
 
     fn applies(kind: &Kind) -> bool {

@@ -5,10 +5,10 @@ use lockgate_engine::units::{Duration, Instant};
 use serde_json::json;
 
 use crate::finding::{Finding, Worst};
+use crate::fixtures::weighted::link_of;
 use crate::kind::Kind;
 use crate::oracle::Oracle;
 use crate::trials::{Trials, between};
-use crate::fixtures::weighted::link_of;
 
 pub(super) struct ShortWaits;
 
@@ -17,7 +17,8 @@ impl Oracle for ShortWaits {
     const NAME: &'static str = "short-waits";
     const THEOREM: &'static str =
         "short packets are through as if there were no long ones, but for one that is under way";
-    const SOURCE: &'static str = "Avrachenkov, Ayesta, Brown and Nyberg, INFOCOM 2004; Cobham (1954) for the residual";
+    const SOURCE: &'static str =
+        "Avrachenkov, Ayesta, Brown and Nyberg, INFOCOM 2004; Cobham (1954) for the residual";
     const TRIALS: u32 = 40;
 
     fn applies(kind: &Kind) -> bool {

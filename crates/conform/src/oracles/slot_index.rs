@@ -4,16 +4,17 @@ use serde_json::json;
 
 use super::fair_index::hold_child;
 use crate::finding::{Finding, Worst};
+use crate::fixtures::weighted::{Sent, Traffic, link_of, send_through};
 use crate::kind::Kind;
 use crate::oracle::Oracle;
 use crate::trials::Trials;
-use crate::fixtures::weighted::{Sent, Traffic, link_of, send_through};
 
 pub(super) struct SlotIndex;
 
 /// Sends `traffic` through children that declare their longest packets.
 pub(super) fn send_with_lengths(kind: &str, traffic: &Traffic) -> (Vec<Sent>, Option<String>) {
-    let share = |(weight, longest): (&u64, &u64)| json!({ "weight": weight, "maxpkt": format!("{longest}B") });
+    let share =
+        |(weight, longest): (&u64, &u64)| json!({ "weight": weight, "maxpkt": format!("{longest}B") });
     let shares: Vec<_> = traffic.weights.iter().zip(&traffic.longest).map(share).collect();
     send_through(link_of(kind, &json!({}), &shares), &traffic.offers)
 }
@@ -52,8 +53,7 @@ impl Oracle for SlotIndex {
     const NAME: &'static str = "slot-index";
     const THEOREM: &'static str = "with s the smallest power of two not under L_i/w_i, a busy child is never behind its share by more than \
          3 w_i s + 2 L_max w_i/W, and a packet waits for its child's own backlog and (3 W s + 2 L_max)/C";
-    const SOURCE: &'static str =
-        "Checconi, Rizzo and Valente, QFQ: efficient packet scheduling with tight guarantees, IEEE/ACM ToN 2013";
+    const SOURCE: &'static str = "Checconi, Rizzo and Valente, QFQ: efficient packet scheduling with tight guarantees, IEEE/ACM ToN 2013";
     const TRIALS: u32 = 120;
 
     fn applies(kind: &Kind) -> bool {

@@ -1,9 +1,9 @@
 //! Fair queueing by tags: the difference in service of two backlogged children.
 
 use crate::finding::{Finding, Worst};
+use crate::fixtures::spread::{Shares, spread};
 use crate::kind::Kind;
 use crate::oracle::Oracle;
-use crate::fixtures::spread::{Shares, spread};
 use crate::trials::{Trials, between};
 
 pub(super) struct Tags;
@@ -13,7 +13,8 @@ impl Oracle for Tags {
     const NAME: &'static str = "tags";
     const THEOREM: &'static str =
         "of two children backlogged over any interval, |S_i/w_i - S_j/w_j| <= L_i/w_i + L_j/w_j";
-    const SOURCE: &'static str = "Golestani, INFOCOM 1994 (SCFQ); Goyal, Vin and Cheng, SIGCOMM 1996, theorem 1 (STFQ)";
+    const SOURCE: &'static str =
+        "Golestani, INFOCOM 1994 (SCFQ); Goyal, Vin and Cheng, SIGCOMM 1996, theorem 1 (STFQ)";
     const TRIALS: u32 = 60;
 
     fn applies(kind: &Kind) -> bool {

@@ -5,12 +5,12 @@ use serde_json::json;
 
 use crate::finding::{Finding, Worst};
 use crate::fixtures::forest::{Forest, header};
-use crate::kind::Kind;
 use crate::fixtures::link::Link;
-use crate::oracle::Oracle;
 use crate::fixtures::service::{BYTE, Curve, Served, forest};
-use crate::trials::{Trials, between};
 use crate::fixtures::weighted::RATE;
+use crate::kind::Kind;
+use crate::oracle::Oracle;
+use crate::trials::{Trials, between};
 
 pub(super) struct UpperLimit;
 
@@ -30,7 +30,13 @@ struct Book<'a> {
 impl<'a> Book<'a> {
     fn new(forest: &'a Forest<Served>) -> Self {
         let count = forest.classes.len();
-        Self { forest, waiting: vec![0; count], work: vec![0; count], begins: vec![Vec::new(); count], seen: 0 }
+        Self {
+            forest,
+            waiting: vec![0; count],
+            work: vec![0; count],
+            begins: vec![Vec::new(); count],
+            seen: 0,
+        }
     }
 
     /// Records a packet about to be offered to `leaf`.

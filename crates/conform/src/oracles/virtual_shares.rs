@@ -5,11 +5,11 @@ use serde_json::json;
 
 use crate::finding::{Finding, Worst};
 use crate::fixtures::forest::saturate;
+use crate::fixtures::service::{BYTE, Served, forest};
+use crate::fixtures::weighted::RATE;
 use crate::kind::Kind;
 use crate::oracle::Oracle;
-use crate::fixtures::service::{BYTE, Served, forest};
 use crate::trials::Trials;
-use crate::fixtures::weighted::RATE;
 
 pub(super) struct VirtualShares;
 
@@ -18,8 +18,7 @@ const LARGEST: u128 = 1514;
 impl Oracle for VirtualShares {
     const FAMILY: &'static str = "O13";
     const NAME: &'static str = "virtual-shares";
-    const THEOREM: &'static str =
-        "siblings of link-sharing rates r that always send: |W_i/r_i - W_j/r_j| <= max(L/r_i, L/r_j) at every level";
+    const THEOREM: &'static str = "siblings of link-sharing rates r that always send: |W_i/r_i - W_j/r_j| <= max(L/r_i, L/r_j) at every level";
     const SOURCE: &'static str =
         "Stoica, Zhang and Ng, A hierarchical fair service curve algorithm, ToN 8 (2000), section IV";
     const TRIALS: u32 = 30;
@@ -47,14 +46,15 @@ impl Oracle for VirtualShares {
                 }
                 for class in forest.above(leaf) {
                     let parent = forest.classes[class].parent;
-                    let siblings =
-                        parent.map_or_else(|| forest.tops(), |parent| forest.classes[parent].children.clone());
+                    let siblings = parent
+                        .map_or_else(|| forest.tops(), |parent| forest.classes[parent].children.clone());
                     let rate = |class: usize| u128::from(forest.classes[class].facts.link_share);
                     for other in siblings.into_iter().filter(|other| *other != class) {
                         let ours = work[class] * rate(other);
                         let theirs = work[other] * rate(class);
                         // Virtual times are whole picoseconds, each rounded up.
-                        let bound = LARGEST * BYTE * rate(class).max(rate(other)) + 2 * rate(class) * rate(other);
+                        let bound =
+                            LARGEST * BYTE * rate(class).max(rate(other)) + 2 * rate(class) * rate(other);
                         worst.share(ours.abs_diff(theirs).cast_signed(), bound.cast_signed());
                     }
                 }
