@@ -168,13 +168,11 @@ fn bits(cursor: &mut Cursor<'_, '_>, word: Located<&str>, size: usize) -> Result
 fn prefix(text: Located<&str>) -> Result<Prefix, Problem> {
     let read = || {
         let (address, length) = text.split_once('/').unwrap_or((text.value, "32"));
-        let mask = match length.parse::<Ipv4Addr>() {
-            Ok(mask) => mask,
-            Err(_) => {
-                let bits = length.parse::<u32>().ok().filter(|bits| *bits <= 32)?;
-                Ipv4Addr::from_bits(u32::MAX.checked_shl(32 - bits).unwrap_or(0))
-            }
+        let by_length = || {
+            let bits = length.parse::<u32>().ok().filter(|bits| *bits <= 32)?;
+            Some(Ipv4Addr::from_bits(u32::MAX.checked_shl(32 - bits).unwrap_or(0)))
         };
+        let mask = length.parse().ok().or_else(by_length)?;
         Some(Prefix { address: address.parse().ok()?, mask })
     };
     read().ok_or_else(|| Problem::new(text.at, format!("`{}` is no address and no prefix", *text)))
