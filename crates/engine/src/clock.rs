@@ -14,12 +14,6 @@ use serde::{Deserialize, Serialize};
 
 use crate::units::{Duration, Instant, PICOS_PER_SECOND};
 
-/// Source of real time. Only `live` and `cli` have one; the engine gets the time as an argument.
-pub trait Clock {
-    /// Returns the time since this clock's start.
-    fn now(&self) -> Instant;
-}
-
 /// Time source of the scheduler.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]

@@ -1,6 +1,5 @@
 //! Clocks of the machine: monotonic time, processor time of this process, and sleep with a precise end.
 
-use lockgate_engine::clock::Clock;
 use lockgate_engine::units::{Duration, Instant};
 
 use system::{monotonic, process, thread, wall};
@@ -80,6 +79,11 @@ impl Monotonic {
         Self { start: monotonic() + i128::from(wait.as_picos() / 1_000) }
     }
 
+    /// Returns the current time; clamped at its zero.
+    pub fn now(&self) -> Instant {
+        Instant::ZERO + span(monotonic() - self.start)
+    }
+
     /// True once its zero has passed.
     pub fn has_started(&self) -> bool {
         monotonic() >= self.start
@@ -104,12 +108,6 @@ impl Monotonic {
         let nanos = self.start + i128::from(at.as_picos() / 1_000);
         let seconds = i64::try_from(nanos.div_euclid(NANOS)).unwrap_or(i64::MAX);
         rustix::time::Timespec { tv_sec: seconds, tv_nsec: nanos.rem_euclid(NANOS) as _ }
-    }
-}
-
-impl Clock for Monotonic {
-    fn now(&self) -> Instant {
-        Instant::ZERO + span(monotonic() - self.start)
     }
 }
 

@@ -20,7 +20,6 @@ mod xdp_program;
 
 use core::hint::spin_loop;
 
-use lockgate_engine::clock::Clock;
 use lockgate_engine::units::{Duration, Instant};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::time::Timespec;

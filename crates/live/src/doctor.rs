@@ -2,7 +2,6 @@
 
 use std::fs;
 
-use lockgate_engine::clock::Clock;
 use lockgate_engine::random::Seed;
 use lockgate_engine::units::{Duration, Instant};
 use lockgate_measure::histogram::Histogram;

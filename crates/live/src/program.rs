@@ -13,7 +13,6 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::sleep;
 
-use lockgate_engine::clock::Clock;
 use lockgate_engine::units::Instant;
 use lockgate_scenario::Scenario;
 use rustix::fs::{MemfdFlags, memfd_create};

@@ -112,7 +112,7 @@ pub fn watched(
     };
     recording.fidelity = figures.figures();
     recording.engine.events = driven.frames;
-    recording.engine.wall_s = lockgate_engine::clock::Clock::now(&wall).as_secs_f64();
+    recording.engine.wall_s = wall.now().as_secs_f64();
     recording.engine.cpu_s = cpu_time().as_secs_f64() - cpu.as_secs_f64();
     recording.fidelity.push(("af_xdp".to_owned(), f64::from(u8::from(no_express.is_none()))));
     recording.fidelity.push(("kept_awake".to_owned(), f64::from(u8::from(awake.is_ok()))));

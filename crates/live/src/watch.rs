@@ -20,7 +20,6 @@
 
 use std::sync::{Arc, OnceLock};
 
-use lockgate_engine::clock::Clock;
 use lockgate_engine::units::{Duration, Instant};
 use lockgate_measure::monitor::{LOOKS, Monitor, Sample};
 use lockgate_scenario::change::Prepared;
@@ -204,7 +203,7 @@ impl DriverEnd {
 impl ObserverEnd {
     /// Returns the current time of the run; `None` until the driver has started.
     pub fn now(&self) -> Option<Instant> {
-        self.started.get().map(Clock::now)
+        self.started.get().map(Monotonic::now)
     }
 
     /// True if the driver has dropped its end. Entries that are already in the rings can still be taken.

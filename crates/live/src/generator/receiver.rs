@@ -5,7 +5,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::net::UdpSocket;
 
-use lockgate_engine::clock::Clock;
 use lockgate_engine::units::{Duration, Instant};
 
 use super::message::Message;

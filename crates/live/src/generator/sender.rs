@@ -4,7 +4,6 @@ use core::net::SocketAddr;
 use std::io;
 use std::net::UdpSocket;
 
-use lockgate_engine::clock::Clock;
 use lockgate_engine::units::{Duration, Instant};
 use lockgate_measure::histogram::Histogram;
 use lockgate_network::Source;

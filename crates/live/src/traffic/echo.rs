@@ -11,7 +11,6 @@ use core::net::SocketAddr;
 use std::collections::BTreeMap;
 use std::net::UdpSocket;
 
-use lockgate_engine::clock::Clock;
 use lockgate_engine::units::Instant;
 use lockgate_measure::histogram::Histogram;
 use lockgate_scenario::{Scenario, Transport};

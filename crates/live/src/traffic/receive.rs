@@ -11,7 +11,6 @@ use std::net::UdpSocket;
 use std::os::fd::AsRawFd;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use lockgate_engine::clock::Clock;
 use lockgate_engine::units::Duration;
 use lockgate_scenario::Scenario;
 use rustix::event::{PollFd, PollFlags, poll};

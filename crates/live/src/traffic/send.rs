@@ -9,7 +9,6 @@ use std::net::UdpSocket;
 use std::os::fd::AsFd;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use lockgate_engine::clock::Clock;
 use lockgate_engine::units::{Duration, Instant};
 use lockgate_measure::histogram::Histogram;
 use lockgate_network::Source;

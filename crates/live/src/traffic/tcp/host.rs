@@ -10,7 +10,6 @@ use std::net::{Shutdown, TcpListener, TcpStream};
 use std::os::fd::OwnedFd;
 use std::sync::atomic::Ordering;
 
-use lockgate_engine::clock::Clock;
 use lockgate_engine::units::{Bytes, Duration, Instant};
 use lockgate_network::connection;
 use lockgate_scenario::{Application as Task, Flow, Transport};
