@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::process::Command;
 
 /// Which crates each crate may use, tests and benches aside.
-const ARROWS: [(&str, &[&str]); 12] = [
+const ARROWS: [(&str, &[&str]); 13] = [
     ("engine", &[]),
     ("traffic", &["engine"]),
     ("scenario", &["engine", "traffic"]),
@@ -16,7 +16,8 @@ const ARROWS: [(&str, &[&str]); 12] = [
     ("sim", &["engine", "traffic", "scenario", "measure", "network"]),
     ("tc", &["engine", "traffic", "scenario"]),
     ("conform", &["engine", "traffic", "scenario", "measure", "sim", "tc"]),
-    ("live", &["engine", "traffic", "scenario", "tcp", "measure", "network"]),
+    ("dataplane", &["engine"]),
+    ("live", &["engine", "traffic", "scenario", "tcp", "measure", "network", "dataplane"]),
     ("cli", &["engine", "traffic", "scenario", "measure", "network", "session", "sim", "tc", "conform", "live"]),
 ];
 

@@ -421,7 +421,7 @@ fn frames_go_by_af_xdp_where_that_is_permitted_and_by_packet_sockets_elsewhere()
     let refused = ordinary.command(&words).env("LOCKGATE_FRAMES", "af_xdp").output().expect("runs");
     let said = String::from_utf8_lossy(&refused.stderr);
     assert_eq!(refused.status.code(), Some(4), "{said}");
-    assert!(said.contains("cannot attach a program to a veth (CAP_BPF and CAP_NET_ADMIN)"), "{said}");
+    assert!(said.contains("cannot attach a program to an interface (CAP_BPF and CAP_NET_ADMIN)"), "{said}");
     let done = summary(&ordinary.command(&words).output().expect("runs"));
     assert_eq!(done["fidelity"]["af_xdp"], 0.0, "{done}");
 }

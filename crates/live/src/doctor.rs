@@ -2,16 +2,17 @@
 
 use std::fs;
 
+use lockgate_dataplane::real_time::RealTimeThread;
 use lockgate_engine::random::Seed;
 use lockgate_engine::units::{Duration, Instant};
 use lockgate_measure::histogram::Histogram;
 use lockgate_scenario::Scenario;
 use rustix::thread::{CapabilitySet, capabilities};
 
-use crate::clock::Monotonic;
+use crate::clock::MonotonicClock;
 use crate::cpu_latency::LatencyRequest;
 use crate::failure::Failure;
-use crate::traffic::sleep::{Punctual, Rank, sleep_until};
+use crate::traffic::priority::FLOW_END;
 
 /// State of a capability.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -168,13 +169,13 @@ fn clock_source() -> Finding {
 fn wake_up() -> Finding {
     let awake = LatencyRequest::begin();
     let measured = std::thread::spawn(|| {
-        let mut punctual = Punctual::new(Rank::End);
-        let clock = Monotonic::start();
+        let mut thread = RealTimeThread::new(FLOW_END);
+        let clock = MonotonicClock::start();
         let mut late: Histogram = Histogram::default();
         for _ in 0..TRIES {
             let until = clock.now() + Duration::from_millis(1);
-            punctual.on_sleep(until);
-            sleep_until(&clock, until);
+            thread.on_sleep(until);
+            clock.sleep_until(until);
             late.record(clock.now().since(until.max(Instant::ZERO)).as_picos());
         }
         late.quantiles([0.5, 0.99])

@@ -11,14 +11,15 @@
 //! If no frame came, the thread sleeps until shortly before the next event and spins the rest. It never
 //! sleeps past the next event, 5 ms, or the next look of an observer.
 //!
-//! Invariant: the driver never waits for another thread. It sleeps only in [`Machine::wait`], which has a
-//! deadline, and tries the rings and mailboxes of other threads without blocking (decision 065);
-//! [`Machine::renew`] alone takes a lock, which its reader holds for one swap. Events are played at their own
-//! times, and a frame enters at its kernel time stamp, so that lateness does not accumulate (decision 020).
+//! Invariant: the driver never waits for another thread. It sleeps only in [`Dataplane::wait`], which has a
+//! deadline, and tries the rings and mailboxes of other threads without blocking (decision 065). Events are
+//! played at their own times, and a frame enters at its kernel time stamp, so that lateness does not
+//! accumulate (decision 020).
 //!
 //! Cost: one thread, with real-time priority if permitted. A round costs one pass over all wires for each
 //! frame that enters (64 at most), and one batched send a host.
 
+use lockgate_dataplane::dataplane::Dataplane;
 use lockgate_engine::units::{Duration, Instant};
 
 use crate::failure::Failure;
@@ -95,13 +96,13 @@ pub fn drive_watched<M: Machine>(
     let mut driven = Driven::default();
     let mut leaving = Vec::new();
     let mut asked = Instant::ZERO;
-    let mut awaited = machine.now();
+    let mut awaited = machine.dataplane().now();
     loop {
-        network.wall = machine.wall();
-        let came = take_in(network, machine, wires)?;
+        network.wall = machine.dataplane().wall();
+        let came = take_in(network, machine.dataplane(), wires)?;
         driven.frames += came as u64;
         driven.rounds += 1;
-        let now = machine.now();
+        let now = machine.dataplane().now();
         if now.since(awaited) > MOST_LAG {
             driven.stood_still += now.since(awaited);
             network.stand_still(now.since(awaited));
@@ -115,7 +116,7 @@ pub fn drive_watched<M: Machine>(
             network.play(now)?;
         }
         core::mem::swap(&mut leaving, &mut network.leaving);
-        hand_over(network, machine, wires, &wire_of, &mut leaving)?;
+        hand_over(network, machine.dataplane(), wires, &wire_of, &mut leaving)?;
         machine.reports(&mut |report| network.report(report));
         machine.connections(&mut |event| network.on_connection(event));
         while let Some(renewal) = network.renewals.pop() {
@@ -138,10 +139,10 @@ pub fn drive_watched<M: Machine>(
         if came == 0 {
             let look = driver_end.as_ref().map_or(Instant::NEVER, |driver_end| driver_end.next());
             awaited = network.next().min(now + NAP).min(look).max(now);
-            machine.wait(awaited)?;
+            machine.dataplane().wait(awaited)?;
         }
     }
-    driven.overruns = machine.overruns();
+    driven.overruns = machine.dataplane().overruns();
     await_reports(network, machine)?;
     Ok(driven)
 }
@@ -158,22 +159,26 @@ fn by_node(wires: &[Wire]) -> Vec<usize> {
 
 /// Waits, [`GRACE`] at most, for the last reports of the receivers.
 fn await_reports<M: Machine>(network: &mut Network<'_>, machine: &mut M) -> Result<(), Failure> {
-    let until = machine.now() + GRACE;
-    while network.awaits_reports() && machine.now() < until {
+    let until = machine.dataplane().now() + GRACE;
+    while network.awaits_reports() && machine.dataplane().now() < until {
         machine.reports(&mut |report| network.report(report));
-        let nap = machine.now() + Duration::from_millis(1);
-        machine.wait(nap)?;
+        let nap = machine.dataplane().now() + Duration::from_millis(1);
+        machine.dataplane().wait(nap)?;
     }
     Ok(())
 }
 
 /// Receives at most [`BATCH`] frames, in order of arrival over all wires. Returns how many.
-fn take_in<M: Machine>(network: &mut Network<'_>, machine: &mut M, wires: &[Wire]) -> Result<usize, Failure> {
+fn take_in<D: Dataplane>(
+    network: &mut Network<'_>,
+    dataplane: &mut D,
+    wires: &[Wire],
+) -> Result<usize, Failure> {
     let mut came = 0;
     while came < BATCH {
         let mut first: Option<(Instant, usize)> = None;
         for wire in 0..wires.len() {
-            if let Some(at) = machine.next_frame(wire)
+            if let Some(at) = dataplane.next_arrival(wire)
                 && first.is_none_or(|(earliest, _)| at < earliest)
             {
                 first = Some((at, wire));
@@ -191,23 +196,23 @@ fn take_in<M: Machine>(network: &mut Network<'_>, machine: &mut M, wires: &[Wire
         }
         let host = wires[wire];
         let mut answer = None;
-        machine.take_frame(wire, &mut |frame| {
+        dataplane.take_frame(wire, &mut |frame| {
             if network.enter(host.node, at, frame) == Entered::Question {
                 answer = has(frame, host.gateway);
             }
         });
         if let Some(answer) = answer {
             // If it cannot be sent, it is lost: the host repeats its request.
-            let _ = machine.send(wire, &[&answer])?;
+            let _ = dataplane.transmit(wire, &[&answer])?;
         }
     }
     Ok(came)
 }
 
 /// Sends the leaving frames, in one batch a host, and accounts for each of them.
-fn hand_over<M: Machine>(
+fn hand_over<D: Dataplane>(
     network: &mut Network<'_>,
-    machine: &mut M,
+    dataplane: &mut D,
     wires: &[Wire],
     wire_of: &[usize],
     leaving: &mut Vec<Leaving>,
@@ -228,10 +233,10 @@ fn hand_over<M: Machine>(
         for (frame, leaving) in frames.iter_mut().zip(&leaving[..run]) {
             *frame = network.frames().bytes(leaving.packet.payload);
         }
-        let taken = machine.send(wire_of[node], &frames[..run])?;
+        let taken = dataplane.transmit(wire_of[node], &frames[..run])?;
         // The kernel refused this frame: it is lost, and the next ones are tried.
         let refused = usize::from(taken < run);
-        let now = machine.now();
+        let now = dataplane.now();
         for (place, left) in leaving.drain(..taken + refused).enumerate() {
             network.handed(left.packet, left.at, now, place < taken);
         }

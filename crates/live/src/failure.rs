@@ -2,7 +2,7 @@
 
 use std::io;
 
-use crate::machine::Broken;
+use lockgate_dataplane::error::{InterfaceError, Refusal};
 
 /// Error of a live run.
 #[derive(Debug, thiserror::Error)]
@@ -31,7 +31,7 @@ pub enum Failure {
     Imbalance(String),
     /// A wire disappeared during the run.
     #[error("the run broke off: {0}")]
-    Broken(#[from] Broken),
+    Broken(#[from] InterfaceError),
 }
 
 impl From<lockgate_network::Failure> for Failure {
@@ -40,6 +40,18 @@ impl From<lockgate_network::Failure> for Failure {
             lockgate_network::Failure::Build { place, why } => Self::Build { place, why },
             lockgate_network::Failure::Imbalance(why) => Self::Imbalance(why),
         }
+    }
+}
+
+impl From<Refusal> for Missing {
+    fn from(refusal: Refusal) -> Self {
+        Self::refused(&refusal.what, &refusal.why)
+    }
+}
+
+impl From<Refusal> for Failure {
+    fn from(refusal: Refusal) -> Self {
+        Self::Missing(refusal.into())
     }
 }
 

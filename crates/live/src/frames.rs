@@ -6,6 +6,7 @@
 
 use core::net::{IpAddr, Ipv4Addr};
 
+use lockgate_dataplane::slab::FrameSlab;
 use lockgate_engine::classify::{Fields, Headers};
 use lockgate_engine::packet::Packet;
 use lockgate_engine::units::Duration;
@@ -48,60 +49,42 @@ const NOTHING: About = About {
 /// The slab.
 #[derive(Debug)]
 pub struct Frames {
-    bytes: Vec<u8>,
-    size: usize,
-    lengths: Vec<u32>,
+    slab: FrameSlab,
     about: Vec<About>,
-    free: Vec<u32>,
 }
 
 impl Frames {
     /// Creates a slab of `count` slots for frames of up to `size` bytes. The kernel commits its pages on
     /// first use.
     pub fn new(count: u32, size: usize) -> Self {
-        Self {
-            bytes: vec![0; count as usize * size],
-            size,
-            lengths: vec![0; count as usize],
-            about: vec![NOTHING; count as usize],
-            // Lowest slot first: few frames then touch little memory.
-            free: (0..count).rev().collect(),
-        }
+        Self { slab: FrameSlab::new(count, size), about: vec![NOTHING; count as usize] }
     }
 
     /// Returns the longest frame that fits, in bytes.
     pub fn longest(&self) -> usize {
-        self.size
+        self.slab.longest()
     }
 
     /// Returns the number of free slots.
     pub fn left(&self) -> usize {
-        self.free.len()
+        self.slab.free()
     }
 
     /// Stores a frame and returns its slot; `None` if it is too long or no slot is free.
     pub fn keep(&mut self, frame: &[u8], about: About) -> Option<u64> {
-        if frame.len() > self.size {
-            return None;
-        }
-        let slot = self.free.pop()?;
-        let start = slot as usize * self.size;
-        self.bytes[start..start + frame.len()].copy_from_slice(frame);
-        self.lengths[slot as usize] = frame.len() as u32;
+        let slot = self.slab.insert(frame)?;
         self.about[slot as usize] = about;
-        Some(u64::from(slot))
+        Some(slot)
     }
 
     /// Returns the bytes of the frame in `slot`.
     pub fn bytes(&self, slot: u64) -> &[u8] {
-        let start = slot as usize * self.size;
-        &self.bytes[start..start + self.lengths[slot as usize] as usize]
+        self.slab.bytes(slot)
     }
 
     /// Returns the bytes of the frame in `slot`, for changes in place.
     pub fn bytes_mut(&mut self, slot: u64) -> &mut [u8] {
-        let start = slot as usize * self.size;
-        &mut self.bytes[start..start + self.lengths[slot as usize] as usize]
+        self.slab.bytes_mut(slot)
     }
 
     /// Returns the metadata of the frame in `slot`.
@@ -111,7 +94,7 @@ impl Frames {
 
     /// Frees `slot`.
     pub fn release(&mut self, slot: u64) {
-        self.free.push(slot as u32);
+        self.slab.release(slot);
     }
 }
 

@@ -7,10 +7,9 @@
 //! ```
 //!
 //! Start at `run`. [`frame`], [`network`] and [`driver`] are pure, so that they also run under a simulated
-//! kernel.
+//! kernel. Sockets, namespaces, netlink and clocks are `lockgate_dataplane`'s.
+#![forbid(unsafe_code)]
 
-pub mod clock;
-pub mod cpu_latency;
 pub mod driver;
 pub mod failure;
 pub mod fidelity;
@@ -25,11 +24,9 @@ pub mod traffic;
 pub mod watch;
 
 #[cfg(target_os = "linux")]
-mod dataplane;
-#[cfg(target_os = "linux")]
 pub mod doctor;
 #[cfg(target_os = "linux")]
-mod mailbox;
+mod kernel;
 #[cfg(target_os = "linux")]
 mod program;
 #[cfg(target_os = "linux")]
@@ -45,7 +42,10 @@ pub use run::watched;
 pub use unsupported::watched;
 
 pub use failure::{Failure, Missing};
+pub use lockgate_dataplane::{clock, cpu_latency};
 
+#[cfg(target_os = "linux")]
+use lockgate_dataplane::namespace;
 use lockgate_engine::random::Seed;
 use lockgate_engine::units::Instant;
 use lockgate_scenario::Scenario;
@@ -71,7 +71,7 @@ pub fn run(
 /// If this host permits network namespaces neither to the user nor in a user namespace.
 #[cfg(target_os = "linux")]
 pub fn prepare() -> Result<(), Missing> {
-    if testbed::may_make_namespaces() { Ok(()) } else { testbed::enter_user_namespace() }
+    if namespace::may_make_namespaces() { Ok(()) } else { Ok(namespace::enter_user_namespace()?) }
 }
 
 /// Does nothing: live runs need Linux.

@@ -1,11 +1,11 @@
-//! Interface between driver and machine: frames, reports, time and sleep. Implemented by the kernel and by a
+//! Interface between driver and machine: the dataplane (frames, time, sleep), and what the hosts' threads
+//! exchange with the driver (reports, connection events, changes). Implemented by the kernel and by a
 //! simulated one.
 
+use lockgate_dataplane::dataplane::Dataplane;
 use lockgate_engine::units::{Bytes, Duration, Instant};
 use lockgate_measure::recording::TcpSample;
 pub use lockgate_network::Renewal;
-
-use crate::clock::WallOffset;
 
 /// Receiver's report of a datagram.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,39 +46,15 @@ pub enum Happened {
     Answered(Instant),
 }
 
-/// A wire that no longer exists, or a failing kernel call.
-#[derive(Debug, thiserror::Error)]
-#[error("{what}: {why}")]
-pub struct Broken {
-    /// Part that failed.
-    pub what: String,
-    /// The kernel's error.
-    pub why: std::io::Error,
-}
-
-/// The machine around the network. A wire is named by its index in the driver's slice: one a host.
+/// The machine around the network.
 pub trait Machine {
-    /// Returns the time of the run.
-    fn now(&mut self) -> Instant;
+    /// Frame I/O on the hosts' wires, with the clock of the run.
+    type Dataplane: Dataplane;
 
-    /// Returns a recent offset of the wall clock from this time.
-    fn wall(&self) -> WallOffset;
+    /// Returns the dataplane. An interface is named by its index in the driver's slice of wires: one a host.
+    fn dataplane(&mut self) -> &mut Self::Dataplane;
 
-    /// Returns the arrival time of the next frame on this wire; `None` if there is no frame. Not after
-    /// [`now`](Self::now).
-    fn next_frame(&mut self, wire: usize) -> Option<Instant>;
-
-    /// Passes that frame to `take` and removes it.
-    fn take_frame(&mut self, wire: usize, take: &mut dyn FnMut(&[u8]));
-
-    /// Sends frames to a host, in order. Returns how many were taken; if fewer than given, the kernel refused
-    /// the next one.
-    ///
-    /// # Errors
-    /// If the wire is gone.
-    fn send(&mut self, wire: usize, frames: &[&[u8]]) -> Result<usize, Broken>;
-
-    /// Passes the receivers' reports since the last call to `take`.
+    /// Passes the receivers' reports since the last call to `take`. Called once a round.
     fn reports(&mut self, take: &mut dyn FnMut(Report));
 
     /// Passes the connections' events since the last call to `take`.
@@ -86,16 +62,6 @@ pub trait Machine {
         let _ = take;
     }
 
-    /// Sends a change to the flow's sender.
+    /// Sends a change to the flow's sender. Non-blocking.
     fn renew(&mut self, renewal: Renewal);
-
-    /// Returns when a frame has arrived or `until` is near; at once if it is very near. The caller repeats
-    /// it.
-    ///
-    /// # Errors
-    /// If a wire is gone.
-    fn wait(&mut self, until: Instant) -> Result<(), Broken>;
-
-    /// Returns the frames lost so far because the rings of the wires were full.
-    fn overruns(&mut self) -> u64;
 }

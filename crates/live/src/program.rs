@@ -7,24 +7,25 @@
 use core::fmt::Write as _;
 use std::fs::{self, File};
 use std::io::{Read, Seek};
-use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::sleep;
 
+use lockgate_dataplane::namespace::unshare_mounts_and_processes;
+use lockgate_dataplane::process::kill_with_thread;
 use lockgate_engine::units::Instant;
 use lockgate_scenario::Scenario;
 use rustix::fs::{MemfdFlags, memfd_create};
 use rustix::mount::{
     MountFlags, MountPropagationFlags, UnmountFlags, mount, mount_bind, mount_change, unmount,
 };
-use rustix::process::{Signal, set_parent_process_death_signal};
 
 use crate::Ran;
-use crate::clock::Monotonic;
-use crate::testbed::{Host, unshare_mounts_and_processes};
-use crate::traffic::sleep::sleep_until;
+use crate::clock::MonotonicClock;
+use crate::failure::Missing;
+use crate::testbed::Host;
 
 /// Bytes of a program's output kept at most.
 const MOST_OUTPUT: u64 = 1 << 20;
@@ -41,7 +42,7 @@ pub(crate) fn run(
     scenario: &Scenario,
     host: &Host,
     command: &str,
-    clock: &Monotonic,
+    clock: &MonotonicClock,
     halt: &AtomicBool,
 ) -> Ran {
     let mut ran = Ran {
@@ -78,15 +79,14 @@ fn output_file() -> std::io::Result<File> {
     Ok(File::from(memfd_create("output", MemfdFlags::CLOEXEC)?))
 }
 
-#[allow(unsafe_code, reason = "what the child does before it becomes the program")]
 fn start(
     scenario: &Scenario,
     host: &Host,
     command: &str,
-    clock: &Monotonic,
+    clock: &MonotonicClock,
     output: &File,
 ) -> std::io::Result<Child> {
-    host.namespace.enter().map_err(std::io::Error::other)?;
+    host.namespace.enter().map_err(|refusal| std::io::Error::other(Missing::from(refusal)))?;
     unshare_mounts_and_processes()?;
     // The program still runs without names.
     let _ = know_names(scenario);
@@ -97,13 +97,8 @@ fn start(
         .env("LOCKGATE_NODE", &host.name)
         .env("LOCKGATE_ADDRESS", host.address.to_string());
     shell.stdin(Stdio::null()).stdout(output.try_clone()?).stderr(output.try_clone()?);
-    // SAFETY: between fork and exec the child makes one system call (prctl), which touches no memory of the
-    // parent and takes no lock.
-    unsafe {
-        shell.pre_exec(|| Ok(set_parent_process_death_signal(Some(Signal::KILL))?));
-    }
-    sleep_until(clock, Instant::ZERO);
-    shell.spawn()
+    clock.sleep_until(Instant::ZERO);
+    kill_with_thread(&mut shell).spawn()
 }
 
 /// Mounts an `/etc/hosts` with the scenario's nodes, visible only to this thread and its children.

@@ -7,6 +7,8 @@ use std::fs;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
+use lockgate_dataplane::mailbox::mailbox;
+use lockgate_dataplane::socket::SocketChoice;
 use lockgate_engine::random::Seed;
 use lockgate_engine::units::{Duration, Instant};
 use lockgate_measure::recording::Recording;
@@ -15,18 +17,16 @@ use lockgate_scenario::Scenario;
 use rustix::process::{Resource, getrlimit, setrlimit};
 
 use crate::Outcome;
-use crate::clock::{Monotonic, cpu_time, thread_cpu_time};
+use crate::clock::{MonotonicClock, cpu_time, thread_cpu_time};
 use crate::cpu_latency::LatencyRequest;
-use crate::dataplane::{FramesBy, Kernel};
 use crate::driver::{Driven, Wire, drive_watched};
 use crate::failure::Failure;
 use crate::fidelity::Seen;
 use crate::frames::Frames;
-use crate::mailbox::mailbox;
+use crate::kernel::Kernel;
 use crate::network::Network;
 use crate::testbed::{self, Testbed};
 use crate::traffic::send::{self, Sent};
-use crate::traffic::sleep::sleep_until;
 use crate::traffic::tcp;
 use crate::watch::DriverEnd;
 use ends::Ends;
@@ -73,13 +73,14 @@ pub fn watched(
         .map(|host| Wire { node: host.node, host: host.mac, gateway: host.gateway })
         .collect();
     let awake = LatencyRequest::begin();
-    let clock = Monotonic::start_in(RUN_UP + RUN_UP_FLOW * scenario.flows.len() as u64);
-    let (mut kernel, no_express) = Kernel::open(&testbed, clock, LONGEST, frames_wanted())?;
+    let clock = MonotonicClock::start_in(RUN_UP + RUN_UP_FLOW * scenario.flows.len() as u64);
+    let mut kernel = Kernel::open(&testbed, clock, LONGEST, socket_choice())?;
+    let no_express = kernel.packet_socket_reason();
     if let Some(driver_end) = &driver_end {
         driver_end.start(clock);
         network.watch();
     }
-    let (wall, cpu) = (Monotonic::start(), cpu_time());
+    let (wall, cpu) = (MonotonicClock::start(), cpu_time());
     let halt = AtomicBool::new(false);
     let (tell, happened) = mailbox();
     let interval = network.recording().interval;
@@ -132,11 +133,11 @@ fn allow_many_files() {
 }
 
 /// Returns the choice of the socket: `LOCKGATE_FRAMES` may be `af_packet` or `af_xdp`, to compare the two.
-fn frames_wanted() -> FramesBy {
+fn socket_choice() -> SocketChoice {
     match std::env::var("LOCKGATE_FRAMES").as_deref() {
-        Ok("af_packet") => FramesBy::Packet,
-        Ok("af_xdp") => FramesBy::Express,
-        _ => FramesBy::Best,
+        Ok("af_packet") => SocketChoice::Packet,
+        Ok("af_xdp") => SocketChoice::AfXdp,
+        _ => SocketChoice::AfXdpOrPacket,
     }
 }
 
@@ -198,14 +199,13 @@ fn driving(
     network: &mut Network<'_>,
     kernel: &mut Kernel,
     wires: &[Wire],
-    clock: &Monotonic,
+    clock: &MonotonicClock,
     stop: &mut (dyn FnMut(Instant) -> bool + Send),
     driver_end: Option<&mut DriverEnd>,
 ) -> Result<(Driven, Cost), Failure> {
-    kernel.be_punctual();
     // Discards what hosts send when their interfaces come up; senders wait for the start.
-    kernel.discard();
-    sleep_until(clock, Instant::ZERO);
+    kernel.prepare_thread();
+    clock.sleep_until(Instant::ZERO);
     let (cpu, waited) = (thread_cpu_time(), time_waited_for_cpu());
     let driven = drive_watched(network, kernel, wires, stop, driver_end)?;
     let cost = Cost {

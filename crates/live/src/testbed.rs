@@ -9,22 +9,16 @@
 //! with the process, however it ends. A host's default route leads to a gateway with a static Ethernet
 //! address; Lockgate's routers are behind it. See decision 020.
 
-mod namespace;
-mod netlink;
-mod offload;
-
 use core::net::IpAddr;
 
+use lockgate_dataplane::ethtool::switch_off_offloads;
+use lockgate_dataplane::namespace::Namespace;
+use lockgate_dataplane::netlink::{Netlink, VethEnd};
 use lockgate_scenario::{Application, Scenario, Transport};
 
 use crate::failure::Missing;
 use crate::frame::Mac;
 use crate::network::{GATEWAY_4, GATEWAY_6};
-
-pub(crate) use namespace::unshare_mounts_and_processes;
-pub use namespace::{Namespace, enter_user_namespace, may_make_namespaces};
-use netlink::Netlink;
-pub(crate) use netlink::index_of;
 
 /// Name of a host's interface.
 pub const INTERFACE: &str = "eth0";
@@ -32,7 +26,8 @@ pub const INTERFACE: &str = "eth0";
 /// Unused veth pair with both ends in the middle, for the driver's warm-up frames.
 pub(crate) const WARM_UP_PAIR: [&str; 2] = ["r0", "r1"];
 
-/// Ethernet address of its second end.
+/// Ethernet addresses of its ends.
+const NEAR_END: Mac = [2, b'L', b'G', 3, 0, 0];
 pub(crate) const FAR_END: Mac = [2, b'L', b'G', 3, 0, 1];
 
 /// Host of the run.
@@ -87,14 +82,18 @@ impl Testbed {
         middle.inside(|| -> Result<(), Missing> {
             let mut netlink = Netlink::open()?;
             for host in &hosts {
-                netlink.add_wire(host, mtu)?;
+                host.add_wire(&mut netlink, mtu)?;
                 netlink.set_up(&host.wire)?;
-                offload::switch_off(&host.wire)?;
+                switch_off_offloads(&host.wire)?;
             }
-            netlink.add_loop(WARM_UP_PAIR, mtu)?;
+            let [near, far] = WARM_UP_PAIR;
+            netlink.add_veth_pair(
+                VethEnd { name: near, address: NEAR_END, mtu, namespace: None },
+                VethEnd { name: far, address: FAR_END, mtu, namespace: None },
+            )?;
             for end in WARM_UP_PAIR {
                 netlink.set_up(end)?;
-                offload::switch_off(end)?;
+                switch_off_offloads(end)?;
             }
             Ok(())
         })??;
@@ -132,16 +131,27 @@ pub(crate) fn initial_windows(scenario: &Scenario, node: usize) -> Result<Option
 pub(crate) struct Differ;
 
 impl Host {
+    /// Adds its wire: one end in the namespace of `netlink`, [`INTERFACE`] in the host's.
+    fn add_wire(&self, netlink: &mut Netlink, mtu: u32) -> Result<(), Missing> {
+        // Not the gateway's address: the middle's own IP stack then drops each frame early, as addressed to
+        // another host.
+        let [high, low] = [self.gateway[4], self.gateway[5]];
+        let near = VethEnd { name: &self.wire, address: [2, b'L', b'G', 2, high, low], mtu, namespace: None };
+        let namespace = Some(&self.namespace);
+        let far = VethEnd { name: INTERFACE, address: self.mac, mtu, namespace };
+        Ok(netlink.add_veth_pair(near, far)?)
+    }
+
     /// Sets addresses, routes and neighbours, from inside its namespace.
     fn configure(&self, initial_window: Option<u32>) -> Result<(), Missing> {
         let mut netlink = Netlink::open()?;
         netlink.set_up("lo")?;
         netlink.set_up(INTERFACE)?;
-        offload::switch_off(INTERFACE)?;
-        netlink.add_address(INTERFACE, self.address)?;
+        switch_off_offloads(INTERFACE)?;
+        netlink.add_address(INTERFACE, self.address, if self.address.is_ipv4() { 32 } else { 128 })?;
         let gateway = if self.address.is_ipv4() { IpAddr::V4(GATEWAY_4) } else { IpAddr::V6(GATEWAY_6) };
         netlink.add_neighbour(INTERFACE, gateway, self.gateway)?;
-        netlink.add_default_route(INTERFACE, gateway, self.address, initial_window)
+        Ok(netlink.add_default_route(INTERFACE, gateway, self.address, initial_window)?)
     }
 }
 

@@ -5,11 +5,11 @@ pub(crate) mod echo;
 #[cfg(target_os = "linux")]
 mod ftp;
 #[cfg(target_os = "linux")]
+pub(crate) mod priority;
+#[cfg(target_os = "linux")]
 pub(crate) mod receive;
 #[cfg(target_os = "linux")]
 pub(crate) mod send;
-#[cfg(target_os = "linux")]
-pub(crate) mod sleep;
 pub mod stamp;
 #[cfg(target_os = "linux")]
 pub(crate) mod tcp;

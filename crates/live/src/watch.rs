@@ -24,7 +24,7 @@ use lockgate_engine::units::{Duration, Instant};
 use lockgate_measure::monitor::{LOOKS, Monitor, Sample};
 use lockgate_scenario::change::Prepared;
 
-use crate::clock::Monotonic;
+use crate::clock::MonotonicClock;
 use crate::fidelity;
 use crate::network::Network;
 
@@ -70,7 +70,7 @@ pub struct DriverEnd {
     spent: rtrb::Producer<Prepared>,
     full: rtrb::Producer<Box<Sample>>,
     empty: rtrb::Consumer<Box<Sample>>,
-    started: Arc<OnceLock<Monotonic>>,
+    started: Arc<OnceLock<MonotonicClock>>,
     monitor: Monitor,
     every: Duration,
     due: Instant,
@@ -87,7 +87,7 @@ pub struct ObserverEnd {
     spent: rtrb::Consumer<Prepared>,
     full: rtrb::Consumer<Box<Sample>>,
     empty: rtrb::Producer<Box<Sample>>,
-    started: Arc<OnceLock<Monotonic>>,
+    started: Arc<OnceLock<MonotonicClock>>,
 }
 
 /// Creates both ends, for a run that is sampled once per interval `every`.
@@ -123,7 +123,7 @@ pub fn control_channel(every: Duration) -> (DriverEnd, ObserverEnd) {
 
 impl DriverEnd {
     /// Publishes the clock of the run. Only the first call has an effect.
-    pub fn start(&self, clock: Monotonic) {
+    pub fn start(&self, clock: MonotonicClock) {
         let _ = self.started.set(clock);
     }
 
@@ -203,7 +203,7 @@ impl DriverEnd {
 impl ObserverEnd {
     /// Returns the current time of the run; `None` until the driver has started.
     pub fn now(&self) -> Option<Instant> {
-        self.started.get().map(Monotonic::now)
+        self.started.get().map(MonotonicClock::now)
     }
 
     /// True if the driver has dropped its end. Entries that are already in the rings can still be taken.

@@ -9,7 +9,7 @@ use lockgate_engine::units::{Duration, Instant};
 
 use super::message::Message;
 use super::{Offset, Report, drops};
-use crate::clock::Monotonic;
+use crate::clock::MonotonicClock;
 use crate::traffic::stamp::Stamp;
 
 /// Maximum number of sessions. A new sender takes the slot of one that has ended, then of one that never sent
@@ -75,7 +75,7 @@ pub fn receive(
     // The kernel may grant less; drops are counted either way.
     let _ = rustix::net::sockopt::set_socket_recv_buffer_size(&socket, RECEIVE_BUFFER);
     listening(socket.local_addr()?);
-    let clock = Monotonic::start();
+    let clock = MonotonicClock::start();
     let mut sessions: BTreeMap<(SocketAddr, u32), Session> = BTreeMap::new();
     let mut buffer = vec![0; 1 << 16];
     let mut noted = 0;

@@ -10,7 +10,7 @@ use lockgate_network::Source;
 
 use super::message::Message;
 use super::{Offset, Report, SendReport};
-use crate::clock::Monotonic;
+use crate::clock::MonotonicClock;
 use crate::cpu_latency::LatencyRequest;
 use crate::traffic::stamp::Stamp;
 
@@ -42,7 +42,7 @@ pub struct Sender {
 
 struct Link {
     socket: UdpSocket,
-    clock: Monotonic,
+    clock: MonotonicClock,
     session: u32,
     buffer: Vec<u8>,
 }
@@ -67,7 +67,7 @@ pub fn send(mut sender: Sender, stop: &dyn Fn() -> bool) -> io::Result<SendRepor
     socket.connect(sender.to)?;
     set_class(&socket, sender.to, sender.traffic_class);
     let mut link =
-        Link { socket, clock: Monotonic::start(), session: sender.session, buffer: vec![0; 1 << 16] };
+        Link { socket, clock: MonotonicClock::start(), session: sender.session, buffer: vec![0; 1 << 16] };
     // Without the permission for it, datagrams leave later; the report says how much.
     let _awake = LatencyRequest::begin();
     let before = link.offset()?;

@@ -5,16 +5,16 @@ use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
 use std::thread::{Scope, ScopedJoinHandle};
 
+use lockgate_dataplane::mailbox::{Mailbox, Sender, mailbox};
 use lockgate_measure::histogram::Histogram;
 use lockgate_network::{Source, build_sources};
 use lockgate_scenario::{Scenario, Transport};
 
 use super::MTU;
 use crate::Ran;
-use crate::dataplane::Kernel;
 use crate::failure::{Failure, Missing};
+use crate::kernel::Kernel;
 use crate::machine::{ConnectionEvent, Renewal, Report};
-use crate::mailbox::{Mailbox, Sender, mailbox};
 use crate::program;
 use crate::testbed::{Host, Testbed};
 use crate::traffic::echo::{Answers, answers_of};

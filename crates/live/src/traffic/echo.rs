@@ -17,7 +17,7 @@ use lockgate_scenario::{Scenario, Transport};
 
 use super::send::set_class;
 use super::stamp::Stamp;
-use crate::clock::Monotonic;
+use crate::clock::MonotonicClock;
 
 /// State of one flow of answers.
 struct Side {
@@ -81,7 +81,7 @@ impl Answers {
         request: Stamp,
         length: usize,
         at: Instant,
-        clock: &Monotonic,
+        clock: &MonotonicClock,
     ) {
         let Some(side) = self.sides.get_mut(&request.flow) else { return };
         if self.classes[place] != Some(side.traffic_class) {

@@ -2,35 +2,29 @@
 //!
 //! Times are the kernel's, so the receiver may be slow: it polls every millisecond and leaves the processor
 //! to others. Only sockets with echo requests are read at once.
-#![allow(unsafe_code, reason = "recvmmsg, with time stamps as control messages")]
 
 use core::net::SocketAddr;
 use std::collections::BTreeMap;
 use std::io;
 use std::net::UdpSocket;
-use std::os::fd::AsRawFd;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use lockgate_dataplane::datagrams::{BATCH, DatagramBatch, enable_time_stamps};
+use lockgate_dataplane::real_time::RealTimeThread;
 use lockgate_engine::units::Duration;
 use lockgate_scenario::Scenario;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::time::Timespec;
 
 use super::echo::Answers;
-use super::sleep::{Punctual, Rank, sleep_until};
+use super::priority::FLOW_END;
 use super::stamp::Stamp;
-use crate::clock::{Monotonic, WallOffset};
+use crate::clock::{MonotonicClock, WallOffset};
 use crate::failure::Missing;
 use crate::machine::Report;
 
-/// Datagrams read at most by one call.
-const BATCH: usize = 64;
-
 /// Bytes read of each datagram.
 const LOOK: usize = 32;
-
-/// Bytes of control data: room for a time stamp.
-const CONTROL: usize = 64;
 
 /// Pause after a socket has been emptied.
 const PAUSE: Duration = Duration::from_millis(1);
@@ -94,42 +88,31 @@ pub(crate) fn prepare(socket: &UdpSocket) -> io::Result<()> {
     if rustix::net::sockopt::set_socket_recv_buffer_size_force(socket, ROOM).is_err() {
         rustix::net::sockopt::set_socket_recv_buffer_size(socket, ROOM)?;
     }
-    let on: libc::c_int = 1;
-    // SAFETY: the kernel reads an `int` from one.
-    let done = unsafe {
-        libc::setsockopt(
-            socket.as_raw_fd(),
-            libc::SOL_SOCKET,
-            libc::SO_TIMESTAMPNS,
-            (&raw const on).cast(),
-            size_of::<libc::c_int>() as libc::socklen_t,
-        )
-    };
-    if done < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+    enable_time_stamps(socket)
 }
 
 /// Receives until `stop`. With `answers`, requests are answered at once; without, datagrams are polled.
 /// Returns the number of datagrams that belong to no flow of the scenario.
 pub(crate) fn receive(
     sockets: &[UdpSocket],
-    clock: &Monotonic,
+    clock: &MonotonicClock,
     reports: &mut rtrb::Producer<Report>,
     mut answers: Option<&mut Answers>,
     stop: &AtomicBool,
 ) -> u64 {
     let mut strangers = 0;
-    let mut batch = Batch::new();
+    let mut batch = DatagramBatch::<LOOK>::new();
     // The same priority as senders: datagrams not read in time are lost.
-    let punctual = Punctual::new(Rank::End);
-    let mut punctual = answers.as_ref().map(|_| punctual);
+    let thread = RealTimeThread::new(FLOW_END);
+    let mut thread = answers.as_ref().map(|_| thread);
     while !stop.load(Ordering::Relaxed) {
         let mut waiting: Vec<PollFd<'_>> =
             sockets.iter().map(|socket| PollFd::new(socket, PollFlags::IN)).collect();
-        if let Some(punctual) = &mut punctual
+        if let Some(thread) = &mut thread
             && poll(&mut waiting, Some(&AT_ONCE)).unwrap_or(0) == 0
         {
             // Only a thread that really sleeps keeps its priority.
-            punctual.on_sleep(clock.now());
+            thread.on_sleep(clock.now());
         }
         if poll(&mut waiting, Some(&NAP)).unwrap_or(0) == 0 {
             continue;
@@ -137,14 +120,14 @@ pub(crate) fn receive(
         let wall = clock.beside_wall();
         for (number, socket) in sockets.iter().enumerate() {
             loop {
-                let count = batch.take(socket);
-                for place in 0..count {
-                    let Some((stamp, report)) = batch.read(place, wall) else {
+                let count = batch.receive(socket);
+                for index in 0..count {
+                    let Some((stamp, report)) = read(&batch, index, wall) else {
                         strangers += 1;
                         continue;
                     };
                     if let Some(answers) = &mut answers {
-                        let length = batch.messages[place].msg_len as usize;
+                        let length = batch.length(index);
                         answers.answer((number, socket), stamp, length, report.at, clock);
                     }
                     // If the ring is full, the datagram counts as lost by the host.
@@ -155,94 +138,20 @@ pub(crate) fn receive(
                 }
             }
         }
-        match &mut punctual {
-            Some(punctual) => punctual.on_awake(clock.now()),
-            None => sleep_until(clock, clock.now() + PAUSE),
+        match &mut thread {
+            Some(thread) => thread.on_awake(clock.now()),
+            None => clock.sleep_until(clock.now() + PAUSE),
         }
     }
     strangers
 }
 
-/// Buffers for a batch of datagrams.
-struct Batch {
-    looks: Box<[[u8; LOOK]; BATCH]>,
-    controls: Box<[Control; BATCH]>,
-    messages: Box<[libc::mmsghdr; BATCH]>,
-}
-
-/// Control messages have the alignment of their header.
-#[repr(C, align(8))]
-#[derive(Clone, Copy)]
-struct Control([u8; CONTROL]);
-
-impl Batch {
-    fn new() -> Self {
-        Self {
-            looks: Box::new([[0; LOOK]; BATCH]),
-            controls: Box::new([Control([0; CONTROL]); BATCH]),
-            // SAFETY: a message header is plain data of integers and pointers, for which zero is a value.
-            messages: Box::new(unsafe { core::mem::zeroed() }),
-        }
-    }
-
-    /// Reads what has arrived, up to a batch.
-    fn take(&mut self, socket: &UdpSocket) -> usize {
-        // SAFETY: an I/O vector is a pointer and a length, for which zero is a value.
-        let mut vectors: [libc::iovec; BATCH] = unsafe { core::mem::zeroed() };
-        for (place, vector) in vectors.iter_mut().enumerate() {
-            vector.iov_base = self.looks[place].as_mut_ptr().cast();
-            vector.iov_len = LOOK;
-            let header = &mut self.messages[place].msg_hdr;
-            header.msg_iov = &raw mut *vector;
-            header.msg_iovlen = 1;
-            header.msg_control = self.controls[place].0.as_mut_ptr().cast();
-            header.msg_controllen = CONTROL as _;
-        }
-        // SAFETY: every message has one vector over `LOOK` bytes and `CONTROL` bytes of control, all of which
-        // outlive the call, as do the vectors.
-        let count = unsafe {
-            libc::recvmmsg(
-                socket.as_raw_fd(),
-                self.messages.as_mut_ptr(),
-                BATCH as u32,
-                // Returns the full length, although only the first bytes are copied.
-                libc::MSG_DONTWAIT | libc::MSG_TRUNC,
-                core::ptr::null_mut(),
-            )
-        };
-        usize::try_from(count).unwrap_or(0)
-    }
-
-    /// Parses a datagram into its stamp and report; `None` if it is not of Lockgate.
-    fn read(&self, place: usize, wall: WallOffset) -> Option<(Stamp, Report)> {
-        let length = (self.messages[place].msg_len as usize).min(LOOK);
-        let look = &self.looks[place][..length];
-        let stamp = Stamp::read(look)?;
-        let (seconds, nanoseconds) = self.time(place)?;
-        let at = wall.to_monotonic(seconds, nanoseconds);
-        let asked = Stamp::read_asked(look);
-        Some((stamp, Report { flow: stamp.flow, sequence: stamp.sequence, at, asked }))
-    }
-
-    /// Returns the kernel's time stamp of a datagram (seconds, nanoseconds).
-    fn time(&self, place: usize) -> Option<(i64, u32)> {
-        let header = &raw const self.messages[place].msg_hdr;
-        // SAFETY: the kernel has filled in the control messages of this header and their length; the walk
-        // stays within that length, and a time stamp is read only where the message is one and as long.
-        unsafe {
-            let mut control = libc::CMSG_FIRSTHDR(header);
-            while !control.is_null() {
-                let found = &*control;
-                if found.cmsg_level == libc::SOL_SOCKET
-                    && found.cmsg_type == libc::SO_TIMESTAMPNS
-                    && found.cmsg_len as usize >= libc::CMSG_LEN(size_of::<libc::timespec>() as u32) as usize
-                {
-                    let time = libc::CMSG_DATA(control).cast::<libc::timespec>().read_unaligned();
-                    return Some((time.tv_sec, time.tv_nsec as u32));
-                }
-                control = libc::CMSG_NXTHDR(header, control);
-            }
-        }
-        None
-    }
+/// Parses a datagram into its stamp and report; `None` if it is not of Lockgate.
+fn read(batch: &DatagramBatch<LOOK>, index: usize, wall: WallOffset) -> Option<(Stamp, Report)> {
+    let look = batch.start(index);
+    let stamp = Stamp::read(look)?;
+    let (seconds, nanoseconds) = batch.arrival(index)?;
+    let at = wall.to_monotonic(seconds, nanoseconds);
+    let asked = Stamp::read_asked(look);
+    Some((stamp, Report { flow: stamp.flow, sequence: stamp.sequence, at, asked }))
 }

@@ -9,19 +9,20 @@ use std::net::UdpSocket;
 use std::os::fd::AsFd;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use lockgate_dataplane::mailbox::Mailbox;
+use lockgate_dataplane::real_time::RealTimeThread;
 use lockgate_engine::units::{Duration, Instant};
 use lockgate_measure::histogram::Histogram;
 use lockgate_network::Source;
 use lockgate_scenario::{Flow, Transport};
 use rustix::net::sockopt;
 
-use super::sleep::{Punctual, Rank, sleep_until};
+use super::priority::FLOW_END;
 use super::stamp::Stamp;
-use crate::clock::Monotonic;
+use crate::clock::MonotonicClock;
 use crate::failure::Missing;
 use crate::frame::ETHERNET_HEADER;
 use crate::machine::Renewal;
-use crate::mailbox::Mailbox;
 
 /// Longest sleep. Bounds the delay of changes and of stopping.
 const NAP: Duration = Duration::from_millis(20);
@@ -121,13 +122,13 @@ pub(crate) struct Sent {
 /// Sends `flows` until `stop`.
 pub(crate) fn send(
     flows: &mut [Sending],
-    clock: &Monotonic,
+    clock: &MonotonicClock,
     changes: &mut Mailbox<Renewal>,
     stop: &AtomicBool,
 ) -> Sent {
-    let mut punctual = Punctual::new(Rank::End);
+    let mut thread = RealTimeThread::new(FLOW_END);
     let mut sent = Sent::default();
-    sleep_until(clock, Instant::ZERO);
+    clock.sleep_until(Instant::ZERO);
     let mut payload = vec![0; usize::from(u16::MAX)];
     while !stop.load(Ordering::Relaxed) {
         for Renewal { flow, arrivals, at, stop } in changes.take() {
@@ -150,17 +151,17 @@ pub(crate) fn send(
             }
             next.send_one(first, clock, &mut payload, &mut sent);
         }
-        punctual.on_awake(now);
+        thread.on_awake(now);
         if first > now {
-            punctual.on_sleep(now);
-            sleep_until(clock, first.min(now + NAP));
+            thread.on_sleep(now);
+            clock.sleep_until(first.min(now + NAP));
         }
     }
     sent
 }
 
 impl Sending {
-    fn send_one(&mut self, due: Instant, clock: &Monotonic, payload: &mut [u8], sent: &mut Sent) {
+    fn send_one(&mut self, due: Instant, clock: &MonotonicClock, payload: &mut [u8], sent: &mut Sent) {
         let header = self.source.send(due);
         let wanted = header.length.saturating_sub(self.headers) as usize;
         let length = wanted.clamp(self.shortest, payload.len());

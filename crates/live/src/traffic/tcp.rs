@@ -14,14 +14,14 @@ mod socket;
 
 use std::sync::atomic::AtomicBool;
 
+use lockgate_dataplane::mailbox::Sender;
 use lockgate_engine::random::Seed;
 use lockgate_engine::units::{Bytes, Duration, Instant};
 use lockgate_scenario::tcp::TcpModel;
 use lockgate_scenario::{Flow, Scenario, Transport};
 
-use crate::clock::Monotonic;
+use crate::clock::MonotonicClock;
 use crate::machine::ConnectionEvent;
-use crate::mailbox::Sender;
 
 pub(crate) use host::Applications;
 
@@ -30,7 +30,7 @@ pub(crate) use host::Applications;
 pub(crate) struct Ends<'env> {
     pub(crate) scenario: &'env Scenario,
     pub(crate) seed: Seed,
-    pub(crate) clock: &'env Monotonic,
+    pub(crate) clock: &'env MonotonicClock,
     pub(crate) halt: &'env AtomicBool,
     pub(crate) tell: Sender<ConnectionEvent>,
     /// Sampling interval of the senders' states.

@@ -3,12 +3,14 @@
 use std::collections::VecDeque;
 
 use etherparse::PacketBuilder;
+use lockgate_dataplane::clock::WallOffset;
+use lockgate_dataplane::dataplane::Dataplane;
+use lockgate_dataplane::error::InterfaceError;
 use lockgate_engine::random::{Random, Seed};
 use lockgate_engine::units::{Duration, Instant};
-use lockgate_live::clock::WallOffset;
 use lockgate_live::driver::Wire;
 use lockgate_live::frame::{ETHERNET_HEADER, Seen};
-use lockgate_live::machine::{Broken, Machine, Renewal, Report};
+use lockgate_live::machine::{Machine, Renewal, Report};
 use lockgate_live::traffic::stamp::Stamp;
 use lockgate_network::{Source, build_sources};
 use lockgate_scenario::{Flow, Scenario, Transport};
@@ -164,7 +166,7 @@ impl<'a> Simulated<'a> {
     }
 }
 
-impl Machine for Simulated<'_> {
+impl Dataplane for Simulated<'_> {
     fn now(&mut self) -> Instant {
         self.send_due();
         self.now
@@ -174,7 +176,11 @@ impl Machine for Simulated<'_> {
         WallOffset::default()
     }
 
-    fn next_frame(&mut self, wire: usize) -> Option<Instant> {
+    fn interface_count(&self) -> usize {
+        self.rings.len()
+    }
+
+    fn next_arrival(&mut self, wire: usize) -> Option<Instant> {
         let (at, _) = self.rings[wire].front()?;
         Some((*at).min(self.now))
     }
@@ -185,9 +191,9 @@ impl Machine for Simulated<'_> {
         }
     }
 
-    fn send(&mut self, _: usize, frames: &[&[u8]]) -> Result<usize, Broken> {
+    fn transmit(&mut self, _: usize, frames: &[&[u8]]) -> Result<usize, InterfaceError> {
         if self.faults.gone > 0 && self.random.bits() >> 16 < self.faults.gone {
-            return Err(Broken { what: "wire".into(), why: std::io::Error::other("gone") });
+            return Err(InterfaceError { what: "wire".into(), why: std::io::Error::other("gone") });
         }
         let taken = if self.happens(self.faults.short) {
             self.random.bits() as usize % frames.len()
@@ -213,15 +219,7 @@ impl Machine for Simulated<'_> {
         Ok(taken)
     }
 
-    fn reports(&mut self, take: &mut dyn FnMut(Report)) {
-        self.reports.drain(..).for_each(take);
-    }
-
-    fn renew(&mut self, renewal: Renewal) {
-        self.sources[renewal.flow].renew(renewal.arrivals, renewal.at, renewal.stop);
-    }
-
-    fn wait(&mut self, until: Instant) -> Result<(), Broken> {
+    fn wait(&mut self, until: Instant) -> Result<(), InterfaceError> {
         let next = self.sources.iter().map(Source::next).min().unwrap_or(Instant::NEVER);
         let mut to = until.min(next).max(self.now);
         if self.happens(self.faults.late) {
@@ -237,5 +235,21 @@ impl Machine for Simulated<'_> {
 
     fn overruns(&mut self) -> u64 {
         self.overruns
+    }
+}
+
+impl Machine for Simulated<'_> {
+    type Dataplane = Self;
+
+    fn dataplane(&mut self) -> &mut Self {
+        self
+    }
+
+    fn reports(&mut self, take: &mut dyn FnMut(Report)) {
+        self.reports.drain(..).for_each(take);
+    }
+
+    fn renew(&mut self, renewal: Renewal) {
+        self.sources[renewal.flow].renew(renewal.arrivals, renewal.at, renewal.stop);
     }
 }

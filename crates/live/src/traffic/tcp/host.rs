@@ -10,6 +10,8 @@ use std::net::{Shutdown, TcpListener, TcpStream};
 use std::os::fd::OwnedFd;
 use std::sync::atomic::Ordering;
 
+use lockgate_dataplane::mailbox::Mailbox;
+use lockgate_dataplane::real_time::RealTimeThread;
 use lockgate_engine::units::{Bytes, Duration, Instant};
 use lockgate_network::connection;
 use lockgate_scenario::{Application as Task, Flow, Transport};
@@ -23,8 +25,7 @@ use super::end::{End, Partner, State};
 use super::{Ends, model, socket};
 use crate::failure::{Failure, Missing};
 use crate::machine::{ConnectionEvent, Happened, Renewal};
-use crate::mailbox::Mailbox;
-use crate::traffic::sleep::{Punctual, Rank, sleep_until};
+use crate::traffic::priority::FLOW_END;
 
 /// Bytes of a read, and reads of one end before others get their turn.
 const CHUNK: usize = 128 << 10;
@@ -154,8 +155,8 @@ impl<'env> Applications<'env> {
     /// connections, with the reasons.
     pub(crate) fn run(mut self, changes: &mut Mailbox<Renewal>) -> Vec<(usize, String)> {
         let clock = self.shared.clock;
-        let mut punctual = Punctual::new(Rank::End);
-        sleep_until(clock, Instant::ZERO);
+        let mut thread = RealTimeThread::new(FLOW_END);
+        clock.sleep_until(Instant::ZERO);
         let step = self.shared.interval.as_picos().max(1_000_000);
         let mut sampling = Instant::from_picos(step);
         while !self.shared.halt.load(Ordering::Relaxed) {
@@ -182,11 +183,11 @@ impl<'env> Applications<'env> {
             let until = timer.min(sampling).min(now + NAP);
             // Only a thread that really sleeps keeps its priority.
             if self.take_events() == 0 && until > now {
-                punctual.on_sleep(now);
+                thread.on_sleep(now);
                 self.wait(until.since(now));
                 self.take_events();
             }
-            punctual.on_awake(clock.now());
+            thread.on_awake(clock.now());
         }
         self.broken
     }

@@ -8,7 +8,7 @@ use rustix::thread::{
     CapabilitySet, LinkNameSpaceType, UnshareFlags, capabilities, move_into_link_name_space,
 };
 
-use crate::failure::Missing;
+use crate::error::Refusal;
 
 /// Network namespace.
 #[derive(Debug)]
@@ -19,12 +19,12 @@ impl Namespace {
     ///
     /// # Errors
     /// If the kernel does not permit it.
-    pub fn new() -> Result<Self, Missing> {
+    pub fn new() -> Result<Self, Refusal> {
         // On a thread of its own, because the caller must keep its namespace.
         on_thread(|| {
             unshare(UnshareFlags::NEWNET).map_err(|error| refused("make a network namespace", error))?;
             let file = File::open("/proc/thread-self/ns/net")
-                .map_err(|error| Missing::refused("open a network namespace (is /proc mounted?)", &error))?;
+                .map_err(|error| Refusal::new("open a network namespace (is /proc mounted?)", error))?;
             Ok(Self(file.into()))
         })
     }
@@ -33,7 +33,7 @@ impl Namespace {
     ///
     /// # Errors
     /// If the kernel does not permit it.
-    pub fn enter(&self) -> Result<(), Missing> {
+    pub fn enter(&self) -> Result<(), Refusal> {
         move_into_link_name_space(self.0.as_fd(), Some(LinkNameSpaceType::Network))
             .map_err(|error| refused("enter a network namespace", error))
     }
@@ -42,7 +42,7 @@ impl Namespace {
     ///
     /// # Errors
     /// If the kernel does not permit entering it.
-    pub fn inside<R: Send>(&self, work: impl FnOnce() -> R + Send) -> Result<R, Missing> {
+    pub fn inside<R: Send>(&self, work: impl FnOnce() -> R + Send) -> Result<R, Refusal> {
         on_thread(|| {
             self.enter()?;
             Ok(work())
@@ -56,13 +56,13 @@ impl AsFd for Namespace {
     }
 }
 
-fn on_thread<R: Send>(work: impl FnOnce() -> Result<R, Missing> + Send) -> Result<R, Missing> {
+fn on_thread<R: Send>(work: impl FnOnce() -> Result<R, Refusal> + Send) -> Result<R, Refusal> {
     let thread = std::thread::scope(|scope| scope.spawn(work).join());
     thread.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
 }
 
-fn refused(what: &str, error: rustix::io::Errno) -> Missing {
-    Missing::refused(what, &error.into())
+fn refused(what: &str, error: rustix::io::Errno) -> Refusal {
+    Refusal::new(what, error)
 }
 
 #[allow(unsafe_code, reason = "rustix marks it so because sharing of file descriptors may end by it")]
@@ -72,7 +72,11 @@ fn unshare(what: UnshareFlags) -> rustix::io::Result<()> {
     unsafe { rustix::thread::unshare_unsafe(what) }
 }
 
-pub(crate) fn unshare_mounts_and_processes() -> rustix::io::Result<()> {
+/// Moves the calling thread into a new mount namespace, and its later children into a new process namespace.
+///
+/// # Errors
+/// If the kernel does not permit it.
+pub fn unshare_mounts_and_processes() -> rustix::io::Result<()> {
     unshare(UnshareFlags::NEWNS | UnshareFlags::NEWPID)
 }
 
@@ -86,11 +90,11 @@ pub fn may_make_namespaces() -> bool {
 ///
 /// # Errors
 /// If the kernel does not permit it, or other threads run.
-pub fn enter_user_namespace() -> Result<(), Missing> {
+pub fn enter_user_namespace() -> Result<(), Refusal> {
     let (user, group) = (geteuid().as_raw(), getegid().as_raw());
     unshare(UnshareFlags::NEWUSER).map_err(|error| refused("make a user namespace", error))?;
     let write = |file: &str, text: String| {
-        fs::write(file, text).map_err(|error| Missing::refused("set up a user namespace", &error))
+        fs::write(file, text).map_err(|error| Refusal::new("set up a user namespace", error))
     };
     write("/proc/self/setgroups", "deny".to_owned())?;
     write("/proc/self/uid_map", format!("0 {user} 1"))?;

@@ -1,4 +1,4 @@
-//! Punctual sleep: minimal timer slack, and real-time priority if permitted.
+//! Real-time thread: minimal timer slack, and real-time priority if permitted.
 //!
 //! A thread that sleeps most of the time gets real-time priority, so that it wakes on time on a busy machine.
 //! Without sleep it would starve everything else, until the kernel throttles it for 50 ms each second; it
@@ -6,9 +6,6 @@
 #![allow(unsafe_code, reason = "sched_setscheduler")]
 
 use lockgate_engine::units::{Duration, Instant};
-use rustix::thread::{ClockId, clock_nanosleep_absolute};
-
-use crate::clock::Monotonic;
 
 /// Minimum time without real-time priority after giving it up.
 const GIVEN_UP: Duration = Duration::from_millis(10);
@@ -18,28 +15,17 @@ const SLEEP: Duration = Duration::from_micros(20);
 
 /// Real-time priority of a thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Rank {
-    /// Ends of flows.
-    End = 1,
-    /// The driver, above the ends.
-    Driver = 2,
-}
-
-impl Rank {
-    /// Returns the time without sleep after which a thread gives real-time priority up. The driver's is
-    /// longer: after a stall it must catch up without being preempted by the threads it serves.
-    const fn may_be_awake(self) -> Duration {
-        match self {
-            Self::End => Duration::from_millis(10),
-            Self::Driver => Duration::from_millis(50),
-        }
-    }
+pub struct RealTimePriority {
+    /// Priority of `SCHED_FIFO`, 1 to 99.
+    pub level: i32,
+    /// Time without sleep after which the thread gives the priority up.
+    pub longest_awake: Duration,
 }
 
 /// Scheduling state of the thread that created it.
 #[derive(Debug)]
-pub(crate) struct Punctual {
-    rank: Rank,
+pub struct RealTimeThread {
+    priority: RealTimePriority,
     is_real_time: bool,
     /// True if the kernel refused real-time priority.
     is_refused: bool,
@@ -51,15 +37,15 @@ pub(crate) struct Punctual {
     gave_up: Option<Instant>,
 }
 
-impl Punctual {
-    /// Reduces the timer slack and raises the niceness of the calling thread. A refusal makes it less exact,
-    /// not wrong: the run's fidelity shows it.
-    pub(crate) fn new(rank: Rank) -> Self {
+impl RealTimeThread {
+    /// Reduces the timer slack and raises the niceness of the calling thread. If the kernel refuses, the
+    /// thread wakes up later than it could.
+    pub fn new(priority: RealTimePriority) -> Self {
         let _ = rustix::thread::set_current_timer_slack(core::num::NonZeroU64::new(1));
         // On Linux a thread has its own niceness; it applies without real-time priority.
         let _ = rustix::process::setpriority_process(Some(rustix::thread::gettid()), -15);
         Self {
-            rank,
+            priority,
             is_real_time: false,
             is_refused: false,
             awoke: Instant::ZERO,
@@ -69,22 +55,22 @@ impl Punctual {
     }
 
     /// Marks the start of a sleep; takes real-time priority if permitted.
-    pub(crate) fn on_sleep(&mut self, now: Instant) {
+    pub fn on_sleep(&mut self, now: Instant) {
         self.lay_down = Some(now);
         let may = self.gave_up.is_none_or(|since| now.since(since) > GIVEN_UP);
         if !self.is_real_time && !self.is_refused && may {
-            self.is_real_time = schedule(libc::SCHED_FIFO, self.rank as i32);
+            self.is_real_time = schedule(libc::SCHED_FIFO, self.priority.level);
             self.is_refused = !self.is_real_time;
             self.awoke = now;
         }
     }
 
     /// Marks the end of a sleep; gives real-time priority up after too long without one.
-    pub(crate) fn on_awake(&mut self, now: Instant) {
+    pub fn on_awake(&mut self, now: Instant) {
         if self.lay_down.take().is_some_and(|since| now.since(since) > SLEEP) {
             self.awoke = now;
         }
-        if self.is_real_time && now.since(self.awoke) > self.rank.may_be_awake() {
+        if self.is_real_time && now.since(self.awoke) > self.priority.longest_awake {
             self.is_real_time = !schedule(libc::SCHED_OTHER, 0);
             self.gave_up = Some(now);
         }
@@ -97,9 +83,4 @@ fn schedule(policy: libc::c_int, priority: i32) -> bool {
     let parameters = libc::sched_param { sched_priority: priority };
     // SAFETY: 0 is the calling thread, and the kernel reads one `sched_param`.
     unsafe { libc::sched_setscheduler(0, policy | libc::SCHED_RESET_ON_FORK, &raw const parameters) == 0 }
-}
-
-/// Sleeps until `clock` shows `at`, or a signal arrives.
-pub(crate) fn sleep_until(clock: &Monotonic, at: Instant) {
-    let _ = clock_nanosleep_absolute(ClockId::Monotonic, &clock.deadline(at));
 }

@@ -1,4 +1,4 @@
-//! Clocks of the machine: monotonic time, processor time of this process, and sleep with a precise end.
+//! Clocks of the machine: monotonic time, the wall clock beside it, processor time, and sleep until a time.
 
 use lockgate_engine::units::{Duration, Instant};
 
@@ -61,14 +61,14 @@ mod system {
     }
 }
 
-/// Clock of a run: time since its start by `CLOCK_MONOTONIC`, unaffected by steps of the wall clock.
+/// Clock of a program: time since its start by `CLOCK_MONOTONIC`, unaffected by steps of the wall clock.
 #[derive(Clone, Copy, Debug)]
-pub struct Monotonic {
+pub struct MonotonicClock {
     /// Zero of this clock on `CLOCK_MONOTONIC`, in nanoseconds.
     start: i128,
 }
 
-impl Monotonic {
+impl MonotonicClock {
     /// Creates a clock that shows zero now.
     pub fn start() -> Self {
         Self { start: monotonic() }
@@ -102,9 +102,16 @@ impl Monotonic {
         Instant::ZERO + span(i128::from(monotonic) - self.start)
     }
 
+    /// Sleeps until this clock shows `at`, or a signal arrives.
+    #[cfg(target_os = "linux")]
+    pub fn sleep_until(&self, at: Instant) {
+        use rustix::thread::{ClockId, clock_nanosleep_absolute};
+        let _ = clock_nanosleep_absolute(ClockId::Monotonic, &self.deadline(at));
+    }
+
     /// Converts `at` of this clock to `CLOCK_MONOTONIC`, as a deadline for a sleep.
     #[cfg(target_os = "linux")]
-    pub fn deadline(&self, at: Instant) -> rustix::time::Timespec {
+    fn deadline(&self, at: Instant) -> rustix::time::Timespec {
         let nanos = self.start + i128::from(at.as_picos() / 1_000);
         let seconds = i64::try_from(nanos.div_euclid(NANOS)).unwrap_or(i64::MAX);
         rustix::time::Timespec { tv_sec: seconds, tv_nsec: nanos.rem_euclid(NANOS) as _ }
@@ -150,7 +157,7 @@ mod tests {
 
     #[test]
     fn clocks_go_forward() {
-        let clock = Monotonic::start();
+        let clock = MonotonicClock::start();
         let (before, used) = (clock.now(), cpu_time());
         let work: u64 = (0..1_000_000u64).map(core::hint::black_box).sum();
         assert!(work > 0);
@@ -161,7 +168,7 @@ mod tests {
     #[cfg(target_os = "linux")]
     #[test]
     fn a_deadline_is_as_the_kernel_wants_it() {
-        let clock = Monotonic { start: 100_999_999_999 };
+        let clock = MonotonicClock { start: 100_999_999_999 };
         let deadline = clock.deadline(Instant::from_picos(2_000));
         assert_eq!((deadline.tv_sec, deadline.tv_nsec), (101, 1));
     }
@@ -174,7 +181,7 @@ mod tests {
         assert_eq!(offset.millis_of_day(Instant::from_picos(2_345_999_999_000)), 1_002_346);
         assert_eq!(WallOffset(-1).millis_of_day(Instant::ZERO), 86_399_999, "the day before");
         // Both clocks advance between the readings, so the two agree only within that time.
-        let clock = Monotonic::start();
+        let clock = MonotonicClock::start();
         let early = clock.now();
         let wall = system::wall();
         let seen = clock.beside_wall().to_monotonic((wall / NANOS) as i64, (wall % NANOS) as u32);

@@ -1,4 +1,4 @@
-//! CPU latency request (`PM QoS`): keeps idle processors from entering sleep states during a live run.
+//! CPU latency request (`PM QoS`): keeps idle processors from entering sleep states while a program must be on time.
 //!
 //! An idle processor sleeps, the more deeply the longer. In a virtual machine its host gives it to others
 //! meanwhile, and the wake-up waits until the host has a processor to spare: microseconds, or milliseconds.
@@ -16,18 +16,18 @@ const FILE: &str = "/dev/cpu_dma_latency";
 #[derive(Debug)]
 pub struct LatencyRequest {
     /// Descriptor that holds the request.
-    _wish: File,
+    _request: File,
 }
 
 impl LatencyRequest {
     /// Requests a wake-up latency of 0.
     ///
     /// # Errors
-    /// If the machine has no such file, or this user may not write it (root's by default). A run is then less
-    /// exact, not wrong.
+    /// If the machine has no such file, or this user may not write it (root's by default). Sleeps then end
+    /// less exactly.
     pub fn begin() -> io::Result<Self> {
-        let mut wish = OpenOptions::new().write(true).open(FILE)?;
-        wish.write_all(&0_i32.to_ne_bytes())?;
-        Ok(Self { _wish: wish })
+        let mut request = OpenOptions::new().write(true).open(FILE)?;
+        request.write_all(&0_i32.to_ne_bytes())?;
+        Ok(Self { _request: request })
     }
 }

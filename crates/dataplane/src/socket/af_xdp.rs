@@ -1,11 +1,11 @@
-//! `AF_XDP` socket on one end of a veth: frames in before the kernel's network stack, out past its queues.
+//! `AF_XDP` socket of an interface: frames in before the kernel's network stack, out past its queues.
 //!
 //! ```text
 //! program (xdp_program.rs) -> received -> [slots] -> take     taken slots return to the fill ring
 //!                                send -> [reserve] -> sent -> completed -> [reserve]
 //! ```
 //!
-//! Frames are copied in and out, so that all frames of Lockgate live in one slab ([`crate::frames`]). Slots
+//! Frames are copied in and out, so that all frames live in one slab ([`crate::slab`]). Slots
 //! for sending are reserved by count: arrivals can never exhaust them. Copy mode is requested by name, a veth
 //! has no other. See decision 050.
 #![allow(unsafe_code, reason = "slots of memory shared with the kernel")]
@@ -22,9 +22,8 @@ use xdp::{CompletionRing, FillRing, Packet, RingConfig, RingConfigBuilder, RxRin
 
 use super::packet::ring_length;
 use super::xdp_program::{AttachedProgram, STAMP};
-use crate::failure::Missing;
-use crate::machine::Broken;
-use crate::testbed::index_of;
+use crate::error::{InterfaceError, Refusal};
+use crate::netlink::index_of;
 
 /// Slots reserved for sending.
 const RESERVE: u32 = 256;
@@ -39,7 +38,7 @@ const HEADROOM: usize = 256;
 const TRIES: usize = 8;
 
 /// `AF_XDP` socket of an interface.
-pub(super) struct AfXdpSocket {
+pub(crate) struct AfXdpSocket {
     name: String,
     /// Received frames that have not been taken.
     waiting: HeapSlab,
@@ -64,16 +63,17 @@ pub(super) struct AfXdpSocket {
 unsafe impl Send for AfXdpSocket {}
 
 impl AfXdpSocket {
-    /// Opens a socket for frames of up to `longest` bytes on an interface of this thread's namespace. `wires`
-    /// is the total number of sockets, which share the memory budget.
-    pub(super) fn open(name: &str, longest: usize, wires: usize) -> Result<Self, Missing> {
-        let refused = |what: &str, error: io::Error| Missing::refused(what, &error);
-        let count = ring_length(2048, wires) as u32;
+    /// Opens a socket for frames of up to `longest` bytes on an interface of this thread's namespace. `sockets`
+    /// is the total number of them, which share the memory budget.
+    pub(super) fn open(name: &str, longest: usize, sockets: usize) -> Result<Self, Refusal> {
+        let refused = |what: &str, error: io::Error| Refusal::new(what, error);
+        let count = ring_length(2048, sockets) as u32;
         let (slots, rings) = laid_out(longest, count)
             .map_err(|error| refused("lay out an AF_XDP socket", io::Error::other(error.to_string())))?;
         let interface = index_of(name)?;
-        let redirection = AttachedProgram::attach(interface)
-            .map_err(|error| refused("attach a program to a veth (CAP_BPF and CAP_NET_ADMIN)", error))?;
+        let redirection = AttachedProgram::attach(interface).map_err(|error| {
+            refused("attach a program to an interface (CAP_BPF and CAP_NET_ADMIN)", error)
+        })?;
         let mut slots = Umem::map(slots).map_err(|error| refused("have memory for frames", error))?;
         let mut builder = XdpSocketBuilder::new()
             .map_err(|error| refused("open an AF_XDP socket (CAP_NET_RAW)", cause(error)))?;
@@ -145,7 +145,7 @@ impl AfXdpSocket {
     }
 
     /// Sends frames in order. Returns how many the kernel took.
-    pub(super) fn send(&mut self, frames: &[&[u8]]) -> Result<usize, Broken> {
+    pub(super) fn send(&mut self, frames: &[&[u8]]) -> Result<usize, InterfaceError> {
         let mut done = 0;
         for batch in frames.chunks(BATCH) {
             let taken = self.send_batch(batch)?;
@@ -157,7 +157,7 @@ impl AfXdpSocket {
         Ok(done)
     }
 
-    fn send_batch(&mut self, frames: &[&[u8]]) -> Result<usize, Broken> {
+    fn send_batch(&mut self, frames: &[&[u8]]) -> Result<usize, InterfaceError> {
         self.completed.dequeue(&mut self.slots, RESERVE as usize);
         let mut laid = 0;
         for frame in frames {
@@ -186,26 +186,29 @@ impl AfXdpSocket {
     }
 
     /// Wakes the kernel to send the ring's contents. A remainder goes with the next call.
-    fn kick(&self) -> Result<(), Broken> {
+    fn kick(&self) -> Result<(), InterfaceError> {
         for _ in 0..TRIES {
             match send(self.as_fd(), &[], SendFlags::DONTWAIT) {
                 Err(rustix::io::Errno::AGAIN | rustix::io::Errno::INTR) => {}
                 Ok(_) | Err(rustix::io::Errno::BUSY | rustix::io::Errno::NOBUFS) => break,
                 Err(why) => {
-                    return Err(Broken { what: format!("sending by wire `{}`", self.name), why: why.into() });
+                    return Err(InterfaceError {
+                        what: format!("sending by interface `{}`", self.name),
+                        why: why.into(),
+                    });
                 }
             }
         }
         Ok(())
     }
 
-    /// Returns the error of a wire that is gone.
-    pub(super) fn gone(&self) -> Broken {
+    /// Returns the error of an interface that is gone.
+    pub(super) fn gone(&self) -> InterfaceError {
         let why = match rustix::net::sockopt::socket_error(self.as_fd()) {
             Ok(Err(error)) | Err(error) => error.into(),
-            Ok(Ok(())) => io::Error::other("the wire is gone"),
+            Ok(Ok(())) => io::Error::other("the interface is gone"),
         };
-        Broken { what: format!("wire `{}`", self.name), why }
+        InterfaceError { what: format!("interface `{}`", self.name), why }
     }
 
     /// Returns the frames that found no slot or no room in the ring since the socket was opened.

@@ -2,19 +2,19 @@
 //!
 //! ```text
 //!            sleeps                 wakes      warm-up               due
-//! driver  ----------------------------|------------|---- spins -------|-> frame to its host
+//! thread  ----------------------------|------------|---- spins -------|-> frame
 //!                                     |<------- up to 120 us -------->|
 //! ```
 //!
-//! After some milliseconds of sleep the code and data of sending (the system call, the driver's queue, the
+//! After some milliseconds of sleep the code and data of sending (the system call, the device's queue, the
 //! veth, the receiving side) are in no cache. The first frame then takes 5 to 10 us longer than one in a row
 //! of frames, and not by a constant. A frame through a second pair of veths takes the same path of the kernel
 //! and warms it (decision 068).
 
 use lockgate_engine::units::Duration;
 
-use super::wire::Wire;
-use crate::testbed::FAR_END;
+use crate::MacAddress;
+use crate::socket::FrameSocket;
 
 /// Least time before a deadline in which a warm-up frame is sent: a cold one takes up to 15 us.
 const LEAST: Duration = Duration::from_micros(20);
@@ -23,38 +23,39 @@ const LEAST: Duration = Duration::from_micros(20);
 const EXPERIMENTAL: [u8; 2] = [0x88, 0xb5];
 
 /// Sender of warm-up frames.
-pub(super) struct WarmUp {
-    wire: Wire,
+pub(crate) struct WarmUp {
+    socket: FrameSocket,
     frame: Vec<u8>,
     is_due: bool,
 }
 
 impl WarmUp {
-    /// Creates one that sends frames of `length` bytes (at least 60) on `wire`, whose far end is unused.
-    pub(super) fn new(wire: Wire, length: usize) -> Self {
+    /// Creates one that sends frames of `length` bytes (at least 60) by `socket`, whose interface leads to the
+    /// unused one with the address `far`.
+    pub(crate) fn new(socket: FrameSocket, far: MacAddress, length: usize) -> Self {
         let mut frame = vec![0; length.max(60)];
-        frame[..6].copy_from_slice(&FAR_END);
+        frame[..6].copy_from_slice(&far);
         frame[12..14].copy_from_slice(&EXPERIMENTAL);
-        Self { wire, frame, is_due: false }
+        Self { socket, frame, is_due: false }
     }
 
-    /// Notes that the driver has slept for long: the next [`Self::go`] is due.
-    pub(super) fn after_sleep(&mut self) {
+    /// Notes that the thread has slept for long: the next [`Self::go`] is due.
+    pub(crate) fn after_sleep(&mut self) {
         self.is_due = true;
     }
 
     /// True after a long sleep until the next [`Self::go`].
-    pub(super) fn is_due(&self) -> bool {
+    pub(crate) fn is_due(&self) -> bool {
         self.is_due
     }
 
     /// Sends a warm-up frame if one is due and `spare`, the time left before the deadline, suffices. Clears
     /// the due flag either way.
     #[inline]
-    pub(super) fn go(&mut self, spare: Duration) {
+    pub(crate) fn go(&mut self, spare: Duration) {
         if core::mem::take(&mut self.is_due) && spare > LEAST {
             // On an error the frame that is due fails too, and that one reports it.
-            let _ = self.wire.send(&[&self.frame]);
+            let _ = self.socket.send(&[&self.frame]);
         }
     }
 }

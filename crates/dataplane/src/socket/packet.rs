@@ -1,7 +1,7 @@
-//! Packet socket on one end of a veth: frames in by a ring shared with the kernel, out by `sendmmsg`.
+//! Packet socket of an interface: frames in by a ring shared with the kernel, out by `sendmmsg`.
 //!
 //! The ring is of version 2: each frame is visible at once. Version 3 hands over blocks, which adds up to a
-//! millisecond. The kernel stamps each frame on arrival, so the time at which the driver reads it does not
+//! millisecond. The kernel stamps each frame on arrival, so the time at which a program reads it does not
 //! matter.
 #![allow(unsafe_code, reason = "memory shared with the kernel, and its calls")]
 
@@ -13,11 +13,10 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socket_with};
 
-use crate::failure::Missing;
-use crate::machine::Broken;
-use crate::testbed::index_of;
+use crate::error::{InterfaceError, Refusal};
+use crate::netlink::index_of;
 
-/// Total size of the receive rings of all wires, in bytes.
+/// Total size of the receive rings of all sockets, in bytes.
 const RINGS: usize = 64 << 20;
 
 /// Minimum and maximum number of frames in a ring.
@@ -32,13 +31,13 @@ const BATCH: usize = 64;
 /// `ETH_P_ALL` in network byte order.
 const EVERYTHING: u16 = (libc::ETH_P_ALL as u16).to_be();
 
-/// Returns the number of frames of `frame_size` bytes in each of `wires` rings: a power of two.
-pub(super) fn ring_length(frame_size: usize, wires: usize) -> usize {
-    (RINGS / wires.max(1) / frame_size).clamp(FRAMES[0], FRAMES[1]).next_power_of_two()
+/// Returns the number of frames of `frame_size` bytes in each of `rings` rings: a power of two.
+pub(super) fn ring_length(frame_size: usize, rings: usize) -> usize {
+    (RINGS / rings.max(1) / frame_size).clamp(FRAMES[0], FRAMES[1]).next_power_of_two()
 }
 
 /// A packet socket bound to an interface.
-pub(super) struct PacketSocket {
+pub(crate) struct PacketSocket {
     socket: OwnedFd,
     name: String,
     ring: *mut u8,
@@ -52,10 +51,10 @@ pub(super) struct PacketSocket {
 unsafe impl Send for PacketSocket {}
 
 impl PacketSocket {
-    /// Opens a socket for frames of up to `longest` bytes on an interface of this thread's namespace. `wires`
-    /// is the total number of sockets, which share the memory budget.
-    pub(super) fn open(name: &str, longest: usize, wires: usize) -> Result<Self, Missing> {
-        let refused = |what: &str, error: io::Error| Missing::refused(what, &error);
+    /// Opens a socket for frames of up to `longest` bytes on an interface of this thread's namespace. `sockets`
+    /// is the total number of them, which share the memory budget.
+    pub(super) fn open(name: &str, longest: usize, sockets: usize) -> Result<Self, Refusal> {
+        let refused = |what: &str, error: io::Error| Refusal::new(what, error);
         let socket = socket_with(
             AddressFamily::PACKET,
             SocketType::RAW,
@@ -64,7 +63,7 @@ impl PacketSocket {
         )
         .map_err(|error| refused("open a packet socket (CAP_NET_RAW)", error.into()))?;
         let frame_size = (longest + HEADROOM).next_power_of_two();
-        let frames = ring_length(frame_size, wires);
+        let frames = ring_length(frame_size, sockets);
         let set = |option, value: u32| set_option(&socket, option, &value);
         set(libc::PACKET_VERSION, libc::tpacket_versions::TPACKET_V2 as u32)
             .map_err(|error| refused("use ring version 2 of packet sockets", error))?;
@@ -131,7 +130,7 @@ impl PacketSocket {
     }
 
     /// Sends frames in order. Returns how many the kernel took.
-    pub(super) fn send(&self, frames: &[&[u8]]) -> Result<usize, Broken> {
+    pub(super) fn send(&self, frames: &[&[u8]]) -> Result<usize, InterfaceError> {
         let mut done = 0;
         for batch in frames.chunks(BATCH) {
             let sent = self.send_batch(batch)?;
@@ -143,7 +142,7 @@ impl PacketSocket {
         Ok(done)
     }
 
-    fn send_batch(&self, frames: &[&[u8]]) -> Result<usize, Broken> {
+    fn send_batch(&self, frames: &[&[u8]]) -> Result<usize, InterfaceError> {
         // SAFETY: both are plain data of integers and pointers, for which zero is a value.
         let (mut vectors, mut messages): ([libc::iovec; BATCH], [libc::mmsghdr; BATCH]) =
             unsafe { (core::mem::zeroed(), core::mem::zeroed()) };
@@ -165,18 +164,18 @@ impl PacketSocket {
         let why = io::Error::last_os_error();
         match why.raw_os_error() {
             Some(libc::EAGAIN | libc::ENOBUFS | libc::EINTR | libc::EMSGSIZE) => Ok(0),
-            _ => Err(Broken { what: format!("sending by wire `{}`", self.name), why }),
+            _ => Err(InterfaceError { what: format!("sending by interface `{}`", self.name), why }),
         }
     }
 
-    /// Returns the error of a wire that is gone.
-    pub(super) fn gone(&self) -> Broken {
+    /// Returns the error of an interface that is gone.
+    pub(super) fn gone(&self) -> InterfaceError {
         let why = rustix::net::sockopt::socket_error(&self.socket);
         let why = match why {
             Ok(Err(error)) | Err(error) => error.into(),
-            Ok(Ok(())) => io::Error::other("the wire is gone"),
+            Ok(Ok(())) => io::Error::other("the interface is gone"),
         };
-        Broken { what: format!("wire `{}`", self.name), why }
+        InterfaceError { what: format!("interface `{}`", self.name), why }
     }
 
     /// Returns the frames that found no room in the ring since the last call.

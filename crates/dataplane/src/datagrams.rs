@@ -1,0 +1,136 @@
+//! Datagrams received in batches, each with the kernel's time of arrival.
+#![allow(unsafe_code, reason = "recvmmsg, with time stamps as control messages")]
+
+use std::io;
+use std::net::UdpSocket;
+use std::os::fd::AsRawFd;
+
+/// Datagrams received at most by one call.
+pub const BATCH: usize = 64;
+
+/// Bytes of control data: room for a time stamp.
+const CONTROL: usize = 64;
+
+/// Makes the kernel stamp every datagram that `socket` receives with its wall clock.
+///
+/// # Errors
+/// If the kernel refuses.
+pub fn enable_time_stamps(socket: &UdpSocket) -> io::Result<()> {
+    let on: libc::c_int = 1;
+    // SAFETY: the kernel reads an `int` from one.
+    let done = unsafe {
+        libc::setsockopt(
+            socket.as_raw_fd(),
+            libc::SOL_SOCKET,
+            libc::SO_TIMESTAMPNS,
+            (&raw const on).cast(),
+            size_of::<libc::c_int>() as libc::socklen_t,
+        )
+    };
+    if done < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+}
+
+/// Buffers for a batch of datagrams, of each of which the first `LOOK` bytes are read.
+pub struct DatagramBatch<const LOOK: usize> {
+    looks: Box<[[u8; LOOK]; BATCH]>,
+    controls: Box<[Control; BATCH]>,
+    messages: Box<[libc::mmsghdr; BATCH]>,
+    count: usize,
+}
+
+/// Control messages have the alignment of their header.
+#[repr(C, align(8))]
+#[derive(Clone, Copy)]
+struct Control([u8; CONTROL]);
+
+impl<const LOOK: usize> DatagramBatch<LOOK> {
+    /// Creates empty buffers.
+    pub fn new() -> Self {
+        Self {
+            looks: Box::new([[0; LOOK]; BATCH]),
+            controls: Box::new([Control([0; CONTROL]); BATCH]),
+            // SAFETY: a message header is plain data of integers and pointers, for which zero is a value.
+            messages: Box::new(unsafe { core::mem::zeroed() }),
+            count: 0,
+        }
+    }
+
+    /// Replaces the contents by what has arrived at `socket`, up to [`BATCH`] datagrams. Non-blocking. Returns
+    /// how many.
+    pub fn receive(&mut self, socket: &UdpSocket) -> usize {
+        // SAFETY: an I/O vector is a pointer and a length, for which zero is a value.
+        let mut vectors: [libc::iovec; BATCH] = unsafe { core::mem::zeroed() };
+        for (index, vector) in vectors.iter_mut().enumerate() {
+            vector.iov_base = self.looks[index].as_mut_ptr().cast();
+            vector.iov_len = LOOK;
+            let header = &mut self.messages[index].msg_hdr;
+            header.msg_iov = &raw mut *vector;
+            header.msg_iovlen = 1;
+            header.msg_control = self.controls[index].0.as_mut_ptr().cast();
+            header.msg_controllen = CONTROL as _;
+        }
+        // SAFETY: every message has one vector over `LOOK` bytes and `CONTROL` bytes of control, all of which
+        // outlive the call, as do the vectors.
+        let count = unsafe {
+            libc::recvmmsg(
+                socket.as_raw_fd(),
+                self.messages.as_mut_ptr(),
+                BATCH as u32,
+                // Returns the full length, although only the first bytes are copied.
+                libc::MSG_DONTWAIT | libc::MSG_TRUNC,
+                core::ptr::null_mut(),
+            )
+        };
+        self.count = usize::try_from(count).unwrap_or(0);
+        self.count
+    }
+
+    /// Returns the first bytes of a datagram, `LOOK` at most.
+    ///
+    /// # Panics
+    /// If the last [`receive`](Self::receive) returned `index` or less.
+    pub fn start(&self, index: usize) -> &[u8] {
+        let length = self.length(index).min(LOOK);
+        &self.looks[index][..length]
+    }
+
+    /// Returns the full length of a datagram in bytes.
+    ///
+    /// # Panics
+    /// If the last [`receive`](Self::receive) returned `index` or less.
+    pub fn length(&self, index: usize) -> usize {
+        self.messages[..self.count][index].msg_len as usize
+    }
+
+    /// Returns the kernel's time of arrival of a datagram by the wall clock (seconds, nanoseconds); `None` if
+    /// its socket has no time stamps.
+    ///
+    /// # Panics
+    /// If the last [`receive`](Self::receive) returned `index` or less.
+    pub fn arrival(&self, index: usize) -> Option<(i64, u32)> {
+        let header = &raw const self.messages[..self.count][index].msg_hdr;
+        // SAFETY: the kernel has filled in the control messages of this header and their length; the walk
+        // stays within that length, and a time stamp is read only where the message is one and as long.
+        unsafe {
+            let mut control = libc::CMSG_FIRSTHDR(header);
+            while !control.is_null() {
+                let found = &*control;
+                if found.cmsg_level == libc::SOL_SOCKET
+                    && found.cmsg_type == libc::SO_TIMESTAMPNS
+                    && found.cmsg_len as usize >= libc::CMSG_LEN(size_of::<libc::timespec>() as u32) as usize
+                {
+                    let time = libc::CMSG_DATA(control).cast::<libc::timespec>().read_unaligned();
+                    return Some((time.tv_sec, time.tv_nsec as u32));
+                }
+                control = libc::CMSG_NXTHDR(header, control);
+            }
+        }
+        None
+    }
+}
+
+impl<const LOOK: usize> Default for DatagramBatch<LOOK> {
+    fn default() -> Self {
+        Self::new()
+    }
+}

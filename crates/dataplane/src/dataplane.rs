@@ -1,0 +1,76 @@
+//! Frame I/O on a set of interfaces, as the trait that a kernel and a simulated kernel implement.
+
+use lockgate_engine::units::Instant;
+
+use crate::clock::WallOffset;
+use crate::error::InterfaceError;
+use crate::slab::FrameSlab;
+
+/// Frames received at most by one call of [`Dataplane::receive`].
+pub const BATCH: usize = 64;
+
+/// Received frame, in a slot of a slab.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Arrival {
+    /// Index of the interface.
+    pub interface: usize,
+    /// Arrival time at the interface.
+    pub at: Instant,
+    /// Slot of the frame.
+    pub slot: u64,
+}
+
+/// Interfaces that receive and transmit frames, with their clock. An interface is named by its index.
+pub trait Dataplane {
+    /// Returns the current time.
+    fn now(&mut self) -> Instant;
+
+    /// Returns a recent offset of the wall clock from this time.
+    fn wall(&self) -> WallOffset;
+
+    /// Returns the number of interfaces.
+    fn interface_count(&self) -> usize;
+
+    /// Returns the arrival time of the next frame on this interface; `None` if there is no frame. Not after
+    /// [`now`](Self::now).
+    fn next_arrival(&mut self, interface: usize) -> Option<Instant>;
+
+    /// Passes that frame, if any, to `take` and removes it.
+    fn take_frame(&mut self, interface: usize, take: &mut dyn FnMut(&[u8]));
+
+    /// Transmits frames by an interface, in order. Returns how many were taken; if fewer than given, the
+    /// kernel refused the next one.
+    ///
+    /// # Errors
+    /// If the interface is gone.
+    fn transmit(&mut self, interface: usize, frames: &[&[u8]]) -> Result<usize, InterfaceError>;
+
+    /// Returns when a frame has arrived or `until` is near; at once if it is very near. The caller repeats
+    /// it.
+    ///
+    /// # Errors
+    /// If an interface is gone.
+    fn wait(&mut self, until: Instant) -> Result<(), InterfaceError>;
+
+    /// Returns the frames lost so far because a receive ring was full.
+    fn overruns(&mut self) -> u64;
+
+    /// Receives up to [`BATCH`] frames into `slab`, in order of arrival over all interfaces, and replaces the
+    /// contents of `batch` by them. Stops if the slab is full: the rest stays in the receive rings. Returns
+    /// how many frames were dropped because they are longer than a slot.
+    fn receive(&mut self, slab: &mut FrameSlab, batch: &mut Vec<Arrival>) -> u64 {
+        let mut dropped = 0;
+        batch.clear();
+        while batch.len() < BATCH && slab.free() > 0 {
+            let arrivals = (0..self.interface_count()).filter_map(|it| Some((self.next_arrival(it)?, it)));
+            let Some((at, interface)) = arrivals.min() else { break };
+            let mut slot = None;
+            self.take_frame(interface, &mut |frame| slot = slab.insert(frame));
+            match slot {
+                Some(slot) => batch.push(Arrival { interface, at, slot }),
+                None => dropped += 1,
+            }
+        }
+        dropped
+    }
+}

@@ -1,0 +1,200 @@
+//! Interfaces of this machine as a [`Dataplane`]: one socket each, a clock, and sleep with a precise end.
+//!
+//! ```text
+//! interfaces (AF_XDP or packet sockets) <--frames--> Interfaces
+//! unused veth pair <--------warm-up frames---------- Interfaces
+//! ```
+//!
+//! All of it runs on one thread. Invariant: nothing but [`Dataplane::wait`] blocks, and that has a deadline.
+//! Decision 050 says when frames go by `AF_XDP`, decision 068 why a warm-up frame precedes a deadline after a
+//! long sleep.
+//!
+//! Cost: a wait sleeps until [`SPIN`] before its deadline and spins the rest, because a sleep ends late. It
+//! allocates nothing.
+
+use core::hint::spin_loop;
+
+use lockgate_engine::units::{Duration, Instant};
+
+use crate::MacAddress;
+use crate::clock::{MonotonicClock, WallOffset};
+use crate::dataplane::Dataplane;
+use crate::error::{InterfaceError, Refusal};
+use crate::poll::PollSet;
+use crate::real_time::{RealTimePriority, RealTimeThread};
+use crate::socket::{ArrivalTime, FrameSocket, PacketSocketReason, SocketChoice};
+use crate::warm_up::WarmUp;
+
+/// Time before a deadline at which a sleep ends and spinning begins. Sleeps end 25 to 40 us late at the
+/// median, 50 us at the 99th percentile.
+const SPIN: Duration = Duration::from_micros(60);
+
+/// Early wake-up after a long sleep, with room for a warm-up frame.
+const SPIN_LONGER: Duration = Duration::from_micros(120);
+
+/// Sleep after which a warm-up frame is sent. A thread without such sleeps is busy, and would not sleep at
+/// all if it woke earlier.
+const LONG: Duration = Duration::from_millis(1);
+
+/// Longest warm-up frame, in bytes.
+const WARM_UP_BYTES: usize = 1_024;
+
+/// Interval at which the offset of the wall clock, by which the kernel stamps frames, is measured again.
+const COMPARE_EVERY: Duration = Duration::from_millis(1);
+
+/// Veth pair that carries nothing but warm-up frames.
+#[derive(Clone, Copy, Debug)]
+pub struct WarmUpPair<'a> {
+    /// Name of the end that warm-up frames leave by, in the namespace of the interfaces.
+    pub near: &'a str,
+    /// Ethernet address of the other end.
+    pub far: MacAddress,
+}
+
+/// Options of [`Interfaces::open`].
+#[derive(Clone, Copy, Debug)]
+pub struct Options<'a> {
+    /// Longest frame, in bytes, without its checksum.
+    pub longest: usize,
+    /// Kind of socket.
+    pub sockets: SocketChoice,
+    /// Veth pair for warm-up frames; without one, no such frame is sent.
+    pub warm_up: Option<WarmUpPair<'a>>,
+}
+
+/// Open interfaces of one network namespace.
+pub struct Interfaces {
+    clock: MonotonicClock,
+    wall: WallOffset,
+    compared: Instant,
+    latest: Instant,
+    sockets: Vec<FrameSocket>,
+    polled: PollSet,
+    warm_up: Option<WarmUp>,
+    /// Deadline of the current early wake-up.
+    woken_for: Instant,
+    thread: Option<RealTimeThread>,
+    packet_sockets: Option<PacketSocketReason>,
+}
+
+impl Interfaces {
+    /// Opens the interfaces called `names` in the namespace of this thread, all by one kind of socket. Their
+    /// index is that in `names`, their time that of `clock`.
+    ///
+    /// # Errors
+    /// If an interface does not exist, or the kernel refuses the socket.
+    pub fn open(names: &[&str], options: Options<'_>, clock: MonotonicClock) -> Result<Self, Refusal> {
+        let near = options.warm_up.iter().map(|pair| pair.near);
+        let all: Vec<&str> = near.chain(names.iter().copied()).collect();
+        let (mut sockets, packet_sockets) = FrameSocket::open_all(&all, options.longest, options.sockets)?;
+        let length = options.longest.min(WARM_UP_BYTES);
+        let warm_up = options.warm_up.map(|pair| WarmUp::new(sockets.remove(0), pair.far, length));
+        Ok(Self {
+            clock,
+            wall: clock.beside_wall(),
+            compared: Instant::ZERO,
+            latest: Instant::ZERO,
+            polled: PollSet::new(&sockets),
+            sockets,
+            warm_up,
+            woken_for: Instant::ZERO,
+            thread: None,
+            packet_sockets,
+        })
+    }
+
+    /// Returns the reason why packet sockets are used; `None` if `AF_XDP` is.
+    pub fn packet_socket_reason(&self) -> Option<&PacketSocketReason> {
+        self.packet_sockets.as_ref()
+    }
+
+    /// Gives the calling thread, which must be the one that waits, low wake-up latency and real-time priority
+    /// while it sleeps often enough.
+    pub fn prioritise(&mut self, priority: RealTimePriority) {
+        self.thread = Some(RealTimeThread::new(priority));
+    }
+
+    /// Discards the frames that have arrived so far.
+    pub fn discard(&mut self) {
+        for socket in &mut self.sockets {
+            while socket.next().is_some() {
+                socket.take(&mut |_| {});
+            }
+        }
+    }
+}
+
+impl Dataplane for Interfaces {
+    fn now(&mut self) -> Instant {
+        self.latest = self.clock.now();
+        if let Some(thread) = &mut self.thread {
+            thread.on_awake(self.latest);
+        }
+        if self.latest.since(self.compared) >= COMPARE_EVERY {
+            self.wall = self.clock.beside_wall();
+            self.compared = self.latest;
+        }
+        self.latest
+    }
+
+    fn wall(&self) -> WallOffset {
+        self.wall
+    }
+
+    fn interface_count(&self) -> usize {
+        self.sockets.len()
+    }
+
+    fn next_arrival(&mut self, interface: usize) -> Option<Instant> {
+        let at = match self.sockets[interface].next()? {
+            ArrivalTime::Wall(seconds, nanoseconds) => self.wall.to_monotonic(seconds, nanoseconds),
+            ArrivalTime::Monotonic(nanoseconds) => self.clock.at(nanoseconds),
+        };
+        if at <= self.latest {
+            return Some(at);
+        }
+        // Newer than the cached time. Clamped to the clock, because a step of the wall clock would put it in
+        // the future.
+        Some(at.min(self.clock.now()))
+    }
+
+    fn take_frame(&mut self, interface: usize, take: &mut dyn FnMut(&[u8])) {
+        self.sockets[interface].take(take);
+    }
+
+    fn transmit(&mut self, interface: usize, frames: &[&[u8]]) -> Result<usize, InterfaceError> {
+        self.sockets[interface].send(frames)
+    }
+
+    fn wait(&mut self, until: Instant) -> Result<(), InterfaceError> {
+        let spare = until.since(self.now());
+        if spare <= SPIN || until == self.woken_for {
+            if let Some(warm_up) = &mut self.warm_up {
+                warm_up.go(spare);
+            }
+            spin_loop();
+            return Ok(());
+        }
+        if let Some(thread) = &mut self.thread {
+            thread.on_sleep(self.latest);
+        }
+        let is_long = self.warm_up.as_ref().is_some_and(|warm_up| spare > LONG || warm_up.is_due());
+        let early = if is_long { SPIN_LONGER } else { SPIN };
+        let has_timed_out = self
+            .polled
+            .wait(spare.saturating_sub(early))
+            .map_err(|why| InterfaceError { what: "waiting for frames".into(), why })?;
+        if has_timed_out && is_long {
+            self.woken_for = until;
+            self.warm_up.iter_mut().for_each(WarmUp::after_sleep);
+        }
+        self.polled.failed().map_or(Ok(()), |interface| Err(self.sockets[interface].gone()))
+    }
+
+    fn overruns(&mut self) -> u64 {
+        self.sockets.iter().map(FrameSocket::overruns).sum()
+    }
+}
+
+#[cfg(test)]
+mod tests;

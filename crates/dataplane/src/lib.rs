@@ -1,0 +1,59 @@
+//! Frame I/O on Linux: the network interfaces of this machine, and what a program on time needs beside them.
+//!
+//! ```text
+//! Netlink, ethtool, Namespace     find and configure interfaces
+//! Interfaces: Dataplane           open, receive, transmit, wait      sockets: AF_XDP or packet sockets
+//! FrameSlab                       frames by index
+//! MonotonicClock, RealTimeThread, LatencyRequest, mailbox            time, punctual threads, messages
+//! ```
+//!
+//! Start at [`Interfaces::open`](interfaces::Interfaces::open). This is the only crate with `unsafe` code.
+//! On other systems than Linux it has the clock, the slab and the mailbox, and the trait
+//! [`Dataplane`](dataplane::Dataplane) for simulated interfaces.
+//!
+//! ```
+//! use lockgate_dataplane::slab::FrameSlab;
+//!
+//! let mut frames = FrameSlab::new(1024, 1514);
+//! let slot = frames.insert(&[0xff; 60]).expect("1024 slots are free");
+//! frames.bytes_mut(slot)[0] = 2;
+//! assert_eq!(frames.bytes(slot).len(), 60);
+//! frames.release(slot);
+//! ```
+
+pub mod clock;
+pub mod cpu_latency;
+pub mod dataplane;
+pub mod error;
+pub mod mailbox;
+pub mod slab;
+
+#[cfg(target_os = "linux")]
+pub mod datagrams;
+#[cfg(target_os = "linux")]
+pub mod ethtool;
+#[cfg(target_os = "linux")]
+pub mod interfaces;
+#[cfg(target_os = "linux")]
+pub mod namespace;
+#[cfg(target_os = "linux")]
+pub mod netlink;
+#[cfg(target_os = "linux")]
+mod poll;
+#[cfg(target_os = "linux")]
+pub mod process;
+#[cfg(target_os = "linux")]
+pub mod real_time;
+#[cfg(target_os = "linux")]
+pub mod socket;
+#[cfg(target_os = "linux")]
+pub mod tcp;
+#[cfg(target_os = "linux")]
+mod warm_up;
+
+/// Ethernet address.
+pub type MacAddress = [u8; 6];
+
+#[cfg(all(test, target_os = "linux"))]
+#[path = "../../../tests/skipped.rs"]
+mod skipped;

@@ -1,0 +1,328 @@
+//! Network configuration by netlink, as `ip` shows and sets it: links, veth pairs, addresses, routes,
+//! neighbours.
+
+use core::net::IpAddr;
+use std::ffi::CString;
+use std::io;
+use std::os::fd::{AsFd, AsRawFd};
+
+use netlink_packet_core::{
+    NLM_F_ACK, NLM_F_CREATE, NLM_F_DUMP, NLM_F_EXCL, NLM_F_REQUEST, NetlinkMessage, NetlinkPayload,
+};
+use netlink_packet_route::address::{AddressAttribute, AddressHeaderFlags, AddressMessage};
+use netlink_packet_route::link::{
+    AfSpecInet6, AfSpecUnspec, In6AddrGenMode, InfoData, InfoKind, InfoVeth, LinkAttribute, LinkFlags,
+    LinkInfo, LinkMessage, LinkXdp, XdpAttached,
+};
+use netlink_packet_route::neighbour::{
+    NeighbourAddress, NeighbourAttribute, NeighbourMessage, NeighbourState,
+};
+use netlink_packet_route::route::{
+    RouteAddress, RouteAttribute, RouteFlags, RouteHeader, RouteMessage, RouteMetric, RouteProtocol,
+    RouteScope, RouteType,
+};
+use netlink_packet_route::{AddressFamily, RouteNetlinkMessage};
+use netlink_sys::protocols::NETLINK_ROUTE;
+use netlink_sys::{Socket, SocketAddr};
+
+use crate::MacAddress;
+use crate::error::Refusal;
+use crate::namespace::Namespace;
+
+/// Attachment of an XDP program to an interface.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum XdpMode {
+    /// No program is attached.
+    #[default]
+    Absent,
+    /// In the driver.
+    Driver,
+    /// In the kernel's network code, after the driver.
+    Generic,
+    /// On the device.
+    Hardware,
+    /// In several of these places.
+    Several,
+}
+
+/// Interface of a network namespace.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Link {
+    /// Index in its namespace.
+    pub index: u32,
+    /// Name.
+    pub name: String,
+    /// True if it is up.
+    pub is_up: bool,
+    /// Largest layer-3 packet, in bytes.
+    pub mtu: u32,
+    /// Ethernet address; `None` if it has no such address.
+    pub address: Option<MacAddress>,
+    /// XDP program.
+    pub xdp: XdpMode,
+}
+
+/// End of a new veth pair.
+#[derive(Clone, Copy, Debug)]
+pub struct VethEnd<'a> {
+    /// Name.
+    pub name: &'a str,
+    /// Ethernet address.
+    pub address: MacAddress,
+    /// Largest layer-3 packet, in bytes.
+    pub mtu: u32,
+    /// Namespace of the end; `None` for that of the socket.
+    pub namespace: Option<&'a Namespace>,
+}
+
+/// Netlink socket for the network namespace of the thread that opened it.
+pub struct Netlink {
+    socket: Socket,
+    sequence: u32,
+}
+
+impl Netlink {
+    /// Opens the socket.
+    ///
+    /// # Errors
+    /// If the kernel refuses it.
+    pub fn open() -> Result<Self, Refusal> {
+        let open = || -> io::Result<Socket> {
+            let mut socket = Socket::new(NETLINK_ROUTE)?;
+            socket.bind_auto()?;
+            socket.connect(&SocketAddr::new(0, 0))?;
+            Ok(socket)
+        };
+        let socket = open().map_err(|error| Refusal::new("talk to the kernel by netlink", error))?;
+        Ok(Self { socket, sequence: 0 })
+    }
+
+    /// Returns the interfaces of the namespace, in the order of their indices.
+    ///
+    /// # Errors
+    /// If the kernel refuses.
+    pub fn links(&mut self) -> Result<Vec<Link>, Refusal> {
+        let mut links = Vec::new();
+        let message = RouteNetlinkMessage::GetLink(LinkMessage::default());
+        self.exchange(message, NLM_F_DUMP, &mut |message| {
+            if let RouteNetlinkMessage::NewLink(link) = message {
+                links.push(Link::of(&link));
+            }
+        })
+        .map_err(|error| Refusal::new("list the interfaces", error))?;
+        links.sort_by_key(|link| link.index);
+        Ok(links)
+    }
+
+    /// Adds a veth pair.
+    ///
+    /// # Errors
+    /// If the kernel refuses, for example because a name is taken.
+    pub fn add_veth_pair(&mut self, near: VethEnd<'_>, far: VethEnd<'_>) -> Result<(), Refusal> {
+        let mut link = near.message();
+        link.attributes.push(LinkAttribute::LinkInfo(vec![
+            LinkInfo::Kind(InfoKind::Veth),
+            LinkInfo::Data(InfoData::Veth(InfoVeth::Peer(far.message()))),
+        ]));
+        self.ask("make a veth pair", RouteNetlinkMessage::NewLink(link), NLM_F_CREATE | NLM_F_EXCL)
+    }
+
+    /// Deletes an interface; of a veth pair, both ends.
+    ///
+    /// # Errors
+    /// If it does not exist, or cannot be deleted.
+    pub fn delete(&mut self, name: &str) -> Result<(), Refusal> {
+        let mut link = LinkMessage::default();
+        link.header.index = index_of(name)?;
+        self.ask("delete an interface", RouteNetlinkMessage::DelLink(link), 0)
+    }
+
+    /// Brings an interface up, without automatic addresses.
+    ///
+    /// # Errors
+    /// If the kernel refuses.
+    pub fn set_up(&mut self, name: &str) -> Result<(), Refusal> {
+        let mut link = LinkMessage::default();
+        link.header.index = index_of(name)?;
+        link.header.flags = LinkFlags::Up;
+        link.header.change_mask = LinkFlags::Up;
+        let mut quiet = LinkMessage::default();
+        quiet.header.index = link.header.index;
+        let no_address = AfSpecUnspec::Inet6(vec![AfSpecInet6::AddrGenMode(In6AddrGenMode::None)]);
+        quiet.attributes.push(LinkAttribute::AfSpecUnspec(vec![no_address]));
+        // A kernel without IPv6 refuses this, and does not need it.
+        let _ = self.ask("set up an interface", RouteNetlinkMessage::SetLink(quiet), 0);
+        self.ask("bring up an interface", RouteNetlinkMessage::SetLink(link), 0)
+    }
+
+    /// Gives an interface the address `address/prefix_length`, which must be unique in its network.
+    ///
+    /// # Errors
+    /// If the kernel refuses, for example because it has the address.
+    pub fn add_address(&mut self, name: &str, address: IpAddr, prefix_length: u8) -> Result<(), Refusal> {
+        let mut message = AddressMessage::default();
+        message.header.index = index_of(name)?;
+        message.header.family = family(address);
+        message.header.prefix_len = prefix_length;
+        // No duplicate address detection: the address is unique.
+        message.header.flags = AddressHeaderFlags::Nodad;
+        message.attributes.push(AddressAttribute::Address(address));
+        message.attributes.push(AddressAttribute::Local(address));
+        self.ask("set an address", RouteNetlinkMessage::NewAddress(message), NLM_F_CREATE | NLM_F_EXCL)
+    }
+
+    /// Adds a permanent neighbour, so that nothing waits for address resolution.
+    ///
+    /// # Errors
+    /// If the kernel refuses.
+    pub fn add_neighbour(&mut self, name: &str, address: IpAddr, mac: MacAddress) -> Result<(), Refusal> {
+        let mut message = NeighbourMessage::default();
+        message.header.family = family(address);
+        message.header.ifindex = index_of(name)?;
+        message.header.state = NeighbourState::Permanent;
+        let destination = match address {
+            IpAddr::V4(address) => NeighbourAddress::Inet(address),
+            IpAddr::V6(address) => NeighbourAddress::Inet6(address),
+        };
+        message.attributes.push(NeighbourAttribute::Destination(destination));
+        message.attributes.push(NeighbourAttribute::LinkLayerAddress(mac.to_vec()));
+        self.ask("set a neighbour", RouteNetlinkMessage::NewNeighbour(message), NLM_F_CREATE | NLM_F_EXCL)
+    }
+
+    /// Adds a default route by `gateway`, which need not be in a network of the interface. Connections begin
+    /// with `initial_window` segments, if given.
+    ///
+    /// # Errors
+    /// If the kernel refuses.
+    pub fn add_default_route(
+        &mut self,
+        name: &str,
+        gateway: IpAddr,
+        source: IpAddr,
+        initial_window: Option<u32>,
+    ) -> Result<(), Refusal> {
+        let mut message = RouteMessage::default();
+        message.header.address_family = family(gateway);
+        message.header.table = RouteHeader::RT_TABLE_MAIN;
+        message.header.protocol = RouteProtocol::Static;
+        message.header.scope = RouteScope::Universe;
+        message.header.kind = RouteType::Unicast;
+        message.header.flags = RouteFlags::Onlink;
+        message.attributes.push(RouteAttribute::Gateway(RouteAddress::from(gateway)));
+        message.attributes.push(RouteAttribute::PrefSource(RouteAddress::from(source)));
+        message.attributes.push(RouteAttribute::Oif(index_of(name)?));
+        if let Some(segments) = initial_window {
+            message.attributes.push(RouteAttribute::Metrics(vec![RouteMetric::InitCwnd(segments)]));
+        }
+        self.ask("set a route", RouteNetlinkMessage::NewRoute(message), NLM_F_CREATE | NLM_F_EXCL)
+    }
+
+    fn ask(&mut self, what: &str, message: RouteNetlinkMessage, flags: u16) -> Result<(), Refusal> {
+        self.exchange(message, flags, &mut |_| {}).map_err(|error| Refusal::new(what, error))
+    }
+
+    /// Sends a request, passes the objects of the answer to `take`, and waits for the end of the answer or its
+    /// acknowledgement (blocking).
+    fn exchange(
+        &mut self,
+        message: RouteNetlinkMessage,
+        flags: u16,
+        take: &mut dyn FnMut(RouteNetlinkMessage),
+    ) -> io::Result<()> {
+        self.sequence += 1;
+        let mut request = NetlinkMessage::from(message);
+        let acknowledged = if flags & NLM_F_DUMP == NLM_F_DUMP { 0 } else { NLM_F_ACK };
+        request.header.flags = NLM_F_REQUEST | acknowledged | flags;
+        request.header.sequence_number = self.sequence;
+        request.finalize();
+        let mut bytes = vec![0; request.buffer_len()];
+        request.serialize(&mut bytes);
+        self.socket.send(&bytes, 0)?;
+        loop {
+            let (answer, _) = self.socket.recv_from_full()?;
+            let mut rest = answer.as_slice();
+            while !rest.is_empty() {
+                let message = NetlinkMessage::<RouteNetlinkMessage>::deserialize(rest)
+                    .map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error.to_string()))?;
+                let length = (message.header.length as usize).next_multiple_of(4);
+                rest = rest.get(length.max(16)..).unwrap_or_default();
+                if message.header.sequence_number != self.sequence {
+                    continue;
+                }
+                match message.payload {
+                    NetlinkPayload::Error(error) if error.code.is_none() => return Ok(()),
+                    NetlinkPayload::Error(error) => return Err(error.to_io()),
+                    NetlinkPayload::Done(_) => return Ok(()),
+                    NetlinkPayload::InnerMessage(object) => take(object),
+                    _ => {}
+                }
+            }
+        }
+    }
+}
+
+impl VethEnd<'_> {
+    fn message(&self) -> LinkMessage {
+        let mut message = LinkMessage::default();
+        message.attributes.push(LinkAttribute::IfName(self.name.to_owned()));
+        message.attributes.push(LinkAttribute::Mtu(self.mtu));
+        message.attributes.push(LinkAttribute::Address(self.address.to_vec()));
+        if let Some(namespace) = self.namespace {
+            message.attributes.push(LinkAttribute::NetNsFd(namespace.as_fd().as_raw_fd()));
+        }
+        message
+    }
+}
+
+impl Link {
+    fn of(message: &LinkMessage) -> Self {
+        let mut link = Self { index: message.header.index, ..Self::default() };
+        link.is_up = message.header.flags.contains(LinkFlags::Up);
+        for attribute in &message.attributes {
+            match attribute {
+                LinkAttribute::IfName(name) => link.name.clone_from(name),
+                LinkAttribute::Mtu(mtu) => link.mtu = *mtu,
+                LinkAttribute::Address(address) => link.address = address.as_slice().try_into().ok(),
+                LinkAttribute::Xdp(attributes) => {
+                    for attribute in attributes {
+                        if let LinkXdp::Attached(place) = attribute {
+                            link.xdp = XdpMode::of(*place);
+                        }
+                    }
+                }
+                _ => {}
+            }
+        }
+        link
+    }
+}
+
+impl XdpMode {
+    fn of(place: XdpAttached) -> Self {
+        match place {
+            XdpAttached::Driver => Self::Driver,
+            XdpAttached::SocketBuffer => Self::Generic,
+            XdpAttached::Hardware => Self::Hardware,
+            XdpAttached::Multiple => Self::Several,
+            _ => Self::Absent,
+        }
+    }
+}
+
+fn family(address: IpAddr) -> AddressFamily {
+    if address.is_ipv4() { AddressFamily::Inet } else { AddressFamily::Inet6 }
+}
+
+/// Returns the index of an interface of this thread's namespace.
+///
+/// # Errors
+/// If there is no interface of this name.
+#[allow(unsafe_code, reason = "a call of libc")]
+pub fn index_of(name: &str) -> Result<u32, Refusal> {
+    let text = CString::new(name).unwrap_or_default();
+    // SAFETY: `text` is a string that ends in a zero byte and outlives the call.
+    match unsafe { libc::if_nametoindex(text.as_ptr()) } {
+        0 => Err(Refusal::new(format!("find interface `{name}`"), io::Error::last_os_error())),
+        index => Ok(index),
+    }
+}
