@@ -5,7 +5,7 @@
 //!                    |                 ^                  |                    ^
 //!                    | oldest first    | in batches       | reports,           | renewals,
 //!                    v                 |                  v connections        | samples
-//!  one round:     enter --> play(now) --> leaving      account --> watch::DriverEnd::turn
+//!  one round:     enter --> play(now) --> leaving      account --> control_channel::DriverEnd::turn
 //! ```
 //!
 //! If no frame came, the thread sleeps until shortly before the next event and spins the rest. It never
@@ -22,12 +22,12 @@
 use lockgate_dataplane::dataplane::Dataplane;
 use lockgate_engine::units::{Duration, Instant};
 
+use crate::control_channel::DriverEnd;
 use crate::failure::Failure;
 use crate::frame::answer::has;
 use crate::frame::{Mac, set_addresses};
 use crate::machine::Machine;
 use crate::network::{Entered, Leaving, Network};
-use crate::watch::DriverEnd;
 
 /// Frames that enter at most before due events are played and frames are sent.
 const BATCH: usize = 64;

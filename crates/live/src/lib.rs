@@ -10,6 +10,7 @@
 //! kernel. Sockets, namespaces, netlink and clocks are `lockgate_dataplane`'s.
 #![forbid(unsafe_code)]
 
+pub mod control_channel;
 pub mod driver;
 pub mod failure;
 pub mod fidelity;
@@ -21,7 +22,6 @@ pub mod machine;
 pub mod network;
 pub mod preflight;
 pub mod traffic;
-pub mod watch;
 
 #[cfg(target_os = "linux")]
 pub mod doctor;

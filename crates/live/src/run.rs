@@ -18,6 +18,7 @@ use rustix::process::{Resource, getrlimit, setrlimit};
 
 use crate::Outcome;
 use crate::clock::{MonotonicClock, cpu_time, thread_cpu_time};
+use crate::control_channel::DriverEnd;
 use crate::cpu_latency::LatencyRequest;
 use crate::driver::{Driven, Wire, drive_watched};
 use crate::failure::Failure;
@@ -28,7 +29,6 @@ use crate::network::Network;
 use crate::testbed::{self, Testbed};
 use crate::traffic::send::{self, Sent};
 use crate::traffic::tcp;
-use crate::watch::DriverEnd;
 use ends::Ends;
 
 /// MTU of the hosts' interfaces in bytes: Ethernet's.

@@ -5,8 +5,8 @@ use lockgate_engine::units::Instant;
 use lockgate_scenario::Scenario;
 
 use crate::Outcome;
+use crate::control_channel::DriverEnd;
 use crate::failure::{Failure, Missing};
-use crate::watch::DriverEnd;
 
 /// Returns an error.
 ///

@@ -12,7 +12,7 @@ use std::time::{Duration as WallTime, Instant as WallInstant};
 
 use lockgate_engine::random::Seed;
 use lockgate_engine::units::Duration;
-use lockgate_live::watch::control_channel;
+use lockgate_live::control_channel::control_channel;
 use lockgate_measure::recording::Recording;
 use lockgate_scenario::Scenario;
 use lockgate_session::{LONGEST_INTERVAL, SAVED_HEAD, SHORTEST_INTERVAL, Status, saved};

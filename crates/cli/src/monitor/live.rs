@@ -17,7 +17,7 @@ use std::time::Duration as WallTime;
 
 use lockgate_engine::discipline::Invalid;
 use lockgate_engine::units::{Duration, Instant};
-use lockgate_live::watch::{Answer, ObserverEnd, Order};
+use lockgate_live::control_channel::{Answer, ObserverEnd, Order};
 use lockgate_scenario::Scenario;
 use lockgate_scenario::change::Prepared;
 use lockgate_session::{Done, Refused, Session, Start};
