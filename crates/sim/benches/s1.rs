@@ -16,7 +16,7 @@ use std::process::Command;
 use std::sync::Arc;
 
 use lockgate_engine::random::Seed;
-use lockgate_live::clock::cpu_time;
+use lockgate_dataplane::clock::cpu_time;
 use lockgate_scenario::{Override, Scenario, read};
 use lockgate_sim::{Control, run};
 
