@@ -147,12 +147,12 @@ pub fn drive_watched<M: Machine>(
     Ok(driven)
 }
 
-/// Returns the index of each node's wire.
-fn by_node(wires: &[Wire]) -> Vec<usize> {
+/// Returns the index of each node's wire; `None` for nodes without one.
+fn by_node(wires: &[Wire]) -> Vec<Option<usize>> {
     let mut wire_of = Vec::new();
     for (wire, host) in wires.iter().enumerate() {
-        wire_of.resize(wire_of.len().max(host.node + 1), 0);
-        wire_of[host.node] = wire;
+        wire_of.resize(wire_of.len().max(host.node + 1), None);
+        wire_of[host.node] = Some(wire);
     }
     wire_of
 }
@@ -214,7 +214,7 @@ fn hand_over<D: Dataplane>(
     network: &mut Network<'_>,
     dataplane: &mut D,
     wires: &[Wire],
-    wire_of: &[usize],
+    wire_of: &[Option<usize>],
     leaving: &mut Vec<Leaving>,
 ) -> Result<(), Failure> {
     if leaving.is_empty() {
@@ -223,8 +223,10 @@ fn hand_over<D: Dataplane>(
     // A stable sort keeps the order of each host's frames.
     leaving.sort_by_key(|leaving| leaving.node);
     for leaving in leaving.iter() {
-        let wire = &wires[wire_of[leaving.node]];
-        set_addresses(network.frames_mut().bytes_mut(leaving.packet.payload), wire.host, wire.gateway);
+        if let Some(wire) = wire_of.get(leaving.node).copied().flatten() {
+            let Wire { host, gateway, .. } = wires[wire];
+            set_addresses(network.frames_mut().bytes_mut(leaving.packet.payload), host, gateway);
+        }
     }
     while let Some(first) = leaving.first() {
         let node = first.node;
@@ -233,8 +235,12 @@ fn hand_over<D: Dataplane>(
         for (frame, leaving) in frames.iter_mut().zip(&leaving[..run]) {
             *frame = network.frames().bytes(leaving.packet.payload);
         }
-        let taken = dataplane.transmit(wire_of[node], &frames[..run])?;
-        // The kernel refused this frame: it is lost, and the next ones are tried.
+        // Without a wire no frame is taken: each counts as lost by the machine.
+        let taken = match wire_of.get(node).copied().flatten() {
+            Some(wire) => dataplane.transmit(wire, &frames[..run])?,
+            None => 0,
+        };
+        // This frame was refused: it is lost, and the next ones are tried.
         let refused = usize::from(taken < run);
         let now = dataplane.now();
         for (place, left) in leaving.drain(..taken + refused).enumerate() {
