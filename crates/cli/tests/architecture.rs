@@ -18,7 +18,10 @@ const ARROWS: [(&str, &[&str]); 13] = [
     ("conform", &["engine", "traffic", "scenario", "measure", "sim", "tc"]),
     ("dataplane", &["engine"]),
     ("live", &["engine", "traffic", "scenario", "tcp", "measure", "network", "dataplane"]),
-    ("cli", &["engine", "traffic", "scenario", "measure", "network", "session", "sim", "tc", "conform", "live"]),
+    (
+        "cli",
+        &["engine", "traffic", "scenario", "measure", "network", "session", "sim", "tc", "conform", "live"],
+    ),
 ];
 
 fn cargo(arguments: &[&str]) -> String {
@@ -59,7 +62,9 @@ fn crates_use_only_those_before_them() {
 /// Pure crates have no dependency that reads clocks, starts threads or opens files for them.
 #[test]
 fn pure_crates_stay_pure() {
-    for name in ["engine", "traffic", "scenario", "tcp", "measure", "network", "session", "sim", "tc", "conform"] {
+    for name in
+        ["engine", "traffic", "scenario", "tcp", "measure", "network", "session", "sim", "tc", "conform"]
+    {
         let tree = cargo(&[
             "tree",
             "--offline",

@@ -6,7 +6,7 @@ use std::io;
 #[derive(Debug, thiserror::Error)]
 #[error("cannot {what}: {why}")]
 pub struct Refusal {
-    /// Step that failed, as in "open a packet socket (CAP_NET_RAW)".
+    /// Step that failed, as in "open a packet socket (`CAP_NET_RAW`)".
     pub what: String,
     /// The kernel's error.
     pub why: io::Error,

@@ -25,7 +25,11 @@ pub(crate) fn file_bins(record: &Record) -> FileBins {
 ///
 /// # Errors
 /// If a law cannot be built. Reading the scenario normally finds this first.
-pub(crate) fn record_files(scenario: &Scenario, seed: Seed, recording: &mut Recording) -> Result<(), Failure> {
+pub(crate) fn record_files(
+    scenario: &Scenario,
+    seed: Seed,
+    recording: &mut Recording,
+) -> Result<(), Failure> {
     let files = random_files(scenario, seed)?;
     for (place, flow) in scenario.flows.iter().enumerate() {
         let Transport::Tcp(model) = flow.transport else { continue };

@@ -189,7 +189,9 @@ impl Session {
             recorded.push(RecordedChange { at: at + lasting, settings: setting::parse(&before)? });
         }
         let scenario = self.read(&effective.text(), at, &recorded, files)?;
-        recorded.iter().for_each(|change| effective.add_text(&change.to_string()));
+        for change in &recorded {
+            effective.add_text(&change.to_string());
+        }
         effective.advance(at);
         let until_s = lasting.map(|lasting| (at + lasting).as_secs_f64());
         let done = Done { at_s: at.as_secs_f64(), before, until_s };
@@ -201,7 +203,9 @@ impl Session {
         let PendingChange { scenario, effective, recorded, done } = change;
         self.scenario = scenario;
         self.effective = effective;
-        recorded.into_iter().for_each(|change| self.status.history.add(change));
+        for change in recorded {
+            self.status.history.add(change);
+        }
         self.status.version += 1;
         self.describe();
         self.notes.add_undo(&done);
@@ -323,7 +327,7 @@ mod tests {
         let wrong = ["link.l.rate=0bit".to_owned()];
         let refused = all.prepare(&wrong, None, time(5_700), &files).err().expect("a refusal");
         let settings = setting::parse(&wrong).expect("settings");
-        let problems = whole.with_change(time(5_700), &settings, &files).err().expect("problems");
+        let problems = whole.with_change(time(5_700), &settings, &files).expect_err("problems");
         assert_eq!(refused, Refused::of(&problems), "the problems of the whole text");
     }
 

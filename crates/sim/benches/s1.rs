@@ -15,8 +15,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
 
-use lockgate_engine::random::Seed;
 use lockgate_dataplane::clock::cpu_time;
+use lockgate_engine::random::Seed;
 use lockgate_scenario::{Override, Scenario, read};
 use lockgate_sim::{Control, run};
 

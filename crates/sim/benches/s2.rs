@@ -12,8 +12,8 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use lockgate_engine::random::Seed;
 use lockgate_dataplane::clock::cpu_time;
+use lockgate_engine::random::Seed;
 use lockgate_scenario::{Scenario, read};
 use lockgate_sim::{Control, run};
 

@@ -148,7 +148,7 @@ fn settings(words: &'static [Word]) -> BoxedStrategy<String> {
     let setting = select(words.iter().collect::<Vec<_>>())
         .prop_flat_map(|word| value(word.takes).prop_map(move |value| (word, value)));
     let text = |settings: Vec<(&Word, String)>| {
-        settings.iter().map(|(word, value)| format!(" {} {value}", word.name)).collect::<String>()
+        settings.iter().flat_map(|(word, value)| [" ", word.name, " ", value]).collect::<String>()
     };
     proptest::collection::vec(setting, 0..5).prop_map(text).boxed()
 }
