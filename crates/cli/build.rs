@@ -1,22 +1,11 @@
-//! Takes in the built page of reports, or says what to do without it; and the papers' files.
+//! Embeds the files of the papers.
 
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
 fn main() {
     papers();
-    let page = Path::new("../../web/dist/report.html");
-    println!("cargo::rerun-if-changed={}", page.display());
     println!("cargo::rerun-if-changed=build.rs");
-    let out = std::env::var("OUT_DIR").expect("cargo sets it");
-    let template = std::fs::read_to_string(page).unwrap_or_else(|_| {
-        println!("cargo::warning=web/dist/report.html is not built: reports will have no figures (run `make web`)");
-        "<!doctype html><title>Lockgate report</title><p>This build of Lockgate has no figures: its page was not built \
-         (<code>make web</code>). The numbers are in summary.json.</p>\
-         <script type=\"application/json\" id=\"lockgate-data\">{}</script>"
-            .to_owned()
-    });
-    std::fs::write(Path::new(&out).join("report.html"), template).expect("the output directory is writable");
 }
 
 /// Every `papers/<name>/*.{toml,txt}`, so that a paper is a folder and nothing else.

@@ -3,6 +3,9 @@
 use std::fmt::Display;
 use std::process::ExitCode;
 
+use lockgate::Error;
+use lockgate::results::{SavedFileError, WriteError};
+use lockgate_scenario::PathError;
 use lockgate_scenario::diagnostic::Problems;
 
 /// Exit code of a command.
@@ -67,6 +70,11 @@ impl Failure {
         Self::Run { message: message.to_string(), help: help.to_string() }
     }
 
+    /// Returns the failure of an error that only a fault of Lockgate can cause.
+    pub(crate) fn fault(error: &serde_json::Error) -> Self {
+        Self::run(error, "this is a fault of Lockgate: please report it")
+    }
+
     /// Converts a failure of a live run.
     pub(crate) fn live(failure: lockgate_live::Failure) -> Self {
         use lockgate_live::Failure as Live;
@@ -77,6 +85,19 @@ impl Failure {
             Live::Build { .. } | Live::Imbalance(_) => {
                 Self::run(failure, "please report this with the scenario and the seed")
             }
+        }
+    }
+
+    /// Converts an error of a file that `option` names.
+    pub(crate) fn saved_file(error: &SavedFileError, option: &str) -> Self {
+        match error {
+            SavedFileError::Unsuitable { .. } => {
+                Self::usage(error, format!("name another file with {option}"))
+            }
+            SavedFileError::SetAside { written, .. } => {
+                Self::run(error, format!("it is in `{}`", written.display()))
+            }
+            _ => Self::run(error, format!("name another file with {option}")),
         }
     }
 
@@ -99,6 +120,80 @@ impl Failure {
                 crate::terminal::error(&message, &help);
                 Exit::Failed
             }
+        }
+    }
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Self {
+        match error {
+            Error::Scenario(problems) => Self::Scenario(problems),
+            Error::Results(error) => error.into(),
+            Error::Live(failure) => Self::live(failure),
+            Error::Unreadable { .. } => Self::usage(error, "name a scenario file"),
+            Error::NotText { .. } => {
+                Self::usage(error, "scenario files are TOML; see `lockgate run --help` for examples")
+            }
+            Error::Setting { text, why } => setting(&text, &why),
+            Error::Estimate { needed, remedy, .. } => Self::usage(
+                &error,
+                format!("{remedy}; or allow more, such as by `--memory {}`", whole_gib(needed)),
+            ),
+            Error::Memory { taken, .. } => {
+                let enough = whole_gib(taken.saturating_mul(2));
+                Self::run(
+                    error,
+                    format!(
+                        "more packets wait than was foreseen: set smaller limits of queues, or allow more, such as by `--memory {enough}`"
+                    ),
+                )
+            }
+            Error::Metric(_) => Self::run(error, "`lockgate list metrics` shows what can be expected"),
+            _ => Self::run(error, "please report this with the scenario and the seed"),
+        }
+    }
+}
+
+/// Returns the failure of a malformed setting of the command line.
+fn setting(text: &str, why: &PathError) -> Failure {
+    let help = match why {
+        PathError::CutByShell(_) => "write the port with a colon: `--set port.home:server.root=fair`",
+        _ => "write `--set PATH=VALUE`, such as `--set link.wan.rate=2mbit`",
+    };
+    Failure::usage(format!("`--set {text}`: {why}"), help)
+}
+
+/// Formats the whole number of GiB that suffices, as an argument of `--memory`.
+fn whole_gib(bytes: u64) -> String {
+    format!("{}GiB", (bytes >> 30) + 1)
+}
+
+impl From<WriteError> for Failure {
+    fn from(error: WriteError) -> Self {
+        match &error {
+            WriteError::Unsuitable { .. } => {
+                Self::usage(error, "name a new directory, or that of an earlier run, with --out")
+            }
+            WriteError::Link { .. } => {
+                Self::usage(error, "name the directory itself with --out, or remove the link")
+            }
+            WriteError::Foreign { .. } => Self::usage(
+                error,
+                "name a new or empty directory, or that of an earlier run, with --out; or move what is yours elsewhere",
+            ),
+            // This host's failure, not the run's.
+            WriteError::Full { .. } => Self::Missing {
+                message: error.to_string(),
+                help: "make room, or name another place with --out; nothing was left there".to_owned(),
+            },
+            WriteError::File { .. } => Self::run(error, "is the disk still there?"),
+            WriteError::Contents { .. } => Self::run(error, "is there room on the disk?"),
+            WriteError::SetAside { results, .. } => {
+                let help = format!("the results are in `{}`", results.display());
+                Self::run(error, help)
+            }
+            WriteError::Json(error) => Self::fault(error),
+            _ => Self::run(error, "name another place with --out"),
         }
     }
 }

@@ -52,7 +52,7 @@ fn on_key() {
     if PRESSED.fetch_add(1, Ordering::SeqCst) == 0 {
         tell!("\nstopping early; press Ctrl-C again to abort without results");
     } else {
-        crate::directory::clean_up();
+        lockgate::results::remove_unfinished();
         std::process::exit(Exit::Interrupted as i32);
     }
 }

@@ -5,22 +5,15 @@
 
 mod arguments;
 mod commands;
-mod directory;
 mod exit;
-mod expectations;
-mod figures;
-mod files;
 mod interrupt;
-mod memory;
 mod monitor;
 mod output;
 mod papers;
 mod results;
 mod runs;
-mod saved_file;
 mod tables;
 mod terminal;
-mod verdict;
 
 use std::process::ExitCode;
 

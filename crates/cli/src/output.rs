@@ -9,7 +9,7 @@ use std::io::{self, Write};
 use std::sync::{Mutex, PoisonError};
 
 use crate::exit::Exit;
-use crate::{files, terminal};
+use crate::terminal;
 
 /// Prints a line of results.
 macro_rules! say {
@@ -85,7 +85,7 @@ pub(crate) fn finish(exit: Exit) -> Exit {
     let failed = FAILED.lock().unwrap_or_else(PoisonError::into_inner).take();
     match failed {
         Some(error) if !is_pipe(&error) => {
-            let why = files::words(&error);
+            let why = lockgate::files::words(&error);
             terminal::error(
                 &format!("cannot write the output: {why}"),
                 "what was printed is not whole; send it elsewhere and run the command again",

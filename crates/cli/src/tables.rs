@@ -2,14 +2,13 @@
 //!
 //! A table of many rows shows its worst ones and the number of the others, which are in `summary.json`.
 
+use lockgate::{Runs, figures, verdict};
 use lockgate_measure::recording::Mode;
 use lockgate_measure::report::files::sizes;
 use lockgate_measure::summary::{Expectation, FlowSummary, Summary, group_of};
 
 use crate::output::say;
-use crate::runs::Runs;
 use crate::terminal;
-use crate::{figures, verdict};
 
 /// Number of rows above which a table is cut.
 const MOST_ROWS: usize = 40;
@@ -354,7 +353,7 @@ fn expectations(summary: &Summary) {
             row.push(expect.criterion.name().to_owned());
             row.push(format!("{} of {}", expect.held, expect.values.len()));
         }
-        row.push(terminal::verdict(expect.holds).to_owned());
+        row.push(verdict::sign(expect.holds).to_owned());
         row
     };
     let (missed, held): (Vec<_>, Vec<_>) = summary.expect.iter().partition(|expect| !expect.holds);

@@ -118,11 +118,6 @@ pub(crate) fn heading(text: &str) {
     }
 }
 
-/// Returns "holds" or "missed", with a sign that does not need colour.
-pub(crate) fn verdict(holds: bool) -> &'static str {
-    if holds { "✓ holds" } else { "✗ missed" }
-}
-
 /// Creates a progress bar over `steps` steps on stderr; hidden if that is no terminal, or `quiet`.
 pub(crate) fn progress(steps: u64, quiet: bool) -> ProgressBar {
     let target = if quiet || !std::io::stderr().is_terminal() {

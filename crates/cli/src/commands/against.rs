@@ -8,13 +8,13 @@ use lockgate_measure::report::{Cell, Comparison as Table, ReportData};
 
 use super::conform::{each, ended, leave};
 use crate::arguments::Conform;
-use crate::directory::Results;
 use crate::exit::{Exit, Failure};
-use crate::figures;
-use crate::files;
+use crate::interrupt;
 use crate::output::say;
+use crate::results::{self, ResultsDirectory};
 use crate::terminal;
-use crate::{interrupt, results};
+use lockgate::figures;
+use lockgate::files;
 
 const COLUMNS: [&str; 7] =
     ["flow", "quantity", "kernel", "ours ± one run", "difference", "tolerance", "verdict"];
@@ -25,7 +25,8 @@ pub(crate) fn against(arguments: &Conform, file: &Path) -> Result<Exit, Failure>
         Failure::usage(format!("cannot use `{shown}`: {why}"), "name a JSON file of reference runs")
     };
     let reference = files::text(file).and_then(|text| Reference::read(&text)).map_err(unusable)?;
-    let out = arguments.out.as_deref().map(|out| Results::start(Some(out), "conform")).transpose()?;
+    let out =
+        arguments.out.as_deref().map(|out| ResultsDirectory::start(Some(out), "conform")).transpose()?;
     interrupt::listen();
     let started = Instant::now();
     let all: Vec<usize> = (0..reference.experiments.len()).collect();

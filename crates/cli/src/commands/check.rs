@@ -3,14 +3,15 @@
 use crate::arguments::Check;
 use crate::exit::Exit;
 use crate::output::say;
-use crate::{figures, memory, runs, terminal};
+use crate::{runs, terminal};
+use lockgate::{figures, memory};
 
 pub(crate) fn check(arguments: &Check) -> Exit {
     let mut exit = Exit::Ok;
     for file in &arguments.files {
         let read = runs::read_file(file, &arguments.overrides, arguments.memory.as_deref());
         let reckoned = read.and_then(|scenario| {
-            let needed = memory::reckon(&scenario, 1);
+            let needed = memory::estimate(&scenario, 1);
             terminal::warnings(&scenario.warnings);
             Ok((needed?, scenario))
         });
@@ -25,7 +26,7 @@ pub(crate) fn check(arguments: &Check) -> Exit {
                 ];
                 let counts =
                     counts.map(|(count, what)| format!("{count} {what}{}", figures::plural(count as f64)));
-                say!("{}: ok, {}, {} of memory", file.display(), counts.join(", "), memory::shown(needed));
+                say!("{}: ok, {}, {} of memory", file.display(), counts.join(", "), figures::memory(needed));
             }
             Err(failure) => exit = failure.report(),
         }

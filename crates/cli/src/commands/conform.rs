@@ -10,18 +10,19 @@ use serde::Serialize;
 
 use crate::arguments::Conform;
 use crate::commands::against::against;
-use crate::directory::Results;
 use crate::exit::{Exit, Failure};
+use crate::interrupt;
 use crate::output::say;
+use crate::results::{self, ResultsDirectory};
 use crate::terminal;
-use crate::{interrupt, results};
 
 pub(crate) fn conform(arguments: &Conform) -> Result<Exit, Failure> {
     if let Some(file) = &arguments.against {
         return against(arguments, file);
     }
     let kinds = kinds(arguments.kind.as_deref())?;
-    let out = arguments.out.as_deref().map(|out| Results::start(Some(out), "conform")).transpose()?;
+    let out =
+        arguments.out.as_deref().map(|out| ResultsDirectory::start(Some(out), "conform")).transpose()?;
     interrupt::listen();
     let started = Instant::now();
     let tasks = tasks(&kinds, arguments.seed, arguments.trials);
@@ -37,7 +38,7 @@ pub(crate) fn conform(arguments: &Conform) -> Result<Exit, Failure> {
 /// Prints the document or the elapsed time, and writes document and report if requested.
 pub(super) fn leave(
     arguments: &Conform,
-    out: Option<Results>,
+    out: Option<ResultsDirectory>,
     document: &impl Serialize,
     report: &ReportData,
     started: Instant,
@@ -159,7 +160,7 @@ fn report(document: &Conformance) -> ReportData {
 }
 
 /// Writes document and report. Returns the report's path.
-fn write(out: Results, document: &str, report: &ReportData) -> Result<String, Failure> {
+fn write(out: ResultsDirectory, document: &str, report: &ReportData) -> Result<String, Failure> {
     out.write("conformance.json", document)?;
     let manifest = serde_json::json!({
         "lockgate": env!("CARGO_PKG_VERSION"),

@@ -3,20 +3,19 @@
 
 use std::path::Path;
 
-use lockgate_engine::units::{Duration, Instant};
+use lockgate::files::Beside;
+use lockgate::units::{Duration, Instant};
+use lockgate::{Runs, Seed, figures};
 use lockgate_measure::recording::{EventKind, Mode, Recording};
 use lockgate_measure::report::Run as ReportRun;
 use lockgate_scenario::Scenario;
 
 use crate::arguments::Demo;
-use crate::directory::Results;
 use crate::exit::{Exit, Failure};
-use crate::files::Beside;
 use crate::output::{say, tell};
-use crate::results::{self, Written};
-use crate::runs::Runs;
+use crate::results::{self, ResultsDirectory, RunResults};
 use crate::terminal;
-use crate::{figures, interrupt, runs};
+use crate::{interrupt, runs};
 
 /// Scenario, also an example of the repository.
 const SCENARIO: &str = include_str!("../../../../scenarios/bufferbloat.toml");
@@ -24,18 +23,18 @@ const SCENARIO: &str = include_str!("../../../../scenarios/bufferbloat.toml");
 const SHORTER: [&str; 2] = ["duration=30s", "change.0.at=15s"];
 /// Flow whose delay is shown.
 const CALL: &str = "call";
-const SEEDS: [u64; 1] = [1];
+const SEEDS: [Seed; 1] = [Seed(1)];
 
 pub(crate) fn demo(arguments: &Demo) -> Result<Exit, Failure> {
     // An ordinary user needs a namespace before any thread is started.
-    let prepared = if arguments.sim { None } else { Some(runs::prepare_live()) };
+    let prepared = if arguments.sim { None } else { Some(lockgate::prepare_live().map_err(Failure::from)) };
     let shorter = runs::parse_overrides(&SHORTER.map(str::to_owned))?;
     let scenario =
         runs::read_text(SCENARIO, "scenarios/bufferbloat.toml", &Beside::new(Path::new("")), &shorter)?;
-    let results = Results::start(arguments.output.out.as_deref(), "demo")?;
+    let results = ResultsDirectory::start(arguments.output.out.as_deref(), "demo")?;
     interrupt::listen();
     let simulated = runs::simulate(&scenario, &SEEDS, arguments.output.quiet)?;
-    let live = prepared.filter(|_| !simulated.interrupted).map(|prepared| {
+    let live = prepared.filter(|_| !simulated.stopped_early).map(|prepared| {
         prepared
             .and_then(|()| on_real_packets(&scenario, arguments.output.quiet))
             .map_err(|why| in_one_line(&why))
@@ -47,16 +46,16 @@ pub(crate) fn demo(arguments: &Demo) -> Result<Exit, Failure> {
     };
     let verdict = verdict(&scenario, &simulated, live.as_ref(), why_not);
     let shown = live.as_ref().unwrap_or(&simulated);
-    let (summary, _) = super::run::judged(&scenario, &shown.recordings)?;
-    let mut written = Written::new(&scenario, &SEEDS, shown, &summary);
+    let summary = lockgate::summarise(&scenario, &shown.recordings)?;
+    let mut written = RunResults::new(&scenario, &SEEDS, shown, &summary);
     written.verdict.clone_from(&verdict);
     if live.is_some() {
-        let (beneath, _) = super::run::judged(&scenario, &simulated.recordings)?;
+        let beneath = lockgate::summarise(&scenario, &simulated.recordings)?;
         results.write("simulation.json", results::json(&beneath)?)?;
         let first = simulated.recordings.first();
         written.overlaid = first.map(|recording| ReportRun::new("simulation", recording, &beneath));
     }
-    let directory = results::write(results, &written)?;
+    let directory = results::write(results, written)?;
     if arguments.output.json {
         say!("{}", results::json(&summary)?.trim_end());
     } else if arguments.output.quiet {
@@ -77,7 +76,7 @@ pub(crate) fn demo(arguments: &Demo) -> Result<Exit, Failure> {
         }
         say!("report: {}", directory.join("report.html").display());
     }
-    Ok(if shown.interrupted { Exit::Interrupted } else { Exit::Ok })
+    Ok(if shown.stopped_early { Exit::Interrupted } else { Exit::Ok })
 }
 
 /// Runs the same scenario live, for its whole length.

@@ -36,9 +36,9 @@ pub(crate) fn doctor(arguments: &Doctor) -> Result<Exit, Failure> {
     use lockgate_live::doctor::{Finding, State, examine};
     use std::path::Path;
 
-    use crate::files::Beside;
     use crate::output::say;
     use crate::terminal;
+    use lockgate::files::Beside;
 
     // If this fails, the trial reports what is missing.
     let prepared = lockgate_live::prepare();
@@ -78,6 +78,7 @@ pub(crate) fn doctor(arguments: &Doctor) -> Result<Exit, Failure> {
 
 #[cfg(not(target_os = "linux"))]
 pub(crate) fn doctor(_: &Doctor) -> Result<Exit, Failure> {
-    let trial = runs::read_text(TRIAL, "trial", &crate::files::Beside::new(std::path::Path::new("")), &[])?;
-    runs::live(&trial, &[1], true).map(|_| Exit::Ok)
+    let trial =
+        runs::read_text(TRIAL, "trial", &lockgate::files::Beside::new(std::path::Path::new("")), &[])?;
+    runs::live(&trial, &[lockgate::Seed(1)], true).map(|_| Exit::Ok)
 }

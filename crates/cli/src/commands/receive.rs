@@ -6,7 +6,8 @@ use lockgate_live::generator::{self, Receiver, Report};
 use crate::arguments::Receive;
 use crate::exit::{Exit, Failure};
 use crate::output::{say, tell};
-use crate::{figures, interrupt, results};
+use crate::{interrupt, results};
+use lockgate::figures;
 
 pub(crate) fn receive(arguments: &Receive) -> Result<Exit, Failure> {
     interrupt::listen();

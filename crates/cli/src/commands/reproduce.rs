@@ -7,15 +7,15 @@ use std::time::Instant;
 use serde::Serialize;
 
 use crate::arguments::Reproduce;
-use crate::directory::Results;
 use crate::exit::{Exit, Failure};
 use crate::output::say;
 use crate::papers::folder::{self, Folder};
 use crate::papers::live::{Asked, Live};
 use crate::papers::verdict::{Judged, Verdict, number};
 use crate::papers::{self, Reproduction, Request};
+use crate::results::ResultsDirectory;
 use crate::terminal;
-use crate::{interrupt, results, runs};
+use crate::{interrupt, results};
 use lockgate_engine::disciplines::KINDS;
 use lockgate_measure::report::{Cell, Comparison, page};
 use lockgate_scenario::Scale;
@@ -57,7 +57,7 @@ pub(crate) fn reproduce(arguments: &Reproduce) -> Result<Exit, Failure> {
     check_kinds(&arguments.with)?;
     let folders = names.iter().map(|name| Folder::open(name)).collect::<Result<Vec<_>, _>>()?;
     if arguments.live {
-        runs::prepare_live()?;
+        lockgate::prepare_live()?;
     }
     let start = |folder: &Folder| {
         let out = match (&arguments.output.out, folders.len()) {
@@ -65,7 +65,7 @@ pub(crate) fn reproduce(arguments: &Reproduce) -> Result<Exit, Failure> {
             (Some(out), _) => Some(out.join(&folder.name)),
             (None, _) => None,
         };
-        Results::start(out.as_deref(), &folder.name)
+        ResultsDirectory::start(out.as_deref(), &folder.name)
     };
     // All result directories before the first run, which may take minutes.
     let places = folders.iter().map(start).collect::<Result<Vec<_>, _>>()?;
@@ -126,7 +126,7 @@ fn document<'a>(reproduction: &'a Reproduction, arguments: &Reproduce) -> Docume
 }
 
 /// Reproduces a paper, writes its files and prints it.
-fn one(folder: &Folder, out: Results, arguments: &Reproduce) -> Result<Reproduction, Failure> {
+fn one(folder: &Folder, out: ResultsDirectory, arguments: &Reproduce) -> Result<Reproduction, Failure> {
     let started = Instant::now();
     let request = Request {
         seed: arguments.seed,

@@ -2,17 +2,13 @@
 
 use std::path::Path;
 
-use lockgate_measure::recording::Recording;
-use lockgate_measure::summary::{Summary, summarise};
-use lockgate_scenario::Scenario;
+use lockgate::{Runs, Seed, Summary, figures, memory, verdict};
 
 use crate::arguments::Run;
-use crate::directory::Results;
 use crate::exit::{Exit, Failure};
 use crate::output::{say, tell};
-use crate::results::{self, Written};
-use crate::runs::Runs;
-use crate::{expectations, interrupt, memory, runs, tables, terminal, verdict};
+use crate::results::{self, ResultsDirectory, RunResults};
+use crate::{interrupt, runs, tables, terminal};
 
 /// Estimate above which a run prints its memory: 512 MiB.
 const SAID: u64 = 512 << 20;
@@ -27,17 +23,17 @@ pub(crate) fn run(arguments: &Run) -> Result<Exit, Failure> {
     if !arguments.output.quiet {
         terminal::warnings(&scenario.warnings);
     }
-    let needed = memory::reckon(&scenario, usize::from(arguments.repeat))?;
+    let needed = memory::estimate(&scenario, usize::from(arguments.repeat))?;
     if needed >= SAID && !arguments.output.quiet {
-        tell!("this takes about {} of memory", memory::shown(needed));
+        tell!("this takes about {} of memory", figures::memory(needed));
     }
     if arguments.live || arguments.twin {
-        runs::prepare_live()?;
+        lockgate::prepare_live()?;
     }
-    let results = Results::start(arguments.output.out.as_deref(), &scenario.title)?;
+    let results = ResultsDirectory::start(arguments.output.out.as_deref(), &scenario.title)?;
     interrupt::listen();
-    let seeds: Vec<u64> =
-        (0..u64::from(arguments.repeat)).map(|run| arguments.seed.wrapping_add(run)).collect();
+    let seeds: Vec<Seed> =
+        (0..u64::from(arguments.repeat)).map(|run| Seed(arguments.seed.wrapping_add(run))).collect();
     if arguments.twin {
         return super::twin::twin(arguments, &scenario, &seeds, results);
     }
@@ -46,10 +42,8 @@ pub(crate) fn run(arguments: &Run) -> Result<Exit, Failure> {
     } else {
         runs::simulate(&scenario, &seeds, arguments.output.quiet)?
     };
-    let (summary, holds) = judged(&scenario, &runs.recordings)?;
-    let mut written = Written::new(&scenario, &seeds, &runs, &summary);
-    written.verdict = verdict::sentences(&summary);
-    let directory = results::write(results, &written)?;
+    let summary = lockgate::summarise(&scenario, &runs.recordings)?;
+    let directory = results::write(results, RunResults::new(&scenario, &seeds, &runs, &summary))?;
     if arguments.output.json {
         say!("{}", results::json(&summary)?.trim_end());
     } else {
@@ -61,25 +55,18 @@ pub(crate) fn run(arguments: &Run) -> Result<Exit, Failure> {
         }
         end(&summary, &runs, arguments.output.quiet, &directory);
     }
-    Ok(ended(&runs, holds))
+    Ok(ended(&runs, verdict::holds(&summary)))
 }
 
 /// Returns the exit code of a command that ran a scenario. A run outside its fidelity limits cannot miss
 /// expectations.
 pub(crate) fn ended(runs: &Runs, holds: bool) -> Exit {
-    match (runs.interrupted, runs.unfaithful.is_empty(), holds) {
+    match (runs.stopped_early, runs.unfaithful.is_empty(), holds) {
         (true, ..) => Exit::Interrupted,
         (false, false, _) => Exit::Unfaithful,
         (false, true, false) => Exit::ExpectMissed,
         (false, true, true) => Exit::Ok,
     }
-}
-
-/// Returns the summary of the runs with the judged expectations, and whether all hold.
-pub(crate) fn judged(scenario: &Scenario, recordings: &[Recording]) -> Result<(Summary, bool), Failure> {
-    let mut summary = summarise(recordings);
-    let holds = expectations::judge(scenario, &mut summary)?;
-    Ok((summary, holds))
 }
 
 /// Prints the last lines: the verdict, the most important finding, and the report's path; for a quiet run

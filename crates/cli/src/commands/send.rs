@@ -11,9 +11,10 @@ use lockgate_live::generator::{self, Offset, SendReport, Sender};
 use super::receive::{document, show};
 use crate::arguments::{Send, traffic_address};
 use crate::exit::{Exit, Failure};
-use crate::files::Beside;
 use crate::output::say;
-use crate::{figures, interrupt, results, runs};
+use crate::{interrupt, results, runs};
+use lockgate::figures;
+use lockgate::files::Beside;
 
 /// Lag at the end of the sending time, above which the sender did not keep its rate (exit code 5).
 const MOST_BEHIND: Duration = Duration::from_millis(100);

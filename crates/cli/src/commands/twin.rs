@@ -1,19 +1,16 @@
 //! `lockgate run --twin`: the same scenario simulated and live, compared.
 
-use lockgate_measure::recording::Recording;
+use lockgate::twin::{Difference, differences};
+use lockgate::{Scenario, Seed, Summary, figures, verdict};
 use lockgate_measure::report::Run as ReportRun;
-use lockgate_measure::summary::{Summary, summarise};
-use lockgate_measure::twin::{Difference, differences};
-use lockgate_scenario::Scenario;
 use serde::Serialize;
 
-use super::run::{end, ended, judged};
+use super::run::{end, ended};
 use crate::arguments::Run;
-use crate::directory::Results;
 use crate::exit::{Exit, Failure};
 use crate::output::say;
-use crate::results::{self, Written};
-use crate::{figures, runs, tables, terminal};
+use crate::results::{self, ResultsDirectory, RunResults};
+use crate::{runs, tables, terminal};
 
 /// Output of `--twin --json`.
 #[derive(Serialize)]
@@ -29,21 +26,15 @@ struct Twin<'a> {
 pub(super) fn twin(
     arguments: &Run,
     scenario: &Scenario,
-    seeds: &[u64],
-    results: Results,
+    seeds: &[Seed],
+    results: ResultsDirectory,
 ) -> Result<Exit, Failure> {
     let quiet = arguments.output.quiet;
     let simulated = runs::simulate(scenario, seeds, quiet)?;
     let live = runs::live(scenario, seeds, quiet)?;
-    let (of_simulated, simulated_holds) = judged(scenario, &simulated.recordings)?;
-    let (of_live, live_holds) = judged(scenario, &live.recordings)?;
-    let one_by_one = |recordings: &[Recording]| -> Vec<Summary> {
-        recordings.iter().map(|recording| summarise(core::slice::from_ref(recording))).collect()
-    };
-    let differences =
-        differences(&one_by_one(&simulated.recordings), &one_by_one(&live.recordings), &|flow| {
-            runs::is_reliable(scenario, flow)
-        });
+    let of_simulated = lockgate::summarise(scenario, &simulated.recordings)?;
+    let of_live = lockgate::summarise(scenario, &live.recordings)?;
+    let differences = differences(scenario, &simulated.recordings, &live.recordings);
     let document = Twin {
         schema: 1,
         simulated: &of_simulated,
@@ -53,18 +44,17 @@ pub(super) fn twin(
     };
     results.write("simulation.json", results::json(&of_simulated)?)?;
     results.write("twin.json", results::json(&document)?)?;
-    let mut written = Written::new(scenario, seeds, &live, &of_live);
+    let mut written = RunResults::new(scenario, seeds, &live, &of_live);
     let missed_simulated = of_simulated.expect.iter().filter(|expect| !expect.holds).count();
-    let mut agreement = verdict(&differences, &live.unfaithful);
+    let mut agreement = agreement(&differences, &live.unfaithful);
     if missed_simulated > 0 {
         let all = of_simulated.expect.len();
         agreement.push(format!("✗ the simulation misses {missed_simulated} of {all} expectations"));
     }
-    written.verdict.clone_from(&agreement);
-    written.verdict.extend(crate::verdict::sentences(&of_live));
+    written.verdict.splice(0..0, agreement.iter().cloned());
     let overlaid = simulated.recordings.first();
     written.overlaid = overlaid.map(|recording| ReportRun::new("simulation", recording, &of_simulated));
-    let directory = results::write(results, &written)?;
+    let directory = results::write(results, written)?;
     if arguments.output.json {
         say!("{}", results::json(&document)?.trim_end());
     } else {
@@ -80,15 +70,16 @@ pub(super) fn twin(
         end(&of_live, &live, quiet, &directory);
     }
     let agree = differences.iter().all(|difference| difference.holds);
-    Ok(ended(&live, simulated_holds && live_holds && agree))
+    Ok(ended(&live, verdict::holds(&of_simulated) && verdict::holds(&of_live) && agree))
 }
 
-fn verdict(differences: &[Difference], unfaithful: &[String]) -> Vec<String> {
+/// Returns in how many metrics both agree, and the limits that the live runs exceed.
+fn agreement(differences: &[Difference], unfaithful: &[String]) -> Vec<String> {
     let missed = differences.iter().filter(|difference| !difference.holds).count();
-    let mut verdict =
+    let mut lines =
         vec![format!("simulated and live agree in {} of {}", differences.len() - missed, differences.len())];
-    verdict.extend(unfaithful.iter().map(|reason| format!("outside the fidelity limits: {reason}")));
-    verdict
+    lines.extend(unfaithful.iter().map(|reason| format!("outside the fidelity limits: {reason}")));
+    lines
 }
 
 fn table(differences: &[Difference], repetitions: usize) {
@@ -107,7 +98,7 @@ fn table(differences: &[Difference], repetitions: usize) {
                     .relative
                     .map_or_else(|| "-".to_owned(), |share| format!("{:+.2} %", share * 100.0)),
                 format!("+- {}", value(Some(difference.tolerance))),
-                terminal::verdict(difference.holds).to_owned(),
+                verdict::sign(difference.holds).to_owned(),
             ]
         })
         .collect();

@@ -10,28 +10,23 @@ use std::sync::{Arc, Mutex};
 use std::thread::{self, ScopedJoinHandle};
 use std::time::{Duration as WallTime, Instant as WallInstant};
 
-use lockgate_engine::random::Seed;
-use lockgate_engine::units::Duration;
+use lockgate::files::Beside;
+use lockgate::units::Duration;
+use lockgate::{Recording, Runs, Scenario, Seed, verdict};
 use lockgate_live::control_channel::control_channel;
-use lockgate_measure::recording::Recording;
-use lockgate_scenario::Scenario;
 use lockgate_session::{LONGEST_INTERVAL, SAVED_HEAD, SHORTEST_INTERVAL, Status, saved};
 
-use super::run::{ended, judged};
+use super::run::ended;
 use crate::arguments::Watch;
-use crate::directory::Results;
 use crate::exit::{Exit, Failure};
-use crate::files::Beside;
 use crate::monitor::hub::{COMMANDS, SAMPLES};
 use crate::monitor::server::{self, Guard, Shared, is_pace};
 use crate::monitor::view::lines;
 use crate::monitor::view::screen::{self, Messages};
 use crate::monitor::{Channels, Command, Hub, LiveSession, SimulatedSession};
 use crate::output::tell;
-use crate::results::{self, Written};
-use crate::runs::Runs;
-use crate::saved_file::SavedFile;
-use crate::{interrupt, memory, runs, terminal};
+use crate::results::{self, ResultsDirectory, RunResults, SavedFile};
+use crate::{interrupt, runs, terminal};
 
 pub(crate) fn watch(arguments: &Watch) -> Result<Exit, Failure> {
     let every = interval(&arguments.every)?;
@@ -42,14 +37,17 @@ pub(crate) fn watch(arguments: &Watch) -> Result<Exit, Failure> {
     let mut overrides = arguments.overrides.clone();
     overrides.extend(arguments.duration.iter().map(|duration| format!("duration={duration}")));
     let scenario = runs::read_file(&arguments.file, &overrides, arguments.memory.as_deref())?;
-    memory::reckon(&scenario, 1)?;
+    lockgate::memory::estimate(&scenario, 1)?;
     terminal::warnings(&scenario.warnings);
     if arguments.live {
-        runs::prepare_live()?;
+        lockgate::prepare_live()?;
     }
     let save = arguments.save.as_deref().map(|file| save(file, arguments.out.as_deref())).transpose()?;
-    let results =
-        arguments.out.as_deref().map(|out| Results::start(Some(out), &scenario.title)).transpose()?;
+    let results = arguments
+        .out
+        .as_deref()
+        .map(|out| ResultsDirectory::start(Some(out), &scenario.title))
+        .transpose()?;
     interrupt::listen();
     let files = Beside::new(&arguments.file);
     let (commands, asked) = sync_channel(COMMANDS);
@@ -72,7 +70,7 @@ pub(crate) fn watch(arguments: &Watch) -> Result<Exit, Failure> {
 /// Opens the file of `--save`. It must not be in the results' directory, which the next run could then not
 /// replace.
 fn save(file: &Path, out: Option<&Path>) -> Result<SavedFile, Failure> {
-    let saved = SavedFile::start(file, SAVED_HEAD, "--save")?;
+    let saved = SavedFile::start(file, SAVED_HEAD).map_err(|error| Failure::saved_file(&error, "--save"))?;
     let out = out.and_then(|out| out.canonicalize().ok());
     if out.is_some() && out == saved.directory() {
         return Err(Failure::usage(
@@ -94,7 +92,7 @@ struct Played {
 struct Leaving<'a> {
     scenario: &'a Scenario,
     seed: u64,
-    results: Option<Results>,
+    results: Option<ResultsDirectory>,
     save: Option<SavedFile>,
     hub: Arc<Hub>,
     /// Channel of messages to the view.
@@ -115,8 +113,9 @@ impl Leaving<'_> {
                     },
                     None => left.exit = watched(&played.runs),
                 }
-                let saved = self.save.map(|file| file.write(&saved(&self.hub.status(), &results::now())));
-                left.failures.extend(saved.and_then(Result::err));
+                let saved = self.save.map(|file| file.write(&saved(&self.hub.status(), &lockgate::results::now())));
+                let failed = saved.and_then(Result::err);
+                left.failures.extend(failed.map(|error| Failure::saved_file(&error, "--save")));
             }
             Err(failure) => left.failures.push(failure),
         }
@@ -178,8 +177,8 @@ fn simulated(
             // Drops the samples' channel, so that the hub sees the end.
             let changed = session.leave();
             leaving.leave(played.map(|(recording, interrupted)| {
-                let (unfaithful, programs) = (Vec::new(), Vec::new());
-                let runs = Runs { recordings: vec![recording], interrupted, unfaithful, programs };
+                let runs =
+                    Runs { recordings: vec![recording], stopped_early: interrupted, ..Runs::default() };
                 Played { runs, changed }
             }))
         });
@@ -214,9 +213,9 @@ fn live(
             leaving.leave(outcome.map_err(Failure::live).map(|outcome| {
                 let runs = Runs {
                     recordings: vec![outcome.recording],
-                    interrupted: outcome.stopped_early,
+                    stopped_early: outcome.stopped_early,
                     unfaithful: outcome.unfaithful,
-                    programs: outcome.programs,
+                    programs: outcome.programs.into_iter().map(Into::into).collect(),
                 };
                 Played { runs, changed }
             }))
@@ -330,7 +329,7 @@ fn show(
 
 /// Returns the exit code of a watched run without results: quitting the view is a success.
 fn watched(runs: &Runs) -> Exit {
-    match (runs.interrupted && interrupt::is_requested(), runs.unfaithful.is_empty()) {
+    match (runs.stopped_early && interrupt::is_requested(), runs.unfaithful.is_empty()) {
         (true, _) => Exit::Interrupted,
         (false, false) => Exit::Unfaithful,
         (false, true) => Exit::Ok,
@@ -338,16 +337,13 @@ fn watched(runs: &Runs) -> Exit {
 }
 
 fn write(
-    results: Results,
+    results: ResultsDirectory,
     scenario: &Scenario,
     seed: u64,
     mut runs: Runs,
 ) -> Result<(Exit, PathBuf), Failure> {
-    let (summary, holds) = judged(scenario, &runs.recordings)?;
-    let seeds = [seed];
-    let mut written = Written::new(scenario, &seeds, &runs, &summary);
-    written.verdict = crate::verdict::sentences(&summary);
-    let directory = results::write(results, &written)?;
-    runs.interrupted &= interrupt::is_requested();
-    Ok((ended(&runs, holds), directory))
+    let summary = lockgate::summarise(scenario, &runs.recordings)?;
+    let directory = results::write(results, RunResults::new(scenario, &[Seed(seed)], &runs, &summary))?;
+    runs.stopped_early &= interrupt::is_requested();
+    Ok((ended(&runs, verdict::holds(&summary)), directory))
 }

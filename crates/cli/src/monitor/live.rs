@@ -24,7 +24,7 @@ use lockgate_session::{Done, Refused, Session, Start};
 
 use super::channels::Channels;
 use super::command::Command;
-use crate::files::Beside;
+use lockgate::files::Beside;
 
 /// Least time from now to a change: the driver serves its channel every 5 ms.
 const LEAST_LEAD: Duration = Duration::from_millis(15);

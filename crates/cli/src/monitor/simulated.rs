@@ -11,7 +11,7 @@ use lockgate_sim::{Command as RunCommand, Observer, RunView};
 
 use super::channels::Channels;
 use super::command::Command;
-use crate::files::Beside;
+use lockgate::files::Beside;
 use crate::interrupt;
 
 /// Delay of a change after the look at which it was requested. A change comes first at its instant, as any

@@ -227,7 +227,7 @@ impl<'a> Experiment<'a> {
                 if interrupt::is_requested() {
                     return Ok(Seen::default());
                 }
-                let recording = runs::simulate_one(&scenario, seed.wrapping_add(offset), None, &advance)?;
+                let recording = simulate_one(&scenario, seed.wrapping_add(offset), &advance)?;
                 let summary = summary::summarise(std::slice::from_ref(&recording));
                 let value = |wanted: &Observation| observe(wanted, &recording, &summary);
                 let drawn = |wanted: &Observation, kind: Curve| curve(wanted, kind, &recording);
@@ -282,4 +282,22 @@ impl Seen {
         self.curves.extend(other.curves);
         self.packet_hops += other.packet_hops;
     }
+}
+
+/// Simulates one run. `advance` is called with the progress since the last call: the number of steps and the
+/// picoseconds.
+fn simulate_one(
+    scenario: &Scenario,
+    seed: u64,
+    advance: &(dyn Fn(u64, u64) + Sync),
+) -> Result<lockgate::Recording, Failure> {
+    let progress = |made: lockgate::Advance| advance(made.steps(1000), made.to.since(made.from).as_picos());
+    let options = lockgate::Options {
+        seeds: vec![lockgate::Seed(seed)],
+        progress: &progress,
+        stop: &interrupt::is_requested,
+        ..lockgate::Options::default()
+    };
+    let mut runs = lockgate::run(scenario, &options)?;
+    Ok(runs.recordings.remove(0))
 }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::exit::Failure;
-use crate::files;
+use lockgate::files;
 use lockgate_scenario::Files;
 
 include!(concat!(env!("OUT_DIR"), "/papers.rs"));

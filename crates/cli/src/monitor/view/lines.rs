@@ -7,10 +7,10 @@ use lockgate_measure::monitor::{EventSample, PortSample, Sample};
 use tokio::sync::broadcast::Receiver;
 use tokio::sync::broadcast::error::TryRecvError;
 
-use crate::figures;
 use crate::interrupt;
 use crate::monitor::hub::{Frame, Hub};
 use crate::output::{has_no_reader, say, tell};
+use lockgate::figures;
 
 /// Prints samples until the run ends, as JSON if requested. Unless it `outlives` its reader, it also ends
 /// when that is gone.

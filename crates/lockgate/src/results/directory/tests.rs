@@ -18,8 +18,8 @@ fn names(directory: &Path) -> Vec<String> {
 }
 
 /// Starts results with this summary and a further file.
-fn run(target: &Path, summary: &str, further: &str) -> Results {
-    let results = Results::start(Some(target), "t").expect("starts");
+fn run(target: &Path, summary: &str, further: &str) -> ResultsDirectory {
+    let results = ResultsDirectory::start(Some(target), "t").expect("starts");
     results.write("summary.json", summary).expect("written");
     results.write(further, "").expect("written");
     results

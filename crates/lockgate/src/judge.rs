@@ -1,13 +1,19 @@
-//! Judgement of a scenario's expectations by the measured metrics; joins two crates that are independent.
+//! Summary of runs with the judged expectations of their scenario.
+//!
+//! Joins two crates that are independent: scenarios name metrics, `measure` defines them.
 
 use lockgate_measure::metric::{self, MetricError, check_path};
-use lockgate_measure::summary::{Bound, Criterion, Expected, Summary};
+use lockgate_measure::recording::Recording;
+use lockgate_measure::summary::{self, Bound, Criterion, Expected, Summary};
 use lockgate_scenario::{Names, Scenario, Unit};
 
-use crate::exit::Failure;
+use crate::Error;
 
-/// Returns the unit of the metric at `path`; on error the reason, with the nearest metric.
-pub(crate) fn unit_of(path: &str, names: &Names) -> Result<Unit, String> {
+/// Returns the unit of the metric at `path` of a scenario with these names.
+///
+/// # Errors
+/// The reason why there is no such metric, with the nearest one.
+pub fn unit_of(path: &str, names: &Names) -> Result<Unit, String> {
     let names = metric::Names { flows: &names.flows, ports: &names.ports };
     match check_path(path, &names) {
         Ok(unit) => Ok(match unit {
@@ -26,8 +32,21 @@ pub(crate) fn unit_of(path: &str, names: &Names) -> Result<Unit, String> {
     }
 }
 
-/// Judges the scenario's expectations and stores the results in the summary. Returns whether all hold.
-pub(crate) fn judge(scenario: &Scenario, summary: &mut Summary) -> Result<bool, Failure> {
+/// Returns the summary of the runs of a scenario, with its judged expectations.
+///
+/// # Errors
+/// If an expectation names a metric that the runs do not have.
+pub fn summarise(scenario: &Scenario, recordings: &[Recording]) -> Result<Summary, Error> {
+    let mut summary = summary::summarise(recordings);
+    judge(scenario, &mut summary)?;
+    Ok(summary)
+}
+
+/// Judges the scenario's expectations and adds the results to the summary. Returns whether all hold.
+///
+/// # Errors
+/// If an expectation names a metric that the runs do not have.
+pub fn judge(scenario: &Scenario, summary: &mut Summary) -> Result<bool, Error> {
     let mut all = true;
     for expect in &scenario.expects {
         let expected = Expected {
@@ -41,9 +60,7 @@ pub(crate) fn judge(scenario: &Scenario, summary: &mut Summary) -> Result<bool, 
             name: expect.name.clone(),
             line: expect.line,
         };
-        all &= summary
-            .expect(&expected)
-            .map_err(|error| Failure::run(error, "`lockgate list metrics` shows what can be expected"))?;
+        all &= summary.expect(&expected)?;
     }
     Ok(all)
 }

@@ -17,10 +17,10 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
-pub(crate) use self::draft::clean_up;
+pub use self::draft::remove_unfinished;
 use self::draft::{Draft, Of, is_leftover, remove_leftovers};
 use self::earlier::{Contents, FORMAT, INTERIM, MANIFEST, Marked, contents, is_known, remove};
-use crate::exit::Failure;
+use super::WriteError;
 use crate::files::words;
 
 /// State of the target at the start.
@@ -37,7 +37,8 @@ enum Place {
 
 /// Results directory under construction. It appears under its name when it is [finished](Self::finish);
 /// before that, or if that never happens, nothing of that name is changed.
-pub(crate) struct Results {
+#[derive(Debug)]
+pub struct ResultsDirectory {
     target: PathBuf,
     /// Path as the user wrote it.
     shown: PathBuf,
@@ -48,24 +49,25 @@ pub(crate) struct Results {
     draft: Option<Draft>,
 }
 
-impl Results {
+impl ResultsDirectory {
     /// Starts a directory at `out`, or at `runs/<title>-<time>`.
     ///
     /// # Errors
     /// If something else than the results of an earlier run exists there, or the directory cannot be written.
-    pub(crate) fn start(out: Option<&Path>, title: &str) -> Result<Self, Failure> {
+    pub fn start(out: Option<&Path>, title: &str) -> Result<Self, WriteError> {
         let shown = out.map_or_else(|| default_target(title), Path::to_path_buf);
-        let refused = |error: io::Error| unwritable(&shown, &words(&error));
+        let refused = |error: io::Error| unsuitable(&shown, &words(&error));
         let target = plain(&shown).map_err(refused)?;
         let place = place(&target, &shown)?;
         let (parent, name) = split(&target);
         let parent = if place == Place::Inside { target.as_path() } else { parent };
         let draft = fs::create_dir_all(parent).and_then(|()| Draft::create(parent, &name));
-        let draft = draft.map_err(|error| {
-            if is_full(&error) {
-                return full(format!("cannot write results to `{}`: {}", shown.display(), words(&error)));
+        let draft = draft.map_err(|source| {
+            if is_full(&source) {
+                full(format!("results to `{}`", shown.display()), source)
+            } else {
+                refused(source)
             }
-            refused(error)
         })?;
         Ok(Self { target, shown, place, is_default: out.is_none(), draft: Some(draft) })
     }
@@ -74,34 +76,38 @@ impl Results {
         &self.draft.as_ref().expect("a draft until it is finished").path
     }
 
-    /// Writes one file.
-    pub(crate) fn write(&self, name: &str, contents: impl AsRef<[u8]>) -> Result<(), Failure> {
+    /// Writes one file, whose name is one of those that Lockgate writes.
+    ///
+    /// # Errors
+    /// If it cannot be written.
+    pub fn write(&self, name: &str, contents: impl AsRef<[u8]>) -> Result<(), WriteError> {
         debug_assert!(is_known(name), "the next run must know `{name}` for one of ours");
-        fs::write(self.draft().join(name), contents).map_err(|error| self.failed(name, &error))
+        fs::write(self.draft().join(name), contents).map_err(|error| self.failed(name, error))
     }
 
     /// Writes one file by the callback `fill`.
-    pub(crate) fn write_with<E: std::fmt::Display>(
+    ///
+    /// # Errors
+    /// If it cannot be written, or the callback fails.
+    pub fn write_with<E: std::fmt::Display>(
         &self,
         name: &str,
         fill: impl FnOnce(&mut (dyn Write + Send)) -> Result<(), E>,
-    ) -> Result<(), Failure> {
+    ) -> Result<(), WriteError> {
         debug_assert!(is_known(name), "the next run must know `{name}` for one of ours");
-        let created = fs::File::create(self.draft().join(name)).map_err(|error| self.failed(name, &error))?;
+        let created = fs::File::create(self.draft().join(name)).map_err(|error| self.failed(name, error))?;
         let mut writer = BufWriter::new(created);
-        fill(&mut writer).map_err(|error| {
-            Failure::run(format!("cannot write `{name}`: {error}"), "is there room on the disk?")
-        })?;
-        writer.flush().map_err(|error| self.failed(name, &error))
+        fill(&mut writer)
+            .map_err(|error| WriteError::Contents { name: name.to_owned(), why: error.to_string() })?;
+        writer.flush().map_err(|error| self.failed(name, error))
     }
 
-    fn failed(&self, name: &str, error: &io::Error) -> Failure {
-        let shown = self.shown.join(name);
-        let message = format!("cannot write `{}`: {}", shown.display(), words(error));
-        if is_full(error) {
-            return full(message);
+    fn failed(&self, name: &str, source: io::Error) -> WriteError {
+        let file = self.shown.join(name);
+        if is_full(&source) {
+            return full(format!("`{}`", file.display()), source);
         }
-        Failure::run(message, "is the disk still there?")
+        WriteError::File { file, source }
     }
 
     /// Writes the manifest, moves the directory to its place, replacing an earlier run's, and returns its
@@ -110,8 +116,8 @@ impl Results {
     /// # Errors
     /// If it cannot be moved there. Anything that appeared there during the run is kept, and the results are
     /// then beside it.
-    pub(crate) fn finish(mut self, manifest: &impl Serialize) -> Result<PathBuf, Failure> {
-        let files = self.names().map_err(|error| self.failed(MANIFEST, &error))?;
+    pub fn finish(mut self, manifest: &impl Serialize) -> Result<PathBuf, WriteError> {
+        let files = self.names().map_err(|error| self.failed(MANIFEST, error))?;
         self.write(MANIFEST, marked(manifest, &files, false)?)?;
         let placed = match self.place {
             Place::Free => self.rename(),
@@ -121,7 +127,7 @@ impl Results {
         let result = match placed {
             Ok(Placed::There) => Ok(self.shown.clone()),
             Ok(Placed::Refused(why)) => self.set_aside(&why),
-            Err(error) => Err(self.unplaced(&error)),
+            Err(error) => Err(self.unplaced(error)),
         };
         if result.is_ok() {
             // Only now: leftovers of a killed process may be the only results that exist.
@@ -132,9 +138,11 @@ impl Results {
         result
     }
 
-    fn unplaced(&self, error: &io::Error) -> Failure {
-        let message = format!("cannot write results to `{}`: {}", self.shown.display(), words(error));
-        if is_full(error) { full(message) } else { Failure::run(message, "name another place with --out") }
+    fn unplaced(&self, source: io::Error) -> WriteError {
+        if is_full(&source) {
+            return full(format!("results to `{}`", self.shown.display()), source);
+        }
+        WriteError::Unplaced { place: self.shown.clone(), source }
     }
 
     /// Returns the names of the files written so far.
@@ -241,7 +249,7 @@ impl Results {
     }
 
     /// Moves the draft to the first free name beside the target.
-    fn set_aside(&mut self, why: &str) -> Result<PathBuf, Failure> {
+    fn set_aside(&mut self, why: &str) -> Result<PathBuf, WriteError> {
         let (parent, name) = split(&self.target);
         let parent = if self.place == Place::Inside { self.target.as_path() } else { parent };
         let mut again = 2;
@@ -250,19 +258,16 @@ impl Results {
             again += 1;
             place = parent.join(format!("{name}-{again}"));
         }
-        fs::rename(self.draft(), &place).map_err(|error| self.unplaced(&error))?;
+        fs::rename(self.draft(), &place).map_err(|error| self.unplaced(error))?;
         self.keep_at(&place);
         if self.is_default {
             return Ok(place);
         }
-        Err(Failure::run(
-            format!("cannot write results to `{}`: {why}", self.shown.display()),
-            format!("the results are in `{}`", place.display()),
-        ))
+        Err(WriteError::SetAside { place: self.shown.clone(), why: why.to_owned(), results: place })
     }
 }
 
-impl Drop for Results {
+impl Drop for ResultsDirectory {
     fn drop(&mut self) {
         if let Some(draft) = self.draft.take() {
             draft.discard();
@@ -281,9 +286,9 @@ fn came(entry: &str) -> String {
     format!("`{entry}` came there while the run went on")
 }
 
-fn marked(manifest: &impl Serialize, files: &[String], incomplete: bool) -> Result<String, Failure> {
+fn marked(manifest: &impl Serialize, files: &[String], incomplete: bool) -> Result<String, WriteError> {
     let marked = Marked { format: FORMAT, incomplete, manifest, files };
-    crate::results::json(&marked)
+    Ok(super::json(&marked)?)
 }
 
 /// Normalises the target: without `.` and trailing slashes; absolute if it has no name of its own (`.`,
@@ -301,8 +306,8 @@ fn split(target: &Path) -> (&Path, String) {
 }
 
 /// Inspects the target. Refuses if it must not be replaced.
-fn place(target: &Path, shown: &Path) -> Result<Place, Failure> {
-    let refused = |why: &str| unwritable(shown, why);
+fn place(target: &Path, shown: &Path) -> Result<Place, WriteError> {
+    let refused = |why: &str| unsuitable(shown, why);
     let found = match fs::symlink_metadata(target) {
         Ok(found) => found,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Place::Free),
@@ -310,14 +315,7 @@ fn place(target: &Path, shown: &Path) -> Result<Place, Failure> {
     };
     if found.is_symlink() {
         let leads = fs::read_link(target).unwrap_or_default();
-        return Err(Failure::usage(
-            format!(
-                "cannot write results to `{}`: it is a symbolic link to `{}`",
-                shown.display(),
-                leads.display()
-            ),
-            "name the directory itself with --out, or remove the link",
-        ));
+        return Err(WriteError::Link { place: shown.to_path_buf(), leads });
     }
     if !found.is_dir() {
         return Err(refused(kind(&found)));
@@ -326,13 +324,7 @@ fn place(target: &Path, shown: &Path) -> Result<Place, Failure> {
     let (parent, name) = split(target);
     let skipped = |entry: &str| is_leftover(target, entry, Of::Name(&name));
     if let Contents::Foreign(entry) = contents(target, &skipped).map_err(|error| refused(&words(&error)))? {
-        return Err(Failure::usage(
-            format!(
-                "cannot write results to `{}`: `{entry}` in it is not of an earlier run",
-                shown.display()
-            ),
-            "name a new or empty directory, or that of an earlier run, with --out; or move what is yours elsewhere",
-        ));
+        return Err(WriteError::Foreign { place: shown.to_path_buf(), entry });
     }
     let current = std::env::current_dir().and_then(fs::canonicalize).ok();
     let must_stay = fs::canonicalize(target).ok() == current
@@ -342,7 +334,7 @@ fn place(target: &Path, shown: &Path) -> Result<Place, Failure> {
 }
 
 /// Returns the kind of an entry that is neither a directory nor a link, in words.
-pub(crate) fn kind(found: &fs::Metadata) -> &'static str {
+pub(super) fn kind(found: &fs::Metadata) -> &'static str {
     #[cfg(unix)]
     {
         use std::os::unix::fs::FileTypeExt;
@@ -361,13 +353,13 @@ pub(crate) fn kind(found: &fs::Metadata) -> &'static str {
 }
 
 #[cfg(unix)]
-pub(crate) fn check_writable(directory: &Path) -> io::Result<()> {
+pub(super) fn check_writable(directory: &Path) -> io::Result<()> {
     use rustix::fs::{Access, access};
     Ok(access(directory, Access::WRITE_OK | Access::EXEC_OK)?)
 }
 
 #[cfg(not(unix))]
-pub(crate) fn check_writable(_: &Path) -> io::Result<()> {
+pub(super) fn check_writable(_: &Path) -> io::Result<()> {
     Ok(())
 }
 
@@ -407,19 +399,12 @@ fn is_full(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded)
 }
 
-/// Returns the failure of a full disk: this host's, not the run's.
-fn full(message: String) -> Failure {
-    Failure::Missing {
-        message,
-        help: "make room, or name another place with --out; nothing was left there".to_owned(),
-    }
+fn full(what: String, source: io::Error) -> WriteError {
+    WriteError::Full { what, source }
 }
 
-fn unwritable(target: &Path, why: &str) -> Failure {
-    Failure::usage(
-        format!("cannot write results to `{}`: {why}", target.display()),
-        "name a new directory, or that of an earlier run, with --out",
-    )
+fn unsuitable(place: &Path, why: &str) -> WriteError {
+    WriteError::Unsuitable { place: place.to_path_buf(), why: why.to_owned() }
 }
 
 fn default_target(title: &str) -> PathBuf {

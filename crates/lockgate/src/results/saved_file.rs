@@ -7,17 +7,16 @@ use std::path::{Path, PathBuf};
 
 use tempfile::{Builder, NamedTempFile};
 
-use crate::directory::{check_writable, kind};
-use crate::exit::Failure;
+use super::SavedFileError;
+use super::directory::{check_writable, kind};
 use crate::files::words;
 
 /// File to be written.
-pub(crate) struct SavedFile {
+#[derive(Debug)]
+pub struct SavedFile {
     path: PathBuf,
     /// Beginning of every file of this kind: an existing file without it is not replaced.
     head: &'static str,
-    /// Option that named the file.
-    option: &'static str,
 }
 
 impl SavedFile {
@@ -25,16 +24,12 @@ impl SavedFile {
     ///
     /// # Errors
     /// If something else exists there, or it cannot be written.
-    pub(crate) fn start(path: &Path, head: &'static str, option: &'static str) -> Result<Self, Failure> {
-        let saved = Self { path: path.to_path_buf(), head, option };
+    pub fn start(path: &Path, head: &'static str) -> Result<Self, SavedFileError> {
+        let saved = Self { path: path.to_path_buf(), head };
         match saved.obstacle() {
-            Some(why) => Err(Failure::usage(saved.message(&why), format!("name another file with {option}"))),
+            Some(why) => Err(SavedFileError::Unsuitable { file: saved.path, why }),
             None => Ok(saved),
         }
-    }
-
-    fn message(&self, why: &str) -> String {
-        format!("cannot write `{}`: {why}", self.path.display())
     }
 
     fn parent(&self) -> &Path {
@@ -43,7 +38,7 @@ impl SavedFile {
     }
 
     /// Returns the directory that contains it.
-    pub(crate) fn directory(&self) -> Option<PathBuf> {
+    pub fn directory(&self) -> Option<PathBuf> {
         fs::canonicalize(self.parent()).ok()
     }
 
@@ -99,19 +94,17 @@ impl SavedFile {
     ///
     /// # Errors
     /// If it cannot be written, or had to be written beside its place.
-    pub(crate) fn write(&self, text: &str) -> Result<(), Failure> {
+    pub fn write(&self, text: &str) -> Result<(), SavedFileError> {
         debug_assert!(text.starts_with(self.head), "the next run must know it for one of ours");
-        let failed = |error: &io::Error| {
-            Failure::run(self.message(&words(error)), format!("name another file with {}", self.option))
-        };
-        let mut draft = self.draft().map_err(|error| failed(&error))?;
-        draft.write_all(text.as_bytes()).and_then(|()| draft.flush()).map_err(|error| failed(&error))?;
+        let failed = |source: io::Error| SavedFileError::Failed { file: self.path.clone(), source };
+        let mut draft = self.draft().map_err(failed)?;
+        draft.write_all(text.as_bytes()).and_then(|()| draft.flush()).map_err(failed)?;
         let found = fs::symlink_metadata(&self.path);
         if let Ok(found) = found.as_ref().map(fs::Metadata::permissions) {
             let _ = draft.as_file().set_permissions(found);
         }
         if found.is_ok_and(|found| found.is_file() && (found.len() == 0 || self.is_ours())) {
-            return draft.persist(&self.path).map(drop).map_err(|error| failed(&error.error));
+            return draft.persist(&self.path).map(drop).map_err(|error| failed(error.error));
         }
         let mut place = self.path.clone();
         for again in 2.. {
@@ -123,14 +116,13 @@ impl SavedFile {
                     name.push(format!("-{again}"));
                     place = self.path.with_file_name(name);
                 }
-                Err(error) => return Err(failed(&error.error)),
+                Err(error) => return Err(failed(error.error)),
             }
         }
         if place == self.path {
             return Ok(());
         }
-        let help = format!("it is in `{}`", place.display());
-        Err(Failure::run(self.message("something came there while the run went on"), help))
+        Err(SavedFileError::SetAside { file: self.path.clone(), written: place })
     }
 }
 

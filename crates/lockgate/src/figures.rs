@@ -1,22 +1,22 @@
 //! Numbers for readers: three digits and a unit prefix.
 
 /// Formats seconds, such as `1.23 ms`.
-pub(crate) fn seconds(value: Option<f64>) -> String {
+pub fn seconds(value: Option<f64>) -> String {
     with_prefix(value, "s")
 }
 
 /// Formats bits per second, such as `9.98 Mbit/s`.
-pub(crate) fn rate(value: Option<f64>) -> String {
+pub fn rate(value: Option<f64>) -> String {
     with_prefix(value, "bit/s")
 }
 
 /// Formats a fraction, such as `0.12 %`.
-pub(crate) fn ratio(value: Option<f64>) -> String {
+pub fn ratio(value: Option<f64>) -> String {
     value.map_or_else(|| "-".to_owned(), |value| format!("{} %", three_digits(value * 100.0)))
 }
 
 /// Formats a value in the unit of its metric.
-pub(crate) fn quantity(value: Option<f64>, unit: &str) -> String {
+pub fn quantity(value: Option<f64>, unit: &str) -> String {
     match unit {
         "s" | "bit/s" | "B" => with_prefix(value, unit),
         "" => value.map_or_else(|| "-".to_owned(), three_digits),
@@ -32,8 +32,19 @@ fn packets(value: f64) -> String {
 }
 
 /// Returns the plural ending of a noun after this number.
-pub(crate) fn plural(count: f64) -> &'static str {
+pub fn plural(count: f64) -> &'static str {
     if (count - 1.0).abs() < f64::EPSILON { "" } else { "s" }
+}
+
+/// Formats an amount of memory, such as `1.5 GiB`; less than one MiB is a fraction of it.
+pub fn memory(bytes: u64) -> String {
+    const UNITS: [(u64, &str); 3] = [(1 << 40, "TiB"), (1 << 30, "GiB"), (1 << 20, "MiB")];
+    let (unit, name) = UNITS.into_iter().find(|(unit, _)| bytes >= *unit).unwrap_or((1 << 20, "MiB"));
+    let amount = bytes as f64 / unit as f64;
+    if bytes > 1 << 50 {
+        return "more than 1000 TiB".to_owned();
+    }
+    if amount < 9.95 { format!("{amount:.1} {name}") } else { format!("{amount:.0} {name}") }
 }
 
 /// Formats `value` in `unit` with the prefix that leaves one to three digits before the point.
@@ -85,5 +96,13 @@ mod tests {
         assert_eq!(quantity(Some(12.0), "packets"), "12 packets");
         assert_eq!(quantity(Some(1.0), "packets"), "1 packet");
         assert_eq!(quantity(Some(11.5), "packets"), "11.5 packets");
+    }
+
+    #[test]
+    fn amounts_of_memory_are_short() {
+        assert_eq!(memory(3 << 20), "3.0 MiB");
+        assert_eq!(memory(100 << 20), "100 MiB");
+        assert_eq!(memory(24 << 30), "24 GiB");
+        assert_eq!(memory(u64::MAX), "more than 1000 TiB");
     }
 }

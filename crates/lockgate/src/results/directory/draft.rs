@@ -13,8 +13,8 @@ use super::earlier::{Contents, FORMAT, MARKER, contents, is_of_draft, remove};
 /// Drafts of this process, removed if it is aborted.
 static UNFINISHED: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
 
-/// Removes unfinished drafts.
-pub(crate) fn clean_up() {
+/// Removes the unfinished directories of this process, for a command that is about to abort.
+pub fn remove_unfinished() {
     for directory in UNFINISHED.lock().unwrap_or_else(PoisonError::into_inner).iter() {
         discard(directory);
     }
@@ -28,6 +28,7 @@ fn shortened(name: &str) -> String {
 }
 
 /// Draft of this process.
+#[derive(Debug)]
 pub(super) struct Draft {
     pub(super) path: PathBuf,
     /// Holds the lock; closing it frees the lock.

@@ -2,13 +2,23 @@
 
 use lockgate_measure::metric::Address;
 use lockgate_measure::summary::{Expectation, Summary};
+use lockgate_scenario::diagnostic::visible;
 
-use crate::runs::Runs;
-use crate::{figures, terminal};
+use crate::{Runs, figures};
+
+/// Returns "holds" or "missed", with a sign that does not need colour.
+pub fn sign(holds: bool) -> &'static str {
+    if holds { "✓ holds" } else { "✗ missed" }
+}
+
+/// True if all expectations hold.
+pub fn holds(summary: &Summary) -> bool {
+    summary.expect.iter().all(|expect| expect.holds)
+}
 
 /// Returns a sentence for each expectation.
-pub(crate) fn sentences(summary: &Summary) -> Vec<String> {
-    let sentence = |expect: &Expectation| format!("{}: {}", terminal::verdict(expect.holds), told(expect));
+pub fn sentences(summary: &Summary) -> Vec<String> {
+    let sentence = |expect: &Expectation| format!("{}: {}", sign(expect.holds), told(expect));
     summary.expect.iter().map(sentence).collect()
 }
 
@@ -22,8 +32,8 @@ fn told(expect: &Expectation) -> String {
 }
 
 /// Returns the verdict in a line.
-pub(crate) fn line(summary: &Summary, runs: &Runs) -> String {
-    let stopped = if runs.interrupted { "stopped early; " } else { "" };
+pub fn line(summary: &Summary, runs: &Runs) -> String {
+    let stopped = if runs.stopped_early { "stopped early; " } else { "" };
     let missed: Vec<&Expectation> = summary.expect.iter().filter(|expect| !expect.holds).collect();
     let all = summary.expect.len();
     let text = match (runs.unfaithful.first(), missed.as_slice(), all) {
@@ -36,12 +46,12 @@ pub(crate) fn line(summary: &Summary, runs: &Runs) -> String {
             format!("✗ {} of {all} expectations missed: {}", missed.len(), told(first))
         }
     };
-    terminal::visible(&format!("{stopped}{text}")).into_owned()
+    visible(&format!("{stopped}{text}")).into_owned()
 }
 
 /// Returns the most important finding besides the verdict: the queue in which packets waited longest, with
 /// its drops.
-pub(crate) fn one_thing(summary: &Summary) -> String {
+pub fn one_thing(summary: &Summary) -> String {
     let queues = summary.ports.iter().flat_map(|(port, results)| {
         // A packet that waits in a child also waits in the child's parents.
         let leaves = results.queues.iter().filter(|(name, _)| {
@@ -66,7 +76,7 @@ pub(crate) fn one_thing(summary: &Summary) -> String {
 }
 
 /// Formats the measured value of an expectation's metric.
-pub(crate) fn value(expect: &Expectation) -> String {
+pub fn value(expect: &Expectation) -> String {
     let value = quantity(&expect.that, expect.value);
     match expect.half_width {
         Some(half) => format!("{value} ± {}", quantity(&expect.that, Some(half))),
@@ -75,7 +85,7 @@ pub(crate) fn value(expect: &Expectation) -> String {
 }
 
 /// Formats a value in the unit of the metric at `path`.
-pub(crate) fn quantity(path: &str, value: Option<f64>) -> String {
+pub fn quantity(path: &str, value: Option<f64>) -> String {
     match Address::parse(path).map_or("", |address| address.unit().symbol()) {
         "ratio" => figures::ratio(value),
         unit => figures::quantity(value, unit),
@@ -83,7 +93,7 @@ pub(crate) fn quantity(path: &str, value: Option<f64>) -> String {
 }
 
 /// Formats the bounds of an expectation's metric.
-pub(crate) fn bounds(expect: &Expectation) -> String {
+pub fn bounds(expect: &Expectation) -> String {
     let quantity = |bound: f64| quantity(&expect.that, Some(bound));
     let named = [
         ("below", expect.below),

@@ -7,18 +7,20 @@ use std::sync::Arc;
 
 use lockgate_scenario::Files;
 
-use crate::exit::Failure;
+use crate::Error;
 
 /// Largest file read into memory, in bytes.
 const LARGEST: u64 = 1 << 30;
 
 /// Lookup of files: beside the scenario, then in the current directory.
-pub(crate) struct Beside {
+#[derive(Clone, Debug)]
+pub struct Beside {
     folder: PathBuf,
 }
 
 impl Beside {
-    pub(crate) fn new(scenario: &Path) -> Self {
+    /// Creates the lookup for the scenario file at this path; of an empty path, the current directory.
+    pub fn new(scenario: &Path) -> Self {
         Self { folder: scenario.parent().map(Path::to_path_buf).unwrap_or_default() }
     }
 }
@@ -31,8 +33,11 @@ impl Files for Beside {
     }
 }
 
-/// Reads a text file that is no scenario.
-pub(crate) fn text(path: &Path) -> Result<String, String> {
+/// Reads a text file of up to 1 GiB that is no scenario.
+///
+/// # Errors
+/// The reason, in lower case.
+pub fn text(path: &Path) -> Result<String, String> {
     String::from_utf8(read(path, LARGEST)?).map_err(|_| "it is not UTF-8 text".to_owned())
 }
 
@@ -51,21 +56,17 @@ fn read(path: &Path, most: u64) -> Result<Vec<u8>, String> {
 }
 
 /// Reads a scenario's text.
-pub(crate) fn scenario_text(path: &Path) -> Result<String, Failure> {
-    let shown = path.display();
-    let bytes = read(path, lockgate_scenario::LONGEST as u64)
-        .map_err(|why| Failure::usage(format!("cannot read `{shown}`: {why}"), "name a scenario file"))?;
-    String::from_utf8(bytes).map_err(|error| {
-        let at = error.utf8_error().valid_up_to();
-        Failure::usage(
-            format!("`{shown}` is not a scenario: byte {at} is not UTF-8 text"),
-            "scenario files are TOML; see `lockgate run --help` for examples",
-        )
-    })
+pub(crate) fn scenario_text(path: &Path) -> Result<String, Error> {
+    let path = path.to_path_buf();
+    let bytes = match read(&path, lockgate_scenario::LONGEST as u64) {
+        Ok(bytes) => bytes,
+        Err(why) => return Err(Error::Unreadable { path, why }),
+    };
+    String::from_utf8(bytes).map_err(|error| Error::NotText { path, at: error.utf8_error().valid_up_to() })
 }
 
 /// Returns the message of an I/O error, in lower case and without its number.
-pub(crate) fn words(error: &io::Error) -> String {
+pub fn words(error: &io::Error) -> String {
     match error.kind() {
         io::ErrorKind::NotFound => "there is no such file".to_owned(),
         io::ErrorKind::PermissionDenied => "permission denied".to_owned(),

@@ -1,0 +1,18 @@
+//! Embeds the built page of reports, or a page that says how to build it.
+
+use std::path::Path;
+
+fn main() {
+    let page = Path::new("../../web/dist/report.html");
+    println!("cargo::rerun-if-changed={}", page.display());
+    println!("cargo::rerun-if-changed=build.rs");
+    let out = std::env::var("OUT_DIR").expect("cargo sets it");
+    let template = std::fs::read_to_string(page).unwrap_or_else(|_| {
+        println!("cargo::warning=web/dist/report.html is not built: reports will have no figures (run `make web`)");
+        "<!doctype html><title>Lockgate report</title><p>This build of Lockgate has no figures: its page was not built \
+         (<code>make web</code>). The numbers are in summary.json.</p>\
+         <script type=\"application/json\" id=\"lockgate-data\">{}</script>"
+            .to_owned()
+    });
+    std::fs::write(Path::new(&out).join("report.html"), template).expect("the output directory is writable");
+}

@@ -1,0 +1,43 @@
+//! Time that a run takes: wall clock and processor.
+
+use lockgate_measure::recording::Recording;
+
+/// Clocks read at the start of a run.
+pub(crate) struct Stopwatch {
+    #[cfg(not(target_family = "wasm"))]
+    wall: std::time::Instant,
+    cpu_s: f64,
+}
+
+impl Stopwatch {
+    /// Reads the clocks.
+    pub(crate) fn start() -> Self {
+        Self {
+            #[cfg(not(target_family = "wasm"))]
+            wall: std::time::Instant::now(),
+            cpu_s: thread_cpu_s(),
+        }
+    }
+
+    /// Stores the time since the start in the recording; zero where there is no clock.
+    pub(crate) fn record(&self, recording: &mut Recording) {
+        #[cfg(not(target_family = "wasm"))]
+        {
+            recording.engine.wall_s = self.wall.elapsed().as_secs_f64();
+        }
+        recording.engine.cpu_s = thread_cpu_s() - self.cpu_s;
+    }
+}
+
+/// Returns the processor time of this thread, in seconds.
+#[cfg(unix)]
+fn thread_cpu_s() -> f64 {
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
+    time.tv_sec as f64 + time.tv_nsec as f64 / 1e9
+}
+
+/// Returns zero: unsupported.
+#[cfg(not(unix))]
+fn thread_cpu_s() -> f64 {
+    0.0
+}

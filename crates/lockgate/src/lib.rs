@@ -1,0 +1,63 @@
+//! Lockgate as a library: everything that the command `lockgate` does, without printing.
+//!
+//! ```text
+//! read -> Scenario -> run (simulated) or run_live -> Runs -> summarise -> Summary -> verdict, results::write
+//!                  '-> Simulation: in steps, observed and changed in between
+//! ```
+//!
+//! Nothing here prints, draws progress, handles signals or ends the process: callers give callbacks
+//! ([`Options`]) and get errors ([`Error`]).
+//!
+//! ```
+//! use lockgate::{Options, Seed};
+//!
+//! let text = r#"
+//! title = "half of a link"
+//! duration = "1s"
+//! node.a = {}
+//! node.b = {}
+//! link.line = { between = ["a", "b"], rate = "2mbit" }
+//! flow.f = { from = "a", to = "b", transport = "udp", size = "1250B", rate = "1mbit" }
+//! [[expect]]
+//! that = "flow.f.loss"
+//! at_most = 0.0
+//! "#;
+//! let scenario = lockgate::read_text(text, "half", &lockgate::no_files(), &[])?;
+//! let runs = lockgate::run(&scenario, &Options { seeds: vec![Seed(1), Seed(2)], ..Options::default() })?;
+//! let summary = lockgate::summarise(&scenario, &runs.recordings)?;
+//! assert_eq!(summary.flows["f"].sent_packets, 100);
+//! assert_eq!(lockgate::verdict::line(&summary, &runs), "✓ the expectation holds: flow.f.loss is 0 %, expected at most 0 %, held by 2 of 2");
+//! # Ok::<(), lockgate::Error>(())
+//! ```
+//!
+//! Features: `results` (default) writes directories of results; `live` makes runs on real packets.
+#![forbid(unsafe_code)]
+
+mod cost;
+mod error;
+pub mod figures;
+pub mod files;
+mod judge;
+#[cfg(feature = "live")]
+mod live;
+pub mod memory;
+mod read;
+#[cfg(feature = "results")]
+pub mod results;
+mod run;
+pub mod twin;
+pub mod verdict;
+
+pub use error::Error;
+pub use judge::{judge, summarise, unit_of};
+#[cfg(feature = "live")]
+pub use live::{prepare_live, run_live};
+pub use read::{no_files, parse_settings, read, read_text, read_within};
+pub use run::{Advance, Options, ProgramOutput, Runs, run};
+
+pub use lockgate_engine::random::Seed;
+pub use lockgate_engine::units;
+pub use lockgate_measure::recording::Recording;
+pub use lockgate_measure::summary::Summary;
+pub use lockgate_scenario::{Files, Override, Problem, Problems, Scenario};
+pub use lockgate_sim::{Command, Control, Observer, Outcome, Progress, RunView, Simulation};

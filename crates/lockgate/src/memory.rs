@@ -1,0 +1,69 @@
+//! Memory of runs: estimated before they start, and watched while they go on.
+
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use lockgate_scenario::Scenario;
+use lockgate_sim::Estimate;
+
+use crate::Error;
+
+/// Estimates the bytes that `runs` runs of a scenario take.
+///
+/// # Errors
+/// If they exceed the scenario's limit: names the largest part and the way to make it smaller.
+pub fn estimate(scenario: &Scenario, runs: usize) -> Result<u64, Error> {
+    let estimate = Estimate::of(scenario);
+    // Not the thread pool's size: reading it starts the pool, and a process of several threads cannot enter a
+    // user namespace.
+    let together = std::thread::available_parallelism().map_or(1, usize::from) as u64;
+    let needed = estimate.of_runs(runs as u64, together);
+    if needed <= scenario.memory {
+        return Ok(needed);
+    }
+    let (part, part_bytes, remedy) =
+        estimate.parts().into_iter().max_by_key(|(_, bytes, _)| *bytes).unwrap_or_default();
+    Err(Error::Estimate {
+        title: scenario.title.clone(),
+        runs,
+        needed,
+        limit: scenario.memory,
+        part,
+        part_bytes,
+        remedy,
+    })
+}
+
+/// Returns the resident bytes of this process; `None` if the system does not tell.
+fn resident() -> Option<u64> {
+    let pages: u64 =
+        std::fs::read_to_string("/proc/self/statm").ok()?.split_whitespace().nth(1)?.parse().ok()?;
+    // Pages of 4 KiB: with larger pages, more is allowed than stated.
+    Some(pages << 12)
+}
+
+/// Bytes that the program itself may take in addition.
+const OWN: u64 = 256 << 20;
+
+/// Watches the resident memory of the process against the limit.
+pub(crate) struct Guard {
+    limit: u64,
+    calls: AtomicU32,
+}
+
+impl Guard {
+    /// Calls per measurement, because one takes some microseconds.
+    const CALLS: u32 = 64;
+
+    pub(crate) fn new(limit: u64) -> Self {
+        Self { limit, calls: AtomicU32::new(0) }
+    }
+
+    /// Returns the resident bytes of the process if they exceed the limit.
+    pub(crate) fn exceeded(&self) -> Option<u64> {
+        let calls = self.calls.fetch_add(1, Ordering::Relaxed);
+        if !calls.is_multiple_of(Self::CALLS) {
+            return None;
+        }
+        resident().filter(|bytes| *bytes > self.limit.saturating_add(OWN))
+    }
+}

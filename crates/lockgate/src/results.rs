@@ -1,0 +1,246 @@
+//! Files of a run's results: `manifest.json`, `scenario.toml`, `summary.json`, `events.ndjson`,
+//! `report.html`, and on request `packets.parquet` and `ports.pcapng`.
+//!
+//! [`write`] writes those of a run into a [`ResultsDirectory`], which replaces nothing but an earlier run's.
+
+mod directory;
+mod error;
+mod saved_file;
+
+use std::fmt::Write;
+use std::path::PathBuf;
+
+use lockgate_measure::export;
+use lockgate_measure::recording::{Event, Mode, Recording};
+use lockgate_measure::report::{
+    ReportData, Run, Topology, TopologyLink, TopologyNode, files, page, requests,
+};
+use lockgate_measure::summary::Summary;
+use lockgate_scenario::Scenario;
+use serde::Serialize;
+use sha2::{Digest, Sha256};
+
+pub use self::directory::{ResultsDirectory, remove_unfinished};
+pub use self::error::{SavedFileError, WriteError};
+pub use self::saved_file::SavedFile;
+use crate::files::words;
+use crate::{Runs, Seed};
+
+/// Page of reports, with a placeholder for the data.
+pub const TEMPLATE: &str = include_str!(concat!(env!("OUT_DIR"), "/report.html"));
+
+/// Parameters of a run, enough to repeat it.
+#[derive(Serialize)]
+struct Manifest<'a> {
+    lockgate: &'static str,
+    title: &'a str,
+    mode: &'static str,
+    command: &'a str,
+    scenario_sha256: String,
+    seeds: Vec<u64>,
+    finished: String,
+    interrupted: bool,
+    host: Host,
+    /// Cost of each run, in the order of the seeds.
+    cost: Vec<Cost>,
+}
+
+/// Time a run took: the only difference between two equal runs.
+#[derive(Serialize)]
+struct Cost {
+    seed: u64,
+    /// Real time in seconds.
+    wall_s: f64,
+    /// Processor time in seconds.
+    cpu_s: f64,
+}
+
+#[derive(Serialize)]
+struct Host {
+    system: String,
+    architecture: &'static str,
+    processors: usize,
+}
+
+impl Host {
+    fn this() -> Self {
+        #[cfg(unix)]
+        let system = {
+            let name = rustix::system::uname();
+            format!("{} {}", name.sysname().to_string_lossy(), name.release().to_string_lossy())
+        };
+        #[cfg(not(unix))]
+        let system = std::env::consts::OS.to_owned();
+        Self {
+            system,
+            architecture: std::env::consts::ARCH,
+            processors: std::thread::available_parallelism().map_or(1, usize::from),
+        }
+    }
+}
+
+/// Returns the current time as ISO 8601 in UTC.
+pub fn now() -> String {
+    jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
+}
+
+/// Returns the SHA-256 of a text, in hexadecimal.
+pub fn hash(text: &str) -> String {
+    Sha256::digest(text.as_bytes()).iter().fold(String::new(), |mut digits, byte| {
+        let _ = write!(digits, "{byte:02x}");
+        digits
+    })
+}
+
+/// Returns the head of a report: everything except its runs and figures. `command` repeats what it shows.
+pub fn report_head(title: &str, scenario: &str, command: &str) -> ReportData {
+    let mut report = ReportData::new(title);
+    report.generated = now();
+    command.clone_into(&mut report.command);
+    scenario.clone_into(&mut report.scenario);
+    report.scenario_hash = hash(scenario);
+    let host = Host::this();
+    report.host = format!("{}, {}, {} processors", host.system, host.architecture, host.processors);
+    report
+}
+
+/// Returns the network of a scenario, for drawing.
+pub fn topology(scenario: &Scenario) -> Topology {
+    let degree = |node: usize| scenario.links.iter().filter(|link| link.ends.contains(&node)).count();
+    let nodes = scenario.nodes.iter().enumerate().map(|(index, node)| TopologyNode {
+        name: node.name.clone(),
+        x: None,
+        y: None,
+        router: degree(index) > 1,
+    });
+    let links = scenario.links.iter().map(|link| TopologyLink {
+        name: link.name.clone(),
+        from: scenario.nodes[link.ends[0]].name.clone(),
+        to: scenario.nodes[link.ends[1]].name.clone(),
+        rate_bps: Some(link.rate.as_bits() as f64),
+        delay_s: link.delay.as_secs_f64(),
+    });
+    Topology { nodes: nodes.collect(), links: links.collect() }
+}
+
+/// Results of runs, to be written.
+pub struct RunResults<'a> {
+    /// The scenario that was run.
+    pub scenario: &'a Scenario,
+    /// Seeds of the runs.
+    pub seeds: &'a [Seed],
+    /// The runs.
+    pub runs: &'a Runs,
+    /// Summary of the runs.
+    pub summary: &'a Summary,
+    /// Sentences at the head of the report.
+    pub verdict: Vec<String>,
+    /// Command that repeats the runs; may be empty.
+    pub command: String,
+    /// Another run of the same scenario, to be drawn beneath.
+    pub overlaid: Option<Run>,
+}
+
+impl<'a> RunResults<'a> {
+    /// Creates the results of these runs, with a sentence for each expectation.
+    pub fn new(scenario: &'a Scenario, seeds: &'a [Seed], runs: &'a Runs, summary: &'a Summary) -> Self {
+        let (verdict, command, overlaid) = (crate::verdict::sentences(summary), String::new(), None);
+        Self { scenario, seeds, runs, summary, verdict, command, overlaid }
+    }
+
+    fn manifest(&self) -> Manifest<'_> {
+        Manifest {
+            lockgate: env!("CARGO_PKG_VERSION"),
+            title: &self.scenario.title,
+            mode: if self.summary.mode == Mode::Live { "live" } else { "sim" },
+            command: &self.command,
+            scenario_sha256: hash(&self.scenario.text),
+            seeds: self.seeds.iter().map(|seed| seed.0).collect(),
+            finished: now(),
+            interrupted: self.runs.stopped_early,
+            host: Host::this(),
+            cost: self.runs.recordings.iter().map(cost).collect(),
+        }
+    }
+
+    fn report(&self, first: &Recording) -> ReportData {
+        let mut report = report_head(&self.scenario.title, &self.scenario.text, &self.command);
+        report.verdict.clone_from(&self.verdict);
+        report.topology = topology(self.scenario);
+        let label = if first.mode == Mode::Live { "live" } else { "simulation" };
+        let run = Run::new(label, first, self.summary);
+        report.runs = self.overlaid.iter().cloned().chain([run]).collect();
+        report.comparisons = files::tables(self.summary);
+        report.figures = files::figures(first, self.summary);
+        report.figures.extend(requests::figures(first));
+        report
+    }
+}
+
+/// Writes all files of runs and moves the directory to its place. Returns its path.
+///
+/// # Errors
+/// If a file cannot be written, or the directory cannot be moved to its place.
+pub fn write(directory: ResultsDirectory, results: &RunResults<'_>) -> Result<PathBuf, WriteError> {
+    let scenario = results.scenario;
+    // Taken first: `finished` is the time at which the runs ended.
+    let manifest = results.manifest();
+    directory.write("scenario.toml", &scenario.text)?;
+    directory.write("summary.json", json(results.summary)?)?;
+    let Some(first) = results.runs.recordings.first() else { return directory.finish(&manifest) };
+    directory.write("events.ndjson", events(&first.events)?)?;
+    for (index, program) in results.runs.programs.iter().enumerate() {
+        directory.write(&format!("program-{}-{}.txt", index + 1, program.node), &program.output)?;
+    }
+    directory.write("report.html", page(TEMPLATE, &results.report(first)))?;
+    if scenario.record.packets {
+        directory
+            .write_with("packets.parquet", |writer| export::parquet::packets(first, writer).map(drop))?;
+    }
+    if scenario.record.capture {
+        directory.write_with("ports.pcapng", |writer| export::pcapng::packets(first, writer).map(drop))?;
+    }
+    directory.finish(&manifest)
+}
+
+fn cost(recording: &Recording) -> Cost {
+    let lockgate_measure::recording::EngineCost { wall_s, cpu_s, .. } = recording.engine;
+    Cost { seed: recording.seed.0, wall_s, cpu_s }
+}
+
+/// Returns indented JSON with a line end.
+///
+/// # Errors
+/// If the value has no JSON form: a fault of Lockgate.
+pub fn json(value: &impl Serialize) -> Result<String, serde_json::Error> {
+    serde_json::to_string_pretty(value).map(|text| text + "\n")
+}
+
+#[derive(Serialize)]
+struct EventLine<'a> {
+    at_s: f64,
+    kind: lockgate_measure::recording::EventKind,
+    path: &'a str,
+    value: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    moved_packets: Option<u64>,
+    forced_out_packets: u64,
+    #[serde(skip_serializing_if = "str::is_empty")]
+    text: &'a str,
+}
+
+fn events(events: &[Event]) -> Result<String, serde_json::Error> {
+    let line = |event: &Event| {
+        serde_json::to_string(&EventLine {
+            at_s: event.at.as_secs_f64(),
+            kind: event.kind,
+            path: &event.path,
+            value: &event.value,
+            moved_packets: event.moved_packets,
+            forced_out_packets: event.forced_out_packets,
+            text: &event.text,
+        })
+        .map(|text| text + "\n")
+    };
+    events.iter().map(line).collect()
+}
