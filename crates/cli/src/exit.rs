@@ -197,3 +197,20 @@ impl From<WriteError> for Failure {
         }
     }
 }
+
+impl From<lockgate_experiment::Error> for Failure {
+    fn from(error: lockgate_experiment::Error) -> Self {
+        use lockgate_experiment::Error as Experiment;
+        match error {
+            Experiment::Scenario(problems) => Self::Scenario(problems),
+            Experiment::Runner(error) => match error.downcast::<Error>() {
+                Ok(error) => (*error).into(),
+                Err(error) => Self::run(error, "please report this with the scenario and the seed"),
+            },
+            Experiment::UnknownClaim { ref known, .. } | Experiment::NoFile { ref known, .. } => {
+                Self::usage(&error, format!("there are {}", known.join(", ")))
+            }
+            _ => Self::usage(error, "CONTRIBUTING.md says what it may have"),
+        }
+    }
+}

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::process::Command;
 
 /// Which crates each crate may use, tests and benches aside.
-const ARROWS: [(&str, &[&str]); 14] = [
+const ARROWS: [(&str, &[&str]); 15] = [
     ("engine", &[]),
     ("traffic", &["engine"]),
     ("scenario", &["engine", "traffic"]),
@@ -19,7 +19,23 @@ const ARROWS: [(&str, &[&str]); 14] = [
     ("dataplane", &["engine"]),
     ("live", &["engine", "traffic", "scenario", "tcp", "measure", "network", "dataplane"]),
     ("lockgate", &["engine", "scenario", "measure", "sim", "live"]),
-    ("cli", &["engine", "traffic", "scenario", "measure", "network", "session", "sim", "conform", "live", "lockgate"]),
+    ("experiment", &["engine", "scenario", "measure"]),
+    (
+        "cli",
+        &[
+            "engine",
+            "traffic",
+            "scenario",
+            "measure",
+            "network",
+            "session",
+            "sim",
+            "conform",
+            "live",
+            "lockgate",
+            "experiment",
+        ],
+    ),
 ];
 
 fn cargo(arguments: &[&str]) -> String {

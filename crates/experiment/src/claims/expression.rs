@@ -14,7 +14,7 @@ use std::fmt;
 
 use lockgate_engine::units::Duration;
 
-use super::matrix::braces;
+use crate::matrix::braces;
 
 /// Observation of a run.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]

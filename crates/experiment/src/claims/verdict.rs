@@ -2,15 +2,17 @@
 
 use serde::Serialize;
 
-use super::claims::{Claim, Order};
+use super::file::{Claim, Order};
 
 /// Verdict on a claim.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub(crate) enum Verdict {
+pub enum Verdict {
+    /// The values keep the bounds.
     Holds,
     /// Holds only with a free parameter whose value was chosen for it.
     HoldsFitted,
+    /// A value is out of bounds, or missing.
     DoesNotHold,
     /// The paper has only a figure, which is not available to us.
     NotDecidable,
@@ -18,12 +20,12 @@ pub(crate) enum Verdict {
 
 impl Verdict {
     /// True if the values keep the bounds.
-    pub(crate) fn holds(self) -> bool {
+    pub fn holds(self) -> bool {
         matches!(self, Self::Holds | Self::HoldsFitted)
     }
 
     /// Returns the verdict in words, with a sign that does not need colour.
-    pub(crate) fn words(self) -> &'static str {
+    pub fn words(self) -> &'static str {
         match self {
             Self::Holds => "✓ holds",
             Self::HoldsFitted => "✓ holds, fitted",
@@ -35,16 +37,17 @@ impl Verdict {
 
 /// Claim with our values.
 #[derive(Clone, Debug, Serialize)]
-pub(crate) struct Judged {
+pub struct Judged {
+    /// The claim.
     #[serde(flatten)]
-    pub(crate) claim: Claim,
+    pub claim: Claim,
     /// Values of the simulation, each with its combination's label; null if nothing was observed.
-    pub(crate) values: Vec<(String, f64)>,
+    pub values: Vec<(String, f64)>,
     /// Verdict by the simulation.
-    pub(crate) verdict: Verdict,
+    pub verdict: Verdict,
     /// Verdict by real packets, if requested.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) live: Option<OnPackets>,
+    pub live: Option<OnPackets>,
 }
 
 /// Values of a claim on real packets, in the paper's time, and the limits that their runs exceed.
@@ -57,12 +60,17 @@ pub(crate) struct Packets {
 /// Verdict by real packets.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "kebab-case", tag = "state")]
-pub(crate) enum OnPackets {
+pub enum OnPackets {
     /// None, with the reason.
-    Not { why: String },
+    Not {
+        /// Reason.
+        why: String,
+    },
+    /// Values and their verdict.
     Judged {
         /// Values in the paper's time, if the runs were scaled.
         values: Vec<(String, f64)>,
+        /// Verdict by these values.
         verdict: Verdict,
         /// Reasons why its runs are outside the fidelity limits; empty if they are within.
         outside: Vec<String>,
@@ -118,7 +126,7 @@ impl Judged {
 
     /// True if the command must fail: the claim is required and does not hold in the simulation, or does not
     /// hold on real packets within their fidelity limits and without a known difference that allows it.
-    pub(crate) fn fails(&self) -> bool {
+    pub fn fails(&self) -> bool {
         let denied = match &self.live {
             Some(OnPackets::Judged { verdict: Verdict::DoesNotHold, outside, values }) => {
                 outside.is_empty() && !self.is_exempt(values)
@@ -137,7 +145,7 @@ impl Judged {
     }
 
     /// Compares the two verdicts; `None` if one of them is missing or undecided.
-    pub(crate) fn agree(&self) -> Option<bool> {
+    pub fn agree(&self) -> Option<bool> {
         match &self.live {
             Some(OnPackets::Judged { verdict, .. }) if self.verdict != Verdict::NotDecidable => {
                 Some(*verdict == self.verdict)
@@ -147,7 +155,7 @@ impl Judged {
     }
 
     /// Returns both verdicts in words.
-    pub(crate) fn words(&self) -> String {
+    pub fn words(&self) -> String {
         let words = match (self.agree(), self.verdict) {
             (Some(false), verdict) if verdict.holds() => "✗ simulation only",
             (Some(false), _) => "✗ live only",
@@ -157,13 +165,13 @@ impl Judged {
     }
 
     /// Formats the values of the simulation.
-    pub(crate) fn shown(&self) -> String {
+    pub fn shown(&self) -> String {
         self.with_unit(shown(&self.claim, &self.values))
     }
 
     /// Formats the values of real packets, or the reason why there are none; empty if they were not
     /// requested.
-    pub(crate) fn shown_live(&self) -> String {
+    pub fn shown_live(&self) -> String {
         match &self.live {
             None => String::new(),
             Some(OnPackets::Not { why }) => format!("not live: {why}"),
@@ -183,13 +191,13 @@ impl Judged {
     }
 
     /// Formats the expected values, if given.
-    pub(crate) fn expected(&self) -> String {
+    pub fn expected(&self) -> String {
         self.claim.expected.iter().map(|value| number(*value)).collect::<Vec<_>>().join(", ")
     }
 }
 
 /// Formats a number with four significant digits.
-pub(crate) fn number(value: f64) -> String {
+pub fn number(value: f64) -> String {
     if !value.is_finite() {
         return "-".to_owned();
     }

@@ -2,11 +2,10 @@
 
 use lockgate_measure::report::{Cell, Comparison};
 
-use super::claims::Today;
 use super::experiment::Experiment;
 use super::figures::{row, want_row};
-use super::matrix::Variables;
-use crate::exit::Failure;
+use super::file::Today;
+use crate::Variables;
 
 /// Experiment with the disciplines under which it can be run.
 pub(crate) struct Others<'a> {
@@ -45,7 +44,7 @@ impl<'a> Others<'a> {
                     break;
                 }
             }
-            let outcome = outcome.map(|()| name.clone()).map_err(|failure| first(&failure));
+            let outcome = outcome.map(|()| name.clone()).map_err(|error| error.to_string());
             if outcome.is_ok() {
                 want_row(&today.columns, &variables(&name, kind), experiment)
                     .map_err(|why| format!("today `{}`: {why}", today.title))?;
@@ -82,15 +81,6 @@ impl<'a> Others<'a> {
 
 fn variables(run: &str, kind: &str) -> Variables {
     Variables::from([("run".to_owned(), run.to_owned()), ("kind".to_owned(), kind.to_owned())])
-}
-
-fn first(failure: &Failure) -> String {
-    match failure {
-        Failure::Scenario(problems) => {
-            (&**problems).into_iter().next().map_or_else(String::new, ToString::to_string)
-        }
-        other => other.to_string(),
-    }
 }
 
 impl Today {

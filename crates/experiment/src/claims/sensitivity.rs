@@ -3,12 +3,13 @@
 
 use lockgate_measure::report::{Cell, Comparison};
 
-use super::claims::{Claim, Fitted};
 use super::experiment::Experiment;
 use super::expression::{Observation, Values};
 use super::figures::formula;
-use super::matrix::{Scalar, Variables, combinations, fill};
+use super::file::{Claim, Fitted};
 use super::verdict::Judged;
+use crate::matrix::{combinations, fill};
+use crate::{Scalar, Variables};
 
 /// Fitted parameter and the claims that depend on its value.
 pub(crate) struct Sensitivity<'a> {

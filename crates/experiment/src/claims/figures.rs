@@ -2,11 +2,12 @@
 
 use lockgate_measure::report::{self, Cell, Comparison, FigureKind, FigureSeries};
 
-use super::claims::{Axis, Column, Figure, Kind, Origin, Series, Table};
 use super::experiment::{Experiment, Seen};
 use super::expression::{Expression, observations};
-use super::matrix::{Variables, combinations, fill};
+use super::file::{Axis, Column, Figure, Kind, Origin, Series, Table};
 use super::observation::Curve;
+use crate::Variables;
+use crate::matrix::{combinations, fill};
 
 /// Parses a formula after filling in its variables.
 pub(crate) fn formula(text: &str, variables: &Variables) -> Result<Expression, String> {

@@ -12,7 +12,7 @@ use lockgate_scenario::Problems;
 use lockgate_scenario::diagnostic::Span;
 use serde::{Deserialize, Serialize};
 
-use super::matrix::{Each, Rows, Scalar};
+use crate::{Each, Rows, Scalar};
 use lockgate_scenario::Scale;
 
 /// Contents of a `claims.toml`.
@@ -114,21 +114,24 @@ pub(crate) struct Fitted {
 /// bound, and only if the cause was found.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct LiveDifference {
+pub struct LiveDifference {
     /// Observed difference.
-    pub(crate) seen: String,
+    pub seen: String,
     /// Mechanism; `None` if it was not found, and nothing is exempted.
     #[serde(default)]
-    pub(crate) cause: Option<String>,
-    /// Bounds of the values on real packets, each instead of the claim's own.
+    pub cause: Option<String>,
+    /// Upper bound of the values on real packets; this and the following replace the claim's own.
     #[serde(default)]
-    pub(crate) at_most: Option<f64>,
+    pub at_most: Option<f64>,
+    /// Lower bound.
     #[serde(default)]
-    pub(crate) at_least: Option<f64>,
+    pub at_least: Option<f64>,
+    /// Relative tolerance.
     #[serde(default)]
-    pub(crate) tolerance: Option<f64>,
+    pub tolerance: Option<f64>,
+    /// Absolute tolerance.
     #[serde(default)]
-    pub(crate) rounding: Option<f64>,
+    pub rounding: Option<f64>,
 }
 
 impl LiveDifference {
@@ -146,7 +149,7 @@ impl LiveDifference {
     }
 
     /// Returns the difference and its cause, in words.
-    pub(crate) fn words(&self) -> String {
+    pub fn words(&self) -> String {
         match &self.cause {
             Some(cause) => format!("{}: {cause}", self.seen),
             None => format!("{}; the cause was not found", self.seen),
@@ -157,68 +160,71 @@ impl LiveDifference {
 /// Claim and its criterion.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Claim {
-    pub(crate) id: String,
+pub struct Claim {
+    /// Name of the claim.
+    pub id: String,
     /// Figure, table or section.
     #[serde(rename = "where")]
-    pub(crate) place: String,
+    pub place: String,
     /// The claim, in a sentence.
-    pub(crate) text: String,
+    pub text: String,
     /// The paper's value or statement.
-    pub(crate) paper: String,
+    pub paper: String,
     /// Criterion, in words.
-    pub(crate) decide: String,
+    pub decide: String,
     /// Criterion, as a formula over the runs.
-    pub(crate) value: String,
+    pub value: String,
     /// Unit of the value.
     #[serde(default)]
-    pub(crate) unit: String,
+    pub unit: String,
+    /// Variables of the formula: one value for each combination.
     #[serde(default, skip_serializing)]
-    pub(crate) each: Each,
+    pub each: Each,
+    /// Variables whose values belong together.
     #[serde(default, skip_serializing)]
-    pub(crate) rows: Rows,
+    pub rows: Rows,
     /// Upper bound of every value.
     #[serde(default)]
-    pub(crate) at_most: Option<f64>,
+    pub at_most: Option<f64>,
     /// Lower bound of every value.
     #[serde(default)]
-    pub(crate) at_least: Option<f64>,
+    pub at_least: Option<f64>,
     /// Expected values: one for all, or one for each.
     #[serde(default)]
-    pub(crate) expected: Vec<f64>,
+    pub expected: Vec<f64>,
     /// Relative tolerance of the expected values.
     #[serde(default)]
-    pub(crate) tolerance: f64,
+    pub tolerance: f64,
     /// Additional absolute tolerance, in the value's unit: half of the last printed digit.
     #[serde(default)]
-    pub(crate) rounding: f64,
+    pub rounding: f64,
     /// The values strictly rise or fall in their order.
     #[serde(default)]
-    pub(crate) order: Option<Order>,
+    pub order: Option<Order>,
     /// Reason why it cannot be decided; our value is shown all the same.
     #[serde(default)]
-    pub(crate) undecidable: Option<String>,
+    pub undecidable: Option<String>,
     /// True if the command fails when the claim does not hold.
     #[serde(default = "yes")]
-    pub(crate) required: bool,
+    pub required: bool,
     /// Reason for the bound, if it is ours.
     #[serde(default)]
-    pub(crate) chosen: String,
+    pub chosen: String,
     /// Parameters that are ours because the paper does not give them.
     #[serde(default)]
-    pub(crate) ours: Vec<String>,
+    pub ours: Vec<String>,
     /// Names of the `[[fitted]]` parameters without which it might not hold.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub(crate) fitted: Vec<String>,
+    pub fitted: Vec<String>,
     /// Reason why it is known not to hold.
     #[serde(default)]
-    pub(crate) note: String,
+    pub note: String,
     /// Reason why it is not decided on real packets, although its runs can be made.
     #[serde(default)]
-    pub(crate) not_live: Option<String>,
+    pub not_live: Option<String>,
     /// Known difference between real packets and the simulation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) live_differs: Option<LiveDifference>,
+    pub live_differs: Option<LiveDifference>,
 }
 
 fn yes() -> bool {
@@ -228,14 +234,16 @@ fn yes() -> bool {
 /// Order of values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub(crate) enum Order {
+pub enum Order {
+    /// Each value is greater than the one before.
     Rising,
+    /// Each value is less than the one before.
     Falling,
 }
 
 impl Claim {
     /// Returns the criterion in words.
-    pub(crate) fn bound(&self) -> String {
+    pub fn bound(&self) -> String {
         let mut parts = Vec::new();
         if let [expected] = self.expected.as_slice() {
             parts.push(format!("{expected}"));

@@ -1,4 +1,4 @@
-//! Variables of a claims file: `$name` stands for each of several values, in all combinations.
+//! Variables of a plan: `$name` stands for each of several values, in all combinations.
 //!
 //! ```text
 //! each = { policy = ["lis", "ffs"], gap = [50, 60] }     50 lis, 50 ffs, 60 lis, 60 ffs: gap first
@@ -11,11 +11,17 @@ use std::fmt;
 use serde::{Deserialize, Deserializer, de};
 
 /// Value of each variable.
-pub(crate) type Variables = BTreeMap<String, String>;
+pub type Variables = BTreeMap<String, String>;
 
 /// Value of a variable: string, number or Boolean, as written.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Scalar(pub(crate) String);
+pub struct Scalar(pub String);
+
+impl From<&str> for Scalar {
+    fn from(text: &str) -> Self {
+        Self(text.to_owned())
+    }
+}
 
 impl<'de> Deserialize<'de> for Scalar {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
@@ -43,9 +49,26 @@ impl<'de> Deserialize<'de> for Scalar {
 }
 
 /// Variables with several values each.
-pub(crate) type Each = BTreeMap<String, Vec<Scalar>>;
+pub type Each = BTreeMap<String, Vec<Scalar>>;
 /// Variables whose values belong together, one entry a row.
-pub(crate) type Rows = Vec<BTreeMap<String, Scalar>>;
+pub type Rows = Vec<BTreeMap<String, Scalar>>;
+
+/// Variables of a plan.
+#[derive(Clone, Debug, Default)]
+pub struct Variations {
+    /// Variables of which every combination is made.
+    pub each: Each,
+    /// Variables whose values belong together; every row is combined with `each`.
+    pub rows: Rows,
+}
+
+impl Variations {
+    /// Creates every combination of these variables.
+    pub fn each<const N: usize>(variables: impl IntoIterator<Item = (&'static str, [Scalar; N])>) -> Self {
+        let each = variables.into_iter().map(|(name, values)| (name.to_owned(), values.to_vec())).collect();
+        Self { each, rows: Rows::new() }
+    }
+}
 
 /// Returns every combination: each row with every combination of `each`, the first variable by name slowest.
 /// One combination without variables if both are empty.

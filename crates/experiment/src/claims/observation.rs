@@ -377,8 +377,8 @@ fn over_time(path: &str, clause: Clause, recording: &Recording) -> Option<Vec<(f
 
 #[cfg(test)]
 mod tests {
+    use super::super::expression::Expression;
     use super::*;
-    use crate::papers::expression::Expression;
 
     fn names() -> Names {
         Names {

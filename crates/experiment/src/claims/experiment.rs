@@ -1,0 +1,289 @@
+//! Runs of a paper: those defined, those needed, and their observations.
+//!
+//! ```text
+//! claims, figures, tables, today --> observations --> runs that are needed --> values, curves
+//! ```
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use lockgate_engine::units::Duration;
+use lockgate_scenario::{Scale, Scenario};
+
+use super::expression::{Expression, Observation, Values};
+use super::file::{Claims, OnPackets, Runs};
+use super::folder::Folder;
+use super::live::Live;
+use super::observation::{Curve, Names, curve, observe};
+use crate::matrix::fill;
+use crate::{Error, Plan, Runner, Task, Variations, run_tasks};
+
+/// Run that the claims file defines.
+#[derive(Clone, Debug)]
+struct Defined {
+    task: Task,
+    /// Options on real packets; `None` if it is not made there.
+    live: Option<OnPackets>,
+}
+
+/// Run that is needed, with its scenario.
+pub(crate) struct Needed {
+    pub(crate) name: String,
+    /// Offset of the seed.
+    pub(crate) offset: u64,
+    pub(crate) scenario: Scenario,
+}
+
+/// Requested observations and, after the runs, their results.
+pub(crate) struct Experiment<'a> {
+    folder: &'a Folder,
+    runner: &'a dyn Runner,
+    pub(crate) quick: bool,
+    defined: BTreeMap<String, Defined>,
+    wanted: BTreeSet<Observation>,
+    drawn: BTreeSet<(Observation, Curve)>,
+    /// Results of the simulation.
+    pub(crate) seen: Seen,
+    /// Results on real packets, if requested.
+    pub(crate) live: Option<Live>,
+    /// Simulated time and packet-hops of all runs.
+    pub(crate) cost: Cost,
+}
+
+/// Total of the runs.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Cost {
+    /// Number of runs.
+    pub runs: usize,
+    /// Simulated time in seconds.
+    pub simulated_s: f64,
+    /// Packets times the ports they passed.
+    pub packet_hops: u64,
+}
+
+impl<'a> Experiment<'a> {
+    /// Creates the runs that the file defines.
+    pub(crate) fn new(
+        folder: &'a Folder,
+        runner: &'a dyn Runner,
+        claims: &Claims,
+        quick: bool,
+    ) -> Result<Self, Error> {
+        let mut experiment = Self {
+            folder,
+            runner,
+            quick,
+            defined: BTreeMap::new(),
+            wanted: BTreeSet::new(),
+            drawn: BTreeSet::new(),
+            seen: Seen::default(),
+            live: None,
+            cost: Cost::default(),
+        };
+        for runs in &claims.runs {
+            experiment.define(runs).map_err(|why| folder.invalid(why))?;
+        }
+        Ok(experiment)
+    }
+
+    /// Adds the runs of a `[[run]]`.
+    fn define(&mut self, runs: &Runs) -> Result<(), String> {
+        let quick: &[String] = if self.quick { &runs.quick } else { &[] };
+        let plan = Plan {
+            name: runs.name.clone(),
+            scenario: runs.scenario.clone(),
+            settings: [runs.set.as_slice(), quick].concat(),
+            variations: Variations { each: runs.each.clone(), rows: runs.rows.clone() },
+            seeds: Vec::new(),
+        };
+        for task in plan.tasks().map_err(|error| error.to_string())? {
+            let filled = |texts: &[String]| {
+                texts.iter().map(|text| fill(text, &task.variables)).collect::<Result<_, _>>()
+            };
+            let mut live = runs.live.clone();
+            (live.set, live.quick) = (filled(&live.set)?, filled(&live.quick)?);
+            self.add(Defined { task, live: Some(live) })?;
+        }
+        Ok(())
+    }
+
+    fn add(&mut self, defined: Defined) -> Result<(), String> {
+        let name = defined.task.key.clone();
+        match self.defined.insert(name.clone(), defined) {
+            Some(_) => Err(format!("there are two runs called `{name}`")),
+            None => Ok(()),
+        }
+    }
+
+    /// Adds a run, if its scenario is valid with these settings.
+    pub(crate) fn try_run(&mut self, name: &str, scenario: &str, set: Vec<String>) -> Result<(), Error> {
+        let task = Task {
+            key: name.to_owned(),
+            scenario: scenario.to_owned(),
+            settings: set,
+            seed: 1,
+            variables: BTreeMap::new(),
+        };
+        self.read(&task)?;
+        self.add(Defined { task, live: None }).map_err(|why| self.folder.invalid(why))
+    }
+
+    /// Requests an observation of a variant of its run, which has the additional settings `set` and a name
+    /// that begins with `prefix`.
+    ///
+    /// # Errors
+    /// If there is no such run.
+    pub(crate) fn want_variant(
+        &mut self,
+        prefix: &str,
+        set: &[String],
+        observation: Observation,
+    ) -> Result<(), String> {
+        let name = format!("{prefix}{}", observation.run);
+        if !self.defined.contains_key(&name) {
+            let original = self.defined.get(&observation.run);
+            let original =
+                original.ok_or_else(|| format!("{observation}: there is no run `{}`", observation.run))?;
+            let mut task = Task { key: name.clone(), ..original.task.clone() };
+            task.settings.extend_from_slice(set);
+            self.defined.insert(name.clone(), Defined { task, live: None });
+        }
+        self.wanted.insert(Observation { run: name, ..observation });
+        Ok(())
+    }
+
+    /// Requests all observations of a formula.
+    pub(crate) fn want(&mut self, formula: &Expression) {
+        formula.each_observation(&mut |observation| {
+            self.wanted.insert(observation.clone());
+        });
+    }
+
+    /// Requests a curve.
+    pub(crate) fn want_curve(&mut self, observation: Observation, curve: Curve) {
+        self.drawn.insert((observation, curve));
+    }
+
+    fn read(&self, task: &Task) -> Result<Scenario, Error> {
+        self.runner.read(&task.scenario, &task.settings, None)
+    }
+
+    /// Reads the scenario of a run with additional settings, at another scale.
+    pub(crate) fn read_at(&self, run: &str, set: &[String], scale: Scale) -> Result<Scenario, Error> {
+        let defined =
+            self.defined.get(run).ok_or_else(|| self.folder.invalid(format!("there is no run `{run}`")))?;
+        let settings = [defined.task.settings.as_slice(), set].concat();
+        self.runner.read(&defined.task.scenario, &settings, Some(scale))
+    }
+
+    /// Returns a run's options on real packets, and the offset of its seed.
+    pub(crate) fn on_packets(&self, run: &str) -> Option<(&OnPackets, u64)> {
+        let defined = self.defined.get(run)?;
+        defined.live.as_ref().map(|live| (live, offset(&defined.task)))
+    }
+
+    /// Returns the runs of which observations are requested.
+    pub(crate) fn wanted_runs(&self) -> BTreeSet<String> {
+        self.wanted.iter().map(|observation| observation.run.clone()).collect()
+    }
+
+    /// Reads the needed runs and checks that every observation is possible.
+    ///
+    /// # Errors
+    /// If the file or a scenario is invalid.
+    pub(crate) fn check(&self) -> Result<Vec<Needed>, Error> {
+        let drawn = self.drawn.iter().map(|(observation, curve)| curve.as_observed(observation));
+        let mut wanted: BTreeMap<String, Vec<Observation>> = BTreeMap::new();
+        for observation in self.wanted.iter().cloned().chain(drawn) {
+            wanted.entry(observation.run.clone()).or_default().push(observation);
+        }
+        let mut needed = Vec::new();
+        for (name, observations) in wanted {
+            let defined = self.defined.get(&name).ok_or_else(|| {
+                self.folder.invalid(format!("{}: there is no run `{name}`", observations[0]))
+            })?;
+            let scenario = self.read(&defined.task)?;
+            let names = Names::of(&scenario);
+            observations
+                .iter()
+                .try_for_each(|observation| names.check(observation))
+                .map_err(|why| self.folder.invalid(why))?;
+            needed.push(Needed { name, offset: offset(&defined.task), scenario });
+        }
+        Ok(needed)
+    }
+
+    /// Simulates the needed runs on all processors.
+    ///
+    /// # Errors
+    /// As for [`check`](Self::check), or if a run fails.
+    pub(crate) fn run(&mut self, seed: u64) -> Result<(), Error> {
+        let needed = self.check()?;
+        self.runner.start(needed.len());
+        let observed = run_tasks(&needed, |needed| self.observe(needed, seed));
+        self.runner.finish();
+        let observed = observed?;
+        let simulated: u64 = observed.iter().map(|(_, simulated)| simulated.as_picos()).sum();
+        self.cost = Cost {
+            runs: needed.len(),
+            simulated_s: simulated as f64 / 1e12,
+            packet_hops: observed.iter().map(|(seen, _)| seen.packet_hops).sum(),
+        };
+        for (seen, _) in observed {
+            self.seen.add(seen);
+        }
+        Ok(())
+    }
+
+    /// Simulates a run, unless the experiment is stopped. Returns its observations and the simulated time.
+    fn observe(&self, needed: &Needed, seed: u64) -> Result<(Seen, Duration), Error> {
+        if self.runner.is_stopped() {
+            return Ok((Seen::default(), Duration::ZERO));
+        }
+        let run = self.runner.run(&needed.scenario, seed.wrapping_add(needed.offset))?;
+        let value = |wanted: &Observation| observe(wanted, &run.recording, &run.summary);
+        let drawn = |wanted: &Observation, kind: Curve| curve(wanted, kind, &run.recording);
+        Ok((self.observed(&needed.name, &value, &drawn, run.recording.packet_hops()), run.simulated))
+    }
+
+    /// Makes all requested observations of a run.
+    pub(crate) fn observed(
+        &self,
+        run: &str,
+        value: &dyn Fn(&Observation) -> Vec<f64>,
+        drawn: &dyn Fn(&Observation, Curve) -> Points,
+        packet_hops: u64,
+    ) -> Seen {
+        let values = self.wanted.iter().filter(|wanted| wanted.run == run);
+        let curves = self.drawn.iter().filter(|(wanted, _)| wanted.run == run);
+        Seen {
+            values: values.map(|wanted| (wanted.clone(), value(wanted))).collect(),
+            curves: curves.map(|(wanted, kind)| ((wanted.clone(), *kind), drawn(wanted, *kind))).collect(),
+            packet_hops,
+        }
+    }
+}
+
+/// Returns the offset of a run's seed: the first is 1.
+fn offset(task: &Task) -> u64 {
+    task.seed.saturating_sub(1)
+}
+
+/// Points of a curve.
+pub(crate) type Points = Vec<(f64, f64)>;
+
+/// Observations of runs.
+#[derive(Debug, Default)]
+pub(crate) struct Seen {
+    pub(crate) values: Values,
+    pub(crate) curves: BTreeMap<(Observation, Curve), Points>,
+    packet_hops: u64,
+}
+
+impl Seen {
+    /// Adds the observations of other runs.
+    pub(crate) fn add(&mut self, other: Self) {
+        self.values.extend(other.values);
+        self.curves.extend(other.curves);
+        self.packet_hops += other.packet_hops;
+    }
+}
