@@ -85,9 +85,7 @@ pub struct Reproduction {
 /// If the paper's files are invalid, or a run fails.
 pub fn reproduce(folder: &Folder, runner: &dyn Runner, request: &Request<'_>) -> Result<Reproduction, Error> {
     let wrong = |why: String| folder.invalid(why);
-    let mut file = Claims::read(folder.text("claims.toml")?, &folder.shown("claims.toml"))
-        .map_err(|problems| Error::Scenario(Box::new(problems)))?;
-    file.check().map_err(wrong)?;
+    let mut file = read(folder)?;
     if let Some(id) = request.claim {
         choose(&mut file, id, folder)?;
     }
@@ -143,6 +141,14 @@ pub fn reproduce(folder: &Folder, runner: &dyn Runner, request: &Request<'_>) ->
         live: experiment.live,
         interrupted: runner.is_stopped(),
     })
+}
+
+/// Reads and checks the claims of a paper.
+fn read(folder: &Folder) -> Result<Claims, Error> {
+    let file = Claims::read(folder.text("claims.toml")?, &folder.shown("claims.toml"))
+        .map_err(|problems| Error::Scenario(Box::new(problems)))?;
+    file.check().map_err(|why| folder.invalid(why))?;
+    Ok(file)
 }
 
 /// Keeps only one claim, and no figures.
@@ -225,9 +231,7 @@ pub struct Parts {
 /// The first problem.
 pub fn check(folder: &Folder, runner: &dyn Runner) -> Result<Parts, Error> {
     let wrong = |why: String| folder.invalid(why);
-    let file = Claims::read(folder.text("claims.toml")?, &folder.shown("claims.toml"))
-        .map_err(|problems| Error::Scenario(Box::new(problems)))?;
-    file.check().map_err(wrong)?;
+    let file = read(folder)?;
     let mut experiment = Experiment::new(folder, runner, &file, true)?;
     file.claims.iter().try_for_each(|claim| want(claim, &mut experiment)).map_err(wrong)?;
     file.figures.iter().try_for_each(|figure| figure.want(&mut experiment)).map_err(wrong)?;
