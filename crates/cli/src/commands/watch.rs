@@ -113,7 +113,8 @@ impl Leaving<'_> {
                     },
                     None => left.exit = watched(&played.runs),
                 }
-                let saved = self.save.map(|file| file.write(&saved(&self.hub.status(), &lockgate::results::now())));
+                let saved =
+                    self.save.map(|file| file.write(&saved(&self.hub.status(), &lockgate::results::now())));
                 let failed = saved.and_then(Result::err);
                 left.failures.extend(failed.map(|error| Failure::saved_file(&error, "--save")));
             }

@@ -11,8 +11,8 @@ use lockgate_sim::{Command as RunCommand, Observer, RunView};
 
 use super::channels::Channels;
 use super::command::Command;
-use lockgate::files::Beside;
 use crate::interrupt;
+use lockgate::files::Beside;
 
 /// Delay of a change after the look at which it was requested. A change comes first at its instant, as any
 /// entry of the timeline; the look came last at its own.
