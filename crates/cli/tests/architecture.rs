@@ -8,9 +8,9 @@ use std::process::Command;
 const ARROWS: [(&str, &[&str]); 15] = [
     ("engine", &[]),
     ("traffic", &["engine"]),
-    ("scenario", &["engine", "traffic"]),
-    ("tcp", &["engine", "traffic", "scenario"]),
     ("measure", &["engine"]),
+    ("scenario", &["engine", "traffic", "measure"]),
+    ("tcp", &["engine", "traffic", "scenario"]),
     ("network", &["engine", "traffic", "scenario", "tcp", "measure"]),
     ("session", &["engine", "scenario", "measure"]),
     ("sim", &["engine", "traffic", "scenario", "measure", "network"]),

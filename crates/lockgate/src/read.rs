@@ -25,7 +25,7 @@ pub fn read(path: impl AsRef<Path>, settings: &[&str]) -> Result<Scenario, Error
 pub fn read_within(path: &Path, overrides: &[Override], memory: u64) -> Result<Scenario, Error> {
     let text = scenario_text(path)?;
     let files = Beside::new(path);
-    let reader = Reader { files: &files, overrides, metrics: Some(&unit_of), memory };
+    let reader = Reader { files: &files, overrides, memory };
     Ok(reader.read(&text, &path.display().to_string())?)
 }
 
@@ -39,7 +39,7 @@ pub fn read_text(
     files: &dyn Files,
     overrides: &[Override],
 ) -> Result<Scenario, Error> {
-    let reader = Reader { files, overrides, metrics: Some(&unit_of), memory: MEMORY };
+    let reader = Reader { files, overrides, memory: MEMORY };
     Ok(reader.read(text, name)?)
 }
 

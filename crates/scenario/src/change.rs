@@ -152,7 +152,7 @@ impl Scenario {
     }
 
     fn read_again(&self, text: &str, files: &dyn Files) -> Result<Self, Problems> {
-        Reader { files, overrides: &[], metrics: None, memory: self.memory }.read(text, &self.title)
+        Reader { files, overrides: &[], memory: self.memory }.read(text, &self.title)
     }
 
     /// Returns `None` if equivalence cannot be shown, or on error: the full read gives the diagnostics.

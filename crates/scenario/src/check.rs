@@ -30,7 +30,6 @@ use toml::de::{DeTable, DeValue};
 
 use crate::Files;
 use crate::diagnostic::{MOST_PROBLEMS, Problem, Span};
-use crate::expect::Metrics;
 use crate::file::{RecordTable, Top};
 use crate::model::{Record, Scenario};
 use crate::nearest::{nearest, suggest};
@@ -290,7 +289,6 @@ impl<'c> Checker<'c> {
         root: &Spanned<DeTable<'_>>,
         text: &str,
         name: &str,
-        metrics: Option<Metrics<'_>>,
     ) -> Option<Scenario> {
         let table = root.get_ref();
         if table.is_empty() {
@@ -313,7 +311,7 @@ impl<'c> Checker<'c> {
         let end = top.as_ref().map(|top| Instant::ZERO + top.duration);
         let changes = self.changes(table, &network, &flows, &ports, end);
         self.warn_unused(&ports, &changes.roots);
-        let expects = self.expects(table, &ports, &flows, metrics);
+        let expects = self.expects(table, &ports, &flows);
         if let Some(end) = end {
             self.warn_late(table, &flows, end);
             self.warn_traffic(table, &flows, end);

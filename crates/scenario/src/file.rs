@@ -19,12 +19,12 @@ use serde::Deserialize;
 use serde::de::{self, Deserializer};
 
 use crate::application::{Codec, Ftp, Pages};
-use crate::expect::Criterion;
 use crate::tcp::{Congestion, InitialSequence};
 use crate::written::{
     Address, Amount, Carrier, Drift, Dscp, Endpoint, FlowLabel, Lengths, Name, OneOrMany, Ports, Protocol,
     SignedBytes, SignedTime, TcpFlag, Tos,
 };
+use lockgate_measure::summary::Criterion;
 
 /// Keys at the top of the file.
 #[derive(Debug, Deserialize, JsonSchema)]

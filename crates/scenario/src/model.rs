@@ -23,7 +23,7 @@ use lockgate_traffic::Law;
 use crate::application::{Codec, Ftp};
 use crate::change::Change;
 use crate::diagnostic::Problem;
-use crate::expect::Expect;
+use crate::expect::Expected;
 use crate::routes::Routes;
 use crate::tcp::TcpModel;
 use crate::trace::LinkTrace;
@@ -54,7 +54,7 @@ pub struct Scenario {
     /// Changes during the run, sorted by time, then by the order of the file.
     pub changes: Vec<Change>,
     /// Expectations on the results.
-    pub expects: Vec<Expect>,
+    pub expects: Vec<Expected>,
     /// Outputs of the run besides its statistics.
     pub record: Record,
     /// Text that the scenario was read from, overrides applied; a `[[change]]` may be appended.

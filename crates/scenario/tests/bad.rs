@@ -62,7 +62,7 @@ fn keys_that_are_unknown() {
     swap("size =", "sise =", &[(11, 1, "`flow.f` has no key `sise`", "did you mean `size`?")]);
     swap("a = {}", "a = { adress = \"10.0.0.9\" }", &[(3, 7, "`node.a` has no key `adress`", "`address`")]);
     add("[record]\npacket = true\n", &[(14, 1, "`record` has no key `packet`", "`packets`")]);
-    add("[[expect]]\nthat = \"x\"\nbelwo = 1\n", &[(15, 1, "no key `belwo`", "`below`")]);
+    add("[[expect]]\nthat = \"jain_index\"\nbelwo = 1\n", &[(15, 1, "no key `belwo`", "`below`")]);
     add("[[change]]\nat = \"1s\"\nsett = {}\n", &[(15, 1, "no key `sett`", "`set`")]);
     queues(
         &["queue.q = { kind = \"fifo\", limitt = \"5p\" }"],
@@ -427,15 +427,28 @@ fn changes_that_cannot_be() {
 
 #[test]
 fn expectations_that_cannot_be_held() {
-    add("[[expect]]\nthat = \"x\"\n", &[(13, 1, "has no bound", "`below`")]);
+    add("[[expect]]\nthat = \"flow.f.owd.p99\"\n", &[(13, 1, "has no bound", "`below`")]);
     add("[[expect]]\nbelow = 1\n", &[(13, 1, "needs `that`", "metric")]);
-    add("[[expect]]\nthat = \"x\"\nbelow = \"20\"\n", &[(15, 9, "`20` is no bound", "with its unit")]);
-    add("[[expect]]\nthat = \"x\"\nbelow = inf\n", &[(15, 9, "`inf` is no bound", "finite")]);
     add(
-        "[[expect]]\nthat = \"x\"\nbetween = [\"9ms\", \"5ms\"]\n",
+        "[[expect]]\nthat = \"flow.f.owd.p99\"\nbelow = \"20\"\n",
+        &[(15, 9, "is a time, and `20` is none", "unit")],
+    );
+    add(
+        "[[expect]]\nthat = \"jain_index\"\nbelow = inf\n",
+        &[(15, 9, "is a fraction, and `inf` is none", "like `0.01`")],
+    );
+    add(
+        "[[expect]]\nthat = \"flow.f.owd.p99\"\nbetween = [\"9ms\", \"5ms\"]\n",
         &[(15, 11, "nothing lies between", "lower bound first")],
     );
-    add("[[expect]]\nthat = \"x\"\nbetween = [\"9ms\"]\n", &[(15, 11, "two bounds, not 1", "between = ")]);
+    add(
+        "[[expect]]\nthat = \"flow.f.owd.p99\"\nbetween = [\"9ms\"]\n",
+        &[(15, 11, "two bounds, not 1", "between = ")],
+    );
+    add(
+        "[[expect]]\nthat = \"flow.f.ow.p99\"\nbelow = \"1ms\"\n",
+        &[(14, 8, "no metric `flow.f.ow.p99`", "`owd`")],
+    );
 }
 
 #[test]

@@ -7,9 +7,7 @@ use std::borrow::Cow;
 use lockgate_engine::packet::FlowId;
 use lockgate_engine::random::Seed;
 use lockgate_engine::units::{Bytes, Duration, Instant, Rate};
-use lockgate_scenario::{
-    Action, Application, Bound, Congestion, Criterion, MEMORY, Names, Reader, Transport, Unit,
-};
+use lockgate_scenario::{Action, Application, Bound, Congestion, Criterion, Expected, Transport};
 use support::{BASE, example, files, scenario, with};
 
 #[test]
@@ -250,18 +248,16 @@ fn what_is_allowed_but_hardly_meant_is_a_warning() {
 
 #[test]
 fn bounds_are_read_in_the_unit_of_their_metric() {
-    let metrics = |path: &str, names: &Names| match path {
-        "flow.voice.throughput" if names.flows.iter().any(|flow| flow == "voice") => Ok(Unit::BitsPerSecond),
-        "flow.voice.loss" => Ok(Unit::Ratio),
-        _ => Err("did you mean `flow.voice.loss`?".to_owned()),
-    };
-    let files = files();
-    let reader = Reader { files: &files, overrides: &[], metrics: Some(&metrics), memory: MEMORY };
     let text = |that: &str, bound: &str| {
         let (before, _) = example().split_once("[[expect]]").expect("an expectation");
         format!("{before}[[expect]]\nthat = \"{that}\"\n{bound}\n")
     };
-    let read = |that: &str, bound: &str| match reader.read(&text(that, bound), "test.toml") {
+    let read = |that: &str, bound: &str| match lockgate_scenario::read(
+        &text(that, bound),
+        "test.toml",
+        &files(),
+        &[],
+    ) {
         Ok(scenario) => format!("{:?}", scenario.expects[0].bounds),
         Err(problems) => support::rendered(&problems),
     };
@@ -269,20 +265,13 @@ fn bounds_are_read_in_the_unit_of_their_metric() {
     assert_eq!(read("flow.voice.loss", "between = [0, \"1%\"]"), "[Between(0.0, 0.01)]");
     assert!(read("flow.voice.throughput", "below = \"1ms\"").contains("is a rate, and `1ms` is none"));
     assert!(read("flow.voice.throughput", "below = 5").contains("it needs a unit: write it like `10mbit`"));
-    assert!(read("flow.voice.owd", "below = 5").contains("help: did you mean `flow.voice.loss`?"));
-    let support_checks = lockgate_scenario::Expect {
-        that: String::new(),
-        unit: None,
-        bounds: vec![Bound::Between(1.0, 2.0), Bound::Below(2.0)],
-        text: String::new(),
-        criterion: Criterion::Mean,
-        name: None,
-        line: None,
-    };
-    assert_eq!(
-        [0.5, 1.0, 2.0, f64::NAN].map(|value| support_checks.holds(value)),
-        [false, true, false, false]
+    assert!(read("flow.voice.los", "below = 5").contains("did you mean `loss`?"));
+    assert!(
+        read("flow.voce.loss", "below = 5").contains("help: there is no flow `voce`; did you mean `voice`?")
     );
+    let expected =
+        Expected { bounds: vec![Bound::Between(1.0, 2.0), Bound::Below(2.0)], ..Expected::default() };
+    assert_eq!([0.5, 1.0, 2.0, f64::NAN].map(|value| expected.holds(value)), [false, true, false, false]);
 }
 
 #[test]

@@ -120,6 +120,17 @@ pub enum MetricError {
     },
 }
 
+impl MetricError {
+    /// Returns the reason without the address, with the nearest address that exists.
+    pub fn help(&self) -> String {
+        match self {
+            Self::Unknown { why, nearest: Some(nearest), .. } => format!("{why}; did you mean `{nearest}`?"),
+            Self::Unknown { why, nearest: None, .. } => why.clone(),
+            Self::Empty { .. } => self.to_string(),
+        }
+    }
+}
+
 impl Address {
     /// Parses an address. [`check_path`] also checks the names.
     ///

@@ -61,12 +61,12 @@ impl Criterion {
     }
 }
 
-/// An expectation before it is checked.
+/// An expectation: a metric and the bounds it must satisfy.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Expected {
     /// Address of the metric.
     pub that: String,
-    /// Bounds; all must hold.
+    /// Bounds in the base unit of the metric, at least one; all must hold.
     pub bounds: Vec<Bound>,
     /// Statistic of several runs that must satisfy them.
     pub criterion: Criterion,
@@ -74,6 +74,13 @@ pub struct Expected {
     pub name: Option<String>,
     /// Line of the scenario's text at which it begins, from 1.
     pub line: Option<u64>,
+}
+
+impl Expected {
+    /// Returns true if `value` satisfies every bound.
+    pub fn holds(&self, value: f64) -> bool {
+        self.bounds.iter().all(|bound| bound.holds(value))
+    }
 }
 
 /// An expectation with its outcome.
@@ -121,7 +128,7 @@ pub struct Expectation {
 impl Expectation {
     /// Checks `values`, one per run, against an expectation.
     fn judge(expected: &Expected, values: Vec<Option<f64>>) -> Self {
-        let keeps = |value: f64| expected.bounds.iter().all(|bound| bound.holds(value));
+        let keeps = |value: f64| expected.holds(value);
         let held = values.iter().filter(|value| value.is_some_and(keeps)).count();
         let complete = !values.is_empty() && values.iter().all(Option::is_some);
         let interval = complete.then(|| Interval::of(values.clone())).flatten();
@@ -165,6 +172,19 @@ impl Expectation {
 }
 
 impl Summary {
+    /// Checks expectations against the runs of this summary, and stores the outcomes. Returns true if all
+    /// hold.
+    ///
+    /// # Errors
+    /// Returns [`MetricError::Unknown`] of the first unknown metric; those before it are stored.
+    pub fn judge(&mut self, expects: &[Expected]) -> Result<bool, MetricError> {
+        let mut all = true;
+        for expected in expects {
+            all &= self.expect(expected)?;
+        }
+        Ok(all)
+    }
+
     /// Checks an expectation against the runs of this summary, and stores the outcome. Returns true if it
     /// holds.
     ///

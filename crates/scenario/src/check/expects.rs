@@ -3,6 +3,7 @@
 use core::str::FromStr;
 
 use lockgate_engine::units::{Bytes, Duration, Packets, Rate};
+use lockgate_measure::metric::check_path;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
@@ -10,7 +11,7 @@ use super::Checker;
 use super::flows::{Flows, Group};
 use super::ports::Ports;
 use crate::diagnostic::{Problem, Span};
-use crate::expect::{Bound, Expect, Metrics, Names, Unit};
+use crate::expect::{Bound, Expected, Names, Unit};
 use crate::file::{ExpectTable, Raw};
 use crate::shape::{Place, shorten};
 
@@ -34,43 +35,31 @@ pub(crate) fn lines(root: &DeTable<'_>, text: &str) -> Vec<u64> {
 type Single<'a> = (&'static str, Option<&'a Raw>, fn(f64) -> Bound);
 
 impl Checker<'_> {
-    pub(super) fn expects(
-        &mut self,
-        root: &DeTable<'_>,
-        ports: &Ports,
-        flows: &Flows,
-        metrics: Option<Metrics<'_>>,
-    ) -> Vec<Expect> {
+    pub(super) fn expects(&mut self, root: &DeTable<'_>, ports: &Ports, flows: &Flows) -> Vec<Expected> {
         let tables = self.list(root, "expect");
         if tables.is_empty() {
             return Vec::new();
         }
-        let names = Names {
-            flows: flows.groups.iter().flat_map(Group::all_names).collect(),
-            ports: ports.models.iter().map(|port| (port.name.clone(), port.queues.clone())).collect(),
-        };
+        let flows: Vec<String> = flows.groups.iter().flat_map(Group::all_names).collect();
+        let ports: Vec<(String, Vec<String>)> =
+            ports.models.iter().map(|port| (port.name.clone(), port.queues.clone())).collect();
         // With problems elsewhere in the file, an unknown address may be right: not checked.
-        let known = if self.problems.is_empty() { metrics } else { None };
+        let names = self.problems.is_empty().then_some(Names { flows: &flows, ports: &ports });
         let mut expects = Vec::new();
         for (index, (table, header)) in tables.into_iter().enumerate() {
             let place = Place { what: "this `expect`", table, header: &header };
-            let expect = self.expect(place, &names, known);
-            expects.extend(
-                expect.map(|expect| Expect { line: self.expect_lines.get(index).copied(), ..expect }),
-            );
+            let expect = self.expect(place, names.as_ref());
+            let line = self.expect_lines.get(index).copied();
+            expects.extend(expect.map(|expect| Expected { line, ..expect }));
         }
         expects
     }
 
-    fn expect(
-        &mut self,
-        place: Place<'_, '_>,
-        names: &Names,
-        metrics: Option<Metrics<'_>>,
-    ) -> Option<Expect> {
+    /// Reads one expectation. Without `names`, its address is accepted as written.
+    fn expect(&mut self, place: Place<'_, '_>, names: Option<&Names<'_>>) -> Option<Expected> {
         let noted = self.problems.len();
         let table: ExpectTable = self.whole(place)?;
-        let unit = match metrics.map(|metrics| metrics(&table.that, names)) {
+        let unit = match names.map(|names| check_path(&table.that, names)) {
             None => None,
             Some(Ok(unit)) => Some(unit),
             Some(Err(why)) => {
@@ -78,12 +67,12 @@ impl Checker<'_> {
                     place.value("that"),
                     format!("there is no metric `{}`", shorten(&table.that)),
                 );
-                self.note(problem.help(why));
+                self.note(problem.help(why.help()));
                 return None;
             }
         };
         let mut bounds = Vec::new();
-        let mut texts = Vec::new();
+        let mut has_bound = table.between.is_some();
         let single: [Single<'_>; 4] = [
             ("below", table.below.as_ref(), Bound::Below),
             ("above", table.above.as_ref(), Bound::Above),
@@ -93,23 +82,19 @@ impl Checker<'_> {
         for (key, raw, bound) in single {
             if let Some(raw) = raw {
                 bounds.extend(self.bound(raw, unit, &table.that, place.value(key)).map(bound));
-                texts.push(format!("{} {raw}", key.replace('_', " ")));
+                has_bound = true;
             }
         }
         if let Some(between) = table.between.as_deref() {
             bounds.extend(self.between(between, unit, &table.that, place));
-            let both: Vec<String> = between.iter().map(ToString::to_string).collect();
-            texts.push(format!("between {}", both.join(" and ")));
         }
-        if texts.is_empty() && self.problems.len() == noted {
+        if !has_bound && self.problems.len() == noted {
             let problem = Problem::new(place.header.clone(), "this `expect` has no bound");
             self.note(problem.help("add `below`, `above`, `at_most`, `at_least` or `between`"));
         }
-        (self.problems.len() == noted).then(|| Expect {
+        (self.problems.len() == noted).then(|| Expected {
             that: table.that,
-            unit,
             bounds,
-            text: texts.join(" and "),
             criterion: table.criterion,
             name: table.name,
             line: None,
