@@ -49,7 +49,7 @@ pub mod twin;
 pub mod verdict;
 
 pub use error::Error;
-pub use judge::{judge, summarise, unit_of};
+pub use judge::{judge, summarise};
 #[cfg(feature = "live")]
 pub use live::{prepare_live, run_live};
 pub use read::{no_files, parse_settings, read, read_text, read_within};

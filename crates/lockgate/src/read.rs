@@ -7,7 +7,7 @@ use std::sync::Arc;
 use lockgate_scenario::{Files, MEMORY, Override, Reader, Scenario};
 
 use crate::files::{Beside, scenario_text};
-use crate::{Error, unit_of};
+use crate::Error;
 
 /// Reads a scenario file with settings such as `link.wan.rate=2mbit`. The files that it names are those beside
 /// it, then those in the current directory.

@@ -154,7 +154,7 @@ impl<'a> RunResults<'a> {
             title: &self.scenario.title,
             mode: if self.summary.mode == Mode::Live { "live" } else { "sim" },
             command: &self.command,
-            scenario_sha256: hash(&self.scenario.text),
+            scenario_sha256: hash(&self.scenario.to_toml()),
             seeds: self.seeds.iter().map(|seed| seed.0).collect(),
             finished: now(),
             interrupted: self.runs.stopped_early,
@@ -164,7 +164,7 @@ impl<'a> RunResults<'a> {
     }
 
     fn report(&self, first: &Recording) -> ReportData {
-        let mut report = report_head(&self.scenario.title, &self.scenario.text, &self.command);
+        let mut report = report_head(&self.scenario.title, &self.scenario.to_toml(), &self.command);
         report.verdict.clone_from(&self.verdict);
         report.topology = topology(self.scenario);
         let label = if first.mode == Mode::Live { "live" } else { "simulation" };
@@ -185,7 +185,7 @@ pub fn write(directory: ResultsDirectory, results: &RunResults<'_>) -> Result<Pa
     let scenario = results.scenario;
     // Taken first: `finished` is the time at which the runs ended.
     let manifest = results.manifest();
-    directory.write("scenario.toml", &scenario.text)?;
+    directory.write("scenario.toml", scenario.to_toml())?;
     directory.write("summary.json", json(results.summary)?)?;
     let Some(first) = results.runs.recordings.first() else { return directory.finish(&manifest) };
     directory.write("events.ndjson", events(&first.events)?)?;

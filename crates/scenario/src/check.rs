@@ -28,19 +28,18 @@ use serde::de::DeserializeOwned;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
+use self::changes::{Base, Changes, State};
 use crate::Files;
 use crate::diagnostic::{MOST_PROBLEMS, Problem, Span};
-use crate::file::{RecordTable, Top};
+use crate::file::{RecordTable, SECTIONS, Top};
 use crate::model::{Record, Scenario};
 use crate::nearest::{nearest, suggest};
 use crate::routes::Routes;
 use crate::shape::{Place, Shapes, shorten, sound, typed, unknown_keys};
+use crate::timeline::Timeline;
 
 /// Longest run. A u64 of picoseconds ends at 213 days; time must not saturate before the run ends.
 const LONGEST: Duration = Duration::from_secs(100 * 24 * 3600);
-
-/// Sections of a file; the top-level keys are not among them.
-pub(crate) const SECTIONS: [&str; 7] = ["record", "node", "link", "port", "flow", "change", "expect"];
 
 /// Smallest complete scenario, shown if a file is empty.
 const SMALLEST: &str = r#"the smallest scenario is
@@ -58,16 +57,33 @@ to = "b"
 size = "1500B"
 gap = "2ms""#;
 
-/// State of a check: problems, warnings, and caches of shapes and files.
+/// Caches of shapes and files, which changes of the same scenario use as well. A copy is cheap.
+#[derive(Clone)]
+pub(crate) struct Kept {
+    shapes: Shapes,
+    loaded: BTreeMap<String, Result<Arc<[u8]>, String>>,
+    captures: Captures,
+}
+
+impl Kept {
+    fn within(memory: u64) -> Self {
+        Self { shapes: Shapes::default(), loaded: BTreeMap::new(), captures: Captures::within(memory) }
+    }
+}
+
+impl Default for Kept {
+    fn default() -> Self {
+        Self::within(0)
+    }
+}
+
+/// State of a check: problems, warnings, and caches.
 pub(crate) struct Checker<'c> {
     pub(crate) problems: Vec<Problem>,
     pub(crate) warnings: Vec<Problem>,
-    pub(crate) shapes: Shapes,
+    pub(crate) kept: Kept,
     files: &'c dyn Files,
-    text: &'c str,
     set: &'c [(Span, String)],
-    loaded: BTreeMap<String, Result<Arc<[u8]>, String>>,
-    captures: Captures,
     /// Bytes of memory that files and captures may use together.
     memory: u64,
     /// Lines of the file, from 1, at which its expectations begin.
@@ -105,16 +121,13 @@ impl<'i> Entry<'_, 'i> {
 
 impl<'c> Checker<'c> {
     /// Creates a checker. `set` has the positions in the text of the values that overrides set.
-    pub(crate) fn new(files: &'c dyn Files, text: &'c str, set: &'c [(Span, String)], memory: u64) -> Self {
+    pub(crate) fn new(files: &'c dyn Files, set: &'c [(Span, String)], memory: u64) -> Self {
         Self {
             problems: Vec::new(),
             warnings: Vec::new(),
-            shapes: Shapes::default(),
+            kept: Kept::within(memory),
             files,
-            text,
             set,
-            loaded: BTreeMap::new(),
-            captures: Captures::within(memory),
             memory,
             expect_lines: Vec::new(),
         }
@@ -131,26 +144,26 @@ impl<'c> Checker<'c> {
     /// Reads a table that has the keys of `T` and no others. Notes each wrong value and reads the table as
     /// if it were absent.
     fn whole<T: DeserializeOwned + JsonSchema>(&mut self, place: Place<'_, '_>) -> Option<T> {
-        let shape = self.shapes.of::<T>();
+        let shape = self.kept.shapes.of::<T>();
         unknown_keys(place, &[&shape], &[], &mut self.problems);
         typed(place, &shape, &mut self.problems)
     }
 
     /// Returns the content of the file at `path`; cached, errors too.
     fn bytes_of(&mut self, path: &str) -> Result<Arc<[u8]>, String> {
-        if let Some(known) = self.loaded.get(path) {
+        if let Some(known) = self.kept.loaded.get(path) {
             return known.clone();
         }
         let loaded = self.files.load(path).and_then(|bytes| self.keep(bytes));
-        self.loaded.insert(path.to_owned(), loaded.clone());
+        self.kept.loaded.insert(path.to_owned(), loaded.clone());
         loaded
     }
 
     /// Subtracts the size of a file from the memory left, or refuses it.
     fn keep(&mut self, bytes: Arc<[u8]>) -> Result<Arc<[u8]>, String> {
-        match self.captures.room.checked_sub(bytes.len() as u64) {
+        match self.kept.captures.room.checked_sub(bytes.len() as u64) {
             Some(room) => {
-                self.captures.room = room;
+                self.kept.captures.room = room;
                 Ok(bytes)
             }
             None => Err(format!(
@@ -162,12 +175,12 @@ impl<'c> Checker<'c> {
 
     /// Loads the files that a flow's traffic names.
     fn files_of(&mut self, config: &TrafficConfig) -> Result<LoadedFiles, Vec<Invalid>> {
-        let room = self.captures.room;
-        let mut captures = core::mem::replace(&mut self.captures, Captures::within(room));
+        let room = self.kept.captures.room;
+        let mut captures = core::mem::replace(&mut self.kept.captures, Captures::within(room));
         let loaded = config.load_files(&mut |path| self.bytes_of(path), &mut captures);
-        // Subtracts the size of the files themselves, loaded while `self.captures` was replaced.
-        captures.room = captures.room.saturating_sub(room - self.captures.room);
-        self.captures = captures;
+        // Subtracts the size of the files themselves, loaded while `self.kept.captures` was replaced.
+        captures.room = captures.room.saturating_sub(room - self.kept.captures.room);
+        self.kept.captures = captures;
         loaded
     }
 
@@ -309,34 +322,48 @@ impl<'c> Checker<'c> {
             self.warn_parallel(table, &network);
         }
         let end = top.as_ref().map(|top| Instant::ZERO + top.duration);
-        let changes = self.changes(table, &network, &flows, &ports, end);
-        self.warn_unused(&ports, &changes.roots);
-        let expects = self.expects(table, &ports, &flows);
+        let entries = self.change_entries(table, text, 0, end);
+        let routes = core::mem::take(&mut network.routes);
+        let base = Base::new(table, network, flows, ports, end);
+        let (mut state, mut changes) = (State::default(), Changes::default());
+        for entry in &entries {
+            self.change(entry, &base, &mut state, &mut changes);
+        }
+        let (network, flows, ports) = base.parts();
+        self.warn_unused(ports, &changes.roots);
+        let expects = self.expects(table, ports, flows);
         if let Some(end) = end {
-            self.warn_late(table, &flows, end);
-            self.warn_traffic(table, &flows, end);
+            self.warn_late(table, flows, end);
+            self.warn_traffic(table, flows, end);
         }
         let top = top.filter(|_| self.problems.is_empty())?;
         Some(Scenario {
             title: top.title.unwrap_or_else(|| title_of(name)),
             duration: top.duration,
             warmup: top.warmup,
-            links: network.links.into_iter().flatten().collect(),
-            nodes: network.nodes,
-            ports: ports.models,
-            routes: network.routes,
+            links: network.links.iter().flatten().cloned().collect(),
+            nodes: network.nodes.clone(),
+            ports: ports.models.clone(),
+            routes,
             flows: flows.expand(),
             changes: changes.changes,
             expects,
             record,
-            text: crate::path::extensible(text),
             warnings: core::mem::take(&mut self.warnings),
             memory: self.memory,
+            timeline: Timeline::new(base, text, entries, self.take_kept()),
         })
     }
 
+    /// Returns the caches for changes, without the errors of files, which may exist later.
+    pub(crate) fn take_kept(&mut self) -> Kept {
+        let mut kept = core::mem::take(&mut self.kept);
+        kept.loaded.retain(|_, loaded| loaded.is_ok());
+        kept
+    }
+
     fn top(&mut self, place: Place<'_, '_>) -> (Option<Top>, Record) {
-        let shape = self.shapes.of::<Top>();
+        let shape = self.kept.shapes.of::<Top>();
         unknown_keys(place, &[&shape], &SECTIONS, &mut self.problems);
         let top: Option<Top> = sound(place, &shape, &mut self.problems);
         if let Some(top) = &top {

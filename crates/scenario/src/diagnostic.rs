@@ -154,6 +154,13 @@ impl Problem {
         }
     }
 
+    /// Moves its positions by `offset` bytes.
+    pub(crate) fn move_by(&mut self, offset: usize) {
+        for span in self.span.iter_mut().chain(self.related.iter_mut().map(|(span, _)| span)) {
+            *span = span.start + offset..span.end + offset;
+        }
+    }
+
     pub(crate) fn into_warning(mut self) -> Self {
         self.severity = Severity::Warning;
         self

@@ -26,6 +26,9 @@ use crate::written::{
 };
 use lockgate_measure::summary::Criterion;
 
+/// Sections of a file; the top-level keys are not among them.
+pub(crate) const SECTIONS: [&str; 7] = ["record", "node", "link", "port", "flow", "change", "expect"];
+
 /// Keys at the top of the file.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]

@@ -11,6 +11,7 @@ pub mod application;
 pub mod change;
 mod check;
 pub mod diagnostic;
+mod document;
 pub mod expect;
 mod file;
 pub mod model;
@@ -24,6 +25,7 @@ mod shape;
 mod starts;
 mod syntax;
 pub mod tcp;
+pub mod timeline;
 pub mod trace;
 pub mod traffic;
 pub mod tree;
@@ -119,7 +121,7 @@ impl Reader<'_> {
             return Err(Problems::new(&source, problems));
         }
         let set = path::places(root.get_ref(), self.overrides);
-        let mut checker = Checker::new(self.files, &text, &set, self.memory);
+        let mut checker = Checker::new(self.files, &set, self.memory);
         checker.expect_lines = if self.overrides.is_empty() {
             check::expects::lines(root.get_ref(), &text)
         } else {

@@ -26,6 +26,7 @@ use crate::diagnostic::Problem;
 use crate::expect::Expected;
 use crate::routes::Routes;
 use crate::tcp::TcpModel;
+use crate::timeline::Timeline;
 use crate::trace::LinkTrace;
 use crate::traffic::Traffic;
 use crate::tree::QueueTree;
@@ -57,12 +58,11 @@ pub struct Scenario {
     pub expects: Vec<Expected>,
     /// Outputs of the run besides its statistics.
     pub record: Record,
-    /// Text that the scenario was read from, overrides applied; a `[[change]]` may be appended.
-    pub text: String,
     /// Warnings: valid, but probably not meant.
     pub warnings: Vec<Problem>,
     /// Limit on the bytes of memory that its files, and those of its changes, may use.
     pub memory: u64,
+    pub(crate) timeline: Timeline,
 }
 
 /// A host, or a router if more than one link meets there.

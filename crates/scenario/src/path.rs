@@ -11,8 +11,8 @@ use core::ops::Range;
 use lockgate_engine::port_name;
 use toml_edit::{ArrayOfTables, DocumentMut, Item, Table, TableLike, Value};
 
-use crate::check::SECTIONS;
 use crate::diagnostic::{Problem, Span};
+use crate::file::SECTIONS;
 use crate::nearest::suggest;
 use crate::shape::shorten;
 

@@ -6,7 +6,7 @@
 
 use std::any::type_name;
 use std::collections::BTreeMap;
-use std::rc::Rc;
+use std::sync::Arc;
 
 use schemars::{JsonSchema, SchemaGenerator};
 use serde::de::DeserializeOwned;
@@ -104,12 +104,12 @@ fn example(property: &Value) -> Option<&'static str> {
 }
 
 /// Cache of shapes by type: building one costs time.
-#[derive(Debug, Default)]
-pub(crate) struct Shapes(BTreeMap<&'static str, Rc<Shape>>);
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Shapes(BTreeMap<&'static str, Arc<Shape>>);
 
 impl Shapes {
-    pub(crate) fn of<T: JsonSchema>(&mut self) -> Rc<Shape> {
-        self.0.entry(type_name::<T>()).or_insert_with(|| Rc::new(Shape::of::<T>())).clone()
+    pub(crate) fn of<T: JsonSchema>(&mut self) -> Arc<Shape> {
+        self.0.entry(type_name::<T>()).or_insert_with(|| Arc::new(Shape::of::<T>())).clone()
     }
 }
 

@@ -166,8 +166,8 @@ fn overrides_are_part_of_the_text_that_is_kept() {
     assert_eq!(scenario.links[2].rate, Rate::from_bits(2_000_000));
     assert_eq!(scenario.ports[4].tree.queues()[2].kind, "lis");
     assert!(scenario.record.packets);
-    assert!(scenario.text.contains("# left out of the statistics"), "comments stay");
-    let again = support::scenario(&scenario.text);
+    assert!(scenario.to_toml().contains("# left out of the statistics"), "comments stay");
+    let again = support::scenario(&scenario.to_toml());
     assert_eq!(again.ports[4].tree, scenario.ports[4].tree);
     // The ring of a port that the file does not mention.
     let scenario = with(example(), &["port.server->home.ring=4"]).expect("a scenario");

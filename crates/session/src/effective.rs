@@ -98,16 +98,6 @@ impl Effective {
         self.add(text.parse::<Table>().unwrap_or_default().remove("change"));
     }
 
-    /// Returns this as a scenario's text.
-    pub(crate) fn text(&self) -> String {
-        let mut table = self.table.clone();
-        if !self.coming.is_empty() {
-            let coming = self.coming.iter().map(|(_, change)| change.clone()).collect();
-            table.insert("change".to_owned(), Value::Array(coming));
-        }
-        toml::to_string(&table).unwrap_or_default()
-    }
-
     /// Returns the value written at `path`.
     pub(crate) fn get(&self, path: &[String]) -> Option<&Value> {
         let (first, rest) = path.split_first()?;

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use lockgate_engine::units::Instant;
 use lockgate_scenario::Override;
+use lockgate_scenario::timeline::as_toml;
 
 /// Changes in one shared block: a copy of a history shares all full blocks.
 const BLOCK: usize = 256;
@@ -20,8 +21,7 @@ pub struct RecordedChange {
 
 impl Display for RecordedChange {
     fn fmt(&self, out: &mut Formatter<'_>) -> fmt::Result {
-        let set: Vec<String> = self.settings.iter().map(Override::as_setting).collect();
-        write!(out, "[[change]]\nat = \"{}\"\nset = {{ {} }}\n", self.at, set.join(", "))
+        out.write_str(&as_toml(self.at, &self.settings))
     }
 }
 

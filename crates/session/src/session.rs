@@ -2,7 +2,7 @@
 
 use lockgate_engine::units::{Duration, Instant};
 use lockgate_measure::monitor::{EventSample, Sample};
-use lockgate_scenario::{Files, LONGEST, Override, Problems, Scenario};
+use lockgate_scenario::{Files, Override, Scenario};
 
 use crate::effective::Effective;
 use crate::history::{History, RecordedChange};
@@ -27,14 +27,12 @@ pub struct Start {
 /// A running run as its observers know it: the effective scenario, the status, and what was changed.
 ///
 /// The owner of the run calls [`complete`](Self::complete) for each sample, and [`prepare`](Self::prepare),
-/// then [`accept`](Self::accept) for each setting. Neither takes longer, or needs more memory for the
-/// scenario, after many settings than after few; only the history grows.
+/// then [`accept`](Self::accept) for each setting. A setting is checked alone, whatever was set before
+/// (decision 089); only copies of the lists of changes grow.
 pub struct Session {
-    /// Scenario of the run, with the changes still to come. Its text is empty: `status.history` has it.
+    /// Scenario of the run, with all settings so far.
     scenario: Scenario,
     effective: Effective,
-    /// Time that the run is known to have reached.
-    now: Instant,
     status: Status,
     notes: Notes,
     every: Duration,
@@ -53,8 +51,7 @@ pub struct PendingChange {
 }
 
 impl PendingChange {
-    /// Returns the scenario by which the run continues: `changes` are those still to come, and the text is
-    /// empty.
+    /// Returns the scenario by which the run continues.
     pub fn scenario(&self) -> &Scenario {
         &self.scenario
     }
@@ -63,19 +60,19 @@ impl PendingChange {
 impl Session {
     /// Creates the session of a run of `scenario` at time zero.
     pub fn new(scenario: &Scenario, start: Start) -> Self {
-        let effective = Effective::at(&scenario.text, Instant::ZERO);
+        let text = scenario.to_toml();
+        let effective = Effective::at(&text, Instant::ZERO);
         let status = Status {
             mode: start.mode,
             seed: start.seed,
             pace: start.pace,
             every_s: start.every.as_secs_f64(),
-            history: History::new(&scenario.text),
+            history: History::new(&text),
             ..Status::default()
         };
         let mut session = Self {
-            scenario: without_text(scenario),
+            scenario: scenario.clone(),
             effective,
-            now: Instant::ZERO,
             status,
             notes: Notes::default(),
             every: start.every,
@@ -91,7 +88,7 @@ impl Session {
         &self.status
     }
 
-    /// Returns the scenario of the run: `changes` are those still to come, and the text is empty.
+    /// Returns the scenario of the run, with all settings so far.
     pub fn scenario(&self) -> &Scenario {
         &self.scenario
     }
@@ -101,9 +98,9 @@ impl Session {
         self.status.history.text()
     }
 
-    /// Ends the session. Returns its scenario, with the text that replays it.
+    /// Ends the session. Returns the scenario that replays it.
     pub fn into_scenario(self) -> Scenario {
-        Scenario { text: self.text(), ..self.scenario }
+        self.scenario
     }
 
     /// Returns the length of the sampling interval.
@@ -142,9 +139,6 @@ impl Session {
     /// Advances to `now`, which the run has reached: changes up to then are past. Returns true if values of
     /// the status changed by it.
     pub fn advance(&mut self, now: Instant) -> bool {
-        self.now = self.now.max(now);
-        let past = self.scenario.changes.partition_point(|change| change.at <= now);
-        self.scenario.changes.drain(..past);
         if !self.effective.is_past(now) {
             return false;
         }
@@ -188,7 +182,10 @@ impl Session {
         if let Some(lasting) = lasting {
             recorded.push(RecordedChange { at: at + lasting, settings: setting::parse(&before)? });
         }
-        let scenario = self.read(&effective.text(), at, &recorded, files)?;
+        let more: Vec<(Instant, &[Override])> =
+            recorded.iter().map(|change| (change.at, change.settings.as_slice())).collect();
+        let mut scenario = self.scenario.clone();
+        scenario.change_all(&more, files).map_err(|problems| Refused::of(&problems))?;
         for change in &recorded {
             effective.add_text(&change.to_string());
         }
@@ -215,58 +212,6 @@ impl Session {
     fn describe(&mut self) {
         self.status.describe(&self.scenario, &self.effective);
     }
-
-    /// Returns the scenario with more changes. Only the effective scenario, `standing`, is read; the whole
-    /// text is if that fails.
-    fn read(
-        &self,
-        standing: &str,
-        at: Instant,
-        changes: &[RecordedChange],
-        files: &dyn Files,
-    ) -> Result<Scenario, Refused> {
-        let more: Vec<(Instant, &[Override])> =
-            changes.iter().map(|change| (change.at, change.settings.as_slice())).collect();
-        // An empty text cannot be read as a whole, so a success means that reading `standing` sufficed.
-        if let Ok(changed) = self.scenario.with_changes_over(standing, at, &more, files) {
-            return Ok(without_text(&changed));
-        }
-        let text = self.text();
-        if text.len() <= LONGEST {
-            let mut changed =
-                read_whole(&self.scenario, text, &more, files).map_err(|why| Refused::of(&why))?;
-            // The run has applied the others.
-            changed.changes.retain(|change| change.at > self.now);
-            return Ok(changed);
-        }
-        // A text this long is not read: the problems are those of the effective scenario.
-        match read_whole(&self.scenario, standing.to_owned(), &more, files) {
-            Err(why) => Err(Refused::of(&why)),
-            Ok(_) => Err(Refused::because(
-                "the session is too long for a change that needs all of it",
-                "save it, and start again from the state that it has reached",
-            )),
-        }
-    }
-}
-
-/// Reads `text` with more changes.
-fn read_whole(
-    scenario: &Scenario,
-    text: String,
-    more: &[(Instant, &[Override])],
-    files: &dyn Files,
-) -> Result<Scenario, Problems> {
-    let mut changed = Scenario { text, ..scenario.clone() };
-    for (at, settings) in more {
-        let (next, _) = changed.with_change(*at, settings, files)?;
-        changed = Scenario { record: changed.record, ..next };
-    }
-    Ok(Scenario { text: String::new(), ..changed })
-}
-
-fn without_text(scenario: &Scenario) -> Scenario {
-    Scenario { text: String::new(), ..scenario.clone() }
 }
 
 #[cfg(test)]
@@ -313,9 +258,9 @@ mod tests {
             {
                 (whole, _) = whole.with_change(at, &settings, &files).expect("a change");
             }
-            assert_eq!(all.text(), whole.text, "{text}");
+            assert_eq!(all.text(), whole.to_toml(), "{text}");
             assert_eq!(format!("{:?}", all.scenario.changes), format!("{:?}", whole.changes), "{text}");
-            assert_eq!(all.effective, Effective::at(&whole.text, at), "{text}");
+            assert_eq!(all.effective, Effective::at(&whole.to_toml(), at), "{text}");
             let now = time(millis - 1);
             short.advance(now);
             let change = short.prepare(&settings, lasting, at, &files).expect("a change");

@@ -202,9 +202,7 @@ impl<'a> Simulation<'a> {
     /// Every problem of the settings, as if they were written in the scenario. Nothing is changed then.
     pub fn set(&mut self, settings: &[Override], files: &dyn Files) -> Result<Vec<Change>, Problems> {
         let at = self.now() + AFTER_SET;
-        let (changed, new) = self.observe().scenario.with_change(at, settings, files)?;
-        self.change(changed);
-        Ok(new)
+        with_play!(&mut self.player, play => play.timeline.scenario.to_mut().change(at, settings, files))
     }
 
     /// Continues by this scenario, which must differ from the current one only by changes later than now

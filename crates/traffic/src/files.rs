@@ -23,7 +23,7 @@ pub struct LoadedFiles {
 }
 
 /// Cache of captures, and the memory left for more.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Captures {
     read: BTreeMap<(String, Duration), Arc<Replay>>,
     /// Memory left for further captures, in bytes.

@@ -1,5 +1,5 @@
-//! Checks the timeline. Each change is an edit of the file: the edited object is read again as the file is,
-//! then compared with the one before.
+//! Checks changes. Each change is an edit of the file's values: the edited object alone is read again as the
+//! file is, then compared with the one before.
 //!
 //! Values keep their positions in the `[[change]]`, so that problems point there.
 
@@ -18,11 +18,12 @@ use super::network::Network;
 use super::ports::{Ports, World};
 use crate::change::Change;
 use crate::diagnostic::{MOST_PROBLEMS, Problem, Span};
-use crate::file::ChangeTable;
-use crate::model::{Action, Flow, Link};
+use crate::document::{self, Table, Value};
+use crate::file::{ChangeTable, SECTIONS};
+use crate::model::{Action, Link};
 use crate::nearest::{one_of, suggest};
 use crate::path;
-use crate::shape::{Place, Shape, shorten};
+use crate::shape::{Place, shorten};
 use crate::tree::QueueTree;
 
 /// Limit on the queues built for all changes together: bounds the cost of checking a timeline.
@@ -32,59 +33,95 @@ pub(crate) const MOST_BUILT: usize = 200_000;
 const PORT_KEYS: [&str; 2] = ["root", "queue"];
 const LINK_KEYS: [&str; 3] = ["rate", "delay", "loss"];
 
-/// The timeline, as far as it could be read.
+/// Effects of changes, as far as they could be read.
 #[derive(Default)]
-pub(super) struct Changes {
-    pub(super) changes: Vec<Change>,
+pub(crate) struct Changes {
+    pub(crate) changes: Vec<Change>,
     /// Queues that become the root of a port, by index of the port.
     pub(super) roots: BTreeSet<(usize, String)>,
+    /// Queues of the ports that were built again.
+    pub(crate) built: usize,
+}
+
+/// One `[[change]]` as written.
+#[derive(Debug)]
+pub(crate) struct Entry {
+    pub(crate) at: Instant,
+    settings: Vec<Setting>,
 }
 
 /// One value of one `set`.
-struct Setting<'a, 'i> {
+#[derive(Clone, Debug)]
+struct Setting {
     path: Vec<String>,
     key: Span,
-    value: &'a Spanned<DeValue<'i>>,
+    value: Value,
+    /// The value as written, without quotes.
+    written: String,
 }
 
-impl Setting<'_, '_> {
+impl Setting {
     fn span(&self) -> Span {
         let value = self.value.span();
         self.key.start.min(value.start)..self.key.end.max(value.end)
     }
 }
 
-/// State of the file at one time of the run: only the objects that have changed.
-#[derive(Default)]
-struct State<'i> {
-    tables: BTreeMap<(String, String), DeTable<'i>>,
-    trees: BTreeMap<usize, QueueTree>,
+/// State of the file at one time of the run: only the objects that have changed. A copy is cheap.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct State {
+    tables: BTreeMap<(String, String), Arc<Table>>,
+    trees: BTreeMap<usize, Arc<QueueTree>>,
     links: BTreeMap<usize, Link>,
-    flows: BTreeMap<usize, Flow>,
-    built: usize,
 }
 
-/// Context that changes are checked against.
-#[derive(Clone, Copy)]
-struct Scene<'a, 'i> {
-    root: &'a DeTable<'i>,
-    world: World<'a>,
-    ports: &'a Ports,
+/// The file that changes edit, and what it was read to.
+pub(crate) struct Base {
+    /// Values of the file, without the sections that cannot change.
+    sections: Table,
+    network: Network,
+    flows: Flows,
+    ports: Ports,
     /// End of the run, if known.
     end: Option<Instant>,
 }
 
+impl Base {
+    pub(super) fn new(
+        root: &DeTable<'_>,
+        network: Network,
+        flows: Flows,
+        ports: Ports,
+        end: Option<Instant>,
+    ) -> Self {
+        let can_change = |section: &str| ["port", "link", "flow"].contains(&section);
+        let sections = root.iter().filter(|(key, _)| can_change(key.get_ref()));
+        let sections = sections
+            .map(|(key, value)| (key.get_ref().to_string(), key.span(), Value::new(value, 0)))
+            .collect();
+        Self { sections, network, flows, ports, end }
+    }
+
+    pub(super) fn parts(&self) -> (&Network, &Flows, &Ports) {
+        (&self.network, &self.flows, &self.ports)
+    }
+
+    fn world(&self) -> World<'_> {
+        World { network: &self.network, flows: &self.flows, rate: None }
+    }
+}
+
 impl Checker<'_> {
-    pub(super) fn changes(
+    /// Reads the entries of the timeline, sorted by time, then in the order of the file. `offset`: position of
+    /// `text` among the positions of the file.
+    pub(crate) fn change_entries(
         &mut self,
         root: &DeTable<'_>,
-        network: &Network,
-        flows: &Flows,
-        ports: &Ports,
+        text: &str,
+        offset: usize,
         end: Option<Instant>,
-    ) -> Changes {
-        let scene = Scene { root, world: World { network, flows, rate: None }, ports, end };
-        let mut timeline = Vec::new();
+    ) -> Vec<Entry> {
+        let mut entries = Vec::new();
         for (table, header) in self.list(root, "change") {
             let place = Place { what: "this `change`", table, header: &header };
             let noted = self.problems.len();
@@ -96,26 +133,27 @@ impl Checker<'_> {
             }
             let mut settings = Vec::new();
             if let Some(set) = table.get("set").and_then(|set| set.get_ref().as_table()) {
-                self.settings(&[], set, &mut settings);
+                self.settings(&[], set, (text, offset), &mut settings);
                 if set.is_empty() {
                     let problem = Problem::new(place.value("set"), "this `change` sets nothing");
                     self.note(problem.help("write `set = { \"link.wan.rate\" = \"2mbit\" }`"));
                 }
             }
-            timeline.push((change.at, settings));
+            entries.push(Entry { at: change.at, settings });
         }
-        timeline.sort_by_key(|(at, _)| *at);
-        let mut state = State::default();
-        let mut changes = Changes::default();
-        for (at, settings) in timeline {
-            self.change(at, settings, scene, &mut state, &mut changes);
-        }
-        changes
+        entries.sort_by_key(|entry| entry.at);
+        entries
     }
 
     /// Collects the values of a `set`. Tables that only lead on (`link.wan.rate = …` without quotes) are
     /// descended into.
-    fn settings<'a, 'i>(&mut self, above: &[String], set: &'a DeTable<'i>, out: &mut Vec<Setting<'a, 'i>>) {
+    fn settings(
+        &mut self,
+        above: &[String],
+        set: &DeTable<'_>,
+        (text, offset): (&str, usize),
+        out: &mut Vec<Setting>,
+    ) {
         for (key, value) in set {
             let mut segments = above.to_vec();
             match path::parse(key.get_ref()) {
@@ -132,37 +170,39 @@ impl Checker<'_> {
                 }
             }
             match value.get_ref() {
-                DeValue::Table(inner) if leads_on(&segments, inner) => self.settings(&segments, inner, out),
-                _ => out.push(Setting { path: segments, key: key.span(), value }),
+                DeValue::Table(inner) if leads_on(&segments, inner) => {
+                    self.settings(&segments, inner, (text, offset), out);
+                }
+                _ => out.push(Setting {
+                    path: segments,
+                    key: key.span().start + offset..key.span().end + offset,
+                    value: Value::new(value, offset),
+                    written: written(value, text),
+                }),
             }
         }
     }
 
-    fn change<'i>(
-        &mut self,
-        at: Instant,
-        settings: Vec<Setting<'_, 'i>>,
-        scene: Scene<'_, 'i>,
-        state: &mut State<'i>,
-        changes: &mut Changes,
-    ) {
-        let mut objects: Vec<((String, String), Vec<Setting<'_, 'i>>)> = Vec::new();
-        for setting in settings {
+    /// Checks one entry against the `state` at its time, and updates the state.
+    pub(crate) fn change(&mut self, entry: &Entry, base: &Base, state: &mut State, changes: &mut Changes) {
+        let at = entry.at;
+        let mut objects: Vec<((&str, &str), Vec<Setting>)> = Vec::new();
+        for setting in &entry.settings {
             let [section, name, _, ..] = setting.path.as_slice() else {
-                self.note(incomplete(&setting));
+                self.note(incomplete(setting));
                 continue;
             };
-            let object = (section.clone(), name.clone());
+            let object = (section.as_str(), name.as_str());
             match objects.iter_mut().find(|(known, _)| *known == object) {
-                Some((_, settings)) => settings.push(setting),
-                None => objects.push((object, vec![setting])),
+                Some((_, settings)) => settings.push(setting.clone()),
+                None => objects.push((object, vec![setting.clone()])),
             }
         }
         for ((section, name), settings) in objects {
-            let action = match section.as_str() {
-                "port" => self.change_port(&name, &settings, scene, state, changes),
-                "link" => self.change_link(&name, &settings, scene, state),
-                "flow" => self.change_flow(&name, at, &settings, scene, state),
+            let action = match section {
+                "port" => self.change_port(name, &settings, base, state, changes),
+                "link" => self.change_link(name, &settings, base, state),
+                "flow" => self.change_flow(name, at, &settings, base, state),
                 _ => {
                     for setting in &settings {
                         self.note(incomplete(setting));
@@ -171,47 +211,36 @@ impl Checker<'_> {
                 }
             };
             let Some(action) = action else { continue };
-            let joined = |each: &dyn Fn(&Setting<'_, 'i>) -> String| {
-                settings.iter().map(each).collect::<Vec<_>>().join(", ")
-            };
+            let joined =
+                |each: &dyn Fn(&Setting) -> String| settings.iter().map(each).collect::<Vec<_>>().join(", ");
             changes.changes.push(Change {
                 at,
                 path: joined(&|setting| path::join(&setting.path)),
-                value: joined(&|setting| self.written(setting.value)),
+                value: joined(&|setting| setting.written.clone()),
                 action,
             });
         }
     }
 
-    fn written(&self, value: &Spanned<DeValue<'_>>) -> String {
-        match value.get_ref() {
-            value if is_removal(value) => "default".to_owned(),
-            DeValue::String(text) => text.to_string(),
-            _ => self.text.get(value.span()).unwrap_or_default().to_owned(),
-        }
-    }
-
     /// Returns the table of an object with these settings applied. Settings that are impossible are noted
     /// and left out.
-    fn edited<'i>(
+    fn edited<'s>(
         &mut self,
         object: (&str, &str),
         keys: &[&str],
-        settings: &[Setting<'_, 'i>],
-        scene: Scene<'_, 'i>,
-        state: &State<'i>,
-    ) -> (DeTable<'i>, Span) {
+        settings: &'s [Setting],
+        base: &'s Base,
+        before: Option<&'s Table>,
+    ) -> (DeTable<'s>, Span) {
         let (section, name) = object;
-        let tables = scene.root.get(section).and_then(|tables| tables.get_ref().as_table());
+        let tables = document::get(&base.sections, section).and_then(Value::as_table);
         let is_named = |key: &str| key == name || (section == "port" && path::is_port(key, name));
-        let written = tables.and_then(|tables| tables.iter().find(|(key, _)| is_named(key.get_ref())));
-        let written = written.map(|(_, value)| value);
-        let header = written.map_or_else(|| settings[0].span(), Spanned::span);
-        let key = (section.to_owned(), name.to_owned());
-        let mut table = match (state.tables.get(&key), written.and_then(|value| value.get_ref().as_table())) {
-            (Some(table), _) | (None, Some(table)) => table.clone(),
-            (None, None) => DeTable::new(),
-        };
+        let written = tables.and_then(|tables| tables.iter().find(|(key, ..)| is_named(key)));
+        let written = written.map(|(.., value)| value);
+        let header = written.map_or_else(|| settings[0].span(), Value::span);
+        let mut table = before
+            .or_else(|| written.and_then(Value::as_table))
+            .map_or_else(DeTable::new, |table| document::parsed(table));
         for setting in settings {
             let first = setting.path[2].as_str();
             if !keys.contains(&first) {
@@ -242,7 +271,7 @@ impl Checker<'_> {
     /// if there are more than `since` problems.
     fn again<T>(
         &mut self,
-        settings: &[Setting<'_, '_>],
+        settings: &[Setting],
         since: usize,
         read: impl FnOnce(&mut Self) -> Option<T>,
     ) -> Option<T> {
@@ -251,7 +280,7 @@ impl Checker<'_> {
         self.warnings.truncate(warned);
         for problem in self.problems.split_off(noted) {
             let own = problem.span();
-            let within = |setting: &&Setting<'_, '_>| {
+            let within = |setting: &&Setting| {
                 let outer = setting.span();
                 own.as_ref().is_some_and(|own| outer.start <= own.start && own.end <= outer.end)
             };
@@ -261,60 +290,62 @@ impl Checker<'_> {
         value.filter(|_| self.problems.len() == since)
     }
 
-    fn change_port<'i>(
+    fn change_port(
         &mut self,
         name: &str,
-        settings: &[Setting<'_, 'i>],
-        scene: Scene<'_, 'i>,
-        state: &mut State<'i>,
+        settings: &[Setting],
+        base: &Base,
+        state: &mut State,
         changes: &mut Changes,
     ) -> Option<Action> {
-        let Some(place) = scene.ports.models.iter().position(|port| port.name == name) else {
-            if scene.world.network.complete {
-                let known = scene.ports.models.iter().map(|port| port.name.as_str());
+        let Some(place) = base.ports.models.iter().position(|port| port.name == name) else {
+            if base.network.complete {
+                let known = base.ports.models.iter().map(|port| port.name.as_str());
                 let problem = self.no_such("port", name, settings[0].key.clone(), known);
                 self.note(problem);
             }
             return None;
         };
         for setting in settings.iter().filter(|setting| setting.path[2..] == ["root"]) {
-            changes.roots.extend(setting.value.get_ref().as_str().map(|root| (place, root.to_owned())));
+            changes.roots.extend(setting.value.as_str().map(|root| (place, root.to_owned())));
         }
         // The port's own problems are noted already.
-        if scene.ports.read.get(&place).is_some_and(Option::is_none) {
+        if base.ports.read.get(&place).is_some_and(Option::is_none) {
             return None;
         }
-        state.built += scene.ports.models[place].queues.len();
-        if state.built > MOST_BUILT {
+        changes.built += base.ports.models[place].queues.len();
+        if changes.built > MOST_BUILT {
             let problem =
                 Problem::new(settings[0].key.clone(), "too many changes for ports with so many queues");
             self.note(problem.help(format!("changes times queues is at most {MOST_BUILT}")));
             return None;
         }
         let noted = self.problems.len();
-        let (table, header) = self.edited(("port", name), &PORT_KEYS, settings, scene, state);
+        let key = ("port".to_owned(), name.to_owned());
+        let written = state.tables.get(&key).cloned();
+        let (table, header) = self.edited(("port", name), &PORT_KEYS, settings, base, written.as_deref());
         let what = format!("`port.{name}`");
         let edited = Place { what: &what, table: &table, header: &header };
-        let read = self.again(settings, noted, |checker| checker.port(edited, scene.world))?;
-        let before = state.trees.get(&place).unwrap_or(&scene.ports.models[place].tree);
-        let tree = Arc::new(read.tree.clone());
-        let action = match read.tree.differs_in(before) {
-            Some(queues) => Action::Reconfigure { port: place, tree, queues },
-            None => Action::Replace { port: place, tree },
+        let read = self.again(settings, noted, |checker| checker.port(edited, base.world()))?;
+        let before = state.trees.get(&place).map_or(&base.ports.models[place].tree, |tree| tree);
+        let tree = Arc::new(read.tree);
+        let action = match tree.differs_in(before) {
+            Some(queues) => Action::Reconfigure { port: place, tree: tree.clone(), queues },
+            None => Action::Replace { port: place, tree: tree.clone() },
         };
-        state.trees.insert(place, read.tree);
-        state.tables.insert(("port".to_owned(), name.to_owned()), table);
+        state.trees.insert(place, tree);
+        state.tables.insert(key, Arc::new(document::table(&table, 0)));
         Some(action)
     }
 
-    fn change_link<'i>(
+    fn change_link(
         &mut self,
         name: &str,
-        settings: &[Setting<'_, 'i>],
-        scene: Scene<'_, 'i>,
-        state: &mut State<'i>,
+        settings: &[Setting],
+        base: &Base,
+        state: &mut State,
     ) -> Option<Action> {
-        let network = scene.world.network;
+        let network = &base.network;
         let known = network.link_names.iter().map(String::as_str);
         if !network.link_names.iter().any(|known| known == name) {
             let problem = self.no_such("link", name, settings[0].key.clone(), known);
@@ -325,7 +356,9 @@ impl Checker<'_> {
         let before =
             state.links.get(&place).or_else(|| network.links.iter().flatten().nth(place)).cloned()?;
         let noted = self.problems.len();
-        let (table, header) = self.edited(("link", name), &LINK_KEYS, settings, scene, state);
+        let key = ("link".to_owned(), name.to_owned());
+        let written = state.tables.get(&key).cloned();
+        let (table, header) = self.edited(("link", name), &LINK_KEYS, settings, base, written.as_deref());
         let what = format!("`link.{name}`");
         let edited = Place { what: &what, table: &table, header: &header };
         let link = self.again(settings, noted, |checker| checker.link(name, edited, network))?;
@@ -336,19 +369,19 @@ impl Checker<'_> {
             loss: Some(link.loss).filter(|loss| *loss != before.loss),
         };
         state.links.insert(place, link);
-        state.tables.insert(("link".to_owned(), name.to_owned()), table);
+        state.tables.insert(key, Arc::new(document::table(&table, 0)));
         Some(action)
     }
 
-    fn change_flow<'i>(
+    fn change_flow(
         &mut self,
         name: &str,
         at: Instant,
-        settings: &[Setting<'_, 'i>],
-        scene: Scene<'_, 'i>,
-        state: &mut State<'i>,
+        settings: &[Setting],
+        base: &Base,
+        state: &mut State,
     ) -> Option<Action> {
-        let flows = scene.world.flows;
+        let flows = &base.flows;
         let Some(place) = flows.places.get(name).copied() else {
             let problem = self.no_such("flow", name, settings[0].key.clone(), flows.names());
             self.note(problem);
@@ -356,16 +389,17 @@ impl Checker<'_> {
         };
         let group = &flows.groups[place];
         group.flow.as_ref()?;
-        let shape: std::rc::Rc<Shape> = self.shapes.of::<TrafficConfig>();
+        let shape = self.kept.shapes.of::<TrafficConfig>();
         let keys: Vec<&str> = shape.names().chain(["stop"]).collect();
         let noted = self.problems.len();
-        let (table, header) = self.edited(("flow", name), &keys, settings, scene, state);
+        let key = ("flow".to_owned(), name.to_owned());
+        let written = state.tables.get(&key).cloned();
+        let (table, header) = self.edited(("flow", name), &keys, settings, base, written.as_deref());
         let what = format!("`flow.{name}`");
         let edited = Place { what: &what, table: &table, header: &header };
-        let flow =
-            self.again(settings, noted, |checker| checker.flow(name, edited, scene.world.network).flow)?;
+        let flow = self.again(settings, noted, |checker| checker.flow(name, edited, &base.network).flow)?;
         let traffic = settings.iter().any(|setting| setting.path[2] != "stop");
-        if traffic && let Some(end) = scene.end {
+        if traffic && let Some(end) = base.end {
             let span = settings[0].span();
             self.doubt_packets(&flow, group.members.len(), (at, end), span.clone());
             self.doubt_capture(&flow, (at, end), &span);
@@ -375,15 +409,23 @@ impl Checker<'_> {
             traffic: traffic.then(|| Box::new(flow.traffic.clone())),
             stop: flow.stop,
         };
-        state.flows.insert(place, flow);
-        state.tables.insert(("flow".to_owned(), name.to_owned()), table);
+        state.tables.insert(key, Arc::new(document::table(&table, 0)));
         Some(action)
+    }
+}
+
+/// Returns a value of `text` as written, without quotes.
+fn written(value: &Spanned<DeValue<'_>>, text: &str) -> String {
+    match value.get_ref() {
+        DeValue::String(removal) if removal.is_empty() => "default".to_owned(),
+        DeValue::String(text) => text.to_string(),
+        _ => text.get(value.span()).unwrap_or_default().to_owned(),
     }
 }
 
 /// Returns true if a `set` removes a value from the file, so that its default holds. No key accepts an
 /// empty text as its value.
-fn is_removal(value: &DeValue<'_>) -> bool {
+fn is_removal(value: &Value) -> bool {
     value.as_str() == Some("")
 }
 
@@ -400,7 +442,7 @@ fn leads_on(path: &[String], table: &DeTable<'_>) -> bool {
 }
 
 /// Returns the problem of a path that leads to no value that can change.
-fn incomplete(setting: &Setting<'_, '_>) -> Problem {
+fn incomplete(setting: &Setting) -> Problem {
     const TOP: [&str; 3] = ["title", "duration", "warmup"];
     const CAN: [&str; 3] = ["port", "link", "flow"];
     let path = path::join(&setting.path);
@@ -409,7 +451,7 @@ fn incomplete(setting: &Setting<'_, '_>) -> Problem {
         return Problem::new(setting.key.clone(), format!("`{}` names no value", shorten(&path)))
             .help("a path goes on to a value, such as `link.wan.rate`");
     }
-    let known = super::SECTIONS.contains(&first) || TOP.contains(&first);
+    let known = SECTIONS.contains(&first) || TOP.contains(&first);
     let problem = Problem::new(
         setting.key.clone(),
         if known {
@@ -423,21 +465,20 @@ fn incomplete(setting: &Setting<'_, '_>) -> Problem {
 }
 
 /// Sets a value in the table of its object. `is_shown`: a problem with it would be shown.
-fn insert<'i>(
-    table: &mut DeTable<'i>,
-    path: &[String],
+fn insert<'s>(
+    table: &mut DeTable<'s>,
+    path: &'s [String],
     walked: usize,
-    setting: &Setting<'_, 'i>,
+    setting: &'s Setting,
     is_shown: bool,
 ) -> Result<(), Box<Problem>> {
     let segment = path[walked].as_str();
-    if walked + 1 == path.len() && is_removal(setting.value.get_ref()) {
+    if walked + 1 == path.len() && is_removal(&setting.value) {
         table.remove(segment);
         return Ok(());
     }
     if walked + 1 == path.len() {
-        table
-            .insert(Spanned::new(setting.key.clone(), Cow::Owned(segment.to_owned())), setting.value.clone());
+        table.insert(Spanned::new(setting.key.clone(), Cow::Borrowed(segment)), setting.value.parsed());
         return Ok(());
     }
     let names: Vec<String> = table.keys().map(|key| key.get_ref().to_string()).collect();

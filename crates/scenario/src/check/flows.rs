@@ -257,8 +257,8 @@ impl Checker<'_> {
     /// Reads one flow, from the file or as a change makes it.
     pub(super) fn flow(&mut self, name: &str, place: Place<'_, '_>, network: &Network) -> Read {
         let noted = self.problems.len();
-        let own = self.shapes.of::<FlowTable>();
-        let offered = self.shapes.of::<TrafficConfig>();
+        let own = self.kept.shapes.of::<FlowTable>();
+        let offered = self.kept.shapes.of::<TrafficConfig>();
         unknown_keys(place, &[&own, &offered], &[], &mut self.problems);
         let Some(table) = typed::<FlowTable>(place, &own, &mut self.problems) else {
             // The traffic keys are checked all the same.
@@ -425,7 +425,7 @@ impl Checker<'_> {
     }
 
     fn traffic(&mut self, place: Place<'_, '_>) -> Option<Traffic> {
-        let shape = self.shapes.of::<TrafficConfig>();
+        let shape = self.kept.shapes.of::<TrafficConfig>();
         let said = |key: &str| place.has(key) || place.misspells(key, &shape);
         if !shape.names().any(said) {
             let problem =

@@ -243,7 +243,7 @@ impl Checker<'_> {
     ) -> Option<Rate> {
         let asked = table.trace.as_ref().map(|files| [files.up.is_some(), files.down.is_some()]);
         let both = asked == Some([true, true]);
-        let shape = self.shapes.of::<LinkTable>();
+        let shape = self.kept.shapes.of::<LinkTable>();
         let said = |key: &str| place.has(key) || place.misspells(key, &shape);
         match table.rate {
             Some(_) if both => {

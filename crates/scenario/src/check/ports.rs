@@ -60,8 +60,7 @@ impl Checker<'_> {
             let read = self.port(entry.place(), World { network, flows, rate });
             let Some(place) = place else { continue };
             if let Some(first) = seen.insert(place, entry.key.clone()) {
-                let problem =
-                    Problem::new(entry.key.clone(), format!("{} stands in the file twice", entry.what));
+                let problem = Problem::new(entry.key.clone(), format!("{} stands in the file twice", entry.what));
                 self.note(problem.see(first, "first here").help("write its queues in one place"));
                 continue;
             }
@@ -138,7 +137,7 @@ impl Checker<'_> {
     /// Reads one port, from the file or as a change makes it.
     pub(super) fn port(&mut self, place: Place<'_, '_>, world: World<'_>) -> Option<PortRead> {
         let noted = self.problems.len();
-        let shape = self.shapes.of::<PortTable>();
+        let shape = self.kept.shapes.of::<PortTable>();
         unknown_keys(place, &[&shape], &["queue"], &mut self.problems);
         let table = typed::<PortTable>(place, &shape, &mut self.problems);
         if let Some(clock) = table.as_ref().and_then(|table| table.clock)

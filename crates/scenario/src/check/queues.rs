@@ -5,7 +5,7 @@ mod parameters;
 
 use core::iter::Peekable;
 use std::collections::BTreeMap;
-use std::rc::Rc;
+use std::sync::Arc;
 
 use lockgate_engine::class;
 use lockgate_engine::classify::Rule;
@@ -44,8 +44,8 @@ struct Kind {
     arity: Arity,
     /// True if it classifies packets itself, whatever the rules of its children say.
     classifies: bool,
-    config: Rc<Shape>,
-    share: Rc<Shape>,
+    config: Arc<Shape>,
+    share: Arc<Shape>,
 }
 
 /// One table `queue.NAME` of the file.

@@ -219,7 +219,7 @@ impl Checker<'_> {
                 Problem::new(place.key("every"), "`every` is the time between files, and there are none");
             self.note(problem.help("give their size too: `file = \"10kB\"`"));
         }
-        let offered = self.shapes.of::<TrafficConfig>();
+        let offered = self.kept.shapes.of::<TrafficConfig>();
         if offered.names().any(|key| place.has(key) || place.misspells(key, &offered)) {
             return Application::Stream;
         }

@@ -23,7 +23,7 @@ impl Checker<'_> {
         let mut complete = true;
         let names: BTreeMap<&str, usize> =
             entries.iter().enumerate().map(|(index, entry)| (entry.name, index)).collect();
-        let shape = self.shapes.of::<QueueTable>();
+        let shape = self.kept.shapes.of::<QueueTable>();
         let mut named_by: BTreeMap<usize, (usize, Span)> = BTreeMap::new();
         let mut written = Vec::with_capacity(entries.len());
         for index in 0..entries.len() {
@@ -75,7 +75,7 @@ impl Checker<'_> {
     /// [`find_owners`](Self::find_owners).
     fn kind(&mut self, kind: &str, place: Place<'_, '_>) -> Option<Kind> {
         if kind == class::KIND {
-            let none = self.shapes.of::<NoShare>();
+            let none = self.kept.shapes.of::<NoShare>();
             let (name, arity) = (class::KIND, Arity::Classes);
             return Some(Kind {
                 name,
@@ -86,7 +86,7 @@ impl Checker<'_> {
                 share: none,
             });
         }
-        let found = disciplines::visit(kind, Describe(&mut self.shapes));
+        let found = disciplines::visit(kind, Describe(&mut self.kept.shapes));
         if found.is_none() {
             let known = KINDS.iter().copied().chain([class::KIND]);
             let problem =
@@ -112,9 +112,11 @@ impl Checker<'_> {
             let mut line = core::iter::successors(above(&index), above).take(entries.len());
             let owner = line.find(|index| !entries[*index].kind.as_ref().is_some_and(is_class));
             let kind = match owner.map(|owner| entries[owner].kind.as_ref()) {
-                Some(Some(owner)) if owner.arity == Arity::Classes => {
-                    Some(Kind { name: class::KIND, config: self.shapes.of::<NoShare>(), ..owner.clone() })
-                }
+                Some(Some(owner)) if owner.arity == Arity::Classes => Some(Kind {
+                    name: class::KIND,
+                    config: self.kept.shapes.of::<NoShare>(),
+                    ..owner.clone()
+                }),
                 // The ancestor could not be read: the kind of this one is unknown too.
                 Some(None) => None,
                 None if !complete => None,

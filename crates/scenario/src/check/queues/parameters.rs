@@ -1,6 +1,6 @@
 //! Checks a queue's own parameters and its share, the parameters that its parent needs.
 
-use std::rc::Rc;
+use std::sync::Arc;
 
 use lockgate_engine::class;
 use lockgate_engine::discipline::Discipline;
@@ -37,8 +37,8 @@ impl Checker<'_> {
         let parent = entry.parent.map(|parent| &entries[parent]);
         let parent_kind = parent.and_then(|parent| parent.kind.as_ref());
         let place = entry.place();
-        let own = self.shapes.of::<QueueTable>();
-        let no_share = Rc::new(Shape::default());
+        let own = self.kept.shapes.of::<QueueTable>();
+        let no_share = Arc::new(Shape::default());
         let share = parent_kind.map_or(&no_share, |kind| &kind.share);
         // Keys can be unknown only if the parent's kind is known: its share may have them.
         let judged = if parent.is_none() { complete } else { parent_kind.is_some() };
@@ -223,26 +223,26 @@ mod tests {
     fn shared(text: &str) -> (Vec<String>, Vec<String>) {
         let root = DeTable::parse(text).expect("TOML");
         let header = root.span();
-        let config = Rc::new(Shape::of::<tbf::Config>());
+        let config = Arc::new(Shape::of::<tbf::Config>());
         let kind = Kind {
             name: "tbf",
             owner: "tbf",
             arity: Arity::Optional,
             classifies: false,
             config,
-            share: Rc::default(),
+            share: Arc::default(),
         };
-        let share = Rc::new(Shape::of::<NeedsRate>());
+        let share = Arc::new(Shape::of::<NeedsRate>());
         let parent = Kind {
             name: "cbq",
             owner: "cbq",
             arity: Arity::Classes,
             classifies: false,
-            config: Rc::default(),
+            config: Arc::default(),
             share,
         };
         let files: BTreeMap<String, Arc<[u8]>> = BTreeMap::new();
-        let mut checker = Checker::new(&files, text, &[], crate::MEMORY);
+        let mut checker = Checker::new(&files, &[], crate::MEMORY);
         let place = Place { what: "the queue `q`", table: root.get_ref(), header: &header };
         let table = checker.shared(&kind, &parent, place);
         let values = table.iter().filter_map(|(_, value)| value.get_ref().as_str().map(ToOwned::to_owned));
