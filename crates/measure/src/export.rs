@@ -10,7 +10,7 @@ pub mod pcapng;
 #[derive(Debug, thiserror::Error)]
 pub enum ExportError {
     /// The recording has no rows.
-    #[error("the run kept no packets: it was not asked to")]
+    #[error("the run recorded no packets: recording them was off")]
     NoPackets,
     /// A table's columns differ in length.
     #[error("column `{column}` has {rows} rows and the first has {expected}: all have the same number")]

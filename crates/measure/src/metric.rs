@@ -292,7 +292,7 @@ pub const METRICS: &[Metric] = &[
         Port,
         Ratio,
         "",
-        "of the times the device ring asked the scheduler for a packet in the window, those in which it got one",
+        "of the device ring's requests for a packet in the window, those that the scheduler answered with one",
     ),
     value(
         "requests_contended",

@@ -15,8 +15,8 @@ pub(crate) fn problem(error: &Error, text: &str) -> Problem {
         return Problem::new(span, format!("`{quoted}` needs quotes")).help(format!("write `\"{quoted}\"`"));
     }
     if starts("duplicate key") {
-        return Problem::new(span, format!("`{quoted}` stands here a second time"))
-            .help("give it once; a table's header too stands once");
+        return Problem::new(span, format!("`{quoted}` is given a second time"))
+            .help("give it once, and a table's header once too");
     }
     if starts("unclosed table") {
         return Problem::new(span, "the header of a table does not end")
@@ -30,7 +30,7 @@ pub(crate) fn problem(error: &Error, text: &str) -> Problem {
     }
     match message.split_once(", expected ") {
         Some((wrong, expected)) => Problem::new(span, format!("this is not TOML: {wrong}"))
-            .help(format!("here may stand {}", expected.replace("nothing", "nothing more"))),
+            .help(format!("allowed here: {}", expected.replace("nothing", "nothing more"))),
         None => Problem::new(span, format!("this is not TOML: {message}")),
     }
 }

@@ -143,7 +143,7 @@ fn applications_that_miss_something_are_told() {
 fn connections_need_a_way_back() {
     let apart =
         with("bytes = \"1MB\"").replace("b = {}\n", "b = {}\nc = {}\n").replace("to = \"b\"", "to = \"c\"");
-    expect(&apart, (11, 6), "no way leads from `a` to `c`", "join them by links");
+    expect(&apart, (11, 6), "no path leads from `a` to `c`", "join them by links");
     expect(&with("bytes = \"1MB\"\nreceive_window = \"0B\""), (13, 18), "cannot be 0B", "from `1448B`");
     expect(&with("bytes = \"1MB\"\ncongestion = \"vegas\""), (13, 14), "not a congestion control", "`bbr`");
 }

@@ -209,7 +209,7 @@ fn names_of_nothing() {
 #[test]
 fn ways_and_ports_that_are_not_there() {
     let island = BASE.replace("b = {}\n", "b = {}\nc = {}\n").replace("to = \"b\"", "to = \"c\"");
-    expect(&island, &[(11, 6, "no way leads from `a` to `c`", "join them by links")]);
+    expect(&island, &[(11, 6, "no path leads from `a` to `c`", "join them by links")]);
     let island = BASE.replace("b = {}\n", "b = {}\nc = {}\n") + "[port.\"a->c\"]\nring = 1\n";
     expect(&island, &[(14, 7, "no link leads from `a` to `c`", "`a:b`")]);
     let parallel = format!(
@@ -439,7 +439,7 @@ fn expectations_that_cannot_be_held() {
     );
     add(
         "[[expect]]\nthat = \"flow.f.owd.p99\"\nbetween = [\"9ms\", \"5ms\"]\n",
-        &[(15, 11, "nothing lies between", "lower bound first")],
+        &[(15, 11, "no value is between", "lower bound first")],
     );
     add(
         "[[expect]]\nthat = \"flow.f.owd.p99\"\nbetween = [\"9ms\"]\n",
@@ -479,7 +479,7 @@ fn files_that_are_not_there_or_not_what_they_should_be() {
 fn texts_that_are_no_toml() {
     swap("\"10mbit\"", "10mbit", &[(7, 8, "`10mbit` needs quotes", "write `\"10mbit\"`")]);
     swap("[link.wan]", "[link.wan", &[(5, 10, "header of a table does not end", "`]`")]);
-    swap("to = \"b\"", "to = \"b\"\nto = \"b\"", &[(11, 1, "`to` stands here a second time", "once")]);
+    swap("to = \"b\"", "to = \"b\"\nto = \"b\"", &[(11, 1, "`to` is given a second time", "once")]);
     swap("\"10s\"", "", &[(1, 12, "", "")]);
 }
 

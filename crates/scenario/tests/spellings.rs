@@ -63,7 +63,7 @@ fn a_port_is_named_with_a_colon_or_an_arrow() {
         assert_eq!(set.ports[0].root, "r");
     }
     let both = format!("{}[port.\"a:b\"]\nring = 4\n", text("a->b"));
-    assert!(rendered(&problems(&both)).contains("stands in the file twice"));
+    assert!(rendered(&problems(&both)).contains("is in the file twice"));
     let node = BASE.replace("a = {}", "a = {}\n\"c:d\" = {}");
     assert!(only(&node).0.contains("`c:d` cannot be the name of a node"));
 }

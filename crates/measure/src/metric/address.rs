@@ -160,7 +160,7 @@ impl Address {
         let Some(metric) = METRICS.iter().find(|metric| metric.about == about && metric.name == *name) else {
             let known = METRICS.iter().filter(|metric| metric.about == about).map(|metric| metric.name);
             let best = nearest(name, known);
-            return Err(unknown(path, format!("`{name}` is none of {}", allowed(about)), best));
+            return Err(unknown(path, format!("`{name}` is not one of {}", allowed(about)), best));
         };
         let statistic = statistic(path, metric, rest)?;
         Ok(Self { subject, metric, statistic })
@@ -182,7 +182,7 @@ fn statistic(path: &str, metric: &Metric, rest: &[&str]) -> Result<Option<Statis
         (true, [name]) => {
             let known = Statistic::ALL.iter().find(|(_, known)| known == name);
             known.map(|(statistic, _)| Some(*statistic)).ok_or_else(|| {
-                let why = format!("`{name}` is none of {}", names().collect::<Vec<_>>().join(", "));
+                let why = format!("`{name}` is not one of {}", names().collect::<Vec<_>>().join(", "));
                 unknown(path, why, nearest(name, names()))
             })
         }

@@ -120,7 +120,7 @@ impl Checker<'_> {
         let high = self.bound(high, unit, that, place.element("between", 1));
         let (low, high) = low.zip(high)?;
         if low > high {
-            let problem = Problem::new(place.value("between"), "nothing lies between these bounds");
+            let problem = Problem::new(place.value("between"), "no value is between these bounds");
             self.note(problem.help("write the lower bound first"));
         }
         Some(Bound::Between(low, high))

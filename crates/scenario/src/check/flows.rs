@@ -463,7 +463,7 @@ impl Checker<'_> {
             if network.routes.path(flow.from, flow.to).is_none() {
                 let [from, to] = [&network.nodes[flow.from].name, &network.nodes[flow.to].name];
                 let problem =
-                    Problem::new(entry.place().value("to"), format!("no way leads from `{from}` to `{to}`"));
+                    Problem::new(entry.place().value("to"), format!("no path leads from `{from}` to `{to}`"));
                 self.note(problem.help(format!("join them by links: `between = [\"…\", \"{to}\"]`")));
             }
         }

@@ -165,11 +165,11 @@ impl Checker<'_> {
             if taken != link.name {
                 let [from, to] = [a, b].map(|node| &network.nodes[node].name);
                 let wrong = format!(
-                    "no packet takes {}: `{taken}` joins `{from}` and `{to}` too, and stands before it in the file",
+                    "no packet takes {}: `{taken}` joins `{from}` and `{to}` too, and comes first in the file",
                     entry.what
                 );
-                let help = "a packet takes the way of the fewest links, and of those beside each other the first: \
-                            lead one over a node of its own, or leave it out";
+                let help = "a packet takes the path of the fewest links, and the first of parallel ones: put a node of \
+                            its own on one of them, or leave it out";
                 self.warn(Problem::new(entry.key, wrong).help(help));
             }
         }

@@ -60,7 +60,7 @@ impl Checker<'_> {
             let read = self.port(entry.place(), World { network, flows, rate });
             let Some(place) = place else { continue };
             if let Some(first) = seen.insert(place, entry.key.clone()) {
-                let problem = Problem::new(entry.key.clone(), format!("{} stands in the file twice", entry.what));
+                let problem = Problem::new(entry.key.clone(), format!("{} is in the file twice", entry.what));
                 self.note(problem.see(first, "first here").help("write its queues in one place"));
                 continue;
             }
