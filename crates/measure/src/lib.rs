@@ -8,6 +8,18 @@
 //! ```
 //!
 //! This crate is pure: it performs no I/O (exports write to the writer they are given) and reads no clock.
+//!
+//! ```
+//! use lockgate_measure::metric::{Names, Unit, check_path};
+//!
+//! let flows = ["voice".to_owned()];
+//! let names = Names { flows: &flows, ports: &[] };
+//! assert_eq!(check_path("flow.voice.owd.p99", &names), Ok(Unit::Seconds));
+//! let wrong = check_path("flow.voice.thruput", &names).expect_err("no such metric");
+//! assert!(wrong.help().ends_with("did you mean `throughput`?"));
+//! ```
+
+#![forbid(unsafe_code)]
 
 pub mod emodel;
 #[cfg(test)]

@@ -6,6 +6,38 @@
 //! ```
 //!
 //! This crate does no I/O: it loads the files that a scenario names through [`Files`].
+//!
+//! ```
+//! use std::collections::BTreeMap;
+//! use std::sync::Arc;
+//!
+//! use lockgate_engine::units::{Duration, Instant};
+//! use lockgate_scenario::Override;
+//!
+//! let text = r#"
+//! duration = "10s"
+//! [node]
+//! a = {}
+//! b = {}
+//! [link.line]
+//! between = ["a", "b"]
+//! rate = "10mbit"
+//! [flow.data]
+//! from = "a"
+//! to = "b"
+//! size = "1500B"
+//! gap = "2ms"
+//! "#;
+//! let files = BTreeMap::<String, Arc<[u8]>>::new();
+//! let mut scenario = lockgate_scenario::read(text, "line.toml", &files, &[]).expect("a valid scenario");
+//! let slower = Override::parse("link.line.rate=2mbit").expect("a setting");
+//! let at = Instant::ZERO + Duration::from_secs(5);
+//! let effects = scenario.change(at, &[slower], &files).expect("a valid change");
+//! assert_eq!(effects[0].path, "link.line.rate");
+//! assert!(scenario.to_toml().ends_with("set = { \"link.line.rate\" = \"2mbit\" }\n"));
+//! ```
+
+#![forbid(unsafe_code)]
 
 pub mod application;
 pub mod change;

@@ -1,0 +1,15 @@
+//! Prints the metrics of flows, and holds a value against a bound.
+
+use lockgate_measure::metric::{About, METRICS, Names, check_path};
+use lockgate_measure::summary::Bound;
+
+fn main() {
+    for metric in METRICS.iter().filter(|metric| metric.about == About::Flow) {
+        println!("{} [{}]: {}", metric.name, metric.unit.symbol(), metric.definition);
+    }
+    let flows = ["voice".to_owned()];
+    match check_path("flow.voice.owd.p99", &Names { flows: &flows, ports: &[] }) {
+        Ok(unit) => println!("15 {} below 20: {}", unit.symbol(), Bound::Below(20.0).holds(15.0)),
+        Err(error) => println!("{error}"),
+    }
+}
