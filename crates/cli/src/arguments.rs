@@ -334,7 +334,8 @@ pub(crate) struct Check {
 
 #[derive(Debug, Args)]
 pub(crate) struct List {
-    /// `disciplines`, `distributions`, `profiles`, `metrics`, or the name of a discipline
+    /// `disciplines`, `distributions`, `profiles`, `metrics`, a table of scenario files such as `flow`, or the
+    /// name of a discipline
     pub(crate) name: Option<String>,
     /// Prints one JSON document instead of tables
     #[arg(long)]
@@ -427,6 +428,6 @@ pub(crate) struct Docs {
     #[arg(long, value_name = "DIR")]
     pub(crate) out: PathBuf,
     /// Pages to write [default: all]
-    #[arg(value_parser = ["disciplines", "traffic", "metrics", "conformance"])]
+    #[arg(value_parser = ["scenario", "disciplines", "traffic", "metrics", "conformance"])]
     pub(crate) pages: Vec<String>,
 }

@@ -56,6 +56,7 @@ pub mod schema;
 mod shape;
 mod starts;
 mod syntax;
+pub mod tables;
 pub mod tcp;
 pub mod timeline;
 pub mod trace;

@@ -39,7 +39,8 @@ Names that both may have: `quantum` (`fq_codel`, `sfq` below `drr`, `htb`), `ove
 /// Name of a page, and its generator.
 type Page = (&'static str, fn() -> String);
 
-const PAGES: [Page; 4] = [
+const PAGES: [Page; 5] = [
+    ("scenario", scenario),
     ("disciplines", disciplines),
     ("traffic", traffic),
     ("metrics", metrics),
@@ -69,6 +70,10 @@ pub(crate) fn docs(arguments: &Docs) -> Result<Exit, Failure> {
         say!("{}", file.display());
     }
     Ok(Exit::Ok)
+}
+
+fn scenario() -> String {
+    format!("{HEAD}{}", lockgate_scenario::tables::page())
 }
 
 fn disciplines() -> String {

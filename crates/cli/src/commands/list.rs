@@ -1,8 +1,9 @@
-//! `lockgate list`: disciplines, distributions, traffic profiles and metrics, or one of them in detail.
+//! `lockgate list`: disciplines, distributions, traffic profiles, metrics, and tables of scenario files.
 
 use lockgate_engine::disciplines::Family;
 use lockgate_measure::metric::METRICS;
 use lockgate_scenario::reference::{Parameter, Reference, reference, references};
+use lockgate_scenario::tables::{TableReference, tables};
 use lockgate_traffic::{laws, profile};
 use serde_json::json;
 
@@ -23,9 +24,10 @@ pub(crate) fn list(arguments: &List) -> Result<Exit, Failure> {
         "distributions" => distributions(),
         "profiles" => profiles(),
         "metrics" => metrics(),
-        kind => match reference(kind) {
-            Some(reference) => discipline(&reference),
-            None => return Err(unknown(kind)),
+        name => match (tables().into_iter().find(|table| table.name == name), reference(name)) {
+            (Some(table), _) => keys(&table),
+            (None, Some(reference)) => discipline(&reference),
+            (None, None) => return Err(unknown(name)),
         },
     }
     Ok(Exit::Ok)
@@ -33,10 +35,12 @@ pub(crate) fn list(arguments: &List) -> Result<Exit, Failure> {
 
 fn unknown(name: &str) -> Failure {
     let kinds: Vec<&str> = references().iter().map(|reference| reference.kind).collect();
+    let tables: Vec<&str> = tables().iter().map(|table| table.name).collect();
     Failure::usage(
         format!("there is no list and no discipline called `{name}`"),
         format!(
-            "the lists are disciplines, distributions, profiles, metrics; the disciplines {}",
+            "the lists are disciplines, distributions, profiles, metrics; the tables of a file {}; the disciplines {}",
+            tables.join(", "),
             kinds.join(", ")
         ),
     )
@@ -58,7 +62,10 @@ fn document(name: &str) -> Result<serde_json::Value, Failure> {
                 .collect::<Vec<_>>()
         ),
         "metrics" => json!(METRICS),
-        kind => json!(reference(kind).ok_or_else(|| unknown(kind))?),
+        name => match tables().into_iter().find(|table| table.name == name) {
+            Some(table) => json!(table),
+            None => json!(reference(name).ok_or_else(|| unknown(name))?),
+        },
     })
 }
 
@@ -122,6 +129,16 @@ fn metrics() {
     say!(
         "\nexample: that = \"flow.voice.owd.p99\", or of a queue \"port.home:server.queue.voice.sojourn.p99\""
     );
+}
+
+/// Prints the keys of a table of scenario files.
+fn keys(table: &TableReference) {
+    terminal::heading(&format!("{}: {}", table.name, table.notation));
+    say!("{}", table.doc);
+    if !table.notes.is_empty() {
+        say!("{}", table.notes);
+    }
+    parameters("keys", &table.keys);
 }
 
 fn discipline(reference: &Reference) {
