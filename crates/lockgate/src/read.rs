@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use lockgate_scenario::{Files, MEMORY, Override, Reader, Scenario};
 
-use crate::files::{Beside, scenario_text};
 use crate::Error;
+use crate::files::{Beside, scenario_text};
 
 /// Reads a scenario file with settings such as `link.wan.rate=2mbit`. The files that it names are those beside
 /// it, then those in the current directory.
