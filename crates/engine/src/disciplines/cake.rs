@@ -43,7 +43,7 @@ use self::set_associative::QUEUES;
 use self::tin::{Backlog, Terms, Tin};
 use crate::control::Aim;
 use crate::control::cobalt::Steps;
-use crate::discipline::{Child, Context, Dequeue, Discipline, DropReason, Invalid, NoShare};
+use crate::discipline::{Child, Context, Dequeue, Discipline, DropReason, FULL_FRAME, Invalid, NoShare};
 use crate::packet::Packet;
 use crate::queue::fattest::Fattest;
 use crate::units::{Bytes, Duration, Instant, Overhead, Probability, Rate};
@@ -121,8 +121,6 @@ impl Default for Config {
     }
 }
 
-/// Length of a full frame.
-const MTU: Bytes = Bytes(1514);
 /// Quantum among the tins for a whole link, without a shaper.
 const TIN_QUANTUM: u64 = 1024;
 
@@ -153,7 +151,7 @@ impl Config {
     }
 
     fn memory(&self) -> Bytes {
-        let most = Bytes(10_240 * MTU.0);
+        let most = Bytes(10_240 * FULL_FRAME.0);
         let derived = self.bandwidth.map_or(most, |rate| {
             let trip = rate.bytes_in(self.rtt).0.saturating_mul(4);
             Bytes(trip.max(4 << 20)).min(most)
@@ -165,16 +163,16 @@ impl Config {
     fn tin(&self, part: Part) -> (Aim, u64) {
         let base = self.rtt / 20;
         let scaled = |time: Duration| part_of(time, part);
-        let slow = self.bandwidth.map_or(Duration::ZERO, |rate| scaled(rate.time_for(MTU)));
+        let slow = self.bandwidth.map_or(Duration::ZERO, |rate| scaled(rate.time_for(FULL_FRAME)));
         let target = base.max(slow + slow / 2);
         let interval = self.rtt + target.saturating_sub(base);
-        let quantum = self.bandwidth.map_or(MTU.0, |rate| {
+        let quantum = self.bandwidth.map_or(FULL_FRAME.0, |rate| {
             let share =
                 u128::from(rate.as_bits()) * u128::from(part.numerator) / u128::from(part.denominator);
             // A 4096th of a second's bytes.
-            u64::try_from(share / 8 / 4096).unwrap_or(u64::MAX).clamp(300, MTU.0)
+            u64::try_from(share / 8 / 4096).unwrap_or(u64::MAX).clamp(300, FULL_FRAME.0)
         });
-        (Aim { target, interval, mtu: MTU, ecn: true, ce_threshold: None }, quantum)
+        (Aim { target, interval, mtu: FULL_FRAME, ecn: true, ce_threshold: None }, quantum)
     }
 
     fn tins(&self) -> Vec<Tin> {

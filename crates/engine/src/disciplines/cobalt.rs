@@ -16,7 +16,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::control::Aim;
 use crate::control::cobalt::{CobaltLaw, Steps};
-use crate::discipline::{Child, Context, Dequeue, Discipline, DropReason, Invalid, NoShare, check_limit};
+use crate::discipline::{
+    Child, Context, Dequeue, Discipline, DropReason, FULL_FRAME, Invalid, NoShare, check_limit,
+};
 use crate::packet::Packet;
 use crate::queue::PacketQueue;
 use crate::units::{Bytes, Duration, Limit, Packets, Probability};
@@ -48,7 +50,7 @@ impl Default for Config {
             limit: Limit::Packets(Packets(1000)),
             target: Duration::from_millis(5),
             interval: Duration::from_millis(100),
-            mtu: Bytes(1514),
+            mtu: FULL_FRAME,
             ecn: true,
             increase: part(256.0),
             decrease: part(4096.0),

@@ -11,7 +11,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::control::{Aim, ControlLaw, HeadQueue};
-use crate::discipline::{Child, Context, Dequeue, Discipline, DropReason, Invalid, NoShare, check_limit};
+use crate::discipline::{
+    Child, Context, Dequeue, Discipline, DropReason, FULL_FRAME, Invalid, NoShare, check_limit,
+};
 use crate::packet::Packet;
 use crate::queue::PacketQueue;
 use crate::units::{Bytes, Duration, Limit, Packets};
@@ -41,7 +43,7 @@ impl Default for Config {
             limit: Limit::Packets(Packets(1000)),
             target: Duration::from_millis(5),
             interval: Duration::from_millis(100),
-            mtu: Bytes(1514),
+            mtu: FULL_FRAME,
             ecn: false,
             ce_threshold: None,
         }

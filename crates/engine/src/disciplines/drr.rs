@@ -31,7 +31,7 @@ pub struct Share {
 
 impl Default for Share {
     fn default() -> Self {
-        Self { quantum: Bytes(1514) }
+        Self { quantum: FULL_FRAME }
     }
 }
 

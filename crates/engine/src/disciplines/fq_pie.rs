@@ -18,7 +18,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::control::pie::{Aim, ControlLaw, Flavour};
-use crate::discipline::{Child, Context, Dequeue, Discipline, DropReason, Invalid, NoShare, check_limit};
+use crate::discipline::{
+    Child, Context, Dequeue, Discipline, DropReason, FULL_FRAME, Invalid, NoShare, check_limit,
+};
 use crate::packet::Packet;
 use crate::queue::flows::Flows;
 use crate::units::{Bytes, Duration, Instant, Limit, Packets};
@@ -76,14 +78,14 @@ impl Default for Config {
             tupdate: Duration::from_millis(15),
             alpha: 2,
             beta: 20,
-            quantum: Bytes(1514),
+            quantum: FULL_FRAME,
             memory_limit: Bytes(32 << 20),
             ecn_prob: 10,
             ecn: false,
             bytemode: false,
             dq_rate_estimator: false,
             max_burst: Duration::from_millis(150),
-            mtu: Bytes(1514),
+            mtu: FULL_FRAME,
         }
     }
 }

@@ -52,7 +52,7 @@ impl Default for Config {
     fn default() -> Self {
         Self {
             limit: Limit::Packets(Packets(127)),
-            quantum: Bytes(1514),
+            quantum: FULL_FRAME,
             perturb: Duration::ZERO,
             divisor: 1024,
             depth: 127,
