@@ -36,62 +36,16 @@
 //!
 //! Invariant: outside a call, the backlog of an inner class is the sum of its children's.
 
-use core::any::Any;
-
 use smallvec::SmallVec;
 
 use crate::discipline::{Child, Context, Dequeue, DropReason, Invalid};
-use crate::node::{Erased, Node, Peek, Tally};
+use crate::node::{Contents, InnerClass, Node, Peek, Tally};
 use crate::packet::{Header, Packet};
 use crate::prefetch::PrefetchTarget;
 use crate::queue::winner_tree;
-use crate::units::Instant;
 
 /// Kind of an inner class in scenarios.
 pub const KIND: &str = "class";
-
-/// Contents of an inner class: its children, and no discipline.
-#[derive(Default)]
-pub(crate) struct InnerClass {
-    children: Vec<Node>,
-    /// `Vec` of the children's shares, until the owner takes them.
-    shares: Option<Box<dyn Any + Send>>,
-}
-
-impl Erased for InnerClass {
-    fn enqueue(&mut self, packet: Packet, cx: &mut Context<'_>) {
-        let index = packet.class.index().min(self.children.len() - 1);
-        self.children[index].enqueue(packet, cx);
-    }
-    /// The owner decides which leaf sends.
-    fn dequeue(&mut self, _: &mut Context<'_>) -> Dequeue {
-        Dequeue::Empty
-    }
-    fn pass(&mut self, packet: Packet, cx: &mut Context<'_>) -> Dequeue {
-        self.enqueue(packet, cx);
-        Dequeue::Empty
-    }
-    fn flush(&mut self, _: &mut Vec<Packet>) {}
-    fn each_child(&mut self, visit: &mut dyn FnMut(&mut Node)) {
-        self.children.iter_mut().for_each(visit);
-    }
-    fn next_timer(&self) -> Option<Instant> {
-        None
-    }
-    fn on_timer(&mut self, _: &mut Context<'_>) {}
-    fn gauges(&self, _: &mut dyn FnMut(&'static str, f64)) {}
-    fn as_any(&mut self) -> &mut dyn Any {
-        self
-    }
-}
-
-impl InnerClass {
-    /// Returns the children.
-    #[inline]
-    pub(crate) fn classes(&mut self) -> &mut [Node] {
-        &mut self.children
-    }
-}
 
 impl Node {
     /// Creates an inner class called `name` with these children, for an owner whose shares are of type
@@ -105,7 +59,7 @@ impl Node {
         }
         let (shares, children): (Vec<Share>, _) =
             children.into_iter().map(|child| (child.share, child.node)).unzip();
-        Ok(Self::wrap(name, KIND, false, Box::new(InnerClass { children, shares: Some(Box::new(shares)) })))
+        Ok(Self::wrap(name, KIND, false, Contents::Class(InnerClass::new(children, shares))))
     }
 }
 
@@ -327,6 +281,11 @@ impl Classes {
         self.node(class).map_or_else(Tally::default, |node| node.backlog())
     }
 
+    /// Returns whether no packet is queued in any class.
+    pub(crate) fn are_empty(&self) -> bool {
+        self.tops.iter().all(Node::is_empty)
+    }
+
     /// Returns whether no packet is queued in `class` and below.
     #[inline]
     pub fn is_empty(&mut self, class: usize) -> bool {
@@ -387,7 +346,7 @@ impl<Share: Send + 'static> PreOrder<Share> {
         self.positions.push(Position { parent, children: Vec::new(), height: 0 });
         self.shares.push(share);
         let Some(inner) = node.downcast::<InnerClass>() else { return Ok(index) };
-        let Some(shares) = inner.shares.take().and_then(|shares| shares.downcast::<Vec<Share>>().ok()) else {
+        let Some(shares) = inner.take_shares::<Share>() else {
             return Err(Invalid::new("children", "has an inner class that is another discipline's"));
         };
         for (child_index, share) in shares.into_iter().enumerate() {

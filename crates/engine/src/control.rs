@@ -15,16 +15,16 @@
 //! Source: RFC 8289, section 5 (the pseudocode). Differs: a packet of an ECN-capable sender is marked and
 //! delivered instead of dropped, as in Linux, and counts as a drop.
 
-pub mod cobalt;
-pub mod pie;
-pub mod red;
+pub(crate) mod cobalt;
+pub(crate) mod pie;
+pub(crate) mod red;
 
-use crate::discipline::{Context, DropReason, Invalid};
+use crate::context::{Context, DropReason, Invalid};
 use crate::packet::Packet;
 use crate::units::{Bytes, Duration, Instant};
 
 /// Queue from which the law takes packets.
-pub trait HeadQueue {
+pub(crate) trait HeadQueue {
     /// Removes and returns the oldest packet.
     fn pop(&mut self) -> Option<Packet>;
     /// Returns the bytes still queued.
@@ -33,7 +33,7 @@ pub trait HeadQueue {
 
 /// Parameters of the law.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Aim {
+pub(crate) struct Aim {
     /// Acceptable sojourn time.
     pub target: Duration,
     /// Time above the target before the first drop, and the scale of the distance between drops.
@@ -60,7 +60,7 @@ impl Aim {
 
     /// `interval / sqrt(count)`, rounded down to the picosecond; `count` of none counts as one.
     //= https://www.rfc-editor.org/rfc/rfc8289#section-5.6
-    pub fn spacing(&self, count: u32) -> Duration {
+    pub(crate) fn spacing(&self, count: u32) -> Duration {
         let interval = u128::from(self.interval.as_picos());
         let root = (interval * interval / u128::from(count.max(1))).isqrt();
         Duration::from_picos(u64::try_from(root).unwrap_or(u64::MAX))
@@ -69,7 +69,7 @@ impl Aim {
 
 /// State of the law for one queue.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct ControlLaw {
+pub(crate) struct ControlLaw {
     /// Time at which the sojourn time will have been above the target for an interval.
     first_above: Option<Instant>,
     drop_next: Instant,
@@ -85,7 +85,7 @@ const MEMORY: u64 = 16;
 impl ControlLaw {
     /// Takes from `source` the packet that leaves now, after those that the law drops.
     //= https://www.rfc-editor.org/rfc/rfc8289#section-5.5
-    pub fn dequeue(
+    pub(crate) fn dequeue(
         &mut self,
         aim: &Aim,
         source: &mut impl HeadQueue,
@@ -168,7 +168,7 @@ impl ControlLaw {
     }
 
     /// Calls `emit` with the law's internal quantities.
-    pub fn gauges(&self, emit: &mut dyn FnMut(&'static str, f64)) {
+    pub(crate) fn gauges(&self, emit: &mut dyn FnMut(&'static str, f64)) {
         emit("sojourn_s", self.sojourn.as_secs_f64());
         emit("drop_count", f64::from(self.count));
         emit("dropping", f64::from(u8::from(self.dropping)));

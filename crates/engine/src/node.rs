@@ -33,18 +33,19 @@
 
 mod account;
 mod contents;
+mod inner_class;
 
 use std::sync::Arc;
 
 use crate::classify::Classifier;
-use crate::discipline::{Child, Context, Dequeue, Discipline, DropReason, Invalid};
+use crate::context::{Context, Dequeue, DropReason, Invalid};
 use crate::packet::{ChildNumber, Header, Packet};
 use crate::prefetch::prefetch;
 use crate::units::{Bytes, Instant, Rate};
 
 pub use account::{Count, Counters, Tally};
-use contents::Contents;
-pub(crate) use contents::Erased;
+pub(crate) use contents::{Contents, Erased};
+pub(crate) use inner_class::InnerClass;
 
 /// Information on a child's next packet that its parent gets without dequeuing it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -90,24 +91,9 @@ struct ColdState {
 }
 
 impl Node {
-    /// Creates a node called `name` whose discipline has these parameters and children.
-    pub fn new<D: Discipline>(
-        name: &str,
-        config: D::Config,
-        children: Vec<Child<D::Share>>,
-    ) -> Result<Self, Invalid> {
-        Ok(Self::wrap(name, D::KIND, D::TIMED, Box::new(D::new(config, children)?)))
-    }
-
-    /// Creates a node of the given kind from a discipline or an inner class. `timed`: it changes state by
-    /// itself.
-    pub(crate) fn wrap(
-        name: &str,
-        kind: &'static str,
-        mut timed: bool,
-        mut discipline: Box<dyn Erased>,
-    ) -> Self {
-        discipline.each_child(&mut |child| timed |= child.timed);
+    /// Creates a node of the given kind with these contents. `timed`: they change state by themselves.
+    pub(crate) fn wrap(name: &str, kind: &'static str, mut timed: bool, mut contents: Contents) -> Self {
+        contents.each_child(&mut |child| timed |= child.timed);
         let cold = ColdState {
             dropped: Count::default(),
             moved_in: Count::default(),
@@ -118,7 +104,7 @@ impl Node {
             name: name.into(),
         };
         Self {
-            contents: Contents::of(discipline),
+            contents,
             held: None,
             offered: Count::default(),
             backlog: Count::default(),
@@ -390,26 +376,19 @@ impl Node {
         }
     }
 
-    /// Changes the parameters of the discipline and the shares of its children.
-    ///
-    /// # Errors
-    /// The discipline's refusal, or field `kind` if the node is of another kind. Then nothing has changed.
-    pub fn reconfigure<D: Discipline>(
+    /// Calls `change` with the discipline if it is a `T`, and accounts for the packets that it drops.
+    pub(crate) fn change<T: 'static, R>(
         &mut self,
-        config: D::Config,
-        shares: Vec<D::Share>,
         cx: &mut Context<'_>,
-    ) -> Result<(), Invalid> {
-        let kind = self.cold.kind;
-        let Some(discipline) = self.contents.as_any().downcast_mut::<D>() else {
-            return Err(Invalid::new("kind", format!("is `{kind}` here, not `{}`", D::KIND)));
-        };
+        change: impl FnOnce(&mut T, &mut Context<'_>) -> R,
+    ) -> Option<R> {
+        let discipline = self.contents.as_any().downcast_mut::<T>()?;
         let before = cx.drops.account();
-        let result = discipline.reconfigure(config, shares, cx);
+        let result = change(discipline, cx);
         if cx.drops.account() != before {
             self.account_drops(before, cx);
         }
-        result
+        Some(result)
     }
 
     /// Finds the node called `name`, here or below, and applies `what` to it. `what` must not move packets
@@ -538,7 +517,7 @@ impl Node {
     }
 
     /// Reports parameters that the discipline accepted but that are probably mistakes: see
-    /// [`Discipline::doubts`]. A parameter of a child is reported with [`Invalid::child`].
+    /// [`Discipline::doubts`](crate::discipline::Discipline::doubts). A parameter of a child is reported with [`Invalid::child`].
     pub fn doubts(&self, link: Option<Rate>, tell: &mut dyn FnMut(Invalid)) {
         self.contents.doubts(link, tell);
     }

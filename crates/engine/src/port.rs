@@ -15,7 +15,7 @@ use std::sync::Arc;
 
 use crate::classify::Headers;
 use crate::clock::{ClockConfig, ClockModel};
-use crate::discipline::{Context, Dequeue, DropReason, Drops, Invalid};
+use crate::context::{Context, Dequeue, DropReason, Drops, Invalid};
 use crate::node::{Counters, Node, Tally};
 use crate::packet::Packet;
 use crate::random::Random;

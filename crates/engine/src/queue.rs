@@ -1,20 +1,21 @@
 //! Packet queues and orders of queues, from which disciplines are built.
 
-pub mod active;
-pub mod fattest;
-pub mod flows;
+pub(crate) mod active;
+pub(crate) mod fattest;
+pub(crate) mod fifo;
+pub(crate) mod flows;
 
-pub mod bitmap;
-pub mod ranked;
-pub mod slots;
-pub mod winner_tree;
+pub(crate) mod bitmap;
+pub(crate) mod ranked;
+pub(crate) mod slots;
+pub(crate) mod winner_tree;
 
 use std::collections::VecDeque;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::discipline::{Context, DropReason};
+use crate::context::{Context, DropReason};
 use crate::packet::{Header, Packet};
 use crate::prefetch::{LONG_QUEUE, PACKETS_AHEAD, prefetch};
 use crate::units::{Bytes, Limit};
@@ -36,7 +37,7 @@ pub enum Overflow {
 ///
 /// Invariant: `rest` is empty if there is no `first`.
 #[derive(Debug, Default)]
-pub struct PacketQueue {
+pub(crate) struct PacketQueue {
     /// Oldest packet, inline: a packet that waits alone touches no other memory.
     first: Option<Packet>,
     /// Packets after the first.
@@ -47,7 +48,7 @@ pub struct PacketQueue {
 impl PacketQueue {
     /// Appends a packet.
     #[inline]
-    pub fn push(&mut self, packet: Packet) {
+    pub(crate) fn push(&mut self, packet: Packet) {
         // Cannot overflow: no machine holds 2^32 packets.
         self.bytes.0 = self.bytes.0.wrapping_add(packet.bytes().0);
         if self.first.is_none() {
@@ -68,7 +69,7 @@ impl PacketQueue {
 
     /// Removes and returns the oldest packet.
     #[inline]
-    pub fn pop(&mut self) -> Option<Packet> {
+    pub(crate) fn pop(&mut self) -> Option<Packet> {
         let packet = self.first.take()?;
         self.bytes -= packet.bytes();
         self.first = self.rest.pop_front();
@@ -83,7 +84,7 @@ impl PacketQueue {
 
     /// Prefetches the memory that the next [`pop`](Self::pop) reads.
     #[inline]
-    pub fn prefetch(&self) {
+    pub(crate) fn prefetch(&self) {
         if let Some(first) = &self.first {
             prefetch::<Header>(first);
         }
@@ -94,19 +95,19 @@ impl PacketQueue {
     }
 
     /// Removes and returns the newest packet.
-    pub fn pop_newest(&mut self) -> Option<Packet> {
+    pub(crate) fn pop_newest(&mut self) -> Option<Packet> {
         let packet = self.rest.pop_back().or_else(|| self.first.take())?;
         self.bytes -= packet.bytes();
         Some(packet)
     }
 
     /// Returns the packet at `index`, counted from the oldest.
-    pub fn get(&self, index: usize) -> Option<&Packet> {
+    pub(crate) fn get(&self, index: usize) -> Option<&Packet> {
         if index == 0 { self.first.as_ref() } else { self.rest.get(index - 1) }
     }
 
     /// Removes and returns the packet at `index`; the others keep their order.
-    pub fn take(&mut self, index: usize) -> Option<Packet> {
+    pub(crate) fn take(&mut self, index: usize) -> Option<Packet> {
         if index == 0 {
             return self.pop();
         }
@@ -117,35 +118,35 @@ impl PacketQueue {
 
     /// Returns the oldest packet.
     #[inline]
-    pub fn front(&self) -> Option<&Packet> {
+    pub(crate) fn front(&self) -> Option<&Packet> {
         self.first.as_ref()
     }
 
     /// Returns the number of packets.
     #[inline]
-    pub fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         usize::from(self.first.is_some()) + self.rest.len()
     }
 
     /// Returns whether it is empty.
     #[inline]
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.first.is_none()
     }
 
     /// Returns the bytes of all packets.
-    pub fn bytes(&self) -> Bytes {
+    pub(crate) fn bytes(&self) -> Bytes {
         self.bytes
     }
 
     /// Returns whether `packet` fits under `limit`.
     #[inline]
-    pub fn has_room(&self, packet: &Packet, limit: Limit) -> bool {
+    pub(crate) fn has_room(&self, packet: &Packet, limit: Limit) -> bool {
         limit.allows(self.len() as u64 + 1, self.bytes.0 + packet.bytes().0)
     }
 
     /// Drops the newest packets until `limit` is kept, after a change to a smaller limit.
-    pub fn shrink(&mut self, limit: Limit, cx: &mut Context<'_>) {
+    pub(crate) fn shrink(&mut self, limit: Limit, cx: &mut Context<'_>) {
         while !limit.allows(self.len() as u64, self.bytes.0) {
             let Some(packet) = self.pop_newest() else { break };
             cx.drop(packet, DropReason::Shrunk);
@@ -153,7 +154,7 @@ impl PacketQueue {
     }
 
     /// Removes and returns the packets longer than `largest`; the others keep their order.
-    pub fn take_larger_than(&mut self, largest: Bytes) -> Vec<Packet> {
+    pub(crate) fn take_larger_than(&mut self, largest: Bytes) -> Vec<Packet> {
         if self.first.iter().chain(&self.rest).all(|packet| packet.bytes() <= largest) {
             return Vec::new();
         }
@@ -165,7 +166,7 @@ impl PacketQueue {
     }
 
     /// Moves all packets to `out`, oldest first.
-    pub fn flush(&mut self, out: &mut Vec<Packet>) {
+    pub(crate) fn flush(&mut self, out: &mut Vec<Packet>) {
         self.bytes = Bytes::ZERO;
         out.extend(self.first.take());
         out.extend(self.rest.drain(..));

@@ -13,11 +13,11 @@
 
 use lockgate_engine::classify::{Fields, NoHeaders};
 use lockgate_engine::discipline::Child;
+use lockgate_engine::disciplines::fifo::Overflow;
 use lockgate_engine::disciplines::{fifo, prio};
 use lockgate_engine::node::Node;
 use lockgate_engine::packet::{FlowId, Header, Packet};
 use lockgate_engine::port::{Poll, Port};
-use lockgate_engine::queue::Overflow;
 use lockgate_engine::random::{Random, Seed};
 use lockgate_engine::units::{Bytes, Duration, Instant, Limit, Packets, Rate};
 

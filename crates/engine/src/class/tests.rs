@@ -1,10 +1,12 @@
 use super::*;
 use crate::classify::{Classifier, NoHeaders, Rule};
-use crate::discipline::{Arity, Discipline, DropReason, Drops, NoShare};
+use crate::context::Drops;
+use crate::discipline::{Arity, Discipline, DropReason, NoShare};
 use crate::disciplines::codel::Codel;
 use crate::disciplines::fifo::Fifo;
 use crate::packet::{FlowId, Header};
 use crate::random::{Random, Seed};
+use crate::units::Instant;
 use crate::units::{Bytes, Duration};
 
 /// Test owner that serves the last leaf first.

@@ -4,13 +4,13 @@
 //! Shared by `cobalt` and every flow of `cake`. Sources: [`crate::disciplines::cobalt`].
 
 use super::Aim;
-use crate::discipline::Context;
+use crate::context::Context;
 use crate::packet::Packet;
 use crate::units::{Bytes, Instant, Probability};
 
 /// Steps, of 2^32, by which a full queue raises the drop probability and an empty one lowers it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Steps {
+pub(crate) struct Steps {
     increase: u64,
     decrease: u64,
 }
@@ -20,14 +20,14 @@ const ONE: u64 = Probability::ONE.steps();
 
 impl Steps {
     /// Creates the steps.
-    pub fn new(increase: Probability, decrease: Probability) -> Self {
+    pub(crate) fn new(increase: Probability, decrease: Probability) -> Self {
         Self { increase: increase.steps(), decrease: decrease.steps() }
     }
 }
 
 /// State of the law for one queue.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct CobaltLaw {
+pub(crate) struct CobaltLaw {
     count: u32,
     dropping: bool,
     drop_next: Instant,
@@ -44,7 +44,7 @@ impl CobaltLaw {
     }
 
     /// Accounts for a packet dropped because the queue was full.
-    pub fn full(&mut self, aim: &Aim, steps: Steps, now: Instant) {
+    pub(crate) fn full(&mut self, aim: &Aim, steps: Steps, now: Instant) {
         if self.may_change(aim, now) {
             self.probability = (self.probability + steps.increase).min(ONE);
             self.changed = Some(now);
@@ -55,7 +55,7 @@ impl CobaltLaw {
     }
 
     /// Accounts for a queue that became empty.
-    pub fn empty(&mut self, aim: &Aim, steps: Steps, now: Instant) {
+    pub(crate) fn empty(&mut self, aim: &Aim, steps: Steps, now: Instant) {
         if self.probability > 0 && self.may_change(aim, now) {
             self.probability = self.probability.saturating_sub(steps.decrease);
             self.changed = Some(now);
@@ -68,7 +68,13 @@ impl CobaltLaw {
     }
 
     /// Returns whether a packet that could leave now is dropped; `behind`: the bytes queued after it.
-    pub fn judge(&mut self, aim: &Aim, packet: &mut Packet, behind: Bytes, cx: &mut Context<'_>) -> bool {
+    pub(crate) fn judge(
+        &mut self,
+        aim: &Aim,
+        packet: &mut Packet,
+        behind: Bytes,
+        cx: &mut Context<'_>,
+    ) -> bool {
         let now = cx.now;
         let over = now.since(packet.arrived) > aim.target && behind > aim.mtu;
         let mut due = self.count > 0 && now >= self.drop_next;
@@ -104,7 +110,7 @@ impl CobaltLaw {
     }
 
     /// Calls `emit` with the law's internal quantities.
-    pub fn gauges(&self, emit: &mut dyn FnMut(&'static str, f64)) {
+    pub(crate) fn gauges(&self, emit: &mut dyn FnMut(&'static str, f64)) {
         emit("drop_count", f64::from(self.count));
         emit("drop_probability", self.probability as f64 / ONE as f64);
     }

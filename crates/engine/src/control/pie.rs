@@ -13,7 +13,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::discipline::{Context, Invalid};
+use crate::context::{Context, Invalid};
 use crate::packet::Packet;
 use crate::units::{Bytes, Duration, Instant, PICOS_PER_SECOND};
 
@@ -32,7 +32,7 @@ pub enum Flavour {
 
 /// Parameters of the law.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Aim {
+pub(crate) struct Aim {
     /// Variant of the controller.
     pub flavour: Flavour,
     /// Queueing delay to steer for.
@@ -135,19 +135,19 @@ impl Departures {
 
 /// State of the law for one queue.
 #[derive(Clone, Copy, Debug)]
-pub struct ControlLaw {
+pub(crate) struct ControlLaw {
     state: State,
     next_update: Instant,
 }
 
 impl ControlLaw {
     /// Creates the law of an empty queue at the start of time.
-    pub fn new(aim: &Aim) -> Self {
+    pub(crate) fn new(aim: &Aim) -> Self {
         Self { state: State::new(aim.max_burst), next_update: Instant::ZERO + aim.tupdate }
     }
 
     /// Adopts other parameters.
-    pub fn retune(&mut self, aim: &Aim, next: &Aim, backlog: Bytes, now: Instant) {
+    pub(crate) fn retune(&mut self, aim: &Aim, next: &Aim, backlog: Bytes, now: Instant) {
         self.catch_up(aim, backlog, now);
         if next.tupdate != aim.tupdate {
             self.next_update = now + next.tupdate;
@@ -155,7 +155,7 @@ impl ControlLaw {
     }
 
     /// Computes the updates that are due. `backlog`: the backlog since the last call.
-    pub fn catch_up(&mut self, aim: &Aim, backlog: Bytes, now: Instant) {
+    pub(crate) fn catch_up(&mut self, aim: &Aim, backlog: Bytes, now: Instant) {
         for _ in 0..MISSED {
             if self.next_update > now || self.next_update == Instant::NEVER {
                 return;
@@ -174,7 +174,13 @@ impl ControlLaw {
     }
 
     /// Returns whether `packet`, which arrives at this backlog, is dropped or marked.
-    pub fn drops_early(&mut self, aim: &Aim, packet: &Packet, backlog: Bytes, cx: &mut Context<'_>) -> bool {
+    pub(crate) fn drops_early(
+        &mut self,
+        aim: &Aim,
+        packet: &Packet,
+        backlog: Bytes,
+        cx: &mut Context<'_>,
+    ) -> bool {
         let state = &mut self.state;
         let full = aim.mtu;
         let linux = aim.flavour == Flavour::Linux;
@@ -212,17 +218,17 @@ impl ControlLaw {
     }
 
     /// Accounts for a drop: the sum of probabilities restarts.
-    pub fn dropped(&mut self) {
+    pub(crate) fn dropped(&mut self) {
         self.state.sum = 0;
     }
 
     /// Returns whether the probability is at most this many percent, up to 100.
-    pub fn is_within(&self, percent: u64) -> bool {
+    pub(crate) fn is_within(&self, percent: u64) -> bool {
         self.state.probability <= ONE * percent / 100
     }
 
     /// Accounts for a packet that left `backlog` behind.
-    pub fn departed(&mut self, aim: &Aim, packet: &Packet, backlog: Bytes, now: Instant) {
+    pub(crate) fn departed(&mut self, aim: &Aim, packet: &Packet, backlog: Bytes, now: Instant) {
         let state = &mut self.state;
         let since = if aim.dq_rate_estimator {
             state.departures.measure(packet.length.into(), backlog.0, now).unwrap_or_default()
@@ -238,7 +244,7 @@ impl ControlLaw {
     }
 
     /// The law's internal quantities.
-    pub fn gauges(&self, emit: &mut dyn FnMut(&'static str, f64)) {
+    pub(crate) fn gauges(&self, emit: &mut dyn FnMut(&'static str, f64)) {
         emit("drop_probability", self.state.probability as f64 / ONE as f64);
         emit("delay_s", self.state.delay.as_secs_f64());
         emit("burst_allowance_s", self.state.burst.as_secs_f64());

@@ -2,7 +2,7 @@
 //!
 //! Source: Floyd and Jacobson, Transactions on Networking 1 (1993); tc-red(8); Click's element RED.
 
-pub mod average;
+pub(crate) mod average;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

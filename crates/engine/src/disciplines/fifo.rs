@@ -7,9 +7,10 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::discipline::{Child, Context, Dequeue, Discipline, DropReason, Invalid, NoShare, check_limit};
+use crate::discipline::{Child, Context, Dequeue, Discipline, Invalid, NoShare, check_limit};
 use crate::packet::Packet;
-use crate::queue::{Overflow, PacketQueue};
+pub use crate::queue::Overflow;
+pub use crate::queue::fifo::Fifo;
 use crate::units::{Limit, Packets};
 
 /// Parameters of `fifo`.
@@ -35,13 +36,6 @@ impl Config {
     }
 }
 
-/// First in, first out.
-#[derive(Default)]
-pub struct Fifo {
-    config: Config,
-    queue: PacketQueue,
-}
-
 impl Discipline for Fifo {
     const KIND: &'static str = "fifo";
     const SUMMARY: &'static str = "first in, first out";
@@ -57,72 +51,31 @@ impl Discipline for Fifo {
 
     fn new(config: Config, _: Vec<Child<NoShare>>) -> Result<Self, Invalid> {
         config.check()?;
-        Ok(Self { config, queue: PacketQueue::default() })
+        Ok(Self::new(config.limit, config.overflow))
     }
 
     fn reconfigure(&mut self, config: Config, _: Vec<NoShare>, cx: &mut Context<'_>) -> Result<(), Invalid> {
         config.check()?;
-        self.queue.shrink(config.limit, cx);
-        self.config = config;
+        self.change(config.limit, config.overflow, cx);
         Ok(())
     }
 
     #[inline]
     fn enqueue(&mut self, packet: Packet, cx: &mut Context<'_>) {
-        if self.queue.has_room(&packet, self.config.limit) {
-            self.queue.push(packet);
-        } else {
-            self.overflow(packet, cx);
-        }
+        self.enqueue(packet, cx);
     }
 
     #[inline]
     fn dequeue(&mut self, _: &mut Context<'_>) -> Dequeue {
-        match self.queue.pop() {
-            Some(packet) => Dequeue::Packet(packet),
-            None => Dequeue::Empty,
-        }
+        self.dequeue()
     }
 
     #[inline]
     fn pass(&mut self, packet: Packet, cx: &mut Context<'_>) -> Dequeue {
-        if self.queue.has_room(&packet, self.config.limit) {
-            return Dequeue::Packet(packet);
-        }
-        self.overflow(packet, cx);
-        self.dequeue(cx)
+        self.pass(packet, cx)
     }
 
     fn flush(&mut self, out: &mut Vec<Packet>) {
-        self.queue.flush(out);
-    }
-}
-
-impl Fifo {
-    /// Returns the next packet to leave.
-    #[inline(always)]
-    pub(crate) fn front(&self) -> Option<&Packet> {
-        self.queue.front()
-    }
-
-    /// Prefetches the next packet: see [`PacketQueue::prefetch`].
-    #[inline]
-    pub(crate) fn prefetch(&self) {
-        self.queue.prefetch();
-    }
-
-    #[cold]
-    fn overflow(&mut self, packet: Packet, cx: &mut Context<'_>) {
-        let limit = self.config.limit;
-        // It can never fit, so no other packet is dropped for it.
-        if self.config.overflow != Overflow::Head || !limit.allows(1, packet.bytes().0) {
-            cx.drop(packet, DropReason::Limit);
-            return;
-        }
-        while !self.queue.has_room(&packet, limit) {
-            let Some(oldest) = self.queue.pop() else { break };
-            cx.drop(oldest, DropReason::Head);
-        }
-        self.queue.push(packet);
+        self.flush(out);
     }
 }

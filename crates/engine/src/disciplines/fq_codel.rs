@@ -14,7 +14,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::control::{Aim, ControlLaw, HeadQueue};
-use crate::discipline::{Child, Context, Dequeue, Discipline, DropReason, Invalid, NoShare, check_limit};
+use crate::discipline::{
+    Child, Context, Dequeue, Discipline, DropReason, FULL_FRAME, Invalid, NoShare, check_limit,
+};
 use crate::packet::Packet;
 use crate::queue::fattest::Fattest;
 use crate::queue::flows::{Flows, Waiting};
@@ -54,10 +56,10 @@ impl Default for Config {
             limit: Limit::Packets(Packets(10_240)),
             memory_limit: Bytes(32 << 20),
             flows: 1024,
-            quantum: Bytes(1514),
+            quantum: FULL_FRAME,
             target: Duration::from_millis(5),
             interval: Duration::from_millis(100),
-            mtu: Bytes(1514),
+            mtu: FULL_FRAME,
             ecn: true,
             ce_threshold: None,
             drop_batch: 64,
@@ -228,7 +230,7 @@ impl FqCodel {
 mod tests {
     use super::*;
     use crate::classify::NoHeaders;
-    use crate::discipline::Drops;
+    use crate::context::Drops;
     use crate::packet::{FlowId, Header};
     use crate::random::{Random, Seed};
     use crate::units::Instant;

@@ -211,7 +211,7 @@ impl Discipline for Hfsc {
         match next.into_iter().flatten().min() {
             // A timer may have removed a leaf's packets without notice: then there is no packet to wait
             // for.
-            Some(time) if self.holds_packets() => Dequeue::NotBefore(time),
+            Some(time) if !self.classes.are_empty() => Dequeue::NotBefore(time),
             _ => Dequeue::Empty,
         }
     }
@@ -330,13 +330,6 @@ impl Hfsc {
             self.sharing.prefetch(next);
             self.classes.prefetch(next);
         }
-    }
-
-    fn holds_packets(&mut self) -> bool {
-        (0..self.classes.tops().len()).any(|top| {
-            let top = self.classes.tops()[top];
-            !self.classes.is_empty(top)
-        })
     }
 }
 

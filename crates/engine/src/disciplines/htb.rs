@@ -238,7 +238,7 @@ impl Discipline for Htb {
         match next {
             // A timer may have removed a leaf's packets without notice: then there is no packet to wait
             // for.
-            Some(time) if self.holds_packets() => Dequeue::NotBefore(time),
+            Some(time) if !self.classes.are_empty() => Dequeue::NotBefore(time),
             _ => Dequeue::Empty,
         }
     }
@@ -289,13 +289,6 @@ impl Htb {
     /// Returns the sum of these classes' rates, in bits per second.
     fn guaranteed(&self, classes: &[usize]) -> u128 {
         classes.iter().map(|class| u128::from(self.scheduler.rate(*class).as_bits())).sum()
-    }
-
-    fn holds_packets(&mut self) -> bool {
-        (0..self.classes.tops().len()).any(|top| {
-            let top = self.classes.tops()[top];
-            !self.classes.is_empty(top)
-        })
     }
 }
 

@@ -16,14 +16,16 @@
 use core::any::Any;
 use core::ops::{Deref, DerefMut};
 
-use crate::class::InnerClass;
-use crate::discipline::{Context, Dequeue, Discipline, Invalid};
-use crate::disciplines::fifo::Fifo;
-use crate::node::Node;
+use super::Node;
+use super::inner_class::InnerClass;
+use crate::context::{Context, Dequeue, Invalid};
 use crate::packet::Packet;
-use crate::units::{Instant, Rate};
+use crate::queue::Overflow;
+use crate::queue::fifo::Fifo;
+use crate::units::{Instant, Limit, Packets, Rate};
 
-/// Object-safe part of [`Discipline`], implemented for every discipline and for inner classes.
+/// Object-safe part of [`Discipline`](crate::discipline::Discipline), implemented for every discipline and
+/// for inner classes.
 pub(crate) trait Erased: Send {
     fn enqueue(&mut self, packet: Packet, cx: &mut Context<'_>);
     fn dequeue(&mut self, cx: &mut Context<'_>) -> Dequeue;
@@ -38,42 +40,6 @@ pub(crate) trait Erased: Send {
     fn as_any(&mut self) -> &mut dyn Any;
 }
 
-impl<D: Discipline> Erased for D {
-    #[inline]
-    fn enqueue(&mut self, packet: Packet, cx: &mut Context<'_>) {
-        D::enqueue(self, packet, cx);
-    }
-    #[inline]
-    fn dequeue(&mut self, cx: &mut Context<'_>) -> Dequeue {
-        D::dequeue(self, cx)
-    }
-    #[inline]
-    fn pass(&mut self, packet: Packet, cx: &mut Context<'_>) -> Dequeue {
-        D::pass(self, packet, cx)
-    }
-    fn flush(&mut self, out: &mut Vec<Packet>) {
-        D::flush(self, out);
-    }
-    fn each_child(&mut self, visit: &mut dyn FnMut(&mut Node)) {
-        D::each_child(self, visit);
-    }
-    fn next_timer(&self) -> Option<Instant> {
-        D::next_timer(self)
-    }
-    fn on_timer(&mut self, cx: &mut Context<'_>) {
-        D::on_timer(self, cx);
-    }
-    fn gauges(&self, emit: &mut dyn FnMut(&'static str, f64)) {
-        D::gauges(self, emit);
-    }
-    fn doubts(&self, link: Option<Rate>, tell: &mut dyn FnMut(Invalid)) {
-        D::doubts(self, link, tell);
-    }
-    fn as_any(&mut self) -> &mut dyn Any {
-        self
-    }
-}
-
 /// A discipline, or the contents of an inner class.
 pub(crate) enum Contents {
     /// A FIFO, stored inline.
@@ -85,43 +51,40 @@ pub(crate) enum Contents {
 }
 
 impl Contents {
-    /// Moves a boxed FIFO or inner class inline; leaves any other kind boxed.
-    pub(crate) fn of(mut discipline: Box<dyn Erased>) -> Self {
-        let any = discipline.as_any();
-        if let Some(fifo) = any.downcast_mut::<Fifo>() {
-            return Self::Fifo(core::mem::take(fifo));
+    /// Stores a FIFO inline, and boxes a discipline of any other kind.
+    pub(crate) fn of<E: Erased + 'static>(mut discipline: E) -> Self {
+        if let Some(fifo) = discipline.as_any().downcast_mut::<Fifo>() {
+            let unused = Fifo::new(Limit::Packets(Packets(0)), Overflow::Tail);
+            return Self::Fifo(core::mem::replace(fifo, unused));
         }
-        if let Some(class) = any.downcast_mut::<InnerClass>() {
-            return Self::Class(core::mem::take(class));
-        }
-        Self::Other(discipline)
+        Self::Other(Box::new(discipline))
     }
 
-    /// [`Discipline::enqueue`].
+    /// Enqueues.
     #[inline(always)]
     pub(crate) fn enqueue(&mut self, packet: Packet, cx: &mut Context<'_>) {
         match self {
-            Self::Fifo(fifo) => Discipline::enqueue(fifo, packet, cx),
+            Self::Fifo(fifo) => fifo.enqueue(packet, cx),
             Self::Class(class) => class.enqueue(packet, cx),
             Self::Other(other) => other.enqueue(packet, cx),
         }
     }
 
-    /// [`Discipline::dequeue`].
+    /// Dequeues.
     #[inline(always)]
     pub(crate) fn dequeue(&mut self, cx: &mut Context<'_>) -> Dequeue {
         match self {
-            Self::Fifo(fifo) => Discipline::dequeue(fifo, cx),
+            Self::Fifo(fifo) => fifo.dequeue(),
             Self::Class(class) => class.dequeue(cx),
             Self::Other(other) => other.dequeue(cx),
         }
     }
 
-    /// [`Discipline::pass`].
+    /// Enqueues, then dequeues.
     #[inline(always)]
     pub(crate) fn pass(&mut self, packet: Packet, cx: &mut Context<'_>) -> Dequeue {
         match self {
-            Self::Fifo(fifo) => Discipline::pass(fifo, packet, cx),
+            Self::Fifo(fifo) => fifo.pass(packet, cx),
             Self::Class(class) => class.pass(packet, cx),
             Self::Other(other) => other.pass(packet, cx),
         }

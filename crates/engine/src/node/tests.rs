@@ -1,6 +1,6 @@
 use super::*;
 use crate::classify::NoHeaders;
-use crate::discipline::Drops;
+use crate::context::Drops;
 use crate::disciplines::fifo::{self, Fifo};
 use crate::random::{Random, Seed};
 

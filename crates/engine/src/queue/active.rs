@@ -14,7 +14,7 @@ use crate::prefetch::{CACHED_CHILDREN, TURNS_PER_GROUP};
 
 /// Slots `0..n` in the order of their turns.
 #[derive(Debug)]
-pub struct ActiveList {
+pub(crate) struct ActiveList {
     turns: VecDeque<u32>,
     listed: Vec<bool>,
     /// Number of turns that have ended since the last group was prefetched.
@@ -23,19 +23,19 @@ pub struct ActiveList {
 
 impl ActiveList {
     /// Creates a list for `slots` children, none of them active.
-    pub fn new(slots: usize) -> Self {
+    pub(crate) fn new(slots: usize) -> Self {
         Self { turns: VecDeque::with_capacity(slots), listed: vec![false; slots], ended: 0 }
     }
 
     /// Adds a slot after the last.
-    pub fn add_slot(&mut self) {
+    pub(crate) fn add_slot(&mut self) {
         self.listed.push(false);
     }
 
     /// Lists a slot at the end unless it is listed already. Returns whether it was added. A slot that does
     /// not exist is not listed.
     #[inline]
-    pub fn activate(&mut self, slot: usize) -> bool {
+    pub(crate) fn activate(&mut self, slot: usize) -> bool {
         match self.listed.get_mut(slot) {
             Some(listed) if !*listed => {
                 *listed = true;
@@ -48,13 +48,13 @@ impl ActiveList {
 
     /// Returns the slot whose turn it is.
     #[inline]
-    pub fn current(&self) -> Option<usize> {
+    pub(crate) fn current(&self) -> Option<usize> {
         self.turns.front().map(|slot| *slot as usize)
     }
 
     /// Ends the current slot's turn: it goes to the end.
     #[inline]
-    pub fn rotate(&mut self) {
+    pub(crate) fn rotate(&mut self) {
         self.ended += 1;
         if let Some(slot) = self.turns.pop_front() {
             self.turns.push_back(slot);
@@ -63,19 +63,19 @@ impl ActiveList {
 
     /// Returns the slot `turns` turns after the current one.
     #[inline]
-    pub fn get(&self, turns: usize) -> Option<usize> {
+    pub(crate) fn get(&self, turns: usize) -> Option<usize> {
         self.turns.get(turns).map(|slot| *slot as usize)
     }
 
     /// Ends the turns of this many slots: they go to the end, in their order.
-    pub fn rotate_by(&mut self, turns: usize) {
+    pub(crate) fn rotate_by(&mut self, turns: usize) {
         if let Some(turns) = turns.checked_rem(self.turns.len()) {
             self.turns.rotate_left(turns);
         }
     }
 
     /// Delists the slot `turns` turns after the current one, if there is one.
-    pub fn retire_at(&mut self, turns: usize) {
+    pub(crate) fn retire_at(&mut self, turns: usize) {
         if let Some(slot) = self.turns.remove(turns) {
             self.listed[slot as usize] = false;
         }
@@ -83,7 +83,7 @@ impl ActiveList {
 
     /// Delists the current slot.
     #[inline]
-    pub fn retire(&mut self) {
+    pub(crate) fn retire(&mut self) {
         self.ended += 1;
         if let Some(slot) = self.turns.pop_front() {
             self.listed[slot as usize] = false;
@@ -95,7 +95,7 @@ impl ActiveList {
     /// the group after the next (its node is to be prefetched) and later with `(slot, true)` when it
     /// belongs to the next group (the node is cached by then, its packet is to be prefetched).
     #[inline]
-    pub fn prefetch_upcoming(&mut self, prefetch: impl FnMut(usize, bool)) {
+    pub(crate) fn prefetch_upcoming(&mut self, prefetch: impl FnMut(usize, bool)) {
         if self.ended >= TURNS_PER_GROUP {
             self.ended = 0;
             if self.turns.len() > CACHED_CHILDREN {
@@ -115,18 +115,18 @@ impl ActiveList {
 
     /// Returns the number of listed slots.
     #[inline]
-    pub fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.turns.len()
     }
 
     /// Returns whether no slot is listed.
     #[inline]
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.turns.is_empty()
     }
 
     /// Iterates over the listed slots, the current one first.
-    pub fn iter(&self) -> impl Iterator<Item = usize> + '_ {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = usize> + '_ {
         self.turns.iter().map(|slot| *slot as usize)
     }
 }

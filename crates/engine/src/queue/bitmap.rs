@@ -13,7 +13,7 @@
 
 /// Set of indices.
 #[derive(Clone, Debug)]
-pub struct Bitmap {
+pub(crate) struct Bitmap {
     top: u64,
     /// Words of each level below the top, lowest level first.
     levels: Vec<Vec<u64>>,
@@ -23,7 +23,7 @@ const BITS: usize = u64::BITS as usize;
 
 impl Bitmap {
     /// Creates an empty set of indices below `count`.
-    pub fn new(count: usize) -> Self {
+    pub(crate) fn new(count: usize) -> Self {
         let mut levels = Vec::new();
         let mut words = count.div_ceil(BITS);
         while words > 1 {
@@ -35,7 +35,7 @@ impl Bitmap {
 
     /// Adds `index`, which must be below the count.
     #[inline]
-    pub fn insert(&mut self, mut index: usize) {
+    pub(crate) fn insert(&mut self, mut index: usize) {
         for words in &mut self.levels {
             let word = &mut words[index / BITS];
             let was = core::mem::replace(word, *word | 1 << (index % BITS));
@@ -49,7 +49,7 @@ impl Bitmap {
 
     /// Removes `index`.
     #[inline]
-    pub fn remove(&mut self, mut index: usize) {
+    pub(crate) fn remove(&mut self, mut index: usize) {
         for words in &mut self.levels {
             let word = &mut words[index / BITS];
             *word &= !(1 << (index % BITS));
@@ -63,13 +63,13 @@ impl Bitmap {
 
     /// Returns whether the set is empty.
     #[inline]
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.top == 0
     }
 
     /// Returns the smallest element that is at least `index`.
     #[inline]
-    pub fn next(&self, index: usize) -> Option<usize> {
+    pub(crate) fn next(&self, index: usize) -> Option<usize> {
         let mut from = index;
         for (level, words) in self.levels.iter().enumerate() {
             let word = words.get(from / BITS)?;

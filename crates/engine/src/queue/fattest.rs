@@ -34,7 +34,7 @@ struct Entry {
 
 /// Queues, bucketed by backlog.
 #[derive(Debug)]
-pub struct Fattest {
+pub(crate) struct Fattest {
     heads: Vec<u32>,
     occupied: [u64; BUCKETS / 64],
     /// Set of the non-zero words of `occupied`.
@@ -57,7 +57,7 @@ impl Fattest {
     /// Updates the backlog of `queue`: `packets`, whose sum is `length` in any unit. An empty queue is not
     /// listed.
     #[inline]
-    pub fn update(&mut self, queue: usize, packets: usize, length: u64) {
+    pub(crate) fn update(&mut self, queue: usize, packets: usize, length: u64) {
         let to = if packets == 0 { NONE } else { bucket(length) as u32 };
         match self.entries.get(queue) {
             Some(entry) if entry.bucket == to => {}
@@ -77,7 +77,7 @@ impl Fattest {
     }
 
     /// Removes all queues.
-    pub fn clear(&mut self) {
+    pub(crate) fn clear(&mut self) {
         self.heads.fill(NONE);
         self.occupied.fill(0);
         self.words = 0;
@@ -122,7 +122,7 @@ impl Fattest {
     }
 
     /// Returns a queue of the fullest bucket; `None` if all are empty.
-    pub fn find(&self) -> Option<usize> {
+    pub(crate) fn find(&self) -> Option<usize> {
         let word = self.words.checked_ilog2()? as usize;
         Some(self.heads[64 * word + self.occupied[word].ilog2() as usize] as usize)
     }

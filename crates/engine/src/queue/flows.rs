@@ -13,7 +13,7 @@
 
 use std::collections::VecDeque;
 
-use crate::discipline::Context;
+use crate::context::Context;
 use crate::packet::{FlowId, Packet};
 use crate::queue::PacketQueue;
 use crate::queue::slots::Slots;
@@ -21,7 +21,7 @@ use crate::units::Bytes;
 
 /// Queue of a flow, with the discipline's state for it.
 #[derive(Debug, Default)]
-pub struct Flow<T> {
+pub(crate) struct Flow<T> {
     /// Packets of the flow.
     pub queue: PacketQueue,
     /// State of the discipline.
@@ -33,7 +33,7 @@ pub struct Flow<T> {
 
 /// Turn of a flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Turn {
+pub(crate) struct Turn {
     /// Slot of the flow.
     pub slot: usize,
     is_new: bool,
@@ -41,7 +41,7 @@ pub struct Turn {
 
 /// Access of a control law to the packets of one flow.
 #[derive(Debug)]
-pub struct Waiting<'a> {
+pub(crate) struct Waiting<'a> {
     queue: &'a mut PacketQueue,
     packets: &'a mut u64,
     bytes: &'a mut Bytes,
@@ -50,7 +50,7 @@ pub struct Waiting<'a> {
 impl Waiting<'_> {
     /// Removes and returns the oldest packet of the flow.
     #[inline]
-    pub fn pop(&mut self) -> Option<Packet> {
+    pub(crate) fn pop(&mut self) -> Option<Packet> {
         let packet = self.queue.pop()?;
         *self.packets -= 1;
         *self.bytes -= packet.bytes();
@@ -59,14 +59,14 @@ impl Waiting<'_> {
 
     /// Returns the bytes of all flows together.
     #[inline]
-    pub fn bytes_of_all(&self) -> Bytes {
+    pub(crate) fn bytes_of_all(&self) -> Bytes {
         *self.bytes
     }
 }
 
 /// Flow queues and their turns.
 #[derive(Debug)]
-pub struct Flows<T> {
+pub(crate) struct Flows<T> {
     /// Queues in use, in the order of their first use.
     used: Vec<Flow<T>>,
     slots: Slots,
@@ -79,7 +79,7 @@ pub struct Flows<T> {
 
 impl<T> Flows<T> {
     /// Creates queues for `count` hash values. A queue is allocated with its first packet.
-    pub fn new(count: usize) -> Self {
+    pub(crate) fn new(count: usize) -> Self {
         Self {
             used: Vec::new(),
             slots: Slots::new(count),
@@ -93,14 +93,14 @@ impl<T> Flows<T> {
 
     /// Adopts the salt of `before`: flows that shared a queue may do so again.
     #[must_use]
-    pub fn salted_as(self, before: &Self) -> Self {
+    pub(crate) fn salted_as(self, before: &Self) -> Self {
         Self { salt: before.salt, ..self }
     }
 
     /// Returns the index of a flow's queue, selected by a hash of the flow and the salt. A new queue begins
     /// with the state that `law` creates.
     #[inline]
-    pub fn slot(&mut self, flow: FlowId, cx: &mut Context<'_>, law: impl FnOnce() -> T) -> usize {
+    pub(crate) fn slot(&mut self, flow: FlowId, cx: &mut Context<'_>, law: impl FnOnce() -> T) -> usize {
         let salt = *self
             .salt
             .get_or_insert_with(|| (u64::from(cx.random.bits()) << 32) | u64::from(cx.random.bits()));
@@ -117,26 +117,26 @@ impl<T> Flows<T> {
 
     /// Returns the flow of this slot.
     #[inline]
-    pub fn flow(&mut self, slot: usize) -> &mut Flow<T> {
+    pub(crate) fn flow(&mut self, slot: usize) -> &mut Flow<T> {
         &mut self.used[slot]
     }
 
     /// Borrows the law of a flow and its packets.
     #[inline]
-    pub fn split(&mut self, slot: usize) -> (&mut T, Waiting<'_>) {
+    pub(crate) fn split(&mut self, slot: usize) -> (&mut T, Waiting<'_>) {
         let Self { used, packets, bytes, .. } = self;
         let flow = &mut used[slot];
         (&mut flow.law, Waiting { queue: &mut flow.queue, packets, bytes })
     }
 
     /// Iterates over all flows in use.
-    pub fn iter_mut(&mut self) -> impl Iterator<Item = &mut Flow<T>> {
+    pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = &mut Flow<T>> {
         self.used.iter_mut()
     }
 
     /// Appends a packet to a flow; an unlisted flow becomes a new one, with a quantum.
     #[inline]
-    pub fn push(&mut self, slot: usize, packet: Packet, quantum: Bytes) {
+    pub(crate) fn push(&mut self, slot: usize, packet: Packet, quantum: Bytes) {
         let flow = &mut self.used[slot];
         self.packets += 1;
         self.bytes += packet.bytes();
@@ -150,22 +150,14 @@ impl<T> Flows<T> {
 
     /// Removes and returns the oldest packet of a flow; its turn is not charged.
     #[inline]
-    pub fn pop(&mut self, slot: usize) -> Option<Packet> {
+    pub(crate) fn pop(&mut self, slot: usize) -> Option<Packet> {
         self.split(slot).1.pop()
-    }
-
-    /// Removes and returns the newest packet of a flow; its turn is not charged.
-    pub fn pop_newest(&mut self, slot: usize) -> Option<Packet> {
-        let packet = self.used[slot].queue.pop_newest()?;
-        self.packets -= 1;
-        self.bytes -= packet.bytes();
-        Some(packet)
     }
 
     /// Returns the flow whose turn it is, after moving flows in debt to the end of the old ones with
     /// another quantum.
     #[inline]
-    pub fn next(&mut self, quantum: Bytes) -> Option<Turn> {
+    pub(crate) fn next(&mut self, quantum: Bytes) -> Option<Turn> {
         loop {
             let (slot, is_new) = match (self.new.front(), self.old.front()) {
                 (Some(slot), _) => (*slot, true),
@@ -184,12 +176,12 @@ impl<T> Flows<T> {
 
     /// Charges a packet of this length to the turn.
     #[inline]
-    pub fn sends(&mut self, turn: Turn, length: u32) {
+    pub(crate) fn sends(&mut self, turn: Turn, length: u32) {
         self.used[turn.slot].deficit -= i64::from(length);
     }
 
     /// Ends the turn of a flow that has no packet.
-    pub fn end(&mut self, turn: Turn) {
+    pub(crate) fn end(&mut self, turn: Turn) {
         // A new flow that emptied is an old one for a round, or it would overtake all others each time it
         // sends a packet.
         let stays = turn.is_new && !self.old.is_empty();
@@ -208,7 +200,7 @@ impl<T> Flows<T> {
     }
 
     /// Moves all packets to `out`, oldest first.
-    pub fn flush(&mut self, out: &mut Vec<Packet>) {
+    pub(crate) fn flush(&mut self, out: &mut Vec<Packet>) {
         let from = out.len();
         for index in self.slots.iter() {
             let flow = &mut self.used[index];
@@ -224,18 +216,18 @@ impl<T> Flows<T> {
 
     /// Returns the number of packets in all queues.
     #[inline]
-    pub fn packets(&self) -> u64 {
+    pub(crate) fn packets(&self) -> u64 {
         self.packets
     }
 
     /// Returns their bytes.
     #[inline]
-    pub fn bytes(&self) -> Bytes {
+    pub(crate) fn bytes(&self) -> Bytes {
         self.bytes
     }
 
     /// Calls `emit` with the number of flows in each list.
-    pub fn gauges(&self, emit: &mut dyn FnMut(&'static str, f64)) {
+    pub(crate) fn gauges(&self, emit: &mut dyn FnMut(&'static str, f64)) {
         emit("new_flows", self.new.len() as f64);
         emit("old_flows", self.old.len() as f64);
     }

@@ -10,7 +10,7 @@ use crate::units::{Bytes, Limit};
 
 /// Packets ordered by (rank, arrival).
 #[derive(Debug, Default)]
-pub struct RankedQueue {
+pub(crate) struct RankedQueue {
     packets: BTreeMap<(u64, u64), Packet>,
     bytes: Bytes,
     arrivals: u64,
@@ -19,7 +19,7 @@ pub struct RankedQueue {
 impl RankedQueue {
     /// Inserts a packet after those of equal rank.
     #[inline]
-    pub fn push(&mut self, rank: u64, packet: Packet) {
+    pub(crate) fn push(&mut self, rank: u64, packet: Packet) {
         self.bytes += packet.bytes();
         self.packets.insert((rank, self.arrivals), packet);
         self.arrivals += 1;
@@ -27,38 +27,33 @@ impl RankedQueue {
 
     /// Removes and returns the packet of smallest rank.
     #[inline]
-    pub fn pop(&mut self) -> Option<Packet> {
+    pub(crate) fn pop(&mut self) -> Option<Packet> {
         let (_, packet) = self.packets.pop_first()?;
         self.bytes -= packet.bytes();
         Some(packet)
     }
 
     /// Removes and returns the packet that would be served last.
-    pub fn pop_last(&mut self) -> Option<Packet> {
+    pub(crate) fn pop_last(&mut self) -> Option<Packet> {
         let (_, packet) = self.packets.pop_last()?;
         self.bytes -= packet.bytes();
         Some(packet)
     }
 
-    /// Returns whether it is empty.
-    pub fn is_empty(&self) -> bool {
-        self.packets.is_empty()
-    }
-
     /// Returns whether the queued packets keep `limit`.
     #[inline]
-    pub fn fits(&self, limit: Limit) -> bool {
+    pub(crate) fn fits(&self, limit: Limit) -> bool {
         limit.allows(self.packets.len() as u64, self.bytes.0)
     }
 
     /// Returns whether `packet` fits under `limit`.
     #[inline]
-    pub fn has_room(&self, packet: &Packet, limit: Limit) -> bool {
+    pub(crate) fn has_room(&self, packet: &Packet, limit: Limit) -> bool {
         limit.allows(self.packets.len() as u64 + 1, self.bytes.0 + packet.bytes().0)
     }
 
     /// Moves all packets to `out`, in order of arrival.
-    pub fn flush(&mut self, out: &mut Vec<Packet>) {
+    pub(crate) fn flush(&mut self, out: &mut Vec<Packet>) {
         self.bytes = Bytes::ZERO;
         let mut packets: Vec<_> = core::mem::take(&mut self.packets).into_iter().collect();
         packets.sort_unstable_by_key(|((_, arrival), _)| *arrival);

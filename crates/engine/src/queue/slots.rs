@@ -7,7 +7,7 @@
 
 /// Lookup table from hash values to queues.
 #[derive(Debug)]
-pub struct Slots {
+pub(crate) struct Slots {
     count: usize,
     /// By hash value: index of the queue plus 1, 0 for none. Empty before the first queue.
     numbers: Vec<u32>,
@@ -15,14 +15,14 @@ pub struct Slots {
 
 impl Slots {
     /// Creates a table for `count` hash values without queues.
-    pub const fn new(count: usize) -> Self {
+    pub(crate) const fn new(count: usize) -> Self {
         Self { count, numbers: Vec::new() }
     }
 
     /// Returns the index of the queue of `slot`. If it has none yet, calls `make`, which must create queue
     /// `next`.
     #[inline]
-    pub fn number(&mut self, slot: usize, next: usize, make: impl FnOnce()) -> usize {
+    pub(crate) fn number(&mut self, slot: usize, next: usize, make: impl FnOnce()) -> usize {
         match self.numbers.get(slot) {
             Some(number) if *number > 0 => *number as usize - 1,
             _ => {
@@ -43,18 +43,13 @@ impl Slots {
     }
 
     /// Iterates over the indices of all queues, in the order of their hash values.
-    pub fn iter(&self) -> impl Iterator<Item = usize> + '_ {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = usize> + '_ {
         self.numbers.iter().filter(|number| **number > 0).map(|number| *number as usize - 1)
     }
 
     /// Returns the number of hash values.
-    pub const fn len(&self) -> usize {
+    pub(crate) const fn len(&self) -> usize {
         self.count
-    }
-
-    /// Returns whether there are no hash values.
-    pub const fn is_empty(&self) -> bool {
-        self.count == 0
     }
 }
 

@@ -34,12 +34,12 @@ use crate::units::Instant;
 /// Maximum number of bits of an entry that name the slot.
 const SLOT_BITS: u32 = 20;
 /// Maximum number of slots.
-pub const MAX_SLOTS: usize = 1 << SLOT_BITS;
+pub(crate) const MAX_SLOTS: usize = 1 << SLOT_BITS;
 /// Largest key that can be listed; larger ones count as this one.
-pub const MAX_KEY: u128 = (1 << (u128::BITS - SLOT_BITS)) - 2;
+pub(crate) const MAX_KEY: u128 = (1 << (u128::BITS - SLOT_BITS)) - 2;
 
 /// Key of a winner tree: a number of at most 108 bits.
-pub trait Key: Copy {
+pub(crate) trait Key: Copy {
     /// Returns the number.
     fn number(self) -> u128;
     /// Returns the key of this number.
@@ -171,7 +171,7 @@ impl<E: Entry> Tree<E> {
 /// the groups.
 #[derive(Debug)]
 #[repr(align(64))]
-pub struct WinnerTree<K> {
+pub(crate) struct WinnerTree<K> {
     narrow: Tree<u64>,
     /// Used instead of `narrow` if the keys lie too far apart for it.
     wide: Option<Box<Tree<u128>>>,
@@ -184,11 +184,21 @@ pub struct WinnerTree<K> {
 }
 
 impl<K: Key> WinnerTree<K> {
+    /// Returns the key of `slot` if it is listed.
+    #[cfg(test)]
+    pub(crate) fn key(&self, slot: usize) -> Option<K> {
+        let number = match &self.wide {
+            None => self.number(self.narrow.entry(slot)),
+            Some(wide) => wide.entry(slot) >> SLOT_BITS,
+        };
+        self.contains(slot).then_some(K::of(number))
+    }
+
     /// Creates an empty tree for `slots` slots.
     ///
     /// # Panics
     /// For more than 2^20 slots.
-    pub fn new(slots: usize) -> Self {
+    pub(crate) fn new(slots: usize) -> Self {
         assert!(slots <= MAX_SLOTS, "an entry names one of 2^{SLOT_BITS} slots");
         // One slot number stays unused, so that no entry equals `NONE`.
         let slot_bits = slots.max(1).ilog2() + 1;
@@ -197,7 +207,7 @@ impl<K: Key> WinnerTree<K> {
 
     /// Returns the smallest key and its slot.
     #[inline(always)]
-    pub fn first(&self) -> Option<(K, usize)> {
+    pub(crate) fn first(&self) -> Option<(K, usize)> {
         let slot = self.first_slot()?;
         let number = match &self.wide {
             None => self.number(self.narrow.winner),
@@ -208,7 +218,7 @@ impl<K: Key> WinnerTree<K> {
 
     /// Returns the slot of the smallest key.
     #[inline(always)]
-    pub fn first_slot(&self) -> Option<usize> {
+    pub(crate) fn first_slot(&self) -> Option<usize> {
         if self.listed == 0 {
             return None;
         }
@@ -220,43 +230,33 @@ impl<K: Key> WinnerTree<K> {
     }
 
     /// Returns the number of slots.
-    pub fn slots(&self) -> usize {
+    pub(crate) fn slots(&self) -> usize {
         self.narrow.slots as usize
     }
 
     /// Returns the number of listed slots.
-    pub fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.listed as usize
     }
 
     /// Returns whether no slot is listed.
     #[inline(always)]
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.listed == 0
     }
 
     /// Returns whether `slot` is listed.
     #[inline]
-    pub fn contains(&self, slot: usize) -> bool {
+    pub(crate) fn contains(&self, slot: usize) -> bool {
         match &self.wide {
             None => self.narrow.entry(slot) != u64::NONE,
             Some(wide) => wide.entry(slot) != u128::NONE,
         }
     }
 
-    /// Returns the key of `slot` if it is listed.
-    #[inline]
-    pub fn key(&self, slot: usize) -> Option<K> {
-        let number = match &self.wide {
-            None => self.number(self.narrow.entry(slot)),
-            Some(wide) => wide.entry(slot) >> SLOT_BITS,
-        };
-        self.contains(slot).then_some(K::of(number))
-    }
-
     /// Lists `slot` with this key, or changes its key.
     #[inline(always)]
-    pub fn set(&mut self, slot: usize, key: K) {
+    pub(crate) fn set(&mut self, slot: usize, key: K) {
         let offset = key.number().wrapping_sub(self.base);
         if self.wide.is_none() && offset <= u128::from(self.max_offset()) {
             if self.narrow.update(slot, self.narrow_entry(offset, slot)) == u64::NONE {
@@ -269,7 +269,7 @@ impl<K: Key> WinnerTree<K> {
 
     /// Delists `slot`. Returns whether it was listed.
     #[inline]
-    pub fn remove(&mut self, slot: usize) -> bool {
+    pub(crate) fn remove(&mut self, slot: usize) -> bool {
         let was_listed = self.listed > 0
             && match &mut self.wide {
                 None => self.narrow.update(slot, u64::NONE) != u64::NONE,
@@ -280,7 +280,7 @@ impl<K: Key> WinnerTree<K> {
     }
 
     /// Delists all slots, and returns to narrow entries.
-    pub fn clear(&mut self) {
+    pub(crate) fn clear(&mut self) {
         self.narrow.clear();
         (self.wide, self.listed) = (None, 0);
     }

@@ -1,7 +1,7 @@
 //! Average backlog of random early detection, in the arithmetic of each flavour.
 
 use super::Flavour;
-use crate::discipline::Invalid;
+use crate::context::Invalid;
 use crate::units::{Bytes, Duration, Instant, Rate};
 
 /// Exponent of Click's weight, 2^-4.

@@ -1,0 +1,151 @@
+//! Context of the calls of a discipline and their results: time, random numbers, drops, refusals.
+
+use core::fmt;
+
+use serde::Serialize;
+
+use crate::classify::Headers;
+use crate::packet::Packet;
+use crate::random::Random;
+use crate::units::Instant;
+
+/// Result of a dequeue.
+#[must_use]
+#[derive(Debug)]
+pub enum Dequeue {
+    /// This packet.
+    Packet(Packet),
+    /// No packet before this time, which is later than now: the type forces a shaper to say when.
+    NotBefore(Instant),
+    /// No packet.
+    Empty,
+}
+
+/// Context of every call of a discipline.
+pub struct Context<'a> {
+    /// Time, as the port's clock shows it.
+    pub now: Instant,
+    /// Random numbers of this port.
+    pub random: &'a mut Random,
+    pub(crate) drops: &'a mut Drops,
+    pub(crate) headers: &'a dyn Headers,
+}
+
+impl Context<'_> {
+    /// Drops `packet`. It is counted at every level of the tree in which it was.
+    pub fn drop(&mut self, packet: Packet, reason: DropReason) {
+        self.drops.account = self.drops.account.wrapping_add(Drops::DROP);
+        self.drops.waiting.push((packet, reason));
+    }
+
+    /// Marks `packet` with "congestion experienced" if its sender is ECN-capable (RFC 3168). Returns
+    /// whether it did; if not, the caller drops instead.
+    pub fn mark(&mut self, packet: &mut Packet) -> bool {
+        let capable = packet.is_ecn_capable();
+        if capable && !packet.is_marked() {
+            packet.mark();
+            self.drops.account = self.drops.account.wrapping_add(Drops::MARK);
+        }
+        capable
+    }
+}
+
+/// Reason of a drop.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum DropReason {
+    /// The queue was full and it was the one arriving.
+    Limit,
+    /// The queue was full and it was the oldest (head drop).
+    Head,
+    /// The queue was full and it was the one that would be served last (push-out).
+    PushOut,
+    /// An active queue management asked for it before the queue was full.
+    Early,
+    /// An active queue management asked for it above its upper threshold.
+    Forced,
+    /// It is larger than the discipline can ever send.
+    Oversize,
+    /// A change made the queue smaller.
+    Shrunk,
+}
+
+impl DropReason {
+    /// Every reason.
+    pub const ALL: [Self; 7] =
+        [Self::Limit, Self::Head, Self::PushOut, Self::Early, Self::Forced, Self::Oversize, Self::Shrunk];
+
+    /// Returns the reason as results spell it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Limit => "limit",
+            Self::Head => "head",
+            Self::PushOut => "push-out",
+            Self::Early => "early",
+            Self::Forced => "forced",
+            Self::Oversize => "oversize",
+            Self::Shrunk => "shrunk",
+        }
+    }
+}
+
+/// Drop account of a port, until the driver takes the drops.
+#[derive(Default)]
+pub(crate) struct Drops {
+    /// Number of drops in the upper half, of marks in the lower: one comparison tells whether there were
+    /// any. Only differences over one call are used, and those are small.
+    account: u64,
+    pub(crate) waiting: Vec<(Packet, DropReason)>,
+}
+
+impl Drops {
+    const DROP: u64 = 1 << 32;
+    const MARK: u64 = 1;
+
+    /// Returns the account, to be compared with a later one.
+    #[inline(always)]
+    pub(crate) fn account(&self) -> u64 {
+        self.account
+    }
+
+    /// Returns the packets dropped and the number of packets marked since the account was `then`. The
+    /// driver must not have taken drops in between, which it cannot do within a call.
+    pub(crate) fn since(&self, then: u64) -> (impl Iterator<Item = &Packet>, u64) {
+        let difference = self.account.wrapping_sub(then);
+        let first = self.waiting.len() - (difference / Self::DROP) as usize;
+        (self.waiting[first..].iter().map(|(packet, _)| packet), difference % Self::DROP)
+    }
+}
+
+/// Refusal of parameters: the field, and what is allowed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Invalid {
+    /// Field, as the scenario spells it.
+    pub field: &'static str,
+    /// Reason and what is allowed, in lower case without a full stop.
+    pub why: String,
+    /// Index of the child that has the field, among the children or among the classes in pre-order.
+    pub child: Option<usize>,
+}
+
+impl Invalid {
+    /// Refuses a parameter of the discipline itself.
+    pub fn new(field: &'static str, why: impl Into<String>) -> Self {
+        Self { field, why: why.into(), child: None }
+    }
+
+    /// Returns the refusal of a parameter of a child.
+    #[must_use]
+    pub fn on_child(mut self, child: usize) -> Self {
+        self.child = Some(child);
+        self
+    }
+}
+
+impl fmt::Display for Invalid {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "`{}` {}", self.field, self.why)
+    }
+}
+
+impl core::error::Error for Invalid {}
