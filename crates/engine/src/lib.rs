@@ -10,7 +10,37 @@
 //!
 //! Read in this order: [`units`], [`packet`], [`discipline`] (the contract), [`disciplines`] (the
 //! registry), [`node`] (the accounting shared by all), [`port`]. For the hierarchical disciplines then
-//! [`class`]; for the data structures, [`queue`] and its modules; for everything about caches, `prefetch`.
+//! [`class`]; for the data structures, `queue` and its modules; for everything about caches, `prefetch`.
+//!
+//! ```
+//! use lockgate_engine::classify::NoHeaders;
+//! use lockgate_engine::disciplines::{Tbf, tbf};
+//! use lockgate_engine::node::Node;
+//! use lockgate_engine::packet::{Header, Packet};
+//! use lockgate_engine::port::{Poll, Port};
+//! use lockgate_engine::random::{Random, Seed};
+//! use lockgate_engine::units::{Bytes, Duration, Instant, Limit, Packets, Rate};
+//!
+//! // 1 Mbit/s with room for one frame: the second packet waits until there are tokens for it.
+//! let config = tbf::Config {
+//!     rate: Rate::from_bits(1_000_000),
+//!     burst: Bytes(1514),
+//!     peakrate: None,
+//!     mtu: None,
+//!     limit: Some(Limit::Packets(Packets(10))),
+//!     latency: None,
+//! };
+//! let mut port = Port::new(Node::new::<Tbf>("link", config, Vec::new())?, Random::stream(Seed(1), "port"));
+//! for _ in 0..2 {
+//!     port.offer(Packet::new(Header { length: 1514, ..Header::default() }), Instant::ZERO, &NoHeaders);
+//! }
+//! assert!(matches!(port.poll(Instant::ZERO, &NoHeaders), Poll::Transmit(_)));
+//! let Poll::WaitUntil(time) = port.poll(Instant::ZERO, &NoHeaders) else { panic!("no tokens are left") };
+//! assert_eq!(time, Instant::ZERO + Duration::from_micros(12_112));
+//! # Ok::<(), lockgate_engine::discipline::Invalid>(())
+//! ```
+
+#![forbid(unsafe_code)]
 
 pub mod class;
 pub mod classify;
