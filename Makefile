@@ -5,6 +5,7 @@
 #   make twin    twelve scenarios simulated and live: where the two agree (10 min, root or user namespaces)
 #   make bench   how fast the simulator is, beside a bare event loop, and what every discipline costs
 #   make fuzz    each parser against noise (SECONDS=300 each), then 100 000 drawn scenarios that are accepted (ACCEPTED)
+#   make mutants whether the tests notice changed code in the disciplines (cargo-mutants, hours)
 #   make web     the page that reports are made of
 #   make docs    the generated reference pages
 #   make tools   schemathesis, for a test that is skipped without it (90 MB; promtool comes with Prometheus)
@@ -14,7 +15,7 @@ ACCEPTED ?= 100000
 CARGO ?= cargo
 LOCKGATE = target/release/lockgate
 
-.PHONY: demo test forget-skips lint twin bench fuzz web docs tools build clean
+.PHONY: demo test forget-skips lint twin bench fuzz mutants web docs tools build clean
 .DEFAULT_GOAL := demo
 
 demo: build
@@ -66,6 +67,11 @@ fuzz:
 	cd fuzz && for target in $$(sed -n 's/^name = "\(fuzz_.*\)"/\1/p' Cargo.toml); do \
 	  RUSTC_BOOTSTRAP=1 $(CARGO) fuzz run --fuzz-dir . $$target -- -max_total_time=$(SECONDS) -rss_limit_mb=4096 || exit 1; done
 	LOCKGATE_GENERATED=$(ACCEPTED) $(CARGO) test --release --locked -p lockgate-sim --test generated -- --nocapture
+
+# The files, tests and time limits are in .cargo/mutants.toml. Results go to target/mutants.out.
+mutants:
+	@command -v cargo-mutants >/dev/null || $(CARGO) install --locked cargo-mutants@27.1.0
+	$(CARGO) mutants --output target
 
 docs: build
 	$(LOCKGATE) docs --out docs/reference
