@@ -1,4 +1,5 @@
 //! Prints the metrics of flows, and holds a value against a bound.
+#![allow(clippy::print_stdout, reason = "an example prints")]
 
 use lockgate_measure::metric::{About, METRICS, Names, check_path};
 use lockgate_measure::summary::Bound;

@@ -1,4 +1,5 @@
 //! Reads a scenario, changes a link during the run, and writes the scenario with the change.
+#![allow(clippy::print_stdout, reason = "an example prints")]
 
 use std::collections::BTreeMap;
 use std::error::Error;

@@ -346,7 +346,7 @@ impl<'c> Checker<'c> {
             ports: ports.models.clone(),
             routes,
             flows: flows.expand(),
-            changes: changes.changes,
+            changes: changes.effects,
             expects,
             record,
             warnings: core::mem::take(&mut self.warnings),

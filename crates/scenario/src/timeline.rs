@@ -140,7 +140,7 @@ impl Scenario {
         let mut checker = Checker::new(files, &[], self.memory);
         checker.kept = self.timeline.kept.clone();
         let new = self.read_entries(&texts, &mut checker);
-        let extended = self.extend(new, &mut checker);
+        let extended = self.extend(&new, &mut checker);
         let mut problems = core::mem::take(&mut checker.problems);
         if !problems.is_empty() {
             problems.truncate(MOST_PROBLEMS);
@@ -186,7 +186,7 @@ impl Scenario {
     }
 
     /// Checks new entries, and those after them, without changing the scenario.
-    fn extend(&self, new: Vec<Arc<Entry>>, checker: &mut Checker<'_>) -> Extended {
+    fn extend(&self, new: &[Arc<Entry>], checker: &mut Checker<'_>) -> Extended {
         let timeline = &self.timeline;
         let first = new.iter().map(|entry| entry.at).min().unwrap_or(Instant::NEVER);
         let from = timeline.entries.partition_point(|entry| entry.at <= first);
@@ -204,7 +204,7 @@ impl Scenario {
         checker.warnings.truncate(warned);
         let mut entries = timeline.entries[from..].to_vec();
         let mut is_new = vec![false; entries.len()];
-        for entry in &new {
+        for entry in new {
             let place = entries.partition_point(|other| other.at <= entry.at);
             entries.insert(place, entry.clone());
             is_new.insert(place, true);
@@ -212,9 +212,9 @@ impl Scenario {
         let mut changes = Changes::default();
         let mut effects = Vec::with_capacity(entries.len());
         for (index, entry) in entries.iter().enumerate() {
-            let (before, warned) = (changes.changes.len(), checker.warnings.len());
+            let (before, warned) = (changes.effects.len(), checker.warnings.len());
             checker.change(entry, &timeline.base, &mut state, &mut changes);
-            effects.push(changes.changes.len() - before);
+            effects.push(changes.effects.len() - before);
             if !is_new[index] {
                 checker.warnings.truncate(warned);
             }
@@ -236,7 +236,7 @@ impl Scenario {
         let mut place = 0;
         for (is_new, count) in is_new.into_iter().zip(&effects) {
             if is_new {
-                new.extend_from_slice(&changes.changes[place..place + count]);
+                new.extend_from_slice(&changes.effects[place..place + count]);
             }
             place += count;
         }
@@ -251,7 +251,7 @@ impl Scenario {
         // Effects at the time of the first new entry, but of entries before it, stay.
         let stay = self.changes.partition_point(|change| change.at <= rest);
         self.changes.truncate(stay);
-        self.changes.extend(changes.changes);
+        self.changes.extend(changes.effects);
         new
     }
 

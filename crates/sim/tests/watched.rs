@@ -146,7 +146,7 @@ fn what_is_set_while_it_runs_is_a_scenario_that_replays_it() {
     let session = looked_at(&scenario, &mut looker);
     let saved = looker.last.expect("changes");
     assert_eq!(session.events.len(), 5);
-    assert_same(&alone(&common::scenario(&saved.text)), &session);
+    assert_same(&alone(&common::scenario(&saved.to_toml())), &session);
     assert_ne!(alone(&scenario).flows[0].delays(), session.flows[0].delays());
 }
 

@@ -36,7 +36,7 @@ const LINK_KEYS: [&str; 3] = ["rate", "delay", "loss"];
 /// Effects of changes, as far as they could be read.
 #[derive(Default)]
 pub(crate) struct Changes {
-    pub(crate) changes: Vec<Change>,
+    pub(crate) effects: Vec<Change>,
     /// Queues that become the root of a port, by index of the port.
     pub(super) roots: BTreeSet<(usize, String)>,
     /// Queues of the ports that were built again.
@@ -213,7 +213,7 @@ impl Checker<'_> {
             let Some(action) = action else { continue };
             let joined =
                 |each: &dyn Fn(&Setting) -> String| settings.iter().map(each).collect::<Vec<_>>().join(", ");
-            changes.changes.push(Change {
+            changes.effects.push(Change {
                 at,
                 path: joined(&|setting| path::join(&setting.path)),
                 value: joined(&|setting| setting.written.clone()),

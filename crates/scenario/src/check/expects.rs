@@ -92,7 +92,8 @@ impl Checker<'_> {
             let problem = Problem::new(place.header.clone(), "this `expect` has no bound");
             self.note(problem.help("add `below`, `above`, `at_most`, `at_least` or `between`"));
         }
-        (self.problems.len() == noted).then(|| Expected {
+        let is_valid = self.problems.len() == noted;
+        is_valid.then_some(Expected {
             that: table.that,
             bounds,
             criterion: table.criterion,
