@@ -93,7 +93,7 @@ fn the_simulator_is_held_against_a_kernel() {
     for words in [
         "8.00 Mbit/s",
         "mean delay",
-        "not run: kind `teql` is not known yet",
+        "not run: `tc qdisc add dev r1 root teql`: kind `teql` is not known yet",
         "✓ 3 of 3 quantities of 1 runs hold; 1 runs were not run, which is allowed",
     ] {
         assert!(shown.contains(words), "`{words}` is not in\n{shown}");

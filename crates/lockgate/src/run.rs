@@ -134,7 +134,7 @@ duration = "1s"
 node.a = {}
 node.b = {}
 link.line = { between = ["a", "b"], rate = "1mbit" }
-flow.f = { from = "a", to = "b", transport = "udp", size = "500B", gap = { exponential = "5ms" } }
+flow.f = { from = "a", to = "b", transport = "udp", size = "500B", gap = { distribution = "exponential", mean = "5ms" } }
 "#;
         crate::read_text(text, "t", &crate::no_files(), &[]).expect("a valid scenario")
     }
