@@ -8,6 +8,21 @@
 //!
 //! Start at `run`. [`frame`], [`network`] and [`driver`] are pure, so that they also run under a simulated
 //! kernel. Sockets, namespaces, netlink and clocks are `lockgate_dataplane`'s.
+//!
+//! ```
+//! // A kernel chooses no broadcast address for a host: the check before a run says so, on any platform.
+//! let text = r#"
+//! node.a = { address = "255.255.255.255" }
+//! node.b = {}
+//! link.l = { between = ["a", "b"], rate = "1mbit" }
+//! flow.f = { from = "a", to = "b", transport = "udp", profile = "g711" }
+//! duration = "1s"
+//! "#;
+//! let files = std::collections::BTreeMap::<String, std::sync::Arc<[u8]>>::new();
+//! let scenario = lockgate_scenario::read(text, "example", &files, &[])?;
+//! assert!(lockgate_live::preflight::check(&scenario).is_err());
+//! # Ok::<(), lockgate_scenario::Problems>(())
+//! ```
 #![forbid(unsafe_code)]
 
 pub mod control_channel;
