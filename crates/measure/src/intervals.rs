@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 
 /// Mean of a metric over repetitions, with its confidence interval.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct Interval {
     /// Mean over the repetitions that have a value.
     pub mean: f64,

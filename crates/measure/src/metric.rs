@@ -54,6 +54,7 @@ impl Unit {
 
 /// The kind of object that a metric describes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 #[serde(rename_all = "lowercase")]
 pub enum About {
     /// The whole run.

@@ -23,6 +23,7 @@ pub const LOOKS: u64 = 10;
 
 /// State of the run at the end of an interval.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct Sample {
     /// Number of the sample, from 0. A gap means that samples were dropped because a reader was slow.
     pub number: u64,
@@ -44,6 +45,7 @@ pub struct Sample {
 
 /// Timing accuracy of a live run so far, and whether its figures are reliable.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct FidelitySample {
     /// 99th percentile, since the start, of the lateness of frames: from when a frame was due at its host
     /// to when it was handed over. `None` before the first frame.
@@ -58,6 +60,7 @@ pub struct FidelitySample {
 
 /// One port, which is one direction of a link.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct PortSample {
     /// Name in the scenario.
     pub name: String,
@@ -71,6 +74,7 @@ pub struct PortSample {
 
 /// One queue, everything below it included.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct QueueSample {
     /// Name in the scenario.
     pub name: String,
@@ -122,6 +126,7 @@ pub struct QueueSample {
 
 /// Totals of a queue since the start.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct QueueTotal {
     /// Packets offered.
     pub offered_packets: u64,
@@ -151,6 +156,7 @@ pub struct QueueTotal {
 
 /// One flow.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct FlowSample {
     /// Name in the scenario.
     pub name: String,
@@ -179,6 +185,7 @@ pub struct FlowSample {
 
 /// An event of the run.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct EventSample {
     /// Time of the event, in seconds since the start of the run.
     pub at_s: f64,
@@ -195,7 +202,7 @@ pub struct EventSample {
     /// Description for the reader; may be empty.
     pub text: String,
     /// Settings that undo the change, `PATH=VALUE` each; empty if unknown.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub before: Vec<String>,
 }
 

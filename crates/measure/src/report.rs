@@ -23,6 +23,7 @@ pub const SCHEMA: u32 = 1;
 
 /// All data of one page.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct ReportData {
     /// Version of the document's format.
     pub schema: u32,
@@ -78,6 +79,7 @@ impl ReportData {
 
 /// Topology of the network.
 #[derive(Clone, Debug, Default, Serialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct Topology {
     /// The nodes.
     pub nodes: Vec<TopologyNode>,
@@ -87,14 +89,15 @@ pub struct Topology {
 
 /// A node on the picture.
 #[derive(Clone, Debug, Default, Serialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct TopologyNode {
     /// Name.
     pub name: String,
     /// Horizontal position, 0 left to 1 right; if absent, the page chooses it.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub x: Option<f64>,
     /// Vertical position, 0 top to 1 bottom.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub y: Option<f64>,
     /// True if it forwards packets.
     pub router: bool,
@@ -102,6 +105,7 @@ pub struct TopologyNode {
 
 /// A link on the picture.
 #[derive(Clone, Debug, Default, Serialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct TopologyLink {
     /// Name.
     pub name: String,
@@ -117,6 +121,7 @@ pub struct TopologyLink {
 
 /// Definition of a metric.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct Definition {
     /// The metric's name.
     pub name: &'static str,
@@ -144,6 +149,7 @@ pub fn definitions() -> Vec<Definition> {
 
 /// A table.
 #[derive(Clone, Debug, Default, Serialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct Comparison {
     /// Title.
     pub title: String,
@@ -157,6 +163,7 @@ pub struct Comparison {
 
 /// A cell of a table.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 #[serde(untagged)]
 pub enum Cell {
     /// A number; serialised as `null` if it is not finite.
@@ -169,6 +176,7 @@ pub enum Cell {
 
 /// A figure of curves or points.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct Figure {
     /// Identifier in the document.
     pub id: String,
@@ -188,6 +196,7 @@ pub struct Figure {
 
 /// An axis of a figure.
 #[derive(Clone, Debug, Default, Serialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct Axis {
     /// Quantity on the axis.
     pub label: String,
@@ -199,6 +208,7 @@ pub struct Axis {
 
 /// The style of a figure.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 #[serde(rename_all = "lowercase")]
 pub enum FigureKind {
     /// Lines.
@@ -212,6 +222,7 @@ pub enum FigureKind {
 
 /// One curve of a figure.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct FigureSeries {
     /// Name.
     pub name: String,
@@ -222,12 +233,13 @@ pub struct FigureSeries {
     /// Vertical positions, one for each of `x`.
     pub y: Vec<f64>,
     /// Half widths of confidence intervals around `y`, where known.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<Vec<f64>>,
 }
 
 /// The origin of a curve, which determines its style.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 #[serde(rename_all = "lowercase")]
 pub enum Origin {
     /// A simulation: dashed.

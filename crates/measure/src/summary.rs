@@ -28,6 +28,7 @@ pub const SCHEMA: u32 = 2;
 
 /// The results of a run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct Summary {
     /// Version of the document's format.
     pub schema: u32,
@@ -72,6 +73,7 @@ pub struct Summary {
 
 /// A flow's results.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct FlowSummary {
     /// Packets the source sent in the window.
     pub sent_packets: u64,
@@ -136,6 +138,7 @@ pub struct FlowSummary {
 /// Speech quality of a call by the E-model (ITU-T G.107), played out at the fixed delay that gives the best
 /// rating.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct VoiceSummary {
     /// Codec.
     pub codec: String,
@@ -151,6 +154,7 @@ pub struct VoiceSummary {
 
 /// Results of a TCP sender. Statistics of the congestion window cover the samples after the warm-up.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct TcpSummary {
     /// Congestion control.
     pub congestion: String,
@@ -176,6 +180,7 @@ pub struct TcpSummary {
 
 /// A port's results.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct PortSummary {
     /// Rate of its link at the start of the run, in bits per second.
     pub rate_bps: f64,
@@ -192,6 +197,7 @@ pub struct PortSummary {
 
 /// A queue's results.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct QueueSummary {
     /// Discipline.
     pub kind: String,
@@ -235,6 +241,7 @@ pub struct QueueSummary {
 /// Statistics of a distribution; all `null` if nothing was observed. Quantiles are by nearest rank, with a
 /// relative error of at most 2^-10 (exact for up to 128 values); the rest is exact.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct Distribution {
     /// Number of values.
     pub count: u64,
@@ -260,6 +267,7 @@ pub struct Distribution {
 
 /// Work done by the simulator or driver.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct EngineSummary {
     /// Packets transmitted on links: one packet on one link is one packet-hop.
     pub packet_hops: u64,

@@ -12,6 +12,7 @@ use toml::{Table, Value};
 
 /// Value that may be set during a run.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct Knob {
     /// Path for `lockgate set`.
     pub path: String,

@@ -6,6 +6,7 @@ use serde::Serialize;
 
 /// Result of a setting.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct Done {
     /// Time from which it holds, in seconds since the start of the run.
     pub at_s: f64,
@@ -17,6 +18,7 @@ pub struct Done {
 
 /// Refusal of a setting.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct Refused {
     /// Problems, each with its remedy.
     pub problems: Vec<Wrong>,
@@ -24,6 +26,7 @@ pub struct Refused {
 
 /// One problem.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct Wrong {
     /// Description.
     pub message: String,

@@ -8,6 +8,7 @@ use crate::history::History;
 
 /// Rarely changing state: the network, its knobs, and the progress of the session.
 #[derive(Clone, Debug, Default, Serialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct Status {
     /// Title of the scenario.
     pub title: String,
@@ -45,6 +46,7 @@ pub struct Status {
 
 /// Link and its knobs.
 #[derive(Clone, Debug, Default, Serialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct LinkStatus {
     /// Name.
     pub name: String,
@@ -62,6 +64,7 @@ pub struct LinkStatus {
 
 /// Port and the knobs of its queues.
 #[derive(Clone, Debug, Default, Serialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct PortStatus {
     /// Name.
     pub name: String,

@@ -18,6 +18,7 @@ const DENSITY_BINS: usize = 80;
 
 /// The run of one configuration.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct Run {
     /// Label that distinguishes it from the other runs.
     pub label: String,
@@ -37,13 +38,14 @@ pub struct Run {
 
 /// Data of a flow.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct FlowData {
     /// Name.
     pub name: String,
     /// Series.
     pub series: FlowSeriesData,
     /// TCP sender over time; `null` for other flows.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tcp: Option<TcpSeriesData>,
     /// Distribution function of its one-way delay, in seconds.
     pub owd_cdf: Cdf,
@@ -57,6 +59,7 @@ pub struct FlowData {
 
 /// A flow over time; columns of equal length.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 #[allow(missing_docs, reason = "the fields are the document's keys, named with their units")]
 pub struct FlowSeriesData {
     /// End of each interval.
@@ -71,6 +74,7 @@ pub struct FlowSeriesData {
 
 /// A TCP sender over time; columns of equal length. Windows in payload bytes.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 #[allow(missing_docs, reason = "the fields are the document's keys, named with their units")]
 pub struct TcpSeriesData {
     pub congestion: String,
@@ -86,6 +90,7 @@ pub struct TcpSeriesData {
 
 /// A distribution function; its complement is `1 - fraction`.
 #[derive(Clone, Debug, Default, Serialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct Cdf {
     /// Values, ascending.
     pub value_s: Vec<f64>,
@@ -95,6 +100,7 @@ pub struct Cdf {
 
 /// A density over logarithmic bins.
 #[derive(Clone, Debug, Default, Serialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct Density {
     /// Centres of the bins.
     pub value_s: Vec<f64>,
@@ -104,6 +110,7 @@ pub struct Density {
 
 /// Percentiles and mean of a box plot; all `null` if nothing was observed.
 #[derive(Clone, Copy, Debug, Default, Serialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 #[allow(missing_docs, reason = "the fields are the document's keys")]
 pub struct BoxPlot {
     pub p5: Option<f64>,
@@ -116,6 +123,7 @@ pub struct BoxPlot {
 
 /// Means of the parts of the one-way delay, in seconds.
 #[derive(Clone, Copy, Debug, Default, Serialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 #[allow(missing_docs, reason = "the fields are the document's keys")]
 pub struct Split {
     pub queueing: Option<f64>,
@@ -125,6 +133,7 @@ pub struct Split {
 
 /// Data of a port.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct PortData {
     /// Name.
     pub name: String,
@@ -136,6 +145,7 @@ pub struct PortData {
 
 /// Data of a queue.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct QueueData {
     /// Name.
     pub name: String,
@@ -151,6 +161,7 @@ pub struct QueueData {
 
 /// A queue over time; columns of equal length.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 #[allow(missing_docs, reason = "the fields are the document's keys, named with their units")]
 pub struct QueueSeriesData {
     /// End of each interval.
@@ -166,6 +177,7 @@ pub struct QueueSeriesData {
 
 /// An event of the run.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct EventData {
     /// Time, in seconds since the start of the run.
     pub at_s: f64,

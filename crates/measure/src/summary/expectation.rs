@@ -37,6 +37,7 @@ impl Bound {
 
 /// Statistic of several runs that must satisfy the bounds. For a single run, its value must.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub enum Criterion {
     /// Both ends of the 95 % confidence interval of the mean: the worse one decides.
     #[default]
@@ -85,6 +86,7 @@ impl Expected {
 
 /// An expectation with its outcome.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct Expectation {
     /// Address of the metric.
     pub that: String,

@@ -14,6 +14,7 @@ use crate::sharing::{Job, processor_sharing};
 
 /// The file carried by a flow.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct FileSummary {
     /// Start, in seconds.
     pub start_s: f64,
@@ -27,6 +28,7 @@ pub struct FileSummary {
 
 /// A group of flows, and the files they carry. Files that start during the warm-up are excluded.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct GroupSummary {
     /// Jain's fairness index of the throughput of its flows, from 1/n to 1; `null` if nothing was received.
     pub jain_index: Option<f64>,
@@ -38,6 +40,7 @@ pub struct GroupSummary {
 
 /// A size class of files.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct BinSummary {
     /// Number of the class, from 1 in the order of sizes; empty classes are counted too.
     pub number: u64,
@@ -51,6 +54,7 @@ pub struct BinSummary {
 
 /// Completion times of a set of files.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct FilesSummary {
     /// Number of files.
     pub files: u64,

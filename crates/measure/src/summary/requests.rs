@@ -9,6 +9,7 @@ use crate::recording::{Asks, FlowRecord, Recording, Requests, Window};
 
 /// Results of a flow's echo requests. Those sent during the warm-up are excluded.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct EchoSummary {
     /// Requests sent.
     pub requests: u64,
@@ -25,6 +26,7 @@ pub struct EchoSummary {
 
 /// Results of a flow's requests for pages. Those sent during the warm-up are excluded.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct PagesSummary {
     /// Pages requested.
     pub requests: u64,
