@@ -9,6 +9,7 @@
 #   make web     the page that reports are made of
 #   make docs    the generated reference pages
 #   make wasm-check  the pure crates compile for the browser (rustup target add wasm32-unknown-unknown)
+#   make types   the TypeScript types of the pages, from the Rust ones
 #   make tools   schemathesis, for a test that is skipped without it (90 MB; promtool comes with Prometheus)
 
 SECONDS ?= 300
@@ -16,7 +17,7 @@ ACCEPTED ?= 100000
 CARGO ?= cargo
 LOCKGATE = target/release/lockgate
 
-.PHONY: demo test forget-skips lint wasm-check twin bench fuzz mutants web docs tools build clean
+.PHONY: demo test forget-skips lint wasm-check twin bench fuzz mutants web docs types tools build clean
 .DEFAULT_GOAL := demo
 
 demo: build
@@ -82,6 +83,9 @@ mutants:
 
 docs: build
 	$(LOCKGATE) docs --out docs/reference
+
+types:
+	LOCKGATE_RENEW=1 $(CARGO) test --locked -p lockgate-session --test typescript
 
 tools: target/tools/bin/schemathesis
 

@@ -1,15 +1,18 @@
 /**
  * The numbers a report carries, and their reading: every field may be missing, none may break the page.
  *
- * The types mirror what `measure::report` writes. Units are base SI and stand in the names; statistics are computed
- * there, never here.
+ * The compiler checks the names of the fields that are read against the types generated from Rust
+ * (`generated/lockgate.ts`). The types here hold the same numbers after reading: a missing one is null or empty. Units
+ * are base SI. All statistics are computed in Rust; the page only draws.
  */
+
+import type * as wire from "./generated/lockgate";
 
 /** A column of a series: a missing sample is null, and is drawn as a gap. */
 export type Numbers = (number | null)[];
 
 /** How a run came about; `paper` is a value printed in a publication. */
-export type Mode = "sim" | "live" | "theory" | "paper";
+export type Mode = wire.Origin;
 
 /** The statistics of one quantity by name: min, mean, std, p50 … max. */
 export type Spread = Record<string, number | null>;
@@ -88,20 +91,11 @@ export interface Points {
   y: Numbers;
 }
 
-export interface Box {
-  p5: number | null;
-  p25: number | null;
-  p50: number | null;
-  p75: number | null;
-  p95: number | null;
-  mean: number | null;
-}
+/** Percentiles and mean of a box plot. */
+export type Box = wire.BoxPlot;
 
-export interface Split {
-  queueing: number | null;
-  serialisation: number | null;
-  propagation: number | null;
-}
+/** Means of the parts of the one-way delay, in seconds. */
+export type Split = wire.Split;
 
 /** A TCP sender over time; windows in bytes of payload. */
 export interface TcpSeries {
@@ -191,20 +185,11 @@ export interface Definition {
   unit: string;
 }
 
-export type Cell = string | number | null;
+export type Cell = wire.Cell;
 
-export interface Comparison {
-  title: string;
-  columns: string[];
-  rows: Cell[][];
-  note: string;
-}
+export type Comparison = wire.Comparison;
 
-export interface ExtraAxis {
-  label: string;
-  unit: string;
-  log: boolean;
-}
+export type ExtraAxis = wire.Axis;
 
 export interface ExtraSeries {
   name: string;
@@ -219,7 +204,7 @@ export interface ExtraFigure {
   id: string;
   title: string;
   caption: string;
-  kind: "line" | "scatter" | "bar";
+  kind: wire.FigureKind;
   x: ExtraAxis;
   y: ExtraAxis;
   series: ExtraSeries[];
@@ -249,8 +234,11 @@ export const SCHEMA = 1;
 
 type Raw = Record<string, unknown>;
 
-const record = (value: unknown): Raw =>
-  typeof value === "object" && value !== null && !Array.isArray(value) ? (value as Raw) : {};
+/** The fields of a value that should be a `T`: their names are checked, their contents are not known. */
+type Fields<T> = { [name in keyof T]?: unknown };
+
+const record = <T = Raw>(value: unknown): Fields<T> =>
+  typeof value === "object" && value !== null && !Array.isArray(value) ? (value as Fields<T>) : {};
 const list = (value: unknown): unknown[] => (Array.isArray(value) ? value : []);
 const text = (value: unknown, otherwise = ""): string =>
   typeof value === "string"
@@ -307,7 +295,7 @@ function flowSummary(value: unknown): FlowSummary {
 }
 
 function queueSummary(value: unknown): QueueSummary {
-  const raw = record(value);
+  const raw = record<wire.QueueSummary>(value);
   return {
     kind: text(raw["kind"]),
     parent: typeof raw["parent"] === "string" ? raw["parent"] : null,
@@ -317,17 +305,16 @@ function queueSummary(value: unknown): QueueSummary {
   };
 }
 
-const RELATIONS: [key: string, words: string][] = [
+const RELATIONS: [key: keyof wire.Expectation, words: string][] = [
   ["below", "below"],
   ["above", "above"],
   ["at_most", "at most"],
   ["at_least", "at least"],
-  ["equals", "equal to"],
   ["between", "between"],
 ];
 
 function expectation(value: unknown): Expect {
-  const raw = record(value);
+  const raw = record<wire.Expectation>(value);
   const found = RELATIONS.find(([key]) => raw[key] !== undefined && raw[key] !== null);
   const bound = found ? raw[found[0]] : null;
   const bounds = (Array.isArray(bound) ? bound : [bound]).map(number).filter((item) => item !== null);
@@ -345,24 +332,24 @@ function expectation(value: unknown): Expect {
 }
 
 function summary(value: unknown): Summary {
-  const raw = record(value);
+  const raw = record<wire.Summary>(value);
   return {
     title: text(raw["title"]),
     seed: text(raw["seed"]),
     durationS: number(raw["duration_s"]),
     warmupS: number(raw["warmup_s"]),
-    jainByGroup: counts(mapValues(raw["groups"], (group) => record(group)["jain_index"])),
+    jainByGroup: counts(mapValues(raw["groups"], (group) => record<wire.GroupSummary>(group)["jain_index"])),
     flows: mapValues(raw["flows"], flowSummary),
     ports: mapValues(raw["ports"], (item) => ({
       numbers: scalars(item),
-      queues: mapValues(record(item)["queues"], queueSummary),
+      queues: mapValues(record<wire.PortSummary>(item)["queues"], queueSummary),
     })),
     expect: list(raw["expect"]).map(expectation),
     warnings: texts(raw["warnings"]),
     intervals: mapValues(raw["intervals"], (item) => ({
-      mean: number(record(item)["mean"]),
-      halfWidth: number(record(item)["half_width"]),
-      n: number(record(item)["n"]),
+      mean: number(record<wire.Interval>(item)["mean"]),
+      halfWidth: number(record<wire.Interval>(item)["half_width"]),
+      n: number(record<wire.Interval>(item)["n"]),
     })),
     engine: scalars(raw["engine"]),
     fidelity: Object.fromEntries(
@@ -375,7 +362,7 @@ function summary(value: unknown): Summary {
 }
 
 function tcp(value: unknown): TcpSeries | null {
-  const raw = record(value);
+  const raw = record<wire.TcpSeriesData>(value);
   const time = numbers(raw["time_s"]);
   if (time.length === 0) return null;
   return {
@@ -391,14 +378,14 @@ function tcp(value: unknown): TcpSeries | null {
 }
 
 function flow(value: unknown): Flow {
-  const raw = record(value);
-  const series = record(raw["series"]);
-  const points = (from: unknown, y: string): Points => ({
-    x: numbers(record(from)["value_s"]),
-    y: numbers(record(from)[y]),
+  const raw = record<wire.FlowData>(value);
+  const series = record<wire.FlowSeriesData>(raw["series"]);
+  const points = (from: unknown, y: "fraction" | "density"): Points => ({
+    x: numbers(record<wire.Cdf & wire.Density>(from)["value_s"]),
+    y: numbers(record<wire.Cdf & wire.Density>(from)[y]),
   });
-  const box = record(raw["owd_box"]);
-  const split = record(raw["split_s"]);
+  const box = record<wire.BoxPlot>(raw["owd_box"]);
+  const split = record<wire.Split>(raw["split_s"]);
   return {
     name: text(raw["name"]),
     series: {
@@ -436,8 +423,8 @@ function flow(value: unknown): Flow {
 }
 
 function queue(value: unknown): Queue {
-  const raw = record(value);
-  const series = record(raw["series"]);
+  const raw = record<wire.QueueData>(value);
+  const series = record<wire.QueueSeriesData>(raw["series"]);
   return {
     name: text(raw["name"]),
     kind: text(raw["kind"]),
@@ -457,7 +444,7 @@ function queue(value: unknown): Queue {
 }
 
 function run(value: unknown, index: number): Run {
-  const raw = record(value);
+  const raw = record<wire.Run>(value);
   return {
     label: text(raw["label"]) || `run ${index + 1}`,
     mode: mode(raw["mode"]),
@@ -465,12 +452,12 @@ function run(value: unknown, index: number): Run {
     intervalS: number(raw["interval_s"]),
     flows: list(raw["flows"]).map(flow),
     ports: list(raw["ports"]).map((item) => ({
-      name: text(record(item)["name"]),
-      rateBps: number(record(item)["rate_bps"]),
-      queues: list(record(item)["queues"]).map(queue),
+      name: text(record<wire.PortData>(item)["name"]),
+      rateBps: number(record<wire.PortData>(item)["rate_bps"]),
+      queues: list(record<wire.PortData>(item)["queues"]).map(queue),
     })),
     events: list(raw["events"]).map((item) => {
-      const event = record(item);
+      const event = record<wire.EventData>(item);
       return {
         at: number(event["at_s"]),
         kind: text(event["kind"], "note"),
@@ -486,11 +473,11 @@ const cell = (value: unknown): Cell =>
   typeof value === "string" ? value : typeof value === "boolean" ? (value ? "yes" : "no") : number(value);
 
 function figure(value: unknown, index: number): ExtraFigure {
-  const raw = record(value);
+  const raw = record<wire.Figure>(value);
   const axis = (from: unknown): ExtraAxis => ({
-    label: text(record(from)["label"]),
-    unit: text(record(from)["unit"]),
-    log: record(from)["log"] === true,
+    label: text(record<wire.Axis>(from)["label"]),
+    unit: text(record<wire.Axis>(from)["unit"]),
+    log: record<wire.Axis>(from)["log"] === true,
   });
   return {
     id: text(raw["id"]) || `figure-${index + 1}`,
@@ -500,19 +487,19 @@ function figure(value: unknown, index: number): ExtraFigure {
     x: axis(raw["x"]),
     y: axis(raw["y"]),
     series: list(raw["series"]).map((item) => ({
-      name: text(record(item)["name"]),
-      mode: mode(record(item)["mode"]),
-      x: list(record(item)["x"]).map(cell),
-      y: numbers(record(item)["y"]),
-      error: numbers(record(item)["error"]),
+      name: text(record<wire.FigureSeries>(item)["name"]),
+      mode: mode(record<wire.FigureSeries>(item)["mode"]),
+      x: list(record<wire.FigureSeries>(item)["x"]).map(cell),
+      y: numbers(record<wire.FigureSeries>(item)["y"]),
+      error: numbers(record<wire.FigureSeries>(item)["error"]),
     })),
   };
 }
 
 /** Reads the parsed JSON of a page; whatever is missing or of the wrong type becomes empty. */
 export function readReport(value: unknown): Report {
-  const raw = record(value);
-  const topology = record(raw["topology"]);
+  const raw = record<wire.ReportData>(value);
+  const topology = record<wire.Topology>(raw["topology"]);
   return {
     schema: number(raw["schema"]) ?? 0,
     version: text(raw["version"]),
@@ -524,30 +511,30 @@ export function readReport(value: unknown): Report {
     scenarioHash: text(raw["scenario_hash"]),
     host: text(raw["host"]),
     nodes: list(topology["nodes"]).map((item) => ({
-      name: text(record(item)["name"]),
-      x: number(record(item)["x"]),
-      y: number(record(item)["y"]),
-      router: record(item)["router"] === true,
+      name: text(record<wire.TopologyNode>(item)["name"]),
+      x: number(record<wire.TopologyNode>(item)["x"]),
+      y: number(record<wire.TopologyNode>(item)["y"]),
+      router: record<wire.TopologyNode>(item)["router"] === true,
     })),
     links: list(topology["links"]).map((item) => ({
-      name: text(record(item)["name"]),
-      from: text(record(item)["from"]),
-      to: text(record(item)["to"]),
-      rateBps: number(record(item)["rate_bps"]),
-      delayS: number(record(item)["delay_s"]),
+      name: text(record<wire.TopologyLink>(item)["name"]),
+      from: text(record<wire.TopologyLink>(item)["from"]),
+      to: text(record<wire.TopologyLink>(item)["to"]),
+      rateBps: number(record<wire.TopologyLink>(item)["rate_bps"]),
+      delayS: number(record<wire.TopologyLink>(item)["delay_s"]),
     })),
     definitions: list(raw["definitions"]).map((item) => ({
-      name: text(record(item)["name"]),
-      text: text(record(item)["text"]),
-      source: text(record(item)["source"]),
-      unit: text(record(item)["unit"]),
+      name: text(record<wire.Definition>(item)["name"]),
+      text: text(record<wire.Definition>(item)["text"]),
+      source: text(record<wire.Definition>(item)["source"]),
+      unit: text(record<wire.Definition>(item)["unit"]),
     })),
     runs: list(raw["runs"]).map(run),
     comparisons: list(raw["comparisons"]).map((item) => ({
-      title: text(record(item)["title"]),
-      columns: list(record(item)["columns"]).map((name) => text(name)),
-      rows: list(record(item)["rows"]).map((row) => list(row).map(cell)),
-      note: text(record(item)["note"]),
+      title: text(record<wire.Comparison>(item)["title"]),
+      columns: list(record<wire.Comparison>(item)["columns"]).map((name) => text(name)),
+      rows: list(record<wire.Comparison>(item)["rows"]).map((row) => list(row).map(cell)),
+      note: text(record<wire.Comparison>(item)["note"]),
     })),
     figures: list(raw["figures"]).map(figure),
   };

@@ -1,8 +1,9 @@
 /** The pieces of the page of a running run that need no browser. */
 import { describe, expect, it } from "vitest";
+import type { Sample } from "../src/generated/lockgate";
 import { Choice } from "../src/live/choice";
 import { columns } from "../src/live/columns";
-import { keep, type Sample } from "../src/live/feed";
+import { keep } from "../src/live/feed";
 import { readable } from "../src/live/knobs";
 import { History } from "../src/live/seen";
 import { step } from "../src/live/step";
@@ -27,7 +28,9 @@ const sample = (number: number, packets = number, name = "q"): Sample => ({
           packets,
           bytes: 0,
           mean_packets: packets,
+          mean_bytes: 0,
           peak_packets: packets + 1,
+          peak_bytes: 0,
           offered_bps: 2,
           sent_bps: 1,
           sent_packets: 0,
@@ -39,7 +42,20 @@ const sample = (number: number, packets = number, name = "q"): Sample => ({
           sojourn_p99_s: 0.01,
           waited_mean_s: null,
           gauges: [],
-          total: { offered_packets: 1, waited_count: 0 },
+          total: {
+            offered_packets: 1,
+            offered_bytes: 0,
+            sent_packets: 0,
+            sent_bytes: 0,
+            dropped_packets: 0,
+            marked_packets: 0,
+            moved_packets: 0,
+            sojourn_classes: [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0],
+            sojourn_count: 0,
+            sojourn_sum_s: 0,
+            waited_count: 0,
+            waited_sum_s: 0,
+          },
         },
       ],
     },

@@ -1,5 +1,5 @@
 /** Which port and queue the page is about: the reader's choice for as long as the port exists, before that the busiest. */
-import type { PortSample } from "./feed";
+import type { PortSample } from "../generated/lockgate";
 
 export class Choice {
   port = -1;

@@ -1,5 +1,5 @@
 /** What the strips draw, as columns of numbers. */
-import type { Sample } from "./feed";
+import type { Sample } from "../generated/lockgate";
 import type { Seen } from "./seen";
 
 export type Column = (number | null)[];

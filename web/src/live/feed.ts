@@ -1,119 +1,12 @@
 /** The running run as the server tells of it: samples kept in rings, the status, the events; and requests to it. */
 
-/** A value that can be set. */
-export interface Knob {
-  path: string;
-  key: string;
-  value: string | null;
-  is_default: boolean;
-  takes: string;
-  about: string;
-  choices: string[];
-}
+import type { Done, EventSample, Refused, Sample, Status } from "../generated/lockgate";
 
-export interface QueueSample {
-  name: string;
-  kind: string;
-  place: number;
-  parent: number | null;
-  packets: number;
-  bytes: number;
-  mean_packets: number;
-  peak_packets: number;
-  offered_bps: number;
-  sent_bps: number;
-  sent_packets: number;
-  dropped_packets: number;
-  dropped_by: [string, number][];
-  marked_packets: number;
-  sojourn_mean_s: number | null;
-  sojourn_p50_s: number | null;
-  sojourn_p99_s: number | null;
-  /** Mean time in the queue itself where there is a device ring below it; the rest is the ring's. */
-  waited_mean_s: number | null;
-  gauges: [string, number][];
-  total: { offered_packets: number; waited_count: number };
-}
-
-export interface PortSample {
-  name: string;
-  sent_bps: number;
-  ring_packets: number;
-  queues: QueueSample[];
-}
-
-export interface FlowSample {
-  name: string;
-  offered_bps: number;
-  sent_packets: number;
-  received_bps: number;
-  lost_packets: number;
-  owd_p50_s: number | null;
-  owd_p99_s: number | null;
-  cwnd_bytes: number | null;
-  rtt_s: number | null;
-}
-
-export interface RunEvent {
-  at_s: number;
-  kind: string;
-  path: string;
-  value: string;
-  moved_packets: number | null;
-  forced_out_packets: number;
-  text: string;
-  /** What is to be set for it to be undone; absent where that is not known. */
-  before?: string[];
-}
-
-/** How exact a live run has been so far. */
-export interface Fidelity {
-  late_p99_s: number | null;
-  host_losses: number;
-  stood_still_s: number;
-  /** A sentence for each limit that was passed. */
-  unfaithful: string[];
-}
-
-export interface Sample {
-  number: number;
-  at_s: number;
-  interval_s: number;
-  dropped_samples: number;
-  ports: PortSample[];
-  flows: FlowSample[];
-  events: RunEvent[];
-  /** Null of a simulation. */
-  fidelity: Fidelity | null;
-}
-
-export interface Status {
-  title: string;
-  mode: string;
-  seed: number;
-  duration_s: number;
-  pace: number;
-  every_s: number;
-  held: boolean;
-  ended: boolean;
-  version: number;
-  nodes: string[];
-  links: { name: string; from: string; to: string; rate_bps: number; delay_s: number; knobs: Knob[] }[];
-  ports: {
-    name: string;
-    from: string;
-    to: string;
-    link: string;
-    root: Knob | null;
-    queues: [string, Knob[]][];
-  }[];
-  flows: string[];
-}
-
+/** The answer of `api/state`: the status, the server's permissions, and the events so far. */
 interface State extends Status {
   changes_need_token: boolean;
   read_only: boolean;
-  events: RunEvent[];
+  events: EventSample[];
 }
 
 /** What the page remembers, in seconds of the run. */
@@ -147,7 +40,7 @@ export function keep(kept: Sample[], fresh: readonly Sample[]): number {
 export class Feed {
   status: Status | null = null;
   readonly samples: Sample[] = [];
-  readonly events: RunEvent[] = [];
+  readonly events: EventSample[] = [];
   needsToken = false;
   readOnly = false;
   missed = 0;
@@ -232,7 +125,7 @@ export class Feed {
     keep(this.samples, fresh);
     for (const event of fresh.filter((sample) => sample.number > last).flatMap((sample) => sample.events)) {
       // The first ones may have been told with the state.
-      const same = (known: RunEvent): boolean =>
+      const same = (known: EventSample): boolean =>
         known.at_s === event.at_s && known.path === event.path && known.text === event.text;
       if (!this.events.slice(-100).some(same)) this.events.push(event);
     }
@@ -262,11 +155,7 @@ export class Feed {
     if (token !== null) headers["Authorization"] = `Bearer ${token}`;
     try {
       const response = await fetch(path, { method: "POST", headers, body: JSON.stringify(body) });
-      const answer = (await response.json()) as {
-        at_s?: number;
-        before?: string[];
-        problems?: { message: string; help: string }[];
-      };
+      const answer = (await response.json()) as Partial<Done & Refused>;
       const before = answer.before?.join(", ") || "not set";
       if (response.ok)
         return {

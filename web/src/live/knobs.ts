@@ -1,6 +1,7 @@
 /** The knobs beside a queue: a draft, Enter applies it, and what is shown is what the run said. */
 import { announce, h } from "../dom";
-import type { Feed, Knob } from "./feed";
+import type { Knob } from "../generated/lockgate";
+import type { Feed } from "./feed";
 import { step } from "./step";
 
 /** A size as it is read best, equal to the letter when it is set again: `32MiB` for `33554.432kB`, `1514B` for `1.514kB`. */

@@ -1,5 +1,5 @@
 /** Which queues a port has had, and when: after its tree is swapped the old ones are still drawn, in their colours, to their ends. */
-import type { Sample } from "./feed";
+import type { Sample } from "../generated/lockgate";
 
 /** A queue that was there: its colour for as long as the page is open, and when it was first and last in a sample. */
 export interface Seen {

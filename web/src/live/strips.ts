@@ -3,9 +3,9 @@ import uPlot from "uplot";
 import { h } from "../dom";
 import { placeLabels } from "../events";
 import { scaleFor, significant, THIN } from "../format";
+import type { Sample } from "../generated/lockgate";
 import type { Ink } from "../palette";
 import { columns } from "./columns";
-import type { Sample } from "./feed";
 import type { Seen } from "./seen";
 
 const STRIPS: readonly { name: string; unit: string }[] = [

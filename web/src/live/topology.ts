@@ -1,8 +1,8 @@
 /** The network as a picture: links as wide as they carry, filled as far as they are loaded, with what waits before them. */
 import { svg } from "../dom";
 import { places } from "../figures/topology";
+import type { Sample, Status } from "../generated/lockgate";
 import type { Ink } from "../palette";
-import type { Sample, Status } from "./feed";
 
 const bits = (bps: number): string =>
   bps >= 1e9

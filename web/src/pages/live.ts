@@ -3,8 +3,9 @@ import "uplot/dist/uPlot.min.css";
 import "../style/live.css";
 import { announce, breakable, h, svg } from "../dom";
 import { eventLabel } from "../events";
+import type { EventSample, QueueSample, Sample } from "../generated/lockgate";
 import { Choice } from "../live/choice";
-import { Feed, type QueueSample, type RunEvent, type Sample } from "../live/feed";
+import { Feed } from "../live/feed";
 import { KnobPanel } from "../live/knobs";
 import { History } from "../live/seen";
 import { type Rule, Strips } from "../live/strips";
@@ -40,7 +41,7 @@ const time = (seconds: number | null): string =>
         ? `${(seconds * 1e3).toFixed(1)} ms`
         : `${(seconds * 1e6).toFixed(0)} µs`;
 
-function eventText(event: RunEvent): string {
+function eventText(event: EventSample): string {
   const moved = event.moved_packets === null ? "" : `, ${event.moved_packets} packets moved`;
   const forced = event.forced_out_packets > 0 ? `, ${event.forced_out_packets} forced out` : "";
   if (event.path === "") return event.text;
@@ -298,7 +299,7 @@ class LivePage {
   }
 
   /** Sets what was there before a change. */
-  async #undo(event: RunEvent): Promise<void> {
+  async #undo(event: EventSample): Promise<void> {
     const answer = await this.feed.set(event.before ?? []);
     announce(answer.text);
   }
@@ -592,7 +593,7 @@ class LivePage {
     this.flows.replaceChildren(...rows);
   }
 
-  #undoButton(event: RunEvent): HTMLElement | string {
+  #undoButton(event: EventSample): HTMLElement | string {
     if (this.feed.readOnly || this.feed.status?.ended === true || (event.before ?? []).length === 0)
       return "";
     return h(
@@ -631,7 +632,7 @@ class LivePage {
           ),
         ),
     );
-    if (events.length > this.#told && this.#told > 0) announce(eventText(events.at(-1) as RunEvent));
+    if (events.length > this.#told && this.#told > 0) announce(eventText(events.at(-1) as EventSample));
     this.#told = events.length;
   }
 }
