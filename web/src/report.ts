@@ -11,6 +11,11 @@ import type * as wire from "./generated/lockgate";
 /** A column of a series: a missing sample is null, and is drawn as a gap. */
 export type Numbers = (number | null)[];
 
+type Value<T> = [T] extends [Numbers] ? Numbers : [T] extends [number | null] ? number | null : T;
+
+/** A type of the data after reading: numbers may be missing. */
+type Read<T> = { [name in keyof T]-?: Value<T[name]> };
+
 /** How a run came about; `paper` is a value printed in a publication. */
 export type Mode = wire.Origin;
 
@@ -53,11 +58,7 @@ export interface Expect {
   holds: boolean | null;
 }
 
-export interface Interval {
-  mean: number | null;
-  halfWidth: number | null;
-  n: number | null;
-}
+export type Interval = Omit<Read<wire.Interval>, "values">;
 
 export interface Summary {
   title: string;
@@ -76,15 +77,7 @@ export interface Summary {
   fidelity: Record<string, string | number | boolean | null>;
 }
 
-export interface FlowSeries {
-  time: Numbers;
-  offered: Numbers;
-  received: Numbers;
-  lost: Numbers;
-  p50: Numbers;
-  p99: Numbers;
-  max: Numbers;
-}
+export type FlowSeries = Read<wire.FlowSeriesData>;
 
 export interface Points {
   x: Numbers;
@@ -98,16 +91,7 @@ export type Box = wire.BoxPlot;
 export type Split = wire.Split;
 
 /** A TCP sender over time; windows in bytes of payload. */
-export interface TcpSeries {
-  congestion: string;
-  time: Numbers;
-  cwnd: Numbers;
-  ssthresh: Numbers;
-  inFlight: Numbers;
-  rtt: Numbers;
-  rto: Numbers;
-  retransmissions: Numbers;
-}
+export type TcpSeries = Read<wire.TcpSeriesData>;
 
 export interface Flow {
   name: string;
@@ -120,16 +104,7 @@ export interface Flow {
   split: Split | null;
 }
 
-export interface QueueSeries {
-  time: Numbers;
-  backlogPackets: Numbers;
-  peakPackets: Numbers;
-  backlogBytes: Numbers;
-  offered: Numbers;
-  sent: Numbers;
-  dropped: Numbers;
-  marked: Numbers;
-}
+export type QueueSeries = Read<wire.QueueSeriesData>;
 
 export interface Queue {
   name: string;
@@ -141,17 +116,12 @@ export interface Queue {
 
 export interface Port {
   name: string;
-  rateBps: number | null;
+  rate_bps: number | null;
   queues: Queue[];
 }
 
-export interface Event {
-  at: number | null;
-  kind: string;
-  path: string;
-  value: string;
-  text: string;
-}
+/** An event; its kind may be one that this page does not know. */
+export type Event = Omit<Read<wire.EventData>, "kind"> & { kind: string };
 
 export interface Run {
   label: string;
@@ -163,27 +133,11 @@ export interface Run {
   events: Event[];
 }
 
-export interface TopologyNode {
-  name: string;
-  x: number | null;
-  y: number | null;
-  router: boolean;
-}
+export type TopologyNode = Read<wire.TopologyNode>;
 
-export interface TopologyLink {
-  name: string;
-  from: string;
-  to: string;
-  rateBps: number | null;
-  delayS: number | null;
-}
+export type TopologyLink = Read<wire.TopologyLink>;
 
-export interface Definition {
-  name: string;
-  text: string;
-  source: string;
-  unit: string;
-}
+export type Definition = Omit<wire.Definition, "about">;
 
 export type Cell = wire.Cell;
 
@@ -348,7 +302,7 @@ function summary(value: unknown): Summary {
     warnings: texts(raw["warnings"]),
     intervals: mapValues(raw["intervals"], (item) => ({
       mean: number(record<wire.Interval>(item)["mean"]),
-      halfWidth: number(record<wire.Interval>(item)["half_width"]),
+      half_width: number(record<wire.Interval>(item)["half_width"]),
       n: number(record<wire.Interval>(item)["n"]),
     })),
     engine: scalars(raw["engine"]),
@@ -367,12 +321,12 @@ function tcp(value: unknown): TcpSeries | null {
   if (time.length === 0) return null;
   return {
     congestion: text(raw["congestion"]),
-    time,
-    cwnd: numbers(raw["cwnd_bytes"]),
-    ssthresh: numbers(raw["ssthresh_bytes"]),
-    inFlight: numbers(raw["in_flight_bytes"]),
-    rtt: numbers(raw["rtt_s"]),
-    rto: numbers(raw["rto_s"]),
+    time_s: time,
+    cwnd_bytes: numbers(raw["cwnd_bytes"]),
+    ssthresh_bytes: numbers(raw["ssthresh_bytes"]),
+    in_flight_bytes: numbers(raw["in_flight_bytes"]),
+    rtt_s: numbers(raw["rtt_s"]),
+    rto_s: numbers(raw["rto_s"]),
     retransmissions: numbers(raw["retransmissions"]),
   };
 }
@@ -389,13 +343,13 @@ function flow(value: unknown): Flow {
   return {
     name: text(raw["name"]),
     series: {
-      time: numbers(series["time_s"]),
-      offered: numbers(series["offered_bps"]),
-      received: numbers(series["received_bps"]),
-      lost: numbers(series["lost_packets"]),
-      p50: numbers(series["owd_p50_s"]),
-      p99: numbers(series["owd_p99_s"]),
-      max: numbers(series["owd_max_s"]),
+      time_s: numbers(series["time_s"]),
+      offered_bps: numbers(series["offered_bps"]),
+      received_bps: numbers(series["received_bps"]),
+      lost_packets: numbers(series["lost_packets"]),
+      owd_p50_s: numbers(series["owd_p50_s"]),
+      owd_p99_s: numbers(series["owd_p99_s"]),
+      owd_max_s: numbers(series["owd_max_s"]),
     },
     tcp: tcp(raw["tcp"]),
     owdCdf: points(raw["owd_cdf"], "fraction"),
@@ -430,14 +384,14 @@ function queue(value: unknown): Queue {
     kind: text(raw["kind"]),
     parent: typeof raw["parent"] === "string" ? raw["parent"] : null,
     series: {
-      time: numbers(series["time_s"]),
-      backlogPackets: numbers(series["backlog_packets"]),
-      peakPackets: numbers(series["peak_packets"]),
-      backlogBytes: numbers(series["backlog_bytes"]),
-      offered: numbers(series["offered_bps"]),
-      sent: numbers(series["sent_bps"]),
-      dropped: numbers(series["dropped_packets"]),
-      marked: numbers(series["marked_packets"]),
+      time_s: numbers(series["time_s"]),
+      backlog_packets: numbers(series["backlog_packets"]),
+      peak_packets: numbers(series["peak_packets"]),
+      backlog_bytes: numbers(series["backlog_bytes"]),
+      offered_bps: numbers(series["offered_bps"]),
+      sent_bps: numbers(series["sent_bps"]),
+      dropped_packets: numbers(series["dropped_packets"]),
+      marked_packets: numbers(series["marked_packets"]),
     },
     dropsBy: counts(raw["drops_by"]),
   };
@@ -453,13 +407,13 @@ function run(value: unknown, index: number): Run {
     flows: list(raw["flows"]).map(flow),
     ports: list(raw["ports"]).map((item) => ({
       name: text(record<wire.PortData>(item)["name"]),
-      rateBps: number(record<wire.PortData>(item)["rate_bps"]),
+      rate_bps: number(record<wire.PortData>(item)["rate_bps"]),
       queues: list(record<wire.PortData>(item)["queues"]).map(queue),
     })),
     events: list(raw["events"]).map((item) => {
       const event = record<wire.EventData>(item);
       return {
-        at: number(event["at_s"]),
+        at_s: number(event["at_s"]),
         kind: text(event["kind"], "note"),
         path: text(event["path"]),
         value: text(event["value"]),
@@ -520,8 +474,8 @@ export function readReport(value: unknown): Report {
       name: text(record<wire.TopologyLink>(item)["name"]),
       from: text(record<wire.TopologyLink>(item)["from"]),
       to: text(record<wire.TopologyLink>(item)["to"]),
-      rateBps: number(record<wire.TopologyLink>(item)["rate_bps"]),
-      delayS: number(record<wire.TopologyLink>(item)["delay_s"]),
+      rate_bps: number(record<wire.TopologyLink>(item)["rate_bps"]),
+      delay_s: number(record<wire.TopologyLink>(item)["delay_s"]),
     })),
     definitions: list(raw["definitions"]).map((item) => ({
       name: text(record<wire.Definition>(item)["name"]),

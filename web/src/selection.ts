@@ -70,7 +70,7 @@ function rankFlows(report: Report): string[] {
 }
 
 function sum(flow: Flow): number {
-  return flow.series.received.reduce<number>((total, value) => total + (value ?? 0), 0);
+  return flow.series.received_bps.reduce<number>((total, value) => total + (value ?? 0), 0);
 }
 
 /** The names of all ports, the one worth looking at first: most drops, then largest backlog. */
@@ -82,8 +82,8 @@ function rankPorts(report: Report): string[] {
       let peak = 0;
       for (const queue of port.queues) {
         for (const count of Object.values(queue.dropsBy)) drops += count;
-        for (const backlog of queue.series.peakPackets) peak = Math.max(peak, backlog ?? 0);
-        for (const backlog of queue.series.backlogPackets) peak = Math.max(peak, backlog ?? 0);
+        for (const backlog of queue.series.peak_packets) peak = Math.max(peak, backlog ?? 0);
+        for (const backlog of queue.series.backlog_packets) peak = Math.max(peak, backlog ?? 0);
       }
       weight.set(port.name, Math.max(weight.get(port.name) ?? 0, drops * 1e6 + peak));
     }

@@ -234,7 +234,7 @@ describe("reading", () => {
   it("reads the sample in full", () => {
     const report = sampled();
     expect(report.runs.map((run) => run.mode)).toEqual(["sim", "live"]);
-    expect(report.runs[0]?.flows[0]?.series.time).toHaveLength(600);
+    expect(report.runs[0]?.flows[0]?.series.time_s).toHaveLength(600);
     expect(report.runs[0]?.summary.flows["voice"]?.spreads["owd_s"]?.["p99"]).toBeGreaterThan(0.01);
     expect(report.runs[0]?.summary.expect.map((item) => [item.relation, ...item.bounds])).toContainEqual([
       "between",
@@ -399,7 +399,7 @@ describe("selection", () => {
   });
 
   it("takes one event of two runs at about the same time for one rule", () => {
-    expect(rulesOf(new Selection(sampled()).view()).map((rule) => rule.at)).toEqual([12.3, 30, 30.5]);
+    expect(rulesOf(new Selection(sampled()).view()).map((rule) => rule.at_s)).toEqual([12.3, 30, 30.5]);
   });
 
   it("walks a tree of queues in its order, cycles and lost parents included", () => {
@@ -574,8 +574,8 @@ describe("verdict", () => {
 
 describe("topology", () => {
   it("does not say that a link has no delay", () => {
-    expect(linkWords({ rateBps: 1e9, delayS: 0 }).map(spaced)).toEqual(["1 Gbit/s"]);
-    expect(linkWords({ rateBps: 1e7, delayS: 0.008 }).map(spaced)).toEqual(["10 Mbit/s", "8 ms"]);
+    expect(linkWords({ rate_bps: 1e9, delay_s: 0 }).map(spaced)).toEqual(["1 Gbit/s"]);
+    expect(linkWords({ rate_bps: 1e7, delay_s: 0.008 }).map(spaced)).toEqual(["10 Mbit/s", "8 ms"]);
   });
 
   it("stands the sides of the slowest link to its left and right", () => {
@@ -597,10 +597,10 @@ describe("topology", () => {
       y: null,
       router: false,
     });
-    const link = (from: string, to: string): { from: string; to: string; rateBps: number } => ({
+    const link = (from: string, to: string): { from: string; to: string; rate_bps: number } => ({
       from,
       to,
-      rateBps: 1e6,
+      rate_bps: 1e6,
     });
     const at = places([..."abcdef"].map(node), [
       link("a", "b"),

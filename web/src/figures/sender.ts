@@ -59,7 +59,7 @@ class SenderDrawing extends TimeDrawing {
           curves.push({
             id: `${shown.index} ${what} ${name}`,
             panel,
-            x: series.time,
+            x: series.time_s,
             y,
             ...style,
             mark,
@@ -68,11 +68,11 @@ class SenderDrawing extends TimeDrawing {
             area: false,
           });
         };
-        add(0, "ssthresh", series.ssthresh, 1, 0.35);
-        add(0, "in flight", series.inFlight, 1, 0.65);
-        add(0, "cwnd", series.cwnd, 1.8, 1);
-        add(1, "rto", series.rto, 1, 0.6);
-        add(1, "rtt", series.rtt, 1.8, 1);
+        add(0, "ssthresh", series.ssthresh_bytes, 1, 0.35);
+        add(0, "in flight", series.in_flight_bytes, 1, 0.65);
+        add(0, "cwnd", series.cwnd_bytes, 1.8, 1);
+        add(1, "rto", series.rto_s, 1, 0.6);
+        add(1, "rtt", series.rtt_s, 1.8, 1);
         add(2, "sent again", series.retransmissions, 1.4, 1);
       }
     }
@@ -89,17 +89,17 @@ class SenderDrawing extends TimeDrawing {
       if (this.view.runs.length > 1) rows.push({ cells: [runName(shown.run)] });
       for (const name of this.view.flows) {
         const series = flowOf(shown.run, name)?.tcp;
-        const index = series ? nearest(series.time, at) : -1;
+        const index = series ? nearest(series.time_s, at) : -1;
         if (!series || index < 0) continue;
         rows.push({
           colour: styleOf(this.view, ink, shown, name).colour,
           cells: [
             `${name} (${series.congestion})`,
-            pointed(series.cwnd[index], "B"),
-            pointed(series.inFlight[index], "B"),
-            pointed(series.ssthresh[index], "B"),
-            pointed(series.rtt[index], "s"),
-            pointed(series.rto[index], "s"),
+            pointed(series.cwnd_bytes[index], "B"),
+            pointed(series.in_flight_bytes[index], "B"),
+            pointed(series.ssthresh_bytes[index], "B"),
+            pointed(series.rtt_s[index], "s"),
+            pointed(series.rto_s[index], "s"),
             pointed(series.retransmissions[index], ""),
           ],
         });
@@ -126,18 +126,18 @@ function senderTable(view: View): Table {
   for (const { run } of view.runs) {
     for (const name of view.flows) {
       const series = flowOf(run, name)?.tcp;
-      series?.time.forEach((at, i) => {
+      series?.time_s.forEach((at, i) => {
         const pick = (column: Numbers): number | null => column[i] ?? null;
         rows.push([
           run.label,
           name,
           series.congestion,
           at,
-          pick(series.cwnd),
-          pick(series.inFlight),
-          pick(series.ssthresh),
-          pick(series.rtt),
-          pick(series.rto),
+          pick(series.cwnd_bytes),
+          pick(series.in_flight_bytes),
+          pick(series.ssthresh_bytes),
+          pick(series.rtt_s),
+          pick(series.rto_s),
           pick(series.retransmissions),
         ]);
       });

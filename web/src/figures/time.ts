@@ -50,7 +50,7 @@ export interface Curve {
 }
 
 export interface Rule extends Event {
-  at: number;
+  at_s: number;
   run: ShownRun;
 }
 
@@ -63,13 +63,13 @@ export function rulesOf(view: View): Rule[] {
   );
   return view.runs
     .flatMap((run) => run.run.events.map((event) => ({ ...event, run })))
-    .filter((event): event is Rule => event.at !== null)
-    .sort((a, b) => a.at - b.at)
+    .filter((event): event is Rule => event.at_s !== null)
+    .sort((a, b) => a.at_s - b.at_s)
     .filter((event) => {
       const identity = JSON.stringify([event.kind, event.path, event.value, event.text]);
       const before = seen.get(identity);
-      if (before !== undefined && event.at - before <= near) return false;
-      seen.set(identity, event.at);
+      if (before !== undefined && event.at_s - before <= near) return false;
+      seen.set(identity, event.at_s);
       return true;
     });
 }
@@ -80,7 +80,7 @@ function queuesOf(view: View): { shown: string[]; all: number } {
   for (const { run } of view.runs) {
     const all = portOf(run, view.port)?.queues ?? [];
     for (const queue of leavesOf(all)) {
-      const peak = extent([queue.series.peakPackets, queue.series.backlogPackets])?.[1] ?? 0;
+      const peak = extent([queue.series.peak_packets, queue.series.backlog_packets])?.[1] ?? 0;
       const known = queues.get(queue.name);
       queues.set(queue.name, { queue, peak: Math.max(peak, known?.peak ?? 0) });
     }
@@ -112,8 +112,8 @@ function queueColours(view: View, queues: readonly string[], ink: Ink): Map<stri
 
 export function duration(view: View): readonly [number, number] {
   const times = view.runs.flatMap(({ run }) => [
-    ...run.flows.map((flow) => flow.series.time),
-    ...run.ports.flatMap((port) => port.queues.map((queue) => queue.series.time)),
+    ...run.flows.map((flow) => flow.series.time_s),
+    ...run.ports.flatMap((port) => port.queues.map((queue) => queue.series.time_s)),
   ]);
   const stated = view.runs.map(({ run }) => run.summary.durationS);
   const end = extent([...times, stated])?.[1] ?? 1;
@@ -136,11 +136,11 @@ export function timeFigure(view: View, settings: Settings): Figure {
     },
   ];
   const lost = view.runs.some(({ run }) =>
-    view.flows.some((name) => flowOf(run, name)?.series.lost.some((count) => (count ?? 0) > 0)),
+    view.flows.some((name) => flowOf(run, name)?.series.lost_packets.some((count) => (count ?? 0) > 0)),
   );
   if (lost) panels.push({ name: "Lost, packets an interval", unit: "", height: 46, log: false });
   const some = view.runs.some(
-    ({ run }) => run.flows.some((flow) => flow.series.time.length > 0) || run.ports.length > 0,
+    ({ run }) => run.flows.some((flow) => flow.series.time_s.length > 0) || run.ports.length > 0,
   );
   const cut =
     queues.all > queues.shown.length
@@ -361,7 +361,7 @@ export class TimeDrawing {
     const run = this.view.runs[0]?.run;
     const flows = run ? this.view.flows.flatMap((name) => flowOf(run, name) ?? []) : [];
     const longest = flows.reduce<Flow | undefined>(
-      (best, flow) => (flow.series.time.length > (best?.series.time.length ?? 0) ? flow : best),
+      (best, flow) => (flow.series.time_s.length > (best?.series.time_s.length ?? 0) ? flow : best),
       undefined,
     );
     if (!longest)
@@ -369,10 +369,10 @@ export class TimeDrawing {
         [this.range[0], 0],
         [this.range[1], 0],
       ];
-    const total = longest.series.time.map((_, index) =>
-      flows.reduce((sum, flow) => sum + (flow.series.received[index] ?? 0), 0),
+    const total = longest.series.time_s.map((_, index) =>
+      flows.reduce((sum, flow) => sum + (flow.series.received_bps[index] ?? 0), 0),
     );
-    return decimate(longest.series.time, total, 300);
+    return decimate(longest.series.time_s, total, 300);
   }
 
   /** An empty line that carries the rules of a panel and the shade of its warm-up. */
@@ -409,7 +409,7 @@ export class TimeDrawing {
           const label = placed.get(index);
           const colour = rule.kind === "expect" ? { color: ink.bad } : {};
           return {
-            xAxis: rule.at,
+            xAxis: rule.at_s,
             name: label?.text ?? "",
             lineStyle: colour,
             label: { ...colour, show: label !== undefined, align: label?.ends === true ? "right" : "left" },
@@ -431,7 +431,7 @@ export class TimeDrawing {
     const width = Math.max(100, this.#width - LEFT - RIGHT);
     return placeLabels(
       this.rules.map(eventLabel),
-      this.rules.map((rule) => ((rule.at - window[0]) / (window[1] - window[0])) * width),
+      this.rules.map((rule) => ((rule.at_s - window[0]) / (window[1] - window[0])) * width),
       width,
     );
   }
@@ -450,7 +450,7 @@ export class TimeDrawing {
           curves.push({
             id: `${shown.index} ${what} ${name}`,
             panel,
-            x: series.time,
+            x: series.time_s,
             y,
             ...style,
             mark: thin ? null : style.mark,
@@ -459,11 +459,11 @@ export class TimeDrawing {
             area,
           });
         };
-        add(0, "offered", series.offered, true);
-        add(0, "received", series.received, false);
-        add(1, "p99", series.p99, true);
-        add(1, "p50", series.p50, false);
-        if (this.panels.length > 3) add(3, "lost", series.lost, false, this.view.runs.length === 1);
+        add(0, "offered", series.offered_bps, true);
+        add(0, "received", series.received_bps, false);
+        add(1, "p99", series.owd_p99_s, true);
+        add(1, "p50", series.owd_p50_s, false);
+        if (this.panels.length > 3) add(3, "lost", series.lost_packets, false, this.view.runs.length === 1);
       }
       this.#queueCurves(shown, ink, colours, curves);
     }
@@ -477,17 +477,17 @@ export class TimeDrawing {
       const style = styleOf(this.view, ink, shown, name);
       const common = {
         panel: 2,
-        x: series.time,
+        x: series.time_s,
         ...style,
         colour: colours.get(name) ?? ink.text,
         area: false,
       };
-      const now = this.bytes ? series.backlogBytes : series.backlogPackets;
-      if (!this.bytes && series.peakPackets.length > 0) {
+      const now = this.bytes ? series.backlog_bytes : series.backlog_packets;
+      if (!this.bytes && series.peak_packets.length > 0) {
         curves.push({
           ...common,
           id: `${shown.index} peak ${name}`,
-          y: series.peakPackets,
+          y: series.peak_packets,
           mark: null,
           width: 1,
           opacity: 0.5,
@@ -542,7 +542,9 @@ export class TimeDrawing {
       | undefined;
     const at = Number(first?.axisValue);
     if (!Number.isFinite(at)) return "";
-    const near = this.rules.filter((rule) => Math.abs(rule.at - at) <= (this.range[1] - this.range[0]) / 100);
+    const near = this.rules.filter(
+      (rule) => Math.abs(rule.at_s - at) <= (this.range[1] - this.range[0]) / 100,
+    );
     const note = near.slice(0, 3).map(eventText).join("; ");
     return tip(`${significant(at, 6)} s`, this.heads(), this.rows(ink, at).slice(0, 24), note);
   }
@@ -560,30 +562,30 @@ export class TimeDrawing {
       if (this.view.runs.length > 1) rows.push({ cells: [runName(shown.run)] });
       for (const name of this.view.flows) {
         const series = flowOf(shown.run, name)?.series;
-        const index = series ? nearest(series.time, at) : -1;
+        const index = series ? nearest(series.time_s, at) : -1;
         if (!series || index < 0) continue;
         rows.push({
           colour: styleOf(this.view, ink, shown, name).colour,
           cells: [
             name,
-            pointed(series.offered[index], "bit/s"),
-            pointed(series.received[index], "bit/s"),
-            pointed(series.p50[index], "s"),
-            pointed(series.p99[index], "s"),
-            pointed(series.lost[index], ""),
+            pointed(series.offered_bps[index], "bit/s"),
+            pointed(series.received_bps[index], "bit/s"),
+            pointed(series.owd_p50_s[index], "s"),
+            pointed(series.owd_p99_s[index], "s"),
+            pointed(series.lost_packets[index], ""),
           ],
         });
       }
       for (const name of this.queues) {
         const series = portOf(shown.run, this.view.port)?.queues.find((queue) => queue.name === name)?.series;
-        const index = series ? nearest(series.time, at) : -1;
+        const index = series ? nearest(series.time_s, at) : -1;
         if (!series || index < 0) continue;
-        const peak = series.peakPackets[index];
+        const peak = series.peak_packets[index];
         rows.push({
           colour: colours.get(name) ?? ink.text,
           cells: [
             `queue ${name}`,
-            `${pointed(series.backlogPackets[index], "")} p`,
+            `${pointed(series.backlog_packets[index], "")} p`,
             peak === null || peak === undefined ? "" : `max ${peak} p`,
           ],
         });
@@ -596,7 +598,7 @@ export class TimeDrawing {
 /** The events in one text, for a file that has no list beside it. */
 export function asideOf(rules: readonly Rule[]): string {
   if (rules.length === 0 || rules.length > LABELLED) return "";
-  return `Events: ${rules.map((rule) => `at ${significant(rule.at, 6)} s ${eventText(rule)}`).join("; ")}.`;
+  return `Events: ${rules.map((rule) => `at ${significant(rule.at_s, 6)} s ${eventText(rule)}`).join("; ")}.`;
 }
 
 function timeTable(view: View, queues: readonly string[]): Table {
@@ -621,19 +623,19 @@ function timeTable(view: View, queues: readonly string[]): Table {
   for (const { run } of view.runs) {
     for (const name of view.flows) {
       const series = flowOf(run, name)?.series;
-      series?.time.forEach((at, i) => {
+      series?.time_s.forEach((at, i) => {
         const pick = (column: Numbers): number | null => column[i] ?? null;
         rows.push([
           run.label,
           "flow",
           name,
           at,
-          pick(series.offered),
-          pick(series.received),
-          pick(series.lost),
-          pick(series.p50),
-          pick(series.p99),
-          pick(series.max),
+          pick(series.offered_bps),
+          pick(series.received_bps),
+          pick(series.lost_packets),
+          pick(series.owd_p50_s),
+          pick(series.owd_p99_s),
+          pick(series.owd_max_s),
           null,
           null,
           null,
@@ -644,24 +646,24 @@ function timeTable(view: View, queues: readonly string[]): Table {
     }
     for (const name of queues) {
       const series = portOf(run, view.port)?.queues.find((queue) => queue.name === name)?.series;
-      series?.time.forEach((at, i) => {
+      series?.time_s.forEach((at, i) => {
         const pick = (column: Numbers): number | null => column[i] ?? null;
         rows.push([
           run.label,
           "queue",
           name,
           at,
-          pick(series.offered),
-          pick(series.sent),
+          pick(series.offered_bps),
+          pick(series.sent_bps),
           null,
           null,
           null,
           null,
-          pick(series.backlogPackets),
-          pick(series.peakPackets),
-          pick(series.backlogBytes),
-          pick(series.dropped),
-          pick(series.marked),
+          pick(series.backlog_packets),
+          pick(series.peak_packets),
+          pick(series.backlog_bytes),
+          pick(series.dropped_packets),
+          pick(series.marked_packets),
         ]);
       });
     }

@@ -20,7 +20,7 @@ export interface Place {
  */
 export function places(
   nodes: readonly Pick<TopologyNode, "name" | "x" | "y">[],
-  links: readonly Pick<TopologyLink, "from" | "to" | "rateBps">[],
+  links: readonly Pick<TopologyLink, "from" | "to" | "rate_bps">[],
 ): Map<string, Place> {
   const found = new Map<string, Place>();
   if (nodes.length > 0 && nodes.every((node) => node.x !== null && node.y !== null)) {
@@ -62,11 +62,11 @@ export function places(
  */
 function sides(
   names: readonly string[],
-  links: readonly Pick<TopologyLink, "from" | "to" | "rateBps">[],
+  links: readonly Pick<TopologyLink, "from" | "to" | "rate_bps">[],
 ): Map<string, number> {
   const column = new Map<string, number>();
   const slowest = links.reduce<(typeof links)[number] | null>(
-    (least, link) => (link.rateBps !== null && link.rateBps < (least?.rateBps ?? Infinity) ? link : least),
+    (least, link) => (link.rate_bps !== null && link.rate_bps < (least?.rate_bps ?? Infinity) ? link : least),
     null,
   );
   if (!slowest) return column;
@@ -117,7 +117,7 @@ export function topologyFigure(report: Report): Figure {
     draw: (ink, width) => draw(report, ink, width),
     table: () => ({
       columns: ["link", "from", "to", "rate_bps", "delay_s"],
-      rows: links.map((link) => [link.name, link.from, link.to, link.rateBps, link.delayS]),
+      rows: links.map((link) => [link.name, link.from, link.to, link.rate_bps, link.delay_s]),
     }),
   };
 }
@@ -136,7 +136,7 @@ function draw(report: Report, ink: Ink, width: number): { height: number; elemen
     const place = at.get(name) ?? { x: 0.5, y: 0.5 };
     return { x: side + place.x * (width - 2 * side), y: 26 + place.y * (height - 62) };
   };
-  const rates = links.map((link) => link.rateBps ?? 0).filter((rate) => rate > 0);
+  const rates = links.map((link) => link.rate_bps ?? 0).filter((rate) => rate > 0);
   const [slowest, fastest] = [Math.min(...rates), Math.max(...rates)];
   const degree = tallyBy(links.flatMap((link) => [link.from, link.to]));
   const element = svg("svg", {
@@ -149,8 +149,8 @@ function draw(report: Report, ink: Ink, width: number): { height: number; elemen
   for (const link of links) {
     if (!at.has(link.from) || !at.has(link.to)) continue;
     const share =
-      fastest > slowest && link.rateBps
-        ? Math.log(link.rateBps / slowest) / Math.log(fastest / slowest)
+      fastest > slowest && link.rate_bps
+        ? Math.log(link.rate_bps / slowest) / Math.log(fastest / slowest)
         : 0.4;
     // Links that meet in a node are labelled nearer to their other ends, where they are apart.
     const [from, to] = [degree.get(link.from) ?? 0, degree.get(link.to) ?? 0];
@@ -179,10 +179,10 @@ function tallyBy<T>(values: readonly T[]): Map<T, number> {
 }
 
 /** What stands at a link: its rate, and its delay where it has any. */
-export function linkWords(link: Pick<TopologyLink, "rateBps" | "delayS">): string[] {
+export function linkWords(link: Pick<TopologyLink, "rate_bps" | "delay_s">): string[] {
   return [
-    link.rateBps === null ? "" : quantity(link.rateBps, "bit/s"),
-    link.delayS === null || link.delayS === 0 ? "" : quantity(link.delayS, "s"),
+    link.rate_bps === null ? "" : quantity(link.rate_bps, "bit/s"),
+    link.delay_s === null || link.delay_s === 0 ? "" : quantity(link.delay_s, "s"),
   ].filter((word) => word !== "");
 }
 

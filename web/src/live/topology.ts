@@ -30,7 +30,7 @@ export function drawTopology(
   // Where the report has them.
   const found = places(
     status.nodes.map((name) => ({ name, x: null, y: null })),
-    status.links.map(({ from, to, rate_bps }) => ({ from, to, rateBps: rate_bps })),
+    status.links,
   );
   const at = new Map(
     [...found].map(([name, place]) => [name, { x: 60 + (width - 120) * place.x, y: height * place.y }]),

@@ -249,7 +249,7 @@ function intervals(report: Report): HTMLElement[] {
       path,
       runName(run),
       interval.mean,
-      interval.halfWidth,
+      interval.half_width,
       interval.n,
     ]),
   );

@@ -13,7 +13,7 @@ export function eventTable(report: Report): HTMLElement {
   const several = report.runs.length > 1;
   const rows: Cell[][] = report.runs.flatMap((run) =>
     run.events.map((event): Cell[] => [
-      event.at,
+      event.at_s,
       ...(several ? [runName(run)] : []),
       event.kind,
       event.path || null,
