@@ -35,7 +35,7 @@ use crate::file::{RecordTable, SECTIONS, Top};
 use crate::model::{Record, Scenario};
 use crate::nearest::{nearest, suggest};
 use crate::routes::Routes;
-use crate::shape::{Place, Shapes, shorten, sound, typed, unknown_keys};
+use crate::table_reader::{Place, TableKeysCache, read_table, read_valid_table, shorten, unknown_keys};
 use crate::timeline::Timeline;
 
 /// Longest run. A u64 of picoseconds ends at 213 days; time must not saturate before the run ends.
@@ -57,17 +57,21 @@ to = "b"
 size = "1500B"
 gap = "2ms""#;
 
-/// Caches of shapes and files, which changes of the same scenario use as well. A copy is cheap.
+/// Caches of table keys and files, which changes of the same scenario use as well. A copy is cheap.
 #[derive(Clone)]
 pub(crate) struct Kept {
-    shapes: Shapes,
+    table_keys: TableKeysCache,
     loaded: BTreeMap<String, Result<Arc<[u8]>, String>>,
     captures: Captures,
 }
 
 impl Kept {
     fn within(memory: u64) -> Self {
-        Self { shapes: Shapes::default(), loaded: BTreeMap::new(), captures: Captures::within(memory) }
+        Self {
+            table_keys: TableKeysCache::default(),
+            loaded: BTreeMap::new(),
+            captures: Captures::within(memory),
+        }
     }
 }
 
@@ -144,9 +148,9 @@ impl<'c> Checker<'c> {
     /// Reads a table that has the keys of `T` and no others. Notes each wrong value and reads the table as
     /// if it were absent.
     fn whole<T: DeserializeOwned + JsonSchema>(&mut self, place: Place<'_, '_>) -> Option<T> {
-        let shape = self.kept.shapes.of::<T>();
-        unknown_keys(place, &[&shape], &[], &mut self.problems);
-        typed(place, &shape, &mut self.problems)
+        let keys = self.kept.table_keys.of::<T>();
+        unknown_keys(place, &[&keys], &[], &mut self.problems);
+        read_table(place, &keys, &mut self.problems)
     }
 
     /// Returns the content of the file at `path`; cached, errors too.
@@ -363,9 +367,9 @@ impl<'c> Checker<'c> {
     }
 
     fn top(&mut self, place: Place<'_, '_>) -> (Option<Top>, Record) {
-        let shape = self.kept.shapes.of::<Top>();
-        unknown_keys(place, &[&shape], &SECTIONS, &mut self.problems);
-        let top: Option<Top> = sound(place, &shape, &mut self.problems);
+        let keys = self.kept.table_keys.of::<Top>();
+        unknown_keys(place, &[&keys], &SECTIONS, &mut self.problems);
+        let top: Option<Top> = read_valid_table(place, &keys, &mut self.problems);
         if let Some(top) = &top {
             if top.duration.is_zero() {
                 self.note(

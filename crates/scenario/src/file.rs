@@ -20,7 +20,7 @@ use serde::de::{self, Deserializer};
 
 use crate::application::{Codec, Ftp, Pages};
 use crate::tcp::{Congestion, InitialSequence};
-use crate::written::{
+use crate::values::{
     Address, Amount, Carrier, Drift, Dscp, Endpoint, FlowLabel, Lengths, Name, OneOrMany, Ports, Protocol,
     SignedBytes, SignedTime, TcpFlag, Tos,
 };

@@ -53,16 +53,16 @@ pub mod reference;
 pub mod routes;
 pub mod scale;
 pub mod schema;
-mod shape;
 mod starts;
 mod syntax;
+mod table_reader;
 pub mod tables;
 pub mod tcp;
 pub mod timeline;
 pub mod trace;
 pub mod traffic;
 pub mod tree;
-mod written;
+mod values;
 
 pub use application::{Codec, Ftp, Pages};
 pub use change::Change;

@@ -14,7 +14,7 @@ use toml_edit::{ArrayOfTables, DocumentMut, Item, Table, TableLike, Value};
 use crate::diagnostic::{Problem, Span};
 use crate::file::SECTIONS;
 use crate::nearest::suggest;
-use crate::shape::shorten;
+use crate::table_reader::shorten;
 
 /// Limit on the segments of a path: no value lies deeper.
 const LONGEST: usize = 16;

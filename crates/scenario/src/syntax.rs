@@ -3,7 +3,7 @@
 use toml::de::Error;
 
 use crate::diagnostic::{Problem, Span};
-use crate::shape::shorten;
+use crate::table_reader::shorten;
 
 /// Converts the parser's error to a problem with its fix.
 pub(crate) fn problem(error: &Error, text: &str) -> Problem {

@@ -23,7 +23,7 @@ use crate::file::{ChangeTable, SECTIONS};
 use crate::model::{Action, Link};
 use crate::nearest::{one_of, suggest};
 use crate::path;
-use crate::shape::{Place, shorten};
+use crate::table_reader::{Place, shorten};
 use crate::tree::QueueTree;
 
 /// Limit on the queues built for all changes together: bounds the cost of checking a timeline.
@@ -389,8 +389,8 @@ impl Checker<'_> {
         };
         let group = &flows.groups[place];
         group.flow.as_ref()?;
-        let shape = self.kept.shapes.of::<TrafficConfig>();
-        let keys: Vec<&str> = shape.names().chain(["stop"]).collect();
+        let traffic_keys = self.kept.table_keys.of::<TrafficConfig>();
+        let keys: Vec<&str> = traffic_keys.names().chain(["stop"]).collect();
         let noted = self.problems.len();
         let key = ("flow".to_owned(), name.to_owned());
         let written = state.tables.get(&key).cloned();

@@ -13,7 +13,7 @@ use super::ports::Ports;
 use crate::diagnostic::{Problem, Span};
 use crate::expect::{Bound, Expected, Names, Unit};
 use crate::file::{ExpectTable, Raw};
-use crate::shape::{Place, shorten};
+use crate::table_reader::{Place, shorten};
 
 /// Returns the lines of `text`, from 1, at which the expectations of `root` begin, in their order.
 pub(crate) fn lines(root: &DeTable<'_>, text: &str) -> Vec<u64> {

@@ -6,7 +6,7 @@ use lockgate_traffic::{Law, LoadedFiles};
 use super::Checker;
 use crate::diagnostic::Problem;
 use crate::file::FlowTable;
-use crate::shape::{Place, shorten};
+use crate::table_reader::{Place, shorten};
 
 /// Limit on the problems reported of one list.
 const MOST_COMPLAINTS: usize = 5;

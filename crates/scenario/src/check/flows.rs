@@ -17,10 +17,10 @@ use crate::application::Codec;
 use crate::diagnostic::Problem;
 use crate::file::FlowTable;
 use crate::model::{Flow, Transport};
-use crate::shape::{Place, shorten, sound, split_outside_quotes, typed, unknown_keys};
+use crate::table_reader::{Place, read_table, read_valid_table, shorten, split_outside_quotes, unknown_keys};
 use crate::tcp::{Application, TcpModel};
 use crate::traffic::Traffic;
-use crate::written::Carrier;
+use crate::values::Carrier;
 
 /// Limit on the flows of a scenario, members of groups counted.
 const MOST_FLOWS: usize = 100_000;
@@ -257,12 +257,12 @@ impl Checker<'_> {
     /// Reads one flow, from the file or as a change makes it.
     pub(super) fn flow(&mut self, name: &str, place: Place<'_, '_>, network: &Network) -> Read {
         let noted = self.problems.len();
-        let own = self.kept.shapes.of::<FlowTable>();
-        let offered = self.kept.shapes.of::<TrafficConfig>();
+        let own = self.kept.table_keys.of::<FlowTable>();
+        let offered = self.kept.table_keys.of::<TrafficConfig>();
         unknown_keys(place, &[&own, &offered], &[], &mut self.problems);
-        let Some(table) = typed::<FlowTable>(place, &own, &mut self.problems) else {
+        let Some(table) = read_table::<FlowTable>(place, &own, &mut self.problems) else {
             // The traffic keys are checked all the same.
-            let _ = sound::<TrafficConfig>(place, &offered, &mut self.problems);
+            let _ = read_valid_table::<TrafficConfig>(place, &offered, &mut self.problems);
             return Read { count: None, flow: None, listed: None };
         };
         let ends = self.flow_ends(&table, place, network);
@@ -425,15 +425,15 @@ impl Checker<'_> {
     }
 
     fn traffic(&mut self, place: Place<'_, '_>) -> Option<Traffic> {
-        let shape = self.kept.shapes.of::<TrafficConfig>();
-        let said = |key: &str| place.has(key) || place.misspells(key, &shape);
-        if !shape.names().any(said) {
+        let keys = self.kept.table_keys.of::<TrafficConfig>();
+        let said = |key: &str| place.has(key) || place.misspells(key, &keys);
+        if !keys.names().any(said) {
             let problem =
                 Problem::new(place.header.clone(), format!("{} does not say what it sends", place.what));
             self.note(problem.help("add `size = \"200B\"` and `gap = \"20ms\"`; or `size` and `rate`; or a `profile`; or a `replay`"));
             return None;
         }
-        let config: TrafficConfig = sound(place, &shape, &mut self.problems)?;
+        let config: TrafficConfig = read_valid_table(place, &keys, &mut self.problems)?;
         let loaded = self.files_of(&config);
         let problems = match loaded {
             Err(problems) => problems,
@@ -447,7 +447,7 @@ impl Checker<'_> {
         };
         for invalid in problems {
             let field = invalid.field.split('.').next().unwrap_or_default();
-            if !place.has(field) && place.misspells(field, &shape) {
+            if !place.has(field) && place.misspells(field, &keys) {
                 continue;
             }
             let problem = refused(&invalid, place);

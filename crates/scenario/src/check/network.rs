@@ -12,7 +12,7 @@ use crate::diagnostic::Problem;
 use crate::file::{LinkTable, NodeTable, ServiceTable, TraceFiles};
 use crate::model::{Link, NodeModel, Service};
 use crate::routes::Routes;
-use crate::shape::Place;
+use crate::table_reader::Place;
 use crate::trace::LinkTrace;
 
 /// Limit on nodes: more exceed what one machine runs, and make the routing tables too large.
@@ -184,7 +184,7 @@ impl Checker<'_> {
                 let problem =
                     self.no_such("node", node, place.element("between", index), network.node_names());
                 let near = self.near(node, network.node_names()).is_some();
-                let node = crate::shape::shorten(node);
+                let node = crate::table_reader::shorten(node);
                 self.note(if near {
                     problem
                 } else {
@@ -226,8 +226,10 @@ impl Checker<'_> {
         match LinkTrace::read(&bytes) {
             Ok(trace) => Some(Arc::new(trace)),
             Err(error) => {
-                let problem =
-                    Problem::new(span, format!("`{}` is not a link trace", crate::shape::shorten(file)));
+                let problem = Problem::new(
+                    span,
+                    format!("`{}` is not a link trace", crate::table_reader::shorten(file)),
+                );
                 self.note(problem.help(error.to_string()));
                 None
             }
@@ -243,8 +245,8 @@ impl Checker<'_> {
     ) -> Option<Rate> {
         let asked = table.trace.as_ref().map(|files| [files.up.is_some(), files.down.is_some()]);
         let both = asked == Some([true, true]);
-        let shape = self.kept.shapes.of::<LinkTable>();
-        let said = |key: &str| place.has(key) || place.misspells(key, &shape);
+        let keys = self.kept.table_keys.of::<LinkTable>();
+        let said = |key: &str| place.has(key) || place.misspells(key, &keys);
         match table.rate {
             Some(_) if both => {
                 let problem = Problem::new(place.key("rate"), "the trace gives the rate of both directions");

@@ -13,7 +13,7 @@ use super::network::Network;
 use crate::diagnostic::{Problem, Span};
 use crate::file::PortTable;
 use crate::model::{Link, PortModel};
-use crate::shape::{Place, shorten, typed, unknown_keys};
+use crate::table_reader::{Place, read_table, shorten, unknown_keys};
 use crate::tree::QueueTree;
 
 /// Network and flows that trees are resolved against.
@@ -137,9 +137,9 @@ impl Checker<'_> {
     /// Reads one port, from the file or as a change makes it.
     pub(super) fn port(&mut self, place: Place<'_, '_>, world: World<'_>) -> Option<PortRead> {
         let noted = self.problems.len();
-        let shape = self.kept.shapes.of::<PortTable>();
-        unknown_keys(place, &[&shape], &["queue"], &mut self.problems);
-        let table = typed::<PortTable>(place, &shape, &mut self.problems);
+        let keys = self.kept.table_keys.of::<PortTable>();
+        unknown_keys(place, &[&keys], &["queue"], &mut self.problems);
+        let table = read_table::<PortTable>(place, &keys, &mut self.problems);
         if let Some(clock) = table.as_ref().and_then(|table| table.clock)
             && ClockModel::new(clock).is_none()
         {

@@ -19,7 +19,7 @@ use super::Checker;
 use super::ports::World;
 use crate::diagnostic::{Problem, Span};
 use crate::nearest::one_of;
-use crate::shape::{Place, Shape, shorten, split_outside_quotes};
+use crate::table_reader::{Place, TableKeys, shorten, split_outside_quotes};
 use crate::tree::{Queue, QueueTree, make, maps_rest};
 
 /// Limit on the queues of a port.
@@ -44,8 +44,8 @@ struct Kind {
     arity: Arity,
     /// True if it classifies packets itself, whatever the rules of its children say.
     classifies: bool,
-    config: Arc<Shape>,
-    share: Arc<Shape>,
+    config: Arc<TableKeys>,
+    share: Arc<TableKeys>,
 }
 
 /// One table `queue.NAME` of the file.

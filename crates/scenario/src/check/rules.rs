@@ -11,8 +11,8 @@ use super::Checker;
 use super::ports::World;
 use crate::diagnostic::Problem;
 use crate::file::MatchTable;
-use crate::shape::{Place, shorten};
-use crate::written::Endpoint;
+use crate::table_reader::{Place, shorten};
+use crate::values::Endpoint;
 
 impl Checker<'_> {
     /// Returns the rules of the queue `what` (such as `` `queue.voice` ``), whose table has a `match`.

@@ -9,7 +9,7 @@ use super::Checker;
 use crate::application::Pages;
 use crate::diagnostic::Problem;
 use crate::file::FlowTable;
-use crate::shape::Place;
+use crate::table_reader::Place;
 use crate::tcp::{Application, TcpModel};
 use crate::traffic::Traffic;
 
@@ -219,7 +219,7 @@ impl Checker<'_> {
                 Problem::new(place.key("every"), "`every` is the time between files, and there are none");
             self.note(problem.help("give their size too: `file = \"10kB\"`"));
         }
-        let offered = self.kept.shapes.of::<TrafficConfig>();
+        let offered = self.kept.table_keys.of::<TrafficConfig>();
         if offered.names().any(|key| place.has(key) || place.misspells(key, &offered)) {
             return Application::Stream;
         }

@@ -10,7 +10,7 @@ use super::Checker;
 use super::flows::Flows;
 use crate::diagnostic::{Problem, Span};
 use crate::model::{Flow, Transport};
-use crate::shape::{Place, shorten};
+use crate::table_reader::{Place, shorten};
 use crate::tcp::{Application, TcpModel};
 
 /// Packets of a flow above which a warning is given.

@@ -11,7 +11,7 @@ use super::{Entry, Kind};
 use crate::diagnostic::{Problem, Span};
 use crate::file::QueueTable;
 use crate::nearest::{nearest, one_of};
-use crate::shape::{Place, Shapes, shorten, sound};
+use crate::table_reader::{Place, TableKeysCache, read_valid_table, shorten};
 
 /// Limit on the levels of a tree: deeper ones are mistakes, and every level costs time for each packet.
 const DEEPEST: usize = 16;
@@ -23,11 +23,13 @@ impl Checker<'_> {
         let mut complete = true;
         let names: BTreeMap<&str, usize> =
             entries.iter().enumerate().map(|(index, entry)| (entry.name, index)).collect();
-        let shape = self.kept.shapes.of::<QueueTable>();
+        let keys = self.kept.table_keys.of::<QueueTable>();
         let mut named_by: BTreeMap<usize, (usize, Span)> = BTreeMap::new();
         let mut written = Vec::with_capacity(entries.len());
         for index in 0..entries.len() {
-            let Some(table) = sound::<QueueTable>(entries[index].place(), &shape, &mut self.problems) else {
+            let Some(table) =
+                read_valid_table::<QueueTable>(entries[index].place(), &keys, &mut self.problems)
+            else {
                 complete = false;
                 continue;
             };
@@ -75,7 +77,7 @@ impl Checker<'_> {
     /// [`find_owners`](Self::find_owners).
     fn kind(&mut self, kind: &str, place: Place<'_, '_>) -> Option<Kind> {
         if kind == class::KIND {
-            let none = self.kept.shapes.of::<NoShare>();
+            let none = self.kept.table_keys.of::<NoShare>();
             let (name, arity) = (class::KIND, Arity::Classes);
             return Some(Kind {
                 name,
@@ -86,7 +88,7 @@ impl Checker<'_> {
                 share: none,
             });
         }
-        let found = disciplines::visit(kind, Describe(&mut self.kept.shapes));
+        let found = disciplines::visit(kind, Describe(&mut self.kept.table_keys));
         if found.is_none() {
             let known = KINDS.iter().copied().chain([class::KIND]);
             let problem =
@@ -114,7 +116,7 @@ impl Checker<'_> {
             let kind = match owner.map(|owner| entries[owner].kind.as_ref()) {
                 Some(Some(owner)) if owner.arity == Arity::Classes => Some(Kind {
                     name: class::KIND,
-                    config: self.kept.shapes.of::<NoShare>(),
+                    config: self.kept.table_keys.of::<NoShare>(),
                     ..owner.clone()
                 }),
                 // The ancestor could not be read: the kind of this one is unknown too.
@@ -227,7 +229,7 @@ fn cycle(round: &[usize], entries: &[Entry<'_, '_>]) -> Problem {
         .help("a queue cannot stand below itself: take one of these out of `children`")
 }
 
-struct Describe<'a>(&'a mut Shapes);
+struct Describe<'a>(&'a mut TableKeysCache);
 
 impl Visitor for Describe<'_> {
     type Output = Kind;

@@ -14,7 +14,7 @@ use super::{Entry, Kind};
 use crate::diagnostic::Problem;
 use crate::file::QueueTable;
 use crate::nearest::suggest;
-use crate::shape::{Key, Place, Shape, shorten, sound, unknown_key};
+use crate::table_reader::{Key, Place, TableKeys, read_valid_table, shorten, unknown_key};
 
 /// Keys of a queue that belong neither to its discipline nor to its parent, besides `kind` and `children`.
 const OWN_KEYS: [&str; 2] = ["match", "share"];
@@ -37,8 +37,8 @@ impl Checker<'_> {
         let parent = entry.parent.map(|parent| &entries[parent]);
         let parent_kind = parent.and_then(|parent| parent.kind.as_ref());
         let place = entry.place();
-        let own = self.kept.shapes.of::<QueueTable>();
-        let no_share = Arc::new(Shape::default());
+        let own = self.kept.table_keys.of::<QueueTable>();
+        let no_share = Arc::new(TableKeys::default());
         let share = parent_kind.map_or(&no_share, |kind| &kind.share);
         // Keys can be unknown only if the parent's kind is known: its share may have them.
         let judged = if parent.is_none() { complete } else { parent_kind.is_some() };
@@ -183,21 +183,21 @@ fn plain(table: DeTable<'_>, place: Place<'_, '_>, problems: &mut Vec<Problem>) 
         .ok()
 }
 
-struct ReadConfig<'a, 'i>(Place<'a, 'i>, &'a Shape, &'a mut Vec<Problem>);
+struct ReadConfig<'a, 'i>(Place<'a, 'i>, &'a TableKeys, &'a mut Vec<Problem>);
 
 impl Visitor for ReadConfig<'_, '_> {
     type Output = bool;
     fn visit<D: Discipline>(self) -> bool {
-        sound::<D::Config>(self.0, self.1, self.2).is_some()
+        read_valid_table::<D::Config>(self.0, self.1, self.2).is_some()
     }
 }
 
-struct ReadShare<'a, 'i>(Place<'a, 'i>, &'a Shape, &'a mut Vec<Problem>);
+struct ReadShare<'a, 'i>(Place<'a, 'i>, &'a TableKeys, &'a mut Vec<Problem>);
 
 impl Visitor for ReadShare<'_, '_> {
     type Output = bool;
     fn visit<D: Discipline>(self) -> bool {
-        sound::<D::Share>(self.0, self.1, self.2).is_some()
+        read_valid_table::<D::Share>(self.0, self.1, self.2).is_some()
     }
 }
 
@@ -223,7 +223,7 @@ mod tests {
     fn shared(text: &str) -> (Vec<String>, Vec<String>) {
         let root = DeTable::parse(text).expect("TOML");
         let header = root.span();
-        let config = Arc::new(Shape::of::<tbf::Config>());
+        let config = Arc::new(TableKeys::of::<tbf::Config>());
         let kind = Kind {
             name: "tbf",
             owner: "tbf",
@@ -232,7 +232,7 @@ mod tests {
             config,
             share: Arc::default(),
         };
-        let share = Arc::new(Shape::of::<NeedsRate>());
+        let share = Arc::new(TableKeys::of::<NeedsRate>());
         let parent = Kind {
             name: "cbq",
             owner: "cbq",

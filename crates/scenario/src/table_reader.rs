@@ -19,7 +19,7 @@ use crate::nearest::{meant, nearest, one_of};
 
 /// The keys of a type.
 #[derive(Debug, Default)]
-pub(crate) struct Shape {
+pub(crate) struct TableKeys {
     keys: Vec<Key>,
 }
 
@@ -32,7 +32,7 @@ pub(crate) struct Key {
     example: Option<&'static str>,
 }
 
-impl Shape {
+impl TableKeys {
     /// Returns the keys of `T`.
     pub(crate) fn of<T: JsonSchema>() -> Self {
         let schema = SchemaGenerator::default().into_root_schema_for::<T>().to_value();
@@ -103,13 +103,13 @@ fn example(property: &Value) -> Option<&'static str> {
     }
 }
 
-/// Cache of shapes by type: building one costs time.
+/// Cache of keys by type: building one costs time.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Shapes(BTreeMap<&'static str, Arc<Shape>>);
+pub(crate) struct TableKeysCache(BTreeMap<&'static str, Arc<TableKeys>>);
 
-impl Shapes {
-    pub(crate) fn of<T: JsonSchema>(&mut self) -> Arc<Shape> {
-        self.0.entry(type_name::<T>()).or_insert_with(|| Arc::new(Shape::of::<T>())).clone()
+impl TableKeysCache {
+    pub(crate) fn of<T: JsonSchema>(&mut self) -> Arc<TableKeys> {
+        self.0.entry(type_name::<T>()).or_insert_with(|| Arc::new(TableKeys::of::<T>())).clone()
     }
 }
 
@@ -151,10 +151,10 @@ impl<'a, 'i> Place<'a, 'i> {
     }
 
     /// Returns true if an unknown key was probably meant to be `key`: the misspelling is noted anyway.
-    pub(crate) fn misspells(&self, key: &str, shape: &Shape) -> bool {
+    pub(crate) fn misspells(&self, key: &str, known: &TableKeys) -> bool {
         self.table.keys().take(MOST_PROBLEMS).any(|own| {
             let own: &str = own.get_ref();
-            !shape.has(own) && meant(own, shape.names()) == Some(key)
+            !known.has(own) && meant(own, known.names()) == Some(key)
         })
     }
 
@@ -165,24 +165,24 @@ impl<'a, 'i> Place<'a, 'i> {
         self.table.iter()
     }
 
-    /// Returns the entries whose keys `shape` has.
-    pub(crate) fn only(&self, shape: &Shape) -> DeTable<'i> {
+    /// Returns the entries whose keys `known` has.
+    pub(crate) fn only(&self, known: &TableKeys) -> DeTable<'i> {
         let mut table = DeTable::new();
-        for (key, value) in self.entries().filter(|(key, _)| shape.has(key.get_ref())) {
+        for (key, value) in self.entries().filter(|(key, _)| known.has(key.get_ref())) {
             table.insert(key.clone(), value.clone());
         }
         table
     }
 }
 
-/// Notes every key that no shape has, with the nearest one. `extra`: keys read elsewhere.
+/// Notes every key that none of `types` has, with the nearest one. `extra`: keys read elsewhere.
 pub(crate) fn unknown_keys(
     place: Place<'_, '_>,
-    shapes: &[&Shape],
+    types: &[&TableKeys],
     extra: &[&str],
     problems: &mut Vec<Problem>,
 ) {
-    let known = || shapes.iter().flat_map(|shape| shape.names()).chain(extra.iter().copied());
+    let known = || types.iter().flat_map(|keys| keys.names()).chain(extra.iter().copied());
     for (key, _) in place.entries() {
         let name: &str = key.get_ref();
         if known().any(|known| known == name) {
@@ -216,33 +216,33 @@ pub(crate) fn shorten(text: &str) -> String {
 }
 
 /// Reads the keys of `place` that belong to `T`; if one is wrong, notes the problem and returns `None`.
-pub(crate) fn sound<T: DeserializeOwned>(
+pub(crate) fn read_valid_table<T: DeserializeOwned>(
     place: Place<'_, '_>,
-    shape: &Shape,
+    known: &TableKeys,
     problems: &mut Vec<Problem>,
 ) -> Option<T> {
     let noted = problems.len();
-    typed(place, shape, problems).filter(|_| problems.len() == noted)
+    read_table(place, known, problems).filter(|_| problems.len() == noted)
 }
 
 /// Reads the keys of `place` that belong to `T`, noting every problem. Reads a wrong value as absent, so
 /// that the rest is checked too; returns `None` if a required value is wrong.
-pub(crate) fn typed<T: DeserializeOwned>(
+pub(crate) fn read_table<T: DeserializeOwned>(
     place: Place<'_, '_>,
-    shape: &Shape,
+    known: &TableKeys,
     problems: &mut Vec<Problem>,
 ) -> Option<T> {
     let noted = problems.len();
     let mut misspelt = false;
-    for key in shape.required().filter(|key| !place.has(&key.name)) {
-        if place.misspells(&key.name, shape) {
+    for key in known.required().filter(|key| !place.has(&key.name)) {
+        if place.misspells(&key.name, known) {
             misspelt = true;
             continue;
         }
         let problem = Problem::new(place.header.clone(), format!("{} needs `{}`", place.what, key.name));
         problems.push(problem.help(key.add()));
     }
-    let mut table = place.only(shape);
+    let mut table = place.only(known);
     let mut taken_out: Vec<String> = Vec::new();
     // Each round removes one entry; no table written by hand needs more rounds than this.
     for _ in 0..64 {
@@ -256,7 +256,7 @@ pub(crate) fn typed<T: DeserializeOwned>(
         // A field missing because its value was removed, or noted above, is not reported again.
         let missing = missing_field(error.message());
         let absent =
-            path.is_none() && missing.is_some_and(|field| shape.required().any(|key| key.name == field));
+            path.is_none() && missing.is_some_and(|field| known.required().any(|key| key.name == field));
         if !absent && !missing.is_some_and(|field| taken_out.iter().any(|key| key == field)) {
             problems.push(explain(place.what, path.as_deref().unwrap_or_default(), error.message(), span));
         }

@@ -1,6 +1,6 @@
 //! Small values as written in files: addresses, port ranges, code points, signed times.
 //!
-//! Each is a text (some also a whole number), read by [`Written`]; serde and the schema derive from it.
+//! Each is a text (some also a whole number), read by [`TextValue`]; serde and the schema derive from it.
 
 use core::fmt;
 use core::marker::PhantomData;
@@ -13,7 +13,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{self, Deserialize, Deserializer};
 
 /// A value written as a text or a whole number.
-pub(crate) trait Written: Sized {
+pub(crate) trait TextValue: Sized {
     /// Name in the schema.
     const NAME: &'static str;
     /// Description, with the notation, for users.
@@ -35,14 +35,14 @@ pub(crate) trait Written: Sized {
     }
 }
 
-fn refuse<T: Written, E: de::Error>(value: impl fmt::Display, why: impl fmt::Display) -> E {
+fn refuse<T: TextValue, E: de::Error>(value: impl fmt::Display, why: impl fmt::Display) -> E {
     let value: String = value.to_string().chars().take(40).collect();
     E::custom(format_args!("`{value}` is not {}: {why}", T::WHAT))
 }
 
 struct Reader<T>(PhantomData<T>);
 
-impl<T: Written> de::Visitor<'_> for Reader<T> {
+impl<T: TextValue> de::Visitor<'_> for Reader<T> {
     type Value = T;
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}, such as `{}`", T::WHAT, T::EXAMPLE)
@@ -61,7 +61,7 @@ pub(crate) struct OneOrMany<T>(pub(crate) Vec<T>);
 
 struct ManyReader<T>(PhantomData<T>);
 
-impl<'de, T: Written + Deserialize<'de>> de::Visitor<'de> for ManyReader<T> {
+impl<'de, T: TextValue + Deserialize<'de>> de::Visitor<'de> for ManyReader<T> {
     type Value = OneOrMany<T>;
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} or a list of them, such as `{}`", T::WHAT, T::EXAMPLE)
@@ -84,13 +84,13 @@ impl<'de, T: Written + Deserialize<'de>> de::Visitor<'de> for ManyReader<T> {
     }
 }
 
-impl<'de, T: Written + Deserialize<'de>> Deserialize<'de> for OneOrMany<T> {
+impl<'de, T: TextValue + Deserialize<'de>> Deserialize<'de> for OneOrMany<T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         deserializer.deserialize_any(ManyReader(PhantomData))
     }
 }
 
-impl<T: Written> JsonSchema for OneOrMany<T> {
+impl<T: TextValue> JsonSchema for OneOrMany<T> {
     fn schema_name() -> Cow<'static, str> {
         format!("{}s", T::NAME).into()
     }
@@ -105,7 +105,7 @@ impl<T: Written> JsonSchema for OneOrMany<T> {
     }
 }
 
-macro_rules! written {
+macro_rules! text_values {
     ($($type:ident),* $(,)?) => {$(
         impl<'de> Deserialize<'de> for $type {
             fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
@@ -124,7 +124,7 @@ macro_rules! written {
     )*};
 }
 
-written!(
+text_values!(
     Address,
     Endpoint,
     SignedTime,
@@ -148,7 +148,7 @@ const TEXT_OR_NUMBER: &[&str] = &["string", "integer"];
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Address(pub(crate) IpAddr);
 
-impl Written for Address {
+impl TextValue for Address {
     const NAME: &'static str = "Address";
     const ABOUT: &'static str = "An IPv4 or IPv6 address, such as `192.0.2.1`.";
     const WHAT: &'static str = "an address";
@@ -164,7 +164,7 @@ impl Written for Address {
 #[derive(Clone, Debug)]
 pub(crate) struct Endpoint(pub(crate) String);
 
-impl Written for Endpoint {
+impl TextValue for Endpoint {
     const NAME: &'static str = "Endpoint";
     const ABOUT: &'static str = "A node's name, an address or a prefix such as `192.0.2.0/24`.";
     const WHAT: &'static str = "a node or an address";
@@ -187,7 +187,7 @@ fn signed<T>(text: &str, read: impl FnOnce(&str) -> Result<T, String>) -> Result
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct SignedTime(pub(crate) i64);
 
-impl Written for SignedTime {
+impl TextValue for SignedTime {
     const NAME: &'static str = "SignedTime";
     const ABOUT: &'static str = "A length of time that may be negative, such as `-3ms`.";
     const WHAT: &'static str = "a time";
@@ -204,7 +204,7 @@ impl Written for SignedTime {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Drift(pub(crate) i64);
 
-impl Written for Drift {
+impl TextValue for Drift {
     const NAME: &'static str = "Drift";
     const ABOUT: &'static str =
         "How much faster than true time a clock runs: `20ppm`, `-5ppb`, at most `100000ppm`.";
@@ -232,7 +232,7 @@ impl Written for Drift {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct SignedBytes(pub(crate) i32);
 
-impl Written for SignedBytes {
+impl TextValue for SignedBytes {
     const NAME: &'static str = "SignedBytes";
     const ABOUT: &'static str = "Bytes that may be negative, such as `24B` or `-14B`, within 64 KiB.";
     const WHAT: &'static str = "a number of bytes";
@@ -253,7 +253,7 @@ impl Written for SignedBytes {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Ports(pub(crate) RangeInclusive<u16>);
 
-impl Written for Ports {
+impl TextValue for Ports {
     const NAME: &'static str = "Ports";
     const ABOUT: &'static str = "A port, or a range of ports such as `\"5060-5070\"`.";
     const WHAT: &'static str = "a port or a range of ports";
@@ -278,7 +278,7 @@ impl Written for Ports {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Protocol(pub(crate) u8);
 
-impl Written for Protocol {
+impl TextValue for Protocol {
     const NAME: &'static str = "Protocol";
     const ABOUT: &'static str = "An IP protocol: `udp`, `tcp`, `icmp`, `icmpv6`, `sctp`, or its number.";
     const WHAT: &'static str = "a protocol";
@@ -303,7 +303,7 @@ impl Written for Protocol {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Dscp(pub(crate) u8);
 
-impl Written for Dscp {
+impl TextValue for Dscp {
     const NAME: &'static str = "Dscp";
     const ABOUT: &'static str = "A differentiated services code point: `EF`, `AF11` to `AF43`, `CS0` to `CS7`, `LE`, `VA`, `DF`, or its number.";
     const WHAT: &'static str = "a DSCP";
@@ -342,7 +342,7 @@ impl Written for Dscp {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Tos(pub(crate) u8);
 
-impl Written for Tos {
+impl TextValue for Tos {
     const NAME: &'static str = "Tos";
     const ABOUT: &'static str = "The whole type-of-service byte (DSCP and ECN), such as `0xb8`.";
     const WHAT: &'static str = "a type-of-service byte";
@@ -362,7 +362,7 @@ impl Written for Tos {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct FlowLabel(pub(crate) u32);
 
-impl Written for FlowLabel {
+impl TextValue for FlowLabel {
     const NAME: &'static str = "FlowLabel";
     const ABOUT: &'static str = "An IPv6 flow label, 0 to 1048575.";
     const WHAT: &'static str = "a flow label";
@@ -381,7 +381,7 @@ impl Written for FlowLabel {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Lengths(pub(crate) RangeInclusive<u32>);
 
-impl Written for Lengths {
+impl TextValue for Lengths {
     const NAME: &'static str = "Lengths";
     const ABOUT: &'static str = "A frame length such as `64B`, or a range such as `64B-128B`.";
     const WHAT: &'static str = "a length or a range of lengths";
@@ -410,7 +410,7 @@ impl Written for Lengths {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct TcpFlag(pub(crate) u8);
 
-impl Written for TcpFlag {
+impl TextValue for TcpFlag {
     const NAME: &'static str = "TcpFlag";
     const ABOUT: &'static str = "A TCP flag: `fin`, `syn`, `rst`, `psh`, `ack`, `urg`, `ece` or `cwr`.";
     const WHAT: &'static str = "a TCP flag";
@@ -427,7 +427,7 @@ impl Written for TcpFlag {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Name(pub(crate) String);
 
-impl Written for Name {
+impl TextValue for Name {
     const NAME: &'static str = "Name";
     const ABOUT: &'static str = "The name of a flow.";
     const WHAT: &'static str = "a name";
@@ -444,7 +444,7 @@ pub(crate) enum Carrier {
     Tcp,
 }
 
-impl Written for Carrier {
+impl TextValue for Carrier {
     const NAME: &'static str = "Transport";
     const ABOUT: &'static str = "How the flow is carried: `udp` or `tcp`.";
     const WHAT: &'static str = "a transport";
@@ -462,7 +462,7 @@ impl Written for Carrier {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Amount(pub(crate) Option<Bytes>);
 
-impl Written for Amount {
+impl TextValue for Amount {
     const NAME: &'static str = "Amount";
     const ABOUT: &'static str = "A size such as `1MB`, or `unlimited`.";
     const WHAT: &'static str = "an amount of data";
