@@ -319,7 +319,7 @@ impl<'a> Network<'a> {
 
     /// Takes a look at the queues.
     pub fn look(&mut self, monitor: &mut Monitor) {
-        monitor.look(self.core.links.iter_mut().map(|link| (&mut link.port, &mut link.record)));
+        monitor.observe(self.core.links.iter_mut().map(|link| (&mut link.port, &mut link.record)));
     }
 
     /// Closes an interval of `monitor` at the current time and writes it to `sample`.

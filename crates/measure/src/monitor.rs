@@ -1,7 +1,7 @@
 //! Live view of a run: one [`Sample`] of everything per interval.
 //!
 //! ```text
-//! driver --look (some ten times an interval)--> Monitor --close (each interval)--> Sample --> terminal
+//! driver --observe (some ten times an interval)--> Monitor --close (each interval)--> Sample --> terminal
 //!                                                                                     |----> page
 //!                                                                                     '----> exports
 //! ```
@@ -229,7 +229,7 @@ pub struct Monitor {
     /// End of the last interval.
     closed: Instant,
     /// Number of observations since then.
-    looks: u64,
+    observations: u64,
     ports: Vec<PortState>,
     flows: Vec<Totals>,
     events: usize,
@@ -270,8 +270,8 @@ impl Monitor {
     }
 
     /// Observes the backlog of the queues of every port, in their order.
-    pub fn look<'a>(&mut self, ports: impl Iterator<Item = (&'a mut Port, &'a mut PortRecord)>) {
-        self.looks += 1;
+    pub fn observe<'a>(&mut self, ports: impl Iterator<Item = (&'a mut Port, &'a mut PortRecord)>) {
+        self.observations += 1;
         for (index, (port, record)) in ports.enumerate() {
             if index >= self.ports.len() {
                 self.ports.resize_with(index + 1, PortState::default);
@@ -283,7 +283,7 @@ impl Monitor {
                     places.resize_with(place + 1, PlaceState::default);
                 }
                 let state = &mut places[place];
-                let peak = record.look_at_peak(node);
+                let peak = record.take_peak(node);
                 state.peak.packets = state.peak.packets.max(peak.packets);
                 state.peak.bytes = state.peak.bytes.max(peak.bytes);
                 let backlog = node.backlog();
@@ -323,19 +323,19 @@ impl Monitor {
         events: &[Event],
     ) {
         let interval = now.since(self.closed).as_secs_f64();
-        let looks = core::mem::take(&mut self.looks).max(1);
+        let observations = core::mem::take(&mut self.observations).max(1);
         let mut count = 0;
         for ((port, record), state) in ports.zip(&mut self.ports) {
             record.learn_places(port);
             record.seen(&mut self.seen);
-            state.close(nth(&mut sample.ports, count), port, record, &mut self.seen, interval, looks);
+            state.close(nth(&mut sample.ports, count), port, record, &mut self.seen, interval, observations);
             count += 1;
         }
         sample.ports.truncate(count);
         self.flows.resize_with(recording.len(), Totals::default);
         sample.flows.resize_with(recording.len(), FlowSample::default);
         for ((shown, flow), before) in sample.flows.iter_mut().zip(recording).zip(&mut self.flows) {
-            flow.look_at_delays(&mut self.delays);
+            flow.take_delays(&mut self.delays);
             flow_sample(shown, flow, &mut self.delays, before, interval);
         }
         sample.number = self.number;
@@ -415,7 +415,7 @@ impl PortState {
         record: &mut PortRecord,
         seen: &mut [Seen],
         interval: f64,
-        looks: u64,
+        observations: u64,
     ) {
         let transmitted = record.transmitted();
         let bytes = transmitted.bytes.0 - self.transmitted.bytes.0;
@@ -433,7 +433,7 @@ impl PortState {
             let (Some(state), Some(seen)) = (places.get_mut(id), seen.get_mut(id)) else { return };
             let queue = nth(queues, count);
             count += 1;
-            state.close(queue, node.counters(), seen, interval, looks);
+            state.close(queue, node.counters(), seen, interval, observations);
             state.close_handed(queue, self.handed.get(id).copied().unwrap_or_default());
             queue.name.clear();
             queue.name.push_str(node.name());
@@ -475,7 +475,7 @@ impl PlaceState {
         counters: Counters,
         seen: &mut Seen,
         interval: f64,
-        looks: u64,
+        observations: u64,
     ) {
         let then = core::mem::replace(&mut self.counters, counters);
         shown.dropped_by.clear();
@@ -491,8 +491,8 @@ impl PlaceState {
         let (packets, bytes) = (core::mem::take(&mut self.packets), core::mem::take(&mut self.bytes));
         shown.packets = counters.backlog.packets;
         shown.bytes = counters.backlog.bytes.0;
-        shown.mean_packets = packets as f64 / looks as f64;
-        shown.mean_bytes = bytes as f64 / looks as f64;
+        shown.mean_packets = packets as f64 / observations as f64;
+        shown.mean_bytes = bytes as f64 / observations as f64;
         shown.peak_packets = peak.packets;
         shown.peak_bytes = peak.bytes.0;
         shown.offered_bps = per_second(counters.offered.bytes.0 - then.offered.bytes.0, interval);

@@ -26,7 +26,7 @@ pub use file::{FileBin, FileBins, FileRecord};
 pub use flow::{FlowRecord, FlowSetup, Imbalance, Loss, Received, Totals, UDP_HEADER_BYTES, Window};
 pub use packets::{PacketRow, Packets};
 pub use port::{Line, PlaceRecord, PortRecord, PortSetup};
-pub use requests::{Asks, Requests};
+pub use requests::{RequestKind, Requests};
 pub use tcp::{TcpRecord, TcpSample};
 pub use watch::{SOJOURN_CLASSES, Seen};
 
@@ -239,7 +239,7 @@ impl Recording {
     /// [`PortRecord::finish`].
     pub fn finish(&mut self) {
         for flow in &mut self.flows {
-            flow.settle();
+            flow.flush();
         }
     }
 

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use lockgate_engine::random::Seed;
 use lockgate_engine::units::Duration;
 use lockgate_measure::emodel;
-use lockgate_measure::recording::{Asks, FlowSetup, Mode, PortSetup, Setup};
+use lockgate_measure::recording::{FlowSetup, Mode, PortSetup, RequestKind, Setup};
 use lockgate_scenario::model::{Flow, PortModel, Scenario, Transport};
 use lockgate_scenario::{Application, TcpModel};
 
@@ -48,7 +48,7 @@ pub fn flow_setups(scenario: &Scenario, propagation: &[Duration]) -> Vec<FlowSet
         traffic_class: flow.traffic_class,
         is_return: matches!(flow.transport, Transport::TcpReturn { .. } | Transport::UdpReturn { .. }),
         congestion: sender_of(scenario, flow).map(|tcp| tcp.congestion.name().to_owned()),
-        asks: asks(flow, answers.get(&index).copied()),
+        request_kind: request_kind(flow, answers.get(&index).copied()),
         codec: flow.voice.and_then(|codec| emodel::codec(codec.name())),
         ..FlowSetup::default()
     };
@@ -70,12 +70,12 @@ fn sender_of<'a>(scenario: &'a Scenario, flow: &'a Flow) -> Option<&'a TcpModel>
 }
 
 /// Returns the kind of requests a flow sends; `answers` is the index of the flow that answers its datagrams.
-fn asks(flow: &Flow, answers: Option<usize>) -> Option<Asks> {
+fn request_kind(flow: &Flow, answers: Option<usize>) -> Option<RequestKind> {
     match flow.transport {
-        Transport::Udp => answers.map(|answers| Asks::DatagramEcho { answers }),
+        Transport::Udp => answers.map(|answers| RequestKind::DatagramEcho { answers }),
         Transport::Tcp(model) => match model.application {
-            Application::Echo => Some(Asks::Echo),
-            Application::Pages { .. } => Some(Asks::Pages),
+            Application::Echo => Some(RequestKind::Echo),
+            Application::Pages { .. } => Some(RequestKind::Pages),
             _ => None,
         },
         Transport::TcpReturn { .. } | Transport::UdpReturn { .. } => None,

@@ -40,7 +40,7 @@ impl Sampler {
 
     /// Observes the backlog of the queues of every port, in the scenario's order.
     pub fn look<'a>(&mut self, ports: impl Iterator<Item = (&'a mut Port, &'a mut PortRecord)>) {
-        self.monitor.look(ports);
+        self.monitor.observe(ports);
     }
 
     /// True if the current interval ends at `now` or before.

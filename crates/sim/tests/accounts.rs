@@ -75,7 +75,7 @@ impl Observer for Looker {
     }
 
     fn look(&mut self, view: RunView<'_>) -> Command {
-        self.0.look(view.links.iter_mut().map(|link| (&mut link.port, &mut link.record)));
+        self.0.observe(view.links.iter_mut().map(|link| (&mut link.port, &mut link.record)));
         Command::Continue
     }
 }

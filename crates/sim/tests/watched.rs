@@ -72,7 +72,7 @@ impl Observer for Looker {
 
     fn look(&mut self, view: RunView<'_>) -> Command {
         self.looks += 1;
-        self.monitor.look(view.links.iter_mut().map(|link| (&mut link.port, &mut link.record)));
+        self.monitor.observe(view.links.iter_mut().map(|link| (&mut link.port, &mut link.record)));
         if self.looks.is_multiple_of(10) {
             let ports = view.links.iter_mut().map(|link| (&mut link.port, &mut link.record));
             self.samples.push(self.monitor.close(view.now, ports, view.flows, view.events));

@@ -11,7 +11,7 @@ use lockgate_engine::discipline::DropReason;
 use lockgate_engine::node::{Count, Tally};
 use lockgate_engine::units::{Bytes, Duration, Instant};
 
-use super::{Asks, Delays, FileRecord, Requests, TcpRecord};
+use super::{Delays, FileRecord, RequestKind, Requests, TcpRecord};
 use crate::emodel::Codec;
 use crate::histogram::{BATCH, Coarse, Moments};
 use crate::series::FlowSeries;
@@ -41,7 +41,7 @@ pub struct FlowSetup {
     /// Name of its sender's congestion control, if any.
     pub congestion: Option<String>,
     /// Kind of its requests; `None` if it only sends.
-    pub asks: Option<Asks>,
+    pub request_kind: Option<RequestKind>,
     /// Codec, if the flow is one direction of a call.
     pub codec: Option<&'static Codec>,
 }
@@ -58,7 +58,7 @@ impl Default for FlowSetup {
             traffic_class: 0,
             is_return: false,
             congestion: None,
-            asks: None,
+            request_kind: None,
             codec: None,
         }
     }
@@ -304,7 +304,7 @@ impl FlowRecord {
             delivered_bytes: None,
             completed: None,
             series: FlowSeries::default(),
-            requests: setup.asks.map(|asks| Box::new(Requests::new(asks, warmup))),
+            requests: setup.request_kind.map(|kind| Box::new(Requests::new(kind, warmup))),
             file: None,
             tcp: setup.congestion.as_ref().map(|name| Box::new(TcpRecord::new(name, warmup))),
             setup,
@@ -329,10 +329,10 @@ impl FlowRecord {
             return;
         }
         if packet.propagation != self.propagation {
-            self.settle();
+            self.flush();
             self.propagation = packet.propagation;
         }
-        // The mask tells the compiler the invariant that `settle` keeps: the batch is never full here.
+        // The mask tells the compiler the invariant that `flush` keeps: the batch is never full here.
         let place = self.waiting & (BATCH - 1);
         let pending = &mut *self.pending;
         pending.now[place] = packet.now.as_picos();
@@ -341,7 +341,7 @@ impl FlowRecord {
         pending.sequence[place] = packet.sequence;
         self.waiting += 1;
         if self.waiting == BATCH {
-            self.settle();
+            self.flush();
         }
     }
 
@@ -393,7 +393,7 @@ impl FlowRecord {
     /// Adds the buffered packets to all distributions.
     #[cold]
     #[inline(never)]
-    pub(super) fn settle(&mut self) {
+    pub(super) fn flush(&mut self) {
         let count = self.waiting.min(BATCH);
         if count == 0 {
             return;
@@ -481,7 +481,7 @@ impl FlowRecord {
 
     /// Replaces the content of `delays` with the one-way delays in ps of the packets received since the
     /// last observation, and starts over. Empty unless an observer is attached.
-    pub fn look_at_delays(&mut self, delays: &mut Coarse) {
+    pub fn take_delays(&mut self, delays: &mut Coarse) {
         self.show();
         delays.clear();
         if let Some(watched) = &mut self.watched {
@@ -490,7 +490,7 @@ impl FlowRecord {
     }
 
     /// Returns true if all packets are in the distributions.
-    pub(crate) fn is_settled(&self) -> bool {
+    pub(crate) fn is_flushed(&self) -> bool {
         self.waiting == 0
     }
 

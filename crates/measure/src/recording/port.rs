@@ -75,18 +75,18 @@ impl Default for Sojourns {
 impl Sojourns {
     #[inline(always)]
     fn note(&mut self, sojourn: Duration) {
-        // The mask tells the compiler the invariant that `settle` keeps: the batch is never full here.
+        // The mask tells the compiler the invariant that `flush` keeps: the batch is never full here.
         let place = self.waiting % BATCH;
         self.pending[place] = sojourn.as_picos();
         self.waiting = place + 1;
         if self.waiting == BATCH {
-            self.settle();
+            self.flush();
         }
     }
 
     #[cold]
     #[inline(never)]
-    fn settle(&mut self) {
+    fn flush(&mut self) {
         self.counted.record_all(&self.pending);
         self.waiting = 0;
     }
@@ -197,7 +197,7 @@ impl PortRecord {
 
     /// Returns the largest backlog of a queue since the last observation, and starts over. The next sample
     /// of the recording is not affected.
-    pub fn look_at_peak(&mut self, node: &mut Node) -> Tally {
+    pub fn take_peak(&mut self, node: &mut Node) -> Tally {
         let peak = node.take_peak();
         let Some(watch) = &mut self.watch else { return peak };
         let place = watch.place(node.id());

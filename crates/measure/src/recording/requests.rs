@@ -6,7 +6,7 @@ use crate::histogram::Histogram;
 
 /// The kind of a flow's requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Asks {
+pub enum RequestKind {
     /// Echo of datagrams: each datagram is a request.
     DatagramEcho {
         /// Index in the recording's flows of the answers.
@@ -22,7 +22,7 @@ pub enum Asks {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Requests {
     /// Kind of the requests.
-    pub asks: Asks,
+    pub kind: RequestKind,
     /// Requests sent; not counted if each datagram is a request.
     pub asked: u64,
     /// Requests answered.
@@ -36,9 +36,9 @@ pub struct Requests {
 }
 
 impl Requests {
-    pub(super) fn new(asks: Asks, warmup: Instant) -> Self {
+    pub(super) fn new(kind: RequestKind, warmup: Instant) -> Self {
         Self {
-            asks,
+            kind,
             asked: 0,
             answered: 0,
             times: Histogram::new(),

@@ -2,7 +2,7 @@
 
 use super::run::{cdf, density};
 use super::{Axis, Figure, FigureKind, FigureSeries};
-use crate::recording::{Asks, Recording, Requests};
+use crate::recording::{Recording, RequestKind, Requests};
 
 /// Limit on the curves of one figure.
 const MOST_CURVES: usize = 12;
@@ -10,16 +10,16 @@ const MOST_CURVES: usize = 12;
 /// Returns distribution and density of the round-trip times of echoes, and distribution of the load times
 /// of pages; empty if no flow makes requests.
 pub fn figures(recording: &Recording) -> Vec<Figure> {
-    let of = |wanted: fn(Asks) -> bool| {
+    let of = |wanted: fn(RequestKind) -> bool| {
         let requests = |flow: &'_ crate::recording::FlowRecord| -> Option<(String, Requests)> {
             let requests = flow.requests.as_deref()?;
-            let is_seen = wanted(requests.asks) && !requests.times.is_empty();
+            let is_seen = wanted(requests.kind) && !requests.times.is_empty();
             is_seen.then(|| (flow.setup.name.clone(), requests.clone()))
         };
         recording.flows.iter().filter_map(requests).take(MOST_CURVES).collect::<Vec<_>>()
     };
-    let echoes = of(|asks| asks != Asks::Pages);
-    let pages = of(|asks| asks == Asks::Pages);
+    let echoes = of(|kind| kind != RequestKind::Pages);
+    let pages = of(|kind| kind == RequestKind::Pages);
     let mut figures = Vec::new();
     let mut add = |id: &str, title: &str, caption: &str, y: Axis, series: Vec<FigureSeries>| {
         if !series.is_empty() {

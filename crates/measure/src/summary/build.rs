@@ -71,7 +71,7 @@ fn empty() -> Summary {
 }
 
 fn summarise_one(recording: &Recording) -> Summary {
-    if !recording.flows.iter().all(FlowRecord::is_settled) {
+    if !recording.flows.iter().all(FlowRecord::is_flushed) {
         let mut finished = recording.clone();
         finished.finish();
         return summarise_one(&finished);

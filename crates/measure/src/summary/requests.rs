@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Distribution;
 use super::build::ratio;
-use crate::recording::{Asks, FlowRecord, Recording, Requests, Window};
+use crate::recording::{FlowRecord, Recording, RequestKind, Requests, Window};
 
 /// Results of a flow's echo requests. Those sent during the warm-up are excluded.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -39,10 +39,10 @@ pub struct PagesSummary {
 /// Returns the results of a flow's echo requests, if it makes any.
 pub(super) fn echo(recording: &Recording, record: &FlowRecord) -> Option<EchoSummary> {
     let requests = record.requests.as_deref()?;
-    let (asked, lost) = match requests.asks {
-        Asks::Pages => return None,
-        Asks::Echo => (requests.asked, 0),
-        Asks::DatagramEcho { answers } => {
+    let (asked, lost) = match requests.kind {
+        RequestKind::Pages => return None,
+        RequestKind::Echo => (requests.asked, 0),
+        RequestKind::DatagramEcho { answers } => {
             let there = record.totals(Window::AfterWarmup);
             let back = recording.flows.get(answers).map(|back| back.totals(Window::AfterWarmup));
             (there.sent.packets, there.lost.packets + back.map_or(0, |back| back.lost.packets))
@@ -59,7 +59,8 @@ pub(super) fn echo(recording: &Recording, record: &FlowRecord) -> Option<EchoSum
 
 /// Returns the results of a flow's requests for pages, if it makes any.
 pub(super) fn pages(record: &FlowRecord) -> Option<PagesSummary> {
-    let Requests { asks: Asks::Pages, asked, answered, times, .. } = record.requests.as_deref()? else {
+    let Requests { kind: RequestKind::Pages, asked, answered, times, .. } = record.requests.as_deref()?
+    else {
         return None;
     };
     Some(PagesSummary { requests: *asked, loaded: *answered, load_s: Distribution::of_picos(times) })
