@@ -40,6 +40,7 @@
 #![forbid(unsafe_code)]
 
 pub mod application;
+pub mod builder;
 pub mod change;
 mod check;
 pub mod diagnostic;
@@ -65,6 +66,7 @@ pub mod tree;
 mod values;
 
 pub use application::{Codec, Ftp, Pages};
+pub use builder::ScenarioBuilder;
 pub use change::Change;
 pub use diagnostic::{Problem, Problems};
 pub use expect::{Bound, Criterion, Expected};
