@@ -309,6 +309,7 @@ impl ScenarioBuilder {
     }
 
     /// Adds the queues of a port, which is called `from:to`. Other ports have one FIFO.
+    #[allow(clippy::needless_pass_by_value, reason = "as the other parts are passed")]
     pub fn port(&mut self, name: &str, port: PortBuilder) -> &mut Self {
         let table = port.write(name, &mut self.problems);
         self.add("port", name, table)
