@@ -7,6 +7,7 @@ mod arguments;
 mod commands;
 mod exit;
 mod interrupt;
+#[path = "../../monitor/src/lib.rs"]
 mod monitor;
 mod output;
 mod papers;
