@@ -35,7 +35,6 @@
 
 mod cost;
 mod error;
-pub mod figures;
 pub mod files;
 mod judge;
 #[cfg(feature = "live")]
@@ -57,6 +56,7 @@ pub use run::{Advance, Options, ProgramOutput, Runs, run};
 
 pub use lockgate_engine::random::Seed;
 pub use lockgate_engine::units;
+pub use lockgate_measure::figures;
 pub use lockgate_measure::recording::Recording;
 pub use lockgate_measure::summary::Summary;
 pub use lockgate_scenario::{Files, Override, Problem, Problems, Scenario};

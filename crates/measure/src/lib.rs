@@ -26,6 +26,7 @@ pub mod emodel;
 mod example;
 pub mod export;
 pub mod fairness;
+pub mod figures;
 pub mod histogram;
 pub mod intervals;
 pub mod metric;
