@@ -198,6 +198,21 @@ impl From<WriteError> for Failure {
     }
 }
 
+impl From<lockgate_monitor::Error> for Failure {
+    fn from(error: lockgate_monitor::Error) -> Self {
+        use lockgate_monitor::Error as Monitor;
+        match error {
+            Monitor::Listen { .. } => Self::usage(error, "name another address with --web"),
+            Monitor::Token(_) => Self::run(error, "give one in LOCKGATE_TOKEN"),
+            Monitor::Terminal(_) => Self::run(error, "use --plain"),
+            Monitor::Client { .. } => {
+                Self::run(error, "does `lockgate watch --web` run there? name its address with --to")
+            }
+            _ => Self::run(error, "please report this"),
+        }
+    }
+}
+
 impl From<lockgate_experiment::Error> for Failure {
     fn from(error: lockgate_experiment::Error) -> Self {
         use lockgate_experiment::Error as Experiment;

@@ -58,8 +58,13 @@ fn on_key() {
 }
 
 /// Requests the run to stop.
-pub(crate) fn request() {
+fn request() {
     REQUESTED.store(true, Ordering::SeqCst);
+}
+
+/// Returns the flag that is set when the run should stop.
+pub(crate) fn flag() -> &'static AtomicBool {
+    &REQUESTED
 }
 
 /// True if the run should stop.

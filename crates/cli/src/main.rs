@@ -7,8 +7,6 @@ mod arguments;
 mod commands;
 mod exit;
 mod interrupt;
-#[path = "../../monitor/src/lib.rs"]
-mod monitor;
 mod output;
 mod papers;
 mod results;

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::process::Command;
 
 /// Which crates each crate may use, tests and benches aside.
-const ARROWS: [(&str, &[&str]); 15] = [
+const ARROWS: [(&str, &[&str]); 16] = [
     ("engine", &[]),
     ("traffic", &["engine"]),
     ("measure", &["engine"]),
@@ -18,6 +18,7 @@ const ARROWS: [(&str, &[&str]); 15] = [
     ("conform", &["engine", "traffic", "scenario", "measure", "sim", "tc"]),
     ("dataplane", &["engine"]),
     ("live", &["engine", "traffic", "scenario", "tcp", "measure", "network", "dataplane"]),
+    ("monitor", &["engine", "scenario", "measure", "session", "sim", "live"]),
     ("lockgate", &["engine", "scenario", "measure", "sim", "live"]),
     ("experiment", &["engine", "scenario", "measure"]),
     (
@@ -29,6 +30,7 @@ const ARROWS: [(&str, &[&str]); 15] = [
             "measure",
             "network",
             "session",
+            "monitor",
             "sim",
             "conform",
             "live",

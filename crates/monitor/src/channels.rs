@@ -6,28 +6,34 @@ use std::sync::{Arc, Mutex};
 use lockgate_measure::monitor::Sample;
 use lockgate_session::{Session, Status};
 
-use super::command::Command;
+use crate::Command;
 
 /// Shared location of a session's current status.
 pub(crate) type Board = Arc<Mutex<Arc<Status>>>;
 
-/// Session's ends of the channels to the hub.
-pub(crate) struct Channels {
+/// Session's ends of the channels to the hub. The hub reports the run's end when they are dropped.
+#[derive(Debug)]
+pub struct Channels {
     pub(crate) commands: Receiver<Command>,
     pub(crate) samples: SyncSender<Arc<Sample>>,
     pub(crate) board: Board,
 }
 
 impl Channels {
+    /// Commands of the readers, in the order of their arrival.
+    pub fn commands(&self) -> &Receiver<Command> {
+        &self.commands
+    }
+
     /// Publishes the status of `session`.
-    pub(crate) fn publish(&self, session: &Session) {
+    pub fn publish(&self, session: &Session) {
         if let Ok(mut board) = self.board.lock() {
             *board = Arc::new(session.status().clone());
         }
     }
 
     /// Sends a sample, or drops and counts it if the channel is full.
-    pub(crate) fn hand_out(&self, session: &mut Session, mut sample: Sample) {
+    pub fn hand_out(&self, session: &mut Session, mut sample: Sample) {
         session.complete(&mut sample);
         if let Err(TrySendError::Full(sample)) = self.samples.try_send(Arc::new(sample)) {
             session.on_dropped(&sample);

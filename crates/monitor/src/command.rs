@@ -6,9 +6,17 @@ use lockgate_engine::units::Duration;
 use lockgate_session::{Done, Refused};
 
 /// Command to a session.
-pub(crate) enum Command {
-    /// Sets values, all at once; with `lasting` they are restored after this time.
-    Set { settings: Vec<String>, lasting: Option<Duration>, reply: SyncSender<Result<Done, Refused>> },
+#[derive(Debug)]
+pub enum Command {
+    /// Sets values, all at once.
+    Set {
+        /// Values as `PATH=VALUE`.
+        settings: Vec<String>,
+        /// Time after which the previous values are restored.
+        lasting: Option<Duration>,
+        /// Channel of the answer.
+        reply: SyncSender<Result<Done, Refused>>,
+    },
     /// Sets the sampling interval.
     Every(Duration),
     /// Sets the pace, as a multiple of real time.

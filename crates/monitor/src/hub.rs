@@ -3,7 +3,7 @@
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
+use std::sync::mpsc::{SyncSender, TrySendError, sync_channel};
 use std::sync::{Arc, Mutex};
 use std::time::Duration as WallTime;
 
@@ -12,17 +12,17 @@ use lockgate_measure::monitor::{EventSample, Sample};
 use lockgate_session::{Done, Refused, Status};
 use tokio::sync::broadcast;
 
-use super::channels::Board;
-use super::command::Command;
+use crate::channels::Board;
+use crate::{Channels, Command};
 
 /// Capacity of one reader's channel, in samples.
 const WAITING: usize = 256;
 
 /// Capacity of the channel of commands to the run.
-pub(crate) const COMMANDS: usize = 64;
+const COMMANDS: usize = 64;
 
 /// Capacity of the channel of samples from the run.
-pub(crate) const SAMPLES: usize = 256;
+const SAMPLES: usize = 256;
 
 /// Kept history: fifteen minutes, at most this many bytes of text.
 const KEPT_S: f64 = 900.0;
@@ -36,10 +36,15 @@ const PATIENCE: WallTime = WallTime::from_secs(8);
 
 /// Sample with its cached text.
 #[derive(Clone, Debug)]
-pub(crate) struct Frame {
-    pub(crate) sample: Arc<Sample>,
-    pub(crate) json: Arc<str>,
+pub struct Frame {
+    /// The sample.
+    pub sample: Arc<Sample>,
+    /// The sample as JSON.
+    pub json: Arc<str>,
 }
+
+/// One reader's end of the stream of samples.
+pub type Frames = broadcast::Receiver<Frame>;
 
 /// Kept history.
 #[derive(Debug, Default)]
@@ -50,7 +55,8 @@ struct Kept {
 }
 
 /// State shared by a session and its readers.
-pub(crate) struct Hub {
+#[derive(Debug)]
+pub struct Hub {
     board: Board,
     commands: SyncSender<Command>,
     frames: broadcast::Sender<Frame>,
@@ -61,12 +67,12 @@ pub(crate) struct Hub {
 }
 
 impl Hub {
-    /// Starts a hub over these channels. A thread of its own receives samples until the run drops its end.
-    pub(crate) fn start(
-        samples: Receiver<Arc<Sample>>,
-        commands: SyncSender<Command>,
-        board: Board,
-    ) -> Arc<Self> {
+    /// Starts a hub. A thread of its own receives samples until the run drops its ends of the channels.
+    pub fn start() -> (Arc<Self>, Channels) {
+        let (commands, requested) = sync_channel(COMMANDS);
+        let (sender, samples) = sync_channel(SAMPLES);
+        let board = Board::default();
+        let channels = Channels { commands: requested, samples: sender, board: board.clone() };
         let hub = Arc::new(Self {
             board,
             commands,
@@ -82,7 +88,7 @@ impl Hub {
             }
             keeper.over.store(true, Ordering::Release);
         });
-        hub
+        (hub, channels)
     }
 
     fn take(&self, sample: Arc<Sample>) {
@@ -106,22 +112,22 @@ impl Hub {
     }
 
     /// Subscribes to all further samples.
-    pub(crate) fn subscribe(&self) -> broadcast::Receiver<Frame> {
+    pub fn subscribe(&self) -> Frames {
         self.frames.subscribe()
     }
 
     /// True if the run has ended and all its samples were received.
-    pub(crate) fn is_over(&self) -> bool {
+    pub fn is_over(&self) -> bool {
         self.over.load(Ordering::Acquire)
     }
 
     /// Returns the last sample.
-    pub(crate) fn latest(&self) -> Option<Frame> {
+    pub fn latest(&self) -> Option<Frame> {
         self.kept.lock().ok()?.frames.back().cloned()
     }
 
     /// Returns the kept samples that end later than `after_s`, at most the latest `most`.
-    pub(crate) fn since(&self, after_s: f64, most: usize) -> Vec<Frame> {
+    pub fn since(&self, after_s: f64, most: usize) -> Vec<Frame> {
         let Ok(kept) = self.kept.lock() else { return Vec::new() };
         let start = kept.frames.partition_point(|frame| frame.sample.at_s <= after_s);
         let start = start.max(kept.frames.len().saturating_sub(most));
@@ -129,22 +135,25 @@ impl Hub {
     }
 
     /// Returns the events so far, the oldest first.
-    pub(crate) fn events(&self) -> Vec<EventSample> {
+    pub fn events(&self) -> Vec<EventSample> {
         self.kept.lock().map(|kept| kept.events.iter().cloned().collect()).unwrap_or_default()
     }
 
     /// Returns the status of the session.
-    pub(crate) fn status(&self) -> Arc<Status> {
+    pub fn status(&self) -> Arc<Status> {
         self.board.lock().map(|board| board.clone()).unwrap_or_default()
     }
 
     /// Sends a command that has no answer. Returns false if the channel is full and the command is dropped.
-    pub(crate) fn tell(&self, command: Command) -> bool {
+    pub fn tell(&self, command: Command) -> bool {
         self.commands.try_send(command).is_ok()
     }
 
-    /// Sets values, and waits for the answer.
-    pub(crate) fn set(&self, settings: Vec<String>, lasting: Option<Duration>) -> Result<Done, Refused> {
+    /// Sets values, and waits for the answer for at most 8 s.
+    ///
+    /// # Errors
+    /// If the run refuses the values, has ended, or does not answer.
+    pub fn set(&self, settings: Vec<String>, lasting: Option<Duration>) -> Result<Done, Refused> {
         let (reply, answer) = sync_channel(1);
         match self.commands.try_send(Command::Set { settings, lasting, reply }) {
             Ok(()) => {}

@@ -1,28 +1,48 @@
-//! Monitor: a run observed from outside, with its knobs. The papers call theirs `qostat`.
+//! Monitor: live view of a running run, with its knobs: terminal, page, HTTP interface, `/metrics`.
 //!
 //! ```text
-//!            Command (set, pace, interval)                        Request over HTTP, keys, `lockgate set`
+//!            Command (set, pace, interval)                        Request over HTTP, keys, `client::set`
 //!          .<-------------------------------------------------.
-//! Session (looks, paces, validates) --Sample--> bounded --> Hub --> broadcast --> terminal, SSE
+//! owner of a Session (looks, paces)  --Sample--> bounded --> Hub --> broadcast --> terminal, SSE
 //!          |                          try_send, else            '--> last minutes, /metrics, tc
 //!          '--> Status (knobs, topology, saved scenario) when it changes
 //! ```
 //!
-//! What a session is, without threads and channels, is the crate `lockgate-session`. The session of a
-//! simulation observes it on the simulation's own thread ([`simulated`]). In a live run the driver's thread
-//! only fills samples and applies changes that are ready ([`live`]). Invariant: neither waits for a reader; a
-//! sample that finds no room is dropped and counted.
+//! What a session is, without threads and channels, is the crate `lockgate-session`. Its owner holds the
+//! [`Channels`]: `SimulatedSession` (feature `sim`) observes a simulation on the simulation's own thread;
+//! `LiveSession` (feature `live`) stands beside a driver that only fills samples and applies changes that are
+//! ready. Invariant: neither waits for a reader; a sample that finds no room is dropped and counted.
+//!
+//! Nothing here prints, handles signals or ends the process: lines go to a callback, and a flag of the caller
+//! ends the view.
+//!
+//! ```
+//! use lockgate_monitor::{Command, Hub};
+//!
+//! let (hub, channels) = Hub::start();
+//! assert!(hub.latest().is_none());
+//! hub.tell(Command::Mark("a reader was here".to_owned()));
+//! assert!(matches!(channels.commands().recv(), Ok(Command::Mark(_))));
+//! ```
+#![forbid(unsafe_code)]
 
-pub(crate) mod channels;
-pub(crate) mod command;
-pub(crate) mod hub;
-pub(crate) mod live;
-pub(crate) mod server;
-pub(crate) mod simulated;
-pub(crate) mod view;
+mod channels;
+pub mod client;
+mod command;
+mod error;
+mod hub;
+#[cfg(feature = "live")]
+mod live;
+pub mod server;
+#[cfg(feature = "sim")]
+mod simulated;
+pub mod view;
 
-pub(crate) use channels::Channels;
-pub(crate) use command::Command;
-pub(crate) use hub::Hub;
-pub(crate) use live::LiveSession;
-pub(crate) use simulated::SimulatedSession;
+pub use channels::Channels;
+pub use command::Command;
+pub use error::Error;
+pub use hub::{Frame, Frames, Hub};
+#[cfg(feature = "live")]
+pub use live::LiveSession;
+#[cfg(feature = "sim")]
+pub use simulated::SimulatedSession;

@@ -18,13 +18,11 @@ use std::time::Duration as WallTime;
 use lockgate_engine::discipline::Invalid;
 use lockgate_engine::units::{Duration, Instant};
 use lockgate_live::control_channel::{Answer, ObserverEnd, Order};
-use lockgate_scenario::Scenario;
 use lockgate_scenario::change::Prepared;
+use lockgate_scenario::{Files, Scenario};
 use lockgate_session::{Done, Refused, Session, Start};
 
-use super::channels::Channels;
-use super::command::Command;
-use lockgate::files::Beside;
+use crate::{Channels, Command};
 
 /// Least time from now to a change: the driver serves its channel every 5 ms.
 const LEAST_LEAD: Duration = Duration::from_millis(15);
@@ -45,8 +43,8 @@ const BUILT: usize = 64;
 const NAP: WallTime = WallTime::from_millis(1);
 
 /// Observer's side of a live run.
-pub(crate) struct LiveSession<'a> {
-    files: &'a Beside,
+pub struct LiveSession<'a> {
+    files: &'a (dyn Files + Sync),
     channels: Channels,
     session: Session,
     observer_end: ObserverEnd,
@@ -59,16 +57,17 @@ pub(crate) struct LiveSession<'a> {
 }
 
 impl<'a> LiveSession<'a> {
-    /// Creates a session; setting `halt` ends the run.
-    pub(crate) fn new(
+    /// Creates the session of a run of `scenario`. `files` are those that settings may name; the session
+    /// sets `halt` to end the run.
+    pub fn new(
         scenario: &Scenario,
-        (seed, every): (u64, Duration),
-        files: &'a Beside,
+        start: Start,
+        files: &'a (dyn Files + Sync),
         channels: Channels,
         observer_end: ObserverEnd,
         halt: Arc<AtomicBool>,
     ) -> Self {
-        let session = Session::new(scenario, Start { mode: "live", seed, pace: 1.0, every });
+        let session = Session::new(scenario, start);
         channels.publish(&session);
         Self {
             files,
@@ -83,7 +82,7 @@ impl<'a> LiveSession<'a> {
     }
 
     /// Serves until the driver has ended. Returns the scenario with all changes.
-    pub(crate) fn serve(mut self) -> Scenario {
+    pub fn serve(mut self) -> Scenario {
         loop {
             let nap = WallTime::from_nanos(self.session.interval().as_picos() / 2_000)
                 .min(WallTime::from_millis(50));

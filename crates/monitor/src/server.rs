@@ -11,13 +11,13 @@
 //! stream, where each write has its own. A stream that falls behind loses samples, and their number is
 //! reported to it.
 
+mod answer;
 mod api;
 mod guard;
 mod openapi;
 mod slots;
 mod stream;
 
-use std::io;
 use std::net::{SocketAddr, TcpListener as StdListener};
 use std::pin::pin;
 use std::sync::Arc;
@@ -28,41 +28,54 @@ use hyper_util::service::TowerToHyperService;
 use tokio::net::{TcpListener, TcpStream};
 use tokio_io_timeout::TimeoutStream;
 
-use super::Hub;
-pub(crate) use api::is_pace;
-pub(crate) use guard::Guard;
+use crate::{Error, Hub};
+pub use api::is_pace;
+pub use guard::{Guard, fresh_token};
 use slots::{Phase, Progress, Slot, Slots};
 
 /// Connections at once.
-pub(crate) const CONNECTIONS: usize = 128;
+const CONNECTIONS: usize = 128;
 
 /// Time limit of a whole request and its answer, and of one write of the stream.
-pub(crate) const DEADLINE: Duration = Duration::from_secs(10);
+const DEADLINE: Duration = Duration::from_secs(10);
 
 /// Size of the kernel's send buffer for an answer, in bytes.
 const SEND_BUFFER: usize = 64 << 10;
 
 /// Longest body in bytes.
-pub(crate) const BODY: usize = 64 << 10;
+const BODY: usize = 64 << 10;
 
 /// State shared by all handlers.
-#[derive(Clone)]
-pub(crate) struct Shared {
-    pub(crate) hub: Arc<Hub>,
-    pub(crate) guard: Arc<Guard>,
-    pub(crate) page: Arc<str>,
+#[derive(Clone, Debug)]
+pub struct Shared {
+    /// The hub whose samples are served.
+    pub hub: Arc<Hub>,
+    /// Access rules.
+    pub guard: Arc<Guard>,
+    /// The page in HTML, such as [`page`] returns.
+    pub page: Arc<str>,
+    /// Returns the current time as ISO 8601 in UTC, for the head of a saved session.
+    pub now: fn() -> String,
+}
+
+/// Returns the page of reports in `template`, set to load a running session instead.
+pub fn page(template: &str) -> String {
+    let data = r#"<script type="application/json" id="lockgate-data">{"live":true}</script>"#;
+    let live = template.replacen(lockgate_measure::report::MARKER, data, 1);
+    live.replacen("default-src 'none';", "default-src 'none'; connect-src 'self';", 1)
 }
 
 /// Listens at `address` and serves on a thread of its own as long as the process lives. Returns the address,
 /// with the port that replaced 0.
 ///
 /// # Errors
-/// If the address cannot be bound.
-pub(crate) fn start(address: SocketAddr, shared: Shared) -> io::Result<SocketAddr> {
-    let listener = StdListener::bind(address)?;
-    listener.set_nonblocking(true)?;
-    let address = listener.local_addr()?;
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+/// [`Error::Listen`] if the address cannot be bound.
+pub fn start(address: SocketAddr, shared: Shared) -> Result<SocketAddr, Error> {
+    let failed = |source| Error::Listen { address, source };
+    let listener = StdListener::bind(address).map_err(failed)?;
+    listener.set_nonblocking(true).map_err(failed)?;
+    let bound = listener.local_addr().map_err(failed)?;
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(failed)?;
     std::thread::spawn(move || {
         runtime.block_on(async move {
             if let Ok(listener) = TcpListener::from_std(listener) {
@@ -70,7 +83,7 @@ pub(crate) fn start(address: SocketAddr, shared: Shared) -> io::Result<SocketAdd
             }
         });
     });
-    Ok(address)
+    Ok(bound)
 }
 
 async fn serve(listener: TcpListener, shared: Shared) {

@@ -1,18 +1,16 @@
 //! Session of a simulation at the pace of a clock: observes the run, sends samples, receives commands.
 
 use std::collections::VecDeque;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::RecvTimeoutError;
 use std::time::{Duration as WallTime, Instant as WallInstant};
 
 use lockgate_engine::units::{Duration, Instant};
-use lockgate_scenario::Scenario;
+use lockgate_scenario::{Files, Scenario};
 use lockgate_session::{Sampler, Session, Start};
 use lockgate_sim::{Command as RunCommand, Observer, RunView};
 
-use super::channels::Channels;
-use super::command::Command;
-use crate::interrupt;
-use lockgate::files::Beside;
+use crate::{Channels, Command};
 
 /// Delay of a change after the look at which it was requested. A change comes first at its instant, as any
 /// entry of the timeline; the look came last at its own.
@@ -21,9 +19,9 @@ const AFTER_LOOK: Duration = Duration::from_micros(1);
 /// Longest sleep while the run waits. Bounds the delay of stopping.
 const NAP: WallTime = WallTime::from_millis(50);
 
-/// Session of a simulation.
-pub(crate) struct SimulatedSession<'a> {
-    files: &'a Beside,
+/// Session of a simulation: its [`Observer`], which waits for the clock.
+pub struct SimulatedSession<'a> {
+    files: &'a (dyn Files + Sync),
     channels: Channels,
     session: Session,
     sampler: Sampler,
@@ -31,28 +29,32 @@ pub(crate) struct SimulatedSession<'a> {
     anchor: (WallInstant, Instant),
     /// True if the scenario was changed since the look began.
     is_changed: bool,
+    interrupt: &'a AtomicBool,
     stopped: bool,
     /// Commands received between two looks, handled at the next.
     waiting: VecDeque<Command>,
 }
 
 impl<'a> SimulatedSession<'a> {
-    pub(crate) fn new(
+    /// Creates the session of a run of `scenario`. `files` are those that settings may name; setting
+    /// `interrupt` ends the run.
+    pub fn new(
         scenario: &Scenario,
-        seed: u64,
-        (pace, every): (f64, Duration),
-        files: &'a Beside,
+        start: Start,
+        files: &'a (dyn Files + Sync),
         channels: Channels,
+        interrupt: &'a AtomicBool,
     ) -> Self {
-        let session = Session::new(scenario, Start { mode: "sim", seed, pace, every });
+        let session = Session::new(scenario, start);
         channels.publish(&session);
         Self {
             files,
             channels,
             session,
-            sampler: Sampler::new(every),
+            sampler: Sampler::new(start.every),
             anchor: (WallInstant::now(), Instant::ZERO),
             is_changed: false,
+            interrupt,
             stopped: false,
             waiting: VecDeque::new(),
         }
@@ -60,7 +62,7 @@ impl<'a> SimulatedSession<'a> {
 
     /// Publishes that the run has ended. Returns the scenario with all changes. The session's channels end
     /// here.
-    pub(crate) fn leave(mut self) -> Scenario {
+    pub fn leave(mut self) -> Scenario {
         self.session.end();
         self.channels.publish(&self.session);
         self.session.into_scenario()
@@ -72,7 +74,7 @@ impl<'a> SimulatedSession<'a> {
             self.obey(command, now);
         }
         loop {
-            if interrupt::is_requested() {
+            if self.interrupt.load(Ordering::SeqCst) {
                 self.stopped = true;
             }
             if self.stopped {
@@ -137,7 +139,7 @@ impl<'a> SimulatedSession<'a> {
 
 impl Observer for SimulatedSession<'_> {
     fn stops(&mut self) -> bool {
-        self.stopped |= interrupt::is_requested();
+        self.stopped |= self.interrupt.load(Ordering::SeqCst);
         while let Ok(command) = self.channels.commands.try_recv() {
             self.stopped |= matches!(command, Command::Stop);
             self.waiting.push_back(command);

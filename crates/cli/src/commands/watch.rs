@@ -1,12 +1,12 @@
 //! `lockgate watch`: a run observed and changed while it goes on.
 
-use std::fs;
-use std::io::{IsTerminal, Read};
+use std::io::IsTerminal;
 use std::net::SocketAddr;
+use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{Sender, channel, sync_channel};
-use std::sync::{Arc, Mutex};
+use std::sync::mpsc::{Sender, channel};
 use std::thread::{self, ScopedJoinHandle};
 use std::time::{Duration as WallTime, Instant as WallInstant};
 
@@ -14,17 +14,16 @@ use lockgate::files::Beside;
 use lockgate::units::Duration;
 use lockgate::{Recording, Runs, Scenario, Seed, verdict};
 use lockgate_live::control_channel::control_channel;
-use lockgate_session::{LONGEST_INTERVAL, SAVED_HEAD, SHORTEST_INTERVAL, Status, saved};
+use lockgate_monitor::server::{self, Guard, Shared, fresh_token, is_pace};
+use lockgate_monitor::view::lines::{self, Part};
+use lockgate_monitor::view::{self, Messages};
+use lockgate_monitor::{Channels, Command, Frames, Hub, LiveSession, SimulatedSession};
+use lockgate_session::{LONGEST_INTERVAL, SAVED_HEAD, SHORTEST_INTERVAL, Start, saved};
 
 use super::run::ended;
 use crate::arguments::Watch;
 use crate::exit::{Exit, Failure};
-use crate::monitor::hub::{COMMANDS, SAMPLES};
-use crate::monitor::server::{self, Guard, Shared, is_pace};
-use crate::monitor::view::lines;
-use crate::monitor::view::screen::{self, Messages};
-use crate::monitor::{Channels, Command, Hub, LiveSession, SimulatedSession};
-use crate::output::tell;
+use crate::output::{has_no_reader, say, tell};
 use crate::results::{self, ResultsDirectory, RunResults, SavedFile};
 use crate::{interrupt, runs, terminal};
 
@@ -50,11 +49,7 @@ pub(crate) fn watch(arguments: &Watch) -> Result<Exit, Failure> {
         .transpose()?;
     interrupt::listen();
     let files = Beside::new(&arguments.file);
-    let (commands, asked) = sync_channel(COMMANDS);
-    let (samples, taken) = sync_channel(SAMPLES);
-    let board = Arc::new(Mutex::new(Arc::new(Status::default())));
-    let hub = Hub::start(taken, commands, board.clone());
-    let channels = Channels { commands: asked, samples, board };
+    let (hub, channels) = Hub::start();
     let messages = channel();
     let told = messages.0.clone();
     let leaving =
@@ -166,8 +161,9 @@ fn simulated(
     messages: Messages,
 ) -> Result<Left, Failure> {
     let (scenario, hub) = (leaving.scenario, &leaving.hub.clone());
-    let (paced, seed) = ((arguments.pace, every), arguments.seed);
-    let mut session = SimulatedSession::new(scenario, seed, paced, files, channels);
+    let seed = arguments.seed;
+    let start = Start { mode: "sim", seed, pace: arguments.pace, every };
+    let mut session = SimulatedSession::new(scenario, start, files, channels, interrupt::flag());
     let frames = hub.subscribe();
     if let Some(address) = arguments.web {
         serve(address, arguments, hub)?;
@@ -200,7 +196,8 @@ fn live(
     let halt = Arc::new(AtomicBool::new(false));
     let (driver_end, observer_end) = control_channel(every);
     let seed = arguments.seed;
-    let session = LiveSession::new(scenario, (seed, every), files, channels, observer_end, halt.clone());
+    let start = Start { mode: "live", seed, pace: 1.0, every };
+    let session = LiveSession::new(scenario, start, files, channels, observer_end, halt.clone());
     let frames = hub.subscribe();
     if let Some(address) = arguments.web {
         serve(address, arguments, hub)?;
@@ -227,15 +224,11 @@ fn live(
 }
 
 /// Stops the run if the view ended first, and waits for its output.
-fn joined(hub: &Hub, run: ScopedJoinHandle<'_, Left>, shown: std::io::Result<()>) -> Left {
+fn joined(hub: &Hub, run: ScopedJoinHandle<'_, Left>, shown: Result<(), Failure>) -> Left {
     hub.tell(Command::Stop);
     let mut left = run.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
-    left.failures.extend(shown.err().map(|error| undrawn(&error)));
+    left.failures.extend(shown.err());
     left
-}
-
-fn undrawn(error: &std::io::Error) -> Failure {
-    Failure::run(format!("the terminal cannot be drawn on: {error}"), "use --plain")
 }
 
 fn interval(text: &str) -> Result<Duration, Failure> {
@@ -272,10 +265,9 @@ fn serve(address: SocketAddr, arguments: &Watch, hub: &Arc<Hub>) -> Result<(), F
     };
     let names = arguments.names.clone();
     let guard = Arc::new(Guard { names, token: token.clone(), read_only: arguments.read_only });
-    let shared = Shared { hub: hub.clone(), guard, page: page().into() };
-    let address = server::start(address, shared).map_err(|error| {
-        Failure::usage(format!("cannot listen at {address}: {error}"), "name another address with --web")
-    })?;
+    let page = server::page(results::TEMPLATE).into();
+    let shared = Shared { hub: hub.clone(), guard, page, now: results::now };
+    let address = server::start(address, shared)?;
     // An unspecified address means every address of this host, and no browser can open it.
     let shown = if address.ip().is_unspecified() {
         format!("localhost:{}", address.port())
@@ -289,43 +281,27 @@ fn serve(address: SocketAddr, arguments: &Watch, hub: &Arc<Hub>) -> Result<(), F
     Ok(())
 }
 
-/// Returns 128 random bits in hexadecimal.
-fn fresh_token() -> Result<String, Failure> {
-    let mut bits = [0; 16];
-    let read = fs::File::open("/dev/urandom").and_then(|mut source| source.read_exact(&mut bits));
-    read.map_err(|error| {
-        Failure::run(format!("no token can be drawn: {error}"), "give one in LOCKGATE_TOKEN")
-    })?;
-    Ok(format!("{:032x}", u128::from_ne_bytes(bits)))
-}
-
-/// Returns the page of reports, set to load a running session instead.
-fn page() -> String {
-    let live = results::TEMPLATE.replacen(
-        lockgate_measure::report::MARKER,
-        r#"<script type="application/json" id="lockgate-data">{"live":true}</script>"#,
-        1,
-    );
-    live.replacen("default-src 'none';", "default-src 'none'; connect-src 'self';", 1)
-}
-
 /// True if samples are printed as lines.
 fn is_plain(arguments: &Watch) -> bool {
     arguments.plain || arguments.json || !std::io::stdout().is_terminal() || !std::io::stdin().is_terminal()
 }
 
-fn show(
-    arguments: &Watch,
-    hub: &Arc<Hub>,
-    frames: tokio::sync::broadcast::Receiver<crate::monitor::hub::Frame>,
-    messages: Messages,
-) -> std::io::Result<()> {
+fn show(arguments: &Watch, hub: &Arc<Hub>, frames: Frames, messages: Messages) -> Result<(), Failure> {
     if is_plain(arguments) {
-        lines::print(hub, frames, arguments.json, arguments.web.is_some());
+        // The page outlives the reader of the lines.
+        let outlives = arguments.web.is_some();
+        let mut print = |part: Part<'_>| {
+            match part {
+                Part::Line(line) => say!("{line}"),
+                Part::Missed(samples) => tell!("{samples} samples missed"),
+            }
+            if outlives || !has_no_reader() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+        };
+        lines::print(hub, frames, arguments.json, interrupt::flag(), &mut print);
         return Ok(());
     }
     let colour = std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
-    screen::show(hub, frames, colour, messages)
+    Ok(view::show(hub, frames, colour, interrupt::flag(), messages)?)
 }
 
 /// Returns the exit code of a watched run without results: quitting the view is a success.

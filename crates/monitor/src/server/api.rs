@@ -3,19 +3,19 @@
 use axum::Router;
 use axum::body::{Body, to_bytes};
 use axum::extract::{Query, Request, State};
-use axum::http::{StatusCode, header};
+use axum::http::StatusCode;
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use lockgate_engine::units::Duration;
-use lockgate_session::{LONGEST_INTERVAL, Refused, SHORTEST_INTERVAL, exports, saved};
+use lockgate_session::{LONGEST_INTERVAL, SHORTEST_INTERVAL, exports, saved};
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::json;
 
+use super::answer::{answer, refuse, text};
 use super::slots::{Phase, Progress};
 use super::{BODY, Shared, guard, openapi, stream};
-use crate::monitor::Command;
-use crate::results;
+use crate::Command;
 
 /// Samples returned by one request at most.
 const MOST: usize = 10_000;
@@ -45,19 +45,6 @@ pub(super) fn router(shared: Shared) -> Router {
         .layer(middleware::from_fn_with_state(shared.clone(), guard::check))
         .layer(middleware::from_fn(whole_request))
         .with_state(shared)
-}
-
-/// Returns a refusal in the common form.
-pub(super) fn refuse(status: StatusCode, message: &str, help: &str) -> impl IntoResponse + use<> {
-    answer(status, &json!(Refused::because(message, help)))
-}
-
-fn answer(status: StatusCode, value: &Value) -> Response {
-    text(status, "application/json", value.to_string())
-}
-
-fn text(status: StatusCode, kind: &'static str, body: String) -> Response {
-    (status, [(header::CONTENT_TYPE, kind)], body).into_response()
 }
 
 async fn absent() -> Response {
@@ -107,7 +94,7 @@ async fn events(State(shared): State<Shared>) -> Response {
 }
 
 async fn scenario(State(shared): State<Shared>) -> Response {
-    text(StatusCode::OK, "application/toml; charset=utf-8", saved(&shared.hub.status(), &results::now()))
+    text(StatusCode::OK, "application/toml; charset=utf-8", saved(&shared.hub.status(), &(shared.now)()))
 }
 
 async fn tc(State(shared): State<Shared>) -> Response {
@@ -254,6 +241,6 @@ async fn mark(State(shared): State<Shared>, request: Request) -> Response {
 }
 
 /// True if a run may have this pace.
-pub(crate) fn is_pace(pace: f64) -> bool {
+pub fn is_pace(pace: f64) -> bool {
     pace.abs() < f64::MIN_POSITIVE || (0.001..=1e6).contains(&pace)
 }

@@ -1,5 +1,7 @@
 //! Access control: by the `Host` of a request, the origin of its page, and a token.
 
+use std::fs;
+use std::io::Read;
 use std::net::IpAddr;
 
 use axum::extract::{Request, State};
@@ -9,17 +11,18 @@ use axum::response::{IntoResponse, Response};
 use subtle::ConstantTimeEq;
 
 use super::Shared;
-use super::api::refuse;
+use super::answer::refuse;
+use crate::Error;
 
 /// Access rules.
 #[derive(Debug)]
-pub(crate) struct Guard {
+pub struct Guard {
     /// Host names of the server besides `localhost` and addresses.
-    pub(crate) names: Vec<String>,
+    pub names: Vec<String>,
     /// Token that a change must carry; `None` if none is needed.
-    pub(crate) token: Option<String>,
+    pub token: Option<String>,
     /// Refuses all changes if true.
-    pub(crate) read_only: bool,
+    pub read_only: bool,
 }
 
 impl Guard {
@@ -109,6 +112,17 @@ impl Guard {
             "send Authorization: Bearer TOKEN, or open the page at the address that carries it",
         ))
     }
+}
+
+/// Returns 128 random bits in hexadecimal, as a token.
+///
+/// # Errors
+/// [`Error::Token`] if the system has no random bits.
+pub fn fresh_token() -> Result<String, Error> {
+    let mut bits = [0; 16];
+    let read = fs::File::open("/dev/urandom").and_then(|mut source| source.read_exact(&mut bits));
+    read.map_err(Error::Token)?;
+    Ok(format!("{:032x}", u128::from_ne_bytes(bits)))
 }
 
 /// Middleware: passes a request that may change something, or answers with a refusal.

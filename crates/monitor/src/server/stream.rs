@@ -11,15 +11,14 @@ use axum::body::{Body, Bytes};
 use axum::extract::State;
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use tokio::sync::broadcast::Receiver;
 use tokio::sync::broadcast::error::{RecvError, TryRecvError};
 use tokio::time::{Instant, timeout};
 
 use super::Shared;
-use super::api::refuse;
+use super::answer::refuse;
 use super::slots::{Phase, Progress};
-use crate::monitor::Hub;
-use crate::monitor::hub::Frame;
+use crate::hub::Frame;
+use crate::{Frames, Hub};
 use lockgate_session::Status;
 
 /// Least time between batches.
@@ -50,7 +49,7 @@ impl Drop for Reader {
 /// State of one reader's stream.
 struct Stream {
     reader: Reader,
-    frames: Receiver<Frame>,
+    frames: Frames,
     /// Last status sent to it.
     known: Option<Arc<Status>>,
     last: Instant,

@@ -1,48 +1,65 @@
 //! Output of one line per sample, for pipes and logs.
 
 use std::fmt::Write;
+use std::ops::ControlFlow;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use lockgate_measure::figures;
 use lockgate_measure::monitor::{EventSample, PortSample, Sample};
-use tokio::sync::broadcast::Receiver;
 use tokio::sync::broadcast::error::TryRecvError;
 
-use crate::interrupt;
-use crate::monitor::hub::{Frame, Hub};
-use crate::output::{has_no_reader, say, tell};
-use lockgate::figures;
+use crate::{Frames, Hub};
 
-/// Prints samples until the run ends, as JSON if requested. Unless it `outlives` its reader, it also ends
-/// when that is gone.
-pub(crate) fn print(hub: &Hub, mut frames: Receiver<Frame>, json: bool, outlives: bool) {
+/// Part of the output.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Part<'a> {
+    /// A line of results, without its end.
+    Line(&'a str),
+    /// Number of samples lost because this reader fell behind.
+    Missed(u64),
+}
+
+/// Passes samples to `print` until the run ends, `interrupt` is set, or `print` breaks; as JSON if requested.
+pub fn print(
+    hub: &Hub,
+    mut frames: Frames,
+    json: bool,
+    interrupt: &AtomicBool,
+    print: &mut dyn FnMut(Part<'_>) -> ControlFlow<()>,
+) {
     let mut known_over = false;
-    while outlives || !has_no_reader() {
-        match frames.try_recv() {
-            Ok(frame) if json => say!("{}", frame.json),
-            Ok(frame) => show(&frame.sample),
-            Err(TryRecvError::Lagged(lost)) => tell!("{lost} samples missed"),
+    loop {
+        let printed = match frames.try_recv() {
+            Ok(frame) if json => print(Part::Line(&frame.json)),
+            Ok(frame) => lines(&frame.sample).iter().try_for_each(|line| print(Part::Line(line))),
+            Err(TryRecvError::Lagged(lost)) => print(Part::Missed(lost)),
             Err(TryRecvError::Closed) => return,
             Err(TryRecvError::Empty) => {
                 // Samples sent before the end are printed first.
-                if known_over || interrupt::is_requested() {
+                if known_over || interrupt.load(Ordering::SeqCst) {
                     return;
                 }
                 known_over = hub.is_over();
                 if !known_over {
                     std::thread::sleep(Duration::from_millis(10));
                 }
+                continue;
             }
+        };
+        if printed.is_break() {
+            return;
         }
     }
 }
 
-fn show(sample: &Sample) {
-    for event in &sample.events {
-        say!("{}", event_line(event));
-    }
+/// Returns the lines of a sample: its events, then its active ports.
+pub fn lines(sample: &Sample) -> Vec<String> {
+    let mut lines: Vec<String> = sample.events.iter().map(event_line).collect();
     let ports: Vec<String> = sample.ports.iter().filter_map(port).collect();
     let ports = if ports.is_empty() { "idle".to_owned() } else { ports.join("  |  ") };
-    say!("{:10.3} s  {ports}", sample.at_s);
+    lines.push(format!("{:10.3} s  {ports}", sample.at_s));
+    lines
 }
 
 /// Returns an event as a line.

@@ -9,7 +9,7 @@ use ratatui::widgets::{Paragraph, Sparkline};
 
 use super::lines::event_line;
 use super::screen::Screen;
-use lockgate::figures;
+use lockgate_measure::figures;
 
 /// Width of the bars in the list of queues, in columns.
 const BAR: usize = 10;

@@ -1,33 +1,20 @@
-//! Screen of `lockgate watch`: its state and its keys.
+//! State of the screen, and what its keys request.
 
 use std::collections::{BTreeMap, VecDeque};
-use std::io;
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver as Answers, Sender};
-use std::time::Duration;
 
 use lockgate_engine::units::Duration as RunTime;
 use lockgate_measure::monitor::{EventSample, QueueSample, Sample};
-use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
-use tokio::sync::broadcast::Receiver;
-use tokio::sync::broadcast::error::TryRecvError;
-
 use lockgate_session::{Knob, LONGEST_INTERVAL, SHORTEST_INTERVAL, Status};
+use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
-use super::keys::{Gone, Keys, has_hung_up};
-use super::{knob, paint};
-use crate::interrupt;
-use crate::monitor::Command;
-use crate::monitor::hub::{Frame, Hub};
+use super::knob;
 
 /// Values kept for a sparkline.
 const HISTORY: usize = 512;
 
 /// Number of events kept for the screen.
 const EVENTS: usize = 64;
-
-/// Polling interval of keys and samples.
-const FRAME: Duration = Duration::from_millis(40);
 
 /// Intervals in ms that `[` and `]` step through.
 const INTERVALS_MS: [u64; 9] = [10, 20, 50, 100, 200, 500, 1000, 2000, 5000];
@@ -242,98 +229,4 @@ impl Screen {
             KeyRequest::Every(RunTime::from_millis(millis).max(SHORTEST_INTERVAL).min(LONGEST_INTERVAL))
         })
     }
-}
-
-/// Channel of messages shown below the picture.
-pub(crate) type Messages = (Sender<String>, Answers<String>);
-
-/// Shows the screen until the user quits. A terminal that hangs up is a request to stop the run.
-///
-/// # Errors
-/// If the terminal cannot be drawn on.
-pub(crate) fn show(
-    hub: &Arc<Hub>,
-    mut frames: Receiver<Frame>,
-    colour: bool,
-    (told, answers): Messages,
-) -> io::Result<()> {
-    let mut terminal = ratatui::try_init()?;
-    let mut screen = Screen::new(hub.status(), colour);
-    let pressed = Keys::start();
-    let shown = loop {
-        gather(hub, &mut frames, &mut screen, &answers);
-        if let Err(error) = terminal.draw(|frame| paint::paint(&screen, frame)) {
-            if has_hung_up() {
-                interrupt::request();
-                break Ok(());
-            }
-            break Err(error);
-        }
-        match keys(hub, &mut screen, &pressed, &told) {
-            Ok(true) => {}
-            Ok(false) => break Ok(()),
-            Err(Gone) => interrupt::request(),
-        }
-        if interrupt::is_requested() {
-            break Ok(());
-        }
-    };
-    pressed.stop();
-    if ratatui::try_restore().is_err() {
-        // Its drop would report the error on stderr, which may be the same terminal, and panic there.
-        core::mem::forget(terminal);
-    }
-    shown
-}
-
-fn gather(hub: &Hub, frames: &mut Receiver<Frame>, screen: &mut Screen, answers: &Answers<String>) {
-    loop {
-        match frames.try_recv() {
-            Ok(frame) => screen.take(frame.sample),
-            Err(TryRecvError::Lagged(lost)) => screen.missed += lost,
-            Err(TryRecvError::Empty | TryRecvError::Closed) => break,
-        }
-    }
-    screen.status = hub.status();
-    if let Some(answer) = answers.try_iter().last() {
-        screen.message = answer;
-    }
-}
-
-/// Handles pressed keys. Returns false to quit.
-fn keys(hub: &Arc<Hub>, screen: &mut Screen, pressed: &Keys, told: &Sender<String>) -> Result<bool, Gone> {
-    let mut patience = FRAME;
-    while let Some(key) = pressed.next(patience)? {
-        patience = Duration::ZERO;
-        match screen.press(key) {
-            KeyRequest::Nothing => {}
-            KeyRequest::Quit => return Ok(false),
-            KeyRequest::Every(every) => {
-                hub.tell(Command::Every(every));
-            }
-            KeyRequest::Hold(held) => {
-                hub.tell(Command::Hold(held));
-            }
-            KeyRequest::Set(setting) => {
-                // The answer comes with the run's next look, which may be a while at a slow pace.
-                let (hub, told) = (hub.clone(), told.clone());
-                screen.message = format!("setting {setting} ...");
-                std::thread::spawn(move || {
-                    let answer = match hub.set(vec![setting.clone()], None) {
-                        Ok(done) => {
-                            let was = done.before.first().and_then(|before| before.split_once('='));
-                            let was = was.map(|(_, value)| value).filter(|value| !value.is_empty());
-                            let was = was.unwrap_or("not set");
-                            format!("set {setting} at {:.3} s (was {was})", done.at_s)
-                        }
-                        Err(refused) => refused.problems.first().map_or_else(String::new, |problem| {
-                            format!("refused: {}; {}", problem.message, problem.help)
-                        }),
-                    };
-                    let _ = told.send(answer);
-                });
-            }
-        }
-    }
-    Ok(true)
 }

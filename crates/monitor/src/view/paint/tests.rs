@@ -9,7 +9,7 @@ use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use ratatui::style::Color;
 
 use super::*;
-use crate::monitor::view::screen::KeyRequest;
+use crate::view::screen::KeyRequest;
 use lockgate_session::{Knob, PortStatus, Status};
 
 fn queue(name: &str, place: u16, parent: Option<u16>, packets: u64) -> QueueSample {
