@@ -1,13 +1,11 @@
-#![allow(clippy::print_stdout, reason = "an example")]
 //! A simulation of one minute at the pace of the clock, served at port 8080 and printed as lines.
+#![allow(clippy::print_stdout, reason = "an example")]
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
-use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, atomic::AtomicBool};
 
-use lockgate_engine::random::Seed;
-use lockgate_engine::units::Duration;
+use lockgate_engine::{random::Seed, units::Duration};
 use lockgate_monitor::server::{self, Guard, Shared};
 use lockgate_monitor::view::lines::Part;
 use lockgate_monitor::{Hub, SimulatedSession, view};
@@ -29,10 +27,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     println!("http://{}/metrics", server::start(([127, 0, 0, 1], 8080).into(), shared)?);
     let start = Start { mode: "sim", seed: 1, pace: 1.0, every: Duration::from_millis(500) };
     let (interrupt, frames) = (AtomicBool::new(false), hub.subscribe());
-    let mut print = |part: Part<'_>| {
-        println!("{part:?}");
-        ControlFlow::Continue(())
-    };
+    let mut print = |part: Part<'_>| ControlFlow::Continue(println!("{part:?}"));
     std::thread::scope(|scope| {
         let mut session = SimulatedSession::new(&scenario, start, &files, channels, &interrupt);
         let scenario = &scenario;
