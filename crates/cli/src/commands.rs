@@ -7,6 +7,7 @@ pub(crate) mod conform;
 mod demo;
 mod docs;
 mod doctor;
+mod ending;
 mod list;
 mod man;
 mod receive;
@@ -33,7 +34,10 @@ pub(crate) fn dispatch(arguments: &Arguments) -> Result<Exit, Failure> {
         Some(Command::Check(check)) => Ok(check::check(check)),
         Some(Command::List(list)) => list::list(list),
         Some(Command::Reproduce(reproduce)) => reproduce::reproduce(reproduce),
-        Some(Command::Conform(conform)) => conform::conform(conform),
+        Some(Command::Conform(arguments)) => match &arguments.against {
+            Some(file) => against::against(arguments, file),
+            None => conform::conform(arguments),
+        },
         Some(Command::Doctor(doctor)) => doctor::doctor(doctor),
         Some(Command::Send(send)) => send::send(send),
         Some(Command::Receive(receive)) => receive::receive(receive),

@@ -8,6 +8,8 @@ use lockgate::results::{SavedFileError, WriteError};
 use lockgate_scenario::PathError;
 use lockgate_scenario::diagnostic::Problems;
 
+use crate::output;
+
 /// Exit code of a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Exit {
@@ -57,6 +59,23 @@ impl std::fmt::Display for Failure {
                 let words: Vec<String> = (&**problems).into_iter().map(ToString::to_string).collect();
                 f.write_str(&words.join("; "))
             }
+        }
+    }
+}
+
+impl Exit {
+    /// Ends the output. Returns the command's exit code, or [`Exit::Failed`] if the command succeeded but its
+    /// output is incomplete.
+    pub(crate) fn with_output(self) -> Self {
+        let Some(error) = output::finish() else { return self };
+        let why = lockgate::files::words(&error);
+        crate::terminal::error(
+            &format!("cannot write the output: {why}"),
+            "what was printed is not whole; send it elsewhere and run the command again",
+        );
+        match self {
+            Self::Ok | Self::ExpectMissed | Self::Unfaithful => Self::Failed,
+            other => other,
         }
     }
 }

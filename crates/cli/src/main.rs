@@ -33,5 +33,5 @@ fn main() -> ExitCode {
             if error.use_stderr() { Exit::Usage } else { Exit::Ok }
         }
     };
-    output::finish(exit).into()
+    exit.with_output().into()
 }

@@ -1,15 +1,12 @@
 //! Standard output and standard error, each written in one place.
 //!
 //! Results go to stdout by [`say!`], everything else to stderr by [`tell!`]. A failed write to stdout is
-//! stored and makes the command fail at its end ([`finish`]); a closed pipe (`lockgate list | head -1`) ends
+//! stored and makes the command fail at its end (`Exit::with_output`); a closed pipe (`lockgate list | head -1`) ends
 //! the output quietly instead. Failed writes to stderr are ignored: they cannot be reported.
 
 use std::fmt::Arguments;
 use std::io::{self, Write};
 use std::sync::{Mutex, PoisonError};
-
-use crate::exit::Exit;
-use crate::terminal;
 
 /// Prints a line of results.
 macro_rules! say {
@@ -78,23 +75,9 @@ fn is_hang_up(_: &io::Error) -> bool {
     false
 }
 
-/// Flushes stdout. Returns the command's exit code, or [`Exit::Failed`] if the command succeeded but its
-/// output is incomplete.
-pub(crate) fn finish(exit: Exit) -> Exit {
+/// Flushes stdout. Returns the first failed write; a closed pipe is none.
+pub(crate) fn finish() -> Option<io::Error> {
     attempt(|stdout| stdout.flush());
     let failed = FAILED.lock().unwrap_or_else(PoisonError::into_inner).take();
-    match failed {
-        Some(error) if !is_pipe(&error) => {
-            let why = lockgate::files::words(&error);
-            terminal::error(
-                &format!("cannot write the output: {why}"),
-                "what was printed is not whole; send it elsewhere and run the command again",
-            );
-            match exit {
-                Exit::Ok | Exit::ExpectMissed | Exit::Unfaithful => Exit::Failed,
-                other => other,
-            }
-        }
-        _ => exit,
-    }
+    failed.filter(|error| !is_pipe(error))
 }

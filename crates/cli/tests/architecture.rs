@@ -72,6 +72,7 @@ fn crates_use_only_those_before_them() {
     }
     assert_eq!(found.len(), ARROWS.len(), "a crate joined or left: say where it stands in ARROWS");
     for (name, allowed) in ARROWS {
+        println!("{name} uses {}", found[name].iter().cloned().collect::<Vec<_>>().join(", "));
         for used in &found[name] {
             assert!(allowed.contains(&used.as_str()), "`{name}` must not use `{used}`");
         }

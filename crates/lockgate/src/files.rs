@@ -1,13 +1,14 @@
 //! Input files: scenarios, and the files they name.
 
 use std::fs;
-use std::io::{self, Read};
+use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use lockgate_scenario::Files;
 
 use crate::Error;
+pub use crate::io_error::words;
 
 /// Largest file read into memory, in bytes.
 const LARGEST: u64 = 1 << 30;
@@ -63,18 +64,6 @@ pub(crate) fn scenario_text(path: &Path) -> Result<String, Error> {
         Err(why) => return Err(Error::Unreadable { path, why }),
     };
     String::from_utf8(bytes).map_err(|error| Error::NotText { path, at: error.utf8_error().valid_up_to() })
-}
-
-/// Returns the message of an I/O error, in lower case and without its number.
-pub fn words(error: &io::Error) -> String {
-    match error.kind() {
-        io::ErrorKind::NotFound => "there is no such file".to_owned(),
-        io::ErrorKind::PermissionDenied => "permission denied".to_owned(),
-        io::ErrorKind::IsADirectory => "it is a directory".to_owned(),
-        io::ErrorKind::StorageFull => "there is no room on the disk".to_owned(),
-        io::ErrorKind::QuotaExceeded => "your share of the disk is used up".to_owned(),
-        _ => error.to_string().to_lowercase(),
-    }
 }
 
 #[cfg(test)]

@@ -36,6 +36,7 @@
 mod cost;
 mod error;
 pub mod files;
+mod io_error;
 mod judge;
 #[cfg(feature = "live")]
 mod live;

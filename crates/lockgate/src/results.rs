@@ -23,7 +23,7 @@ use sha2::{Digest, Sha256};
 pub use self::directory::{ResultsDirectory, remove_unfinished};
 pub use self::error::{SavedFileError, WriteError};
 pub use self::saved_file::SavedFile;
-use crate::files::words;
+use crate::io_error::words;
 use crate::{Runs, Seed};
 
 /// Page of reports, with a placeholder for the data.

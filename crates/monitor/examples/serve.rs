@@ -27,7 +27,10 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     println!("http://{}/metrics", server::start(([127, 0, 0, 1], 8080).into(), shared)?);
     let start = Start { mode: "sim", seed: 1, pace: 1.0, every: Duration::from_millis(500) };
     let (interrupt, frames) = (AtomicBool::new(false), hub.subscribe());
-    let mut print = |part: Part<'_>| ControlFlow::Continue(println!("{part:?}"));
+    let mut print = |part: Part<'_>| {
+        println!("{part:?}");
+        ControlFlow::Continue(())
+    };
     std::thread::scope(|scope| {
         let mut session = SimulatedSession::new(&scenario, start, &files, channels, &interrupt);
         let scenario = &scenario;

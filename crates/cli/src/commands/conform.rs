@@ -9,7 +9,6 @@ use rayon::prelude::*;
 use serde::Serialize;
 
 use crate::arguments::Conform;
-use crate::commands::against::against;
 use crate::exit::{Exit, Failure};
 use crate::interrupt;
 use crate::output::say;
@@ -17,9 +16,6 @@ use crate::results::{self, ResultsDirectory};
 use crate::terminal;
 
 pub(crate) fn conform(arguments: &Conform) -> Result<Exit, Failure> {
-    if let Some(file) = &arguments.against {
-        return against(arguments, file);
-    }
     let kinds = kinds(arguments.kind.as_deref())?;
     let out =
         arguments.out.as_deref().map(|out| ResultsDirectory::start(Some(out), "conform")).transpose()?;

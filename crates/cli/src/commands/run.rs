@@ -1,9 +1,8 @@
 //! `lockgate run`: runs a scenario and writes a report.
 
-use std::path::Path;
+use lockgate::{Seed, figures, memory, verdict};
 
-use lockgate::{Runs, Seed, Summary, figures, memory, verdict};
-
+use super::ending::{end, ended};
 use crate::arguments::Run;
 use crate::exit::{Exit, Failure};
 use crate::output::{say, tell};
@@ -56,25 +55,4 @@ pub(crate) fn run(arguments: &Run) -> Result<Exit, Failure> {
         end(&summary, &runs, arguments.output.quiet, &directory);
     }
     Ok(ended(&runs, verdict::holds(&summary)))
-}
-
-/// Returns the exit code of a command that ran a scenario. A run outside its fidelity limits cannot miss
-/// expectations.
-pub(crate) fn ended(runs: &Runs, holds: bool) -> Exit {
-    match (runs.stopped_early, runs.unfaithful.is_empty(), holds) {
-        (true, ..) => Exit::Interrupted,
-        (false, false, _) => Exit::Unfaithful,
-        (false, true, false) => Exit::ExpectMissed,
-        (false, true, true) => Exit::Ok,
-    }
-}
-
-/// Prints the last lines: the verdict, the most important finding, and the report's path; for a quiet run
-/// only the verdict.
-pub(super) fn end(summary: &Summary, runs: &Runs, quiet: bool, directory: &Path) {
-    say!("{}", verdict::line(summary, runs));
-    if !quiet {
-        say!("{}", verdict::one_thing(summary));
-        say!("report: {}", directory.join("report.html").display());
-    }
 }

@@ -5,7 +5,7 @@ use lockgate::{Scenario, Seed, Summary, figures, verdict};
 use lockgate_measure::report::Run as ReportRun;
 use serde::Serialize;
 
-use super::run::{end, ended};
+use super::ending::{end, ended};
 use crate::arguments::Run;
 use crate::exit::{Exit, Failure};
 use crate::output::say;

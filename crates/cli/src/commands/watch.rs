@@ -20,7 +20,7 @@ use lockgate_monitor::view::{self, Messages};
 use lockgate_monitor::{Channels, Command, Frames, Hub, LiveSession, SimulatedSession};
 use lockgate_session::{LONGEST_INTERVAL, SAVED_HEAD, SHORTEST_INTERVAL, Start, saved};
 
-use super::run::ended;
+use super::ending::ended;
 use crate::arguments::Watch;
 use crate::exit::{Exit, Failure};
 use crate::output::{has_no_reader, say, tell};

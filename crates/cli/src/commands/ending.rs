@@ -1,0 +1,29 @@
+//! Last lines and exit code of a command that ran a scenario.
+
+use std::path::Path;
+
+use lockgate::{Runs, Summary, verdict};
+
+use crate::exit::Exit;
+use crate::output::say;
+
+/// Returns the exit code of a command that ran a scenario. A run outside its fidelity limits cannot miss
+/// expectations.
+pub(super) fn ended(runs: &Runs, holds: bool) -> Exit {
+    match (runs.stopped_early, runs.unfaithful.is_empty(), holds) {
+        (true, ..) => Exit::Interrupted,
+        (false, false, _) => Exit::Unfaithful,
+        (false, true, false) => Exit::ExpectMissed,
+        (false, true, true) => Exit::Ok,
+    }
+}
+
+/// Prints the last lines: the verdict, the most important finding, and the report's path; for a quiet run
+/// only the verdict.
+pub(super) fn end(summary: &Summary, runs: &Runs, quiet: bool, directory: &Path) {
+    say!("{}", verdict::line(summary, runs));
+    if !quiet {
+        say!("{}", verdict::one_thing(summary));
+        say!("report: {}", directory.join("report.html").display());
+    }
+}

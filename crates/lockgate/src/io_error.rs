@@ -1,0 +1,15 @@
+//! Messages of I/O errors.
+
+use std::io;
+
+/// Returns the message of an I/O error, in lower case and without its number.
+pub fn words(error: &io::Error) -> String {
+    match error.kind() {
+        io::ErrorKind::NotFound => "there is no such file".to_owned(),
+        io::ErrorKind::PermissionDenied => "permission denied".to_owned(),
+        io::ErrorKind::IsADirectory => "it is a directory".to_owned(),
+        io::ErrorKind::StorageFull => "there is no room on the disk".to_owned(),
+        io::ErrorKind::QuotaExceeded => "your share of the disk is used up".to_owned(),
+        _ => error.to_string().to_lowercase(),
+    }
+}
