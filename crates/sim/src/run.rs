@@ -31,7 +31,7 @@ pub enum Command {
     /// Stop the run now.
     Stop,
     /// Continue by this scenario, which must differ from the current one only by changes later than now
-    /// ([`Scenario::with_change`]). Changes up to now may be left out.
+    /// ([`Scenario::with_change`]).
     Change(Box<Scenario>),
 }
 

@@ -206,14 +206,9 @@ impl<'a> Simulation<'a> {
     }
 
     /// Continues by this scenario, which must differ from the current one only by changes later than now
-    /// ([`Scenario::with_change`]). Changes up to now may be left out: they have happened.
+    /// ([`Scenario::with_change`]).
     pub fn change(&mut self, scenario: Scenario) {
-        let now = self.now();
-        with_play!(&mut self.player, play => {
-            let listed = scenario.changes.partition_point(|change| change.at <= now);
-            play.timeline.left_out = play.timeline.next.saturating_sub(listed);
-            play.timeline.scenario = Cow::Owned(scenario);
-        });
+        with_play!(&mut self.player, play => play.timeline.scenario = Cow::Owned(scenario));
     }
 
     /// Ends the run now, and closes its account.
@@ -261,7 +256,7 @@ impl<'a, E: Entry> Play<'a, E> {
             network,
             until: Instant::ZERO,
             end: scenario.end(),
-            timeline: Timeline { scenario, next: 0, left_out: 0 },
+            timeline: Timeline { scenario, next: 0 },
             next: Instant::ZERO,
             now: Instant::ZERO,
             has_ended: false,
@@ -399,13 +394,11 @@ struct Timeline<'a> {
     scenario: Cow<'a, Scenario>,
     /// Number of changes that have happened.
     next: usize,
-    /// Number of these that the scenario's list does not have.
-    left_out: usize,
 }
 
 impl Timeline<'_> {
     fn upcoming(&self) -> Option<&Change> {
-        self.scenario.changes.get(self.next - self.left_out)
+        self.scenario.changes.get(self.next)
     }
 
     fn next_time(&self) -> Instant {
@@ -413,7 +406,7 @@ impl Timeline<'_> {
     }
 
     fn turn<E: Entry>(&mut self, network: &mut Network<E>, now: Instant) -> Result<(), Failure> {
-        let upcoming = self.next - self.left_out;
+        let upcoming = self.next;
         self.next += 1;
         match self.scenario.changes.get(upcoming) {
             Some(change) => network.apply(&self.scenario, &mut Prepared::from(change.clone()), now),
