@@ -7,8 +7,9 @@ use lockgate_engine::units::{Bytes, Duration, Instant, Limit, Packets, Probabili
 use toml_edit::{Array, ArrayOfTables, DocumentMut, InlineTable, Item, Table, Value, value};
 
 use crate::diagnostic::{Problem, Problems, Source};
+use crate::files::Files;
 use crate::model::Scenario;
-use crate::{Files, read};
+use crate::reader::read;
 
 /// Value of one key of a scenario: a quantity with its unit, a text, a number, a list or a table.
 #[derive(Clone, Debug)]

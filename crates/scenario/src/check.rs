@@ -29,9 +29,9 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use self::changes::{Base, Changes, State};
-use crate::Files;
 use crate::diagnostic::{MOST_PROBLEMS, Problem, Span};
 use crate::file::{RecordTable, SECTIONS, Top};
+use crate::files::Files;
 use crate::model::{Record, Scenario};
 use crate::nearest::{nearest, suggest};
 use crate::routes::Routes;
