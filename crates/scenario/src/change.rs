@@ -1,12 +1,16 @@
 //! Changes during the run: their effects on ports, links and flows.
 
+use core::ops::Range;
+use std::sync::Arc;
+
 use lockgate_engine::classify::Headers;
 use lockgate_engine::discipline::Invalid;
 use lockgate_engine::node::Node;
 use lockgate_engine::port::Port;
-use lockgate_engine::units::Instant;
+use lockgate_engine::units::{Duration, Instant, Probability, Rate};
 
-use crate::model::Action;
+use crate::traffic::Traffic;
+use crate::tree::QueueTree;
 
 /// One effect at one time. A `[[change]]` that sets several values gives several effects: one for each
 /// port, link or flow it concerns.
@@ -20,6 +24,47 @@ pub struct Change {
     pub value: String,
     /// Effect on the run.
     pub action: Action,
+}
+
+/// Effect of a change on the run.
+#[derive(Clone, Debug)]
+pub enum Action {
+    /// New parameters for queues of a tree whose shape stays the same.
+    Reconfigure {
+        /// Index in `ports`.
+        port: usize,
+        /// New state of the tree.
+        tree: Arc<QueueTree>,
+        /// Queues whose parameters or children's shares differ. Empty if the change is in an inactive tree.
+        queues: Vec<String>,
+    },
+    /// A new tree, to which the waiting packets move.
+    Replace {
+        /// Index in `ports`.
+        port: usize,
+        /// The new tree.
+        tree: Arc<QueueTree>,
+    },
+    /// New properties of a link; `None` for those that stay the same.
+    Link {
+        /// Index in `links`.
+        link: usize,
+        /// Rate of both directions.
+        rate: Option<Rate>,
+        /// Propagation delay.
+        delay: Option<Duration>,
+        /// Loss probability.
+        loss: Option<Probability>,
+    },
+    /// New behaviour of a flow, or of all flows of a group.
+    Flow {
+        /// Indices in `flows`.
+        flows: Range<usize>,
+        /// New traffic from now on; `None` if it stays the same.
+        traffic: Option<Box<Traffic>>,
+        /// Time from now on at which the flow stops at the latest.
+        stop: Option<Duration>,
+    },
 }
 
 impl Change {

@@ -69,11 +69,11 @@ mod values;
 
 pub use application::{Codec, Ftp, Pages};
 pub use builder::ScenarioBuilder;
-pub use change::Change;
+pub use change::{Action, Change};
 pub use diagnostic::{Problem, Problems};
 pub use expect::{Bound, Criterion, Expected};
 pub use files::Files;
-pub use model::{Action, Flow, Link, NodeModel, PortModel, Record, Scenario, Service, Transport};
+pub use model::{Flow, Link, NodeModel, PortModel, Record, Scenario, Service, Transport};
 pub use path::{Override, PathError};
 pub use reader::{LONGEST, MEMORY, Reader, read};
 pub use reference::{Reference, reference, references};

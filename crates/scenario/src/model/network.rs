@@ -1,0 +1,94 @@
+//! Nodes, links and ports.
+
+use core::net::IpAddr;
+use std::sync::Arc;
+
+use lockgate_engine::clock::ClockConfig;
+use lockgate_engine::ring::RingConfig;
+use lockgate_engine::units::{Bytes, Duration, Limit, Probability, Rate};
+
+use crate::trace::LinkTrace;
+use crate::tree::QueueTree;
+
+/// A host, or a router if more than one link meets there.
+#[derive(Clone, Debug, PartialEq)]
+pub struct NodeModel {
+    /// Name.
+    pub name: String,
+    /// Address: as given, or else the next free one from 10.0.0.1 on.
+    pub address: IpAddr,
+    /// Time by which its clock is ahead of true time at the start, in picoseconds.
+    pub clock_offset_ps: i64,
+    /// Relative excess of its clock's speed over true time, in parts per billion.
+    pub clock_drift_ppb: i64,
+    /// Processor, if that limits how fast it forwards.
+    pub service: Option<Service>,
+    /// Shell command that runs on it in live runs.
+    pub command: Option<String>,
+}
+
+/// A router's processor: packets are served one after another before they reach a port.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Service {
+    /// Time that each packet takes.
+    pub per_packet: Duration,
+    /// Rate at which bytes are handled, whose time adds to `per_packet`; `None`: bytes take no time.
+    pub rate: Option<Rate>,
+    /// Limit on the queue for the processor.
+    pub limit: Limit,
+}
+
+/// A bidirectional link.
+#[derive(Clone, Debug)]
+pub struct Link {
+    /// Name.
+    pub name: String,
+    /// Indices in `nodes` of the two nodes it joins, as written in `between`.
+    pub ends: [usize; 2],
+    /// Rate of each direction, more than zero. If both are traced, the mean rate of the first trace.
+    pub rate: Rate,
+    /// Propagation delay.
+    pub delay: Duration,
+    /// Probability that a packet is lost on the link, independently of others.
+    pub loss: Probability,
+    /// Bytes that the link charges on top of each frame; negative if it carries less than the frame.
+    pub overhead: i32,
+    /// Minimum bytes that the link charges for a frame, overhead included; 0: no minimum.
+    pub mpu: u32,
+    /// Delivery opportunities instead of the rate, from `ends[0]` to `ends[1]` and back.
+    pub trace: [Option<Arc<LinkTrace>>; 2],
+}
+
+impl Link {
+    /// Returns the bytes that the link charges for a frame of `length` bytes.
+    #[inline]
+    pub fn charged(&self, length: u32) -> Bytes {
+        let charged = i64::from(length) + i64::from(self.overhead);
+        Bytes(charged.max(i64::from(self.mpu)).max(1).unsigned_abs())
+    }
+}
+
+/// The queue where a link leaves a node.
+#[derive(Clone, Debug)]
+pub struct PortModel {
+    /// `from:to`, or `from:to@link` if several links join the two nodes.
+    pub name: String,
+    /// Index in `nodes` of the node that sends.
+    pub from: usize,
+    /// Index in `nodes` of the node that receives.
+    pub to: usize,
+    /// Index in `links` of its link.
+    pub link: usize,
+    /// Direction on the link: 0 from `ends[0]` to `ends[1]`, 1 back.
+    pub direction: usize,
+    /// Granularity of the scheduler's clock; `None`: exact.
+    pub clock: Option<ClockConfig>,
+    /// The device queue below the scheduler; `None`: no device queue.
+    pub ring: Option<RingConfig>,
+    /// Name of the root of the tree.
+    pub root: String,
+    /// The tree that is active at the start.
+    pub tree: QueueTree,
+    /// Names of all queues in the file, those of inactive trees included.
+    pub queues: Vec<String>,
+}

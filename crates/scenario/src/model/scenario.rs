@@ -1,0 +1,77 @@
+//! The whole scenario, and the outputs of its run.
+
+use lockgate_engine::port_name;
+use lockgate_engine::units::{Bytes, Duration, Instant, Rate};
+
+use super::flow::Flow;
+use super::network::{Link, NodeModel, PortModel};
+use crate::change::Change;
+use crate::diagnostic::Problem;
+use crate::expect::Expected;
+use crate::routes::Routes;
+use crate::timeline::Timeline;
+
+/// A network with its traffic, its changes during the run and the expectations on its results.
+#[derive(Clone, Debug)]
+pub struct Scenario {
+    /// Subject of the scenario, in one line.
+    pub title: String,
+    /// Length of the run; more than [`warmup`](Self::warmup).
+    pub duration: Duration,
+    /// Time at the start that statistics leave out.
+    pub warmup: Duration,
+    /// Hosts and routers.
+    pub nodes: Vec<NodeModel>,
+    /// Links between nodes.
+    pub links: Vec<Link>,
+    /// Ports, two for each link: one at either end.
+    pub ports: Vec<PortModel>,
+    /// Next hops by destination.
+    pub routes: Routes,
+    /// Flows. Groups (`count = 3`) are expanded as `name/1` to `name/3`, next to each other. After all of
+    /// them come the control connections of FTP, `name/control`, and the return flows of TCP flows,
+    /// `name/return`.
+    pub flows: Vec<Flow>,
+    /// Changes during the run, sorted by time, then by the order of the file.
+    pub changes: Vec<Change>,
+    /// Expectations on the results.
+    pub expects: Vec<Expected>,
+    /// Outputs of the run besides its statistics.
+    pub record: Record,
+    /// Warnings: valid, but probably not meant.
+    pub warnings: Vec<Problem>,
+    /// Limit on the bytes of memory that its files, and those of its changes, may use.
+    pub memory: u64,
+    pub(crate) timeline: Timeline,
+}
+
+impl Scenario {
+    /// Returns the index in `ports` of the port called `name`, in either spelling.
+    pub fn port(&self, name: &str) -> Option<usize> {
+        let name = port_name::canonical(name);
+        self.ports.iter().position(|port| port.name == name)
+    }
+
+    /// Returns the end of the run.
+    pub fn end(&self) -> Instant {
+        Instant::ZERO + self.duration
+    }
+}
+
+/// Outputs of the run besides its statistics.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Record {
+    /// Writes one row per packet and port.
+    pub packets: bool,
+    /// Writes a capture of every port, with drop reasons and queueing delays.
+    pub capture: bool,
+    /// Length of an interval of the time series; `None`: chosen from the duration.
+    pub interval: Option<Duration>,
+    /// Sizes at which classes of file sizes begin, rising; empty: the default classes.
+    pub file_bins: Vec<Bytes>,
+    /// Width of each class of file sizes, instead of `file_bins`.
+    pub file_bin_width: Option<Bytes>,
+    /// Rate that files are assumed to share, for comparison; `None`: that of the slowest link on their
+    /// path.
+    pub sharing_rate: Option<Rate>,
+}
