@@ -56,6 +56,12 @@ impl Scenario {
     pub fn end(&self) -> Instant {
         Instant::ZERO + self.duration
     }
+
+    /// Returns the scenario as a file: the text that it was read from with overrides applied, comments
+    /// included, and a `[[change]]` for each change that was added.
+    pub fn to_toml(&self) -> String {
+        self.timeline.text()
+    }
 }
 
 /// Outputs of the run besides its statistics.
