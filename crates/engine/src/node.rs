@@ -33,7 +33,6 @@
 
 mod account;
 mod contents;
-mod inner_class;
 
 use std::sync::Arc;
 
@@ -44,8 +43,7 @@ use crate::prefetch::prefetch;
 use crate::units::{Bytes, Instant, Rate};
 
 pub use account::{Count, Counters, Tally};
-pub(crate) use contents::{Contents, Erased};
-pub(crate) use inner_class::InnerClass;
+pub(crate) use contents::{Contents, Erased, InnerClass};
 
 /// Information on a child's next packet that its parent gets without dequeuing it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

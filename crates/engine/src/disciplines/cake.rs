@@ -147,7 +147,11 @@ impl Config {
                 "is not there: leave it out, acknowledgements are not thinned",
             ));
         }
-        Compensation::new(self).map(|_| ())
+        self.compensation().map(|_| ())
+    }
+
+    fn compensation(&self) -> Result<Compensation, Invalid> {
+        Compensation::new(self.overhead, self.raw, self.mpu, self.framing)
     }
 
     fn memory(&self) -> Bytes {
@@ -341,7 +345,7 @@ fn terms(config: &Config, salt: u64) -> Result<Terms, Invalid> {
     let step = |of: f64| Probability::from_f64(1.0 / of).unwrap_or(Probability::ZERO);
     Ok(Terms {
         isolation: config.isolation,
-        compensation: Compensation::new(config)?,
+        compensation: config.compensation()?,
         steps: Steps::new(step(256.0), step(4096.0)),
         salt,
         ingress: config.ingress,

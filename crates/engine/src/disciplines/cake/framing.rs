@@ -9,7 +9,6 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::Config;
 use crate::discipline::Invalid;
 use crate::units::{Bytes, Overhead};
 
@@ -39,17 +38,23 @@ pub(super) struct Compensation {
 }
 
 impl Compensation {
-    pub(super) fn new(config: &Config) -> Result<Self, Invalid> {
-        let Overhead(overhead) = config.overhead.unwrap_or_default();
+    /// Creates the conversion of these parameters of [`Config`](super::Config).
+    pub(super) fn new(
+        overhead: Option<Overhead>,
+        raw: bool,
+        mpu: Bytes,
+        framing: Framing,
+    ) -> Result<Self, Invalid> {
+        let relative_to_frame = raw || overhead.is_none();
+        let Overhead(overhead) = overhead.unwrap_or_default();
         if !(-64..=256).contains(&overhead) {
             return Err(Invalid::new("overhead", "is from `-64B` to `256B`"));
         }
-        if config.mpu > Bytes(256) {
+        if mpu > Bytes(256) {
             return Err(Invalid::new("mpu", "is up to `256B`"));
         }
-        let relative_to_frame = config.raw || config.overhead.is_none();
         let added = if relative_to_frame { overhead } else { overhead - ETHERNET };
-        Ok(Self { added, mpu: config.mpu, framing: config.framing })
+        Ok(Self { added, mpu, framing })
     }
 
     /// Returns the length on the link, at least a byte.
@@ -96,14 +101,8 @@ mod tests {
             (Some(22), false, 0, Ptm, 57, 67),        // 65 and 2
         ];
         for (overhead, raw, mpu, framing, frame, on_link) in rows {
-            let config = Config {
-                overhead: overhead.map(Overhead),
-                raw,
-                mpu: Bytes(mpu),
-                framing,
-                ..Config::default()
-            };
-            let compensation = Compensation::new(&config).expect("valid");
+            let compensation =
+                Compensation::new(overhead.map(Overhead), raw, Bytes(mpu), framing).expect("valid");
             assert_eq!(
                 compensation.on_link(Bytes(frame)),
                 Bytes(on_link),

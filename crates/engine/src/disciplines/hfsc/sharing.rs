@@ -55,33 +55,12 @@ mod parent;
 
 use crate::class::Classes;
 use crate::prefetch::prefetch;
-use crate::units::{Bytes, Instant};
+use crate::units::Instant;
 
-use super::curve::work;
-use super::curve_spec::CurveSpec;
+pub(super) use class::Shares;
 use class::{Class, State};
+pub(super) use parent::SentPacket;
 use parent::{Child, Parent, Position};
-
-/// Curves of a class's share.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Shares {
-    pub(super) link_share: Option<CurveSpec>,
-    pub(super) upper_limit: Option<CurveSpec>,
-}
-
-/// A packet that left.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct SentPacket {
-    work: u128,
-    /// True if the link-sharing criterion selected it.
-    by_share: bool,
-}
-
-impl SentPacket {
-    pub(super) fn new(length: Bytes, by_share: bool) -> Self {
-        Self { work: work(length), by_share }
-    }
-}
 
 fn has_limits(shares: &[Shares]) -> bool {
     shares.iter().any(|shares| shares.upper_limit.is_some())

@@ -1,8 +1,15 @@
 //! Link-sharing state of a class.
 
-use super::Shares;
 use crate::disciplines::hfsc::curve::Curve;
+use crate::disciplines::hfsc::curve_spec::CurveSpec;
 use crate::units::Instant;
+
+/// Curves of a class's share.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Shares {
+    pub(crate) link_share: Option<CurveSpec>,
+    pub(crate) upper_limit: Option<CurveSpec>,
+}
 
 /// Activity of a class under the link-sharing criterion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

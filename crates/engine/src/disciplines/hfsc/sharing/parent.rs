@@ -10,10 +10,10 @@
 //! child that becomes active enters at the middle between the smallest (`min_virtual_time`) and the largest
 //! virtual time of the period.
 
+use crate::disciplines::hfsc::curve::work;
 use crate::queue::winner_tree::WinnerTree;
-use crate::units::Instant;
+use crate::units::{Bytes, Instant};
 
-use super::SentPacket;
 use super::class::{Class, State};
 use super::max_virtual_time::MaxVirtualTime;
 
@@ -59,6 +59,20 @@ pub(super) struct Child {
     pub(super) class: u32,
     /// Index of the child's state as a parent; `ROOT` for a leaf.
     pub(super) as_parent: u32,
+}
+
+/// A packet that left.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct SentPacket {
+    work: u128,
+    /// True if the link-sharing criterion selected it.
+    by_share: bool,
+}
+
+impl SentPacket {
+    pub(crate) fn new(length: Bytes, by_share: bool) -> Self {
+        Self { work: work(length), by_share }
+    }
 }
 
 impl Parent {

@@ -2,8 +2,9 @@
 
 use core::any::Any;
 
-use super::{Erased, Node};
+use super::Erased;
 use crate::context::{Context, Dequeue};
+use crate::node::Node;
 use crate::packet::Packet;
 use crate::units::Instant;
 
