@@ -10,6 +10,7 @@
 //! does not change their times.
 
 mod bursts;
+mod emission;
 mod replay_source;
 mod streams;
 mod video;
@@ -18,6 +19,7 @@ use lockgate_engine::random::{Random, Seed};
 use lockgate_engine::units::{Bytes, Duration, Rate};
 
 use self::bursts::Bursts;
+pub use self::emission::{BATCH, Emission};
 use self::replay_source::ReplaySource;
 use self::streams::{ConstantRate, Gaps, Sizes};
 use self::video::Video;
@@ -27,18 +29,6 @@ use crate::files::LoadedFiles;
 use crate::frame::HEADERS;
 use crate::invalid::Invalid;
 use crate::law::Law;
-
-/// One packet offered by a flow.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Emission {
-    /// Time since the flow's start.
-    pub at: Duration,
-    /// Frame length in bytes, as charged by the link.
-    pub length: u32,
-}
-
-/// Limit on the emissions appended by one call of [`Arrivals::fill`].
-pub const BATCH: usize = 32;
 
 /// The packets offered by a flow, in order of time, in batches.
 pub struct Arrivals {

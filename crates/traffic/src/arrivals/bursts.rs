@@ -9,7 +9,7 @@
 use lockgate_engine::random::Random;
 use lockgate_engine::units::Duration;
 
-use super::Emission;
+use super::emission::Emission;
 use crate::config::BurstStart;
 use crate::law::Law;
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use lockgate_engine::units::{Duration, PICOS_PER_SECOND};
 
-use super::{BATCH, Emission};
+use super::emission::{BATCH, Emission};
 use crate::replay::Replay;
 
 /// Binary fraction digits of a time factor.

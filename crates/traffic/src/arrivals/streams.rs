@@ -3,7 +3,7 @@
 use lockgate_engine::random::Random;
 use lockgate_engine::units::{Bytes, Duration, PICOS_PER_SECOND, Rate};
 
-use super::{BATCH, Emission};
+use super::emission::{BATCH, Emission};
 use crate::frame::LARGEST_FRAME;
 use crate::law::Law;
 

@@ -12,7 +12,7 @@
 use lockgate_engine::random::Random;
 use lockgate_engine::units::{Duration, PICOS_PER_SECOND, Rate};
 
-use super::{BATCH, Emission};
+use super::emission::{BATCH, Emission};
 use crate::frame::HEADERS;
 use crate::ziggurat::StandardExponential;
 
