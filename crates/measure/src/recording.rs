@@ -18,6 +18,7 @@ mod flow;
 mod packets;
 mod port;
 mod requests;
+mod sojourns;
 mod tcp;
 mod watch;
 

@@ -311,6 +311,16 @@ impl Distribution {
     }
 }
 
+/// Returns `part / whole`, if that is a finite number.
+fn ratio(part: f64, whole: f64) -> Option<f64> {
+    (whole > 0.0).then(|| part / whole).and_then(finite)
+}
+
+/// Returns `value`, if it is finite.
+fn finite(value: f64) -> Option<f64> {
+    value.is_finite().then_some(value)
+}
+
 /// Returns the JSON Schema of `summary.json`.
 pub fn schema() -> serde_json::Value {
     schemars::schema_for!(Summary).to_value()

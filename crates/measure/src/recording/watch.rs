@@ -9,7 +9,7 @@ use lockgate_engine::discipline::DropReason;
 use lockgate_engine::node::Tally;
 use lockgate_engine::units::Duration;
 
-use super::port::Sojourns;
+use super::sojourns::Sojourns;
 use crate::histogram::Coarse;
 
 /// Upper limits of the classes of sojourn times, cumulative; longer times are in no class.

@@ -6,9 +6,8 @@ use lockgate_engine::units::Instant;
 
 use super::{
     Distribution, EngineSummary, FileSummary, FlowSummary, PICOS, PortSummary, QueueSummary, SCHEMA, Summary,
-    TcpSummary,
+    TcpSummary, VoiceSummary, files, finite, ratio, requests,
 };
-use super::{VoiceSummary, files, requests};
 use crate::emodel::{self, Codec};
 use crate::fairness::jain;
 use crate::intervals::Interval;
@@ -244,13 +243,4 @@ fn queue(
         sojourn_s: Distribution::of_picos(&record.sojourn(number)),
         scheduling_mean_s: record.scheduling(number).map(|mean| mean / PICOS),
     }
-}
-
-/// Returns `part / whole`, if that is a finite number.
-pub(super) fn ratio(part: f64, whole: f64) -> Option<f64> {
-    (whole > 0.0).then(|| part / whole).and_then(finite)
-}
-
-fn finite(value: f64) -> Option<f64> {
-    value.is_finite().then_some(value)
 }

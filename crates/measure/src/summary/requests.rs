@@ -3,8 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::Distribution;
-use super::build::ratio;
+use super::{Distribution, ratio};
 use crate::recording::{FlowRecord, Recording, RequestKind, Requests, Window};
 
 /// Results of a flow's echo requests. Those sent during the warm-up are excluded.
