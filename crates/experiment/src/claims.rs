@@ -13,6 +13,7 @@ mod file;
 mod folder;
 mod live;
 mod observation;
+mod results;
 mod sensitivity;
 mod substitutes;
 mod verdict;
@@ -25,7 +26,8 @@ use lockgate_scenario::Scenario;
 pub use self::experiment::Cost;
 pub use self::file::{Claim, LiveDifference, Order};
 pub use self::folder::Folder;
-pub use self::live::{Live, LiveEvent, LiveRequest, LiveRun, LiveRunner};
+pub use self::live::{LiveEvent, LiveRequest, LiveRun, LiveRunner};
+pub use self::results::Live;
 pub use self::verdict::{Judged, OnPackets, Verdict, number};
 
 use self::experiment::Experiment;

@@ -9,11 +9,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use lockgate_engine::units::Duration;
 use lockgate_scenario::{Scale, Scenario};
 
-use super::expression::{Expression, Observation, Values};
+use super::expression::{Expression, Observation};
 use super::file::{Claims, OnPackets, Runs};
 use super::folder::Folder;
-use super::live::Live;
 use super::observation::{Curve, Names, curve, observe};
+use super::results::{Live, Points, Seen};
 use crate::matrix::fill;
 use crate::{Error, Plan, Runner, Task, Variations, run_tasks};
 
@@ -266,24 +266,4 @@ impl<'a> Experiment<'a> {
 /// Returns the offset of a run's seed: the first is 1.
 fn offset(task: &Task) -> u64 {
     task.seed.saturating_sub(1)
-}
-
-/// Points of a curve.
-pub(crate) type Points = Vec<(f64, f64)>;
-
-/// Observations of runs.
-#[derive(Debug, Default)]
-pub(crate) struct Seen {
-    pub(crate) values: Values,
-    pub(crate) curves: BTreeMap<(Observation, Curve), Points>,
-    packet_hops: u64,
-}
-
-impl Seen {
-    /// Adds the observations of other runs.
-    pub(crate) fn add(&mut self, other: Self) {
-        self.values.extend(other.values);
-        self.curves.extend(other.curves);
-        self.packet_hops += other.packet_hops;
-    }
 }

@@ -2,10 +2,11 @@
 
 use lockgate_measure::report::{self, Cell, Comparison, FigureKind, FigureSeries};
 
-use super::experiment::{Experiment, Seen};
+use super::experiment::Experiment;
 use super::expression::{Expression, observations};
 use super::file::{Axis, Column, Figure, Kind, Origin, Series, Table};
 use super::observation::Curve;
+use super::results::Seen;
 use crate::Variables;
 use crate::matrix::{combinations, fill};
 

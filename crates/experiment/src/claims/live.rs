@@ -5,7 +5,7 @@
 //! runs that claims need --> scenario at its scale --> live, in parallel --> observed, scaled back
 //! ```
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::thread;
@@ -16,9 +16,10 @@ use lockgate_measure::recording::Recording;
 use lockgate_measure::summary;
 use lockgate_scenario::{Scale, Scenario, Transport};
 
-use super::experiment::{Experiment, Seen};
+use super::experiment::Experiment;
 use super::expression::{Clause, Observation};
 use super::observation::{Curve, curve, observe};
+use super::results::{Live, Seen};
 use crate::Error;
 
 /// Options of live runs.
@@ -96,20 +97,6 @@ pub enum LiveEvent<'a> {
     Advanced(u64),
     /// All runs have ended.
     Ended,
-}
-
-/// Results of live runs.
-#[derive(Debug, Default)]
-pub struct Live {
-    pub(crate) seen: Seen,
-    /// Runs that are not made, with the reasons.
-    pub not: BTreeMap<String, String>,
-    /// Runs outside the fidelity limits, with the limits they exceed.
-    pub outside: BTreeMap<String, Vec<String>>,
-    /// Scale of each run that was made.
-    pub scales: BTreeMap<String, Scale>,
-    /// Total length of the runs in real seconds.
-    pub real_s: f64,
 }
 
 /// Run to be made.
