@@ -52,6 +52,7 @@ lint: web
 	cd web && npm run check
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
+	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --quiet --workspace --no-deps --locked
 	@$(MAKE) --no-print-directory wasm-check
 
 # The pure crates compile for the browser. WASM_CARGO is a cargo that has the target, where rustup's own has not.

@@ -139,7 +139,7 @@ impl Worst {
         }
     }
 
-    /// Takes over a fault, such as that of a [`Link`](crate::fixtures::link::Link).
+    /// Takes over a fault, such as that of a simulated link.
     pub fn fault(&mut self, fault: Option<&String>) {
         if let Some(why) = fault {
             self.require(false, || why.clone());

@@ -9,7 +9,7 @@
 //! Decision 050 says when frames go by `AF_XDP`, decision 068 why a warm-up frame precedes a deadline after a
 //! long sleep.
 //!
-//! Cost: a wait sleeps until [`SPIN`] before its deadline and spins the rest, because a sleep ends late. It
+//! Cost: a wait sleeps until `SPIN` before its deadline and spins the rest, because a sleep ends late. It
 //! allocates nothing.
 
 use core::hint::spin_loop;

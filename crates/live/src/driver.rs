@@ -61,7 +61,7 @@ pub struct Driven {
     pub frames: u64,
     /// Rounds of the loop.
     pub rounds: u64,
-    /// Total of the stalls longer than [`MOST_LAG`] in which the thread did not run.
+    /// Total of the stalls longer than `MOST_LAG` in which the thread did not run.
     pub stood_still: Duration,
     /// Frames lost because a receive ring was full, up to the end of the run (senders go on for a while after
     /// it).

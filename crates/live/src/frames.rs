@@ -1,6 +1,6 @@
 //! Slab of the frames inside the network: bytes and parsed headers, by slot.
 //!
-//! A [`Packet`](lockgate_engine::packet::Packet) carries its slot in `payload`. The slab has a fixed size: a
+//! A [`Packet`] carries its slot in `payload`. The slab has a fixed size: a
 //! queued frame pins its slot, so the caller keeps the last slots in reserve for frames that leave soon. A
 //! frame that finds no slot is lost and counted.
 

@@ -1,7 +1,7 @@
 //! Files of a run's results: `manifest.json`, `scenario.toml`, `summary.json`, `events.ndjson`,
 //! `report.html`, and on request `packets.parquet` and `ports.pcapng`.
 //!
-//! [`write`] writes those of a run into a [`ResultsDirectory`], which replaces nothing but an earlier run's.
+//! [`write()`] writes those of a run into a [`ResultsDirectory`], which replaces nothing but an earlier run's.
 
 mod directory;
 mod error;

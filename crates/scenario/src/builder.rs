@@ -51,7 +51,7 @@ settings!(
 macro_rules! keys {
     ($($part:ident)*) => {$(
         impl $part {
-            /// Sets a key of the [reference](crate::reference), such as `delay`. The last value of a key
+            /// Sets a key of the [reference](fn@crate::reference), such as `delay`. The last value of a key
             /// counts.
             #[must_use]
             pub fn with(mut self, key: &str, setting: impl Into<Setting>) -> Self {

@@ -13,7 +13,7 @@
 //! the queue is thinned out on its way to the head. While the average is at or below `min`, no packet is
 //! compared, of whatever flow.
 //!
-//! Average and probability are those of Linux's `red` ([`crate::control::red`]), over packets if the
+//! Average and probability are those of Linux's `red` (`crate::control::red`), over packets if the
 //! thresholds are in packets. Removing a packet from the middle moves the shorter side of the queue.
 //!
 //! Differs: flows are distinguished by the flow a packet belongs to and not by its addresses. The packet to

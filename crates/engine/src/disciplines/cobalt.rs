@@ -7,7 +7,7 @@
 //! queue full / empty      probability of a drop up by 1/256 / down by 1/4096, at most once a target
 //! ```
 //!
-//! The law is in [`crate::control::cobalt`], its spacing in [`crate::control`]. Differs: `sch_cake` also
+//! The law is in `crate::control::cobalt`, its spacing in `crate::control`. Differs: `sch_cake` also
 //! lets a packet wait for the time of a few packets at its shaper's rate; here a backlog of `mtu` is always
 //! acceptable, as in `codel`.
 

@@ -4,7 +4,7 @@
 //! arrivals -> [ | | | | ] -> sojourn > target for a whole interval?  drop, ever faster
 //! ```
 //!
-//! The law is in [`crate::control`]. The sojourn time counts from the arrival at the port, so it continues
+//! The law is in `crate::control`. The sojourn time counts from the arrival at the port, so it continues
 //! if a tree is replaced.
 
 use schemars::JsonSchema;

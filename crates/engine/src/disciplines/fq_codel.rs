@@ -7,7 +7,7 @@
 //! ```
 //!
 //! Flows that share a hash share a queue, as in the source; the hash is salted by the port's random
-//! numbers. The fattest flow is found in constant time ([`crate::queue::fattest`]): it holds more than
+//! numbers. The fattest flow is found in constant time (`crate::queue::fattest`): it holds more than
 //! 64/65 of the fattest of all. Linux scans every queue for the exact one.
 
 use schemars::JsonSchema;

@@ -6,7 +6,7 @@
 //! ```
 //!
 //! The delay is the sojourn time of the last packet that left, or the backlog over the estimated departure
-//! rate. The law is in [`crate::control::pie`].
+//! rate. The law is in `crate::control::pie`.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -7,7 +7,7 @@
 //!
 //! Fair in packets, not in bytes. The order is that of the children, not that in which they became
 //! non-empty (`wrr` and `drr` use the latter): a child may be skipped just before a packet arrives, and is
-//! then a round late. The next child is found in a [`Bitmap`]: three words for 262 144 children.
+//! then a round late. The next child is found in a `Bitmap`: three words for 262 144 children.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -7,7 +7,7 @@
 //!
 //! Flows need no configuration; two that hash to one queue share its turns, until the hash changes
 //! (`perturb`). If all is full, the newest packet of the longest queue is dropped (the oldest under
-//! `headdrop`): the flow that fills the buffer pays. O(1), drops included ([`crate::queue::fattest`]: the
+//! `headdrop`): the flow that fills the buffer pays. O(1), drops included (`crate::queue::fattest`: the
 //! longest exactly up to 127 packets, and within 1/64 of it beyond).
 //!
 //! Differs: flows are distinguished by the flow a packet belongs to and not by its addresses; `depth` and
