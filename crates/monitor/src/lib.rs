@@ -8,7 +8,7 @@
 //!          '--> Status (knobs, topology, saved scenario) when it changes
 //! ```
 //!
-//! What a session is, without threads and channels, is the crate `lockgate-session`. Its owner holds the
+//! The session itself, without threads and channels, is the crate `lockgate-session`. Its owner holds the
 //! [`Channels`]: `SimulatedSession` (feature `sim`) observes a simulation on the simulation's own thread;
 //! `LiveSession` (feature `live`) stands beside a driver that only fills samples and applies changes that are
 //! ready. Invariant: neither waits for a reader; a sample that finds no room is dropped and counted.
