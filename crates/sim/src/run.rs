@@ -17,8 +17,9 @@ pub trait Observer {
     /// Observes the run, after all events at this instant. The run waits for it.
     fn look(&mut self, view: RunView<'_>) -> Command;
 
-    /// Returns true to end the run before the next look. Called every [`EVENTS_BETWEEN_STOPS`](crate::simulation::EVENTS_BETWEEN_STOPS) events,
-    /// however little simulated time they take.
+    /// Returns true to end the run before the next look. Called every
+    /// [`EVENTS_BETWEEN_STOPS`](crate::simulation::EVENTS_BETWEEN_STOPS) events, however little simulated time
+    /// they take, and at no other time.
     fn stops(&mut self) -> bool {
         false
     }
@@ -64,8 +65,7 @@ pub fn watched(scenario: &Scenario, seed: Seed, watcher: &mut dyn Observer) -> R
     simulation.record_samples();
     let mut look = watcher.next(Instant::ZERO);
     loop {
-        let mut stops = |_| if watcher.stops() { Control::Stop } else { Control::Continue };
-        if simulation.step_while(look, &mut stops)? != Progress::Reached {
+        if simulation.step_unless(look, &mut || watcher.stops())? != Progress::Reached {
             break;
         }
         match watcher.look(simulation.observe()) {

@@ -31,6 +31,15 @@ const AFTER_SET: Duration = Duration::from_picos(1);
 /// Number of events after which a run can be stopped: some tenths of a millisecond of real time.
 pub const EVENTS_BETWEEN_STOPS: u64 = 4096;
 
+/// Occasion on which a run can be stopped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Pause {
+    /// A sampling of the recording.
+    Sampling,
+    /// [`EVENTS_BETWEEN_STOPS`] events after the last one.
+    Events,
+}
+
 /// Decision to continue or stop a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Control {
@@ -186,6 +195,20 @@ impl<'a> Simulation<'a> {
         time: Instant,
         continues: &mut dyn FnMut(Instant) -> Control,
     ) -> Result<Progress, Failure> {
+        let continues = &mut |now, _| continues(now);
+        with_play!(&mut self.player, play => play.advance(time, continues))
+    }
+
+    /// The same with a callback that stops the step if it returns true, and is called every
+    /// [`EVENTS_BETWEEN_STOPS`] events only.
+    pub(crate) fn step_unless(
+        &mut self,
+        time: Instant,
+        stops: &mut dyn FnMut() -> bool,
+    ) -> Result<Progress, Failure> {
+        let continues = &mut |_, pause| {
+            if pause == Pause::Events && stops() { Control::Stop } else { Control::Continue }
+        };
         with_play!(&mut self.player, play => play.advance(time, continues))
     }
 
@@ -283,7 +306,7 @@ impl<'a, E: Entry> Play<'a, E> {
     fn advance(
         &mut self,
         until: Instant,
-        continues: &mut dyn FnMut(Instant) -> Control,
+        continues: &mut dyn FnMut(Instant, Pause) -> Control,
     ) -> Result<Progress, Failure> {
         if self.has_ended {
             return Ok(Progress::Ended);
@@ -302,7 +325,7 @@ impl<'a, E: Entry> Play<'a, E> {
             }
             if self.events >= self.stoppable {
                 self.stoppable = self.events + EVENTS_BETWEEN_STOPS;
-                if continues(now) == Control::Stop {
+                if continues(now, Pause::Events) == Control::Stop {
                     self.now = now;
                     return Ok(Progress::Stopped);
                 }
@@ -339,7 +362,7 @@ impl<'a, E: Entry> Play<'a, E> {
     fn rare_turn(
         &mut self,
         now: Instant,
-        continues: &mut dyn FnMut(Instant) -> Control,
+        continues: &mut dyn FnMut(Instant, Pause) -> Control,
     ) -> Result<Option<Progress>, Failure> {
         let change = self.timeline.next_time();
         let at = change.min(self.sampling).min(self.until);
@@ -357,7 +380,7 @@ impl<'a, E: Entry> Play<'a, E> {
             debug_assert!(self.sampling < now, "a sample sees all that happened at its instant");
             sample(&mut self.network, at);
             self.sampling = self.network.core.recording.next_sample(at).unwrap_or(Instant::NEVER);
-            if continues(at) == Control::Stop {
+            if continues(at, Pause::Sampling) == Control::Stop {
                 return Ok(Some(Progress::Stopped));
             }
         }
