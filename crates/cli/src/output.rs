@@ -75,7 +75,7 @@ fn is_hang_up(_: &io::Error) -> bool {
     false
 }
 
-/// Flushes stdout. Returns the first failed write; a closed pipe is none.
+/// Flushes stdout. Returns the first failed write, closed pipes aside.
 pub(crate) fn finish() -> Option<io::Error> {
     attempt(|stdout| stdout.flush());
     let failed = FAILED.lock().unwrap_or_else(PoisonError::into_inner).take();

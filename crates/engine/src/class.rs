@@ -211,7 +211,7 @@ impl Classes {
         (leaf, is_empty)
     }
 
-    /// Returns the packet that `leaf` sends next, or why there is none; and whether the leaf is empty
+    /// Returns the packet that `leaf` sends next, or the reason for none, and true if the leaf is empty
     /// afterwards.
     #[inline]
     pub fn dequeue(&mut self, leaf: usize, cx: &mut Context<'_>) -> (Dequeue, bool) {

@@ -148,8 +148,8 @@ fn bpf<T>(command: libc::c_long, attributes: &T) -> io::Result<OwnedFd> {
 }
 
 fn call<T>(command: libc::c_long, attributes: &T) -> io::Result<i32> {
-    // SAFETY: the kernel reads as many bytes as it is told, which is the size of `attributes`, a structure
-    // without padding of the layout that the command asks for. What it points to lives until the call has
+    // SAFETY: the kernel reads `size_of(attributes)` bytes, the length that is passed; it is a structure
+    // without padding of the layout that the command asks for. Its pointers are valid until the call has
     // returned, and the commands used here write nothing.
     let done =
         unsafe { libc::syscall(libc::SYS_bpf, command, core::ptr::from_ref(attributes), size_of::<T>()) };
