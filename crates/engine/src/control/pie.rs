@@ -155,7 +155,16 @@ impl ControlLaw {
     }
 
     /// Computes the updates that are due. `backlog`: the backlog since the last call.
+    #[inline]
     pub(crate) fn catch_up(&mut self, aim: &Aim, backlog: Bytes, now: Instant) {
+        if self.next_update <= now {
+            self.compute_updates(aim, backlog, now);
+        }
+    }
+
+    /// Computes at least one update. Separate from `catch_up`, which is called for every packet.
+    #[cold]
+    fn compute_updates(&mut self, aim: &Aim, backlog: Bytes, now: Instant) {
         for _ in 0..MISSED {
             if self.next_update > now || self.next_update == Instant::NEVER {
                 return;
