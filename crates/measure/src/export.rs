@@ -8,6 +8,7 @@ pub mod pcapng;
 /// The error of an export.
 #[cfg(feature = "export")]
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum ExportError {
     /// The recording has no rows.
     #[error("the run recorded no packets: recording them was off")]

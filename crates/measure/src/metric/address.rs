@@ -101,6 +101,7 @@ pub struct Names<'a> {
 
 /// The error of an address without a value.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum MetricError {
     /// No such metric.
     #[error("`{path}` is not a metric: {why}")]
