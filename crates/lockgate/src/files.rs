@@ -56,10 +56,10 @@ fn read(path: &Path, most: u64) -> Result<Vec<u8>, String> {
     Ok(bytes)
 }
 
-/// Reads a scenario's text.
-pub(crate) fn scenario_text(path: &Path) -> Result<String, Error> {
+/// Reads a scenario's text, within `memory` bytes.
+pub(crate) fn scenario_text(path: &Path, memory: u64) -> Result<String, Error> {
     let path = path.to_path_buf();
-    let bytes = match read(&path, lockgate_scenario::LONGEST as u64) {
+    let bytes = match read(&path, lockgate_scenario::longest_text(memory)) {
         Ok(bytes) => bytes,
         Err(why) => return Err(Error::Unreadable { path, why }),
     };

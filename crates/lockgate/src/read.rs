@@ -23,7 +23,7 @@ pub fn read(path: impl AsRef<Path>, settings: &[&str]) -> Result<Scenario, Error
 /// # Errors
 /// If the file cannot be read, or the scenario has problems.
 pub fn read_within(path: &Path, overrides: &[Override], memory: u64) -> Result<Scenario, Error> {
-    let text = scenario_text(path)?;
+    let text = scenario_text(path, memory)?;
     let files = Beside::new(path);
     let reader = Reader { files: &files, overrides, memory };
     Ok(reader.read(&text, &path.display().to_string())?)

@@ -106,12 +106,15 @@ pub fn report_head(title: &str, scenario: &str, command: &str) -> ReportData {
 
 /// Returns the network of a scenario, for drawing.
 pub fn topology(scenario: &Scenario) -> Topology {
-    let degree = |node: usize| scenario.links.iter().filter(|link| link.ends.contains(&node)).count();
+    let mut degrees = vec![0; scenario.nodes.len()];
+    for end in scenario.links.iter().flat_map(|link| link.ends) {
+        degrees[end] += 1;
+    }
     let nodes = scenario.nodes.iter().enumerate().map(|(index, node)| TopologyNode {
         name: node.name.clone(),
         x: None,
         y: None,
-        router: degree(index) > 1,
+        router: degrees[index] > 1,
     });
     let links = scenario.links.iter().map(|link| TopologyLink {
         name: link.name.clone(),

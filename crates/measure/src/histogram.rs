@@ -15,8 +15,6 @@
 
 mod octave;
 
-use std::array;
-
 use octave::{Octave, Spare};
 
 /// Limit up to which a histogram stores the values themselves.
@@ -29,7 +27,7 @@ pub(crate) const BATCH: usize = Moments::MOST;
 pub type Coarse = Histogram<16>;
 
 /// Counts of `u64` values in `SUB` buckets per octave; `SUB` is a power of two.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub struct Histogram<const SUB: usize = 512> {
     count: u64,
     min: u64,
@@ -38,8 +36,9 @@ pub struct Histogram<const SUB: usize = 512> {
     squares: u128,
     /// The values themselves, in order of arrival, up to [`EXACT`] of them; empty beyond.
     few: Vec<u64>,
-    /// Counts by octave. All `None` while `few` is in use, so that the hot path needs one check.
-    octaves: [Option<Box<Octave<SUB>>>; 64],
+    /// Counts by octave: none before the first is needed, then 64. All `None` while `few` is in use, so that
+    /// the hot path needs one check.
+    octaves: Vec<Option<Box<Octave<SUB>>>>,
     /// Octaves freed by [`clear`](Self::clear), for reuse.
     spare: Spare<SUB>,
 }
@@ -49,6 +48,24 @@ impl<const SUB: usize> Default for Histogram<SUB> {
         Self::new()
     }
 }
+
+/// Octaves without counts are equal to absent ones.
+impl<const SUB: usize> PartialEq for Histogram<SUB> {
+    fn eq(&self, other: &Self) -> bool {
+        let used = |histogram: &'_ Self| -> Vec<usize> {
+            let octaves = histogram.octaves.iter().enumerate();
+            octaves.filter(|(_, counts)| counts.is_some()).map(|(octave, _)| octave).collect()
+        };
+        let sums = |one: &Self| (one.count, one.min, one.max, one.sum, one.squares);
+        let own = used(self);
+        sums(self) == sums(other)
+            && self.few == other.few
+            && own == used(other)
+            && own.into_iter().all(|octave| self.octaves[octave] == other.octaves[octave])
+    }
+}
+
+impl<const SUB: usize> Eq for Histogram<SUB> {}
 
 impl<const SUB: usize> Histogram<SUB> {
     /// Binary logarithm of the buckets per octave.
@@ -69,7 +86,7 @@ impl<const SUB: usize> Histogram<SUB> {
             sum: 0,
             squares: 0,
             few: Vec::new(),
-            octaves: array::from_fn(|_| None),
+            octaves: Vec::new(),
             spare: Spare::NONE,
         }
     }
@@ -142,7 +159,7 @@ impl<const SUB: usize> Histogram<SUB> {
         if octave != Self::place(moments.max).0 {
             return false;
         }
-        let Some(counts) = &mut self.octaves[octave] else { return false };
+        let Some(Some(counts)) = self.octaves.get_mut(octave) else { return false };
         let shift = octave.saturating_sub(1);
         for &value in values {
             counts.count((value >> shift) as usize & (SUB - 1));
@@ -155,9 +172,9 @@ impl<const SUB: usize> Histogram<SUB> {
     fn distribute(&mut self, values: &[u64]) {
         for &value in values {
             let (octave, bucket) = Self::place(value);
-            match &mut self.octaves[octave] {
-                Some(counts) => counts.count(bucket),
-                None => self.open(value),
+            match self.octaves.get_mut(octave) {
+                Some(Some(counts)) => counts.count(bucket),
+                _ => self.open(value),
             }
         }
     }
@@ -172,9 +189,9 @@ impl<const SUB: usize> Histogram<SUB> {
     #[inline]
     fn increment(&mut self, value: u64) {
         let (octave, bucket) = Self::place(value);
-        match &mut self.octaves[octave] {
-            Some(counts) => counts.count(bucket),
-            None => self.increment_first(value),
+        match self.octaves.get_mut(octave) {
+            Some(Some(counts)) => counts.count(bucket),
+            _ => self.increment_first(value),
         }
     }
 
@@ -203,8 +220,30 @@ impl<const SUB: usize> Histogram<SUB> {
             return;
         }
         let (octave, bucket) = Self::place(value);
+        self.open_octaves();
         let spare = &mut self.spare;
         self.octaves[octave].get_or_insert_with(|| spare.take().unwrap_or_default()).add(bucket, times);
+    }
+
+    /// Makes room for the octaves.
+    fn open_octaves(&mut self) {
+        if self.octaves.is_empty() {
+            self.octaves.resize_with(64, || None);
+        }
+    }
+
+    /// Counts values in the sums and extremes only: afterwards there are no quantiles.
+    pub(crate) fn record_sums(&mut self, count: u64, moments: &Moments) {
+        self.count += count;
+        self.min = self.min.min(moments.min);
+        self.max = self.max.max(moments.max);
+        self.sum = self.sum.wrapping_add(moments.sum);
+        self.squares = self.squares.saturating_add(moments.squares);
+    }
+
+    /// Returns true if its values are in buckets, or stored themselves.
+    pub(crate) fn has_quantiles(&self) -> bool {
+        !self.few.is_empty() || self.octaves.iter().any(Option::is_some)
     }
 
     /// Adds everything that `other` counted: the result is as if all values had been recorded here.
@@ -220,6 +259,9 @@ impl<const SUB: usize> Histogram<SUB> {
             return;
         }
         self.spread();
+        if !other.octaves.is_empty() {
+            self.open_octaves();
+        }
         for &value in &other.few {
             self.add(value, 1);
         }
@@ -323,7 +365,7 @@ impl<const SUB: usize> Histogram<SUB> {
 
     /// Returns several quantiles in one pass, in any order.
     pub fn quantiles<const N: usize>(&self, wanted: [f64; N]) -> Option<[u64; N]> {
-        if self.count == 0 {
+        if self.count == 0 || !self.has_quantiles() {
             return None;
         }
         let buckets = self.buckets();

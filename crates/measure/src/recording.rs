@@ -12,6 +12,7 @@
 //! window, whenever they were sent: a full link shows its rate. Ports count events during the window.
 //! Series show the whole run, warm-up included.
 
+mod brief;
 mod delays;
 mod file;
 mod flow;
@@ -22,6 +23,7 @@ mod sojourns;
 mod tcp;
 mod watch;
 
+pub use brief::{Brief, BriefSample, Brisk, Detail, family_of};
 pub use delays::Delays;
 pub use file::{FileBin, FileBins, FileRecord};
 pub use flow::{FlowRecord, FlowSetup, Imbalance, Loss, Received, Totals, UDP_HEADER_BYTES, Window};
@@ -67,6 +69,8 @@ pub struct Setup {
     pub warmup: Duration,
     /// Interval of the series; zero for [`series::default_interval`].
     pub interval: Duration,
+    /// Amount of what is recorded of the members of groups.
+    pub detail: Detail,
     /// Flows, in the scenario's order: a flow's index is its [`FlowId`].
     pub flows: Vec<FlowSetup>,
     /// Ports, in the driver's order.
@@ -95,6 +99,8 @@ pub struct Recording {
     pub warmup: Instant,
     /// Interval of the series.
     pub interval: Duration,
+    /// Amount of what is recorded of the members of groups.
+    pub detail: Detail,
     /// Records of flows, indexed by [`FlowId`].
     pub flows: Vec<FlowRecord>,
     /// Records of ports, in the driver's order.
@@ -183,8 +189,12 @@ pub struct EngineCost {
 impl Recording {
     /// Creates an empty recording.
     pub fn new(setup: Setup) -> Self {
-        let interval =
-            if setup.interval.is_zero() { series::default_interval(setup.duration) } else { setup.interval };
+        let interval = match (setup.interval, setup.detail) {
+            (Duration::ZERO, Detail::All) => series::default_interval(setup.duration),
+            (Duration::ZERO, _) => series::default_interval(series::brief(setup.duration)),
+            (interval, _) => interval,
+        };
+        let detail = setup.detail;
         let warmup = Instant::ZERO + setup.warmup;
         Self {
             title: setup.title,
@@ -193,8 +203,9 @@ impl Recording {
             duration: setup.duration,
             warmup,
             interval,
-            flows: setup.flows.into_iter().map(|flow| FlowRecord::new(flow, warmup)).collect(),
-            ports: setup.ports.into_iter().map(|port| PortRecord::new(port, warmup)).collect(),
+            detail,
+            flows: setup.flows.into_iter().map(|flow| FlowRecord::new(flow, warmup, detail)).collect(),
+            ports: setup.ports.into_iter().map(|port| PortRecord::new(port, warmup, detail)).collect(),
             file_bins: setup.file_bins,
             sharing_rate: setup.sharing_rate,
             packets: setup.keep_packets.then(Packets::default),

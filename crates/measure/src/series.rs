@@ -78,6 +78,12 @@ pub(crate) fn rates(bytes: &[u64], ends: &[Instant]) -> Vec<f64> {
         .collect()
 }
 
+/// Returns the run whose default interval a run of this length has if members of groups are recorded
+/// briefly: a tenth of the intervals.
+pub fn brief(duration: Duration) -> Duration {
+    Duration::from_picos(duration.as_picos().saturating_mul(10))
+}
+
 /// Returns the default sampling interval for a run of this length: about 600 intervals, rounded up to 1, 2
 /// or 5 times a power of ten; at least a microsecond.
 pub fn default_interval(duration: Duration) -> Duration {

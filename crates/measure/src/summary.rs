@@ -280,33 +280,36 @@ const PICOS: f64 = 1e12;
 
 impl Distribution {
     /// Converts a distribution of picoseconds to seconds.
-    pub fn of_picos(histogram: &Histogram) -> Self {
+    pub fn of_picos<const SUB: usize>(histogram: &Histogram<SUB>) -> Self {
         Self::above(histogram, 0)
     }
 
     /// Converts a distribution of picoseconds, less `floor`, to seconds; no value is below `floor`.
-    fn above(histogram: &Histogram, floor: u64) -> Self {
+    fn above<const SUB: usize>(histogram: &Histogram<SUB>, floor: u64) -> Self {
         let seconds = |value: u64| Some(value.saturating_sub(floor) as f64 / PICOS);
-        let Some([p50, p90, p95, p99, p999]) = histogram.quantiles([0.5, 0.9, 0.95, 0.99, 0.999]) else {
+        if histogram.is_empty() {
             return Self::default();
-        };
+        }
+        let quantiles = histogram.quantiles([0.5, 0.9, 0.95, 0.99, 0.999]);
+        let [p50, p90, p95, p99, p999] =
+            quantiles.map_or([None; 5], |quantiles| quantiles.map(seconds));
         let total = histogram.sum().saturating_sub(u128::from(histogram.count()) * u128::from(floor));
         Self {
             count: histogram.count(),
             min: histogram.min().and_then(seconds),
             mean: Some(total as f64 / histogram.count() as f64 / PICOS),
             std: histogram.std().map(|std| std / PICOS),
-            p50: seconds(p50),
-            p90: seconds(p90),
-            p95: seconds(p95),
-            p99: seconds(p99),
-            p999: seconds(p999),
+            p50,
+            p90,
+            p95,
+            p99,
+            p999,
             max: histogram.max().and_then(seconds),
         }
     }
 
     /// Converts a distribution of picoseconds, less its smallest value, to seconds.
-    fn above_min(histogram: &Histogram) -> Self {
+    fn above_min<const SUB: usize>(histogram: &Histogram<SUB>) -> Self {
         Self::above(histogram, histogram.min().unwrap_or(0))
     }
 }

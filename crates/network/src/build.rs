@@ -40,14 +40,14 @@ pub(crate) fn build_link(
     }
     let transmitter = match &link.trace[model.direction] {
         Some(trace) => Transmitter::Trace(TraceCursor::new(trace.clone())),
-        None => Transmitter::Rate(link.rate),
+        None => Transmitter::Rate(link.rate(model.direction)),
     };
     let setup = LinkSetup {
         transmitter,
-        delay: link.delay,
+        delay: link.delay(model.direction),
         overhead: i64::from(link.overhead),
         mpu: u64::from(link.mpu),
-        loss: link.loss,
+        loss: link.loss(model.direction),
     };
     let random = Random::stream(seed, &format!("link/{}/{}/loss", link.name, model.direction));
     Ok(Link::new(port, setup, far, random, record))

@@ -1,5 +1,7 @@
 //! Next hop of a packet: a link, a router's processor, or the destination host.
 
+use std::sync::Arc;
+
 use lockgate_engine::packet::FlowId;
 
 /// Next hop packed into one word.
@@ -44,21 +46,45 @@ impl From<NextHop> for Hop {
     }
 }
 
-/// Lookup table of one place in the network: next hop by flow.
-#[derive(Clone, Debug, Default)]
-pub struct Hops(Box<[Hop]>);
+/// Next hops at one place in the network, by flow.
+#[derive(Clone, Debug)]
+pub enum Hops {
+    /// Next hop of each flow, shared by all links that lead there.
+    Table(Arc<[Hop]>),
+    /// Those at a leaf, a node with one link: flows that end there are at home, others leave by the link.
+    Leaf {
+        /// Destination of each flow, shared by all leaves.
+        destinations: Arc<[u32]>,
+        /// Index of the leaf among the nodes.
+        node: u32,
+        /// Next hop of other flows.
+        next: Hop,
+    },
+}
+
+impl Default for Hops {
+    fn default() -> Self {
+        Self::Table(Arc::default())
+    }
+}
 
 impl Hops {
     /// Returns the next hop of a flow; the destination for an unknown flow.
     #[inline(always)]
     pub fn of(&self, flow: FlowId) -> Hop {
-        self.0.get(flow.0 as usize).copied().unwrap_or(Hop::HOME)
+        match self {
+            Self::Table(hops) => hops.get(flow.0 as usize).copied().unwrap_or(Hop::HOME),
+            Self::Leaf { destinations, node, next } => match destinations.get(flow.0 as usize) {
+                Some(destination) if destination != node => *next,
+                _ => Hop::HOME,
+            },
+        }
     }
 }
 
 impl FromIterator<NextHop> for Hops {
     fn from_iter<I: IntoIterator<Item = NextHop>>(nexts: I) -> Self {
-        Self(nexts.into_iter().map(Hop::from).collect())
+        Self::Table(nexts.into_iter().map(Hop::from).collect())
     }
 }
 

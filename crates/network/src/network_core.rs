@@ -119,7 +119,10 @@ impl<R: Runtime> NetworkCore<R> {
         far: impl Fn(usize) -> Hops,
         runtime: R,
     ) -> Result<Self, Failure> {
-        let propagation = propagation(scenario, |port| scenario.links[scenario.ports[port].link].delay);
+        let propagation = propagation(scenario, |port| {
+            let port = &scenario.ports[port];
+            scenario.links[port.link].delay(port.direction)
+        });
         let mut recording = empty_recording(scenario, seed, mode, setups(&propagation))?;
         let records = core::mem::take(&mut recording.ports);
         let links = scenario.ports.iter().zip(records).enumerate();

@@ -20,6 +20,7 @@ pub(crate) fn run_setup(scenario: &Scenario, mode: Mode, seed: Seed, flows: Vec<
         duration: scenario.duration,
         warmup: scenario.warmup,
         interval: scenario.record.interval.unwrap_or(Duration::ZERO),
+        detail: scenario.detail(),
         flows,
         ports: port_setups(scenario),
         keep_packets: scenario.record.packets || scenario.record.capture,
@@ -86,8 +87,10 @@ fn request_kind(flow: &Flow, answers: Option<usize>) -> Option<RequestKind> {
 fn port_setups(scenario: &Scenario) -> Vec<PortSetup> {
     let setup = |port: &PortModel| {
         let link = &scenario.links[port.link];
-        let rate = link.trace[port.direction].as_ref().map_or(link.rate, |trace| trace.mean_rate());
-        PortSetup { name: port.name.clone(), rate, delay: link.delay }
+        let rate = link.trace[port.direction]
+            .as_ref()
+            .map_or_else(|| link.rate(port.direction), |trace| trace.mean_rate());
+        PortSetup { name: port.name.clone(), rate, delay: link.delay(port.direction) }
     };
     scenario.ports.iter().map(setup).collect()
 }

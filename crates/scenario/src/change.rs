@@ -49,12 +49,12 @@ pub enum Action {
     Link {
         /// Index in `links`.
         link: usize,
-        /// Rate of both directions.
-        rate: Option<Rate>,
-        /// Propagation delay.
-        delay: Option<Duration>,
-        /// Loss probability.
-        loss: Option<Probability>,
+        /// Rate of each direction.
+        rate: Option<[Rate; 2]>,
+        /// Propagation delay of each direction.
+        delay: Option<[Duration; 2]>,
+        /// Loss probability of each direction.
+        loss: Option<[Probability; 2]>,
     },
     /// New behaviour of a flow, or of all flows of a group.
     Flow {

@@ -11,6 +11,7 @@ pub(crate) mod changes;
 pub(crate) mod expects;
 mod files;
 mod flows;
+mod groups;
 mod network;
 mod ports;
 mod queues;
@@ -29,6 +30,7 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use crate::diagnostic::{MOST_PROBLEMS, Problem, Span};
+use crate::expand::Groups;
 use crate::file::SECTIONS;
 use crate::files::Files;
 use crate::nearest::{nearest, suggest};
@@ -63,6 +65,8 @@ pub(crate) struct Checker<'c> {
     pub(crate) problems: Vec<Problem>,
     pub(crate) warnings: Vec<Problem>,
     pub(crate) kept: Kept,
+    /// Groups of the file, expanded before it is checked.
+    pub(crate) groups: Groups,
     files: &'c dyn Files,
     set: &'c [(Span, String)],
     /// Bytes of memory that files and captures may use together.
@@ -107,6 +111,7 @@ impl<'c> Checker<'c> {
             problems: Vec::new(),
             warnings: Vec::new(),
             kept: Kept::within(memory),
+            groups: Groups::default(),
             files,
             set,
             memory,
@@ -242,6 +247,13 @@ impl<'c> Checker<'c> {
     /// Notes names that paths, port names or file names could not contain.
     fn check_name(&mut self, what: &str, name: &str, span: Span) {
         let allowed = |letter: char| letter.is_alphanumeric() || "_-+".contains(letter);
+        if self.groups.number(what, name).is_some() {
+            // The name of its group is checked with the first member.
+            if let Some(group) = name.strip_suffix("/1") {
+                self.check_name(what, group, span);
+            }
+            return;
+        }
         if name.is_empty() || name.chars().count() > 64 || !name.chars().all(allowed) {
             let problem = Problem::new(span, format!("`{}` cannot be the name of a {what}", shorten(name)));
             self.note(problem.help("a name has 1 to 64 letters, digits, `_`, `-` or `+`"));

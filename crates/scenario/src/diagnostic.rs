@@ -115,6 +115,14 @@ impl Problem {
         self
     }
 
+    /// Adds the number of the member of a group that the problem is of.
+    #[must_use]
+    pub(crate) fn of_member(mut self, number: u32) -> Self {
+        let label = self.label.take().map_or_else(String::new, |label| format!("{label}; "));
+        self.label = Some(format!("{label}$i = {number}"));
+        self
+    }
+
     /// Adds a second position, with a label.
     #[must_use]
     pub(crate) fn see(mut self, span: Span, label: impl Into<String>) -> Self {

@@ -19,11 +19,13 @@ use serde::Deserialize;
 use serde::de::{self, Deserializer};
 
 use crate::application::{Codec, Ftp, Pages};
+use crate::directions::Directions;
 use crate::tcp::{Congestion, InitialSequence};
 use crate::values::{
     Address, Amount, Carrier, Drift, Dscp, Endpoint, FlowLabel, Lengths, Name, OneOrMany, Ports, Protocol,
     SignedBytes, SignedTime, TcpFlag, Tos,
 };
+use lockgate_measure::recording::Detail;
 use lockgate_measure::summary::Criterion;
 
 /// Sections of a file; the top-level keys are not among them.
@@ -41,6 +43,12 @@ pub(crate) struct Top {
     /// Time at the start that statistics leave out; less than the duration.
     #[serde(default)]
     pub(crate) warmup: Duration,
+    /// Table of subscribers: a CSV file with the names of its columns in the first row, such as LibreQoS's
+    /// `ShapedDevices.csv`. `count = "subscribers"` makes a member of each row, and `$download_max` is the
+    /// value of the column `Download Max Mbps`, with its unit.
+    #[serde(default)]
+    #[expect(dead_code, reason = "read before groups are expanded")]
+    pub(crate) subscribers: Option<String>,
 }
 
 /// Outputs of the run besides its statistics.
@@ -51,6 +59,10 @@ pub(crate) struct RecordTable {
     pub(crate) packets: bool,
     /// Writes one capture (pcapng) with every port as an interface.
     pub(crate) capture: bool,
+    /// Amount of what is recorded of the members of groups: `all`, as of everything else; `groups`, two
+    /// distributions each and few intervals; `totals`, counters and mean delays. By default `all` up to
+    /// 2000 flows and queues, `groups` up to 200000.
+    pub(crate) detail: Option<Detail>,
     /// Length of an interval of the time series; by default chosen from the duration.
     pub(crate) interval: Option<Duration>,
     /// Limits between the classes of file sizes that completion times are reported by: below the first,
@@ -106,22 +118,23 @@ fn service_limit() -> Limit {
     Limit::Packets(Packets(1000))
 }
 
-/// A link between two nodes, the same in both directions.
+/// A link between two nodes.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct LinkTable {
     /// The two nodes it joins, such as `["home", "server"]`.
     #[schemars(length(min = 2, max = 2))]
     pub(crate) between: Vec<String>,
-    /// Rate. The link charges each frame without preamble and frame check sequence, as Linux does.
+    /// Rate, or `{ up = "…", down = "…" }`, where up is from the first node of `between` to the second. The
+    /// link charges each frame without preamble and frame check sequence, as Linux does.
     #[serde(default)]
-    pub(crate) rate: Option<Rate>,
-    /// Propagation delay.
+    pub(crate) rate: Option<Directions<Rate>>,
+    /// Propagation delay, or `{ up = "…", down = "…" }`.
     #[serde(default)]
-    pub(crate) delay: Duration,
-    /// Probability that a packet is lost on the link.
+    pub(crate) delay: Directions<Duration>,
+    /// Probability that a packet is lost on the link, or `{ up = …, down = … }`.
     #[serde(default)]
-    pub(crate) loss: Probability,
+    pub(crate) loss: Directions<Probability>,
     /// Bytes that the link charges on top of each frame, such as `24B` for preamble, gap and check
     /// sequence.
     #[serde(default)]

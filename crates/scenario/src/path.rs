@@ -246,6 +246,11 @@ impl Override {
             [section, _, ..] if section == "record" && !root.contains_key("record") => {
                 root.insert("record", Item::Table(Table::new()));
             }
+            [section, member, _, ..] if section != "port" => {
+                if let Some(entries) = root.get_mut(section).and_then(Item::as_table_like_mut) {
+                    create_member(entries, member);
+                }
+            }
             [section, port, _, ..] if section == "port" => {
                 if !root.contains_key("port") {
                     let mut ports = Table::new();
@@ -267,7 +272,13 @@ impl Override {
     fn create_queue(&self, port: &mut Item) {
         let [_, _, section, queue, rest @ ..] = self.path.as_slice() else { return };
         let wanted = rest.is_empty() || (rest.len() == 1 && rest[0] == "kind");
-        let Some(port) = port.as_table_like_mut().filter(|_| wanted && section == "queue") else { return };
+        let Some(port) = port.as_table_like_mut().filter(|_| section == "queue") else { return };
+        if let Some(queues) = port.get_mut("queue").and_then(Item::as_table_like_mut) {
+            create_member(queues, queue);
+        }
+        if !wanted {
+            return;
+        }
         let queues = port.entry("queue").or_insert_with(|| {
             let mut queues = Table::new();
             queues.set_implicit(true);
@@ -306,6 +317,14 @@ impl Override {
             (Some(near), Some(add)) => Some(format!("{near}; {add}")),
             (near, add) => near.or(add),
         })
+    }
+}
+
+/// Creates the table of a member of a group of `entries`, such as `call/17`, where its own values stand.
+fn create_member(entries: &mut dyn TableLike, member: &str) {
+    let Some((group, number)) = member.split_once('/') else { return };
+    if number.parse::<u32>().is_ok() && entries.contains_key(group) && !entries.contains_key(member) {
+        entries.insert(member, Item::Table(Table::new()));
     }
 }
 

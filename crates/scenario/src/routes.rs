@@ -6,8 +6,15 @@ use std::collections::VecDeque;
 /// `l` has `2 l` and `2 l + 1`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Routes {
-    /// `next[destination][node]`: the port, or [`NONE`]. Empty for destinations that were not requested.
+    /// `next[destination][node]`: the port, or [`NONE`]; both are the places of inner nodes. Empty for
+    /// destinations that were not requested.
     next: Vec<Vec<u32>>,
+    /// Place of each node in `next`; of a leaf, that of its neighbour.
+    place: Vec<u32>,
+    /// Port by which each leaf sends; [`NONE`] for inner nodes.
+    uplink: Vec<u32>,
+    /// True for each node at which a flow ends.
+    requested: Vec<bool>,
     /// `receiver[port]`: the node it leads to.
     receiver: Vec<u32>,
 }
@@ -16,6 +23,9 @@ const NONE: u32 = u32::MAX;
 
 impl Routes {
     /// Computes the routes from all `nodes` nodes joined by `links` to each of `destinations`.
+    ///
+    /// A leaf, a node with one link to a node with several, has no table: its packets go to its neighbour,
+    /// and those to it first go there. Tables take memory of the square of the inner nodes only.
     pub fn new(nodes: usize, links: &[[usize; 2]], destinations: impl Iterator<Item = usize>) -> Self {
         let mut ports_of: Vec<Vec<u32>> = vec![Vec::new(); nodes];
         let mut receiver = Vec::with_capacity(links.len() * 2);
@@ -24,44 +34,88 @@ impl Routes {
             ports_of[b].push(2 * link as u32 + 1);
             receiver.extend([b as u32, a as u32]);
         }
-        let mut routes = Self { next: vec![Vec::new(); nodes], receiver };
+        let neighbour = |node: usize| match ports_of[node][..] {
+            [only] => Some(receiver[only as usize] as usize).filter(|hub| ports_of[*hub].len() > 1),
+            _ => None,
+        };
+        let mut routes = Self {
+            next: Vec::new(),
+            place: vec![NONE; nodes],
+            uplink: vec![NONE; nodes],
+            requested: vec![false; nodes],
+            receiver: Vec::new(),
+        };
+        let inner: Vec<usize> = (0..nodes).filter(|node| neighbour(*node).is_none()).collect();
+        for (place, node) in inner.iter().enumerate() {
+            routes.place[*node] = place as u32;
+        }
+        for node in 0..nodes {
+            if let Some(hub) = neighbour(node) {
+                routes.place[node] = routes.place[hub];
+                routes.uplink[node] = ports_of[node][0];
+            }
+        }
+        routes.next = vec![Vec::new(); inner.len()];
+        routes.receiver = receiver;
         for destination in destinations {
-            if routes.next[destination].is_empty() {
-                routes.next[destination] = routes.towards(destination, &ports_of);
+            routes.requested[destination] = true;
+            let place = routes.place[destination] as usize;
+            if routes.next[place].is_empty() {
+                routes.next[place] = routes.towards(inner[place], &inner, &ports_of);
             }
         }
         routes
     }
 
-    /// Breadth-first search backwards from the destination; then each node takes its first port one hop
-    /// nearer.
-    fn towards(&self, destination: usize, ports_of: &[Vec<u32>]) -> Vec<u32> {
-        let mut hops = vec![u32::MAX; ports_of.len()];
-        hops[destination] = 0;
+    /// Breadth-first search backwards from the inner node `destination`; then each inner node takes its
+    /// first port one hop nearer.
+    fn towards(&self, destination: usize, inner: &[usize], ports_of: &[Vec<u32>]) -> Vec<u32> {
+        let is_inner = |node: usize| self.uplink[node] == NONE;
+        let mut hops = vec![u32::MAX; inner.len()];
+        let place = |node: usize| self.place[node] as usize;
+        hops[place(destination)] = 0;
         let mut reached = VecDeque::from([destination]);
         while let Some(node) = reached.pop_front() {
             for &port in &ports_of[node] {
                 let neighbour = self.receiver[port as usize] as usize;
-                if hops[neighbour] == u32::MAX {
-                    hops[neighbour] = hops[node] + 1;
+                if is_inner(neighbour) && hops[place(neighbour)] == u32::MAX {
+                    hops[place(neighbour)] = hops[place(node)] + 1;
                     reached.push_back(neighbour);
                 }
             }
         }
         let nearer = |node: usize, port: u32| {
-            let neighbour = hops[self.receiver[port as usize] as usize];
-            neighbour != u32::MAX && neighbour < hops[node]
+            let neighbour = self.receiver[port as usize] as usize;
+            let hop = if is_inner(neighbour) { hops[place(neighbour)] } else { u32::MAX };
+            hop != u32::MAX && hop < hops[place(node)]
         };
-        (0..ports_of.len())
-            .map(|node| ports_of[node].iter().copied().find(|port| nearer(node, *port)).unwrap_or(NONE))
-            .collect()
+        let next = |node: usize| ports_of[node].iter().copied().find(|port| nearer(node, *port));
+        inner.iter().map(|node| next(*node).unwrap_or(NONE)).collect()
     }
 
     /// Returns the port by which `node` sends to `destination`. Returns `None` at the destination itself,
     /// if there is no path, and for a destination at which no flow ends.
     #[inline]
     pub fn next(&self, node: usize, destination: usize) -> Option<usize> {
-        let port = *self.next.get(destination)?.get(node)?;
+        if node == destination || !*self.requested.get(destination)? {
+            return None;
+        }
+        let (here, there) = (*self.place.get(node)?, self.place[destination]);
+        let port = if here != there {
+            let inner = self.next[there as usize][here as usize];
+            if inner == NONE || self.uplink[node] == NONE { inner } else { self.uplink[node] }
+        } else if self.uplink[node] != NONE {
+            self.uplink[node]
+        } else {
+            // The destination is a leaf at this node: its own port leads here, the other direction there.
+            self.uplink[destination] ^ 1
+        };
+        (port != NONE).then_some(port as usize)
+    }
+
+    /// Returns the port by which every packet of a leaf leaves; `None` for inner nodes.
+    pub fn uplink(&self, node: usize) -> Option<usize> {
+        let port = *self.uplink.get(node)?;
         (port != NONE).then_some(port as usize)
     }
 

@@ -201,7 +201,10 @@ set = { "flow.upload.rate" = "1mbit" }
             Action::Replace { port, tree } => {
                 format!("{port} by {} {:?}", tree.queues()[0].name, tree.queues()[0].config.get("limit"))
             }
-            Action::Link { link, rate, delay, loss } => format!("{link} {rate:?} {delay:?} {loss:?}"),
+            Action::Link { link, rate, delay, loss } => {
+                let (rate, delay) = (rate.map(|[rate, _]| rate), delay.map(|[delay, _]| delay));
+                format!("{link} {rate:?} {delay:?} {:?}", loss.map(|[loss, _]| loss))
+            }
             Action::Flow { flows, traffic, stop } => format!("{flows:?} {} {stop:?}", traffic.is_some()),
         })
         .collect();

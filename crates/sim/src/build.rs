@@ -1,5 +1,7 @@
 //! The network of a scenario, as it is before the first event.
 
+use std::sync::Arc;
+
 use lockgate_engine::random::Seed;
 use lockgate_engine::units::Instant;
 use lockgate_measure::recording::Mode;
@@ -31,21 +33,31 @@ pub(crate) fn build<E: Entry>(scenario: &Scenario, seed: Seed) -> Result<Network
         quiet_until: Instant::ZERO,
     };
     let setups = |propagation: &[_]| flow_setups(scenario, propagation);
-    let far = |port: usize| {
-        let node = scenario.ports[port].to;
-        hops(scenario, node, router_of[node].map(|router| router as usize))
+    let destinations: Arc<[u32]> = scenario.flows.iter().map(|flow| flow.to as u32).collect();
+    let at: Vec<Hops> =
+        (0..scenario.nodes.len()).map(|node| hops(scenario, node, None, &destinations)).collect();
+    let arriving = |(node, router): (usize, &Option<u32>)| {
+        let through = |router| hops(scenario, node, Some(router as usize), &destinations);
+        router.map_or_else(|| at[node].clone(), through)
     };
+    let arriving: Vec<Hops> = router_of.iter().enumerate().map(arriving).collect();
+    let far = |port: usize| arriving[scenario.ports[port].to].clone();
     Ok(Network {
         core: NetworkCore::new(scenario, seed, Mode::Sim, routers, setups, far, schedule)?,
         sources,
         echoes: Echoes::of(scenario),
-        hops: (0..scenario.nodes.len()).map(|node| hops(scenario, node, None)).collect(),
+        hops: at,
     })
 }
 
-/// Returns the next hops at a node: its router's processor first, if `router` is given.
-fn hops(scenario: &Scenario, node: usize, router: Option<usize>) -> Hops {
+/// Returns the next hops at a node: its router's processor first, if `router` is given. `destinations` is
+/// that of each flow.
+fn hops(scenario: &Scenario, node: usize, router: Option<usize>, destinations: &Arc<[u32]>) -> Hops {
     let next = |port| router.map_or(NextHop::Link(port), NextHop::Router);
+    if let Some(uplink) = scenario.routes.uplink(node) {
+        let destinations = destinations.clone();
+        return Hops::Leaf { destinations, node: node as u32, next: next(uplink).into() };
+    }
     scenario
         .flows
         .iter()

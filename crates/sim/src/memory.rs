@@ -187,7 +187,8 @@ impl Offered {
 
 fn rate_of(scenario: &Scenario, port: &PortModel) -> f64 {
     let link = &scenario.links[port.link];
-    link.trace[port.direction].as_ref().map_or(link.rate, |trace| trace.mean_rate()).as_bits() as f64
+    let rate = link.trace[port.direction].as_ref().map(|trace| trace.mean_rate());
+    rate.unwrap_or_else(|| link.rate(port.direction)).as_bits() as f64
 }
 
 /// Returns the bytes of `count` items of `size` bytes.
@@ -275,7 +276,7 @@ impl Load {
         let excess = ((self.rate - rate).max(0.0) * self.time / 8.0 / size)
             .max(self.rate.min(rate) / 8.0 / size * 1e-3);
         let waiting = (excess + self.elastic).min(limit_of(&port.tree)).min(self.packets);
-        let delay = scenario.links[port.link].delay.min(scenario.duration).as_secs_f64();
+        let delay = scenario.links[port.link].delay(port.direction).min(scenario.duration).as_secs_f64();
         let flying = (rate * delay / 8.0 / size).min(self.packets);
         waiting + flying
     }

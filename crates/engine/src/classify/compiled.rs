@@ -106,7 +106,7 @@ impl NumericField {
 
 /// Address field of a packet.
 #[derive(Clone, Copy, Debug)]
-enum Address {
+pub(super) enum Address {
     Source,
     Destination,
 }
@@ -259,6 +259,14 @@ pub(super) enum Compiled {
         /// Child of a packet without this field.
         without: OptionalChild,
     },
+    /// All conditions are on the destination or on the source: one binary search, whatever the number of
+    /// rules.
+    SingleAddress {
+        address: Address,
+        table: StepFunction<IpAddr, OptionalChild>,
+        /// Child of a packet without addresses.
+        without: OptionalChild,
+    },
     /// Conditions on several fields.
     Blocks(Vec<Block>),
 }
@@ -271,6 +279,15 @@ impl Compiled {
         let mut numbers = NumericField::ALL.into_iter().filter(is_used);
         let (first, second) = (numbers.next(), numbers.next());
         let by_address = rules.iter().any(|(_, rule)| rule.source.is_some() || rule.destination.is_some());
+        if first.is_none() && by_address && rules.len() > BLOCK {
+            for (address, other) in
+                [(Address::Source, Address::Destination), (Address::Destination, Address::Source)]
+            {
+                if rules.iter().all(|(_, rule)| other.prefix(rule).is_none()) {
+                    return Self::single_address(address, rules);
+                }
+            }
+        }
         if second.is_some() || by_address {
             return Self::Blocks(rules.chunks(BLOCK).map(Block::new).collect());
         }
@@ -288,12 +305,29 @@ impl Compiled {
         Self::SingleField { number, table: ChildTable::new(table), without: child(rest) }
     }
 
+    /// Compiles rules whose conditions are all on one address.
+    fn single_address(address: Address, rules: &[(u32, Rule)]) -> Self {
+        let spans: Vec<_> = rules
+            .iter()
+            .enumerate()
+            .filter_map(|(number, (_, rule))| Some(span(number, address.prefix(rule)?)))
+            .collect();
+        let rest = rules.iter().position(|(_, rule)| address.prefix(rule).is_none()).unwrap_or(rules.len());
+        let child = |rule: usize| OptionalChild::new(rules.get(rule).map(|(child, _)| *child));
+        let table =
+            StepFunction::new(&spans, |holding| child(holding.next().map_or(rest, |rule| rule.min(rest))));
+        Self::SingleAddress { address, table, without: child(rest) }
+    }
+
     /// Returns the child of the first rule that holds.
     #[inline(always)]
     pub(super) fn find(&self, packet: &Packet, fields: Option<Fields>) -> Option<u32> {
         match self {
             Self::SingleField { number, table, without } => {
                 number.of(packet, fields).map_or_else(|| without.child(), |value| table.at(value))
+            }
+            Self::SingleAddress { address, table, without } => {
+                fields.map_or(*without, |fields| table.at(address.of(fields))).child()
             }
             Self::Blocks(blocks) => find_in_blocks(blocks, packet, fields),
         }

@@ -52,12 +52,20 @@ impl Delays {
 
     /// Computes delay variation, jitter and reordering, which depend on the previous packet. The slices
     /// hold arrivals, sequence numbers and delays of a batch; `values` is a buffer of the same length.
-    pub(super) fn pairs(&mut self, now: &[u64], sequence: &[u32], owd: &[u64], values: &mut [u64]) {
+    /// `keeps`: the distribution of the variation is kept.
+    pub(super) fn pairs(
+        &mut self,
+        now: &[u64],
+        sequence: &[u32],
+        owd: &[u64],
+        values: &mut [u64],
+        keeps: bool,
+    ) {
         let Some(last) = self.last else {
             self.expected = sequence[0].wrapping_add(1);
             self.last = Some(Last { now: now[0], owd: owd[0], sequence: sequence[0] });
             if now.len() > 1 {
-                self.pairs(&now[1..], &sequence[1..], &owd[1..], &mut values[1..]);
+                self.pairs(&now[1..], &sequence[1..], &owd[1..], &mut values[1..], keeps);
             }
             return;
         };
@@ -75,7 +83,9 @@ impl Delays {
         // The signed differences telescope.
         self.ipdv_signed_sum += i128::from(before) - i128::from(last.owd);
         let pairs = self.in_order(sequence, last, owd, values);
-        self.ipdv.record_all(&values[..pairs]);
+        if keeps {
+            self.ipdv.record_all(&values[..pairs]);
+        }
         self.last =
             Some(Last { now: now[now.len() - 1], owd: before, sequence: sequence[sequence.len() - 1] });
     }

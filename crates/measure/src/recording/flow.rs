@@ -11,7 +11,7 @@ use lockgate_engine::discipline::DropReason;
 use lockgate_engine::node::{Count, Tally};
 use lockgate_engine::units::{Bytes, Duration, Instant};
 
-use super::{Delays, FileRecord, RequestKind, Requests, TcpRecord};
+use super::{Brief, Delays, Detail, FileRecord, RequestKind, Requests, TcpRecord};
 use crate::emodel::Codec;
 use crate::histogram::{BATCH, Coarse, Moments};
 use crate::series::FlowSeries;
@@ -257,6 +257,8 @@ pub struct FlowRecord {
     /// Propagation delay, the same for all buffered packets.
     propagation: Duration,
     delays: Delays,
+    /// Observations instead of distributions and series, if it is recorded briefly.
+    brief: Option<Box<Brief>>,
     interval: Coarse,
     /// One-way delays in ps since the last observation, while an observer is attached.
     watched: Option<Box<Coarse>>,
@@ -283,7 +285,7 @@ fn count(tally: &mut Tally, bytes: Bytes) {
 }
 
 impl FlowRecord {
-    pub(super) fn new(setup: FlowSetup, warmup: Instant) -> Self {
+    pub(super) fn new(setup: FlowSetup, warmup: Instant, detail: Detail) -> Self {
         Self {
             warmup,
             sent: Count::default(),
@@ -297,6 +299,7 @@ impl FlowRecord {
             seen: 0,
             propagation: Duration::ZERO,
             delays: Delays::default(),
+            brief: detail.is_brief(&setup.name).then(|| Box::new(Brief::new(detail))),
             interval: Coarse::default(),
             watched: None,
             sampled: Totals::default(),
@@ -353,7 +356,10 @@ impl FlowRecord {
             count(&mut self.received_early, bytes);
         }
         let owd = now.since(sent).as_picos();
-        self.interval.record(owd);
+        match &mut self.brief {
+            Some(brief) => brief.see(owd),
+            None => self.interval.record(owd),
+        }
         if let Some(watched) = &mut self.watched {
             watched.record(owd);
         }
@@ -416,19 +422,23 @@ impl FlowRecord {
             *gap = now.saturating_sub(before);
             before = now;
         }
+        let unseen = &owd[self.seen..];
         let moments = Moments::of(owd);
-        delays.owd.record_batch(owd, &moments);
-        if self.seen == 0 {
-            see(&mut self.interval, &mut self.watched, owd, &moments);
-        } else {
-            let unseen = &owd[self.seen..];
-            see(&mut self.interval, &mut self.watched, unseen, &Moments::of(unseen));
+        let latest = if self.seen == 0 { moments } else { Moments::of(unseen) };
+        if let Some(brief) = &mut self.brief {
+            brief.record(owd, waited);
+            see_brief(brief, &mut self.watched, unseen, &latest);
+            delays.pairs(now, sequence, owd, rest, false);
+            (self.waiting, self.seen) = (0, 0);
+            return;
         }
+        delays.owd.record_batch(owd, &moments);
+        see(&mut self.interval, &mut self.watched, unseen, &latest);
         delays.queueing.record_all(waited);
         delays.serialisation.record_all(rest);
         // The very first packet has no gap before it.
         delays.iat.record_all(&gaps[usize::from(delays.last.is_none())..]);
-        delays.pairs(now, sequence, owd, rest);
+        delays.pairs(now, sequence, owd, rest, true);
         (self.waiting, self.seen) = (0, 0);
     }
 
@@ -445,7 +455,11 @@ impl FlowRecord {
         for ((owd, now), sent) in owd.iter_mut().zip(now).zip(sent) {
             *owd = now.saturating_sub(*sent);
         }
-        see(&mut self.interval, &mut self.watched, owd, &Moments::of(owd));
+        let moments = Moments::of(owd);
+        match &mut self.brief {
+            Some(brief) => see_brief(brief, &mut self.watched, owd, &moments),
+            None => see(&mut self.interval, &mut self.watched, owd, &moments),
+        }
         self.seen = noted.end;
     }
 
@@ -453,6 +467,11 @@ impl FlowRecord {
     pub fn sample(&mut self, now: Instant) {
         self.show();
         let whole = self.totals(Window::WholeRun);
+        if let Some(brief) = &mut self.brief {
+            brief.sample(whole.received.bytes.0 - self.sampled.received.bytes.0);
+            self.sampled = whole;
+            return;
+        }
         let series = &mut self.series;
         let [p50, p99] = self
             .interval
@@ -540,6 +559,12 @@ impl FlowRecord {
         &self.delays
     }
 
+    /// Returns its brief observations, if it is recorded briefly: its distributions and series are empty
+    /// then.
+    pub fn brief(&self) -> Option<&Brief> {
+        self.brief.as_deref()
+    }
+
     /// Returns its series.
     pub fn series(&self) -> &FlowSeries {
         &self.series
@@ -553,6 +578,14 @@ impl FlowRecord {
     /// Returns the time from its start until it had delivered everything; `None` if it did not end.
     pub fn completed(&self) -> Option<Duration> {
         self.completed
+    }
+}
+
+/// Notes one-way delays of an interval that is recorded briefly.
+fn see_brief(brief: &mut Brief, watched: &mut Option<Box<Coarse>>, owd: &[u64], moments: &Moments) {
+    brief.see(owd.iter().copied().max().unwrap_or(0));
+    if let Some(watched) = watched {
+        watched.record_batch(owd, moments);
     }
 }
 

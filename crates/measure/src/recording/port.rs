@@ -6,6 +6,7 @@ use lockgate_engine::port::{Handed, Port, Requests, Retired};
 use lockgate_engine::units::{Bytes, Duration, Instant, Rate};
 
 use super::sojourns::Sojourns;
+use super::Detail;
 use super::watch::{Seen, Watch};
 use crate::histogram::Histogram;
 use crate::series::PlaceSeries;
@@ -36,6 +37,12 @@ pub struct Line {
 #[derive(Clone, Debug, PartialEq)]
 pub struct PortRecord {
     warmup: Instant,
+    /// Amount of what is recorded of queues that are members of groups.
+    detail: Detail,
+    /// True if the port itself is one of a group of nodes, and recorded briefly.
+    is_brief: bool,
+    /// True for each queue that has others below it.
+    is_parent: Vec<bool>,
     transmitted: Count,
     /// Packets transmitted before the end of the warm-up.
     transmitted_early: Count,
@@ -77,14 +84,19 @@ pub struct PlaceRecord {
     pub handed_before: Handed,
     /// Largest backlog during the window.
     pub peak: Tally,
-    /// Series; one row for each of [`PortRecord::ends`].
+    /// True if it has no series, as a member of a group.
+    pub is_brief: bool,
+    /// Series; one row for each of [`PortRecord::ends`], unless it is recorded briefly.
     pub series: PlaceSeries,
 }
 
 impl PortRecord {
-    pub(super) fn new(setup: PortSetup, warmup: Instant) -> Self {
+    pub(super) fn new(setup: PortSetup, warmup: Instant, detail: Detail) -> Self {
         Self {
             warmup,
+            detail,
+            is_brief: setup.name.split([':', '@']).any(|name| detail.is_brief(name)),
+            is_parent: Vec::new(),
             transmitted: Count::default(),
             transmitted_early: Count::default(),
             sojourns: Vec::new(),
@@ -255,7 +267,7 @@ impl PortRecord {
             }
         }
         // A queue that is neither in the tree nor retired does not exist; its rows stay aligned even so.
-        for place in places.iter_mut().filter(|place| place.series.len() == rows) {
+        for place in places.iter_mut().filter(|place| !place.is_brief && place.series.len() == rows) {
             place.sample(place.counters, Tally::default(), now, warmup);
         }
     }
@@ -263,11 +275,18 @@ impl PortRecord {
     /// Adds the queues that are new in the port, and updates the others.
     pub fn learn_places(&mut self, port: &Port) {
         let rows = self.ends.len();
+        if self.places.len() != port.places().len() {
+            self.is_parent = vec![false; port.places().len()];
+        }
         for (known, place) in port.places().iter().enumerate() {
+            if let Some(parent) = place.parent {
+                self.is_parent[usize::from(parent)] = true;
+            }
             if let Some(record) = self.places.get_mut(known) {
                 record.kind = place.kind;
                 record.parent = place.parent;
             } else {
+                let is_brief = self.is_brief || self.detail.is_brief(&place.name);
                 self.places.push(PlaceRecord {
                     name: place.name.to_string(),
                     kind: place.kind,
@@ -277,7 +296,8 @@ impl PortRecord {
                     handed: Handed::default(),
                     handed_before: Handed::default(),
                     peak: Tally::default(),
-                    series: PlaceSeries::after(rows),
+                    is_brief,
+                    series: if is_brief { PlaceSeries::default() } else { PlaceSeries::after(rows) },
                 });
             }
         }
@@ -343,8 +363,7 @@ impl PortRecord {
     /// packets.
     pub fn scheduling(&self, place: u16) -> Option<f64> {
         let (mut packets, mut waited) = (0, 0);
-        let within = self.places.iter().enumerate().filter(|(node, _)| self.is_within(*node, place));
-        for (_, record) in within {
+        for (_, record) in self.within(&self.places, place) {
             packets += record.handed.packets - record.handed_before.packets;
             waited += record.handed.waited_ps - record.handed_before.waited_ps;
         }
@@ -365,10 +384,8 @@ impl PortRecord {
     /// it.
     pub fn sojourn(&self, place: u16) -> Histogram {
         let mut all = Histogram::default();
-        for (node, sojourns) in self.sojourns.iter().enumerate() {
-            if !sojourns.is_empty() && self.is_within(node, place) {
-                sojourns.add_to(&mut all);
-            }
+        for (_, sojourns) in self.within(&self.sojourns, place).filter(|(_, own)| !own.is_empty()) {
+            sojourns.add_to(&mut all);
         }
         all
     }
@@ -376,11 +393,21 @@ impl PortRecord {
     /// Returns the packets dropped in the window in this queue or below it, by reason, if any.
     pub fn drops_by(&self, place: u16) -> Vec<(DropReason, u64)> {
         let count = |index: usize| -> u64 {
-            let own = self.drops.iter().enumerate().filter(|(node, _)| self.is_within(*node, place));
-            own.map(|(_, drops)| drops[index]).sum()
+            self.within(&self.drops, place).map(|(_, drops)| drops[index]).sum()
         };
         let all = DropReason::ALL.into_iter().enumerate().map(|(index, reason)| (reason, count(index)));
         all.filter(|(_, packets)| *packets > 0).collect()
+    }
+
+    /// Returns the queues from `all` that are `place` or below it, with their indices. One that has none
+    /// below it costs one step.
+    fn within<'a, T>(&'a self, all: &'a [T], place: u16) -> impl Iterator<Item = (usize, &'a T)> {
+        let index = usize::from(place);
+        let is_leaf = !self.is_parent.get(index).copied().unwrap_or(true);
+        let range = if is_leaf { index.min(all.len())..(index + 1).min(all.len()) } else { 0..all.len() };
+        let first = range.start;
+        let within = all[range].iter().enumerate().map(move |(offset, entry)| (first + offset, entry));
+        within.filter(move |(node, _)| is_leaf || self.is_within(*node, place))
     }
 
     /// Returns true if the queue with the index `node` is `place` or below it.
@@ -410,9 +437,11 @@ impl PlaceRecord {
         let packets = handed.packets - self.handed.packets;
         let waited = handed.waited_ps - self.handed.waited_ps;
         let mean = waited.checked_div(u128::from(packets)).and_then(|mean| u64::try_from(mean).ok());
-        // Its rows begin at the ring's first packet; earlier rows are `None`.
-        self.series.scheduling.resize(self.series.len(), None);
-        self.series.scheduling.push(mean.map(Duration::from_picos));
+        if !self.is_brief {
+            // Its rows begin at the ring's first packet; earlier rows are `None`.
+            self.series.scheduling.resize(self.series.len(), None);
+            self.series.scheduling.push(mean.map(Duration::from_picos));
+        }
         self.handed = handed;
         if now <= warmup {
             self.handed_before = handed;
@@ -421,12 +450,6 @@ impl PlaceRecord {
 
     fn sample(&mut self, counters: Counters, peak: Tally, now: Instant, warmup: Instant) {
         let last = self.counters;
-        self.series.backlog.push(counters.backlog);
-        self.series.peak.push(peak);
-        self.series.offered_bytes.push(counters.offered.bytes.0 - last.offered.bytes.0);
-        self.series.sent_bytes.push(counters.sent.bytes.0 - last.sent.bytes.0);
-        self.series.dropped_packets.push(counters.dropped.packets - last.dropped.packets);
-        self.series.marked_packets.push(counters.marked_packets - last.marked_packets);
         self.counters = counters;
         if now <= warmup {
             self.before = counters;
@@ -434,5 +457,14 @@ impl PlaceRecord {
             self.peak.packets = self.peak.packets.max(peak.packets);
             self.peak.bytes.0 = self.peak.bytes.0.max(peak.bytes.0);
         }
+        if self.is_brief {
+            return;
+        }
+        self.series.backlog.push(counters.backlog);
+        self.series.peak.push(peak);
+        self.series.offered_bytes.push(counters.offered.bytes.0 - last.offered.bytes.0);
+        self.series.sent_bytes.push(counters.sent.bytes.0 - last.sent.bytes.0);
+        self.series.dropped_packets.push(counters.dropped.packets - last.dropped.packets);
+        self.series.marked_packets.push(counters.marked_packets - last.marked_packets);
     }
 }

@@ -11,7 +11,7 @@ use super::{
 use crate::emodel::{self, Codec};
 use crate::fairness::jain;
 use crate::intervals::Interval;
-use crate::recording::{FlowRecord, Mode, PlaceRecord, PortRecord, Recording, TcpRecord, Window};
+use crate::recording::{Brief, FlowRecord, Mode, PlaceRecord, PortRecord, Recording, TcpRecord, Window};
 use crate::warmup;
 
 /// Summarises a run: `recordings` is the run, followed by its repetitions, which are used for the
@@ -127,8 +127,18 @@ fn summarise_one(recording: &Recording) -> Summary {
 
 fn flow(record: &FlowRecord, window: f64) -> FlowSummary {
     let totals = record.totals(Window::AfterWarmup);
-    let delays = record.delays();
-    let received = delays.owd.count();
+    let (delays, brief) = (record.delays(), record.brief());
+    let received = brief.map_or(delays.owd.count(), |brief| brief.owd.count());
+    let [owd_s, queueing_s, pdv_s] = match brief {
+        Some(Brief { owd, queueing, .. }) => {
+            [Distribution::of_picos(owd), Distribution::of_picos(queueing), Distribution::above_min(owd)]
+        }
+        None => [
+            Distribution::of_picos(&delays.owd),
+            Distribution::of_picos(&delays.queueing),
+            Distribution::above_min(&delays.owd),
+        ],
+    };
     FlowSummary {
         sent_packets: totals.sent.packets,
         sent_bytes: totals.sent.bytes.0,
@@ -141,14 +151,14 @@ fn flow(record: &FlowRecord, window: f64) -> FlowSummary {
         goodput_bps: ratio(record.payload_in_window().0 as f64 * 8.0, window),
         loss_ratio: ratio(totals.lost.packets as f64, totals.sent.packets as f64),
         reordered_ratio: ratio(delays.reordered as f64, received as f64),
-        owd_s: Distribution::of_picos(&delays.owd),
-        queueing_s: Distribution::of_picos(&delays.queueing),
+        owd_s,
+        queueing_s,
         serialisation_s: Distribution::of_picos(&delays.serialisation),
         propagation_s: ratio(delays.propagation_sum as f64 / PICOS, received as f64),
         ipdv_s: Distribution::of_picos(&delays.ipdv),
         ipdv_signed_mean_s: delays.ipdv_signed_mean().map(|mean| mean / PICOS),
-        pdv_s: Distribution::above_min(&delays.owd),
-        jitter_rfc3550_s: (!delays.iat.is_empty()).then(|| delays.jitter().as_secs_f64()),
+        pdv_s,
+        jitter_rfc3550_s: (!delays.iat.is_empty() || (brief.is_some() && received > 1)).then(|| delays.jitter().as_secs_f64()),
         iat_s: Distribution::of_picos(&delays.iat),
         fct_s: record.completed().map(lockgate_engine::units::Duration::as_secs_f64),
         file: None,
@@ -160,7 +170,10 @@ fn flow(record: &FlowRecord, window: f64) -> FlowSummary {
 }
 
 fn voice(codec: &Codec, record: &FlowRecord, lost: u64) -> VoiceSummary {
-    let best = emodel::best(codec, &record.delays().owd, lost);
+    let best = match record.brief() {
+        Some(brief) => emodel::best(codec, &brief.owd, lost),
+        None => emodel::best(codec, &record.delays().owd, lost),
+    };
     VoiceSummary {
         codec: codec.name.to_owned(),
         r_factor: best.map(|(rating, ..)| rating),

@@ -49,8 +49,10 @@ impl<R: Runtime> NetworkCore<R> {
                 (moved_packets, forced_out_packets) = (Some(moved), forced_out);
             }
             Action::Link { link, rate, delay, loss } => {
-                for index in [2 * link, 2 * link + 1] {
-                    self.links[index].change(now, *rate, *delay, *loss);
+                for direction in 0..2 {
+                    let index = 2 * link + direction;
+                    let (rate, delay) = (rate.map(|rate| rate[direction]), delay.map(|delay| delay[direction]));
+                    self.links[index].change(now, rate, delay, loss.map(|loss| loss[direction]));
                     self.runtime.set_link(index, self.links[index].next());
                 }
                 self.propagation = propagation(scenario, |port| self.links[port].delay());

@@ -19,6 +19,7 @@ use super::ports::{Ports, World};
 use crate::change::{Action, Change};
 use crate::diagnostic::{MOST_PROBLEMS, Problem, Span};
 use crate::document::{self, Table, Value};
+use crate::expand::Groups;
 use crate::file::{ChangeTable, SECTIONS};
 use crate::model::Link;
 use crate::nearest::{one_of, suggest};
@@ -82,6 +83,7 @@ pub(crate) struct Base {
     network: Network,
     flows: Flows,
     ports: Ports,
+    groups: Groups,
     /// End of the run, if known.
     end: Option<Instant>,
 }
@@ -90,8 +92,8 @@ impl Base {
     pub(super) fn new(
         root: &DeTable<'_>,
         network: Network,
-        flows: Flows,
-        ports: Ports,
+        (flows, ports): (Flows, Ports),
+        groups: Groups,
         end: Option<Instant>,
     ) -> Self {
         let can_change = |section: &str| ["port", "link", "flow"].contains(&section);
@@ -99,11 +101,29 @@ impl Base {
         let sections = sections
             .map(|(key, value)| (key.get_ref().to_string(), key.span(), Value::new(value, 0)))
             .collect();
-        Self { sections, network, flows, ports, end }
+        Self { sections, network, flows, ports, groups, end }
     }
 
     pub(super) fn parts(&self) -> (&Network, &Flows, &Ports) {
         (&self.network, &self.flows, &self.ports)
+    }
+
+    /// Returns a setting for each member if its path names a group, else the setting itself.
+    fn for_members(&self, setting: &Setting) -> Vec<Setting> {
+        let (section, place) = match setting.path.as_slice() {
+            [port, _, queue, _, ..] if port == "port" && queue == "queue" => ("queue", 3),
+            [section, _, ..] => (section.as_str(), 1),
+            _ => return vec![setting.clone()],
+        };
+        let Some(members) = self.groups.members(section, &setting.path[place]) else {
+            return vec![setting.clone()];
+        };
+        let member = |number| {
+            let mut own = setting.clone();
+            own.path[place] += &format!("/{number}");
+            own
+        };
+        (1..=members).map(member).collect()
     }
 
     fn world(&self) -> World<'_> {
@@ -186,20 +206,23 @@ impl Checker<'_> {
     /// Checks one entry against the `state` at its time, and updates the state.
     pub(crate) fn change(&mut self, entry: &Entry, base: &Base, state: &mut State, changes: &mut Changes) {
         let at = entry.at;
-        let mut objects: Vec<((&str, &str), Vec<Setting>)> = Vec::new();
-        for setting in &entry.settings {
+        let mut objects: Vec<((String, String), Vec<Setting>)> = Vec::new();
+        let mut known: BTreeMap<(String, String), usize> = BTreeMap::new();
+        for setting in entry.settings.iter().flat_map(|setting| base.for_members(setting)) {
             let [section, name, _, ..] = setting.path.as_slice() else {
-                self.note(incomplete(setting));
+                self.note(incomplete(&setting));
                 continue;
             };
-            let object = (section.as_str(), name.as_str());
-            match objects.iter_mut().find(|(known, _)| *known == object) {
-                Some((_, settings)) => settings.push(setting.clone()),
-                None => objects.push((object, vec![setting.clone()])),
+            let object = (section.clone(), name.clone());
+            let place = *known.entry(object.clone()).or_insert(objects.len());
+            match objects.get_mut(place) {
+                Some((_, settings)) => settings.push(setting),
+                None => objects.push((object, vec![setting])),
             }
         }
         for ((section, name), settings) in objects {
-            let action = match section {
+            let name = name.as_str();
+            let action = match section.as_str() {
                 "port" => self.change_port(name, &settings, base, state, changes),
                 "link" => self.change_link(name, &settings, base, state),
                 "flow" => self.change_flow(name, at, &settings, base, state),
@@ -364,9 +387,9 @@ impl Checker<'_> {
         let link = self.again(settings, noted, |checker| checker.link(name, edited, network))?;
         let action = Action::Link {
             link: place,
-            rate: Some(link.rate).filter(|rate| *rate != before.rate),
-            delay: Some(link.delay).filter(|delay| *delay != before.delay),
-            loss: Some(link.loss).filter(|loss| *loss != before.loss),
+            rate: differing(&link, &before, Link::rate),
+            delay: differing(&link, &before, Link::delay),
+            loss: differing(&link, &before, Link::loss),
         };
         state.links.insert(place, link);
         state.tables.insert(key, Arc::new(document::table(&table, 0)));
@@ -412,6 +435,12 @@ impl Checker<'_> {
         state.tables.insert(key, Arc::new(document::table(&table, 0)));
         Some(action)
     }
+}
+
+/// Returns a property of both directions of a link, if it differs from that in `before`.
+fn differing<T: PartialEq>(link: &Link, before: &Link, property: fn(&Link, usize) -> T) -> Option<[T; 2]> {
+    let both = |link| [0, 1].map(|direction| property(link, direction));
+    Some(both(link)).filter(|values| *values != both(before))
 }
 
 /// Returns a value of `text` as written, without quotes.

@@ -23,7 +23,7 @@ use crate::traffic::Traffic;
 use crate::values::Carrier;
 
 /// Limit on the flows of a scenario, members of groups counted.
-const MOST_FLOWS: usize = 100_000;
+const MOST_FLOWS: usize = 1_000_000;
 
 /// First source port assigned to flows without one (RFC 6335 section 6: dynamic ports).
 const FIRST_PORT: u32 = 49_152;
@@ -56,6 +56,8 @@ struct Sent {
 pub(super) struct Flows {
     pub(super) groups: Vec<Group>,
     pub(super) places: BTreeMap<String, usize>,
+    /// Groups whose members were expanded: index in `groups` of the first. The others follow it.
+    families: BTreeMap<String, usize>,
     pub(super) total: usize,
 }
 
@@ -127,6 +129,19 @@ impl Flows {
 
     pub(super) fn get(&self, name: &str) -> Option<&Group> {
         self.places.get(name).map(|place| &self.groups[*place])
+    }
+
+    /// Returns the tables of the flow or group called `name`, which may be written `name/*`; none if it is
+    /// unknown.
+    pub(super) fn all(&self, name: &str) -> &[Group] {
+        let name = name.strip_suffix("/*").unwrap_or(name);
+        if let Some(place) = self.places.get(name) {
+            return core::slice::from_ref(&self.groups[*place]);
+        }
+        let Some(first) = self.families.get(name) else { return &[] };
+        let is_own = |group: &Group| group.name.split('/').next() == Some(name);
+        let rest = &self.groups[*first..];
+        &rest[..rest.iter().position(|group| !is_own(group)).unwrap_or(rest.len())]
     }
 
     /// Returns every flow, groups expanded.
@@ -225,9 +240,18 @@ impl Checker<'_> {
     pub(super) fn flows(&mut self, root: &DeTable<'_>, network: &Network) -> Flows {
         let mut flows = Flows::default();
         for entry in self.section(root, "flow") {
+            let noted = self.noted();
             self.check_name("flow", entry.name, entry.key.clone());
             let place = entry.place();
-            let Read { count, flow, listed } = self.flow(entry.name, place, network);
+            let Read { count, mut flow, listed } = self.flow(entry.name, place, network);
+            if let (Some(number), Some(flow)) = (self.groups.number("flow", entry.name), &mut flow) {
+                self.count_up(number, flow, place);
+                if number == 1 {
+                    let group = entry.name.split('/').next().unwrap_or_default();
+                    flows.families.insert(group.to_owned(), flows.groups.len());
+                }
+            }
+            self.mark_member("flow", entry.name, noted);
             let start = flows.total;
             let mut members = count.map_or(1, |count| count as usize);
             if start + members > MOST_FLOWS {
@@ -252,6 +276,21 @@ impl Checker<'_> {
         }
         flows.place_returns();
         flows
+    }
+
+    /// Counts the source port of a group's member up from the one written.
+    fn count_up(&mut self, number: u32, flow: &mut Flow, place: Place<'_, '_>) {
+        if !place.has("source_port") {
+            return;
+        }
+        match u16::try_from(u32::from(flow.fields.source_port) + number - 1) {
+            Ok(port) => flow.fields.source_port = port,
+            Err(_) => {
+                let wrong = "the ports of the group's members run over 65535";
+                let help = "members count up from `source_port`: start lower, or leave it out";
+                self.note(Problem::new(place.value("source_port"), wrong).help(help));
+            }
+        }
     }
 
     /// Reads one flow, from the file or as a change makes it.

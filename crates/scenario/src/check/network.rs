@@ -9,14 +9,15 @@ use toml::de::DeTable;
 
 use super::{Checker, Entry};
 use crate::diagnostic::Problem;
+use crate::directions::Directions;
 use crate::file::{LinkTable, NodeTable, ServiceTable, TraceFiles};
-use crate::model::{Link, NodeModel, Service};
+use crate::model::{BackDirection, Link, NodeModel, Service};
 use crate::routes::Routes;
 use crate::table_reader::Place;
 use crate::trace::LinkTrace;
 
-/// Limit on nodes: more exceed what one machine runs, and make the routing tables too large.
-const MOST_NODES: usize = 4096;
+/// Limit on nodes: more exceed what one machine runs.
+const MOST_NODES: usize = 1_000_000;
 
 /// The network, as far as it could be read.
 #[derive(Default)]
@@ -51,8 +52,10 @@ impl Checker<'_> {
         }
         self.nodes(&nodes[..nodes.len().min(MOST_NODES)], &mut network);
         for entry in self.section(root, "link") {
+            let noted = self.noted();
             self.check_name("link", entry.name, entry.key.clone());
             let link = self.link(entry.name, entry.place(), &network);
+            self.mark_member("link", entry.name, noted);
             network.links.push(link);
             network.link_names.push(entry.name.to_owned());
         }
@@ -64,9 +67,11 @@ impl Checker<'_> {
         let mut given: BTreeMap<IpAddr, (&str, core::ops::Range<usize>)> = BTreeMap::new();
         let mut tables = Vec::new();
         for entry in entries {
+            let noted = self.noted();
             self.check_name("node", entry.name, entry.key.clone());
             let place = entry.place();
             let table = self.whole::<NodeTable>(place).unwrap_or_default();
+            self.mark_member("node", entry.name, noted);
             if let Some(address) = table.address {
                 let span = place.value("address");
                 match given.get(&address.0) {
@@ -142,12 +147,16 @@ impl Checker<'_> {
                     .help("it is at most `64KiB`"),
             );
         }
+        let rate = rate?;
+        let back = BackDirection { rate: rate.down, delay: table.delay.down, loss: table.loss.down };
+        let is_same = rate.are_same() && table.delay.are_same() && table.loss.are_same();
         let link = Link {
             name: name.to_owned(),
             ends: ends?,
-            rate: rate?,
-            delay: table.delay,
-            loss: table.loss,
+            rate: rate.up,
+            delay: table.delay.up,
+            loss: table.loss.up,
+            back: (!is_same).then_some(back),
             overhead: table.overhead.map_or(0, |bytes| bytes.0),
             mpu: mpu?,
             trace: traces,
@@ -242,7 +251,7 @@ impl Checker<'_> {
         table: &LinkTable,
         place: Place<'_, '_>,
         traces: &[Option<Arc<LinkTrace>>; 2],
-    ) -> Option<Rate> {
+    ) -> Option<Directions<Rate>> {
         let asked = table.trace.as_ref().map(|files| [files.up.is_some(), files.down.is_some()]);
         let both = asked == Some([true, true]);
         let keys = self.kept.table_keys.of::<LinkTable>();
@@ -257,7 +266,7 @@ impl Checker<'_> {
                 );
                 None
             }
-            Some(rate) if rate.is_zero() => {
+            Some(rate) if rate.up.is_zero() || rate.down.is_zero() => {
                 let problem = Problem::new(place.value("rate"), "a link of rate zero carries nothing");
                 self.note(problem.help("give it a rate such as `10mbit`"));
                 None
@@ -265,7 +274,10 @@ impl Checker<'_> {
             Some(rate) => Some(rate),
             // Given, but wrong or misspelt: noted already.
             None if said("rate") || (said("trace") && table.trace.is_none()) => None,
-            None if both => traces[0].as_ref().map(|trace| trace.mean_rate()),
+            None if both => traces[0].as_ref().map(|trace| {
+                let rate = trace.mean_rate();
+                Directions { up: rate, down: rate }
+            }),
             None => {
                 let what = if asked.is_some() { "for the direction without a trace" } else { "or a `trace`" };
                 let problem =

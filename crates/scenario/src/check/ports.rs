@@ -54,8 +54,13 @@ impl Checker<'_> {
     pub(super) fn ports(&mut self, root: &DeTable<'_>, network: &Network, flows: &Flows) -> Ports {
         let mut ports = Ports { models: default_ports(network), read: BTreeMap::new() };
         let mut seen: BTreeMap<usize, Span> = BTreeMap::new();
+        let names = ports.models.iter().enumerate().map(|(place, port)| (port.name.clone(), place));
+        let places: BTreeMap<String, usize> = names.collect();
         for entry in self.section(root, "port") {
-            let place = self.find_port(entry.name, entry.key.clone(), network, &ports.models);
+            let known = places.get(&*port_name::canonical(entry.name)).copied();
+            let place = known.or_else(|| {
+                self.find_port(entry.name, entry.key.clone(), network, &ports.models)
+            });
             let rate = place.and_then(|place| ports.models[place].rate_of_link(network));
             let read = self.port(entry.place(), World { network, flows, rate });
             let Some(place) = place else { continue };
@@ -77,7 +82,7 @@ impl Checker<'_> {
         ports
     }
 
-    /// Returns the index of the port called `name`; with parallel links, `a:b@link`.
+    /// Returns the index of the port called `written`, which is not the name of its model.
     fn find_port(
         &mut self,
         written: &str,
@@ -86,9 +91,6 @@ impl Checker<'_> {
         models: &[PortModel],
     ) -> Option<usize> {
         let name = &*port_name::canonical(written);
-        if let Some(place) = models.iter().position(|port| port.name == name) {
-            return Some(place);
-        }
         // `a:b@wan` names the link even if there is only one.
         let full = models.iter().position(|port| {
             network.links.iter().flatten().nth(port.link).is_some_and(|link| {
@@ -216,8 +218,12 @@ impl Checker<'_> {
 impl PortModel {
     /// Returns the rate of its link; `None` if the direction has a trace.
     fn rate_of_link(&self, network: &Network) -> Option<Rate> {
-        let link = network.links.iter().flatten().nth(self.link)?;
-        link.trace[self.direction].is_none().then_some(link.rate)
+        // With a problem in a link, the ports after it have other indices.
+        let link = match network.complete {
+            true => network.links.get(self.link)?.as_ref()?,
+            false => network.links.iter().flatten().nth(self.link)?,
+        };
+        link.trace[self.direction].is_none().then(|| link.rate(self.direction))
     }
 }
 

@@ -22,8 +22,8 @@ use crate::nearest::one_of;
 use crate::table_reader::{Place, TableKeys, shorten, split_outside_quotes};
 use crate::tree::{Queue, QueueTree, make, maps_rest};
 
-/// Limit on the queues of a port.
-const MOST_QUEUES: usize = 4096;
+/// Limit on the queues of a port: a packet names its queue in 16 bits.
+const MOST_QUEUES: usize = lockgate_engine::port::Place::MOST - 1;
 
 /// A port's trees.
 pub(super) struct Trees {
@@ -101,9 +101,11 @@ impl Checker<'_> {
         let complete = self.link_children(&mut entries);
         let sound = self.check_shape(&entries);
         for index in 0..entries.len() {
+            let noted = self.noted();
             self.parameters(index, &mut entries, complete);
             let rules = self.rules(entries[index].place(), world);
             entries[index].rules = rules;
+            self.mark_member("queue", entries[index].name, noted);
         }
         self.warn_matches(&entries);
         let roots: Vec<usize> = (0..entries.len()).filter(|index| entries[*index].parent.is_none()).collect();

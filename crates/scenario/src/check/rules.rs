@@ -65,12 +65,14 @@ impl Checker<'_> {
         let flows = table.flow.as_ref().map(|names| {
             let mut ids = Vec::new();
             for (index, name) in names.0.iter().enumerate() {
-                if let Some(group) = world.flows.get(&name.0) {
+                let groups = world.flows.all(&name.0);
+                for group in groups {
                     // A connection matches in both directions, with its control connection.
                     let places =
                         group.members.clone().chain(group.controls.clone()).chain(group.returns.clone());
                     ids.extend(places.map(|place| FlowId(place as u32)));
-                } else {
+                }
+                if groups.is_empty() {
                     let span = place.element("flow", index);
                     let problem = self.no_such("flow", &name.0, span, world.flows.names());
                     self.note(problem);

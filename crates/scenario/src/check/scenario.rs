@@ -61,7 +61,7 @@ impl Checker<'_> {
         let end = top.as_ref().map(|top| Instant::ZERO + top.duration);
         let entries = self.change_entries(table, text, 0, end);
         let routes = core::mem::take(&mut network.routes);
-        let base = Base::new(table, network, flows, ports, end);
+        let base = Base::new(table, network, (flows, ports), self.groups.clone(), end);
         let (mut state, mut changes) = (State::default(), Changes::default());
         for entry in &entries {
             self.change(entry, &base, &mut state, &mut changes);
@@ -172,6 +172,7 @@ impl Checker<'_> {
         Record {
             packets: record.packets,
             capture: record.capture,
+            detail: record.detail,
             interval: record.interval,
             file_bins: bins,
             file_bin_width: record.file_bin_width,

@@ -45,12 +45,15 @@ pub struct Link {
     pub name: String,
     /// Indices in `nodes` of the two nodes it joins, as written in `between`.
     pub ends: [usize; 2],
-    /// Rate of each direction, more than zero. If both are traced, the mean rate of the first trace.
+    /// Rate from `ends[0]` to `ends[1]`, more than zero. If both are traced, the mean rate of the first
+    /// trace.
     pub rate: Rate,
-    /// Propagation delay.
+    /// Propagation delay from `ends[0]` to `ends[1]`.
     pub delay: Duration,
-    /// Probability that a packet is lost on the link, independently of others.
+    /// Probability that a packet is lost from `ends[0]` to `ends[1]`, independently of others.
     pub loss: Probability,
+    /// Properties from `ends[1]` to `ends[0]`; `None` if they are the same.
+    pub back: Option<BackDirection>,
     /// Bytes that the link charges on top of each frame; negative if it carries less than the frame.
     pub overhead: i32,
     /// Minimum bytes that the link charges for a frame, overhead included; 0: no minimum.
@@ -59,7 +62,39 @@ pub struct Link {
     pub trace: [Option<Arc<LinkTrace>>; 2],
 }
 
+/// Properties of a link from its second node to its first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BackDirection {
+    /// Rate, more than zero.
+    pub rate: Rate,
+    /// Propagation delay.
+    pub delay: Duration,
+    /// Probability that a packet is lost.
+    pub loss: Probability,
+}
+
 impl Link {
+    /// Returns the properties of a direction: 0 from `ends[0]` to `ends[1]`, 1 back.
+    fn towards(&self, direction: usize) -> BackDirection {
+        let forth = BackDirection { rate: self.rate, delay: self.delay, loss: self.loss };
+        self.back.filter(|_| direction == 1).unwrap_or(forth)
+    }
+
+    /// Returns the rate of a direction: 0 from `ends[0]` to `ends[1]`, 1 back.
+    pub fn rate(&self, direction: usize) -> Rate {
+        self.towards(direction).rate
+    }
+
+    /// Returns the propagation delay of a direction.
+    pub fn delay(&self, direction: usize) -> Duration {
+        self.towards(direction).delay
+    }
+
+    /// Returns the probability of loss of a direction.
+    pub fn loss(&self, direction: usize) -> Probability {
+        self.towards(direction).loss
+    }
+
     /// Returns the bytes that the link charges for a frame of `length` bytes.
     #[inline]
     pub fn charged(&self, length: u32) -> Bytes {

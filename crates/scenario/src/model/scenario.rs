@@ -2,6 +2,7 @@
 
 use lockgate_engine::port_name;
 use lockgate_engine::units::{Bytes, Duration, Instant, Rate};
+use lockgate_measure::recording::Detail;
 
 use super::flow::Flow;
 use super::network::{Link, NodeModel, PortModel};
@@ -10,6 +11,12 @@ use crate::diagnostic::Problem;
 use crate::expect::Expected;
 use crate::routes::Routes;
 use crate::timeline::Timeline;
+
+/// Number of flows and queues up to which all are recorded in full.
+const MOST_IN_FULL: usize = 2000;
+
+/// Number of flows and queues up to which members of groups have distributions.
+const MOST_IN_GROUPS: usize = 200_000;
 
 /// A network with its traffic, its changes during the run and the expectations on its results.
 #[derive(Clone, Debug)]
@@ -57,6 +64,17 @@ impl Scenario {
         Instant::ZERO + self.duration
     }
 
+    /// Returns the amount of what is recorded of the members of groups: as given, or else by the number of
+    /// flows and queues.
+    pub fn detail(&self) -> Detail {
+        let recorded = || self.flows.len() + self.ports.iter().map(|port| port.queues.len()).sum::<usize>();
+        self.record.detail.unwrap_or_else(|| match recorded() {
+            ..=MOST_IN_FULL => Detail::All,
+            ..=MOST_IN_GROUPS => Detail::Groups,
+            _ => Detail::Totals,
+        })
+    }
+
     /// Returns the scenario as a file: the text that it was read from with overrides applied, comments
     /// included, and a `[[change]]` for each change that was added.
     pub fn to_toml(&self) -> String {
@@ -71,6 +89,9 @@ pub struct Record {
     pub packets: bool,
     /// Writes a capture of every port, with drop reasons and queueing delays.
     pub capture: bool,
+    /// Amount of what is recorded of the members of groups; `None`: chosen by
+    /// [`Scenario::detail`].
+    pub detail: Option<Detail>,
     /// Length of an interval of the time series; `None`: chosen from the duration.
     pub interval: Option<Duration>,
     /// Sizes at which classes of file sizes begin, rising; empty: the default classes.

@@ -1,0 +1,106 @@
+//! Fills in the values of one member: lists dealt in turn, `$i`, columns of a table, members of groups.
+
+use std::borrow::Cow;
+
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+use super::{Groups, Rows};
+
+/// Keys whose value is a list for every member.
+const LISTS: [&str; 6] = ["between", "children", "match", "priomap", "quanta", "alternatives"];
+
+/// Returns true if a list at `key` is dealt to the members in turn.
+pub(super) fn is_dealt(key: &str) -> bool {
+    !LISTS.contains(&key)
+}
+
+/// Returns the group of nodes whose members an entry names as `sub/*`, if any.
+pub(super) fn followed<'a>(written: &'a DeTable<'_>) -> Option<&'a str> {
+    let ends = ["from", "to"].into_iter().filter_map(|key| written.get(key));
+    let between = written.get("between").and_then(|between| between.get_ref().as_array());
+    let mut names = ends.chain(between.into_iter().flatten()).filter_map(|end| end.get_ref().as_str());
+    names.find_map(|name| name.strip_suffix("/*"))
+}
+
+/// Returns true if members of this entry would differ.
+pub(super) fn differs(written: &DeTable<'_>) -> bool {
+    fn of(value: &DeValue<'_>) -> bool {
+        match value {
+            DeValue::String(text) => text.contains('$') || text.ends_with("/*"),
+            DeValue::Array(list) => list.iter().any(|value| of(value.get_ref())),
+            DeValue::Table(table) => table.values().any(|value| of(value.get_ref())),
+            _ => false,
+        }
+    }
+    written.iter().any(|(key, value)| {
+        of(value.get_ref()) || (is_dealt(key.get_ref()) && value.get_ref().as_array().is_some())
+    })
+}
+
+/// One member, and what its values may refer to.
+pub(super) struct Fill<'f> {
+    /// Number within the group, from 1.
+    pub(super) number: u32,
+    pub(super) groups: &'f Groups,
+    pub(super) rows: Option<&'f Rows>,
+}
+
+impl Fill<'_> {
+    /// Returns the member's value. `deals`: a list gives each member one of its elements.
+    pub(super) fn value<'i>(&self, value: &Spanned<DeValue<'i>>, deals: bool) -> Spanned<DeValue<'i>> {
+        let filled = match value.get_ref() {
+            DeValue::String(text) => DeValue::String(self.text(text)),
+            DeValue::Array(list) if deals && !list.is_empty() => {
+                let element = (self.number as usize - 1) % list.len();
+                return self.value(&list[element], false);
+            }
+            DeValue::Array(list) => {
+                DeValue::Array(list.iter().map(|value| self.value(value, false)).collect())
+            }
+            DeValue::Table(table) => {
+                let direction = |key: &str| deals && ["up", "down"].contains(&key);
+                let entries = table
+                    .iter()
+                    .map(|(key, value)| (key.clone(), self.value(value, direction(key.get_ref()))));
+                DeValue::Table(entries.collect())
+            }
+            other => other.clone(),
+        };
+        Spanned::new(value.span(), filled)
+    }
+
+    /// Returns a text with `$i` and the columns of the table filled in, and `sub/*` as one member.
+    fn text<'i>(&self, text: &Cow<'i, str>) -> Cow<'i, str> {
+        if let Some(group) = text.strip_suffix("/*")
+            && let Some(members) = self.groups.members("node", group)
+        {
+            return Cow::Owned(format!("{group}/{}", (self.number - 1) % members + 1));
+        }
+        if !text.contains('$') {
+            return text.clone();
+        }
+        let mut parts = text.split('$');
+        let mut filled = parts.next().unwrap_or_default().to_owned();
+        for part in parts {
+            let end = part.find(|letter: char| !letter.is_ascii_alphanumeric() && letter != '_');
+            let (name, rest) = part.split_at(end.unwrap_or(part.len()));
+            match self.variable(name) {
+                Some(value) => filled += &value,
+                None => {
+                    filled.push('$');
+                    filled += name;
+                }
+            }
+            filled += rest;
+        }
+        Cow::Owned(filled)
+    }
+
+    fn variable(&self, name: &str) -> Option<String> {
+        if name == "i" {
+            return Some(self.number.to_string());
+        }
+        self.rows?.get(self.number as usize - 1, name).map(str::to_owned)
+    }
+}

@@ -1,0 +1,79 @@
+use super::*;
+
+fn expanded(text: &str) -> (String, Vec<Problem>, Groups) {
+    let root = DeTable::parse(text).expect("TOML").into_inner();
+    let rows = Rows::read("Name,Download Max Mbps\na,100\nb,50\n").expect("a table");
+    let mut problems = Vec::new();
+    let (table, groups) = expand(&root, Some(&rows), 1 << 30, &mut problems).unwrap_or_default();
+    (show(&table), problems, groups)
+}
+
+/// Returns a table without positions, in one line.
+fn show(table: &DeTable<'_>) -> String {
+    fn of(value: &DeValue<'_>) -> String {
+        match value {
+            DeValue::String(text) => text.to_string(),
+            DeValue::Table(table) => format!("{{{}}}", show(table)),
+            DeValue::Array(list) => {
+                format!("[{}]", list.iter().map(|value| of(value.get_ref())).collect::<Vec<_>>().join(" "))
+            }
+            other => other.as_integer().map_or_else(|| format!("{other:?}"), ToString::to_string),
+        }
+    }
+    let entries = table.iter().map(|(key, value)| format!("{}={}", key.get_ref(), of(value.get_ref())));
+    entries.collect::<Vec<_>>().join(" ")
+}
+
+#[test]
+fn members_follow_lists_numbers_and_groups() {
+    let (table, problems, groups) = expanded(
+        "[node]\nbng = {}\nsub = { count = 3 }\n[link.access]\nbetween = [\"bng\", \"sub/*\"]\n\
+         rate = { up = \"10mbit\", down = [\"50mbit\", \"1gbit\"] }\n\
+         [port.\"bng:core\".queue]\nall = { kind = \"htb\", children = [\"rest\", \"plan\"] }\nrest = { kind = \"fifo\" }\n\
+         plan = { kind = \"cake\", count = \"50% of sub\", match = [{ destination = \"sub/$i\" }] }",
+    );
+    assert!(problems.is_empty(), "{problems:?}");
+    assert_eq!(
+        table,
+        "node={bng={} sub/1={} sub/2={} sub/3={}} \
+         link={access/1={between=[bng sub/1] rate={up=10mbit down=50mbit}} \
+         access/2={between=[bng sub/2] rate={up=10mbit down=1gbit}} \
+         access/3={between=[bng sub/3] rate={up=10mbit down=50mbit}}} \
+         port={bng:core={queue={all={kind=htb children=[rest plan/1 plan/2]} rest={kind=fifo} \
+         plan/1={kind=cake match=[{destination=sub/1}]} plan/2={kind=cake match=[{destination=sub/2}]}}}}"
+    );
+    assert_eq!(groups.number("node", "sub/3"), Some(3));
+    assert_eq!(groups.number("node", "sub/4"), None);
+    assert_eq!(groups.number("link", "sub/3"), None);
+}
+
+#[test]
+fn a_table_gives_its_columns_and_a_member_may_be_changed() {
+    let (table, problems, _) = expanded(
+        "[node.sub]\ncount = \"subscribers\"\ncommand = \"echo $name $cost\"\n[flow.f]\ncount = 2\nrate = \"$download_max\"\n\
+         [flow.\"f/2\"]\nrate = \"1mbit\"\n[flow.same]\ncount = 7",
+    );
+    assert!(problems.is_empty(), "{problems:?}");
+    assert_eq!(
+        table,
+        "node={sub/1={command=echo a $cost} sub/2={command=echo b $cost}} \
+         flow={f/1={rate=100mbit} f/2={rate=1mbit} same={count=7}}"
+    );
+}
+
+#[test]
+fn wrong_counts_are_noted_where_they_stand() {
+    for (count, expected) in [
+        ("0", "cannot be 0"),
+        ("\"sob\"", "no group called `sob`"),
+        ("\"110% of sub\"", "cannot be `110% of sub`"),
+        ("true", "whole number or a text"),
+        ("1_000_000", "more than is allowed"),
+    ] {
+        let text = format!("[node]\nsub = {{ count = 3 }}\nodd = {{ count = {count} }}");
+        let (_, problems, _) = expanded(&text);
+        assert_eq!(problems.len(), 1, "{count}: {problems:?}");
+        assert!(problems[0].message().contains(expected), "{problems:?}");
+        assert_eq!(problems[0].span().map(|span| &text[span]), Some(count));
+    }
+}
