@@ -13,7 +13,7 @@ use std::path::PathBuf;
 use lockgate_measure::export;
 use lockgate_measure::recording::{Event, Mode, Recording};
 use lockgate_measure::report::{
-    ReportData, Run, Topology, TopologyLink, TopologyNode, files, page, requests,
+    ReportData, Run, Topology, TopologyLink, TopologyNode, files, groups, page, requests,
 };
 use lockgate_measure::summary::Summary;
 use lockgate_scenario::Scenario;
@@ -169,12 +169,14 @@ impl<'a> RunResults<'a> {
     fn report(&self, first: &Recording) -> ReportData {
         let mut report = report_head(&self.scenario.title, &self.scenario.to_toml(), &self.command);
         report.verdict.clone_from(&self.verdict);
-        report.topology = topology(self.scenario);
+        report.topology = groups::fold(topology(self.scenario), self.summary.detail);
         let label = if first.mode == Mode::Live { "live" } else { "simulation" };
-        let run = Run::new(label, first, self.summary);
+        let run = Run::new(label, first, &self.summary.folded());
         report.runs = self.overlaid.iter().cloned().chain([run]).collect();
-        report.comparisons = files::tables(self.summary);
-        report.figures = files::figures(first, self.summary);
+        report.comparisons = groups::tables(self.summary);
+        report.comparisons.extend(files::tables(self.summary));
+        report.figures = groups::figures(first, self.summary);
+        report.figures.extend(files::figures(first, self.summary));
         report.figures.extend(requests::figures(first));
         report
     }
@@ -189,7 +191,7 @@ pub fn write(directory: ResultsDirectory, results: &RunResults<'_>) -> Result<Pa
     // Taken first: `finished` is the time at which the runs ended.
     let manifest = results.manifest();
     directory.write("scenario.toml", scenario.to_toml())?;
-    directory.write("summary.json", json(results.summary)?)?;
+    directory.write("summary.json", json(&results.summary.folded())?)?;
     let Some(first) = results.runs.recordings.first() else { return directory.finish(&manifest) };
     directory.write("events.ndjson", events(&first.events)?)?;
     for (index, program) in results.runs.programs.iter().enumerate() {

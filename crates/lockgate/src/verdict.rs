@@ -1,5 +1,7 @@
 //! Verdict of a run in words: each expectation, all of them in a line, and the most important finding.
 
+use std::collections::BTreeSet;
+
 use lockgate_measure::metric::Address;
 use lockgate_measure::summary::{Expectation, Summary};
 use lockgate_scenario::diagnostic::visible;
@@ -27,7 +29,10 @@ pub fn sentences(summary: &Summary) -> Vec<String> {
 fn told(expect: &Expectation) -> String {
     let name = expect.name.as_ref().map(|name| format!("{name}: ")).unwrap_or_default();
     let of = expect.values.len();
-    let held = if of > 1 { format!(", held by {} of {of}", expect.held) } else { String::new() };
+    let members =
+        expect.members.map_or_else(String::new, |members| format!(", held by {} of {}", members.held, members.of));
+    let held = if of > 1 { format!(", held by {} of {of} runs", expect.held) } else { String::new() };
+    let held = if expect.members.is_none() { held.replace(" runs", "") } else { members + &held };
     format!("{name}{} is {}, expected {}{held}", expect.that, value(expect), bounds(expect))
 }
 
@@ -54,9 +59,9 @@ pub fn line(summary: &Summary, runs: &Runs) -> String {
 pub fn one_thing(summary: &Summary) -> String {
     let queues = summary.ports.iter().flat_map(|(port, results)| {
         // A packet that waits in a child also waits in the child's parents.
-        let leaves = results.queues.iter().filter(|(name, _)| {
-            !results.queues.values().any(|queue| queue.parent.as_deref() == Some(name.as_str()))
-        });
+        let parents: BTreeSet<&str> =
+            results.queues.values().filter_map(|queue| queue.parent.as_deref()).collect();
+        let leaves = results.queues.iter().filter(move |(name, _)| !parents.contains(name.as_str()));
         leaves.map(move |(name, queue)| (port, name, queue))
     });
     let worst = queues

@@ -163,7 +163,7 @@ mod tests {
     #[test]
     fn playout_waits_for_what_is_worth_it() {
         let g711 = codec("g711").expect("known");
-        let mut delays = Histogram::new();
+        let mut delays = Histogram::<512>::new();
         (0..99).for_each(|_| delays.record(20_000_000_000));
         delays.record(2_000_000_000_000);
         let (score, delay, loss) = best(g711, &delays, 0).expect("packets");
@@ -173,6 +173,6 @@ mod tests {
         near("R", score, rating(g711, 0.040, 0.01), 0.01);
         let (_, _, missing) = best(g711, &delays, 100).expect("packets");
         near("lost and late", missing, 101.0 / 200.0, 1e-9);
-        assert_eq!(best(g711, &Histogram::new(), 5), None);
+        assert_eq!(best(g711, &Histogram::<512>::new(), 5), None);
     }
 }

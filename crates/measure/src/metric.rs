@@ -4,13 +4,16 @@
 //! flow.voice.owd.p99      port.home:server.queue.voice.sojourn.p95      port.home:server.utilisation
 //! flow."a.b".throughput   jain_index
 //! group.backup.fct.mean   group.backup.bin.1.slowdown.p99
+//! group.call.owd.p99.worst      flow.call/*.loss
 //! ```
 //!
 //! Documentation, the report's definitions, expectations and intervals derive from [`METRICS`].
 
 mod address;
+mod members;
 
 pub use address::{Address, MetricError, Names, Statistic, Subject, check_path};
+pub use members::{Over, is_pattern, matches, more_is_better};
 
 use schemars::JsonSchema;
 use serde::Serialize;

@@ -4,6 +4,7 @@
 //! significant digits, and `null` if nothing was observed.
 
 pub mod files;
+pub mod groups;
 mod page;
 pub mod requests;
 mod run;
@@ -218,6 +219,8 @@ pub enum FigureKind {
     Scatter,
     /// Bars.
     Bar,
+    /// A row for each series, coloured by its values.
+    Map,
 }
 
 /// One curve of a figure.

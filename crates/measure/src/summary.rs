@@ -7,11 +7,13 @@
 mod build;
 mod expectation;
 mod files;
+mod fold;
 mod requests;
 mod value;
 
 pub use build::summarise;
-pub use expectation::{Bound, Criterion, Expectation, Expected};
+pub use fold::{MembersSummary, WORST};
+pub use expectation::{Bound, Criterion, Expectation, Expected, MembersHeld};
 pub use files::{BinSummary, FileSummary, FilesSummary, GroupSummary, group_of};
 pub use requests::{EchoSummary, PagesSummary};
 
@@ -21,7 +23,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::histogram::Histogram;
 use crate::intervals::Interval;
-use crate::recording::Mode;
+use crate::recording::{Detail, Mode};
 
 /// Version of the document's format; it increases if readers must change.
 pub const SCHEMA: u32 = 2;
@@ -45,6 +47,9 @@ pub struct Summary {
     pub duration_s: f64,
     /// Time at the start that statistics leave out, in seconds.
     pub warmup_s: f64,
+    /// Amount of what was recorded of the members of groups; absent for `all`.
+    #[serde(default, skip_serializing_if = "is_all")]
+    pub detail: Detail,
     /// Each flow, by name, in the scenario's order.
     pub flows: IndexMap<String, FlowSummary>,
     /// Each group of flows, by name; absent if there are none.
@@ -69,6 +74,15 @@ pub struct Summary {
     pub fidelity: IndexMap<String, f64>,
     /// Warnings about the validity of the run.
     pub warnings: Vec<String>,
+    /// Summaries of the repetitions, for values that `intervals` does not have.
+    #[serde(skip)]
+    #[cfg_attr(feature = "typescript", ts(skip))]
+    pub repetitions: Vec<Self>,
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "as serde calls it")]
+fn is_all(detail: &Detail) -> bool {
+    *detail == Detail::All
 }
 
 /// A flow's results.

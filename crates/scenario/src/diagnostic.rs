@@ -123,6 +123,11 @@ impl Problem {
         self
     }
 
+    /// Returns true if it is marked as that of a member of a group.
+    pub(crate) fn is_of_member(&self) -> bool {
+        self.label.as_ref().is_some_and(|label| label.contains("$i = "))
+    }
+
     /// Adds a second position, with a label.
     #[must_use]
     pub(crate) fn see(mut self, span: Span, label: impl Into<String>) -> Self {

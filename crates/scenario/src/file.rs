@@ -421,6 +421,10 @@ pub(crate) struct ExpectTable {
     /// confidence interval, the default), `mean` or `all`.
     #[serde(default, rename = "in")]
     pub(crate) criterion: Criterion,
+    /// Fraction of the flows or queues that must satisfy the bounds, such as `99%`, if the address stands
+    /// for several (`flow.call/*.loss`); all by default.
+    #[serde(default)]
+    pub(crate) held_by: Option<Raw>,
     /// The metric is less than this.
     #[serde(default)]
     pub(crate) below: Option<Raw>,

@@ -13,8 +13,8 @@
 use lockgate_engine::packet::Header;
 use lockgate_engine::random::Seed;
 use lockgate_engine::units::Limit;
-use lockgate_measure::recording::TcpSample;
-use lockgate_measure::series::default_interval;
+use lockgate_measure::recording::{BriefSample, Detail, TcpSample};
+use lockgate_measure::series::{brief, default_interval};
 use lockgate_network::path;
 use lockgate_scenario::model::{Flow, PortModel, Scenario, Transport};
 use lockgate_scenario::tcp::Application;
@@ -26,6 +26,9 @@ const FLOW: u64 = 84 << 10;
 /// Bytes of the record of a flow of so few packets that histograms store the values themselves.
 const SMALL_FLOW: u64 = 14 << 10;
 const FEW: u64 = 128;
+/// Bytes of a flow that is recorded briefly, as a member of a group, and of a queue so recorded.
+const BRIEF_FLOW: u64 = 12 << 10;
+const BRIEF_QUEUE: u64 = 12 << 10;
 /// Bytes of both ends of a connection.
 const CONNECTION: u64 = 24 << 10;
 /// Bytes of a queue with its record, its results and its parsed parameters. Measured: 4096 of `sfq`,
@@ -67,11 +70,19 @@ impl Estimate {
     pub fn of(scenario: &Scenario) -> Self {
         let offered: Vec<Offered> =
             (0..scenario.flows.len()).map(|flow| Offered::of(scenario, flow)).collect();
-        let (flows, queues) = (scenario.flows.len() as u64, queues(scenario));
-        let places = (scenario.nodes.len() + scenario.ports.len()) as u64;
+        let detail = scenario.detail();
+        let flows = scenario.flows.len() as u64;
+        let [queues, brief] = queues(scenario, detail);
+        // A leaf has no table of its own.
+        let inner = (0..scenario.nodes.len()).filter(|node| scenario.routes.uplink(*node).is_none());
+        let places = 2 * inner.count() as u64 + 1;
         Self {
-            flows: offered.iter().zip(&scenario.flows).map(|(offered, flow)| of_flow(offered, flow)).sum(),
-            queues: queues * QUEUE,
+            flows: offered
+                .iter()
+                .zip(&scenario.flows)
+                .map(|(offered, flow)| of_flow(offered, flow, detail))
+                .sum(),
+            queues: queues * QUEUE + brief * BRIEF_QUEUE,
             routes: places.saturating_mul(flows) * 4,
             series: series(scenario, queues),
             packets: bytes(packets(scenario, &offered), PACKET),
@@ -196,20 +207,34 @@ fn bytes(count: f64, size: u64) -> u64 {
     (count * size as f64) as u64
 }
 
-fn of_flow(offered: &Offered, flow: &Flow) -> u64 {
-    let record = if offered.packets <= FEW as f64 { SMALL_FLOW } else { FLOW };
+fn of_flow(offered: &Offered, flow: &Flow, detail: Detail) -> u64 {
+    let record = if detail.is_brief(&flow.name) {
+        BRIEF_FLOW
+    } else if offered.packets <= FEW as f64 { SMALL_FLOW } else { FLOW };
     record + if matches!(flow.transport, Transport::Tcp(_)) { CONNECTION } else { 0 }
 }
 
-fn queues(scenario: &Scenario) -> u64 {
-    scenario.ports.iter().map(|port| port.queues.len() as u64).sum()
+/// Returns the numbers of queues that are recorded in full, and briefly.
+fn queues(scenario: &Scenario, detail: Detail) -> [u64; 2] {
+    let mut numbers = [0; 2];
+    for port in &scenario.ports {
+        let is_member = port.name.split([':', '@']).any(|name| detail.is_brief(name));
+        for queue in &port.queues {
+            numbers[usize::from(is_member || detail.is_brief(queue))] += 1;
+        }
+    }
+    numbers
 }
 
 fn series(scenario: &Scenario, queues: u64) -> u64 {
-    let interval = scenario.record.interval.unwrap_or_else(|| default_interval(scenario.duration));
+    let detail = scenario.detail();
+    let length = if detail == Detail::All { scenario.duration } else { brief(scenario.duration) };
+    let interval = scenario.record.interval.unwrap_or_else(|| default_interval(length));
     let rows = scenario.duration.as_picos() / interval.as_picos().max(1) + 2;
     let tcp = scenario.flows.iter().filter(|flow| matches!(flow.transport, Transport::Tcp(_))).count() as u64;
-    let row = (scenario.flows.len() as u64 * FLOW_INTERVAL)
+    let full = scenario.flows.iter().filter(|flow| !detail.is_brief(&flow.name)).count() as u64;
+    let row = (full * FLOW_INTERVAL)
+        .saturating_add((scenario.flows.len() as u64 - full) * 2 * size_of::<BriefSample>() as u64)
         .saturating_add(queues * QUEUE_INTERVAL)
         .saturating_add(tcp * TCP_INTERVAL);
     rows.saturating_mul(row)

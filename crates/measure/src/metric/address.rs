@@ -4,7 +4,7 @@ use core::fmt;
 
 use lockgate_engine::port_name;
 
-use super::{About, METRICS, Metric, Unit};
+use super::{About, METRICS, Metric, Over, Unit, is_pattern, matches};
 use crate::summary::group_of;
 
 /// A statistic of a distribution.
@@ -68,6 +68,14 @@ pub enum Subject {
 }
 
 impl Subject {
+    /// Returns true if it stands for several flows or queues.
+    fn is_many(&self) -> bool {
+        match self {
+            Self::Flow(name) | Self::Queue(_, name) => is_pattern(name),
+            _ => false,
+        }
+    }
+
     fn about(&self) -> About {
         match self {
             Self::Run => About::Run,
@@ -88,6 +96,9 @@ pub struct Address {
     pub metric: &'static Metric,
     /// Statistic, if the metric is a distribution.
     pub statistic: Option<Statistic>,
+    /// Statistic over several flows or queues, if the name of the subject stands for them and the address
+    /// gives one.
+    pub over: Option<Over>,
 }
 
 /// Names of the flows and ports of a run.
@@ -147,6 +158,14 @@ impl Address {
                 let why = "classes of file sizes are numbered: `bin.1` is the smallest files'";
                 (Subject::Bin((*group).into(), number.ok_or_else(|| unknown(path, why, None))?), rest)
             }
+            // Metrics of the members, unless the group itself has one of this name.
+            ["group", group, rest @ ..]
+                if rest.first().is_some_and(|name| {
+                    metric_of(About::Group, name).is_none() && metric_of(About::Flow, name).is_some()
+                }) =>
+            {
+                (Subject::Flow(format!("{group}/*")), rest)
+            }
             ["group", group, rest @ ..] => (Subject::Group((*group).into()), rest),
             ["port", port, "queue", queue, rest @ ..] => {
                 (Subject::Queue(port_name::canonical(port).into(), (*queue).into()), rest)
@@ -163,14 +182,35 @@ impl Address {
             let best = nearest(name, known);
             return Err(unknown(path, format!("`{name}` is not one of {}", allowed(about)), best));
         };
+        let (rest, over) = match rest.split_last() {
+            Some((last, rest)) if subject.is_many() && rest.len() == usize::from(metric.distribution) => {
+                let over = Over::parse(last);
+                let why = format!("`{last}` is no statistic over several: worst, best, mean, p95, sum");
+                (rest, Some(over.ok_or_else(|| unknown(path, why, None))?))
+            }
+            _ => (rest, None),
+        };
+        if over.is_none() && segments.first() == Some(&"group") && subject.is_many() {
+            let why = "it needs a statistic over the members at its end: worst, best, mean, p95, sum";
+            return Err(unknown(path, why, Some(format!("{path}.worst"))));
+        }
         let statistic = statistic(path, metric, rest)?;
-        Ok(Self { subject, metric, statistic })
+        Ok(Self { subject, metric, statistic, over })
+    }
+
+    /// Returns true if it is of several flows or queues.
+    pub fn is_many(&self) -> bool {
+        self.subject.is_many()
     }
 
     /// Returns the unit of its metric.
     pub fn unit(&self) -> Unit {
         self.metric.unit
     }
+}
+
+fn metric_of(about: About, name: &str) -> Option<&'static Metric> {
+    METRICS.iter().find(|metric| metric.about == about && metric.name == name)
 }
 
 fn statistic(path: &str, metric: &Metric, rest: &[&str]) -> Result<Option<Statistic>, MetricError> {
@@ -203,8 +243,17 @@ pub fn check_path(path: &str, names: &Names<'_>) -> Result<Unit, MetricError> {
     let address = Address::parse(path)?;
     let among = |what: &str, name: &str, known: &mut dyn Iterator<Item = &String>| {
         let known: Vec<&str> = known.map(String::as_str).collect();
-        if known.contains(&name) {
+        if known.contains(&name)
+            || (is_pattern(name) && what != "port" && known.iter().any(|known| matches(name, known)))
+        {
             return Ok(());
+        }
+        let group = name.strip_suffix("/*").filter(|_| what == "flow");
+        if let Some(group) = group {
+            let mut groups: Vec<&str> = known.into_iter().filter_map(group_of).collect();
+            groups.dedup();
+            let why = format!("there is no group of flows `{group}`");
+            return Err(unknown(path, why, nearest(group, groups.into_iter())));
         }
         Err(unknown(path, format!("there is no {what} `{name}`"), nearest(name, known.into_iter())))
     };
@@ -231,14 +280,20 @@ impl fmt::Display for Address {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.subject {
             Subject::Run => {}
-            Subject::Flow(flow) => write!(f, "flow.{}.", Segment(flow))?,
+            Subject::Flow(flow) => match flow.strip_suffix("/*").filter(|_| self.over.is_some()) {
+                Some(group) if metric_of(About::Group, self.metric.name).is_none() => {
+                    write!(f, "group.{}.", Segment(group))?;
+                }
+                _ => write!(f, "flow.{}.", Segment(flow))?,
+            },
             Subject::Group(group) => write!(f, "group.{}.", Segment(group))?,
             Subject::Bin(group, number) => write!(f, "group.{}.bin.{number}.", Segment(group))?,
             Subject::Port(port) => write!(f, "port.{}.", Segment(port))?,
             Subject::Queue(port, queue) => write!(f, "port.{}.queue.{}.", Segment(port), Segment(queue))?,
         }
         f.write_str(self.metric.name)?;
-        self.statistic.map_or(Ok(()), |statistic| write!(f, ".{}", statistic.name()))
+        self.statistic.map_or(Ok(()), |statistic| write!(f, ".{}", statistic.name()))?;
+        self.over.map_or(Ok(()), |over| write!(f, ".{}", over.name()))
     }
 }
 

@@ -5,9 +5,9 @@ use lockgate_engine::node::Tally;
 use lockgate_engine::units::{Duration, Instant};
 use serde::Serialize;
 
-use super::Origin;
+use super::{Origin, groups};
 use crate::histogram::Histogram;
-use crate::recording::{EventKind, FlowRecord, PortRecord, Recording, TcpRecord};
+use crate::recording::{Brief, BriefSample, Brisk, EventKind, FlowRecord, PortRecord, Recording, TcpRecord};
 use crate::series::rates;
 use crate::summary::Summary;
 
@@ -194,6 +194,9 @@ pub struct EventData {
 impl Run {
     /// Creates the data of a run with this label.
     pub fn new(label: &str, recording: &Recording, summary: &Summary) -> Self {
+        let times: Vec<f64> = groups::sample_times(recording).collect();
+        let flows = recording.flows.iter().filter(|flow| summary.flows.contains_key(&flow.setup.name));
+        let ports = recording.ports.iter().filter(|port| summary.ports.contains_key(&port.setup.name));
         let kind = |port: &PortRecord| port_data(port, summary);
         Self {
             label: label.into(),
@@ -201,8 +204,8 @@ impl Run {
             // The page reads each value from its own field, not from `metrics`.
             summary: Summary { metrics: IndexMap::new(), ..summary.clone() },
             interval_s: recording.interval.as_secs_f64(),
-            flows: recording.flows.iter().map(flow_data).collect(),
-            ports: recording.ports.iter().map(kind).collect(),
+            flows: flows.map(|flow| flow_data(flow, &times)).collect(),
+            ports: ports.map(kind).collect(),
             events: recording
                 .events
                 .iter()
@@ -218,7 +221,45 @@ impl Run {
     }
 }
 
-fn flow_data(record: &FlowRecord) -> FlowData {
+/// Returns the data of a flow that is recorded briefly; `times` are the ends of its intervals.
+fn brief_data(record: &FlowRecord, brief: &Brief, times: &[f64]) -> FlowData {
+    let mean = |histogram: &Brisk| histogram.mean().map(|mean| short(mean / 1e12));
+    let received = brief.owd.count();
+    let starts = core::iter::once(0.0).chain(times.iter().copied());
+    let widths = times.iter().zip(starts).map(|(end, start)| end - start);
+    let bits = brief.samples.iter().map(|sample| f64::from(sample.received_bytes) * 8.0);
+    let largest = |sample: &BriefSample| {
+        (sample.owd_max_us > 0).then(|| f64::from(sample.owd_max_us) / 1e6)
+    };
+    let rows = brief.samples.len();
+    FlowData {
+        name: record.setup.name.clone(),
+        series: FlowSeriesData {
+            time_s: times.iter().copied().take(rows).collect(),
+            offered_bps: Vec::new(),
+            received_bps: bits.zip(widths).map(|(bits, width)| short(bits / width.max(1e-9))).collect(),
+            lost_packets: Vec::new(),
+            owd_p50_s: vec![None; rows],
+            owd_p99_s: vec![None; rows],
+            owd_max_s: brief.samples.iter().map(largest).collect(),
+        },
+        tcp: record.tcp.as_deref().map(tcp_data),
+        owd_cdf: cdf(&brief.owd),
+        iat_density: Density::default(),
+        owd_box: box_plot(&brief.owd),
+        split_s: Split {
+            queueing: mean(&brief.queueing),
+            serialisation: None,
+            propagation: (received > 0)
+                .then(|| short(record.delays().propagation_sum as f64 / received as f64 / 1e12)),
+        },
+    }
+}
+
+fn flow_data(record: &FlowRecord, ends: &[f64]) -> FlowData {
+    if let Some(brief) = record.brief() {
+        return brief_data(record, brief, ends);
+    }
     let delays = record.delays();
     let series = record.series();
     let seconds = |column: &[Option<Duration>]| -> Vec<Option<f64>> {
@@ -293,7 +334,13 @@ fn port_data(record: &PortRecord, summary: &Summary) -> PortData {
     PortData {
         name: record.setup.name.clone(),
         rate_bps: record.setup.rate.as_bits() as f64,
-        queues: record.places().iter().map(queue).collect(),
+        queues: record
+            .places()
+            .iter()
+            .filter(|place| results.is_none_or(|port| port.queues.contains_key(&place.name)))
+            .filter(|place| !place.is_brief)
+            .map(queue)
+            .collect(),
     }
 }
 
@@ -301,7 +348,7 @@ fn times(ends: &[Instant]) -> Vec<f64> {
     ends.iter().map(|end| end.as_secs_f64()).collect()
 }
 
-pub(super) fn cdf(histogram: &Histogram) -> Cdf {
+pub(super) fn cdf<const SUB: usize>(histogram: &Histogram<SUB>) -> Cdf {
     let points = histogram.cdf(CDF_POINTS);
     Cdf {
         value_s: points.iter().map(|(value, _)| short(*value as f64 / 1e12)).collect(),
@@ -318,7 +365,7 @@ pub(super) fn density(histogram: &Histogram) -> Density {
     }
 }
 
-fn box_plot(histogram: &Histogram) -> BoxPlot {
+fn box_plot<const SUB: usize>(histogram: &Histogram<SUB>) -> BoxPlot {
     let Some(quantiles) = histogram.quantiles([0.05, 0.25, 0.5, 0.75, 0.95]) else {
         return BoxPlot::default();
     };

@@ -11,7 +11,7 @@ use super::{
 use crate::emodel::{self, Codec};
 use crate::fairness::jain;
 use crate::intervals::Interval;
-use crate::recording::{Brief, FlowRecord, Mode, PlaceRecord, PortRecord, Recording, TcpRecord, Window};
+use crate::recording::{Brief, Detail, FlowRecord, Mode, PlaceRecord, PortRecord, Recording, TcpRecord, Window};
 use crate::warmup;
 
 /// Summarises a run: `recordings` is the run, followed by its repetitions, which are used for the
@@ -38,6 +38,7 @@ pub fn summarise(recordings: &[Recording]) -> Summary {
                 summary.runs
             ));
         }
+        summary.repetitions = repetitions;
     }
     summary
 }
@@ -56,6 +57,7 @@ fn empty() -> Summary {
         runs: 0,
         duration_s: 0.0,
         warmup_s: 0.0,
+        detail: Detail::All,
         flows: IndexMap::new(),
         groups: IndexMap::new(),
         ports: IndexMap::new(),
@@ -66,6 +68,7 @@ fn empty() -> Summary {
         engine: EngineSummary::default(),
         fidelity: IndexMap::new(),
         warnings: Vec::new(),
+        repetitions: Vec::new(),
     }
 }
 
@@ -106,6 +109,7 @@ fn summarise_one(recording: &Recording) -> Summary {
         runs: 1,
         duration_s: recording.duration.as_secs_f64(),
         warmup_s: recording.warmup.as_secs_f64(),
+        detail: recording.detail,
         groups: files::groups(recording, &files, &flows),
         flows,
         ports: recording

@@ -75,13 +75,49 @@ pub struct Expected {
     pub name: Option<String>,
     /// Line of the scenario's text at which it begins, from 1.
     pub line: Option<u64>,
+    /// Fraction of the flows or queues that must satisfy the bounds, if the address stands for several;
+    /// `None`: all.
+    pub held_by: Option<f64>,
 }
 
 impl Expected {
+    /// Returns by how much `value` misses the bounds; negative if it holds.
+    fn excess(&self, value: f64) -> f64 {
+        let of = |bound: &Bound| match *bound {
+            Bound::Below(bound) | Bound::AtMost(bound) => value - bound,
+            Bound::Above(bound) | Bound::AtLeast(bound) => bound - value,
+            Bound::Between(low, high) => (low - value).max(value - high),
+        };
+        self.bounds.iter().map(of).fold(f64::NEG_INFINITY, f64::max)
+    }
+
+    /// Returns the value that decides if enough of several hold, and how many do. One without a value is the
+    /// worst of all.
+    fn decisive(&self, values: &[Option<f64>]) -> (Option<f64>, MembersHeld) {
+        let held = values.iter().filter(|value| value.is_some_and(|value| self.holds(value))).count();
+        let badness = |value: &Option<f64>| value.map_or(f64::INFINITY, |value| self.excess(value));
+        let mut sorted = values.to_vec();
+        sorted.sort_by(|one, other| badness(one).total_cmp(&badness(other)));
+        let wanted = self.held_by.unwrap_or(1.0) * values.len() as f64 * (1.0 - f64::EPSILON);
+        let rank = (wanted.ceil() as usize).clamp(1, values.len().max(1));
+        let members = MembersHeld { held: held as u64, of: values.len() as u64 };
+        (sorted.get(rank - 1).copied().flatten(), members)
+    }
+
     /// Returns true if `value` satisfies every bound.
     pub fn holds(&self, value: f64) -> bool {
         self.bounds.iter().all(|bound| bound.holds(value))
     }
+}
+
+/// How many of several flows or queues satisfy an expectation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
+pub struct MembersHeld {
+    /// Number of those that satisfy the bounds.
+    pub held: u64,
+    /// Number of all.
+    pub of: u64,
 }
 
 /// An expectation with its outcome.
@@ -114,6 +150,10 @@ pub struct Expectation {
     /// Bound: from the first value to the second, both included.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub between: Option<[f64; 2]>,
+    /// Flows or queues that satisfy the bounds, in the first run, if the address stands for several; absent
+    /// for one. `value` is then that of the member that decides.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub members: Option<MembersHeld>,
     /// Value of the metric; of several runs, their mean; `null` if one of them observed nothing.
     pub value: Option<f64>,
     /// Half the width of the mean's 95 % confidence interval; `null` for a single run, and if all values
@@ -154,6 +194,7 @@ impl Expectation {
             at_most: None,
             at_least: None,
             between: None,
+            members: None,
             value,
             half_width,
             values,
@@ -200,6 +241,10 @@ impl Summary {
             Err(unknown) => return Err(unknown),
         };
         let that = address.to_string();
+        if address.is_many() {
+            self.expect_of_many(&address, &Expected { that, ..expected.clone() });
+            return Ok(self.expect.last().is_some_and(|expectation| expectation.holds));
+        }
         let values = match self.intervals.get(&that) {
             Some(interval) => interval.values.clone(),
             None => vec![value; (self.runs as usize).max(1)],
@@ -208,6 +253,24 @@ impl Summary {
         let holds = expectation.holds;
         self.expect.push(expectation);
         Ok(holds)
+    }
+
+    /// Checks an expectation on several flows or queues: on a statistic over them, or on each.
+    fn expect_of_many(&mut self, address: &Address, expected: &Expected) {
+        let runs = || core::iter::once(&*self).chain(&self.repetitions);
+        let of_run = |run: &Self| -> (Option<f64>, Option<MembersHeld>) {
+            if address.over.is_some() {
+                return (run.value(address), None);
+            }
+            let values: Vec<Option<f64>> = run.values(address).into_iter().map(|(_, value)| value).collect();
+            let (value, members) = expected.decisive(&values);
+            (value, Some(members))
+        };
+        let decided: Vec<_> = runs().map(of_run).collect();
+        let values = decided.iter().map(|(value, _)| *value).collect();
+        let mut expectation = Expectation::judge(expected, values);
+        expectation.members = decided.first().and_then(|(_, members)| *members);
+        self.expect.push(expectation);
     }
 }
 
@@ -241,6 +304,18 @@ mod tests {
         ] {
             assert_eq!(judged(criterion, &[bound], &values), expected, "{criterion:?} {bound:?}");
         }
+    }
+
+    #[test]
+    fn enough_of_several_decide() {
+        let expected = |held_by| Expected { bounds: vec![Bound::Below(5.0)], held_by, ..Expected::default() };
+        let values = [Some(9.0), Some(1.0), Some(4.0), Some(2.0)];
+        let held = MembersHeld { held: 3, of: 4 };
+        assert_eq!(expected(None).decisive(&values), (Some(9.0), held));
+        assert_eq!(expected(Some(0.75)).decisive(&values), (Some(4.0), held));
+        assert_eq!(expected(Some(0.76)).decisive(&values), (Some(9.0), held));
+        assert_eq!(expected(None).decisive(&[Some(1.0), None]), (None, MembersHeld { held: 1, of: 2 }));
+        assert_eq!(expected(None).decisive(&[]).0, None);
     }
 
     #[test]

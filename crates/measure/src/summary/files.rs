@@ -6,7 +6,7 @@ use indexmap::IndexMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Distribution, FlowSummary};
+use super::{Distribution, FlowSummary, MembersSummary};
 use crate::fairness::jain;
 use crate::histogram::Histogram;
 use crate::recording::{FileBin, FlowRecord, Recording};
@@ -32,6 +32,10 @@ pub struct FileSummary {
 pub struct GroupSummary {
     /// Jain's fairness index of the throughput of its flows, from 1/n to 1; `null` if nothing was received.
     pub jain_index: Option<f64>,
+    /// Statistics over its members by metric, such as `owd.p99`, if the run recorded members briefly; absent
+    /// if not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub members: Option<IndexMap<String, MembersSummary>>,
     /// All files of the group.
     pub all: FilesSummary,
     /// Files by size class, for the classes that have files.
@@ -181,7 +185,7 @@ pub(super) fn groups(
         .into_iter()
         .map(|(name, (shares, all, bins))| {
             let (jain_index, bins) = (jain(&shares), bins.into_iter().map(bin).collect());
-            (name.to_owned(), GroupSummary { jain_index, all: all.summary(), bins })
+            (name.to_owned(), GroupSummary { jain_index, members: None, all: all.summary(), bins })
         })
         .collect()
 }

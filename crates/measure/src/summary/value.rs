@@ -1,7 +1,9 @@
 //! Access to the values of a summary by address.
 
 use super::{Distribution, FlowSummary, GroupSummary, PortSummary, QueueSummary, Summary};
-use crate::metric::{About, Address, METRICS, MetricError, Names, Statistic, Subject, check_path};
+use crate::metric::{
+    About, Address, METRICS, MetricError, Names, Over, Statistic, Subject, check_path, matches,
+};
 use crate::summary::FilesSummary;
 
 /// A single value or a distribution.
@@ -27,6 +29,10 @@ impl Summary {
     /// Returns the value at an address; `None` if nothing was observed, and if there is no such flow,
     /// group, port or queue.
     pub fn value(&self, address: &Address) -> Option<f64> {
+        if address.is_many() {
+            let values = self.values(address).into_iter().filter_map(|(_, value)| value).collect();
+            return address.over.unwrap_or(Over::Worst).of(address.metric, values);
+        }
         let name = address.metric.name;
         let found = match &address.subject {
             Subject::Run => Some(Found::Value(self.jain_index)),
@@ -45,25 +51,50 @@ impl Summary {
         }
     }
 
+    /// Returns the value of each flow or queue that the subject of an address stands for, by its name, in
+    /// order; `None` for one of which nothing was observed.
+    pub fn values(&self, address: &Address) -> Vec<(&str, Option<f64>)> {
+        let name = address.metric.name;
+        let value = |found: Option<Found<'_>>| match (found?, address.statistic) {
+            (Found::Value(value), None) => value,
+            (Found::Distribution(distribution), Some(statistic)) => distribution.get(statistic),
+            _ => None,
+        };
+        match &address.subject {
+            Subject::Flow(pattern) => {
+                let flows = self.flows.iter().filter(|(flow, _)| matches(pattern, flow));
+                flows.map(|(flow, summary)| (flow.as_str(), value(summary.find(name)))).collect()
+            }
+            Subject::Queue(port, pattern) => {
+                let queues = self.ports.get(port).into_iter().flat_map(|port| &port.queues);
+                let queues = queues.filter(|(queue, _)| matches(pattern, queue));
+                queues.map(|(queue, summary)| (queue.as_str(), value(summary.find(name)))).collect()
+            }
+            _ => Vec::new(),
+        }
+    }
+
     /// Returns the address of every value that this summary can have, observed or not.
     pub fn addresses(&self) -> Vec<Address> {
         let mut subjects = vec![(About::Run, Subject::Run)];
-        subjects.extend(self.flows.keys().map(|flow| (About::Flow, Subject::Flow(flow.clone()))));
+        let shown = |name: &&String| !self.detail.is_brief(name);
+        subjects.extend(self.flows.keys().filter(shown).map(|flow| (About::Flow, Subject::Flow(flow.clone()))));
         for (name, group) in &self.groups {
             subjects.push((About::Group, Subject::Group(name.clone())));
             let bins = group.bins.iter();
             subjects.extend(bins.map(|bin| (About::Group, Subject::Bin(name.clone(), bin.number))));
         }
-        for (name, port) in &self.ports {
+        let is_shown = |port: &str| !port.split([':', '@']).any(|name| self.detail.is_brief(name));
+        for (name, port) in self.ports.iter().filter(|(name, _)| is_shown(name)) {
             subjects.push((About::Port, Subject::Port(name.clone())));
-            let queues = port.queues.keys();
+            let queues = port.queues.keys().filter(shown);
             subjects.extend(queues.map(|queue| (About::Queue, Subject::Queue(name.clone(), queue.clone()))));
         }
         let mut addresses = Vec::new();
         for (about, subject) in subjects {
             for metric in METRICS.iter().filter(|metric| metric.about == about) {
                 let mut add = |statistic| {
-                    addresses.push(Address { subject: subject.clone(), metric, statistic });
+                    addresses.push(Address { subject: subject.clone(), metric, statistic, over: None });
                 };
                 if metric.distribution {
                     for (statistic, _) in Statistic::ALL {

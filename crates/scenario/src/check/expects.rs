@@ -3,7 +3,7 @@
 use core::str::FromStr;
 
 use lockgate_engine::units::{Bytes, Duration, Packets, Rate};
-use lockgate_measure::metric::check_path;
+use lockgate_measure::metric::{Address, check_path};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
@@ -92,6 +92,17 @@ impl Checker<'_> {
             let problem = Problem::new(place.header.clone(), "this `expect` has no bound");
             self.note(problem.help("add `below`, `above`, `at_most`, `at_least` or `between`"));
         }
+        let held_by = table.held_by.as_ref().and_then(|raw| {
+            let fraction = self.bound(raw, Some(Unit::Ratio), "held_by", place.value("held_by"))?;
+            let is_many = Address::parse(&table.that)
+                .is_ok_and(|address| address.is_many() && address.over.is_none());
+            if !is_many || !(fraction > 0.0 && fraction <= 1.0) {
+                let problem = Problem::new(place.key("held_by"), "`held_by` is a part of several flows or queues");
+                let help = "write it like `99%`, beside an address such as `flow.call/*.loss`";
+                self.note(problem.help(help));
+            }
+            Some(fraction)
+        });
         let is_valid = self.problems.len() == noted;
         is_valid.then_some(Expected {
             that: table.that,
@@ -99,6 +110,7 @@ impl Checker<'_> {
             criterion: table.criterion,
             name: table.name,
             line: None,
+            held_by,
         })
     }
 

@@ -62,7 +62,9 @@ impl Checker<'_> {
             let mut seen = BTreeSet::new();
             list.retain(|problem| {
                 let letters = problem.message().chars().filter(|letter| !letter.is_ascii_digit());
-                let place = problem.span().map(|span| (span.start, span.end));
+                // Problems of members may stand at different elements of one list.
+                let is_member = problem.is_of_member() || problem.message().contains('/');
+                let place = problem.span().filter(|_| !is_member).map(|span| (span.start, span.end));
                 seen.insert((place, letters.collect::<String>()))
             });
         }

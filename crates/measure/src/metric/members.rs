@@ -1,0 +1,137 @@
+//! Addresses of many flows or queues, and statistics over them.
+//!
+//! ```text
+//! group.call.owd.p99.worst      statistic over the members of a group
+//! flow.call/*.loss              every member;  flow.*.loss: every flow
+//! port.a:b.queue.plan/*.sojourn.p99
+//! ```
+
+use super::{Metric, Statistic};
+use crate::summary::group_of;
+
+/// A statistic over the values of several flows or queues.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Over {
+    /// The worst value: the largest delay or loss, the smallest throughput or rating.
+    Worst,
+    /// The best value.
+    Best,
+    /// A statistic of the values, whatever is better.
+    Of(Statistic),
+    /// The sum.
+    Sum,
+}
+
+impl Over {
+    /// Every statistic, by its name in addresses.
+    pub fn parse(name: &str) -> Option<Self> {
+        match name {
+            "worst" => Some(Self::Worst),
+            "best" => Some(Self::Best),
+            "sum" => Some(Self::Sum),
+            name => Statistic::ALL.iter().find(|(_, known)| *known == name).map(|(of, _)| Self::Of(*of)),
+        }
+    }
+
+    /// Returns its name in addresses.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Worst => "worst",
+            Self::Best => "best",
+            Self::Sum => "sum",
+            Self::Of(statistic) => statistic.name(),
+        }
+    }
+
+    /// Computes it of values of `metric`; `None` if there are none.
+    pub fn of(self, metric: &Metric, mut values: Vec<f64>) -> Option<f64> {
+        values.sort_by(f64::total_cmp);
+        let (first, last) = (*values.first()?, *values.last()?);
+        let count = values.len() as f64;
+        let mean = values.iter().sum::<f64>() / count;
+        // Nearest rank, as of every quantile.
+        let rank = |q: f64| values[((q * count).ceil() as usize).clamp(1, values.len()) - 1];
+        Some(match self {
+            Self::Worst => if more_is_better(metric) { first } else { last },
+            Self::Best => if more_is_better(metric) { last } else { first },
+            Self::Sum => mean * count,
+            Self::Of(statistic) => match statistic {
+                Statistic::Min => first,
+                Statistic::Max => last,
+                Statistic::Mean => mean,
+                Statistic::Std => {
+                    let squares = values.iter().map(|value| (value - mean) * (value - mean)).sum::<f64>();
+                    libm::sqrt(squares / count)
+                }
+                Statistic::P50 => rank(0.5),
+                Statistic::P90 => rank(0.9),
+                Statistic::P95 => rank(0.95),
+                Statistic::P99 => rank(0.99),
+                Statistic::P999 => rank(0.999),
+            },
+        })
+    }
+}
+
+/// Returns true if more of a metric is better for its user.
+pub fn more_is_better(metric: &Metric) -> bool {
+    matches!(
+        metric.name,
+        "throughput" | "goodput" | "r_factor" | "mos" | "jain_index" | "received_packets" | "received_bytes"
+            | "sent_packets" | "sent_bytes" | "cwnd_mean" | "cwnd_min" | "cwnd_max"
+    )
+}
+
+/// Returns true if a name of an address stands for several: `call/*` or `*`.
+pub fn is_pattern(name: &str) -> bool {
+    name == "*" || name.ends_with("/*")
+}
+
+/// Returns true if `pattern` stands for `name`: `call/*` for the members of the group, `*` for all but
+/// return flows and control connections.
+pub fn matches(pattern: &str, name: &str) -> bool {
+    match pattern.strip_suffix("/*") {
+        Some(group) => group_of(name) == Some(group),
+        None if pattern == "*" => !name.ends_with("/return") && !name.ends_with("/control"),
+        None => pattern == name,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::metric::Address;
+
+    #[test]
+    fn the_worst_depends_on_the_metric() {
+        for (path, expected) in [
+            ("group.call.loss.worst", 3.0),
+            ("group.call.loss.best", 1.0),
+            ("group.call.throughput.worst", 1.0),
+            ("group.call.owd.p99.mean", 2.0),
+            ("group.call.owd.p99.p95", 3.0),
+            ("group.call.loss.sum", 6.0),
+        ] {
+            let address = Address::parse(path).expect("an address");
+            let over = address.over.expect("a statistic over members");
+            assert_eq!(over.of(address.metric, vec![2.0, 3.0, 1.0]), Some(expected), "{path}");
+            assert_eq!(address.to_string(), path);
+        }
+    }
+
+    #[test]
+    fn a_pattern_stands_for_members() {
+        for (pattern, name, expected) in [
+            ("call/*", "call/17", true),
+            ("call/*", "call/17/return", false),
+            ("call/*", "recall/17", false),
+            ("*", "call/17", true),
+            ("*", "voice", true),
+            ("*", "call/17/return", false),
+            ("*", "ftp/control", false),
+            ("call", "call", true),
+        ] {
+            assert_eq!(matches(pattern, name), expected, "{pattern} {name}");
+        }
+    }
+}

@@ -1,0 +1,183 @@
+//! Groups of flows on the page: a table over all, the worst members of each, and distributions over members.
+
+use super::{Axis, Cell, Comparison, Figure, FigureKind, FigureSeries};
+use crate::metric::Address;
+use crate::recording::{Detail, Recording, family_of};
+use crate::summary::Summary;
+
+/// Rows of the table of a group's worst members.
+const ROWS: usize = 100;
+
+/// Rows of the map of a group's members over time.
+const MAP_ROWS: usize = 60;
+
+/// Points of a distribution over members.
+const POINTS: usize = 200;
+
+/// Metrics of the tables: address below a flow, and heading.
+const COLUMNS: [(&str, &str); 6] = [
+    ("owd.p50", "delay p50 (s)"),
+    ("owd.p99", "delay p99 (s)"),
+    ("owd.max", "delay max (s)"),
+    ("loss", "loss"),
+    ("throughput", "throughput (bit/s)"),
+    ("r_factor", "R"),
+];
+
+/// Returns the tables of the groups of a run; none if members are recorded as everything else is.
+pub fn tables(summary: &Summary) -> Vec<Comparison> {
+    if summary.detail == Detail::All {
+        return Vec::new();
+    }
+    let mut tables = vec![over_all(summary)];
+    tables.extend(summary.groups.keys().map(|group| worst(summary, group)));
+    tables.retain(|table| !table.rows.is_empty());
+    tables
+}
+
+/// Returns the table of all groups: for each metric its mean, 95th percentile and worst value.
+fn over_all(summary: &Summary) -> Comparison {
+    let mut table = Comparison {
+        title: "Groups".to_owned(),
+        columns: ["group", "metric", "members", "mean", "p95", "worst", "worst member"]
+            .map(str::to_owned)
+            .to_vec(),
+        note: "Each value is one member's; the worst is the largest delay or loss, the smallest throughput or rating."
+            .to_owned(),
+        ..Comparison::default()
+    };
+    for group in summary.groups.keys() {
+        for (metric, over) in summary.over_members(group) {
+            table.rows.push(vec![
+                Cell::Text(group.clone()),
+                Cell::Text(metric),
+                Cell::Number(over.count as f64),
+                Cell::Number(short(over.mean)),
+                Cell::Number(short(over.p95)),
+                Cell::Number(short(over.worst)),
+                Cell::Text(over.worst_member),
+            ]);
+        }
+    }
+    table
+}
+
+/// Returns the table of a group's worst members.
+fn worst(summary: &Summary, group: &str) -> Comparison {
+    let members = summary.worst_members(group);
+    let mut columns = vec!["member".to_owned()];
+    columns.extend(COLUMNS.map(|(_, head)| head.to_owned()));
+    let row = |(name, _): &(&str, f64)| {
+        let value = |path: &str| {
+            let address = Address::parse(&format!("flow.\"{name}\".{path}")).ok()?;
+            summary.value(&address)
+        };
+        let cell = |path| value(path).map_or(Cell::Empty, |value| Cell::Number(short(value)));
+        let mut row = vec![Cell::Text((*name).to_owned())];
+        row.extend(COLUMNS.map(|(path, _)| cell(path)));
+        row
+    };
+    let shown = members.len().min(ROWS);
+    Comparison {
+        title: format!("{group}: the worst {shown} of {}", members.len()),
+        columns,
+        rows: members.iter().take(ROWS).map(row).collect(),
+        note: String::new(),
+    }
+}
+
+/// Returns the figures of the groups: the distribution of a delay over members, and a map of the worst
+/// members over time.
+pub fn figures(recording: &Recording, summary: &Summary) -> Vec<Figure> {
+    if summary.detail == Detail::All {
+        return Vec::new();
+    }
+    let mut figures = vec![distribution(recording, summary)];
+    figures.extend(summary.groups.keys().filter_map(|group| map(recording, summary, group)));
+    figures.retain(|figure| !figure.series.is_empty());
+    figures
+}
+
+/// Returns the distribution over members of the metric that orders them, a curve a group.
+fn distribution(recording: &Recording, summary: &Summary) -> Figure {
+    let curve = |group: &String| {
+        let mut values: Vec<f64> = summary.worst_members(group).into_iter().map(|(_, value)| value).collect();
+        values.reverse();
+        let step = values.len().div_ceil(POINTS).max(1);
+        let last = values.len().checked_sub(1)?;
+        let chosen = (0..last).step_by(step).chain([last]);
+        let points = chosen.map(|index| (short(values[index]), (index + 1) as f64 / values.len() as f64));
+        let (x, y) = points.unzip();
+        Some(FigureSeries { name: group.clone(), mode: recording.mode.into(), x, y, error: None })
+    };
+    Figure {
+        id: "members".to_owned(),
+        title: "Members of groups: 99th percentile of the one-way delay".to_owned(),
+        caption: "Fraction of a group's members whose 99th percentile is not larger.".to_owned(),
+        x: Axis { label: "one-way delay, p99".to_owned(), unit: "s".to_owned(), log: true },
+        y: Axis { label: "fraction of members".to_owned(), unit: String::new(), log: false },
+        kind: FigureKind::Line,
+        series: summary.groups.keys().filter_map(curve).collect(),
+    }
+}
+
+/// Returns a group's worst members over time: a row each, the worst first, the largest delay of each interval.
+fn map(recording: &Recording, summary: &Summary, group: &str) -> Option<Figure> {
+    let worst = summary.worst_members(group);
+    let ends: Vec<f64> = sample_times(recording).collect();
+    let row = |(name, _): &(&str, f64)| {
+        let flow = recording.flows.iter().find(|flow| flow.setup.name == *name)?;
+        let samples = &flow.brief()?.samples;
+        let y = samples.iter().map(|sample| f64::from(sample.owd_max_us) / 1e6).collect();
+        let x = ends.iter().copied().take(samples.len()).collect();
+        Some(FigureSeries { name: (*name).to_owned(), mode: recording.mode.into(), x, y, error: None })
+    };
+    let series: Vec<FigureSeries> = worst.iter().take(MAP_ROWS).filter_map(row).collect();
+    (!series.is_empty()).then(|| Figure {
+        id: format!("map-{group}"),
+        title: format!("{group}: the worst members over time"),
+        caption: "A row a member, the worst first: the largest one-way delay of each interval.".to_owned(),
+        x: Axis { label: "time".to_owned(), unit: "s".to_owned(), log: false },
+        y: Axis { label: "one-way delay, largest".to_owned(), unit: "s".to_owned(), log: false },
+        kind: FigureKind::Map,
+        series,
+    })
+}
+
+/// Returns the ends of the sampling intervals of a run, in seconds.
+pub(super) fn sample_times(recording: &Recording) -> impl Iterator<Item = f64> + '_ {
+    let first = recording.next_sample(lockgate_engine::units::Instant::ZERO);
+    let next = |now: &lockgate_engine::units::Instant| recording.next_sample(*now);
+    core::iter::successors(first, next).map(lockgate_engine::units::Instant::as_secs_f64)
+}
+
+/// Returns the topology with the members of each group as one node and one link.
+#[must_use]
+pub fn fold(topology: super::Topology, detail: Detail) -> super::Topology {
+    if detail == Detail::All {
+        return topology;
+    }
+    let group = |name: &str| family_of(name).map(|group| format!("{group} (all)"));
+    let mut folded = super::Topology::default();
+    let mut seen = std::collections::BTreeSet::new();
+    for mut node in topology.nodes {
+        node.name = group(&node.name).unwrap_or(node.name);
+        if seen.insert(format!("node {}", node.name)) {
+            folded.nodes.push(node);
+        }
+    }
+    for mut link in topology.links {
+        link.name = group(&link.name).unwrap_or(link.name);
+        link.from = group(&link.from).unwrap_or(link.from);
+        link.to = group(&link.to).unwrap_or(link.to);
+        if seen.insert(format!("link {}", link.name)) {
+            folded.links.push(link);
+        }
+    }
+    folded
+}
+
+/// Rounds to six significant digits.
+fn short(value: f64) -> f64 {
+    format!("{value:.5e}").parse().unwrap_or(value)
+}
