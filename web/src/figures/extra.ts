@@ -8,6 +8,7 @@ import { dashOf, type Ink, MODE_NAMES } from "../palette";
 import type { Cell, ExtraAxis, ExtraFigure, ExtraSeries } from "../report";
 import { tip } from "../tooltip";
 import { type Axis, type Curve, curvesOption, curvesTable, footed } from "./curves";
+import { mapFigure } from "./map";
 
 const HEIGHT = 320;
 const PAPER_MARKS = ["diamond", "triangle", "rect", "circle"];
@@ -65,6 +66,7 @@ const isNamed = (figure: ExtraFigure): boolean =>
   figure.series.some((series) => series.x.some((value) => typeof value === "string"));
 
 export function extraFigure(figure: ExtraFigure, settings: Settings): Figure {
+  if (figure.kind === "map") return mapFigure(figure);
   const axis = (from: ExtraAxis, key: string): Axis => ({
     name: from.label,
     unit: from.unit,

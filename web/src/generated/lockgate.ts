@@ -221,7 +221,7 @@ kind: FigureKind,
 series: Array<FigureSeries>, };
 
 /** The style of a figure. */
-export type FigureKind = "line" | "scatter" | "bar";
+export type FigureKind = "line" | "scatter" | "bar" | "map";
 
 /** One curve of a figure. */
 export type FigureSeries = {
