@@ -138,6 +138,8 @@ struct Offered {
     time: f64,
     /// True if it adapts to the network: a connection, or its other direction.
     is_elastic: bool,
+    /// Packets inside at once at most: those of a connection fit into its receive window.
+    inside: f64,
 }
 
 impl Offered {
@@ -165,7 +167,7 @@ impl Offered {
             let capture = flow.traffic.files.replays.get(&replay.file);
             packets = packets.min(capture.map_or(0.0, |capture| capture.packets.len() as f64));
         }
-        Self { packets, rate, size, time, is_elastic: false }
+        Self { packets, rate, size, time, is_elastic: false, inside: f64::MAX }
     }
 
     /// Estimates a connection: as many segments as the slowest link of the path carries, or as its file has.
@@ -192,7 +194,11 @@ impl Offered {
         let most = rate / 8.0 / size * time;
         // Adds the handshake, the end, and retransmissions.
         let packets = file.map_or(most, |segments| most.min(1.2 * segments + 10.0));
-        Self { packets, rate: 0.0, size, time, is_elastic: true }
+        // Twice: what is retransmitted may be inside as well.
+        let inside = model.map_or(f64::MAX, |model| {
+            2.0 * f64::from(model.receive_window) / f64::from(model.mss.max(1)) + 10.0
+        });
+        Self { packets, rate: 0.0, size, time, is_elastic: true, inside }
     }
 }
 
@@ -287,7 +293,7 @@ impl Load {
         self.time = self.time.max(offered.time);
         self.bits += offered.packets * offered.size * 8.0;
         if offered.is_elastic {
-            self.elastic += offered.packets;
+            self.elastic += offered.packets.min(offered.inside);
         }
     }
 

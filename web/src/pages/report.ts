@@ -174,15 +174,21 @@ class Page {
         });
     }
     if (extra.length + comparisons.length > 0) {
-      const title = comparisons.length > 0 ? (hasRuns ? "Comparison" : "Results") : "Applications";
-      sections.push({
+      // Of thousands of members, the groups and the worst of them come first.
+      const grouped = report.figures.some((figure) => figure.kind === "map");
+      const title = grouped
+        ? "Groups"
+        : comparisons.length > 0
+          ? hasRuns
+            ? "Comparison"
+            : "Results"
+          : "Applications";
+      const figures = extra.length > 0 ? h("div", { class: extra.length > 1 ? "pair" : "" }, ...extra) : null;
+      sections.splice(grouped ? 1 : sections.length, 0, {
         id: "comparison",
         title,
         short: title,
-        parts: [
-          ...comparisons,
-          extra.length > 0 ? h("div", { class: extra.length > 1 ? "pair" : "" }, ...extra) : null,
-        ],
+        parts: grouped ? [figures, ...comparisons] : [...comparisons, figures],
       });
     }
     sections.push({
