@@ -29,8 +29,9 @@ pub fn sentences(summary: &Summary) -> Vec<String> {
 fn told(expect: &Expectation) -> String {
     let name = expect.name.as_ref().map(|name| format!("{name}: ")).unwrap_or_default();
     let of = expect.values.len();
-    let members =
-        expect.members.map_or_else(String::new, |members| format!(", held by {} of {}", members.held, members.of));
+    let members = expect
+        .members
+        .map_or_else(String::new, |members| format!(", held by {} of {}", members.held, members.of));
     let held = if of > 1 { format!(", held by {} of {of} runs", expect.held) } else { String::new() };
     let held = if expect.members.is_none() { held.replace(" runs", "") } else { members + &held };
     format!("{name}{} is {}, expected {}{held}", expect.that, value(expect), bounds(expect))

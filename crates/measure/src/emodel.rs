@@ -97,11 +97,7 @@ pub fn opinion(rating: f64) -> f64 {
 /// Finds the fixed playout delay with the best rating. Returns that rating, that delay from mouth to ear in
 /// seconds, and the fraction of packets lost or late, for a flow with the one-way delays `delays` (ps) and
 /// `lost` lost packets. Returns `None` if no packet arrived.
-pub fn best<const SUB: usize>(
-    codec: &Codec,
-    delays: &Histogram<SUB>,
-    lost: u64,
-) -> Option<(f64, f64, f64)> {
+pub fn best<const SUB: usize>(codec: &Codec, delays: &Histogram<SUB>, lost: u64) -> Option<(f64, f64, f64)> {
     let arrived = delays.count();
     let sent = (arrived + lost) as f64;
     let mut best: Option<(f64, f64, f64)> = None;

@@ -12,9 +12,9 @@ mod requests;
 mod value;
 
 pub use build::summarise;
-pub use fold::{MembersSummary, WORST};
 pub use expectation::{Bound, Criterion, Expectation, Expected, MembersHeld};
 pub use files::{BinSummary, FileSummary, FilesSummary, GroupSummary, group_of};
+pub use fold::{MembersSummary, WORST};
 pub use requests::{EchoSummary, PagesSummary};
 
 use indexmap::IndexMap;
@@ -305,8 +305,7 @@ impl Distribution {
             return Self::default();
         }
         let quantiles = histogram.quantiles([0.5, 0.9, 0.95, 0.99, 0.999]);
-        let [p50, p90, p95, p99, p999] =
-            quantiles.map_or([None; 5], |quantiles| quantiles.map(seconds));
+        let [p50, p90, p95, p99, p999] = quantiles.map_or([None; 5], |quantiles| quantiles.map(seconds));
         let total = histogram.sum().saturating_sub(u128::from(histogram.count()) * u128::from(floor));
         Self {
             count: histogram.count(),

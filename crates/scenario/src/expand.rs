@@ -176,7 +176,8 @@ impl Expansion<'_> {
         for key in ["every", "files"].into_iter().filter(|_| section == "flow") {
             if let Some((key, _)) = written.get_key_value(key) {
                 let wrong = format!("`{}` goes with a group whose members are the same", key.get_ref());
-                let help = "leave it out, or give the members one `from`, `to` and traffic; `start` may be a law";
+                let help =
+                    "leave it out, or give the members one `from`, `to` and traffic; `start` may be a law";
                 self.problems.push(Problem::new(key.span(), wrong).help(help));
             }
         }

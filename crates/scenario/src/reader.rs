@@ -53,7 +53,9 @@ impl Reader<'_> {
             let source = Source::new(name, "");
             let problem = Problem::new(None, format!("the text is too long: {} MiB", text.len() >> 20));
             let most = longest_text(self.memory) >> 20;
-            let help = format!("within the memory allowed, a scenario has at most {most} MiB: write groups with `count`");
+            let help = format!(
+                "within the memory allowed, a scenario has at most {most} MiB: write groups with `count`"
+            );
             return Err(Problems::new(&source, vec![problem.help(help)]));
         }
         // A byte order mark is not part of the text; without it, columns are right.

@@ -610,7 +610,12 @@ gap = "20ms"
     let found: Vec<_> =
         problems.iter().map(|problem| (problem.position(), problem.text().map(str::to_owned))).collect();
     let expected = [(Some((8, 19)), "\"20mbot\""), (Some((11, 6)), "\"sub/$i\"")];
-    assert_eq!(found, expected.map(|(place, text)| (place, Some(text.to_owned()))), "{}", rendered(&problems));
+    assert_eq!(
+        found,
+        expected.map(|(place, text)| (place, Some(text.to_owned()))),
+        "{}",
+        rendered(&problems)
+    );
     let shown = rendered(&problems);
     assert!(shown.contains("$i = 2") && shown.contains("$i = 501"), "{shown}");
 }

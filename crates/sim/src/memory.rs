@@ -216,7 +216,11 @@ fn bytes(count: f64, size: u64) -> u64 {
 fn of_flow(offered: &Offered, flow: &Flow, detail: Detail) -> u64 {
     let record = if detail.is_brief(&flow.name) {
         BRIEF_FLOW
-    } else if offered.packets <= FEW as f64 { SMALL_FLOW } else { FLOW };
+    } else if offered.packets <= FEW as f64 {
+        SMALL_FLOW
+    } else {
+        FLOW
+    };
     record + if matches!(flow.transport, Transport::Tcp(_)) { CONNECTION } else { 0 }
 }
 

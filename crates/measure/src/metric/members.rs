@@ -52,8 +52,20 @@ impl Over {
         // Nearest rank, as of every quantile.
         let rank = |q: f64| values[((q * count).ceil() as usize).clamp(1, values.len()) - 1];
         Some(match self {
-            Self::Worst => if more_is_better(metric) { first } else { last },
-            Self::Best => if more_is_better(metric) { last } else { first },
+            Self::Worst => {
+                if more_is_better(metric) {
+                    first
+                } else {
+                    last
+                }
+            }
+            Self::Best => {
+                if more_is_better(metric) {
+                    last
+                } else {
+                    first
+                }
+            }
             Self::Sum => mean * count,
             Self::Of(statistic) => match statistic {
                 Statistic::Min => first,
@@ -77,8 +89,18 @@ impl Over {
 pub fn more_is_better(metric: &Metric) -> bool {
     matches!(
         metric.name,
-        "throughput" | "goodput" | "r_factor" | "mos" | "jain_index" | "received_packets" | "received_bytes"
-            | "sent_packets" | "sent_bytes" | "cwnd_mean" | "cwnd_min" | "cwnd_max"
+        "throughput"
+            | "goodput"
+            | "r_factor"
+            | "mos"
+            | "jain_index"
+            | "received_packets"
+            | "received_bytes"
+            | "sent_packets"
+            | "sent_bytes"
+            | "cwnd_mean"
+            | "cwnd_min"
+            | "cwnd_max"
     )
 }
 

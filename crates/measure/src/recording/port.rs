@@ -5,8 +5,8 @@ use lockgate_engine::node::{Count, Counters, Node, Tally};
 use lockgate_engine::port::{Handed, Port, Requests, Retired};
 use lockgate_engine::units::{Bytes, Duration, Instant, Rate};
 
-use super::sojourns::Sojourns;
 use super::Detail;
+use super::sojourns::Sojourns;
 use super::watch::{Seen, Watch};
 use crate::histogram::Histogram;
 use crate::series::PlaceSeries;
@@ -392,9 +392,8 @@ impl PortRecord {
 
     /// Returns the packets dropped in the window in this queue or below it, by reason, if any.
     pub fn drops_by(&self, place: u16) -> Vec<(DropReason, u64)> {
-        let count = |index: usize| -> u64 {
-            self.within(&self.drops, place).map(|(_, drops)| drops[index]).sum()
-        };
+        let count =
+            |index: usize| -> u64 { self.within(&self.drops, place).map(|(_, drops)| drops[index]).sum() };
         let all = DropReason::ALL.into_iter().enumerate().map(|(index, reason)| (reason, count(index)));
         all.filter(|(_, packets)| *packets > 0).collect()
     }

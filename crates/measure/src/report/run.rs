@@ -228,9 +228,7 @@ fn brief_data(record: &FlowRecord, brief: &Brief, times: &[f64]) -> FlowData {
     let starts = core::iter::once(0.0).chain(times.iter().copied());
     let widths = times.iter().zip(starts).map(|(end, start)| end - start);
     let bits = brief.samples.iter().map(|sample| f64::from(sample.received_bytes) * 8.0);
-    let largest = |sample: &BriefSample| {
-        (sample.owd_max_us > 0).then(|| f64::from(sample.owd_max_us) / 1e6)
-    };
+    let largest = |sample: &BriefSample| (sample.owd_max_us > 0).then(|| f64::from(sample.owd_max_us) / 1e6);
     let rows = brief.samples.len();
     FlowData {
         name: record.setup.name.clone(),

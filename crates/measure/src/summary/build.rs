@@ -11,7 +11,9 @@ use super::{
 use crate::emodel::{self, Codec};
 use crate::fairness::jain;
 use crate::intervals::Interval;
-use crate::recording::{Brief, Detail, FlowRecord, Mode, PlaceRecord, PortRecord, Recording, TcpRecord, Window};
+use crate::recording::{
+    Brief, Detail, FlowRecord, Mode, PlaceRecord, PortRecord, Recording, TcpRecord, Window,
+};
 use crate::warmup;
 
 /// Summarises a run: `recordings` is the run, followed by its repetitions, which are used for the
@@ -162,7 +164,8 @@ fn flow(record: &FlowRecord, window: f64) -> FlowSummary {
         ipdv_s: Distribution::of_picos(&delays.ipdv),
         ipdv_signed_mean_s: delays.ipdv_signed_mean().map(|mean| mean / PICOS),
         pdv_s,
-        jitter_rfc3550_s: (!delays.iat.is_empty() || (brief.is_some() && received > 1)).then(|| delays.jitter().as_secs_f64()),
+        jitter_rfc3550_s: (!delays.iat.is_empty() || (brief.is_some() && received > 1))
+            .then(|| delays.jitter().as_secs_f64()),
         iat_s: Distribution::of_picos(&delays.iat),
         fct_s: record.completed().map(lockgate_engine::units::Duration::as_secs_f64),
         file: None,

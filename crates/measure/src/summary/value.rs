@@ -78,7 +78,8 @@ impl Summary {
     pub fn addresses(&self) -> Vec<Address> {
         let mut subjects = vec![(About::Run, Subject::Run)];
         let shown = |name: &&String| !self.detail.is_brief(name);
-        subjects.extend(self.flows.keys().filter(shown).map(|flow| (About::Flow, Subject::Flow(flow.clone()))));
+        subjects
+            .extend(self.flows.keys().filter(shown).map(|flow| (About::Flow, Subject::Flow(flow.clone()))));
         for (name, group) in &self.groups {
             subjects.push((About::Group, Subject::Group(name.clone())));
             let bins = group.bins.iter();

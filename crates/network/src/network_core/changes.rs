@@ -51,7 +51,8 @@ impl<R: Runtime> NetworkCore<R> {
             Action::Link { link, rate, delay, loss } => {
                 for direction in 0..2 {
                     let index = 2 * link + direction;
-                    let (rate, delay) = (rate.map(|rate| rate[direction]), delay.map(|delay| delay[direction]));
+                    let (rate, delay) =
+                        (rate.map(|rate| rate[direction]), delay.map(|delay| delay[direction]));
                     self.links[index].change(now, rate, delay, loss.map(|loss| loss[direction]));
                     self.runtime.set_link(index, self.links[index].next());
                 }

@@ -42,8 +42,7 @@ impl Checker<'_> {
         }
         let Some(number) = self.groups.number(section, name) else { return };
         for (list, noted) in [(&mut self.problems, noted[0]), (&mut self.warnings, noted[1])] {
-            let marked: Vec<Problem> =
-                list.drain(noted..).map(|problem| problem.of_member(number)).collect();
+            let marked: Vec<Problem> = list.drain(noted..).map(|problem| problem.of_member(number)).collect();
             list.extend(marked);
         }
     }

@@ -58,9 +58,8 @@ impl Checker<'_> {
         let places: BTreeMap<String, usize> = names.collect();
         for entry in self.section(root, "port") {
             let known = places.get(&*port_name::canonical(entry.name)).copied();
-            let place = known.or_else(|| {
-                self.find_port(entry.name, entry.key.clone(), network, &ports.models)
-            });
+            let place =
+                known.or_else(|| self.find_port(entry.name, entry.key.clone(), network, &ports.models));
             let rate = place.and_then(|place| ports.models[place].rate_of_link(network));
             let read = self.port(entry.place(), World { network, flows, rate });
             let Some(place) = place else { continue };

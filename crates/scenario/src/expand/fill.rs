@@ -84,7 +84,12 @@ impl Fill<'_> {
         let mut filled = parts.next().unwrap_or_default().to_owned();
         for part in parts {
             let end = part.find(|letter: char| !letter.is_ascii_alphanumeric() && letter != '_');
-            let (name, rest) = part.split_at(end.unwrap_or(part.len()));
+            // `$i0` is the member's number with a zero behind it.
+            let is_number = part
+                .strip_prefix('i')
+                .is_some_and(|rest| rest.starts_with(|next: char| next.is_ascii_digit()));
+            let end = if is_number { 1 } else { end.unwrap_or(part.len()) };
+            let (name, rest) = part.split_at(end);
             match self.variable(name) {
                 Some(value) => filled += &value,
                 None => {
