@@ -43,8 +43,8 @@ pub(crate) struct Top {
     /// Time at the start that statistics leave out; less than the duration.
     #[serde(default)]
     pub(crate) warmup: Duration,
-    /// Table of subscribers: a CSV file with the names of its columns in the first row, such as LibreQoS's
-    /// `ShapedDevices.csv`. `count = "subscribers"` makes a member of each row, and `$download_max` is the
+    /// Table of subscribers: a CSV file with the names of its columns in the first row, such as
+    /// the `ShapedDevices.csv` of `LibreQoS`. `count = "subscribers"` makes a member of each row, and `$download_max` is the
     /// value of the column `Download Max Mbps`, with its unit.
     #[serde(default)]
     #[expect(dead_code, reason = "read before groups are expanded")]

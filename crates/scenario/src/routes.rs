@@ -49,10 +49,10 @@ impl Routes {
         for (place, node) in inner.iter().enumerate() {
             routes.place[*node] = place as u32;
         }
-        for node in 0..nodes {
+        for (node, ports) in ports_of.iter().enumerate() {
             if let Some(hub) = neighbour(node) {
                 routes.place[node] = routes.place[hub];
-                routes.uplink[node] = ports_of[node][0];
+                routes.uplink[node] = ports[0];
             }
         }
         routes.next = vec![Vec::new(); inner.len()];

@@ -65,9 +65,10 @@ impl Summary {
         let found: Vec<(&str, f64)> =
             values.into_iter().filter_map(|(name, value)| Some((name, value?))).collect();
         let sign = if more_is_better(address.metric) { -1.0 } else { 1.0 };
-        let worse = |one: &&(&str, f64), other: &&(&str, f64)| (sign * one.1).total_cmp(&(sign * other.1));
+        let by_badness =
+            |one: &&(&str, f64), other: &&(&str, f64)| (sign * one.1).total_cmp(&(sign * other.1));
         // The first of equal ones.
-        let (worst_member, worst) = *found.iter().rev().max_by(worse)?;
+        let (worst_member, worst) = *found.iter().rev().max_by(by_badness)?;
         let numbers = || found.iter().map(|(_, value)| *value).collect();
         let over = |statistic| Over::Of(statistic).of(address.metric, numbers());
         Some(MembersSummary {

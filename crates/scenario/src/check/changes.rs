@@ -120,7 +120,7 @@ impl Base {
         };
         let member = |number| {
             let mut own = setting.clone();
-            own.path[place] += &format!("/{number}");
+            own.path[place] = format!("{}/{number}", setting.path[place]);
             own
         };
         (1..=members).map(member).collect()

@@ -96,7 +96,7 @@ impl Checker<'_> {
             let fraction = self.bound(raw, Some(Unit::Ratio), "held_by", place.value("held_by"))?;
             let is_many =
                 Address::parse(&table.that).is_ok_and(|address| address.is_many() && address.over.is_none());
-            if !is_many || !(fraction > 0.0 && fraction <= 1.0) {
+            if !(is_many && fraction > 0.0 && fraction <= 1.0) {
                 let problem =
                     Problem::new(place.key("held_by"), "`held_by` is a part of several flows or queues");
                 let help = "write it like `99%`, beside an address such as `flow.call/*.loss`";

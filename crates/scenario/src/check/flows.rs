@@ -283,13 +283,12 @@ impl Checker<'_> {
         if !place.has("source_port") {
             return;
         }
-        match u16::try_from(u32::from(flow.fields.source_port) + number - 1) {
-            Ok(port) => flow.fields.source_port = port,
-            Err(_) => {
-                let wrong = "the ports of the group's members run over 65535";
-                let help = "members count up from `source_port`: start lower, or leave it out";
-                self.note(Problem::new(place.value("source_port"), wrong).help(help));
-            }
+        if let Ok(port) = u16::try_from(u32::from(flow.fields.source_port) + number - 1) {
+            flow.fields.source_port = port;
+        } else {
+            let wrong = "the ports of the group's members run over 65535";
+            let help = "members count up from `source_port`: start lower, or leave it out";
+            self.note(Problem::new(place.value("source_port"), wrong).help(help));
         }
     }
 

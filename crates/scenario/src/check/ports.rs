@@ -218,9 +218,10 @@ impl PortModel {
     /// Returns the rate of its link; `None` if the direction has a trace.
     fn rate_of_link(&self, network: &Network) -> Option<Rate> {
         // With a problem in a link, the ports after it have other indices.
-        let link = match network.complete {
-            true => network.links.get(self.link)?.as_ref()?,
-            false => network.links.iter().flatten().nth(self.link)?,
+        let link = if network.complete {
+            network.links.get(self.link)?.as_ref()?
+        } else {
+            network.links.iter().flatten().nth(self.link)?
         };
         link.trace[self.direction].is_none().then(|| link.rate(self.direction))
     }

@@ -90,12 +90,11 @@ impl Fill<'_> {
                 .is_some_and(|rest| rest.starts_with(|next: char| next.is_ascii_digit()));
             let end = if is_number { 1 } else { end.unwrap_or(part.len()) };
             let (name, rest) = part.split_at(end);
-            match self.variable(name) {
-                Some(value) => filled += &value,
-                None => {
-                    filled.push('$');
-                    filled += name;
-                }
+            if let Some(value) = self.variable(name) {
+                filled += &value;
+            } else {
+                filled.push('$');
+                filled += name;
             }
             filled += rest;
         }

@@ -1,4 +1,4 @@
-//! Reads a table of subscribers: a CSV file with a row for each, such as LibreQoS's `ShapedDevices.csv`.
+//! Reads a table of subscribers: a CSV file with a row for each, such as the `ShapedDevices.csv` of `LibreQoS`.
 //!
 //! ```text
 //! Circuit ID,Circuit Name,...,Download Min Mbps,Upload Min Mbps,Download Max Mbps,Upload Max Mbps,Comment
@@ -17,7 +17,7 @@ pub(crate) struct Rows {
 }
 
 impl Rows {
-    /// Reads a table from a CSV text (RFC 4180). Lines that begin with `#`, as LibreQoS writes them, and
+    /// Reads a table from a CSV text (RFC 4180). Lines that begin with `#`, as `LibreQoS` writes them, and
     /// empty lines are left out.
     ///
     /// # Errors

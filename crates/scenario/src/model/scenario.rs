@@ -69,8 +69,8 @@ impl Scenario {
     pub fn detail(&self) -> Detail {
         let recorded = || self.flows.len() + self.ports.iter().map(|port| port.queues.len()).sum::<usize>();
         self.record.detail.unwrap_or_else(|| match recorded() {
-            ..=MOST_IN_FULL => Detail::All,
-            ..=MOST_IN_GROUPS => Detail::Groups,
+            recorded if recorded <= MOST_IN_FULL => Detail::All,
+            recorded if recorded <= MOST_IN_GROUPS => Detail::Groups,
             _ => Detail::Totals,
         })
     }
