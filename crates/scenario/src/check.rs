@@ -1,7 +1,7 @@
 //! Checks the file as written and resolves it into the model, noting every problem.
 //!
 //! ```text
-//! top, record -> nodes -> links -> flows -> ports (their trees) -> routes -> changes -> expectations
+//! top, record -> nodes -> links -> flows -> ports (their trees) -> routes -> changes -> expectations, variations
 //! ```
 //!
 //! Each part continues where it can if an earlier one has problems, and does not report what only follows
@@ -19,6 +19,7 @@ mod rules;
 mod scenario;
 mod tcp;
 mod traffic;
+mod varies;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -4,6 +4,7 @@
 //! ```text
 //! title duration warmup      [record]
 //! [node.NAME]  [link.NAME]  [port."A:B"]  [port."A:B".queue.NAME]  [flow.NAME]  [[change]]  [[expect]]
+//! [[vary]]
 //! ```
 //!
 //! No type here is a tagged, flattened or untagged enum: serde would lose the positions of errors.
@@ -29,7 +30,7 @@ use lockgate_measure::recording::Detail;
 use lockgate_measure::summary::Criterion;
 
 /// Sections of a file; the top-level keys are not among them.
-pub(crate) const SECTIONS: [&str; 7] = ["record", "node", "link", "port", "flow", "change", "expect"];
+pub(crate) const SECTIONS: [&str; 8] = ["record", "node", "link", "port", "flow", "change", "expect", "vary"];
 
 /// Keys at the top of the file.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -441,6 +442,69 @@ pub(crate) struct ExpectTable {
     #[serde(default)]
     #[schemars(length(min = 2, max = 2))]
     pub(crate) between: Option<Vec<Raw>>,
+}
+
+/// A value that `lockgate compare` and `lockgate sweep` vary; a single run ignores it.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct VaryTable {
+    /// Path of the value, as for `--set`, or a list of paths that all get the same value.
+    pub(crate) path: Texts,
+    /// List of values, or a text: `a..b step s`, `a..b log n`. A share of a rate is `95% of link` (that of the
+    /// path's port), `95% of link.NAME`, or of another path.
+    pub(crate) values: Texts,
+    /// Name in tables and figures; by default the path.
+    #[serde(default)]
+    pub(crate) name: Option<String>,
+    /// Name of a group: all variations of the group advance together, value by value. By default every
+    /// combination is run.
+    #[serde(default)]
+    pub(crate) together: Option<String>,
+}
+
+/// A text, or a list of texts, numbers and truths.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Texts {
+    pub(crate) texts: Vec<String>,
+    pub(crate) is_list: bool,
+}
+
+impl<'de> Deserialize<'de> for Texts {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Either;
+        impl<'de> de::Visitor<'de> for Either {
+            type Value = Texts;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a text or a list of values")
+            }
+            fn visit_str<E: de::Error>(self, text: &str) -> Result<Texts, E> {
+                Ok(Texts { texts: vec![text.to_owned()], is_list: false })
+            }
+            fn visit_seq<A: de::SeqAccess<'de>>(self, mut list: A) -> Result<Texts, A::Error> {
+                let mut texts = Vec::new();
+                while let Some(value) = list.next_element::<toml::Value>()? {
+                    texts.push(match value {
+                        toml::Value::String(text) => text,
+                        other => other.to_string(),
+                    });
+                }
+                Ok(Texts { texts, is_list: true })
+            }
+        }
+        deserializer.deserialize_any(Either)
+    }
+}
+
+impl JsonSchema for Texts {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "Texts".into()
+    }
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "anyOf": [
+            { "type": "string" },
+            { "type": "array", "minItems": 1, "items": { "type": ["string", "number", "boolean", "array", "object"] } },
+        ] })
+    }
 }
 
 /// A value whose unit depends on the metric that it bounds.

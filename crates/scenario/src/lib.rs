@@ -68,6 +68,7 @@ pub mod trace;
 pub mod traffic;
 pub mod tree;
 mod values;
+pub mod vary;
 
 pub use application::{Codec, Ftp, Pages};
 pub use builder::ScenarioBuilder;
@@ -86,3 +87,4 @@ pub use tcp::{Application, Congestion, InitialSequence, TcpModel};
 pub use trace::LinkTrace;
 pub use traffic::Traffic;
 pub use tree::QueueTree;
+pub use vary::{Vary, VaryError};

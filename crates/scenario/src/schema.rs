@@ -14,7 +14,7 @@ use serde_json::{Map, Value, json};
 
 use crate::file::{
     ChangeTable, ExpectTable, FlowTable, LinkTable, MatchTable, NodeTable, PortTable, QueueTable,
-    RecordTable, Top,
+    RecordTable, Top, VaryTable,
 };
 
 /// Returns the JSON Schema (draft 2020-12) of a scenario file.
@@ -34,6 +34,7 @@ pub fn schema() -> Value {
         ("flow", named("What is sent, by name.", flow)),
         ("change", list("The timeline.", table::<ChangeTable>(&mut generator))),
         ("expect", list("What results are held against.", table::<ExpectTable>(&mut generator))),
+        ("vary", list("What many runs vary.", table::<VaryTable>(&mut generator))),
     ];
     for (name, section) in sections {
         put(&mut root, name, section);

@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use crate::file::{
     ChangeTable, ExpectTable, FlowTable, LinkTable, MatchTable, NodeClock, NodeTable, PortTable, QueueTable,
-    RecordTable, ServiceTable, Top,
+    RecordTable, ServiceTable, Top, VaryTable,
 };
 use crate::reference::{Parameter, parameters};
 
@@ -44,6 +44,9 @@ const PORT_NOTES: &str = "Every link makes two ports, one where it leaves each o
 const CHANGE_NOTES: &str = "What can change: `root` and the queues of a port; `rate`, `delay` and `loss` of a link; the traffic and \
      `stop` of a flow. An empty text removes a value, so that its default holds.";
 
+const VARY_NOTES: &str = "Several variations make every combination, except for those of one group (`together`), which advance \
+     value by value. `--vary` and `--vary-together` on the command line replace those of the file.";
+
 /// Returns every table, in the order of a file.
 pub fn tables() -> Vec<TableReference> {
     let mut flow = table::<FlowTable>("flow", "[flow.NAME]", "");
@@ -61,6 +64,7 @@ pub fn tables() -> Vec<TableReference> {
         flow,
         table::<ChangeTable>("change", "[[change]]", CHANGE_NOTES),
         table::<ExpectTable>("expect", "[[expect]]", ""),
+        table::<VaryTable>("vary", "[[vary]]", VARY_NOTES),
     ]
 }
 

@@ -69,6 +69,7 @@ impl Checker<'_> {
         let (network, flows, ports) = base.parts();
         self.warn_unused(ports, &changes.roots);
         let expects = self.expects(table, ports, flows);
+        let vary = self.varies(table);
         if let Some(end) = end {
             self.warn_late(table, flows, end);
             self.warn_traffic(table, flows, end);
@@ -85,6 +86,7 @@ impl Checker<'_> {
             flows: flows.expand(),
             changes: changes.effects,
             expects,
+            vary,
             record,
             warnings: core::mem::take(&mut self.warnings),
             memory: self.memory,

@@ -11,6 +11,7 @@ use crate::diagnostic::Problem;
 use crate::expect::Expected;
 use crate::routes::Routes;
 use crate::timeline::Timeline;
+use crate::vary::Vary;
 
 /// Number of flows and queues up to which all are recorded in full.
 const MOST_IN_FULL: usize = 2000;
@@ -43,6 +44,8 @@ pub struct Scenario {
     pub changes: Vec<Change>,
     /// Expectations on the results.
     pub expects: Vec<Expected>,
+    /// Values that `lockgate compare` and `lockgate sweep` vary; a run ignores them.
+    pub vary: Vec<Vary>,
     /// Outputs of the run besides its statistics.
     pub record: Record,
     /// Warnings: valid, but probably not meant.

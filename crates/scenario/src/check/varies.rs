@@ -1,0 +1,81 @@
+//! Checks variations: their paths, values and groups. Whether a value is right is known by setting it.
+
+use std::collections::BTreeMap;
+
+use toml::de::DeTable;
+
+use super::Checker;
+use crate::diagnostic::Problem;
+use crate::file::VaryTable;
+use crate::table_reader::{Place, shorten};
+use crate::vary::{Values, Vary, VaryError};
+
+impl Checker<'_> {
+    pub(super) fn varies(&mut self, root: &DeTable<'_>) -> Vec<Vary> {
+        let mut varies: Vec<Vary> = Vec::new();
+        // Number of values of each group, with the name of its first variation.
+        let mut groups: BTreeMap<String, (usize, String)> = BTreeMap::new();
+        for (table, header) in self.list(root, "vary") {
+            let place = Place { what: "this `vary`", table, header: &header };
+            let Some(vary) = self.vary(place) else { continue };
+            if varies.iter().any(|known| known.name == vary.name) {
+                let key = if place.has("name") { "name" } else { "path" };
+                let wrong = format!("there are two variations called `{}`", shorten(&vary.name));
+                self.note(Problem::new(place.value(key), wrong).help("give one of them another `name`"));
+            }
+            if let Some(group) = &vary.together {
+                let found = vary.count();
+                let (expected, first) = groups.entry(group.clone()).or_insert((found, vary.name.clone()));
+                if *expected != found {
+                    let (expected, first, other) = (*expected, first.clone(), vary.name.clone());
+                    let wrong = VaryError::Uneven { first, expected, other, found };
+                    self.note(Problem::new(place.value("values"), wrong.to_string()));
+                }
+            }
+            varies.push(vary);
+        }
+        varies
+    }
+
+    fn vary(&mut self, place: Place<'_, '_>) -> Option<Vary> {
+        let table: VaryTable = self.whole(place)?;
+        let read = match (table.values.is_list, table.values.texts.as_slice()) {
+            (false, [text]) => Values::parse(text),
+            (_, []) => Err(VaryError::Empty(String::new())),
+            (_, texts) => Ok(Values::List(texts.to_vec())),
+        };
+        let refused =
+            |key: &str, why: &VaryError| Problem::new(place.value(key), why.to_string()).help(why.help());
+        let values = read.map_err(|why| self.note(refused("values", &why))).ok()?;
+        if table.path.texts.is_empty() {
+            self.note(Problem::new(place.value("path"), "an empty list names no value").help("name a path"));
+            return None;
+        }
+        let paths: Vec<&str> = table.path.texts.iter().map(String::as_str).collect();
+        let vary = Vary::new(&paths, values);
+        let vary = vary.map_err(|why| {
+            let key = if matches!(why, VaryError::Path(_)) { "path" } else { "values" };
+            self.note(refused(key, &why));
+        });
+        let mut vary = vary.ok()?;
+        let unknown = vary.paths.iter().position(|path| !names_something(path));
+        if let Some(index) = unknown {
+            let at = if table.path.is_list { place.element("path", index) } else { place.value("path") };
+            let wrong = format!("`{}` names no part of a scenario", shorten(&vary.paths[index]));
+            self.note(
+                Problem::new(at, wrong)
+                    .help("a path begins with `link.`, `port.`, `flow.`, `node.` or `record.`"),
+            );
+        }
+        vary.name = table.name.unwrap_or(vary.name);
+        vary.together = table.together;
+        Some(vary)
+    }
+}
+
+/// Returns true if a path begins with a section, or is a key at the top.
+fn names_something(path: &str) -> bool {
+    let first = path.split('.').next().unwrap_or_default();
+    ["title", "duration", "warmup"].contains(&first)
+        || (path.contains('.') && crate::file::SECTIONS.contains(&first) && first != "vary")
+}

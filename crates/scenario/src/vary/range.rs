@@ -1,0 +1,108 @@
+//! Ranges of values: `a..b step s`, `a..b log n`.
+
+use super::quantity::{Quantity, Unit, three_digits};
+use super::{MOST_VALUES, VaryError, share};
+use crate::table_reader::shorten;
+
+/// A range of quantities of one kind.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Range {
+    /// Lower end, as written.
+    pub low: String,
+    /// Upper end, as written.
+    pub high: String,
+    /// Values within it.
+    pub spacing: Spacing,
+    /// Base of shares: `link` in `80%..99% step 1% of link`.
+    pub of: Option<String>,
+}
+
+/// Values of a range.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Spacing {
+    /// At equal differences, from the lower end on.
+    Step(String),
+    /// So many at equal ratios, both ends included, rounded to three digits.
+    Log(usize),
+    /// All, on a linear (`false`) or logarithmic scale: for an optimiser.
+    All(bool),
+}
+
+impl Range {
+    /// Reads a range; `None` if the text is none.
+    pub(super) fn parse(text: &str) -> Result<Option<Self>, VaryError> {
+        let (body, of) = share::split(text);
+        let Some((low, rest)) = body.split_once("..") else { return Ok(None) };
+        let rest = rest.trim_start_matches('=').trim();
+        let (high, spacing) = rest.split_once(char::is_whitespace).unwrap_or((rest, ""));
+        let (Some(from), Some(to)) = (Quantity::parse(low), Quantity::parse(high)) else {
+            // A file's name may have two dots.
+            return if spacing.is_empty() { Ok(None) } else { Err(VaryError::Ends(shorten(text))) };
+        };
+        if from.unit != to.unit {
+            return Err(VaryError::Ends(shorten(text)));
+        }
+        let wrong = |why: &str| VaryError::Spacing(shorten(text), why.to_owned());
+        if from.value > to.value {
+            return Err(wrong("write the lower end first"));
+        }
+        let whole = from.unit == Unit::Number && from.value.fract() == 0.0 && to.value.fract() == 0.0;
+        let spacing = match spacing
+            .trim()
+            .split_once(char::is_whitespace)
+            .map(|(word, rest)| (word, rest.trim()))
+        {
+            Some(("step", step)) => {
+                let read = Quantity::parse(step).filter(|step| step.unit == from.unit && step.value > 0.0);
+                read.ok_or_else(|| wrong("a step is above zero, in the unit of the ends"))?;
+                Spacing::Step(step.to_owned())
+            }
+            Some(("log", count)) => {
+                let count = count.parse().ok().filter(|count| *count >= 2);
+                if from.value <= 0.0 {
+                    return Err(wrong("equal ratios need ends above zero"));
+                }
+                Spacing::Log(count.ok_or_else(|| wrong("`log` takes the number of values, at least two"))?)
+            }
+            Some(_) => return Err(wrong("after a range stands `step S` or `log N`")),
+            None if spacing.trim() == "log" => Spacing::All(true),
+            None if spacing.trim().is_empty() && whole => Spacing::Step("1".to_owned()),
+            None if spacing.trim().is_empty() => Spacing::All(false),
+            None => return Err(wrong("after a range stands `step S` or `log N`")),
+        };
+        let (low, high) = (low.trim().to_owned(), high.to_owned());
+        Ok(Some(Self { low, high, spacing, of: of.map(str::to_owned) }))
+    }
+
+    /// Returns the values as text.
+    pub(super) fn texts(&self) -> Result<Vec<String>, VaryError> {
+        let text = || shorten(&format!("{}..{}", self.low, self.high));
+        let (Some(low), Some(high)) = (Quantity::parse(&self.low), Quantity::parse(&self.high)) else {
+            return Err(VaryError::Ends(text()));
+        };
+        let (from, to) = (low.fine(), high.fine());
+        let values: Vec<f64> = match &self.spacing {
+            Spacing::All(_) => return Err(VaryError::NoSpacing(text())),
+            Spacing::Step(step) => {
+                let step = Quantity::parse(step).map_or(0.0, Quantity::fine);
+                let count = libm::floor((to - from) / step + 1e-9) + 1.0;
+                // NaN and infinity are refused as well.
+                if !(count <= MOST_VALUES as f64) {
+                    return Err(VaryError::TooMany(text()));
+                }
+                (0..count as usize).map(|index| from + step * index as f64).collect()
+            }
+            Spacing::Log(count) => {
+                if *count > MOST_VALUES {
+                    return Err(VaryError::TooMany(text()));
+                }
+                let last = (*count - 1) as f64;
+                let at = |index: usize| from * libm::pow(to / from, index as f64 / last);
+                let inner = (1..*count - 1).map(|index| three_digits(at(index)));
+                core::iter::once(from).chain(inner).chain([to]).collect()
+            }
+        };
+        let write = |value: f64| share::join(&Quantity::write(low.unit, value), self.of.as_deref());
+        Ok(values.into_iter().map(write).collect())
+    }
+}
