@@ -49,23 +49,38 @@ fn student(values: &[f64]) -> Option<(f64, Option<f64>)> {
 /// Computes the two-sided 95 % quantile of Student's t distribution with `freedom` degrees of freedom (at
 /// least 1), to 1e-9.
 pub fn student_t(freedom: u64) -> f64 {
-    // Above, the distribution is normal to 3e-4, and the finite sum would be long.
-    const NORMAL: f64 = 1.959_963_984_540_054;
-    if freedom > 10_000 {
-        return NORMAL;
-    }
-    let freedom = freedom.max(1);
+    quantile(0.95, freedom)
+}
+
+/// Degrees of freedom above which the distribution counts as normal: it is, to 3e-4, and the finite sums
+/// would be long.
+const NORMAL: u64 = 10_000;
+
+/// Computes the two-sided quantile of Student's t distribution: the magnitude below which a value is with the
+/// probability `confidence`, from 0 to 1 (exclusive), to 1e-9.
+pub fn quantile(confidence: f64, freedom: u64) -> f64 {
+    let freedom = freedom.clamp(1, NORMAL + 1);
     // Bisection for the angle whose tangent is t / sqrt(freedom): the probability increases with it.
+    let scale = libm::sqrt(freedom as f64);
     let (mut low, mut high) = (0.0, core::f64::consts::FRAC_PI_2);
     for _ in 0..60 {
         let middle = 0.5 * (low + high);
-        if within(middle, freedom) < 0.95 {
+        if probability_within(libm::tan(middle) * scale, freedom) < confidence {
             low = middle;
         } else {
             high = middle;
         }
     }
-    libm::tan(0.5 * (low + high)) * libm::sqrt(freedom as f64)
+    libm::tan(0.5 * (low + high)) * scale
+}
+
+/// Computes the probability that a value of Student's t distribution has a magnitude below `t`, at least zero.
+pub fn probability_within(t: f64, freedom: u64) -> f64 {
+    if freedom > NORMAL {
+        return libm::erf(t / core::f64::consts::SQRT_2);
+    }
+    let freedom = freedom.max(1);
+    within(libm::atan(t / libm::sqrt(freedom as f64)), freedom)
 }
 
 /// Computes the probability of a magnitude below `tan(angle) * sqrt(freedom)`: the finite sums of
@@ -108,6 +123,22 @@ mod tests {
         for (freedom, printed) in table {
             let factor = student_t(freedom);
             assert!((factor - printed).abs() <= 0.000_51, "{freedom}: {factor}, printed {printed}");
+        }
+    }
+
+    #[test]
+    fn quantiles_and_probabilities_are_those_of_the_printed_tables() {
+        // Two-sided, from the table of Student's distribution in Abramowitz and Stegun, 26.10.
+        for (confidence, freedom, printed) in [
+            (0.99, 5, 4.032),
+            (0.99, 30, 2.750),
+            (0.90, 10, 1.812),
+            (0.998, 8, 4.501),
+            (0.99, 1_000_000, 2.576),
+        ] {
+            let found = quantile(confidence, freedom);
+            assert!((found - printed).abs() <= 0.000_51, "{confidence} {freedom}: {found}");
+            assert!((probability_within(found, freedom) - confidence).abs() < 1e-9);
         }
     }
 

@@ -21,6 +21,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod comparison;
 pub mod emodel;
 #[cfg(test)]
 mod example;

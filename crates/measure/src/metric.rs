@@ -89,6 +89,52 @@ pub struct Metric {
     pub distribution: bool,
 }
 
+/// Direction in which a metric improves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
+#[serde(rename_all = "lowercase")]
+pub enum Better {
+    /// Smaller values: delays, losses.
+    Lower,
+    /// Larger values: throughput, quality.
+    Higher,
+}
+
+impl Metric {
+    /// Returns the direction in which the metric improves; `None` if neither is better.
+    pub fn better(&self) -> Option<Better> {
+        match self.name {
+            "owd"
+            | "queueing"
+            | "serialisation"
+            | "ipdv"
+            | "pdv"
+            | "jitter_rfc3550"
+            | "iat"
+            | "loss"
+            | "reordered"
+            | "fct"
+            | "slowdown"
+            | "rtt"
+            | "rtt_loss"
+            | "answer_gap"
+            | "page_load"
+            | "retransmissions"
+            | "timeouts"
+            | "rtt_mean"
+            | "lost_packets"
+            | "sojourn"
+            | "scheduling_mean"
+            | "dropped_packets"
+            | "backlog_packets"
+            | "peak_backlog_packets" => Some(Better::Lower),
+            "throughput" | "goodput" | "jain_index" | "completed" | "r_factor" | "mos"
+            | "received_packets" | "received_bytes" | "utilisation" => Some(Better::Higher),
+            _ => None,
+        }
+    }
+}
+
 const fn value(
     name: &'static str,
     about: About,
