@@ -3,9 +3,10 @@
 //! A paper is a folder: scenarios, `claims.toml`, `README.md`. No paper has code of its own.
 //!
 //! ```text
-//! Folder -> file -> experiment (expression, observation), live -> verdict, figures, substitutes -> Reproduction
+//! Folder -> file -> definition -> experiment (expression, observation), live -> verdict, figures, substitutes -> Reproduction
 //! ```
 
+mod definition;
 mod experiment;
 mod expression;
 mod figures;

@@ -1,6 +1,6 @@
 //! Errors of experiments.
 
-use lockgate_scenario::Problems;
+use lockgate_scenario::{Problems, VaryError};
 
 /// Error of an experiment.
 #[derive(Debug, thiserror::Error)]
@@ -9,6 +9,9 @@ pub enum Error {
     /// A plan cannot be expanded into tasks.
     #[error("{0}")]
     Plan(String),
+    /// A variation is invalid.
+    #[error(transparent)]
+    Vary(#[from] VaryError),
     /// The claims of a paper are invalid.
     #[error("{file}: {why}")]
     Claims {

@@ -1,4 +1,4 @@
-//! Variables of a plan: `$name` stands for each of several values, in all combinations.
+//! Combinations of values; variables, whose `$name` stands for each of several values.
 //!
 //! ```text
 //! each = { policy = ["lis", "ffs"], gap = [50, 60] }     50 lis, 50 ffs, 60 lis, 60 ffs: gap first
@@ -11,17 +11,11 @@ use std::fmt;
 use serde::{Deserialize, Deserializer, de};
 
 /// Value of each variable.
-pub type Variables = BTreeMap<String, String>;
+pub(crate) type Variables = BTreeMap<String, String>;
 
 /// Value of a variable: string, number or Boolean, as written.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Scalar(pub String);
-
-impl From<&str> for Scalar {
-    fn from(text: &str) -> Self {
-        Self(text.to_owned())
-    }
-}
+pub(crate) struct Scalar(pub(crate) String);
 
 impl<'de> Deserialize<'de> for Scalar {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
@@ -49,25 +43,22 @@ impl<'de> Deserialize<'de> for Scalar {
 }
 
 /// Variables with several values each.
-pub type Each = BTreeMap<String, Vec<Scalar>>;
+pub(crate) type Each = BTreeMap<String, Vec<Scalar>>;
 /// Variables whose values belong together, one entry a row.
-pub type Rows = Vec<BTreeMap<String, Scalar>>;
+pub(crate) type Rows = Vec<BTreeMap<String, Scalar>>;
 
-/// Variables of a plan.
-#[derive(Clone, Debug, Default)]
-pub struct Variations {
-    /// Variables of which every combination is made.
-    pub each: Each,
-    /// Variables whose values belong together; every row is combined with `each`.
-    pub rows: Rows,
-}
-
-impl Variations {
-    /// Creates every combination of these variables.
-    pub fn each<const N: usize>(variables: impl IntoIterator<Item = (&'static str, [Scalar; N])>) -> Self {
-        let each = variables.into_iter().map(|(name, values)| (name.to_owned(), values.to_vec())).collect();
-        Self { each, rows: Rows::new() }
+/// Returns every combination of one element of each axis: the first axis slowest. One empty combination if
+/// there are no axes.
+pub(crate) fn product<T: Clone>(axes: &[Vec<T>]) -> Vec<Vec<T>> {
+    let mut all = vec![Vec::new()];
+    for axis in axes {
+        let with = |known: &Vec<T>| {
+            let add = |element: &T| known.iter().chain([element]).cloned().collect::<Vec<T>>();
+            axis.iter().map(add).collect::<Vec<_>>()
+        };
+        all = all.iter().flat_map(with).collect();
     }
+    all
 }
 
 /// Returns every combination: each row with every combination of `each`, the first variable by name slowest.
@@ -76,20 +67,13 @@ pub(crate) fn combinations(each: &Each, rows: &Rows) -> Vec<Variables> {
     let row = |row: &BTreeMap<String, Scalar>| {
         row.iter().map(|(name, value)| (name.clone(), value.0.clone())).collect::<Variables>()
     };
-    let mut all: Vec<Variables> =
+    let rows: Vec<Variables> =
         if rows.is_empty() { vec![Variables::new()] } else { rows.iter().map(row).collect() };
-    for (name, values) in each {
-        let with = |known: &Variables| {
-            let add = |value: &Scalar| {
-                let mut more = known.clone();
-                more.insert(name.clone(), value.0.clone());
-                more
-            };
-            values.iter().map(add).collect::<Vec<_>>()
-        };
-        all = all.iter().flat_map(with).collect();
-    }
-    all
+    let axis = |(name, values): (&String, &Vec<Scalar>)| {
+        values.iter().map(|value| Variables::from([(name.clone(), value.0.clone())])).collect()
+    };
+    let axes: Vec<Vec<Variables>> = std::iter::once(rows).chain(each.iter().map(axis)).collect();
+    product(&axes).into_iter().map(|parts| parts.into_iter().flatten().collect()).collect()
 }
 
 /// Returns the values of a combination as a label.

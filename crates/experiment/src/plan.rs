@@ -1,98 +1,217 @@
-//! Plans: one scenario under every combination of its variations and seeds.
+//! Plans: one scenario under every combination of its variations, each with the same seeds.
+//!
+//! ```text
+//! vary a = 1, 2; vary b = x, y -> variants 1 x, 1 y, 2 x, 2 y -> tasks: variants x seeds, the seed fastest
+//! ```
+//!
+//! Every variant has the same seeds (common random numbers), so that variants are compared seed by seed. A
+//! task's key depends on everything that its result depends on and on nothing else.
+
+use std::collections::BTreeMap;
+
+use lockgate_scenario::{Vary, VaryError, vary};
+use sha2::{Digest, Sha256};
 
 use crate::Error;
-use crate::matrix::{Variables, Variations, combinations, fill};
+use crate::matrix::product;
 
-/// Runs of a scenario, one for each combination of variables and each seed.
-#[derive(Clone, Debug, Default)]
+/// Limit on the tasks of a plan.
+pub const MOST_TASKS: usize = 10_000_000;
+
+/// Runs of a scenario: every combination of its variations with every seed.
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Plan {
-    /// Key of the tasks, with variables: `tbf/$hz/$seed`.
-    pub name: String,
-    /// Scenario, as the caller names it.
-    pub scenario: String,
-    /// Settings with variables: `link.line.rate=$rate`.
+    /// Version of the engine that makes the runs.
+    pub engine: String,
+    /// Text of the scenario.
+    pub text: String,
+    /// SHA-256 of each file that the scenario names, by its name, in hexadecimal.
+    pub files: BTreeMap<String, String>,
+    /// Settings of all runs, each `PATH=VALUE`, applied before those of a variant.
     pub settings: Vec<String>,
-    /// Variables and their values.
-    pub variations: Variations,
-    /// Seeds: the values of the variable `seed`. If empty, `seed` is an ordinary variable, 1 by default.
+    /// Variations: the first varies slowest. Those of one group advance together.
+    pub vary: Vec<Vary>,
+    /// Seeds of each variant.
     pub seeds: Vec<u64>,
+    /// Addresses of the metrics that are kept of each run.
+    pub metrics: Vec<String>,
+}
+
+/// Combination of one value of each variation.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Variant {
+    /// Values as tables show them, in the order of the plan's variations.
+    pub values: Vec<String>,
+    /// Settings, each `PATH=VALUE`.
+    pub settings: Vec<String>,
 }
 
 /// One run of a plan.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Task {
-    /// Name of the run.
+    /// SHA-256 of the engine's version, the scenario, its files, the settings and the seed, in hexadecimal.
     pub key: String,
-    /// Scenario, as the caller names it.
-    pub scenario: String,
+    /// Index of its variant.
+    pub variant: usize,
     /// Settings, each `PATH=VALUE`, applied in this order.
     pub settings: Vec<String>,
     /// Seed of the random draws.
     pub seed: u64,
-    /// Values of the variables.
-    pub variables: Variables,
 }
 
+/// Result of a task: value of each metric of the plan, `None` where the run has none.
+pub type Row = Vec<Option<f64>>;
+
+/// Value of a variation: as shown, with its settings.
+type Choice = (usize, String, Vec<String>);
+
 impl Plan {
-    /// Returns the tasks: rows first, then the variables by name, then the seeds.
+    /// Returns the variants: every combination of the variations, the first slowest. One without settings if
+    /// nothing varies.
     ///
     /// # Errors
-    /// If a name or a setting contains a variable that does not exist, or the variable `seed` is no number.
+    /// If the values of a variation are invalid, those of a group differ in number, or there are too many.
+    pub fn variants(&self) -> Result<Vec<Variant>, Error> {
+        let document: toml::Table = toml::from_str(&self.text).unwrap_or_default();
+        let axes = self.axes(&document)?;
+        let size = axes.iter().try_fold(self.seeds.len().max(1), |size, axis| size.checked_mul(axis.len()));
+        if size.is_none_or(|size| size > MOST_TASKS) {
+            return Err(Error::Plan(format!("the plan has more than {MOST_TASKS} runs")));
+        }
+        let variant = |parts: Vec<Vec<Choice>>| {
+            let mut choices: Vec<Choice> = parts.into_iter().flatten().collect();
+            choices.sort_by_key(|(index, ..)| *index);
+            let values = choices.iter().map(|(_, value, _)| value.clone()).collect();
+            Variant { values, settings: choices.into_iter().flat_map(|(.., settings)| settings).collect() }
+        };
+        Ok(product(&axes).into_iter().map(variant).collect())
+    }
+
+    /// Returns the axes of the product: a variation alone, or a group whose variations advance together.
+    fn axes(&self, document: &toml::Table) -> Result<Vec<Vec<Vec<Choice>>>, VaryError> {
+        let mut axes: Vec<Vec<Vec<Choice>>> = Vec::new();
+        // Index in `axes` of each group, and its first variation.
+        let mut groups: BTreeMap<&str, (usize, &Vary)> = BTreeMap::new();
+        for (index, one) in self.vary.iter().enumerate() {
+            let choice = |text: &String| {
+                Ok::<_, VaryError>(vec![(index, vary::shown(text).to_owned(), one.settings(text, document)?)])
+            };
+            let axis = one.values.texts()?.iter().map(choice).collect::<Result<Vec<_>, _>>()?;
+            match one.together.as_deref().and_then(|group| groups.get(group)) {
+                Some((at, first)) if axes[*at].len() == axis.len() => {
+                    axes[*at].iter_mut().zip(axis).for_each(|(known, more)| known.extend(more));
+                }
+                Some((at, first)) => {
+                    let (first, other) = (first.name.clone(), one.name.clone());
+                    return Err(VaryError::Uneven {
+                        first,
+                        expected: axes[*at].len(),
+                        other,
+                        found: axis.len(),
+                    });
+                }
+                None => {
+                    groups.extend(one.together.as_deref().map(|group| (group, (axes.len(), one))));
+                    axes.push(axis);
+                }
+            }
+        }
+        Ok(axes)
+    }
+
+    /// Returns the tasks: those of the first variant, one for each seed, then those of the next.
+    ///
+    /// # Errors
+    /// Those of [`variants`](Self::variants).
     pub fn tasks(&self) -> Result<Vec<Task>, Error> {
         let mut tasks = Vec::new();
-        for variables in combinations(&self.variations.each, &self.variations.rows) {
-            if self.seeds.is_empty() {
-                tasks.push(self.task(variables).map_err(Error::Plan)?);
-                continue;
-            }
-            for seed in &self.seeds {
-                let mut with = variables.clone();
-                with.insert("seed".to_owned(), seed.to_string());
-                tasks.push(self.task(with).map_err(Error::Plan)?);
-            }
+        for (index, variant) in self.variants()?.into_iter().enumerate() {
+            let settings = [self.settings.as_slice(), &variant.settings].concat();
+            tasks.extend(self.seeds.iter().map(|seed| Task {
+                key: self.key(&settings, *seed),
+                variant: index,
+                settings: settings.clone(),
+                seed: *seed,
+            }));
         }
         Ok(tasks)
     }
 
-    fn task(&self, variables: Variables) -> Result<Task, String> {
-        let key = fill(&self.name, &variables)?;
-        let settings = self.settings.iter().map(|text| fill(text, &variables)).collect::<Result<_, _>>()?;
-        let seed = match variables.get("seed") {
-            Some(seed) => {
-                seed.parse::<u64>().map_err(|_| format!("run `{key}`: `seed` is a whole number from 1"))?
-            }
-            None => 1,
+    /// Returns the key of a run: each part is hashed with its length, so that no two lists of parts are alike.
+    fn key(&self, settings: &[String], seed: u64) -> String {
+        let mut hash = Sha256::new();
+        let mut add = |part: &str| {
+            hash.update((part.len() as u64).to_le_bytes());
+            hash.update(part.as_bytes());
         };
-        Ok(Task { key, scenario: self.scenario.clone(), settings, seed, variables })
+        add(&self.engine);
+        add(&self.text);
+        add(&self.files.len().to_string());
+        self.files.iter().for_each(|(name, content)| [name, content].into_iter().for_each(|part| add(part)));
+        settings.iter().for_each(|setting| add(setting));
+        add(&format!("seed {seed}"));
+        hexadecimal(&hash.finalize())
     }
+}
+
+/// Returns the SHA-256 of bytes, in hexadecimal.
+pub fn digest(bytes: &[u8]) -> String {
+    hexadecimal(&Sha256::digest(bytes))
+}
+
+fn hexadecimal(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use super::*;
-    use crate::Scalar;
+
+    fn plan(vary: &[&str], seeds: &[u64]) -> Plan {
+        let vary = vary.iter().map(|text| Vary::parse(text).expect("a variation")).collect();
+        Plan {
+            engine: "1".into(),
+            text: "title = 't'".into(),
+            vary,
+            seeds: seeds.to_vec(),
+            ..Plan::default()
+        }
+    }
 
     #[test]
-    fn a_plan_has_a_task_for_each_combination_and_seed() {
-        let mut plan = Plan {
-            name: "$a/$seed".into(),
-            settings: vec!["x=$a".into()],
-            variations: Variations::each([("a", ["1", "2"].map(Scalar::from))]),
-            seeds: vec![5, 6],
-            ..Plan::default()
-        };
+    fn every_combination_has_every_seed_and_a_key_of_its_own() {
+        let mut plan = plan(&["link.a.rate=1mbit,2mbit", "port.a->b.root=x,y"], &[5, 6]);
+        let tasks = plan.tasks().expect("tasks");
+        assert_eq!(tasks.len(), 8);
+        assert_eq!(tasks[3].settings, ["link.a.rate=1mbit", "port.a:b.root=y"]);
+        assert_eq!((tasks[3].variant, tasks[3].seed), (1, 6));
         let keys = |plan: &Plan| {
-            plan.tasks().expect("tasks").into_iter().map(|task| (task.key, task.seed)).collect::<Vec<_>>()
+            plan.tasks().expect("tasks").into_iter().map(|task| task.key).collect::<BTreeSet<_>>()
         };
+        let known = keys(&plan);
+        assert_eq!(known.len(), 8);
+        plan.metrics = vec!["loss".into()];
+        assert_eq!(keys(&plan), known, "a run does not depend on what is kept of it");
+        plan.engine = "2".into();
+        assert!(keys(&plan).is_disjoint(&known));
+        (plan.engine, plan.files) = ("1".into(), BTreeMap::from([("x.csv".into(), digest(b"x"))]));
+        assert!(keys(&plan).is_disjoint(&known));
+    }
+
+    #[test]
+    fn a_group_advances_together() {
+        let mut plan =
+            plan(&["link.a.rate=1mbit,2mbit", "link.b.rate=3mbit,4mbit", "link.b.loss=1%,2%"], &[1]);
+        plan.vary[0].together = Some("rates".into());
+        plan.vary[2].together = Some("rates".into());
+        let values = plan.variants().expect("variants").into_iter().map(|variant| variant.values.join(" "));
         assert_eq!(
-            keys(&plan),
-            [("1/5", 5), ("1/6", 6), ("2/5", 5), ("2/6", 6)].map(|(key, seed)| (key.to_owned(), seed))
+            values.collect::<Vec<_>>(),
+            ["1mbit 3mbit 1%", "1mbit 4mbit 1%", "2mbit 3mbit 2%", "2mbit 4mbit 2%"]
         );
-        (plan.seeds, plan.name) = (Vec::new(), "$a".into());
-        assert_eq!(keys(&plan), [("1".to_owned(), 1), ("2".to_owned(), 1)]);
-        plan.variations.each.insert("seed".into(), vec![Scalar::from("many")]);
-        assert!(plan.tasks().is_err_and(|error| error.to_string().contains("whole number")));
-        plan.name = "$b".into();
-        assert!(plan.tasks().is_err_and(|error| error.to_string().contains("is no variable")));
+        plan.vary[2] = Vary { together: Some("rates".into()), ..Vary::parse("link.b.loss=1%").expect("one") };
+        assert!(plan.variants().is_err_and(|error| error.to_string().contains("same number")));
     }
 }

@@ -1,4 +1,4 @@
-//! MetricComparison of variants: which is best, and whether the others differ from it.
+//! Comparison of variants: which is best, and whether the others differ from it.
 //!
 //! ```text
 //! values[variant][seed] -> means +- 95 % -> reference (the best) -> differences, paired by seed

@@ -9,21 +9,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use lockgate_engine::units::Duration;
 use lockgate_scenario::{Scale, Scenario};
 
+use super::definition::{Definition, Definitions};
 use super::expression::{Expression, Observation};
 use super::file::{Claims, OnPackets, Runs};
 use super::folder::Folder;
 use super::observation::{Curve, Names, curve, observe};
 use super::results::{Live, Points, Seen};
-use crate::matrix::fill;
-use crate::{Error, Plan, Runner, Task, Variations, run_tasks};
-
-/// Run that the claims file defines.
-#[derive(Clone, Debug)]
-struct Defined {
-    task: Task,
-    /// Options on real packets; `None` if it is not made there.
-    live: Option<OnPackets>,
-}
+use crate::{Error, Runner, run_tasks};
 
 /// Run that is needed, with its scenario.
 pub(crate) struct Needed {
@@ -38,7 +30,7 @@ pub(crate) struct Experiment<'a> {
     folder: &'a Folder,
     runner: &'a dyn Runner,
     pub(crate) quick: bool,
-    defined: BTreeMap<String, Defined>,
+    defined: Definitions,
     wanted: BTreeSet<Observation>,
     drawn: BTreeSet<(Observation, Curve)>,
     /// Results of the simulation.
@@ -72,7 +64,7 @@ impl<'a> Experiment<'a> {
             folder,
             runner,
             quick,
-            defined: BTreeMap::new(),
+            defined: Definitions::new(),
             wanted: BTreeSet::new(),
             drawn: BTreeSet::new(),
             seen: Seen::default(),
@@ -87,28 +79,12 @@ impl<'a> Experiment<'a> {
 
     /// Adds the runs of a `[[run]]`.
     fn define(&mut self, runs: &Runs) -> Result<(), String> {
-        let quick: &[String] = if self.quick { &runs.quick } else { &[] };
-        let plan = Plan {
-            name: runs.name.clone(),
-            scenario: runs.scenario.clone(),
-            settings: [runs.set.as_slice(), quick].concat(),
-            variations: Variations { each: runs.each.clone(), rows: runs.rows.clone() },
-            seeds: Vec::new(),
-        };
-        for task in plan.tasks().map_err(|error| error.to_string())? {
-            let filled = |texts: &[String]| {
-                texts.iter().map(|text| fill(text, &task.variables)).collect::<Result<_, _>>()
-            };
-            let mut live = runs.live.clone();
-            (live.set, live.quick) = (filled(&live.set)?, filled(&live.quick)?);
-            self.add(Defined { task, live: Some(live) })?;
-        }
-        Ok(())
+        Definition::all(runs, self.quick)?.into_iter().try_for_each(|run| self.add(run))
     }
 
-    fn add(&mut self, defined: Defined) -> Result<(), String> {
-        let name = defined.task.key.clone();
-        match self.defined.insert(name.clone(), defined) {
+    fn add(&mut self, run: Definition) -> Result<(), String> {
+        let name = run.name.clone();
+        match self.defined.insert(name.clone(), run) {
             Some(_) => Err(format!("there are two runs called `{name}`")),
             None => Ok(()),
         }
@@ -116,15 +92,9 @@ impl<'a> Experiment<'a> {
 
     /// Adds a run, if its scenario is valid with these settings.
     pub(crate) fn try_run(&mut self, name: &str, scenario: &str, set: Vec<String>) -> Result<(), Error> {
-        let task = Task {
-            key: name.to_owned(),
-            scenario: scenario.to_owned(),
-            settings: set,
-            seed: 1,
-            variables: BTreeMap::new(),
-        };
-        self.read(&task)?;
-        self.add(Defined { task, live: None }).map_err(|why| self.folder.invalid(why))
+        let run = Definition::new(name, scenario, set);
+        self.read(&run)?;
+        self.add(run).map_err(|why| self.folder.invalid(why))
     }
 
     /// Requests an observation of a variant of its run, which has the additional settings `set` and a name
@@ -143,9 +113,9 @@ impl<'a> Experiment<'a> {
             let original = self.defined.get(&observation.run);
             let original =
                 original.ok_or_else(|| format!("{observation}: there is no run `{}`", observation.run))?;
-            let mut task = Task { key: name.clone(), ..original.task.clone() };
-            task.settings.extend_from_slice(set);
-            self.defined.insert(name.clone(), Defined { task, live: None });
+            let mut run = Definition { name: name.clone(), live: None, ..original.clone() };
+            run.settings.extend_from_slice(set);
+            self.defined.insert(name.clone(), run);
         }
         self.wanted.insert(Observation { run: name, ..observation });
         Ok(())
@@ -163,22 +133,22 @@ impl<'a> Experiment<'a> {
         self.drawn.insert((observation, curve));
     }
 
-    fn read(&self, task: &Task) -> Result<Scenario, Error> {
-        self.runner.read(&task.scenario, &task.settings, None)
+    fn read(&self, run: &Definition) -> Result<Scenario, Error> {
+        self.runner.read(&run.scenario, &run.settings, None)
     }
 
     /// Reads the scenario of a run with additional settings, at another scale.
     pub(crate) fn read_at(&self, run: &str, set: &[String], scale: Scale) -> Result<Scenario, Error> {
         let defined =
             self.defined.get(run).ok_or_else(|| self.folder.invalid(format!("there is no run `{run}`")))?;
-        let settings = [defined.task.settings.as_slice(), set].concat();
-        self.runner.read(&defined.task.scenario, &settings, Some(scale))
+        let settings = [defined.settings.as_slice(), set].concat();
+        self.runner.read(&defined.scenario, &settings, Some(scale))
     }
 
     /// Returns a run's options on real packets, and the offset of its seed.
     pub(crate) fn on_packets(&self, run: &str) -> Option<(&OnPackets, u64)> {
         let defined = self.defined.get(run)?;
-        defined.live.as_ref().map(|live| (live, offset(&defined.task)))
+        defined.live.as_ref().map(|live| (live, defined.offset))
     }
 
     /// Returns the runs of which observations are requested.
@@ -201,13 +171,13 @@ impl<'a> Experiment<'a> {
             let defined = self.defined.get(&name).ok_or_else(|| {
                 self.folder.invalid(format!("{}: there is no run `{name}`", observations[0]))
             })?;
-            let scenario = self.read(&defined.task)?;
+            let scenario = self.read(defined)?;
             let names = Names::of(&scenario);
             observations
                 .iter()
                 .try_for_each(|observation| names.check(observation))
                 .map_err(|why| self.folder.invalid(why))?;
-            needed.push(Needed { name, offset: offset(&defined.task), scenario });
+            needed.push(Needed { name, offset: defined.offset, scenario });
         }
         Ok(needed)
     }
@@ -261,9 +231,4 @@ impl<'a> Experiment<'a> {
             packet_hops,
         }
     }
-}
-
-/// Returns the offset of a run's seed: the first is 1.
-fn offset(task: &Task) -> u64 {
-    task.seed.saturating_sub(1)
 }

@@ -7,8 +7,7 @@ use super::expression::{Expression, observations};
 use super::file::{Axis, Column, Figure, Kind, Origin, Series, Table};
 use super::observation::Curve;
 use super::results::Seen;
-use crate::Variables;
-use crate::matrix::{combinations, fill};
+use crate::matrix::{Variables, combinations, fill};
 
 /// Parses a formula after filling in its variables.
 pub(crate) fn formula(text: &str, variables: &Variables) -> Result<Expression, String> {

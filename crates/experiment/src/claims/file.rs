@@ -12,7 +12,7 @@ use lockgate_scenario::Problems;
 use lockgate_scenario::diagnostic::Span;
 use serde::{Deserialize, Serialize};
 
-use crate::{Each, Rows, Scalar};
+use crate::matrix::{Each, Rows, Scalar};
 use lockgate_scenario::Scale;
 
 /// Contents of a `claims.toml`.

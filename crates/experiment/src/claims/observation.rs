@@ -283,6 +283,7 @@ fn arrivals(flow: &FlowRecord, from: Instant, to: Instant, first: bool) -> Optio
     Some(longest.as_secs_f64())
 }
 
+/// Returns the distribution at `path`, such as `flow.call.owd`; `None` if the run has none.
 fn histogram(path: &str, recording: &Recording) -> Option<Histogram> {
     let (subject, name) = split(path).ok()?;
     match subject {

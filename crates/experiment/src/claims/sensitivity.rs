@@ -8,8 +8,7 @@ use super::expression::{Observation, Values};
 use super::figures::formula;
 use super::file::{Claim, Fitted};
 use super::verdict::Judged;
-use crate::matrix::{combinations, fill};
-use crate::{Scalar, Variables};
+use crate::matrix::{Scalar, Variables, combinations, fill};
 
 /// Fitted parameter and the claims that depend on its value.
 pub(crate) struct Sensitivity<'a> {

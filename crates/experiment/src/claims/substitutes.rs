@@ -5,7 +5,7 @@ use lockgate_measure::report::{Cell, Comparison};
 use super::experiment::Experiment;
 use super::figures::{row, want_row};
 use super::file::Today;
-use crate::Variables;
+use crate::matrix::Variables;
 
 /// Experiment with the disciplines under which it can be run.
 pub(crate) struct Others<'a> {

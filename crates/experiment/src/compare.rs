@@ -1,0 +1,36 @@
+//! Comparison of a plan's variants, metric by metric.
+
+use lockgate_measure::comparison::MetricComparison;
+use lockgate_measure::metric::{Address, MetricError};
+use lockgate_measure::summary::Summary;
+
+use crate::{Plan, Row};
+
+/// Returns the values of the metrics at `addresses` in a run's summary. For a pattern or a group without a
+/// statistic over its members, the worst member's.
+///
+/// # Errors
+/// If an address is malformed.
+pub fn row(summary: &Summary, addresses: &[String]) -> Result<Row, MetricError> {
+    addresses
+        .iter()
+        .map(|path| Ok(summary.value(&Address::parse(path)?).filter(|value| value.is_finite())))
+        .collect()
+}
+
+/// Compares the variants of a plan by the rows of its tasks, which are in the order of the tasks: one
+/// comparison for each metric. The others are compared with the variant `base`, by default with the best.
+pub fn compare(plan: &Plan, rows: &[Row], base: Option<usize>) -> Vec<MetricComparison> {
+    let seeds = plan.seeds.len().max(1);
+    let of = |(index, path): (usize, &String)| {
+        let values: Vec<Vec<Option<f64>>> = rows
+            .chunks(seeds)
+            .map(|rows| rows.iter().map(|row| row.get(index).copied().flatten()).collect())
+            .collect();
+        let better = Address::parse(path).ok().and_then(|address| address.metric.better());
+        // Without a better direction, the first is the reference.
+        let base = base.or(better.is_none().then_some(0));
+        MetricComparison::new(&values, better, base)
+    };
+    plan.metrics.iter().enumerate().map(of).collect()
+}
