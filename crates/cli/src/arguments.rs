@@ -62,6 +62,19 @@ Elsewhere than on loopback, the token is read from LOCKGATE_TOKEN.")]
     /// Reads and validates scenarios without running them: every problem at once
     #[command(after_help = "Example:\n  lockgate check scenarios/*.toml")]
     Check(Check),
+    /// Runs variants of a scenario with the same seeds: which is best, and which differences are real
+    #[command(after_help = "Examples:
+  lockgate compare scenarios/home.toml
+  lockgate compare home.toml --vary port.router:modem.root=fifo,cake,htb --show flow.call.owd.p99,flow.backup/1.goodput
+  lockgate compare home.toml --vary link.line.delay=1ms..50ms\\ log\\ 5 --seeds 1..30
+  lockgate compare home.toml --vary 'port.router:modem.queue.cake.bandwidth=90%..101% step 1% of link.line.rate.up'
+  lockgate compare home.toml --vary-together a.x=1,2 --vary-together b.y=3,4 --base 1 --csv runs.csv
+
+PATH is one of --set. Values are a list `a,b,c`, `a..b step s`, or `a..b log n` (n values at equal ratios).
+Every variant is run with every seed; its differences from the best are taken seed by seed (Student's t, all of one
+metric judged together by Holm's method at 5 %). Without --vary, the [[vary]] of the file are used; without --show, the
+metrics of its expectations, or else each flow's p99 delay and goodput.")]
+    Compare(Compare),
     /// Lists disciplines, distributions, traffic profiles and metrics; of a name, its parameters and
     /// guarantees
     #[command(after_help = "Examples:\n  lockgate list\n  lockgate list tbf\n  lockgate list distributions")]
@@ -330,6 +343,60 @@ pub(crate) struct Check {
     /// Memory limit of the scenario and its runs, such as 8GiB [default: 2GiB]
     #[arg(long, value_name = "SIZE")]
     pub(crate) memory: Option<String>,
+}
+
+/// Scenario's variants, seeds and metrics.
+#[derive(Debug, Args)]
+pub(crate) struct Variations {
+    /// Values that are set one after another; may be repeated: every combination is run
+    #[arg(long, value_name = "PATH=VALUES")]
+    pub(crate) vary: Vec<String>,
+    /// As --vary, but all of these advance together, value by value
+    #[arg(long, value_name = "PATH=VALUES")]
+    pub(crate) vary_together: Vec<String>,
+    /// Seeds of every variant, as a range or a list
+    #[arg(long, default_value = "1..10", value_name = "SEEDS")]
+    pub(crate) seeds: String,
+    /// Metrics by their addresses, such as flow.call.owd.p99
+    #[arg(long, value_name = "ADDRESS,…", value_delimiter = ',')]
+    pub(crate) show: Vec<String>,
+    /// Sets a value of all variants first; may be repeated
+    #[arg(long = "set", value_name = "PATH=VALUE")]
+    pub(crate) overrides: Vec<String>,
+    /// Number of runs at the same time [default: one a processor]
+    #[arg(long, short, value_name = "N", value_parser = threads)]
+    pub(crate) jobs: Option<usize>,
+    /// Memory limit of each run, such as 8GiB [default: 2GiB]
+    #[arg(long, value_name = "SIZE")]
+    pub(crate) memory: Option<String>,
+    /// Prints no progress and no warnings
+    #[arg(long, short)]
+    pub(crate) quiet: bool,
+}
+
+/// Parses a number of threads.
+fn threads(text: &str) -> Result<usize, String> {
+    text.parse()
+        .ok()
+        .filter(|count| (1..=4096).contains(count))
+        .ok_or_else(|| "a number from 1 to 4096".to_owned())
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Compare {
+    /// Scenario file; if left out, the scenarios found here are listed
+    pub(crate) file: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) variations: Variations,
+    /// Compares with this variant, counted from 1 as in the table [default: the best]
+    #[arg(long, value_name = "N")]
+    pub(crate) base: Option<usize>,
+    /// Writes a row for each run to this file
+    #[arg(long, value_name = "FILE")]
+    pub(crate) csv: Option<PathBuf>,
+    /// Writes the comparison as JSON to this file, `-` for the standard output instead of the table
+    #[arg(long, value_name = "FILE")]
+    pub(crate) json: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]

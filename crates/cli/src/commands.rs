@@ -2,6 +2,7 @@
 
 mod against;
 mod check;
+mod compare;
 mod completions;
 pub(crate) mod conform;
 mod demo;
@@ -32,6 +33,7 @@ pub(crate) fn dispatch(arguments: &Arguments) -> Result<Exit, Failure> {
         Some(Command::Watch(watch)) => watch::watch(watch),
         Some(Command::Set(set)) => set::set(set),
         Some(Command::Check(check)) => Ok(check::check(check)),
+        Some(Command::Compare(compare)) => compare::compare(compare),
         Some(Command::List(list)) => list::list(list),
         Some(Command::Reproduce(reproduce)) => reproduce::reproduce(reproduce),
         Some(Command::Conform(arguments)) => match &arguments.against {

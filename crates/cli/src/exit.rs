@@ -241,6 +241,8 @@ impl From<lockgate_experiment::Error> for Failure {
                 Ok(error) => (*error).into(),
                 Err(error) => Self::run(error, "please report this with the scenario and the seed"),
             },
+            Experiment::Vary(ref error) => Self::usage(error, error.help()),
+            Experiment::Plan(_) => Self::usage(&error, "vary less, or name fewer seeds"),
             Experiment::UnknownClaim { ref known, .. } | Experiment::NoFile { ref known, .. } => {
                 Self::usage(&error, format!("there are {}", known.join(", ")))
             }

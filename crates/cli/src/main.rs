@@ -9,6 +9,7 @@ mod exit;
 mod interrupt;
 mod output;
 mod papers;
+mod plans;
 mod results;
 mod runs;
 mod tables;

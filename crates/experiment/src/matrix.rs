@@ -72,8 +72,8 @@ pub(crate) fn combinations(each: &Each, rows: &Rows) -> Vec<Variables> {
     let axis = |(name, values): (&String, &Vec<Scalar>)| {
         values.iter().map(|value| Variables::from([(name.clone(), value.0.clone())])).collect()
     };
-    let axes: Vec<Vec<Variables>> = std::iter::once(rows).chain(each.iter().map(axis)).collect();
-    product(&axes).into_iter().map(|parts| parts.into_iter().flatten().collect()).collect()
+    let all: Vec<Vec<Variables>> = std::iter::once(rows).chain(each.iter().map(axis)).collect();
+    product(&all).into_iter().map(|parts| parts.into_iter().flatten().collect()).collect()
 }
 
 /// Returns the values of a combination as a label.

@@ -3,7 +3,7 @@
 use crate::arguments::Check;
 use crate::exit::Exit;
 use crate::output::say;
-use crate::{runs, terminal};
+use crate::{plans, runs, terminal};
 use lockgate::{figures, memory};
 
 pub(crate) fn check(arguments: &Check) -> Exit {
@@ -12,6 +12,7 @@ pub(crate) fn check(arguments: &Check) -> Exit {
         let read = runs::read_file(file, &arguments.overrides, arguments.memory.as_deref());
         let reckoned = read.and_then(|scenario| {
             let needed = memory::estimate(&scenario, 1);
+            plans::check(file, &arguments.overrides, &scenario)?;
             terminal::warnings(&scenario.warnings);
             Ok((needed?, scenario))
         });

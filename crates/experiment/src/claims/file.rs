@@ -179,10 +179,10 @@ pub struct Claim {
     pub unit: String,
     /// Variables of the formula: one value for each combination.
     #[serde(default, skip_serializing)]
-    pub each: Each,
+    pub(crate) each: Each,
     /// Variables whose values belong together.
     #[serde(default, skip_serializing)]
-    pub rows: Rows,
+    pub(crate) rows: Rows,
     /// Upper bound of every value.
     #[serde(default)]
     pub at_most: Option<f64>,

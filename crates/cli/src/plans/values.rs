@@ -1,0 +1,78 @@
+//! Variations and seeds as written on the command line.
+
+use lockgate::Scenario;
+use lockgate_scenario::Vary;
+use lockgate_scenario::vary::Values;
+
+use super::failure;
+use crate::arguments::Variations;
+use crate::exit::Failure;
+
+/// Returns the variations of the command line; without any, those of the scenario.
+pub(super) fn variations(arguments: &Variations, scenario: &Scenario) -> Result<Vec<Vary>, Failure> {
+    let read = |option: &str, text: &String| {
+        Vary::parse(text).map_err(|error| Failure::usage(format!("`{option} {text}`: {error}"), error.help()))
+    };
+    let alone = arguments.vary.iter().map(|text| read("--vary", text));
+    let together = arguments.vary_together.iter().map(|text| {
+        let group = Some("together".to_owned());
+        read("--vary-together", text).map(|vary| Vary { together: group, ..vary })
+    });
+    let given = alone.chain(together).collect::<Result<Vec<_>, _>>()?;
+    let varies = if given.is_empty() { scenario.vary.clone() } else { given };
+    for (index, vary) in varies.iter().enumerate() {
+        if varies[..index].iter().any(|known| known.name == vary.name) {
+            return Err(Failure::usage(
+                format!("`{}` varies twice", vary.name),
+                "give all its values in one `--vary`",
+            ));
+        }
+        vary.values.texts().map_err(|error| failure(&error))?;
+    }
+    if varies.is_empty() {
+        return Err(Failure::usage(
+            "nothing varies: there is no `--vary`, and the scenario has no [[vary]]",
+            "name a path and its values, such as `--vary link.wan.rate=1mbit,2mbit`",
+        ));
+    }
+    Ok(varies)
+}
+
+/// Reads seeds: `1..10`, `1,2,5` or one number.
+pub(super) fn seeds(text: &str) -> Result<Vec<u64>, Failure> {
+    let texts = Values::parse(text).and_then(|values| values.texts());
+    let wrong = || {
+        Failure::usage(
+            format!("`--seeds {text}` are no seeds"),
+            "write `--seeds 1..10`, or a list: `--seeds 1,2,5`",
+        )
+    };
+    let seeds: Vec<u64> = texts
+        .map_err(|_| wrong())?
+        .iter()
+        .map(|seed| seed.parse().map_err(|_| wrong()))
+        .collect::<Result<_, _>>()?;
+    let mut sorted = seeds.clone();
+    sorted.sort_unstable();
+    match sorted.windows(2).find(|pair| pair[0] == pair[1]) {
+        Some(pair) => {
+            Err(Failure::usage(format!("`--seeds {text}` has {} twice", pair[0]), "name each seed once"))
+        }
+        None => Ok(seeds),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn seeds_are_a_range_a_list_or_a_number() {
+        assert_eq!(seeds("1..4").expect("a range"), [1, 2, 3, 4]);
+        assert_eq!(seeds("7,3").expect("a list"), [7, 3]);
+        assert_eq!(seeds("5").expect("a number"), [5]);
+        assert!(
+            seeds("1..").is_err() && seeds("a").is_err() && seeds("1,1").is_err() && seeds("1.5").is_err()
+        );
+    }
+}
