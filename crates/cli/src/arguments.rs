@@ -75,6 +75,18 @@ Every variant is run with every seed; its differences from the best are taken se
 metric judged together by Holm's method at 5 %). Without --vary, the [[vary]] of the file are used; without --show, the
 metrics of its expectations, or else each flow's p99 delay and goodput.")]
     Compare(Compare),
+    /// Makes many runs into a directory that can be stopped, resumed and shared, with a row for each run
+    #[command(after_help = "Examples:
+  lockgate sweep home.toml --vary 'link.line.delay=1ms..50ms log 20' --seeds 1..30 --into results
+  lockgate sweep --into results --status
+  lockgate sweep --into results --resume
+  lockgate sweep home.toml --vary … --into results --shard $SLURM_ARRAY_TASK_ID/16
+  lockgate sweep --into results --collect
+
+A run is finished if its file in DIR/parts is there: the same command, --resume, or any number of shards at the same
+time make only what is missing. DIR/runs.parquet has a row for each run, in the order of the plan: the same bytes
+however it was made. A run that fails is noted in DIR/failed with the command that repeats it.")]
+    Sweep(Sweep),
     /// Lists disciplines, distributions, traffic profiles and metrics; of a name, its parameters and
     /// guarantees
     #[command(after_help = "Examples:\n  lockgate list\n  lockgate list tbf\n  lockgate list distributions")]
@@ -397,6 +409,37 @@ pub(crate) struct Compare {
     /// Writes the comparison as JSON to this file, `-` for the standard output instead of the table
     #[arg(long, value_name = "FILE")]
     pub(crate) json: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Sweep {
+    /// Scenario file; left out with --resume, --status and --collect
+    pub(crate) file: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) variations: Variations,
+    /// Directory of the results
+    #[arg(long, value_name = "DIR")]
+    pub(crate) into: PathBuf,
+    /// Makes the runs that are missing in the directory
+    #[arg(long, conflicts_with_all = ["status", "collect"])]
+    pub(crate) resume: bool,
+    /// Prints how many runs are finished, failed and missing
+    #[arg(long, conflicts_with = "collect")]
+    pub(crate) status: bool,
+    /// Writes runs.parquet of the runs that are finished
+    #[arg(long)]
+    pub(crate) collect: bool,
+    /// Makes only the I-th of N parts of the runs, counted from 1
+    #[arg(long, value_name = "I/N", value_parser = shard, conflicts_with_all = ["status", "collect"])]
+    pub(crate) shard: Option<(usize, usize)>,
+}
+
+/// Parses `I/N`, I from 1 to N.
+fn shard(text: &str) -> Result<(usize, usize), String> {
+    let numbers = text.split_once('/').and_then(|(one, of)| Some((one.parse().ok()?, of.parse().ok()?)));
+    numbers
+        .filter(|(one, of)| (1..=*of).contains(one))
+        .ok_or_else(|| "write it as 3/16, from 1/16 on".to_owned())
 }
 
 #[derive(Debug, Args)]

@@ -17,6 +17,7 @@ mod run;
 mod schema;
 mod send;
 mod set;
+mod sweep;
 mod twin;
 mod watch;
 mod welcome;
@@ -34,6 +35,7 @@ pub(crate) fn dispatch(arguments: &Arguments) -> Result<Exit, Failure> {
         Some(Command::Set(set)) => set::set(set),
         Some(Command::Check(check)) => Ok(check::check(check)),
         Some(Command::Compare(compare)) => compare::compare(compare),
+        Some(Command::Sweep(sweep)) => sweep::sweep(sweep),
         Some(Command::List(list)) => list::list(list),
         Some(Command::Reproduce(reproduce)) => reproduce::reproduce(reproduce),
         Some(Command::Conform(arguments)) => match &arguments.against {

@@ -243,6 +243,13 @@ impl From<lockgate_experiment::Error> for Failure {
             },
             Experiment::Vary(ref error) => Self::usage(error, error.help()),
             Experiment::Plan(_) => Self::usage(&error, "vary less, or name fewer seeds"),
+            Experiment::NoStore { .. } => {
+                Self::usage(&error, "name the directory that `lockgate sweep FILE … --into DIR` made")
+            }
+            Experiment::Store { .. } => Self::run(
+                &error,
+                "what is finished is kept; name another directory with --into for another plan",
+            ),
             Experiment::UnknownClaim { ref known, .. } | Experiment::NoFile { ref known, .. } => {
                 Self::usage(&error, format!("there are {}", known.join(", ")))
             }

@@ -63,6 +63,24 @@ impl Source {
         Ok(Reader { files, overrides: &overrides, memory: self.memory }.read(&self.text, &self.name)?)
     }
 
+    /// Checks that the files that the scenario names are those of a plan.
+    ///
+    /// # Errors
+    /// If one is missing or has changed.
+    pub(crate) fn check_files(&self, hashes: &BTreeMap<String, String>) -> Result<(), Failure> {
+        let files = Beside::new(&self.beside);
+        for (name, hash) in hashes {
+            let changed = match files.load(name) {
+                Ok(bytes) if digest(&bytes) == *hash => continue,
+                Ok(_) => "has changed since the sweep began".to_owned(),
+                Err(why) => format!("cannot be read: {why}"),
+            };
+            let help = "put it back, or sweep into another directory";
+            return Err(Failure::usage(format!("the file `{name}` {changed}"), help));
+        }
+        Ok(())
+    }
+
     /// Simulates a task. Returns the plan's metrics; `None` if the run was interrupted.
     ///
     /// # Errors

@@ -74,7 +74,7 @@ pub(crate) fn parse_overrides(texts: &[String]) -> Result<Vec<Override>, Failure
 }
 
 /// Returns the limit of `--memory` in bytes, 2 GiB by default.
-fn memory_limit(given: Option<&str>) -> Result<u64, Failure> {
+pub(crate) fn memory_limit(given: Option<&str>) -> Result<u64, Failure> {
     let Some(text) = given else { return Ok(MEMORY) };
     match text.parse::<Bytes>() {
         Ok(Bytes(limit)) if limit > 0 => Ok(limit),

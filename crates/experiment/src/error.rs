@@ -1,5 +1,7 @@
 //! Errors of experiments.
 
+use std::path::PathBuf;
+
 use lockgate_scenario::{Problems, VaryError};
 
 /// Error of an experiment.
@@ -12,6 +14,20 @@ pub enum Error {
     /// A variation is invalid.
     #[error(transparent)]
     Vary(#[from] VaryError),
+    /// There is no store in a directory.
+    #[error("`{}` is no store: it has no plan.json", folder.display())]
+    NoStore {
+        /// The directory.
+        folder: PathBuf,
+    },
+    /// A store cannot be used.
+    #[error("the store `{}`: {why}", folder.display())]
+    Store {
+        /// The directory.
+        folder: PathBuf,
+        /// Reason.
+        why: String,
+    },
     /// The claims of a paper are invalid.
     #[error("{file}: {why}")]
     Claims {

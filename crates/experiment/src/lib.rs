@@ -6,7 +6,7 @@
 //! ```
 //!
 //! An experiment knows a run only as a function from settings to a recording and its summary: the caller gives
-//! it ([`run_tasks`], [`Runner`]). Nothing here prints or simulates.
+//! it ([`run_tasks`], [`Runner`]). Nothing here prints or simulates; only a [`store`] opens files.
 //!
 //! ```
 //! use lockgate_experiment::{Plan, run_tasks};
@@ -32,8 +32,10 @@ mod error;
 mod matrix;
 mod plan;
 mod runner;
+pub mod store;
 
 pub use compare::{compare, row};
 pub use error::Error;
 pub use plan::{MOST_TASKS, Plan, Row, Task, Variant, digest};
 pub use runner::{Run, Runner, run_tasks};
+pub use store::Store;

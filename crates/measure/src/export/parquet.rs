@@ -10,10 +10,14 @@
 use std::io::Write;
 use std::sync::Arc;
 
+use bytes::Bytes;
 use parquet::basic::{Compression, LogicalType, Repetition, Type as Physical};
+use parquet::column::reader::ColumnReader;
 use parquet::data_type::{ByteArray, ByteArrayType, DataType, DoubleType, Int64Type};
+use parquet::errors::ParquetError;
 use parquet::file::metadata::KeyValue;
 use parquet::file::properties::WriterProperties;
+use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
 use parquet::schema::types::{Type, TypePtr};
 
@@ -90,6 +94,29 @@ pub fn table<W: Write + Send>(
     }
     group.close()?;
     Ok(file.into_inner()?)
+}
+
+/// Reads the first row of a table of real numbers: each column's name and value.
+///
+/// # Errors
+/// If it is no such table, or has no row.
+pub fn first_row(file: Vec<u8>) -> Result<Vec<(String, Option<f64>)>, ExportError> {
+    let reader = SerializedFileReader::new(Bytes::from(file))?;
+    let group = reader.get_row_group(0)?;
+    let columns = group.metadata().columns().iter().enumerate();
+    columns
+        .map(|(index, column)| {
+            let ColumnReader::DoubleColumnReader(mut values) = group.get_column_reader(index)? else {
+                return Err(ParquetError::General("a column is of no real numbers".into()).into());
+            };
+            let (mut found, mut levels) = (Vec::new(), Vec::new());
+            let (rows, ..) = values.read_records(1, Some(&mut levels), None, &mut found)?;
+            if rows == 0 {
+                return Err(ParquetError::General("it has no row".into()).into());
+            }
+            Ok((column.column_path().string(), found.first().copied()))
+        })
+        .collect()
 }
 
 /// Writes the packets of a run, one row per packet and port.
