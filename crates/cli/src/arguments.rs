@@ -87,6 +87,13 @@ A run is finished if its file in DIR/parts is there: the same command, --resume,
 time make only what is missing. DIR/runs.parquet has a row for each run, in the order of the plan: the same bytes
 however it was made. A run that fails is noted in DIR/failed with the command that repeats it.")]
     Sweep(Sweep),
+    /// Tests the expectations of scenarios: a line for each file
+    #[command(after_help = "Examples:
+  lockgate test qos/*.toml
+  lockgate test qos/*.toml --seeds 1..10 --junit results.xml --github
+
+Exit code 3 if an expectation is missed, 1 if a file cannot be run; nothing but --junit is written.")]
+    Test(Test),
     /// Lists disciplines, distributions, traffic profiles and metrics; of a name, its parameters and
     /// guarantees
     #[command(after_help = "Examples:\n  lockgate list\n  lockgate list tbf\n  lockgate list distributions")]
@@ -440,6 +447,31 @@ fn shard(text: &str) -> Result<(usize, usize), String> {
     numbers
         .filter(|(one, of)| (1..=*of).contains(one))
         .ok_or_else(|| "write it as 3/16, from 1/16 on".to_owned())
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Test {
+    /// Scenario files
+    #[arg(required = true)]
+    pub(crate) files: Vec<PathBuf>,
+    /// Seeds of every file, as a range or a list; expectations are judged by all runs
+    #[arg(long, default_value = "1", value_name = "SEEDS")]
+    pub(crate) seeds: String,
+    /// Sets a value of all files first; may be repeated
+    #[arg(long = "set", value_name = "PATH=VALUE")]
+    pub(crate) overrides: Vec<String>,
+    /// Writes a JUnit document to this file
+    #[arg(long, value_name = "FILE")]
+    pub(crate) junit: Option<PathBuf>,
+    /// Prints GitHub's annotations, at the line of each missed expectation
+    #[arg(long)]
+    pub(crate) github: bool,
+    /// Number of runs at the same time [default: one a processor]
+    #[arg(long, short, value_name = "N", value_parser = threads)]
+    pub(crate) jobs: Option<usize>,
+    /// Memory limit of each file and its runs, such as 8GiB [default: 2GiB]
+    #[arg(long, value_name = "SIZE")]
+    pub(crate) memory: Option<String>,
 }
 
 #[derive(Debug, Args)]

@@ -18,6 +18,7 @@ mod schema;
 mod send;
 mod set;
 mod sweep;
+mod test;
 mod twin;
 mod watch;
 mod welcome;
@@ -36,6 +37,7 @@ pub(crate) fn dispatch(arguments: &Arguments) -> Result<Exit, Failure> {
         Some(Command::Check(check)) => Ok(check::check(check)),
         Some(Command::Compare(compare)) => compare::compare(compare),
         Some(Command::Sweep(sweep)) => sweep::sweep(sweep),
+        Some(Command::Test(test)) => test::test(test),
         Some(Command::List(list)) => list::list(list),
         Some(Command::Reproduce(reproduce)) => reproduce::reproduce(reproduce),
         Some(Command::Conform(arguments)) => match &arguments.against {

@@ -13,9 +13,10 @@ use lockgate::{Files, Options, Scenario, Seed};
 use lockgate_experiment::{Plan, Row, Task, digest, row};
 use lockgate_scenario::{Override, Reader, Vary, VaryError};
 
+pub(crate) use self::values::seeds;
 use crate::arguments::Variations;
 use crate::exit::Failure;
-use crate::{interrupt, runs, terminal};
+use crate::{interrupt, output, runs, terminal};
 
 /// A plan with what its runs are read from.
 pub(crate) struct Planned {
@@ -214,4 +215,16 @@ pub(crate) fn on_threads<R: Send>(threads: Option<usize>, work: impl FnOnce() ->
         // The default, or no thread can be started here.
         _ => work(),
     }
+}
+
+/// Writes a file; `-` is the standard output.
+pub(crate) fn write(file: &Path, text: &str) -> Result<(), Failure> {
+    if file == Path::new("-") {
+        output::document(text.as_bytes());
+        return Ok(());
+    }
+    std::fs::write(file, text).map_err(|error| {
+        let why = lockgate::files::words(&error);
+        Failure::run(format!("cannot write `{}`: {why}", file.display()), "name another file")
+    })
 }

@@ -1,7 +1,5 @@
 //! `lockgate compare`: variants of a scenario beside each other, over the same seeds.
 
-use std::path::Path;
-
 use lockgate::figures;
 use lockgate::verdict::quantity;
 use lockgate_experiment::{Row, Variant, compare as judge, run_tasks};
@@ -10,7 +8,7 @@ use serde_json::json;
 
 use crate::arguments::Compare;
 use crate::exit::{Exit, Failure};
-use crate::output::{document, say, tell};
+use crate::output::{say, tell};
 use crate::plans::{self, Planned};
 use crate::{interrupt, results, runs, terminal};
 
@@ -47,10 +45,10 @@ pub(crate) fn compare(arguments: &Compare) -> Result<Exit, Failure> {
     let metrics = judge(&planned.plan, &rows, base);
     let compared = Compared { planned: &planned, variants: &variants, rows: &rows, metrics: &metrics };
     if let Some(file) = &arguments.csv {
-        write(file, &compared.csv())?;
+        plans::write(file, &compared.csv())?;
     }
     match arguments.json.as_deref() {
-        Some(file) => write(file, &results::json(&compared.json())?)?,
+        Some(file) => plans::write(file, &results::json(&compared.json())?)?,
         None => compared.show(),
     }
     Ok(Exit::Ok)
@@ -65,18 +63,6 @@ fn base(number: Option<usize>, variants: usize) -> Result<Option<usize>, Failure
         )),
         number => Ok(number.map(|number| number - 1)),
     }
-}
-
-/// Writes a file; `-` is the standard output.
-fn write(file: &Path, text: &str) -> Result<(), Failure> {
-    if file == Path::new("-") {
-        document(text.as_bytes());
-        return Ok(());
-    }
-    std::fs::write(file, text).map_err(|error| {
-        let why = lockgate::files::words(&error);
-        Failure::run(format!("cannot write `{}`: {why}", file.display()), "name another file")
-    })
 }
 
 impl Compared<'_> {

@@ -39,7 +39,7 @@ pub(super) fn variations(arguments: &Variations, scenario: &Scenario) -> Result<
 }
 
 /// Reads seeds: `1..10`, `1,2,5` or one number.
-pub(super) fn seeds(text: &str) -> Result<Vec<u64>, Failure> {
+pub(crate) fn seeds(text: &str) -> Result<Vec<u64>, Failure> {
     let texts = Values::parse(text).and_then(|values| values.texts());
     let wrong = || {
         Failure::usage(

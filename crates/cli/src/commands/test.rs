@@ -1,0 +1,143 @@
+//! `lockgate test`: the expectations of several scenarios, for continuous integration.
+
+use std::fmt::Write;
+use std::path::Path;
+
+use lockgate::{Options, Seed, Summary, verdict};
+use lockgate_measure::summary::Expectation;
+
+use crate::arguments::Test;
+use crate::exit::{Exit, Failure};
+use crate::output::{say, tell};
+use crate::{interrupt, plans, runs};
+
+/// Result of a file.
+struct Tested {
+    file: String,
+    outcome: Result<Summary, Failure>,
+}
+
+impl Tested {
+    fn expectations(&self) -> &[Expectation] {
+        self.outcome.as_ref().map_or(&[], |summary| &summary.expect)
+    }
+
+    fn missed(&self) -> impl Iterator<Item = &Expectation> {
+        self.expectations().iter().filter(|expect| !expect.holds)
+    }
+
+    /// Returns the file's result in a line.
+    fn line(&self) -> String {
+        match &self.outcome {
+            Err(failure) => format!("✗ {}: {failure}", self.file),
+            Ok(summary) => {
+                let (all, missed) = (summary.expect.len(), self.missed().count());
+                let sign = if missed == 0 { "✓" } else { "✗" };
+                let texts: Vec<String> = self.missed().map(sentence).collect();
+                let which = if missed == 0 { String::new() } else { format!(": {}", texts.join("; ")) };
+                format!("{sign} {}: {} of {all} expectations hold{which}", self.file, all - missed)
+            }
+        }
+    }
+}
+
+pub(crate) fn test(arguments: &Test) -> Result<Exit, Failure> {
+    let seeds: Vec<Seed> = plans::seeds(&arguments.seeds)?.into_iter().map(Seed).collect();
+    interrupt::listen();
+    let mut all = Vec::new();
+    for file in &arguments.files {
+        let outcome = summary(file, arguments, &seeds);
+        if interrupt::is_requested() {
+            tell!("stopped after {} of {} files", all.len(), arguments.files.len());
+            return Ok(Exit::Interrupted);
+        }
+        let tested = Tested { file: file.display().to_string(), outcome };
+        say!("{}", tested.line());
+        if arguments.github {
+            annotate(&tested);
+        }
+        all.push(tested);
+    }
+    if let Some(file) = &arguments.junit {
+        plans::write(file, &junit(&all))?;
+    }
+    let failed = all.iter().any(|tested| tested.outcome.is_err());
+    let missed = all.iter().any(|tested| tested.missed().next().is_some());
+    Ok(match (failed, missed) {
+        (true, _) => Exit::Failed,
+        (false, true) => Exit::ExpectMissed,
+        (false, false) => Exit::Ok,
+    })
+}
+
+/// Runs a file with every seed and judges its expectations.
+fn summary(file: &Path, arguments: &Test, seeds: &[Seed]) -> Result<Summary, Failure> {
+    let scenario = runs::read_file(file, &arguments.overrides, arguments.memory.as_deref())?;
+    let options = Options {
+        seeds: seeds.to_vec(),
+        threads: arguments.jobs,
+        memory: Some(scenario.memory),
+        stop: &interrupt::is_requested,
+        ..Options::default()
+    };
+    let runs = lockgate::run(&scenario, &options)?;
+    Ok(lockgate::summarise(&scenario, &runs.recordings)?)
+}
+
+/// Returns an expectation with its value.
+fn sentence(expect: &Expectation) -> String {
+    let name = expect.name.as_ref().map(|name| format!("{name}: ")).unwrap_or_default();
+    format!("{name}{} is {}, expected {}", expect.that, verdict::value(expect), verdict::bounds(expect))
+}
+
+/// Prints GitHub's annotations: one for each missed expectation, at its line.
+fn annotate(tested: &Tested) {
+    let escaped = |text: &str| text.replace('%', "%25").replace('\r', "%0D").replace('\n', "%0A");
+    let property = |text: &str| escaped(text).replace(':', "%3A").replace(',', "%2C");
+    let file = property(&tested.file);
+    if let Err(failure) = &tested.outcome {
+        say!("::error file={file},title=lockgate::{}", escaped(&failure.to_string()));
+    }
+    for expect in tested.missed() {
+        let line = expect.line.map(|line| format!(",line={line}")).unwrap_or_default();
+        say!("::error file={file}{line},title=expectation missed::{}", escaped(&sentence(expect)));
+    }
+}
+
+/// Returns a JUnit document: a suite for each file, a case for each expectation.
+fn junit(all: &[Tested]) -> String {
+    let mut text = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites name=\"lockgate\">\n".to_owned();
+    for tested in all {
+        let file = escaped(&tested.file);
+        let (errors, failures) = (usize::from(tested.outcome.is_err()), tested.missed().count());
+        let tests = tested.expectations().len() + errors;
+        let _ = writeln!(
+            text,
+            "  <testsuite name=\"{file}\" tests=\"{tests}\" failures=\"{failures}\" errors=\"{errors}\">"
+        );
+        if let Err(failure) = &tested.outcome {
+            let error = escaped(&failure.to_string());
+            let _ = writeln!(
+                text,
+                "    <testcase classname=\"{file}\" name=\"run\"><error message=\"{error}\"/></testcase>"
+            );
+        }
+        for expect in tested.expectations() {
+            let name = escaped(expect.name.as_deref().unwrap_or(&expect.that));
+            let _ = write!(text, "    <testcase classname=\"{file}\" name=\"{name}\"");
+            let _ = if expect.holds {
+                writeln!(text, "/>")
+            } else {
+                writeln!(text, "><failure message=\"{}\"/></testcase>", escaped(&sentence(expect)))
+            };
+        }
+        text += "  </testsuite>\n";
+    }
+    text + "</testsuites>\n"
+}
+
+/// Escapes text for XML. Control characters, which XML does not allow, become spaces.
+fn escaped(text: &str) -> String {
+    let plain: String = text.chars().map(|letter| if letter.is_control() { ' ' } else { letter }).collect();
+    plain.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
+}
