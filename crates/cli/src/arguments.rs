@@ -460,7 +460,7 @@ pub(crate) struct Test {
     /// Sets a value of all files first; may be repeated
     #[arg(long = "set", value_name = "PATH=VALUE")]
     pub(crate) overrides: Vec<String>,
-    /// Writes a JUnit document to this file
+    /// Writes a document for `JUnit` readers to this file
     #[arg(long, value_name = "FILE")]
     pub(crate) junit: Option<PathBuf>,
     /// Prints GitHub's annotations, at the line of each missed expectation

@@ -8,6 +8,7 @@
 //! task's key depends on everything that its result depends on and on nothing else.
 
 use std::collections::BTreeMap;
+use std::fmt::Write;
 
 use lockgate_scenario::{Vary, VaryError, vary};
 use sha2::{Digest, Sha256};
@@ -96,10 +97,10 @@ impl Plan {
             let choice = |text: &String| {
                 Ok::<_, VaryError>(vec![(index, vary::shown(text).to_owned(), one.settings(text, document)?)])
             };
-            let axis = one.values.texts()?.iter().map(choice).collect::<Result<Vec<_>, _>>()?;
+            let steps = one.values.texts()?.iter().map(choice).collect::<Result<Vec<_>, _>>()?;
             match one.together.as_deref().and_then(|group| groups.get(group)) {
-                Some((at, first)) if axes[*at].len() == axis.len() => {
-                    axes[*at].iter_mut().zip(axis).for_each(|(known, more)| known.extend(more));
+                Some((at, first)) if axes[*at].len() == steps.len() => {
+                    axes[*at].iter_mut().zip(steps).for_each(|(known, more)| known.extend(more));
                 }
                 Some((at, first)) => {
                     let (first, other) = (first.name.clone(), one.name.clone());
@@ -107,12 +108,12 @@ impl Plan {
                         first,
                         expected: axes[*at].len(),
                         other,
-                        found: axis.len(),
+                        found: steps.len(),
                     });
                 }
                 None => {
                     groups.extend(one.together.as_deref().map(|group| (group, (axes.len(), one))));
-                    axes.push(axis);
+                    axes.push(steps);
                 }
             }
         }
@@ -147,8 +148,13 @@ impl Plan {
         add(&self.engine);
         add(&self.text);
         add(&self.files.len().to_string());
-        self.files.iter().for_each(|(name, content)| [name, content].into_iter().for_each(|part| add(part)));
-        settings.iter().for_each(|setting| add(setting));
+        for (name, content) in &self.files {
+            add(name);
+            add(content);
+        }
+        for setting in settings {
+            add(setting);
+        }
         add(&format!("seed {seed}"));
         hexadecimal(&hash.finalize())
     }
@@ -160,7 +166,10 @@ pub fn digest(bytes: &[u8]) -> String {
 }
 
 fn hexadecimal(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+    bytes.iter().fold(String::new(), |mut text, byte| {
+        let _ = write!(text, "{byte:02x}");
+        text
+    })
 }
 
 #[cfg(test)]

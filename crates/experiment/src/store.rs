@@ -352,9 +352,9 @@ mod tests {
         let table = |order: &[usize]| {
             let folder = tempfile::tempdir().expect("a directory");
             let store = Store::create(folder.path(), &plan, "s.toml").expect("a store");
-            order
-                .iter()
-                .for_each(|index| store.keep(&plan, &tasks[*index], &row(&tasks[*index])).expect("kept"));
+            for index in order {
+                store.keep(&plan, &tasks[*index], &row(&tasks[*index])).expect("kept");
+            }
             let (store, plan, _) = Store::open(folder.path()).expect("a store");
             let (path, rows) = store.collect(&plan).expect("a table");
             (fs::read(path).expect("bytes"), rows)

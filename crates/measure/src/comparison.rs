@@ -244,8 +244,16 @@ mod tests {
         let mut four = [difference(0.001), difference(0.03), None, difference(0.015), difference(0.04)];
         holm(&mut four);
         let verdicts = four.map(|one| one.map(|one| one.verdict));
-        use Verdict::{Differs, NotSeen};
-        assert_eq!(verdicts, [Some(Differs), Some(NotSeen), None, Some(Differs), Some(NotSeen)]);
+        assert_eq!(
+            verdicts,
+            [
+                Some(Verdict::Differs),
+                Some(Verdict::NotSeen),
+                None,
+                Some(Verdict::Differs),
+                Some(Verdict::NotSeen)
+            ]
+        );
     }
 
     #[test]

@@ -207,12 +207,11 @@ fn outside(text: &str, wanted: char) -> impl Iterator<Item = usize> {
     text.char_indices().filter_map(move |(at, letter)| {
         match (quote, letter) {
             (Some(open), _) if open == letter => quote = None,
-            (Some(_), _) => {}
             (None, '"' | '\'') => quote = Some(letter),
             (None, '[' | '{') => depth += 1,
             (None, ']' | '}') => depth -= 1,
             (None, _) if depth == 0 && letter == wanted => return Some(at),
-            (None, _) => {}
+            _ => {}
         }
         None
     })

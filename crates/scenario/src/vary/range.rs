@@ -64,11 +64,10 @@ impl Range {
                 }
                 Spacing::Log(count.ok_or_else(|| wrong("`log` takes the number of values, at least two"))?)
             }
-            Some(_) => return Err(wrong("after a range stands `step S` or `log N`")),
             None if spacing.trim() == "log" => Spacing::All(true),
             None if spacing.trim().is_empty() && whole => Spacing::Step("1".to_owned()),
             None if spacing.trim().is_empty() => Spacing::All(false),
-            None => return Err(wrong("after a range stands `step S` or `log N`")),
+            _ => return Err(wrong("after a range stands `step S` or `log N`")),
         };
         let (low, high) = (low.trim().to_owned(), high.to_owned());
         Ok(Some(Self { low, high, spacing, of: of.map(str::to_owned) }))
@@ -86,8 +85,7 @@ impl Range {
             Spacing::Step(step) => {
                 let step = Quantity::parse(step).map_or(0.0, Quantity::fine);
                 let count = libm::floor((to - from) / step + 1e-9) + 1.0;
-                // NaN and infinity are refused as well.
-                if !(count <= MOST_VALUES as f64) {
+                if !count.is_finite() || count > MOST_VALUES as f64 {
                     return Err(VaryError::TooMany(text()));
                 }
                 (0..count as usize).map(|index| from + step * index as f64).collect()
