@@ -124,7 +124,7 @@ pub(crate) fn plan(file: &Path, arguments: &Variations) -> Result<Planned, Failu
     let mut wanted = metrics::Wanted::new(&arguments.show);
     for variant in plan.variants()? {
         let settings = [plan.settings.as_slice(), &variant.settings].concat();
-        wanted.look_in(&source.read(&settings, &files).map_err(varied)?)?;
+        wanted.look_in(&source.read(&settings, &files).map_err(varied)?);
     }
     plan.metrics = wanted.found()?;
     plan.files = files.hashes.into_inner().unwrap_or_else(PoisonError::into_inner);

@@ -1,5 +1,7 @@
 //! `lockgate compare`: variants of a scenario beside each other, over the same seeds.
 
+use std::fmt::Write;
+
 use lockgate::figures;
 use lockgate::verdict::quantity;
 use lockgate_experiment::{Row, Variant, compare as judge, run_tasks};
@@ -152,12 +154,14 @@ impl Compared<'_> {
                     .iter()
                     .map(|(index, one)| format!("{} {}", self.name(*index), difference(path, one)))
                     .collect();
-                line += &format!("; real differences: {}", texts.join(", "));
+                let _ = write!(line, "; real differences: {}", texts.join(", "));
             }
-            many => line += &format!("; {} others really differ", many.len()),
+            many => {
+                let _ = write!(line, "; {} others really differ", many.len());
+            }
         }
         if unknown > 0 {
-            line += &format!("; of {unknown} too few values to tell");
+            let _ = write!(line, "; of {unknown} too few values to tell");
         }
         std::iter::once(line).chain(same.into_iter().map(|text| format!("  {text}"))).collect()
     }

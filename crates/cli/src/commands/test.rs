@@ -104,7 +104,7 @@ fn annotate(tested: &Tested) {
     }
 }
 
-/// Returns a JUnit document: a suite for each file, a case for each expectation.
+/// Returns a document for `JUnit` readers: a suite for each file, a case for each expectation.
 fn junit(all: &[Tested]) -> String {
     let mut text = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites name=\"lockgate\">\n".to_owned();
     for tested in all {

@@ -29,7 +29,7 @@ impl Wanted {
     }
 
     /// Notes which metrics this variant has.
-    pub(super) fn look_in(&mut self, variant: &Scenario) -> Result<(), Failure> {
+    pub(super) fn look_in(&mut self, variant: &Scenario) {
         if self.is_default && self.metrics.is_empty() {
             self.metrics = default(variant);
         }
@@ -44,7 +44,6 @@ impl Wanted {
             [] => found.collect(),
             known => known.iter().zip(found).map(|(known, now)| known.clone().and(now)).collect(),
         };
-        Ok(())
     }
 
     /// Returns the metrics.
