@@ -9,6 +9,10 @@
 //! Buckets by backlog, 64 per doubling. Up to 127 (bytes or packets) a bucket is one length and the result
 //! is exact; beyond, it holds more than 64/65 of the longest. Within a bucket the latest to enter is
 //! returned. No operation scans the queues, whatever their number. Decision 008.
+//!
+//! Up to [`FEW`] queues keep their bucket and when they entered it, and a search looks at all: the same
+//! answers from two cache lines instead of 15 KiB of buckets, which ten thousand ports would not keep in
+//! any cache. Decision 101.
 
 /// Buckets per doubling.
 const STEPS: usize = 64;
@@ -32,25 +36,27 @@ struct Entry {
     bucket: u32,
 }
 
+/// Number of queues up to which a search looks at all of them.
+const FEW: usize = 16;
+
 /// Queues, bucketed by backlog.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Fattest {
-    heads: Vec<u32>,
-    occupied: [u64; BUCKETS / 64],
-    /// Set of the non-zero words of `occupied`.
-    words: u64,
-    entries: Vec<Entry>,
+    /// Up to [`FEW`] queues, while there are no `buckets`.
+    few: Vec<Place>,
+    /// Number of moves between buckets so far.
+    moves: u64,
+    /// Buckets, from the first queue on that is beyond `few`.
+    buckets: Option<Box<Buckets>>,
 }
 
-impl Default for Fattest {
-    /// Creates the index of empty queues. Entries are allocated when a queue first holds a packet.
-    fn default() -> Self {
-        Self { heads: vec![NONE; BUCKETS], occupied: [0; BUCKETS / 64], words: 0, entries: Vec::new() }
-    }
-}
-
-impl Entry {
-    const EMPTY: Self = Self { previous: NONE, next: NONE, bucket: NONE };
+/// Place of one of few queues. Of two places, the later one is the fatter, or the later to enter.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+struct Place {
+    /// Bucket plus 1; 0 for an empty queue.
+    above: u32,
+    /// Number of the move that brought it here.
+    entered: u64,
 }
 
 impl Fattest {
@@ -58,30 +64,96 @@ impl Fattest {
     /// listed.
     #[inline]
     pub(crate) fn update(&mut self, queue: usize, packets: usize, length: u64) {
-        let to = if packets == 0 { NONE } else { bucket(length) as u32 };
-        match self.entries.get(queue) {
-            Some(entry) if entry.bucket == to => {}
-            Some(_) => self.relink(queue, to),
-            None => self.list_first(queue, to),
+        if let Some(buckets) = &mut self.buckets {
+            return buckets.update(queue, packets, length);
+        }
+        let above = if packets == 0 { 0 } else { bucket(length) as u32 + 1 };
+        match self.few.get_mut(queue) {
+            Some(place) if place.above == above => {}
+            Some(place) => {
+                self.moves += 1;
+                *place = Place { above, entered: self.moves };
+            }
+            None => self.list_first(queue, packets, length),
         }
     }
 
-    /// Allocates the entry of a queue that was empty up to now.
+    /// Makes room for a queue that was empty up to now.
     #[cold]
     #[inline(never)]
-    fn list_first(&mut self, queue: usize, to: u32) {
-        if to != NONE {
-            self.entries.resize((queue + 1).next_power_of_two().max(STEPS), Entry::EMPTY);
-            self.relink(queue, to);
+    fn list_first(&mut self, queue: usize, packets: usize, length: u64) {
+        if packets == 0 {
+            return;
         }
+        if queue < FEW {
+            self.few.resize(queue + 1, Place::default());
+        } else {
+            self.buckets = Some(Box::new(Buckets::of(&core::mem::take(&mut self.few))));
+        }
+        self.update(queue, packets, length);
     }
 
     /// Removes all queues.
     pub(crate) fn clear(&mut self) {
-        self.heads.fill(NONE);
-        self.occupied.fill(0);
-        self.words = 0;
-        self.entries.fill(Entry::EMPTY);
+        *self = Self::default();
+    }
+
+    /// Returns a queue of the fullest bucket; `None` if all are empty.
+    pub(crate) fn find(&self) -> Option<usize> {
+        if let Some(buckets) = &self.buckets {
+            return buckets.find();
+        }
+        let (queue, place) = self.few.iter().enumerate().max_by_key(|(_, place)| **place)?;
+        (place.above > 0).then_some(queue)
+    }
+}
+
+/// Many queues, in a list for each bucket.
+#[derive(Debug)]
+struct Buckets {
+    heads: Vec<u32>,
+    occupied: [u64; BUCKETS / 64],
+    /// Set of the non-zero words of `occupied`.
+    words: u64,
+    entries: Vec<Entry>,
+}
+
+impl Entry {
+    const EMPTY: Self = Self { previous: NONE, next: NONE, bucket: NONE };
+}
+
+impl Buckets {
+    /// Creates the lists of these queues.
+    fn of(few: &[Place]) -> Self {
+        let mut buckets =
+            Self { heads: vec![NONE; BUCKETS], occupied: [0; BUCKETS / 64], words: 0, entries: Vec::new() };
+        let mut queues: Vec<_> = (0..few.len()).filter(|queue| few[*queue].above > 0).collect();
+        queues.sort_by_key(|queue| few[*queue].entered);
+        for queue in queues {
+            buckets.enter(queue, few[queue].above - 1);
+        }
+        buckets
+    }
+
+    #[inline]
+    fn update(&mut self, queue: usize, packets: usize, length: u64) {
+        let to = if packets == 0 { NONE } else { bucket(length) as u32 };
+        match self.entries.get(queue) {
+            Some(entry) if entry.bucket == to => {}
+            Some(_) => self.relink(queue, to),
+            None if to == NONE => {}
+            None => self.enter(queue, to),
+        }
+    }
+
+    /// Lists a queue, after allocating its entry if it has none yet.
+    #[cold]
+    #[inline(never)]
+    fn enter(&mut self, queue: usize, to: u32) {
+        if queue >= self.entries.len() {
+            self.entries.resize((queue + 1).next_power_of_two().max(STEPS), Entry::EMPTY);
+        }
+        self.relink(queue, to);
     }
 
     fn occupy(&mut self, bucket: u32, occupied: bool) {
@@ -154,6 +226,26 @@ mod tests {
             assert!(size > 127 || at as u64 == size, "{size} has a bucket of its own");
         }
         assert_eq!(bucket(u64::MAX), BUCKETS - 1);
+    }
+
+    #[test]
+    fn few_queues_answer_as_the_buckets_do_before_and_after_they_become_many() {
+        let mut random = Random::stream(Seed(2), "few");
+        let (mut fattest, mut buckets) = (Fattest::default(), Buckets::of(&[]));
+        let mut ties = 0;
+        for step in 0..20_000 {
+            let queues = if step < 15_000 { FEW as u32 } else { 3 * FEW as u32 };
+            let queue = random.below(queues) as usize;
+            // Few lengths, so that most buckets have several queues.
+            let (packets, length) = (random.below(4) as usize, 100 * u64::from(random.below(6)));
+            fattest.update(queue, packets, length);
+            buckets.update(queue, packets, length);
+            assert_eq!(fattest.find(), buckets.find(), "step {step}");
+            let most = fattest.few.iter().map(|place| place.above).max();
+            ties += usize::from(fattest.few.iter().filter(|place| Some(place.above) == most).count() > 1);
+            assert_eq!(fattest.buckets.is_some(), fattest.few.is_empty(), "step {step}");
+        }
+        assert!(ties > 1000 && fattest.buckets.is_some(), "{ties} ties");
     }
 
     #[test]
