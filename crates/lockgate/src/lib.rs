@@ -58,7 +58,7 @@ pub use run::{Advance, Options, ProgramOutput, Runs, run};
 pub use lockgate_engine::random::Seed;
 pub use lockgate_engine::units;
 pub use lockgate_measure::figures;
-pub use lockgate_measure::recording::Recording;
+pub use lockgate_measure::recording::{Detail, Recording};
 pub use lockgate_measure::summary::Summary;
 pub use lockgate_scenario::{Files, Override, Problem, Problems, Scenario};
 pub use lockgate_sim::{Command, Control, Observer, Outcome, Progress, RunView, Simulation};

@@ -1,6 +1,6 @@
 //! `lockgate run`: runs a scenario and writes a report.
 
-use lockgate::{Seed, figures, memory, verdict};
+use lockgate::{Detail, Scenario, Seed, figures, memory, verdict};
 
 use super::ending::{end, ended};
 use crate::arguments::Run;
@@ -25,6 +25,9 @@ pub(crate) fn run(arguments: &Run) -> Result<Exit, Failure> {
     let needed = memory::estimate(&scenario, usize::from(arguments.repeat))?;
     if needed >= SAID && !arguments.output.quiet {
         tell!("this takes about {} of memory", figures::memory(needed));
+    }
+    if !arguments.output.quiet {
+        tell_detail(&scenario);
     }
     if arguments.live || arguments.twin {
         lockgate::prepare_live()?;
@@ -55,4 +58,17 @@ pub(crate) fn run(arguments: &Run) -> Result<Exit, Failure> {
         end(&summary, &runs, arguments.output.quiet, &directory);
     }
     Ok(ended(&runs, verdict::holds(&summary)))
+}
+
+/// Prints how much is recorded of members of groups, and why, unless it is everything.
+fn tell_detail(scenario: &Scenario) {
+    let detail = scenario.detail();
+    if detail == Detail::All {
+        return;
+    }
+    let why = match scenario.record.detail {
+        Some(_) => "as the scenario says".to_owned(),
+        None => format!("for {} flows and queues; `record.detail` sets it", scenario.recorded()),
+    };
+    tell!("members of groups are recorded with detail `{}`, {why}", detail.name());
 }

@@ -70,12 +70,16 @@ impl Scenario {
     /// Returns the amount of what is recorded of the members of groups: as given, or else by the number of
     /// flows and queues.
     pub fn detail(&self) -> Detail {
-        let recorded = || self.flows.len() + self.ports.iter().map(|port| port.queues.len()).sum::<usize>();
-        self.record.detail.unwrap_or_else(|| match recorded() {
+        self.record.detail.unwrap_or_else(|| match self.recorded() {
             recorded if recorded <= MOST_IN_FULL => Detail::All,
             recorded if recorded <= MOST_IN_GROUPS => Detail::Groups,
             _ => Detail::Totals,
         })
+    }
+
+    /// Returns the number of flows and queues.
+    pub fn recorded(&self) -> usize {
+        self.flows.len() + self.ports.iter().map(|port| port.queues.len()).sum::<usize>()
     }
 
     /// Returns the scenario as a file: the text that it was read from with overrides applied, comments
