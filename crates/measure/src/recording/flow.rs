@@ -410,8 +410,8 @@ impl FlowRecord {
             let Pending { now: at, owd: delay, waited: time, sequence: number } = *packet;
             (now[place], owd[place], waited[place], sequence[place]) = (at, delay, time, number);
         }
-        let (now, owd) = (&now[..count], &owd[..count]);
-        let (waited, sequence) = (&waited[..count], &sequence[..count]);
+        let (now, owd, waited, sequence) =
+            (&now[..count], &owd[..count], &waited[..count], &sequence[..count]);
         let propagation = self.propagation.as_picos();
         let (mut rest, mut gaps) = ([0; BATCH], [0; BATCH]);
         let (rest, gaps) = (&mut rest[..count], &mut gaps[..count]);
