@@ -5,7 +5,8 @@
 use lockgate::{Runs, figures, verdict};
 use lockgate_measure::recording::Mode;
 use lockgate_measure::report::files::sizes;
-use lockgate_measure::summary::{Expectation, FlowSummary, Summary, group_of};
+use lockgate_measure::group::group_of;
+use lockgate_measure::summary::{Expectation, FlowSummary, Summary};
 
 use crate::output::say;
 use crate::terminal;

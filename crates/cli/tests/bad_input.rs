@@ -118,7 +118,7 @@ fn hostile_files_are_refused_quickly() {
     let noise: Vec<u8> =
         (0..1_000_000u64).map(|i| (i.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 56) as u8).collect();
     refused("1 MB of noise", &noise, &["not UTF-8"]);
-    refused("10 MB of text", "x".repeat(10_000_000).as_bytes(), &["4194304 bytes"]);
+    refused("40 MB of text", "x".repeat(40_000_000).as_bytes(), &["33554432 bytes"]);
 }
 
 /// A pcap file header with this link type, and one packet of 60 bytes cut to `kept`.
@@ -232,7 +232,7 @@ fn a_scenario_that_takes_too_much_memory_is_refused_before_it_is_built() {
         &series,
         &["for series", "2.0 GiB are allowed", "`record.interval`", "--memory"],
     );
-    let flows = with("[flow.f]", "[flow.f]\ncount = 100000");
+    let flows = with("[flow.f]", "[flow.f]\ncount = 100000") + "[record]\ndetail = \"all\"\n";
     too_large("series of 100 000 flows", &flows, &["for series", "`record.interval`", "--memory"]);
     let connections = with(
         "transport = \"udp\"\nsize = \"1000B\"\nrate = \"500kbit\"",
@@ -270,9 +270,9 @@ fn memory_is_stated_and_its_limit_is_the_users() {
 fn a_scenario_is_read_as_far_as_one_can_be_long() {
     let folder = tempfile::tempdir().expect("a folder");
     let long = fs::File::create(folder.path().join("long.toml")).expect("created");
-    long.set_len(5 << 20).expect("a hole");
+    long.set_len(33 << 20).expect("a hole");
     let output = lockgate(&["check", "long.toml"], folder.path());
     let errors = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(2));
-    assert!(errors.contains("longer than the 4194304 bytes"), "{errors}");
+    assert!(errors.contains("longer than the 33554432 bytes"), "{errors}");
 }

@@ -56,19 +56,20 @@ fn every_scenario_runs_and_gives_the_same_bytes_on_any_number_of_threads() {
             let repeat = if scenario.contains("papers") { "2" } else { "3" };
             let arguments =
                 ["run", &scenario, "--json", "--quiet", "--repeat", repeat, "--seed", "7", "--out"];
-            let smaller: &[&str] = match scenario.ends_with("isp.toml") {
-                true => &["--set", "node.sub.count=200", "--set", "record.detail=groups"],
-                false => &[],
+            let smaller: &[&str] = if scenario.ends_with("isp.toml") {
+                &["--set", "node.sub.count=200", "--set", "record.detail=groups"]
+            } else {
+                &[]
             };
-            let out = [out.to_str().expect("UTF-8")];
-            let output = lockgate(&[&arguments[..], &out, smaller].concat(), threads);
+            let directory = [out.to_str().expect("UTF-8")];
+            let output = lockgate(&[&arguments[..], &directory, smaller].concat(), threads);
             let code = output.status.code();
             assert!(
                 matches!(code, Some(0 | 3)),
                 "{scenario}: {code:?} {}",
                 String::from_utf8_lossy(&output.stderr)
             );
-            let file = |name: &str| fs::read(out.join(name)).expect("a file of results");
+            let file = |name: &str| fs::read(out.join(name)).unwrap_or_else(|error| panic!("{scenario}, {name}: {error}"));
             let files = ["summary.json", "events.ndjson", "scenario.toml"].map(file);
             assert_eq!(files[0], output.stdout, "what is printed is what is written");
             files

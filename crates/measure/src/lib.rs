@@ -28,6 +28,7 @@ mod example;
 pub mod export;
 pub mod fairness;
 pub mod figures;
+pub mod group;
 pub mod histogram;
 pub mod intervals;
 pub mod metric;

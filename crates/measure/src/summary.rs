@@ -13,7 +13,7 @@ mod value;
 
 pub use build::summarise;
 pub use expectation::{Bound, Criterion, Expectation, Expected, MembersHeld};
-pub use files::{BinSummary, FileSummary, FilesSummary, GroupSummary, group_of};
+pub use files::{BinSummary, FileSummary, FilesSummary, GroupSummary};
 pub use fold::{MembersSummary, WORST};
 pub use requests::{EchoSummary, PagesSummary};
 

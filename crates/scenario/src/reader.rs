@@ -34,12 +34,16 @@ pub fn read(text: &str, name: &str, files: &dyn Files, overrides: &[Override]) -
 /// Memory that a text takes while it is read, in multiples of its length.
 const READING: u64 = 64;
 
+/// Length in bytes of a text that is read whatever memory is allowed: its own estimate says more.
+const ALWAYS_READ: u64 = 4 << 20;
+
 /// Limit on the TOML syntax errors shown: later ones follow from the first.
 const MOST_SYNTAX: usize = 10;
 
 /// Returns the longest text, in bytes, that is read within `memory` bytes.
 pub const fn longest_text(memory: u64) -> u64 {
-    memory / READING
+    let bounded = memory / READING;
+    if bounded > ALWAYS_READ { bounded } else { ALWAYS_READ }
 }
 
 impl Reader<'_> {

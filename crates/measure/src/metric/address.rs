@@ -5,7 +5,7 @@ use core::fmt;
 use lockgate_engine::port_name;
 
 use super::{About, METRICS, Metric, Over, Unit, is_pattern, matches};
-use crate::summary::group_of;
+use crate::group::group_of;
 
 /// A statistic of a distribution.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -429,6 +429,23 @@ mod tests {
                 }
                 other => panic!("{path}: {other:?}"),
             }
+        }
+    }
+
+    #[test]
+    fn the_worst_depends_on_the_metric() {
+        for (path, expected) in [
+            ("group.call.loss.worst", 3.0),
+            ("group.call.loss.best", 1.0),
+            ("group.call.throughput.worst", 1.0),
+            ("group.call.owd.p99.mean", 2.0),
+            ("group.call.owd.p99.p95", 3.0),
+            ("group.call.loss.sum", 6.0),
+        ] {
+            let address = Address::parse(path).expect("an address");
+            let over = address.over.expect("a statistic over members");
+            assert_eq!(over.of(address.metric, vec![2.0, 3.0, 1.0]), Some(expected), "{path}");
+            assert_eq!(address.to_string(), path);
         }
     }
 }

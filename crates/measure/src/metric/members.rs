@@ -7,7 +7,7 @@
 //! ```
 
 use super::{Metric, Statistic};
-use crate::summary::group_of;
+use crate::group::group_of;
 
 /// A statistic over the values of several flows or queues.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -122,24 +122,6 @@ pub fn matches(pattern: &str, name: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::metric::Address;
-
-    #[test]
-    fn the_worst_depends_on_the_metric() {
-        for (path, expected) in [
-            ("group.call.loss.worst", 3.0),
-            ("group.call.loss.best", 1.0),
-            ("group.call.throughput.worst", 1.0),
-            ("group.call.owd.p99.mean", 2.0),
-            ("group.call.owd.p99.p95", 3.0),
-            ("group.call.loss.sum", 6.0),
-        ] {
-            let address = Address::parse(path).expect("an address");
-            let over = address.over.expect("a statistic over members");
-            assert_eq!(over.of(address.metric, vec![2.0, 3.0, 1.0]), Some(expected), "{path}");
-            assert_eq!(address.to_string(), path);
-        }
-    }
 
     #[test]
     fn a_pattern_stands_for_members() {

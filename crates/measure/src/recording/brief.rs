@@ -11,7 +11,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::histogram::{Histogram, Moments};
-use crate::summary::group_of;
+use crate::group::group_of;
 
 /// Amount of what is recorded of the members of groups.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

@@ -2,7 +2,8 @@
 
 use super::{Axis, Cell, Comparison, Figure, FigureKind, FigureSeries, Origin};
 use crate::recording::{FlowRecord, Recording};
-use crate::summary::{FilesSummary, FlowSummary, Summary, group_of};
+use crate::group::group_of;
+use crate::summary::{FilesSummary, FlowSummary, Summary};
 
 /// Limit on the points of one curve.
 const MOST_POINTS: usize = 2000;

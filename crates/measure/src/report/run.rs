@@ -388,7 +388,7 @@ fn short(value: f64) -> f64 {
 /// are in doubt (near a half), or the power is not exact.
 fn short_by_arithmetic(value: f64) -> Option<f64> {
     let magnitude = value.abs();
-    if magnitude < 1e6 && magnitude.trunc() == magnitude {
+    if magnitude < 1e6 && magnitude.fract() == 0.0 {
         return Some(value);
     }
     let mut shift = 5 - libm::floor(libm::log10(magnitude)) as i32;

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Distribution, FlowSummary, MembersSummary};
 use crate::fairness::jain;
+use crate::group::group_of;
 use crate::histogram::Histogram;
 use crate::recording::{FileBin, FlowRecord, Recording};
 use crate::sharing::{Job, processor_sharing};
@@ -72,12 +73,6 @@ pub struct FilesSummary {
     pub ps_fct_s: Distribution,
     /// Completion time divided by that under processor sharing, for the completed files.
     pub slowdown: Distribution,
-}
-
-/// Returns the group that a flow called `name` is a member of: `backup` for `backup/17`.
-pub fn group_of(name: &str) -> Option<&str> {
-    let (group, member) = name.split_once('/')?;
-    (!member.is_empty() && member.bytes().all(|digit| digit.is_ascii_digit())).then_some(group)
 }
 
 /// Returns the completion time of each flow's file under processor sharing, in seconds, by flow; `None` for
