@@ -3,9 +3,9 @@
 //! A table of many rows shows its worst ones and the number of the others, which are in `summary.json`.
 
 use lockgate::{Runs, figures, verdict};
+use lockgate_measure::group::group_of;
 use lockgate_measure::recording::Mode;
 use lockgate_measure::report::files::sizes;
-use lockgate_measure::group::group_of;
 use lockgate_measure::summary::{Expectation, FlowSummary, Summary};
 
 use crate::output::say;

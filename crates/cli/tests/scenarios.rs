@@ -69,7 +69,9 @@ fn every_scenario_runs_and_gives_the_same_bytes_on_any_number_of_threads() {
                 "{scenario}: {code:?} {}",
                 String::from_utf8_lossy(&output.stderr)
             );
-            let file = |name: &str| fs::read(out.join(name)).unwrap_or_else(|error| panic!("{scenario}, {name}: {error}"));
+            let file = |name: &str| {
+                fs::read(out.join(name)).unwrap_or_else(|error| panic!("{scenario}, {name}: {error}"))
+            };
             let files = ["summary.json", "events.ndjson", "scenario.toml"].map(file);
             assert_eq!(files[0], output.stdout, "what is printed is what is written");
             files

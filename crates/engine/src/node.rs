@@ -526,7 +526,7 @@ impl Node {
     }
 
     /// Returns [`Counters::offered`].
-    pub fn offered(&self) -> Tally {
+    pub(crate) fn offered(&self) -> Tally {
         self.offered.tally()
     }
 

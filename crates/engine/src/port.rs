@@ -311,11 +311,6 @@ impl Port {
         self.root.backlog()
     }
 
-    /// Returns what the tree was offered.
-    pub fn offered(&self) -> Tally {
-        self.root.offered()
-    }
-
     /// Returns what the root sent; `None` if the port had another root before.
     pub fn sent(&self) -> Option<Tally> {
         (!self.had_another_root).then(|| self.root.counters().sent)

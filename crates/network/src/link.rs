@@ -436,7 +436,6 @@ impl Link {
     /// Re-evaluates the port after a change to it or to the link.
     pub fn touch(&mut self, now: Instant) {
         self.wake = self.free_at.max(now);
-        self.record.on_change();
     }
 
     /// Removes every packet: those in the port, in the order of arrival, and those in flight.

@@ -70,6 +70,9 @@ value_s: Array<number>,
 /** Fraction of all values per second of width. */
 density: Array<number>, };
 
+/** Amount of what is recorded of the members of groups. */
+export type Detail = "all" | "groups" | "totals";
+
 /** Statistics of a distribution; all `null` if nothing was observed. Quantiles are by nearest rank, with a
  * relative error of at most 2^-10 (exact for up to 128 values); the rest is exact. */
 export type Distribution = {
@@ -179,6 +182,9 @@ at_most?: number | null,
 at_least?: number | null,
 /** Bound: from the first value to the second, both included. */
 between?: [number, number] | null,
+/** Flows or queues that satisfy the bounds, in the first run, if the address stands for several; absent
+ * for one. `value` is then that of the member that decides. */
+members?: MembersHeld | null,
 /** Value of the metric; of several runs, their mean; `null` if one of them observed nothing. */
 value: number | null,
 /** Half the width of the mean's 95 % confidence interval; `null` for a single run, and if all values
@@ -370,6 +376,9 @@ tcp?: TcpSummary | null, };
 export type GroupSummary = {
 /** Jain's fairness index of the throughput of its flows, from 1/n to 1; `null` if nothing was received. */
 jain_index: number | null,
+/** Statistics over its members by metric, such as `owd.p99`, if the run recorded members briefly; absent
+ * if not. */
+members?: { [key in string]: MembersSummary } | null,
 /** All files of the group. */
 all: FilesSummary,
 /** Files by size class, for the classes that have files. */
@@ -418,6 +427,28 @@ rate_bps: number,
 delay_s: number,
 /** Rate, delay and loss. */
 knobs: Array<Knob>, };
+
+/** How many of several flows or queues satisfy an expectation. */
+export type MembersHeld = {
+/** Number of those that satisfy the bounds. */
+held: number,
+/** Number of all. */
+of: number, };
+
+/** Statistics of a metric over the members of a group. */
+export type MembersSummary = {
+/** Members that have a value. */
+count: number,
+/** Mean of the members' values. */
+mean: number,
+/** Median of the members' values. */
+p50: number,
+/** 95th percentile of the members' values. */
+p95: number,
+/** Worst value: the largest delay or loss, the smallest throughput or rating. */
+worst: number,
+/** Member that has the worst value. */
+worst_member: string, };
 
 /** Environment of the run. */
 export type Mode = "sim" | "live";
@@ -736,6 +767,8 @@ runs: number,
 duration_s: number,
 /** Time at the start that statistics leave out, in seconds. */
 warmup_s: number,
+/** Amount of what was recorded of the members of groups; absent for `all`. */
+detail?: Detail,
 /** Each flow, by name, in the scenario's order. */
 flows: { [key in string]: FlowSummary },
 /** Each group of flows, by name; absent if there are none. */

@@ -10,8 +10,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::histogram::{Histogram, Moments};
 use crate::group::group_of;
+use crate::histogram::{Histogram, Moments};
 
 /// Amount of what is recorded of the members of groups.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

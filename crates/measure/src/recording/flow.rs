@@ -224,17 +224,17 @@ pub struct Imbalance {
     pub inside: u64,
 }
 
-/// A received packet whose delays are not in the histograms yet, in half a cache line; times in ps.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// Buffer of received packets whose delays are not in the histograms yet, in columns; times in ps.
+#[derive(Clone, Debug, PartialEq, Eq)]
 struct Pending {
-    now: u64,
-    owd: u64,
-    waited: u64,
-    sequence: u32,
+    now: [u64; BATCH],
+    sent: [u64; BATCH],
+    waited: [u64; BATCH],
+    sequence: [u32; BATCH],
 }
 
 impl Pending {
-    const EMPTY: Self = Self { now: 0, owd: 0, waited: 0, sequence: 0 };
+    const EMPTY: Self = Self { now: [0; BATCH], sent: [0; BATCH], waited: [0; BATCH], sequence: [0; BATCH] };
 }
 
 /// Observations of one flow.
@@ -251,7 +251,7 @@ pub struct FlowRecord {
     /// Packets received before the end of the warm-up.
     received_early: Tally,
     waiting: usize,
-    pending: Box<[Pending; BATCH]>,
+    pending: Box<Pending>,
     /// Number of buffered packets that are already in `interval`.
     seen: usize,
     /// Propagation delay, the same for all buffered packets.
@@ -295,7 +295,7 @@ impl FlowRecord {
             early: Totals::default(),
             received_early: Tally::default(),
             waiting: 0,
-            pending: Box::new([Pending::EMPTY; BATCH]),
+            pending: Box::new(Pending::EMPTY),
             seen: 0,
             propagation: Duration::ZERO,
             delays: Delays::default(),
@@ -337,12 +337,11 @@ impl FlowRecord {
         }
         // The mask tells the compiler the invariant that `flush` keeps: the batch is never full here.
         let place = self.waiting & (BATCH - 1);
-        self.pending[place] = Pending {
-            now: packet.now.as_picos(),
-            owd: packet.now.as_picos().saturating_sub(packet.sent.as_picos()),
-            waited: packet.waited.as_picos(),
-            sequence: packet.sequence,
-        };
+        let pending = &mut *self.pending;
+        pending.now[place] = packet.now.as_picos();
+        pending.sent[place] = packet.sent.as_picos();
+        pending.waited[place] = packet.waited.as_picos();
+        pending.sequence[place] = packet.sequence;
         self.waiting += 1;
         if self.waiting == BATCH {
             self.flush();
@@ -405,18 +404,16 @@ impl FlowRecord {
         if count == 0 {
             return;
         }
-        let (mut now, mut owd, mut waited, mut sequence) = ([0; BATCH], [0; BATCH], [0; BATCH], [0; BATCH]);
-        for (place, packet) in self.pending[..count].iter().enumerate() {
-            let Pending { now: at, owd: delay, waited: time, sequence: number } = *packet;
-            (now[place], owd[place], waited[place], sequence[place]) = (at, delay, time, number);
-        }
-        let (now, owd, waited, sequence) =
-            (&now[..count], &owd[..count], &waited[..count], &sequence[..count]);
+        let (now, sequence) = (&self.pending.now[..count], &self.pending.sequence[..count]);
+        let waited = &self.pending.waited[..count];
         let propagation = self.propagation.as_picos();
-        let (mut rest, mut gaps) = ([0; BATCH], [0; BATCH]);
-        let (rest, gaps) = (&mut rest[..count], &mut gaps[..count]);
+        let (mut owd, mut rest, mut gaps) = ([0; BATCH], [0; BATCH], [0; BATCH]);
+        let (owd, rest, gaps) = (&mut owd[..count], &mut rest[..count], &mut gaps[..count]);
         let delays = &mut self.delays;
-        for ((rest, owd), waited) in rest.iter_mut().zip(owd).zip(waited) {
+        for ((owd, now), sent) in owd.iter_mut().zip(now).zip(&self.pending.sent) {
+            *owd = now.saturating_sub(*sent);
+        }
+        for ((rest, owd), waited) in rest.iter_mut().zip(&*owd).zip(waited) {
             *rest = owd.saturating_sub(*waited).saturating_sub(propagation);
         }
         delays.propagation_sum = delays.propagation_sum.wrapping_add(u128::from(propagation) * count as u128);
@@ -454,8 +451,9 @@ impl FlowRecord {
         }
         let mut owd = [0; BATCH];
         let owd = &mut owd[noted.clone()];
-        for (owd, packet) in owd.iter_mut().zip(&self.pending[noted.clone()]) {
-            *owd = packet.owd;
+        let (now, sent) = (&self.pending.now[noted.clone()], &self.pending.sent[noted.clone()]);
+        for ((owd, now), sent) in owd.iter_mut().zip(now).zip(sent) {
+            *owd = now.saturating_sub(*sent);
         }
         let moments = Moments::of(owd);
         match &mut self.brief {

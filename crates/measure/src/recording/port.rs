@@ -41,11 +41,6 @@ pub struct PortRecord {
     detail: Detail,
     /// True if the port itself is one of a group of nodes, and recorded briefly.
     is_brief: bool,
-    /// True if only packets have changed the port since the last sample, so that brief queues without one
-    /// need no new sample.
-    is_settled: bool,
-    /// What the port had been offered at the last sample, if nothing waited in it then.
-    idle: Option<Tally>,
     /// True for each queue that has others below it.
     is_parent: Vec<bool>,
     transmitted: Count,
@@ -101,8 +96,6 @@ impl PortRecord {
             warmup,
             detail,
             is_brief: setup.name.split([':', '@']).any(|name| detail.is_brief(name)),
-            is_settled: false,
-            idle: None,
             is_parent: Vec::new(),
             transmitted: Count::default(),
             transmitted_early: Count::default(),
@@ -222,11 +215,6 @@ impl PortRecord {
         self.drops[place][index] += 1;
     }
 
-    /// Records that the port's queues were changed or replaced: the next sample looks at all of them.
-    pub fn on_change(&mut self) {
-        self.is_settled = false;
-    }
-
     /// Records a change of the link's rate.
     pub fn on_rate(&mut self, now: Instant, rate: Rate) {
         self.rates.push((now, rate));
@@ -246,18 +234,8 @@ impl PortRecord {
     /// ensures, the window's counters begin exactly there; otherwise at the sample before.
     pub fn sample(&mut self, now: Instant, port: &mut Port) {
         let rows = self.ends.len();
-        let is_settled = self.is_settled && self.watch.is_none();
-        if !is_settled {
-            self.learn_places(port);
-        }
-        self.is_settled = self.watch.is_none();
+        self.learn_places(port);
         self.ends.push(now);
-        let idle = (port.is_empty() && !port.has_ring()).then(|| port.offered());
-        let was_idle = core::mem::replace(&mut self.idle, idle);
-        if is_settled && self.is_brief && idle.is_some() && idle == was_idle {
-            // No packet came since the last sample: every counter is as it was.
-            return;
-        }
         let watch = &mut self.watch;
         let (places, warmup) = (&mut self.places, self.warmup);
         self.requests[0] = port.requests();
@@ -270,9 +248,6 @@ impl PortRecord {
             }
         }
         port.each_node(&mut |node| {
-            if is_settled && places.get(usize::from(node.id())).is_some_and(|place| place.is_idle(node)) {
-                return;
-            }
             let mut peak = node.take_peak();
             if let Some(watch) = watch {
                 let place = watch.place(node.id());
@@ -470,15 +445,6 @@ impl PlaceRecord {
         if now <= warmup {
             self.handed_before = handed;
         }
-    }
-
-    /// True if it is recorded briefly, and no packet has come to `node` since the last sample, and none
-    /// waits.
-    fn is_idle(&self, node: &Node) -> bool {
-        self.is_brief
-            && node.is_empty()
-            && self.counters.offered == node.offered()
-            && self.counters.backlog == Tally::default()
     }
 
     fn sample(&mut self, counters: Counters, peak: Tally, now: Instant, warmup: Instant) {

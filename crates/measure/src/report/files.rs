@@ -1,8 +1,8 @@
 //! Figures and tables of groups of files: completion times compared with processor sharing.
 
 use super::{Axis, Cell, Comparison, Figure, FigureKind, FigureSeries, Origin};
-use crate::recording::{FlowRecord, Recording};
 use crate::group::group_of;
+use crate::recording::{FlowRecord, Recording};
 use crate::summary::{FilesSummary, FlowSummary, Summary};
 
 /// Limit on the points of one curve.
