@@ -437,8 +437,7 @@ function figure(value: unknown, index: number): ExtraFigure {
     id: text(raw["id"]) || `figure-${index + 1}`,
     title: text(raw["title"]) || `Figure ${index + 1}`,
     caption: text(raw["caption"]),
-    kind:
-      raw["kind"] === "scatter" || raw["kind"] === "bar" || raw["kind"] === "map" ? raw["kind"] : "line",
+    kind: raw["kind"] === "scatter" || raw["kind"] === "bar" || raw["kind"] === "map" ? raw["kind"] : "line",
     x: axis(raw["x"]),
     y: axis(raw["y"]),
     series: list(raw["series"]).map((item) => ({

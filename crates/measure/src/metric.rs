@@ -11,9 +11,11 @@
 
 mod address;
 mod members;
+mod statistic;
 
-pub use address::{Address, MetricError, Names, Statistic, Subject, check_path};
+pub use address::{Address, MetricError, Names, Subject, check_path};
 pub use members::{Over, is_pattern, matches, more_is_better};
+pub use statistic::Statistic;
 
 use schemars::JsonSchema;
 use serde::Serialize;

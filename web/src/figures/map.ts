@@ -89,11 +89,7 @@ function draw(
   const bottom = HEAD + ROW * figure.series.length;
   const height = bottom + FOOT;
   const text = (at: readonly [number, number], anchor: string, words: string): SVGElement =>
-    svg(
-      "text",
-      { x: at[0], y: at[1], "text-anchor": anchor, "font-size": 10, fill: ink.soft },
-      words,
-    );
+    svg("text", { x: at[0], y: at[1], "text-anchor": anchor, "font-size": 10, fill: ink.soft }, words);
   const rows = figure.series.flatMap((series, row) => {
     const top = HEAD + row * ROW;
     const cells = series.y.flatMap((value, at) => {
