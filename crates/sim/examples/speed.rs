@@ -30,7 +30,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let simulation = Simulation::new(&scenario, Seed(1))?;
     let built = start.elapsed();
     let outcome = simulation.finish_run()?;
-    let ran = start.elapsed() - built;
+    let ran = start.elapsed().saturating_sub(built);
 
     let hops: u64 = outcome.recording.ports.iter().map(|port| port.transmitted().packets).sum();
     let speed = hops as f64 / ran.as_secs_f64() / 1e6;
