@@ -109,7 +109,7 @@ impl Store {
     /// Opens a store. Returns its plan, and the path of the plan's scenario.
     ///
     /// # Errors
-    /// If there is none, or its plan cannot be read.
+    /// Fails if the directory is no store, or its plan cannot be read.
     pub fn open(folder: &Path) -> Result<(Self, Plan, String), Error> {
         let store = Self { folder: folder.to_path_buf() };
         let (plan, scenario) = store.read_plan()?;

@@ -25,15 +25,16 @@ pub fn sentences(summary: &Summary) -> Vec<String> {
 }
 
 /// Returns expected and measured value: `flow.voice.owd.p99 is 31.8 ms ± 0.4 ms, expected below 31.4 ms, held
-/// by 3 of 8`.
+/// by 3 of 8`, and of a group `held by 198 of 200, held by 3 of 8 runs`.
 fn told(expect: &Expectation) -> String {
     let name = expect.name.as_ref().map(|name| format!("{name}: ")).unwrap_or_default();
-    let of = expect.values.len();
-    let members = expect
-        .members
-        .map_or_else(String::new, |members| format!(", held by {} of {}", members.held, members.of));
-    let held = if of > 1 { format!(", held by {} of {of} runs", expect.held) } else { String::new() };
-    let held = if expect.members.is_none() { held.replace(" runs", "") } else { members + &held };
+    let members = expect.members.map(|members| format!(", held by {} of {}", members.held, members.of));
+    let runs = match (expect.values.len(), &members) {
+        (0 | 1, _) => String::new(),
+        (of, None) => format!(", held by {} of {of}", expect.held),
+        (of, Some(_)) => format!(", held by {} of {of} runs", expect.held),
+    };
+    let held = members.unwrap_or_default() + &runs;
     format!("{name}{} is {}, expected {}{held}", expect.that, value(expect), bounds(expect))
 }
 

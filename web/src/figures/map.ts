@@ -12,7 +12,7 @@ const LETTER = 6.2;
 /** Steps of the colour, from the least to the greatest value. */
 const STEPS = 8;
 
-/** The least positive and the greatest value of a figure; null where there is none. */
+/** The least positive and the greatest value of a figure; null for a figure without values. */
 function extremes(figure: ExtraFigure): readonly [number, number] | null {
   let [low, high] = [Infinity, 0];
   for (const series of figure.series) {

@@ -13,7 +13,7 @@ const SUBSCRIBERS: &str = "subscribers";
 
 impl Expansion<'_> {
     /// Reads `count`: `200`, `"sub"`, `"10% of sub"`, or `"subscribers"` for a member of each row of the
-    /// table. Notes a problem and returns `None` if it is none of these.
+    /// table. Notes a problem and returns `None` for anything else.
     pub(super) fn count(&mut self, value: &Spanned<DeValue<'_>>) -> Option<u32> {
         let wrong = |problem: String, help: &str| Problem::new(value.span(), problem).help(help);
         let help = "write a number, `\"sub\"` for as many as that group has, or `\"10% of sub\"`";

@@ -37,7 +37,7 @@ pub(super) struct Quantity {
 const PICOS: f64 = 1e12;
 
 impl Quantity {
-    /// Reads a quantity; `None` if the text is none.
+    /// Reads a number with its unit; `None` for any other text.
     pub(super) fn parse(text: &str) -> Option<Self> {
         let text = text.trim().trim_matches('"');
         let of = |unit, value: f64| value.is_finite().then_some(Self { unit, value });

@@ -29,7 +29,7 @@ pub enum Spacing {
 }
 
 impl Range {
-    /// Reads a range; `None` if the text is none.
+    /// Reads a range with its spacing; `None` for any other text.
     pub(super) fn parse(text: &str) -> Result<Option<Self>, VaryError> {
         let (body, of) = share::split(text);
         let Some((low, rest)) = body.split_once("..") else { return Ok(None) };
