@@ -94,6 +94,23 @@ however it was made. A run that fails is noted in DIR/failed with the command th
 
 Exit code 3 if an expectation is missed, 1 if a file cannot be run; nothing but --junit is written.")]
     Test(Test),
+    /// Runs a policy on real interfaces: between two as a bridge, or behind or before the kernel of one
+    #[command(after_help = "Examples:
+  lockgate route house.toml --dry-run
+  lockgate route house.toml --for 10min
+  lockgate route house.toml
+
+A policy has the queues of a scenario, and says where they stand:
+  [router]
+  mode = \"egress\"                   # or \"ingress\", or \"bridge\"
+  interfaces = { wan = \"eth0\" }     # bridge: { lan = \"eth1\", wan = \"eth2\" }
+  [port.wan]                          # bridge: [port.\"lan->wan\"], [port.\"wan->lan\"]
+  rate = \"9.5mbit\"
+  queue.cake = { kind = \"cake\" }
+
+It needs CAP_NET_ADMIN, CAP_NET_RAW, CAP_BPF and CAP_SYS_ADMIN, and Linux 6.6. Ctrl-C or SIGTERM sends what waits, in order, and
+gives the interfaces back; so does the end of the process, however it ends, but then what waits is lost.")]
+    Route(Route),
     /// Lists disciplines, distributions, traffic profiles and metrics; of a name, its parameters and
     /// guarantees
     #[command(after_help = "Examples:\n  lockgate list\n  lockgate list tbf\n  lockgate list distributions")]
@@ -139,6 +156,24 @@ Exit code 3 if an expectation is missed, 1 if a file cannot be run; nothing but 
     /// Writes the reference pages of the documentation
     #[command(hide = true)]
     Docs(Docs),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Route {
+    /// Policy
+    pub(crate) file: PathBuf,
+    /// Says what would be done, and does nothing; exits with 2 where the policy does not fit this host
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+    /// Ends after this time
+    #[arg(long = "for", value_name = "TIME")]
+    pub(crate) lasting: Option<String>,
+    /// Uses a thread for each port instead of one for all
+    #[arg(long)]
+    pub(crate) threads: bool,
+    /// Time before a deadline in which a thread spins: more punctual frames for more processor time
+    #[arg(long, value_name = "TIME", default_value = "10us")]
+    pub(crate) spin: String,
 }
 
 #[derive(Debug, Args)]

@@ -13,6 +13,7 @@ mod list;
 mod man;
 mod receive;
 mod reproduce;
+mod route;
 mod run;
 mod schema;
 mod send;
@@ -38,6 +39,7 @@ pub(crate) fn dispatch(arguments: &Arguments) -> Result<Exit, Failure> {
         Some(Command::Compare(compare)) => compare::compare(compare),
         Some(Command::Sweep(sweep)) => sweep::sweep(sweep),
         Some(Command::Test(test)) => test::test(test),
+        Some(Command::Route(route)) => route::route(route),
         Some(Command::List(list)) => list::list(list),
         Some(Command::Reproduce(reproduce)) => reproduce::reproduce(reproduce),
         Some(Command::Conform(arguments)) => match &arguments.against {

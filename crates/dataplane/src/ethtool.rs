@@ -2,6 +2,8 @@
 
 #![allow(unsafe_code, reason = "an ioctl")]
 
+mod features;
+
 use core::ffi::CStr;
 use std::io;
 use std::os::fd::AsRawFd;
@@ -9,6 +11,8 @@ use std::os::fd::AsRawFd;
 use rustix::net::{AddressFamily, SocketType, socket};
 
 use crate::error::Refusal;
+
+pub use features::switch_off_features;
 
 /// Commands of `linux/ethtool.h`.
 const GET_DRIVER: u32 = 0x03;

@@ -29,6 +29,8 @@ pub mod mailbox;
 pub mod slab;
 
 #[cfg(target_os = "linux")]
+mod bpf;
+#[cfg(target_os = "linux")]
 pub mod datagrams;
 #[cfg(target_os = "linux")]
 pub mod ethtool;
@@ -44,6 +46,8 @@ mod poll;
 pub mod process;
 #[cfg(target_os = "linux")]
 pub mod real_time;
+#[cfg(target_os = "linux")]
+pub mod redirection;
 #[cfg(target_os = "linux")]
 pub mod socket;
 #[cfg(target_os = "linux")]

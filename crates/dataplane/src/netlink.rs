@@ -11,7 +11,7 @@ use netlink_packet_core::{
 };
 use netlink_packet_route::address::{AddressAttribute, AddressHeaderFlags, AddressMessage};
 use netlink_packet_route::link::{
-    AfSpecInet6, AfSpecUnspec, In6AddrGenMode, InfoData, InfoKind, InfoVeth, LinkAttribute, LinkFlags,
+    AfSpecInet6, AfSpecUnspec, In6AddrGenMode, BridgeStpState, InfoBridge, InfoData, InfoKind, InfoVeth, LinkAttribute, LinkFlags,
     LinkInfo, LinkMessage, LinkXdp, XdpAttached,
 };
 use netlink_packet_route::neighbour::{
@@ -60,6 +60,10 @@ pub struct Link {
     pub address: Option<MacAddress>,
     /// XDP program.
     pub xdp: XdpMode,
+    /// Index of the interface that it is a port of, such as a bridge.
+    pub controller: Option<u32>,
+    /// True if it is a bridge.
+    pub is_bridge: bool,
 }
 
 /// End of a new veth pair.
@@ -74,6 +78,10 @@ pub struct VethEnd<'a> {
     /// Namespace of the end; `None` for that of the socket.
     pub namespace: Option<&'a Namespace>,
 }
+
+/// Link-local groups 01-80-C2-00-00-0X that a bridge of [`Netlink::add_bridge`] forwards, by bit: all but
+/// spanning tree, pause frames and slow protocols, which the kernel refuses to forward.
+const FORWARDED_GROUPS: u16 = 0xfff8;
 
 /// Netlink socket for the network namespace of the thread that opened it.
 pub struct Netlink {
@@ -125,6 +133,37 @@ impl Netlink {
             LinkInfo::Data(InfoData::Veth(InfoVeth::Peer(far.message()))),
         ]));
         self.ask("make a veth pair", RouteNetlinkMessage::NewLink(link), NLM_F_CREATE | NLM_F_EXCL)
+    }
+
+    /// Adds a bridge that forwards all link-local groups but those that IEEE 802.1D keeps, and does not look
+    /// at multicast. It is down, and has no ports.
+    ///
+    /// # Errors
+    /// If the kernel refuses, for example because the name is taken.
+    pub fn add_bridge(&mut self, name: &str) -> Result<(), Refusal> {
+        let mut link = LinkMessage::default();
+        link.attributes.push(LinkAttribute::IfName(name.to_owned()));
+        link.attributes.push(LinkAttribute::LinkInfo(vec![
+            LinkInfo::Kind(InfoKind::Bridge),
+            LinkInfo::Data(InfoData::Bridge(vec![
+                InfoBridge::MulticastSnooping(false),
+                InfoBridge::ForwardDelay(0),
+                InfoBridge::GroupFwdMask(FORWARDED_GROUPS),
+                InfoBridge::StpState(BridgeStpState::Disabled),
+            ])),
+        ]));
+        self.ask("make a bridge", RouteNetlinkMessage::NewLink(link), NLM_F_CREATE | NLM_F_EXCL)
+    }
+
+    /// Makes an interface a port of the bridge with this index, or of none.
+    ///
+    /// # Errors
+    /// If the kernel refuses.
+    pub fn set_controller(&mut self, name: &str, bridge: Option<u32>) -> Result<(), Refusal> {
+        let mut link = LinkMessage::default();
+        link.header.index = index_of(name)?;
+        link.attributes.push(LinkAttribute::Controller(bridge.unwrap_or(0)));
+        self.ask("make an interface a port of a bridge", RouteNetlinkMessage::SetLink(link), 0)
     }
 
     /// Deletes an interface; of a veth pair, both ends.
@@ -282,6 +321,10 @@ impl Link {
             match attribute {
                 LinkAttribute::IfName(name) => link.name.clone_from(name),
                 LinkAttribute::Mtu(mtu) => link.mtu = *mtu,
+                LinkAttribute::Controller(index) => link.controller = Some(*index),
+                LinkAttribute::LinkInfo(info) => {
+                    link.is_bridge = info.contains(&LinkInfo::Kind(InfoKind::Bridge));
+                }
                 LinkAttribute::Address(address) => link.address = address.as_slice().try_into().ok(),
                 LinkAttribute::Xdp(attributes) => {
                     for attribute in attributes {
