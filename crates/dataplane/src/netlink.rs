@@ -166,13 +166,13 @@ impl Netlink {
         self.ask("make an interface a port of a bridge", RouteNetlinkMessage::SetLink(link), 0)
     }
 
-    /// Deletes an interface; of a veth pair, both ends.
+    /// Deletes an interface of the socket's namespace; of a veth pair, both ends.
     ///
     /// # Errors
     /// If it does not exist, or cannot be deleted.
     pub fn delete(&mut self, name: &str) -> Result<(), Refusal> {
         let mut link = LinkMessage::default();
-        link.header.index = index_of(name)?;
+        link.attributes.push(LinkAttribute::IfName(name.to_owned()));
         self.ask("delete an interface", RouteNetlinkMessage::DelLink(link), 0)
     }
 

@@ -55,6 +55,8 @@ pub struct Attachment {
     /// Namespace of the far ends: they live as long as it does.
     namespace: Namespace,
     redirections: Mutex<Vec<Redirection>>,
+    /// Socket of the interfaces' namespace.
+    netlink: Mutex<Netlink>,
     /// Longest frame, in bytes.
     longest: usize,
 }
@@ -202,6 +204,7 @@ impl Attachment {
             attached,
             namespace,
             redirections: Mutex::new(Vec::new()),
+            netlink: Mutex::new(netlink),
             longest: longest as usize,
         })
     }
@@ -270,6 +273,17 @@ impl Attachment {
     pub fn is_attached(&self) -> bool {
         let redirections = self.redirections.lock().unwrap_or_else(PoisonError::into_inner);
         redirections.iter().any(|redirection| !redirection.is_way_back())
+    }
+}
+
+impl Drop for Attachment {
+    /// Deletes the pairs at once; the kernel does it some time after the process has ended.
+    fn drop(&mut self) {
+        self.redirections.get_mut().unwrap_or_else(PoisonError::into_inner).clear();
+        let netlink = self.netlink.get_mut().unwrap_or_else(PoisonError::into_inner);
+        for attached in &self.attached {
+            let _ = netlink.delete(&attached.near);
+        }
     }
 }
 

@@ -1,0 +1,110 @@
+//! A router between two hosts, in namespaces of its own.
+
+#[path = "../../../../tests/skipped.rs"]
+mod skipped;
+
+use std::sync::{Arc, Mutex};
+
+use lockgate_dataplane::clock::MonotonicClock;
+use lockgate_dataplane::dataplane::Dataplane;
+use lockgate_dataplane::error::Refusal;
+use lockgate_dataplane::interfaces::{Interfaces, Options};
+use lockgate_dataplane::namespace::{Namespace, may_make_namespaces};
+use lockgate_dataplane::netlink::{Link, Netlink, VethEnd};
+use lockgate_dataplane::socket::SocketChoice;
+use lockgate_engine::units::Duration;
+use lockgate_router::router::Router;
+use lockgate_scenario::{Policy, read_policy};
+
+/// Names of the router's interfaces, and of the hosts' ends of their cables.
+pub(crate) const INTERFACES: [&str; 2] = ["eth1", "eth2"];
+pub(crate) const HOSTS: [&str; 2] = ["a0", "b0"];
+
+/// Two hosts and a router between them.
+pub(crate) struct Network {
+    pub(crate) hosts: [Namespace; 2],
+    pub(crate) router: Namespace,
+}
+
+impl Network {
+    /// Makes it with an MTU; `None` where this user may not, which is noted as skipped.
+    pub(crate) fn make(mtu: u32) -> Option<Self> {
+        if !may_make_namespaces() {
+            skipped::skipped("this user may not attach programs");
+            return None;
+        }
+        let made = || -> Result<Self, Refusal> {
+            let network = Self { hosts: [Namespace::new()?, Namespace::new()?], router: Namespace::new()? };
+            for side in 0..2 {
+                network.router.inside(|| {
+                    let end = |name, last, namespace| VethEnd {
+                        name,
+                        address: [2, 0, 0, 0, side as u8, last],
+                        mtu,
+                        namespace,
+                    };
+                    let mut netlink = Netlink::open()?;
+                    netlink.add_veth_pair(
+                        end(INTERFACES[side], 1, None),
+                        end(HOSTS[side], 2, Some(&network.hosts[side])),
+                    )?;
+                    netlink.set_up(INTERFACES[side])
+                })??;
+                network.hosts[side].inside(|| Netlink::open()?.set_up(HOSTS[side]))??;
+            }
+            Ok(network)
+        };
+        Some(made().expect("namespaces and cables"))
+    }
+
+    /// Starts a router with a policy. Returns it, and what it tells.
+    pub(crate) fn start(&self, policy: &str) -> (Router, Arc<Mutex<Vec<String>>>) {
+        let told = Arc::new(Mutex::new(Vec::new()));
+        let telling = told.clone();
+        let policy = policy_of(policy);
+        let router = self
+            .router
+            .inside(|| {
+                Router::start(policy, lockgate_router::router::Options::default(), move |text| {
+                    telling.lock().expect("no panic").push(text.to_owned());
+                })
+            })
+            .expect("entered")
+            .unwrap_or_else(|why| panic!("the router starts: {why}"));
+        (router, told)
+    }
+
+    /// Opens the host's end of a cable.
+    pub(crate) fn open(&self, host: usize, sockets: SocketChoice, longest: usize) -> Interfaces {
+        let options = Options { longest, sockets, ..Options::default() };
+        let clock = MonotonicClock::start();
+        self.hosts[host]
+            .inside(|| Interfaces::open(&[HOSTS[host]], options, clock))
+            .expect("entered")
+            .expect("opened")
+    }
+
+    /// Returns the links of the router's namespace.
+    pub(crate) fn links(&self) -> Vec<Link> {
+        self.router.inside(|| Netlink::open()?.links()).expect("entered").expect("listed")
+    }
+}
+
+pub(crate) fn policy_of(text: &str) -> Policy {
+    read_policy(text, "policy.toml").unwrap_or_else(|problems| panic!("{problems:?}"))
+}
+
+/// Receives the frames that arrive until `patience` has passed without one, or `count` have come.
+pub(crate) fn receive(interfaces: &mut Interfaces, count: usize, patience: Duration) -> Vec<Vec<u8>> {
+    let mut frames = Vec::new();
+    let mut until = interfaces.now() + patience;
+    while frames.len() < count && interfaces.now() < until {
+        while interfaces.next_arrival(0).is_some() {
+            interfaces.take_frame(0, &mut |frame| frames.push(frame.to_vec()));
+            until = interfaces.now() + patience;
+        }
+        let nap = interfaces.now() + Duration::from_millis(1);
+        interfaces.wait(nap).expect("there");
+    }
+    frames
+}
