@@ -1,4 +1,5 @@
 //! A router between two hosts, in namespaces of its own.
+#![allow(dead_code, reason = "not every test file uses all of this")]
 
 #[path = "../../../../tests/skipped.rs"]
 mod skipped;
@@ -107,4 +108,43 @@ pub(crate) fn receive(interfaces: &mut Interfaces, count: usize, patience: Durat
         interfaces.wait(nap).expect("there");
     }
     frames
+}
+
+/// Addresses of the hosts, and of the router on their cables.
+pub(crate) const HOST_ADDRESSES: [[u8; 4]; 2] = [[10, 1, 0, 2], [10, 2, 0, 2]];
+pub(crate) const ROUTER_ADDRESSES: [[u8; 4]; 2] = [[10, 1, 0, 1], [10, 2, 0, 1]];
+
+impl Network {
+    /// Gives the hosts addresses, and lets the router's kernel route between them.
+    pub(crate) fn route_by_kernel(&self) {
+        for side in 0..2 {
+            let (host, router) = (HOST_ADDRESSES[side].into(), ROUTER_ADDRESSES[side].into());
+            self.router
+                .inside(|| {
+                    std::fs::write("/proc/sys/net/ipv4/ip_forward", "1").expect("may be set in a namespace");
+                    Netlink::open()?.add_address(INTERFACES[side], router, 24)
+                })
+                .expect("entered")
+                .expect("an address");
+            self.hosts[side]
+                .inside(|| {
+                    let mut netlink = Netlink::open()?;
+                    netlink.add_address(HOSTS[side], host, 24)?;
+                    netlink.add_default_route(HOSTS[side], router, host, None)
+                })
+                .expect("entered")
+                .expect("an address and a route");
+        }
+    }
+
+    /// Puts both hosts in one network, as a bridge between them makes it.
+    pub(crate) fn join(&self) {
+        for side in 0..2 {
+            let address = [10, 3, 0, side as u8 + 1].into();
+            self.hosts[side]
+                .inside(|| Netlink::open()?.add_address(HOSTS[side], address, 24))
+                .expect("entered")
+                .expect("an address");
+        }
+    }
 }
