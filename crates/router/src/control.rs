@@ -18,6 +18,17 @@ pub mod protocol;
 pub mod state;
 pub mod store;
 
+#[cfg(target_os = "linux")]
+pub mod claim;
+#[cfg(target_os = "linux")]
+pub mod client;
+#[cfg(target_os = "linux")]
+pub mod notify;
+#[cfg(target_os = "linux")]
+mod peer;
+#[cfg(target_os = "linux")]
+pub mod server;
+
 use lockgate_measure::monitor::Sample;
 use lockgate_scenario::Policy;
 
