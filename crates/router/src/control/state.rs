@@ -259,8 +259,9 @@ impl<E: Engine, S: Storage> Control<E, S> {
         }
         self.history = history;
         self.state = State::Confirmed;
-        self.running = Running { number, text: text.into(), origin, policy: Arc::new(policy) };
+        changed.origin.clone_from(&origin);
         changed.number = number;
+        self.running = Running { number, text: text.into(), origin, policy: Arc::new(policy) };
         Ok(changed)
     }
 
