@@ -388,6 +388,8 @@ fn bad_requests_are_answered_and_harm_no_other() {
     let idle: Vec<UnixStream> =
         (0..50).map(|_| UnixStream::connect(folder.join(SOCKET)).expect("a router")).collect();
     changed(folder, &apply("second", None, None));
+    idle[0].set_nonblocking(true).expect("set");
+    assert_eq!((&idle[0]).read(&mut [0; 1]).expect("closed"), 0, "the oldest gave its place");
     drop(idle);
     let dry = Request::Apply {
         origin: "third.toml".to_owned(),

@@ -265,8 +265,8 @@ fn a_condition_ends_a_trial_by_samples_of_the_new_policy_alone() {
     for (now, number, sojourn, ends) in [
         (1_000, 7, 900.0, false), // before the change
         (1_500, 8, 900.0, false), // of both policies
-        (2_000, 9, 900.0, false), // met from here on
-        (3_000, 10, 20.0, false), // interrupted
+        (3_600, 9, 900.0, false), // met from here on
+        (3_700, 10, 20.0, false), // interrupted
         (4_000, 11, 60.0, false), // met again
         (5_900, 12, 60.0, false), // for 1.9 s
         (6_000, 13, 60.0, true),
