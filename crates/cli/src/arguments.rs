@@ -1,9 +1,13 @@
 //! Command line: the commands and their options. Doc comments of options are the help texts that users see.
 
+mod router;
+
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
+
+pub(crate) use router::{Apply, Confirm, Rollback, RouterCommand, RouterName, Status};
 
 /// A laboratory for packet scheduling.
 #[derive(Debug, Parser)]
@@ -114,6 +118,9 @@ Exit code 3 if an expectation is missed, 1 if a file cannot be run; nothing but 
   lockgate conform --out conformance --json > conformance.json
   lockgate conform --against kernel.json")]
     Conform(Conform),
+    /// Commands of a running router.
+    #[command(flatten)]
+    Router(RouterCommand),
     /// Sends traffic to another host that runs `lockgate receive`, and measures its one-way delay
     #[command(after_help = "Examples:
   lockgate send 192.0.2.7 --rate 2mbit --size 1442B --for 30s

@@ -25,7 +25,7 @@ use lockgate_scenario::Policy;
 const PROCESS: &str = "LOCKGATE_TEST_ROUTER";
 
 /// Time within which something is expected on a busy machine.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_mins(1);
 
 fn text(title: &str) -> String {
     format!(
