@@ -6,3 +6,5 @@
 #![forbid(unsafe_code)]
 
 pub mod control;
+#[cfg(target_os = "linux")]
+pub mod doctor;
