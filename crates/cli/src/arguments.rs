@@ -129,8 +129,10 @@ Exit code 3 if an expectation is missed, 1 if a file cannot be run; nothing but 
     /// Receives the traffic of `lockgate send` and reports on it
     #[command(after_help = "Example:\n  lockgate receive 0.0.0.0:5201 --once")]
     Receive(Receive),
-    /// Tests this host: each capability that live runs need
-    #[command(after_help = "Example:\n  lockgate doctor")]
+    /// Tests this host: each capability that live runs need, or a router on these interfaces
+    #[command(
+        after_help = "Examples:\n  lockgate doctor\n  lockgate doctor --router\n  lockgate doctor --router eth0 eth1"
+    )]
     Doctor(Doctor),
     /// Prints the JSON Schema of scenario files or of what commands print
     #[command(after_help = "Example:\n  lockgate schema scenario > scenario.schema.json")]
@@ -340,6 +342,9 @@ pub(crate) struct Receive {
 
 #[derive(Debug, Args)]
 pub(crate) struct Doctor {
+    /// Examines what a router needs on these interfaces, or on all, without changing anything
+    #[arg(long, value_name = "INTERFACE", num_args = 0..)]
+    pub(crate) router: Option<Vec<String>>,
     /// Prints one JSON document instead of a table
     #[arg(long)]
     pub(crate) json: bool,

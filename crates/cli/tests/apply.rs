@@ -159,3 +159,20 @@ fn what_is_wrong_is_said_with_its_fix() {
         assert!(errors.contains("lockgate route FILE"), "{errors}");
     }
 }
+
+#[test]
+fn the_doctor_of_routers_names_what_an_interface_lacks() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let output = lockgate(&["doctor", "--json", "--router", "lo", "no-such-name"], folder.path());
+    assert_eq!(output.status.code(), Some(4), "{}", String::from_utf8_lossy(&output.stderr));
+    let document: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    let findings = document["findings"].as_array().expect("findings");
+    let state =
+        |what: &str| findings.iter().find(|finding| finding["what"] == what).expect(what)["state"].clone();
+    assert_eq!((state("lo"), state("no-such-name")), ("ok".into(), "missing".into()));
+    let output = lockgate(&["doctor", "--router", "lo"], folder.path());
+    let shown = String::from_utf8_lossy(&output.stdout).into_owned();
+    for words in ["kernel", "privileges", "locked memory", "lo queues", "lo XDP", "lo offloads"] {
+        assert!(shown.contains(words), "{shown}");
+    }
+}

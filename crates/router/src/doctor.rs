@@ -13,6 +13,9 @@ const TCX: (u32, u32) = (6, 6);
 /// Locked memory that the default number of frames needs, in bytes.
 const LOCKED_MEMORY: u64 = 128 << 20;
 
+/// Kinds of interfaces that are examined by name alone.
+const UNUSUAL: [&str; 3] = ["bridge", "dummy", "ifb"];
+
 /// State of a capability.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum State {
@@ -47,7 +50,8 @@ impl Finding {
     }
 }
 
-/// Examines this host and these interfaces; without names, each that is neither a loopback nor a bridge.
+/// Examines this host and these interfaces; without names, each but the loopback, bridges, and those
+/// that lead nowhere.
 pub fn examine(names: &[String]) -> Vec<Finding> {
     let mut findings = vec![kernel(), privileges(), locked_memory()];
     let links = match Netlink::open().and_then(|mut netlink| netlink.links()) {
@@ -57,7 +61,7 @@ pub fn examine(names: &[String]) -> Vec<Finding> {
             return findings;
         }
     };
-    let is_usual = |link: &&Link| link.name != "lo" && link.kind != "bridge";
+    let is_usual = |link: &&Link| link.name != "lo" && !UNUSUAL.contains(&&*link.kind);
     if names.is_empty() {
         for link in links.iter().filter(is_usual) {
             findings.extend(interface(link, &links));
@@ -69,14 +73,13 @@ pub fn examine(names: &[String]) -> Vec<Finding> {
         return findings;
     }
     for name in names {
-        match links.iter().find(|link| link.name == *name) {
-            Some(link) => findings.extend(interface(link, &links)),
-            None => {
-                let known = links.iter().map(|link| &*link.name);
-                let help = nearest(name, known).map(|near| format!("did you mean `{near}`?"));
-                let help = help.unwrap_or_else(|| "`ip link` lists the interfaces".to_owned());
-                findings.push(Finding::new(name, State::Missing, "there is no such interface", help));
-            }
+        if let Some(link) = links.iter().find(|link| link.name == *name) {
+            findings.extend(interface(link, &links));
+        } else {
+            let known = links.iter().map(|link| &*link.name);
+            let help = nearest(name, known).map(|near| format!("did you mean `{near}`?"));
+            let help = help.unwrap_or_else(|| "`ip link` lists the interfaces".to_owned());
+            findings.push(Finding::new(name, State::Missing, "there is no such interface", help));
         }
     }
     findings
