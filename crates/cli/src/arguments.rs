@@ -1,17 +1,21 @@
 //! Command line: the commands and their options. Doc comments of options are the help texts that users see.
 
+mod router;
+
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
+
+pub(crate) use router::{Apply, Confirm, Rollback, Route, RouterCommand, RouterName, Status};
 
 /// A laboratory for packet scheduling.
 #[derive(Debug, Parser)]
 #[command(
     name = "lockgate",
     version,
-    about = "A laboratory for packet scheduling: simulated, and on real packets between namespaces of this machine. Its router \
-             for real interfaces is not there yet",
+    about = "A laboratory and a router for packet scheduling: simulated, on real packets between namespaces of this machine, \
+             and on its interfaces",
     after_help = "Exit codes: 0 ok, 1 the run failed, 2 usage or scenario error, 3 an expectation was missed, or a theorem or a
 comparison does not hold, 4 this host lacks a capability, 5 it ran outside its fidelity limits, 130 interrupted.
 Output that cannot be written is 1; a reader of it that goes away (`| head`) is no error.
@@ -94,23 +98,6 @@ however it was made. A run that fails is noted in DIR/failed with the command th
 
 Exit code 3 if an expectation is missed, 1 if a file cannot be run; nothing but --junit is written.")]
     Test(Test),
-    /// Runs a policy on real interfaces: between two as a bridge, or behind or before the kernel of one
-    #[command(after_help = "Examples:
-  lockgate route house.toml --dry-run
-  lockgate route house.toml --for 10min
-  lockgate route house.toml
-
-A policy has the queues of a scenario, and says where they stand:
-  [router]
-  mode = \"egress\"                   # or \"ingress\", or \"bridge\"
-  interfaces = { wan = \"eth0\" }     # bridge: { lan = \"eth1\", wan = \"eth2\" }
-  [port.wan]                          # bridge: [port.\"lan->wan\"], [port.\"wan->lan\"]
-  rate = \"9.5mbit\"
-  queue.cake = { kind = \"cake\" }
-
-It needs CAP_NET_ADMIN, CAP_NET_RAW, CAP_BPF and CAP_SYS_ADMIN, and Linux 6.6. Ctrl-C or SIGTERM sends what waits, in order, and
-gives the interfaces back; so does the end of the process, however it ends, but then what waits is lost.")]
-    Route(Route),
     /// Lists disciplines, distributions, traffic profiles and metrics; of a name, its parameters and
     /// guarantees
     #[command(after_help = "Examples:\n  lockgate list\n  lockgate list tbf\n  lockgate list distributions")]
@@ -131,6 +118,9 @@ gives the interfaces back; so does the end of the process, however it ends, but 
   lockgate conform --out conformance --json > conformance.json
   lockgate conform --against kernel.json")]
     Conform(Conform),
+    /// Commands of a running router.
+    #[command(flatten)]
+    Router(RouterCommand),
     /// Sends traffic to another host that runs `lockgate receive`, and measures its one-way delay
     #[command(after_help = "Examples:
   lockgate send 192.0.2.7 --rate 2mbit --size 1442B --for 30s
@@ -139,8 +129,10 @@ gives the interfaces back; so does the end of the process, however it ends, but 
     /// Receives the traffic of `lockgate send` and reports on it
     #[command(after_help = "Example:\n  lockgate receive 0.0.0.0:5201 --once")]
     Receive(Receive),
-    /// Tests this host: each capability that live runs need
-    #[command(after_help = "Example:\n  lockgate doctor")]
+    /// Tests this host: each capability that live runs need, or a router on these interfaces
+    #[command(
+        after_help = "Examples:\n  lockgate doctor\n  lockgate doctor --router\n  lockgate doctor --router eth0 eth1"
+    )]
     Doctor(Doctor),
     /// Prints the JSON Schema of scenario files or of what commands print
     #[command(after_help = "Example:\n  lockgate schema scenario > scenario.schema.json")]
@@ -156,24 +148,6 @@ gives the interfaces back; so does the end of the process, however it ends, but 
     /// Writes the reference pages of the documentation
     #[command(hide = true)]
     Docs(Docs),
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct Route {
-    /// Policy
-    pub(crate) file: PathBuf,
-    /// Says what would be done, and does nothing; exits with 2 where the policy does not fit this host
-    #[arg(long)]
-    pub(crate) dry_run: bool,
-    /// Ends after this time
-    #[arg(long = "for", value_name = "TIME")]
-    pub(crate) lasting: Option<String>,
-    /// Uses a thread for each port instead of one for all
-    #[arg(long)]
-    pub(crate) threads: bool,
-    /// Time before a deadline in which a thread spins: more punctual frames for more processor time
-    #[arg(long, value_name = "TIME", default_value = "10us")]
-    pub(crate) spin: String,
 }
 
 #[derive(Debug, Args)]
@@ -368,6 +342,9 @@ pub(crate) struct Receive {
 
 #[derive(Debug, Args)]
 pub(crate) struct Doctor {
+    /// Examines what a router needs on these interfaces, or on all, without changing anything
+    #[arg(long, value_name = "INTERFACE", num_args = 0..)]
+    pub(crate) router: Option<Vec<String>>,
     /// Prints one JSON document instead of a table
     #[arg(long)]
     pub(crate) json: bool,

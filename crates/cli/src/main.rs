@@ -11,6 +11,7 @@ mod output;
 mod papers;
 mod plans;
 mod results;
+mod routers;
 mod runs;
 mod tables;
 mod terminal;

@@ -60,10 +60,10 @@ pub struct Link {
     pub address: Option<MacAddress>,
     /// XDP program.
     pub xdp: XdpMode,
-    /// Index of the interface that it is a port of, such as a bridge.
+    /// Kind, such as `veth` or `bridge`; empty for a device of its own.
+    pub kind: String,
+    /// Index of the bridge, bond or other interface that it is a port of.
     pub controller: Option<u32>,
-    /// True if it is a bridge.
-    pub is_bridge: bool,
 }
 
 /// End of a new veth pair.
@@ -321,11 +321,15 @@ impl Link {
             match attribute {
                 LinkAttribute::IfName(name) => link.name.clone_from(name),
                 LinkAttribute::Mtu(mtu) => link.mtu = *mtu,
-                LinkAttribute::Controller(index) => link.controller = Some(*index),
-                LinkAttribute::LinkInfo(info) => {
-                    link.is_bridge = info.contains(&LinkInfo::Kind(InfoKind::Bridge));
-                }
                 LinkAttribute::Address(address) => link.address = address.as_slice().try_into().ok(),
+                LinkAttribute::Controller(controller) => link.controller = Some(*controller),
+                LinkAttribute::LinkInfo(about) => {
+                    let mut kinds = about.iter().filter_map(|about| match about {
+                        LinkInfo::Kind(kind) => Some(kind.to_string()),
+                        _ => None,
+                    });
+                    link.kind = kinds.next().unwrap_or_default();
+                }
                 LinkAttribute::Xdp(attributes) => {
                     for attribute in attributes {
                         if let LinkXdp::Attached(place) = attribute {

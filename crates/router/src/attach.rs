@@ -152,7 +152,7 @@ fn bridge_of(links: &[Link], all: &[Link]) -> Result<Option<String>, Failure> {
         return Ok(None);
     }
     let controller = controllers[0].and_then(|index| all.iter().find(|link| link.index == index));
-    match controller.filter(|link| link.is_bridge && controllers.iter().all(|it| *it == Some(link.index))) {
+    match controller.filter(|link| link.kind == "bridge" && controllers.iter().all(|it| *it == Some(link.index))) {
         Some(bridge) => Ok(Some(bridge.name.clone())),
         None => {
             let names: Vec<&str> = links.iter().map(|link| link.name.as_str()).collect();

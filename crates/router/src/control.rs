@@ -1,4 +1,33 @@
 //! Policies of a running router: applied, confirmed, taken back.
+//!
+//! ```text
+//! lockgate apply, confirm, rollback, status --socket--> Server --> Control --> Engine
+//!                                                                     '--> Store: the confirmed policy, the last ten
+//! ```
+//!
+//! [`Control`](state::Control) is a state machine that is told the time: a policy runs confirmed or on
+//! trial, and a trial that ends without a confirmation goes back to the last confirmed policy. The timer is
+//! the router's, so a command, a shell or a connection may die. [`Store`](store::Store) holds confirmed
+//! policies only as such, so a router that dies during a trial starts again without it.
+
+pub mod condition;
+pub mod difference;
+pub mod directories;
+pub mod history;
+pub mod protocol;
+pub mod state;
+pub mod store;
+
+#[cfg(target_os = "linux")]
+pub mod claim;
+#[cfg(target_os = "linux")]
+pub mod client;
+#[cfg(target_os = "linux")]
+pub mod notify;
+#[cfg(target_os = "linux")]
+mod peer;
+#[cfg(target_os = "linux")]
+pub mod server;
 
 use lockgate_measure::monitor::Sample;
 use lockgate_scenario::Policy;

@@ -27,6 +27,8 @@ pub mod frame;
 #[cfg(target_os = "linux")]
 pub mod attach;
 #[cfg(target_os = "linux")]
+pub mod doctor;
+#[cfg(target_os = "linux")]
 pub mod failure;
 #[cfg(target_os = "linux")]
 mod forward;

@@ -61,6 +61,7 @@ pub struct Router {
     workers: Vec<Worker>,
     watchdog: Option<JoinHandle<()>>,
     ended: Arc<AtomicBool>,
+    failed: Arc<AtomicBool>,
     packet_sockets: Option<String>,
 }
 
@@ -126,6 +127,7 @@ impl Router {
             made.push((group, interfaces, ports));
         }
         let ended = Arc::new(AtomicBool::new(false));
+        let failed = Arc::new(AtomicBool::new(false));
         let mut workers = Vec::new();
         for (group, interfaces, ports) in made {
             let (order, receiving) = orders();
@@ -133,13 +135,14 @@ impl Router {
             let shared = Arc::new(Shared::default());
             let frames = Frames::new(frames, attachment.longest());
             let forwarder = Forwarder::new(interfaces, ports, frames, receiving, sampling, shared.clone());
-            let attachment = attachment.clone();
+            let (attachment, failing) = (attachment.clone(), failed.clone());
             let thread = thread::Builder::new()
                 .name("forward".into())
                 .spawn(move || {
                     let detaching = attachment.clone();
                     let result = forwarder.run(move || detaching.detach());
                     attachment.detach();
+                    failing.store(true, Ordering::Relaxed);
                     result
                 })
                 .map_err(|why| lockgate_dataplane::error::Refusal::new("start a thread", why))?;
@@ -148,7 +151,7 @@ impl Router {
         attachment.attach()?;
         let watched = workers.iter().map(|worker| worker.shared.clone()).collect();
         let watchdog = watchdog::start(attachment.clone(), watched, ended.clone(), Box::new(tell));
-        Ok(Self { policy, attachment, workers, watchdog, ended, packet_sockets })
+        Ok(Self { policy, attachment, workers, watchdog, ended, failed, packet_sockets })
     }
 
     /// Returns why frames come by packet sockets; `None` if they come by `AF_XDP`.
@@ -156,9 +159,9 @@ impl Router {
         self.packet_sockets.as_deref()
     }
 
-    /// True if a thread has ended, which it does only on an error.
-    pub fn has_failed(&self) -> bool {
-        self.workers.iter().any(|worker| worker.thread.is_finished())
+    /// Returns a flag that is set when a thread has ended, which it does only on an error.
+    pub fn failed(&self) -> Arc<AtomicBool> {
+        self.failed.clone()
     }
 
     /// True if frames are redirected to it.

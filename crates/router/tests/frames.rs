@@ -159,7 +159,7 @@ fn frames_pass_a_bridge_byte_for_byte() {
         let links = network.links();
         assert!(!links.iter().any(|link| link.name.starts_with("lg")), "{links:?}");
         // The bridge that takes over now.
-        let bridge = links.iter().find(|link| link.is_bridge).expect("a bridge");
+        let bridge = links.iter().find(|link| link.kind == "bridge").expect("a bridge");
         assert!(links.iter().filter(|link| link.controller == Some(bridge.index)).count() == 2);
     }
 }

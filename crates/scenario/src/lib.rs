@@ -78,6 +78,7 @@ pub use diagnostic::{Problem, Problems};
 pub use expect::{Bound, Criterion, Expected};
 pub use files::Files;
 pub use model::{Flow, Link, NodeModel, PortModel, Record, Scenario, Service, Transport};
+pub use nearest::nearest;
 pub use path::{Override, PathError};
 pub use policy::{Policy, is_policy, read_policy};
 pub use reader::{MEMORY, Reader, longest_text, read};

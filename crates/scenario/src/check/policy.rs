@@ -106,7 +106,7 @@ impl Checker<'_> {
             mode: router.mode,
             io: router.io,
             frames,
-            interfaces: self.problems.is_empty().then(|| names(router_table)).unwrap_or_default(),
+            interfaces: if self.problems.is_empty() { names(router_table) } else { Vec::new() },
             ports,
             warnings: core::mem::take(&mut self.warnings),
         })
