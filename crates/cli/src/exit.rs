@@ -117,9 +117,10 @@ impl Failure {
                 message: refusal.to_string(),
                 help: "`lockgate doctor --router` says what this host can do".to_owned(),
             },
-            Router::Interface(_) => {
-                Self::run(failure, "the interfaces are the kernel's again; start the router once they are there")
-            }
+            Router::Interface(_) => Self::run(
+                failure,
+                "the interfaces are the kernel's again; start the router once they are there",
+            ),
         }
     }
 

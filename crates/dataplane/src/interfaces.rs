@@ -160,8 +160,11 @@ impl Interfaces {
         options: Options<'_>,
         clock: MonotonicClock,
     ) -> Result<Self, Refusal> {
-        let near =
-            options.warm_up.iter().map(|pair| Endpoint { name: pair.near, namespace: None, only_sends: false });
+        let near = options.warm_up.iter().map(|pair| Endpoint {
+            name: pair.near,
+            namespace: None,
+            only_sends: false,
+        });
         let all: Vec<Endpoint<'_>> = near.chain(endpoints.iter().copied()).collect();
         let (mut sockets, packet_sockets) = open_sockets(&all, options.longest, options.sockets)?;
         let length = options.longest.min(WARM_UP_BYTES);

@@ -54,13 +54,13 @@ impl Redirection {
     pub fn incoming(from: &str, to: &str) -> Result<Self, Refusal> {
         let [index, flags, call, end] = redirect(index_of(to)?, 0);
         let program = [
-            instruction(0x61, 2, 1, MARK, 0),          // 0: r2 = frame.mark
-            instruction(0x55, 2, 0, 4, REINSERTED),    // 1: if r2 != REINSERTED goto 6
-            instruction(0xb7, 2, 0, 0, 0),             // 2: r2 = 0
-            instruction(0x63, 1, 2, MARK, 0),          // 3: frame.mark = r2
-            instruction(0xb7, 0, 0, 0, NEXT),          // 4: r0 = NEXT
-            instruction(0x95, 0, 0, 0, 0),             // 5: return r0
-            index,                                     // 6
+            instruction(0x61, 2, 1, MARK, 0),       // 0: r2 = frame.mark
+            instruction(0x55, 2, 0, 4, REINSERTED), // 1: if r2 != REINSERTED goto 6
+            instruction(0xb7, 2, 0, 0, 0),          // 2: r2 = 0
+            instruction(0x63, 1, 2, MARK, 0),       // 3: frame.mark = r2
+            instruction(0xb7, 0, 0, 0, NEXT),       // 4: r0 = NEXT
+            instruction(0x95, 0, 0, 0, 0),          // 5: return r0
+            index,                                  // 6
             flags,
             call,
             end,

@@ -48,7 +48,7 @@ struct Attached {
     far: String,
 }
 
-/// What a router is attached to.
+/// Interfaces of a router, and its programs on them.
 pub struct Attachment {
     mode: Mode,
     attached: Vec<Attached>,
@@ -61,7 +61,7 @@ pub struct Attachment {
     longest: usize,
 }
 
-/// What an attachment would do, for people to read.
+/// Plan of an attachment, for people to read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Plan {
     lines: Vec<String>,
@@ -88,7 +88,10 @@ impl Plan {
                 Mode::Egress => format!("what the kernel sends is redirected to `{near}`"),
                 Mode::Ingress => format!("what arrives is redirected to `{near}` before the kernel"),
             };
-            lines.push(format!("{} = {} (index {}, MTU {}): {what}", interface.role, link.name, link.index, link.mtu));
+            lines.push(format!(
+                "{} = {} (index {}, MTU {}): {what}",
+                interface.role, link.name, link.index, link.mtu
+            ));
         }
         if policy.mode == Mode::Bridge {
             lines.push(match &found.bridge {
@@ -152,7 +155,9 @@ fn bridge_of(links: &[Link], all: &[Link]) -> Result<Option<String>, Failure> {
         return Ok(None);
     }
     let controller = controllers[0].and_then(|index| all.iter().find(|link| link.index == index));
-    match controller.filter(|link| link.kind == "bridge" && controllers.iter().all(|it| *it == Some(link.index))) {
+    match controller
+        .filter(|link| link.kind == "bridge" && controllers.iter().all(|it| *it == Some(link.index)))
+    {
         Some(bridge) => Ok(Some(bridge.name.clone())),
         None => {
             let names: Vec<&str> = links.iter().map(|link| link.name.as_str()).collect();

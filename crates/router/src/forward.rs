@@ -23,7 +23,7 @@ use crate::frames::Frames;
 use crate::port::{BATCH, RouterPort};
 
 pub(crate) use orders::{Order, Orders, orders};
-pub(crate) use sampling::{Sampling, Samples, samples};
+pub(crate) use sampling::{Samples, Sampling, samples};
 
 /// Longest sleep. Bounds the delay of orders and of a request to stop.
 const NAP: Duration = Duration::from_millis(5);
@@ -68,7 +68,7 @@ impl Losses {
     }
 }
 
-/// What other threads know of a forwarder, and ask of it.
+/// State of a forwarder that other threads read and set.
 #[derive(Debug, Default)]
 pub(crate) struct Shared {
     /// Moves at least every few milliseconds.

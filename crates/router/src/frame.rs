@@ -1,4 +1,4 @@
-//! What the queues need to know of a frame: its IP packet, behind whatever encapsulations.
+//! Parser of a frame: finds its IP packet behind whatever encapsulations, and reads the fields for queues.
 //!
 //! ```text
 //! Ethernet | VLAN tags | PPPoE | MPLS labels | IPv4 or IPv6 | extension headers | TCP, UDP
@@ -29,7 +29,7 @@ const PPP_IP: [u16; 2] = [0x0021, 0x0057];
 /// Tags and labels skipped at most.
 const MOST_TAGS: usize = 16;
 
-/// What is read of a frame with an IP packet.
+/// Fields of a frame with an IP packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct IpHeader {
     /// Offset of the IP header in the frame, in bytes.
@@ -52,14 +52,12 @@ impl IpHeader {
         let (protocol, source, destination, flow_label, traffic_class) = match packet.net.as_ref()? {
             LaxNetSlice::Ipv4(ip) => {
                 let header = ip.header();
-                let [source, destination] =
-                    [header.source_addr(), header.destination_addr()].map(IpAddr::V4);
+                let [source, destination] = [header.source_addr(), header.destination_addr()].map(IpAddr::V4);
                 (ip.payload().ip_number, source, destination, 0, header.slice()[1])
             }
             LaxNetSlice::Ipv6(ip) => {
                 let header = ip.header();
-                let [source, destination] =
-                    [header.source_addr(), header.destination_addr()].map(IpAddr::V6);
+                let [source, destination] = [header.source_addr(), header.destination_addr()].map(IpAddr::V6);
                 let label = header.flow_label().value();
                 (ip.payload().ip_number, source, destination, label, header.traffic_class())
             }

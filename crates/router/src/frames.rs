@@ -1,4 +1,4 @@
-//! Slab of the frames that wait, with what the queues need to know of each.
+//! Slab of the frames that wait, with the header fields that queues read.
 
 use core::net::{IpAddr, Ipv4Addr};
 
@@ -8,7 +8,7 @@ use lockgate_engine::packet::Packet;
 
 use crate::frame::{IpHeader, set_traffic_class};
 
-/// What is known of a frame, beside its bytes.
+/// Header fields of a frame, beside its bytes.
 #[derive(Clone, Copy, Debug)]
 struct About {
     fields: Fields,
@@ -46,11 +46,9 @@ impl Frames {
     pub(crate) fn read(&mut self, slot: u64) -> Option<IpHeader> {
         let header = IpHeader::read(self.slab.bytes(slot));
         self.about[slot as usize] = match &header {
-            Some(header) => About {
-                fields: header.fields,
-                ip_offset: header.offset,
-                traffic_class: header.traffic_class,
-            },
+            Some(header) => {
+                About { fields: header.fields, ip_offset: header.offset, traffic_class: header.traffic_class }
+            }
             None => About { fields: OTHER, ip_offset: 0, traffic_class: 0 },
         };
         header

@@ -44,7 +44,8 @@ impl Pacing {
     pub(crate) fn charge(&mut self, now: Instant, frame: Bytes) {
         let Some(rate) = self.rate else { return };
         let takes = rate.time_for(self.charge.on_link(frame));
-        self.free = self.free.max(Instant::from_picos(now.as_picos().saturating_sub(SLACK.as_picos()))) + takes;
+        self.free =
+            self.free.max(Instant::from_picos(now.as_picos().saturating_sub(SLACK.as_picos()))) + takes;
     }
 }
 

@@ -121,7 +121,10 @@ impl Router {
                 let policy = &policy.ports[*port];
                 let between = attachment.between(policy).map(|it| used.partition_point(|used| *used < it));
                 ports.push(RouterPort::build(policy, between, seed, record).map_err(|why| {
-                    Failure::misfit(format!("port `{}` cannot be built: {why}", policy.name), "mend the policy")
+                    Failure::misfit(
+                        format!("port `{}` cannot be built: {why}", policy.name),
+                        "mend the policy",
+                    )
                 })?);
             }
             made.push((group, interfaces, ports));
@@ -336,4 +339,3 @@ fn reason(reason: &PacketSocketReason) -> String {
         PacketSocketReason::Refused(refusal) => refusal.to_string(),
     }
 }
-

@@ -33,9 +33,8 @@ pub(crate) fn start(
 }
 
 fn watch(attachment: &Attachment, forwarders: &[Arc<Shared>], ended: &AtomicBool, tell: &Tell) {
-    let beats = || -> Vec<u64> {
-        forwarders.iter().map(|shared| shared.heartbeat.load(Ordering::Relaxed)).collect()
-    };
+    let beats =
+        || -> Vec<u64> { forwarders.iter().map(|shared| shared.heartbeat.load(Ordering::Relaxed)).collect() };
     let mut seen: Vec<(u64, Instant)> = beats().into_iter().map(|beat| (beat, Instant::now())).collect();
     let mut is_still = false;
     let mut interfaces = Interfaces::new(attachment);
@@ -108,7 +107,8 @@ fn differences(before: Option<&Link>, now: Option<&Link>) -> Vec<String> {
         changes.push(what.to_owned());
     }
     if before.mtu != now.mtu {
-        let restart = if now.mtu > before.mtu { ": start the router again to carry longer frames" } else { "" };
+        let restart =
+            if now.mtu > before.mtu { ": start the router again to carry longer frames" } else { "" };
         changes.push(format!("has an MTU of {} bytes, before {}{restart}", now.mtu, before.mtu));
     }
     if before.controller != now.controller {

@@ -28,10 +28,12 @@ queue.q = {{ kind = "fifo", limit = "2000p" }}
 /// and the time from the first to the last.
 fn send(network: &Network, from: usize, count: u32) -> (Vec<u32>, Duration) {
     let to = (HOST_ADDRESSES[1 - from], 5_000);
-    let receiver = network.hosts[1 - from].inside(|| UdpSocket::bind(std::net::SocketAddr::from(to))).expect("entered");
+    let receiver =
+        network.hosts[1 - from].inside(|| UdpSocket::bind(std::net::SocketAddr::from(to))).expect("entered");
     let receiver = receiver.expect("bound");
     receiver.set_read_timeout(Some(Duration::from_secs(2))).expect("set");
-    let sender = network.hosts[from].inside(|| UdpSocket::bind("0.0.0.0:0")).expect("entered").expect("bound");
+    let sender =
+        network.hosts[from].inside(|| UdpSocket::bind("0.0.0.0:0")).expect("entered").expect("bound");
     let reading = std::thread::spawn(move || {
         let (mut numbers, mut first, mut last) = (Vec::new(), None, Instant::now());
         let mut bytes = [0; 2_000];

@@ -36,7 +36,8 @@ pub(crate) fn route(arguments: &Route) -> Result<Exit, Failure> {
     let claim = claim(arguments)?;
     let boot = boot(&claim, &origin, &text, arguments.fresh)?;
     crate::terminal::warnings(&boot.policy.warnings);
-    let router = Router::start(boot.policy.clone(), options, |text| tell!("{text}")).map_err(Failure::router)?;
+    let router =
+        Router::start(boot.policy.clone(), options, |text| tell!("{text}")).map_err(Failure::router)?;
     match router.packet_sockets() {
         Some(why) => tell!("frames come by packet sockets: {why}"),
         None => tell!("frames come by AF_XDP"),

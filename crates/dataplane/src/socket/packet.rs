@@ -9,11 +9,11 @@
 use core::ptr;
 use core::sync::atomic::{AtomicU32, Ordering};
 use std::io;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 
 use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
 
-use super::packet_sender::PacketSender;
+use super::packet_sender::{PacketSender, bind, set_option};
 use crate::error::Refusal;
 use crate::netlink::index_of;
 
@@ -85,7 +85,8 @@ impl PacketSocket {
         .map_err(|error| refused("share a ring with the kernel", error.into()))?
         .cast();
         let opened = Self { sender, ring, length, frame_size, frames, next: 0 };
-        bind(&opened.sender.socket, index_of(name)?, EVERYTHING).map_err(|error| refused("bind a packet socket", error))?;
+        bind(&opened.sender.socket, index_of(name)?, EVERYTHING)
+            .map_err(|error| refused("bind a packet socket", error))?;
         Ok(opened)
     }
 
@@ -126,9 +127,8 @@ impl PacketSocket {
         // SAFETY: `start + length <= frame_size`, so the bytes lie in this frame of the ring, and so do the
         // `TAG` bytes in front of them: the kernel leaves at least 14 between the address and the frame. It
         // leaves all of them alone until the status is given back, which is after the last use of the slice.
-        let frame = unsafe {
-            core::slice::from_raw_parts_mut(header.cast::<u8>().add(start - room), length + room)
-        };
+        let frame =
+            unsafe { core::slice::from_raw_parts_mut(header.cast::<u8>().add(start - room), length + room) };
         if let Some(tag) = tag.filter(|_| length >= ADDRESSES) {
             frame.copy_within(TAG..TAG + ADDRESSES, 0);
             frame[ADDRESSES..ADDRESSES + TAG].copy_from_slice(&tag);
@@ -178,36 +178,4 @@ fn tag(header: &libc::tpacket2_hdr) -> Option<[u8; TAG]> {
     let [a, b] = if has_type { header.tp_vlan_tpid } else { VLAN }.to_be_bytes();
     let [c, d] = header.tp_vlan_tci.to_be_bytes();
     Some([a, b, c, d])
-}
-
-pub(super) fn set_option<T>(socket: &OwnedFd, option: libc::c_int, value: &T) -> io::Result<()> {
-    // SAFETY: the kernel reads the size of a `T` from a `T`, which is plain data at every call of this.
-    let done = unsafe {
-        libc::setsockopt(
-            socket.as_raw_fd(),
-            libc::SOL_PACKET,
-            option,
-            ptr::from_ref(value).cast(),
-            size_of::<T>() as libc::socklen_t,
-        )
-    };
-    if done < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
-}
-
-/// Binds a packet socket to an interface, to receive frames of `protocol` (in network byte order; 0: none).
-pub(super) fn bind(socket: &OwnedFd, index: u32, protocol: u16) -> io::Result<()> {
-    // SAFETY: the address is plain data of integers, for which zero is a value.
-    let mut address: libc::sockaddr_ll = unsafe { core::mem::zeroed() };
-    address.sll_family = libc::AF_PACKET as u16;
-    address.sll_protocol = protocol;
-    address.sll_ifindex = index.cast_signed();
-    // SAFETY: the kernel reads the size of a `sockaddr_ll` from one.
-    let done = unsafe {
-        libc::bind(
-            socket.as_raw_fd(),
-            (&raw const address).cast(),
-            size_of::<libc::sockaddr_ll>() as libc::socklen_t,
-        )
-    };
-    if done < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }

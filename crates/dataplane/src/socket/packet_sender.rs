@@ -1,12 +1,12 @@
 //! Packet socket that sends by an interface and receives nothing.
 #![allow(unsafe_code, reason = "calls of the kernel")]
 
+use core::ptr;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socket_with};
 
-use super::packet::{bind, set_option};
 use crate::dataplane::{Sent, Stopped};
 use crate::error::{InterfaceError, Refusal};
 use crate::netlink::index_of;
@@ -114,4 +114,36 @@ impl AsFd for PacketSender {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.socket.as_fd()
     }
+}
+
+pub(super) fn set_option<T>(socket: &OwnedFd, option: libc::c_int, value: &T) -> io::Result<()> {
+    // SAFETY: the kernel reads the size of a `T` from a `T`, which is plain data at every call of this.
+    let done = unsafe {
+        libc::setsockopt(
+            socket.as_raw_fd(),
+            libc::SOL_PACKET,
+            option,
+            ptr::from_ref(value).cast(),
+            size_of::<T>() as libc::socklen_t,
+        )
+    };
+    if done < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+}
+
+/// Binds a packet socket to an interface, to receive frames of `protocol` (in network byte order; 0: none).
+pub(super) fn bind(socket: &OwnedFd, index: u32, protocol: u16) -> io::Result<()> {
+    // SAFETY: the address is plain data of integers, for which zero is a value.
+    let mut address: libc::sockaddr_ll = unsafe { core::mem::zeroed() };
+    address.sll_family = libc::AF_PACKET as u16;
+    address.sll_protocol = protocol;
+    address.sll_ifindex = index.cast_signed();
+    // SAFETY: the kernel reads the size of a `sockaddr_ll` from one.
+    let done = unsafe {
+        libc::bind(
+            socket.as_raw_fd(),
+            (&raw const address).cast(),
+            size_of::<libc::sockaddr_ll>() as libc::socklen_t,
+        )
+    };
+    if done < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }

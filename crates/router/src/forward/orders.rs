@@ -20,7 +20,7 @@ pub(crate) struct Order {
 /// An order that was served. It holds what the changes replaced, to be freed where time is plenty.
 pub(crate) struct Done {
     pub(crate) _changes: Vec<PortChange>,
-    /// What the changes did, or why a discipline refused one.
+    /// Effect of the changes, or the reason why a discipline refused one.
     pub(crate) result: Result<Applied, String>,
 }
 
