@@ -57,6 +57,8 @@ impl Stream {
         };
         let inbound = bind(1 - from, to);
         inbound.set_read_timeout(Some(Duration::from_secs(3))).expect("set");
+        // Room for a whole queue of the router: it is sent at once where a router is stopped.
+        rustix::net::sockopt::set_socket_recv_buffer_size_force(&inbound, 64 << 20).expect("set");
         let outbound = bind(from, SocketAddr::from(([0, 0, 0, 0], 0)));
         let stop = Arc::new(AtomicBool::new(false));
         let stopping = stop.clone();
