@@ -45,7 +45,7 @@ pub trait Engine {
     fn sample(&mut self) -> Option<Sample>;
 }
 
-/// What a change of policy did.
+/// Effect of a change of policy.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Applied {
     /// Packets that moved to a new tree of queues.
@@ -58,8 +58,8 @@ pub struct Applied {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{problem}: {help}")]
 pub struct Misfit {
-    /// What does not fit.
+    /// Part that does not fit.
     pub problem: String,
-    /// What to do.
+    /// Remedy.
     pub help: String,
 }

@@ -1,4 +1,4 @@
-//! What this host and its interfaces can do for a router, found without changing anything.
+//! Capabilities of this host and its interfaces for a router, found without changing anything.
 
 use lockgate_dataplane::ethtool;
 use lockgate_dataplane::netlink::{Link, Netlink, XdpMode};

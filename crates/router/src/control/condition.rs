@@ -102,9 +102,9 @@ pub struct Condition {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{problem}")]
 pub struct ConditionError {
-    /// What is wrong.
+    /// Problem.
     pub problem: String,
-    /// What to write.
+    /// Remedy.
     pub help: String,
 }
 

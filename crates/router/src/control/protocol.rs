@@ -157,9 +157,9 @@ pub enum Cause {
 pub struct Refusal {
     /// Cause.
     pub cause: Cause,
-    /// What is wrong.
+    /// Problem.
     pub message: String,
-    /// What to do.
+    /// Remedy.
     pub help: String,
 }
 

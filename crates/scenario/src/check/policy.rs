@@ -44,7 +44,7 @@ struct PolicyTop {
     title: Option<String>,
 }
 
-/// What the router is attached to.
+/// Attachment of the router.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct RouterTable {
