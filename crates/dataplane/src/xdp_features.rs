@@ -27,7 +27,7 @@ const REDIRECT: u64 = 1 << 1;
 const ZERO_COPY: u64 = 1 << 3;
 const FRAGMENTS: u64 = 1 << 5;
 
-/// Features of a driver for XDP programs and `AF_XDP` sockets.
+/// Features of a driver: XDP programs and `AF_XDP` sockets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[allow(clippy::struct_excessive_bools, reason = "the features are independent")]
 pub struct XdpFeatures {

@@ -36,6 +36,16 @@ pub enum ClaimError {
     Store(#[from] StoreError),
 }
 
+impl ClaimError {
+    /// Returns the remedy.
+    pub fn help(&self) -> &'static str {
+        match self {
+            Self::Taken { .. } => "stop that one, or give this one another name with --name",
+            Self::Store(error) => error.help(),
+        }
+    }
+}
+
 /// Policy that a router starts with.
 #[derive(Debug)]
 pub struct Boot {
@@ -69,6 +79,17 @@ pub enum BootError {
         /// First problem.
         why: String,
     },
+}
+
+impl BootError {
+    /// Returns the remedy; empty if each problem has its own.
+    pub fn help(&self) -> &'static str {
+        match self {
+            Self::Store(error) => error.help(),
+            Self::File(_) => "",
+            Self::Confirmed { .. } => "--fresh starts from the file",
+        }
+    }
 }
 
 impl Claim {

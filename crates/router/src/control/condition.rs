@@ -104,7 +104,7 @@ pub struct Condition {
 pub struct ConditionError {
     /// Problem.
     pub problem: String,
-    /// Remedy: the right form.
+    /// Remedy.
     pub help: String,
 }
 

@@ -23,7 +23,7 @@ use super::protocol::{Answer, Changed, Refusal, Request, Status};
 use super::state::{Change, Control, Reversal, Stamp};
 use super::store::{Store, StoreError};
 
-/// Function that takes each line of the log.
+/// Function that takes each line of the log. It must not block: trials end on the thread that calls it.
 pub type Log = Box<dyn FnMut(&str) + Send>;
 
 /// Router whose control does not start.
@@ -43,6 +43,19 @@ pub enum StartError {
     /// The thread cannot be started.
     #[error("cannot start a thread: {0}")]
     Thread(io::Error),
+}
+
+impl StartError {
+    /// Returns the remedy.
+    pub fn help(&self) -> &'static str {
+        match self {
+            Self::Store(error) => error.help(),
+            Self::Socket { .. } => {
+                "name another directory, with a path of less than 100 letters, with --state"
+            }
+            Self::Thread(_) => "the system has no room for a thread; end other programs",
+        }
+    }
 }
 
 /// Running control of a router.

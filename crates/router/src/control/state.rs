@@ -374,7 +374,7 @@ impl<E: Engine, S: Storage> Control<E, S> {
         }
         let policy = read_policy(change.text, change.origin).map_err(|problems| {
             let messages: Vec<String> = (&problems).into_iter().take(5).map(ToString::to_string).collect();
-            let help = "`lockgate check` shows each problem with its place";
+            let help = "`lockgate apply` of this version shows each problem with its place";
             Refusal::usage(messages.join("; "), help)
         })?;
         fits(&self.running.policy, &policy).map_err(misfit)?;

@@ -54,6 +54,18 @@ pub enum StoreError {
     },
 }
 
+impl StoreError {
+    /// Returns the remedy.
+    pub fn help(&self) -> &'static str {
+        match self {
+            Self::Unreachable { .. } => "make room, or name another directory with --state",
+            Self::Damaged { .. } => {
+                "--fresh starts from the file with a new history, and keeps the damaged files"
+            }
+        }
+    }
+}
+
 /// History as found on disk.
 #[derive(Debug, Default)]
 pub struct Loaded {
@@ -194,10 +206,16 @@ fn checksum(bytes: &[u8]) -> String {
     })
 }
 
-/// Creates a directory and its parents, for the present user alone.
+/// Creates a directory for the present user alone. Its parents are for all users, as routers of others are below them.
 pub(super) fn create_private(folder: &Path) -> io::Result<()> {
+    if folder.is_dir() {
+        return Ok(());
+    }
+    if let Some(parent) = folder.parent() {
+        fs::create_dir_all(parent)?;
+    }
+    #[cfg_attr(not(unix), allow(unused_mut, reason = "modes are of Unix"))]
     let mut builder = fs::DirBuilder::new();
-    builder.recursive(true);
     #[cfg(unix)]
     std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
     builder.create(folder)

@@ -44,7 +44,7 @@ struct PolicyTop {
     title: Option<String>,
 }
 
-/// Attachment of the router: keys of `[router]`.
+/// Attachment of the router.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct RouterTable {

@@ -67,6 +67,22 @@ fn damage_of_both_files_is_an_error_that_keeps_them() {
     assert!(folder.path().join("history.damaged").exists());
 }
 
+#[cfg(unix)]
+#[test]
+fn directories_are_private_and_their_parents_are_not() {
+    use std::os::unix::fs::PermissionsExt;
+
+    let folder = tempfile::tempdir().expect("a folder");
+    let state = folder.path().join("lockgate/router/house");
+    Store::open(&state).expect("created");
+    Store::open(&state).expect("there");
+    let mode = |path: &Path| fs::metadata(path).expect("a directory").permissions().mode() & 0o777;
+    assert_eq!(mode(&state), 0o700);
+    let plain = folder.path().join("plain");
+    fs::create_dir(&plain).expect("created");
+    assert_eq!(mode(&folder.path().join("lockgate/router")), mode(&plain));
+}
+
 #[test]
 fn a_failed_save_leaves_the_stored_history() {
     let folder = tempfile::tempdir().expect("a folder");
