@@ -38,6 +38,7 @@ use toml::de::DeTable;
 
 use crate::check::Checker;
 use crate::diagnostic::{Problem, Problems, Source};
+use crate::files::Files;
 use crate::reader::{MEMORY, longest_text, parsed};
 use crate::tree::QueueTree;
 
@@ -131,6 +132,24 @@ pub fn is_policy(text: &str) -> bool {
     root.get_ref().contains_key("router")
 }
 
+/// Returns `text` with the table of subscribers that it names in place of the table's path, so that the
+/// policy is whole in itself. Other texts are returned as they are.
+///
+/// # Errors
+/// Fails if the table cannot be loaded: its path, and the reason.
+pub fn embed_subscribers(text: &str, files: &dyn Files) -> Result<String, String> {
+    let Ok(mut document) = text.parse::<toml_edit::DocumentMut>() else { return Ok(text.to_owned()) };
+    let path = document.get("subscribers").and_then(toml_edit::Item::as_str).unwrap_or_default().to_owned();
+    if path.is_empty() || path.contains('\n') {
+        return Ok(text.to_owned());
+    }
+    let bytes = files.load(&path).map_err(|why| format!("cannot read `{path}`: {why}"))?;
+    let table = String::from_utf8_lossy(&bytes).replace("\r\n", "\n");
+    let has_end = table.ends_with('\n');
+    document["subscribers"] = toml_edit::value(if has_end { table } else { table + "\n" });
+    Ok(document.to_string())
+}
+
 /// Reads a policy called `name` (as its file) from `text`.
 ///
 /// # Errors
@@ -145,8 +164,11 @@ pub fn read_policy(text: &str, name: &str) -> Result<Policy, Problems> {
     let source = Source::new(name, text);
     let root = parsed(text, &source)?;
     let files = std::collections::BTreeMap::<String, std::sync::Arc<[u8]>>::new();
-    let mut checker = Checker::new(&files, &[], 0);
-    let policy = checker.policy(&root);
+    let mut checker = Checker::new(&files, &[], MEMORY);
+    let expanded = checker.expand(&root);
+    let policy = checker.policy(expanded.as_ref().unwrap_or(&root));
+    drop(expanded);
+    checker.merge_members();
     let mut problems = core::mem::take(&mut checker.problems);
     match policy {
         Some(mut policy) if problems.is_empty() => {

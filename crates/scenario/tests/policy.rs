@@ -1,7 +1,7 @@
 //! Policies of a router: what is read, and every problem with its place and fix.
 
 use lockgate_engine::units::{Bytes, Rate};
-use lockgate_scenario::policy::{FrameIo, Mode, is_policy, read_policy};
+use lockgate_scenario::policy::{FrameIo, Mode, embed_subscribers, is_policy, read_policy};
 
 const BRIDGE: &str = r#"title = "box in the cable"
 [router]
@@ -86,4 +86,31 @@ fn egress_names_ports_by_interfaces() {
     assert_eq!((policy.ports.len(), policy.ports[0].name.as_str(), policy.io), (1, "wan", None));
     refused(&egress(""), &[(1, 1, "nothing is done to `wan`", "[port.wan]")]);
     refused(&egress("[port.\"lan->wan\"]\n"), &[(4, 7, "a port is named by its interface", "`[port.wan]`")]);
+}
+
+#[test]
+fn a_policy_has_a_queue_for_each_subscriber_of_its_table() {
+    let text = r#"
+subscribers = "plans.csv"
+[router]
+mode = "bridge"
+interfaces = { lan = "eth1", wan = "eth2" }
+[port."wan->lan"]
+root = "shaper"
+[port."wan->lan".queue]
+shaper = { kind = "htb", children = ["plan", "rest"] }
+plan = { count = "subscribers", kind = "fq_codel", rate = "$download_min", ceil = "$download_max", match = [{ destination = "$ipv4" }] }
+rest = { kind = "fifo", rate = "1mbit" }
+"#;
+    let table =
+        "Circuit ID,IPv4,Download Min Mbps,Download Max Mbps\r\n1,100.64.0.1,1,50\r\n2,100.64.0.2/31,2,100";
+    let files = std::collections::BTreeMap::from([("plans.csv".to_owned(), table.as_bytes().into())]);
+    let whole = embed_subscribers(text, &files).expect("the table is there");
+    assert_eq!(embed_subscribers(&whole, &files).as_deref(), Ok(whole.as_str()), "once is enough");
+    let policy = read_policy(&whole, "policy.toml").unwrap_or_else(|problems| panic!("{problems:?}"));
+    let tree = &policy.ports.iter().find(|port| port.name == "wan:lan").expect("there").tree;
+    let names: Vec<&str> = tree.queues().iter().map(|queue| &*queue.name).collect();
+    assert!(names.contains(&"plan/1") && names.contains(&"plan/2"), "{names:?}");
+    let missing = embed_subscribers(text, &std::collections::BTreeMap::new());
+    assert_eq!(missing, Err("cannot read `plans.csv`: there is no such file".to_owned()));
 }

@@ -2,7 +2,7 @@
 
 use lockgate::units::Duration;
 use lockgate_router::control::protocol::{Answer, Request};
-use lockgate_scenario::{is_policy, read_policy};
+use lockgate_scenario::read_policy;
 
 use crate::arguments::Apply;
 use crate::exit::{Exit, Failure};
@@ -10,13 +10,7 @@ use crate::output::say;
 use crate::{routers, terminal};
 
 pub(crate) fn apply(arguments: &Apply) -> Result<Exit, Failure> {
-    let origin = arguments.file.display().to_string();
-    let text = lockgate::files::text(&arguments.file)
-        .map_err(|why| Failure::usage(format!("cannot read `{origin}`: {why}"), "name a policy file"))?;
-    if !is_policy(&text) {
-        let message = format!("`{origin}` is no policy of a router: it has no table `router`");
-        return Err(Failure::usage(message, "add `[router]` with `mode` and `interfaces`"));
-    }
+    let (origin, text) = super::route::read(&arguments.file)?;
     // Here already, where each problem can be shown with its place.
     let policy = read_policy(&text, &origin).map_err(|problems| Failure::Scenario(Box::new(problems)))?;
     terminal::warnings(&policy.warnings);

@@ -62,9 +62,8 @@ pub(crate) fn route(arguments: &Route) -> Result<Exit, Failure> {
     Ok(Exit::Ok)
 }
 
-/// Reads the policy's file. Returns its name and its text.
-#[cfg(target_os = "linux")]
-fn read(file: &std::path::Path) -> Result<(String, String), Failure> {
+/// Reads a policy's file, and the table of subscribers that it names. Returns its name and its text.
+pub(super) fn read(file: &std::path::Path) -> Result<(String, String), Failure> {
     let origin = file.display().to_string();
     let text = lockgate::files::text(file)
         .map_err(|why| Failure::usage(format!("cannot read `{origin}`: {why}"), "name a policy file"))?;
@@ -72,6 +71,9 @@ fn read(file: &std::path::Path) -> Result<(String, String), Failure> {
         let message = format!("`{origin}` is no policy of a router: it has no table `router`");
         return Err(Failure::usage(message, "add `[router]` with `mode` and `interfaces`"));
     }
+    let files = lockgate::files::Beside::new(file);
+    let text = lockgate_scenario::embed_subscribers(&text, &files)
+        .map_err(|why| Failure::usage(why, "the table is looked for beside the policy"))?;
     Ok((origin, text))
 }
 

@@ -23,7 +23,7 @@ use crate::tree::QueueTree;
 use crate::values::LinkOverhead;
 
 /// Sections of a policy.
-const SECTIONS: [&str; 2] = ["router", "port"];
+const SECTIONS: [&str; 3] = ["router", "port", "subscribers"];
 
 /// Default and limits of the number of frames that all queues hold together.
 const FRAMES: u32 = 32_768;
