@@ -7,6 +7,7 @@ mod arguments;
 mod commands;
 mod exit;
 mod interrupt;
+mod live_view;
 mod output;
 mod papers;
 mod plans;

@@ -23,7 +23,7 @@ use crate::frames::Frames;
 use crate::port::{BATCH, RouterPort};
 
 pub(crate) use orders::{Order, Orders, orders};
-pub(crate) use sampling::{Samples, Sampling, samples};
+pub(crate) use sampling::{Newest, Sampling, samples};
 
 /// Longest sleep. Bounds the delay of orders and of a request to stop.
 const NAP: Duration = Duration::from_millis(5);

@@ -26,7 +26,7 @@ use lockgate_scenario::policy::{FrameIo, PolicyPort};
 use crate::attach::Attachment;
 use crate::control::{Applied, Engine, Misfit};
 use crate::failure::Failure;
-use crate::forward::{Forwarder, Losses, Order, Samples, Shared, orders, samples};
+use crate::forward::{Forwarder, Losses, Newest, Order, Shared, orders, samples};
 use crate::frames::Frames;
 use crate::port::{PortChange, QueueChange, RouterPort};
 use crate::watchdog;
@@ -70,8 +70,7 @@ struct Worker {
     /// Indices of its ports in the policy.
     ports: Vec<usize>,
     orders: Sender<Order>,
-    samples: Samples,
-    newest: Option<Sample>,
+    newest: Newest,
     shared: Arc<Shared>,
     thread: JoinHandle<Result<Losses, InterfaceError>>,
 }
@@ -134,7 +133,7 @@ impl Router {
         let mut workers = Vec::new();
         for (group, interfaces, ports) in made {
             let (order, receiving) = orders();
-            let (sampling, samples) = samples(options.every);
+            let (sampling, newest) = samples(options.every);
             let shared = Arc::new(Shared::default());
             let frames = Frames::new(frames, attachment.longest());
             let forwarder = Forwarder::new(interfaces, ports, frames, receiving, sampling, shared.clone());
@@ -149,7 +148,7 @@ impl Router {
                     result
                 })
                 .map_err(|why| lockgate_dataplane::error::Refusal::new("start a thread", why))?;
-            workers.push(Worker { ports: group, orders: order, samples, newest: None, shared, thread });
+            workers.push(Worker { ports: group, orders: order, newest, shared, thread });
         }
         attachment.attach()?;
         let watched = workers.iter().map(|worker| worker.shared.clone()).collect();
@@ -165,6 +164,11 @@ impl Router {
     /// Returns a flag that is set when a thread has ended, which it does only on an error.
     pub fn failed(&self) -> Arc<AtomicBool> {
         self.failed.clone()
+    }
+
+    /// Returns a reader of its samples.
+    pub fn observer(&self) -> Observer {
+        Observer(self.workers.iter().map(|worker| worker.newest.clone()).collect())
     }
 
     /// True if frames are redirected to it.
@@ -269,12 +273,20 @@ impl Engine for Router {
     }
 
     fn sample(&mut self) -> Option<Sample> {
+        self.observer().sample()
+    }
+}
+
+/// Reader of a router's samples, on any thread.
+#[derive(Clone, Debug)]
+pub struct Observer(Vec<Newest>);
+
+impl Observer {
+    /// Returns the newest sample of all ports, in the policy's order; `None` before the first.
+    pub fn sample(&self) -> Option<Sample> {
         let mut merged: Option<Sample> = None;
-        for worker in &mut self.workers {
-            if let Some(newest) = worker.samples.newest() {
-                worker.newest = Some(newest);
-            }
-            let newest = worker.newest.clone()?;
+        for newest in &self.0 {
+            let newest = newest.get()?;
             match &mut merged {
                 None => merged = Some(newest),
                 Some(sample) => {

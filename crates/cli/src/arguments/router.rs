@@ -1,5 +1,6 @@
 //! Options of the commands that control a running router.
 
+use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
@@ -9,8 +10,8 @@ pub(crate) enum RouterCommand {
     /// Runs a policy on real interfaces: between two as a bridge, or behind or before the kernel of one
     #[command(after_help = "Examples:
   lockgate route house.toml --dry-run
-  lockgate route house.toml --for 10min
-  lockgate route house.toml
+  lockgate route house.toml --for 10min --watch
+  lockgate route house.toml --web
 
 A policy has the queues of a scenario, and says where they stand:
   [router]
@@ -72,6 +73,18 @@ pub(crate) struct Route {
     /// Ends after this time
     #[arg(long = "for", value_name = "TIME")]
     pub(crate) lasting: Option<String>,
+    /// Shows the queues in the terminal while it runs; where the output is no terminal, as lines
+    #[arg(short, long)]
+    pub(crate) watch: bool,
+    /// Serves a page, /metrics and the shapes of `tc -j` [default address: 127.0.0.1:8180]
+    #[arg(long, value_name = "ADDRESS", num_args = 0..=1, default_missing_value = "127.0.0.1:8180")]
+    pub(crate) web: Option<SocketAddr>,
+    /// Further name by which the page may be reached
+    #[arg(long = "host", value_name = "NAME")]
+    pub(crate) hosts: Vec<String>,
+    /// Interval of the samples, 10ms to 5s
+    #[arg(long, value_name = "TIME", default_value = "1s")]
+    pub(crate) every: String,
     /// Uses a thread for each port instead of one for all
     #[arg(long)]
     pub(crate) threads: bool,

@@ -1,5 +1,8 @@
 //! `lockgate route`: a policy on real interfaces.
 
+#[cfg(target_os = "linux")]
+mod view;
+
 use crate::arguments::Route;
 use crate::exit::{Exit, Failure};
 
@@ -12,6 +15,7 @@ pub(crate) fn route(arguments: &Route) -> Result<Exit, Failure> {
     use lockgate_router::control::notify::Notifier;
     use lockgate_router::control::server::Server;
     use lockgate_router::router::{Options, Router};
+    use lockgate_session::{LONGEST_INTERVAL, SHORTEST_INTERVAL};
 
     use crate::interrupt;
     use crate::output::{say, tell};
@@ -20,11 +24,12 @@ pub(crate) fn route(arguments: &Route) -> Result<Exit, Failure> {
     const LOOK: Duration = Duration::from_millis(50);
 
     let lasting = arguments.lasting.as_deref().map(time).transpose()?;
-    let options = Options {
-        thread_for_each_port: arguments.threads,
-        spin: time(&arguments.spin)?,
-        ..Options::default()
-    };
+    let every = time(&arguments.every)?;
+    if !(SHORTEST_INTERVAL..=LONGEST_INTERVAL).contains(&every) {
+        let wrong = format!("`--every {}` is no interval of samples", arguments.every);
+        return Err(Failure::usage(wrong, "it is from 10ms to 5s"));
+    }
+    let options = Options { every, thread_for_each_port: arguments.threads, spin: time(&arguments.spin)? };
     let (origin, text) = read(&arguments.file)?;
     if arguments.dry_run {
         let policy = lockgate_scenario::read_policy(&text, &origin).map_err(problems)?;
@@ -43,18 +48,23 @@ pub(crate) fn route(arguments: &Route) -> Result<Exit, Failure> {
         None => tell!("frames come by AF_XDP"),
     }
     let failed = router.failed();
+    let shown = view::start(&boot.policy, arguments, every, router.observer())?;
     let log = Box::new(|line: &str| tell!("{line}"));
     let server = Server::start(claim, boot, router, Notifier::from_environment(), log)
         .map_err(|why| Failure::run(why, "name another directory with --state"))?;
     let until = lasting.map(|lasting| Instant::now() + Duration::from_nanos(lasting.as_picos() / 1_000));
-    while !interrupt::is_requested()
-        && !failed.load(Ordering::Relaxed)
-        && until.is_none_or(|until| Instant::now() < until)
-    {
+    let ends = || {
+        interrupt::is_requested()
+            || failed.load(Ordering::Relaxed)
+            || until.is_some_and(|until| Instant::now() >= until)
+    };
+    let shown = shown.map(|shown| shown.show(&ends)).transpose();
+    while !ends() && shown.is_ok() {
         std::thread::sleep(LOOK);
     }
     let losses = server.stop().stop().map_err(Failure::router)?;
     interrupt::on_ended();
+    shown?;
     tell!(
         "ended: the queues are drained, the interfaces are the kernel's; {} frames lost outside the queues",
         losses.total()

@@ -1,14 +1,13 @@
 //! Samples of a forwarder's ports, for its observers.
 
+use std::sync::{Arc, Mutex, PoisonError};
+
 use lockgate_engine::units::{Duration, Instant};
 use lockgate_measure::monitor::{FidelitySample, LOOKS, Monitor, Sample};
 use lockgate_measure::recording::Event;
 
 use super::Losses;
 use crate::port::RouterPort;
-
-/// Samples under way at most; beyond it one is dropped and counted.
-const SAMPLES: usize = 8;
 
 /// Forwarder's end.
 pub(crate) struct Sampling {
@@ -18,23 +17,18 @@ pub(crate) struct Sampling {
     look: Instant,
     events: Vec<Event>,
     dropped: u64,
-    full: rtrb::Producer<Box<Sample>>,
-    empty: rtrb::Consumer<Box<Sample>>,
+    /// Sample to be filled next.
+    spare: Box<Sample>,
+    newest: Arc<Mutex<Box<Sample>>>,
 }
 
-/// Observer's end.
-pub(crate) struct Samples {
-    full: rtrb::Consumer<Box<Sample>>,
-    empty: rtrb::Producer<Box<Sample>>,
-}
+/// Readers' end: the newest sample. Any number of readers may have a clone.
+#[derive(Clone, Debug)]
+pub(crate) struct Newest(Arc<Mutex<Box<Sample>>>);
 
 /// Creates both ends; a sample is taken each `every`.
-pub(crate) fn samples(every: Duration) -> (Sampling, Samples) {
-    let (full, filled) = rtrb::RingBuffer::new(SAMPLES);
-    let (mut emptied, empty) = rtrb::RingBuffer::new(SAMPLES);
-    for _ in 0..SAMPLES {
-        let _ = emptied.push(Box::default());
-    }
+pub(crate) fn samples(every: Duration) -> (Sampling, Newest) {
+    let newest: Arc<Mutex<Box<Sample>>> = Arc::default();
     let sampling = Sampling {
         monitor: Monitor::new(Instant::ZERO),
         every,
@@ -42,10 +36,10 @@ pub(crate) fn samples(every: Duration) -> (Sampling, Samples) {
         look: Instant::ZERO,
         events: Vec::new(),
         dropped: 0,
-        full,
-        empty,
+        spare: Box::default(),
+        newest: newest.clone(),
     };
-    (sampling, Samples { full: filled, empty: emptied })
+    (sampling, Newest(newest))
 }
 
 impl Sampling {
@@ -67,18 +61,16 @@ impl Sampling {
     fn look(&mut self, now: Instant, ports: &mut [RouterPort], losses: &Losses) {
         self.monitor.observe(ports.iter_mut().map(|port| (&mut port.port, &mut port.record)));
         if now >= self.due {
-            match self.empty.pop() {
-                Ok(mut sample) => {
-                    let ports = ports.iter_mut().map(|port| (&mut port.port, &mut port.record));
-                    self.monitor.close_into(&mut sample, now, ports, &mut [], &self.events);
-                    sample.dropped_samples = self.dropped;
-                    sample.fidelity = Some(FidelitySample {
-                        host_losses: losses.no_slot + losses.too_long + losses.down,
-                        ..FidelitySample::default()
-                    });
-                    // Never full: there are as many samples as slots.
-                    let _ = self.full.push(sample);
-                }
+            let ports = ports.iter_mut().map(|port| (&mut port.port, &mut port.record));
+            self.monitor.close_into(&mut self.spare, now, ports, &mut [], &self.events);
+            self.spare.dropped_samples = self.dropped;
+            self.spare.fidelity = Some(FidelitySample {
+                host_losses: losses.no_slot + losses.too_long + losses.down,
+                ..FidelitySample::default()
+            });
+            // A forwarder waits for nobody: while a reader copies, this sample is lost.
+            match self.newest.try_lock() {
+                Ok(mut newest) => core::mem::swap(&mut *newest, &mut self.spare),
                 Err(_) => self.dropped += 1,
             }
             self.due = Some(self.due + self.every).filter(|due| *due > now).unwrap_or(now + self.every);
@@ -87,14 +79,10 @@ impl Sampling {
     }
 }
 
-impl Samples {
-    /// Returns the newest sample; `None` if there is none since the last call.
-    pub(crate) fn newest(&mut self) -> Option<Sample> {
-        let mut newest = None;
-        while let Ok(full) = self.full.pop() {
-            newest = Some((*full).clone());
-            let _ = self.empty.push(full);
-        }
-        newest
+impl Newest {
+    /// Returns the newest sample; `None` before the first.
+    pub(crate) fn get(&self) -> Option<Sample> {
+        let newest = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        (newest.interval_s > 0.0).then(|| (**newest).clone())
     }
 }
