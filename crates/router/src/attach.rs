@@ -155,18 +155,16 @@ fn bridge_of(links: &[Link], all: &[Link]) -> Result<Option<String>, Failure> {
         return Ok(None);
     }
     let controller = controllers[0].and_then(|index| all.iter().find(|link| link.index == index));
-    match controller
-        .filter(|link| link.kind == "bridge" && controllers.iter().all(|it| *it == Some(link.index)))
-    {
-        Some(bridge) => Ok(Some(bridge.name.clone())),
-        None => {
-            let names: Vec<&str> = links.iter().map(|link| link.name.as_str()).collect();
-            Err(Failure::misfit(
-                format!("{} are not ports of the same bridge", names.join(" and ")),
-                "put both into one kernel bridge, or take both out: the router then makes one",
-            ))
-        }
-    }
+    let is_shared =
+        |link: &&Link| link.kind == "bridge" && controllers.iter().all(|it| *it == Some(link.index));
+    let Some(bridge) = controller.filter(is_shared) else {
+        let names: Vec<&str> = links.iter().map(|link| link.name.as_str()).collect();
+        return Err(Failure::misfit(
+            format!("{} are not ports of the same bridge", names.join(" and ")),
+            "put both into one kernel bridge, or take both out: the router then makes one",
+        ));
+    };
+    Ok(Some(bridge.name.clone()))
 }
 
 fn near_name(link: &Link) -> String {
@@ -271,7 +269,7 @@ impl Attachment {
     pub fn detach(&self) {
         let mut redirections = self.redirections.lock().unwrap_or_else(PoisonError::into_inner);
         // The way back of mode `ingress` is needed until the router ends.
-        redirections.retain(|redirection| redirection.is_way_back());
+        redirections.retain(Redirection::is_way_back);
     }
 
     /// True if frames are redirected to the router.

@@ -87,51 +87,26 @@ impl Router {
         tell: impl Fn(&str) + Send + Sync + 'static,
     ) -> Result<Self, Failure> {
         let attachment = Arc::new(Attachment::prepare(&policy)?);
-        let clock = MonotonicClock::start();
-        let seed = Seed(std::hash::BuildHasher::hash_one(&std::hash::RandomState::new(), 0));
-        let mut records = records(&policy).into_iter();
-        let groups: Vec<Vec<usize>> = match options.thread_for_each_port {
-            true => (0..policy.ports.len()).map(|port| vec![port]).collect(),
-            false => vec![(0..policy.ports.len()).collect()],
-        };
+        let all: Vec<usize> = (0..policy.ports.len()).collect();
+        let groups: Vec<&[usize]> =
+            if options.thread_for_each_port { all.chunks(1).collect() } else { vec![&all] };
         let frames = policy.frames / groups.len() as u32;
-        let mut packet_sockets = None;
-        let mut made = Vec::new();
-        for group in groups {
-            let endpoints = attachment.endpoints();
-            let used: Vec<usize> = {
-                let mut used: Vec<usize> =
-                    group.iter().flat_map(|port| attachment.between(&policy.ports[*port])).collect();
-                used.sort_unstable();
-                used.dedup();
-                used
-            };
-            let opened: Vec<_> = used.iter().map(|endpoint| endpoints[*endpoint]).collect();
-            let options = InterfaceOptions {
-                longest: attachment.longest(),
-                sockets: sockets(policy.io, attachment.longest())?,
-                spin: options.spin,
-                ..InterfaceOptions::default()
-            };
-            let interfaces = Interfaces::open_endpoints(&opened, options, clock)?;
-            packet_sockets = interfaces.packet_socket_reason().map(reason);
-            let mut ports = Vec::new();
-            for (port, record) in group.iter().zip(&mut records) {
-                let policy = &policy.ports[*port];
-                let between = attachment.between(policy).map(|it| used.partition_point(|used| *used < it));
-                ports.push(RouterPort::build(policy, between, seed, record).map_err(|why| {
-                    Failure::misfit(
-                        format!("port `{}` cannot be built: {why}", policy.name),
-                        "mend the policy",
-                    )
-                })?);
-            }
-            made.push((group, interfaces, ports));
-        }
+        let opening = Opening {
+            policy: &policy,
+            attachment: &attachment,
+            options,
+            clock: MonotonicClock::start(),
+            seed: Seed(std::hash::BuildHasher::hash_one(&std::hash::RandomState::new(), 0)),
+        };
+        let mut records = records(&policy).into_iter();
+        let opened: Result<Vec<_>, Failure> =
+            groups.iter().map(|group| opening.open(group, &mut records)).collect();
+        let opened = opened?;
+        let packet_sockets = opened.iter().find_map(|(it, _)| it.packet_socket_reason().map(reason));
         let ended = Arc::new(AtomicBool::new(false));
         let failed = Arc::new(AtomicBool::new(false));
         let mut workers = Vec::new();
-        for (group, interfaces, ports) in made {
+        for (group, (interfaces, ports)) in groups.iter().zip(opened) {
             let (order, receiving) = orders();
             let (sampling, newest) = samples(options.every);
             let shared = Arc::new(Shared::default());
@@ -148,7 +123,7 @@ impl Router {
                     result
                 })
                 .map_err(|why| lockgate_dataplane::error::Refusal::new("start a thread", why))?;
-            workers.push(Worker { ports: group, orders: order, newest, shared, thread });
+            workers.push(Worker { ports: group.to_vec(), orders: order, newest, shared, thread });
         }
         attachment.attach()?;
         let watched = workers.iter().map(|worker| worker.shared.clone()).collect();
@@ -232,6 +207,46 @@ impl Router {
             all.push(changes);
         }
         Ok(all)
+    }
+}
+
+/// Inputs of opening the sockets and building the ports of each thread.
+struct Opening<'a> {
+    policy: &'a Policy,
+    attachment: &'a Attachment,
+    options: Options,
+    clock: MonotonicClock,
+    seed: Seed,
+}
+
+impl Opening<'_> {
+    /// Opens what the ports of `group` receive from and send by, and builds them.
+    fn open(
+        &self,
+        group: &[usize],
+        records: &mut impl Iterator<Item = PortRecord>,
+    ) -> Result<(Interfaces, Vec<RouterPort>), Failure> {
+        let Self { policy, attachment, options, clock, seed } = *self;
+        let between = |port: &usize| attachment.between(&policy.ports[*port]);
+        let mut used: Vec<usize> = group.iter().flat_map(between).collect();
+        used.sort_unstable();
+        used.dedup();
+        let endpoints = attachment.endpoints();
+        let opened: Vec<_> = used.iter().map(|endpoint| endpoints[*endpoint]).collect();
+        let longest = attachment.longest();
+        let sockets = sockets(policy.io, longest)?;
+        let options =
+            InterfaceOptions { longest, sockets, spin: options.spin, ..InterfaceOptions::default() };
+        let interfaces = Interfaces::open_endpoints(&opened, options, clock)?;
+        let ports = group.iter().zip(records).map(|(index, record)| {
+            let port = &policy.ports[*index];
+            let between = between(index).map(|it| used.partition_point(|used| *used < it));
+            RouterPort::build(port, between, seed, record).map_err(|why| {
+                Failure::misfit(format!("port `{}` cannot be built: {why}", port.name), "mend the policy")
+            })
+        });
+        let ports: Result<Vec<_>, Failure> = ports.collect();
+        Ok((interfaces, ports?))
     }
 }
 

@@ -64,10 +64,9 @@ impl Sampling {
             let ports = ports.iter_mut().map(|port| (&mut port.port, &mut port.record));
             self.monitor.close_into(&mut self.spare, now, ports, &mut [], &self.events);
             self.spare.dropped_samples = self.dropped;
-            self.spare.fidelity = Some(FidelitySample {
-                host_losses: losses.no_slot + losses.too_long + losses.down,
-                ..FidelitySample::default()
-            });
+            let host_losses = losses.no_slot + losses.too_long + losses.down;
+            self.spare.fidelity =
+                (host_losses > 0).then(|| FidelitySample { host_losses, ..FidelitySample::default() });
             // A forwarder waits for nobody: while a reader copies, this sample is lost.
             match self.newest.try_lock() {
                 Ok(mut newest) => core::mem::swap(&mut *newest, &mut self.spare),

@@ -139,10 +139,9 @@ impl Network {
 
     /// Puts both hosts in one network, as a bridge between them makes it.
     pub(crate) fn join(&self) {
-        for side in 0..2 {
-            let address = [10, 3, 0, side as u8 + 1].into();
-            self.hosts[side]
-                .inside(|| Netlink::open()?.add_address(HOSTS[side], address, 24))
+        for (last, (host, name)) in (1..).zip(self.hosts.iter().zip(HOSTS)) {
+            let address = [10, 3, 0, last].into();
+            host.inside(|| Netlink::open()?.add_address(name, address, 24))
                 .expect("entered")
                 .expect("an address");
         }

@@ -10,6 +10,7 @@ use lockgate::units::Duration;
 use lockgate_monitor::{Channels, Command, Frames, Hub};
 use lockgate_router::router::Observer;
 use lockgate_scenario::Policy;
+use lockgate_scenario::policy::PolicyPort;
 
 use lockgate_session::{LinkStatus, PortStatus, Refused, Status};
 
@@ -107,40 +108,36 @@ impl Shown<'_> {
 /// Returns the status that readers see: the interfaces as nodes, and the ports without knobs.
 fn status(policy: &Policy, every: Duration) -> Status {
     let nodes: Vec<String> = policy.interfaces.iter().map(|interface| interface.role.clone()).collect();
-    let ends = |port: &lockgate_scenario::policy::PolicyPort| {
-        let (from, to) = (nodes[port.from].clone(), nodes[port.to].clone());
-        (from, to)
+    let ends = |port: &PolicyPort| (nodes[port.from].clone(), nodes[port.to].clone());
+    // One link for both directions.
+    let link_name = |port: &PolicyPort| {
+        let [one, other] = [port.from.min(port.to), port.from.max(port.to)];
+        if one == other { nodes[one].clone() } else { format!("{}-{}", nodes[one], nodes[other]) }
+    };
+    let mut links: Vec<LinkStatus> = Vec::new();
+    for port in &policy.ports {
+        let name = link_name(port);
+        if links.iter().all(|link| link.name != name) {
+            let (from, to) = ends(port);
+            let rate_bps = port.rate.map_or(0.0, |rate| rate.as_bits() as f64);
+            links.push(LinkStatus { name, from, to, rate_bps, ..LinkStatus::default() });
+        }
+    }
+    let queues = |port: &PolicyPort| {
+        port.tree.queues().iter().map(|queue| (queue.name.to_string(), Vec::new())).collect()
+    };
+    let port = |port: &PolicyPort| {
+        let (from, to) = ends(port);
+        let (name, link) = (port.name.clone(), link_name(port));
+        PortStatus { name, from, to, link, root: None, queues: queues(port) }
     };
     Status {
         title: policy.title.clone(),
         mode: "route",
         pace: 1.0,
         every_s: every.as_secs_f64(),
-        links: policy
-            .ports
-            .iter()
-            .map(|port| {
-                let (from, to) = ends(port);
-                let rate_bps = port.rate.map_or(0.0, |rate| rate.as_bits() as f64);
-                LinkStatus { name: port.name.clone(), from, to, rate_bps, ..LinkStatus::default() }
-            })
-            .collect(),
-        ports: policy
-            .ports
-            .iter()
-            .map(|port| {
-                let (from, to) = ends(port);
-                let queues = port.tree.queues().iter().map(|queue| (queue.name.to_string(), Vec::new()));
-                PortStatus {
-                    name: port.name.clone(),
-                    from,
-                    to,
-                    link: port.name.clone(),
-                    root: None,
-                    queues: queues.collect(),
-                }
-            })
-            .collect(),
+        links,
+        ports: policy.ports.iter().map(port).collect(),
         nodes,
         ..Status::default()
     }
