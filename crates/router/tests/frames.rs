@@ -134,16 +134,16 @@ fn pass(network: &Network, from: usize, sockets: SocketChoice, rounds: usize) {
         for frame in &sent {
             assert_eq!(sender.transmit(0, &[frame]).expect("there").taken, 1, "{} bytes", frame.len());
         }
-        let mut received = receive(&mut receiver, sent.len(), Duration::from_secs(2));
+        let mut arrived = receive(&mut receiver, sent.len(), Duration::from_secs(2));
         // Frames without an IP packet may go ahead of others.
         let mut expected = sent;
-        received.sort();
+        arrived.sort();
         expected.sort();
-        for (received, expected) in received.iter().zip(&expected) {
+        for (arrived, expected) in arrived.iter().zip(&expected) {
             let kind = kinds.iter().find(|(_, kind)| expected[12..].starts_with(kind)).map(|(name, _)| name);
-            assert_eq!(received, expected, "round {round}, {kind:?}");
+            assert_eq!(arrived, expected, "round {round}, {kind:?}");
         }
-        assert_eq!(received.len(), expected.len(), "round {round}");
+        assert_eq!(arrived.len(), expected.len(), "round {round}");
     }
 }
 
