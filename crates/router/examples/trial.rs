@@ -20,13 +20,11 @@ impl Engine for Printer {
         None
     }
 }
-
 impl Storage for Printer {
     fn save(&mut self, _: &History) -> Result<(), StoreError> {
         Ok(())
     }
 }
-
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let first =
         "router = { mode = \"egress\", interfaces = { wan = \"eth0\" } }\nport.wan.rate = \"10mbit\"\n";
