@@ -39,6 +39,7 @@ struct World {
     running: String,
     sojourn_s: f64,
     samples: u64,
+    is_stalled: bool,
     log: Vec<String>,
 }
 
@@ -81,7 +82,7 @@ impl Engine for Memory {
 
     fn sample(&mut self) -> Option<Sample> {
         let mut world = self.world();
-        world.samples += 1;
+        world.samples += u64::from(!world.is_stalled);
         let sojourn_p99_s = Some(world.sojourn_s);
         let queue = QueueSample { name: "voice".to_owned(), sojourn_p99_s, ..QueueSample::default() };
         let ports = vec![PortSample { name: "wan".to_owned(), queues: vec![queue], ..PortSample::default() }];
@@ -438,7 +439,8 @@ fn systemd_is_told() {
     let boot = claim.boot("first.toml", &text("first"), false).expect("a policy");
     let notifier =
         Notifier::new(address.to_str().expect("UTF-8"), Some(Duration::from_millis(20))).expect("a channel");
-    let server = Server::start(claim, boot, Memory::default(), notifier, Box::new(|_| {})).expect("started");
+    let engine = Memory::default();
+    let server = Server::start(claim, boot, engine.clone(), notifier, Box::new(|_| {})).expect("started");
     let mut buffer = [0; 200];
     let mut next = || {
         let length = manager.recv(&mut buffer).expect("a message");
@@ -450,6 +452,17 @@ fn systemd_is_told() {
     let answer = changed(folder.path(), &apply("second", Some(60_000), None));
     assert_eq!(answer.number, 2);
     assert!((0..1000).any(|_| next().starts_with("STATUS=policy 2, on trial until 20")));
+    // Without new samples the signs of life end, and the manager ends the router.
+    engine.world().is_stalled = true;
+    manager.set_nonblocking(true).expect("set");
+    let is_silent = || {
+        while manager.recv(&mut [0; 200]).is_ok() {}
+        thread::sleep(Duration::from_millis(200));
+        manager.recv(&mut [0; 200]).is_err()
+    };
+    assert!((0..50).any(|_| is_silent()), "signs of life of a stalled router");
     server.stop();
-    assert!((0..1000).any(|_| next() == "STOPPING=1"));
+    let mut buffer = [0; 200];
+    let length = manager.recv(&mut buffer).expect("a message");
+    assert_eq!(&buffer[..length], b"STOPPING=1");
 }

@@ -2,6 +2,7 @@
 
 use std::fs::{self, File, TryLockError};
 use std::io::{self, Read, Seek, Write};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use lockgate_scenario::{Policy, Problems, read_policy};
@@ -104,8 +105,10 @@ impl Claim {
         create_private(&directories.runtime)
             .map_err(|why| unreachable("create the directory", &directories.runtime, why))?;
         let path = directories.state.join("lock");
-        let open = || File::options().read(true).write(true).create(true).truncate(false).open(&path);
-        let mut lock = open().map_err(|why| unreachable("open", &path, why))?;
+        // Private, or another user could hold the lock.
+        let mut options = File::options();
+        options.read(true).write(true).create(true).truncate(false).mode(0o600);
+        let mut lock = options.open(&path).map_err(|why| unreachable("open", &path, why))?;
         match lock.try_lock() {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => {

@@ -6,6 +6,14 @@
 //! ```
 //!
 //! `class.NAME` is the queue of this name at every port: the condition is met if it is at one of them.
+//!
+//! ```
+//! use lockgate_router::control::condition::Condition;
+//!
+//! assert!(Condition::parse("class.voice.sojourn.p99 > 50ms for 5s").is_ok());
+//! let error = Condition::parse("class.voice.sojourn.p98 > 50ms").expect_err("no such figure");
+//! assert!(error.help.starts_with("did you mean `sojourn.p99`?"));
+//! ```
 
 use std::fmt::Display;
 use std::str::FromStr;
