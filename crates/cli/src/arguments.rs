@@ -1,17 +1,21 @@
 //! Command line: the commands and their options. Doc comments of options are the help texts that users see.
 
+mod router;
+
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
+
+pub(crate) use router::{Apply, Confirm, Rollback, Route, RouterCommand, RouterName, Status};
 
 /// A laboratory for packet scheduling.
 #[derive(Debug, Parser)]
 #[command(
     name = "lockgate",
     version,
-    about = "A laboratory for packet scheduling: simulated, and on real packets between namespaces of this machine. Its router \
-             for real interfaces is not there yet",
+    about = "A laboratory and a router for packet scheduling: simulated, on real packets between namespaces of this machine, \
+             and on its interfaces",
     after_help = "Exit codes: 0 ok, 1 the run failed, 2 usage or scenario error, 3 an expectation was missed, or a theorem or a
 comparison does not hold, 4 this host lacks a capability, 5 it ran outside its fidelity limits, 130 interrupted.
 Output that cannot be written is 1; a reader of it that goes away (`| head`) is no error.
@@ -114,6 +118,9 @@ Exit code 3 if an expectation is missed, 1 if a file cannot be run; nothing but 
   lockgate conform --out conformance --json > conformance.json
   lockgate conform --against kernel.json")]
     Conform(Conform),
+    /// Commands of a running router.
+    #[command(flatten)]
+    Router(RouterCommand),
     /// Sends traffic to another host that runs `lockgate receive`, and measures its one-way delay
     #[command(after_help = "Examples:
   lockgate send 192.0.2.7 --rate 2mbit --size 1442B --for 30s
@@ -122,8 +129,10 @@ Exit code 3 if an expectation is missed, 1 if a file cannot be run; nothing but 
     /// Receives the traffic of `lockgate send` and reports on it
     #[command(after_help = "Example:\n  lockgate receive 0.0.0.0:5201 --once")]
     Receive(Receive),
-    /// Tests this host: each capability that live runs need
-    #[command(after_help = "Example:\n  lockgate doctor")]
+    /// Tests this host: each capability that live runs need, or a router on these interfaces
+    #[command(
+        after_help = "Examples:\n  lockgate doctor\n  lockgate doctor --router\n  lockgate doctor --router eth0 eth1"
+    )]
     Doctor(Doctor),
     /// Prints the JSON Schema of scenario files or of what commands print
     #[command(after_help = "Example:\n  lockgate schema scenario > scenario.schema.json")]
@@ -333,6 +342,9 @@ pub(crate) struct Receive {
 
 #[derive(Debug, Args)]
 pub(crate) struct Doctor {
+    /// Examines what a router needs on these interfaces, or on all, without changing anything
+    #[arg(long, value_name = "INTERFACE", num_args = 0..)]
+    pub(crate) router: Option<Vec<String>>,
     /// Prints one JSON document instead of a table
     #[arg(long)]
     pub(crate) json: bool,

@@ -1,9 +1,11 @@
 //! The commands, one file each.
 
 mod against;
+mod apply;
 mod check;
 mod compare;
 mod completions;
+mod confirm;
 pub(crate) mod conform;
 mod demo;
 mod docs;
@@ -13,17 +15,20 @@ mod list;
 mod man;
 mod receive;
 mod reproduce;
+mod rollback;
+mod route;
 mod run;
 mod schema;
 mod send;
 mod set;
+mod status;
 mod sweep;
 mod test;
 mod twin;
 mod watch;
 mod welcome;
 
-use crate::arguments::{Arguments, Command};
+use crate::arguments::{Arguments, Command, RouterCommand};
 use crate::exit::{Exit, Failure};
 
 /// Runs the command.
@@ -45,6 +50,11 @@ pub(crate) fn dispatch(arguments: &Arguments) -> Result<Exit, Failure> {
             None => conform::conform(arguments),
         },
         Some(Command::Doctor(doctor)) => doctor::doctor(doctor),
+        Some(Command::Router(RouterCommand::Route(route))) => route::route(route),
+        Some(Command::Router(RouterCommand::Apply(apply))) => apply::apply(apply),
+        Some(Command::Router(RouterCommand::Confirm(confirm))) => confirm::confirm(confirm),
+        Some(Command::Router(RouterCommand::Rollback(rollback))) => rollback::rollback(rollback),
+        Some(Command::Router(RouterCommand::Status(status))) => status::status(status),
         Some(Command::Send(send)) => send::send(send),
         Some(Command::Receive(receive)) => receive::receive(receive),
         Some(Command::Schema(schema)) => schema::schema(schema),

@@ -107,6 +107,23 @@ impl Failure {
         }
     }
 
+    /// Converts a failure of a router.
+    #[cfg(target_os = "linux")]
+    pub(crate) fn router(failure: lockgate_router::failure::Failure) -> Self {
+        use lockgate_router::failure::Failure as Router;
+        match failure {
+            Router::Misfit(misfit) => Self::usage(misfit.problem, misfit.help),
+            Router::Refused(refusal) => Self::Missing {
+                message: refusal.to_string(),
+                help: "`lockgate doctor --router` says what this host can do".to_owned(),
+            },
+            Router::Interface(_) => Self::run(
+                failure,
+                "the interfaces are the kernel's again; start the router once they are there",
+            ),
+        }
+    }
+
     /// Converts an error of a file that `option` names.
     pub(crate) fn saved_file(error: &SavedFileError, option: &str) -> Self {
         match error {

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::process::Command;
 
 /// Which crates each crate may use, tests and benches aside.
-const ARROWS: [(&str, &[&str]); 16] = [
+const ARROWS: [(&str, &[&str]); 17] = [
     ("engine", &[]),
     ("traffic", &["engine"]),
     ("measure", &["engine"]),
@@ -19,6 +19,7 @@ const ARROWS: [(&str, &[&str]); 16] = [
     ("dataplane", &["engine"]),
     ("live", &["engine", "traffic", "scenario", "tcp", "measure", "network", "dataplane"]),
     ("monitor", &["engine", "scenario", "measure", "session", "sim", "live"]),
+    ("router", &["engine", "scenario", "measure", "dataplane"]),
     ("lockgate", &["engine", "scenario", "measure", "sim", "live"]),
     ("experiment", &["engine", "scenario", "measure"]),
     (
@@ -36,6 +37,7 @@ const ARROWS: [(&str, &[&str]); 16] = [
             "live",
             "lockgate",
             "experiment",
+            "router",
         ],
     ),
 ];

@@ -20,6 +20,26 @@ pub struct Arrival {
     pub slot: u64,
 }
 
+/// Why an interface took no further frame.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stopped {
+    /// Its queue is full: the frame may be sent later.
+    Busy,
+    /// The frame is too long for it.
+    TooLong,
+    /// It is down.
+    Down,
+}
+
+/// Result of transmitting some frames.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sent {
+    /// Number of the first frames that were taken.
+    pub taken: usize,
+    /// Why the frame after them was not; `None` if all were taken.
+    pub stopped: Option<Stopped>,
+}
+
 /// Interfaces that receive and transmit frames, with their clock. An interface is named by its index.
 pub trait Dataplane {
     /// Returns the current time.
@@ -38,12 +58,11 @@ pub trait Dataplane {
     /// Passes that frame, if any, to `take` and removes it.
     fn take_frame(&mut self, interface: usize, take: &mut dyn FnMut(&[u8]));
 
-    /// Transmits frames by an interface, in order. Returns how many were taken; if fewer than given, the
-    /// kernel refused the next one.
+    /// Transmits frames by an interface, in order, until the kernel refuses one.
     ///
     /// # Errors
     /// If the interface is gone.
-    fn transmit(&mut self, interface: usize, frames: &[&[u8]]) -> Result<usize, InterfaceError>;
+    fn transmit(&mut self, interface: usize, frames: &[&[u8]]) -> Result<Sent, InterfaceError>;
 
     /// Returns when a frame has arrived or `until` is near; at once if it is very near. The caller repeats
     /// it.

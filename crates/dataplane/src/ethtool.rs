@@ -2,6 +2,8 @@
 
 #![allow(unsafe_code, reason = "an ioctl")]
 
+mod features;
+
 use core::ffi::CStr;
 use std::io;
 use std::os::fd::AsRawFd;
@@ -10,9 +12,13 @@ use rustix::net::{AddressFamily, SocketType, socket};
 
 use crate::error::Refusal;
 
+pub use features::switch_off_features;
+
 /// Commands of `linux/ethtool.h`.
 const GET_DRIVER: u32 = 0x03;
 const GET_CHANNELS: u32 = 0x3c;
+const GET_SETTINGS: u32 = 0x01;
+const GET_FLAGS: u32 = 0x25;
 const SET_RX_CHECKSUMS: u32 = 0x15;
 
 /// `ETHTOOL_S...` of the features: receive checksums, transmit checksums, scatter-gather, TSO, GSO, GRO.
@@ -24,6 +30,20 @@ const OFFLOADS: [(u32, &str); 6] = [
     (0x24, "gso"),
     (0x2c, "gro"),
 ];
+
+/// `ETHTOOL_G...` of the same features, and the bit of LRO among the flags.
+const STATES: [(u32, &str); 6] = [
+    (0x14, "rx checksums"),
+    (0x16, "tx checksums"),
+    (0x18, "scatter-gather"),
+    (0x1e, "tso"),
+    (0x23, "gso"),
+    (0x2b, "gro"),
+];
+const FLAG_LRO: u32 = 1 << 15;
+
+/// Speed of an interface that has none, such as a veth without a peer.
+const SPEED_UNKNOWN: u32 = u32::MAX;
 
 const SIOCETHTOOL: libc::c_ulong = 0x8946;
 
@@ -54,6 +74,21 @@ struct Channels {
     combined: u32,
 }
 
+/// `struct ethtool_cmd`.
+#[repr(C)]
+#[derive(Default)]
+struct Settings {
+    command: u32,
+    modes: [u32; 2],
+    speed: u16,
+    bytes: [u8; 6],
+    most: [u32; 2],
+    speed_high: u16,
+    crossover: [u8; 2],
+    partner: u32,
+    reserved: [u32; 2],
+}
+
 /// Structures that an `ethtool` command reads and writes in place.
 ///
 /// # Safety
@@ -65,6 +100,8 @@ unsafe impl Argument for Value {}
 unsafe impl Argument for DriverInfo {}
 // SAFETY: as above.
 unsafe impl Argument for Channels {}
+// SAFETY: as above.
+unsafe impl Argument for Settings {}
 
 /// Numbers of active queues of an interface.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -100,6 +137,41 @@ pub fn queues(name: &str) -> io::Result<Option<Queues>> {
         Err(error) if error.raw_os_error() == Some(libc::EOPNOTSUPP) => Ok(None),
         Err(error) => Err(error),
     }
+}
+
+/// Returns the speed of the link in Mbit/s, as the driver tells it; `None` if it has none or does not tell.
+///
+/// # Errors
+/// If the interface does not exist.
+pub fn speed(name: &str) -> io::Result<Option<u32>> {
+    let mut settings = Settings { command: GET_SETTINGS, ..Settings::default() };
+    match call(name, &mut settings) {
+        Ok(()) => {
+            let speed = u32::from(settings.speed_high) << 16 | u32::from(settings.speed);
+            Ok(Some(speed).filter(|speed| ![0, u32::from(u16::MAX), SPEED_UNKNOWN].contains(speed)))
+        }
+        Err(error) if error.raw_os_error() == Some(libc::EOPNOTSUPP) => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// Returns the names of the offloads that are on.
+///
+/// # Errors
+/// If the interface does not exist.
+pub fn offloads(name: &str) -> io::Result<Vec<&'static str>> {
+    let mut found = Vec::new();
+    let states = STATES.iter().map(|(command, what)| (*command, *what, u32::MAX));
+    for (command, what, bits) in states.chain([(GET_FLAGS, "lro", FLAG_LRO)]) {
+        let mut state = Value { command, value: 0 };
+        match call(name, &mut state) {
+            Ok(()) if state.value & bits != 0 => found.push(what),
+            Ok(()) => {}
+            Err(error) if error.raw_os_error() == Some(libc::EOPNOTSUPP) => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(found)
 }
 
 /// Switches off the offloads of an interface of this thread's namespace: checksums, scatter-gather, TSO, GSO,

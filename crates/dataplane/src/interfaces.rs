@@ -9,7 +9,7 @@
 //! Decision 050 says when frames go by `AF_XDP`, decision 068 why a warm-up frame precedes a deadline after a
 //! long sleep.
 //!
-//! Cost: a wait sleeps until `SPIN` before its deadline and spins the rest, because a sleep ends late. It
+//! Cost: a wait sleeps until [`Options::spin`] before its deadline and spins the rest, because a sleep ends late. It
 //! allocates nothing.
 
 use core::hint::spin_loop;
@@ -18,8 +18,9 @@ use lockgate_engine::units::{Duration, Instant};
 
 use crate::MacAddress;
 use crate::clock::{MonotonicClock, WallOffset};
-use crate::dataplane::Dataplane;
+use crate::dataplane::{Dataplane, Sent};
 use crate::error::{InterfaceError, Refusal};
+use crate::namespace::Namespace;
 use crate::poll::PollSet;
 use crate::real_time::{RealTimePriority, RealTimeThread};
 use crate::socket::{ArrivalTime, FrameSocket, PacketSocketReason, SocketChoice};
@@ -27,7 +28,7 @@ use crate::warm_up::WarmUp;
 
 /// Time before a deadline at which a sleep ends and spinning begins. Sleeps end 25 to 40 us late at the
 /// median, 50 us at the 99th percentile.
-const SPIN: Duration = Duration::from_micros(60);
+pub const SPIN: Duration = Duration::from_micros(60);
 
 /// Early wake-up after a long sleep, with room for a warm-up frame.
 const SPIN_LONGER: Duration = Duration::from_micros(120);
@@ -51,6 +52,26 @@ pub struct WarmUpPair<'a> {
     pub far: MacAddress,
 }
 
+/// An interface to open.
+#[derive(Clone, Copy, Debug)]
+pub struct Endpoint<'a> {
+    /// Name.
+    pub name: &'a str,
+    /// Its network namespace; `None`: that of the calling thread.
+    pub namespace: Option<&'a Namespace>,
+    /// True if frames are only sent by it. Its arrivals are left to the kernel.
+    pub only_sends: bool,
+}
+
+impl Endpoint<'_> {
+    fn inside<R: Send>(&self, work: impl FnOnce() -> Result<R, Refusal> + Send) -> Result<R, Refusal> {
+        match self.namespace {
+            Some(namespace) => namespace.inside(work)?,
+            None => work(),
+        }
+    }
+}
+
 /// Options of [`Interfaces::open`].
 #[derive(Clone, Copy, Debug)]
 pub struct Options<'a> {
@@ -60,6 +81,15 @@ pub struct Options<'a> {
     pub sockets: SocketChoice,
     /// Veth pair for warm-up frames; without one, no such frame is sent.
     pub warm_up: Option<WarmUpPair<'a>>,
+    /// Time before a deadline at which a sleep ends and spinning begins.
+    pub spin: Duration,
+}
+
+impl Default for Options<'_> {
+    /// Returns options for Ethernet frames without VLAN tags.
+    fn default() -> Self {
+        Self { longest: 1_514, sockets: SocketChoice::default(), warm_up: None, spin: SPIN }
+    }
 }
 
 /// Open interfaces of one network namespace.
@@ -75,6 +105,37 @@ pub struct Interfaces {
     woken_for: Instant,
     thread: Option<RealTimeThread>,
     packet_sockets: Option<PacketSocketReason>,
+    spin: Duration,
+}
+
+/// Opens a socket on each interface, those that receive all of one kind. If that is not `AF_XDP`, the second
+/// value says why.
+fn open_sockets(
+    endpoints: &[Endpoint<'_>],
+    longest: usize,
+    choice: SocketChoice,
+) -> Result<(Vec<FrameSocket>, Option<PacketSocketReason>), Refusal> {
+    let receivers = endpoints.iter().filter(|endpoint| !endpoint.only_sends).count();
+    let open_all = |af_xdp: bool| -> Result<Vec<FrameSocket>, Refusal> {
+        let open = |endpoint: &Endpoint<'_>| {
+            let name = endpoint.name;
+            endpoint.inside(|| match endpoint.only_sends {
+                true => FrameSocket::open_sender(name),
+                false if af_xdp => FrameSocket::open_af_xdp(name, longest, receivers),
+                false => FrameSocket::open_packet(name, longest, receivers),
+            })
+        };
+        endpoints.iter().map(open).collect()
+    };
+    let reason = match choice {
+        SocketChoice::Packet => PacketSocketReason::Chosen,
+        SocketChoice::AfXdp => return Ok((open_all(true)?, None)),
+        SocketChoice::AfXdpOrPacket => match open_all(true) {
+            Ok(sockets) => return Ok((sockets, None)),
+            Err(refusal) => PacketSocketReason::Refused(refusal),
+        },
+    };
+    Ok((open_all(false)?, Some(reason)))
 }
 
 impl Interfaces {
@@ -84,9 +145,28 @@ impl Interfaces {
     /// # Errors
     /// If an interface does not exist, or the kernel refuses the socket.
     pub fn open(names: &[&str], options: Options<'_>, clock: MonotonicClock) -> Result<Self, Refusal> {
-        let near = options.warm_up.iter().map(|pair| pair.near);
-        let all: Vec<&str> = near.chain(names.iter().copied()).collect();
-        let (mut sockets, packet_sockets) = FrameSocket::open_all(&all, options.longest, options.sockets)?;
+        let endpoints: Vec<Endpoint<'_>> =
+            names.iter().map(|name| Endpoint { name, namespace: None, only_sends: false }).collect();
+        Self::open_endpoints(&endpoints, options, clock)
+    }
+
+    /// Opens interfaces of several namespaces as [`open`](Self::open) does. Those that only send do so by
+    /// packet sockets, whatever the others use.
+    ///
+    /// # Errors
+    /// If an interface does not exist, or the kernel refuses the socket.
+    pub fn open_endpoints(
+        endpoints: &[Endpoint<'_>],
+        options: Options<'_>,
+        clock: MonotonicClock,
+    ) -> Result<Self, Refusal> {
+        let near = options.warm_up.iter().map(|pair| Endpoint {
+            name: pair.near,
+            namespace: None,
+            only_sends: false,
+        });
+        let all: Vec<Endpoint<'_>> = near.chain(endpoints.iter().copied()).collect();
+        let (mut sockets, packet_sockets) = open_sockets(&all, options.longest, options.sockets)?;
         let length = options.longest.min(WARM_UP_BYTES);
         let warm_up = options.warm_up.map(|pair| WarmUp::new(sockets.remove(0), pair.far, length));
         Ok(Self {
@@ -100,6 +180,7 @@ impl Interfaces {
             woken_for: Instant::ZERO,
             thread: None,
             packet_sockets,
+            spin: options.spin,
         })
     }
 
@@ -162,13 +243,13 @@ impl Dataplane for Interfaces {
         self.sockets[interface].take(take);
     }
 
-    fn transmit(&mut self, interface: usize, frames: &[&[u8]]) -> Result<usize, InterfaceError> {
+    fn transmit(&mut self, interface: usize, frames: &[&[u8]]) -> Result<Sent, InterfaceError> {
         self.sockets[interface].send(frames)
     }
 
     fn wait(&mut self, until: Instant) -> Result<(), InterfaceError> {
         let spare = until.since(self.now());
-        if spare <= SPIN || until == self.woken_for {
+        if spare <= self.spin || until == self.woken_for {
             if let Some(warm_up) = &mut self.warm_up {
                 warm_up.go(spare);
             }
@@ -179,7 +260,7 @@ impl Dataplane for Interfaces {
             thread.on_sleep(self.latest);
         }
         let is_long = self.warm_up.as_ref().is_some_and(|warm_up| spare > LONG || warm_up.is_due());
-        let early = if is_long { SPIN_LONGER } else { SPIN };
+        let early = if is_long { SPIN_LONGER } else { self.spin };
         let has_timed_out = self
             .polled
             .wait(spare.saturating_sub(early))

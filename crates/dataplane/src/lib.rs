@@ -1,7 +1,7 @@
 //! Frame I/O on Linux: the network interfaces of this machine, and what a program on time needs beside them.
 //!
 //! ```text
-//! Netlink, ethtool, Namespace     find and configure interfaces
+//! Netlink, ethtool, Namespace     find and configure interfaces; xdp_features: what their drivers can do
 //! Interfaces: Dataplane           open, receive, transmit, wait      sockets: AF_XDP or packet sockets
 //! FrameSlab                       frames by index
 //! MonotonicClock, RealTimeThread, LatencyRequest, mailbox            time, punctual threads, messages
@@ -29,6 +29,8 @@ pub mod mailbox;
 pub mod slab;
 
 #[cfg(target_os = "linux")]
+mod bpf;
+#[cfg(target_os = "linux")]
 pub mod datagrams;
 #[cfg(target_os = "linux")]
 pub mod ethtool;
@@ -45,11 +47,15 @@ pub mod process;
 #[cfg(target_os = "linux")]
 pub mod real_time;
 #[cfg(target_os = "linux")]
+pub mod redirection;
+#[cfg(target_os = "linux")]
 pub mod socket;
 #[cfg(target_os = "linux")]
 pub mod tcp;
 #[cfg(target_os = "linux")]
 mod warm_up;
+#[cfg(target_os = "linux")]
+pub mod xdp_features;
 
 /// Ethernet address.
 pub type MacAddress = [u8; 6];

@@ -11,8 +11,8 @@ use netlink_packet_core::{
 };
 use netlink_packet_route::address::{AddressAttribute, AddressHeaderFlags, AddressMessage};
 use netlink_packet_route::link::{
-    AfSpecInet6, AfSpecUnspec, In6AddrGenMode, InfoData, InfoKind, InfoVeth, LinkAttribute, LinkFlags,
-    LinkInfo, LinkMessage, LinkXdp, XdpAttached,
+    AfSpecInet6, AfSpecUnspec, BridgeStpState, In6AddrGenMode, InfoBridge, InfoData, InfoKind, InfoVeth,
+    LinkAttribute, LinkFlags, LinkInfo, LinkMessage, LinkXdp, XdpAttached,
 };
 use netlink_packet_route::neighbour::{
     NeighbourAddress, NeighbourAttribute, NeighbourMessage, NeighbourState,
@@ -60,6 +60,10 @@ pub struct Link {
     pub address: Option<MacAddress>,
     /// XDP program.
     pub xdp: XdpMode,
+    /// Kind, such as `veth` or `bridge`; empty for a device of its own.
+    pub kind: String,
+    /// Index of the bridge, bond or other interface that it is a port of.
+    pub controller: Option<u32>,
 }
 
 /// End of a new veth pair.
@@ -74,6 +78,10 @@ pub struct VethEnd<'a> {
     /// Namespace of the end; `None` for that of the socket.
     pub namespace: Option<&'a Namespace>,
 }
+
+/// Link-local groups 01-80-C2-00-00-0X that a bridge of [`Netlink::add_bridge`] forwards, by bit: all but
+/// spanning tree, pause frames and slow protocols, which the kernel refuses to forward.
+const FORWARDED_GROUPS: u16 = 0xfff8;
 
 /// Netlink socket for the network namespace of the thread that opened it.
 pub struct Netlink {
@@ -127,13 +135,44 @@ impl Netlink {
         self.ask("make a veth pair", RouteNetlinkMessage::NewLink(link), NLM_F_CREATE | NLM_F_EXCL)
     }
 
-    /// Deletes an interface; of a veth pair, both ends.
+    /// Adds a bridge that forwards all link-local groups but those that IEEE 802.1D keeps, and does not look
+    /// at multicast. It is down, and has no ports.
+    ///
+    /// # Errors
+    /// If the kernel refuses, for example because the name is taken.
+    pub fn add_bridge(&mut self, name: &str) -> Result<(), Refusal> {
+        let mut link = LinkMessage::default();
+        link.attributes.push(LinkAttribute::IfName(name.to_owned()));
+        link.attributes.push(LinkAttribute::LinkInfo(vec![
+            LinkInfo::Kind(InfoKind::Bridge),
+            LinkInfo::Data(InfoData::Bridge(vec![
+                InfoBridge::MulticastSnooping(false),
+                InfoBridge::ForwardDelay(0),
+                InfoBridge::GroupFwdMask(FORWARDED_GROUPS),
+                InfoBridge::StpState(BridgeStpState::Disabled),
+            ])),
+        ]));
+        self.ask("make a bridge", RouteNetlinkMessage::NewLink(link), NLM_F_CREATE | NLM_F_EXCL)
+    }
+
+    /// Makes an interface a port of the bridge with this index, or of none.
+    ///
+    /// # Errors
+    /// If the kernel refuses.
+    pub fn set_controller(&mut self, name: &str, bridge: Option<u32>) -> Result<(), Refusal> {
+        let mut link = LinkMessage::default();
+        link.header.index = index_of(name)?;
+        link.attributes.push(LinkAttribute::Controller(bridge.unwrap_or(0)));
+        self.ask("make an interface a port of a bridge", RouteNetlinkMessage::SetLink(link), 0)
+    }
+
+    /// Deletes an interface of the socket's namespace; of a veth pair, both ends.
     ///
     /// # Errors
     /// If it does not exist, or cannot be deleted.
     pub fn delete(&mut self, name: &str) -> Result<(), Refusal> {
         let mut link = LinkMessage::default();
-        link.header.index = index_of(name)?;
+        link.attributes.push(LinkAttribute::IfName(name.to_owned()));
         self.ask("delete an interface", RouteNetlinkMessage::DelLink(link), 0)
     }
 
@@ -283,6 +322,14 @@ impl Link {
                 LinkAttribute::IfName(name) => link.name.clone_from(name),
                 LinkAttribute::Mtu(mtu) => link.mtu = *mtu,
                 LinkAttribute::Address(address) => link.address = address.as_slice().try_into().ok(),
+                LinkAttribute::Controller(controller) => link.controller = Some(*controller),
+                LinkAttribute::LinkInfo(about) => {
+                    let mut kinds = about.iter().filter_map(|about| match about {
+                        LinkInfo::Kind(kind) => Some(kind.to_string()),
+                        _ => None,
+                    });
+                    link.kind = kinds.next().unwrap_or_default();
+                }
                 LinkAttribute::Xdp(attributes) => {
                     for attribute in attributes {
                         if let LinkXdp::Attached(place) = attribute {

@@ -2,14 +2,17 @@
 
 mod af_xdp;
 mod packet;
+mod packet_sender;
 mod xdp_program;
 
 use std::os::fd::{AsFd, BorrowedFd};
 
+use crate::dataplane::Sent;
 use crate::error::{InterfaceError, Refusal};
 
 use af_xdp::AfXdpSocket;
 use packet::PacketSocket;
+use packet_sender::PacketSender;
 
 /// Choice of the kind of socket.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -45,31 +48,25 @@ pub(crate) enum ArrivalTime {
 pub(crate) enum FrameSocket {
     Packet(PacketSocket),
     AfXdp(Box<AfXdpSocket>),
+    /// Sends only.
+    Sender(PacketSender),
 }
 
 impl FrameSocket {
-    /// Opens sockets on interfaces of this thread's namespace for frames of up to `longest` bytes, all of one
-    /// kind. If that is not `AF_XDP`, the second value says why.
-    pub(crate) fn open_all(
-        names: &[&str],
-        longest: usize,
-        choice: SocketChoice,
-    ) -> Result<(Vec<Self>, Option<PacketSocketReason>), Refusal> {
-        let by_af_xdp = || {
-            let opened = names.iter().map(|name| AfXdpSocket::open(name, longest, names.len()));
-            opened.map(|opened| opened.map(|socket| Self::AfXdp(Box::new(socket)))).collect()
-        };
-        let reason = match choice {
-            SocketChoice::Packet => PacketSocketReason::Chosen,
-            SocketChoice::AfXdp => return Ok((by_af_xdp()?, None)),
-            SocketChoice::AfXdpOrPacket => match by_af_xdp() {
-                Ok(sockets) => return Ok((sockets, None)),
-                Err(refusal) => PacketSocketReason::Refused(refusal),
-            },
-        };
-        let opened = names.iter().map(|name| PacketSocket::open(name, longest, names.len()));
-        let sockets: Result<Vec<Self>, Refusal> = opened.map(|opened| opened.map(Self::Packet)).collect();
-        Ok((sockets?, Some(reason)))
+    /// Opens an `AF_XDP` socket for frames of up to `longest` bytes on an interface of this thread's
+    /// namespace. `sockets` is the number of them, which share the memory for frames.
+    pub(crate) fn open_af_xdp(name: &str, longest: usize, sockets: usize) -> Result<Self, Refusal> {
+        Ok(Self::AfXdp(Box::new(AfXdpSocket::open(name, longest, sockets)?)))
+    }
+
+    /// Opens a packet socket, as [`open_af_xdp`](Self::open_af_xdp) does.
+    pub(crate) fn open_packet(name: &str, longest: usize, sockets: usize) -> Result<Self, Refusal> {
+        PacketSocket::open(name, longest, sockets).map(Self::Packet)
+    }
+
+    /// Opens a socket that only sends, by an interface of this thread's namespace.
+    pub(crate) fn open_sender(name: &str) -> Result<Self, Refusal> {
+        PacketSender::open(name).map(Self::Sender)
     }
 
     /// Returns the arrival time of the next frame; `None` if there is no frame.
@@ -77,6 +74,7 @@ impl FrameSocket {
         match self {
             Self::Packet(socket) => socket.next().map(|(seconds, nanos)| ArrivalTime::Wall(seconds, nanos)),
             Self::AfXdp(socket) => socket.next().map(ArrivalTime::Monotonic),
+            Self::Sender(_) => None,
         }
     }
 
@@ -85,22 +83,25 @@ impl FrameSocket {
         match self {
             Self::Packet(socket) => socket.take(take),
             Self::AfXdp(socket) => socket.take(take),
+            Self::Sender(_) => {}
         }
     }
 
-    /// Sends frames in order. Returns how many the kernel took.
-    pub(crate) fn send(&mut self, frames: &[&[u8]]) -> Result<usize, InterfaceError> {
+    /// Sends frames in order, until one is refused.
+    pub(crate) fn send(&mut self, frames: &[&[u8]]) -> Result<Sent, InterfaceError> {
         match self {
-            Self::Packet(socket) => socket.send(frames),
+            Self::Packet(socket) => socket.sender.send(frames),
             Self::AfXdp(socket) => socket.send(frames),
+            Self::Sender(sender) => sender.send(frames),
         }
     }
 
     /// Returns the error of an interface that is gone.
     pub(crate) fn gone(&self) -> InterfaceError {
         match self {
-            Self::Packet(socket) => socket.gone(),
+            Self::Packet(socket) => socket.sender.gone(),
             Self::AfXdp(socket) => socket.gone(),
+            Self::Sender(sender) => sender.gone(),
         }
     }
 
@@ -109,6 +110,7 @@ impl FrameSocket {
         match self {
             Self::Packet(socket) => socket.overruns(),
             Self::AfXdp(socket) => socket.overruns(),
+            Self::Sender(_) => 0,
         }
     }
 }
@@ -118,6 +120,7 @@ impl AsFd for FrameSocket {
         match self {
             Self::Packet(socket) => socket.as_fd(),
             Self::AfXdp(socket) => socket.as_fd(),
+            Self::Sender(sender) => sender.as_fd(),
         }
     }
 }

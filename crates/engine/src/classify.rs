@@ -14,6 +14,10 @@ use crate::packet::{ChildNumber, FlowId, Packet};
 
 use compiled::Compiled;
 
+/// Protocol number of a frame without an IP packet (ARP, spanning tree). IANA reserves it, so no packet has
+/// it.
+pub const PROTOCOL_OTHER: u8 = 255;
+
 /// Addresses and ports of a packet, as far as it has them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fields {

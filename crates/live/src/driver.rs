@@ -19,7 +19,10 @@
 //! Cost: one thread, with real-time priority if permitted. A round costs one pass over all wires for each
 //! frame that enters (64 at most), and one batched send a host.
 
-use lockgate_dataplane::dataplane::Dataplane;
+use std::io;
+
+use lockgate_dataplane::dataplane::{Dataplane, Stopped};
+use lockgate_dataplane::error::InterfaceError;
 use lockgate_engine::units::{Duration, Instant};
 
 use crate::control_channel::DriverEnd;
@@ -237,7 +240,14 @@ fn hand_over<D: Dataplane>(
         }
         // Without a wire no frame is taken: each counts as lost by the machine.
         let taken = match wire_of.get(node).copied().flatten() {
-            Some(wire) => dataplane.transmit(wire, &frames[..run])?,
+            Some(wire) => {
+                let sent = dataplane.transmit(wire, &frames[..run])?;
+                if sent.stopped == Some(Stopped::Down) {
+                    let what = format!("sending by the wire of host {node}");
+                    return Err(InterfaceError { what, why: io::ErrorKind::NetworkDown.into() }.into());
+                }
+                sent.taken
+            }
             None => 0,
         };
         // This frame was refused: it is lost, and the next ones are tried.

@@ -40,7 +40,7 @@ impl Kernel {
     ) -> Result<Self, Missing> {
         let names: Vec<&str> = testbed.hosts.iter().map(|host| host.wire.as_str()).collect();
         let warm_up = Some(WarmUpPair { near: WARM_UP_PAIR[0], far: FAR_END });
-        let options = Options { longest, sockets, warm_up };
+        let options = Options { longest, sockets, warm_up, ..Options::default() };
         let wires = testbed.middle.inside(|| Interfaces::open(&names, options, clock))??;
         Ok(Self { wires, reports: Vec::new(), senders: Vec::new(), has_pending: false, connections: None })
     }

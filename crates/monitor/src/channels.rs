@@ -27,9 +27,19 @@ impl Channels {
 
     /// Publishes the status of `session`.
     pub fn publish(&self, session: &Session) {
+        self.publish_status(session.status().clone());
+    }
+
+    /// Publishes the status of a run without a session.
+    pub fn publish_status(&self, status: Status) {
         if let Ok(mut board) = self.board.lock() {
-            *board = Arc::new(session.status().clone());
+            *board = Arc::new(status);
         }
+    }
+
+    /// Sends a sample of a run without a session. Returns false if the channel is full: the sample is lost.
+    pub fn send(&self, sample: Sample) -> bool {
+        self.samples.try_send(Arc::new(sample)).is_ok()
     }
 
     /// Sends a sample, or drops and counts it if the channel is full.

@@ -13,6 +13,7 @@ mod files;
 mod flows;
 mod groups;
 mod network;
+mod policy;
 mod ports;
 mod queues;
 mod rules;

@@ -8,7 +8,7 @@ const MOST_COMPARED: usize = 250_000;
 
 /// Returns the name in `known` that `name` was probably meant to be; `None` if none is near. A name longer
 /// than any known one can be is near none.
-pub(crate) fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+pub fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     if name.len() > LONGEST {
         return None;
     }

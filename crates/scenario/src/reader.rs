@@ -1,5 +1,6 @@
 //! Reads a scenario: the text with its overrides is parsed, checked and resolved into the model.
 
+use toml::Spanned;
 use toml::de::DeTable;
 
 use crate::check::{self, Checker};
@@ -46,6 +47,19 @@ pub const fn longest_text(memory: u64) -> u64 {
     if bounded > ALWAYS_READ { bounded } else { ALWAYS_READ }
 }
 
+/// Parses TOML with positions.
+///
+/// # Errors
+/// Returns the first syntax errors.
+pub(crate) fn parsed<'t>(text: &'t str, source: &Source) -> Result<Spanned<DeTable<'t>>, Problems> {
+    let (root, errors) = DeTable::parse_recoverable(text);
+    if errors.is_empty() {
+        return Ok(root);
+    }
+    let problems = errors.iter().take(MOST_SYNTAX).map(|error| syntax::problem(error, text)).collect();
+    Err(Problems::new(source, problems))
+}
+
 impl Reader<'_> {
     /// Reads a scenario called `name` (as its file) from `text`.
     ///
@@ -68,12 +82,7 @@ impl Reader<'_> {
         let text = path::apply_all(text, self.overrides)
             .map_err(|problems| Problems::new(&Source::new(name, text), problems))?;
         let source = Source::new(name, &text);
-        let (root, errors) = DeTable::parse_recoverable(&text);
-        if !errors.is_empty() {
-            let problems =
-                errors.iter().take(MOST_SYNTAX).map(|error| syntax::problem(error, &text)).collect();
-            return Err(Problems::new(&source, problems));
-        }
+        let root = parsed(&text, &source)?;
         let set = path::places(root.get_ref(), self.overrides);
         let mut checker = Checker::new(self.files, &set, self.memory);
         checker.expect_lines = if self.overrides.is_empty() {

@@ -89,7 +89,7 @@ impl QueueTree {
     }
 
     /// Applies this tree's parameters to the node called `name` in `port`.
-    pub(crate) fn reconfigure(
+    pub fn reconfigure(
         &self,
         name: &str,
         port: &mut lockgate_engine::port::Port,
@@ -112,7 +112,7 @@ impl QueueTree {
     /// Returns the queues whose own parameters or children's shares differ from those in `before`. Returns
     /// `None` if the shape differs (names, kinds, children, matches, and which queue decides on unmatched
     /// packets): the tree must be replaced.
-    pub(crate) fn differs_in(&self, before: &Self) -> Option<Vec<String>> {
+    pub fn differs_in(&self, before: &Self) -> Option<Vec<String>> {
         if self.queues.len() != before.queues.len() {
             return None;
         }

@@ -8,7 +8,9 @@ use core::net::IpAddr;
 use core::ops::RangeInclusive;
 use std::borrow::Cow;
 
-use lockgate_engine::units::{Bytes, Duration};
+use lockgate_engine::classify::PROTOCOL_OTHER;
+use lockgate_engine::disciplines::cake::Framing;
+use lockgate_engine::units::{Bytes, Duration, Overhead};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{self, Deserialize, Deserializer};
 
@@ -136,6 +138,7 @@ text_values!(
     Tos,
     FlowLabel,
     Lengths,
+    LinkOverhead,
     TcpFlag,
     Name,
     Carrier,
@@ -280,22 +283,68 @@ pub(crate) struct Protocol(pub(crate) u8);
 
 impl TextValue for Protocol {
     const NAME: &'static str = "Protocol";
-    const ABOUT: &'static str = "An IP protocol: `udp`, `tcp`, `icmp`, `icmpv6`, `sctp`, or its number.";
+    const ABOUT: &'static str =
+        "An IP protocol: `udp`, `tcp`, `icmp`, `icmpv6`, `sctp`, its number, or `other`: no IP at all.";
     const WHAT: &'static str = "a protocol";
     const EXAMPLE: &'static str = "udp";
     const TYPES: &'static [&'static str] = TEXT_OR_NUMBER;
     fn from_text(text: &str) -> Result<Self, String> {
-        let known = [("icmp", 1), ("tcp", 6), ("udp", 17), ("icmpv6", 58), ("sctp", 132)];
+        let known =
+            [("icmp", 1), ("tcp", 6), ("udp", 17), ("icmpv6", 58), ("sctp", 132), ("other", PROTOCOL_OTHER)];
         let found = known.iter().find(|(name, _)| name.eq_ignore_ascii_case(text));
         match found {
             Some((_, number)) => Ok(Self(*number)),
             None => text.parse().map(Self).map_err(|_| {
-                "it is one of `udp`, `tcp`, `icmp`, `icmpv6`, `sctp`, or a number from 0 to 255".to_owned()
+                "it is one of `udp`, `tcp`, `icmp`, `icmpv6`, `sctp`, `other`, or a number from 0 to 255"
+                    .to_owned()
             }),
         }
     }
     fn from_number(number: i64) -> Result<Self, String> {
         u8::try_from(number).map(Self).map_err(|_| "it is from 0 to 255".to_owned())
+    }
+}
+
+/// Overhead of a link: bytes, or the name of a link as `tc` has it, which also says its minimum and framing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct LinkOverhead {
+    pub(crate) overhead: Overhead,
+    /// Minimum length and framing, if a name says them.
+    pub(crate) preset: Option<(Bytes, Framing)>,
+}
+
+/// Links by name: overhead and minimum length in bytes, framing. As in tc-cake(8).
+const LINKS: [(&str, i64, u64, Framing); 13] = [
+    ("ethernet", 38, 84, Framing::Noatm),
+    ("docsis", 18, 64, Framing::Noatm),
+    ("conservative", 48, 0, Framing::Atm),
+    ("pppoe-ptm", 30, 0, Framing::Ptm),
+    ("bridged-ptm", 22, 0, Framing::Ptm),
+    ("pppoa-vcmux", 10, 0, Framing::Atm),
+    ("pppoa-llc", 14, 0, Framing::Atm),
+    ("pppoe-vcmux", 32, 0, Framing::Atm),
+    ("pppoe-llcsnap", 40, 0, Framing::Atm),
+    ("bridged-vcmux", 24, 0, Framing::Atm),
+    ("bridged-llcsnap", 32, 0, Framing::Atm),
+    ("ipoa-vcmux", 8, 0, Framing::Atm),
+    ("ipoa-llcsnap", 16, 0, Framing::Atm),
+];
+
+impl TextValue for LinkOverhead {
+    const NAME: &'static str = "LinkOverhead";
+    const ABOUT: &'static str =
+        "Bytes that a link adds to each packet, such as `18B`, or a link's name, such as `docsis`.";
+    const WHAT: &'static str = "an overhead";
+    const EXAMPLE: &'static str = "18B";
+    fn from_text(text: &str) -> Result<Self, String> {
+        if let Some((_, overhead, mpu, framing)) = LINKS.iter().find(|(name, ..)| *name == text) {
+            return Ok(Self { overhead: Overhead(*overhead), preset: Some((Bytes(*mpu), *framing)) });
+        }
+        let overhead = text.parse().map_err(|_| {
+            let names: Vec<&str> = LINKS.iter().map(|(name, ..)| *name).collect();
+            format!("it is written like `18B`, or one of {}", names.join(", "))
+        })?;
+        Ok(Self { overhead, preset: None })
     }
 }
 

@@ -16,6 +16,9 @@ import { Theme } from "../theme";
 const FRAME_MS = 33;
 /** A picture that took so long to make is left standing so many times as long: looking is not to cost the run, which may be on this machine. */
 const REST = 15;
+/** State of a running run of real packets, by its mode. */
+const STATES: Record<string, string> = { live: "● live", route: "● routing" };
+
 const INTERVALS = ["10ms", "20ms", "50ms", "100ms", "200ms", "500ms", "1s", "2s", "5s"];
 const PACES = [0.1, 1, 10, 100, 1000, 0];
 /** More ports than this are folded to their roots, but for the one selected, and beyond so many only the fullest are listed. */
@@ -427,17 +430,17 @@ class LivePage {
           ? `paused, ${behind.toFixed(1)} s behind`
           : status.held
             ? "held"
-            : status.mode === "live"
-              ? "● live"
-              : "● running";
+            : (STATES[status.mode] ?? "● running");
     if (this.state.textContent !== word) this.state.textContent = word;
     this.state.dataset["state"] = status.ended ? "ended" : this.feed.connected ? "ok" : "cut";
     document.body.classList.toggle("cut", !this.feed.connected && !status.ended);
     const missed = this.feed.missed + (samples.at(-1)?.dropped_samples ?? 0);
-    this.clock.textContent = `${(sample?.at_s ?? 0).toFixed(2)} s of ${status.duration_s} s${missed > 0 ? ` · ${missed} samples missed` : ""}`;
+    // A router has no planned end.
+    const planned = status.duration_s > 0 ? ` of ${status.duration_s} s` : "";
+    this.clock.textContent = `${(sample?.at_s ?? 0).toFixed(2)} s${planned}${missed > 0 ? ` · ${missed} samples missed` : ""}`;
     this.#drawFidelity(sample);
-    // A live run goes by the clock.
-    this.paceLabel.hidden = this.holdButton.hidden = status.mode === "live";
+    // Real packets go by the clock.
+    this.paceLabel.hidden = this.holdButton.hidden = status.mode !== "sim";
     this.markButton.hidden = this.feed.readOnly;
     this.pauseButton.textContent = this.#paused === null ? "Pause" : "Resume";
     this.holdButton.textContent = status.held ? "Go on" : "Hold";

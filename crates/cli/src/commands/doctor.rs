@@ -31,53 +31,97 @@ size = "100B"
 gap = "5ms"
 "#;
 
+/// Finding as it is printed: subject, state, observation, remedy.
+#[cfg(target_os = "linux")]
+struct Row {
+    what: String,
+    state: &'static str,
+    found: String,
+    help: String,
+}
+
 #[cfg(target_os = "linux")]
 pub(crate) fn doctor(arguments: &Doctor) -> Result<Exit, Failure> {
-    use lockgate_live::doctor::{Finding, State, examine};
-    use std::path::Path;
+    use lockgate_live::doctor::{State, examine};
 
-    use crate::output::say;
-    use crate::terminal;
-    use lockgate::files::Beside;
-
+    if let Some(interfaces) = &arguments.router {
+        return router(interfaces, arguments.json);
+    }
     // If this fails, the trial reports what is missing.
     let prepared = lockgate_live::prepare();
-    let trial = runs::read_text(TRIAL, "trial", &Beside::new(Path::new("")), &[])?;
+    let files = lockgate::files::Beside::new(std::path::Path::new(""));
+    let trial = runs::read_text(TRIAL, "trial", &files, &[])?;
     let findings = examine(&trial);
-    let word = |finding: &Finding| match finding.state {
-        State::Good => "ok",
-        State::Weak => "weak",
-        State::Missing => "missing",
-    };
-    if arguments.json {
-        let entry = |finding: &Finding| {
+    let rows: Vec<Row> = findings
+        .into_iter()
+        .map(|finding| {
+            let state = match finding.state {
+                State::Good => "ok",
+                State::Weak => "weak",
+                State::Missing => "missing",
+            };
+            Row { what: finding.what.to_owned(), state, found: finding.found, help: finding.help }
+        })
+        .collect();
+    let exit = print(&rows, arguments.json)?;
+    match prepared {
+        Err(missing) if exit == Exit::Missing => Err(Failure::live(missing.into())),
+        _ => Ok(exit),
+    }
+}
+
+/// Examines what a router needs.
+#[cfg(target_os = "linux")]
+fn router(interfaces: &[String], is_json: bool) -> Result<Exit, Failure> {
+    use lockgate_router::doctor::{State, examine};
+
+    let rows: Vec<Row> = examine(interfaces)
+        .into_iter()
+        .map(|finding| {
+            let state = match finding.state {
+                State::Good => "ok",
+                State::Weak => "weak",
+                State::Missing => "missing",
+            };
+            Row { what: finding.what, state, found: finding.found, help: finding.help }
+        })
+        .collect();
+    print(&rows, is_json)
+}
+
+/// Prints findings, and returns the exit code that they deserve.
+#[cfg(target_os = "linux")]
+fn print(rows: &[Row], is_json: bool) -> Result<Exit, Failure> {
+    use crate::output::say;
+
+    if is_json {
+        let entry = |row: &Row| {
             serde_json::json!({
-                "what": finding.what, "state": word(finding), "found": finding.found, "help": finding.help,
+                "what": row.what, "state": row.state, "found": row.found, "help": row.help,
             })
         };
         let document = serde_json::json!({
-            "schema": 1, "findings": findings.iter().map(entry).collect::<Vec<_>>(),
+            "schema": 1, "findings": rows.iter().map(entry).collect::<Vec<_>>(),
         });
         say!("{}", crate::results::json(&document)?.trim_end());
     } else {
-        let rows: Vec<Vec<String>> = findings
-            .iter()
-            .map(|finding| vec![finding.what.to_owned(), word(finding).to_owned(), finding.found.clone()])
-            .collect();
-        terminal::words(&["", "", "found"], &rows);
-        for finding in findings.iter().filter(|finding| !finding.help.is_empty()) {
-            say!("{}: {}", finding.what, finding.help);
+        let cells: Vec<Vec<String>> =
+            rows.iter().map(|row| vec![row.what.clone(), row.state.to_owned(), row.found.clone()]).collect();
+        crate::terminal::words(&["", "", "found"], &cells);
+        for row in rows.iter().filter(|row| !row.help.is_empty()) {
+            say!("{}: {}", row.what, row.help);
         }
     }
-    let lacks = findings.iter().any(|finding| finding.state == State::Missing);
-    if let (true, Err(missing)) = (lacks, prepared) {
-        return Err(Failure::live(missing.into()));
-    }
+    let lacks = rows.iter().any(|row| row.state == "missing");
     Ok(if lacks { Exit::Missing } else { Exit::Ok })
 }
 
 #[cfg(not(target_os = "linux"))]
-pub(crate) fn doctor(_: &Doctor) -> Result<Exit, Failure> {
+pub(crate) fn doctor(arguments: &Doctor) -> Result<Exit, Failure> {
+    if arguments.router.is_some() {
+        let message = "routers run on Linux alone".to_owned();
+        return Err(Failure::Missing { message, help: "use a Linux host".to_owned() });
+    }
     let trial =
         runs::read_text(TRIAL, "trial", &lockgate::files::Beside::new(std::path::Path::new("")), &[])?;
     runs::live(&trial, &[lockgate::Seed(1)], true).map(|_| Exit::Ok)

@@ -1,8 +1,5 @@
 //! `lockgate watch`: a run observed and changed while it goes on.
 
-use std::io::IsTerminal;
-use std::net::SocketAddr;
-use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -14,16 +11,16 @@ use lockgate::files::Beside;
 use lockgate::units::Duration;
 use lockgate::{Recording, Runs, Scenario, Seed, verdict};
 use lockgate_live::control_channel::control_channel;
-use lockgate_monitor::server::{self, Guard, Shared, fresh_token, is_pace};
-use lockgate_monitor::view::lines::{self, Part};
-use lockgate_monitor::view::{self, Messages};
-use lockgate_monitor::{Channels, Command, Frames, Hub, LiveSession, SimulatedSession};
+use lockgate_monitor::server::is_pace;
+use lockgate_monitor::view::Messages;
+use lockgate_monitor::{Channels, Command, Hub, LiveSession, SimulatedSession};
 use lockgate_session::{LONGEST_INTERVAL, SAVED_HEAD, SHORTEST_INTERVAL, Start, saved};
 
 use super::ending::ended;
 use crate::arguments::Watch;
 use crate::exit::{Exit, Failure};
-use crate::output::{has_no_reader, say, tell};
+use crate::live_view::{self, View};
+use crate::output::tell;
 use crate::results::{self, ResultsDirectory, RunResults, SavedFile};
 use crate::{interrupt, runs, terminal};
 
@@ -141,7 +138,7 @@ impl Left {
         }
         let results = self.results();
         let exit = self.failures.into_iter().fold(self.exit, |_, failure| failure.report());
-        if arguments.web.is_some() && is_plain(arguments) && !interrupt::is_requested() {
+        if arguments.web.is_some() && live_view::is_plain(&view_of(arguments)) && !interrupt::is_requested() {
             interrupt::on_ended();
             tell!("ended; the page stays until Ctrl-C{results}");
             while !interrupt::is_requested() {
@@ -166,7 +163,7 @@ fn simulated(
     let mut session = SimulatedSession::new(scenario, start, files, channels, interrupt::flag());
     let frames = hub.subscribe();
     if let Some(address) = arguments.web {
-        serve(address, arguments, hub)?;
+        live_view::serve(address, &view_of(arguments), hub)?;
     }
     Ok(thread::scope(|scope| {
         let run = scope.spawn(move || {
@@ -179,7 +176,7 @@ fn simulated(
                 Played { runs, changed }
             }))
         });
-        let shown = show(arguments, hub, frames, messages);
+        let shown = live_view::show(&view_of(arguments), hub, frames, messages);
         joined(hub, run, shown)
     }))
 }
@@ -200,7 +197,7 @@ fn live(
     let session = LiveSession::new(scenario, start, files, channels, observer_end, halt.clone());
     let frames = hub.subscribe();
     if let Some(address) = arguments.web {
-        serve(address, arguments, hub)?;
+        live_view::serve(address, &view_of(arguments), hub)?;
     }
     Ok(thread::scope(|scope| {
         let session = scope.spawn(move || session.serve());
@@ -218,7 +215,7 @@ fn live(
                 Played { runs, changed }
             }))
         });
-        let shown = show(arguments, hub, frames, messages);
+        let shown = live_view::show(&view_of(arguments), hub, frames, messages);
         joined(hub, run, shown)
     }))
 }
@@ -255,53 +252,15 @@ fn play(
     Ok((recording, outcome.stopped_early))
 }
 
-/// Serves the session and prints its address.
-fn serve(address: SocketAddr, arguments: &Watch, hub: &Arc<Hub>) -> Result<(), Failure> {
-    let given = std::env::var("LOCKGATE_TOKEN").ok().filter(|token| !token.is_empty());
-    let away = !address.ip().is_loopback();
-    let token = match given {
-        None if away => Some(fresh_token()?),
-        given => given,
-    };
-    let names = arguments.names.clone();
-    let guard = Arc::new(Guard { names, token: token.clone(), read_only: arguments.read_only });
-    let page = server::page(results::TEMPLATE).into();
-    let shared = Shared { hub: hub.clone(), guard, page, now: results::now };
-    let address = server::start(address, shared)?;
-    // An unspecified address means every address of this host, and no browser can open it.
-    let shown = if address.ip().is_unspecified() {
-        format!("localhost:{}", address.port())
-    } else {
-        address.to_string()
-    };
-    match token {
-        Some(token) if away => tell!("page: http://{shown}/#token={token}"),
-        _ => tell!("page: http://{shown}/"),
+/// Returns the options of the view.
+fn view_of(arguments: &Watch) -> View<'_> {
+    View {
+        web: arguments.web,
+        names: &arguments.names,
+        read_only: arguments.read_only,
+        plain: arguments.plain,
+        json: arguments.json,
     }
-    Ok(())
-}
-
-/// True if samples are printed as lines.
-fn is_plain(arguments: &Watch) -> bool {
-    arguments.plain || arguments.json || !std::io::stdout().is_terminal() || !std::io::stdin().is_terminal()
-}
-
-fn show(arguments: &Watch, hub: &Arc<Hub>, frames: Frames, messages: Messages) -> Result<(), Failure> {
-    if is_plain(arguments) {
-        // The page outlives the reader of the lines.
-        let outlives = arguments.web.is_some();
-        let mut print = |part: Part<'_>| {
-            match part {
-                Part::Line(line) => say!("{line}"),
-                Part::Missed(samples) => tell!("{samples} samples missed"),
-            }
-            if outlives || !has_no_reader() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
-        };
-        lines::print(hub, frames, arguments.json, interrupt::flag(), &mut print);
-        return Ok(());
-    }
-    let colour = std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
-    Ok(view::show(hub, frames, colour, interrupt::flag(), messages)?)
 }
 
 /// Returns the exit code of a watched run without results: quitting the view is a success.

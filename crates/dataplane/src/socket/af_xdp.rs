@@ -22,6 +22,7 @@ use xdp::{CompletionRing, FillRing, Packet, RingConfig, RingConfigBuilder, RxRin
 
 use super::packet::ring_length;
 use super::xdp_program::{AttachedProgram, STAMP};
+use crate::dataplane::{Sent, Stopped};
 use crate::error::{InterfaceError, Refusal};
 use crate::netlink::index_of;
 
@@ -144,17 +145,17 @@ impl AfXdpSocket {
         }
     }
 
-    /// Sends frames in order. Returns how many the kernel took.
-    pub(super) fn send(&mut self, frames: &[&[u8]]) -> Result<usize, InterfaceError> {
-        let mut done = 0;
+    /// Sends frames in order, as many as there are slots for.
+    pub(super) fn send(&mut self, frames: &[&[u8]]) -> Result<Sent, InterfaceError> {
+        let mut taken = 0;
         for batch in frames.chunks(BATCH) {
-            let taken = self.send_batch(batch)?;
-            done += taken;
-            if taken < batch.len() {
-                break;
+            let sent = self.send_batch(batch)?;
+            taken += sent;
+            if sent < batch.len() {
+                return Ok(Sent { taken, stopped: Some(Stopped::Busy) });
             }
         }
-        Ok(done)
+        Ok(Sent { taken, stopped: None })
     }
 
     fn send_batch(&mut self, frames: &[&[u8]]) -> Result<usize, InterfaceError> {

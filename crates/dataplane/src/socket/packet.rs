@@ -2,18 +2,19 @@
 //!
 //! The ring is of version 2: each frame is visible at once. Version 3 hands over blocks, which adds up to a
 //! millisecond. The kernel stamps each frame on arrival, so the time at which a program reads it does not
-//! matter.
+//! matter. It takes the outermost VLAN tag out of a frame and puts it into the ring's header; here it is put
+//! back.
 #![allow(unsafe_code, reason = "memory shared with the kernel, and its calls")]
 
 use core::ptr;
 use core::sync::atomic::{AtomicU32, Ordering};
 use std::io;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 
 use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
-use rustix::net::{AddressFamily, SocketFlags, SocketType, socket_with};
 
-use crate::error::{InterfaceError, Refusal};
+use super::packet_sender::{PacketSender, bind, set_option};
+use crate::error::Refusal;
 use crate::netlink::index_of;
 
 /// Total size of the receive rings of all sockets, in bytes.
@@ -25,8 +26,12 @@ const FRAMES: [usize; 2] = [256, 1 << 14];
 /// Bytes that the kernel needs in front of a frame: its header, the address, and alignment.
 const HEADROOM: usize = 128;
 
-/// Frames sent at most by one call.
-const BATCH: usize = 64;
+/// Lengths in bytes of the Ethernet addresses and of a VLAN tag.
+const ADDRESSES: usize = 12;
+const TAG: usize = 4;
+
+/// Ethernet type of a VLAN tag (IEEE 802.1Q).
+const VLAN: u16 = 0x8100;
 
 /// `ETH_P_ALL` in network byte order.
 const EVERYTHING: u16 = (libc::ETH_P_ALL as u16).to_be();
@@ -38,8 +43,7 @@ pub(super) fn ring_length(frame_size: usize, rings: usize) -> usize {
 
 /// A packet socket bound to an interface.
 pub(crate) struct PacketSocket {
-    socket: OwnedFd,
-    name: String,
+    pub(super) sender: PacketSender,
     ring: *mut u8,
     length: usize,
     frame_size: usize,
@@ -55,20 +59,14 @@ impl PacketSocket {
     /// is the total number of them, which share the memory budget.
     pub(super) fn open(name: &str, longest: usize, sockets: usize) -> Result<Self, Refusal> {
         let refused = |what: &str, error: io::Error| Refusal::new(what, error);
-        let socket = socket_with(
-            AddressFamily::PACKET,
-            SocketType::RAW,
-            SocketFlags::CLOEXEC | SocketFlags::NONBLOCK,
-            None,
-        )
-        .map_err(|error| refused("open a packet socket (CAP_NET_RAW)", error.into()))?;
+        let sender = PacketSender::unbound(name)?;
+        let socket = &sender.socket;
         let frame_size = (longest + HEADROOM).next_power_of_two();
         let frames = ring_length(frame_size, sockets);
-        let set = |option, value: u32| set_option(&socket, option, &value);
+        let set = |option, value: u32| set_option(socket, option, &value);
         set(libc::PACKET_VERSION, libc::tpacket_versions::TPACKET_V2 as u32)
             .map_err(|error| refused("use ring version 2 of packet sockets", error))?;
         set(libc::PACKET_IGNORE_OUTGOING, 1).map_err(|error| refused("hear only what comes in", error))?;
-        set(libc::PACKET_QDISC_BYPASS, 1).map_err(|error| refused("send past the kernel's queues", error))?;
         let block = (frame_size * 16).max(1 << 16);
         let request = libc::tpacket_req {
             tp_block_size: block as u32,
@@ -76,18 +74,19 @@ impl PacketSocket {
             tp_frame_size: frame_size as u32,
             tp_frame_nr: ((frames * frame_size).div_ceil(block) * (block / frame_size)) as u32,
         };
-        set_option(&socket, libc::PACKET_RX_RING, &request)
+        set_option(socket, libc::PACKET_RX_RING, &request)
             .map_err(|error| refused("have a ring for a packet socket", error))?;
         let (frames, length) =
             (request.tp_frame_nr as usize, request.tp_block_nr as usize * request.tp_block_size as usize);
         // SAFETY: the kernel chooses the address; nothing else is mapped there.
         let ring = unsafe {
-            mmap(ptr::null_mut(), length, ProtFlags::READ | ProtFlags::WRITE, MapFlags::SHARED, &socket, 0)
+            mmap(ptr::null_mut(), length, ProtFlags::READ | ProtFlags::WRITE, MapFlags::SHARED, socket, 0)
         }
         .map_err(|error| refused("share a ring with the kernel", error.into()))?
         .cast();
-        let opened = Self { socket, name: name.to_owned(), ring, length, frame_size, frames, next: 0 };
-        bind(&opened.socket, index_of(name)?).map_err(|error| refused("bind a packet socket", error))?;
+        let opened = Self { sender, ring, length, frame_size, frames, next: 0 };
+        bind(&opened.sender.socket, index_of(name)?, EVERYTHING)
+            .map_err(|error| refused("bind a packet socket", error))?;
         Ok(opened)
     }
 
@@ -122,60 +121,21 @@ impl PacketSocket {
         // SAFETY: the frame is ours, as above.
         let (start, length) = unsafe { (usize::from((*header).tp_mac), (*header).tp_snaplen as usize) };
         let length = length.min(self.frame_size.saturating_sub(start));
-        // SAFETY: `start + length <= frame_size`, so the bytes lie in this frame of the ring. The kernel
-        // leaves them alone until the status is given back, which is after the last use of the slice.
-        take(unsafe { core::slice::from_raw_parts(header.cast::<u8>().add(start), length) });
+        // SAFETY: as above.
+        let tag = unsafe { tag(&*header) };
+        let room = if tag.is_some() { TAG } else { 0 };
+        // SAFETY: `start + length <= frame_size`, so the bytes lie in this frame of the ring, and so do the
+        // `TAG` bytes in front of them: the kernel leaves at least 14 between the address and the frame. It
+        // leaves all of them alone until the status is given back, which is after the last use of the slice.
+        let frame =
+            unsafe { core::slice::from_raw_parts_mut(header.cast::<u8>().add(start - room), length + room) };
+        if let Some(tag) = tag.filter(|_| length >= ADDRESSES) {
+            frame.copy_within(TAG..TAG + ADDRESSES, 0);
+            frame[ADDRESSES..ADDRESSES + TAG].copy_from_slice(&tag);
+        }
+        take(frame);
         self.status().store(libc::TP_STATUS_KERNEL, Ordering::Release);
         self.next = (self.next + 1) % self.frames;
-    }
-
-    /// Sends frames in order. Returns how many the kernel took.
-    pub(super) fn send(&self, frames: &[&[u8]]) -> Result<usize, InterfaceError> {
-        let mut done = 0;
-        for batch in frames.chunks(BATCH) {
-            let sent = self.send_batch(batch)?;
-            done += sent;
-            if sent < batch.len() {
-                break;
-            }
-        }
-        Ok(done)
-    }
-
-    fn send_batch(&self, frames: &[&[u8]]) -> Result<usize, InterfaceError> {
-        // SAFETY: both are plain data of integers and pointers, for which zero is a value.
-        let (mut vectors, mut messages): ([libc::iovec; BATCH], [libc::mmsghdr; BATCH]) =
-            unsafe { (core::mem::zeroed(), core::mem::zeroed()) };
-        for ((vector, message), frame) in vectors.iter_mut().zip(&mut messages).zip(frames) {
-            vector.iov_base = frame.as_ptr().cast_mut().cast();
-            vector.iov_len = frame.len();
-            message.msg_hdr.msg_iov = vector;
-            message.msg_hdr.msg_iovlen = 1;
-        }
-        let count = frames.len().min(BATCH) as u32;
-        // SAFETY: `count` messages are filled in, each with one vector over a frame that outlives the call;
-        // the kernel only reads through them.
-        let sent = unsafe {
-            libc::sendmmsg(self.socket.as_raw_fd(), messages.as_mut_ptr(), count, libc::MSG_DONTWAIT)
-        };
-        if let Ok(sent) = usize::try_from(sent) {
-            return Ok(sent);
-        }
-        let why = io::Error::last_os_error();
-        match why.raw_os_error() {
-            Some(libc::EAGAIN | libc::ENOBUFS | libc::EINTR | libc::EMSGSIZE) => Ok(0),
-            _ => Err(InterfaceError { what: format!("sending by interface `{}`", self.name), why }),
-        }
-    }
-
-    /// Returns the error of an interface that is gone.
-    pub(super) fn gone(&self) -> InterfaceError {
-        let why = rustix::net::sockopt::socket_error(&self.socket);
-        let why = match why {
-            Ok(Err(error)) | Err(error) => error.into(),
-            Ok(Ok(())) => io::Error::other("the interface is gone"),
-        };
-        InterfaceError { what: format!("interface `{}`", self.name), why }
     }
 
     /// Returns the frames that found no room in the ring since the last call.
@@ -185,7 +145,7 @@ impl PacketSocket {
         // SAFETY: the kernel writes at most `length` bytes, which is the size of what it is given.
         let done = unsafe {
             libc::getsockopt(
-                self.socket.as_raw_fd(),
+                self.sender.socket.as_raw_fd(),
                 libc::SOL_PACKET,
                 libc::PACKET_STATISTICS,
                 (&raw mut statistics).cast(),
@@ -205,37 +165,17 @@ impl Drop for PacketSocket {
 
 impl AsFd for PacketSocket {
     fn as_fd(&self) -> BorrowedFd<'_> {
-        self.socket.as_fd()
+        self.sender.socket.as_fd()
     }
 }
 
-fn set_option<T>(socket: &OwnedFd, option: libc::c_int, value: &T) -> io::Result<()> {
-    // SAFETY: the kernel reads the size of a `T` from a `T`, which is plain data at every call of this.
-    let done = unsafe {
-        libc::setsockopt(
-            socket.as_raw_fd(),
-            libc::SOL_PACKET,
-            option,
-            ptr::from_ref(value).cast(),
-            size_of::<T>() as libc::socklen_t,
-        )
-    };
-    if done < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
-}
-
-fn bind(socket: &OwnedFd, index: u32) -> io::Result<()> {
-    // SAFETY: the address is plain data of integers, for which zero is a value.
-    let mut address: libc::sockaddr_ll = unsafe { core::mem::zeroed() };
-    address.sll_family = libc::AF_PACKET as u16;
-    address.sll_protocol = EVERYTHING;
-    address.sll_ifindex = index.cast_signed();
-    // SAFETY: the kernel reads the size of a `sockaddr_ll` from one.
-    let done = unsafe {
-        libc::bind(
-            socket.as_raw_fd(),
-            (&raw const address).cast(),
-            size_of::<libc::sockaddr_ll>() as libc::socklen_t,
-        )
-    };
-    if done < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+/// Returns the outermost VLAN tag, which the kernel takes out of a frame; `None` if there was none.
+fn tag(header: &libc::tpacket2_hdr) -> Option<[u8; TAG]> {
+    if header.tp_status & libc::TP_STATUS_VLAN_VALID == 0 {
+        return None;
+    }
+    let has_type = header.tp_status & libc::TP_STATUS_VLAN_TPID_VALID != 0;
+    let [a, b] = if has_type { header.tp_vlan_tpid } else { VLAN }.to_be_bytes();
+    let [c, d] = header.tp_vlan_tci.to_be_bytes();
+    Some([a, b, c, d])
 }

@@ -35,8 +35,7 @@ use serde::{Deserialize, Serialize};
 
 pub use self::diffserv::Diffserv;
 use self::diffserv::Part;
-use self::framing::Compensation;
-pub use self::framing::Framing;
+pub use self::framing::{Compensation, Framing};
 use self::hosts::Identity;
 pub use self::hosts::Isolation;
 use self::set_associative::QUEUES;

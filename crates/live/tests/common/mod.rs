@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use etherparse::PacketBuilder;
 use lockgate_dataplane::clock::WallOffset;
-use lockgate_dataplane::dataplane::Dataplane;
+use lockgate_dataplane::dataplane::{Dataplane, Sent, Stopped};
 use lockgate_dataplane::error::InterfaceError;
 use lockgate_engine::random::{Random, Seed};
 use lockgate_engine::units::{Duration, Instant};
@@ -191,7 +191,7 @@ impl Dataplane for Simulated<'_> {
         }
     }
 
-    fn transmit(&mut self, _: usize, frames: &[&[u8]]) -> Result<usize, InterfaceError> {
+    fn transmit(&mut self, _: usize, frames: &[&[u8]]) -> Result<Sent, InterfaceError> {
         if self.faults.gone > 0 && self.random.bits() >> 16 < self.faults.gone {
             return Err(InterfaceError { what: "wire".into(), why: std::io::Error::other("gone") });
         }
@@ -216,7 +216,7 @@ impl Dataplane for Simulated<'_> {
                 if self.happens(self.faults.report) { (self.random.bits() % 2) as usize * 2 } else { 1 };
             self.reports.extend(std::iter::repeat_n(report, copies));
         }
-        Ok(taken)
+        Ok(Sent { taken, stopped: (taken < frames.len()).then_some(Stopped::Busy) })
     }
 
     fn wait(&mut self, until: Instant) -> Result<(), InterfaceError> {

@@ -71,6 +71,7 @@ fn heading(screen: &Screen, width: usize) -> Line<'_> {
         _ => "running",
     };
     let pace = match status.pace {
+        _ if status.mode == "route" => "router".to_owned(),
         _ if status.mode == "live" => faithful(screen.sample.as_ref().and_then(|now| now.fidelity.as_ref())),
         pace if pace > 0.0 => format!("pace {pace}x"),
         _ => "pace free".to_owned(),
@@ -78,9 +79,14 @@ fn heading(screen: &Screen, width: usize) -> Line<'_> {
     let missed = screen.missed + screen.sample.as_ref().map_or(0, |sample| sample.dropped_samples);
     let missed = if missed > 0 { format!("  {missed} samples missed") } else { String::new() };
     let name = "Lockgate ";
+    // A router has no planned end.
+    let end = if status.duration_s > 0.0 {
+        format!(" of {}", figures::seconds(Some(status.duration_s)))
+    } else {
+        String::new()
+    };
     let rest = format!(
-        "{at:.2} s of {} {pace} every {}{missed}  {}",
-        figures::seconds(Some(status.duration_s)),
+        "{at:.2} s{end} {pace} every {}{missed}  {}",
         figures::seconds(Some(status.every_s)),
         status.title
     );

@@ -24,8 +24,12 @@ impl Checker<'_> {
     fn subscribers(&mut self, root: &DeTable<'_>) -> Option<Rows> {
         let value = root.get("subscribers")?;
         let path = value.get_ref().as_str()?;
-        let bytes = self.load(path, value.span())?;
-        let read = Rows::read(&String::from_utf8_lossy(&bytes));
+        // A text of several lines is the table itself.
+        let read = if path.contains('\n') {
+            Rows::read(path)
+        } else {
+            Rows::read(&String::from_utf8_lossy(&self.load(path, value.span())?))
+        };
         let unread = |why| {
             let wrong = format!("`{}` is no table of subscribers: {why}", shorten(path));
             let help = "its first row names the columns, and each other row is a subscriber";

@@ -46,8 +46,8 @@ pub(super) struct PortRead {
     alternatives: Vec<String>,
     /// True if an override sets the root: the file's own tree may then be unused without a warning.
     root_is_set: bool,
-    clock: Option<lockgate_engine::clock::ClockConfig>,
-    ring: Option<lockgate_engine::ring::RingConfig>,
+    pub(super) clock: Option<lockgate_engine::clock::ClockConfig>,
+    pub(super) ring: Option<lockgate_engine::ring::RingConfig>,
 }
 
 impl Checker<'_> {
@@ -137,9 +137,15 @@ impl Checker<'_> {
 
     /// Reads one port, from the file or as a change makes it.
     pub(super) fn port(&mut self, place: Place<'_, '_>, world: World<'_>) -> Option<PortRead> {
-        let noted = self.problems.len();
         let keys = self.kept.table_keys.of::<PortTable>();
         unknown_keys(place, &[&keys], &["queue"], &mut self.problems);
+        self.known_port(place, world)
+    }
+
+    /// Reads the keys of a port that are a scenario's.
+    pub(super) fn known_port(&mut self, place: Place<'_, '_>, world: World<'_>) -> Option<PortRead> {
+        let noted = self.problems.len();
+        let keys = self.kept.table_keys.of::<PortTable>();
         let table = read_table::<PortTable>(place, &keys, &mut self.problems);
         if let Some(clock) = table.as_ref().and_then(|table| table.clock)
             && ClockModel::new(clock).is_none()

@@ -29,8 +29,8 @@ pub enum Framing {
 const ETHERNET: i64 = 14;
 
 /// Conversion of a frame's length to its length on the link.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Compensation {
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Compensation {
     /// Added to the frame's length.
     added: i64,
     mpu: Bytes,
@@ -39,12 +39,10 @@ pub(super) struct Compensation {
 
 impl Compensation {
     /// Creates the conversion of these parameters of [`Config`](super::Config).
-    pub(super) fn new(
-        overhead: Option<Overhead>,
-        raw: bool,
-        mpu: Bytes,
-        framing: Framing,
-    ) -> Result<Self, Invalid> {
+    ///
+    /// # Errors
+    /// If `overhead` or `mpu` is out of range.
+    pub fn new(overhead: Option<Overhead>, raw: bool, mpu: Bytes, framing: Framing) -> Result<Self, Invalid> {
         let relative_to_frame = raw || overhead.is_none();
         let Overhead(overhead) = overhead.unwrap_or_default();
         if !(-64..=256).contains(&overhead) {
@@ -59,7 +57,7 @@ impl Compensation {
 
     /// Returns the length on the link, at least a byte.
     #[inline]
-    pub(super) fn on_link(&self, frame: Bytes) -> Bytes {
+    pub fn on_link(&self, frame: Bytes) -> Bytes {
         let packet = frame.0.saturating_add_signed(self.added).max(self.mpu.0).max(1);
         Bytes(match self.framing {
             Framing::Noatm => packet,

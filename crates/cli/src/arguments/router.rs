@@ -1,0 +1,135 @@
+//! Options of the commands that control a running router.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand};
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum RouterCommand {
+    /// Runs a policy on real interfaces: between two as a bridge, or behind or before the kernel of one
+    #[command(after_help = "Examples:
+  lockgate route house.toml --dry-run
+  lockgate route house.toml --for 10min --watch
+  lockgate route house.toml --web
+
+A policy has the queues of a scenario, and says where they stand:
+  [router]
+  mode = \"egress\"                   # or \"ingress\", or \"bridge\"
+  interfaces = { wan = \"eth0\" }     # bridge: { lan = \"eth1\", wan = \"eth2\" }
+  [port.wan]                          # bridge: [port.\"lan->wan\"], [port.\"wan->lan\"]
+  rate = \"9.5mbit\"
+  queue.cake = { kind = \"cake\" }
+
+It needs CAP_NET_ADMIN, CAP_NET_RAW, CAP_BPF and CAP_SYS_ADMIN, and Linux 6.6. Ctrl-C or SIGTERM sends what waits, in order, and
+gives the interfaces back; so does the end of the process, however it ends, but then what waits is lost.")]
+    Route(Route),
+    /// Changes the policy of a running router, on trial if it is to be confirmed
+    #[command(after_help = "Examples:
+  lockgate apply house.toml --dry-run
+  lockgate apply house.toml --confirm-within 120s
+  lockgate apply house.toml --revert-if 'class.voice.sojourn.p99 > 50ms for 5s'
+  lockgate apply isp.toml --router uplink
+
+The router keeps the time: it goes back to the last confirmed policy also if this shell or its connection is gone.
+A condition is class.QUEUE or port.PORT.queue.QUEUE with sojourn.p50, sojourn.p99, sojourn.mean, backlog.packets,
+backlog.bytes, sent.rate, drops (a second) or loss; <, <=, > or >=; a value with its unit; and, if it must last, `for 5s`.")]
+    Apply(Apply),
+    /// Confirms the policy that is on trial
+    #[command(after_help = "Example:\n  lockgate confirm")]
+    Confirm(Confirm),
+    /// Goes back to an earlier confirmed policy; during a trial, to the last one
+    #[command(after_help = "Examples:\n  lockgate rollback\n  lockgate rollback 2 --router uplink")]
+    Rollback(Rollback),
+    /// Shows a running router: its policy, the trial that goes on, and the policies before it
+    #[command(after_help = "Examples:\n  lockgate status\n  lockgate status --json | jq .trial")]
+    Status(Status),
+}
+
+/// Running router.
+#[derive(Debug, Args)]
+pub(crate) struct RouterName {
+    /// Name of the router, or its state directory if it has a slash [default: the only one that runs]
+    #[arg(long = "router", value_name = "NAME")]
+    pub(crate) name: Option<String>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Route {
+    /// Policy
+    pub(crate) file: PathBuf,
+    /// Name of the router, for the other commands [default: that of the file]
+    #[arg(long, value_name = "NAME")]
+    pub(crate) name: Option<String>,
+    /// Directory of its state [default: $STATE_DIRECTORY, or /var/lib/lockgate/router/NAME]
+    #[arg(long, value_name = "DIR")]
+    pub(crate) state: Option<PathBuf>,
+    /// Starts from the file, whatever policy was confirmed last
+    #[arg(long)]
+    pub(crate) fresh: bool,
+    /// Says what would be done, and does nothing; exits with 2 where the policy does not fit this host
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+    /// Ends after this time
+    #[arg(long = "for", value_name = "TIME")]
+    pub(crate) lasting: Option<String>,
+    /// Shows the queues in the terminal while it runs; where the output is no terminal, as lines
+    #[arg(short, long)]
+    pub(crate) watch: bool,
+    /// Serves a page, /metrics and the shapes of `tc -j` [default address: 127.0.0.1:8180]
+    #[arg(long, value_name = "ADDRESS", num_args = 0..=1, default_missing_value = "127.0.0.1:8180")]
+    pub(crate) web: Option<SocketAddr>,
+    /// Further name by which the page may be reached
+    #[arg(long = "host", value_name = "NAME")]
+    pub(crate) hosts: Vec<String>,
+    /// Interval of the samples, 10ms to 5s
+    #[arg(long, value_name = "TIME", default_value = "1s")]
+    pub(crate) every: String,
+    /// Uses a thread for each port instead of one for all
+    #[arg(long)]
+    pub(crate) threads: bool,
+    /// Time before a deadline in which a thread spins: more punctual frames for more processor time
+    #[arg(long, value_name = "TIME", default_value = "10us")]
+    pub(crate) spin: String,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Apply {
+    /// Policy file
+    pub(crate) file: PathBuf,
+    /// Goes back to the last confirmed policy unless `lockgate confirm` comes within this time, such as 120s
+    #[arg(long, value_name = "TIME")]
+    pub(crate) confirm_within: Option<String>,
+    /// Goes back if a queue's figure is beyond this bound before the policy is confirmed [time to confirm: 10min]
+    #[arg(long, value_name = "CONDITION")]
+    pub(crate) revert_if: Option<String>,
+    /// Prints the difference from the policy that runs, and changes nothing
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+    #[command(flatten)]
+    pub(crate) router: RouterName,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Confirm {
+    #[command(flatten)]
+    pub(crate) router: RouterName,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Rollback {
+    /// Number of confirmed policies to go back, as `lockgate status` counts them [default: 0 during a trial, else 1]
+    #[arg(value_name = "N")]
+    pub(crate) steps: Option<usize>,
+    #[command(flatten)]
+    pub(crate) router: RouterName,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Status {
+    #[command(flatten)]
+    pub(crate) router: RouterName,
+    /// Prints one JSON document instead of tables
+    #[arg(long)]
+    pub(crate) json: bool,
+}

@@ -1,0 +1,137 @@
+//! `lockgate route`: a policy on real interfaces.
+
+#[cfg(target_os = "linux")]
+mod view;
+
+use crate::arguments::Route;
+use crate::exit::{Exit, Failure};
+
+#[cfg(target_os = "linux")]
+pub(crate) fn route(arguments: &Route) -> Result<Exit, Failure> {
+    use std::sync::atomic::Ordering;
+    use std::time::{Duration, Instant};
+
+    use lockgate_router::attach::Plan;
+    use lockgate_router::control::notify::Notifier;
+    use lockgate_router::control::server::Server;
+    use lockgate_router::router::{Options, Router};
+    use lockgate_session::{LONGEST_INTERVAL, SHORTEST_INTERVAL};
+
+    use crate::interrupt;
+    use crate::output::{say, tell};
+
+    /// Interval at which the end is looked for.
+    const LOOK: Duration = Duration::from_millis(50);
+
+    let lasting = arguments.lasting.as_deref().map(time).transpose()?;
+    let every = time(&arguments.every)?;
+    if !(SHORTEST_INTERVAL..=LONGEST_INTERVAL).contains(&every) {
+        let wrong = format!("`--every {}` is no interval of samples", arguments.every);
+        return Err(Failure::usage(wrong, "it is from 10ms to 5s"));
+    }
+    let options = Options { every, thread_for_each_port: arguments.threads, spin: time(&arguments.spin)? };
+    let (origin, text) = read(&arguments.file)?;
+    if arguments.dry_run {
+        let policy = lockgate_scenario::read_policy(&text, &origin).map_err(problems)?;
+        crate::terminal::warnings(&policy.warnings);
+        say!("{}", Plan::of(&policy).map_err(Failure::router)?.to_string().trim_end());
+        return Ok(Exit::Ok);
+    }
+    interrupt::listen();
+    let claim = claim(arguments)?;
+    let boot = boot(&claim, &origin, &text, arguments.fresh)?;
+    crate::terminal::warnings(&boot.policy.warnings);
+    let router =
+        Router::start(boot.policy.clone(), options, |text| tell!("{text}")).map_err(Failure::router)?;
+    match router.packet_sockets() {
+        Some(why) => tell!("frames come by packet sockets: {why}"),
+        None => tell!("frames come by AF_XDP"),
+    }
+    let failed = router.failed();
+    let shown = view::start(&boot.policy, arguments, every, router.observer())?;
+    let log = Box::new(|line: &str| tell!("{line}"));
+    let server = Server::start(claim, boot, router, Notifier::from_environment(), log)
+        .map_err(|why| Failure::run(why, "name another directory with --state"))?;
+    let until = lasting.map(|lasting| Instant::now() + Duration::from_nanos(lasting.as_picos() / 1_000));
+    let ends = || {
+        interrupt::is_requested()
+            || failed.load(Ordering::Relaxed)
+            || until.is_some_and(|until| Instant::now() >= until)
+    };
+    let shown = shown.map(|shown| shown.show(&ends)).transpose();
+    while !ends() && shown.is_ok() {
+        std::thread::sleep(LOOK);
+    }
+    let losses = server.stop().stop().map_err(Failure::router)?;
+    interrupt::on_ended();
+    shown?;
+    tell!(
+        "ended: the queues are drained, the interfaces are the kernel's; {} frames lost outside the queues",
+        losses.total()
+    );
+    Ok(Exit::Ok)
+}
+
+/// Reads a policy's file, and the table of subscribers that it names. Returns its name and its text.
+pub(super) fn read(file: &std::path::Path) -> Result<(String, String), Failure> {
+    let origin = file.display().to_string();
+    let text = lockgate::files::text(file)
+        .map_err(|why| Failure::usage(format!("cannot read `{origin}`: {why}"), "name a policy file"))?;
+    if !lockgate_scenario::is_policy(&text) {
+        let message = format!("`{origin}` is no policy of a router: it has no table `router`");
+        return Err(Failure::usage(message, "add `[router]` with `mode` and `interfaces`"));
+    }
+    let files = lockgate::files::Beside::new(file);
+    let text = lockgate_scenario::embed_subscribers(&text, &files)
+        .map_err(|why| Failure::usage(why, "the table is looked for beside the policy"))?;
+    Ok((origin, text))
+}
+
+/// Claims the router's name.
+#[cfg(target_os = "linux")]
+fn claim(arguments: &Route) -> Result<lockgate_router::control::claim::Claim, Failure> {
+    use lockgate_router::control::claim::Claim;
+    use lockgate_router::control::directories::{Directories, Environment};
+
+    let stem = || arguments.file.file_stem().map(|stem| stem.to_string_lossy().into_owned());
+    let name = arguments.name.clone().or_else(stem).unwrap_or_default();
+    let variable = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
+    let is_root = rustix::process::geteuid().is_root();
+    let directories =
+        Directories::of(&name, arguments.state.as_deref(), Environment { is_root, variable: &variable })
+            .map_err(|error| Failure::usage(&error, error.help()))?;
+    Claim::take(&name, &directories)
+        .map_err(|why| Failure::run(why, "end it, or give this one another name with --name"))
+}
+
+/// Returns the policy to start with.
+#[cfg(target_os = "linux")]
+fn boot(
+    claim: &lockgate_router::control::claim::Claim,
+    origin: &str,
+    text: &str,
+    is_fresh: bool,
+) -> Result<lockgate_router::control::claim::Boot, Failure> {
+    use lockgate_router::control::claim::BootError;
+
+    claim.boot(origin, text, is_fresh).map_err(|error| match error {
+        BootError::File(found) => Failure::Scenario(found),
+        error => Failure::run(error, "start from the file with --fresh"),
+    })
+}
+
+#[cfg(target_os = "linux")]
+fn problems(problems: lockgate_scenario::Problems) -> Failure {
+    Failure::Scenario(Box::new(problems))
+}
+
+#[cfg(target_os = "linux")]
+fn time(text: &str) -> Result<lockgate::units::Duration, Failure> {
+    text.parse()
+        .map_err(|_| Failure::usage(format!("`{text}` is no time"), "write one such as `30s` or `10min`"))
+}
+
+#[cfg(not(target_os = "linux"))]
+pub(crate) fn route(_: &Route) -> Result<Exit, Failure> {
+    Err(Failure::usage("a router needs Linux", "run it there; `lockgate run` simulates anywhere"))
+}

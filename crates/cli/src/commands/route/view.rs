@@ -1,0 +1,144 @@
+//! Live view of a router: its samples to the hub of the terminal and the page.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::thread::{self, JoinHandle};
+use std::time::Duration as WallTime;
+
+use lockgate::units::Duration;
+use lockgate_monitor::{Channels, Command, Frames, Hub};
+use lockgate_router::router::Observer;
+use lockgate_scenario::Policy;
+use lockgate_scenario::policy::PolicyPort;
+
+use lockgate_session::{LinkStatus, PortStatus, Refused, Status};
+
+use crate::arguments::Route;
+use crate::exit::Failure;
+use crate::interrupt;
+use crate::live_view::{self, View};
+
+/// Interval at which the end is looked for, while the view is on screen.
+const LOOK: WallTime = WallTime::from_millis(50);
+
+/// View of a running router, not on screen yet.
+pub(super) struct Shown<'a> {
+    options: View<'a>,
+    hub: Arc<Hub>,
+    frames: Frames,
+    /// True if the terminal shows it.
+    is_watched: bool,
+    ended: Arc<AtomicBool>,
+    publisher: JoinHandle<()>,
+}
+
+/// Starts the view that `arguments` ask for; `None` if they ask for none.
+pub(super) fn start<'a>(
+    policy: &Policy,
+    arguments: &'a Route,
+    every: Duration,
+    observer: Observer,
+) -> Result<Option<Shown<'a>>, Failure> {
+    if !arguments.watch && arguments.web.is_none() {
+        return Ok(None);
+    }
+    let (hub, channels) = Hub::start();
+    channels.publish_status(status(policy, every));
+    let options =
+        View { web: arguments.web, names: &arguments.hosts, read_only: true, plain: false, json: false };
+    let frames = hub.subscribe();
+    if let Some(address) = arguments.web {
+        live_view::serve(address, &options, &hub)?;
+    }
+    let ended = Arc::new(AtomicBool::new(false));
+    let ending = ended.clone();
+    let publisher = thread::spawn(move || publish(&channels, &observer, every, &ending));
+    Ok(Some(Shown { options, hub, frames, is_watched: arguments.watch, ended, publisher }))
+}
+
+/// Passes each new sample on, and refuses changes.
+fn publish(channels: &Channels, observer: &Observer, every: Duration, ended: &AtomicBool) {
+    let nap = WallTime::from_nanos(every.as_picos() / 4_000);
+    let mut last = None;
+    while !ended.load(Ordering::Relaxed) {
+        match channels.commands().recv_timeout(nap) {
+            Ok(Command::Set { reply, .. }) => {
+                let _ = reply.try_send(Err(Refused::because(
+                    "a router is changed by its policy",
+                    "edit the policy, and run `lockgate apply`",
+                )));
+            }
+            Ok(Command::Stop) => interrupt::flag().store(true, Ordering::SeqCst),
+            Ok(_) | Err(RecvTimeoutError::Timeout) => {}
+            Err(RecvTimeoutError::Disconnected) => thread::sleep(nap),
+        }
+        if let Some(sample) = observer.sample().filter(|sample| last != Some(sample.number)) {
+            last = Some(sample.number);
+            channels.send(sample);
+        }
+    }
+}
+
+impl Shown<'_> {
+    /// Shows the view until `ends` returns true, or the user ends it.
+    pub(super) fn show(self, ends: &dyn Fn() -> bool) -> Result<(), Failure> {
+        let Self { options, hub, frames, is_watched, ended, publisher } = self;
+        let shown = thread::scope(|scope| {
+            let screen = is_watched.then(|| {
+                let messages = channel();
+                scope.spawn(|| live_view::show(&options, &hub, frames, messages))
+            });
+            while !ends() && !screen.as_ref().is_some_and(|screen| screen.is_finished()) {
+                thread::sleep(LOOK);
+            }
+            ended.store(true, Ordering::Relaxed);
+            let left =
+                screen.map(|screen| screen.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
+            left.unwrap_or(Ok(()))
+        });
+        // Drops the samples' channel, so that readers see the end.
+        let _ = publisher.join();
+        // Quitting the view quits the router.
+        interrupt::flag().store(true, Ordering::SeqCst);
+        shown
+    }
+}
+
+/// Returns the status that readers see: the interfaces as nodes, and the ports without knobs.
+fn status(policy: &Policy, every: Duration) -> Status {
+    let nodes: Vec<String> = policy.interfaces.iter().map(|interface| interface.role.clone()).collect();
+    let ends = |port: &PolicyPort| (nodes[port.from].clone(), nodes[port.to].clone());
+    // One link for both directions.
+    let link_name = |port: &PolicyPort| {
+        let [one, other] = [port.from.min(port.to), port.from.max(port.to)];
+        if one == other { nodes[one].clone() } else { format!("{}-{}", nodes[one], nodes[other]) }
+    };
+    let mut links: Vec<LinkStatus> = Vec::new();
+    for port in &policy.ports {
+        let name = link_name(port);
+        if links.iter().all(|link| link.name != name) {
+            let (from, to) = ends(port);
+            let rate_bps = port.rate.map_or(0.0, |rate| rate.as_bits() as f64);
+            links.push(LinkStatus { name, from, to, rate_bps, ..LinkStatus::default() });
+        }
+    }
+    let queues = |port: &PolicyPort| {
+        port.tree.queues().iter().map(|queue| (queue.name.to_string(), Vec::new())).collect()
+    };
+    let port = |port: &PolicyPort| {
+        let (from, to) = ends(port);
+        let (name, link) = (port.name.clone(), link_name(port));
+        PortStatus { name, from, to, link, root: None, queues: queues(port) }
+    };
+    Status {
+        title: policy.title.clone(),
+        mode: "route",
+        pace: 1.0,
+        every_s: every.as_secs_f64(),
+        links,
+        ports: policy.ports.iter().map(port).collect(),
+        nodes,
+        ..Status::default()
+    }
+}

@@ -1,0 +1,54 @@
+//! `lockgate status`: the policy of a running router, and those before it.
+
+use lockgate_router::control::protocol::{Answer, Entry, Request, Status};
+
+use crate::exit::{Exit, Failure};
+use crate::output::say;
+use crate::terminal::visible;
+use crate::{arguments, routers, terminal};
+
+pub(crate) fn status(arguments: &arguments::Status) -> Result<Exit, Failure> {
+    let Answer::Status(status) = routers::ask(&arguments.router, &Request::Status {})? else {
+        return Err(routers::misplaced());
+    };
+    if arguments.json {
+        say!("{}", crate::results::json(&status)?.trim_end());
+    } else {
+        print(&status);
+    }
+    Ok(Exit::Ok)
+}
+
+fn print(status: &Status) {
+    let interfaces: Vec<String> =
+        status.interfaces.iter().map(|(role, name)| format!("{role} = {name}")).collect();
+    say!(
+        "router {}, pid {}, since {}: mode {}, {}",
+        visible(&status.router),
+        status.pid,
+        visible(&status.since),
+        visible(&status.mode),
+        visible(&interfaces.join(", "))
+    );
+    let running = status.history.iter().find(|entry| entry.number == status.running);
+    let origin = running.map_or("", |entry| &entry.origin);
+    let state = match &status.trial {
+        _ if !status.stranded.is_empty() => format!("NOT CONFIRMED: {}", status.stranded),
+        Some(trial) => routers::trial(trial),
+        None => "confirmed".to_owned(),
+    };
+    say!("policy {} (`{}`), {}", status.running, visible(origin), visible(&state));
+    say!();
+    let rows: Vec<Vec<String>> = status.history.iter().map(row).collect();
+    terminal::words(&["policy", "rollback", "outcome", "at", "file", "by"], &rows);
+}
+
+fn row(entry: &Entry) -> Vec<String> {
+    let steps = entry.steps.map(|steps| steps.to_string()).unwrap_or_default();
+    let outcome = if entry.why.is_empty() {
+        entry.outcome.clone()
+    } else {
+        format!("{}: {}", entry.outcome, entry.why)
+    };
+    vec![entry.number.to_string(), steps, outcome, entry.at.clone(), entry.origin.clone(), entry.by.clone()]
+}

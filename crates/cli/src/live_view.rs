@@ -1,0 +1,85 @@
+//! Live view of a running run or router: lines or a screen in the terminal, a page by HTTP.
+
+use std::io::IsTerminal;
+use std::net::SocketAddr;
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+use lockgate_monitor::server::{self, Guard, Shared, fresh_token};
+use lockgate_monitor::view::lines::{self, Part};
+use lockgate_monitor::view::{self, Messages};
+use lockgate_monitor::{Frames, Hub};
+
+use crate::exit::Failure;
+use crate::output::{has_no_reader, say, tell};
+use crate::{interrupt, results};
+
+/// Options of a view.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct View<'a> {
+    /// Address of the page, if there is one.
+    pub(crate) web: Option<SocketAddr>,
+    /// Names by which the page is reached besides its address.
+    pub(crate) names: &'a [String],
+    /// True if nothing can be changed from the page.
+    pub(crate) read_only: bool,
+    /// True for lines instead of a screen.
+    pub(crate) plain: bool,
+    /// True for lines of JSON.
+    pub(crate) json: bool,
+}
+
+/// Serves the session and prints its address.
+pub(crate) fn serve(address: SocketAddr, view: &View<'_>, hub: &Arc<Hub>) -> Result<(), Failure> {
+    let given = std::env::var("LOCKGATE_TOKEN").ok().filter(|token| !token.is_empty());
+    let away = !address.ip().is_loopback();
+    let token = match given {
+        None if away => Some(fresh_token()?),
+        given => given,
+    };
+    let names = view.names.to_vec();
+    let guard = Arc::new(Guard { names, token: token.clone(), read_only: view.read_only });
+    let page = server::page(results::TEMPLATE).into();
+    let shared = Shared { hub: hub.clone(), guard, page, now: results::now };
+    let address = server::start(address, shared)?;
+    // An unspecified address means every address of this host, and no browser can open it.
+    let shown = if address.ip().is_unspecified() {
+        format!("localhost:{}", address.port())
+    } else {
+        address.to_string()
+    };
+    match token {
+        Some(token) if away => tell!("page: http://{shown}/#token={token}"),
+        _ => tell!("page: http://{shown}/"),
+    }
+    Ok(())
+}
+
+/// True if samples are printed as lines.
+pub(crate) fn is_plain(options: &View<'_>) -> bool {
+    options.plain || options.json || !std::io::stdout().is_terminal() || !std::io::stdin().is_terminal()
+}
+
+/// Shows the samples until the run ends, or the user ends the view.
+pub(crate) fn show(
+    options: &View<'_>,
+    hub: &Arc<Hub>,
+    frames: Frames,
+    messages: Messages,
+) -> Result<(), Failure> {
+    if is_plain(options) {
+        // The page outlives the reader of the lines.
+        let outlives = options.web.is_some();
+        let mut print = |part: Part<'_>| {
+            match part {
+                Part::Line(line) => say!("{line}"),
+                Part::Missed(samples) => tell!("{samples} samples missed"),
+            }
+            if outlives || !has_no_reader() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+        };
+        lines::print(hub, frames, options.json, interrupt::flag(), &mut print);
+        return Ok(());
+    }
+    let colour = std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
+    Ok(view::show(hub, frames, colour, interrupt::flag(), messages)?)
+}

@@ -1,0 +1,84 @@
+//! Running routers: requests to them, and what their answers look like.
+
+use lockgate::figures::plural;
+use lockgate_router::control::protocol::{Answer, Cause, Changed, Refusal, Request, TrialStatus};
+
+use crate::arguments::RouterName;
+use crate::exit::Failure;
+use crate::output::{say, tell};
+
+/// Sends a request to a router and returns its answer.
+#[cfg(target_os = "linux")]
+pub(crate) fn ask(router: &RouterName, request: &Request) -> Result<Answer, Failure> {
+    use lockgate_router::control::client::{Client, ClientError};
+    use lockgate_router::control::directories::Environment;
+
+    let variable = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
+    let is_root = rustix::process::geteuid().is_root();
+    let environment = Environment { is_root, variable: &variable };
+    let answer = Client::find(router.name.as_deref(), environment).and_then(|mut client| client.ask(request));
+    let answer = answer.map_err(|error| match error {
+        ClientError::Several(_) => Failure::usage(&error, error.help()),
+        _ => Failure::run(&error, error.help()),
+    })?;
+    match answer {
+        Answer::Refused(Refusal { cause: Cause::Usage, message, help }) => Err(Failure::usage(message, help)),
+        Answer::Refused(Refusal { message, help, .. }) => Err(Failure::run(message, help)),
+        answer => Ok(answer),
+    }
+}
+
+/// Returns the failure of a platform without routers.
+#[cfg(not(target_os = "linux"))]
+pub(crate) fn ask(_: &RouterName, _: &Request) -> Result<Answer, Failure> {
+    Err(Failure::Missing {
+        message: "routers run on Linux alone".to_owned(),
+        help: "use a Linux host".to_owned(),
+    })
+}
+
+/// Returns the failure of an answer to another request.
+pub(crate) fn misplaced() -> Failure {
+    Failure::run("the router's answer is not of this request", "is it of the same version as this command?")
+}
+
+/// Prints a change: its difference, and its effect.
+pub(crate) fn changed(changed: &Changed) {
+    for warning in &changed.warnings {
+        tell!("warning: {warning}");
+    }
+    if changed.difference.is_empty() {
+        say!("policy {} (`{}`) runs: no line differs", changed.number, changed.origin);
+        return;
+    }
+    difference(changed);
+    say!(
+        "policy {} (`{}`) runs: {}; {} moved, {} forced out by smaller limits",
+        changed.number,
+        changed.origin,
+        lines(changed),
+        count(changed.applied.moved_packets, "packet"),
+        changed.applied.forced_out_packets
+    );
+}
+
+/// Prints the difference of a change.
+pub(crate) fn difference(changed: &Changed) {
+    say!("{}", crate::terminal::visible(changed.difference.trim_end()));
+}
+
+/// Formats the numbers of lines that differ.
+pub(crate) fn lines(changed: &Changed) -> String {
+    format!("{} added, {} removed", count(changed.added as u64, "line"), changed.removed)
+}
+
+fn count(number: u64, what: &str) -> String {
+    format!("{number} {what}{}", plural(number as f64))
+}
+
+/// Formats the end of a trial.
+pub(crate) fn trial(trial: &TrialStatus) -> String {
+    let condition = trial.revert_if.as_ref().map(|text| format!(", or if `{text}`")).unwrap_or_default();
+    let seconds = trial.left_ms.div_ceil(1000);
+    format!("on trial: reverted at {} (in {seconds} s) unless confirmed{condition}", trial.until)
+}

@@ -1,0 +1,149 @@
+//! Packet socket that sends by an interface and receives nothing.
+#![allow(unsafe_code, reason = "calls of the kernel")]
+
+use core::ptr;
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+
+use rustix::net::{AddressFamily, SocketFlags, SocketType, socket_with};
+
+use crate::dataplane::{Sent, Stopped};
+use crate::error::{InterfaceError, Refusal};
+use crate::netlink::index_of;
+
+/// Frames sent at most by one call of the kernel.
+const BATCH: usize = 64;
+
+/// Frames go past the kernel's queues, in order. Frames that leave by it do not meet programs on the
+/// interface's way out.
+pub(crate) struct PacketSender {
+    pub(super) socket: OwnedFd,
+    pub(super) name: String,
+}
+
+impl PacketSender {
+    /// Opens a socket that only sends, by an interface of this thread's namespace.
+    pub(super) fn open(name: &str) -> Result<Self, Refusal> {
+        let sender = Self::unbound(name)?;
+        let nothing = 0;
+        bind(&sender.socket, index_of(name)?, nothing)
+            .map_err(|error| Refusal::new("bind a packet socket", error))?;
+        Ok(sender)
+    }
+
+    /// Opens a socket that is not bound to the interface yet.
+    pub(super) fn unbound(name: &str) -> Result<Self, Refusal> {
+        let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+        let socket = socket_with(AddressFamily::PACKET, SocketType::RAW, flags, None)
+            .map_err(|error| Refusal::new("open a packet socket (CAP_NET_RAW)", error))?;
+        set_option(&socket, libc::PACKET_QDISC_BYPASS, &1u32)
+            .map_err(|error| Refusal::new("send past the kernel's queues", error))?;
+        Ok(Self { socket, name: name.to_owned() })
+    }
+
+    /// Sends frames in order, until the kernel refuses one.
+    pub(super) fn send(&self, frames: &[&[u8]]) -> Result<Sent, InterfaceError> {
+        let mut taken = 0;
+        for batch in frames.chunks(BATCH) {
+            let sent = self.send_batch(batch)?;
+            taken += sent.taken;
+            if sent.stopped.is_some() {
+                return Ok(Sent { taken, ..sent });
+            }
+        }
+        Ok(Sent { taken, stopped: None })
+    }
+
+    fn send_batch(&self, frames: &[&[u8]]) -> Result<Sent, InterfaceError> {
+        // SAFETY: both are plain data of integers and pointers, for which zero is a value.
+        let (mut vectors, mut messages): ([libc::iovec; BATCH], [libc::mmsghdr; BATCH]) =
+            unsafe { (core::mem::zeroed(), core::mem::zeroed()) };
+        for ((vector, message), frame) in vectors.iter_mut().zip(&mut messages).zip(frames) {
+            vector.iov_base = frame.as_ptr().cast_mut().cast();
+            vector.iov_len = frame.len();
+            message.msg_hdr.msg_iov = vector;
+            message.msg_hdr.msg_iovlen = 1;
+        }
+        let mut taken = 0;
+        loop {
+            let rest = &mut messages[taken..frames.len().min(BATCH)];
+            if rest.is_empty() {
+                return Ok(Sent { taken, stopped: None });
+            }
+            // SAFETY: the messages are filled in, each with one vector over a frame that outlives the call; the
+            // kernel only reads through them.
+            let sent = unsafe {
+                libc::sendmmsg(
+                    self.socket.as_raw_fd(),
+                    rest.as_mut_ptr(),
+                    rest.len() as u32,
+                    libc::MSG_DONTWAIT,
+                )
+            };
+            if let Ok(sent) = usize::try_from(sent) {
+                // Fewer than all: the next call says why.
+                taken += sent;
+                continue;
+            }
+            let why = io::Error::last_os_error();
+            let stopped = match why.raw_os_error() {
+                Some(libc::EAGAIN | libc::ENOBUFS | libc::EINTR) => Stopped::Busy,
+                Some(libc::EMSGSIZE) => Stopped::TooLong,
+                Some(libc::ENETDOWN) => Stopped::Down,
+                _ => {
+                    let what = format!("sending by interface `{}`", self.name);
+                    return Err(InterfaceError { what, why });
+                }
+            };
+            return Ok(Sent { taken, stopped: Some(stopped) });
+        }
+    }
+
+    /// Returns the error of an interface that is gone.
+    pub(super) fn gone(&self) -> InterfaceError {
+        let why = rustix::net::sockopt::socket_error(&self.socket);
+        let why = match why {
+            Ok(Err(error)) | Err(error) => error.into(),
+            Ok(Ok(())) => io::Error::other("the interface is gone"),
+        };
+        InterfaceError { what: format!("interface `{}`", self.name), why }
+    }
+}
+
+impl AsFd for PacketSender {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
+    }
+}
+
+pub(super) fn set_option<T>(socket: &OwnedFd, option: libc::c_int, value: &T) -> io::Result<()> {
+    // SAFETY: the kernel reads the size of a `T` from a `T`, which is plain data at every call of this.
+    let done = unsafe {
+        libc::setsockopt(
+            socket.as_raw_fd(),
+            libc::SOL_PACKET,
+            option,
+            ptr::from_ref(value).cast(),
+            size_of::<T>() as libc::socklen_t,
+        )
+    };
+    if done < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+}
+
+/// Binds a packet socket to an interface, to receive frames of `protocol` (in network byte order; 0: none).
+pub(super) fn bind(socket: &OwnedFd, index: u32, protocol: u16) -> io::Result<()> {
+    // SAFETY: the address is plain data of integers, for which zero is a value.
+    let mut address: libc::sockaddr_ll = unsafe { core::mem::zeroed() };
+    address.sll_family = libc::AF_PACKET as u16;
+    address.sll_protocol = protocol;
+    address.sll_ifindex = index.cast_signed();
+    // SAFETY: the kernel reads the size of a `sockaddr_ll` from one.
+    let done = unsafe {
+        libc::bind(
+            socket.as_raw_fd(),
+            (&raw const address).cast(),
+            size_of::<libc::sockaddr_ll>() as libc::socklen_t,
+        )
+    };
+    if done < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+}

@@ -1,0 +1,185 @@
+//! Claim of a name by one router, and the policy that it starts with.
+
+use std::fs::{self, File, TryLockError};
+use std::io::{self, Read, Seek, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+
+use lockgate_scenario::{Policy, Problems, read_policy};
+
+use super::directories::Directories;
+use super::history::History;
+use super::store::{Loaded, Store, StoreError, create_private};
+
+/// Claimed name: no other router has it until this value is dropped, or its process ends.
+#[derive(Debug)]
+pub struct Claim {
+    pub(super) name: String,
+    pub(super) runtime: PathBuf,
+    pub(super) store: Store,
+    /// Lock of the state directory; the kernel releases it when the process ends, however it does.
+    _lock: File,
+}
+
+/// A name that cannot be claimed.
+#[derive(Debug, thiserror::Error)]
+pub enum ClaimError {
+    /// Another router has it.
+    #[error("a router named `{name}` runs already, pid {pid}")]
+    Taken {
+        /// Name.
+        name: String,
+        /// Its process, as written by it.
+        pid: String,
+    },
+    /// The directories cannot be used.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+impl ClaimError {
+    /// Returns the remedy.
+    pub fn help(&self) -> &'static str {
+        match self {
+            Self::Taken { .. } => "stop that one, or give this one another name with --name",
+            Self::Store(error) => error.help(),
+        }
+    }
+}
+
+/// Policy that a router starts with.
+#[derive(Debug)]
+pub struct Boot {
+    /// Origin: the file's name, or that of a confirmed policy.
+    pub origin: String,
+    /// Text of the policy.
+    pub text: String,
+    /// The policy.
+    pub policy: Policy,
+    /// Sentences for the user: which policy was chosen, and why.
+    pub notes: Vec<String>,
+    pub(super) history: History,
+}
+
+/// A start without a policy.
+#[derive(Debug, thiserror::Error)]
+pub enum BootError {
+    /// The state cannot be read.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// The file is no policy.
+    #[error("the policy has errors")]
+    File(Box<Problems>),
+    /// The last confirmed policy cannot be read by this version.
+    #[error("policy {number} (`{origin}`), the last confirmed one, cannot be read any more: {why}")]
+    Confirmed {
+        /// Number of the policy.
+        number: u64,
+        /// Origin of the policy.
+        origin: String,
+        /// First problem.
+        why: String,
+    },
+}
+
+impl BootError {
+    /// Returns the remedy; empty if each problem has its own.
+    pub fn help(&self) -> &'static str {
+        match self {
+            Self::Store(error) => error.help(),
+            Self::File(_) => "",
+            Self::Confirmed { .. } => "--fresh starts from the file",
+        }
+    }
+}
+
+impl Claim {
+    /// Claims the name, and creates its directories.
+    ///
+    /// # Errors
+    /// If another router has it, or the directories cannot be used.
+    pub fn take(name: &str, directories: &Directories) -> Result<Self, ClaimError> {
+        let store = Store::open(&directories.state)?;
+        let unreachable =
+            |what, path: &Path, why| StoreError::Unreachable { what, path: path.to_owned(), why };
+        create_private(&directories.runtime)
+            .map_err(|why| unreachable("create the directory", &directories.runtime, why))?;
+        let path = directories.state.join("lock");
+        // Private, or another user could hold the lock.
+        let mut options = File::options();
+        options.read(true).write(true).create(true).truncate(false).mode(0o600);
+        let mut lock = options.open(&path).map_err(|why| unreachable("open", &path, why))?;
+        match lock.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => {
+                let mut pid = String::new();
+                let _ = lock.take(20).read_to_string(&mut pid);
+                let pid = Some(pid.trim().to_owned()).filter(|pid| !pid.is_empty());
+                let pid = pid.unwrap_or_else(|| "unknown".to_owned());
+                return Err(ClaimError::Taken { name: name.to_owned(), pid });
+            }
+            Err(TryLockError::Error(why)) => return Err(unreachable("lock", &path, why).into()),
+        }
+        write_pid(&mut lock).map_err(|why| unreachable("write", &path, why))?;
+        Ok(Self { name: name.to_owned(), runtime: directories.runtime.clone(), store, _lock: lock })
+    }
+
+    /// Returns the policy to start with: the last confirmed one, or the file if there is none, or if `is_fresh`.
+    ///
+    /// # Errors
+    /// If the state or the policy cannot be read.
+    pub fn boot(&self, origin: &str, text: &str, is_fresh: bool) -> Result<Boot, BootError> {
+        let mut notes = Vec::new();
+        let loaded = match self.store.load() {
+            Err(error @ StoreError::Damaged { .. }) if is_fresh => {
+                notes.push(format!("{error}; a new history begins, the files are kept as *.damaged"));
+                self.store.set_aside()?;
+                Loaded::default()
+            }
+            loaded => loaded?,
+        };
+        if !loaded.repaired.is_empty() {
+            notes.push(loaded.repaired);
+        }
+        let mut history = loaded.history;
+        history.end_trials("the router ended before it was confirmed");
+        match history.confirmed().filter(|confirmed| confirmed.text != text) {
+            Some(confirmed) if !is_fresh => {
+                let number = confirmed.number;
+                let policy = read_policy(&confirmed.text, &confirmed.origin).map_err(|problems| {
+                    let why = (&problems).into_iter().next().map(ToString::to_string).unwrap_or_default();
+                    BootError::Confirmed { number, origin: confirmed.origin.clone(), why }
+                })?;
+                notes.push(format!(
+                    "`{origin}` differs from policy {number} (`{}`), confirmed of {} by {}: policy {number} runs; --fresh \
+                     starts from the file, `lockgate apply` changes to it",
+                    confirmed.origin, confirmed.at, confirmed.by
+                ));
+                let (origin, text) = (confirmed.origin.clone(), confirmed.text.clone());
+                Ok(Boot { origin, text, policy, notes, history })
+            }
+            other => {
+                if let Some(confirmed) = other {
+                    notes.push(format!(
+                        "--fresh: policy {} (`{}`) is not used",
+                        confirmed.number, confirmed.origin
+                    ));
+                }
+                let policy =
+                    read_policy(text, origin).map_err(|problems| BootError::File(Box::new(problems)))?;
+                Ok(Boot { origin: origin.to_owned(), text: text.to_owned(), policy, notes, history })
+            }
+        }
+    }
+}
+
+fn write_pid(lock: &mut File) -> io::Result<()> {
+    lock.set_len(0)?;
+    lock.rewind()?;
+    writeln!(lock, "{}", std::process::id())
+}
+
+/// Removes a socket of a router that is gone.
+pub(super) fn remove_socket(path: &Path) {
+    let _ = fs::remove_file(path);
+}

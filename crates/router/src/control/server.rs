@@ -1,0 +1,368 @@
+//! Thread that owns a router's [`Control`]: it answers on the socket, ends trials in time, and gives signs of life.
+
+mod clients;
+
+use std::fmt::Write;
+use std::fs;
+use std::io::{self, Read};
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::{Path, PathBuf};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use jiff::Timestamp;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+
+use self::clients::{Clients, Sent};
+use super::Engine;
+use super::claim::{Boot, Claim, remove_socket};
+use super::directories::SOCKET;
+use super::notify::Notifier;
+use super::protocol::{Answer, Changed, Refusal, Request, Status};
+use super::state::{Change, Control, Reversal, Stamp};
+use super::store::{Store, StoreError};
+
+/// Function that takes each line of the log. It must not block: trials end on the thread that calls it.
+pub type Log = Box<dyn FnMut(&str) + Send>;
+
+/// Router whose control does not start.
+#[derive(Debug, thiserror::Error)]
+pub enum StartError {
+    /// The policy that it runs cannot be stored.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// The socket cannot be opened.
+    #[error("cannot open the socket `{}`: {why}", path.display())]
+    Socket {
+        /// Path of the socket.
+        path: PathBuf,
+        /// Error of the system.
+        why: io::Error,
+    },
+    /// The thread cannot be started.
+    #[error("cannot start a thread: {0}")]
+    Thread(io::Error),
+}
+
+impl StartError {
+    /// Returns the remedy.
+    pub fn help(&self) -> &'static str {
+        match self {
+            Self::Store(error) => error.help(),
+            Self::Socket { .. } => {
+                "name another directory, with a path of less than 100 letters, with --state"
+            }
+            Self::Thread(_) => "the system has no room for a thread; end other programs",
+        }
+    }
+}
+
+/// Running control of a router.
+#[derive(Debug)]
+pub struct Server<E> {
+    thread: JoinHandle<E>,
+    /// End of a pair of sockets; the thread ends when it is closed.
+    wake: UnixStream,
+}
+
+impl<E: Engine + Send + 'static> Server<E> {
+    /// Starts the control of an engine that runs the policy of `boot`. Lines of the log go to `log`.
+    ///
+    /// # Errors
+    /// If the policy cannot be stored, or the socket or the thread is refused.
+    pub fn start(
+        claim: Claim,
+        boot: Boot,
+        engine: E,
+        notifier: Notifier,
+        mut log: Log,
+    ) -> Result<Self, StartError> {
+        let started = (Instant::now(), Timestamp::now());
+        let at = shown(started.1);
+        let by = format!("{} at its start", claim.name);
+        let stamp = Stamp { now: Duration::ZERO, at: &at, by: &by };
+        let policy = (&*boot.origin, &*boot.text, boot.policy);
+        let control = Control::start(engine, claim.store.clone(), boot.history, policy, stamp)?;
+        let path = claim.runtime.join(SOCKET);
+        let refused = |why| StartError::Socket { path: path.clone(), why };
+        let listener = listen(&path).map_err(refused)?;
+        let (wake, woken) = UnixStream::pair().map_err(refused)?;
+        for note in &boot.notes {
+            log(&line(&claim.name, note));
+        }
+        let status = control.status(Duration::ZERO);
+        log(&line(
+            &claim.name,
+            &format!("runs policy {} (`{}`), pid {}", status.running, boot.origin, std::process::id()),
+        ));
+        let mut clients = Clients::default();
+        let last_sample = None;
+        let alive_at = Duration::ZERO;
+        let mut serving = Serving { claim, control, notifier, log, started, path, last_sample, alive_at };
+        let serve = move || {
+            serving.notifier.ready();
+            serving.show();
+            serving.serve(&listener, &woken, &mut clients);
+            serving.end()
+        };
+        let thread =
+            thread::Builder::new().name("control".to_owned()).spawn(serve).map_err(StartError::Thread)?;
+        Ok(Self { thread, wake })
+    }
+
+    /// Ends the control and returns the engine. A policy on trial is reverted at the next start.
+    pub fn stop(self) -> E {
+        drop(self.wake);
+        self.thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+    }
+}
+
+/// Opens the socket for the present user alone. It takes the place of one whose router is gone: the name is claimed.
+fn listen(path: &Path) -> io::Result<UnixListener> {
+    let aside = path.with_extension("new");
+    remove_socket(&aside);
+    let listener = UnixListener::bind(&aside)?;
+    fs::set_permissions(&aside, fs::Permissions::from_mode(0o600))?;
+    listener.set_nonblocking(true)?;
+    fs::rename(&aside, path)?;
+    Ok(listener)
+}
+
+/// State of the thread.
+struct Serving<E> {
+    claim: Claim,
+    control: Control<E, Store>,
+    notifier: Notifier,
+    log: Log,
+    started: (Instant, Timestamp),
+    path: PathBuf,
+    /// Number of the newest sample at the last sign of life.
+    last_sample: Option<u64>,
+    /// Time of the next sign of life.
+    alive_at: Duration,
+}
+
+impl<E: Engine> Serving<E> {
+    fn now(&self) -> Duration {
+        self.started.0.elapsed()
+    }
+
+    fn serve(&mut self, listener: &UnixListener, woken: &UnixStream, clients: &mut Clients) {
+        loop {
+            if let Some(reversal) = self.control.tick(self.now()) {
+                self.reverted(&reversal);
+            }
+            self.give_sign_of_life();
+            clients.drop_late(Instant::now());
+            let mut events = vec![PollFd::new(woken, PollFlags::IN), PollFd::new(listener, PollFlags::IN)];
+            events.extend(clients.streams().map(|(stream, flags)| PollFd::from_borrowed_fd(stream, flags)));
+            let timeout = self.timeout(clients);
+            match poll(&mut events, timeout.as_ref()) {
+                Ok(_) | Err(rustix::io::Errno::INTR) => {}
+                // Without poll: no busy loop, and trials still end in time.
+                Err(_) => thread::sleep(Duration::from_millis(100)),
+            }
+            let ready: Vec<bool> = events.iter().map(|event| !event.revents().is_empty()).collect();
+            drop(events);
+            if ready[0] && is_closed(woken) {
+                return;
+            }
+            clients.exchange(&ready[2..], &mut |request| self.answer(request));
+            if ready[1] {
+                clients.accept(listener);
+            }
+        }
+    }
+
+    /// Returns the time until something is due; `None`: nothing is.
+    fn timeout(&self, clients: &Clients) -> Option<Timespec> {
+        if clients.have_requests() {
+            return Some(Timespec { tv_sec: 0, tv_nsec: 0 });
+        }
+        let now = self.now();
+        let alive = self.notifier.watchdog_interval().map(|_| self.alive_at.saturating_sub(now));
+        let due = [self.control.wake_after(now), clients.late_after(Instant::now()), alive];
+        let least = due.into_iter().flatten().min()?;
+        let seconds = least.as_secs().min(3600).cast_signed();
+        Some(Timespec { tv_sec: seconds, tv_nsec: i64::from(least.subsec_nanos()) })
+    }
+
+    /// Tells the service manager that the router works, as long as its samples advance.
+    fn give_sign_of_life(&mut self) {
+        let Some(interval) = self.notifier.watchdog_interval() else { return };
+        let now = self.now();
+        if now < self.alive_at {
+            return;
+        }
+        self.alive_at = now + interval;
+        let newest = self.control.engine().sample().map(|sample| sample.number);
+        if newest.is_none() || newest != self.last_sample {
+            self.notifier.alive();
+        }
+        self.last_sample = newest;
+    }
+
+    /// Answers a request.
+    fn answer(&mut self, sent: Sent<'_>) -> Answer {
+        // A trial whose time has passed is over, also if the request arrived first.
+        if let Some(reversal) = self.control.tick(self.now()) {
+            self.reverted(&reversal);
+        }
+        let request = Request::read(sent.line);
+        let what = match &request {
+            Ok(Request::Apply { dry_run: false, .. }) => "apply",
+            Ok(Request::Confirm {}) => "confirm",
+            Ok(Request::Rollback { .. }) => "rollback",
+            _ => "",
+        };
+        match request.and_then(|request| self.carry_out(request, sent.by)) {
+            Ok(answer) => answer,
+            Err(refusal) => {
+                if !what.is_empty() {
+                    self.log(&format!("{what} refused: {}; by {}", refusal.message, sent.by));
+                }
+                Answer::Refused(refusal)
+            }
+        }
+    }
+
+    fn carry_out(&mut self, request: Request, by: &str) -> Result<Answer, Refusal> {
+        let now = self.now();
+        let at = shown(Timestamp::now());
+        let stamp = Stamp { now, at: &at, by };
+        match request {
+            Request::Status {} => Ok(Answer::Status(Box::new(self.status()))),
+            Request::Apply { origin, policy, confirm_within_ms, revert_if, dry_run } => {
+                let confirm_within = confirm_within_ms.map(Duration::from_millis);
+                let revert_if = revert_if.as_deref();
+                let change = Change { origin: &origin, text: &policy, confirm_within, revert_if };
+                if dry_run {
+                    return Ok(Answer::Difference(self.control.compare(change)?));
+                }
+                let before = self.control.status(now).running;
+                let changed = self.control.apply(change, stamp)?;
+                let changed = dated(changed);
+                if changed.number != before {
+                    self.changed("applied", &changed, by);
+                }
+                Ok(Answer::Changed(changed))
+            }
+            Request::Confirm {} => {
+                let number = self.control.confirm(now)?;
+                self.log(&format!("policy {number} confirmed by {by}"));
+                self.show();
+                Ok(Answer::Confirmed { number })
+            }
+            Request::Rollback { steps } => {
+                let changed = self.control.rollback(steps, stamp)?;
+                self.changed("rolled back to", &changed, by);
+                Ok(Answer::Changed(changed))
+            }
+        }
+    }
+
+    fn status(&self) -> Status {
+        let mut status = self.control.status(self.now());
+        status.router.clone_from(&self.claim.name);
+        status.pid = std::process::id();
+        status.since = shown(self.started.1);
+        if let Some(trial) = &mut status.trial {
+            trial.until = after(trial.left_ms);
+        }
+        status
+    }
+
+    fn changed(&mut self, what: &str, changed: &Changed, by: &str) {
+        let mut text = format!(
+            "{what} policy {} (`{}`), by {by}: {} lines added, {} removed, {} packets moved, {} forced out",
+            changed.number,
+            changed.origin,
+            changed.added,
+            changed.removed,
+            changed.applied.moved_packets,
+            changed.applied.forced_out_packets
+        );
+        if let Some(trial) = &changed.trial {
+            let _ = write!(text, "; reverted at {} unless confirmed", trial.until);
+            if let Some(condition) = &trial.revert_if {
+                let _ = write!(text, ", or if `{condition}`");
+            }
+        }
+        self.log(&text);
+        self.show();
+    }
+
+    fn reverted(&mut self, reversal: &Reversal) {
+        let Reversal { number, why, outcome, unstored } = reversal;
+        match outcome {
+            Ok((back, applied)) => self.log(&format!(
+                "reverted policy {number} to {back}: {why}; {} packets moved, {} forced out",
+                applied.moved_packets, applied.forced_out_packets
+            )),
+            Err(problem) => self.log(&format!(
+                "ERROR: policy {number} is to be reverted ({why}), and this failed: {problem}. It goes on running, \
+                 unconfirmed: `lockgate rollback` tries again, a restart of the router starts the last confirmed policy"
+            )),
+        }
+        if let Some(problem) = unstored {
+            self.log(&format!(
+                "ERROR: the reversal cannot be stored: {problem}; the next start makes up for it"
+            ));
+        }
+        self.show();
+    }
+
+    /// Shows the state to the service manager.
+    fn show(&self) {
+        let status = self.status();
+        let state = match &status.trial {
+            _ if !status.stranded.is_empty() => "unconfirmed, cannot go back".to_owned(),
+            Some(trial) => format!("on trial until {}", trial.until),
+            None => "confirmed".to_owned(),
+        };
+        self.notifier.status(&format!("policy {}, {state}", status.running));
+    }
+
+    fn log(&mut self, text: &str) {
+        (self.log)(&line(&self.claim.name, text));
+    }
+
+    fn end(mut self) -> E {
+        self.notifier.stopping();
+        let on_trial = self.control.status(self.now()).trial.is_some();
+        self.log(if on_trial { "stops; the policy on trial is reverted at the next start" } else { "stops" });
+        remove_socket(&self.path);
+        self.control.into_engine()
+    }
+}
+
+/// True if the other end of the pair is closed, which ends the thread.
+fn is_closed(mut woken: &UnixStream) -> bool {
+    !matches!(woken.read(&mut [0; 1]), Ok(1..))
+}
+
+/// Formats a line of the log: time, router, event.
+fn line(name: &str, text: &str) -> String {
+    let text = lockgate_scenario::diagnostic::visible(text);
+    format!("{} {name}: {}", shown(Timestamp::now()), text.replace('\n', " "))
+}
+
+/// Formats a time to the second.
+fn shown(at: Timestamp) -> String {
+    Timestamp::from_second(at.as_second()).unwrap_or(at).to_string()
+}
+
+/// Adds the wall-clock end of its trial to a change.
+fn dated(mut changed: Changed) -> Changed {
+    if let Some(trial) = &mut changed.trial {
+        trial.until = after(trial.left_ms);
+    }
+    changed
+}
+
+/// Formats the wall-clock time some milliseconds from now.
+fn after(milliseconds: u64) -> String {
+    let left = jiff::SignedDuration::from_millis(i64::try_from(milliseconds).unwrap_or(i64::MAX));
+    Timestamp::now().checked_add(left).map(shown).unwrap_or_default()
+}

@@ -1,0 +1,507 @@
+//! State machine of a router's policy: confirmed, on trial, or stranded. It is told the time.
+//!
+//! ```text
+//!             apply --confirm-within            confirm
+//! Confirmed ---------------------------> Trial ---------> Confirmed
+//!     ^                                    |
+//!     '---- deadline, condition, rollback -'---- the engine refuses ----> Stranded
+//! ```
+//!
+//! One trial at a time: an apply during a trial is refused, so what a reversal leads back to is always the last
+//! confirmed policy (decision 093).
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use lockgate_scenario::{Policy, is_policy, read_policy};
+
+use super::condition::{Condition, ConditionError, Watch};
+use super::difference::Difference;
+use super::history::{History, Outcome, Revision};
+use super::protocol::{Changed, Entry, Refusal, Status, TrialStatus};
+use super::store::{Storage, StoreError};
+use super::{Applied, Engine, Misfit};
+
+/// Length of a trial that has a condition but no time to confirm in.
+pub const DEFAULT_TRIAL: Duration = Duration::from_mins(10);
+
+/// Shortest and longest trial.
+pub const TRIAL_RANGE: core::ops::RangeInclusive<Duration> =
+    Duration::from_secs(1)..=Duration::from_hours(7 * 24);
+
+/// Interval at which the condition of a trial is evaluated.
+const WATCH_INTERVAL: Duration = Duration::from_millis(100);
+
+/// Time and author of an event.
+#[derive(Clone, Copy, Debug)]
+pub struct Stamp<'a> {
+    /// Monotonic time since some fixed instant.
+    pub now: Duration,
+    /// Wall-clock time, as in RFC 3339.
+    pub at: &'a str,
+    /// Author.
+    pub by: &'a str,
+}
+
+/// Change of policy that is asked for.
+#[derive(Clone, Copy, Debug)]
+pub struct Change<'a> {
+    /// Origin of the text.
+    pub origin: &'a str,
+    /// Whole text.
+    pub text: &'a str,
+    /// Length of the trial; `None`: no trial, unless it has a condition.
+    pub confirm_within: Option<Duration>,
+    /// Condition that ends the trial.
+    pub revert_if: Option<&'a str>,
+}
+
+/// Policy that runs.
+struct Running {
+    /// Number in the history.
+    number: u64,
+    text: Arc<str>,
+    origin: String,
+    policy: Arc<Policy>,
+}
+
+enum State {
+    /// The last confirmed policy runs.
+    Confirmed,
+    /// Another policy runs, until it is confirmed or reverted.
+    Trial(Trial),
+    /// Another policy runs, because the engine refused the last confirmed one.
+    Stranded(String),
+}
+
+struct Trial {
+    deadline: Duration,
+    watch: Option<Watch>,
+}
+
+/// End of a trial without a confirmation.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Reversal {
+    /// Number of the policy that was on trial.
+    pub number: u64,
+    /// Reason.
+    pub why: String,
+    /// Number of the policy that runs now, and what the change did; or the failure to change.
+    pub outcome: Result<(u64, Applied), String>,
+    /// Failure to store the reversal. The next start makes up for it.
+    pub unstored: Option<String>,
+}
+
+/// Policies of one running router.
+pub struct Control<E, S> {
+    engine: E,
+    storage: S,
+    history: History,
+    running: Running,
+    state: State,
+}
+
+impl<E: Engine, S: Storage> Control<E, S> {
+    /// Takes over an engine that runs `policy`, whose text was read from `origin`. Without a confirmed policy of
+    /// this text, it becomes the confirmed one.
+    ///
+    /// # Errors
+    /// If the policy cannot be stored.
+    pub fn start(
+        engine: E,
+        storage: S,
+        history: History,
+        (origin, text, policy): (&str, &str, Policy),
+        stamp: Stamp<'_>,
+    ) -> Result<Self, StoreError> {
+        let running =
+            Running { number: 0, text: text.into(), origin: origin.to_owned(), policy: Arc::new(policy) };
+        let mut control = Self { engine, storage, history, running, state: State::Confirmed };
+        if let Some(confirmed) = control.history.confirmed().filter(|confirmed| confirmed.text == text) {
+            control.running.number = confirmed.number;
+            control.running.origin.clone_from(&confirmed.origin);
+            return Ok(control);
+        }
+        let before = control.history.confirmed();
+        let before = before.map_or(("", ""), |before| (&*before.origin, &*before.text));
+        let difference = Difference::new(before, (origin, text));
+        let mut history = control.history.clone();
+        let first = revision(origin, text, difference.text, Outcome::Confirmed, stamp);
+        control.running.number = history.push(first);
+        control.storage.save(&history)?;
+        control.history = history;
+        Ok(control)
+    }
+
+    /// Changes the policy: on trial if the change has a time to confirm in or a condition, else confirmed.
+    ///
+    /// # Errors
+    /// If another is on trial, the text is no policy, the policy does not fit the running router, the condition
+    /// cannot be watched, or the change cannot be stored. Nothing is changed then.
+    pub fn apply(&mut self, change: Change<'_>, stamp: Stamp<'_>) -> Result<Changed, Refusal> {
+        self.is_free()?;
+        let (policy, difference, mut changed) = self.prepare(change)?;
+        let condition = change.revert_if.map(|text| read_condition(text, &policy)).transpose()?;
+        let within = change.confirm_within.or(condition.as_ref().map(|_| DEFAULT_TRIAL));
+        if let Some(within) = within.filter(|within| !TRIAL_RANGE.contains(within)) {
+            let message = format!("{} ms is no time to confirm in", within.as_millis());
+            return Err(Refusal::usage(message, "it is from 1s to 168h"));
+        }
+        if difference.text.is_empty() && change.text == &*self.running.text {
+            return Ok(changed);
+        }
+        let newest = condition.as_ref().and_then(|_| self.engine.sample()).map(|sample| sample.number);
+        changed.applied = self.engine.apply(&policy).map_err(misfit)?;
+        let outcome = if within.is_some() { Outcome::Trial } else { Outcome::Confirmed };
+        let revision = revision(change.origin, change.text, difference.text, outcome, stamp);
+        let number = self.store(revision)?;
+        changed.number = number;
+        self.running = Running {
+            number,
+            text: change.text.into(),
+            origin: change.origin.to_owned(),
+            policy: Arc::new(policy),
+        };
+        if let Some(within) = within {
+            let watch = condition.map(|condition| Watch::new(condition, newest));
+            self.state = State::Trial(Trial { deadline: stamp.now.saturating_add(within), watch });
+            changed.trial = self.trial(stamp.now);
+        }
+        Ok(changed)
+    }
+
+    /// Returns what a change would do, and changes nothing.
+    ///
+    /// # Errors
+    /// As [`apply`](Self::apply), except for what only the engine or the disk can refuse.
+    pub fn compare(&self, change: Change<'_>) -> Result<Changed, Refusal> {
+        let (policy, _, changed) = self.prepare(change)?;
+        change.revert_if.map(|text| read_condition(text, &policy)).transpose()?;
+        Ok(changed)
+    }
+
+    /// Confirms the policy on trial, or the one that runs because the engine refused to go back.
+    ///
+    /// # Errors
+    /// If none is on trial, its time has passed, or the confirmation cannot be stored: the trial goes on then.
+    pub fn confirm(&mut self, now: Duration) -> Result<u64, Refusal> {
+        match &self.state {
+            State::Confirmed => {
+                let message = format!("nothing is on trial: policy {} is confirmed", self.running.number);
+                return Err(Refusal::usage(
+                    message,
+                    "`lockgate apply FILE --confirm-within 120s` starts a trial",
+                ));
+            }
+            State::Trial(trial) if now >= trial.deadline => {
+                let message = "the time to confirm has passed: the policy is being reverted";
+                return Err(Refusal::usage(message, "apply it again"));
+            }
+            State::Stranded(why) if !self.is_on_trial() => {
+                return Err(Refusal::usage(why.clone(), "`lockgate rollback` tries again to go back"));
+            }
+            State::Trial(_) | State::Stranded(_) => {}
+        }
+        let mut history = self.history.clone();
+        history.settle(self.running.number, &Outcome::Confirmed);
+        self.storage.save(&history).map_err(|error| {
+            Refusal::failed(
+                format!("the confirmation cannot be stored: {error}"),
+                "nothing has changed; make room and confirm again",
+            )
+        })?;
+        self.history = history;
+        self.state = State::Confirmed;
+        Ok(self.running.number)
+    }
+
+    /// Goes back to a confirmed policy: `steps` before the last confirmed one. `None` is 0 if another runs, else 1.
+    ///
+    /// # Errors
+    /// If there is no such policy, the engine refuses it, or it cannot be stored. Nothing is changed then.
+    pub fn rollback(&mut self, steps: Option<usize>, stamp: Stamp<'_>) -> Result<Changed, Refusal> {
+        let is_confirmed = matches!(self.state, State::Confirmed);
+        let steps = steps.unwrap_or(usize::from(is_confirmed));
+        if steps == 0 && is_confirmed {
+            let message = format!("policy {} is confirmed and runs", self.running.number);
+            return Err(Refusal::usage(message, "`lockgate rollback 1` goes to the one before it"));
+        }
+        let Some(target) = self.history.back(steps) else {
+            let kept = self.history.newest_first().filter(|one| one.outcome == Outcome::Confirmed).count();
+            let message = format!("there is no policy {steps} before the last confirmed one");
+            return Err(Refusal::usage(
+                message,
+                format!("{} are kept; `lockgate status` lists them", kept.saturating_sub(1)),
+            ));
+        };
+        let (target, text) = (target.clone(), target.text.clone());
+        let origin = format!("rollback to {}", target.number);
+        let change = Change { origin: &origin, text: &text, confirm_within: None, revert_if: None };
+        let (policy, difference, mut changed) = self.prepare(change)?;
+        changed.applied = self.engine.apply(&policy).map_err(misfit)?;
+        let mut history = self.history.clone();
+        if self.is_on_trial() {
+            history.settle(self.running.number, &Outcome::Reverted(format!("rolled back by {}", stamp.by)));
+        }
+        let (number, origin) = if steps == 0 {
+            (target.number, target.origin)
+        } else {
+            let revision = revision(&origin, &text, difference.text, Outcome::Confirmed, stamp);
+            (history.push(revision), origin)
+        };
+        let saved = self.storage.save(&history);
+        if let Err(error) = saved {
+            if steps > 0 {
+                return Err(self.put_back(&error));
+            }
+            // The start after this one reverts the trial by itself.
+            changed.warnings.push(format!("the rollback cannot be stored: {error}"));
+        }
+        self.history = history;
+        self.state = State::Confirmed;
+        changed.origin.clone_from(&origin);
+        changed.number = number;
+        self.running = Running { number, text: text.into(), origin, policy: Arc::new(policy) };
+        Ok(changed)
+    }
+
+    /// Ends the trial if its time has passed or its condition is met. To be called at
+    /// [`wake_after`](Self::wake_after).
+    pub fn tick(&mut self, now: Duration) -> Option<Reversal> {
+        let State::Trial(trial) = &mut self.state else { return None };
+        let why = if now >= trial.deadline {
+            "it was not confirmed in time".to_owned()
+        } else {
+            let watch = trial.watch.as_mut()?;
+            let sample = self.engine.sample()?;
+            watch.observe(&sample, now)?
+        };
+        Some(self.revert(why))
+    }
+
+    /// Returns the time until the next call of [`tick`](Self::tick) is due; `None`: no trial.
+    pub fn wake_after(&self, now: Duration) -> Option<Duration> {
+        let State::Trial(trial) = &self.state else { return None };
+        let left = trial.deadline.saturating_sub(now);
+        Some(if trial.watch.is_some() { left.min(WATCH_INTERVAL) } else { left })
+    }
+
+    /// Returns the state; name, process and wall-clock times are left to the caller.
+    pub fn status(&self, now: Duration) -> Status {
+        let policy = &self.running.policy;
+        let mut confirmed = 0..;
+        let entry = |revision: &Revision| {
+            let (outcome, why) = match &revision.outcome {
+                Outcome::Trial => ("trial", ""),
+                Outcome::Confirmed => ("confirmed", ""),
+                Outcome::Reverted(why) => ("reverted", &**why),
+            };
+            let is_confirmed = revision.outcome == Outcome::Confirmed;
+            Entry {
+                number: revision.number,
+                steps: is_confirmed.then(|| confirmed.next()).flatten(),
+                outcome: outcome.to_owned(),
+                why: why.to_owned(),
+                origin: revision.origin.clone(),
+                at: revision.at.clone(),
+                by: revision.by.clone(),
+                difference: revision.difference.clone(),
+            }
+        };
+        Status {
+            mode: policy.mode.name().to_owned(),
+            interfaces: policy.interfaces.iter().map(|one| (one.role.clone(), one.name.clone())).collect(),
+            running: self.running.number,
+            trial: self.trial(now),
+            stranded: match &self.state {
+                State::Stranded(why) => why.clone(),
+                _ => String::new(),
+            },
+            history: self.history.newest_first().map(entry).collect(),
+            policy: self.running.text.to_string(),
+            ..Status::default()
+        }
+    }
+
+    /// Returns the engine.
+    pub fn engine(&mut self) -> &mut E {
+        &mut self.engine
+    }
+
+    /// Returns the engine and ends the control. A trial is left to the next start, which reverts it.
+    pub fn into_engine(self) -> E {
+        self.engine
+    }
+
+    fn trial(&self, now: Duration) -> Option<TrialStatus> {
+        let State::Trial(trial) = &self.state else { return None };
+        let left = trial.deadline.saturating_sub(now);
+        Some(TrialStatus {
+            left_ms: u64::try_from(left.as_millis()).unwrap_or(u64::MAX),
+            until: String::new(),
+            revert_if: trial.watch.as_ref().map(|watch| watch.condition().text().to_owned()),
+        })
+    }
+
+    /// Returns true if the policy that runs is neither confirmed nor reverted.
+    fn is_on_trial(&self) -> bool {
+        let revision = self.history.get(self.running.number);
+        revision.is_some_and(|revision| revision.outcome == Outcome::Trial)
+    }
+
+    /// Refuses a change while the policy that runs is not confirmed.
+    fn is_free(&self) -> Result<(), Refusal> {
+        let number = self.running.number;
+        let author = self.history.get(number).map_or("", |revision| &*revision.by);
+        match &self.state {
+            State::Confirmed => Ok(()),
+            State::Trial(_) => Err(Refusal::usage(
+                format!("policy {number} ({}) is on trial, by {author}", self.running.origin),
+                "`lockgate confirm` keeps it, `lockgate rollback` ends it",
+            )),
+            State::Stranded(why) => Err(Refusal::usage(
+                format!("policy {number} runs although it is not confirmed: {why}"),
+                "`lockgate confirm` keeps it, `lockgate rollback` tries again to go back",
+            )),
+        }
+    }
+
+    /// Reads the text of a change and compares it with the policy that runs.
+    fn prepare(&self, change: Change<'_>) -> Result<(Policy, Difference, Changed), Refusal> {
+        if !is_policy(change.text) {
+            let message = format!("`{}` is no policy of a router: it has no table `router`", change.origin);
+            return Err(Refusal::usage(message, "add `[router]` with `mode` and `interfaces`"));
+        }
+        let policy = read_policy(change.text, change.origin).map_err(|problems| {
+            let messages: Vec<String> = (&problems).into_iter().take(5).map(ToString::to_string).collect();
+            let help = "`lockgate apply` of this version shows each problem with its place";
+            Refusal::usage(messages.join("; "), help)
+        })?;
+        fits(&self.running.policy, &policy).map_err(misfit)?;
+        let before = format!("{} (policy {})", self.running.origin, self.running.number);
+        let difference = Difference::new((&before, &self.running.text), (change.origin, change.text));
+        let changed = Changed {
+            number: self.running.number,
+            origin: change.origin.to_owned(),
+            difference: difference.text.clone(),
+            added: difference.added,
+            removed: difference.removed,
+            warnings: policy.warnings.iter().map(ToString::to_string).collect(),
+            ..Changed::default()
+        };
+        Ok((policy, difference, changed))
+    }
+
+    /// Stores a policy that the engine runs already. Puts the engine back if that fails.
+    fn store(&mut self, revision: Revision) -> Result<u64, Refusal> {
+        let mut history = self.history.clone();
+        let number = history.push(revision);
+        if let Err(error) = self.storage.save(&history) {
+            return Err(self.put_back(&error));
+        }
+        self.history = history;
+        Ok(number)
+    }
+
+    /// Returns the engine to the policy that ran before a change that cannot be stored.
+    fn put_back(&mut self, error: &StoreError) -> Refusal {
+        let message = format!("the change cannot be stored, and is undone: {error}");
+        match self.engine.apply(&self.running.policy) {
+            Ok(_) => Refusal::failed(message, "make room or mend the state directory, then apply it again"),
+            Err(misfit) => {
+                self.state = State::Stranded(format!("a change could not be undone: {misfit}"));
+                let message =
+                    format!("the change cannot be stored ({error}), and cannot be undone ({misfit})");
+                Refusal::failed(message, "the router runs a policy that is not stored: restart it")
+            }
+        }
+    }
+
+    /// Goes back to the last confirmed policy.
+    fn revert(&mut self, why: String) -> Reversal {
+        let number = self.running.number;
+        let back = self.history.confirmed().ok_or_else(|| "no policy is confirmed".to_owned()).and_then(
+            |confirmed| match read_policy(&confirmed.text, &confirmed.origin) {
+                Ok(policy) => Ok((confirmed.clone(), policy)),
+                Err(problems) => {
+                    let first = (&problems).into_iter().next().map(ToString::to_string).unwrap_or_default();
+                    Err(format!("policy {} cannot be read: {first}", confirmed.number))
+                }
+            },
+        );
+        let changed = back.and_then(|(confirmed, policy)| {
+            let applied = self.engine.apply(&policy).map_err(|misfit| misfit.to_string())?;
+            Ok((confirmed, policy, applied))
+        });
+        let (confirmed, policy, applied) = match changed {
+            Ok(changed) => changed,
+            Err(problem) => {
+                self.state = State::Stranded(format!("{why}, and the router cannot go back: {problem}"));
+                return Reversal { number, why, outcome: Err(problem), unstored: None };
+            }
+        };
+        self.history.settle(number, &Outcome::Reverted(why.clone()));
+        let unstored = self.storage.save(&self.history).err().map(|error| error.to_string());
+        self.state = State::Confirmed;
+        self.running = Running {
+            number: confirmed.number,
+            text: confirmed.text.into(),
+            origin: confirmed.origin,
+            policy: Arc::new(policy),
+        };
+        Reversal { number, why, outcome: Ok((self.running.number, applied)), unstored }
+    }
+}
+
+/// Checks that a policy can replace `running` without a restart.
+///
+/// # Errors
+/// Returns the first part that only a restart changes.
+pub fn fits(running: &Policy, new: &Policy) -> Result<(), Misfit> {
+    let part = if running.mode != new.mode {
+        format!("mode `{}` is not that of the running router, `{}`", new.mode.name(), running.mode.name())
+    } else if running.interfaces != new.interfaces {
+        let names = |policy: &Policy| {
+            let named = policy.interfaces.iter().map(|one| format!("{} = {}", one.role, one.name));
+            named.collect::<Vec<_>>().join(", ")
+        };
+        format!("the interfaces ({}) are not those of the running router ({})", names(new), names(running))
+    } else if running.io != new.io {
+        "`io` is not that of the running router".to_owned()
+    } else if running.frames != new.frames {
+        format!("`frames` is {}, and the running router has {}", new.frames, running.frames)
+    } else {
+        return Ok(());
+    };
+    let help = "stop the router and start it with `lockgate route FILE --fresh`".to_owned();
+    Err(Misfit { problem: part, help })
+}
+
+fn misfit(misfit: Misfit) -> Refusal {
+    Refusal::usage(misfit.problem, misfit.help)
+}
+
+fn read_condition(text: &str, policy: &Policy) -> Result<Condition, Refusal> {
+    let condition = Condition::parse(text).and_then(|condition| {
+        condition.check(policy)?;
+        Ok(condition)
+    });
+    condition
+        .map_err(|ConditionError { problem, help }| Refusal::usage(format!("--revert-if: {problem}"), help))
+}
+
+fn revision(origin: &str, text: &str, difference: String, outcome: Outcome, stamp: Stamp<'_>) -> Revision {
+    Revision {
+        number: 0,
+        origin: origin.to_owned(),
+        text: text.to_owned(),
+        at: stamp.at.to_owned(),
+        by: stamp.by.to_owned(),
+        difference,
+        outcome,
+    }
+}
+
+#[cfg(test)]
+#[path = "state/tests.rs"]
+mod tests;

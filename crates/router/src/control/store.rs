@@ -1,0 +1,237 @@
+//! State of a router on disk: its history, in two files of the same content.
+//!
+//! Each file is written beside its name, synchronised and renamed, the copy first. A file has a checksum in its first
+//! line, so a torn one is recognised, and the other is used.
+
+use std::fmt::Write as _;
+use std::fs::{self, File};
+use std::io::{self, Read, Write};
+use std::path::{Path, PathBuf};
+
+use sha2::{Digest, Sha256};
+
+use super::history::History;
+
+/// First word and version of the files.
+const HEAD: &str = "lockgate-router-history 1";
+
+/// Names of the two files: the one that counts, and its copy.
+const FILE: &str = "history";
+const COPY: &str = "history.copy";
+
+/// Longest file that is read, in bytes: twice ten policies of the longest request, with their differences.
+const LONGEST: u64 = 512 << 20;
+
+/// Place of a history that outlives the process.
+pub trait Storage {
+    /// Replaces what is stored.
+    ///
+    /// # Errors
+    /// If it cannot be written; the stored history is then the one before.
+    fn save(&mut self, history: &History) -> Result<(), StoreError>;
+}
+
+/// Failure of the state directory.
+#[derive(Debug, thiserror::Error)]
+pub enum StoreError {
+    /// A file or directory cannot be read or written.
+    #[error("cannot {what} `{}`: {why}", path.display())]
+    Unreachable {
+        /// Operation.
+        what: &'static str,
+        /// File or directory.
+        path: PathBuf,
+        /// Error of the system.
+        why: io::Error,
+    },
+    /// Neither file is whole.
+    #[error("the router's state in `{}` is damaged: {why}", path.display())]
+    Damaged {
+        /// State directory.
+        path: PathBuf,
+        /// Damage of each file.
+        why: String,
+    },
+}
+
+impl StoreError {
+    /// Returns the remedy.
+    pub fn help(&self) -> &'static str {
+        match self {
+            Self::Unreachable { .. } => "make room, or name another directory with --state",
+            Self::Damaged { .. } => {
+                "--fresh starts from the file with a new history, and keeps the damaged files"
+            }
+        }
+    }
+}
+
+/// History as found on disk.
+#[derive(Debug, Default)]
+pub struct Loaded {
+    /// The history; empty before the first start.
+    pub history: History,
+    /// Damage that the copy made up for; empty: none.
+    pub repaired: String,
+}
+
+/// State directory.
+#[derive(Clone, Debug)]
+pub struct Store {
+    folder: PathBuf,
+}
+
+/// Content of one file.
+enum Content {
+    Absent,
+    Whole(History),
+    Damaged(String),
+}
+
+impl Store {
+    /// Opens the state directory, creating it for the present user alone.
+    ///
+    /// # Errors
+    /// If it cannot be created.
+    pub fn open(folder: &Path) -> Result<Self, StoreError> {
+        create_private(folder).map_err(|why| unreachable("create the directory", folder, why))?;
+        Ok(Self { folder: folder.to_owned() })
+    }
+
+    /// Returns the stored history.
+    ///
+    /// # Errors
+    /// If both files are damaged, or cannot be read.
+    pub fn load(&self) -> Result<Loaded, StoreError> {
+        let (file, copy) = (self.read(FILE)?, self.read(COPY)?);
+        let damage = match file {
+            Content::Whole(history) => return Ok(Loaded { history, repaired: String::new() }),
+            Content::Absent if matches!(copy, Content::Absent) => return Ok(Loaded::default()),
+            Content::Absent => format!("`{FILE}` is not there"),
+            Content::Damaged(why) => format!("`{FILE}` {why}"),
+        };
+        match copy {
+            Content::Whole(history) => {
+                Ok(Loaded { history, repaired: format!("{damage}; its copy is used") })
+            }
+            Content::Absent => Err(self.damaged(format!("{damage}, and it has no copy"))),
+            Content::Damaged(why) => Err(self.damaged(format!("{damage}, and its copy {why}"))),
+        }
+    }
+
+    /// Moves damaged files aside, so that a new history can begin.
+    ///
+    /// # Errors
+    /// If a file cannot be renamed.
+    pub fn set_aside(&self) -> Result<(), StoreError> {
+        for name in [FILE, COPY] {
+            let path = self.folder.join(name);
+            let aside = self.folder.join(format!("{name}.damaged"));
+            match fs::rename(&path, aside) {
+                Err(why) if why.kind() != io::ErrorKind::NotFound => {
+                    return Err(unreachable("move aside", &path, why));
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    fn damaged(&self, why: String) -> StoreError {
+        StoreError::Damaged { path: self.folder.clone(), why }
+    }
+
+    fn read(&self, name: &str) -> Result<Content, StoreError> {
+        let path = self.folder.join(name);
+        let mut bytes = Vec::new();
+        let read = File::open(&path).and_then(|file| file.take(LONGEST + 1).read_to_end(&mut bytes));
+        match read {
+            Ok(_) if bytes.len() as u64 > LONGEST => Ok(Content::Damaged("is too long".to_owned())),
+            Ok(_) => Ok(decode(&bytes).map_or_else(Content::Damaged, Content::Whole)),
+            Err(why) if why.kind() == io::ErrorKind::NotFound => Ok(Content::Absent),
+            Err(why) => Err(unreachable("read", &path, why)),
+        }
+    }
+
+    fn write(&self, name: &str, bytes: &[u8]) -> Result<(), StoreError> {
+        let path = self.folder.join(name);
+        let aside = self.folder.join(format!("{name}.new"));
+        let written = write_private(&aside, bytes).and_then(|()| fs::rename(&aside, &path));
+        if let Err(why) = written {
+            let _ = fs::remove_file(&aside);
+            return Err(unreachable("write", &path, why));
+        }
+        // The name is on disk once its directory is. Too late to fail: the file is in its place.
+        let _ = File::open(&self.folder).and_then(|folder| folder.sync_all());
+        Ok(())
+    }
+}
+
+impl Storage for Store {
+    fn save(&mut self, history: &History) -> Result<(), StoreError> {
+        let bytes = encode(history).map_err(|error| unreachable("write", &self.folder, error.into()))?;
+        self.write(COPY, &bytes)?;
+        self.write(FILE, &bytes)
+    }
+}
+
+fn unreachable(what: &'static str, path: &Path, why: io::Error) -> StoreError {
+    StoreError::Unreachable { what, path: path.to_owned(), why }
+}
+
+fn encode(history: &History) -> Result<Vec<u8>, serde_json::Error> {
+    let mut body = serde_json::to_vec(history)?;
+    body.push(b'\n');
+    let mut bytes = format!("{HEAD} {}\n", checksum(&body)).into_bytes();
+    bytes.append(&mut body);
+    Ok(bytes)
+}
+
+/// Decodes a file, or says what is wrong with it.
+fn decode(bytes: &[u8]) -> Result<History, String> {
+    let end = bytes.iter().position(|byte| *byte == b'\n').ok_or("has no first line")?;
+    let head = core::str::from_utf8(&bytes[..end]).map_err(|_| "has no first line")?;
+    let sum = head.strip_prefix(HEAD).ok_or("is of another version of Lockgate, or none of its files")?;
+    let body = &bytes[end + 1..];
+    if sum.trim() != checksum(body) {
+        return Err("is not whole: its checksum is wrong".to_owned());
+    }
+    serde_json::from_slice(body).map_err(|error| format!("cannot be read: {error}"))
+}
+
+fn checksum(bytes: &[u8]) -> String {
+    Sha256::digest(bytes).iter().fold(String::new(), |mut text, byte| {
+        let _ = write!(text, "{byte:02x}");
+        text
+    })
+}
+
+/// Creates a directory for the present user alone. Its parents are for all users, as routers of others are below them.
+pub(super) fn create_private(folder: &Path) -> io::Result<()> {
+    if folder.is_dir() {
+        return Ok(());
+    }
+    if let Some(parent) = folder.parent() {
+        fs::create_dir_all(parent)?;
+    }
+    #[cfg_attr(not(unix), allow(unused_mut, reason = "modes are of Unix"))]
+    let mut builder = fs::DirBuilder::new();
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.create(folder)
+}
+
+/// Writes a file for the present user alone, and synchronises it.
+fn write_private(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let mut options = File::options();
+    options.write(true).create(true).truncate(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    let mut file = options.open(path)?;
+    file.write_all(bytes)?;
+    file.sync_all()
+}
+
+#[cfg(test)]
+#[path = "store/tests.rs"]
+mod tests;

@@ -1,0 +1,102 @@
+use super::*;
+use crate::control::history::{Outcome, Revision};
+
+fn history(policies: u64) -> History {
+    let mut history = History::default();
+    for number in 1..=policies {
+        history.push(Revision {
+            number: 0,
+            origin: "house.toml".to_owned(),
+            text: format!("title = \"{number} é\"\n"),
+            at: "2026-01-01T00:00:00Z".to_owned(),
+            by: "alice".to_owned(),
+            difference: String::new(),
+            outcome: Outcome::Confirmed,
+        });
+    }
+    history
+}
+
+#[test]
+fn a_history_survives_every_truncation_of_either_file() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut store = Store::open(&folder.path().join("deep/state")).expect("created");
+    assert_eq!(store.load().expect("empty").history, History::default());
+    let history = history(2);
+    store.save(&history).expect("saved");
+    for name in [FILE, COPY] {
+        let path = folder.path().join("deep/state").join(name);
+        let whole = fs::read(&path).expect("a file");
+        for length in 0..whole.len() {
+            fs::write(&path, &whole[..length]).expect("torn");
+            let loaded = store.load().expect("the other file");
+            assert_eq!(loaded.history, history, "{name}, {length} bytes");
+            assert_eq!(
+                loaded.repaired.is_empty(),
+                name == COPY,
+                "{name}, {length} bytes: {}",
+                loaded.repaired
+            );
+        }
+        for at in (0..whole.len()).step_by(7) {
+            let mut flipped = whole.clone();
+            flipped[at] ^= 1;
+            fs::write(&path, flipped).expect("flipped");
+            assert_eq!(store.load().expect("the other file").history, history, "{name}, byte {at}");
+        }
+        fs::remove_file(&path).expect("removed");
+        assert_eq!(store.load().expect("the other file").history, history);
+        fs::write(&path, whole).expect("restored");
+    }
+}
+
+#[test]
+fn damage_of_both_files_is_an_error_that_keeps_them() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut store = Store::open(folder.path()).expect("created");
+    store.save(&history(1)).expect("saved");
+    let whole = fs::read(folder.path().join(FILE)).expect("a file");
+    for length in 0..whole.len() {
+        fs::write(folder.path().join(FILE), &whole[..length]).expect("torn");
+        fs::write(folder.path().join(COPY), &whole[..length]).expect("torn");
+        let error = store.load().expect_err("damaged").to_string();
+        assert!(error.contains("damaged") && error.contains("`history` "), "{error}");
+    }
+    store.set_aside().expect("moved");
+    assert_eq!(store.load().expect("empty").history, History::default());
+    assert!(folder.path().join("history.damaged").exists());
+}
+
+#[cfg(unix)]
+#[test]
+fn directories_are_private_and_their_parents_are_not() {
+    use std::os::unix::fs::PermissionsExt;
+
+    let folder = tempfile::tempdir().expect("a folder");
+    let state = folder.path().join("lockgate/router/house");
+    Store::open(&state).expect("created");
+    Store::open(&state).expect("there");
+    let mode = |path: &Path| fs::metadata(path).expect("a directory").permissions().mode() & 0o777;
+    assert_eq!(mode(&state), 0o700);
+    let plain = folder.path().join("plain");
+    fs::create_dir(&plain).expect("created");
+    assert_eq!(mode(&folder.path().join("lockgate/router")), mode(&plain));
+}
+
+#[test]
+fn a_failed_save_leaves_the_stored_history() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut store = Store::open(folder.path()).expect("created");
+    store.save(&history(1)).expect("saved");
+    // A directory in the way of the file that is written beside it.
+    fs::create_dir(folder.path().join("history.new")).expect("in the way");
+    let error = store.save(&history(2)).expect_err("refused");
+    assert!(error.to_string().starts_with("cannot write `"), "{error}");
+    assert_eq!(store.load().expect("the first").history, history(1));
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt;
+        let mode = fs::metadata(folder.path().join(FILE)).expect("a file").permissions().mode();
+        assert_eq!(mode & 0o777, 0o600);
+    }
+}

@@ -1,0 +1,259 @@
+//! Capabilities of this host and its interfaces for a router, found without changing anything.
+
+use lockgate_dataplane::ethtool;
+use lockgate_dataplane::netlink::{Link, Netlink, XdpMode};
+use lockgate_dataplane::xdp_features::{XdpFeatures, xdp_features};
+use lockgate_scenario::nearest;
+use rustix::process::{Resource, getrlimit};
+use rustix::thread::{CapabilitySet, capabilities};
+
+/// First Linux with programs at an interface's egress that a link detaches (`BPF_TCX_EGRESS`).
+const TCX: (u32, u32) = (6, 6);
+
+/// Locked memory that the default number of frames needs, in bytes.
+const LOCKED_MEMORY: u64 = 128 << 20;
+
+/// Kinds of interfaces that are examined by name alone.
+const UNUSUAL: [&str; 3] = ["bridge", "dummy", "ifb"];
+
+/// State of a capability.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum State {
+    /// Present.
+    Good,
+    /// Absent or reduced: a router runs, less well or not in each mode.
+    Weak,
+    /// Absent, and needed.
+    Missing,
+}
+
+/// Fact about the host or an interface.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Finding {
+    /// Subject, such as `eth0 queues`.
+    pub what: String,
+    /// State.
+    pub state: State,
+    /// Observation, in words.
+    pub found: String,
+    /// Remedy; empty if nothing needs to be done.
+    pub help: String,
+}
+
+impl Finding {
+    fn new(what: impl Into<String>, state: State, found: impl Into<String>, help: impl Into<String>) -> Self {
+        Self { what: what.into(), state, found: found.into(), help: help.into() }
+    }
+
+    fn good(what: impl Into<String>, found: impl Into<String>) -> Self {
+        Self::new(what, State::Good, found, "")
+    }
+}
+
+/// Examines this host and these interfaces; without names, each but the loopback, bridges, and those
+/// that lead nowhere.
+pub fn examine(names: &[String]) -> Vec<Finding> {
+    let mut findings = vec![kernel(), privileges(), locked_memory()];
+    let links = match Netlink::open().and_then(|mut netlink| netlink.links()) {
+        Ok(links) => links,
+        Err(refusal) => {
+            findings.push(Finding::new("interfaces", State::Missing, refusal.to_string(), ""));
+            return findings;
+        }
+    };
+    let is_usual = |link: &&Link| link.name != "lo" && !UNUSUAL.contains(&&*link.kind);
+    if names.is_empty() {
+        for link in links.iter().filter(is_usual) {
+            findings.extend(interface(link, &links));
+        }
+        if !links.iter().any(|link| is_usual(&link)) {
+            let help = "a router needs an interface; `ip link` lists them";
+            findings.push(Finding::new("interfaces", State::Missing, "none but the loopback", help));
+        }
+        return findings;
+    }
+    for name in names {
+        if let Some(link) = links.iter().find(|link| link.name == *name) {
+            findings.extend(interface(link, &links));
+        } else {
+            let known = links.iter().map(|link| &*link.name);
+            let help = nearest(name, known).map(|near| format!("did you mean `{near}`?"));
+            let help = help.unwrap_or_else(|| "`ip link` lists the interfaces".to_owned());
+            findings.push(Finding::new(name, State::Missing, "there is no such interface", help));
+        }
+    }
+    findings
+}
+
+fn kernel() -> Finding {
+    let release = rustix::system::uname().release().to_string_lossy().into_owned();
+    kernel_of(&release)
+}
+
+/// Judges the release of a kernel, such as `6.1.0-18-amd64`.
+fn kernel_of(release: &str) -> Finding {
+    let mut numbers = release.split(|letter: char| !letter.is_ascii_digit()).map(|part| part.parse().ok());
+    let version = (numbers.next().flatten().unwrap_or(0), numbers.next().flatten().unwrap_or(0));
+    let (what, found) = ("kernel", format!("Linux {release}"));
+    if version < TCX {
+        let help = format!("mode `egress` needs Linux {}.{} (tcx); the others run", TCX.0, TCX.1);
+        return Finding::new(what, State::Weak, found, help);
+    }
+    Finding::good(what, format!("{found}, with tcx for mode `egress`"))
+}
+
+fn privileges() -> Finding {
+    let has = capabilities(None).map_or(CapabilitySet::empty(), |sets| sets.effective);
+    let needed = [
+        (CapabilitySet::NET_ADMIN, "CAP_NET_ADMIN"),
+        (CapabilitySet::NET_RAW, "CAP_NET_RAW"),
+        (CapabilitySet::BPF, "CAP_BPF"),
+    ];
+    let lacking: Vec<&str> =
+        needed.iter().filter(|(one, _)| !has.contains(*one)).map(|(_, name)| *name).collect();
+    if lacking.is_empty() {
+        return Finding::good("privileges", needed.map(|(_, name)| name).join(", "));
+    }
+    let help = "run it as root, or by the unit lockgate-route@.service, which gives these three alone";
+    Finding::new("privileges", State::Missing, format!("not {}", lacking.join(", ")), help)
+}
+
+fn locked_memory() -> Finding {
+    let what = "locked memory";
+    match getrlimit(Resource::Memlock).current {
+        None => Finding::good(what, "no limit"),
+        Some(limit) if limit >= LOCKED_MEMORY => Finding::good(what, format!("{} MiB", limit >> 20)),
+        Some(limit) => {
+            let help =
+                format!("AF_XDP locks its frames, about {} MiB: `ulimit -l unlimited`", LOCKED_MEMORY >> 20);
+            Finding::new(what, State::Weak, format!("{} KiB", limit >> 10), help)
+        }
+    }
+}
+
+/// Examines one interface.
+fn interface(link: &Link, links: &[Link]) -> Vec<Finding> {
+    let features = xdp_features(&link.name).ok().flatten();
+    vec![
+        device(link),
+        position(link, links),
+        queues(&link.name),
+        xdp(link, features),
+        offloads(&link.name, features),
+    ]
+}
+
+fn device(link: &Link) -> Finding {
+    let driver = ethtool::driver(&link.name).unwrap_or_else(|_| "unknown".to_owned());
+    let speed = ethtool::speed(&link.name).ok().flatten();
+    let speed = speed.map_or_else(|| "speed unknown".to_owned(), |speed| format!("{speed} Mbit/s"));
+    let found = format!("driver {driver}, {speed}, MTU {}", link.mtu);
+    if link.is_up {
+        return Finding::good(&link.name, found);
+    }
+    let help = format!("`ip link set {} up`", link.name);
+    Finding::new(&link.name, State::Weak, format!("{found}, down"), help)
+}
+
+fn position(link: &Link, links: &[Link]) -> Finding {
+    let what = format!("{} position", link.name);
+    let controller = links.iter().find(|other| Some(other.index) == link.controller);
+    let found = match controller {
+        Some(bridge) if bridge.kind == "bridge" => {
+            format!(
+                "port of the bridge `{}`, which forwards where a router in mode `bridge` ends",
+                bridge.name
+            )
+        }
+        Some(other) => format!("part of `{}` ({})", other.name, other.kind),
+        None => "in no bridge; mode `bridge` needs one of both interfaces to fail open".to_owned(),
+    };
+    Finding::good(what, found)
+}
+
+fn queues(name: &str) -> Finding {
+    let what = format!("{name} queues");
+    match ethtool::queues(name) {
+        Ok(Some(queues)) if queues.receive > 1 => {
+            let found = format!("{} for receiving, {} for sending", queues.receive, queues.transmit);
+            let help = format!(
+                "a router binds one socket to each; one is enough for 1 Gbit/s: `ethtool -L {name} combined 1`"
+            );
+            Finding::new(what, State::Good, found, help)
+        }
+        Ok(Some(_)) => Finding::good(what, "one"),
+        Ok(None) => Finding::good(what, "the driver does not tell"),
+        Err(error) => Finding::new(what, State::Weak, error.to_string(), ""),
+    }
+}
+
+fn xdp(link: &Link, features: Option<XdpFeatures>) -> Finding {
+    let what = format!("{} XDP", link.name);
+    if link.xdp != XdpMode::Absent {
+        let help =
+            format!("another program receives its frames; `bpftool net show dev {}` names it", link.name);
+        return Finding::new(what, State::Missing, "a program is attached", help);
+    }
+    let help = "frames are received by packet sockets";
+    match features {
+        None => Finding::new(what, State::Weak, "the kernel does not tell (Linux 6.3 does)", ""),
+        Some(XdpFeatures { is_native: true, redirects: true, has_zero_copy, has_fragments }) => {
+            let also = |is_there, text| if is_there { text } else { "" };
+            let found = format!(
+                "in the driver, with redirects{}{}",
+                also(has_zero_copy, ", zero copy"),
+                also(has_fragments, ", fragments")
+            );
+            Finding::good(what, found)
+        }
+        Some(_) => Finding::new(what, State::Weak, "not in the driver", help),
+    }
+}
+
+fn offloads(name: &str, features: Option<XdpFeatures>) -> Finding {
+    let what = format!("{name} offloads");
+    let on = match ethtool::offloads(name) {
+        Ok(on) => on,
+        Err(error) => return Finding::new(what, State::Weak, error.to_string(), ""),
+    };
+    let found = if on.is_empty() { "none".to_owned() } else { on.join(", ") };
+    let is_native = features.is_some_and(|features| features.is_native);
+    let merging: Vec<&str> =
+        on.into_iter().filter(|offload| *offload == "lro" || (*offload == "gro" && !is_native)).collect();
+    if merging.is_empty() {
+        return Finding::good(what, found);
+    }
+    let off: Vec<String> = merging.iter().map(|offload| format!("{offload} off")).collect();
+    let help = format!("frames arrive merged, longer than the MTU: `ethtool -K {name} {}`", off.join(" "));
+    Finding::new(what, State::Weak, found, help)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn kernels_are_judged_by_their_release() {
+        for (release, state) in [
+            ("6.18.0", State::Good),
+            ("6.6.0-rc1+", State::Good),
+            ("7.0", State::Good),
+            ("6.5.13-generic", State::Weak),
+            ("5.15.0-91-generic", State::Weak),
+            ("strange", State::Weak),
+        ] {
+            assert_eq!(kernel_of(release).state, state, "{release}");
+        }
+    }
+
+    #[test]
+    fn an_unknown_interface_is_missing() {
+        let findings = examine(&["no-such-name".to_owned()]);
+        let last = findings.last().expect("findings");
+        assert_eq!((last.what.as_str(), last.state), ("no-such-name", State::Missing));
+        let findings = examine(&["lo".to_owned()]);
+        let named = |what: &str| findings.iter().find(|finding| finding.what == what).expect(what);
+        assert!(named("lo").found.contains("MTU"), "{:?}", named("lo"));
+        assert!(named("lo XDP").state != State::Good, "a loopback has no XDP in its driver");
+    }
+}

@@ -1,0 +1,25 @@
+//! Errors of a router.
+
+use lockgate_dataplane::error::{InterfaceError, Refusal};
+
+use crate::control::Misfit;
+
+/// Why a router cannot start, or ended.
+#[derive(Debug, thiserror::Error)]
+pub enum Failure {
+    /// The policy does not fit this host.
+    #[error(transparent)]
+    Misfit(#[from] Misfit),
+    /// The kernel refused a step of the setup.
+    #[error(transparent)]
+    Refused(#[from] Refusal),
+    /// An interface failed while the router ran.
+    #[error(transparent)]
+    Interface(#[from] InterfaceError),
+}
+
+impl Failure {
+    pub(crate) fn misfit(problem: impl Into<String>, help: impl Into<String>) -> Self {
+        Self::Misfit(Misfit { problem: problem.into(), help: help.into() })
+    }
+}

@@ -1,0 +1,250 @@
+//! Forwarding: frames from their interface into the queues, and from the queues to their interface.
+//!
+//! ```text
+//! one round:   receive (64 at most) -> RouterPort::take -> [queues] -> RouterPort::fill -> transmit
+//!              orders of the control                                                    '-> wait
+//! ```
+//!
+//! One thread runs a forwarder. Invariant: nothing but [`Dataplane::wait`] blocks, and that for 5 ms at most,
+//! after which the heartbeat moves. Each frame that was received is sent, queued, or counted as dropped.
+
+mod orders;
+mod sampling;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use lockgate_dataplane::dataplane::{Arrival, Dataplane, Sent, Stopped};
+use lockgate_dataplane::error::InterfaceError;
+use lockgate_engine::packet::Pool;
+use lockgate_engine::units::{Duration, Instant};
+
+use crate::frames::Frames;
+use crate::port::{BATCH, RouterPort};
+
+pub(crate) use orders::{Order, Orders, orders};
+pub(crate) use sampling::{Newest, Sampling, samples};
+
+/// Longest sleep. Bounds the delay of orders and of a request to stop.
+const NAP: Duration = Duration::from_millis(5);
+
+/// Pause before an interface whose queue is full is tried again.
+const FULL: Duration = Duration::from_micros(50);
+
+/// Time in which the frames of a full interface are tried again after the end.
+const GRACE: Duration = Duration::from_secs(1);
+
+/// Silence after which no frame is expected to arrive by a detached interface.
+const SILENCE: Duration = Duration::from_millis(5);
+
+/// Frames that were lost, by cause. Drops of the queues are counted there.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Losses {
+    /// Frames that found no slot: the queues held as many as the policy allows.
+    pub no_slot: u64,
+    /// Frames that were longer than the interface, or a slot.
+    pub too_long: u64,
+    /// Frames for an interface that was down.
+    pub down: u64,
+    /// Frames that found the receive ring full.
+    pub overruns: u64,
+    /// Frames that an interface still did not take a second after the end.
+    pub at_the_end: u64,
+}
+
+impl Losses {
+    /// Adds those of another forwarder.
+    pub(crate) fn add(&mut self, other: Self) {
+        self.no_slot += other.no_slot;
+        self.too_long += other.too_long;
+        self.down += other.down;
+        self.overruns += other.overruns;
+        self.at_the_end += other.at_the_end;
+    }
+
+    /// Returns the sum of all causes.
+    pub fn total(&self) -> u64 {
+        self.no_slot + self.too_long + self.down + self.overruns + self.at_the_end
+    }
+}
+
+/// State of a forwarder that other threads read and set.
+#[derive(Debug, Default)]
+pub(crate) struct Shared {
+    /// Moves at least every few milliseconds.
+    pub(crate) heartbeat: AtomicU64,
+    /// Set to end it: it sends what waits, detaches, and sends what arrived meanwhile.
+    pub(crate) stop: AtomicBool,
+}
+
+/// A set of ports on one thread.
+pub(crate) struct Forwarder<D> {
+    dataplane: D,
+    frames: Frames,
+    pub(crate) ports: Vec<RouterPort>,
+    /// Port of each endpoint's arrivals.
+    port_of: Vec<Option<usize>>,
+    pool: Pool,
+    losses: Losses,
+    orders: Orders,
+    sampling: Sampling,
+    shared: Arc<Shared>,
+}
+
+impl<D: Dataplane> Forwarder<D> {
+    pub(crate) fn new(
+        dataplane: D,
+        ports: Vec<RouterPort>,
+        frames: Frames,
+        orders: Orders,
+        sampling: Sampling,
+        shared: Arc<Shared>,
+    ) -> Self {
+        let mut port_of = vec![None; dataplane.interface_count()];
+        for (index, port) in ports.iter().enumerate() {
+            port_of[port.from] = Some(index);
+        }
+        let (pool, losses) = (Pool::default(), Losses::default());
+        Self { dataplane, frames, ports, port_of, pool, losses, orders, sampling, shared }
+    }
+
+    /// Forwards until it is stopped; `detach` gives the interfaces back to the kernel. Returns the losses.
+    ///
+    /// # Errors
+    /// If an interface is gone.
+    pub(crate) fn run(mut self, detach: impl FnOnce()) -> Result<Losses, InterfaceError> {
+        let mut batch = Vec::with_capacity(BATCH);
+        while !self.shared.stop.load(Ordering::Relaxed) {
+            let received = self.receive(&mut batch);
+            let now = self.dataplane.now();
+            let next = self.send_all(now)?;
+            self.shared.heartbeat.fetch_add(1, Ordering::Relaxed);
+            self.serve_orders(now);
+            let look = self.sampling.serve(now, &mut self.ports, &self.losses);
+            if received == 0 {
+                self.dataplane.wait(next.min(look).min(now + NAP))?;
+            }
+        }
+        self.end(detach, &mut batch)?;
+        self.losses.overruns = self.dataplane.overruns();
+        Ok(self.losses)
+    }
+
+    /// Receives a batch of frames into their ports. Returns how many came.
+    fn receive(&mut self, batch: &mut Vec<Arrival>) -> usize {
+        self.losses.too_long += self.dataplane.receive(&mut self.frames.slab, batch);
+        for &Arrival { interface, at, slot } in batch.iter() {
+            match self.port_of[interface] {
+                Some(port) => self.ports[port].take(slot, at, &mut self.frames, &mut self.pool),
+                None => self.frames.slab.release(slot),
+            }
+        }
+        if self.frames.slab.free() == 0 {
+            self.discard();
+        }
+        batch.len()
+    }
+
+    /// Drops frames from the receive rings while no slot is free, so that later ones meet a short ring.
+    #[cold]
+    fn discard(&mut self) {
+        for interface in 0..self.dataplane.interface_count() {
+            for _ in 0..BATCH {
+                if self.dataplane.next_arrival(interface).is_none() {
+                    break;
+                }
+                self.dataplane.take_frame(interface, &mut |_| {});
+                self.losses.no_slot += 1;
+            }
+        }
+    }
+
+    /// Sends what may be sent at `now`. Returns when to try again.
+    fn send_all(&mut self, now: Instant) -> Result<Instant, InterfaceError> {
+        let mut next = Instant::NEVER;
+        for port in 0..self.ports.len() {
+            let mut again = now;
+            while again <= now {
+                again = self.ports[port].fill(now, &mut self.frames, &mut self.pool);
+                let is_full = self.transmit(port)?;
+                if is_full {
+                    again = now + FULL;
+                }
+            }
+            next = next.min(again);
+        }
+        Ok(next)
+    }
+
+    /// Passes the outgoing frames of a port to its interface. Returns true if the interface is full; the rest
+    /// stays then.
+    fn transmit(&mut self, port: usize) -> Result<bool, InterfaceError> {
+        let RouterPort { outgoing, to, .. } = &mut self.ports[port];
+        let mut done = 0;
+        let mut is_full = false;
+        while done < outgoing.len() && !is_full {
+            let waiting = &outgoing[done..];
+            let mut frames: [&[u8]; BATCH] = [&[]; BATCH];
+            let count = waiting.len().min(BATCH);
+            for (frame, slot) in frames.iter_mut().zip(waiting) {
+                *frame = self.frames.slab.bytes(*slot);
+            }
+            let Sent { taken, stopped } = self.dataplane.transmit(*to, &frames[..count])?;
+            let lost = match stopped {
+                None => 0,
+                Some(Stopped::Busy) => {
+                    is_full = true;
+                    0
+                }
+                Some(Stopped::TooLong) => {
+                    self.losses.too_long += 1;
+                    1
+                }
+                Some(Stopped::Down) => {
+                    self.losses.down += 1;
+                    1
+                }
+            };
+            done += taken + lost;
+        }
+        for slot in outgoing.drain(..done) {
+            self.frames.slab.release(slot);
+        }
+        Ok(is_full)
+    }
+
+    fn serve_orders(&mut self, now: Instant) {
+        let Self { orders, ports, frames, pool, sampling, .. } = self;
+        orders.serve(now, ports, frames, pool, sampling);
+    }
+
+    /// Sends what waits, gives the interfaces back, and sends what arrived until then, all in order.
+    fn end(&mut self, detach: impl FnOnce(), batch: &mut Vec<Arrival>) -> Result<(), InterfaceError> {
+        let until = self.dataplane.now() + GRACE;
+        self.drain(until)?;
+        detach();
+        let mut silent_since = self.dataplane.now();
+        while self.dataplane.now().since(silent_since) < SILENCE && self.dataplane.now() < until {
+            if self.receive(batch) > 0 {
+                silent_since = self.dataplane.now();
+            }
+            self.drain(until)?;
+        }
+        for port in &mut self.ports {
+            self.losses.at_the_end += port.outgoing.len() as u64;
+        }
+        Ok(())
+    }
+
+    fn drain(&mut self, until: Instant) -> Result<(), InterfaceError> {
+        for port in 0..self.ports.len() {
+            let now = self.dataplane.now();
+            self.ports[port].drain(now, &mut self.frames, &mut self.pool);
+            while self.transmit(port)? && self.dataplane.now() < until {
+                let pause = self.dataplane.now() + FULL;
+                self.dataplane.wait(pause)?;
+            }
+        }
+        Ok(())
+    }
+}

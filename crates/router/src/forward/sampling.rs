@@ -1,0 +1,87 @@
+//! Samples of a forwarder's ports, for its observers.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use lockgate_engine::units::{Duration, Instant};
+use lockgate_measure::monitor::{FidelitySample, LOOKS, Monitor, Sample};
+use lockgate_measure::recording::Event;
+
+use super::Losses;
+use crate::port::RouterPort;
+
+/// Forwarder's end.
+pub(crate) struct Sampling {
+    monitor: Monitor,
+    every: Duration,
+    due: Instant,
+    look: Instant,
+    events: Vec<Event>,
+    dropped: u64,
+    /// Sample to be filled next.
+    spare: Box<Sample>,
+    newest: Arc<Mutex<Box<Sample>>>,
+}
+
+/// Readers' end: the newest sample. Any number of readers may have a clone.
+#[derive(Clone, Debug)]
+pub(crate) struct Newest(Arc<Mutex<Box<Sample>>>);
+
+/// Creates both ends; a sample is taken each `every`.
+pub(crate) fn samples(every: Duration) -> (Sampling, Newest) {
+    let newest: Arc<Mutex<Box<Sample>>> = Arc::default();
+    let sampling = Sampling {
+        monitor: Monitor::new(Instant::ZERO),
+        every,
+        due: Instant::ZERO + every,
+        look: Instant::ZERO,
+        events: Vec::new(),
+        dropped: 0,
+        spare: Box::default(),
+        newest: newest.clone(),
+    };
+    (sampling, Newest(newest))
+}
+
+impl Sampling {
+    /// Notes a change of policy in the next sample.
+    pub(super) fn note_change(&mut self, now: Instant) {
+        self.events.push(Event::note(now, "policy applied"));
+    }
+
+    /// Takes a look if one is due. Returns the time of the next.
+    #[inline]
+    pub(super) fn serve(&mut self, now: Instant, ports: &mut [RouterPort], losses: &Losses) -> Instant {
+        if now >= self.look {
+            self.look(now, ports, losses);
+        }
+        self.look
+    }
+
+    #[inline(never)]
+    fn look(&mut self, now: Instant, ports: &mut [RouterPort], losses: &Losses) {
+        self.monitor.observe(ports.iter_mut().map(|port| (&mut port.port, &mut port.record)));
+        if now >= self.due {
+            let ports = ports.iter_mut().map(|port| (&mut port.port, &mut port.record));
+            self.monitor.close_into(&mut self.spare, now, ports, &mut [], &self.events);
+            self.spare.dropped_samples = self.dropped;
+            let host_losses = losses.no_slot + losses.too_long + losses.down;
+            self.spare.fidelity =
+                (host_losses > 0).then(|| FidelitySample { host_losses, ..FidelitySample::default() });
+            // A forwarder waits for nobody: while a reader copies, this sample is lost.
+            match self.newest.try_lock() {
+                Ok(mut newest) => core::mem::swap(&mut *newest, &mut self.spare),
+                Err(_) => self.dropped += 1,
+            }
+            self.due = Some(self.due + self.every).filter(|due| *due > now).unwrap_or(now + self.every);
+        }
+        self.look = (now + Duration::from_picos((self.every.as_picos() / LOOKS).max(1))).min(self.due);
+    }
+}
+
+impl Newest {
+    /// Returns the newest sample; `None` before the first.
+    pub(crate) fn get(&self) -> Option<Sample> {
+        let newest = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        (newest.interval_s > 0.0).then(|| (**newest).clone())
+    }
+}

@@ -1,0 +1,102 @@
+use proptest::prelude::*;
+
+use super::*;
+
+/// Frames of one IPv4 packet of UDP from 10.0.0.1:1111 to 10.0.0.2:2222 with DSCP EF, behind these bytes, which
+/// end in the type of what follows.
+fn behind(encapsulation: &[u8]) -> Vec<u8> {
+    let mut frame = vec![2; ADDRESSES];
+    frame.extend(encapsulation);
+    frame.extend([0x45, 0xb8, 0, 36, 0, 1, 0x40, 0, 64, 17, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2]);
+    frame.extend([0x04, 0x57, 0x08, 0xae, 0, 16, 0, 0]);
+    frame.extend([7; 8]);
+    frame
+}
+
+#[test]
+fn a_packet_is_found_behind_tags_labels_and_sessions() {
+    let rows: [(&str, &[u8], u16); 8] = [
+        ("Ethernet", &[8, 0], 14),
+        ("802.1Q", &[0x81, 0, 0, 5, 8, 0], 18),
+        ("QinQ", &[0x88, 0xa8, 0, 9, 0x81, 0, 0, 5, 8, 0], 22),
+        ("PPPoE", &[0x88, 0x64, 0x11, 0, 0, 1, 0, 38, 0, 0x21], 22),
+        ("PPPoE in 802.1Q", &[0x81, 0, 0, 7, 0x88, 0x64, 0x11, 0, 0, 1, 0, 38, 0, 0x21], 26),
+        ("MPLS", &[0x88, 0x47, 0, 1, 1, 64], 18),
+        ("two labels", &[0x88, 0x47, 0, 1, 0, 64, 0, 2, 1, 64], 22),
+        ("MPLS in QinQ", &[0x88, 0xa8, 0, 9, 0x81, 0, 0, 5, 0x88, 0x47, 0, 1, 1, 64], 26),
+    ];
+    for (name, encapsulation, offset) in rows {
+        let ip = IpHeader::read(&behind(encapsulation)).unwrap_or_else(|| panic!("{name} has an IP packet"));
+        let fields = ip.fields;
+        assert_eq!((ip.offset, ip.traffic_class, fields.protocol), (offset, 0xb8, 17), "{name}");
+        assert_eq!((fields.source_port, fields.destination_port), (1111, 2222), "{name}");
+        assert_eq!(fields.destination, IpAddr::from([10, 0, 0, 2]), "{name}");
+    }
+}
+
+#[test]
+fn frames_without_an_ip_packet_have_none() {
+    let rows: [(&str, &[u8]); 6] = [
+        ("ARP", &[8, 6]),
+        ("spanning tree", &[0, 38, 0x42, 0x42, 3]),
+        ("LLDP", &[0x88, 0xcc]),
+        ("PPPoE discovery", &[0x88, 0x63]),
+        ("PPP's link control", &[0x88, 0x64, 0x11, 0, 0, 1, 0, 38, 0xc0, 0x21]),
+        ("labels without end", &[0x88, 0x47, 0, 0, 0, 0]),
+    ];
+    for (name, encapsulation) in rows {
+        let mut frame = vec![2; ADDRESSES];
+        frame.extend(encapsulation);
+        frame.extend([0; 46]);
+        assert_eq!(IpHeader::read(&frame), None, "{name}");
+    }
+}
+
+#[test]
+fn all_fragments_of_a_datagram_have_the_same_fields() {
+    let mut first = behind(&[8, 0]);
+    first[20] = 0x20; // More fragments.
+    let mut second = behind(&[8, 0]);
+    second[20..22].copy_from_slice(&[0, 2]); // The second one, at 16 bytes.
+    let fields = |frame: &[u8]| IpHeader::read(frame).expect("an IP packet").fields;
+    assert_eq!(fields(&first), fields(&second));
+    assert_eq!((fields(&first).protocol, fields(&first).source_port), (17, 0));
+}
+
+#[test]
+fn a_mark_is_written_with_the_checksum_that_a_new_header_would_have() {
+    let checksum = |header: &[u8]| {
+        let words = header.chunks(2).map(|two| u32::from(u16::from_be_bytes([two[0], two[1]])));
+        let sum: u32 = words.sum();
+        !(((sum & 0xffff) + (sum >> 16)) as u16)
+    };
+    for tag in [&[8, 0][..], &[0x81, 0, 0, 5, 8, 0]] {
+        let mut frame = behind(tag);
+        let at = frame.len() - 36;
+        let sum = checksum(&frame[at..at + 20]);
+        frame[at + 10..at + 12].copy_from_slice(&sum.to_be_bytes());
+        set_traffic_class(&mut frame, at as u16, 0xbb);
+        assert_eq!(frame[at + 1], 0xbb);
+        assert_eq!(checksum(&frame[at..at + 20]), 0, "the sum over a right header is 0");
+    }
+    let mut six = vec![0x60, 0x12, 0x34, 0x56];
+    six.extend([0; 36]);
+    set_traffic_class(&mut six, 0, 0xbb);
+    assert_eq!(six[..4], [0x6b, 0xb2, 0x34, 0x56], "version and flow label stay");
+}
+
+proptest! {
+    #[test]
+    fn any_bytes_are_read_without_a_panic(mut frame in prop::collection::vec(any::<u8>(), 0..200), kind in 0..6usize) {
+        let kinds = [[8, 0], [0x86, 0xdd], [0x81, 0], [0x88, 0x64], [0x88, 0x47], [8, 6]];
+        if frame.len() > 14 {
+            frame[12..14].copy_from_slice(&kinds[kind]);
+        }
+        if let Some(ip) = IpHeader::read(&frame) {
+            prop_assert!(usize::from(ip.offset) + 20 <= frame.len());
+            let before = frame.clone();
+            set_traffic_class(&mut frame, ip.offset, ip.traffic_class);
+            prop_assert_eq!(before, frame, "the same mark changes nothing");
+        }
+    }
+}

@@ -1,0 +1,70 @@
+//! Slab of the frames that wait, with the header fields that queues read.
+
+use core::net::{IpAddr, Ipv4Addr};
+
+use lockgate_dataplane::slab::FrameSlab;
+use lockgate_engine::classify::{Fields, Headers, PROTOCOL_OTHER};
+use lockgate_engine::packet::Packet;
+
+use crate::frame::{IpHeader, set_traffic_class};
+
+/// Header fields of a frame, beside its bytes.
+#[derive(Clone, Copy, Debug)]
+struct About {
+    fields: Fields,
+    /// Offset of its IP header; 0 if it has none.
+    ip_offset: u16,
+    /// DSCP and ECN bits that it arrived with.
+    traffic_class: u8,
+}
+
+/// Fields of a frame without an IP packet.
+const OTHER: Fields = Fields {
+    protocol: PROTOCOL_OTHER,
+    source: IpAddr::V4(Ipv4Addr::UNSPECIFIED),
+    destination: IpAddr::V4(Ipv4Addr::UNSPECIFIED),
+    source_port: 0,
+    destination_port: 0,
+    flow_label: 0,
+};
+
+/// The slab.
+#[derive(Debug)]
+pub(crate) struct Frames {
+    pub(crate) slab: FrameSlab,
+    about: Vec<About>,
+}
+
+impl Frames {
+    /// Creates a slab of `count` slots for frames of up to `longest` bytes.
+    pub(crate) fn new(count: u32, longest: usize) -> Self {
+        let about = About { fields: OTHER, ip_offset: 0, traffic_class: 0 };
+        Self { slab: FrameSlab::new(count, longest), about: vec![about; count as usize] }
+    }
+
+    /// Reads the frame in `slot`, for the queues. Returns its IP header, if it has one.
+    pub(crate) fn read(&mut self, slot: u64) -> Option<IpHeader> {
+        let header = IpHeader::read(self.slab.bytes(slot));
+        self.about[slot as usize] = match &header {
+            Some(header) => {
+                About { fields: header.fields, ip_offset: header.offset, traffic_class: header.traffic_class }
+            }
+            None => About { fields: OTHER, ip_offset: 0, traffic_class: 0 },
+        };
+        header
+    }
+
+    /// Writes the mark that a queue set on `packet` into its frame.
+    pub(crate) fn mark(&mut self, packet: &Packet) {
+        let about = &self.about[packet.payload as usize];
+        if about.ip_offset > 0 && packet.traffic_class != about.traffic_class {
+            set_traffic_class(self.slab.bytes_mut(packet.payload), about.ip_offset, packet.traffic_class);
+        }
+    }
+}
+
+impl Headers for Frames {
+    fn fields(&self, packet: &Packet) -> Option<Fields> {
+        self.about.get(packet.payload as usize).map(|about| about.fields)
+    }
+}

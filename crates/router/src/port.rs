@@ -1,0 +1,222 @@
+//! Port of a running router: a scenario's queues, paced, before an interface.
+
+use lockgate_engine::discipline::Invalid;
+use lockgate_engine::disciplines::cake::Compensation;
+use lockgate_engine::node::Node;
+use lockgate_engine::packet::{Header, Packet, Pool};
+use lockgate_engine::port::{Poll, Port};
+use lockgate_engine::random::{Random, Seed};
+use lockgate_engine::units::{Bytes, Instant, Rate};
+use lockgate_measure::recording::PortRecord;
+use lockgate_scenario::policy::PolicyPort;
+
+use crate::frames::Frames;
+use crate::pacing::Pacing;
+
+/// Frames sent at most by one call of the kernel.
+pub(crate) const BATCH: usize = 64;
+
+/// Port of a running router.
+pub(crate) struct RouterPort {
+    /// Endpoint whose arrivals it takes.
+    pub(crate) from: usize,
+    /// Endpoint that it sends by.
+    pub(crate) to: usize,
+    pub(crate) port: Port,
+    pub(crate) record: PortRecord,
+    pacing: Pacing,
+    /// Pacing of the frames that go ahead of all queues.
+    ahead: Pacing,
+    /// True if frames without an IP packet are queued too. Otherwise they go ahead of all queues, unshaped.
+    queues_other: bool,
+    /// Slots of the frames that the interface takes next.
+    pub(crate) outgoing: Vec<u64>,
+    /// Latest time that its queues were told.
+    latest: Instant,
+    /// Number of its packets so far: equal ones are told apart by it.
+    sequence: u32,
+}
+
+/// A change of a port, built before the port is reached.
+pub(crate) struct PortChange {
+    /// Index of the port.
+    pub(crate) port: usize,
+    pub(crate) queues: QueueChange,
+    pub(crate) rate: Option<Rate>,
+    pub(crate) charge: Compensation,
+    pub(crate) queues_other: bool,
+}
+
+/// A change of a port's queues.
+pub(crate) enum QueueChange {
+    /// The tree stays; these of its queues get the parameters of the policy's.
+    Reconfigure(Box<PolicyPort>, Vec<String>),
+    /// The queued packets move to this tree. After the change it is the old one.
+    Replace(Node),
+}
+
+impl RouterPort {
+    /// Builds the port that `policy` describes, between two endpoints.
+    ///
+    /// # Errors
+    /// If a discipline refuses its parameters. Reading the policy normally finds this first.
+    pub(crate) fn build(
+        policy: &PolicyPort,
+        [from, to]: [usize; 2],
+        seed: Seed,
+        record: PortRecord,
+    ) -> Result<Self, Invalid> {
+        let mut port = Port::new(policy.tree.build()?, Random::stream(seed, &policy.name));
+        if let Some(clock) = policy.clock {
+            port = port.with_clock(clock)?;
+        }
+        if let Some(ring) = policy.ring {
+            port = port.with_ring(ring)?;
+        }
+        Ok(Self {
+            from,
+            to,
+            port,
+            record,
+            pacing: Pacing::new(policy.rate, policy.charge),
+            ahead: Pacing::new(policy.rate.map(share_ahead), policy.charge),
+            queues_other: policy.queues_other,
+            outgoing: Vec::with_capacity(2 * BATCH),
+            latest: Instant::ZERO,
+            sequence: 0,
+        })
+    }
+
+    /// Takes the frame in `slot`, which arrived at `at`: queues it, or sends it ahead.
+    pub(crate) fn take(&mut self, slot: u64, at: Instant, frames: &mut Frames, pool: &mut Pool) {
+        let now = at.max(self.latest);
+        let length = frames.slab.bytes(slot).len() as u32;
+        let ip = frames.read(slot);
+        if ip.is_none() && self.goes_ahead(now, Bytes(u64::from(length))) {
+            self.outgoing.push(slot);
+            return;
+        }
+        self.latest = now;
+        self.sequence = self.sequence.wrapping_add(1);
+        let header = Header {
+            payload: slot,
+            sent: now,
+            stamp: now,
+            sequence: self.sequence,
+            length,
+            traffic_class: ip.map_or(0, |ip| ip.traffic_class),
+            tcp_sequence: ip.map_or(0, |ip| ip.tcp_sequence),
+            tcp_flags: ip.map_or(0, |ip| ip.tcp_flags),
+            ..Header::default()
+        };
+        self.port.offer(pool.take(header), now, frames);
+        self.collect_drops(now, frames, pool);
+    }
+
+    /// True if a frame without an IP packet, of this length, goes ahead of all queues. A flood of such frames
+    /// does not: beyond an eighth of the rate, or of what the interface takes, they are queued.
+    fn goes_ahead(&mut self, now: Instant, length: Bytes) -> bool {
+        if self.queues_other || self.outgoing.len() >= BATCH / 8 || self.ahead.waits(now).is_some() {
+            return false;
+        }
+        self.ahead.charge(now, length);
+        self.pacing.charge(now, length);
+        true
+    }
+
+    /// Fills `outgoing` with what may be sent at `now`, up to a batch. Returns when to ask again.
+    pub(crate) fn fill(&mut self, now: Instant, frames: &mut Frames, pool: &mut Pool) -> Instant {
+        let now = now.max(self.latest);
+        self.latest = now;
+        let mut again = now;
+        while self.outgoing.len() < BATCH {
+            if let Some(free) = self.pacing.waits(now) {
+                again = if self.port.has_more() { free } else { Instant::NEVER };
+                break;
+            }
+            match self.port.poll(now, frames) {
+                Poll::Transmit(packet) => self.send(packet, now, frames, pool),
+                Poll::WaitUntil(at) => {
+                    again = at;
+                    break;
+                }
+                Poll::Idle => {
+                    again = Instant::NEVER;
+                    break;
+                }
+            }
+        }
+        self.collect_drops(now, frames, pool);
+        again
+    }
+
+    fn send(&mut self, packet: Packet, now: Instant, frames: &mut Frames, pool: &mut Pool) {
+        self.pacing.charge(now, packet.bytes());
+        self.record.on_transmit(packet.node, now.since(packet.arrived), packet.bytes(), now);
+        frames.mark(&packet);
+        self.outgoing.push(packet.payload);
+        pool.recycle(packet);
+    }
+
+    /// Moves all queued frames to `outgoing`, in the order of their arrival, unpaced.
+    pub(crate) fn drain(&mut self, now: Instant, frames: &mut Frames, pool: &mut Pool) {
+        let mut waiting = Vec::new();
+        self.port.flush(&mut waiting);
+        waiting.sort_by_key(|packet| (packet.arrived, packet.sequence));
+        for packet in waiting {
+            self.send(packet, now, frames, pool);
+        }
+    }
+
+    fn collect_drops(&mut self, now: Instant, frames: &mut Frames, pool: &mut Pool) {
+        if !self.port.has_drops() {
+            return;
+        }
+        for (packet, reason) in self.port.take_drops() {
+            self.record.on_drop(packet.node, reason, now);
+            frames.slab.release(packet.payload);
+            pool.recycle(packet);
+        }
+    }
+
+    /// Applies a change between two packets. Returns how many packets moved to a new tree, and how many a
+    /// smaller limit forced out.
+    ///
+    /// # Errors
+    /// If a discipline refuses its parameters; the port is as before then.
+    pub(crate) fn apply(
+        &mut self,
+        change: &mut PortChange,
+        now: Instant,
+        frames: &mut Frames,
+        pool: &mut Pool,
+    ) -> Result<(u64, u64), Invalid> {
+        let now = now.max(self.latest);
+        self.latest = now;
+        let before = self.port.backlog().packets;
+        let mut moved = 0;
+        match &mut change.queues {
+            QueueChange::Reconfigure(policy, queues) => {
+                for queue in queues {
+                    policy.tree.reconfigure(queue, &mut self.port, now, frames)?;
+                }
+            }
+            QueueChange::Replace(tree) => {
+                let new = core::mem::replace(tree, lockgate_scenario::QueueTree::fifo().build()?);
+                let (count, old) = self.port.replace(new, now, frames);
+                *tree = old;
+                moved = count as u64;
+            }
+        }
+        self.pacing.change(change.rate, change.charge);
+        self.ahead.change(change.rate.map(share_ahead), change.charge);
+        self.queues_other = change.queues_other;
+        self.collect_drops(now, frames, pool);
+        Ok((moved, before - self.port.backlog().packets))
+    }
+}
+
+/// Returns the part of a port's rate that frames without an IP packet may use ahead of all queues.
+fn share_ahead(rate: Rate) -> Rate {
+    Rate::from_bits((rate.as_bits() / 8).max(1))
+}

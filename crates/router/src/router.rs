@@ -1,0 +1,368 @@
+//! A running router: its threads, and the handle by which it is changed, observed and ended.
+//!
+//! ```text
+//! Router (any thread) --orders--> Forwarder (a thread for each set of ports) --frames--> interfaces
+//!         ^                          |  heartbeat
+//!         '------- samples ----------'--------> watchdog (a thread): detaches where it stands still
+//! ```
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, mpsc};
+use std::thread::{self, JoinHandle};
+use std::time::Duration as WallTime;
+
+use lockgate_dataplane::clock::MonotonicClock;
+use lockgate_dataplane::error::InterfaceError;
+use lockgate_dataplane::interfaces::{Interfaces, Options as InterfaceOptions};
+use lockgate_dataplane::mailbox::Sender;
+use lockgate_dataplane::socket::{PacketSocketReason, SocketChoice};
+use lockgate_engine::random::Seed;
+use lockgate_engine::units::{Duration, Rate};
+use lockgate_measure::monitor::Sample;
+use lockgate_measure::recording::{Mode as RecordingMode, PortRecord, PortSetup, Recording, Setup};
+use lockgate_scenario::Policy;
+use lockgate_scenario::policy::{FrameIo, PolicyPort};
+
+use crate::attach::Attachment;
+use crate::control::{Applied, Engine, Misfit};
+use crate::failure::Failure;
+use crate::forward::{Forwarder, Losses, Newest, Order, Shared, orders, samples};
+use crate::frames::Frames;
+use crate::port::{PortChange, QueueChange, RouterPort};
+use crate::watchdog;
+
+/// Longest frame of an `AF_XDP` slot, in bytes.
+const MOST_AF_XDP: usize = 3_584;
+
+/// Longest wait for a change to be made.
+const PATIENCE: WallTime = WallTime::from_secs(5);
+
+/// Options of a router, besides its policy.
+#[derive(Clone, Copy, Debug)]
+pub struct Options {
+    /// Threads: 1, or one for each port.
+    pub thread_for_each_port: bool,
+    /// Interval of the samples.
+    pub every: Duration,
+    /// Time before a deadline in which a thread spins instead of sleeping: punctual frames for processor time.
+    pub spin: Duration,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self { thread_for_each_port: false, every: Duration::from_secs(1), spin: Duration::from_micros(10) }
+    }
+}
+
+/// A running router. Ended by [`stop`](Self::stop), or dropped: without draining its queues.
+pub struct Router {
+    policy: Policy,
+    attachment: Arc<Attachment>,
+    workers: Vec<Worker>,
+    watchdog: Option<JoinHandle<()>>,
+    ended: Arc<AtomicBool>,
+    failed: Arc<AtomicBool>,
+    packet_sockets: Option<String>,
+}
+
+/// Thread of some ports.
+struct Worker {
+    /// Indices of its ports in the policy.
+    ports: Vec<usize>,
+    orders: Sender<Order>,
+    newest: Newest,
+    shared: Arc<Shared>,
+    thread: JoinHandle<Result<Losses, InterfaceError>>,
+}
+
+impl Router {
+    /// Starts a router with `policy` in the namespace of the calling thread. `tell` is called, from any
+    /// thread, with what a person should know.
+    ///
+    /// # Errors
+    /// If the policy does not fit this host, or the kernel refuses a step. Nothing is left then.
+    pub fn start(
+        policy: Policy,
+        options: Options,
+        tell: impl Fn(&str) + Send + Sync + 'static,
+    ) -> Result<Self, Failure> {
+        let attachment = Arc::new(Attachment::prepare(&policy)?);
+        let all: Vec<usize> = (0..policy.ports.len()).collect();
+        let groups: Vec<&[usize]> =
+            if options.thread_for_each_port { all.chunks(1).collect() } else { vec![&all] };
+        let frames = policy.frames / groups.len() as u32;
+        let opening = Opening {
+            policy: &policy,
+            attachment: &attachment,
+            options,
+            clock: MonotonicClock::start(),
+            seed: Seed(std::hash::BuildHasher::hash_one(&std::hash::RandomState::new(), 0)),
+        };
+        let mut records = records(&policy).into_iter();
+        let opened: Result<Vec<_>, Failure> =
+            groups.iter().map(|group| opening.open(group, &mut records)).collect();
+        let opened = opened?;
+        let packet_sockets = opened.iter().find_map(|(it, _)| it.packet_socket_reason().map(reason));
+        let ended = Arc::new(AtomicBool::new(false));
+        let failed = Arc::new(AtomicBool::new(false));
+        let mut workers = Vec::new();
+        for (group, (interfaces, ports)) in groups.iter().zip(opened) {
+            let (order, receiving) = orders();
+            let (sampling, newest) = samples(options.every);
+            let shared = Arc::new(Shared::default());
+            let frames = Frames::new(frames, attachment.longest());
+            let forwarder = Forwarder::new(interfaces, ports, frames, receiving, sampling, shared.clone());
+            let (attachment, failing) = (attachment.clone(), failed.clone());
+            let thread = thread::Builder::new()
+                .name("forward".into())
+                .spawn(move || {
+                    let detaching = attachment.clone();
+                    let result = forwarder.run(move || detaching.detach());
+                    attachment.detach();
+                    failing.store(true, Ordering::Relaxed);
+                    result
+                })
+                .map_err(|why| lockgate_dataplane::error::Refusal::new("start a thread", why))?;
+            workers.push(Worker { ports: group.to_vec(), orders: order, newest, shared, thread });
+        }
+        attachment.attach()?;
+        let watched = workers.iter().map(|worker| worker.shared.clone()).collect();
+        let watchdog = watchdog::start(attachment.clone(), watched, ended.clone(), Box::new(tell));
+        Ok(Self { policy, attachment, workers, watchdog, ended, failed, packet_sockets })
+    }
+
+    /// Returns why frames come by packet sockets; `None` if they come by `AF_XDP`.
+    pub fn packet_sockets(&self) -> Option<&str> {
+        self.packet_sockets.as_deref()
+    }
+
+    /// Returns a flag that is set when a thread has ended, which it does only on an error.
+    pub fn failed(&self) -> Arc<AtomicBool> {
+        self.failed.clone()
+    }
+
+    /// Returns a reader of its samples.
+    pub fn observer(&self) -> Observer {
+        Observer(self.workers.iter().map(|worker| worker.newest.clone()).collect())
+    }
+
+    /// True if frames are redirected to it.
+    pub fn is_attached(&self) -> bool {
+        self.attachment.is_attached()
+    }
+
+    /// Ends the router: the queues are drained in order, then the interfaces are given back. Returns the
+    /// frames lost on the way, over its whole life.
+    ///
+    /// # Errors
+    /// If an interface failed, now or before.
+    pub fn stop(mut self) -> Result<Losses, Failure> {
+        self.ended.store(true, Ordering::Relaxed);
+        if let Some(watchdog) = self.watchdog.take() {
+            let _ = watchdog.join();
+        }
+        for worker in &self.workers {
+            worker.shared.stop.store(true, Ordering::Relaxed);
+        }
+        let mut total = Losses::default();
+        let mut failed = None;
+        for worker in core::mem::take(&mut self.workers) {
+            match worker.thread.join() {
+                Ok(Ok(losses)) => total.add(losses),
+                Ok(Err(error)) => failed = Some(error),
+                Err(panic) => std::panic::resume_unwind(panic),
+            }
+        }
+        failed.map_or(Ok(total), |error| Err(error.into()))
+    }
+
+    /// Returns the changes from the running policy to `new`, by worker.
+    fn changes(&self, new: &Policy) -> Result<Vec<Vec<PortChange>>, Misfit> {
+        let misfit = |problem: String, help: &str| Err(Misfit { problem, help: help.to_owned() });
+        let old = &self.policy;
+        let restart = "end the router, and start it with this policy";
+        if (new.mode, &new.interfaces) != (old.mode, &old.interfaces) {
+            return misfit("the policy is for another mode or other interfaces".to_owned(), restart);
+        }
+        let names = |policy: &Policy| policy.ports.iter().map(|port| port.name.clone()).collect::<Vec<_>>();
+        if names(new) != names(old) {
+            return misfit("the policy has other ports".to_owned(), restart);
+        }
+        let mut all = Vec::new();
+        for worker in &self.workers {
+            let mut changes = Vec::new();
+            for (index, port) in worker.ports.iter().enumerate() {
+                let (old, new) = (&old.ports[*port], &new.ports[*port]);
+                if (new.clock, new.ring) != (old.clock, old.ring) {
+                    return misfit(format!("`clock` or `ring` of port `{}` differs", new.name), restart);
+                }
+                changes.push(PortChange {
+                    port: index,
+                    queues: queue_change(old, new)?,
+                    rate: new.rate,
+                    charge: new.charge,
+                    queues_other: new.queues_other,
+                });
+            }
+            all.push(changes);
+        }
+        Ok(all)
+    }
+}
+
+/// Inputs of opening the sockets and building the ports of each thread.
+struct Opening<'a> {
+    policy: &'a Policy,
+    attachment: &'a Attachment,
+    options: Options,
+    clock: MonotonicClock,
+    seed: Seed,
+}
+
+impl Opening<'_> {
+    /// Opens what the ports of `group` receive from and send by, and builds them.
+    fn open(
+        &self,
+        group: &[usize],
+        records: &mut impl Iterator<Item = PortRecord>,
+    ) -> Result<(Interfaces, Vec<RouterPort>), Failure> {
+        let Self { policy, attachment, options, clock, seed } = *self;
+        let between = |port: &usize| attachment.between(&policy.ports[*port]);
+        let mut used: Vec<usize> = group.iter().flat_map(between).collect();
+        used.sort_unstable();
+        used.dedup();
+        let endpoints = attachment.endpoints();
+        let opened: Vec<_> = used.iter().map(|endpoint| endpoints[*endpoint]).collect();
+        let longest = attachment.longest();
+        let sockets = sockets(policy.io, longest)?;
+        let options =
+            InterfaceOptions { longest, sockets, spin: options.spin, ..InterfaceOptions::default() };
+        let interfaces = Interfaces::open_endpoints(&opened, options, clock)?;
+        let ports = group.iter().zip(records).map(|(index, record)| {
+            let port = &policy.ports[*index];
+            let between = between(index).map(|it| used.partition_point(|used| *used < it));
+            RouterPort::build(port, between, seed, record).map_err(|why| {
+                Failure::misfit(format!("port `{}` cannot be built: {why}", port.name), "mend the policy")
+            })
+        });
+        let ports: Result<Vec<_>, Failure> = ports.collect();
+        Ok((interfaces, ports?))
+    }
+}
+
+impl Drop for Router {
+    fn drop(&mut self) {
+        self.ended.store(true, Ordering::Relaxed);
+        self.attachment.detach();
+        for worker in &self.workers {
+            worker.shared.stop.store(true, Ordering::Relaxed);
+        }
+    }
+}
+
+impl Engine for Router {
+    fn apply(&mut self, policy: &Policy) -> Result<Applied, Misfit> {
+        let changes = self.changes(policy)?;
+        let mut waiting = Vec::new();
+        for (worker, changes) in self.workers.iter().zip(changes) {
+            let (done, answer) = mpsc::channel();
+            worker.orders.send(Order { changes, done });
+            waiting.push(answer);
+        }
+        let mut total = Applied::default();
+        for answer in waiting {
+            let lost = || Misfit {
+                problem: "the router did not make the change in time".to_owned(),
+                help: "see `lockgate status`".to_owned(),
+            };
+            let done = answer.recv_timeout(PATIENCE).map_err(|_| lost())?;
+            let applied = done.result.map_err(|why| Misfit {
+                problem: format!("a queue refused its parameters: {why}"),
+                help: "mend the policy, and apply it again".to_owned(),
+            })?;
+            total.moved_packets += applied.moved_packets;
+            total.forced_out_packets += applied.forced_out_packets;
+        }
+        self.policy = policy.clone();
+        Ok(total)
+    }
+
+    fn sample(&mut self) -> Option<Sample> {
+        self.observer().sample()
+    }
+}
+
+/// Reader of a router's samples, on any thread.
+#[derive(Clone, Debug)]
+pub struct Observer(Vec<Newest>);
+
+impl Observer {
+    /// Returns the newest sample of all ports, in the policy's order; `None` before the first.
+    pub fn sample(&self) -> Option<Sample> {
+        let mut merged: Option<Sample> = None;
+        for newest in &self.0 {
+            let newest = newest.get()?;
+            match &mut merged {
+                None => merged = Some(newest),
+                Some(sample) => {
+                    sample.ports.extend(newest.ports);
+                    sample.events.extend(newest.events);
+                }
+            }
+        }
+        merged
+    }
+}
+
+/// Returns the change from the queues of a port to those of the new one.
+fn queue_change(old: &PolicyPort, new: &PolicyPort) -> Result<QueueChange, Misfit> {
+    if let Some(queues) = new.tree.differs_in(&old.tree) {
+        return Ok(QueueChange::Reconfigure(Box::new(new.clone()), queues));
+    }
+    new.tree.build().map(QueueChange::Replace).map_err(|why| Misfit {
+        problem: format!("port `{}` cannot be built: {why}", new.name),
+        help: "mend the policy, and apply it again".to_owned(),
+    })
+}
+
+/// Returns the records of the ports: counters and sojourn times of each queue, and no series, so that they
+/// do not grow with time.
+fn records(policy: &Policy) -> Vec<PortRecord> {
+    let setup = |port: &PolicyPort| PortSetup {
+        name: port.name.clone(),
+        rate: port.rate.unwrap_or(Rate::from_bits(0)),
+        ..PortSetup::default()
+    };
+    let setup = Setup {
+        title: policy.title.clone(),
+        mode: RecordingMode::Live,
+        duration: Duration::MAX,
+        interval: Duration::from_secs(1),
+        ports: policy.ports.iter().map(setup).collect(),
+        ..Setup::default()
+    };
+    let mut recording = Recording::new(setup);
+    recording.ports.iter_mut().for_each(PortRecord::watch);
+    recording.ports
+}
+
+/// Returns the sockets to open.
+fn sockets(io: Option<FrameIo>, longest: usize) -> Result<SocketChoice, Failure> {
+    match io {
+        Some(FrameIo::Packet) => Ok(SocketChoice::Packet),
+        Some(FrameIo::AfXdp) if longest > MOST_AF_XDP => Err(Failure::misfit(
+            format!("`io = \"af_xdp\"` carries frames of {MOST_AF_XDP} bytes at most, not {longest}"),
+            "leave `io` out, or lower the MTU of the interfaces",
+        )),
+        Some(FrameIo::AfXdp) => Ok(SocketChoice::AfXdp),
+        None if longest > MOST_AF_XDP => Ok(SocketChoice::Packet),
+        None => Ok(SocketChoice::AfXdpOrPacket),
+    }
+}
+
+fn reason(reason: &PacketSocketReason) -> String {
+    match reason {
+        PacketSocketReason::Chosen => "chosen, or frames are longer than AF_XDP carries".to_owned(),
+        PacketSocketReason::Refused(refusal) => refusal.to_string(),
+    }
+}

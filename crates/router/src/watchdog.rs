@@ -1,0 +1,136 @@
+//! Watchdog: gives the interfaces back to the kernel while a forwarder stands still, and says so. Also says
+//! what happens to the interfaces.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use lockgate_dataplane::netlink::{Link, Netlink};
+
+use crate::attach::Attachment;
+use crate::forward::Shared;
+
+/// Standstill after which the interfaces are given back.
+const STILL: Duration = Duration::from_secs(1);
+
+/// Interval of the looks at the forwarders, and at the interfaces.
+const LOOK: Duration = Duration::from_millis(100);
+const LOOK_AT_INTERFACES: Duration = Duration::from_secs(1);
+
+type Tell = Box<dyn Fn(&str) + Send + Sync>;
+
+/// Starts the watchdog's thread; it ends with `ended`. Returns `None` if no thread can be started.
+pub(crate) fn start(
+    attachment: Arc<Attachment>,
+    forwarders: Vec<Arc<Shared>>,
+    ended: Arc<AtomicBool>,
+    tell: Tell,
+) -> Option<JoinHandle<()>> {
+    let work = move || watch(&attachment, &forwarders, &ended, &tell);
+    thread::Builder::new().name("watchdog".into()).spawn(work).ok()
+}
+
+fn watch(attachment: &Attachment, forwarders: &[Arc<Shared>], ended: &AtomicBool, tell: &Tell) {
+    let beats =
+        || -> Vec<u64> { forwarders.iter().map(|shared| shared.heartbeat.load(Ordering::Relaxed)).collect() };
+    let mut seen: Vec<(u64, Instant)> = beats().into_iter().map(|beat| (beat, Instant::now())).collect();
+    let mut is_still = false;
+    let mut interfaces = Interfaces::new(attachment);
+    let mut looked = Instant::now();
+    while !ended.load(Ordering::Relaxed) {
+        thread::sleep(LOOK);
+        let now = Instant::now();
+        for ((beat, since), current) in seen.iter_mut().zip(beats()) {
+            if current != *beat {
+                (*beat, *since) = (current, now);
+            }
+        }
+        let was_still = is_still;
+        is_still = seen.iter().any(|(_, since)| now.duration_since(*since) >= STILL);
+        if is_still && !was_still {
+            attachment.detach();
+            tell("the router stands still: its interfaces are given back to the kernel");
+        } else if was_still && !is_still && !ended.load(Ordering::Relaxed) {
+            match attachment.attach() {
+                Ok(()) => tell("the router runs again, and has its interfaces"),
+                Err(refusal) => tell(&format!("the router runs again, without its interfaces: {refusal}")),
+            }
+        }
+        if now.duration_since(looked) >= LOOK_AT_INTERFACES {
+            looked = now;
+            interfaces.look(tell);
+        }
+    }
+}
+
+/// State of the interfaces, as last told.
+struct Interfaces {
+    /// By name; `None`: the interface is gone.
+    known: BTreeMap<String, Option<Link>>,
+    netlink: Option<Netlink>,
+}
+
+impl Interfaces {
+    fn new(attachment: &Attachment) -> Self {
+        let mut netlink = Netlink::open().ok();
+        let links = netlink.as_mut().and_then(|netlink| netlink.links().ok()).unwrap_or_default();
+        let of = |name: &str| links.iter().find(|link| link.name == name).cloned();
+        let known = attachment.interface_names().map(|name| (name.to_owned(), of(name))).collect();
+        Self { known, netlink }
+    }
+
+    fn look(&mut self, tell: &Tell) {
+        let Some(Ok(links)) = self.netlink.as_mut().map(Netlink::links) else { return };
+        for (name, known) in &mut self.known {
+            let now = links.iter().find(|link| link.name == *name).cloned();
+            for change in differences(known.as_ref(), now.as_ref()) {
+                tell(&format!("interface `{name}` {change}"));
+            }
+            *known = now;
+        }
+    }
+}
+
+/// Returns what happened to an interface, for people to read.
+fn differences(before: Option<&Link>, now: Option<&Link>) -> Vec<String> {
+    let (before, now) = match (before, now) {
+        (Some(before), Some(now)) => (before, now),
+        (Some(_), None) => return vec!["is gone".to_owned()],
+        (None, Some(_)) => return vec!["is back: start the router again".to_owned()],
+        (None, None) => return Vec::new(),
+    };
+    let mut changes = Vec::new();
+    if before.is_up != now.is_up {
+        let what = if now.is_up { "is up" } else { "is down: frames for it are lost" };
+        changes.push(what.to_owned());
+    }
+    if before.mtu != now.mtu {
+        let restart =
+            if now.mtu > before.mtu { ": start the router again to carry longer frames" } else { "" };
+        changes.push(format!("has an MTU of {} bytes, before {}{restart}", now.mtu, before.mtu));
+    }
+    if before.controller != now.controller {
+        changes.push("is a port of another bridge: the kernel's way has changed".to_owned());
+    }
+    changes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_happens_to_an_interface_is_said() {
+        let link = Link { index: 3, name: "eth1".into(), is_up: true, mtu: 1500, ..Link::default() };
+        let down = Link { is_up: false, ..link.clone() };
+        let longer = Link { mtu: 9000, controller: Some(7), ..link.clone() };
+        assert!(differences(Some(&link), Some(&link)).is_empty());
+        assert_eq!(differences(Some(&link), None), ["is gone"]);
+        assert_eq!(differences(Some(&link), Some(&down)), ["is down: frames for it are lost"]);
+        assert_eq!(differences(Some(&down), Some(&link)), ["is up"]);
+        let changes = differences(Some(&link), Some(&longer));
+        assert!(changes[0].contains("9000") && changes[0].contains("again") && changes[1].contains("bridge"));
+    }
+}

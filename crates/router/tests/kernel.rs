@@ -1,0 +1,87 @@
+//! Modes `egress` and `ingress`: the kernel routes, the router queues what leaves or arrives by an interface.
+#![cfg(target_os = "linux")]
+
+mod common;
+
+use std::net::UdpSocket;
+use std::time::{Duration, Instant};
+
+use common::{HOST_ADDRESSES, Network};
+use lockgate_router::control::Engine;
+
+/// Policy of `eth2` in a mode, at 20 Mbit/s.
+fn policy(mode: &str, io: &str) -> String {
+    format!(
+        r#"
+[router]
+mode = "{mode}"
+interfaces = {{ wan = "eth2" }}
+io = "{io}"
+[port.wan]
+rate = "20mbit"
+queue.q = {{ kind = "fifo", limit = "2000p" }}
+"#
+    )
+}
+
+/// Sends `count` datagrams of 1000 bytes from one host to the other. Returns the contents that arrived,
+/// and the time from the first to the last.
+fn send(network: &Network, from: usize, count: u32) -> (Vec<u32>, Duration) {
+    let to = (HOST_ADDRESSES[1 - from], 5_000);
+    let receiver =
+        network.hosts[1 - from].inside(|| UdpSocket::bind(std::net::SocketAddr::from(to))).expect("entered");
+    let receiver = receiver.expect("bound");
+    receiver.set_read_timeout(Some(Duration::from_secs(2))).expect("set");
+    rustix::net::sockopt::set_socket_recv_buffer_size_force(&receiver, 64 << 20).expect("set");
+    let sender =
+        network.hosts[from].inside(|| UdpSocket::bind("0.0.0.0:0")).expect("entered").expect("bound");
+    let reading = std::thread::spawn(move || {
+        let (mut numbers, mut first, mut last) = (Vec::new(), None, Instant::now());
+        let mut bytes = [0; 2_000];
+        while numbers.len() < count as usize
+            && let Ok(length) = receiver.recv(&mut bytes)
+        {
+            last = Instant::now();
+            first.get_or_insert(last);
+            assert!(length == 1_000 && bytes[4..length].iter().all(|byte| *byte == bytes[3]));
+            numbers.push(u32::from_be_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]));
+        }
+        (numbers, first.map_or(Duration::ZERO, |first| last - first))
+    });
+    for number in 0..count {
+        let mut bytes = vec![number.to_be_bytes()[3]; 1_000];
+        bytes[..4].copy_from_slice(&number.to_be_bytes());
+        sender.send_to(&bytes, std::net::SocketAddr::from(to)).expect("sent");
+        if number % 50 == 49 {
+            std::thread::sleep(Duration::from_millis(2));
+        }
+    }
+    reading.join().expect("no panic")
+}
+
+#[test]
+fn what_leaves_or_arrives_is_queued_at_the_rate_and_nothing_is_lost() {
+    let Some(network) = Network::make(1_500) else { return };
+    network.route_by_kernel();
+    let (numbers, _) = send(&network, 0, 100);
+    assert_eq!(numbers.len(), 100, "the kernel routes");
+    for io in ["af_xdp", "packet"] {
+        for mode in ["egress", "ingress"] {
+            let (mut router, told) = network.start(&policy(mode, io));
+            let (numbers, took) = send(&network, usize::from(mode == "ingress"), 1_000);
+            let millis = took.as_secs_f64() * 1e3;
+            // 999 frames of 1042 bytes at 20 Mbit/s: 416.4 ms, and more on a machine that is busy otherwise.
+            assert!((410.0..5_000.0).contains(&millis), "{io} {mode}: {millis} ms");
+            assert_eq!(numbers, (0..1_000).collect::<Vec<_>>(), "{io} {mode}");
+            std::thread::sleep(Duration::from_millis(1_100));
+            let sample = router.sample().expect("a sample each second");
+            assert_eq!((sample.ports.len(), sample.ports[0].name.as_str()), (1, "wan"));
+            let sent = sample.ports[0].queues[0].total.sent_packets;
+            assert!(sent >= 1_000, "{io} {mode}: {sent}");
+            assert_eq!(router.stop().expect("drained").total(), 0, "{io} {mode}");
+            assert_eq!(told.lock().expect("no panic").as_slice(), [""; 0]);
+            let (numbers, _) = send(&network, 0, 100);
+            assert_eq!(numbers.len(), 100, "the kernel's own way again, after {io} {mode}");
+        }
+    }
+}

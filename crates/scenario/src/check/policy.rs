@@ -1,0 +1,341 @@
+//! Checks a policy of a router: its interfaces, and its ports by the same code as a scenario's.
+
+use std::collections::BTreeMap;
+
+use lockgate_engine::classify::PROTOCOL_OTHER;
+use lockgate_engine::disciplines::cake::{Compensation, Framing};
+use lockgate_engine::port_name;
+use lockgate_engine::units::{Bytes, Rate};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+use super::flows::Flows;
+use super::network::Network;
+use super::ports::World;
+use super::{Checker, Entry};
+use crate::diagnostic::{Problem, Span};
+use crate::file::PortTable;
+use crate::policy::{FrameIo, Mode, Policy, PolicyInterface, PolicyPort};
+use crate::table_reader::{Place, read_table, read_valid_table, shorten, unknown_keys};
+use crate::tree::QueueTree;
+use crate::values::LinkOverhead;
+
+/// Sections of a policy.
+const SECTIONS: [&str; 3] = ["router", "port", "subscribers"];
+
+/// Default and limits of the number of frames that all queues hold together.
+const FRAMES: u32 = 32_768;
+const FRAMES_RANGE: core::ops::RangeInclusive<u32> = 4_096..=4_194_304;
+
+/// Longest name of an interface: `IFNAMSIZ` less the zero byte.
+const LONGEST_NAME: usize = 15;
+
+/// Disciplines that rank by what only a simulated source says: its time stamp, and the routers passed.
+const SIMULATED: [&str; 5] = ["lis", "lisb", "sis", "ffs", "nfs"];
+
+/// Keys at the top of the file.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct PolicyTop {
+    /// Subject of the policy, in one line.
+    #[serde(default)]
+    title: Option<String>,
+}
+
+/// Attachment of the router.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct RouterTable {
+    /// `bridge`, `egress` or `ingress`.
+    mode: Mode,
+    /// Sockets that receive frames: `af_xdp` or `packet`.
+    #[serde(default)]
+    io: Option<FrameIo>,
+    /// Frames that all queues hold together at most.
+    #[serde(default)]
+    frames: Option<u32>,
+}
+
+/// Keys of a port that a scenario's link has.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+struct PolicyPortTable {
+    /// Rate that the port sends at most; by default as fast as the interface takes frames.
+    rate: Option<Rate>,
+    /// Bytes that the link behind adds to each packet, or the name of a link, such as `docsis`.
+    overhead: Option<LinkOverhead>,
+    /// Minimum length of a packet on the link behind, overhead included.
+    mpu: Option<Bytes>,
+    /// Framing of the link behind: `noatm`, `atm` or `ptm`.
+    framing: Option<Framing>,
+}
+
+impl Checker<'_> {
+    /// Checks a whole policy.
+    pub(crate) fn policy(&mut self, root: &Spanned<DeTable<'_>>) -> Option<Policy> {
+        let table = root.get_ref();
+        let start = 0..0;
+        let place = Place { what: "the policy", table, header: &start };
+        let keys = self.kept.table_keys.of::<PolicyTop>();
+        unknown_keys(place, &[&keys], &SECTIONS, &mut self.problems);
+        let top: Option<PolicyTop> = read_valid_table(place, &keys, &mut self.problems);
+        let router = table.get("router")?;
+        let DeValue::Table(router_table) = router.get_ref() else {
+            let problem = Problem::new(router.span(), "`router` is a table");
+            self.note(problem.help("write `[router]` and its keys below"));
+            return None;
+        };
+        let header = router.span();
+        let place = Place { what: "`router`", table: router_table, header: &header };
+        let keys = self.kept.table_keys.of::<RouterTable>();
+        unknown_keys(place, &[&keys], &["interfaces"], &mut self.problems);
+        let router: Option<RouterTable> = read_table(place, &keys, &mut self.problems);
+        let interfaces = self.interfaces(place, router.as_ref().map(|router| router.mode));
+        let router = router?;
+        let frames = router.frames.unwrap_or(FRAMES);
+        if !FRAMES_RANGE.contains(&frames) {
+            let problem = Problem::new(place.value("frames"), format!("`frames` cannot be {frames}"));
+            let (least, most) = (FRAMES_RANGE.start(), FRAMES_RANGE.end());
+            self.note(problem.help(format!("it is from {least} to {most}")));
+        }
+        let ports = self.policy_ports(table, &header, router.mode, &interfaces?);
+        Some(Policy {
+            title: top.and_then(|top| top.title).unwrap_or_default(),
+            mode: router.mode,
+            io: router.io,
+            frames,
+            interfaces: if self.problems.is_empty() { names(router_table) } else { Vec::new() },
+            ports,
+            warnings: core::mem::take(&mut self.warnings),
+        })
+    }
+
+    /// Reads the roles of the interfaces, noting what cannot be one.
+    fn interfaces(&mut self, place: Place<'_, '_>, mode: Option<Mode>) -> Option<Vec<String>> {
+        let help = "write `interfaces = { wan = \"eth0\" }`";
+        let Some(value) = place.table.get("interfaces") else {
+            let problem = Problem::new(place.header.clone(), "`router` needs `interfaces`");
+            self.note(problem.help("add `interfaces = { wan = \"eth0\" }`: a name here, the machine's name"));
+            return None;
+        };
+        let DeValue::Table(table) = value.get_ref() else {
+            self.note(Problem::new(value.span(), "`interfaces` is a table of names").help(help));
+            return None;
+        };
+        let mut seen: BTreeMap<String, Span> = BTreeMap::new();
+        for (key, value) in table {
+            self.check_name("interface", key.get_ref(), key.span());
+            let DeValue::String(name) = value.get_ref() else {
+                let problem = Problem::new(value.span(), "the name of an interface is a text in quotes");
+                self.note(problem.help(help));
+                continue;
+            };
+            let allowed = |letter: char| letter.is_ascii_graphic() && !"/:".contains(letter);
+            if name.is_empty() || name.len() > LONGEST_NAME || !name.chars().all(allowed) || *name == ".." {
+                let problem =
+                    Problem::new(value.span(), format!("no interface is called `{}`", shorten(name)));
+                self.note(problem.help("a name has 1 to 15 letters, digits and signs; `ip link` lists them"));
+            }
+            if let Some(first) = seen.insert(name.to_string(), value.span()) {
+                let problem = Problem::new(value.span(), format!("`{name}` is named twice"));
+                self.note(problem.see(first, "named here first").help("each interface has one name here"));
+            }
+        }
+        let wrong = match mode {
+            Some(Mode::Bridge) if table.len() != 2 => Some("a bridge joins two interfaces"),
+            _ if table.is_empty() => Some("no interface is named"),
+            _ => None,
+        };
+        if let Some(wrong) = wrong {
+            let example = if mode == Some(Mode::Bridge) {
+                "write `interfaces = { lan = \"eth1\", wan = \"eth2\" }`"
+            } else {
+                help
+            };
+            self.note(Problem::new(value.span(), wrong).help(example));
+            return None;
+        }
+        Some(table.keys().map(|key| key.get_ref().to_string()).collect())
+    }
+
+    fn policy_ports(
+        &mut self,
+        root: &DeTable<'_>,
+        router: &Span,
+        mode: Mode,
+        roles: &[String],
+    ) -> Vec<PolicyPort> {
+        let mut ports: Vec<PolicyPort> = Vec::new();
+        let mut seen: BTreeMap<String, Span> = BTreeMap::new();
+        for entry in self.section(root, "port") {
+            let between = self.directions(&entry, mode, roles);
+            let port = self.policy_port(&entry, between.unwrap_or_default());
+            let (Some(_), Some(port)) = (between, port) else { continue };
+            if let Some(first) = seen.insert(port.name.clone(), entry.key.clone()) {
+                let problem = Problem::new(entry.key, format!("{} is in the file twice", entry.what));
+                self.note(problem.see(first, "first here").help("write its queues in one place"));
+                continue;
+            }
+            ports.push(port);
+        }
+        let named = |name: &str| seen.contains_key(name);
+        if mode == Mode::Bridge {
+            // A direction without a port is a cable's: a FIFO as fast as the interface.
+            for [from, to] in [[0, 1], [1, 0]] {
+                let name = format!("{}:{}", roles[from], roles[to]);
+                if !named(&name) {
+                    ports.push(PolicyPort::plain(name, from, to));
+                }
+            }
+        } else if self.problems.is_empty() {
+            for role in roles.iter().filter(|role| !named(role)) {
+                let problem = Problem::new(router.clone(), format!("nothing is done to `{role}`"));
+                self.note(problem.help(format!("add `[port.{role}]` with its `rate` and queues")));
+            }
+        }
+        ports.sort_by_key(|port| (port.from, port.to));
+        ports
+    }
+
+    /// Returns the indices of the interfaces that a port takes frames from and sends by.
+    fn directions(&mut self, entry: &Entry<'_, '_>, mode: Mode, roles: &[String]) -> Option<[usize; 2]> {
+        let name = &*port_name::canonical(entry.name);
+        let place = |role: &str| roles.iter().position(|known| known == role);
+        if mode != Mode::Bridge {
+            if let Some(at) = place(name) {
+                return Some([at, at]);
+            }
+            let problem = match name.split_once(':') {
+                Some((_, to)) => Problem::new(
+                    entry.key.clone(),
+                    format!("in mode `{}` a port is named by its interface", mode.name()),
+                )
+                .help(format!("write `[port.{}]`", if place(to).is_some() { to } else { &roles[0] })),
+                None => self.no_such("interface", name, entry.key.clone(), roles.iter().map(String::as_str)),
+            };
+            self.note(problem);
+            return None;
+        }
+        let example = format!("`[port.\"{0}->{1}\"]` and `[port.\"{1}->{0}\"]`", roles[0], roles[1]);
+        let Some((from, to)) = name.split_once(':') else {
+            let problem =
+                Problem::new(entry.key.clone(), "in mode `bridge` a port is named by both interfaces");
+            self.note(problem.help(format!("write {example}")));
+            return None;
+        };
+        for role in [from, to] {
+            if place(role).is_none() {
+                let known = roles.iter().map(String::as_str);
+                let problem = self.no_such("interface", role, entry.key.clone(), known);
+                self.note(problem);
+                return None;
+            }
+        }
+        if from == to {
+            let problem = Problem::new(entry.key.clone(), format!("`{from}` does not lead to itself"));
+            self.note(problem.help(format!("write {example}")));
+            return None;
+        }
+        Some([place(from)?, place(to)?])
+    }
+
+    fn policy_port(&mut self, entry: &Entry<'_, '_>, [from, to]: [usize; 2]) -> Option<PolicyPort> {
+        let place = entry.place();
+        let keys = self.kept.table_keys.of::<PolicyPortTable>();
+        let scenarios = self.kept.table_keys.of::<PortTable>();
+        unknown_keys(place, &[&scenarios, &keys], &["queue"], &mut self.problems);
+        let table: Option<PolicyPortTable> = read_table(place, &keys, &mut self.problems);
+        let rate = table.as_ref().and_then(|table| table.rate);
+        if rate.is_some_and(Rate::is_zero) {
+            let problem = Problem::new(place.value("rate"), "a rate of zero sends nothing");
+            self.note(problem.help("give it a rate such as `10mbit`, or leave it out for no limit"));
+        }
+        let charge = table.as_ref().and_then(|table| self.charge(place, table));
+        let (network, flows) = (Network::default(), Flows::default());
+        let read = self.known_port(place, World { network: &network, flows: &flows, rate });
+        let (charge, read) = (charge?, read?);
+        for queue in read.tree.queues().iter().filter(|queue| SIMULATED.contains(&queue.kind)) {
+            let queues = place.table.get("queue").and_then(|queues| queues.get_ref().as_table());
+            let span = queues.and_then(|queues| queues.get(&*queue.name)).map_or(0..0, Spanned::span);
+            let problem = Problem::new(span, format!("`{}` is not supported on real frames", queue.kind));
+            self.note(problem.help("it ranks packets by time stamps of their sources, which frames lack"));
+        }
+        let queues_other = names_other(&read.tree);
+        Some(PolicyPort {
+            name: port_name::canonical(entry.name).into_owned(),
+            from,
+            to,
+            rate,
+            charge,
+            clock: read.clock,
+            ring: read.ring,
+            tree: read.tree,
+            queues_other,
+        })
+    }
+
+    /// Returns the conversion of lengths that the port's keys say.
+    fn charge(&mut self, place: Place<'_, '_>, table: &PolicyPortTable) -> Option<Compensation> {
+        let given = ["overhead", "mpu", "framing"].into_iter().find(|key| place.has(key));
+        if let Some(key) = given.filter(|_| !place.has("rate")) {
+            let problem = Problem::new(place.key(key), format!("`{key}` charges nothing without `rate`"));
+            self.note(problem.help("give the port a `rate`; a queue of kind `cake` has keys of its own"));
+        }
+        let preset = table.overhead.and_then(|overhead| overhead.preset);
+        for key in ["mpu", "framing"] {
+            if preset.is_some() && place.has(key) {
+                let problem = Problem::new(place.key(key), format!("the link's name says its `{key}`"));
+                let problem = problem.see(place.value("overhead"), "the link");
+                self.note(problem.help("write the overhead in bytes, such as `18B`, beside it"));
+            }
+        }
+        let (mpu, framing) =
+            preset.unwrap_or((table.mpu.unwrap_or(Bytes::ZERO), table.framing.unwrap_or_default()));
+        let overhead = table.overhead.map(|overhead| overhead.overhead);
+        match Compensation::new(overhead, false, mpu, framing) {
+            Ok(charge) => Some(charge),
+            Err(invalid) => {
+                let problem = Problem::new(
+                    place.value(invalid.field),
+                    format!("`{}` is out of its range", invalid.field),
+                );
+                self.note(problem.help(format!("it {}", invalid.why)));
+                None
+            }
+        }
+    }
+}
+
+impl PolicyPort {
+    /// Returns the port of a direction that the policy does not name: a FIFO as fast as the interface.
+    fn plain(name: String, from: usize, to: usize) -> Self {
+        Self {
+            name,
+            from,
+            to,
+            rate: None,
+            charge: Compensation::default(),
+            clock: None,
+            ring: None,
+            tree: QueueTree::fifo(),
+            queues_other: false,
+        }
+    }
+}
+
+/// Returns true if a queue of the tree names frames without an IP packet.
+fn names_other(tree: &QueueTree) -> bool {
+    let rules = tree.queues().iter().flat_map(|queue| &queue.rules);
+    rules.into_iter().any(|rule| rule.protocol == Some(PROTOCOL_OTHER))
+}
+
+/// Returns the interfaces of a table that has been checked.
+fn names(router: &DeTable<'_>) -> Vec<PolicyInterface> {
+    let table = router.get("interfaces").and_then(|value| value.get_ref().as_table());
+    let interface = |(key, value): (&Spanned<std::borrow::Cow<'_, str>>, &Spanned<DeValue<'_>>)| {
+        Some(PolicyInterface { role: key.get_ref().to_string(), name: value.get_ref().as_str()?.to_owned() })
+    };
+    table.into_iter().flatten().filter_map(interface).collect()
+}

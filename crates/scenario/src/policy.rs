@@ -1,0 +1,187 @@
+//! Policies: what a router does with the frames of its interfaces, as read from a file.
+//!
+//! ```text
+//! [router]               mode, interfaces, io, frames
+//! [port."lan->wan"]      bridge: one port a direction     rate, overhead, mpu, framing
+//! [port.wan]             egress, ingress: one an interface     and root, alternatives, clock, ring, queue.NAME
+//! ```
+//!
+//! The second group of a port's keys is a scenario's, read by the same code: the same queues run in the
+//! simulator and on the wire.
+//!
+//! ```
+//! use lockgate_scenario::policy::{Mode, read_policy};
+//!
+//! let policy = read_policy(
+//!     r#"
+//! [router]
+//! mode = "egress"
+//! interfaces = { wan = "eth0" }
+//! [port.wan]
+//! rate = "9.5mbit"
+//! overhead = "docsis"
+//! queue.cake = { kind = "cake" }
+//! "#,
+//!     "house.toml",
+//! )?;
+//! assert_eq!((policy.mode, policy.ports[0].name.as_str()), (Mode::Egress, "wan"));
+//! # Ok::<(), lockgate_scenario::Problems>(())
+//! ```
+
+use lockgate_engine::clock::ClockConfig;
+use lockgate_engine::disciplines::cake::Compensation;
+use lockgate_engine::ring::RingConfig;
+use lockgate_engine::units::Rate;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use toml::de::DeTable;
+
+use crate::check::Checker;
+use crate::diagnostic::{Problem, Problems, Source};
+use crate::files::Files;
+use crate::reader::{MEMORY, longest_text, parsed};
+use crate::tree::QueueTree;
+
+/// Position of a router between its networks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Mode {
+    /// Between two interfaces, as a cable: every frame of one leaves by the other.
+    Bridge,
+    /// Behind the kernel: what leaves an interface is queued here first.
+    Egress,
+    /// Before the kernel: what arrives at an interface is queued here first.
+    Ingress,
+}
+
+impl Mode {
+    /// Returns the name in a policy.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Bridge => "bridge",
+            Self::Egress => "egress",
+            Self::Ingress => "ingress",
+        }
+    }
+}
+
+/// Sockets by which frames are received.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum FrameIo {
+    /// `AF_XDP`, or an error.
+    AfXdp,
+    /// Packet sockets.
+    Packet,
+}
+
+/// Interface of a router.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PolicyInterface {
+    /// Name in the policy, such as `wan`.
+    pub role: String,
+    /// Name on the machine, such as `eth0`.
+    pub name: String,
+}
+
+/// Queue of one direction.
+#[derive(Clone, Debug)]
+pub struct PolicyPort {
+    /// Name: `lan:wan` in mode `bridge`, an interface's role otherwise.
+    pub name: String,
+    /// Index of the interface whose arrivals it takes; in mode `egress` that of `to`.
+    pub from: usize,
+    /// Index of the interface that it sends by; in mode `ingress` that of `from`.
+    pub to: usize,
+    /// Rate that it sends at most; `None`: as fast as the interface takes frames.
+    pub rate: Option<Rate>,
+    /// Conversion of a frame's length to what it takes of `rate`.
+    pub charge: Compensation,
+    /// Granularity of the scheduler's clock; `None`: exact.
+    pub clock: Option<ClockConfig>,
+    /// Device queue below the scheduler; `None`: no device queue.
+    pub ring: Option<RingConfig>,
+    /// Tree of its queues.
+    pub tree: QueueTree,
+    /// True if a queue names `protocol = "other"`: frames without an IP packet are then queued too.
+    pub queues_other: bool,
+}
+
+/// Valid policy of a router.
+#[derive(Clone, Debug)]
+pub struct Policy {
+    /// Subject, in one line; empty if the file gives none.
+    pub title: String,
+    /// Position of the router.
+    pub mode: Mode,
+    /// Sockets; `None`: `AF_XDP` where it is possible and nothing is lost by it, packet sockets elsewhere.
+    pub io: Option<FrameIo>,
+    /// Frames that all queues hold together at most.
+    pub frames: u32,
+    /// Interfaces, in the order of the file.
+    pub interfaces: Vec<PolicyInterface>,
+    /// Ports, at least one.
+    pub ports: Vec<PolicyPort>,
+    /// Probable mistakes.
+    pub warnings: Vec<Problem>,
+}
+
+/// Returns true if `text` is a policy, not a scenario: it has a table `router`.
+pub fn is_policy(text: &str) -> bool {
+    let (root, _) = DeTable::parse_recoverable(text);
+    root.get_ref().contains_key("router")
+}
+
+/// Returns `text` with the table of subscribers that it names in place of the table's path, so that the
+/// policy is whole in itself. Other texts are returned as they are.
+///
+/// # Errors
+/// Fails if the table cannot be loaded: its path, and the reason.
+pub fn embed_subscribers(text: &str, files: &dyn Files) -> Result<String, String> {
+    let Ok(mut document) = text.parse::<toml_edit::DocumentMut>() else { return Ok(text.to_owned()) };
+    let path = document.get("subscribers").and_then(toml_edit::Item::as_str).unwrap_or_default().to_owned();
+    if path.is_empty() || path.contains('\n') {
+        return Ok(text.to_owned());
+    }
+    let bytes = files.load(&path).map_err(|why| format!("cannot read `{path}`: {why}"))?;
+    let table = String::from_utf8_lossy(&bytes).replace("\r\n", "\n");
+    let has_end = table.ends_with('\n');
+    document["subscribers"] = toml_edit::value(if has_end { table } else { table + "\n" });
+    Ok(document.to_string())
+}
+
+/// Reads a policy called `name` (as its file) from `text`.
+///
+/// # Errors
+/// Returns every problem of the text at once, each with its position and its fix.
+pub fn read_policy(text: &str, name: &str) -> Result<Policy, Problems> {
+    if text.len() as u64 > longest_text(MEMORY) {
+        let problem = Problem::new(None, format!("the text is too long: {} MiB", text.len() >> 20));
+        let help = format!("a policy has at most {} MiB", longest_text(MEMORY) >> 20);
+        return Err(Problems::new(&Source::new(name, ""), vec![problem.help(help)]));
+    }
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    let source = Source::new(name, text);
+    let root = parsed(text, &source)?;
+    let files = std::collections::BTreeMap::<String, std::sync::Arc<[u8]>>::new();
+    let mut checker = Checker::new(&files, &[], MEMORY);
+    let expanded = checker.expand(&root);
+    let policy = checker.policy(expanded.as_ref().unwrap_or(&root));
+    drop(expanded);
+    checker.merge_members();
+    let mut problems = core::mem::take(&mut checker.problems);
+    match policy {
+        Some(mut policy) if problems.is_empty() => {
+            for warning in &mut policy.warnings {
+                warning.attach(&source);
+            }
+            Ok(policy)
+        }
+        _ => {
+            if problems.is_empty() {
+                problems.push(Problem::new(None, "the policy cannot be read"));
+            }
+            Err(Problems::new(&source, problems))
+        }
+    }
+}

@@ -1,0 +1,116 @@
+//! Policies of a router: what is read, and every problem with its place and fix.
+
+use lockgate_engine::units::{Bytes, Rate};
+use lockgate_scenario::policy::{FrameIo, Mode, embed_subscribers, is_policy, read_policy};
+
+const BRIDGE: &str = r#"title = "box in the cable"
+[router]
+mode = "bridge"
+interfaces = { lan = "eth1", wan = "eth2" }
+io = "packet"
+[port."lan->wan"]
+rate = "10mbit"
+overhead = "pppoe-ptm"
+root = "top"
+queue.top = { kind = "htb", children = ["voice", "rest"] }
+queue.voice = { kind = "fifo", rate = "1mbit", ceil = "10mbit", match = [{ dscp = "EF" }, { protocol = "other" }] }
+queue.rest = { kind = "fq_codel", rate = "9mbit", ceil = "10mbit" }
+"#;
+
+/// Expects exactly these problems: line, column, part of the message, part of the help.
+#[track_caller]
+fn refused(text: &str, expected: &[(usize, usize, &str, &str)]) {
+    let problems = read_policy(text, "policy.toml").expect_err("refused");
+    let shown: Vec<String> =
+        problems.iter().map(|it| format!("{:?} {it} {:?}", it.position(), it.help_text())).collect();
+    assert_eq!(problems.len(), expected.len(), "{shown:#?}");
+    for (problem, (line, column, message, help)) in problems.iter().zip(expected) {
+        assert_eq!(problem.position(), Some((*line, *column)), "{shown:#?}");
+        assert!(problem.message().contains(message), "`{message}` in {shown:#?}");
+        assert!(problem.help_text().is_some_and(|text| text.contains(help)), "`{help}` in {shown:#?}");
+    }
+}
+
+#[test]
+fn a_bridge_has_a_port_each_way() {
+    let policy = read_policy(BRIDGE, "policy.toml").expect("valid");
+    assert_eq!(
+        (policy.mode, policy.io, policy.title.as_str()),
+        (Mode::Bridge, Some(FrameIo::Packet), "box in the cable")
+    );
+    let names: Vec<_> = policy.interfaces.iter().map(|it| (it.role.as_str(), it.name.as_str())).collect();
+    assert_eq!(names, [("lan", "eth1"), ("wan", "eth2")]);
+    let [up, down] = &policy.ports[..] else { panic!("two directions") };
+    assert_eq!(
+        (up.name.as_str(), up.from, up.to, up.rate),
+        ("lan:wan", 0, 1, Some(Rate::from_bits(10_000_000)))
+    );
+    // 1514 - 14 + 30 = 1530 bytes, and 24 code words' bytes.
+    assert_eq!(up.charge.on_link(Bytes(1514)), Bytes(1554));
+    assert!(up.queues_other && !down.queues_other);
+    assert_eq!((down.name.as_str(), down.rate, down.tree.queues()[0].kind), ("wan:lan", None, "fifo"));
+    assert_eq!(down.charge.on_link(Bytes(1514)), Bytes(1514));
+    assert!(is_policy(BRIDGE) && !is_policy("duration = \"1s\""));
+}
+
+#[test]
+fn problems_have_places_and_fixes() {
+    let swap = |old: &str, new: &str, expected: &[_]| {
+        assert!(BRIDGE.contains(old), "`{old}`");
+        refused(&BRIDGE.replace(old, new), expected);
+    };
+    swap("\"bridge\"", "\"brigde\"", &[(3, 8, "`mode` cannot be `brigde`", "`bridge`")]);
+    swap("io = \"packet\"", "io = \"dpdk\"", &[(5, 6, "`io` cannot be `dpdk`", "`af_xdp`")]);
+    swap("io = \"packet\"", "frames = 7", &[(5, 10, "`frames` cannot be 7", "4096")]);
+    swap(", wan = \"eth2\"", "", &[(4, 14, "a bridge joins two interfaces", "lan = \"eth1\"")]);
+    swap("\"eth2\"", "\"eth1\"", &[(4, 36, "`eth1` is named twice", "one name")]);
+    swap("\"eth2\"", "\"an/interface\"", &[(4, 36, "no interface is called", "`ip link`")]);
+    swap("lan->wan", "lan->wam", &[(6, 7, "no interface called `wam`", "`wan`")]);
+    swap("\"lan->wan\"", "wan", &[(6, 7, "named by both interfaces", "[port.\"lan->wan\"]")]);
+    swap("\"10mbit\"\no", "\"0mbit\"\no", &[(7, 8, "a rate of zero", "`10mbit`")]);
+    swap("rate = \"10mbit\"\n", "", &[(7, 1, "`overhead` charges nothing without `rate`", "`cake`")]);
+    swap("\"pppoe-ptm\"", "\"docsys\"", &[(8, 12, "`docsys` is not an overhead", "docsis")]);
+    swap("root = \"top\"", "mpu = \"64B\"", &[(9, 1, "the link's name says its `mpu`", "`18B`")]);
+    swap("root = \"top\"", "speed = 1", &[(9, 1, "has no key `speed`", "")]);
+    swap("fq_codel", "lis", &[(12, 14, "`lis` is not supported on real frames", "time stamps")]);
+    swap("\"fq_codel\"", "\"fq_codle\"", &[(12, 23, "fq_codle", "fq_codel")]);
+    let flow = "[flow.f]\nfrom = \"a\"\n";
+    refused(&format!("{BRIDGE}{flow}"), &[(13, 2, "the policy has no key `flow`", "`router`")]);
+}
+
+#[test]
+fn egress_names_ports_by_interfaces() {
+    let egress =
+        |ports: &str| format!("[router]\nmode = \"egress\"\ninterfaces = {{ wan = \"eth0\" }}\n{ports}");
+    let policy = read_policy(&egress("[port.wan]\nqueue.cake = { kind = \"cake\" }\n"), "p").expect("valid");
+    assert_eq!((policy.ports.len(), policy.ports[0].name.as_str(), policy.io), (1, "wan", None));
+    refused(&egress(""), &[(1, 1, "nothing is done to `wan`", "[port.wan]")]);
+    refused(&egress("[port.\"lan->wan\"]\n"), &[(4, 7, "a port is named by its interface", "`[port.wan]`")]);
+}
+
+#[test]
+fn a_policy_has_a_queue_for_each_subscriber_of_its_table() {
+    let text = r#"
+subscribers = "plans.csv"
+[router]
+mode = "bridge"
+interfaces = { lan = "eth1", wan = "eth2" }
+[port."wan->lan"]
+root = "shaper"
+[port."wan->lan".queue]
+shaper = { kind = "htb", children = ["plan", "rest"] }
+plan = { count = "subscribers", kind = "fq_codel", rate = "$download_min", ceil = "$download_max", match = [{ destination = "$ipv4" }] }
+rest = { kind = "fifo", rate = "1mbit" }
+"#;
+    let table =
+        "Circuit ID,IPv4,Download Min Mbps,Download Max Mbps\r\n1,100.64.0.1,1,50\r\n2,100.64.0.2/31,2,100";
+    let files = std::collections::BTreeMap::from([("plans.csv".to_owned(), table.as_bytes().into())]);
+    let whole = embed_subscribers(text, &files).expect("the table is there");
+    assert_eq!(embed_subscribers(&whole, &files).as_deref(), Ok(whole.as_str()), "once is enough");
+    let policy = read_policy(&whole, "policy.toml").unwrap_or_else(|problems| panic!("{problems:?}"));
+    let tree = &policy.ports.iter().find(|port| port.name == "wan:lan").expect("there").tree;
+    let names: Vec<&str> = tree.queues().iter().map(|queue| &*queue.name).collect();
+    assert!(names.contains(&"plan/1") && names.contains(&"plan/2"), "{names:?}");
+    let missing = embed_subscribers(text, &std::collections::BTreeMap::new());
+    assert_eq!(missing, Err("cannot read `plans.csv`: there is no such file".to_owned()));
+}
