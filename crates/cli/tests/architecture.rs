@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::process::Command;
 
 /// Which crates each crate may use, tests and benches aside.
-const ARROWS: [(&str, &[&str]); 16] = [
+const ARROWS: [(&str, &[&str]); 17] = [
     ("engine", &[]),
     ("traffic", &["engine"]),
     ("measure", &["engine"]),
@@ -19,8 +19,8 @@ const ARROWS: [(&str, &[&str]); 16] = [
     ("dataplane", &["engine"]),
     ("live", &["engine", "traffic", "scenario", "tcp", "measure", "network", "dataplane"]),
     ("monitor", &["engine", "scenario", "measure", "session", "sim", "live"]),
-    ("lockgate", &["engine", "scenario", "measure", "sim", "live"]),
     ("experiment", &["engine", "scenario", "measure"]),
+    ("lockgate", &["engine", "scenario", "measure", "sim", "live", "experiment"]),
     (
         "cli",
         &[
@@ -38,6 +38,7 @@ const ARROWS: [(&str, &[&str]); 16] = [
             "experiment",
         ],
     ),
+    ("python", &["scenario", "measure", "experiment", "lockgate", "cli"]),
 ];
 
 fn cargo(arguments: &[&str]) -> String {
