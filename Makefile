@@ -9,6 +9,8 @@
 #   make mutants whether the tests notice changed code in the disciplines (cargo-mutants, hours)
 #   make web     the page that reports are made of
 #   make docs    the generated reference pages
+#   make python-test  the Python package: its tests, examples, tutorial and types (part of make test)
+#   make wheel   the Python package as a wheel, in target/wheels
 #   make wasm-check  the pure crates compile for the browser (rustup target add wasm32-unknown-unknown)
 #   make types   the TypeScript types of the pages, from the Rust ones
 #   make tools   schemathesis, for a test that is skipped without it (90 MB; promtool comes with Prometheus)
@@ -18,7 +20,7 @@ ACCEPTED ?= 100000
 CARGO ?= cargo
 LOCKGATE = target/release/lockgate
 
-.PHONY: demo test forget-skips lint wasm-check twin bench fuzz mutants web docs types tools build clean
+.PHONY: demo test python-test wheel forget-skips lint wasm-check twin bench fuzz mutants web docs types tools build clean
 .DEFAULT_GOAL := demo
 
 demo: web
@@ -45,7 +47,20 @@ test: forget-skips web lint
 	$(CARGO) test --workspace --locked --no-run
 	cd web && npm test
 	$(CARGO) test --workspace --locked
+	@# With these options the artifacts of `cargo test` are used: its features are those of all tests.
+	@CARGO="$(CARGO)" LOCKGATE_PYTHON_BUILD="--workspace --lib --tests" tests/python.sh
 	@tests/skips.sh $(LOCKGATE_SKIPPED)
+
+python-test:
+	@CARGO="$(CARGO)" tests/python.sh
+
+# A compiler is needed to build it, and none to install it.
+wheel: web target/wheel/bin/maturin
+	cd python && ../target/wheel/bin/maturin build --release --locked --out ../target/wheels
+
+target/wheel/bin/maturin:
+	python3 -m venv target/wheel
+	target/wheel/bin/pip install --quiet --disable-pip-version-check 'maturin>=1.9,<2'
 
 forget-skips:
 	@mkdir -p target && rm -f target/skipped.txt

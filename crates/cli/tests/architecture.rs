@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::process::Command;
 
 /// Which crates each crate may use, tests and benches aside.
-const ARROWS: [(&str, &[&str]); 17] = [
+const ARROWS: [(&str, &[&str]); 18] = [
     ("engine", &[]),
     ("traffic", &["engine"]),
     ("measure", &["engine"]),
@@ -20,8 +20,8 @@ const ARROWS: [(&str, &[&str]); 17] = [
     ("live", &["engine", "traffic", "scenario", "tcp", "measure", "network", "dataplane"]),
     ("monitor", &["engine", "scenario", "measure", "session", "sim", "live"]),
     ("router", &["engine", "scenario", "measure", "dataplane"]),
-    ("lockgate", &["engine", "scenario", "measure", "sim", "live"]),
     ("experiment", &["engine", "scenario", "measure"]),
+    ("lockgate", &["engine", "scenario", "measure", "sim", "live", "experiment"]),
     (
         "cli",
         &[
@@ -40,6 +40,7 @@ const ARROWS: [(&str, &[&str]); 17] = [
             "router",
         ],
     ),
+    ("python", &["scenario", "measure", "experiment", "lockgate", "cli"]),
 ];
 
 fn cargo(arguments: &[&str]) -> String {

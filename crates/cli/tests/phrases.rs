@@ -5,10 +5,11 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Folders whose files are read, with everything below.
-const FOLDERS: [&str; 7] = ["crates", "docs", "papers", "scenarios", "web/src", "web/tests", "fuzz"];
+const FOLDERS: [&str; 8] =
+    ["crates", "docs", "papers", "python", "scenarios", "web/src", "web/tests", "fuzz"];
 
 /// Kinds of files that people write. Reference runs and captures are data.
-const ENDINGS: [&str; 5] = ["rs", "md", "toml", "ts", "sh"];
+const ENDINGS: [&str; 6] = ["rs", "md", "toml", "ts", "sh", "py"];
 
 /// Openings of a docstring that name neither what an item is nor what it does.
 const HEADLESS: [&str; 5] = ["What ", "Where ", "Who ", "Whose ", "Whether "];

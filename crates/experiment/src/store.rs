@@ -207,10 +207,8 @@ impl Store {
     /// # Errors
     /// If a part is damaged, or the file cannot be written.
     pub fn collect(&self, plan: &Plan) -> Result<(PathBuf, usize), Error> {
-        let (variants, finished) = (plan.variants()?, self.finished()?);
-        let tasks: Vec<Task> =
-            plan.tasks()?.into_iter().filter(|task| finished.contains(&task.key)).collect();
-        let rows = tasks.iter().map(|task| self.part(plan, task)).collect::<Result<Vec<Row>, _>>()?;
+        let (variants, all) = (plan.variants()?, plan.tasks()?);
+        let (tasks, rows): (Vec<&Task>, Vec<Row>) = self.rows(plan, &all)?.into_iter().unzip();
         let variable = |(index, vary): (usize, &Vary)| {
             let values = tasks.iter().map(|task| Some(variants[task.variant].values[index].clone()));
             (vary.name.clone(), Column::Text(values.collect()))
@@ -224,6 +222,16 @@ impl Store {
         let bytes = parquet::table(&columns, &notes, Vec::new()).map_err(Error::runner)?;
         self.write("runs.parquet", &bytes)?;
         Ok((self.folder.join("runs.parquet"), rows.len()))
+    }
+
+    /// Returns the finished ones of these tasks of `plan`, each with its row.
+    ///
+    /// # Errors
+    /// If a part is damaged.
+    pub fn rows<'t>(&self, plan: &Plan, tasks: &'t [Task]) -> Result<Vec<(&'t Task, Row)>, Error> {
+        let finished = self.finished()?;
+        let tasks = tasks.iter().filter(|task| finished.contains(&task.key));
+        tasks.map(|task| Ok((task, self.part(plan, task)?))).collect()
     }
 
     /// Reads the row of a finished task.

@@ -30,7 +30,8 @@
 //! # Ok::<(), lockgate::Error>(())
 //! ```
 //!
-//! Features: `results` (default) writes directories of results; `live` makes runs on real packets.
+//! Features: `results` (default) writes directories of results; `plans` makes many runs, with a store; `live`
+//! makes runs on real packets.
 #![forbid(unsafe_code)]
 
 mod cost;
@@ -41,6 +42,8 @@ mod judge;
 #[cfg(feature = "live")]
 mod live;
 pub mod memory;
+#[cfg(feature = "plans")]
+pub mod plans;
 mod read;
 #[cfg(feature = "results")]
 pub mod results;

@@ -27,7 +27,7 @@ pub use brief::{Brief, BriefSample, Brisk, Detail, family_of};
 pub use delays::Delays;
 pub use file::{FileBin, FileBins, FileRecord};
 pub use flow::{FlowRecord, FlowSetup, Imbalance, Loss, Received, Totals, UDP_HEADER_BYTES, Window};
-pub use packets::{PacketRow, Packets};
+pub use packets::{PacketColumns, PacketRow, Packets};
 pub use port::{Line, PlaceRecord, PortRecord, PortSetup};
 pub use requests::{RequestKind, Requests};
 pub use tcp::{TcpRecord, TcpSample};

@@ -3,6 +3,7 @@
 use std::fmt::Write;
 
 use lockgate::figures;
+use lockgate::plans::{Planned, on_threads};
 use lockgate::verdict::quantity;
 use lockgate_experiment::{Row, Variant, compare as judge, run_tasks};
 use lockgate_measure::comparison::{Difference, MetricComparison, Verdict};
@@ -11,7 +12,7 @@ use serde_json::json;
 use crate::arguments::Compare;
 use crate::exit::{Exit, Failure};
 use crate::output::{say, tell};
-use crate::plans::{self, Planned};
+use crate::plans;
 use crate::{interrupt, results, runs, terminal};
 
 /// A comparison with what it is of.
@@ -30,9 +31,9 @@ pub(crate) fn compare(arguments: &Compare) -> Result<Exit, Failure> {
     interrupt::listen();
     let tasks = planned.plan.tasks()?;
     let bar = plans::progress(tasks.len(), arguments.variations.quiet);
-    let made = plans::on_threads(arguments.variations.jobs, || {
+    let made = on_threads(arguments.variations.jobs, || {
         run_tasks(&tasks, |task| {
-            let row = planned.run(task);
+            let row = planned.run(task, &interrupt::is_requested);
             bar.inc(1);
             row
         })

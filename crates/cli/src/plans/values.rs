@@ -4,7 +4,6 @@ use lockgate::Scenario;
 use lockgate_scenario::Vary;
 use lockgate_scenario::vary::Values;
 
-use super::failure;
 use crate::arguments::Variations;
 use crate::exit::Failure;
 
@@ -19,23 +18,7 @@ pub(super) fn variations(arguments: &Variations, scenario: &Scenario) -> Result<
         read("--vary-together", text).map(|vary| Vary { together: group, ..vary })
     });
     let given = alone.chain(together).collect::<Result<Vec<_>, _>>()?;
-    let varies = if given.is_empty() { scenario.vary.clone() } else { given };
-    for (index, vary) in varies.iter().enumerate() {
-        if varies[..index].iter().any(|known| known.name == vary.name) {
-            return Err(Failure::usage(
-                format!("`{}` varies twice", vary.name),
-                "give all its values in one `--vary`",
-            ));
-        }
-        vary.values.texts().map_err(|error| failure(&error))?;
-    }
-    if varies.is_empty() {
-        return Err(Failure::usage(
-            "nothing varies: there is no `--vary`, and the scenario has no [[vary]]",
-            "name a path and its values, such as `--vary link.wan.rate=1mbit,2mbit`",
-        ));
-    }
-    Ok(varies)
+    Ok(lockgate::plans::variations(given, scenario)?)
 }
 
 /// Reads seeds: `1..10`, `1,2,5` or one number.

@@ -46,6 +46,27 @@ pub struct Packets {
 
 const NOT_LOST: u8 = u8::MAX;
 
+/// Columns of all rows, without a copy.
+#[derive(Clone, Copy, Debug)]
+pub struct PacketColumns<'a> {
+    /// Index of the flow in the recording.
+    pub flow: &'a [u32],
+    /// Number within the flow.
+    pub sequence: &'a [u32],
+    /// Index of the port in the recording.
+    pub port: &'a [u32],
+    /// Index in the port of the last queue.
+    pub place: &'a [u16],
+    /// Frame length in bytes.
+    pub length: &'a [u32],
+    /// Arrival at the port, in picoseconds since the start of the run.
+    pub arrived: &'a [u64],
+    /// Start of the transmission, in picoseconds; [`Instant::NEVER`] if there was none.
+    pub departed: &'a [u64],
+    /// Index in [`Loss::ALL`] of the reason of its loss; 255 if it was not lost.
+    pub lost: &'a [u8],
+}
+
 impl Packets {
     /// Adds a row.
     #[inline]
@@ -85,6 +106,20 @@ impl Packets {
                 .filter(|departed| *departed != Instant::NEVER),
             drop: Loss::ALL.get(usize::from(*self.drop.get(index)?)).copied(),
         })
+    }
+
+    /// Returns the columns.
+    pub fn columns(&self) -> PacketColumns<'_> {
+        PacketColumns {
+            flow: &self.flow,
+            sequence: &self.sequence,
+            port: &self.port,
+            place: &self.place,
+            length: &self.length,
+            arrived: &self.arrived,
+            departed: &self.departed,
+            lost: &self.drop,
+        }
     }
 
     /// Returns every row, in the order of insertion.

@@ -1,10 +1,9 @@
-//! Metrics that a comparison shows: those of `--show`, of the scenario's expectations, or of its flows.
+//! Metrics that are kept of a plan's runs: those given, of the scenario's expectations, or of its flows.
 
-use lockgate::Scenario;
 use lockgate_measure::metric::{Address, MetricError, Names, check_path};
-use lockgate_scenario::Transport;
+use lockgate_scenario::{Scenario, Transport};
 
-use crate::exit::Failure;
+use super::PlanError;
 
 /// Limit on the flows that default metrics are made of.
 const MOST_FLOWS: usize = 4;
@@ -50,9 +49,9 @@ impl Wanted {
     ///
     /// # Errors
     /// If no variant has one of them.
-    pub(super) fn found(self) -> Result<Vec<String>, Failure> {
+    pub(super) fn found(self) -> Result<Vec<String>, PlanError> {
         match self.lacks.iter().flatten().next() {
-            Some(error) => Err(Failure::usage(format!("no variant has it: {error}"), error.help())),
+            Some(error) => Err(PlanError::Metric(error.clone())),
             None => Ok(self.metrics),
         }
     }

@@ -1,0 +1,163 @@
+//! Plans: many runs of a scenario under its variations, checked before the first one and made on any thread.
+//!
+//! ```text
+//! Source (text, files) + Request -> Planned { plan } -> tasks -> Planned::run -> rows -> compare
+//!                                        '-> Sweep { store } -> make: the row, or the failure, is kept
+//! ```
+//!
+//! The command and the Python package both make their runs here, so their stores have the same bytes.
+
+mod error;
+mod metrics;
+mod source;
+mod sweep;
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
+
+use lockgate_experiment::{Plan, Row, Task};
+use lockgate_scenario::{Scenario, Vary};
+
+pub use self::error::PlanError;
+pub use self::source::{SharedFiles, Source};
+pub use self::sweep::{Sweep, repeat};
+use crate::files::Beside;
+
+/// Version of the engine that makes the runs: part of the key of every task.
+pub const ENGINE: &str = env!("CARGO_PKG_VERSION");
+
+/// Runs that are wanted of a scenario.
+#[derive(Clone, Debug, Default)]
+pub struct Request {
+    /// Settings of all runs, each `PATH=VALUE`, applied before those of a variant.
+    pub settings: Vec<String>,
+    /// Variations; without any, those of the scenario.
+    pub vary: Vec<Vary>,
+    /// Seeds of each variant.
+    pub seeds: Vec<u64>,
+    /// Addresses of the metrics that are kept; without any, those of the scenario's expectations, or the p99
+    /// delay and goodput of its first flows.
+    pub show: Vec<String>,
+}
+
+/// A plan with what its runs are read from.
+#[derive(Debug)]
+pub struct Planned {
+    /// The plan.
+    pub plan: Plan,
+    /// Title of the scenario.
+    pub title: String,
+    source: Source,
+}
+
+impl Planned {
+    /// Makes a plan: reads every variant once, so that nothing runs if one of them is wrong. `base` is the
+    /// scenario of `source` with the request's settings.
+    ///
+    /// # Errors
+    /// If nothing varies, a variant is invalid, or no variant has one of the metrics.
+    pub fn new(source: Source, base: &Scenario, request: Request) -> Result<Self, PlanError> {
+        let mut plan = Plan {
+            engine: ENGINE.to_owned(),
+            text: source.text().to_owned(),
+            settings: request.settings,
+            vary: variations(request.vary, base)?,
+            seeds: request.seeds,
+            ..Plan::default()
+        };
+        let hashes = source.hashed();
+        let mut wanted = metrics::Wanted::new(&request.show);
+        for variant in plan.variants()? {
+            let settings = [plan.settings.as_slice(), &variant.settings].concat();
+            wanted.look_in(&source.read_from(&settings, &hashes).map_err(PlanError::of_variant)?);
+        }
+        plan.metrics = wanted.found()?;
+        plan.files = hashes.into_hashes();
+        Ok(Self { plan, title: base.title.clone(), source })
+    }
+
+    /// Returns where the runs are read from.
+    pub fn source(&self) -> &Source {
+        &self.source
+    }
+
+    /// Simulates a task. Returns the plan's metrics; `None` if `stop` ended the run.
+    ///
+    /// # Errors
+    /// If the scenario cannot be read, or the run fails.
+    pub fn run(&self, task: &Task, stop: &(dyn Fn() -> bool + Sync)) -> Result<Option<Row>, crate::Error> {
+        self.source.run(task, &self.plan.metrics, stop)
+    }
+
+    /// Returns the names of the variations that tables show, with their indices: one that always equals an
+    /// earlier one of its group is left out.
+    pub fn columns(&self) -> Vec<(usize, &Vary)> {
+        columns(&self.plan)
+    }
+}
+
+/// Returns the variations of a plan that tables show, with their indices.
+fn columns(plan: &Plan) -> Vec<(usize, &Vary)> {
+    let vary = &plan.vary;
+    let texts = |one: &Vary| one.values.texts().unwrap_or_default();
+    let shown = |one: &Vary| {
+        texts(one).iter().map(|text| lockgate_scenario::vary::shown(text).to_owned()).collect::<Vec<_>>()
+    };
+    let repeats = |index: usize| {
+        let one = &vary[index];
+        one.together.is_some()
+            && vary[..index].iter().any(|other| other.together == one.together && shown(other) == shown(one))
+    };
+    (0..vary.len()).filter(|index| !repeats(*index)).map(|index| (index, &vary[index])).collect()
+}
+
+/// Returns the variations `given`; without any, those of the scenario.
+///
+/// # Errors
+/// If there are none, two have one name, or one has no values.
+pub fn variations(given: Vec<Vary>, scenario: &Scenario) -> Result<Vec<Vary>, PlanError> {
+    let varies = if given.is_empty() { scenario.vary.clone() } else { given };
+    for (index, vary) in varies.iter().enumerate() {
+        if varies[..index].iter().any(|known| known.name == vary.name) {
+            return Err(PlanError::Twice(vary.name.clone()));
+        }
+        vary.values.texts()?;
+    }
+    if varies.is_empty() { Err(PlanError::NothingVaries) } else { Ok(varies) }
+}
+
+/// Checks every value of the own variations of the scenario in `file`, one at a time. `settings` are those it
+/// was read with.
+///
+/// # Errors
+/// The problems of the first that is wrong.
+pub fn check_values(file: &Path, settings: &[String], base: &Scenario) -> Result<(), PlanError> {
+    if base.vary.is_empty() {
+        return Ok(());
+    }
+    let text = base.to_toml();
+    let document: toml::Table = toml::from_str(&text).unwrap_or_default();
+    let source = Source::new(file.display().to_string(), text, Arc::new(Beside::new(file)), base.memory);
+    for vary in &base.vary {
+        for value in vary.values.texts()? {
+            let mut all = settings.to_vec();
+            all.extend(vary.settings(&value, &document)?);
+            source.read(&all).map_err(PlanError::of_variant)?;
+        }
+    }
+    Ok(())
+}
+
+/// Calls `work` on a pool of this many threads; by default on as many as there are processors.
+pub fn on_threads<R: Send>(threads: Option<usize>, work: impl FnOnce() -> R + Send) -> R {
+    let pool = threads.map(|threads| rayon::ThreadPoolBuilder::new().num_threads(threads).build());
+    match pool {
+        Some(Ok(pool)) => pool.install(work),
+        // The default, or no thread can be started here.
+        _ => work(),
+    }
+}
+
+/// Hash of each file that a plan's scenario names, by its name.
+pub(crate) type Hashes = BTreeMap<String, String>;

@@ -1,0 +1,86 @@
+//! Errors of plans, each with its remedy.
+
+use lockgate_measure::metric::MetricError;
+use lockgate_scenario::VaryError;
+
+use crate::Error;
+
+/// Error of making or opening a plan.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum PlanError {
+    /// A variant cannot be read.
+    #[error(transparent)]
+    Read(Error),
+    /// A path that varies names nothing, or cannot have a value.
+    #[error("{message}")]
+    Value {
+        /// The path with the value, and the reason.
+        message: String,
+        /// Remedy.
+        help: String,
+    },
+    /// A variation is malformed.
+    #[error(transparent)]
+    Vary(#[from] VaryError),
+    /// Two variations have one name.
+    #[error("`{0}` varies twice")]
+    Twice(String),
+    /// There are no variations.
+    #[error("nothing varies: no variations are given, and the scenario has no [[vary]]")]
+    NothingVaries,
+    /// No variant has a metric.
+    #[error("no variant has it: {0}")]
+    Metric(MetricError),
+    /// A file that the scenario names is missing, or is not that of the plan.
+    #[error("the file `{name}` {why}")]
+    File {
+        /// Name of the file.
+        name: String,
+        /// Reason, as the end of a sentence.
+        why: String,
+    },
+    /// The store was made by another version.
+    #[error("the store is of version {store}, and this is {this}")]
+    Version {
+        /// Version of the store's plan.
+        store: String,
+        /// This version.
+        this: &'static str,
+    },
+    /// The plan has too many runs, or its store cannot be used.
+    #[error(transparent)]
+    Experiment(#[from] lockgate_experiment::Error),
+}
+
+impl PlanError {
+    /// Converts an error of reading a variant: a value was set by a variation, not by a setting.
+    pub(super) fn of_variant(error: Error) -> Self {
+        let Error::Scenario(problems) = &error else { return Self::Read(error) };
+        let Some(first) = problems.iter().find(|one| one.message().contains("`--set ")) else {
+            return Self::Read(error);
+        };
+        let default = "a path is written as for `--set`, such as `link.wan.rate`";
+        Self::Value {
+            message: first.message().replacen("`--set ", "varying `", 1),
+            help: first.help_text().unwrap_or(default).to_owned(),
+        }
+    }
+
+    /// Returns the way to fix it; `None` if that is part of the error itself.
+    pub fn help(&self) -> Option<String> {
+        let text = match self {
+            Self::Value { help, .. } => help.clone(),
+            Self::Vary(error) => error.help().to_owned(),
+            Self::Twice(_) => "give all its values in one variation".to_owned(),
+            Self::NothingVaries => {
+                "name a path and its values, such as `link.wan.rate` and `1mbit,2mbit`".to_owned()
+            }
+            Self::Metric(error) => error.help(),
+            Self::File { .. } => "put it back, or sweep into another directory".to_owned(),
+            Self::Version { .. } => "resume it with that version, or sweep into another directory".to_owned(),
+            Self::Read(_) | Self::Experiment(_) => return None,
+        };
+        Some(text)
+    }
+}

@@ -1,0 +1,162 @@
+//! Sweep: a plan whose results are kept in a store, which is its only state.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use lockgate_experiment::store::{FailedTask, Status};
+use lockgate_experiment::{Error, Plan, Row, Store, Task};
+
+use super::{ENGINE, PlanError, Planned, Source};
+use crate::files::Beside;
+
+/// Plan with its store.
+#[derive(Debug)]
+pub struct Sweep {
+    /// The plan.
+    pub plan: Plan,
+    /// Tasks of the plan, in its order.
+    pub tasks: Vec<Task>,
+    store: Store,
+    /// Path of the scenario's file.
+    scenario: String,
+    source: Source,
+}
+
+impl Sweep {
+    /// Makes the store of a plan in a new or empty directory, or opens the one that is there. `scenario` is the
+    /// path of the plan's scenario.
+    ///
+    /// # Errors
+    /// If the directory holds another plan or other files, or cannot be written.
+    pub fn create(folder: &Path, planned: Planned, scenario: &str) -> Result<Self, PlanError> {
+        let store = Store::create(folder, &planned.plan, scenario)?;
+        let tasks = planned.plan.tasks()?;
+        Ok(Self { plan: planned.plan, tasks, store, scenario: scenario.to_owned(), source: planned.source })
+    }
+
+    /// Opens the sweep of a store. Each of its runs may take `memory` bytes.
+    ///
+    /// # Errors
+    /// If the directory is no store, or its plan cannot be read.
+    pub fn open(folder: &Path, memory: u64) -> Result<Self, PlanError> {
+        let (store, plan, scenario) = Store::open(folder)?;
+        let files = Arc::new(Beside::new(Path::new(&scenario)));
+        let source = Source::new(scenario.as_str(), plan.text.as_str(), files, memory);
+        let tasks = plan.tasks()?;
+        Ok(Self { plan, tasks, store, scenario, source })
+    }
+
+    /// Returns the path of the scenario's file, as it was given.
+    pub fn scenario(&self) -> &str {
+        &self.scenario
+    }
+
+    /// Returns where the runs are read from.
+    pub fn source(&self) -> &Source {
+        &self.source
+    }
+
+    /// Checks that this version can make the plan's runs.
+    ///
+    /// # Errors
+    /// If the store is of another version.
+    pub fn check_version(&self) -> Result<(), PlanError> {
+        if self.plan.engine == ENGINE {
+            return Ok(());
+        }
+        Err(PlanError::Version { store: self.plan.engine.clone(), this: ENGINE })
+    }
+
+    /// Checks that the files that the scenario names are those of the plan.
+    ///
+    /// # Errors
+    /// If one is missing or has changed.
+    pub fn check_files(&self) -> Result<(), PlanError> {
+        self.source.load(&self.plan.files).map(drop)
+    }
+
+    /// Returns the tasks that are not finished, failed ones included: those whose index modulo `part.1` is
+    /// `part.0 - 1`.
+    ///
+    /// # Errors
+    /// If the store cannot be read.
+    pub fn missing(&self, part: (usize, usize)) -> Result<Vec<&Task>, Error> {
+        Ok(self.missing_indices(part)?.into_iter().map(|index| &self.tasks[index]).collect())
+    }
+
+    /// The same as [`missing`](Self::missing), as indices in [`tasks`](Self::tasks).
+    ///
+    /// # Errors
+    /// If the store cannot be read.
+    pub fn missing_indices(&self, part: (usize, usize)) -> Result<Vec<usize>, Error> {
+        let finished = self.store.finished()?;
+        let mine = self.tasks.iter().enumerate().filter(|(index, _)| index % part.1 == part.0 - 1);
+        Ok(mine.filter(|(_, task)| !finished.contains(&task.key)).map(|(index, _)| index).collect())
+    }
+
+    /// Makes a task and keeps its row or its failure. Returns true if it is finished, false if it failed, `None`
+    /// if `stop` ended it.
+    ///
+    /// # Errors
+    /// If the store cannot be written.
+    pub fn make(&self, task: &Task, stop: &(dyn Fn() -> bool + Sync)) -> Result<Option<bool>, Error> {
+        match self.source.run(task, &self.plan.metrics, stop) {
+            Ok(Some(row)) => self.keep(task, &row).map(|()| Some(true)),
+            Ok(None) => Ok(None),
+            Err(error) => self.note_failure(task, error.to_string()).map(|()| Some(false)),
+        }
+    }
+
+    /// Keeps the row of a finished task.
+    ///
+    /// # Errors
+    /// If the store cannot be written.
+    pub fn keep(&self, task: &Task, row: &Row) -> Result<(), Error> {
+        self.store.keep(&self.plan, task, row)
+    }
+
+    /// Notes the failure of a task, with the command that repeats it.
+    ///
+    /// # Errors
+    /// If the store cannot be written.
+    pub fn note_failure(&self, task: &Task, error: String) -> Result<(), Error> {
+        let (settings, command) = (task.settings.clone(), repeat(&self.scenario, task));
+        self.store.note_failure(task, &FailedTask { settings, seed: task.seed, error, command })
+    }
+
+    /// Counts the tasks.
+    ///
+    /// # Errors
+    /// If the store cannot be read.
+    pub fn status(&self) -> Result<Status, Error> {
+        self.store.status(&self.tasks)
+    }
+
+    /// Returns the failures, in the order of the tasks.
+    pub fn failures(&self) -> impl Iterator<Item = FailedTask> + '_ {
+        self.tasks.iter().filter_map(|task| self.store.failure(task))
+    }
+
+    /// Returns the finished tasks, each with its row.
+    ///
+    /// # Errors
+    /// If a part is damaged.
+    pub fn rows(&self) -> Result<Vec<(&Task, Row)>, Error> {
+        self.store.rows(&self.plan, &self.tasks)
+    }
+
+    /// Writes the table of all finished runs. Returns its path and the number of rows.
+    ///
+    /// # Errors
+    /// If a part is damaged, or the table cannot be written.
+    pub fn collect(&self) -> Result<(PathBuf, usize), Error> {
+        self.store.collect(&self.plan)
+    }
+}
+
+/// Returns the command that repeats a run of the scenario at this path.
+pub fn repeat(scenario: &str, task: &Task) -> String {
+    let quoted = |word: &str| format!("'{}'", word.replace('\'', r"'\''"));
+    let settings: Vec<String> = task.settings.iter().map(|one| format!(" --set {}", quoted(one))).collect();
+    format!("lockgate run {} --seed {}{}", quoted(scenario), task.seed, settings.concat())
+}

@@ -1,0 +1,209 @@
+"""Plans on executors (PEP 3148): this module is the courier, the plan's store is the truth.
+
+A task is finished once its row is kept, and nothing else is remembered. So a lost worker, a task that is made
+twice and an executor that breaks need no repair: what is missing is made by the next call.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import pickle
+from collections.abc import Callable, Iterator
+from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future, wait
+from dataclasses import dataclass
+from typing import Any
+
+from . import _lockgate, _worker
+from ._errors import Error, ExecutorError
+from ._worker import Job, Made
+
+#: Times that a task is sent to a worker before its loss counts as its failure.
+ATTEMPTS = 4
+#: Limit on the batches that are with the executor at a time, so that a plan of millions needs little memory.
+IN_FLIGHT = 512
+#: Limit on the runs of a batch.
+LARGEST = 64
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Tasks of one variant that a worker makes in one call.
+
+    Attributes:
+        tasks: Their indices in the plan.
+        settings: Settings of the variant.
+        seeds: Their seeds.
+        attempt: Number of times that it was sent before.
+    """
+
+    tasks: tuple[int, ...]
+    settings: tuple[str, ...]
+    seeds: tuple[int, ...]
+    attempt: int = 0
+
+    def again(self) -> list[Batch]:
+        """Returns its tasks one by one: if one of them ends its worker, the others are not lost with it."""
+        attempt = self.attempt + 1
+        return [
+            Batch((task,), self.settings, (seed,), attempt)
+            for task, seed in zip(self.tasks, self.seeds, strict=True)
+        ]
+
+
+def batches(plan: _lockgate.Plan, tasks: list[int], size: int | None) -> Iterator[Batch]:
+    """Divides tasks into batches of one variant each.
+
+    Args:
+        plan: The plan.
+        tasks: Indices of the tasks, rising.
+        size: Largest number of tasks in a batch; by default so that there are some two hundred batches.
+    """
+    largest = size if size is not None else max(1, min(LARGEST, len(tasks) // 200))
+    if largest < 1:
+        raise ValueError(f"a batch has at least one task, not {largest}")
+    indices: list[int] = []
+    seeds: list[int] = []
+    last: tuple[int, list[str]] | None = None
+    for index in tasks:
+        variant, settings, seed = plan.task_of(index)
+        if last is not None and (variant != last[0] or len(indices) == largest):
+            yield Batch(tuple(indices), tuple(last[1]), tuple(seeds))
+            indices, seeds = [], []
+        last = (variant, settings)
+        indices.append(index)
+        seeds.append(seed)
+    if last is not None:
+        yield Batch(tuple(indices), tuple(last[1]), tuple(seeds))
+
+
+def run(
+    plan: _lockgate.Plan,
+    tasks: list[int],
+    executor: Executor,
+    size: int | None,
+    progress: Callable[[int], object],
+) -> tuple[int, int]:
+    """Makes tasks on an executor, and keeps their results in the plan.
+
+    Args:
+        plan: The plan.
+        tasks: Indices of the tasks.
+        executor: The executor. The versions of its workers are compared with the plan's before the first task.
+        size: Largest number of tasks in a batch.
+        progress: Called with the number of ended tasks.
+
+    Returns:
+        How many finished, and how many failed.
+
+    Raises:
+        VersionError: If a worker is of another version.
+        ExecutorError: If the executor cannot run the tasks.
+    """
+    engine, text, name, files, metrics, memory = plan.worker_input()
+    job = Job(engine, text, name, files, metrics, memory)
+    if not tasks:
+        return 0, 0
+    compare_versions(executor, engine)
+    done = failed = 0
+    waiting = batches(plan, tasks, size)
+    retries: list[Batch] = []
+    sent: dict[Future[list[Made]], Batch] = {}
+    try:
+        while True:
+            while len(sent) < IN_FLIGHT:
+                batch = retries.pop() if retries else next(waiting, None)
+                if batch is None:
+                    break
+                what = (job, list(batch.settings), list(batch.seeds), batch.attempt)
+                sent[submit(executor, _worker.make, *what)] = batch
+            if not sent:
+                return done, failed
+            for future in wait(sent, return_when=FIRST_COMPLETED).done:
+                batch = sent.pop(future)
+                made = outcome(future)
+                if isinstance(made, list):
+                    for task, result in zip(batch.tasks, made, strict=True):
+                        if isinstance(result, str):
+                            plan.note_failure(task, result)
+                            failed += 1
+                        else:
+                            plan.keep(task, result)
+                            done += 1
+                elif len(batch.tasks) > 1 or batch.attempt + 1 < ATTEMPTS:
+                    retries += batch.again()
+                else:
+                    why = f"its worker was lost {batch.attempt + 1} times, the last time by: {made}"
+                    plan.note_failure(batch.tasks[0], why)
+                    failed += 1
+                progress(done + failed)
+    except BaseException:
+        for future in sent:
+            future.cancel()
+        raise
+
+
+def submit(executor: Executor, function: Callable[..., Any], *arguments: object) -> Future[Any]:
+    """Sends a call to an executor.
+
+    Raises:
+        ExecutorError: If it takes none.
+    """
+    try:
+        return executor.submit(function, *arguments)
+    except (RuntimeError, BrokenExecutor) as error:
+        raise broken(error) from error
+
+
+def broken(error: BaseException) -> ExecutorError:
+    """Returns the error of an executor that takes no more tasks."""
+    return ExecutorError(
+        f"the executor takes no more tasks: {error or type(error).__name__}\n"
+        "help: what is finished is kept; call `run` again with a new executor to make the rest"
+    )
+
+
+def outcome(future: Future[list[Made]]) -> list[Made] | str:
+    """Returns the results of a batch; or, if its worker was lost, how.
+
+    Raises:
+        VersionError: If the worker is of another version.
+        ExecutorError: If no worker could do better.
+    """
+    try:
+        return future.result()
+    except Error:
+        raise
+    except BrokenExecutor as error:
+        raise broken(error) from error
+    except ImportError as error:
+        raise ExecutorError(
+            f"a worker cannot import Lockgate: {error}\n"
+            f"help: install it there: pip install lockgate=={_worker.version()}"
+        ) from error
+    except (pickle.PicklingError, TypeError, AttributeError) as error:
+        raise ExecutorError(f"the executor cannot send the tasks: {error}") from error
+    # A lost worker: every executor has its own error for it. `CancelledError` is one.
+    except Exception as error:
+        return str(error) or type(error).__name__
+
+
+def compare_versions(executor: Executor, engine: str) -> None:
+    """Compares the versions at both ends before the first task: of every worker where the executor tells of
+    them (Dask), or else of the one that answers first. Each batch is checked again where it is made.
+
+    Raises:
+        VersionError: If a worker is of another version.
+        ExecutorError: If no worker answers.
+    """
+    client = getattr(executor, "_client", None)
+    if client is not None and hasattr(client, "run"):
+        # Workers that leave meanwhile are not asked again.
+        with contextlib.suppress(OSError):
+            client.run(_worker.check_version, engine)
+            return
+    for attempt in range(ATTEMPTS):
+        answer: Future[Any] = submit(executor, _worker.hello, engine, attempt)
+        lost = outcome(answer)
+        if not isinstance(lost, str):
+            return
+    raise ExecutorError(f"no worker answers: {lost}\nhelp: does the executor have workers?")

@@ -1,0 +1,150 @@
+"""Display in notebooks: HTML with inline SVG, without scripts and without other packages."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from html import escape
+from typing import TYPE_CHECKING
+
+from . import _lockgate
+
+if TYPE_CHECKING:
+    from ._plan import Comparison
+    from ._run import Run
+    from ._scenario import Scenario
+    from ._table import Table
+
+#: Rows of a table that a notebook shows.
+MOST_ROWS = 10
+#: Flows that a figure shows.
+MOST_FLOWS = 6
+#: Colours that differ for most readers (Okabe and Ito).
+COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9")
+
+
+def table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """Returns a table of texts."""
+    head = "".join(f"<th>{escape(cell)}</th>" for cell in header)
+    body = "".join(
+        f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in row)}</tr>" for row in rows
+    )
+    return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+
+
+def run_page(run: Run) -> str:
+    """Returns the verdict, the delays over time, and a table of the flows."""
+    colour = "#009e73" if run.holds else "#d55e00"
+    parts = [
+        f"<div><b>{escape(run.scenario.title)}</b><br>",
+        f'<span style="color:{colour}">{escape(run.verdict)}</span><br>',
+        f"<small>{escape(run._inner.finding)}</small></div>",
+        delays(run),
+        flows(run),
+    ]
+    return "".join(parts)
+
+
+def flows(run: Run) -> str:
+    """Returns a table of the flows, without those that carry acknowledgements."""
+    shown = [name for name in run.flows if not name.endswith("/return")]
+    rows = []
+    for name in shown[: 2 * MOST_ROWS]:
+        flow = run.flows[name]
+        figures = (
+            ("owd.p50", flow.owd.p50),
+            ("owd.p99", flow.owd.p99),
+            ("goodput", flow.goodput),
+            ("loss", flow.loss),
+        )
+        # Any address of the kind has the unit.
+        rows.append([name, *(_lockgate.quantity(f"flow.f.{metric}", value) for metric, value in figures)])
+    more = len(shown) - len(rows)
+    note = f"<small>and {more} more flows</small>" if more > 0 else ""
+    return table(["flow", "delay p50", "delay p99", "goodput", "loss"], rows) + note
+
+
+def delays(run: Run) -> str:
+    """Returns a figure of the flows' 99th percentiles of one-way delay over time, on a logarithmic scale."""
+    lines: list[tuple[str, list[tuple[float, float]]]] = []
+    for name in [name for name in run.flows if not name.endswith("/return")][:MOST_FLOWS]:
+        series = run.series(f'flow."{name}".owd_p99').to_dict()
+        points = zip(series["time_s"], series["owd_p99_s"], strict=True)
+        lines.append((name, [(at, delay) for at, delay in points if delay]))
+    lines = [(name, points) for name, points in lines if points]
+    if not lines:
+        return ""
+    return figure(lines, run.scenario.duration)
+
+
+def figure(lines: list[tuple[str, list[tuple[float, float]]]], end: float) -> str:
+    """Returns lines over time as SVG. The vertical scale is logarithmic, with a line at each power of ten.
+
+    Args:
+        lines: Name and points of each line: time and delay, in seconds.
+        end: End of the horizontal axis, in seconds.
+    """
+    from math import ceil, floor, log10
+
+    width, height, left, bottom = 640, 200, 52, 18
+    values = [delay for _, points in lines for _, delay in points]
+    low, high = floor(log10(min(values))), ceil(log10(max(values)))
+    high = max(high, low + 1)
+
+    def x(at: float) -> float:
+        return left + (width - left - 4) * at / end
+
+    def y(delay: float) -> float:
+        return 4 + (height - bottom - 8) * (high - log10(delay)) / (high - low)
+
+    size = f'viewBox="0 0 {width} {height}" width="{width}"'
+    parts = [f'<svg {size} role="img" font-family="sans-serif" font-size="10">']
+    parts.append("<title>one-way delay, 99th percentile of each interval</title>")
+    for power in range(low, high + 1):
+        level, name = y(10.0**power), _lockgate.quantity("flow.f.owd.p99", 10.0**power)
+        parts.append(f'<line x1="{left}" x2="{width - 4}" y1="{level:.1f}" y2="{level:.1f}" stroke="#8884"/>')
+        place = f'x="{left - 4}" y="{level + 3:.1f}" text-anchor="end" fill="currentColor"'
+        parts.append(f"<text {place}>{name}</text>")
+    for at in (0.0, end / 2, end):
+        anchor = "end" if at == end else "middle"
+        place = f'x="{x(at):.1f}" y="{height - 4}" text-anchor="{anchor}" fill="currentColor"'
+        parts.append(f"<text {place}>{at:g} s</text>")
+    for (name, points), colour in zip(lines, COLOURS, strict=False):
+        path = " ".join(f"{x(at):.1f},{y(delay):.1f}" for at, delay in points)
+        parts.append(f'<polyline points="{path}" fill="none" stroke="{colour}">')
+        parts.append(f"<title>{escape(name)}</title></polyline>")
+    names = [
+        f'<span style="color:{colour}">&#9632; {escape(name)}</span>'
+        for (name, _), colour in zip(lines, COLOURS, strict=False)
+    ]
+    legend = f"<div><small>delay p99 over time: {' '.join(names)}</small></div>"
+    return f"{''.join(parts)}</svg>{legend}"
+
+
+def comparison_page(comparison: Comparison) -> str:
+    """Returns the table of a comparison, as the command prints it."""
+    header, *rows = comparison.rows()
+    plan = comparison.plan
+    failed = plan.status.failed
+    note = "* best &nbsp; = no difference from it seen &nbsp; ? too few values to tell"
+    lost = f"<br>{failed} runs failed: see <code>plan.failed</code>" if failed else ""
+    head = f"<b>{escape(plan.title)}</b>, {len(rows)} variants x {len(plan.seeds)} seeds, mean ± 95 %"
+    return f"<div>{head}</div>{table(header, rows)}<small>{note}{lost}</small>"
+
+
+def table_page(shown: Table) -> str:
+    """Returns the first rows of a table."""
+    columns = shown.to_dict()
+    rows = [[_text(columns[name][row]) for name in columns] for row in range(min(len(shown), MOST_ROWS))]
+    return f"{table(list(columns), rows)}<small>{len(shown)} rows</small>"
+
+
+def scenario_page(scenario: Scenario) -> str:
+    """Returns the title, and the text in a box that opens."""
+    text = escape(scenario.to_toml())
+    return f"<details><summary>{escape(repr(scenario))}</summary><pre>{text}</pre></details>"
+
+
+def _text(value: object) -> str:
+    if value is None:
+        return ""
+    return f"{value:.6g}" if isinstance(value, float) else str(value)

@@ -1,0 +1,414 @@
+"""Plans: every variant of a scenario with every seed, compared or swept."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import Executor
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Literal
+
+from . import _executors, _lockgate, _toml
+from ._errors import refuse_pickle
+from ._results import Interval
+from ._scenario import MEMORY, Scenario
+from ._table import Table
+from ._toml import Value
+
+#: Values by path: a list, or a range such as `"1ms..20ms log 5"`. A tuple of paths all get the same value.
+Vary = (
+    Mapping[str, Sequence[Value] | str]
+    | Mapping[tuple[str, ...], Sequence[Value] | str]
+    | Mapping[str | tuple[str, ...], Sequence[Value] | str]
+)
+
+
+@dataclass(frozen=True)
+class Failed:
+    """A run that failed.
+
+    Attributes:
+        settings: Settings of the run, each `PATH=VALUE`.
+        seed: Seed of the run.
+        error: Reason.
+        command: Command that repeats the run. It names the scenario's file; of one without a file, the copy in
+            the store, or `scenario.toml`, to which `Scenario.save` writes it.
+    """
+
+    settings: list[str]
+    seed: int
+    error: str
+    command: str
+
+
+@dataclass(frozen=True)
+class Status:
+    """Counts of a plan's runs.
+
+    Attributes:
+        runs: All.
+        finished: Those with a row.
+        failed: Those that failed and are not finished.
+    """
+
+    runs: int
+    finished: int
+    failed: int
+
+    @property
+    def missing(self) -> int:
+        """Those that are neither finished nor failed."""
+        return self.runs - self.finished - self.failed
+
+
+class Plan:
+    """Runs of a scenario: every combination of its variations with every seed.
+
+    Made by `sweep` and `open`. A run is finished once its row is kept: `run` can be interrupted, killed and
+    called again, here or elsewhere, and makes what is missing. The table has the same bytes whatever the order.
+    """
+
+    def __init__(self, inner: _lockgate.Plan) -> None:
+        self._inner = inner
+
+    @property
+    def title(self) -> str:
+        """Title of the scenario; of a store that was opened, its directory."""
+        return self._inner.title
+
+    @property
+    def variables(self) -> list[str]:
+        """Names of the variations."""
+        return self._inner.variables
+
+    @property
+    def variants(self) -> list[dict[str, str]]:
+        """Values of each variant, by the name of the variation."""
+        return [dict(zip(self.variables, values, strict=True)) for values in self._inner.variants]
+
+    @property
+    def seeds(self) -> list[int]:
+        """Seeds of each variant."""
+        return self._inner.seeds
+
+    @property
+    def metrics(self) -> list[str]:
+        """Addresses of the metrics that are kept of each run."""
+        return self._inner.metrics
+
+    def __len__(self) -> int:
+        """Returns the number of runs: variants times seeds."""
+        return len(self._inner)
+
+    @property
+    def missing(self) -> list[int]:
+        """Indices of the runs without a row, failed ones included: those that `run` makes."""
+        return self._inner.missing()
+
+    @property
+    def failed(self) -> list[Failed]:
+        """Runs that failed, each with its error and the command that repeats it."""
+        return [Failed(*fields) for fields in self._inner.failed()]
+
+    @property
+    def status(self) -> Status:
+        """Counts of the runs."""
+        failed = len(self._inner.failed())
+        return Status(len(self), len(self) - len(self.missing), failed)
+
+    def run(
+        self,
+        executor: Executor | None = None,
+        *,
+        threads: int | None = None,
+        batch: int | None = None,
+        progress: bool | Callable[[int, int], object] = False,
+    ) -> Plan:
+        """Makes the runs that are missing.
+
+        A run that fails costs its row and no other; it is among `failed`, and made again by the next call.
+
+        Args:
+            executor: Any PEP 3148 executor, such as `client.get_executor()` of Dask or a
+                `ProcessPoolExecutor`. By default the runs are made here, on threads, with the GIL released. Its
+                workers need this version of Lockgate and no file: scenario and files are sent along.
+            threads: Number of threads, without an executor; by default one a processor.
+            batch: Largest number of runs that a worker makes in one call; by default up to 64, so that there
+                are some two hundred calls.
+            progress: True for a line on stderr, or a function of the ended and of all runs.
+
+        Returns:
+            The plan itself.
+
+        Raises:
+            VersionError: If the store or a worker is of another version.
+            ExecutorError: If the executor cannot run the tasks; what is finished is kept.
+            StoreError: If the store cannot be written.
+            KeyboardInterrupt: If the user interrupts it; what is finished is kept.
+        """
+        self._inner.check()
+        missing = self.missing
+        tell = _progress(progress, len(missing))
+        if executor is None:
+            self._inner.run(missing, threads, tell)
+        else:
+            if not callable(getattr(executor, "submit", None)):
+                raise TypeError(f"an executor has `submit` (PEP 3148), and {executor!r} has not")
+            # A client of Dask makes one of itself.
+            get = getattr(executor, "get_executor", None)
+            _executors.run(self._inner, missing, get() if callable(get) else executor, batch, tell)
+        if progress is True:
+            print(file=sys.stderr)
+        return self
+
+    def table(self) -> Table:
+        """Returns a row for each finished run: variables, seed, and metrics by their addresses in base units."""
+        return Table(self._inner.table())
+
+    def collect(self) -> Path:
+        """Writes `runs.parquet` of the store, the table of all finished runs. Returns its path.
+
+        Raises:
+            StoreError: If a part is damaged.
+            ValueError: If the plan has no store.
+        """
+        written = self._inner.collect()
+        if written is None:
+            raise ValueError("the plan has no store: make it with `into=`")
+        return Path(written[0])
+
+    def compare(self, base: int | None = None) -> Comparison:
+        """Compares the variants by what is finished.
+
+        Args:
+            base: Index in `variants` of the one that the others are compared with; by default the best.
+        """
+        if base is not None and not 0 <= base < len(self._inner.variants):
+            raise ValueError(f"there is no variant {base}: there are {len(self._inner.variants)}, from 0")
+        return Comparison(self, json.loads(self._inner.compare(base)))
+
+    def __reduce__(self) -> Any:
+        refuse_pickle(self, "send its directory, and `open` it there")
+
+    def __repr__(self) -> str:
+        of = self.status
+        return f"<lockgate.Plan of {self.title!r}: {of.finished} of {of.runs} runs finished, {of.failed} failed>"
+
+
+@dataclass(frozen=True)
+class Difference:
+    """Difference of a variant from the reference, seed by seed.
+
+    Attributes:
+        mean: Mean of variant less reference, in the metric's base unit.
+        half_width: Half the width of its confidence interval; `None` if the scatter is unknown.
+        verdict: `differs`; `not-seen`: no difference is seen; `same`: all values are the same; `unknown`: too
+            few values to tell.
+    """
+
+    mean: float
+    half_width: float | None
+    verdict: Literal["differs", "not-seen", "same", "unknown"]
+
+
+@dataclass(frozen=True)
+class MetricComparison:
+    """One metric of all variants.
+
+    Attributes:
+        metric: Address.
+        intervals: Mean of each variant; `None` if no run of it has a value.
+        best: Index of the variant with the best mean; `None` if no direction is better.
+        reference: Index of the variant that the others are compared with.
+        differences: Difference of each variant from the reference; `None` for the reference itself.
+    """
+
+    metric: str
+    intervals: list[Interval | None]
+    best: int | None
+    reference: int | None
+    differences: list[Difference | None]
+
+
+class Comparison:
+    """Variants beside each other: `mean ± 95 %`, the best marked, and which differences are real.
+
+    Printed, or shown in a notebook, it is the table of `lockgate compare`: `*` is the best, `=` no difference
+    from it is seen, `?` too few values to tell, and no mark a real difference.
+    """
+
+    def __init__(self, plan: Plan, documents: list[dict[str, Any]]) -> None:
+        self._plan, self._documents = plan, documents
+
+    @property
+    def plan(self) -> Plan:
+        """The plan, with its runs."""
+        return self._plan
+
+    @cached_property
+    def metrics(self) -> list[MetricComparison]:
+        """Comparison of each metric, in the order of the plan's metrics."""
+        return [
+            MetricComparison(
+                address,
+                [None if one is None else Interval.of(one) for one in document["intervals"]],
+                document["best"],
+                document["reference"],
+                [
+                    None if one is None else Difference(one["mean"], one["half_width"], one["verdict"])
+                    for one in document["differences"]
+                ],
+            )
+            for address, document in zip(self._plan.metrics, self._documents, strict=True)
+        ]
+
+    def table(self) -> Table:
+        """Returns a row for each run: variables, seed, and metrics by their addresses in base units."""
+        return self._plan.table()
+
+    def rows(self) -> list[list[str]]:
+        """Returns the cells of the printed table, the header first."""
+        header = ["#", *self._plan.variables, *self._plan.metrics]
+        rows = [header]
+        for index, values in enumerate(self._plan.variants):
+            cells = [_cell(metric, index) for metric in self.metrics]
+            rows.append([str(index + 1), *values.values(), *cells])
+        return rows
+
+    def __str__(self) -> str:
+        rows = self.rows()
+        widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
+        head = f"{len(rows) - 1} variants x {len(self._plan.seeds)} seeds, mean ± 95 %"
+        lines = ["  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True)) for row in rows]
+        foot = "* best   = no difference from it seen   ? too few values to tell"
+        return "\n".join([self._plan.title, head, "", *(line.rstrip() for line in lines), "", foot])
+
+    def __repr__(self) -> str:
+        return str(self)
+
+    def _repr_html_(self) -> str:
+        from ._html import comparison_page
+
+        return comparison_page(self)
+
+
+def _cell(metric: MetricComparison, variant: int) -> str:
+    """Returns a variant's mean of a metric, marked."""
+    interval, difference = metric.intervals[variant], metric.differences[variant]
+    if interval is None:
+        return "-"
+    text = _lockgate.quantity(metric.metric, interval.mean)
+    if interval.half_width is not None:
+        text += f" ± {_lockgate.quantity(metric.metric, interval.half_width)}"
+    if metric.best == variant:
+        return f"{text} *"
+    marks = {"not-seen": "=", "same": "=", "unknown": "?", "differs": " "}
+    return f"{text} {marks[difference.verdict] if difference else ' '}"
+
+
+def _variations(vary: Vary, group: str | None) -> list[tuple[list[str], str | list[str], str | None]]:
+    """Returns variations as the extension module takes them."""
+    found: list[tuple[list[str], str | list[str], str | None]] = []
+    for paths, values in vary.items():
+        names = [paths] if isinstance(paths, str) else list(paths)
+        texts = values if isinstance(values, str) else [_toml.setting("", value)[1:] for value in values]
+        found.append((names, texts, group))
+    return found
+
+
+def _progress(progress: bool | Callable[[int, int], object], all: int) -> Callable[[int], object]:
+    if callable(progress):
+        tell = progress
+        return lambda ended: tell(ended, all)
+    if progress:
+        return lambda ended: print(f"\r{ended} of {all} runs", end="", file=sys.stderr, flush=True)
+    return lambda ended: None
+
+
+def sweep(
+    scenario: Scenario,
+    vary: Vary | None = None,
+    *,
+    vary_together: Vary | None = None,
+    seeds: Iterable[int] = range(1, 11),
+    metrics: Sequence[str] = (),
+    into: str | os.PathLike[str] | None = None,
+) -> Plan:
+    """Makes a plan: reads every variant once, so that nothing runs if one of them is wrong.
+
+    Args:
+        scenario: The scenario.
+        vary: Values by path: a list, or a range such as `"1ms..20ms log 5"`; several make every combination. A
+            tuple of paths all get the same value. By default the `[[vary]]` of the scenario.
+        vary_together: The same for values that advance together, one by one.
+        seeds: Seeds of every variant: 1 to 10 by default, as of the command.
+        metrics: Addresses of the metrics that are kept; by default those of the scenario's expectations, or the
+            p99 delay and goodput of its first flows.
+        into: Directory for the results, which `lockgate sweep` understands, too. Without one they are kept in
+            memory.
+
+    Returns:
+        The plan; `plan.run()` makes its runs.
+
+    Raises:
+        PlanError: If nothing varies, or a path or value is wrong.
+        MetricError: If no variant has one of the metrics.
+        StoreError: If the directory holds another plan, or other files.
+
+    >>> import lockgate as lg
+    >>> short = lg.demo().set({"duration": "2s", "warmup": "0s", "change.0.at": "1s"})
+    >>> plan = lg.sweep(short, {"link.bottleneck.rate": ["10mbit", "20mbit"]}, seeds=[1, 2])
+    >>> len(plan), len(plan.run().table())
+    (4, 4)
+    """
+    variations = _variations(vary or {}, None) + _variations(vary_together or {}, "together")
+    into = None if into is None else os.fspath(into)
+    return Plan(_lockgate.Plan.create(scenario._inner, variations, list(seeds), list(metrics), into))
+
+
+def open(into: str | os.PathLike[str], *, memory: int = MEMORY) -> Plan:
+    """Opens the store of an earlier sweep, of Python or of the command.
+
+    Args:
+        into: Its directory.
+        memory: Limit on the memory of each of its runs, in bytes.
+
+    Raises:
+        StoreError: If the directory is no store.
+    """
+    return Plan(_lockgate.Plan.open(os.fspath(into), memory))
+
+
+def compare(
+    scenario: Scenario,
+    vary: Vary | None = None,
+    *,
+    vary_together: Vary | None = None,
+    seeds: Iterable[int] = range(1, 11),
+    metrics: Sequence[str] = (),
+    base: int | None = None,
+    executor: Executor | None = None,
+    threads: int | None = None,
+) -> Comparison:
+    """Compares variants of a scenario over the same seeds: which is best, and which differences are real.
+
+    Args:
+        scenario: The scenario.
+        vary: Values by path, as of `sweep`.
+        vary_together: The same for values that advance together.
+        seeds: Seeds of every variant. All variants of a seed have the same arrivals.
+        metrics: Addresses of the metrics, as of `sweep`.
+        base: Index of the variant that the others are compared with; by default the best.
+        executor: Any PEP 3148 executor; by default threads of this process.
+        threads: Number of threads, without an executor.
+
+    Raises:
+        PlanError: If nothing varies, or a path or value is wrong.
+        MetricError: If no variant has one of the metrics.
+    """
+    plan = sweep(scenario, vary, vary_together=vary_together, seeds=seeds, metrics=metrics)
+    return plan.run(executor, threads=threads).compare(base)

@@ -1,0 +1,163 @@
+"""Runs: results of a scenario for one seed or several."""
+
+from __future__ import annotations
+
+import json
+import os
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from . import _lockgate
+from ._errors import refuse_pickle
+from ._results import Expectation, FlowResults, Interval, Named, PortResults
+from ._scenario import Scenario
+from ._table import Table
+
+
+class Run:
+    """Finished runs of a scenario, one for each seed.
+
+    `flows`, `ports` and `metric` describe the first run; `interval` the mean over all. In a notebook it shows
+    the verdict, the delays over time and a table of the flows.
+    """
+
+    def __init__(self, scenario: Scenario, inner: _lockgate.Run) -> None:
+        self._scenario, self._inner = scenario, inner
+        self._with_packets: _lockgate.Run | None = inner if inner.has_packets else None
+
+    @property
+    def scenario(self) -> Scenario:
+        """The scenario that was run."""
+        return self._scenario
+
+    @property
+    def seeds(self) -> list[int]:
+        """Seeds of the random draws, one a run."""
+        return self._inner.seeds
+
+    @cached_property
+    def summary(self) -> dict[str, Any]:
+        """`summary.json`: everything in base units, the unit in the name."""
+        document: dict[str, Any] = json.loads(self._inner.summary())
+        return document
+
+    @property
+    def flows(self) -> Named[FlowResults]:
+        """Results of each flow: `run.flows["call"].owd.p99` is in seconds."""
+        return Named("flow", self.summary["flows"], FlowResults)
+
+    @property
+    def ports(self) -> Named[PortResults]:
+        """Results of each port: `run.ports["router:modem"].queues["cake"].sojourn.p99` is in seconds."""
+        return Named("port", self.summary["ports"], PortResults)
+
+    @property
+    def holds(self) -> bool:
+        """True if every expectation of the scenario holds."""
+        return self._inner.holds
+
+    @property
+    def verdict(self) -> str:
+        """The verdict in a line."""
+        return self._inner.verdict
+
+    @property
+    def expect(self) -> list[Expectation]:
+        """Expectations with their outcomes."""
+        return [
+            Expectation(
+                of["that"], of["holds"], of["value"], of["half_width"], tuple(of["values"]), sentence
+            )
+            for of, sentence in zip(self.summary["expect"], self._inner.sentences, strict=True)
+        ]
+
+    def metric(self, address: str) -> float:
+        """Returns the value at an address, such as `"flow.call.owd.p99"`, in its base unit.
+
+        Args:
+            address: Address, as expectations have it; `lockgate list metrics` shows all metrics.
+
+        Raises:
+            MetricError: If there is no such metric, flow, port or queue, or nothing was observed.
+        """
+        return self._inner.metric(address)
+
+    def values(self, address: str) -> list[float | None]:
+        """Returns the value at an address in each run, in the order of the seeds; `None` without observations.
+
+        Raises:
+            MetricError: If there is no such metric, flow, port or queue.
+        """
+        return self._inner.values(address)
+
+    def interval(self, address: str) -> Interval:
+        """Returns the mean of a metric over the runs, with its 95 % confidence interval.
+
+        Raises:
+            MetricError: If there is no such metric, or it has no value in any run.
+        """
+        known = self.summary["intervals"].get(address)
+        if known is not None:
+            return Interval.of(known)
+        value = self.metric(address)
+        return Interval(value, None, tuple(self.values(address)))
+
+    def packets(self, run: int = 0) -> Table:
+        """Returns a row for each packet at each port it reached.
+
+        Columns: `flow`, `sequence` (number within the flow), `port`, `queue` (the last one it was in),
+        `length_bytes`, `arrived_ps`, `departed_ps` (null if it did not leave), `lost` (the reason, null if it
+        was not lost). Times are picoseconds since the start of the run, exact.
+
+        Rows are kept only by `Scenario.run(packets=True)`. Otherwise the runs are made once more, with the same
+        seeds: the packets are the same.
+
+        Args:
+            run: Index of the run, in the order of the seeds.
+        """
+        if self._with_packets is None:
+            self._with_packets = _lockgate.simulate(self._scenario._inner, self.seeds, None, True)
+        table = self._with_packets.packets(run)
+        assert table is not None, "rows are kept"
+        return Table(table)
+
+    def series(self, address: str, run: int = 0) -> Table:
+        """Returns a time series: a row for each sampling interval, some six hundred a run.
+
+        Args:
+            address: `"flow.NAME"`, `"flow.NAME.tcp"`, `"port.NAME"` or `"port.NAME.queue.NAME"`, with all
+                columns; or with one more name, which selects the columns that begin with it:
+                `"port.router:modem.backlog"`.
+            run: Index of the run, in the order of the seeds.
+
+        Raises:
+            MetricError: If there is no such series, with those that there are.
+        """
+        return Table(self._inner.series(address, run))
+
+    def save(self, directory: str | os.PathLike[str]) -> Path:
+        """Writes what `lockgate run` writes: `report.html`, `summary.json`, `manifest.json` and more.
+
+        Args:
+            directory: A new or empty directory, or that of an earlier run, which is replaced.
+
+        Returns:
+            The directory.
+
+        Raises:
+            RunError: If it holds other files, or cannot be written.
+        """
+        return Path(self._inner.save(os.fspath(directory)))
+
+    def __reduce__(self) -> Any:
+        refuse_pickle(self, "send its `summary`, or its scenario and seeds, from which it is made again")
+
+    def __repr__(self) -> str:
+        seeds = f"seed {self.seeds[0]}" if len(self.seeds) == 1 else f"{len(self.seeds)} seeds"
+        return f"<lockgate.Run of {self._scenario.title!r}, {seeds}: {self.verdict}>"
+
+    def _repr_html_(self) -> str:
+        from ._html import run_page
+
+        return run_page(self)

@@ -1,0 +1,72 @@
+//! Extension module `lockgate._lockgate`: the library for Python, and the command.
+//!
+//! ```text
+//! Scenario -> simulate -> Run -> summary (JSON), packets and series (Table: Arrow by the PyCapsule interface)
+//!          '-> Simulation: step, set, observe, finish -> Run
+//!          '-> Plan: run on threads; or task by task, run_batch on workers, keep
+//! ```
+//!
+//! Thin: names, defaults and display are in `python/lockgate/*.py`. Whatever simulates releases the GIL.
+
+#![allow(clippy::needless_pass_by_value, reason = "PyO3 extracts arguments as values")]
+
+mod arrays;
+mod error;
+mod interrupt;
+mod packets;
+mod plan;
+mod run;
+mod scenario;
+mod series;
+mod simulation;
+mod table;
+mod worker;
+
+use pyo3::prelude::*;
+
+/// Packs headers of 64 bytes densely; other allocators use 128 bytes for each (decision 067).
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
+#[pymodule]
+mod _lockgate {
+    use pyo3::prelude::*;
+
+    #[pymodule_export]
+    use crate::plan::Plan;
+    #[pymodule_export]
+    use crate::run::{Run, simulate};
+    #[pymodule_export]
+    use crate::scenario::Scenario;
+    #[pymodule_export]
+    use crate::simulation::Simulation;
+    #[pymodule_export]
+    use crate::table::Table;
+    #[pymodule_export]
+    use crate::worker::run_batch;
+
+    #[pymodule_init]
+    fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+        module.add("MEMORY", lockgate_scenario::MEMORY)?;
+        module.add("DEMO", include_str!("../../scenarios/bufferbloat.toml"))
+    }
+
+    /// Runs the command with these arguments, the program's name first. Returns the exit code.
+    #[pyfunction]
+    fn main(py: Python<'_>, arguments: Vec<std::ffi::OsString>) -> u8 {
+        py.detach(|| lockgate_cli::main(arguments))
+    }
+
+    /// Formats a value of the metric at `address` in its unit: `31.8 ms`.
+    #[pyfunction]
+    fn quantity(address: &str, value: Option<f64>) -> String {
+        lockgate::verdict::quantity(address, value)
+    }
+
+    /// Reads a time: seconds as a number, or a text with its unit. Returns picoseconds.
+    #[pyfunction]
+    fn picoseconds(time: crate::simulation::Time) -> u64 {
+        time.0.as_picos()
+    }
+}

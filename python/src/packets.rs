@@ -1,0 +1,78 @@
+//! Table of packets: a row for each packet at each port, over the memory of the recording.
+
+use std::sync::Arc;
+
+use arrow_array::types::{Int8Type, Int32Type, Int64Type, UInt32Type};
+use arrow_array::{ArrayRef, PrimitiveArray};
+use arrow_buffer::NullBuffer;
+use arrow_schema::ArrowError;
+use indexmap::IndexSet;
+use lockgate::Recording;
+use lockgate::units::Instant;
+use lockgate_measure::recording::{Loss, PacketColumns};
+
+use crate::arrays::{named, shared};
+use crate::table::Table;
+
+/// Returns the packets of a run that kept them; `None` if it did not. The names of the columns are those of
+/// `packets.parquet`. Only `queue`, and which rows are null, are computed.
+pub(crate) fn table(recording: &Arc<Recording>) -> Result<Option<Table>, ArrowError> {
+    let Some(columns) = columns(recording) else { return Ok(None) };
+    let departed = columns.departed.iter().map(|at| *at != Instant::NEVER.as_picos());
+    let departed: NullBuffer = departed.collect::<Vec<bool>>().into();
+    let lost: NullBuffer =
+        columns.lost.iter().map(|loss| usize::from(*loss) < Loss::ALL.len()).collect::<Vec<bool>>().into();
+    // Keys are signed, because pandas has no others. Indices and times are below the largest signed value.
+    let flow = shared::<Int32Type, _, _>(recording, |of| all(of).flow, None);
+    let port = shared::<Int32Type, _, _>(recording, |of| all(of).port, None);
+    let sequence: ArrayRef = Arc::new(shared::<UInt32Type, _, _>(recording, |of| all(of).sequence, None));
+    let length: ArrayRef = Arc::new(shared::<UInt32Type, _, _>(recording, |of| all(of).length, None));
+    let arrived: ArrayRef = Arc::new(shared::<Int64Type, _, _>(recording, |of| all(of).arrived, None));
+    let departed: ArrayRef =
+        Arc::new(shared::<Int64Type, _, _>(recording, |of| all(of).departed, Some(departed)));
+    let lost = shared::<Int8Type, _, _>(recording, |of| all(of).lost, Some(lost));
+    let named_columns = vec![
+        ("flow".to_owned(), named(flow, recording.flows.iter().map(|flow| &flow.setup.name))?),
+        ("sequence".to_owned(), sequence),
+        ("port".to_owned(), named(port, recording.ports.iter().map(|port| &port.setup.name))?),
+        ("queue".to_owned(), queues(recording, columns)?),
+        ("length_bytes".to_owned(), length),
+        ("arrived_ps".to_owned(), arrived),
+        ("departed_ps".to_owned(), departed),
+        ("lost".to_owned(), named(lost, Loss::ALL.iter().map(|loss| loss.name()))?),
+    ];
+    Table::new(named_columns).map(Some)
+}
+
+fn columns(recording: &Recording) -> Option<PacketColumns<'_>> {
+    recording.packets.as_ref().map(lockgate_measure::recording::Packets::columns)
+}
+
+/// Returns the columns; empty ones if no packets were kept.
+fn all(recording: &Recording) -> PacketColumns<'_> {
+    columns(recording).unwrap_or(PacketColumns {
+        flow: &[],
+        sequence: &[],
+        port: &[],
+        place: &[],
+        length: &[],
+        arrived: &[],
+        departed: &[],
+        lost: &[],
+    })
+}
+
+/// Returns the names of the queues: an index in the port becomes one in the names of all queues, each once.
+fn queues(recording: &Recording, columns: PacketColumns<'_>) -> Result<ArrayRef, ArrowError> {
+    let mut names: IndexSet<&str> = IndexSet::new();
+    let ports = recording.ports.iter();
+    let keys: Vec<Vec<usize>> = ports
+        .map(|port| port.places().iter().map(|place| names.insert_full(&place.name).0).collect())
+        .collect();
+    let key = |(port, place): (&u32, &u16)| {
+        let key = keys.get(*port as usize)?.get(usize::from(*place))?;
+        i32::try_from(*key).ok()
+    };
+    let keys: PrimitiveArray<Int32Type> = columns.port.iter().zip(columns.place).map(key).collect();
+    named(keys, names)
+}

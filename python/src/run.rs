@@ -1,0 +1,184 @@
+//! Runs of a scenario: one for each seed, with the summary of all.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use lockgate::results::{ResultsDirectory, RunResults};
+use lockgate::{Options, Recording, Runs, Seed, Summary, verdict};
+use lockgate_measure::metric::Address;
+use pyo3::prelude::*;
+
+use crate::error;
+use crate::interrupt::interruptible;
+use crate::scenario::Scenario;
+use crate::table::{Table, fault};
+use crate::{packets, series};
+
+/// Finished runs of a scenario.
+#[pyclass(frozen, module = "lockgate._lockgate")]
+pub(crate) struct Run {
+    scenario: Arc<lockgate::Scenario>,
+    seeds: Vec<Seed>,
+    recordings: Vec<Arc<Recording>>,
+    is_stopped: bool,
+    summary: Summary,
+}
+
+/// Simulates a scenario once for each seed, on `threads` threads, by default on as many as there are processors.
+/// With `packets`, a row is kept of each packet at each port. `progress` is called with the finished share,
+/// from 0 to 1, some times a second.
+#[pyfunction]
+#[pyo3(signature = (scenario, seeds, threads = None, packets = false, progress = None))]
+pub(crate) fn simulate(
+    py: Python<'_>,
+    scenario: &Scenario,
+    seeds: Vec<u64>,
+    threads: Option<usize>,
+    packets: bool,
+    progress: Option<Py<PyAny>>,
+) -> PyResult<Run> {
+    let mut model = Arc::clone(&scenario.model);
+    if packets && !model.record.packets {
+        Arc::make_mut(&mut model).record.packets = true;
+    }
+    lockgate::memory::estimate(&model, seeds.len()).map_err(error::library)?;
+    let seeds: Vec<Seed> = seeds.into_iter().map(Seed).collect();
+    let steps = std::sync::atomic::AtomicU64::new(0);
+    let all = (1000 * seeds.len().max(1)) as f64;
+    let count = |advance: lockgate::Advance| {
+        steps.fetch_add(advance.steps(1000), std::sync::atomic::Ordering::Relaxed);
+    };
+    let tell = |py: Python<'_>| match &progress {
+        Some(progress) => {
+            let done = steps.load(std::sync::atomic::Ordering::Relaxed) as f64 / all;
+            progress.call1(py, (done,)).map(drop)
+        }
+        None => Ok(()),
+    };
+    let runs = interruptible(py, &tell, |stop| {
+        let options =
+            Options { seeds: seeds.clone(), threads, memory: Some(model.memory), progress: &count, stop };
+        lockgate::run(&model, &options)
+    })?;
+    Run::new(py, model, seeds, runs.map_err(error::library)?)
+}
+
+impl Run {
+    /// Summarises runs.
+    pub(crate) fn new(
+        py: Python<'_>,
+        scenario: Arc<lockgate::Scenario>,
+        seeds: Vec<Seed>,
+        runs: Runs,
+    ) -> PyResult<Self> {
+        let summary = py.detach(|| lockgate::summarise(&scenario, &runs.recordings));
+        Ok(Self {
+            summary: summary.map_err(error::library)?,
+            scenario,
+            seeds,
+            is_stopped: runs.stopped_early,
+            recordings: runs.recordings.into_iter().map(Arc::new).collect(),
+        })
+    }
+
+    /// Returns the recording of a run.
+    fn recording(&self, run: usize) -> PyResult<&Arc<Recording>> {
+        let many = self.recordings.len();
+        self.recordings
+            .get(run)
+            .ok_or_else(|| error::run(format_args!("there is no run {run}: there are {many}")))
+    }
+
+    /// Returns the runs as the library has them. A recording that tables share is copied.
+    fn runs(&self) -> Runs {
+        let recordings = self.recordings.iter().map(|recording| (**recording).clone()).collect();
+        Runs { recordings, stopped_early: self.is_stopped, ..Runs::default() }
+    }
+}
+
+#[pymethods]
+impl Run {
+    /// Seeds, one a run.
+    #[getter]
+    fn seeds(&self) -> Vec<u64> {
+        self.seeds.iter().map(|seed| seed.0).collect()
+    }
+
+    /// True if every expectation of the scenario holds.
+    #[getter]
+    fn holds(&self) -> bool {
+        verdict::holds(&self.summary)
+    }
+
+    /// Sentence for each expectation.
+    #[getter]
+    fn sentences(&self) -> Vec<String> {
+        verdict::sentences(&self.summary)
+    }
+
+    /// Verdict in a line.
+    #[getter]
+    fn verdict(&self) -> String {
+        let runs = Runs { stopped_early: self.is_stopped, ..Runs::default() };
+        verdict::line(&self.summary, &runs)
+    }
+
+    /// The most important finding besides the verdict.
+    #[getter]
+    fn finding(&self) -> String {
+        verdict::one_thing(&self.summary)
+    }
+
+    /// True if the run keeps a row of each packet at each port.
+    #[getter]
+    fn has_packets(&self) -> bool {
+        self.recordings.first().is_some_and(|recording| recording.packets.is_some())
+    }
+
+    /// Returns `summary.json`.
+    fn summary(&self, py: Python<'_>) -> PyResult<String> {
+        py.detach(|| serde_json::to_string(&self.summary.folded())).map_err(error::run)
+    }
+
+    /// Returns the value at an address, in its base unit: of several runs, that of the first.
+    fn metric(&self, address: &str) -> PyResult<f64> {
+        self.summary.metric(address).map_err(|error| error::metric(&error))
+    }
+
+    /// Returns the value at an address in each run, in the order of the seeds; `None` where nothing was
+    /// observed.
+    fn values(&self, address: &str) -> PyResult<Vec<Option<f64>>> {
+        // An address that no run has is an error, one without an observation is not.
+        if let Err(error @ lockgate_measure::metric::MetricError::Unknown { .. }) =
+            self.summary.metric(address)
+        {
+            return Err(error::metric(&error));
+        }
+        let address = Address::parse(address).map_err(|error| error::metric(&error))?;
+        let others = self.summary.repetitions.iter().map(|summary| summary.value(&address));
+        Ok(std::iter::once(self.summary.value(&address)).chain(others).collect())
+    }
+
+    /// Returns the packets of a run; `None` if it did not keep them.
+    fn packets(&self, run: usize) -> PyResult<Option<Table>> {
+        packets::table(self.recording(run)?).map_err(|error| fault(&error))
+    }
+
+    /// Returns a time series of a run.
+    fn series(&self, address: &str, run: usize) -> PyResult<Table> {
+        series::table(self.recording(run)?, address)
+    }
+
+    /// Writes the files of `lockgate run` into a directory: report, summary, manifest. Returns its path.
+    #[pyo3(signature = (directory, command = String::new()))]
+    fn save(&self, py: Python<'_>, directory: PathBuf, command: String) -> PyResult<PathBuf> {
+        let written = py.detach(|| {
+            let directory = ResultsDirectory::start(Some(&directory), &self.scenario.title)?;
+            let runs = self.runs();
+            let results =
+                RunResults { command, ..RunResults::new(&self.scenario, &self.seeds, &runs, &self.summary) };
+            lockgate::results::write(directory, &results)
+        });
+        written.map_err(error::run)
+    }
+}

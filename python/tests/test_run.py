@@ -1,0 +1,99 @@
+"""Runs: values, series and packets equal the command's; errors name the nearest; display."""
+
+from __future__ import annotations
+
+import json
+import pickle
+import subprocess
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+import lockgate as lg
+
+
+def test_results_are_those_of_the_command(line_file: Path, command: list[str]) -> None:
+    subprocess.run(
+        [*command, "run", line_file, "--seed", "7", "--repeat", "3", "--out", "out", "--quiet"], check=True
+    )
+    run = lg.read(line_file).run(seeds=[7, 8, 9])
+    assert run.summary == json.loads(Path("out/summary.json").read_text())
+    flow = run.flows["one"]
+    assert flow.owd.p99 == run.metric("flow.one.owd.p99") == run.summary["flows"]["one"]["owd_s"]["p99"]
+    assert flow.sent_packets == flow.received_packets + flow.lost_packets + flow.document["inside_packets"]
+    interval = run.interval("flow.one.owd.p99")
+    assert interval.values == tuple(run.values("flow.one.owd.p99")) and interval.half_width is not None
+    assert run.holds and run.expect[0].holds and "holds" in run.verdict
+
+
+def test_saved_results_are_replaced_but_nothing_else_is(line: lg.Scenario, tmp_path: Path) -> None:
+    saved = line.run().save(tmp_path / "out")
+    assert json.loads((saved / "summary.json").read_text())["schema"] == 2
+    line.run(seed=2).save(saved)
+    assert json.loads((saved / "summary.json").read_text())["seed"] == 2
+    (saved / "mine.txt").write_text("x")
+    with pytest.raises(lg.RunError):
+        line.run().save(saved)
+
+
+def test_series_are_tables_with_units_in_the_names(line: lg.Scenario) -> None:
+    run = line.run()
+    backlog = run.series("port.a:b.backlog")
+    assert backlog.columns == ["time_s", "backlog_packets", "backlog_bytes"]
+    assert backlog["time_s"][-1] == 1.0 and max(backlog["backlog_packets"]) > 0
+    assert run.series('port."a->b".backlog').to_dict() == backlog.to_dict()
+    received = run.series("flow.one.received_bps")
+    widths = [received["time_s"][0]] + [b - a for a, b in zip(received["time_s"], received["time_s"][1:])]
+    bits = sum(rate * width for rate, width in zip(received["received_bps"], widths))
+    assert bits == pytest.approx(run.flows["one"].document["received_bytes"] * 8)
+    for address, message in [
+        ("flow.two", "the flows are one"),
+        ("port.a:b.backlock", "the columns are backlog_packets"),
+        ("flow.one.tcp", "no flow over TCP"),
+        ("jain_index", "write `flow.NAME`"),
+    ]:
+        with pytest.raises(lg.MetricError, match=message):
+            run.series(address)
+
+
+def test_a_wrong_name_or_metric_names_the_nearest(line: lg.Scenario) -> None:
+    run = line.run()
+    with pytest.raises(lg.MetricError, match="did you mean `one`"):
+        run.flows["onne"]
+    with pytest.raises(lg.MetricError, match="did you mean"):
+        run.metric("flow.one.owd.p98")
+    with pytest.raises(KeyError):
+        run.metric("flow.two.owd.p99")
+    assert "a->b" in run.ports and run.ports["a->b"].rate == 1e6 and "x" not in run.ports
+
+
+def test_what_cannot_be_pickled_says_what_to_send(line: lg.Scenario) -> None:
+    for thing in (line.run(), line.simulation(), lg.sweep(line, {"duration": ["1s", "2s"]})):
+        with pytest.raises(TypeError, match="cannot be pickled: send its"):
+            pickle.dumps(thing)
+
+
+def test_the_gil_is_released(line: lg.Scenario) -> None:
+    longer = line.set({"duration": "1000s", "flow.one.gap.mean": "1ms"})
+    thread = threading.Thread(target=lambda: longer.run(seeds=range(2), threads=1))
+    thread.start()
+    turns = 0
+    while thread.is_alive():
+        time.sleep(0.001)
+        turns += 1
+    assert turns > 20, "this thread ran while the other simulated"
+
+
+def test_a_run_shows_itself(line: lg.Scenario) -> None:
+    page = line.run()._repr_html_()
+    assert "<svg" in page and "a line" in page and "the expectation holds" in page and "<td>one</td>" in page
+    odd = line.set("title", "<b>&")
+    assert "&lt;b&gt;&amp;" in odd.run()._repr_html_()
+
+
+def test_a_run_that_needs_too_much_memory_is_refused(line_file: Path) -> None:
+    small = lg.read(line_file, memory=1)
+    with pytest.raises(lg.RunError, match="memory"):
+        small.run()
