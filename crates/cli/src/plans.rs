@@ -11,6 +11,7 @@ use indicatif::ProgressBar;
 use lockgate::files::Beside;
 use lockgate::{Files, Options, Scenario, Seed};
 use lockgate_experiment::{Plan, Row, Task, digest, row};
+use lockgate_measure::recording::Recording;
 use lockgate_scenario::{Override, Reader, Vary, VaryError};
 
 pub(crate) use self::values::seeds;
@@ -23,7 +24,9 @@ pub(crate) struct Planned {
     pub(crate) plan: Plan,
     /// Title of the scenario.
     pub(crate) title: String,
-    source: Source,
+    /// Scenario without the variations.
+    pub(crate) base: Scenario,
+    pub(crate) source: Source,
 }
 
 /// Scenario as its runs read it: the text, and where its files are.
@@ -87,6 +90,15 @@ impl Source {
     /// # Errors
     /// If the scenario cannot be read, or the run fails.
     pub(crate) fn run(&self, task: &Task, metrics: &[String]) -> Result<Option<Row>, lockgate::Error> {
+        let Some(recording) = self.record(task)? else { return Ok(None) };
+        Ok(Some(row(&lockgate_measure::summarise(&[recording]), metrics)?))
+    }
+
+    /// Simulates a task. Returns its recording; `None` if the run was interrupted.
+    ///
+    /// # Errors
+    /// If the scenario cannot be read, or the run fails.
+    pub(crate) fn record(&self, task: &Task) -> Result<Option<Recording>, lockgate::Error> {
         if interrupt::is_requested() {
             return Ok(None);
         }
@@ -99,10 +111,7 @@ impl Source {
             ..Options::default()
         };
         let runs = lockgate::run(&scenario, &options)?;
-        if runs.stopped_early {
-            return Ok(None);
-        }
-        Ok(Some(row(&lockgate_measure::summarise(&runs.recordings), metrics)?))
+        Ok(if runs.stopped_early { None } else { runs.recordings.into_iter().next() })
     }
 }
 
@@ -128,7 +137,7 @@ pub(crate) fn plan(file: &Path, arguments: &Variations) -> Result<Planned, Failu
     }
     plan.metrics = wanted.found()?;
     plan.files = files.hashes.into_inner().unwrap_or_else(PoisonError::into_inner);
-    Ok(Planned { plan, title: base.title, source })
+    Ok(Planned { plan, title: base.title.clone(), base, source })
 }
 
 /// Checks every value of the scenario's own variations, one at a time.
