@@ -149,7 +149,9 @@ export class Selection {
     // Of many variants one flow is told apart: that of the first metric that is of a flow.
     if (variants) {
       const named = (path: string): string | undefined =>
-        this.ranked.find((name) => [`flow.${name}.`, `flow."${name}".`].some((start) => path.startsWith(start)));
+        this.ranked.find((name) =>
+          [`flow.${name}.`, `flow."${name}".`].some((start) => path.startsWith(start)),
+        );
       const found = variants.metrics.map(({ path }) => named(path)).find((name) => name !== undefined);
       return [found ?? this.ranked[0] ?? []].flat();
     }

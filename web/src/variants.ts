@@ -1,6 +1,7 @@
 /** Variants that are compared: their variables, every metric over the seeds, and the fronts; read from the page's data. */
-import type * as wire from "./generated/lockgate";
+
 import { shortened } from "./format";
+import type * as wire from "./generated/lockgate";
 import { list, type Numbers, number, numbers, record, text, texts } from "./read";
 
 export interface Variable {

@@ -53,7 +53,14 @@ export function frontFigure(data: Variants, front: Front, settings: Settings): F
         label: "",
         entries: [
           { label: "on the front", colour: ink.text, kind: "line", dash: [4, 3], mark: "circle" },
-          { label: "beaten in both", colour: ink.text, kind: "line", dash: [0.01, 99], mark: "circle", hollow: ink.panel },
+          {
+            label: "beaten in both",
+            colour: ink.text,
+            kind: "line",
+            dash: [0.01, 99],
+            mark: "circle",
+            hollow: ink.panel,
+          },
         ],
       },
     ],

@@ -61,7 +61,8 @@ export function gridOf(data: Variants, metric: VariantMetric): Grid | null {
 
 export function heatFigure(data: Variants, metric: VariantMetric, grid: Grid): Figure {
   const rest = varying(data).length > 2 ? " The other variables have the values of the best variant." : "";
-  const direction = metric.better === null ? "" : ` ${metric.better === "lower" ? "Less" : "More"} is better.`;
+  const direction =
+    metric.better === null ? "" : ` ${metric.better === "lower" ? "Less" : "More"} is better.`;
   const { factor, label } = columnScale(grid.range, metric.unit);
   return {
     id: `heat-${slug(metric.path)}`,
@@ -118,7 +119,12 @@ function draw(
   const bottom = 6 + ROW * grid.y.values.length;
   const height = bottom + FOOT;
   const [low, high] = grid.range;
-  const text = (x: number, y: number, words: string, more: Record<string, string | number> = {}): SVGElement =>
+  const text = (
+    x: number,
+    y: number,
+    words: string,
+    more: Record<string, string | number> = {},
+  ): SVGElement =>
     svg("text", { x, y, "text-anchor": "middle", "font-size": 11, fill: ink.text, ...more }, words);
   // The least value of the vertical variable is at the bottom, as on an axis.
   const top = (row: number): number => 6 + ROW * (grid.y.values.length - 1 - row);
@@ -159,7 +165,10 @@ function draw(
     ),
     ...names.map((name, row) => text(left - 6, top(row) + ROW / 2 + 4, name, { "text-anchor": "end" })),
     text(left + (width - left - 8) / 2, bottom + 34, grid.x.name, { fill: ink.soft }),
-    text(0, 0, grid.y.name, { fill: ink.soft, transform: `translate(12 ${6 + (bottom - 6) / 2}) rotate(-90)` }),
+    text(0, 0, grid.y.name, {
+      fill: ink.soft,
+      transform: `translate(12 ${6 + (bottom - 6) / 2}) rotate(-90)`,
+    }),
   ];
   const element = svg("svg", { width, height, viewBox: `0 0 ${width} ${height}` }, ...cells, ...labels);
   return { height, element };

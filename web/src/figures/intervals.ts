@@ -7,7 +7,13 @@ import { plural, slug } from "../format";
 import type { Ink } from "../palette";
 import type { Numbers } from "../report";
 import { tip } from "../tooltip";
-import { metricName, type Standing, type VariantMetric, type VariantValues, type Variants } from "../variants";
+import {
+  metricName,
+  type Standing,
+  type VariantMetric,
+  type Variants,
+  type VariantValues,
+} from "../variants";
 import { labelWidth, type RowLabel, rowAxis } from "./rows";
 
 /** The look of a standing: the shape of the mark, and whether it is filled. */
@@ -55,7 +61,8 @@ export function intervalsFigure(data: Variants, metric: VariantMetric, settings:
         mark: LOOKS[standing].mark,
         ...(LOOKS[standing].filled ? {} : { hollow: ink.panel }),
       }));
-  const direction = metric.better === null ? "" : ` ${metric.better === "lower" ? "Less" : "More"} is better.`;
+  const direction =
+    metric.better === null ? "" : ` ${metric.better === "lower" ? "Less" : "More"} is better.`;
   return {
     id: `intervals-${slug(metric.path)}`,
     title: metricName(metric.path, 60),
@@ -94,7 +101,9 @@ function option(data: Variants, metric: VariantMetric, { ink, width, log }: Look
   const rows = rowsOf(data);
   const room = labelWidth(width, rows);
   const range = extent([...metric.variants.map((values) => values.seeds), ...bounds(metric.variants)], log);
-  const shown = metric.variants.map((values, at) => ({ values, at })).filter(({ values }) => values.mean !== null);
+  const shown = metric.variants
+    .map((values, at) => ({ values, at }))
+    .filter(({ values }) => values.mean !== null);
   return {
     ...base(ink),
     grid: { left: room, right: 22, top: 10, bottom: 46, outerBoundsMode: "none" },
@@ -122,7 +131,10 @@ function option(data: Variants, metric: VariantMetric, { ink, width, log }: Look
         data: shown.flatMap(({ values, at }) =>
           values.seeds
             .filter((value) => value !== null && (!log || value > 0))
-            .map((value) => ({ value: [value, at], itemStyle: { color: variantColour(ink, at), opacity: 0.35 } })),
+            .map((value) => ({
+              value: [value, at],
+              itemStyle: { color: variantColour(ink, at), opacity: 0.35 },
+            })),
         ),
       },
       horizontalBars(ink, shown, log),

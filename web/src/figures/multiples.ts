@@ -78,9 +78,7 @@ export function multiplesFigure(data: Variants, metric: VariantMetric, settings:
     },
     table: () => ({
       columns: [pair?.by.variable.name ?? "panel", pair?.x.variable.name ?? "x", "mean", "half_width"],
-      rows: panels.flatMap((panel) =>
-        panel.points.map(({ x, mean, half }) => [panel.title, x, mean, half]),
-      ),
+      rows: panels.flatMap((panel) => panel.points.map(({ x, mean, half }) => [panel.title, x, mean, half])),
     }),
   };
 }
@@ -108,13 +106,25 @@ function option(request: Request, panels: readonly Panel[], look: Look): ECharts
   });
   const ticks = Math.max(2, Math.floor((cell - 70) / 60));
   const horizontal = numeric
-    ? xAxis({ name: x.variable.name, unit: x.variable.unit, range: extent([x.variable.numbers]), ink, parts: ticks, zero: false })
+    ? xAxis({
+        name: x.variable.name,
+        unit: x.variable.unit,
+        range: extent([x.variable.numbers]),
+        ink,
+        parts: ticks,
+        zero: false,
+      })
     : {
         ...axisLook(ink),
         type: "category",
         data: x.variable.values,
         splitLine: { show: false },
-        axisLabel: { color: ink.text, fontSize: 11, interval: 0, formatter: (name: string) => shortened(name, 10) },
+        axisLabel: {
+          color: ink.text,
+          fontSize: 11,
+          interval: 0,
+          formatter: (name: string) => shortened(name, 10),
+        },
       };
   const name = (at: number): object => ({
     ...horizontal,
@@ -137,7 +147,11 @@ function option(request: Request, panels: readonly Panel[], look: Look): ECharts
         if (!point?.point) return "";
         const { at, mean, half } = point.point;
         const width = half === null ? "" : ` ± ${pointed(half, metric.unit)}`;
-        return tip(data.variants[at]?.label ?? "", [], [{ cells: ["mean", pointed(mean, metric.unit) + width] }]);
+        return tip(
+          data.variants[at]?.label ?? "",
+          [],
+          [{ cells: ["mean", pointed(mean, metric.unit) + width] }],
+        );
       },
     },
     series: panels.flatMap((panel, at) => seriesOf(panel, at, ink)),

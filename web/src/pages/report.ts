@@ -120,8 +120,7 @@ class Page {
 
   #subtitle(): string {
     const { runs, version, generated, variants } = this.report;
-    if (variants)
-      return [variantsSubtitle(variants), date(generated), `Lockgate ${version}`].join(" · ");
+    if (variants) return [variantsSubtitle(variants), date(generated), `Lockgate ${version}`].join(" · ");
     const names = runs.slice(0, 6).map(runName).join(", ");
     const several = runs.length > 1 ? `${runs.length} runs: ${names}${runs.length > 6 ? ", …" : ""}` : names;
     return [several, date(generated), version === "" ? "" : `Lockgate ${version}`]

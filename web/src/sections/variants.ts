@@ -1,12 +1,19 @@
 /** The table of a comparison: a row a variant, each metric with its interval, the best marked, and what differs. */
-import { standingWords } from "../figures/intervals";
+
 import { h } from "../dom";
+import { standingWords } from "../figures/intervals";
 import { columnScale, NONE, plural, significant } from "../format";
 import type { Cell } from "../report";
 import { makeTable } from "../table";
 import { metricName, type Standing, type VariantMetric, type Variants } from "../variants";
 
-const MARKS: Record<Standing, string> = { best: "★", reference: "base", same: "=", differs: "", unknown: "?" };
+const MARKS: Record<Standing, string> = {
+  best: "★",
+  reference: "base",
+  same: "=",
+  differs: "",
+  unknown: "?",
+};
 
 export function variantsSubtitle(data: Variants): string {
   return `${plural(data.variants.length, "variant")} × ${plural(data.seeds, "seed")}`;
