@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
 
-pub(crate) use self::many::{Compare, Sweep, Test, Variations};
+pub(crate) use self::many::{Compare, Sweep, Test, Tune, Variations};
 
 /// A laboratory for packet scheduling.
 #[derive(Debug, Parser)]
@@ -91,12 +91,27 @@ A run is finished if its file in DIR/parts is there: the same command, --resume,
 time make only what is missing. DIR/runs.parquet has a row for each run, in the order of the plan: the same bytes
 however it was made. A run that fails is noted in DIR/failed with the command that repeats it.")]
     Sweep(Sweep),
+    /// Searches the best values of parameters: goals, constraints, judged on seeds that the search has not seen
+    #[command(after_help = "Examples:
+  lockgate tune scenarios/home.toml --set port.router:modem.root=cake \\
+    --vary 'port.router:modem.queue.cake.bandwidth=80%..105% of link.line.rate.up' \\
+    --goal 'min flow.call.owd.p99' --subject-to 'group.backup.goodput.sum >= 8mbit'
+  lockgate tune home.toml --vary 'port.a:b.queue.q.target=1ms..20ms log' --vary port.a:b.queue.q.limit=50..500 \\
+    --goal 'min flow.call.owd.p99' --goal 'max group.backup.goodput.sum' --runs 200 --seeds 1..3
+
+A range a..b stands for every value in it, `log` for equal ratios; `step s` and lists for those values. Every point is
+run with every seed. The best points and the file as it is are then run with the seeds of --validate; exit code 3 if
+no point keeps the constraints there. The search is a tree-structured Parzen estimator, repeatable by --seed.")]
+    Tune(Tune),
     /// Tests the expectations of scenarios: a line for each file
     #[command(after_help = "Examples:
   lockgate test qos/*.toml
   lockgate test qos/*.toml --seeds 1..10 --junit results.xml --github
+  lockgate test qos/*.toml --write-baseline main.json
+  lockgate test qos/*.toml --baseline main.json
 
-Exit code 3 if an expectation is missed, 1 if a file cannot be run; nothing but --junit is written.")]
+Exit code 3 if an expectation is missed, 1 if a file cannot be run. --baseline shows differences and judges none of
+them; nothing but --junit and --write-baseline is written, and only over an earlier file of that kind.")]
     Test(Test),
     /// Lists disciplines, distributions, traffic profiles and metrics; of a name, its parameters and
     /// guarantees

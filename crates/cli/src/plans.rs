@@ -1,6 +1,8 @@
 //! Plans of the command line: what varies, over which seeds, which metrics; checks, and runs with progress.
 
 mod metrics;
+pub(crate) mod outputs;
+pub(crate) mod tuned;
 mod values;
 
 use std::collections::BTreeMap;
@@ -17,7 +19,7 @@ use lockgate_scenario::{Override, Reader, Vary, VaryError};
 pub(crate) use self::values::seeds;
 use crate::arguments::Variations;
 use crate::exit::Failure;
-use crate::{interrupt, output, runs, terminal};
+use crate::{interrupt, runs, terminal};
 
 /// A plan with what its runs are read from.
 pub(crate) struct Planned {
@@ -26,6 +28,8 @@ pub(crate) struct Planned {
     pub(crate) title: String,
     /// Scenario without the variations.
     pub(crate) base: Scenario,
+    /// Estimate of the memory of a run of the largest variant, in bytes.
+    pub(crate) memory: u64,
     pub(crate) source: Source,
 }
 
@@ -131,13 +135,16 @@ pub(crate) fn plan(file: &Path, arguments: &Variations) -> Result<Planned, Failu
     };
     let files = HashedFiles { files: Beside::new(file), hashes: Mutex::default() };
     let mut wanted = metrics::Wanted::new(&arguments.show);
+    let mut memory = 0;
     for variant in plan.variants()? {
         let settings = [plan.settings.as_slice(), &variant.settings].concat();
-        wanted.look_in(&source.read(&settings, &files).map_err(varied)?);
+        let scenario = source.read(&settings, &files).map_err(varied)?;
+        memory = memory.max(lockgate::memory::of_run(&scenario));
+        wanted.look_in(&scenario);
     }
     plan.metrics = wanted.found()?;
     plan.files = files.hashes.into_inner().unwrap_or_else(PoisonError::into_inner);
-    Ok(Planned { plan, title: base.title.clone(), base, source })
+    Ok(Planned { plan, title: base.title.clone(), base, memory, source })
 }
 
 /// Checks every value of the scenario's own variations, one at a time.
@@ -184,11 +191,6 @@ fn varied(error: lockgate::Error) -> Failure {
 }
 
 impl Planned {
-    /// Simulates a task, as [`Source::run`].
-    pub(crate) fn run(&self, task: &Task) -> Result<Option<Row>, lockgate::Error> {
-        self.source.run(task, &self.plan.metrics)
-    }
-
     /// Returns the names of the variations that tables show: one that always equals an earlier one of its
     /// group is left out.
     pub(crate) fn columns(&self) -> Vec<(usize, &Vary)> {
@@ -224,16 +226,4 @@ pub(crate) fn on_threads<R: Send>(threads: Option<usize>, work: impl FnOnce() ->
         // The default, or no thread can be started here.
         _ => work(),
     }
-}
-
-/// Writes a file; `-` is the standard output.
-pub(crate) fn write(file: &Path, text: &str) -> Result<(), Failure> {
-    if file == Path::new("-") {
-        output::document(text.as_bytes());
-        return Ok(());
-    }
-    std::fs::write(file, text).map_err(|error| {
-        let why = lockgate::files::words(&error);
-        Failure::run(format!("cannot write `{}`: {why}", file.display()), "name another file")
-    })
 }

@@ -93,6 +93,59 @@ fn shard(text: &str) -> Result<(usize, usize), String> {
 }
 
 #[derive(Debug, Args)]
+pub(crate) struct Tune {
+    /// Scenario file; if left out, the scenarios found here are listed
+    pub(crate) file: Option<PathBuf>,
+    /// Values of a parameter: a range a..b, a..b log, or a list; may be repeated
+    #[arg(long, value_name = "PATH=RANGE")]
+    pub(crate) vary: Vec<String>,
+    /// Metric to make small or large, such as 'min flow.call.owd.p99'; of several, the front is shown
+    #[arg(long = "goal", value_name = "GOAL", required = true)]
+    pub(crate) goals: Vec<String>,
+    /// Bound of a metric, such as 'group.backup.goodput.sum >= 8mbit'; may be repeated
+    #[arg(long = "subject-to", value_name = "CONSTRAINT")]
+    pub(crate) constraints: Vec<String>,
+    /// Limit on the runs of the search: points times seeds
+    #[arg(long, default_value_t = 60, value_name = "N", value_parser = budget)]
+    pub(crate) runs: usize,
+    /// Seeds that every point is run with
+    #[arg(long, default_value = "1..2", value_name = "SEEDS")]
+    pub(crate) seeds: String,
+    /// Other seeds, on which the best points are judged
+    #[arg(long, default_value = "101..110", value_name = "SEEDS")]
+    pub(crate) validate: String,
+    /// Ends the search after this many points that were no better [default: when --runs are made]
+    #[arg(long, value_name = "N", value_parser = budget)]
+    pub(crate) patience: Option<usize>,
+    /// Seed of the search's own draws
+    #[arg(long, default_value_t = 1, value_name = "N")]
+    pub(crate) seed: u64,
+    /// Writes the search as JSON to this file, `-` for the standard output instead of the tables
+    #[arg(long, value_name = "FILE")]
+    pub(crate) json: Option<PathBuf>,
+    /// Sets a value of all points first; may be repeated
+    #[arg(long = "set", value_name = "PATH=VALUE")]
+    pub(crate) overrides: Vec<String>,
+    /// Number of runs at the same time [default: one a processor]
+    #[arg(long, short, value_name = "N", value_parser = threads)]
+    pub(crate) jobs: Option<usize>,
+    /// Memory limit of the runs, such as 8GiB [default: 2GiB]
+    #[arg(long, value_name = "SIZE")]
+    pub(crate) memory: Option<String>,
+    /// Prints no progress and no warnings
+    #[arg(long, short)]
+    pub(crate) quiet: bool,
+}
+
+/// Parses a number of runs or points.
+fn budget(text: &str) -> Result<usize, String> {
+    text.parse()
+        .ok()
+        .filter(|count| (1..=1_000_000).contains(count))
+        .ok_or_else(|| "a number from 1 to 1000000".to_owned())
+}
+
+#[derive(Debug, Args)]
 pub(crate) struct Test {
     /// Scenario files
     #[arg(required = true)]
@@ -109,6 +162,15 @@ pub(crate) struct Test {
     /// Prints GitHub's annotations, at the line of each missed expectation
     #[arg(long)]
     pub(crate) github: bool,
+    /// Compares each value with that of an earlier run: old, new, difference
+    #[arg(long, value_name = "FILE")]
+    pub(crate) baseline: Option<PathBuf>,
+    /// Writes the values to this file, for a later --baseline
+    #[arg(long, value_name = "FILE")]
+    pub(crate) write_baseline: Option<PathBuf>,
+    /// Prints one JSON document instead of lines
+    #[arg(long, conflicts_with = "github")]
+    pub(crate) json: bool,
     /// Number of runs at the same time [default: one a processor]
     #[arg(long, short, value_name = "N", value_parser = threads)]
     pub(crate) jobs: Option<usize>,

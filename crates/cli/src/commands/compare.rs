@@ -13,6 +13,8 @@ use serde_json::json;
 use crate::arguments::Compare;
 use crate::exit::{Exit, Failure};
 use crate::output::{say, tell};
+use crate::plans::outputs::{Form, OutputFile};
+use crate::plans::tuned::check_memory;
 use crate::plans::{self, Planned};
 use crate::results::{self, ResultsDirectory};
 use crate::{interrupt, runs, terminal};
@@ -34,16 +36,22 @@ pub(crate) fn compare(arguments: &Compare) -> Result<Exit, Failure> {
     let base = base(arguments.base, variants.len())?;
     let out = arguments.out.as_deref();
     let out = out.map(|out| ResultsDirectory::start(Some(out), &planned.title)).transpose()?;
+    let csv = arguments.csv.as_deref().map(|file| OutputFile::start(file, Form::Runs, "--csv")).transpose()?;
+    let json =
+        arguments.json.as_deref().map(|file| OutputFile::start(file, Form::Comparison, "--json")).transpose()?;
+    let limit = runs::memory_limit(arguments.variations.memory.as_deref())?;
+    let runs = variants.len() * planned.plan.seeds.len();
+    check_memory(planned.memory, arguments.variations.jobs, runs, limit)?;
     let curves = out.is_some().then(|| Curves::new(&planned, variants.len()));
     interrupt::listen();
     let Some(rows) = make(&planned, arguments, curves.as_ref())? else { return Ok(Exit::Interrupted) };
     let metrics = judge(&planned.plan, &rows, base);
     let compared = Compared { planned: &planned, variants: &variants, rows: &rows, metrics: &metrics };
-    if let Some(file) = &arguments.csv {
-        plans::write(file, &compared.csv())?;
+    if let Some(csv) = &csv {
+        csv.write(&compared.csv())?;
     }
-    match arguments.json.as_deref() {
-        Some(file) => plans::write(file, &results::json(&compared.json())?)?,
+    match &json {
+        Some(json) => json.write(&results::json(&compared.json())?)?,
         None => compared.show(),
     }
     if let (Some(out), Some(curves)) = (out, curves) {

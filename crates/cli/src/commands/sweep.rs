@@ -10,6 +10,7 @@ use lockgate_experiment::{Error, Plan, Store, Task, run_tasks};
 use crate::arguments::Sweep;
 use crate::exit::{Exit, Failure};
 use crate::output::{say, tell};
+use crate::plans::tuned::check_memory;
 use crate::plans::{self, Source};
 use crate::{interrupt, runs};
 
@@ -75,6 +76,8 @@ fn open(arguments: &Sweep) -> Result<Opened, Failure> {
     let (store, plan, scenario) = match (&arguments.file, opens) {
         (Some(file), false) => {
             let planned = plans::plan(file, &arguments.variations)?;
+            let limit = runs::memory_limit(arguments.variations.memory.as_deref())?;
+            check_memory(planned.memory, arguments.variations.jobs, usize::MAX, limit)?;
             let scenario = file.display().to_string();
             (Store::create(&arguments.into, &planned.plan, &scenario)?, planned.plan, scenario)
         }

@@ -42,7 +42,7 @@ impl Goal {
             "max" => Better::Higher,
             _ => return Err(wrong()),
         };
-        let address = Address::parse(path.trim()).map_err(Error::runner)?;
+        let address = Address::parse(path.trim()).map_err(|error| Error::Tune(format!("`{text}`: {error}")))?;
         Ok(Self { path: address.to_string(), better })
     }
 
@@ -68,7 +68,7 @@ impl Constraint {
                 "`{text}` is no constraint: write `ADDRESS >= VALUE`, such as `group.backup.goodput.sum >= 8mbit`"
             )));
         };
-        let address = Address::parse(path).map_err(Error::runner)?;
+        let address = Address::parse(path).map_err(|error| Error::Tune(format!("`{text}`: {error}")))?;
         let unit = address.metric.unit;
         let number = vary::number(value)
             .ok_or_else(|| Error::Tune(format!("`{text}`: `{value}` is no number with a unit")))?;
