@@ -1,6 +1,6 @@
 /** Two metrics of all variants against each other, and the Pareto front: those that no other beats in both. */
 import type { EChartsOption } from "echarts";
-import { extent, pointed, wantsLog, xAxis, yAxis } from "../axis";
+import { extent, pointed, variantsWantLog, xAxis, yAxis } from "../axis";
 import { base, tooltip } from "../chart";
 import { axisChoice, type Figure, type Settings } from "../figure";
 import type { Ink } from "../palette";
@@ -36,15 +36,15 @@ export function frontFigure(data: Variants, front: Front, settings: Settings): F
     return [{ at, x: one.mean, y: other.mean, halfX: one.halfWidth ?? 0, halfY: other.halfWidth ?? 0, on }];
   });
   const log = (axis: "x" | "y"): boolean =>
-    (settings[axis] ?? (wantsLog(extent([points.map((point) => point[axis])], true)) ? "log" : "linear")) ===
-    "log";
+    (settings[axis] ??
+      (variantsWantLog(extent([points.map((point) => point[axis])], true)) ? "log" : "linear")) === "log";
   const toward = (metric: VariantMetric): string => (metric.better === "lower" ? "less" : "more");
   const names = front.on.map((at) => `#${at + 1} ${data.variants[at]?.label ?? ""}`);
   return {
     id: `front-${front.x}-${front.y}`,
     title: `${metricName(y.path, 40)} against ${metricName(x.path, 40)}`,
     caption:
-      `Filled: on the front, beaten by no other variant in both (better: ${toward(x)} to the side, ${toward(y)} upwards): ` +
+      `Filled: on the front, beaten by no other variant in both (${toward(x)} of the horizontal and ${toward(y)} of the vertical axis is better): ` +
       `${names.slice(0, 8).join(", ")}${names.length > 8 ? ", …" : ""}. Numbers as in the table; strokes: 95 % intervals.`,
     empty: points.length === 0 ? "No variant has a value of both." : null,
     choices: [axisChoice("x", log("x")), axisChoice("y", log("y"))],
@@ -142,7 +142,8 @@ function option({ data, x, y, points }: Request, { ink, width, log }: Look): ECh
           },
           label: {
             show: points.length <= 40 || point.on,
-            position: "right",
+            // Neighbours have their numbers on different sides.
+            position: ["right", "top", "left", "bottom"][point.at % 4],
             distance: 4,
             formatter: String(point.at + 1),
             color: point.on ? ink.text : ink.soft,

@@ -1,6 +1,6 @@
 /** A metric of all variants: the mean with its 95 % interval, over the values of the seeds; the best is marked. */
 import type { EChartsOption } from "echarts";
-import { extent, pointed, wantsLog, xAxis } from "../axis";
+import { extent, pointed, variantsWantLog, xAxis } from "../axis";
 import { base, tooltip } from "../chart";
 import { axisChoice, type Figure, type KeyEntry, type Settings } from "../figure";
 import { plural, slug } from "../format";
@@ -47,7 +47,7 @@ function bounds(values: readonly VariantValues[]): Numbers[] {
 
 export function intervalsFigure(data: Variants, metric: VariantMetric, settings: Settings): Figure {
   const seeds = metric.variants.map((values) => values.seeds);
-  const wide = wantsLog(extent(seeds, true));
+  const wide = variantsWantLog(extent(seeds, true));
   const log = (settings["x"] ?? (wide ? "log" : "linear")) === "log";
   const found = new Set(metric.variants.filter(({ mean }) => mean !== null).map(({ standing }) => standing));
   const key = (ink: Ink): KeyEntry[] =>

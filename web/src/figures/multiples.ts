@@ -1,6 +1,6 @@
 /** Small multiples: a metric over one variable, a panel for each value of another, all on the same axes. */
 import type { EChartsOption } from "echarts";
-import { axisLook, extent, pointed, wantsLog, xAxis, yAxis } from "../axis";
+import { axisLook, extent, pointed, variantsWantLog, xAxis, yAxis } from "../axis";
 import { base, tooltip } from "../chart";
 import { axisChoice, type Figure, type Settings } from "../figure";
 import { shortened, slug } from "../format";
@@ -59,7 +59,7 @@ export function multiplesFigure(data: Variants, metric: VariantMetric, settings:
   const request = pair === null ? null : { data, metric, ...pair };
   const panels = request === null ? [] : panelsOf(request);
   const means = panels.map((panel) => panel.points.map((point) => point.mean));
-  const log = (settings["y"] ?? (wantsLog(extent(means, true)) ? "log" : "linear")) === "log";
+  const log = (settings["y"] ?? (variantsWantLog(extent(means, true)) ? "log" : "linear")) === "log";
   const others = varying(data).length > 2 ? " The other variables are in the points above each other." : "";
   return {
     id: `multiples-${slug(metric.path)}`,

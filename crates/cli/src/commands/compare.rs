@@ -36,9 +36,13 @@ pub(crate) fn compare(arguments: &Compare) -> Result<Exit, Failure> {
     let base = base(arguments.base, variants.len())?;
     let out = arguments.out.as_deref();
     let out = out.map(|out| ResultsDirectory::start(Some(out), &planned.title)).transpose()?;
-    let csv = arguments.csv.as_deref().map(|file| OutputFile::start(file, Form::Runs, "--csv")).transpose()?;
-    let json =
-        arguments.json.as_deref().map(|file| OutputFile::start(file, Form::Comparison, "--json")).transpose()?;
+    let csv =
+        arguments.csv.as_deref().map(|file| OutputFile::start(file, Form::Runs, "--csv")).transpose()?;
+    let json = arguments
+        .json
+        .as_deref()
+        .map(|file| OutputFile::start(file, Form::Comparison, "--json"))
+        .transpose()?;
     let limit = runs::memory_limit(arguments.variations.memory.as_deref())?;
     let runs = variants.len() * planned.plan.seeds.len();
     check_memory(planned.memory, arguments.variations.jobs, runs, limit)?;

@@ -34,7 +34,8 @@ pub(crate) fn tune(arguments: &Tune) -> Result<Exit, Failure> {
     let file = arguments.file.as_deref().ok_or_else(runs::no_file)?;
     let (seeds, unseen) = seeds(arguments)?;
     let tuned = tuned(file, arguments)?;
-    let out = arguments.json.as_deref().map(|file| OutputFile::start(file, Form::Search, "--json")).transpose()?;
+    let out =
+        arguments.json.as_deref().map(|file| OutputFile::start(file, Form::Search, "--json")).transpose()?;
     let limit = runs::memory_limit(arguments.memory.as_deref())?;
     check_memory(tuned.memory, arguments.jobs, arguments.runs, limit)?;
     interrupt::listen();
@@ -85,17 +86,14 @@ fn seeds(arguments: &Tune) -> Result<(Vec<u64>, Vec<u64>), Failure> {
 }
 
 /// Runs the best points, and the scenario as it is, with the unseen seeds.
-fn judge(
-    tuned: &Tuned,
-    found: &Search,
-    unseen: &[u64],
-    arguments: &Tune,
-) -> Result<Option<Judged>, Failure> {
-    let mut best = if tuned.goals.len() == 1 { found.ranked(&tuned.goals) } else { found.front(&tuned.goals) };
+fn judge(tuned: &Tuned, found: &Search, unseen: &[u64], arguments: &Tune) -> Result<Option<Judged>, Failure> {
+    let mut best =
+        if tuned.goals.len() == 1 { found.ranked(&tuned.goals) } else { found.front(&tuned.goals) };
     best.truncate(if tuned.goals.len() == 1 { FINALISTS } else { MOST_FRONT });
     if best.is_empty() {
         // The nearest to feasible, so that it is said how far it is.
-        let nearest = found.tried.iter().enumerate().min_by(|one, other| one.1.violation.total_cmp(&other.1.violation));
+        let nearest =
+            found.tried.iter().enumerate().min_by(|one, other| one.1.violation.total_cmp(&other.1.violation));
         best.extend(nearest.map(|(index, _)| index));
     }
     let finalists: Vec<Option<usize>> = best.into_iter().map(Some).chain([None]).collect();
@@ -171,7 +169,10 @@ impl Report<'_> {
         say!();
         self.table();
         say!();
-        say!("* best of the search{}   - a constraint is not kept", if self.tuned.goals.len() > 1 { ": the front" } else { "" });
+        say!(
+            "* best of the search{}   - a constraint is not kept",
+            if self.tuned.goals.len() > 1 { ": the front" } else { "" }
+        );
         say!("stopped: {}", self.stop());
         say!();
         self.judgement();
@@ -181,7 +182,9 @@ impl Report<'_> {
                 say!("the winner, #{}:", index + 1);
                 say!("  lockgate run {file} {}", self.tuned.options(&self.found.tried[index].point));
             }
-            None => say!("no point keeps every constraint on the unseen seeds: widen the ranges, or allow more --runs"),
+            None => say!(
+                "no point keeps every constraint on the unseen seeds: widen the ranges, or allow more --runs"
+            ),
         }
     }
 
@@ -195,9 +198,20 @@ impl Report<'_> {
         let row = |(index, tried): (usize, &Tried)| {
             let mut cells = vec![(index + 1).to_string()];
             cells.extend(tried.point.values.iter().cloned());
-            cells.extend(self.tuned.metrics.iter().zip(&tried.means).map(|(path, mean)| quantity(path, *mean)));
+            cells.extend(
+                self.tuned.metrics.iter().zip(&tried.means).map(|(path, mean)| quantity(path, *mean)),
+            );
             let is_best = front.contains(&index);
-            cells.push(if is_best { "*" } else if tried.is_feasible() { "" } else { "-" }.to_owned());
+            cells.push(
+                if is_best {
+                    "*"
+                } else if tried.is_feasible() {
+                    ""
+                } else {
+                    "-"
+                }
+                .to_owned(),
+            );
             cells
         };
         let rows: Vec<Vec<String>> = self.found.tried.iter().enumerate().map(row).collect();
@@ -227,7 +241,9 @@ impl Report<'_> {
         header.extend(self.tuned.metrics.iter().map(String::as_str));
         let row = |(at, finalist): (usize, &Option<usize>)| {
             let mut cells = vec![name(finalist)];
-            cells.extend(self.tuned.metrics.iter().enumerate().map(|(metric, path)| self.cell(metric, path, at)));
+            cells.extend(
+                self.tuned.metrics.iter().enumerate().map(|(metric, path)| self.cell(metric, path, at)),
+            );
             cells
         };
         let rows: Vec<Vec<String>> = self.judged.finalists.iter().enumerate().map(row).collect();

@@ -1,6 +1,6 @@
 //! Files that a user names for tables and documents: written aside and renamed, and only over such a file.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use lockgate::results::SavedFile;
 use lockgate_measure::metric::Address;
@@ -62,7 +62,6 @@ fn has_keys(text: &str, keys: &[&str]) -> bool {
 
 /// File to be written; `-` is the standard output.
 pub(crate) struct OutputFile {
-    path: PathBuf,
     saved: Option<SavedFile>,
     option: &'static str,
 }
@@ -79,17 +78,7 @@ impl OutputFile {
             let saved = SavedFile::start_form(path, form.check());
             Some(saved.map_err(|error| Failure::saved_file(&error, option))?)
         };
-        Ok(Self { path: path.to_path_buf(), saved, option })
-    }
-
-    /// Returns true if it is the standard output.
-    pub(crate) fn is_stdout(&self) -> bool {
-        self.saved.is_none()
-    }
-
-    /// Returns its path.
-    pub(crate) fn path(&self) -> &Path {
-        &self.path
+        Ok(Self { saved, option })
     }
 
     /// Writes it.

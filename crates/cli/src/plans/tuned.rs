@@ -144,6 +144,9 @@ pub(crate) fn check_memory(one: u64, jobs: Option<usize>, runs: usize, limit: u6
             memory(needed),
             memory(limit)
         ),
-        format!("make fewer at the same time (`--jobs {fits}`), or allow more (`--memory {}GiB`)", needed.div_ceil(1 << 30)),
+        format!(
+            "make fewer at the same time (`--jobs {fits}`), or allow more (`--memory {}GiB`)",
+            needed.div_ceil(1 << 30)
+        ),
     ))
 }

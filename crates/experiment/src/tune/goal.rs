@@ -42,7 +42,8 @@ impl Goal {
             "max" => Better::Higher,
             _ => return Err(wrong()),
         };
-        let address = Address::parse(path.trim()).map_err(|error| Error::Tune(format!("`{text}`: {error}")))?;
+        let address =
+            Address::parse(path.trim()).map_err(|error| Error::Tune(format!("`{text}`: {error}")))?;
         Ok(Self { path: address.to_string(), better })
     }
 

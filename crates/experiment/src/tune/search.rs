@@ -2,7 +2,7 @@
 
 use lockgate_measure::comparison::front;
 use optimizer::multi_objective::MultiObjectiveStudy;
-use optimizer::parameter::{CategoricalParam, FloatParam, IntParam, Parameter};
+use optimizer::parameter::{CategoricalParam, FloatParam, Parameter};
 use optimizer::sampler::{MotpeSampler, TpeSampler};
 use optimizer::{Direction, Study, Trial};
 
@@ -13,6 +13,11 @@ use crate::{Error, Row};
 /// Points that are proposed before the first of them is told: they can be run at the same time. Fixed, so that
 /// a search does not depend on the number of processors.
 const TOGETHER: usize = 2;
+/// Candidates of which the sampler proposes the best.
+const CANDIDATES: usize = 48;
+/// Widths of the samplers' kernels at the beginning and at the end, as parts of a dimension.
+const WIDE: f64 = 0.2;
+const NARROW: f64 = 0.02;
 /// Proposals in succession that were all tried before; then the space counts as exhausted.
 const REPEATED: usize = 300;
 
@@ -70,6 +75,13 @@ pub struct Search {
     pub stop: Stop,
     /// Index of the last point that was better than all before it.
     pub last_progress: usize,
+}
+
+impl Request<'_> {
+    /// Returns the limit on the points.
+    fn points(&self) -> usize {
+        (self.runs / self.seeds.max(1)).max(1)
+    }
 }
 
 impl Tried {
@@ -138,19 +150,41 @@ enum Kind {
 }
 
 enum Parameters {
-    Float { parameter: FloatParam, low: f64 },
-    Int(IntParam),
+    /// Position in a dimension, from `low` to `low + 1`; of steps, so many.
+    Float {
+        parameter: FloatParam,
+        low: f64,
+        steps: Option<usize>,
+    },
     Categorical(CategoricalParam<usize>),
+}
+
+/// Returns the sampler of one goal. Its kernels narrow from a fifth of a range to a fiftieth while the runs are
+/// used up: chosen from the points alone they would collapse onto the first good ones.
+fn sampler(request: &Request<'_>, tried: usize, most: usize) -> Result<TpeSampler, Error> {
+    let left = 1.0 - tried as f64 / most as f64;
+    TpeSampler::builder()
+        .n_startup_trials(startup(most))
+        .n_ei_candidates(CANDIDATES)
+        .kde_bandwidth(NARROW + (WIDE - NARROW) * left * left)
+        .seed(request.seed.wrapping_add(tried as u64))
+        .build()
+        .map_err(Error::runner)
+}
+
+/// Returns the number of random points that a search of `most` points begins with.
+fn startup(most: usize) -> usize {
+    (most / 4).clamp(5, 12)
 }
 
 impl Optimiser {
     fn new(request: &Request<'_>) -> Result<Self, Error> {
-        let startup = (request.runs / request.seeds.max(1) / 4).clamp(5, 12);
+        let most = request.points();
         let study = if request.goals.len() == 1 {
-            let sampler = TpeSampler::builder().n_startup_trials(startup).seed(request.seed).build();
-            Kind::One(Study::with_sampler(Direction::Minimize, sampler.map_err(Error::runner)?))
+            Kind::One(Study::with_sampler(Direction::Minimize, sampler(request, 0, most)?))
         } else {
-            let sampler = MotpeSampler::builder().n_startup_trials(startup).seed(request.seed).build();
+            let builder = MotpeSampler::builder().n_startup_trials(startup(most)).n_ei_candidates(CANDIDATES);
+            let sampler = builder.kde_bandwidth(NARROW * 4.0).seed(request.seed).build();
             Kind::Many(MultiObjectiveStudy::with_sampler(
                 vec![Direction::Minimize; request.goals.len()],
                 sampler,
@@ -158,13 +192,13 @@ impl Optimiser {
         };
         // The samplers recognise a parameter by its limits: each dimension has its own.
         let parameter = |(index, dimension): (usize, &Dimension)| match dimension {
-            Dimension::Range(_) => {
+            Dimension::Range(_) | Dimension::Steps(_) => {
                 let low = index as f64;
-                Parameters::Float { parameter: FloatParam::new(low, low + 1.0), low }
-            }
-            Dimension::Steps(texts) => {
-                let low = 1000 * index as i64;
-                Parameters::Int(IntParam::new(low, low + texts.len() as i64 - 1))
+                let steps = match dimension {
+                    Dimension::Steps(texts) => Some(texts.len()),
+                    _ => None,
+                };
+                Parameters::Float { parameter: FloatParam::new(low, low + 1.0), low, steps }
             }
             Dimension::Words(texts) => {
                 Parameters::Categorical(CategoricalParam::new((0..texts.len()).collect()))
@@ -182,12 +216,14 @@ impl Optimiser {
         };
         let coordinate = |parameter: &Parameters| {
             Ok(match parameter {
-                Parameters::Float { parameter, low } => {
-                    Coordinate::Position(parameter.suggest(&mut trial).map_err(Error::runner)? - low)
-                }
-                Parameters::Int(parameter) => {
-                    let index = parameter.suggest(&mut trial).map_err(Error::runner)?.rem_euclid(1000);
-                    Coordinate::Index(usize::try_from(index).unwrap_or_default())
+                Parameters::Float { parameter, low, steps } => {
+                    let position = parameter.suggest(&mut trial).map_err(Error::runner)? - low;
+                    match steps {
+                        None => Coordinate::Position(position),
+                        Some(steps) => {
+                            Coordinate::Index(((position * *steps as f64) as usize).min(steps - 1))
+                        }
+                    }
                 }
                 Parameters::Categorical(parameter) => {
                     Coordinate::Index(parameter.suggest(&mut trial).map_err(Error::runner)?)
@@ -225,19 +261,19 @@ pub fn search(
     request: &Request<'_>,
     mut evaluate: impl FnMut(&[Point]) -> Result<Option<Vec<Vec<Row>>>, Error>,
 ) -> Result<Search, Error> {
-    let optimiser = Optimiser::new(request)?;
-    let most = (request.runs / request.seeds.max(1)).max(1);
+    let mut optimiser = Optimiser::new(request)?;
+    let most = request.points();
     let mut found = Search { tried: Vec::new(), stop: Stop::Runs, last_progress: 0 };
     let mut repeated = 0;
     while found.tried.len() < most {
+        if let Kind::One(study) = &mut optimiser.study {
+            study.set_sampler(sampler(request, found.tried.len(), most)?);
+        }
         let (mut trials, mut points): (Vec<Trial>, Vec<Point>) = (Vec::new(), Vec::new());
         while points.len() < TOGETHER.min(most - found.tried.len()) && repeated < REPEATED {
             let (trial, coordinates) = optimiser.ask()?;
             let point = request.space.point(&coordinates)?;
-            if let Some(known) = found.tried.iter().find(|tried| tried.point == point) {
-                repeated += 1;
-                optimiser.tell(trial, known, request.goals)?;
-            } else if points.contains(&point) {
+            if points.contains(&point) || found.tried.iter().any(|tried| tried.point == point) {
                 repeated += 1;
             } else {
                 trials.push(trial);

@@ -40,7 +40,10 @@ impl Baseline {
     pub(super) fn of(all: &[Tested], seeds: &[u64]) -> Self {
         let values = |tested: &Tested| {
             let expects = tested.expectations().iter();
-            (tested.file.clone(), expects.map(|expect| (expect.that.clone(), expect.values.clone())).collect())
+            (
+                tested.file.clone(),
+                expects.map(|expect| (expect.that.clone(), expect.values.clone())).collect(),
+            )
         };
         let files = all.iter().filter(|tested| tested.outcome.is_ok()).map(values).collect();
         Self { schema: 1, lockgate: env!("CARGO_PKG_VERSION").to_owned(), seeds: seeds.to_vec(), files }
