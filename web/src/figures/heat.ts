@@ -151,7 +151,7 @@ function draw(
       ),
       fits
         ? text(x + size / 2, top(cell.row) + ROW / 2 + 4, significant(cell.mean / factor, 3), {
-            fill: part > 0.55 ? "#ffffff" : ink.text,
+            fill: part > 0.75 ? "#ffffff" : ink.text,
             "font-weight": best ? 700 : 400,
             "pointer-events": "none",
           })
