@@ -3,7 +3,7 @@
 use lockgate_measure::comparison::front;
 use optimizer::multi_objective::MultiObjectiveStudy;
 use optimizer::parameter::{CategoricalParam, FloatParam, Parameter};
-use optimizer::sampler::{MotpeSampler, TpeSampler};
+use optimizer::sampler::{GpSampler, MotpeSampler, TpeSampler};
 use optimizer::{Direction, Study, Trial};
 
 use super::goal::{Constraint, Goal};
@@ -13,11 +13,13 @@ use crate::{Error, Row};
 /// Points that are proposed before the first of them is told: they can be run at the same time. Fixed, so that
 /// a search does not depend on the number of processors.
 const TOGETHER: usize = 2;
-/// Candidates of which the sampler proposes the best.
-const CANDIDATES: usize = 48;
-/// Widths of the samplers' kernels at the beginning and at the end, as parts of a dimension.
-const WIDE: f64 = 0.2;
-const NARROW: f64 = 0.02;
+/// Candidates of which the Gaussian process proposes the best.
+const CANDIDATES: usize = 2000;
+/// Variance of a point's mean over the seeds, as a part of the variance of all points.
+const NOISE: f64 = 1e-3;
+/// Width of the kernels of the Parzen estimators, as a part of a dimension. Chosen from the points alone they
+/// would collapse onto the first good ones.
+const KERNEL: f64 = 0.1;
 /// Proposals in succession that were all tried before; then the space counts as exhausted.
 const REPEATED: usize = 300;
 
@@ -127,6 +129,14 @@ impl Search {
         indices
     }
 
+    /// Returns the least and the greatest cost of the first goal among feasible points.
+    fn extremes(&self, goals: &[Goal]) -> Option<(f64, f64)> {
+        let feasible = self.tried.iter().filter(|one| one.is_feasible());
+        let mut costs = feasible.filter_map(|one| one.costs(goals)).map(|costs| costs[0]);
+        let first = costs.next()?;
+        Some(costs.fold((first, first), |(low, high), cost| (low.min(cost), high.max(cost))))
+    }
+
     /// Returns the indices of the feasible points by the first goal, the best first.
     pub fn ranked(&self, goals: &[Goal]) -> Vec<usize> {
         let cost = |index: usize| self.tried[index].costs(goals).map(|costs| costs[0]);
@@ -159,17 +169,18 @@ enum Parameters {
     Categorical(CategoricalParam<usize>),
 }
 
-/// Returns the sampler of one goal. Its kernels narrow from a fifth of a range to a fiftieth while the runs are
-/// used up: chosen from the points alone they would collapse onto the first good ones.
-fn sampler(request: &Request<'_>, tried: usize, most: usize) -> Result<TpeSampler, Error> {
-    let left = 1.0 - tried as f64 / most as f64;
-    TpeSampler::builder()
-        .n_startup_trials(startup(most))
-        .n_ei_candidates(CANDIDATES)
-        .kde_bandwidth(NARROW + (WIDE - NARROW) * left * left)
-        .seed(request.seed.wrapping_add(tried as u64))
-        .build()
-        .map_err(Error::runner)
+/// Returns the study of one goal: a Gaussian process, or a Parzen estimator if a dimension has words, which the
+/// process would draw at random.
+fn study(request: &Request<'_>, most: usize) -> Result<Study<f64>, Error> {
+    let has_words = request.space.dimensions().iter().any(|one| matches!(one, Dimension::Words(_)));
+    if has_words {
+        let sampler = TpeSampler::builder().n_startup_trials(startup(most)).gamma(0.15).kde_bandwidth(KERNEL);
+        let sampler = sampler.seed(request.seed).build().map_err(Error::runner)?;
+        return Ok(Study::with_sampler(Direction::Minimize, sampler));
+    }
+    let sampler = GpSampler::builder().n_startup_trials(startup(most)).n_candidates(CANDIDATES);
+    let sampler = sampler.noise_variance(NOISE).seed(request.seed).build();
+    Ok(Study::with_sampler(Direction::Minimize, sampler))
 }
 
 /// Returns the number of random points that a search of `most` points begins with.
@@ -181,10 +192,10 @@ impl Optimiser {
     fn new(request: &Request<'_>) -> Result<Self, Error> {
         let most = request.points();
         let study = if request.goals.len() == 1 {
-            Kind::One(Study::with_sampler(Direction::Minimize, sampler(request, 0, most)?))
+            Kind::One(study(request, most)?)
         } else {
-            let builder = MotpeSampler::builder().n_startup_trials(startup(most)).n_ei_candidates(CANDIDATES);
-            let sampler = builder.kde_bandwidth(NARROW * 4.0).seed(request.seed).build();
+            let builder = MotpeSampler::builder().n_startup_trials(startup(most));
+            let sampler = builder.kde_bandwidth(KERNEL).seed(request.seed).build();
             Kind::Many(MultiObjectiveStudy::with_sampler(
                 vec![Direction::Minimize; request.goals.len()],
                 sampler,
@@ -234,15 +245,19 @@ impl Optimiser {
         Ok((trial, coordinates))
     }
 
-    /// Tells the result of a point. Infeasible points rank behind all others, by their violation: the
-    /// estimator of one goal uses only the order of the values.
-    fn tell(&self, mut trial: Trial, tried: &Tried, goals: &[Goal]) -> Result<(), Error> {
+    /// Tells the result of a point; `feasible` are the least and the greatest cost of the feasible ones before it.
+    fn tell(
+        &self,
+        mut trial: Trial,
+        tried: &Tried,
+        goals: &[Goal],
+        feasible: Option<(f64, f64)>,
+    ) -> Result<(), Error> {
         let violation = if tried.violation.is_finite() { tried.violation } else { 1e9 };
         let costs = tried.costs(goals).unwrap_or_else(|| vec![0.0; goals.len()]);
         match &self.study {
             Kind::One(study) => {
-                let behind = 1e200 * (1.0 + violation);
-                study.tell(trial, Ok::<_, &str>(if tried.is_feasible() { costs[0] } else { behind }));
+                study.tell(trial, Ok::<_, &str>(penalised(costs[0], violation, feasible)));
                 Ok(())
             }
             Kind::Many(study) => {
@@ -250,6 +265,19 @@ impl Optimiser {
                 study.tell(trial, Ok::<_, &str>(costs)).map_err(Error::runner)
             }
         }
+    }
+}
+
+/// Returns the cost that is told of a point. An infeasible one costs as much as a feasible one in the middle of
+/// those known, and more the farther it is beyond its bounds: a cost far above all others would flatten the
+/// surface that the process sees near the bound, where the best points often are.
+fn penalised(cost: f64, violation: f64, feasible: Option<(f64, f64)>) -> f64 {
+    if violation <= 0.0 {
+        return cost;
+    }
+    match feasible {
+        Some((low, high)) if high > low => low + (high - low) * (0.5 + 0.2 * violation.min(1.0)),
+        _ => cost + cost.abs() * violation.min(1.0),
     }
 }
 
@@ -261,14 +289,11 @@ pub fn search(
     request: &Request<'_>,
     mut evaluate: impl FnMut(&[Point]) -> Result<Option<Vec<Vec<Row>>>, Error>,
 ) -> Result<Search, Error> {
-    let mut optimiser = Optimiser::new(request)?;
+    let optimiser = Optimiser::new(request)?;
     let most = request.points();
     let mut found = Search { tried: Vec::new(), stop: Stop::Runs, last_progress: 0 };
     let mut repeated = 0;
     while found.tried.len() < most {
-        if let Kind::One(study) = &mut optimiser.study {
-            study.set_sampler(sampler(request, found.tried.len(), most)?);
-        }
         let (mut trials, mut points): (Vec<Trial>, Vec<Point>) = (Vec::new(), Vec::new());
         while points.len() < TOGETHER.min(most - found.tried.len()) && repeated < REPEATED {
             let (trial, coordinates) = optimiser.ask()?;
@@ -291,7 +316,7 @@ pub fn search(
         };
         for ((trial, point), rows) in trials.into_iter().zip(points).zip(rows) {
             let tried = Tried::new(request, point, rows);
-            optimiser.tell(trial, &tried, request.goals)?;
+            optimiser.tell(trial, &tried, request.goals, found.extremes(request.goals))?;
             found.tried.push(tried);
             if is_progress(&found, request.goals) {
                 found.last_progress = found.tried.len() - 1;
@@ -306,11 +331,13 @@ pub fn search(
     Ok(found)
 }
 
-/// Returns true if the last point joined the front, or is the least infeasible of only infeasible ones.
+/// Returns true if the last point joined the front with costs of its own, or is the least infeasible of only
+/// infeasible ones.
 fn is_progress(found: &Search, goals: &[Goal]) -> bool {
     let Some((last, before)) = found.tried.split_last() else { return false };
     if last.is_feasible() {
-        return found.front(goals).contains(&before.len());
+        let is_new = before.iter().all(|one| !one.is_feasible() || one.costs(goals) != last.costs(goals));
+        return is_new && found.front(goals).contains(&before.len());
     }
     before.iter().all(|one| !one.is_feasible() && one.violation > last.violation)
 }
