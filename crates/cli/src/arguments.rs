@@ -101,7 +101,8 @@ however it was made. A run that fails is noted in DIR/failed with the command th
 
 A range a..b stands for every value in it, `log` for equal ratios; `step s` and lists for those values. Every point is
 run with every seed. The best points and the file as it is are then run with the seeds of --validate; exit code 3 if
-no point keeps the constraints there. The search is a tree-structured Parzen estimator, repeatable by --seed.")]
+no point keeps the constraints there. The search is a Gaussian process, of several goals a Parzen estimator; the same
+--seed repeats it on any machine.")]
     Tune(Tune),
     /// Tests the expectations of scenarios: a line for each file
     #[command(after_help = "Examples:

@@ -6,8 +6,8 @@
 //!
 //! All points are run with the same seeds (common random numbers), so that what a seed makes busy or quiet is
 //! the same for all. The best points are then judged on seeds that the search has not seen: that is the
-//! caller's part. The optimiser is the tree-structured Parzen estimator of the crate `optimizer` (decision
-//! 104); here stand only the order of the points and the end of the search.
+//! caller's part. The optimiser is that of the crate `optimizer` (decision 104); here stand only what it is
+//! told and the end of the search.
 
 mod goal;
 mod search;
