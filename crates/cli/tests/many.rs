@@ -206,7 +206,8 @@ fn a_search_finds_a_point_that_keeps_the_constraint_on_unseen_seeds() {
     let one = tune(&["--json", "-", "-j", "1"]);
     assert!(one.status.success(), "{}", String::from_utf8_lossy(&one.stderr));
     let found = json(&one);
-    assert_eq!(found["tried"].as_array().map(Vec::len), Some(15));
+    let tried = found["tried"].as_array().map_or(0, Vec::len);
+    assert!((5..=15).contains(&tried), "{tried} points of 2 seeds in 30 runs");
     let winner = found["winner"].as_u64().expect("a winner") as usize;
     assert_eq!(found["tried"][winner]["feasible"], true);
     assert_eq!(found["finalists"].as_array().and_then(|all| all.last()), Some(&serde_json::Value::Null));

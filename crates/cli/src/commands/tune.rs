@@ -223,7 +223,7 @@ impl Report<'_> {
         let why = match self.found.stop {
             Stop::Runs | Stop::Interrupted => "the runs that --runs allows are made".to_owned(),
             Stop::NoProgress(points) => format!("{points} points in succession were no better (--patience)"),
-            Stop::Exhausted => "every combination of the values was tried".to_owned(),
+            Stop::Converged => "only points are proposed that were tried".to_owned(),
         };
         format!("{why}; the last improvement was point {last} of {}", self.found.tried.len())
     }

@@ -10,9 +10,9 @@ use super::goal::{Constraint, Goal};
 use super::space::{Coordinate, Dimension, Point, Space};
 use crate::{Error, Row};
 
-/// Points that are proposed before the first of them is told: they can be run at the same time. Fixed, so that
-/// a search does not depend on the number of processors.
-const TOGETHER: usize = 2;
+/// Points that are proposed before the first of them is told. Not more: without being told, the process proposes
+/// nearly the same point again. Fixed, so that a search does not depend on the number of processors.
+const TOGETHER: usize = 1;
 /// Candidates of which the Gaussian process proposes the best.
 const CANDIDATES: usize = 2000;
 /// Variance of a point's mean over the seeds, as a part of the variance of all points.
@@ -20,8 +20,8 @@ const NOISE: f64 = 1e-3;
 /// Width of the kernels of the Parzen estimators, as a part of a dimension. Chosen from the points alone they
 /// would collapse onto the first good ones.
 const KERNEL: f64 = 0.1;
-/// Proposals in succession that were all tried before; then the space counts as exhausted.
-const REPEATED: usize = 300;
+/// Proposals in succession that were all tried before; then the search has converged.
+const REPEATED: usize = 100;
 
 /// What is searched, and for how long.
 #[derive(Clone, Copy, Debug)]
@@ -62,8 +62,8 @@ pub enum Stop {
     Runs,
     /// So many points in succession were no better.
     NoProgress(usize),
-    /// Every combination of values was tried.
-    Exhausted,
+    /// Only points are proposed that were tried.
+    Converged,
     /// The caller stopped it.
     Interrupted,
 }
@@ -306,7 +306,7 @@ pub fn search(
             }
         }
         if points.is_empty() {
-            found.stop = Stop::Exhausted;
+            found.stop = Stop::Converged;
             break;
         }
         repeated = 0;
@@ -397,7 +397,7 @@ mod tests {
     }
 
     #[test]
-    fn two_goals_give_a_front_and_steps_are_exhausted() {
+    fn two_goals_give_a_front_and_end_when_all_steps_were_tried() {
         let space = space(&["a.x=0..4", "a.kind=fifo,cake"]);
         let goals =
             [Goal::parse("min flow.a.loss").expect("one"), Goal::parse("max flow.a.goodput").expect("two")];
@@ -409,7 +409,7 @@ mod tests {
             Ok(Some(points.iter().map(|point| vec![row(point)]).collect()))
         })
         .expect("a search");
-        assert_eq!((found.stop, found.tried.len()), (Stop::Exhausted, 10));
+        assert_eq!((found.stop, found.tried.len()), (Stop::Converged, 10));
         let front = found.front(&goals);
         assert_eq!(front.len(), 5, "{found:?}");
         assert!(front.iter().all(|index| found.tried[*index].point.values[1] == "cake"));
