@@ -199,7 +199,7 @@ fn a_search_finds_a_point_that_keeps_the_constraint_on_unseen_seeds() {
     let tune = |more: &[&str]| {
         let vary = ["tune", "line.toml", "--vary", "link.line.rate=900kbit..2mbit"];
         let goal = ["--goal", "min flow.one.owd.p99", "--subject-to", "flow.one.goodput >= 100kbit"];
-        let runs = ["--runs", "30", "--seeds", "1..2", "--validate", "11..14"];
+        let runs = ["--runs", "30", "--seeds", "1..2"];
         lockgate(folder.path(), &[&vary[..], &goal, &runs, more].concat())
     };
     let json = |output: &Output| serde_json::from_slice::<serde_json::Value>(&output.stdout).expect("JSON");
