@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// Age after which a file is left over whoever wrote it: a part is written in less than a second.
-const OLD: Duration = Duration::from_secs(3600);
+const OLD: Duration = Duration::from_hours(1);
 
 /// Returns the path at which this process writes the contents of `path` before it renames them.
 pub(super) fn aside(path: &Path) -> PathBuf {
