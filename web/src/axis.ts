@@ -25,6 +25,11 @@ export function wantsLog(range: Extent): boolean {
   return range !== null && range[0] > 0 && range[1] / range[0] > 50;
 }
 
+/** Whether variants are spread so wide that those near the least value would lie on one another. */
+export function variantsWantLog(range: Extent): boolean {
+  return range !== null && range[0] > 0 && range[1] / range[0] > 8;
+}
+
 /** A step of 1, 2, 2.5 or 5 times a power of ten that cuts the span into about so many parts. */
 export function niceStep(span: number, parts: number): number {
   if (!(span > 0) || !Number.isFinite(span)) return 1;

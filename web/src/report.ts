@@ -7,9 +7,10 @@
  */
 
 import type * as wire from "./generated/lockgate";
+import { counts, list, mapValues, type Numbers, number, numbers, record, text, texts } from "./read";
+import { readVariants, type Variants } from "./variants";
 
-/** A column of a series: a missing sample is null, and is drawn as a gap. */
-export type Numbers = (number | null)[];
+export type { Numbers } from "./read";
 
 type Value<T> = [T] extends [Numbers] ? Numbers : [T] extends [number | null] ? number | null : T;
 
@@ -181,46 +182,12 @@ export interface Report {
   runs: Run[];
   comparisons: Comparison[];
   figures: ExtraFigure[];
+  /** Null unless the runs are variants that are compared. */
+  variants: Variants | null;
 }
 
 /** The newest form of the data this page knows. */
 export const SCHEMA = 1;
-
-type Raw = Record<string, unknown>;
-
-/** The fields of a value that should be a `T`: their names are checked, their contents are not known. */
-type Fields<T> = { [name in keyof T]?: unknown };
-
-const record = <T = Raw>(value: unknown): Fields<T> =>
-  typeof value === "object" && value !== null && !Array.isArray(value) ? (value as Fields<T>) : {};
-const list = (value: unknown): unknown[] => (Array.isArray(value) ? value : []);
-const text = (value: unknown, otherwise = ""): string =>
-  typeof value === "string"
-    ? value
-    : typeof value === "number" || typeof value === "boolean"
-      ? String(value)
-      : otherwise;
-const number = (value: unknown): number | null =>
-  typeof value === "number" && Number.isFinite(value) ? value : null;
-const numbers = (value: unknown): Numbers => list(value).map(number);
-const texts = (value: unknown): string[] =>
-  list(value)
-    .map((item) => text(item))
-    .filter((item) => item !== "");
-
-function mapValues<T>(value: unknown, read: (item: unknown) => T): Record<string, T> {
-  // A flow may be called `__proto__`: entries into a bare object, never assignment by name.
-  return Object.fromEntries(Object.entries(record(value)).map(([name, item]) => [name, read(item)]));
-}
-
-function counts(value: unknown): Record<string, number> {
-  return Object.fromEntries(
-    Object.entries(record(value)).flatMap(([name, item]) => {
-      const count = number(item);
-      return count === null ? [] : [[name, count]];
-    }),
-  );
-}
 
 const scalars = (value: unknown): Record<string, number | null> =>
   Object.fromEntries(
@@ -491,5 +458,6 @@ export function readReport(value: unknown): Report {
       note: text(record<wire.Comparison>(item)["note"]),
     })),
     figures: list(raw["figures"]).map(figure),
+    variants: readVariants(raw["variants"]),
   };
 }

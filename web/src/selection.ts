@@ -145,6 +145,16 @@ export class Selection {
 
   /** What is shown at first. */
   #first(): string[] {
+    const { variants } = this.report;
+    // Of many variants one flow is told apart: that of the first metric that is of a flow.
+    if (variants) {
+      const named = (path: string): string | undefined =>
+        this.ranked.find((name) =>
+          [`flow.${name}.`, `flow."${name}".`].some((start) => path.startsWith(start)),
+        );
+      const found = variants.metrics.map(({ path }) => named(path)).find((name) => name !== undefined);
+      return [found ?? this.ranked[0] ?? []].flat();
+    }
     const own = this.ranked.filter((name) => !isFolded(name) || this.#expected.has(name));
     return (own.length > 0 ? own : this.ranked).slice(0, COLOURS);
   }

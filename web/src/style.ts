@@ -23,11 +23,14 @@ function ordinal(view: View, shown: ShownRun): number {
 
 export function styleOf(view: View, ink: Ink, shown: ShownRun, flow: string): Style {
   const slot = byRun(view) ? shown.index : view.slotOf(flow);
+  // When the colours begin again, the marks are shifted by one: no two of many runs look alike.
+  const place = ordinal(view, shown);
+  const mark = byRun(view) ? place + Math.floor(place / ink.series.length) : place;
   return {
     colour: ink.series[slot % ink.series.length] as string,
     dash: dashOf(shown.run.mode, view.mixed),
-    mark: MARKS[ordinal(view, shown) % MARKS.length] ?? null,
-    phase: (ordinal(view, shown) * 0.37 + 0.5) % 1,
+    mark: MARKS[mark % MARKS.length] ?? null,
+    phase: (place * 0.37 + 0.5) % 1,
   };
 }
 
@@ -36,6 +39,9 @@ export function runName({ label, mode }: Pick<Run, "label" | "mode">): string {
   const name = MODE_NAMES[mode];
   return label === mode || label === name ? name : `${label} (${name})`;
 }
+
+/** A run in a key: a variant by its values, which are all simulated or all live. */
+const keyName = (view: View, { run }: ShownRun): string => (view.report.variants ? run.label : runName(run));
 
 /** What tells a run from the others beside a row's name: nothing where it is alone, its label where labels differ. */
 export function runShort(view: View, shown: ShownRun): string {
@@ -46,7 +52,7 @@ export function runShort(view: View, shown: ShownRun): string {
 
 /** `voice`, or `voice, fifo (simulation)` where several runs are shown. */
 export function curveName(view: View, shown: ShownRun, flow: string): string {
-  return view.runs.length > 1 ? `${flow}, ${runName(shown.run)}` : flow;
+  return view.runs.length > 1 ? `${flow}, ${keyName(view, shown)}` : flow;
 }
 
 /** The key every figure of flows carries: the flows by colour, the runs by stroke. */
@@ -65,11 +71,11 @@ export function flowKey(view: View, ink: Ink): KeyGroup[] {
   // A run that is alone is named in the title of the page, and in a file by its configuration.
   if (view.runs.length > 1) {
     groups.push({
-      label: "Run",
+      label: view.report.variants ? "Variant" : "Run",
       entries: view.runs.map((shown): KeyEntry => {
         const style = styleOf(view, ink, shown, view.flows[0] ?? "");
         return {
-          label: runName(shown.run),
+          label: keyName(view, shown),
           colour: alone ? style.colour : ink.soft,
           kind: "line",
           dash: style.dash,

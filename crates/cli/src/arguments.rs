@@ -1,5 +1,6 @@
 //! Command line: the commands and their options. Doc comments of options are the help texts that users see.
 
+mod many;
 mod router;
 
 use std::net::{SocketAddr, ToSocketAddrs};
@@ -7,6 +8,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
 
+pub(crate) use self::many::{Compare, Sweep, Test, Tune, Variations};
 pub(crate) use router::{Apply, Confirm, Rollback, Route, RouterCommand, RouterName, Status};
 
 /// A laboratory for packet scheduling.
@@ -91,12 +93,28 @@ A run is finished if its file in DIR/parts is there: the same command, --resume,
 time make only what is missing. DIR/runs.parquet has a row for each run, in the order of the plan: the same bytes
 however it was made. A run that fails is noted in DIR/failed with the command that repeats it.")]
     Sweep(Sweep),
+    /// Searches the best values of parameters: goals, constraints, judged on seeds that the search has not seen
+    #[command(after_help = "Examples:
+  lockgate tune scenarios/home.toml --set port.router:modem.root=cake \\
+    --vary 'port.router:modem.queue.cake.bandwidth=80%..105% of link.line.rate.up' \\
+    --goal 'min flow.call.owd.p99' --subject-to 'group.backup.goodput.sum >= 8mbit'
+  lockgate tune home.toml --vary 'port.a:b.queue.q.target=1ms..20ms log' --vary port.a:b.queue.q.limit=50..500 \\
+    --goal 'min flow.call.owd.p99' --goal 'max group.backup.goodput.sum' --runs 200 --seeds 1..3
+
+A range a..b stands for every value in it, `log` for equal ratios; `step s` and lists for those values. Every point is
+run with every seed. The best points and the file as it is are then run with the seeds of --validate; exit code 3 if
+no point keeps the constraints there. The search is a Gaussian process, of several goals a Parzen estimator; the same
+--seed repeats it on any machine.")]
+    Tune(Tune),
     /// Tests the expectations of scenarios: a line for each file
     #[command(after_help = "Examples:
   lockgate test qos/*.toml
   lockgate test qos/*.toml --seeds 1..10 --junit results.xml --github
+  lockgate test qos/*.toml --write-baseline main.json
+  lockgate test qos/*.toml --baseline main.json
 
-Exit code 3 if an expectation is missed, 1 if a file cannot be run; nothing but --junit is written.")]
+Exit code 3 if an expectation is missed, 1 if a file cannot be run. --baseline shows differences and judges none of
+them; nothing but --junit and --write-baseline is written, and only over an earlier file of that kind.")]
     Test(Test),
     /// Lists disciplines, distributions, traffic profiles and metrics; of a name, its parameters and
     /// guarantees
@@ -372,116 +390,6 @@ pub(crate) struct Check {
     #[arg(long = "set", value_name = "PATH=VALUE")]
     pub(crate) overrides: Vec<String>,
     /// Memory limit of the scenario and its runs, such as 8GiB [default: 2GiB]
-    #[arg(long, value_name = "SIZE")]
-    pub(crate) memory: Option<String>,
-}
-
-/// Scenario's variants, seeds and metrics.
-#[derive(Debug, Args)]
-pub(crate) struct Variations {
-    /// Values that are set one after another; may be repeated: every combination is run
-    #[arg(long, value_name = "PATH=VALUES")]
-    pub(crate) vary: Vec<String>,
-    /// As --vary, but all of these advance together, value by value
-    #[arg(long, value_name = "PATH=VALUES")]
-    pub(crate) vary_together: Vec<String>,
-    /// Seeds of every variant, as a range or a list
-    #[arg(long, default_value = "1..10", value_name = "SEEDS")]
-    pub(crate) seeds: String,
-    /// Metrics by their addresses, such as flow.call.owd.p99
-    #[arg(long, value_name = "ADDRESS,…", value_delimiter = ',')]
-    pub(crate) show: Vec<String>,
-    /// Sets a value of all variants first; may be repeated
-    #[arg(long = "set", value_name = "PATH=VALUE")]
-    pub(crate) overrides: Vec<String>,
-    /// Number of runs at the same time [default: one a processor]
-    #[arg(long, short, value_name = "N", value_parser = threads)]
-    pub(crate) jobs: Option<usize>,
-    /// Memory limit of each run, such as 8GiB [default: 2GiB]
-    #[arg(long, value_name = "SIZE")]
-    pub(crate) memory: Option<String>,
-    /// Prints no progress and no warnings
-    #[arg(long, short)]
-    pub(crate) quiet: bool,
-}
-
-/// Parses a number of threads.
-fn threads(text: &str) -> Result<usize, String> {
-    text.parse()
-        .ok()
-        .filter(|count| (1..=4096).contains(count))
-        .ok_or_else(|| "a number from 1 to 4096".to_owned())
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct Compare {
-    /// Scenario file; if left out, the scenarios found here are listed
-    pub(crate) file: Option<PathBuf>,
-    #[command(flatten)]
-    pub(crate) variations: Variations,
-    /// Compares with this variant, counted from 1 as in the table [default: the best]
-    #[arg(long, value_name = "N")]
-    pub(crate) base: Option<usize>,
-    /// Writes a row for each run to this file
-    #[arg(long, value_name = "FILE")]
-    pub(crate) csv: Option<PathBuf>,
-    /// Writes the comparison as JSON to this file, `-` for the standard output instead of the table
-    #[arg(long, value_name = "FILE")]
-    pub(crate) json: Option<PathBuf>,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct Sweep {
-    /// Scenario file; left out with --resume, --status and --collect
-    pub(crate) file: Option<PathBuf>,
-    #[command(flatten)]
-    pub(crate) variations: Variations,
-    /// Directory of the results
-    #[arg(long, value_name = "DIR")]
-    pub(crate) into: PathBuf,
-    /// Makes the runs that are missing in the directory
-    #[arg(long, conflicts_with_all = ["status", "collect"])]
-    pub(crate) resume: bool,
-    /// Prints how many runs are finished, failed and missing
-    #[arg(long, conflicts_with = "collect")]
-    pub(crate) status: bool,
-    /// Writes runs.parquet of the runs that are finished
-    #[arg(long)]
-    pub(crate) collect: bool,
-    /// Makes only the I-th of N parts of the runs, counted from 1
-    #[arg(long, value_name = "I/N", value_parser = shard, conflicts_with_all = ["status", "collect"])]
-    pub(crate) shard: Option<(usize, usize)>,
-}
-
-/// Parses `I/N`, I from 1 to N.
-fn shard(text: &str) -> Result<(usize, usize), String> {
-    let numbers = text.split_once('/').and_then(|(one, of)| Some((one.parse().ok()?, of.parse().ok()?)));
-    numbers
-        .filter(|(one, of)| (1..=*of).contains(one))
-        .ok_or_else(|| "write it as 3/16, from 1/16 on".to_owned())
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct Test {
-    /// Scenario files
-    #[arg(required = true)]
-    pub(crate) files: Vec<PathBuf>,
-    /// Seeds of every file, as a range or a list; expectations are judged by all runs
-    #[arg(long, default_value = "1", value_name = "SEEDS")]
-    pub(crate) seeds: String,
-    /// Sets a value of all files first; may be repeated
-    #[arg(long = "set", value_name = "PATH=VALUE")]
-    pub(crate) overrides: Vec<String>,
-    /// Writes a document for `JUnit` readers to this file
-    #[arg(long, value_name = "FILE")]
-    pub(crate) junit: Option<PathBuf>,
-    /// Prints GitHub's annotations, at the line of each missed expectation
-    #[arg(long)]
-    pub(crate) github: bool,
-    /// Number of runs at the same time [default: one a processor]
-    #[arg(long, short, value_name = "N", value_parser = threads)]
-    pub(crate) jobs: Option<usize>,
-    /// Memory limit of each file and its runs, such as 8GiB [default: 2GiB]
     #[arg(long, value_name = "SIZE")]
     pub(crate) memory: Option<String>,
 }

@@ -24,6 +24,7 @@ mod set;
 mod status;
 mod sweep;
 mod test;
+mod tune;
 mod twin;
 mod watch;
 mod welcome;
@@ -42,6 +43,7 @@ pub(crate) fn dispatch(arguments: &Arguments) -> Result<Exit, Failure> {
         Some(Command::Check(check)) => Ok(check::check(check)),
         Some(Command::Compare(compare)) => compare::compare(compare),
         Some(Command::Sweep(sweep)) => sweep::sweep(sweep),
+        Some(Command::Tune(tune)) => tune::tune(tune),
         Some(Command::Test(test)) => test::test(test),
         Some(Command::List(list)) => list::list(list),
         Some(Command::Reproduce(reproduce)) => reproduce::reproduce(reproduce),

@@ -259,6 +259,7 @@ impl From<lockgate_experiment::Error> for Failure {
                 Err(error) => Self::run(error, "please report this with the scenario and the seed"),
             },
             Experiment::Vary(ref error) => Self::usage(error, error.help()),
+            Experiment::Tune(_) => Self::usage(&error, "`lockgate tune --help` has examples"),
             Experiment::Plan(_) => Self::usage(&error, "vary less, or name fewer seeds"),
             Experiment::NoStore { .. } => {
                 Self::usage(&error, "name the directory that `lockgate sweep FILE … --into DIR` made")

@@ -1,5 +1,7 @@
 //! Plans of the command line: what varies, over which seeds, which metrics; progress, and errors in its words.
 
+pub(crate) mod outputs;
+pub(crate) mod tuned;
 mod values;
 
 use std::path::Path;
@@ -13,7 +15,7 @@ use lockgate::plans::{self, PlanError, Planned, Request, Source};
 pub(crate) use self::values::seeds;
 use crate::arguments::Variations;
 use crate::exit::Failure;
-use crate::{output, runs, terminal};
+use crate::{runs, terminal};
 
 /// Makes the plan of `arguments`: reads every variant once, so that nothing runs if one of them is wrong.
 pub(crate) fn plan(file: &Path, arguments: &Variations) -> Result<Planned, Failure> {
@@ -59,16 +61,4 @@ pub(crate) fn progress(tasks: usize, quiet: bool) -> ProgressBar {
     let style = indicatif::ProgressStyle::with_template("{bar:32} {pos}/{len} runs  {per_sec}  ETA {eta}");
     bar.set_style(style.unwrap_or_else(|_| indicatif::ProgressStyle::default_bar()));
     bar
-}
-
-/// Writes a file; `-` is the standard output.
-pub(crate) fn write(file: &Path, text: &str) -> Result<(), Failure> {
-    if file == Path::new("-") {
-        output::document(text.as_bytes());
-        return Ok(());
-    }
-    std::fs::write(file, text).map_err(|error| {
-        let why = lockgate::files::words(&error);
-        Failure::run(format!("cannot write `{}`: {why}", file.display()), "name another file")
-    })
 }

@@ -110,7 +110,12 @@ fn a_killed_sweep_and_shards_give_the_bytes_of_an_undisturbed_one() {
     }
     killed.kill().expect("killed");
     killed.wait().expect("ended");
+    let left = folder.path().join("killed/parts/x.parquet.elsewhere-1.tmp");
+    fs::write(&left, "half").expect("written");
+    let old = std::time::SystemTime::now() - std::time::Duration::from_secs(7200);
+    fs::File::options().write(true).open(&left).and_then(|file| file.set_modified(old)).expect("a time");
     let resumed = lockgate(folder.path(), &["sweep", "--into", "killed", "--resume"]);
+    assert!(!left.exists(), "what a killed process left is removed");
     assert!(resumed.status.success(), "{}", String::from_utf8_lossy(&resumed.stderr));
     assert!(!stdout(&resumed).starts_with("60 runs made"), "{}", stdout(&resumed));
     assert!(table("killed") == table("whole"), "a resumed sweep gives other bytes");
@@ -144,4 +149,110 @@ fn expectations_of_several_files_are_a_line_each_and_a_junit_document() {
     );
     assert_eq!(lockgate(folder.path(), &["test", "line.toml"]).status.code(), Some(0));
     assert_eq!(lockgate(folder.path(), &["test", "line.toml", "absent.toml"]).status.code(), Some(1));
+}
+
+#[test]
+fn a_comparison_writes_a_report_of_all_variants_and_replaces_no_other_file() {
+    let folder = folder();
+    let compare = |more: &[&str]| {
+        let two = ["compare", "line.toml", "--vary", "link.line.rate=1mbit,1200kbit"];
+        let delays = ["--vary", "link.line.delay=1ms,5ms", "--seeds", "1..3", "--show"];
+        let metrics = ["flow.one.owd.p99,flow.one.goodput"];
+        lockgate(folder.path(), &[&two[..], &delays, &metrics, more].concat())
+    };
+    let words = |output: &Output| String::from_utf8_lossy(&output.stderr).into_owned();
+    let made = compare(&["--out", "results", "--csv", "runs.csv", "--json", "all.json"]);
+    assert!(made.status.success(), "{}", words(&made));
+    let page = fs::read_to_string(folder.path().join("results/report.html")).expect("a page");
+    let start = "id=\"lockgate-data\">";
+    let data = page.split_once(start).and_then(|(_, rest)| rest.split_once("</script>")).expect("data").0;
+    let report: serde_json::Value = serde_json::from_str(data).expect("JSON");
+    let variants = &report["variants"];
+    assert_eq!(variants["variables"][1]["numbers"], serde_json::json!([0.001, 0.005]));
+    assert_eq!(variants["metrics"][0]["variants"][3]["seeds"].as_array().map(Vec::len), Some(3));
+    assert_eq!(variants["fronts"][0]["x"], 0);
+    let runs = report["runs"].as_array().expect("runs");
+    let labels: Vec<&str> = runs.iter().filter_map(|run| run["label"].as_str()).collect();
+    assert_eq!(labels, ["1mbit 1ms", "1mbit 5ms", "1200kbit 1ms", "1200kbit 5ms"]);
+    // All seeds together: three times the packets of one run, so more points of the distribution than one has.
+    let received = |run: &serde_json::Value| run["flows"][0]["owd_cdf"]["value_s"].as_array().map(Vec::len);
+    assert!(received(&runs[0]) > Some(10), "{:?}", received(&runs[0]));
+    for file in ["scenario.toml", "comparison.json", "runs.csv", "manifest.json"] {
+        assert!(folder.path().join("results").join(file).exists(), "{file}");
+    }
+    // Its own files are replaced, others are refused before anything runs.
+    assert!(compare(&["--csv", "runs.csv", "--json", "all.json"]).status.success());
+    for (option, file) in [("--csv", "line.toml"), ("--json", "line.toml"), ("--json", "runs.csv")] {
+        let before = fs::read(folder.path().join(file)).expect("a file");
+        let refused = compare(&[option, file]);
+        assert_eq!(refused.status.code(), Some(2), "{option} {file}");
+        assert!(words(&refused).contains("a file of yours"), "{}", words(&refused));
+        assert_eq!(fs::read(folder.path().join(file)).expect("a file"), before);
+    }
+    let memory = compare(&["--memory", "1MiB", "-j", "4"]);
+    assert!(words(&memory).contains("--jobs"), "{}", words(&memory));
+}
+
+#[test]
+fn a_search_finds_a_point_that_keeps_the_constraint_on_unseen_seeds() {
+    let folder = folder();
+    let tune = |more: &[&str]| {
+        let vary = ["tune", "line.toml", "--vary", "link.line.rate=900kbit..2mbit"];
+        let goal = ["--goal", "min flow.one.owd.p99", "--subject-to", "flow.one.goodput >= 100kbit"];
+        let runs = ["--runs", "30", "--seeds", "1..2"];
+        lockgate(folder.path(), &[&vary[..], &goal, &runs, more].concat())
+    };
+    let json = |output: &Output| serde_json::from_slice::<serde_json::Value>(&output.stdout).expect("JSON");
+    let one = tune(&["--json", "-", "-j", "1"]);
+    assert!(one.status.success(), "{}", String::from_utf8_lossy(&one.stderr));
+    let found = json(&one);
+    let tried = found["tried"].as_array().map_or(0, Vec::len);
+    assert!((5..=15).contains(&tried), "{tried} points of 2 seeds in 30 runs");
+    let winner = found["winner"].as_u64().expect("a winner") as usize;
+    assert_eq!(found["tried"][winner]["feasible"], true);
+    assert_eq!(found["finalists"].as_array().and_then(|all| all.last()), Some(&serde_json::Value::Null));
+    assert_eq!(json(&tune(&["--json", "-", "-j", "2"])), found, "depends on the number of threads");
+    let shown = stdout(&tune(&[]));
+    assert!(shown.contains("the winner, #") && shown.contains("--set 'link.line.rate="), "{shown}");
+    for (wrong, expected) in [
+        (&["--validate", "2..3"][..], "seed 2"),
+        (&["--goal", "flow.one.loss"], "no goal"),
+        (&["--subject-to", "flow.one.loss <= 1mbit"], "`1mbit` in bit/s"),
+        (&["--json", "line.toml"], "a file of yours"),
+    ] {
+        let refused = tune(wrong);
+        assert_eq!(refused.status.code(), Some(2), "{wrong:?}");
+        let words = String::from_utf8_lossy(&refused.stderr).into_owned();
+        assert!(words.contains(expected), "{wrong:?}: {words}");
+    }
+    let impossible = tune(&["--subject-to", "flow.one.owd.p99 <= 1us"]);
+    assert_eq!(impossible.status.code(), Some(3), "{}", stdout(&impossible));
+}
+
+#[test]
+fn a_baseline_shows_what_changed() {
+    let folder = folder();
+    let test =
+        |more: &[&str]| lockgate(folder.path(), &[&["test", "line.toml", "--seeds", "1..5"], more].concat());
+    assert!(test(&["--write-baseline", "main.json"]).status.success());
+    let same = stdout(&test(&["--baseline", "main.json"]));
+    assert!(
+        same.lines().any(|line| line.contains("flow.one.owd.p99") && line.trim_end().ends_with('=')),
+        "{same}"
+    );
+    let faster = test(&["--baseline", "main.json", "--set", "link.line.rate=2mbit"]);
+    let lines = stdout(&faster);
+    assert!(
+        lines.lines().any(|line| line.contains("flow.one.owd.p99") && line.trim_end().ends_with('+')),
+        "{lines}"
+    );
+    let json = test(&["--baseline", "main.json", "--set", "link.line.rate=2mbit", "--json"]);
+    let json: serde_json::Value = serde_json::from_slice(&json.stdout).expect("JSON");
+    let change = &json["files"][0]["changes"][0];
+    assert_eq!(
+        (&change["that"], &change["difference"]["verdict"]),
+        (&"flow.one.owd.p99".into(), &"differs".into())
+    );
+    let other = lockgate(folder.path(), &["test", "line.toml", "--baseline", "main.json"]);
+    assert!(String::from_utf8_lossy(&other.stderr).contains("--seeds 1,2,3,4,5"));
 }

@@ -11,6 +11,9 @@ pub enum Error {
     /// A plan cannot be expanded into tasks.
     #[error("{0}")]
     Plan(String),
+    /// A search cannot be made as it is written.
+    #[error("{0}")]
+    Tune(String),
     /// A variation is invalid.
     #[error(transparent)]
     Vary(#[from] VaryError),

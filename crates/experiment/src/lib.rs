@@ -33,9 +33,12 @@ mod matrix;
 mod plan;
 mod runner;
 pub mod store;
+pub mod tune;
+mod variants;
 
 pub use compare::{compare, row};
 pub use error::Error;
 pub use plan::{MOST_TASKS, Plan, Row, Task, Variant, digest};
 pub use runner::{Run, Runner, run_tasks};
 pub use store::Store;
+pub use variants::{report_variants, shown};

@@ -12,6 +12,8 @@
 //! so that one is whole or absent, and a task made twice leaves the same bytes. Any number of processes can
 //! therefore share a store, be killed and be started again.
 
+mod leftovers;
+
 use std::collections::BTreeSet;
 use std::fs;
 use std::io::{ErrorKind, Write};
@@ -88,7 +90,10 @@ impl Store {
     pub fn create(folder: &Path, plan: &Plan, scenario: &str) -> Result<Self, Error> {
         let store = Self { folder: folder.to_path_buf() };
         match store.read_plan() {
-            Ok((known, _)) if is_same(&known, plan)? => return Ok(store),
+            Ok((known, _)) if is_same(&known, plan)? => {
+                store.remove_leftovers();
+                return Ok(store);
+            }
             Ok((known, _)) => return Err(store.another(&known, plan)),
             Err(Error::NoStore { .. }) => {}
             Err(error) => return Err(error),
@@ -113,6 +118,7 @@ impl Store {
     pub fn open(folder: &Path) -> Result<(Self, Plan, String), Error> {
         let store = Self { folder: folder.to_path_buf() };
         let (plan, scenario) = store.read_plan()?;
+        store.remove_leftovers();
         Ok((store, plan, scenario))
     }
 
@@ -251,8 +257,7 @@ impl Store {
     /// Writes a file aside and renames it.
     fn write(&self, name: &str, bytes: &[u8]) -> Result<(), Error> {
         let path = self.folder.join(name);
-        // The process's number, because others may write the same part; the task's key is in the name.
-        let aside = PathBuf::from(format!("{}.{}.tmp", path.display(), std::process::id()));
+        let aside = leftovers::aside(&path);
         let written = fs::File::create(&aside)
             .and_then(|mut file| file.write_all(bytes).and_then(|()| file.sync_data()))
             .and_then(|()| fs::rename(&aside, &path));
@@ -260,6 +265,13 @@ impl Store {
             let _ = fs::remove_file(&aside);
             self.io(&path, &error)
         })
+    }
+
+    /// Removes what killed processes left half written.
+    fn remove_leftovers(&self) {
+        for folder in [self.folder.clone(), self.parts(), self.failed()] {
+            leftovers::remove(&folder);
+        }
     }
 
     fn parts(&self) -> PathBuf {

@@ -33,6 +33,11 @@ pub fn estimate(scenario: &Scenario, runs: usize) -> Result<u64, Error> {
     })
 }
 
+/// Estimates the bytes that one run of a scenario takes while it goes on.
+pub fn of_run(scenario: &Scenario) -> u64 {
+    Estimate::of(scenario).of_runs(1, 1)
+}
+
 /// Returns the resident bytes of this process; `None` if the system does not tell.
 fn resident() -> Option<u64> {
     let pages: u64 =

@@ -20,6 +20,7 @@ use lockgate_experiment::{Plan, Row, Task};
 use lockgate_scenario::{Scenario, Vary};
 
 pub use self::error::PlanError;
+pub use self::metrics::Wanted;
 pub use self::source::{SharedFiles, Source};
 pub use self::sweep::{Sweep, repeat};
 use crate::files::Beside;
@@ -48,6 +49,10 @@ pub struct Planned {
     pub plan: Plan,
     /// Title of the scenario.
     pub title: String,
+    /// Scenario without the variations.
+    pub base: Scenario,
+    /// Estimate of the memory of a run of the largest variant, in bytes.
+    pub memory: u64,
     source: Source,
 }
 
@@ -67,14 +72,17 @@ impl Planned {
             ..Plan::default()
         };
         let hashes = source.hashed();
-        let mut wanted = metrics::Wanted::new(&request.show);
+        let mut wanted = Wanted::new(&request.show);
+        let mut memory = 0;
         for variant in plan.variants()? {
             let settings = [plan.settings.as_slice(), &variant.settings].concat();
-            wanted.look_in(&source.read_from(&settings, &hashes).map_err(PlanError::of_variant)?);
+            let scenario = source.read_from(&settings, &hashes).map_err(PlanError::of_variant)?;
+            memory = memory.max(crate::memory::of_run(&scenario));
+            wanted.look_in(&scenario);
         }
         plan.metrics = wanted.found()?;
         plan.files = hashes.into_hashes();
-        Ok(Self { plan, title: base.title.clone(), source })
+        Ok(Self { plan, title: base.title.clone(), base: base.clone(), memory, source })
     }
 
     /// Returns where the runs are read from.

@@ -47,6 +47,7 @@ pub struct Difference {
 
 /// Verdict on a difference.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 #[serde(rename_all = "kebab-case")]
 pub enum Verdict {
     /// The variant differs from the reference.
@@ -142,17 +143,19 @@ fn holm(differences: &mut [Option<Difference>]) {
     }
 }
 
-/// Returns whether each point is on the Pareto front: no other is at least as good in both metrics and better
-/// in one. Points without a value are not.
-pub fn pareto(points: &[Option<(f64, f64)>], better: (Better, Better)) -> Vec<bool> {
-    let cost = |value: f64, better: Better| if better == Better::Lower { value } else { -value };
-    let costs: Vec<Option<(f64, f64)>> =
-        points.iter().map(|point| point.map(|(x, y)| (cost(x, better.0), cost(y, better.1)))).collect();
-    let is_front = |point: &Option<(f64, f64)>| {
-        let Some((x, y)) = *point else { return false };
-        !costs.iter().flatten().any(|(a, b)| *a <= x && *b <= y && (*a < x || *b < y))
+/// Returns the indices of the points on the Pareto front: no other is at least as good in every cost and better
+/// in one. Less is better; points without a value are not on it.
+pub fn front(costs: &[Option<Vec<f64>>]) -> Vec<usize> {
+    let beats = |one: &[f64], other: &[f64]| {
+        let mut pairs = one.iter().zip(other);
+        pairs.clone().all(|(one, other)| one <= other) && pairs.any(|(one, other)| one < other)
     };
-    costs.iter().map(is_front).collect()
+    let is_on =
+        |costs: &Vec<f64>, all: &[Option<Vec<f64>>]| !all.iter().flatten().any(|other| beats(other, costs));
+    let on = |(index, point): (usize, &Option<Vec<f64>>)| {
+        point.as_ref().filter(|point| is_on(point, costs)).map(|_| index)
+    };
+    costs.iter().enumerate().filter_map(on).collect()
 }
 
 #[cfg(test)]
@@ -270,7 +273,13 @@ mod tests {
 
     #[test]
     fn the_front_has_what_no_other_beats() {
-        let points = [Some((1.0, 1.0)), Some((2.0, 3.0)), Some((3.0, 2.0)), None, Some((1.0, 1.0))];
-        assert_eq!(pareto(&points, (Better::Lower, Better::Higher)), [true, true, false, false, true]);
+        let points = [
+            Some(vec![1.0, -1.0]),
+            Some(vec![2.0, -3.0]),
+            Some(vec![3.0, -2.0]),
+            None,
+            Some(vec![1.0, -1.0]),
+        ];
+        assert_eq!(front(&points), [0, 1, 4]);
     }
 }

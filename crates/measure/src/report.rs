@@ -8,12 +8,16 @@ pub mod groups;
 mod page;
 pub mod requests;
 mod run;
+mod variant_run;
+mod variants;
 
 pub use page::{MARKER, page};
 pub use run::{
     BoxPlot, Cdf, Density, EventData, FlowData, FlowSeriesData, PortData, QueueData, QueueSeriesData, Run,
     Split, TcpSeriesData,
 };
+pub use variant_run::{Shown, VariantRun};
+pub use variants::{Front, Variable, VariantData, VariantMetric, VariantValues, Variants, fronts};
 
 use serde::Serialize;
 
@@ -54,6 +58,9 @@ pub struct ReportData {
     pub comparisons: Vec<Comparison>,
     /// Further figures.
     pub figures: Vec<Figure>,
+    /// Variants that are compared; then each of `runs` is one of them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub variants: Option<Variants>,
 }
 
 impl ReportData {
@@ -74,6 +81,7 @@ impl ReportData {
             runs: Vec::new(),
             comparisons: Vec::new(),
             figures: Vec::new(),
+            variants: None,
         }
     }
 }

@@ -15,6 +15,7 @@ mod share;
 use lockgate_engine::port_name;
 
 pub use self::range::{Range, Spacing};
+pub use self::share::port_of;
 use crate::path::{self, PathError};
 use crate::table_reader::shorten;
 
@@ -111,16 +112,26 @@ impl Vary {
     /// Reads `PATH=VALUES`, as after `--vary`.
     ///
     /// # Errors
-    /// If a path or the values are malformed.
+    /// If a path or the values are malformed, or a range does not say its values.
     pub fn parse(text: &str) -> Result<Self, VaryError> {
+        let vary = Self::parse_space(text)?;
+        vary.values.texts()?;
+        Ok(vary)
+    }
+
+    /// Reads `PATH=VALUES` for a search: a range without a spacing, such as `1ms..20ms log`, stands for every
+    /// value in it.
+    ///
+    /// # Errors
+    /// If a path or the values are malformed.
+    pub fn parse_space(text: &str) -> Result<Self, VaryError> {
         let Some(at) = outside(text, '=').next() else {
             return Err(match port_name::cut_by_shell(text) {
                 Some(kept) => PathError::CutByShell(shorten(kept)).into(),
                 None => VaryError::NoValues(shorten(text)),
             });
         };
-        let paths: Vec<&str> = pieces(&text[..at]);
-        Self::new(&paths, Values::parse(&text[at + 1..])?)
+        Self::of(&pieces(&text[..at]), Values::parse(&text[at + 1..])?)
     }
 
     /// Creates the variation of `paths` over `values`.
@@ -128,9 +139,14 @@ impl Vary {
     /// # Errors
     /// If a path is malformed, or a range has no values.
     pub fn new(paths: &[&str], values: Values) -> Result<Self, VaryError> {
+        let vary = Self::of(paths, values)?;
+        vary.values.texts()?;
+        Ok(vary)
+    }
+
+    fn of(paths: &[&str], values: Values) -> Result<Self, VaryError> {
         let read = |path: &&str| path::parse(path).map(|segments| path::join(&segments));
         let paths = paths.iter().map(read).collect::<Result<Vec<_>, _>>()?;
-        values.texts()?;
         Ok(Self { name: paths.first().cloned().unwrap_or_default(), paths, values, together: None })
     }
 
@@ -262,6 +278,19 @@ mod tests {
     }
 
     #[test]
+    fn a_search_takes_every_value_of_a_range() {
+        let at = |text: &str, position: f64| match Vary::parse_space(text).expect(text).values {
+            Values::Range(range) => range.at(position).expect("a value"),
+            Values::List(_) => panic!("{text} is a list"),
+        };
+        assert_eq!(at("link.wan.delay=1ms..100ms log", 0.5), "10ms");
+        assert_eq!(at("link.wan.delay=1ms..100ms", 0.25), "25.75ms");
+        assert_eq!(at("link.wan.loss=80%..99% of link", 0.3333), "86.33% of link");
+        assert_eq!((at("x.y=1.0..2.5", 0.0), at("x.y=1.0..2.5", 1.0)), ("1".to_owned(), "2.5".to_owned()));
+        assert!(Vary::parse("link.wan.delay=1ms..100ms log").is_err());
+    }
+
+    #[test]
     fn what_is_no_variation_says_why() {
         let wrong = |text: &str| Vary::parse(text).expect_err(text).to_string();
         assert!(wrong("port.a-").contains("in quotes"), "{}", wrong("port.a-"));
@@ -281,7 +310,8 @@ mod tests {
     #[test]
     fn a_share_is_of_a_rate_in_the_file() {
         let document: toml::Table = toml::from_str(
-            "[link.wan]\nbetween = [\"a\", \"b\"]\nrate = \"10mbit\"\n[port.\"b->a\".queue.q]\nrate = \"1mbit\"\n",
+            "[link.wan]\nbetween = [\"a\", \"b\"]\nrate = \"10mbit\"\n[port.\"b->a\".queue.q]\nrate = \"1mbit\"\n\
+             [link.line]\nbetween = [\"b\", \"c\"]\nrate = { up = \"2mbit\", down = \"8mbit\" }\n",
         )
         .expect("TOML");
         let settings = |text: &str| {
@@ -294,11 +324,17 @@ mod tests {
             ("port.b:a.queue.q.rate=101% of link.wan", "port.b:a.queue.q.rate=10.1mbit"),
             ("port.b:a.queue.q.rate=50% of port.b:a.queue.q.rate", "port.b:a.queue.q.rate=500kbit"),
             ("link.wan.loss=1%", "link.wan.loss=1%"),
+            ("port.b:c.queue.q.rate=50% of link", "port.b:c.queue.q.rate=1mbit"),
+            ("port.c:b@line.queue.q.rate=50% of link", "port.c:b@line.queue.q.rate=4mbit"),
+            ("port.c:b.queue.q.rate=25% of link.line", "port.c:b.queue.q.rate=2mbit"),
+            ("port.a:b.queue.q.rate=50% of link.line.rate.down", "port.a:b.queue.q.rate=4mbit"),
         ] {
             assert_eq!(settings(written), Ok(vec![expected.to_owned()]), "{written}");
         }
         assert_eq!(settings("port.a:b.x,port.b:a.x=1mbit").expect("two").len(), 2);
         assert!(settings("port.a:c.x=95% of link").is_err_and(|why| why.contains("a:c")));
+        let both = settings("port.a:b.x=95% of link.line");
+        assert!(both.as_ref().is_err_and(|why| why.contains("link.line.rate.up")), "{both:?}");
         assert!(settings("port.a:b.x=95% of link.lan").is_err_and(|why| why.contains("link.lan")));
         assert_eq!((shown("95% of link"), number("95% of link"), unit("20ms")), ("95%", Some(95.0), "s"));
     }

@@ -1,6 +1,6 @@
 /** Delay in a box a flow and run: the quartiles, whiskers to the 5th and 95th percentile, the mean as a diamond. */
 import type { EChartsOption } from "echarts";
-import { extent, pointed, wantsLog, xAxis } from "../axis";
+import { extent, pointed, variantsWantLog, wantsLog, xAxis } from "../axis";
 import { base, tooltip } from "../chart";
 import { axisChoice, type Figure, hiddenNote, type Settings } from "../figure";
 import type { Ink } from "../palette";
@@ -24,7 +24,8 @@ export function boxFigure(view: View, settings: Settings): Figure {
     }),
   );
   const values = rows.map(({ box }) => [box.p5, box.p25, box.p50, box.p75, box.p95, box.mean]);
-  const log = (settings["delay"] ?? (wantsLog(extent(values, true)) ? "log" : "linear")) === "log";
+  const wide = (view.report.variants ? variantsWantLog : wantsLog)(extent(values, true));
+  const log = (settings["delay"] ?? (wide ? "log" : "linear")) === "log";
   return {
     id: "owd-box",
     title: "One-way delay by flow and run",

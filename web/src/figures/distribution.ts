@@ -1,5 +1,5 @@
 /** How delay and gaps are distributed: CDF, CCDF on a logarithmic axis, and the density of inter-arrival times. */
-import { extent, wantsLog } from "../axis";
+import { extent, variantsWantLog, wantsLog } from "../axis";
 import { axisChoice, type Figure, hiddenNote, type Settings } from "../figure";
 import type { Ink } from "../palette";
 import type { Flow, Points } from "../report";
@@ -38,7 +38,7 @@ function distribution(view: View, settings: Settings, request: Request): Figure 
   const plain = curvesOf(view, null, request.pick);
   const wide =
     request.log === true ||
-    wantsLog(
+    (view.report.variants ? variantsWantLog : wantsLog)(
       extent(
         plain.map((curve) => curve.x),
         true,

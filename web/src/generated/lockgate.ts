@@ -12,6 +12,9 @@ unit: string,
 /** True if it is logarithmic. */
 log: boolean, };
 
+/** Direction in which a metric improves. */
+export type Better = "lower" | "higher";
+
 /** A size class of files. */
 export type BinSummary = {
 /** Number of the class, from 1 in the order of sizes; empty classes are counted too. */
@@ -372,6 +375,15 @@ voice?: VoiceSummary | null,
 /** TCP sender; absent for other flows. */
 tcp?: TcpSummary | null, };
 
+/** Pareto front of two metrics: the variants that no other beats in both. */
+export type Front = {
+/** Index of the metric on the horizontal axis. */
+x: number,
+/** Index of the metric on the vertical axis. */
+y: number,
+/** Indices of the variants on the front. */
+on: Array<number>, };
+
 /** A group of flows, and the files they carry. Files that start during the warm-up are excluded. */
 export type GroupSummary = {
 /** Jain's fairness index of the throughput of its flows, from 1/n to 1; `null` if nothing was received. */
@@ -680,7 +692,9 @@ runs: Array<Run>,
 /** Tables that compare runs. */
 comparisons: Array<Comparison>,
 /** Further figures. */
-figures: Array<Figure>, };
+figures: Array<Figure>,
+/** Variants that are compared; then each of `runs` is one of them. */
+variants?: Variants | null, };
 
 /** The run of one configuration. */
 export type Run = {
@@ -849,6 +863,70 @@ x?: number | null,
 y?: number | null,
 /** True if it forwards packets. */
 router: boolean, };
+
+/** A variable of a comparison. */
+export type Variable = {
+/** Name. */
+name: string,
+/** Unit of `numbers`; may be empty. */
+unit: string,
+/** Distinct values, in the order of the plan. */
+values: Array<string>,
+/** The values as numbers in the unit, for axes; empty unless all of them are numbers. */
+numbers: Array<number>, };
+
+/** A variant. */
+export type VariantData = {
+/** Its values in one text. */
+label: string,
+/** Index of its value in each variable's `values`. */
+values: Array<number>, };
+
+/** A metric of all variants. */
+export type VariantMetric = {
+/** Address. */
+path: string,
+/** Unit. */
+unit: string,
+/** Better direction; `null` if neither is. */
+better: Better | null,
+/** Index of the best variant; `null` if there is none. */
+best: number | null,
+/** Index of the variant that the others are compared with. */
+reference: number | null,
+/** Values of each variant. */
+variants: Array<VariantValues>, };
+
+/** Values of a metric in a variant; all `null` if no run has a value. */
+export type VariantValues = {
+/** Mean over the seeds. */
+mean: number | null,
+/** Half the width of its 95 % confidence interval. */
+half_width: number | null,
+/** Value of each seed. */
+seeds: Array<number | null>,
+/** Mean difference from the reference. */
+difference: number | null,
+/** Half the width of the difference's confidence interval, as it was tested. */
+difference_half_width: number | null,
+/** Verdict on the difference; `null` for the reference itself. */
+verdict: Verdict | null, };
+
+/** Variants of a scenario: the variables that distinguish them, and every metric over the seeds. */
+export type Variants = {
+/** Variables, in the order of the variants' values. */
+variables: Array<Variable>,
+/** Variants, in the order of the plan. */
+variants: Array<VariantData>,
+/** Seeds of each variant. */
+seeds: Array<number>,
+/** Metrics. */
+metrics: Array<VariantMetric>,
+/** Fronts of pairs of metrics that have a better direction. */
+fronts: Array<Front>, };
+
+/** Verdict on a difference. */
+export type Verdict = "differs" | "not-seen" | "same" | "unknown";
 
 /** Speech quality of a call by the E-model (ITU-T G.107), played out at the fixed delay that gives the best
  * rating. */

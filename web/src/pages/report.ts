@@ -5,10 +5,14 @@ import "../style/section.css";
 import "../style/narrow.css";
 import "../style/print.css";
 import { h } from "../dom";
-import type { Make } from "../figure";
+import type { Figure, Make } from "../figure";
 import { boxFigure } from "../figures/box";
 import { ccdfFigure, cdfFigure, gapFigure } from "../figures/distribution";
 import { extraFigure } from "../figures/extra";
+import { frontFigure } from "../figures/front";
+import { gridOf, heatFigure } from "../figures/heat";
+import { intervalsFigure } from "../figures/intervals";
+import { multiplesFigure, pairOf } from "../figures/multiples";
 import { hasSenders, senderFigure } from "../figures/sender";
 import { dropsFigure, splitFigure } from "../figures/stack";
 import { timeFigure } from "../figures/time";
@@ -21,11 +25,16 @@ import { comparisonTables, definitionList, eventTable } from "../sections/notes"
 import { picker } from "../sections/picker";
 import { queuesTable } from "../sections/queues";
 import { setupSection } from "../sections/setup";
+import { variantsSubtitle, variantsTable } from "../sections/variants";
 import { expectTable, verdictSection, warningList } from "../sections/verdict";
 import { Selection } from "../selection";
 import { runName } from "../style";
 import { Theme } from "../theme";
+import type { Variants } from "../variants";
 import { showLive } from "./live";
+
+const CURVES =
+  "Delays are those of all seeds together; over time, the run of the first seed. “Shown” at the top of the page chooses flows and variants.";
 
 interface Section {
   id: string;
@@ -110,7 +119,8 @@ class Page {
   }
 
   #subtitle(): string {
-    const { runs, version, generated } = this.report;
+    const { runs, version, generated, variants } = this.report;
+    if (variants) return [variantsSubtitle(variants), date(generated), `Lockgate ${version}`].join(" · ");
     const names = runs.slice(0, 6).map(runName).join(", ");
     const several = runs.length > 1 ? `${runs.length} runs: ${names}${runs.length > 6 ? ", …" : ""}` : names;
     return [several, date(generated), version === "" ? "" : `Lockgate ${version}`]
@@ -124,10 +134,95 @@ class Page {
     return frame.element;
   }
 
+  #pair(...makes: Make[]): HTMLElement | null {
+    if (makes.length === 0) return null;
+    return h("div", { class: makes.length > 1 ? "pair" : "" }, ...makes.map((make) => this.#frame(make)));
+  }
+
+  /** Variants beside each other: the intervals of every metric, by two variables, against each other, and curves. */
+  #variantSections(data: Variants): Section[] {
+    const { report } = this;
+    const [first, ...others] = data.metrics.map(
+      (metric): Make =>
+        (_, settings) =>
+          intervalsFigure(data, metric, settings),
+    );
+    const sections: Section[] = [
+      {
+        id: "verdict",
+        title: "Verdict",
+        short: "Verdict",
+        parts: [...verdictSection(report), first ? this.#frame(first) : null],
+      },
+      {
+        id: "variants",
+        title: "Variants",
+        short: "Variants",
+        parts: [variantsTable(data), this.#pair(...others)],
+      },
+    ];
+    const by = data.metrics.flatMap((metric): Make[] => {
+      const grid = gridOf(data, metric);
+      const heat: Make[] = grid === null ? [] : [() => heatFigure(data, metric, grid)];
+      if (pairOf(data) === null) return heat;
+      return [(_, settings) => multiplesFigure(data, metric, settings), ...heat];
+    });
+    if (by.length > 0)
+      sections.push({
+        id: "variables",
+        title: "By two variables",
+        short: "Variables",
+        parts: by.map((make) => this.#frame(make)),
+      });
+    const fronts = data.fronts.flatMap((front): Make[] =>
+      frontFigure(data, front, {}) === null
+        ? []
+        : [(_, settings) => frontFigure(data, front, settings) as Figure],
+    );
+    if (fronts.length > 0)
+      sections.push({
+        id: "fronts",
+        title: "Trade-offs",
+        short: "Trade-offs",
+        parts: [this.#pair(...fronts)],
+      });
+    if (report.runs.length > 0)
+      sections.push({
+        id: "curves",
+        title: "Curves of each variant",
+        short: "Curves",
+        parts: [
+          h("p", { class: "note" }, CURVES),
+          this.#pair(cdfFigure, ccdfFigure),
+          this.#frame(boxFigure),
+          this.#frame(timeFigure),
+        ],
+      });
+    sections.push(...this.#setup());
+    return sections;
+  }
+
+  /** What was run, and what the metrics mean. */
+  #setup(): Section[] {
+    const { report } = this;
+    const picture = this.#frame(() => topologyFigure(report));
+    const sections: Section[] = [
+      { id: "setup", title: "What was run", short: "Setup", parts: setupSection(report, picture) },
+    ];
+    if (report.definitions.length > 0)
+      sections.push({
+        id: "definitions",
+        title: "Definitions",
+        short: "Definitions",
+        parts: [definitionList(report)],
+      });
+    return sections;
+  }
+
   #sections(): Section[] {
     const { report } = this;
-    const pair = (...makes: Make[]): HTMLElement =>
-      h("div", { class: "pair" }, ...makes.map((make) => this.#frame(make)));
+    if (report.variants) return this.#variantSections(report.variants);
+    const pair = (...makes: Make[]): HTMLElement | null => this.#pair(...makes);
     // Experiments of many runs carry figures and tables instead of the runs themselves.
     const hasRuns = report.runs.length > 0;
     const extra = report.figures.map((figure) => this.#frame((_, settings) => extraFigure(figure, settings)));
@@ -191,22 +286,7 @@ class Page {
         parts: grouped ? [figures, ...comparisons] : [...comparisons, figures],
       });
     }
-    sections.push({
-      id: "setup",
-      title: "What was run",
-      short: "Setup",
-      parts: setupSection(
-        report,
-        this.#frame(() => topologyFigure(report)),
-      ),
-    });
-    if (report.definitions.length > 0)
-      sections.push({
-        id: "definitions",
-        title: "Definitions",
-        short: "Definitions",
-        parts: [definitionList(report)],
-      });
+    sections.push(...this.#setup());
     return sections;
   }
 

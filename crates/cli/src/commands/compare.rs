@@ -1,11 +1,13 @@
 //! `lockgate compare`: variants of a scenario beside each other, over the same seeds.
 
+mod report;
+
 use std::fmt::Write;
 
 use lockgate::figures;
 use lockgate::plans::{Planned, on_threads};
 use lockgate::verdict::quantity;
-use lockgate_experiment::{Row, Variant, compare as judge, run_tasks};
+use lockgate_experiment::{Row, Task, Variant, compare as judge, row, run_tasks};
 use lockgate_measure::comparison::{Difference, MetricComparison, Verdict};
 use serde_json::json;
 
@@ -13,7 +15,12 @@ use crate::arguments::Compare;
 use crate::exit::{Exit, Failure};
 use crate::output::{say, tell};
 use crate::plans;
-use crate::{interrupt, results, runs, terminal};
+use crate::plans::outputs::{Form, OutputFile};
+use crate::plans::tuned::check_memory;
+use crate::results::{self, ResultsDirectory};
+use crate::{interrupt, runs, terminal};
+
+use self::report::Curves;
 
 /// A comparison with what it is of.
 struct Compared<'a> {
@@ -28,33 +35,67 @@ pub(crate) fn compare(arguments: &Compare) -> Result<Exit, Failure> {
     let planned = plans::plan(file, &arguments.variations)?;
     let variants = planned.plan.variants()?;
     let base = base(arguments.base, variants.len())?;
+    let out = arguments.out.as_deref();
+    let out = out.map(|out| ResultsDirectory::start(Some(out), &planned.title)).transpose()?;
+    let csv =
+        arguments.csv.as_deref().map(|file| OutputFile::start(file, Form::Runs, "--csv")).transpose()?;
+    let json = arguments
+        .json
+        .as_deref()
+        .map(|file| OutputFile::start(file, Form::Comparison, "--json"))
+        .transpose()?;
+    let limit = runs::memory_limit(arguments.variations.memory.as_deref())?;
+    let runs = variants.len() * planned.plan.seeds.len();
+    check_memory(planned.memory, arguments.variations.jobs, runs, limit)?;
+    let curves = out.is_some().then(|| Curves::new(&planned, variants.len()));
     interrupt::listen();
+    let Some(rows) = make(&planned, arguments, curves.as_ref())? else { return Ok(Exit::Interrupted) };
+    let metrics = judge(&planned.plan, &rows, base);
+    let compared = Compared { planned: &planned, variants: &variants, rows: &rows, metrics: &metrics };
+    if let Some(csv) = &csv {
+        csv.write(&compared.csv())?;
+    }
+    match &json {
+        Some(json) => json.write(&results::json(&compared.json())?)?,
+        None => compared.show(),
+    }
+    if let (Some(out), Some(curves)) = (out, curves) {
+        let page = report::write(out, &compared, curves)?;
+        if arguments.json.is_none() {
+            say!("report: {}", page.display());
+        }
+    }
+    Ok(Exit::Ok)
+}
+
+/// Makes the runs of a plan. Returns the rows in the order of the tasks; `None` if it was interrupted.
+fn make(
+    planned: &Planned,
+    arguments: &Compare,
+    curves: Option<&Curves>,
+) -> Result<Option<Vec<Row>>, Failure> {
     let tasks = planned.plan.tasks()?;
     let bar = plans::progress(tasks.len(), arguments.variations.quiet);
-    let made = on_threads(arguments.variations.jobs, || {
-        run_tasks(&tasks, |task| {
-            let row = planned.run(task, &interrupt::is_requested);
-            bar.inc(1);
-            row
-        })
-    });
+    let one = |task: &Task| {
+        let Some(recording) = planned.source().record(task, &interrupt::is_requested)? else {
+            return Ok(None);
+        };
+        if let Some(curves) = curves {
+            curves.add(task, &recording);
+        }
+        let row = row(&lockgate_measure::summarise(&[recording]), &planned.plan.metrics)?;
+        bar.inc(1);
+        Ok::<_, lockgate::Error>(Some(row))
+    };
+    let made = on_threads(arguments.variations.jobs, || run_tasks(&tasks, one));
     bar.finish_and_clear();
     let made: Vec<Option<Row>> = made?;
     let done = made.iter().flatten().count();
-    let Some(rows) = made.into_iter().collect::<Option<Vec<Row>>>() else {
+    let rows = made.into_iter().collect::<Option<Vec<Row>>>();
+    if rows.is_none() {
         tell!("stopped after {done} of {} runs; nothing is kept of a comparison", tasks.len());
-        return Ok(Exit::Interrupted);
-    };
-    let metrics = judge(&planned.plan, &rows, base);
-    let compared = Compared { planned: &planned, variants: &variants, rows: &rows, metrics: &metrics };
-    if let Some(file) = &arguments.csv {
-        plans::write(file, &compared.csv())?;
     }
-    match arguments.json.as_deref() {
-        Some(file) => plans::write(file, &results::json(&compared.json())?)?,
-        None => compared.show(),
-    }
-    Ok(Exit::Ok)
+    Ok(rows)
 }
 
 /// Returns the index of the variant that `--base` numbers from 1.
@@ -90,18 +131,19 @@ impl Compared<'_> {
         terminal::table(&header, &rows);
         say!();
         say!("* best   = no difference from it seen   ? too few values to tell");
-        for metric in 0..plan.metrics.len() {
-            self.verdicts(metric).iter().for_each(|line| say!("{line}"));
+        self.sentences().iter().for_each(|line| say!("{line}"));
+    }
+
+    /// Returns the sentences on all metrics.
+    fn sentences(&self) -> Vec<String> {
+        let plan = &self.planned.plan;
+        let mut lines: Vec<String> =
+            (0..plan.metrics.len()).flat_map(|metric| self.verdicts(metric)).collect();
+        let mut intervals = self.metrics.iter().flat_map(|metric| metric.intervals.iter().flatten());
+        if plan.seeds.len() > 1 && intervals.all(|one| one.half_width.is_none()) {
+            lines.push("every seed gives the same values: nothing in this scenario is random".to_owned());
         }
-        if self
-            .metrics
-            .iter()
-            .flat_map(|metric| metric.intervals.iter().flatten())
-            .all(|one| one.half_width.is_none())
-            && seeds > 1
-        {
-            say!("every seed gives the same values: nothing in this scenario is random");
-        }
+        lines
     }
 
     /// Returns a variant's mean of a metric, marked.

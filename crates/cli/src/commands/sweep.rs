@@ -10,6 +10,7 @@ use lockgate_experiment::{Error, run_tasks};
 use crate::arguments;
 use crate::exit::{Exit, Failure};
 use crate::output::{say, tell};
+use crate::plans::tuned::check_memory;
 use crate::{interrupt, plans, runs};
 
 pub(crate) fn sweep(arguments: &arguments::Sweep) -> Result<Exit, Failure> {
@@ -60,6 +61,8 @@ fn open(arguments: &arguments::Sweep) -> Result<Sweep, Failure> {
     let sweep = match (&arguments.file, opens) {
         (Some(file), false) => {
             let planned = plans::plan(file, &arguments.variations)?;
+            let limit = runs::memory_limit(arguments.variations.memory.as_deref())?;
+            check_memory(planned.memory, arguments.variations.jobs, usize::MAX, limit)?;
             Sweep::create(&arguments.into, planned, &file.display().to_string())?
         }
         (None, true) => {

@@ -1,5 +1,7 @@
 //! `lockgate test`: the expectations of several scenarios, for continuous integration.
 
+mod baseline;
+
 use std::fmt::Write;
 use std::path::Path;
 
@@ -9,7 +11,11 @@ use lockgate_measure::summary::Expectation;
 use crate::arguments::Test;
 use crate::exit::{Exit, Failure};
 use crate::output::{say, tell};
-use crate::{interrupt, plans, runs};
+use crate::plans::outputs::{Form, OutputFile};
+use crate::plans::tuned::check_memory;
+use crate::{interrupt, plans, results, runs};
+
+use self::baseline::Baseline;
 
 /// Result of a file.
 struct Tested {
@@ -42,7 +48,14 @@ impl Tested {
 }
 
 pub(crate) fn test(arguments: &Test) -> Result<Exit, Failure> {
-    let seeds: Vec<Seed> = plans::seeds(&arguments.seeds)?.into_iter().map(Seed).collect();
+    let numbers = plans::seeds(&arguments.seeds)?;
+    let seeds: Vec<Seed> = numbers.iter().copied().map(Seed).collect();
+    let baseline = arguments.baseline.as_deref().map(|file| Baseline::read(file, &numbers)).transpose()?;
+    let start = |file: &Option<std::path::PathBuf>, form, option| {
+        file.as_deref().map(|file| OutputFile::start(file, form, option)).transpose()
+    };
+    let junit_file = start(&arguments.junit, Form::Junit, "--junit")?;
+    let new = start(&arguments.write_baseline, Form::Baseline, "--write-baseline")?;
     interrupt::listen();
     let mut all = Vec::new();
     for file in &arguments.files {
@@ -52,14 +65,24 @@ pub(crate) fn test(arguments: &Test) -> Result<Exit, Failure> {
             return Ok(Exit::Interrupted);
         }
         let tested = Tested { file: file.display().to_string(), outcome };
-        say!("{}", tested.line());
+        if !arguments.json {
+            say!("{}", tested.line());
+        }
         if arguments.github {
             annotate(&tested);
         }
         all.push(tested);
     }
-    if let Some(file) = &arguments.junit {
-        plans::write(file, &junit(&all))?;
+    if arguments.json {
+        say!("{}", results::json(&document(&all, baseline.as_ref()))?.trim_end());
+    } else if let Some(baseline) = &baseline {
+        baseline::show(&all, baseline);
+    }
+    if let Some(file) = junit_file {
+        file.write(&junit(&all))?;
+    }
+    if let Some(file) = new {
+        file.write(&results::json(&Baseline::of(&all, &numbers))?)?;
     }
     let failed = all.iter().any(|tested| tested.outcome.is_err());
     let missed = all.iter().any(|tested| tested.missed().next().is_some());
@@ -70,9 +93,24 @@ pub(crate) fn test(arguments: &Test) -> Result<Exit, Failure> {
     })
 }
 
+/// Returns the result of all files, with the changes from a baseline.
+fn document(all: &[Tested], baseline: Option<&Baseline>) -> serde_json::Value {
+    let file = |tested: &Tested| {
+        serde_json::json!({
+            "file": tested.file,
+            "error": tested.outcome.as_ref().err().map(ToString::to_string),
+            "expect": tested.expectations(),
+            "changes": baseline.map(|baseline| baseline.changes(tested)),
+        })
+    };
+    let files: Vec<_> = all.iter().map(file).collect();
+    serde_json::json!({ "schema": 1, "lockgate": env!("CARGO_PKG_VERSION"), "files": files })
+}
+
 /// Runs a file with every seed and judges its expectations.
 fn summary(file: &Path, arguments: &Test, seeds: &[Seed]) -> Result<Summary, Failure> {
     let scenario = runs::read_file(file, &arguments.overrides, arguments.memory.as_deref())?;
+    check_memory(lockgate::memory::of_run(&scenario), arguments.jobs, seeds.len(), scenario.memory)?;
     let options = Options {
         seeds: seeds.to_vec(),
         threads: arguments.jobs,

@@ -55,7 +55,7 @@ pub enum PlanError {
 
 impl PlanError {
     /// Converts an error of reading a variant: a value was set by a variation, not by a setting.
-    pub(super) fn of_variant(error: Error) -> Self {
+    pub fn of_variant(error: Error) -> Self {
         let Error::Scenario(problems) = &error else { return Self::Read(error) };
         let Some(first) = problems.iter().find(|one| one.message().contains("`--set ")) else {
             return Self::Read(error);

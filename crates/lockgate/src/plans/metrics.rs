@@ -9,7 +9,7 @@ use super::PlanError;
 const MOST_FLOWS: usize = 4;
 
 /// Metrics that are wanted, and which of them a variant has.
-pub(super) struct Wanted {
+pub struct Wanted {
     metrics: Vec<String>,
     is_default: bool,
     /// Reason why the variants so far lack a metric; `None` if one has it.
@@ -19,7 +19,7 @@ pub(super) struct Wanted {
 impl Wanted {
     /// Creates the metrics at these addresses, each with ports in the spelling with a colon; without any, the
     /// default ones of the first variant.
-    pub(super) fn new(show: &[String]) -> Self {
+    pub fn new(show: &[String]) -> Self {
         let metrics: Vec<String> = show
             .iter()
             .map(|path| Address::parse(path).map_or_else(|_| path.clone(), |address| address.to_string()))
@@ -28,7 +28,7 @@ impl Wanted {
     }
 
     /// Notes which metrics this variant has.
-    pub(super) fn look_in(&mut self, variant: &Scenario) {
+    pub fn look_in(&mut self, variant: &Scenario) {
         if self.is_default && self.metrics.is_empty() {
             self.metrics = default(variant);
         }
@@ -49,7 +49,7 @@ impl Wanted {
     ///
     /// # Errors
     /// If no variant has one of them.
-    pub(super) fn found(self) -> Result<Vec<String>, PlanError> {
+    pub fn found(self) -> Result<Vec<String>, PlanError> {
         match self.lacks.iter().flatten().next() {
             Some(error) => Err(PlanError::Metric(error.clone())),
             None => Ok(self.metrics),

@@ -5,6 +5,7 @@ use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use lockgate_experiment::{Row, Task, digest, row};
+use lockgate_measure::recording::Recording;
 use lockgate_scenario::{Files, Override, Reader, Scenario};
 
 use super::{Hashes, PlanError};
@@ -95,6 +96,15 @@ impl Source {
         addresses: &[String],
         stop: &(dyn Fn() -> bool + Sync),
     ) -> Result<Option<Row>, Error> {
+        let Some(recording) = self.record(task, stop)? else { return Ok(None) };
+        Ok(Some(row(&lockgate_measure::summarise(&[recording]), addresses)?))
+    }
+
+    /// Simulates a task. Returns its recording; `None` if `stop` ended the run.
+    ///
+    /// # Errors
+    /// If the scenario cannot be read, or the run fails.
+    pub fn record(&self, task: &Task, stop: &(dyn Fn() -> bool + Sync)) -> Result<Option<Recording>, Error> {
         if stop() {
             return Ok(None);
         }
@@ -107,10 +117,7 @@ impl Source {
             ..Options::default()
         };
         let runs = crate::run(&scenario, &options)?;
-        if runs.stopped_early {
-            return Ok(None);
-        }
-        Ok(Some(row(&lockgate_measure::summarise(&runs.recordings), addresses)?))
+        Ok(if runs.stopped_early { None } else { runs.recordings.into_iter().next() })
     }
 }
 

@@ -15,8 +15,17 @@ use crate::files::words;
 #[derive(Debug)]
 pub struct SavedFile {
     path: PathBuf,
-    /// Beginning of every file of this kind: an existing file without it is not replaced.
-    head: &'static str,
+    /// Mark of every file of this kind: an existing file without it is not replaced.
+    mark: Mark,
+}
+
+/// Mark by which a file that Lockgate wrote is known.
+#[derive(Clone, Copy, Debug)]
+enum Mark {
+    /// It begins with this.
+    Head(&'static str),
+    /// Its whole text is of this form.
+    Form(fn(&str) -> bool),
 }
 
 impl SavedFile {
@@ -25,10 +34,21 @@ impl SavedFile {
     /// # Errors
     /// If something else exists there, or it cannot be written.
     pub fn start(path: &Path, head: &'static str) -> Result<Self, SavedFileError> {
-        let saved = Self { path: path.to_path_buf(), head };
-        match saved.obstacle() {
-            Some(why) => Err(SavedFileError::Unsuitable { file: saved.path, why }),
-            None => Ok(saved),
+        Self { path: path.to_path_buf(), mark: Mark::Head(head) }.checked()
+    }
+
+    /// Prepares a file at `path`, whose text will be of a form that `is_ours` recognises.
+    ///
+    /// # Errors
+    /// If something else exists there, or it cannot be written.
+    pub fn start_form(path: &Path, is_ours: fn(&str) -> bool) -> Result<Self, SavedFileError> {
+        Self { path: path.to_path_buf(), mark: Mark::Form(is_ours) }.checked()
+    }
+
+    fn checked(self) -> Result<Self, SavedFileError> {
+        match self.obstacle() {
+            Some(why) => Err(SavedFileError::Unsuitable { file: self.path, why }),
+            None => Ok(self),
         }
     }
 
@@ -71,9 +91,14 @@ impl SavedFile {
     }
 
     fn is_ours(&self) -> bool {
-        let mut start = vec![0; self.head.len()];
-        let read = fs::File::open(&self.path).and_then(|mut file| file.read_exact(&mut start));
-        read.is_ok() && start == self.head.as_bytes()
+        match self.mark {
+            Mark::Head(head) => {
+                let mut start = vec![0; head.len()];
+                let read = fs::File::open(&self.path).and_then(|mut file| file.read_exact(&mut start));
+                read.is_ok() && start == head.as_bytes()
+            }
+            Mark::Form(is_ours) => fs::read_to_string(&self.path).is_ok_and(|text| is_ours(&text)),
+        }
     }
 
     /// Tries to create a file beside it.
@@ -95,7 +120,11 @@ impl SavedFile {
     /// # Errors
     /// If it cannot be written, or had to be written beside its place.
     pub fn write(&self, text: &str) -> Result<(), SavedFileError> {
-        debug_assert!(text.starts_with(self.head), "the next run must know it for one of ours");
+        let is_marked = match self.mark {
+            Mark::Head(head) => text.starts_with(head),
+            Mark::Form(is_ours) => is_ours(text),
+        };
+        debug_assert!(is_marked, "the next run must know it for one of ours");
         let failed = |source: io::Error| SavedFileError::Failed { file: self.path.clone(), source };
         let mut draft = self.draft().map_err(failed)?;
         draft.write_all(text.as_bytes()).and_then(|()| draft.flush()).map_err(failed)?;

@@ -363,7 +363,7 @@ pub(super) fn density(histogram: &Histogram) -> Density {
     }
 }
 
-fn box_plot<const SUB: usize>(histogram: &Histogram<SUB>) -> BoxPlot {
+pub(super) fn box_plot<const SUB: usize>(histogram: &Histogram<SUB>) -> BoxPlot {
     let Some(quantiles) = histogram.quantiles([0.05, 0.25, 0.5, 0.75, 0.95]) else {
         return BoxPlot::default();
     };
@@ -379,7 +379,7 @@ const EXACT_POWERS: [f64; 23] = [
 
 /// Rounds to six significant digits: enough for a figure, at half the size of the page. A report calls it for
 /// every point it draws.
-fn short(value: f64) -> f64 {
+pub(super) fn short(value: f64) -> f64 {
     short_by_arithmetic(value).unwrap_or_else(|| format!("{value:.5e}").parse().unwrap_or(value))
 }
 

@@ -89,9 +89,10 @@ fn decimal(value: f64) -> String {
 
 /// Rounds to three significant digits.
 pub(super) fn three_digits(value: f64) -> f64 {
-    if value == 0.0 {
-        return 0.0;
-    }
-    let text = format!("{value:.2e}");
-    text.parse().unwrap_or(value)
+    if value == 0.0 { 0.0 } else { format!("{value:.2e}").parse().unwrap_or(value) }
+}
+
+/// Rounds to four significant digits.
+pub(super) fn four_digits(value: f64) -> f64 {
+    if value == 0.0 { 0.0 } else { format!("{value:.3e}").parse().unwrap_or(value) }
 }

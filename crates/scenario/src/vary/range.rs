@@ -1,6 +1,6 @@
 //! Ranges of values: `a..b step s`, `a..b log n`.
 
-use super::quantity::{Quantity, Unit, three_digits};
+use super::quantity::{Quantity, Unit, four_digits, three_digits};
 use super::{MOST_VALUES, VaryError, share};
 use crate::table_reader::shorten;
 
@@ -71,6 +71,29 @@ impl Range {
         };
         let (low, high) = (low.trim().to_owned(), high.to_owned());
         Ok(Some(Self { low, high, spacing, of: of.map(str::to_owned) }))
+    }
+
+    /// Returns the value at a position from 0, the lower end, to 1, the upper end: on a logarithmic scale if the
+    /// spacing says so. Between the ends it is rounded to four significant digits.
+    ///
+    /// # Errors
+    /// If the ends are no quantities.
+    pub fn at(&self, position: f64) -> Result<String, VaryError> {
+        let ends = || VaryError::Ends(shorten(&format!("{}..{}", self.low, self.high)));
+        let low = Quantity::parse(&self.low).ok_or_else(ends)?;
+        let high = Quantity::parse(&self.high).ok_or_else(ends)?;
+        let (from, to) = (low.fine(), high.fine());
+        let is_log = matches!(self.spacing, Spacing::Log(_) | Spacing::All(true)) && from > 0.0;
+        let value = if position <= 0.0 {
+            from
+        } else if position >= 1.0 {
+            to
+        } else if is_log {
+            four_digits(from * libm::pow(to / from, position))
+        } else {
+            four_digits(from + (to - from) * position)
+        };
+        Ok(share::join(&Quantity::write(low.unit, value.clamp(from, to)), self.of.as_deref()))
     }
 
     /// Returns the values as text.

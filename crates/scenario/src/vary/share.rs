@@ -36,7 +36,7 @@ pub(super) fn resolve(text: &str, path: &str, document: &toml::Table) -> Result<
         .ok_or_else(|| wrong(format!("`{share}` is no percentage above zero")))?;
     let base = if of == "link" { link_of(path, document).map_err(wrong)? } else { of.to_owned() };
     let full = match base.split('.').collect::<Vec<_>>().as_slice() {
-        ["link", _] => format!("{base}.rate"),
+        ["link", name] => format!("{base}.rate{}", direction(name, path, document).map_err(wrong)?),
         _ => base,
     };
     let found = find(document, &full).ok_or_else(|| wrong(format!("the file has no `{full}`")))?;
@@ -45,16 +45,39 @@ pub(super) fn resolve(text: &str, path: &str, document: &toml::Table) -> Result<
     Ok(Some(Rate::from_bits(bits as u64).to_string()))
 }
 
+/// Returns the end of the path of a link's rate: `.up` or `.down`, by the direction in which the port of `path`
+/// sends; nothing if the link has one rate.
+fn direction(link: &str, path: &str, document: &toml::Table) -> Result<&'static str, String> {
+    let table = document.get("link").and_then(|links| links.get(link));
+    if !table.and_then(|table| table.get("rate")).is_some_and(toml::Value::is_table) {
+        return Ok("");
+    }
+    let between = table.and_then(|table| table.get("between")).and_then(toml::Value::as_array);
+    let ends: Vec<&str> = between.into_iter().flatten().filter_map(toml::Value::as_str).collect();
+    let port = port_of(path).unwrap_or_default();
+    let port = port.split('@').next().unwrap_or_default();
+    match ends.as_slice() {
+        [first, second] if port == format!("{first}:{second}") => Ok(".up"),
+        [first, second] if port == format!("{second}:{first}") => Ok(".down"),
+        _ => Err(format!(
+            "the link `{link}` has a rate for each direction: write `link.{link}.rate.up` or `link.{link}.rate.down`"
+        )),
+    }
+}
+
+/// Returns the port of a path `port.NAME.…`, with a colon.
+pub fn port_of(path: &str) -> Option<String> {
+    match path::parse(path).ok()?.as_slice() {
+        [section, name, ..] if section == "port" => Some(port_name::canonical(name).into_owned()),
+        _ => None,
+    }
+}
+
 /// Returns the path of the link over which the port of `path` sends.
 fn link_of(path: &str, document: &toml::Table) -> Result<String, String> {
-    let segments = path::parse(path).map_err(|error| error.to_string())?;
-    let (section, port) = match segments.as_slice() {
-        [section, name, ..] => (section.as_str(), port_name::canonical(name)),
-        _ => return Err(format!("`{path}` is of no port")),
-    };
-    if section != "port" {
+    let Some(port) = port_of(path) else {
         return Err(format!("`{path}` is of no port, so `link` is not known"));
-    }
+    };
     let (ends, link) = port.split_once('@').map_or((&*port, None), |(ends, link)| (ends, Some(link)));
     if let Some(link) = link {
         return Ok(format!("link.{link}"));

@@ -22,7 +22,7 @@ pub(super) const INTERIM: &str = ".lockgate-manifest";
 const LONGEST: u64 = 16 << 20;
 
 /// All other files that a command writes, except the programs' output.
-const NAMES: [&str; 10] = [
+const NAMES: [&str; 12] = [
     "scenario.toml",
     "summary.json",
     "events.ndjson",
@@ -32,6 +32,8 @@ const NAMES: [&str; 10] = [
     "simulation.json",
     "twin.json",
     "claims.json",
+    "comparison.json",
+    "runs.csv",
     "conformance.json",
 ];
 

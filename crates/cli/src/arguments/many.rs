@@ -1,0 +1,180 @@
+//! Options of the commands that make many runs: `compare`, `sweep`, `tune`, `test`.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+/// Scenario's variants, seeds and metrics.
+#[derive(Debug, Args)]
+pub(crate) struct Variations {
+    /// Values that are set one after another; may be repeated: every combination is run
+    #[arg(long, value_name = "PATH=VALUES")]
+    pub(crate) vary: Vec<String>,
+    /// As --vary, but all of these advance together, value by value
+    #[arg(long, value_name = "PATH=VALUES")]
+    pub(crate) vary_together: Vec<String>,
+    /// Seeds of every variant, as a range or a list
+    #[arg(long, default_value = "1..10", value_name = "SEEDS")]
+    pub(crate) seeds: String,
+    /// Metrics by their addresses, such as flow.call.owd.p99
+    #[arg(long, value_name = "ADDRESS,…", value_delimiter = ',')]
+    pub(crate) show: Vec<String>,
+    /// Sets a value of all variants first; may be repeated
+    #[arg(long = "set", value_name = "PATH=VALUE")]
+    pub(crate) overrides: Vec<String>,
+    /// Number of runs at the same time [default: one a processor]
+    #[arg(long, short, value_name = "N", value_parser = threads)]
+    pub(crate) jobs: Option<usize>,
+    /// Memory limit of each run, such as 8GiB [default: 2GiB]
+    #[arg(long, value_name = "SIZE")]
+    pub(crate) memory: Option<String>,
+    /// Prints no progress and no warnings
+    #[arg(long, short)]
+    pub(crate) quiet: bool,
+}
+
+/// Parses a number of threads.
+fn threads(text: &str) -> Result<usize, String> {
+    text.parse()
+        .ok()
+        .filter(|count| (1..=4096).contains(count))
+        .ok_or_else(|| "a number from 1 to 4096".to_owned())
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Compare {
+    /// Scenario file; if left out, the scenarios found here are listed
+    pub(crate) file: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) variations: Variations,
+    /// Compares with this variant, counted from 1 as in the table [default: the best]
+    #[arg(long, value_name = "N")]
+    pub(crate) base: Option<usize>,
+    /// Writes a row for each run to this file
+    #[arg(long, value_name = "FILE")]
+    pub(crate) csv: Option<PathBuf>,
+    /// Writes a report to this directory: new, or of an earlier run
+    #[arg(long, value_name = "DIR")]
+    pub(crate) out: Option<PathBuf>,
+    /// Writes the comparison as JSON to this file, `-` for the standard output instead of the table
+    #[arg(long, value_name = "FILE")]
+    pub(crate) json: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Sweep {
+    /// Scenario file; left out with --resume, --status and --collect
+    pub(crate) file: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) variations: Variations,
+    /// Directory of the results
+    #[arg(long, value_name = "DIR")]
+    pub(crate) into: PathBuf,
+    /// Makes the runs that are missing in the directory
+    #[arg(long, conflicts_with_all = ["status", "collect"])]
+    pub(crate) resume: bool,
+    /// Prints how many runs are finished, failed and missing
+    #[arg(long, conflicts_with = "collect")]
+    pub(crate) status: bool,
+    /// Writes runs.parquet of the runs that are finished
+    #[arg(long)]
+    pub(crate) collect: bool,
+    /// Makes only the I-th of N parts of the runs, counted from 1
+    #[arg(long, value_name = "I/N", value_parser = shard, conflicts_with_all = ["status", "collect"])]
+    pub(crate) shard: Option<(usize, usize)>,
+}
+
+/// Parses `I/N`, I from 1 to N.
+fn shard(text: &str) -> Result<(usize, usize), String> {
+    let numbers = text.split_once('/').and_then(|(one, of)| Some((one.parse().ok()?, of.parse().ok()?)));
+    numbers
+        .filter(|(one, of)| (1..=*of).contains(one))
+        .ok_or_else(|| "write it as 3/16, from 1/16 on".to_owned())
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Tune {
+    /// Scenario file; if left out, the scenarios found here are listed
+    pub(crate) file: Option<PathBuf>,
+    /// Values of a parameter: a range a..b, a..b log, or a list; may be repeated
+    #[arg(long, value_name = "PATH=RANGE")]
+    pub(crate) vary: Vec<String>,
+    /// Metric to make small or large, such as 'min flow.call.owd.p99'; of several, the front is shown
+    #[arg(long = "goal", value_name = "GOAL", required = true)]
+    pub(crate) goals: Vec<String>,
+    /// Bound of a metric, such as 'group.backup.goodput.sum >= 8mbit'; may be repeated
+    #[arg(long = "subject-to", value_name = "CONSTRAINT")]
+    pub(crate) constraints: Vec<String>,
+    /// Limit on the runs of the search: points times seeds
+    #[arg(long, default_value_t = 60, value_name = "N", value_parser = budget)]
+    pub(crate) runs: usize,
+    /// Seeds that every point is run with
+    #[arg(long, default_value = "1..2", value_name = "SEEDS")]
+    pub(crate) seeds: String,
+    /// Other seeds, on which the best points are judged
+    #[arg(long, default_value = "101..110", value_name = "SEEDS")]
+    pub(crate) validate: String,
+    /// Ends the search after this many points that were no better [default: when --runs are made]
+    #[arg(long, value_name = "N", value_parser = budget)]
+    pub(crate) patience: Option<usize>,
+    /// Seed of the search's own draws
+    #[arg(long, default_value_t = 1, value_name = "N")]
+    pub(crate) seed: u64,
+    /// Writes the search as JSON to this file, `-` for the standard output instead of the tables
+    #[arg(long, value_name = "FILE")]
+    pub(crate) json: Option<PathBuf>,
+    /// Sets a value of all points first; may be repeated
+    #[arg(long = "set", value_name = "PATH=VALUE")]
+    pub(crate) overrides: Vec<String>,
+    /// Number of runs at the same time [default: one a processor]
+    #[arg(long, short, value_name = "N", value_parser = threads)]
+    pub(crate) jobs: Option<usize>,
+    /// Memory limit of the runs, such as 8GiB [default: 2GiB]
+    #[arg(long, value_name = "SIZE")]
+    pub(crate) memory: Option<String>,
+    /// Prints no progress and no warnings
+    #[arg(long, short)]
+    pub(crate) quiet: bool,
+}
+
+/// Parses a number of runs or points.
+fn budget(text: &str) -> Result<usize, String> {
+    text.parse()
+        .ok()
+        .filter(|count| (1..=1_000_000).contains(count))
+        .ok_or_else(|| "a number from 1 to 1000000".to_owned())
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Test {
+    /// Scenario files
+    #[arg(required = true)]
+    pub(crate) files: Vec<PathBuf>,
+    /// Seeds of every file, as a range or a list; expectations are judged by all runs
+    #[arg(long, default_value = "1", value_name = "SEEDS")]
+    pub(crate) seeds: String,
+    /// Sets a value of all files first; may be repeated
+    #[arg(long = "set", value_name = "PATH=VALUE")]
+    pub(crate) overrides: Vec<String>,
+    /// Writes a document for `JUnit` readers to this file
+    #[arg(long, value_name = "FILE")]
+    pub(crate) junit: Option<PathBuf>,
+    /// Prints GitHub's annotations, at the line of each missed expectation
+    #[arg(long)]
+    pub(crate) github: bool,
+    /// Compares each value with that of an earlier run: old, new, difference
+    #[arg(long, value_name = "FILE")]
+    pub(crate) baseline: Option<PathBuf>,
+    /// Writes the values to this file, for a later --baseline
+    #[arg(long, value_name = "FILE")]
+    pub(crate) write_baseline: Option<PathBuf>,
+    /// Prints one JSON document instead of lines
+    #[arg(long, conflicts_with = "github")]
+    pub(crate) json: bool,
+    /// Number of runs at the same time [default: one a processor]
+    #[arg(long, short, value_name = "N", value_parser = threads)]
+    pub(crate) jobs: Option<usize>,
+    /// Memory limit of each file and its runs, such as 8GiB [default: 2GiB]
+    #[arg(long, value_name = "SIZE")]
+    pub(crate) memory: Option<String>,
+}

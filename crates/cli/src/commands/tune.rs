@@ -1,0 +1,306 @@
+//! `lockgate tune`: the best values of parameters, searched with some seeds and judged on others.
+
+use lockgate::figures;
+use lockgate::verdict::quantity;
+use lockgate_experiment::Row;
+use lockgate_experiment::tune::{Goal, Point, Request, Search, Stop, Tried, search};
+use lockgate_measure::comparison::{Difference, MetricComparison, Verdict};
+use lockgate_measure::metric::Better;
+use serde_json::json;
+
+use crate::arguments::Tune;
+use crate::exit::{Exit, Failure};
+use crate::output::{say, tell};
+use crate::plans::outputs::{Form, OutputFile};
+use crate::plans::tuned::{Tuned, check_memory, tuned};
+use crate::{interrupt, plans, results, runs, terminal};
+
+/// Points of one goal that are judged on unseen seeds.
+const FINALISTS: usize = 3;
+/// Points of a front that are judged on unseen seeds.
+const MOST_FRONT: usize = 8;
+
+/// Points judged on unseen seeds.
+struct Judged {
+    /// Index of each finalist in the search; `None` for the scenario as it is.
+    finalists: Vec<Option<usize>>,
+    /// Comparison of each metric, with the winner as the reference.
+    metrics: Vec<MetricComparison>,
+    /// Index of the winner among the finalists; `None` if no finalist keeps every constraint.
+    winner: Option<usize>,
+}
+
+pub(crate) fn tune(arguments: &Tune) -> Result<Exit, Failure> {
+    let file = arguments.file.as_deref().ok_or_else(runs::no_file)?;
+    let (seeds, unseen) = seeds(arguments)?;
+    let tuned = tuned(file, arguments)?;
+    let out =
+        arguments.json.as_deref().map(|file| OutputFile::start(file, Form::Search, "--json")).transpose()?;
+    let limit = runs::memory_limit(arguments.memory.as_deref())?;
+    check_memory(tuned.memory, arguments.jobs, arguments.runs, limit)?;
+    interrupt::listen();
+    let bar = plans::progress(arguments.runs, arguments.quiet);
+    let request = Request {
+        space: &tuned.space,
+        goals: &tuned.goals,
+        constraints: &tuned.constraints,
+        seeds: seeds.len(),
+        runs: arguments.runs,
+        patience: arguments.patience,
+        seed: arguments.seed,
+    };
+    let found = search(&request, |points| tuned.run(points, &seeds, arguments.jobs, &|| bar.inc(1)));
+    bar.finish_and_clear();
+    let found = found?;
+    if found.stop == Stop::Interrupted {
+        tell!("stopped after {} points; nothing is kept of a search", found.tried.len());
+        return Ok(Exit::Interrupted);
+    }
+    let Some(judged) = judge(&tuned, &found, &unseen, arguments)? else { return Ok(Exit::Interrupted) };
+    let report = Report { tuned: &tuned, found: &found, judged: &judged, seeds: &seeds, unseen: &unseen };
+    if let Some(out) = out {
+        out.write(&results::json(&report.json())?)?;
+    }
+    if arguments.json.as_deref() != Some(std::path::Path::new("-")) {
+        report.show(&file.display().to_string());
+    }
+    Ok(if judged.winner.is_some() { Exit::Ok } else { Exit::ExpectMissed })
+}
+
+/// Returns the seeds of the search, and those of the judgement, which must be others.
+fn seeds(arguments: &Tune) -> Result<(Vec<u64>, Vec<u64>), Failure> {
+    let (seeds, unseen) = (plans::seeds(&arguments.seeds)?, plans::seeds(&arguments.validate)?);
+    if let Some(seed) = unseen.iter().find(|seed| seeds.contains(seed)) {
+        return Err(Failure::usage(
+            format!("seed {seed} is in --seeds and in --validate"),
+            "judge on seeds that the search has not seen",
+        ));
+    }
+    if arguments.runs < 5 * seeds.len() {
+        return Err(Failure::usage(
+            format!("{} runs are fewer than five points of {} seeds", arguments.runs, seeds.len()),
+            "allow more with --runs, or name fewer --seeds",
+        ));
+    }
+    Ok((seeds, unseen))
+}
+
+/// Runs the best points, and the scenario as it is, with the unseen seeds.
+fn judge(tuned: &Tuned, found: &Search, unseen: &[u64], arguments: &Tune) -> Result<Option<Judged>, Failure> {
+    let mut best =
+        if tuned.goals.len() == 1 { found.ranked(&tuned.goals) } else { found.front(&tuned.goals) };
+    best.truncate(if tuned.goals.len() == 1 { FINALISTS } else { MOST_FRONT });
+    if best.is_empty() {
+        // The nearest to feasible, so that it is said how far it is.
+        let nearest =
+            found.tried.iter().enumerate().min_by(|one, other| one.1.violation.total_cmp(&other.1.violation));
+        best.extend(nearest.map(|(index, _)| index));
+    }
+    let finalists: Vec<Option<usize>> = best.into_iter().map(Some).chain([None]).collect();
+    let point = |finalist: &Option<usize>| {
+        finalist.map_or_else(Point::default, |index| found.tried[index].point.clone())
+    };
+    let points: Vec<Point> = finalists.iter().map(point).collect();
+    let bar = plans::progress(points.len() * unseen.len(), arguments.quiet);
+    let rows = tuned.run(&points, unseen, arguments.jobs, &|| bar.inc(1));
+    bar.finish_and_clear();
+    let Some(rows) = rows? else {
+        tell!("stopped while the best points were judged; nothing is kept of a search");
+        return Ok(None);
+    };
+    let winner = winner(tuned, &rows[..rows.len() - 1]);
+    let compared = |metric: usize| {
+        let values: Vec<Vec<Option<f64>>> =
+            rows.iter().map(|rows| rows.iter().map(|row| row[metric]).collect()).collect();
+        let better = tuned.goals.get(metric).map(|goal| goal.better);
+        MetricComparison::new(&values, better, Some(winner.unwrap_or_default()))
+    };
+    let metrics = (0..tuned.metrics.len()).map(compared).collect();
+    Ok(Some(Judged { finalists, metrics, winner }))
+}
+
+/// Returns the index of the winner: of those that keep every constraint in the mean, the best by the goal; of
+/// several goals, the one nearest to the best of each, every goal scaled to its span.
+fn winner(tuned: &Tuned, rows: &[Vec<Row>]) -> Option<usize> {
+    let mean = |rows: &[Row], metric: usize| {
+        let values: Vec<f64> = rows.iter().map(|row| row[metric]).collect::<Option<_>>()?;
+        Some(values.iter().sum::<f64>() / values.len().max(1) as f64)
+    };
+    let goals = tuned.goals.len();
+    let holds = |rows: &[Row]| {
+        let mut bounded = tuned.constraints.iter().enumerate();
+        bounded.all(|(index, one)| mean(rows, goals + index).is_some_and(|mean| one.violation(mean) <= 0.0))
+    };
+    let costs = |rows: &Vec<Row>| -> Option<Vec<f64>> {
+        let cost = |(index, goal): (usize, &Goal)| mean(rows, index).map(|mean| goal.cost(mean));
+        tuned.goals.iter().enumerate().map(cost).collect::<Option<_>>().filter(|_| holds(rows))
+    };
+    let all: Vec<Option<Vec<f64>>> = rows.iter().map(costs).collect();
+    let ends = |goal: usize| {
+        let values = all.iter().flatten().map(|costs| costs[goal]);
+        (values.clone().fold(f64::INFINITY, f64::min), values.fold(f64::NEG_INFINITY, f64::max))
+    };
+    let distance = |costs: &[f64]| {
+        let part = |(goal, cost): (usize, &f64)| {
+            let (low, high) = ends(goal);
+            let part = if high > low { (cost - low) / (high - low) } else { 0.0 };
+            part * part
+        };
+        costs.iter().enumerate().map(part).sum::<f64>()
+    };
+    let found = all.iter().enumerate().filter_map(|(index, costs)| Some((index, distance(costs.as_ref()?))));
+    found.min_by(|one, other| one.1.total_cmp(&other.1)).map(|(index, _)| index)
+}
+
+/// A search with its judgement, to be shown.
+struct Report<'a> {
+    tuned: &'a Tuned,
+    found: &'a Search,
+    judged: &'a Judged,
+    seeds: &'a [u64],
+    unseen: &'a [u64],
+}
+
+impl Report<'_> {
+    fn show(&self, file: &str) {
+        terminal::heading(&self.tuned.title);
+        let (points, seeds) = (self.found.tried.len(), self.seeds.len());
+        say!("{points} points x {seeds} seed{} = {} runs", figures::plural(seeds as f64), points * seeds);
+        say!();
+        self.table();
+        say!();
+        say!(
+            "* best of the search{}   - a constraint is not kept",
+            if self.tuned.goals.len() > 1 { ": the front" } else { "" }
+        );
+        say!("stopped: {}", self.stop());
+        say!();
+        self.judgement();
+        match self.judged.winner.and_then(|winner| self.judged.finalists[winner]) {
+            Some(index) => {
+                say!();
+                say!("the winner, #{}:", index + 1);
+                say!("  lockgate run {file} {}", self.tuned.options(&self.found.tried[index].point));
+            }
+            None => say!(
+                "no point keeps every constraint on the unseen seeds: widen the ranges, or allow more --runs"
+            ),
+        }
+    }
+
+    /// Prints the points in the order in which they were tried.
+    fn table(&self) {
+        let front = self.found.front(&self.tuned.goals);
+        let mut header = vec!["#"];
+        header.extend(self.tuned.space.names());
+        header.extend(self.tuned.metrics.iter().map(String::as_str));
+        header.push("");
+        let row = |(index, tried): (usize, &Tried)| {
+            let mut cells = vec![(index + 1).to_string()];
+            cells.extend(tried.point.values.iter().cloned());
+            cells.extend(
+                self.tuned.metrics.iter().zip(&tried.means).map(|(path, mean)| quantity(path, *mean)),
+            );
+            let is_best = front.contains(&index);
+            cells.push(
+                if is_best {
+                    "*"
+                } else if tried.is_feasible() {
+                    ""
+                } else {
+                    "-"
+                }
+                .to_owned(),
+            );
+            cells
+        };
+        let rows: Vec<Vec<String>> = self.found.tried.iter().enumerate().map(row).collect();
+        terminal::table(&header, &rows);
+    }
+
+    fn stop(&self) -> String {
+        let last = self.found.last_progress + 1;
+        let why = match self.found.stop {
+            Stop::Runs | Stop::Interrupted => "the runs that --runs allows are made".to_owned(),
+            Stop::NoProgress(points) => format!("{points} points in succession were no better (--patience)"),
+            Stop::Converged => "only points are proposed that were tried".to_owned(),
+        };
+        format!("{why}; the last improvement was point {last} of {}", self.found.tried.len())
+    }
+
+    /// Prints the finalists on the unseen seeds: each metric with its interval, and the differences from the
+    /// winner.
+    fn judgement(&self) {
+        let name = |finalist: &Option<usize>| match finalist {
+            Some(index) => format!("#{} {}", index + 1, self.found.tried[*index].point.values.join(" ")),
+            None => "the file as it is".to_owned(),
+        };
+        let unseen = self.unseen.len();
+        say!("on {unseen} seed{} that the search has not seen, mean ± 95 %:", figures::plural(unseen as f64));
+        let mut header = vec!["point"];
+        header.extend(self.tuned.metrics.iter().map(String::as_str));
+        let row = |(at, finalist): (usize, &Option<usize>)| {
+            let mut cells = vec![name(finalist)];
+            cells.extend(
+                self.tuned.metrics.iter().enumerate().map(|(metric, path)| self.cell(metric, path, at)),
+            );
+            cells
+        };
+        let rows: Vec<Vec<String>> = self.judged.finalists.iter().enumerate().map(row).collect();
+        terminal::table(&header, &rows);
+        say!("* winner   = no difference from it seen   + better   - worse (paired by seed, Holm's method)");
+    }
+
+    fn cell(&self, metric: usize, path: &str, at: usize) -> String {
+        let compared = &self.judged.metrics[metric];
+        let Some(interval) = &compared.intervals[at] else { return "-".to_owned() };
+        let half = interval.half_width.map(|half| format!(" ± {}", quantity(path, Some(half))));
+        let goal = self.tuned.goals.get(metric);
+        let mark = match &compared.differences[at] {
+            _ if self.judged.winner == Some(at) => " *",
+            Some(one) => sign(one, goal),
+            None => "",
+        };
+        format!("{}{}{mark}", quantity(path, Some(interval.mean)), half.unwrap_or_default())
+    }
+
+    fn json(&self) -> serde_json::Value {
+        let tuned = self.tuned;
+        let point = |tried: &Tried| {
+            json!({
+                "values": tried.point.values,
+                "settings": tried.point.settings,
+                "means": tried.means,
+                "feasible": tried.is_feasible(),
+            })
+        };
+        let winner = self.judged.winner.and_then(|winner| self.judged.finalists[winner]);
+        json!({
+            "schema": 1,
+            "lockgate": env!("CARGO_PKG_VERSION"),
+            "title": tuned.title,
+            "vary": tuned.space.names().collect::<Vec<_>>(),
+            "metrics": tuned.metrics,
+            "goals": tuned.goals.len(),
+            "seeds": self.seeds,
+            "unseen": self.unseen,
+            "tried": self.found.tried.iter().map(point).collect::<Vec<_>>(),
+            "front": self.found.front(&tuned.goals),
+            "stopped": self.stop(),
+            "finalists": self.judged.finalists,
+            "judged": self.judged.metrics,
+            "winner": winner,
+        })
+    }
+}
+
+/// Returns the mark of a difference from the winner; of a constraint's metric, nothing.
+fn sign(one: &Difference, goal: Option<&Goal>) -> &'static str {
+    let Some(goal) = goal else { return "" };
+    match one.verdict {
+        Verdict::NotSeen | Verdict::Same => " =",
+        Verdict::Unknown => " ?",
+        Verdict::Differs if (one.mean < 0.0) == (goal.better == Better::Lower) => " +",
+        Verdict::Differs => " -",
+    }
+}

@@ -1,0 +1,18 @@
+//! Search for the best values of a scenario's parameters: goals, constraints, an optimiser that proposes points.
+//!
+//! ```text
+//! space, goals, constraints -> optimiser asks -> every seed is run -> means -> told -> ... -> tried points
+//! ```
+//!
+//! All points are run with the same seeds (common random numbers), so that what a seed makes busy or quiet is
+//! the same for all. The best points are then judged on seeds that the search has not seen: that is the
+//! caller's part. The optimiser is that of the crate `optimizer` (decision 104); here stand only what it is
+//! told and the end of the search.
+
+mod goal;
+mod search;
+mod space;
+
+pub use self::goal::{Constraint, Goal};
+pub use self::search::{Request, Search, Stop, Tried, search};
+pub use self::space::{Point, Space};

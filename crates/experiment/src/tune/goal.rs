@@ -1,0 +1,123 @@
+//! Goals and constraints of a search, as written on the command line.
+
+use lockgate_measure::metric::{Address, Better, Unit};
+use lockgate_scenario::vary;
+
+use crate::Error;
+
+/// A metric that a search makes as small or as large as possible.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Goal {
+    /// Address of the metric.
+    pub path: String,
+    /// Direction.
+    pub better: Better,
+}
+
+/// A metric that must not be beyond a bound.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Constraint {
+    /// Address of the metric.
+    pub path: String,
+    /// True if the metric is at least the bound, false if at most.
+    pub is_at_least: bool,
+    /// Bound in the metric's base unit.
+    pub bound: f64,
+}
+
+impl Goal {
+    /// Reads `min ADDRESS` or `max ADDRESS`.
+    ///
+    /// # Errors
+    /// If it is written otherwise, or the address is malformed.
+    pub fn parse(text: &str) -> Result<Self, Error> {
+        let wrong = || {
+            Error::Tune(format!(
+                "`{text}` is no goal: write `min ADDRESS` or `max ADDRESS`, such as `min flow.call.owd.p99`"
+            ))
+        };
+        let (word, path) = text.trim().split_once(char::is_whitespace).ok_or_else(wrong)?;
+        let better = match word {
+            "min" => Better::Lower,
+            "max" => Better::Higher,
+            _ => return Err(wrong()),
+        };
+        let address =
+            Address::parse(path.trim()).map_err(|error| Error::Tune(format!("`{text}`: {error}")))?;
+        Ok(Self { path: address.to_string(), better })
+    }
+
+    /// Returns a value as a cost: less is better.
+    pub fn cost(&self, value: f64) -> f64 {
+        if self.better == Better::Lower { value } else { -value }
+    }
+}
+
+impl Constraint {
+    /// Reads `ADDRESS >= VALUE` or `ADDRESS <= VALUE`. The value has the metric's unit, a percentage stands for
+    /// a ratio, and a bare number is in the base unit.
+    ///
+    /// # Errors
+    /// If it is written otherwise, the address is malformed, or the value is of another unit.
+    pub fn parse(text: &str) -> Result<Self, Error> {
+        let signs = [(">=", true), ("<=", false), (">", true), ("<", false)];
+        let split = |(sign, is_at_least): &(&str, bool)| {
+            text.split_once(sign).map(|(path, value)| (path.trim(), value.trim(), *is_at_least))
+        };
+        let Some((path, value, is_at_least)) = signs.iter().find_map(split) else {
+            return Err(Error::Tune(format!(
+                "`{text}` is no constraint: write `ADDRESS >= VALUE`, such as `group.backup.goodput.sum >= 8mbit`"
+            )));
+        };
+        let address = Address::parse(path).map_err(|error| Error::Tune(format!("`{text}`: {error}")))?;
+        let unit = address.metric.unit;
+        let number = vary::number(value)
+            .ok_or_else(|| Error::Tune(format!("`{text}`: `{value}` is no number with a unit")))?;
+        let bound = match (unit, vary::unit(value)) {
+            (_, "") => number,
+            (Unit::Ratio, "%") => number / 100.0,
+            (unit, found) if unit.symbol() == found => number,
+            (unit, found) => {
+                let unit = if unit.symbol().is_empty() { "a number" } else { unit.symbol() };
+                return Err(Error::Tune(format!(
+                    "`{text}`: the metric is in {unit}, and `{value}` in {found}"
+                )));
+            }
+        };
+        Ok(Self { path: address.to_string(), is_at_least, bound })
+    }
+
+    /// Returns how far a value is beyond the bound, as a fraction of the bound; zero if it is not.
+    pub fn violation(&self, value: f64) -> f64 {
+        let beyond = if self.is_at_least { self.bound - value } else { value - self.bound };
+        (beyond / self.bound.abs().max(f64::MIN_POSITIVE)).max(0.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn goals_and_constraints_are_read_with_their_units() {
+        let goal = Goal::parse("max  group.b.goodput.sum").expect("a goal");
+        assert_eq!((goal.path.as_str(), goal.cost(2.0)), ("group.b.goodput.sum", -2.0));
+        for (text, is_at_least, bound) in [
+            ("group.b.goodput.sum >= 8mbit", true, 8e6),
+            ("flow.a.owd.p99<20ms", false, 0.02),
+            ("flow.a.loss <= 1%", false, 0.01),
+            ("flow.a.r_factor > 80", true, 80.0),
+        ] {
+            let constraint = Constraint::parse(text).expect(text);
+            assert_eq!((constraint.is_at_least, constraint.bound), (is_at_least, bound), "{text}");
+        }
+        let at_least = Constraint::parse("flow.a.goodput >= 10mbit").expect("a constraint");
+        assert!((at_least.violation(9e6) - 0.1).abs() < 1e-12 && at_least.violation(11e6) == 0.0);
+        for wrong in
+            ["flow.a.owd.p99 >= 8mbit", "flow.a.owd.p99", "flow.a.owd.p99 >= soon", "flow.a.owdx.p99 >= 1"]
+        {
+            assert!(Constraint::parse(wrong).is_err(), "{wrong}");
+        }
+        assert!(Goal::parse("flow.a.owd.p99").is_err() && Goal::parse("least flow.a.loss").is_err());
+    }
+}

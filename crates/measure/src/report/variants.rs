@@ -1,0 +1,165 @@
+//! Variants of a scenario beside each other, as data for the page.
+
+use serde::Serialize;
+
+use crate::comparison::{MetricComparison, Verdict, front};
+use crate::metric::{Address, Better};
+
+/// Limit on the pairs of metrics that fronts are made of.
+const MOST_FRONTS: usize = 6;
+
+/// Variants of a scenario: the variables that distinguish them, and every metric over the seeds.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
+pub struct Variants {
+    /// Variables, in the order of the variants' values.
+    pub variables: Vec<Variable>,
+    /// Variants, in the order of the plan.
+    pub variants: Vec<VariantData>,
+    /// Seeds of each variant.
+    pub seeds: Vec<u64>,
+    /// Metrics.
+    pub metrics: Vec<VariantMetric>,
+    /// Fronts of pairs of metrics that have a better direction.
+    pub fronts: Vec<Front>,
+}
+
+/// A variable of a comparison.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
+pub struct Variable {
+    /// Name.
+    pub name: String,
+    /// Unit of `numbers`; may be empty.
+    pub unit: String,
+    /// Distinct values, in the order of the plan.
+    pub values: Vec<String>,
+    /// The values as numbers in the unit, for axes; empty unless all of them are numbers.
+    pub numbers: Vec<f64>,
+}
+
+/// A variant.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
+pub struct VariantData {
+    /// Its values in one text.
+    pub label: String,
+    /// Index of its value in each variable's `values`.
+    pub values: Vec<usize>,
+}
+
+/// A metric of all variants.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
+pub struct VariantMetric {
+    /// Address.
+    pub path: String,
+    /// Unit.
+    pub unit: String,
+    /// Better direction; `null` if neither is.
+    pub better: Option<Better>,
+    /// Index of the best variant; `null` if there is none.
+    pub best: Option<usize>,
+    /// Index of the variant that the others are compared with.
+    pub reference: Option<usize>,
+    /// Values of each variant.
+    pub variants: Vec<VariantValues>,
+}
+
+/// Values of a metric in a variant; all `null` if no run has a value.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
+pub struct VariantValues {
+    /// Mean over the seeds.
+    pub mean: Option<f64>,
+    /// Half the width of its 95 % confidence interval.
+    pub half_width: Option<f64>,
+    /// Value of each seed.
+    pub seeds: Vec<Option<f64>>,
+    /// Mean difference from the reference.
+    pub difference: Option<f64>,
+    /// Half the width of the difference's confidence interval, as it was tested.
+    pub difference_half_width: Option<f64>,
+    /// Verdict on the difference; `null` for the reference itself.
+    pub verdict: Option<Verdict>,
+}
+
+/// Pareto front of two metrics: the variants that no other beats in both.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
+pub struct Front {
+    /// Index of the metric on the horizontal axis.
+    pub x: usize,
+    /// Index of the metric on the vertical axis.
+    pub y: usize,
+    /// Indices of the variants on the front.
+    pub on: Vec<usize>,
+}
+
+impl VariantMetric {
+    /// Creates the data of a metric from its comparison.
+    pub fn new(path: &str, compared: &MetricComparison) -> Self {
+        let metric = Address::parse(path).ok().map(|address| address.metric);
+        let of = |(interval, difference): (&Option<crate::intervals::Interval>, &Option<_>)| {
+            let difference: Option<crate::comparison::Difference> = *difference;
+            VariantValues {
+                mean: interval.as_ref().map(|interval| interval.mean),
+                half_width: interval.as_ref().and_then(|interval| interval.half_width),
+                seeds: interval.as_ref().map(|interval| interval.values.clone()).unwrap_or_default(),
+                difference: difference.map(|one| one.mean).filter(|mean| mean.is_finite()),
+                difference_half_width: difference.and_then(|one| one.half_width),
+                verdict: difference.map(|one| one.verdict),
+            }
+        };
+        Self {
+            path: path.to_owned(),
+            unit: metric.map_or("", |metric| metric.unit.symbol()).to_owned(),
+            better: metric.and_then(crate::metric::Metric::better),
+            best: compared.best,
+            reference: compared.reference,
+            variants: compared.intervals.iter().zip(&compared.differences).map(of).collect(),
+        }
+    }
+}
+
+/// Returns the fronts of the first pairs of metrics of which both have a better direction.
+pub fn fronts(metrics: &[VariantMetric]) -> Vec<Front> {
+    let judged =
+        metrics.iter().enumerate().filter_map(|(index, metric)| Some((index, metric, metric.better?)));
+    let judged: Vec<_> = judged.collect();
+    let mut fronts = Vec::new();
+    for (place, (x, one, better_x)) in judged.iter().enumerate() {
+        for (y, other, better_y) in &judged[place + 1..] {
+            let cost = |value: f64, better: Better| if better == Better::Lower { value } else { -value };
+            let points = one.variants.iter().zip(&other.variants);
+            let points = points
+                .map(|(one, other)| Some(vec![cost(one.mean?, *better_x), cost(other.mean?, *better_y)]));
+            fronts.push(Front { x: *x, y: *y, on: front(&points.collect::<Vec<_>>()) });
+        }
+    }
+    fronts.truncate(MOST_FRONTS);
+    fronts
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_front_is_of_metrics_with_a_direction() {
+        let metric = |path: &str, values: &[f64]| {
+            let values: Vec<Vec<Option<f64>>> = values.iter().map(|value| vec![Some(*value); 2]).collect();
+            let better = Address::parse(path).expect("an address").metric.better();
+            VariantMetric::new(path, &MetricComparison::new(&values, better, None))
+        };
+        // The third variant is beaten by the second in both.
+        let delay = metric("flow.a.owd.p99", &[0.1, 0.2, 0.3]);
+        let goodput = metric("flow.a.goodput", &[1e6, 3e6, 2e6]);
+        let lost = metric("flow.a.sent_packets", &[1.0, 2.0, 3.0]);
+        assert_eq!(lost.better, None);
+        let fronts = fronts(&[delay.clone(), lost, goodput]);
+        assert_eq!(fronts, [Front { x: 0, y: 2, on: vec![0, 1] }]);
+        assert_eq!((delay.best, delay.unit.as_str()), (Some(0), "s"));
+        assert!((delay.variants[2].difference.expect("a difference") - 0.2).abs() < 1e-12);
+    }
+}

@@ -1,0 +1,208 @@
+/** A metric of all variants: the mean with its 95 % interval, over the values of the seeds; the best is marked. */
+import type { EChartsOption } from "echarts";
+import { extent, pointed, variantsWantLog, xAxis } from "../axis";
+import { base, tooltip } from "../chart";
+import { axisChoice, type Figure, type KeyEntry, type Settings } from "../figure";
+import { plural, slug } from "../format";
+import type { Ink } from "../palette";
+import type { Numbers } from "../report";
+import { tip } from "../tooltip";
+import {
+  metricName,
+  type Standing,
+  type VariantMetric,
+  type Variants,
+  type VariantValues,
+} from "../variants";
+import { labelWidth, type RowLabel, rowAxis } from "./rows";
+
+/** The look of a standing: the shape of the mark, and whether it is filled. */
+const LOOKS: Record<Standing, { mark: string; filled: boolean; words: string }> = {
+  best: { mark: "diamond", filled: true, words: "best" },
+  reference: { mark: "rect", filled: true, words: "compared with" },
+  same: { mark: "circle", filled: false, words: "no difference seen" },
+  differs: { mark: "circle", filled: true, words: "really differs" },
+  unknown: { mark: "triangle", filled: false, words: "too few values to tell" },
+};
+
+export const standingWords = (standing: Standing): string => LOOKS[standing].words;
+
+/** The colour of a variant, as its curves have it. */
+export const variantColour = (ink: Ink, at: number): string => ink.series[at % ink.series.length] as string;
+
+/** `1  fifo 95%`: the number is that of the table, and of the points of fronts. */
+function rowsOf(data: Variants): RowLabel[] {
+  return data.variants.map((variant, at) => {
+    const words = variant.values.map((value, index) => data.variables[index]?.values[value] ?? "");
+    const [first = variant.label, ...rest] = words;
+    return { first, second: `${rest.join(" ")}${rest.length > 0 ? "  " : ""}#${at + 1}` };
+  });
+}
+
+function bounds(values: readonly VariantValues[]): Numbers[] {
+  return [-1, 1].map((sign) =>
+    values.map(({ mean, halfWidth }) => (mean === null ? null : mean + sign * (halfWidth ?? 0))),
+  );
+}
+
+export function intervalsFigure(data: Variants, metric: VariantMetric, settings: Settings): Figure {
+  const seeds = metric.variants.map((values) => values.seeds);
+  const wide = variantsWantLog(extent(seeds, true));
+  const log = (settings["x"] ?? (wide ? "log" : "linear")) === "log";
+  const found = new Set(metric.variants.filter(({ mean }) => mean !== null).map(({ standing }) => standing));
+  const key = (ink: Ink): KeyEntry[] =>
+    (Object.keys(LOOKS) as Standing[])
+      .filter((standing) => found.has(standing))
+      .map((standing) => ({
+        label: LOOKS[standing].words,
+        colour: ink.text,
+        kind: "line",
+        dash: [0.01, 99],
+        mark: LOOKS[standing].mark,
+        ...(LOOKS[standing].filled ? {} : { hollow: ink.panel }),
+      }));
+  const direction =
+    metric.better === null ? "" : ` ${metric.better === "lower" ? "Less" : "More"} is better.`;
+  return {
+    id: `intervals-${slug(metric.path)}`,
+    title: metricName(metric.path, 60),
+    caption: `Mean over ${plural(data.seeds, "seed")} with its 95 % interval; small points: the seeds.${direction}`,
+    empty: found.size === 0 ? "No run has a value of it." : null,
+    choices: [axisChoice("x", log)],
+    key: (ink) => [{ label: "", entries: key(ink) }],
+    draw: (ink, width) => ({
+      height: data.variants.length * 24 + 64,
+      option: option(data, metric, { ink, width, log }),
+    }),
+    table: () => ({
+      columns: ["variant", "mean", "half_width", "difference", "difference_half_width", "standing"],
+      rows: data.variants.map((variant, at) => {
+        const values = metric.variants[at];
+        return [
+          variant.label,
+          values?.mean ?? null,
+          values?.halfWidth ?? null,
+          values?.difference ?? null,
+          values?.differenceHalfWidth ?? null,
+          standingWords(values?.standing ?? "unknown"),
+        ];
+      }),
+    }),
+  };
+}
+
+interface Look {
+  ink: Ink;
+  width: number;
+  log: boolean;
+}
+
+function option(data: Variants, metric: VariantMetric, { ink, width, log }: Look): EChartsOption {
+  const rows = rowsOf(data);
+  const room = labelWidth(width, rows);
+  const range = extent([...metric.variants.map((values) => values.seeds), ...bounds(metric.variants)], log);
+  const shown = metric.variants
+    .map((values, at) => ({ values, at }))
+    .filter(({ values }) => values.mean !== null);
+  return {
+    ...base(ink),
+    grid: { left: room, right: 22, top: 10, bottom: 46, outerBoundsMode: "none" },
+    xAxis: xAxis({
+      name: metricName(metric.path, width < 500 ? 28 : 44),
+      unit: metric.unit,
+      range,
+      log,
+      ink,
+      parts: width < 500 ? 4 : 6,
+      zero: false,
+    }),
+    yAxis: rowAxis(ink, rows, room),
+    tooltip: {
+      ...tooltip(ink),
+      trigger: "item",
+      formatter: (parameters: { data?: { at?: number } }) => tipOf(data, metric, parameters.data?.at),
+    },
+    series: [
+      {
+        type: "scatter",
+        symbolSize: 4,
+        silent: true,
+        z: 2,
+        data: shown.flatMap(({ values, at }) =>
+          values.seeds
+            .filter((value) => value !== null && (!log || value > 0))
+            .map((value) => ({
+              value: [value, at],
+              itemStyle: { color: variantColour(ink, at), opacity: 0.35 },
+            })),
+        ),
+      },
+      horizontalBars(ink, shown, log),
+      {
+        type: "scatter",
+        z: 5,
+        data: shown.map(({ values, at }) => {
+          const { mark, filled } = LOOKS[values.standing];
+          const colour = variantColour(ink, at);
+          return {
+            at,
+            value: [values.mean, at],
+            symbol: mark,
+            symbolSize: values.standing === "best" ? 14 : 9,
+            itemStyle: { color: filled ? colour : ink.panel, borderColor: colour, borderWidth: 1.8 },
+          };
+        }),
+      },
+    ],
+  } as EChartsOption;
+}
+
+/** The intervals, as strokes with feet. */
+function horizontalBars(
+  ink: Ink,
+  shown: readonly { values: VariantValues; at: number }[],
+  log: boolean,
+): object {
+  return {
+    type: "custom",
+    silent: true,
+    clip: true,
+    z: 4,
+    data: shown.flatMap(({ values: { mean, halfWidth }, at }) => {
+      if (mean === null || halfWidth === null) return [];
+      return [[log ? Math.max(mean - halfWidth, mean / 10) : mean - halfWidth, mean + halfWidth, at]];
+    }),
+    encode: { x: [0, 1], y: 2 },
+    renderItem: (
+      _: unknown,
+      api: { value(index: number): number; coord(point: [number, number]): [number, number] },
+    ) => {
+      const at = api.value(2);
+      const [low, y] = api.coord([api.value(0), at]);
+      const [high] = api.coord([api.value(1), at]);
+      const line = (x1: number, y1: number, x2: number, y2: number): object => ({
+        type: "line",
+        shape: { x1, y1, x2, y2 },
+        style: { stroke: variantColour(ink, at), lineWidth: 1.8 },
+      });
+      return {
+        type: "group",
+        children: [line(low, y, high, y), line(low, y - 4, low, y + 4), line(high, y - 4, high, y + 4)],
+      };
+    },
+  };
+}
+
+function tipOf(data: Variants, metric: VariantMetric, at: number | undefined): HTMLElement | string {
+  const values = metric.variants[at ?? -1];
+  if (at === undefined || !values) return "";
+  const half = (width: number | null): string => (width === null ? "" : ` ± ${pointed(width, metric.unit)}`);
+  const rows = [{ cells: ["mean", pointed(values.mean, metric.unit) + half(values.halfWidth)] }];
+  if (values.difference !== null) {
+    const to = data.variants[metric.reference ?? 0]?.label ?? "";
+    rows.push({
+      cells: [`less ${to}`, pointed(values.difference, metric.unit) + half(values.differenceHalfWidth)],
+    });
+  }
+  return tip(data.variants[at]?.label ?? "", [], rows, standingWords(values.standing));
+}

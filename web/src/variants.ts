@@ -1,0 +1,127 @@
+/** Variants that are compared: their variables, every metric over the seeds, and the fronts; read from the page's data. */
+
+import { shortened } from "./format";
+import type * as wire from "./generated/lockgate";
+import { list, type Numbers, number, numbers, record, text, texts } from "./read";
+
+export interface Variable {
+  name: string;
+  unit: string;
+  values: string[];
+  /** The values as numbers in the unit; empty where they are words. */
+  numbers: number[];
+}
+
+export interface Variant {
+  label: string;
+  /** Index of its value in each variable. */
+  values: number[];
+}
+
+/** What a variant's difference from the reference is; `best` and `reference` are the two it may be itself. */
+export type Standing = "best" | "reference" | "same" | "differs" | "unknown";
+
+export interface VariantValues {
+  mean: number | null;
+  halfWidth: number | null;
+  seeds: Numbers;
+  difference: number | null;
+  differenceHalfWidth: number | null;
+  standing: Standing;
+}
+
+export interface VariantMetric {
+  path: string;
+  unit: string;
+  better: "lower" | "higher" | null;
+  best: number | null;
+  reference: number | null;
+  variants: VariantValues[];
+}
+
+export interface Front {
+  x: number;
+  y: number;
+  on: number[];
+}
+
+export interface Variants {
+  variables: Variable[];
+  variants: Variant[];
+  seeds: number;
+  metrics: VariantMetric[];
+  fronts: Front[];
+}
+
+const indices = (value: unknown): number[] => numbers(value).filter((item) => item !== null);
+
+function standing(verdict: unknown, at: number, best: number | null, reference: number | null): Standing {
+  if (at === best) return "best";
+  if (at === reference) return "reference";
+  if (verdict === "differs") return "differs";
+  return verdict === "not-seen" || verdict === "same" ? "same" : "unknown";
+}
+
+function metric(value: unknown): VariantMetric {
+  const raw = record<wire.VariantMetric>(value);
+  const [best, reference] = [number(raw["best"]), number(raw["reference"])];
+  return {
+    path: text(raw["path"]),
+    unit: text(raw["unit"]),
+    better: raw["better"] === "lower" || raw["better"] === "higher" ? raw["better"] : null,
+    best,
+    reference,
+    variants: list(raw["variants"]).map((item, at) => {
+      const values = record<wire.VariantValues>(item);
+      return {
+        mean: number(values["mean"]),
+        halfWidth: number(values["half_width"]),
+        seeds: numbers(values["seeds"]),
+        difference: number(values["difference"]),
+        differenceHalfWidth: number(values["difference_half_width"]),
+        standing: standing(values["verdict"], at, best, reference),
+      };
+    }),
+  };
+}
+
+/** Reads the variants; null where the page has none, or they do not fit together. */
+export function readVariants(value: unknown): Variants | null {
+  const raw = record<wire.Variants>(value);
+  const variables = list(raw["variables"]).map((item): Variable => {
+    const variable = record<wire.Variable>(item);
+    return {
+      name: text(variable["name"]),
+      unit: text(variable["unit"]),
+      values: texts(variable["values"]),
+      numbers: indices(variable["numbers"]),
+    };
+  });
+  const variants = list(raw["variants"]).map((item): Variant => {
+    const variant = record<wire.VariantData>(item);
+    return { label: text(variant["label"]), values: indices(variant["values"]) };
+  });
+  const metrics = list(raw["metrics"]).map(metric);
+  const fits = metrics.every((one) => one.variants.length === variants.length);
+  if (variants.length === 0 || !fits) return null;
+  const front = (item: unknown): Front => {
+    const one = record<wire.Front>(item);
+    return { x: number(one["x"]) ?? 0, y: number(one["y"]) ?? 0, on: indices(one["on"]) };
+  };
+  const fronts = list(raw["fronts"])
+    .map(front)
+    .filter(({ x, y }) => metrics[x] && metrics[y]);
+  return { variables, variants, seeds: list(raw["seeds"]).length, metrics, fronts };
+}
+
+/** An address as axes name it: without the kind of its subject, which the rest tells. */
+export function metricName(path: string, most = 44): string {
+  return shortened(path.replace(/^(flow|group)\./, ""), most);
+}
+
+/** The variables with more than one value. */
+export function varying(data: Variants): { variable: Variable; index: number }[] {
+  return data.variables
+    .map((variable, index) => ({ variable, index }))
+    .filter(({ variable }) => variable.values.length > 1);
+}
