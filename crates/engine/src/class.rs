@@ -187,7 +187,7 @@ impl Classes {
     #[inline]
     pub fn enqueue(&mut self, mut packet: Packet, cx: &mut Context<'_>) -> (usize, bool) {
         let before = cx.drops.account();
-        let (mut nodes, mut child_index) = (&mut self.tops[..], packet.class.index());
+        let (mut nodes, mut child_index) = (&mut self.tops[..], packet.position.child());
         let (mut is_peak, mut parent) = (false, PrefetchTarget::UNKNOWN);
         let (leaf, is_empty) = loop {
             let last = nodes.len() - 1;
@@ -201,7 +201,7 @@ impl Classes {
                 break (leaf, node.is_empty());
             }
             is_peak |= node.account_enqueue(&mut packet, cx);
-            child_index = packet.class.index();
+            child_index = packet.position.child();
             parent.record(node);
             nodes = node.classes();
         };

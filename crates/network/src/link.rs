@@ -222,6 +222,9 @@ impl Link {
 
     /// Records a sample of the port and its line at `now`.
     pub fn sample(&mut self, now: Instant) {
+        if self.record.rests(now) {
+            return;
+        }
         self.record.on_line(now, self.line(now));
         self.record.sample(now, &mut self.port);
     }
@@ -376,7 +379,7 @@ impl Link {
         // Stays in queues are disjoint intervals between sending and now.
         packet.waited = packet.waited.joined(sojourn);
         let bytes = packet.bytes();
-        self.record.on_transmit(packet.node, sojourn, bytes, now);
+        self.record.on_transmit(packet.position.node(), sojourn, bytes, now);
         if !self.plain {
             return self.start_slow(packet, bytes, now);
         }

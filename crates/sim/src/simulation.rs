@@ -397,13 +397,13 @@ impl<'a, E: Entry> Play<'a, E> {
 }
 
 fn sample<E: Entry>(network: &mut Network<E>, now: Instant) {
-    network.sample_hosts(now);
-    network.core.sample(now);
+    network.sample_hosts(now, false);
+    network.core.sample_changed(now);
 }
 
 /// Takes the last samples, counts the packets inside, and checks that every packet is accounted for.
 fn close<E: Entry>(mut network: Network<E>, end: Instant) -> Result<Recording, Failure> {
-    network.sample_hosts(end);
+    network.sample_hosts(end, true);
     network.core.close(end, Vec::new())?;
     debug_assert!(network.core.runtime.hosts.is_clear(), "a packet has gone without its segment");
     let mut recording = network.core.recording;

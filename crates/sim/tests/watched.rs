@@ -109,7 +109,7 @@ fn assert_same(one: &Recording, other: &Recording) {
     for (one, other) in one.ports.iter().zip(&other.ports) {
         assert_eq!(one.places(), other.places());
         assert_eq!(one.ends(), other.ends());
-        for place in 0..one.places().len() as u16 {
+        for place in 0..one.places().len() as u32 {
             assert_eq!(one.sojourn(place), other.sojourn(place));
             assert_eq!(one.drops_by(place), other.drops_by(place));
         }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use lockgate_engine::classify::NoHeaders;
 use lockgate_engine::discipline::Discipline;
 use lockgate_engine::node::{Counters, Node, Peek, Tally};
-use lockgate_engine::packet::{ChildNumber, FlowId, Header, Packet};
+use lockgate_engine::packet::{FlowId, Header, Packet, Position};
 use lockgate_engine::port::{Poll, Port, Retired};
 use lockgate_engine::random::{Random, Seed};
 use lockgate_engine::units::{Bytes, Duration, Instant};
@@ -107,7 +107,7 @@ impl Account {
             length,
             // One flow has one path; the class is wrong on purpose, classifiers decide.
             hops: (flow % 5) as u8,
-            class: ChildNumber::new(usize::MAX),
+            position: Position::to_child(usize::MAX),
             ..Header::default()
         };
         self.waiting.insert(self.next, Known { flow, sequence, length });

@@ -224,17 +224,20 @@ pub struct Imbalance {
     pub inside: u64,
 }
 
-/// Buffer of received packets whose delays are not in the histograms yet, in columns; times in ps.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// A received packet whose delays are not in the histograms yet: half a cache line; times in ps.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Pending {
-    now: [u64; BATCH],
-    sent: [u64; BATCH],
-    waited: [u64; BATCH],
-    sequence: [u32; BATCH],
+    now: u64,
+    sent: u64,
+    waited: u64,
+    sequence: u32,
 }
 
 impl Pending {
-    const EMPTY: Self = Self { now: [0; BATCH], sent: [0; BATCH], waited: [0; BATCH], sequence: [0; BATCH] };
+    #[inline]
+    fn owd(&self) -> u64 {
+        self.now.saturating_sub(self.sent)
+    }
 }
 
 /// Observations of one flow.
@@ -250,8 +253,9 @@ pub struct FlowRecord {
     early: Totals,
     /// Packets received before the end of the warm-up.
     received_early: Tally,
-    waiting: usize,
-    pending: Box<Pending>,
+    /// Buffered packets, fewer than a batch. It grows to that with the flow: most flows of a large run are
+    /// short.
+    pending: Vec<Pending>,
     /// Number of buffered packets that are already in `interval`.
     seen: usize,
     /// Propagation delay, the same for all buffered packets.
@@ -264,6 +268,8 @@ pub struct FlowRecord {
     watched: Option<Box<Coarse>>,
     /// Totals at the last sample.
     sampled: Totals,
+    /// Number of intervals closed.
+    rows: usize,
     lost_by: [u64; Loss::ALL.len()],
     delivered_bytes: Option<u64>,
     completed: Option<Duration>,
@@ -294,8 +300,7 @@ impl FlowRecord {
             inside: Tally::default(),
             early: Totals::default(),
             received_early: Tally::default(),
-            waiting: 0,
-            pending: Box::new(Pending::EMPTY),
+            pending: Vec::new(),
             seen: 0,
             propagation: Duration::ZERO,
             delays: Delays::default(),
@@ -303,6 +308,7 @@ impl FlowRecord {
             interval: Coarse::default(),
             watched: None,
             sampled: Totals::default(),
+            rows: 0,
             lost_by: [0; Loss::ALL.len()],
             delivered_bytes: None,
             completed: None,
@@ -335,15 +341,13 @@ impl FlowRecord {
             self.flush();
             self.propagation = packet.propagation;
         }
-        // The mask tells the compiler the invariant that `flush` keeps: the batch is never full here.
-        let place = self.waiting & (BATCH - 1);
-        let pending = &mut *self.pending;
-        pending.now[place] = packet.now.as_picos();
-        pending.sent[place] = packet.sent.as_picos();
-        pending.waited[place] = packet.waited.as_picos();
-        pending.sequence[place] = packet.sequence;
-        self.waiting += 1;
-        if self.waiting == BATCH {
+        self.pending.push(Pending {
+            now: packet.now.as_picos(),
+            sent: packet.sent.as_picos(),
+            waited: packet.waited.as_picos(),
+            sequence: packet.sequence,
+        });
+        if self.pending.len() == BATCH {
             self.flush();
         }
     }
@@ -400,71 +404,81 @@ impl FlowRecord {
     #[cold]
     #[inline(never)]
     pub(super) fn flush(&mut self) {
-        let count = self.waiting.min(BATCH);
+        let count = self.pending.len().min(BATCH);
         if count == 0 {
             return;
         }
-        let (now, sequence) = (&self.pending.now[..count], &self.pending.sequence[..count]);
-        let waited = &self.pending.waited[..count];
+        let (mut now, mut owd, mut waited, mut sequence) = ([0; BATCH], [0; BATCH], [0; BATCH], [0; BATCH]);
+        for (place, packet) in self.pending.iter().enumerate().take(BATCH) {
+            (now[place], owd[place]) = (packet.now, packet.owd());
+            (waited[place], sequence[place]) = (packet.waited, packet.sequence);
+        }
+        let (now, owd) = (&now[..count], &owd[..count]);
+        let (waited, sequence) = (&waited[..count], &sequence[..count]);
         let propagation = self.propagation.as_picos();
-        let (mut owd, mut rest, mut gaps) = ([0; BATCH], [0; BATCH], [0; BATCH]);
-        let (owd, rest, gaps) = (&mut owd[..count], &mut rest[..count], &mut gaps[..count]);
+        let mut rest = [0; BATCH];
+        let rest = &mut rest[..count];
         let delays = &mut self.delays;
-        for ((owd, now), sent) in owd.iter_mut().zip(now).zip(&self.pending.sent) {
-            *owd = now.saturating_sub(*sent);
-        }
-        for ((rest, owd), waited) in rest.iter_mut().zip(&*owd).zip(waited) {
-            *rest = owd.saturating_sub(*waited).saturating_sub(propagation);
-        }
         delays.propagation_sum = delays.propagation_sum.wrapping_add(u128::from(propagation) * count as u128);
-        let mut before = delays.last.map_or(now[0], |last| last.now);
-        for (gap, &now) in gaps.iter_mut().zip(now) {
-            *gap = now.saturating_sub(before);
-            before = now;
-        }
         let unseen = &owd[self.seen..];
         let moments = Moments::of(owd);
         let latest = if self.seen == 0 { moments } else { Moments::of(unseen) };
+        self.pending.clear();
+        self.seen = 0;
         if let Some(brief) = &mut self.brief {
-            brief.record(owd, waited);
+            brief.record(owd, waited, &moments);
             see_brief(brief, &mut self.watched, unseen, &latest);
             delays.pairs(now, sequence, owd, rest, false);
-            (self.waiting, self.seen) = (0, 0);
             return;
+        }
+        for ((rest, owd), waited) in rest.iter_mut().zip(owd).zip(waited) {
+            *rest = owd.saturating_sub(*waited).saturating_sub(propagation);
         }
         delays.owd.record_batch(owd, &moments);
         see(&mut self.interval, &mut self.watched, unseen, &latest);
         delays.queueing.record_all(waited);
         delays.serialisation.record_all(rest);
+        let mut gaps = [0; BATCH];
+        let gaps = &mut gaps[..count];
+        let mut before = delays.last.map_or(now[0], |last| last.now);
+        for (gap, &now) in gaps.iter_mut().zip(now) {
+            *gap = now.saturating_sub(before);
+            before = now;
+        }
         // The very first packet has no gap before it.
         delays.iat.record_all(&gaps[usize::from(delays.last.is_none())..]);
         delays.pairs(now, sequence, owd, rest, true);
-        (self.waiting, self.seen) = (0, 0);
     }
 
     /// Adds to `interval` the buffered packets that are not in it yet. The distributions of the whole run
     /// wait until their batch is full: a flow of few packets per interval would have small batches.
     fn show(&mut self) {
-        let noted = self.seen..self.waiting.min(BATCH);
-        if noted.is_empty() {
+        let unseen = &self.pending[self.seen..];
+        if unseen.is_empty() {
             return;
         }
         let mut owd = [0; BATCH];
-        let owd = &mut owd[noted.clone()];
-        let (now, sent) = (&self.pending.now[noted.clone()], &self.pending.sent[noted.clone()]);
-        for ((owd, now), sent) in owd.iter_mut().zip(now).zip(sent) {
-            *owd = now.saturating_sub(*sent);
+        let owd = &mut owd[..unseen.len().min(BATCH)];
+        for (owd, packet) in owd.iter_mut().zip(unseen) {
+            *owd = packet.owd();
         }
         let moments = Moments::of(owd);
         match &mut self.brief {
             Some(brief) => see_brief(brief, &mut self.watched, owd, &moments),
             None => see(&mut self.interval, &mut self.watched, owd, &moments),
         }
-        self.seen = noted.end;
+        self.seen = self.pending.len();
     }
 
-    /// Closes the sampling interval that ends at `now`.
-    pub fn sample(&mut self, now: Instant) {
+    /// Closes the sampling intervals that ended since the last call; `ends` are those of all so far. What
+    /// happened to the flow since then happened in the last of them.
+    pub(super) fn sample(&mut self, ends: &[Instant]) {
+        let Some((now, idle)) = ends.get(self.rows..).and_then(<[_]>::split_last) else { return };
+        self.rows = ends.len();
+        match &mut self.brief {
+            Some(brief) => brief.idle(idle.len()),
+            None => self.series.idle(idle),
+        }
         self.show();
         let whole = self.totals(Window::WholeRun);
         if let Some(brief) = &mut self.brief {
@@ -477,7 +491,7 @@ impl FlowRecord {
             .interval
             .quantiles_in_place([0.5, 0.99])
             .map_or([None; 2], |pair| pair.map(|value| Some(Duration::from_picos(value))));
-        series.end.push(now);
+        series.end.push(*now);
         series.offered_bytes.push(whole.sent.bytes.0 - self.sampled.sent.bytes.0);
         series.received_bytes.push(whole.received.bytes.0 - self.sampled.received.bytes.0);
         series.lost_packets.push(whole.lost.packets - self.sampled.lost.packets);
@@ -510,7 +524,7 @@ impl FlowRecord {
 
     /// Returns true if all packets are in the distributions.
     pub(crate) fn is_flushed(&self) -> bool {
-        self.waiting == 0
+        self.pending.is_empty()
     }
 
     /// Checks that its packets and bytes are accounted for.

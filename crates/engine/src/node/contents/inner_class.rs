@@ -17,7 +17,7 @@ pub(crate) struct InnerClass {
 
 impl Erased for InnerClass {
     fn enqueue(&mut self, packet: Packet, cx: &mut Context<'_>) {
-        let index = packet.class.index().min(self.children.len() - 1);
+        let index = packet.position.child().min(self.children.len() - 1);
         self.children[index].enqueue(packet, cx);
     }
     /// The owner decides which leaf sends.
