@@ -38,7 +38,7 @@ use std::sync::Arc;
 
 use crate::classify::Classifier;
 use crate::context::{Context, Dequeue, DropReason, Invalid};
-use crate::packet::{Header, Packet};
+use crate::packet::{FlowId, Header, Packet};
 use crate::prefetch::prefetch;
 use crate::units::{Bytes, Instant, Rate};
 
@@ -435,6 +435,25 @@ impl Node {
         } else {
             prefetch(self);
         }
+    }
+
+    /// Prefetches what the next packet of a flow needs: see
+    /// [`Discipline::prefetch`](crate::discipline::Discipline::prefetch).
+    #[inline(always)]
+    pub(crate) fn prefetch_for(&self, flow: FlowId, stage: usize) -> Option<u32> {
+        self.contents.prefetch_for(flow, stage)
+    }
+
+    /// Returns a child of an inner class.
+    #[inline(always)]
+    pub(crate) fn child_class(&self, index: usize) -> Option<&Self> {
+        self.contents.class(index)
+    }
+
+    /// Returns the address of the discipline, unless it is in the node itself.
+    #[inline(always)]
+    pub(crate) fn boxed(&self) -> Option<*const u8> {
+        self.contents.boxed()
     }
 
     /// Returns the packet that leaves next if that is known without calling the discipline: a held packet,

@@ -17,7 +17,8 @@ use crate::classify::Headers;
 use crate::clock::{ClockConfig, ClockModel};
 use crate::context::{Context, Dequeue, DropReason, Drops, Invalid};
 use crate::node::{Counters, Node, Tally};
-use crate::packet::{Packet, Position};
+use crate::packet::{FlowId, Packet, Position};
+use crate::prefetch::prefetch;
 use crate::random::Random;
 use crate::ring::{Ring, RingConfig};
 use crate::units::Instant;
@@ -295,6 +296,20 @@ impl Port {
             }
         }
         Dequeue::Empty
+    }
+
+    /// Prefetches what the next packet of a flow needs in the tree, in [`STAGES`](crate::prefetch::STAGES) steps.
+    /// Returns the place that it will enter last, if known.
+    #[inline]
+    pub fn prefetch(&self, flow: FlowId, stage: usize) -> Option<u32> {
+        self.root.prefetch_for(flow, stage)
+    }
+
+    /// Prefetches the root itself.
+    #[inline]
+    pub fn prefetch_root(&self) {
+        prefetch(&self.root);
+        prefetch(&self.plain);
     }
 
     /// Returns whether a poll at the end of the current transmission can return a packet.

@@ -11,6 +11,7 @@
 //! time comes.
 
 use lockgate_engine::packet::{FlowId, Header, Packet};
+use lockgate_engine::prefetch::prefetch;
 use lockgate_engine::random::Seed;
 use lockgate_engine::units::{Bytes, Duration, Instant};
 use lockgate_measure::recording::{FlowRecord, TcpSample};
@@ -130,6 +131,20 @@ impl TcpHosts {
             end.armed = end.endpoint.next(Instant::ZERO);
             (place, end.armed)
         })
+    }
+
+    /// Prefetches the end at which packets of a flow arrive, if it belongs to a connection.
+    #[inline]
+    pub fn prefetch(&self, flow: FlowId) {
+        if let Some(end) = self.receiving.get(flow.0 as usize).and_then(|end| self.ends.get(*end as usize)) {
+            prefetch(end);
+        }
+    }
+
+    /// Prefetches an end.
+    #[inline]
+    pub fn prefetch_end(&self, end: usize) {
+        prefetch(&self.ends[end]);
     }
 
     /// Frees the slot of the segment that `packet` carried.

@@ -138,9 +138,43 @@ pub(crate) struct Network<E: Entry> {
     pub(crate) echoes: Echoes,
     /// Next hops at each node, after its router, if any.
     pub(crate) hops: Vec<Hops>,
+    /// Buffer of [`look_ahead`](Self::look_ahead).
+    pub(crate) hints: Vec<(u32, usize)>,
 }
 
 impl<E: Entry> Network<E> {
+    /// Prefetches what the events of the near future need.
+    #[inline(always)]
+    pub(crate) fn look_ahead(&mut self, now: Instant) {
+        if E::MAY_BE_LARGE && self.core.runtime.events.upcoming().has_moved(now) {
+            self.prefetch(now);
+        }
+    }
+
+    #[inline(never)]
+    fn prefetch(&mut self, now: Instant) {
+        let Self { core, sources, hints, .. } = self;
+        core.runtime.events.upcoming().enter(now, hints);
+        for (slot, stage) in hints.drain(..) {
+            match core.runtime.slots.turn(slot as usize) {
+                Turn::Link(link) => {
+                    if let Some(flow) = core.prefetch_link(link, stage).filter(|_| stage == 1) {
+                        core.runtime.hosts.prefetch(flow);
+                    }
+                }
+                Turn::Source(index) => {
+                    let source = &sources[index];
+                    source.prefetch(stage);
+                    if stage == 1 {
+                        core.recording.flows[index].prefetch(0);
+                    }
+                }
+                Turn::Host(end) if stage == 1 => core.runtime.hosts.prefetch_end(end),
+                Turn::Host(_) | Turn::Router(_) => {}
+            }
+        }
+    }
+
     /// Handles a router's event: a packet has been served.
     #[inline(never)]
     pub(crate) fn router_turn(&mut self, index: usize, now: Instant) -> Option<Arrival> {

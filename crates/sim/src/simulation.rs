@@ -325,6 +325,7 @@ impl<'a, E: Entry> Play<'a, E> {
             }
             if self.events >= self.stoppable {
                 self.stoppable = self.events + EVENTS_BETWEEN_STOPS;
+                self.network.core.runtime.events.upcoming().adapt(now, EVENTS_BETWEEN_STOPS);
                 if continues(now, Pause::Events) == Control::Stop {
                     self.now = now;
                     return Ok(Progress::Stopped);
@@ -332,8 +333,14 @@ impl<'a, E: Entry> Play<'a, E> {
             }
             self.events += 1;
             let network = &mut self.network;
+            network.look_ahead(now);
             let mut arrival = match slots.turn(slot) {
-                Turn::Link(link) => network.core.link_turn(link, now),
+                Turn::Link(link) => {
+                    if E::MAY_BE_LARGE && network.core.runtime.events.upcoming().is_used() {
+                        network.core.prefetch_behind(link);
+                    }
+                    network.core.link_turn(link, now)
+                }
                 Turn::Source(source) => network.source_turn(source, now),
                 Turn::Router(router) => network.router_turn(router, now),
                 Turn::Host(host) => {

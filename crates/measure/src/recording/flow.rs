@@ -9,6 +9,7 @@ use core::fmt;
 use lockgate_engine::classify::Fields;
 use lockgate_engine::discipline::DropReason;
 use lockgate_engine::node::{Count, Tally};
+use lockgate_engine::prefetch::prefetch;
 use lockgate_engine::units::{Bytes, Duration, Instant};
 
 use super::{Brief, Delays, Detail, FileRecord, RequestKind, Requests, TcpRecord};
@@ -240,26 +241,28 @@ impl Pending {
     }
 }
 
-/// Observations of one flow.
+/// Observations of one flow. What each packet touches comes first.
 #[derive(Clone, Debug, PartialEq)]
+#[repr(C)]
 pub struct FlowRecord {
-    warmup: Instant,
     /// All packets.
     sent: Count,
     received: Count,
+    warmup: Instant,
+    /// Propagation delay, the same for all buffered packets.
+    propagation: Duration,
+    /// Buffered packets, fewer than a batch. It grows to that with the flow: most flows of a large run are
+    /// short.
+    pending: Vec<Pending>,
+    /// Number of buffered packets that are already in `interval`.
+    seen: usize,
+    delivered_bytes: Option<u64>,
     lost: Tally,
     inside: Tally,
     /// Packets sent before the end of the warm-up.
     early: Totals,
     /// Packets received before the end of the warm-up.
     received_early: Tally,
-    /// Buffered packets, fewer than a batch. It grows to that with the flow: most flows of a large run are
-    /// short.
-    pending: Vec<Pending>,
-    /// Number of buffered packets that are already in `interval`.
-    seen: usize,
-    /// Propagation delay, the same for all buffered packets.
-    propagation: Duration,
     delays: Delays,
     /// Observations instead of distributions and series, if it is recorded briefly.
     brief: Option<Box<Brief>>,
@@ -271,7 +274,6 @@ pub struct FlowRecord {
     /// Number of intervals closed.
     rows: usize,
     lost_by: [u64; Loss::ALL.len()],
-    delivered_bytes: Option<u64>,
     completed: Option<Duration>,
     series: FlowSeries,
     /// TCP sender, if any.
@@ -317,6 +319,23 @@ impl FlowRecord {
             file: None,
             tcp: setup.congestion.as_ref().map(|name| Box::new(TcpRecord::new(name, warmup))),
             setup,
+        }
+    }
+
+    /// Prefetches what the next packet touches: first the record, then its place among the buffered ones.
+    #[inline]
+    pub fn prefetch(&self, stage: usize) {
+        match stage {
+            0 => {
+                prefetch(&self.sent);
+                prefetch(&self.pending);
+            }
+            1 => {
+                if let Some(last) = self.pending.last() {
+                    prefetch(last);
+                }
+            }
+            _ => {}
         }
     }
 

@@ -2,6 +2,7 @@
 
 use lockgate_engine::discipline::DropReason;
 use lockgate_engine::node::{Count, Counters, Node, Tally};
+use lockgate_engine::prefetch::prefetch;
 use lockgate_engine::port::{Handed, Port, Requests, Retired};
 use lockgate_engine::units::{Bytes, Duration, Instant, Rate};
 
@@ -33,10 +34,14 @@ pub struct Line {
     pub offered_bits: Option<f64>,
 }
 
-/// Observations of one port.
+/// Observations of one port. What each packet touches comes first.
 #[derive(Clone, Debug, PartialEq)]
+#[repr(C)]
 pub struct PortRecord {
+    transmitted: Count,
     warmup: Instant,
+    /// Sojourn times in ps, by index of the queue that transmitted.
+    sojourns: Vec<Sojourns>,
     /// Amount of what is recorded of queues that are members of groups.
     detail: Detail,
     /// True if the port itself is one of a group of nodes, and recorded briefly.
@@ -49,11 +54,8 @@ pub struct PortRecord {
     with_series: Vec<u32>,
     /// Number of trees that the port had when its queues were last looked at.
     trees: u32,
-    transmitted: Count,
     /// Packets transmitted before the end of the warm-up.
     transmitted_early: Count,
-    /// Sojourn times in ps, by index of the queue that transmitted.
-    sojourns: Vec<Sojourns>,
     /// Dropped packets by reason, by index of the queue that dropped.
     drops: Vec<[u64; DropReason::ALL.len()]>,
     places: Vec<PlaceRecord>,
@@ -156,6 +158,21 @@ impl PortRecord {
             sojourns.resize_with(node as usize + 1, Sojourns::default);
         }
         sojourns[node as usize].note(sojourn);
+    }
+
+    /// Prefetches what the next packet touches.
+    #[inline(always)]
+    pub fn prefetch(&self) {
+        prefetch(&self.transmitted);
+        prefetch(&self.sojourns);
+    }
+
+    /// Prefetches the sojourn times of a queue.
+    #[inline(always)]
+    pub fn prefetch_sojourns(&self, place: u32) {
+        if let Some(sojourns) = self.sojourns.get(place as usize) {
+            sojourns.prefetch();
+        }
     }
 
     /// Starts to count sojourn times and drops by interval as well.
