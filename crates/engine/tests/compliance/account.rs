@@ -278,7 +278,7 @@ impl Account {
             totals.insert(node.name().to_string(), node.counters());
         });
         for Retired { place, counters, .. } in self.port.retired() {
-            let past = totals.insert(self.port.places()[usize::from(place)].name.to_string(), counters);
+            let past = totals.insert(self.port.places()[place as usize].name.to_string(), counters);
             assert!(past.is_none(), "a place is both in the tree and retired");
         }
         totals
