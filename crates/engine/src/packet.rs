@@ -47,27 +47,30 @@ pub struct Header {
 /// the child of that node to which it was classified. 20 bits each, which is the room left in a header of one
 /// cache line: a port has at most a million queues ([`Place::MOST`](crate::port::Place::MOST)).
 ///
-/// Each part is written and read as a whole. As bytes the compiler writes single ones and reads them in pairs;
-/// such a read waits until the writes have reached the cache (no store forwarding), which cost `htb` 10 ns
-/// (decisions 008 and 103).
+/// The node's number and part of the child's share a word that is written and read as a whole. As bytes the
+/// compiler writes single ones and reads them in pairs; such a read waits until the writes have reached the cache
+/// (no store forwarding), which cost `htb` 10 ns (decisions 008 and 103).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(Rust, packed)]
 pub struct Position {
-    node: u16,
-    child: u16,
-    /// Upper four bits of the node's number above those of the child's.
+    /// Node in the lower 20 bits, lower 12 bits of the child above.
+    word: u32,
+    /// Upper 8 bits of the child.
     high: u8,
 }
 
 impl Position {
+    /// Bits of a number.
+    const BITS: u32 = 20;
     /// Number of nodes, and of the children of one, that are told apart.
-    pub const MOST: usize = 1 << 20;
+    pub const MOST: usize = 1 << Self::BITS;
 
     /// Creates the position of a packet for the child with this index; above 2^20 - 1 they all become that.
     #[inline]
     pub const fn to_child(index: usize) -> Self {
-        let index = Self::clamp(index);
-        Self { node: 0, child: index as u16, high: (index >> 16) as u8 }
+        let mut position = Self { word: 0, high: 0 };
+        position.turn_to(Self::clamp(index) as u32);
+        position
     }
 
     /// Returns the index, or the last that is told apart.
@@ -79,27 +82,26 @@ impl Position {
     /// Returns the number of the node.
     #[inline(always)]
     pub const fn node(self) -> u32 {
-        (self.high as u32 >> 4) << 16 | self.node as u32
+        self.word & (Self::MOST as u32 - 1)
     }
 
     /// Returns the index of the child.
     #[inline(always)]
     pub const fn child(self) -> usize {
-        (self.high as usize & 0xF) << 16 | self.child as usize
+        (self.word >> Self::BITS) as usize | (self.high as usize) << (u32::BITS - Self::BITS)
     }
 
     /// Sets the node, whose number is below [`MOST`](Self::MOST).
     #[inline(always)]
     pub(crate) const fn enter(&mut self, node: u32) {
-        self.node = node as u16;
-        self.high = (node >> 16 << 4) as u8 | self.high & 0xF;
+        self.word = self.word & !(Self::MOST as u32 - 1) | node;
     }
 
     /// Sets the child, whose index is below [`MOST`](Self::MOST).
     #[inline(always)]
     pub(crate) const fn turn_to(&mut self, child: u32) {
-        self.child = child as u16;
-        self.high = self.high & 0xF0 | (child >> 16) as u8 & 0xF;
+        self.word = self.node() | child << Self::BITS;
+        self.high = (child >> (u32::BITS - Self::BITS)) as u8;
     }
 }
 
