@@ -482,22 +482,31 @@ impl Port {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::classify::NoHeaders;
     use crate::discipline::Child;
     use crate::disciplines::{Drr, Fifo, drr, fifo};
+    use crate::packet::Header;
     use crate::random::Seed;
 
     #[test]
-    fn places_beyond_what_a_packet_can_name_share_the_last_number_and_mix_up_no_other() {
-        let children = (0..Place::MOST + 10).map(|index| Child {
+    fn a_hundred_thousand_places_are_told_apart() {
+        const CHILDREN: u32 = 100_000;
+        let children = (0..CHILDREN).map(|index| Child {
             share: drr::Share::default(),
             node: Node::new::<Fifo>(&index.to_string(), fifo::Config::default(), Vec::new()).expect("valid"),
         });
         let root = Node::new::<Drr>("root", drr::Config::default(), children.collect()).expect("valid");
         let mut port = Port::new(root, Random::stream(Seed(1), "port"));
-        assert_eq!(port.places().len(), Place::MOST + 11);
+        assert_eq!(port.places().len(), CHILDREN as usize + 1);
         let mut ids = Vec::new();
-        port.each_node(&mut |node| ids.push(node.id() as usize));
-        let expected: Vec<_> = (0..Place::MOST + 11).map(|index| index.min(Place::MOST - 1)).collect();
-        assert_eq!(ids, expected);
+        port.each_node(&mut |node| ids.push(node.id()));
+        assert!(ids.into_iter().eq(0..=CHILDREN));
+        for child in [0, 65_535, 65_536, CHILDREN - 1] {
+            let position = Position::to_child(child as usize);
+            let header = Header { length: 100, position, ..Header::default() };
+            let poll = port.pass(Packet::new(header), Instant::ZERO, &NoHeaders);
+            let Poll::Transmit(packet) = poll else { panic!("{poll:?}") };
+            assert_eq!(packet.position.node(), child + 1);
+        }
     }
 }
