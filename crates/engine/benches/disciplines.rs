@@ -252,7 +252,12 @@ impl Load {
                 // name the leaf.
                 let length = SHORTEST + if matches!(shape, Shape::Flat(_)) { flow % 500 } else { *flow };
                 let position = Position::to_child(*flow as usize);
-                load.offer(Packet::new(Header { flow: FlowId(*flow), position, length, ..Header::default() }));
+                load.offer(Packet::new(Header {
+                    flow: FlowId(*flow),
+                    position,
+                    length,
+                    ..Header::default()
+                }));
             }
         }
         load

@@ -336,8 +336,7 @@ fn short_and_long_files() {
     let (mut missed, mut drops, mut again) = (0, 0, 0);
     for record in &recording.flows {
         drops += record.totals(Window::WholeRun).lost.packets;
-        again +=
-            record.tcp.as_ref().and_then(|tcp| tcp.last()).map_or(0, |last| last.retransmissions);
+        again += record.tcp.as_ref().and_then(|tcp| tcp.last()).map_or(0, |last| last.retransmissions);
     }
     let total = tcp["drops_total_at_bottleneck"].as_f64().expect("drops");
     missed += usize::from(!row("drops", total, drops as f64, 25.0));

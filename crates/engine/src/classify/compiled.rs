@@ -361,9 +361,8 @@ impl Compiled {
             .collect();
         let rest = rules.iter().position(|(_, rule)| address.prefix(rule).is_none()).unwrap_or(rules.len());
         let child = |rule: usize| OptionalChild::new(rules.get(rule).map(|(child, _)| *child));
-        let table = AddressTable::new(&prefixes, |holding| {
-            child(holding.next().map_or(rest, |rule| rule.min(rest)))
-        });
+        let table =
+            AddressTable::new(&prefixes, |holding| child(holding.next().map_or(rest, |rule| rule.min(rest))));
         Self::SingleAddress { address, table: Box::new(table), without: child(rest) }
     }
 

@@ -232,8 +232,7 @@ fn column(path: &str, recording: &Recording) -> Option<Column> {
 
 fn of_tcp(flow: &FlowRecord, name: &str) -> Option<Column> {
     let tcp = flow.tcp.as_deref()?;
-    let values =
-        |get: fn(&lockgate_measure::recording::TcpSample) -> f64| tcp.samples().map(get).collect();
+    let values = |get: fn(&lockgate_measure::recording::TcpSample) -> f64| tcp.samples().map(get).collect();
     let (values, fold) = match name {
         "cwnd" => (values(|sample| sample.cwnd.0 as f64), Fold::Mean),
         "retransmissions" => (values(|sample| sample.retransmissions as f64), Fold::Growth),

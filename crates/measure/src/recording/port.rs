@@ -2,8 +2,8 @@
 
 use lockgate_engine::discipline::DropReason;
 use lockgate_engine::node::{Count, Counters, Node, Tally};
-use lockgate_engine::prefetch::prefetch;
 use lockgate_engine::port::{Handed, Port, Requests, Retired};
+use lockgate_engine::prefetch::prefetch;
 use lockgate_engine::units::{Bytes, Duration, Instant, Rate};
 
 use super::Detail;
@@ -484,7 +484,11 @@ impl PortRecord {
             match at {
                 Some(current) if current == place as usize => return true,
                 Some(current) => {
-                    at = self.places.get(current).and_then(|record| record.parent).map(|parent| parent as usize);
+                    at = self
+                        .places
+                        .get(current)
+                        .and_then(|record| record.parent)
+                        .map(|parent| parent as usize);
                 }
                 None => return false,
             }
