@@ -135,8 +135,6 @@ pub struct Link {
     wake: Instant,
     /// True without trace, overhead and loss: one test on the hot path instead of three.
     plain: bool,
-    /// True if its port has so many queues that it is prefetched from what is known of each flow.
-    is_shared: bool,
     serialiser: Serialiser,
     delay: Duration,
     /// Next hops at its far end.
@@ -188,14 +186,12 @@ impl Link {
             frame_share: 1.0,
             record,
             plain: false,
-            is_shared: false,
             trace,
             overhead: setup.overhead,
             mpu: setup.mpu,
             loss: setup.loss,
             random,
         };
-        link.is_shared = link.port.places().len() > MANY_QUEUES;
         link.refresh_fast_path();
         link
     }
@@ -274,25 +270,32 @@ impl Link {
         self.delay
     }
 
-    /// Prefetches what a packet of `flow` needs that is offered to it.
+    /// Prefetches what a packet needs that is offered to it: first the link itself, of which nothing is read
+    /// then, and next the sojourn times of its only queue.
     #[inline]
-    pub fn prefetch(&self, flow: FlowId, stage: usize) {
+    pub fn prefetch(&self, stage: usize) {
         if stage == 0 {
             prefetch(&self.flying);
             prefetch(&self.serialiser);
             prefetch(&self.far);
             self.record.prefetch();
-            // What is in the cache only if many flows pass here is not read yet.
             self.port.prefetch_root();
-            if !self.is_shared {
-                return;
-            }
         } else if stage == 1 {
             self.record.prefetch_sojourns(0);
         }
+    }
+
+    /// Prefetches what a packet of `flow` needs in a port of many queues, which itself is in the cache.
+    #[inline]
+    pub fn prefetch_queue(&self, flow: FlowId, stage: usize) {
         if let Some(place) = self.port.prefetch(flow, stage) {
             self.record.prefetch_sojourns(place);
         }
+    }
+
+    /// Returns whether its port has so many queues that few of them are in the cache.
+    pub fn has_many_queues(&self) -> bool {
+        self.port.places().len() > MANY_QUEUES
     }
 
     /// Prefetches what the event of the packet that arrives next needs of the link itself.

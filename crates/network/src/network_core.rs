@@ -71,6 +71,8 @@ pub struct NetworkCore<R: Runtime> {
     /// The run that plays it.
     pub runtime: R,
     keeps_rows: bool,
+    /// By link: [`Link::has_many_queues`]. Apart, because a link is prefetched without reading it.
+    has_many_queues: Vec<bool>,
     seed: Seed,
     /// Number of changes so far.
     changes: usize,
@@ -128,8 +130,9 @@ impl<R: Runtime> NetworkCore<R> {
         let links = scenario.ports.iter().zip(records).enumerate();
         let links = links
             .map(|(index, (port, record))| build_link(scenario, port, far(index), record, seed))
-            .collect::<Result<_, _>>()?;
+            .collect::<Result<Vec<_>, _>>()?;
         Ok(Self {
+            has_many_queues: links.iter().map(Link::has_many_queues).collect(),
             links,
             routers,
             propagation,
@@ -167,7 +170,8 @@ impl<R: Runtime> NetworkCore<R> {
     #[inline]
     fn prefetch_hop(&self, hop: Hop, flow: FlowId, stage: usize) -> Option<FlowId> {
         match hop.next() {
-            NextHop::Link(link) => self.links[link].prefetch(flow, stage),
+            NextHop::Link(link) if self.has_many_queues[link] => self.links[link].prefetch_queue(flow, stage),
+            NextHop::Link(link) => self.links[link].prefetch(stage),
             NextHop::Router(_) => {}
             NextHop::Home => {
                 if let Some(record) = self.recording.flows.get(flow.0 as usize) {
