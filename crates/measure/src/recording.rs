@@ -21,16 +21,18 @@ mod port;
 mod requests;
 mod sojourns;
 mod tcp;
+mod totals;
 mod watch;
 
 pub use brief::{Brief, BriefSample, Brisk, Detail, family_of};
 pub use delays::Delays;
 pub use file::{FileBin, FileBins, FileRecord};
-pub use flow::{FlowRecord, FlowSetup, Imbalance, Loss, Received, Totals, UDP_HEADER_BYTES, Window};
+pub use flow::{FlowRecord, FlowSetup, Loss, Received, UDP_HEADER_BYTES};
 pub use packets::{PacketRow, Packets};
 pub use port::{Line, PlaceRecord, PortRecord, PortSetup};
 pub use requests::{RequestKind, Requests};
 pub use tcp::{TcpRecord, TcpSample};
+pub use totals::{Imbalance, Totals, Window};
 pub use watch::{SOJOURN_CLASSES, Seen};
 
 use lockgate_engine::classify::Fields;
