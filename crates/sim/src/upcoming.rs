@@ -27,7 +27,7 @@ const LEAST_SLOTS: usize = 2048;
 #[derive(Clone, Copy)]
 #[repr(align(64))]
 struct Bucket {
-    /// Number of the bucket since the start of time, in its low bits: slots of an earlier round are void.
+    /// Round of the ring to which the slots belong: those of an earlier one are void.
     round: u32,
     count: u32,
     slots: [u32; DEPTH],
@@ -37,7 +37,7 @@ const EMPTY: Bucket = Bucket { round: 0, count: 0, slots: [0; DEPTH] };
 
 /// Slots of the near future, by time.
 pub(crate) struct Upcoming {
-    /// None for a small network, whose memory is in the cache.
+    /// Ring of buckets; empty for a small network, whose memory is in the cache.
     buckets: Box<[Bucket]>,
     /// Binary logarithm of a bucket's width in picoseconds.
     shift: u32,
