@@ -30,7 +30,7 @@ use lockgate_engine::classify::{Classifier, NoHeaders, Rule};
 use lockgate_engine::discipline::{Arity, Child, Discipline};
 use lockgate_engine::disciplines::{self, Fifo, KINDS, Visitor};
 use lockgate_engine::node::Node;
-use lockgate_engine::packet::{ChildNumber, FlowId, Header, Packet};
+use lockgate_engine::packet::{FlowId, Header, Packet, Position};
 use lockgate_engine::port::{Poll, Port};
 use lockgate_engine::random::{Random, Seed};
 use lockgate_engine::units::{Duration, Instant};
@@ -251,8 +251,13 @@ impl Load {
                 // Lengths are near each other, so that all flows have about as many turns; those of a tree
                 // name the leaf.
                 let length = SHORTEST + if matches!(shape, Shape::Flat(_)) { flow % 500 } else { *flow };
-                let class = ChildNumber::new(*flow as usize);
-                load.offer(Packet::new(Header { flow: FlowId(*flow), class, length, ..Header::default() }));
+                let position = Position::to_child(*flow as usize);
+                load.offer(Packet::new(Header {
+                    flow: FlowId(*flow),
+                    position,
+                    length,
+                    ..Header::default()
+                }));
             }
         }
         load

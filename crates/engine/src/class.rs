@@ -40,8 +40,8 @@ use smallvec::SmallVec;
 
 use crate::discipline::{Child, Context, Dequeue, DropReason, Invalid};
 use crate::node::{Contents, InnerClass, Node, Peek, Tally};
-use crate::packet::{Header, Packet};
-use crate::prefetch::PrefetchTarget;
+use crate::packet::{FlowId, Header, Packet};
+use crate::prefetch::{CACHED_CHILDREN, PrefetchTarget, prefetch};
 use crate::queue::winner_tree;
 
 /// Kind of an inner class in scenarios.
@@ -79,7 +79,13 @@ pub struct Classes {
     top_indices: Vec<usize>,
     positions: Vec<Position>,
     paths: Vec<Path>,
+    /// By flow: leaf of its last packet plus 1, 0 for none. For prefetching only, and only if there are so many
+    /// classes that they are not in the cache.
+    leaves: Vec<u32>,
 }
+
+/// Number of flows whose leaf is known for prefetching.
+const KNOWN_FLOWS: usize = 1 << 20;
 
 /// Path from the top to a class, and the prefetch targets at its end. One cache line up to eight levels.
 #[repr(align(64))]
@@ -90,6 +96,8 @@ struct Path {
     class: PrefetchTarget<Node>,
     /// Header of the packet that the class sends next.
     packet: PrefetchTarget<Header>,
+    /// Discipline of the class, if it is boxed.
+    discipline: PrefetchTarget<[u8; 448]>,
 }
 
 impl Path {
@@ -102,6 +110,7 @@ impl Path {
             parent: PrefetchTarget::UNKNOWN,
             class: PrefetchTarget::UNKNOWN,
             packet: PrefetchTarget::UNKNOWN,
+            discipline: PrefetchTarget::UNKNOWN,
         }
     }
 
@@ -109,6 +118,9 @@ impl Path {
     #[inline(always)]
     fn record(&mut self, class: &Node) {
         self.class.record(class);
+        if let Some(address) = class.boxed() {
+            self.discipline.record_address(address);
+        }
         if let Some(packet) = class.front() {
             self.packet.record(packet);
         }
@@ -141,7 +153,7 @@ impl Classes {
                 positions[parent].height = positions[parent].height.max(positions[class].height + 1);
             }
         }
-        Ok((Self { tops, top_indices, positions, paths }, shares))
+        Ok((Self { tops, top_indices, positions, paths, leaves: Vec::new() }, shares))
     }
 
     /// Returns the number of classes, at least one.
@@ -187,7 +199,8 @@ impl Classes {
     #[inline]
     pub fn enqueue(&mut self, mut packet: Packet, cx: &mut Context<'_>) -> (usize, bool) {
         let before = cx.drops.account();
-        let (mut nodes, mut child_index) = (&mut self.tops[..], packet.class.index());
+        let flow = packet.flow.0 as usize;
+        let (mut nodes, mut child_index) = (&mut self.tops[..], packet.position.child());
         let (mut is_peak, mut parent) = (false, PrefetchTarget::UNKNOWN);
         let (leaf, is_empty) = loop {
             let last = nodes.len() - 1;
@@ -198,10 +211,14 @@ impl Classes {
                 let path = &mut self.paths[leaf];
                 path.record(node);
                 path.parent = parent;
-                break (leaf, node.is_empty());
+                let is_empty = node.is_empty();
+                if self.paths.len() > CACHED_CHILDREN {
+                    self.remember(flow, leaf);
+                }
+                break (leaf, is_empty);
             }
             is_peak |= node.account_enqueue(&mut packet, cx);
-            child_index = packet.class.index();
+            child_index = packet.position.child();
             parent.record(node);
             nodes = node.classes();
         };
@@ -209,6 +226,45 @@ impl Classes {
             self.account_drops_on_path(leaf, before, cx);
         }
         (leaf, is_empty)
+    }
+
+    /// Notes the leaf of a flow for [`leaf_of`](Self::leaf_of).
+    #[inline]
+    fn remember(&mut self, flow: usize, leaf: usize) {
+        if flow >= self.leaves.len() {
+            if flow >= KNOWN_FLOWS {
+                return;
+            }
+            self.leaves.resize((flow + 1).next_power_of_two(), 0);
+        }
+        self.leaves[flow] = leaf as u32 + 1;
+    }
+
+    /// Returns the leaf of a flow's last packet, for prefetching; `None` if there are few classes.
+    #[inline]
+    pub(crate) fn leaf_of(&self, flow: FlowId) -> Option<usize> {
+        self.leaves.get(flow.0 as usize)?.checked_sub(1).map(|leaf| leaf as usize)
+    }
+
+    /// Prefetches a leaf in steps: its path, its node and packet, the first packet of a discipline.
+    #[inline]
+    pub(crate) fn prefetch_stage(&self, leaf: usize, flow: FlowId, stage: usize) -> Option<u32> {
+        match stage {
+            0 => prefetch(&self.paths[leaf]),
+            1 => {
+                let Path { class, discipline, .. } = &self.paths[leaf];
+                class.prefetch();
+                discipline.prefetch();
+            }
+            _ => {
+                let (top, below) = self.paths[leaf].indices.split_first()?;
+                let top = self.tops.get(*top as usize)?;
+                let node = below.iter().try_fold(top, |node, index| node.child_class(*index as usize))?;
+                node.prefetch_for(flow, stage);
+                return Some(node.id());
+            }
+        }
+        None
     }
 
     /// Returns the packet that `leaf` sends next, or the reason for none, and true if the leaf is empty

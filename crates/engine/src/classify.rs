@@ -10,7 +10,7 @@ mod step_function;
 use core::net::IpAddr;
 use core::ops::RangeInclusive;
 
-use crate::packet::{ChildNumber, FlowId, Packet};
+use crate::packet::{FlowId, Packet, Position};
 
 use compiled::Compiled;
 
@@ -158,7 +158,7 @@ impl Classifier {
     pub fn new(children: Vec<Vec<Rule>>) -> Self {
         let needs_fields = children.iter().flatten().any(Rule::needs_fields);
         // Children beyond the last index that fits a packet share that index.
-        let index_of = |child: usize| ChildNumber::new(child).index() as u32;
+        let index_of = |child: usize| Position::clamp(child) as u32;
         let last = index_of(children.len().saturating_sub(1));
         let mut rules = Vec::new();
         for (child, own) in children.into_iter().enumerate() {
@@ -177,7 +177,7 @@ impl Classifier {
     /// unmatched packet gets an index beyond all children.
     pub fn for_mapped_rest(children: Vec<Vec<Rule>>) -> Self {
         let needs_fields = children.iter().flatten().any(Rule::needs_fields);
-        let index_of = |child: usize| ChildNumber::new(child).index() as u32;
+        let index_of = |child: usize| Position::clamp(child) as u32;
         let rules: Vec<_> = children
             .into_iter()
             .enumerate()
@@ -244,7 +244,7 @@ mod tests {
                 .classify(&Packet::new(Header { length, ..Header::default() }), &crate::classify::NoHeaders)
         };
         assert_eq!(to(200), Class { child: 1, unclassified: false });
-        let beyond = ChildNumber::new(usize::MAX).index() as u32;
+        let beyond = Position::clamp(usize::MAX) as u32;
         assert_eq!(
             to(201),
             Class { child: beyond, unclassified: false },
@@ -324,12 +324,26 @@ mod tests {
         Rule { flows, ..Rule::default() }
     }
 
+    /// Creates a rule with a condition on the destination alone, or none.
+    fn address_rule(random: &mut Random) -> Rule {
+        Rule { destination: (random.below(40) > 0).then(|| any_prefix(random)), ..Rule::default() }
+    }
+
+    /// Creates a rule with a condition on an IPv4 destination alone, mostly a whole address, or none.
+    fn subscriber_rule(random: &mut Random) -> Rule {
+        let bits = if random.below(8) == 0 { random.below(34) as u8 } else { 32 };
+        let base = if random.below(4) == 0 { u32::MAX - 40 } else { 0 };
+        let address = IpAddr::V4((base + random.below(41)).into());
+        Rule { destination: (random.below(40) > 0).then_some(Prefix { address, bits }), ..Rule::default() }
+    }
+
     #[test]
     fn compiled_rules_agree_with_one_comparison_after_another() {
         let mut random = Random::stream(Seed(1), "classify");
         let (mut unclassified, mut beyond) = (0, 0);
-        for case in 0..400_u32 {
-            let rule = [flow_rule, protocol_rule, any_rule, any_rule][case as usize % 4];
+        for case in 0..600_u32 {
+            let rules = [flow_rule, protocol_rule, any_rule, any_rule, address_rule, subscriber_rule];
+            let rule = rules[case as usize % rules.len()];
             let children: Vec<Vec<Rule>> = (0..=random.below(50))
                 .map(|_| {
                     (0..u32::from(random.below(60) > 0) * (1 + random.below(4)))

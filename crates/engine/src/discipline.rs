@@ -18,7 +18,7 @@ use serde::de::DeserializeOwned;
 
 pub use crate::context::{Context, Dequeue, DropReason, Invalid};
 use crate::node::Node;
-use crate::packet::Packet;
+use crate::packet::{FlowId, Packet};
 use crate::units::{Bytes, Instant, Limit, Rate};
 
 /// A queueing discipline: decides which waiting packet leaves next, and which must be dropped.
@@ -96,6 +96,14 @@ pub trait Discipline: Sized + Send + 'static {
     /// Calls `visit` with each child, in the order of the scenario.
     fn each_child(&mut self, visit: &mut dyn FnMut(&mut Node)) {
         let _ = visit;
+    }
+
+    /// Prefetches what the next packet of this flow needs, in [`STAGES`](crate::prefetch::STAGES) steps: each
+    /// reads what the one before it has fetched. Returns the number of the node that it will enter last, if
+    /// known. Overridden where there may be many thousands: of children, or of this kind.
+    fn prefetch(&self, flow: FlowId, stage: usize) -> Option<u32> {
+        let _ = (flow, stage);
+        None
     }
 
     /// Returns the time at which its state next changes by itself (PIE's update, a gate's switch).

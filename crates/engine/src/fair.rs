@@ -212,7 +212,7 @@ impl TaggedChildren {
     /// Passes a packet to its child.
     #[inline]
     pub(crate) fn enqueue(&mut self, packet: Packet, cx: &mut Context<'_>) {
-        let slot = packet.class.index().min(self.all.len() - 1);
+        let slot = packet.position.child().min(self.all.len() - 1);
         let class = &mut self.all[slot];
         class.node.enqueue(packet, cx);
         if class.state == State::Idle && !class.node.is_empty() {

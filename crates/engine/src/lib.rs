@@ -54,7 +54,7 @@ pub mod node;
 pub mod packet;
 pub mod port;
 pub mod port_name;
-mod prefetch;
+pub mod prefetch;
 mod queue;
 pub mod random;
 mod rank;

@@ -38,7 +38,7 @@ use std::sync::Arc;
 
 use crate::classify::Classifier;
 use crate::context::{Context, Dequeue, DropReason, Invalid};
-use crate::packet::{ChildNumber, Header, Packet};
+use crate::packet::{FlowId, Header, Packet};
 use crate::prefetch::prefetch;
 use crate::units::{Bytes, Instant, Rate};
 
@@ -71,7 +71,7 @@ pub struct Node {
     peak: Tally,
     classifier: Option<Box<Classifier>>,
     cold: Box<ColdState>,
-    id: u16,
+    id: u32,
     timed: bool,
     /// Index among the owner's classes (pre-order), if a hierarchical discipline owns this node.
     pub(crate) class_index: u32,
@@ -294,12 +294,12 @@ impl Node {
 
     #[inline(always)]
     fn admit(&mut self, packet: &mut Packet, cx: &mut Context<'_>) -> Bytes {
-        packet.node = self.id;
+        packet.position.enter(self.id);
         let bytes = packet.bytes();
         self.offered.add(bytes);
         if let Some(classifier) = &self.classifier {
             let class = classifier.classify(packet, cx.headers);
-            packet.class = ChildNumber::new(class.child as usize);
+            packet.position.turn_to(class.child);
             if class.unclassified {
                 self.cold.unclassified_packets += 1;
             }
@@ -437,6 +437,25 @@ impl Node {
         }
     }
 
+    /// Prefetches what the next packet of a flow needs: see
+    /// [`Discipline::prefetch`](crate::discipline::Discipline::prefetch).
+    #[inline(always)]
+    pub(crate) fn prefetch_for(&self, flow: FlowId, stage: usize) -> Option<u32> {
+        self.contents.prefetch_for(flow, stage)
+    }
+
+    /// Returns a child of an inner class.
+    #[inline(always)]
+    pub(crate) fn child_class(&self, index: usize) -> Option<&Self> {
+        self.contents.class(index)
+    }
+
+    /// Returns the address of the discipline, unless it is in the node itself.
+    #[inline(always)]
+    pub(crate) fn boxed(&self) -> Option<*const u8> {
+        self.contents.boxed()
+    }
+
     /// Returns the packet that leaves next if that is known without calling the discipline: a held packet,
     /// or the first of a FIFO.
     #[inline(always)]
@@ -500,7 +519,7 @@ impl Node {
     }
 
     /// Returns the index in the port.
-    pub fn id(&self) -> u16 {
+    pub fn id(&self) -> u32 {
         self.id
     }
 
@@ -544,7 +563,7 @@ impl Node {
 
     /// Sets the index in the port, and adopts the counters and the peak of the node of the same name in the
     /// previous tree.
-    pub(crate) fn restore_counters(&mut self, id: u16, past: Counters, peak: Tally) {
+    pub(crate) fn restore_counters(&mut self, id: u32, past: Counters, peak: Tally) {
         self.id = id;
         self.peak = peak;
         self.offered = past.offered.into();

@@ -17,7 +17,8 @@ use crate::classify::Headers;
 use crate::clock::{ClockConfig, ClockModel};
 use crate::context::{Context, Dequeue, DropReason, Drops, Invalid};
 use crate::node::{Counters, Node, Tally};
-use crate::packet::Packet;
+use crate::packet::{FlowId, Packet, Position};
+use crate::prefetch::prefetch;
 use crate::random::Random;
 use crate::ring::{Ring, RingConfig};
 use crate::units::Instant;
@@ -47,7 +48,7 @@ impl Poll {
 }
 
 /// Place in the tree, as results name it. Its index in [`Port::places`] is a packet's
-/// [`node`](crate::packet::Header::node).
+/// [`position`](crate::packet::Header::position).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Place {
     /// Name of the queue in the scenario.
@@ -55,13 +56,13 @@ pub struct Place {
     /// Kind of its discipline (the latest, if it was replaced).
     pub kind: &'static str,
     /// Parent; `None` at the root.
-    pub parent: Option<u16>,
+    pub parent: Option<u32>,
 }
 
 impl Place {
     /// Maximum number of places that a port tells apart, over all trees it ever had: a packet names one in
-    /// 16 bits. Further places share the index of the last.
-    pub const MOST: usize = 1 << 16;
+    /// 20 bits. Further places share the index of the last.
+    pub const MOST: usize = Position::MOST;
 }
 
 /// Counters of a device ring's requests for packets: how much there is to schedule above it.
@@ -95,7 +96,7 @@ pub struct Handed {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Retired {
     /// Its index.
-    pub place: u16,
+    pub place: u32,
     /// Its counters, which no longer change.
     pub counters: Counters,
     /// Its largest backlog since the peak was last taken.
@@ -117,6 +118,8 @@ pub struct Port {
     places: Vec<Place>,
     /// Places that are no longer in the tree.
     retired: Vec<Retired>,
+    /// Number of trees so far.
+    trees: u32,
     /// True if a node of another name was the root before.
     had_another_root: bool,
     /// Fast path: no ring, no coarse clock, no timers.
@@ -137,6 +140,7 @@ impl Port {
             drops: Drops::default(),
             places: Vec::new(),
             retired: Vec::new(),
+            trees: 0,
             had_another_root: false,
             plain: false,
         };
@@ -277,7 +281,7 @@ impl Port {
                     self.requests.made += 1;
                     self.requests.met += 1;
                     self.requests.contended += u64::from(is_contended);
-                    if let Some(handed) = self.handed.get_mut(usize::from(packet.node)) {
+                    if let Some(handed) = self.handed.get_mut(packet.position.node() as usize) {
                         handed.packets += 1;
                         handed.waited_ps += u128::from(now.since(packet.arrived).as_picos());
                     }
@@ -292,6 +296,20 @@ impl Port {
             }
         }
         Dequeue::Empty
+    }
+
+    /// Prefetches what the next packet of a flow needs in the tree, in [`STAGES`](crate::prefetch::STAGES) steps.
+    /// Returns the place that it will enter last, if known.
+    #[inline]
+    pub fn prefetch(&self, flow: FlowId, stage: usize) -> Option<u32> {
+        self.root.prefetch_for(flow, stage)
+    }
+
+    /// Prefetches the root itself.
+    #[inline]
+    pub fn prefetch_root(&self) {
+        prefetch(&self.root);
+        prefetch(&self.plain);
     }
 
     /// Returns whether a poll at the end of the current transmission can return a packet.
@@ -328,8 +346,8 @@ impl Port {
 
     /// Returns what the place with this index, without those below, passed to the device ring; zero without
     /// one.
-    pub fn handed(&self, place: u16) -> Handed {
-        self.handed.get(usize::from(place)).copied().unwrap_or_default()
+    pub fn handed(&self, place: u32) -> Handed {
+        self.handed.get(place as usize).copied().unwrap_or_default()
     }
 
     /// Returns whether it has a device ring.
@@ -343,7 +361,7 @@ impl Port {
         !self.drops.waiting.is_empty()
     }
 
-    /// Takes the packets dropped since the last call. A packet's `node` is the place that it had entered.
+    /// Takes the packets dropped since the last call. A packet's `position` names the place that it had entered.
     pub fn take_drops(&mut self) -> impl Iterator<Item = (Packet, DropReason)> + '_ {
         self.drops.waiting.drain(..)
     }
@@ -407,6 +425,12 @@ impl Port {
         &self.places
     }
 
+    /// Returns the number of trees so far, the current one included: [`places`](Self::places) change with it
+    /// only.
+    pub fn trees(&self) -> u32 {
+        self.trees
+    }
+
     /// Calls `visit` with each node of the current tree.
     pub fn each_node(&mut self, visit: &mut dyn FnMut(&mut Node)) {
         self.root.each(&mut |node, _| visit(node));
@@ -417,9 +441,9 @@ impl Port {
         self.retired.iter().copied()
     }
 
-    /// Iterates over the places that are no longer in the tree, and resets their peaks.
-    pub fn take_retired(&mut self) -> impl Iterator<Item = Retired> + '_ {
-        self.retired.iter_mut().map(|retired| {
+    /// Iterates over the places that are no longer in the tree and that are `wanted`, and resets their peaks.
+    pub fn take_retired(&mut self, wanted: impl Fn(u32) -> bool) -> impl Iterator<Item = Retired> {
+        self.retired.iter_mut().filter(move |retired| wanted(retired.place)).map(|retired| {
             let taken = *retired;
             retired.peak = Tally::default();
             taken
@@ -428,12 +452,13 @@ impl Port {
 
     /// Assigns every node of the tree its index: that of the place of its name, or a new one.
     fn assign_ids(&mut self) {
+        self.trees += 1;
         let Self { root, places, retired, .. } = self;
         let mut known: BTreeMap<Arc<str>, usize> =
             places.iter().enumerate().map(|(index, place)| (place.name.clone(), index)).collect();
-        let mut past: BTreeMap<u16, Retired> =
+        let mut past: BTreeMap<u32, Retired> =
             retired.drain(..).map(|retired| (retired.place, retired)).collect();
-        let mut path: Vec<u16> = Vec::new();
+        let mut path: Vec<u32> = Vec::new();
         root.each(&mut |node, depth| {
             path.truncate(depth);
             let parent = path.last().copied();
@@ -444,7 +469,7 @@ impl Port {
                 places[index].kind = node.kind();
                 places[index].parent = parent;
             }
-            let id = index.min(Place::MOST - 1) as u16;
+            let id = Position::clamp(index) as u32;
             let (counters, peak) =
                 past.remove(&id).map_or_else(Default::default, |past| (past.counters, past.peak));
             node.restore_counters(id, counters, peak);
@@ -457,22 +482,31 @@ impl Port {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::classify::NoHeaders;
     use crate::discipline::Child;
     use crate::disciplines::{Drr, Fifo, drr, fifo};
+    use crate::packet::Header;
     use crate::random::Seed;
 
     #[test]
-    fn places_beyond_what_a_packet_can_name_share_the_last_number_and_mix_up_no_other() {
-        let children = (0..Place::MOST + 10).map(|index| Child {
+    fn a_hundred_thousand_places_are_told_apart() {
+        const CHILDREN: u32 = 100_000;
+        let children = (0..CHILDREN).map(|index| Child {
             share: drr::Share::default(),
             node: Node::new::<Fifo>(&index.to_string(), fifo::Config::default(), Vec::new()).expect("valid"),
         });
         let root = Node::new::<Drr>("root", drr::Config::default(), children.collect()).expect("valid");
         let mut port = Port::new(root, Random::stream(Seed(1), "port"));
-        assert_eq!(port.places().len(), Place::MOST + 11);
+        assert_eq!(port.places().len(), CHILDREN as usize + 1);
         let mut ids = Vec::new();
-        port.each_node(&mut |node| ids.push(usize::from(node.id())));
-        let expected: Vec<_> = (0..Place::MOST + 11).map(|index| index.min(Place::MOST - 1)).collect();
-        assert_eq!(ids, expected);
+        port.each_node(&mut |node| ids.push(node.id()));
+        assert!(ids.into_iter().eq(0..=CHILDREN));
+        for child in [0, 65_535, 65_536, CHILDREN - 1] {
+            let position = Position::to_child(child as usize);
+            let header = Header { length: 100, position, ..Header::default() };
+            let poll = port.pass(Packet::new(header), Instant::ZERO, &NoHeaders);
+            let Poll::Transmit(packet) = poll else { panic!("{poll:?}") };
+            assert_eq!(packet.position.node(), child + 1);
+        }
     }
 }

@@ -42,12 +42,16 @@ pub(crate) const LONG_QUEUE: usize = 64;
 /// Number of cache lines above which the lower levels of a tag heap are not in the first-level cache (64 kB).
 pub(crate) const LARGE_HEAP: usize = 1024;
 
+/// Number of steps in which a run prefetches what an event needs: the object itself, what it points to, and so
+/// on. Decision 102.
+pub const STAGES: usize = 3;
+
 /// Bytes of a cache line.
 const LINE: usize = 64;
 
 /// Prefetches all cache lines of `value`.
 #[inline(always)]
-pub(crate) fn prefetch<T>(value: &T) {
+pub fn prefetch<T>(value: &T) {
     prefetch_lines(core::ptr::from_ref(value));
 }
 
@@ -84,6 +88,12 @@ impl<T> PrefetchTarget<T> {
     #[inline(always)]
     pub(crate) fn record(&mut self, value: &T) {
         self.0 = core::ptr::from_ref(value).addr();
+    }
+
+    /// Records an address.
+    #[inline(always)]
+    pub(crate) fn record_address(&mut self, address: *const u8) {
+        self.0 = address.addr();
     }
 
     /// Prefetches all cache lines of the `T` that was at the recorded address.

@@ -25,7 +25,7 @@ use lockgate_engine::classify::{Classifier, Rule};
 use lockgate_engine::clock::ClockConfig;
 use lockgate_engine::disciplines::KINDS;
 use lockgate_engine::node::Node;
-use lockgate_engine::packet::{ChildNumber, FlowId, Header};
+use lockgate_engine::packet::{FlowId, Header, Position};
 use lockgate_engine::port::Port;
 use lockgate_engine::random::{Random, Seed};
 use lockgate_engine::ring::RingConfig;
@@ -124,7 +124,7 @@ fn arrival(
         flow: FlowId(flow),
         sequence: *sequence - 1,
         length: u32::try_from(length.0).expect("a frame"),
-        class: ChildNumber::new(cell(row, "class").unwrap_or(0)),
+        position: Position::to_child(cell(row, "class").unwrap_or(0)),
         hops: cell(row, "hops").unwrap_or(0),
         tcp_sequence: cell(row, "tcp").unwrap_or(0),
         // A segment has at least its acknowledgement flag.

@@ -122,7 +122,7 @@ fn row(packet: &Packet, departed: Option<Instant>, drop: Option<Loss>) -> Packet
         flow: packet.flow,
         sequence: packet.sequence,
         port: 0,
-        place: packet.node,
+        place: packet.position.node(),
         length: packet.length,
         tcp: (packet.tcp_flags, packet.tcp_sequence),
         arrived: packet.arrived,
@@ -134,7 +134,7 @@ fn row(packet: &Packet, departed: Option<Instant>, drop: Option<Loss>) -> Packet
 fn drops(recording: &mut Recording, port: &mut Port, now: Instant) {
     for (packet, reason) in port.take_drops() {
         recording.flows[0].on_lost(packet.sent, packet.bytes(), Loss::Queue(reason));
-        recording.ports[0].on_drop(packet.node, reason, now);
+        recording.ports[0].on_drop(packet.position.node(), reason, now);
         let rows = recording.packets.as_mut().expect("rows are kept");
         rows.push(&row(&packet, None, Some(Loss::Queue(reason))));
     }
@@ -144,7 +144,7 @@ fn drops(recording: &mut Recording, port: &mut Port, now: Instant) {
 fn transmit(recording: &mut Recording, port: &mut Port, now: Instant) -> Option<Instant> {
     let Poll::Transmit(packet) = port.poll(now, &NoHeaders) else { return None };
     let sojourn = now.since(packet.arrived);
-    recording.ports[0].on_transmit(packet.node, sojourn, packet.bytes(), now);
+    recording.ports[0].on_transmit(packet.position.node(), sojourn, packet.bytes(), now);
     recording.packets.as_mut().expect("rows are kept").push(&row(&packet, Some(now), None));
     let free = now + Duration::from_millis(100);
     let received = free + Duration::from_millis(10);

@@ -81,9 +81,9 @@ pub struct QueueSample {
     /// Discipline.
     pub kind: &'static str,
     /// Index in the port, constant during the run.
-    pub place: u16,
+    pub place: u32,
     /// Index of its parent.
-    pub parent: Option<u16>,
+    pub parent: Option<u32>,
     /// Backlog now, in packets.
     pub packets: u64,
     /// Backlog now, in bytes.
@@ -242,7 +242,7 @@ pub struct Monitor {
 struct PortState {
     transmitted: Tally,
     places: Vec<PlaceState>,
-    parents: Vec<Option<u16>>,
+    parents: Vec<Option<u32>>,
     /// Packets passed to the ring by each queue, everything below it included; empty without a ring.
     handed: Vec<Handed>,
 }
@@ -278,7 +278,7 @@ impl Monitor {
             }
             let places = &mut self.ports[index].places;
             port.each_node(&mut |node| {
-                let place = usize::from(node.id());
+                let place = node.id() as usize;
                 if place >= places.len() {
                     places.resize_with(place + 1, PlaceState::default);
                 }
@@ -399,7 +399,7 @@ fn flow_sample(
     shown.lost_packets = now.lost.packets - then.lost.packets;
     shown.owd_p50_s = p50;
     shown.owd_p99_s = p99;
-    let sender = flow.tcp.as_ref().and_then(|tcp| tcp.samples.last());
+    let sender = flow.tcp.as_ref().and_then(|tcp| tcp.last());
     shown.cwnd_bytes = sender.map(|sender| sender.cwnd.0);
     shown.rtt_s = sender.and_then(|sender| sender.rtt).map(Duration::as_secs_f64);
     shown.sent_packets = now.sent.packets;
@@ -429,7 +429,7 @@ impl PortState {
         let (places, parents, queues) = (&mut self.places, &self.parents, &mut shown.queues);
         let mut count = 0;
         port.each_node(&mut |node| {
-            let id = usize::from(node.id());
+            let id = node.id() as usize;
             let (Some(state), Some(seen)) = (places.get_mut(id), seen.get_mut(id)) else { return };
             let queue = nth(queues, count);
             count += 1;
@@ -455,14 +455,14 @@ impl PortState {
         }
         self.handed.resize(self.parents.len(), Handed::default());
         for place in 0..self.parents.len() {
-            let own = port.handed(place as u16);
+            let own = port.handed(place as u32);
             let mut at = Some(place).filter(|_| own.packets > 0);
             // A chain of parents is at most as long as the number of queues.
             for _ in 0..=self.parents.len() {
                 let Some(place) = at else { break };
                 self.handed[place].packets += own.packets;
                 self.handed[place].waited_ps += own.waited_ps;
-                at = self.parents[place].map(usize::from);
+                at = self.parents[place].map(|parent| parent as usize);
             }
         }
     }

@@ -21,16 +21,18 @@ mod port;
 mod requests;
 mod sojourns;
 mod tcp;
+mod totals;
 mod watch;
 
 pub use brief::{Brief, BriefSample, Brisk, Detail, family_of};
 pub use delays::Delays;
 pub use file::{FileBin, FileBins, FileRecord};
-pub use flow::{FlowRecord, FlowSetup, Imbalance, Loss, Received, Totals, UDP_HEADER_BYTES, Window};
+pub use flow::{FlowRecord, FlowSetup, Loss, Received, UDP_HEADER_BYTES};
 pub use packets::{PacketColumns, PacketRow, Packets};
 pub use port::{Line, PlaceRecord, PortRecord, PortSetup};
 pub use requests::{RequestKind, Requests};
 pub use tcp::{TcpRecord, TcpSample};
+pub use totals::{Imbalance, Totals, Window};
 pub use watch::{SOJOURN_CLASSES, Seen};
 
 use lockgate_engine::classify::Fields;
@@ -120,6 +122,10 @@ pub struct Recording {
     pub fidelity: Vec<(String, f64)>,
     /// Warnings for the user about the validity of the run.
     pub warnings: Vec<String>,
+    /// Ends of all sampling intervals so far.
+    samplings: Vec<Instant>,
+    /// By flow: true if something may have happened to it since the last sampling.
+    changed: Vec<bool>,
 }
 
 /// An event of a run: a change, a note, a missed expectation.
@@ -196,6 +202,7 @@ impl Recording {
         };
         let detail = setup.detail;
         let warmup = Instant::ZERO + setup.warmup;
+        let changed = vec![true; setup.flows.len()];
         Self {
             title: setup.title,
             mode: setup.mode,
@@ -213,16 +220,26 @@ impl Recording {
             engine: EngineCost::default(),
             fidelity: Vec::new(),
             warnings: Vec::new(),
+            samplings: Vec::new(),
+            changed,
         }
     }
 
-    /// Returns the record of a flow.
+    /// Returns the record of a flow to which something happens: [`sample_changed`](Self::sample_changed) visits
+    /// it next time.
     ///
     /// # Panics
     /// Panics if the setup has no such flow.
-    #[inline]
+    #[inline(always)]
     pub fn flow(&mut self, flow: FlowId) -> &mut FlowRecord {
-        &mut self.flows[flow.0 as usize]
+        let index = flow.0 as usize;
+        self.changed[index] = true;
+        &mut self.flows[index]
+    }
+
+    /// Returns the records of all flows, and the ends of all sampling intervals so far.
+    pub fn flows_and_samplings(&mut self) -> (&mut [FlowRecord], &[Instant]) {
+        (&mut self.flows, &self.samplings)
     }
 
     /// Returns the time of the next sample after `now`: at every whole interval, at the end of the warm-up
@@ -242,8 +259,23 @@ impl Recording {
 
     /// Closes the sampling interval of every flow at `now`. [`PortRecord::sample`] does the same for ports.
     pub fn sample_flows(&mut self, now: Instant) {
+        self.samplings.push(now);
+        self.changed.fill(false);
         for flow in &mut self.flows {
-            flow.sample(now);
+            flow.sample(&self.samplings);
+        }
+    }
+
+    /// Closes the sampling interval at `now` of the flows whose records were asked for by
+    /// [`flow`](Self::flow) since the last sampling. The others get their rows, which say that nothing
+    /// happened, with their next ones: at the latest from [`sample_flows`](Self::sample_flows) at the end.
+    /// With ten thousand flows most rows are such.
+    pub fn sample_changed(&mut self, now: Instant) {
+        self.samplings.push(now);
+        for (flow, changed) in self.flows.iter_mut().zip(&mut self.changed) {
+            if core::mem::take(changed) {
+                flow.sample(&self.samplings);
+            }
         }
     }
 

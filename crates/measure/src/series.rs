@@ -23,6 +23,20 @@ pub struct FlowSeries {
     pub owd_max: Vec<Option<Duration>>,
 }
 
+impl FlowSeries {
+    /// Adds the rows of intervals in which nothing happened to the flow.
+    pub(crate) fn idle(&mut self, ends: &[Instant]) {
+        let rows = self.end.len() + ends.len();
+        self.end.extend_from_slice(ends);
+        self.offered_bytes.resize(rows, 0);
+        self.received_bytes.resize(rows, 0);
+        self.lost_packets.resize(rows, 0);
+        self.owd_p50.resize(rows, None);
+        self.owd_p99.resize(rows, None);
+        self.owd_max.resize(rows, None);
+    }
+}
+
 /// Series of one queue. All columns have the same length.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct PlaceSeries {

@@ -19,8 +19,9 @@ mod transmitter;
 use std::collections::VecDeque;
 
 use lockgate_engine::classify::Headers;
-use lockgate_engine::packet::Packet;
+use lockgate_engine::packet::{FlowId, Header, Packet};
 use lockgate_engine::port::{Poll, Port};
+use lockgate_engine::prefetch::{STAGES, prefetch};
 use lockgate_engine::random::Random;
 use lockgate_engine::units::{Bytes, Duration, Instant, Probability, Rate};
 use lockgate_measure::recording::{Line, PortRecord};
@@ -38,19 +39,29 @@ struct Flying {
     /// Cached next hop of the first, looked up while its header is in the cache, so that its arrival is
     /// decided without loading the header again.
     hop: Hop,
-    rest: VecDeque<(Instant, Hop, Packet)>,
+    /// Flow of the first: what it needs where it arrives is prefetched without loading the header.
+    flow: FlowId,
+    rest: VecDeque<Behind>,
+}
+
+/// A packet in flight behind the first.
+struct Behind {
+    arrival: Instant,
+    hop: Hop,
+    flow: FlowId,
+    packet: Packet,
 }
 
 impl Flying {
     const fn new() -> Self {
-        Self { next: Instant::NEVER, first: None, hop: Hop::HOME, rest: VecDeque::new() }
+        Self { next: Instant::NEVER, first: None, hop: Hop::HOME, flow: FlowId(0), rest: VecDeque::new() }
     }
 
     #[inline(always)]
     fn push(&mut self, arrival: Instant, packet: Packet, far: &Hops) {
-        let hop = far.of(packet.flow);
+        let (flow, hop) = (packet.flow, far.of(packet.flow));
         if self.first.is_none() {
-            (self.next, self.hop, self.first) = (arrival, hop, Some(packet));
+            (self.next, self.hop, self.flow, self.first) = (arrival, hop, flow, Some(packet));
         } else {
             self.push_behind(arrival, hop, packet);
         }
@@ -60,8 +71,8 @@ impl Flying {
     /// packets.
     #[inline(never)]
     fn push_behind(&mut self, arrival: Instant, hop: Hop, packet: Packet) {
-        let last = self.rest.back().map_or(self.next, |(last, ..)| *last);
-        self.rest.push_back((arrival.max(last), hop, packet));
+        let last = self.rest.back().map_or(self.next, |last| last.arrival);
+        self.rest.push_back(Behind { arrival: arrival.max(last), hop, flow: packet.flow, packet });
     }
 
     /// Moves the arrival of the newest packet by `new_end - old_end`, but not before the packet ahead of it.
@@ -75,17 +86,17 @@ impl Flying {
         };
         let before = match self.rest.len() {
             0 | 1 => self.next,
-            behind => self.rest[behind - 2].0,
+            behind => self.rest[behind - 2].arrival,
         };
         match self.rest.back_mut() {
-            Some((arrival, ..)) => *arrival = moved(*arrival).max(before),
+            Some(Behind { arrival, .. }) => *arrival = moved(*arrival).max(before),
             None if self.first.is_some() => self.next = moved(self.next),
             None => {}
         }
     }
 
     fn newest(&self) -> Option<&Packet> {
-        self.rest.back().map(|(.., packet)| packet).or(self.first.as_ref())
+        self.rest.back().map(|behind| &behind.packet).or(self.first.as_ref())
     }
 
     #[inline(always)]
@@ -101,35 +112,43 @@ impl Flying {
 
     #[inline(never)]
     fn advance(&mut self) {
-        if let Some((next, hop, first)) = self.rest.pop_front() {
-            (self.next, self.hop, self.first) = (next, hop, Some(first));
+        if let Some(Behind { arrival, hop, flow, packet }) = self.rest.pop_front() {
+            (self.next, self.hop, self.flow, self.first) = (arrival, hop, flow, Some(packet));
         }
     }
 }
 
-/// One direction of a link, with the port before it.
+/// Number of queues above which a port's tree is prefetched flow by flow.
+const MANY_QUEUES: usize = 1000;
+
+/// Packets ahead of the one that arrives, by stage of prefetching.
+const PACKETS_AHEAD: [usize; STAGES] = [5, 3, 1];
+
+/// One direction of a link, with the port before it. What most packets touch comes first, so that few cache lines
+/// are to be prefetched.
+#[repr(C)]
 pub struct Link {
-    /// Queue before the link.
-    pub port: Port,
-    serialiser: Serialiser,
-    delay: Duration,
-    /// Next hops at its far end.
-    pub(crate) far: Hops,
+    flying: Flying,
     /// End of the current transmission.
     free_at: Instant,
     /// Time of the next poll of the port.
     wake: Instant,
-    flying: Flying,
+    /// True without trace, overhead and loss: one test on the hot path instead of three.
+    plain: bool,
+    serialiser: Serialiser,
+    delay: Duration,
+    /// Next hops at its far end.
+    pub(crate) far: Hops,
     /// Packet that the link itself lost, until it is recorded.
     pub lost: Option<Packet>,
+    /// Observed data of the port and its line.
+    pub record: PortRecord,
+    /// Queue before the link.
+    pub port: Port,
     /// End of the transmission of the last lost packet.
     lost_end: Instant,
     /// Bytes of the last started packet, divided by the bytes the link charged for it; 1 for a plain link.
     frame_share: f64,
-    /// Observed data of the port and its line.
-    pub record: PortRecord,
-    /// True without trace, overhead and loss: one test on the hot path instead of three.
-    plain: bool,
     /// Trace that replaces the serialiser's rate, if any.
     trace: Option<TraceCursor>,
     /// Bytes added to each frame's length before it is charged, and the minimum charge.
@@ -222,6 +241,9 @@ impl Link {
 
     /// Records a sample of the port and its line at `now`.
     pub fn sample(&mut self, now: Instant) {
+        if self.record.rests(now) {
+            return;
+        }
         self.record.on_line(now, self.line(now));
         self.record.sample(now, &mut self.port);
     }
@@ -246,6 +268,62 @@ impl Link {
     /// Returns the propagation delay.
     pub fn delay(&self) -> Duration {
         self.delay
+    }
+
+    /// Prefetches what a packet needs that is offered to it: first the link itself, of which nothing is read
+    /// then, and next the sojourn times of its only queue.
+    #[inline]
+    pub fn prefetch(&self, stage: usize) {
+        if stage == 0 {
+            prefetch(&self.flying);
+            prefetch(&self.serialiser);
+            prefetch(&self.far);
+            self.record.prefetch();
+            self.port.prefetch_root();
+        } else if stage == 1 {
+            self.record.prefetch_sojourns(0);
+        }
+    }
+
+    /// Prefetches what a packet of `flow` needs in a port of many queues, which itself is in the cache.
+    #[inline]
+    pub fn prefetch_queue(&self, flow: FlowId, stage: usize) {
+        if let Some(place) = self.port.prefetch(flow, stage) {
+            self.record.prefetch_sojourns(place);
+        }
+    }
+
+    /// Returns whether its port has so many queues that few of them are in the cache.
+    pub fn has_many_queues(&self) -> bool {
+        self.port.places().len() > MANY_QUEUES
+    }
+
+    /// Prefetches what the event of the packet that arrives next needs of the link itself.
+    #[inline]
+    pub(crate) fn prefetch_arrival(&self) {
+        prefetch(&self.flying);
+        prefetch(&self.wake);
+    }
+
+    /// Returns next hop and flow of the packet that arrives next, if there is one, and prefetches its header.
+    #[inline]
+    pub(crate) fn upcoming(&self) -> Option<(Hop, FlowId)> {
+        let packet = self.flying.first.as_ref()?;
+        prefetch::<Header>(packet);
+        Some((self.flying.hop, self.flying.flow))
+    }
+
+    /// Calls `hint` with next hop, flow and stage of some packets that arrive soon after the next.
+    #[inline]
+    pub(crate) fn each_behind(&self, mut hint: impl FnMut(Hop, FlowId, usize)) {
+        for (stage, ahead) in PACKETS_AHEAD.into_iter().enumerate() {
+            if let Some(behind) = self.flying.rest.get(ahead) {
+                if stage == 0 {
+                    prefetch::<Header>(&behind.packet);
+                }
+                hint(behind.hop, behind.flow, stage);
+            }
+        }
     }
 
     /// Returns the time of its next event.
@@ -376,7 +454,7 @@ impl Link {
         // Stays in queues are disjoint intervals between sending and now.
         packet.waited = packet.waited.joined(sojourn);
         let bytes = packet.bytes();
-        self.record.on_transmit(packet.node, sojourn, bytes, now);
+        self.record.on_transmit(packet.position.node(), sojourn, bytes, now);
         if !self.plain {
             return self.start_slow(packet, bytes, now);
         }

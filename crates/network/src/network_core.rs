@@ -21,7 +21,7 @@ use lockgate_scenario::model::{Scenario, Transport};
 use crate::build::build_link;
 use crate::failure::Failure;
 use crate::files::record_files;
-use crate::hops::{Hop, Hops};
+use crate::hops::{Hop, Hops, NextHop};
 use crate::link::Link;
 use crate::paths::propagation;
 use crate::router::Router;
@@ -71,6 +71,8 @@ pub struct NetworkCore<R: Runtime> {
     /// The run that plays it.
     pub runtime: R,
     keeps_rows: bool,
+    /// By link: [`Link::has_many_queues`]. Apart, because a link is prefetched without reading it.
+    has_many_queues: Vec<bool>,
     seed: Seed,
     /// Number of changes so far.
     changes: usize,
@@ -128,8 +130,9 @@ impl<R: Runtime> NetworkCore<R> {
         let links = scenario.ports.iter().zip(records).enumerate();
         let links = links
             .map(|(index, (port, record))| build_link(scenario, port, far(index), record, seed))
-            .collect::<Result<_, _>>()?;
+            .collect::<Result<Vec<_>, _>>()?;
         Ok(Self {
+            has_many_queues: links.iter().map(Link::has_many_queues).collect(),
             links,
             routers,
             propagation,
@@ -146,6 +149,46 @@ impl<R: Runtime> NetworkCore<R> {
     /// True if a row of each packet at each port is recorded.
     pub fn keeps_rows(&self) -> bool {
         self.keeps_rows
+    }
+
+    /// Prefetches what the next event of a link needs, in [`STAGES`](lockgate_engine::prefetch::STAGES) steps.
+    /// Returns the flow of the packet that arrives then, if its destination is there.
+    #[inline]
+    pub fn prefetch_link(&self, index: usize, stage: usize) -> Option<FlowId> {
+        let link = &self.links[index];
+        match stage {
+            0 => link.prefetch_arrival(),
+            _ => {
+                let (hop, flow) = link.upcoming()?;
+                return self.prefetch_hop(hop, flow, stage - 1);
+            }
+        }
+        None
+    }
+
+    /// Prefetches what a packet of `flow` needs at its next hop. Returns the flow if that is its destination.
+    #[inline]
+    fn prefetch_hop(&self, hop: Hop, flow: FlowId, stage: usize) -> Option<FlowId> {
+        match hop.next() {
+            NextHop::Link(link) if self.has_many_queues[link] => self.links[link].prefetch_queue(flow, stage),
+            NextHop::Link(link) => self.links[link].prefetch(stage),
+            NextHop::Router(_) => {}
+            NextHop::Home => {
+                if let Some(record) = self.recording.flows.get(flow.0 as usize) {
+                    record.prefetch(stage);
+                }
+                return Some(flow);
+            }
+        }
+        None
+    }
+
+    /// Prefetches what packets need that arrive at the end of a link soon after the next one.
+    #[inline]
+    pub fn prefetch_behind(&self, index: usize) {
+        self.links[index].each_behind(|hop, flow, stage| {
+            self.prefetch_hop(hop, flow, stage);
+        });
     }
 
     /// Handles a link's event: a packet arrives at its far end, or its port must be polled, or both.

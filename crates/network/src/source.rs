@@ -1,6 +1,7 @@
 //! Source of a flow's packets: its arrivals, numbered, stamped by its host's clock.
 
 use lockgate_engine::packet::{FlowId, Header};
+use lockgate_engine::prefetch::prefetch;
 use lockgate_engine::units::{Duration, Instant};
 use lockgate_scenario::model::NodeModel;
 use lockgate_traffic::arrivals::{Arrivals, Emission};
@@ -41,7 +42,8 @@ pub struct Source {
     pub flow: FlowId,
     /// Index of the node it sends from.
     pub node: usize,
-    arrivals: Option<Arrivals>,
+    /// Boxed: it is needed once a batch, and what each packet needs is in few cache lines.
+    arrivals: Option<Box<Arrivals>>,
     clock: HostClock,
     traffic_class: u8,
     /// Origin of the emissions' times.
@@ -77,7 +79,7 @@ impl Source {
         let mut source = Self {
             flow: setup.flow,
             node: setup.node,
-            arrivals: setup.arrivals,
+            arrivals: setup.arrivals.map(Box::new),
             clock: setup.clock,
             traffic_class: setup.traffic_class,
             start: setup.start,
@@ -98,7 +100,7 @@ impl Source {
         self.stop = stop;
         self.settle();
         if arrivals.is_some() {
-            self.arrivals = arrivals;
+            self.arrivals = arrivals.map(Box::new);
             self.start = now;
             self.refill();
         } else {
@@ -150,6 +152,16 @@ impl Source {
             usable = self.batch[..usable].iter().take_while(fits).count();
         }
         self.usable = usable;
+    }
+
+    /// Prefetches what the next packet needs: first the source, then its emission.
+    #[inline]
+    pub fn prefetch(&self, stage: usize) {
+        if stage == 0 {
+            prefetch(self);
+        } else if let Some(emission) = self.batch.get(self.position) {
+            prefetch(emission);
+        }
     }
 
     /// Returns the time of the next packet.

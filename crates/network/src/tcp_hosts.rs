@@ -11,6 +11,7 @@
 //! time comes.
 
 use lockgate_engine::packet::{FlowId, Header, Packet};
+use lockgate_engine::prefetch::prefetch;
 use lockgate_engine::random::Seed;
 use lockgate_engine::units::{Bytes, Duration, Instant};
 use lockgate_measure::recording::{FlowRecord, TcpSample};
@@ -73,6 +74,8 @@ pub struct TcpHosts {
     /// Per flow: the end at which its packets arrive; `u32::MAX` if the flow belongs to no connection.
     receiving: Vec<u32>,
     segments: Segments,
+    /// By end: true if it may have changed since the last sample.
+    changed: Vec<bool>,
 }
 
 impl TcpHosts {
@@ -90,6 +93,7 @@ impl TcpHosts {
             ends: Vec::with_capacity(Self::count(scenario)),
             receiving: vec![u32::MAX; scenario.flows.len()],
             segments: Segments::default(),
+            changed: vec![true; Self::count(scenario)],
         };
         let files = random_files(scenario, seed)?;
         for (back, flow) in scenario.flows.iter().enumerate() {
@@ -129,6 +133,20 @@ impl TcpHosts {
         })
     }
 
+    /// Prefetches the end at which packets of a flow arrive, if it belongs to a connection.
+    #[inline]
+    pub fn prefetch(&self, flow: FlowId) {
+        if let Some(end) = self.receiving.get(flow.0 as usize).and_then(|end| self.ends.get(*end as usize)) {
+            prefetch(end);
+        }
+    }
+
+    /// Prefetches an end.
+    #[inline]
+    pub fn prefetch_end(&self, end: usize) {
+        prefetch(&self.ends[end]);
+    }
+
     /// Frees the slot of the segment that `packet` carried.
     pub fn forget(&mut self, packet: &Packet) {
         if packet.tcp_flags != 0 {
@@ -136,10 +154,15 @@ impl TcpHosts {
         }
     }
 
-    /// Records the current state of all senders in the records of their flows.
-    pub fn sample(&self, flows: &mut [FlowRecord], now: Instant) {
-        for end in &self.ends {
+    /// Records the current state of the senders that have changed since the last sample, or of `all`, in the
+    /// records of their flows. The samplings before were at the times `earlier`.
+    pub fn sample(&mut self, flows: &mut [FlowRecord], earlier: &[Instant], now: Instant, all: bool) {
+        for (end, changed) in self.ends.iter().zip(&mut self.changed) {
+            if !(core::mem::take(changed) | all) {
+                continue;
+            }
             if let Some(record) = &mut flows[end.flow.0 as usize].tcp {
+                record.repeat(earlier);
                 record.push(now, end.sample());
             }
         }
@@ -173,8 +196,10 @@ impl TcpHosts {
         Some(TcpArrival { end: index, delivered: arrival.delivered, completed, ended: arrival.ended })
     }
 
-    /// Returns the header of the next packet that an end can send now, and the index of its node.
+    /// Returns the header of the next packet that an end can send now, and the index of its node. It must be
+    /// called after all that changes an end.
     pub fn next_packet(&mut self, end: usize, now: Instant) -> Option<(Header, usize)> {
+        self.changed[end] = true;
         let end = &mut self.ends[end];
         let departure = end.endpoint.poll(now)?;
         let segment = departure.segment;

@@ -11,8 +11,8 @@ use serde_json::{Value, json};
 
 use crate::status::Status;
 
-fn handle(place: u16) -> String {
-    format!("{:x}:", u32::from(place) + 1)
+fn handle(place: u32) -> String {
+    format!("{:x}:", place + 1)
 }
 
 fn parent(queue: &QueueSample) -> String {

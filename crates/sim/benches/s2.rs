@@ -38,7 +38,7 @@ fn main() {
                 let again: u64 = recording
                     .flows
                     .iter()
-                    .filter_map(|flow| flow.tcp.as_ref()?.samples.last())
+                    .filter_map(|flow| flow.tcp.as_ref()?.last())
                     .map(|last| last.retransmissions)
                     .sum();
                 println!(

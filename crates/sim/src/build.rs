@@ -47,6 +47,7 @@ pub(crate) fn build<E: Entry>(scenario: &Scenario, seed: Seed) -> Result<Network
         sources,
         echoes: Echoes::of(scenario),
         hops: at,
+        hints: Vec::new(),
     })
 }
 

@@ -19,10 +19,14 @@ use core::hint::select_unpredictable;
 
 use lockgate_engine::units::Instant;
 
+use crate::upcoming::Upcoming;
+
 /// Entry of the winner tree: time and slot, ordered by time, then by slot.
 pub(crate) trait Entry: Copy + Ord {
     /// Storage of the tree.
     type Tree;
+    /// True if the memory of a network with these events may be larger than the cache.
+    const MAY_BE_LARGE: bool = true;
 
     /// Builds a tree of `slots` slots, of which the first `busy` change most often; `leaf` gives a slot's
     /// first entry.
@@ -96,6 +100,7 @@ impl Small {
 
 impl Entry for Small {
     type Tree = [Self; 2 * SMALL];
+    const MAY_BE_LARGE: bool = false;
 
     fn tree(leaf: impl Fn(usize) -> Self, _: usize, _: usize) -> Self::Tree {
         let mut tree = core::array::from_fn(|place| leaf(place % SMALL));
@@ -290,13 +295,15 @@ fn climb<E: Entry>(tree: &mut [E], place: usize, new: E) {
 pub(crate) struct Events<E: Entry> {
     tree: E::Tree,
     bits: u32,
+    upcoming: Upcoming,
 }
 
 impl<E: Entry> Events<E> {
     /// Creates `slots` slots without pending times; the first `busy` of them change most often.
     pub(crate) fn new(slots: usize, busy: usize) -> Self {
         let bits = E::bits(slots);
-        Self { tree: E::tree(|slot| E::new(Instant::NEVER, slot, bits), slots, busy), bits }
+        let tree = E::tree(|slot| E::new(Instant::NEVER, slot, bits), slots, busy);
+        Self { tree, bits, upcoming: Upcoming::new(slots) }
     }
 
     /// Returns the earliest pending time and its slot; a time after the end if nothing is pending.
@@ -309,7 +316,16 @@ impl<E: Entry> Events<E> {
     /// Sets the time of a slot; [`Instant::NEVER`] for not pending.
     #[inline(always)]
     pub(crate) fn set(&mut self, slot: usize, time: Instant) {
+        if E::MAY_BE_LARGE {
+            self.upcoming.note(slot, time);
+        }
         E::climb(&mut self.tree, slot, E::new(time, slot, self.bits));
+    }
+
+    /// Hints on the events after `now`.
+    #[inline(always)]
+    pub(crate) fn upcoming(&mut self) -> &mut Upcoming {
+        &mut self.upcoming
     }
 
     /// True if setting this slot, which is not pending, to `time` would make it the first.

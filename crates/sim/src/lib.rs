@@ -15,6 +15,7 @@ pub mod memory;
 mod network;
 pub mod run;
 pub mod simulation;
+mod upcoming;
 
 pub use lockgate_network::Failure;
 pub use memory::Estimate;

@@ -38,7 +38,7 @@ const QUEUE: u64 = 36 << 10;
 const PACKET: u64 = size_of::<Header>() as u64 + 24;
 /// Bytes of a row of a packet at a port, and of an interval of a flow and of a queue, with its part of the
 /// report. Columns grow by doubling.
-const ROW: u64 = 2 * 35;
+const ROW: u64 = 2 * 37;
 const FLOW_INTERVAL: u64 = 2 * 80 + 60;
 const QUEUE_INTERVAL: u64 = 2 * 88 + 60;
 const TCP_INTERVAL: u64 = 2 * (size_of::<TcpSample>() as u64 + 8);

@@ -138,9 +138,43 @@ pub(crate) struct Network<E: Entry> {
     pub(crate) echoes: Echoes,
     /// Next hops at each node, after its router, if any.
     pub(crate) hops: Vec<Hops>,
+    /// Buffer of [`look_ahead`](Self::look_ahead).
+    pub(crate) hints: Vec<(u32, usize)>,
 }
 
 impl<E: Entry> Network<E> {
+    /// Prefetches what the events of the near future need.
+    #[inline(always)]
+    pub(crate) fn look_ahead(&mut self, now: Instant) {
+        if E::MAY_BE_LARGE && self.core.runtime.events.upcoming().has_moved(now) {
+            self.prefetch(now);
+        }
+    }
+
+    #[inline(never)]
+    fn prefetch(&mut self, now: Instant) {
+        let Self { core, sources, hints, .. } = self;
+        core.runtime.events.upcoming().enter(now, hints);
+        for (slot, stage) in hints.drain(..) {
+            match core.runtime.slots.turn(slot as usize) {
+                Turn::Link(link) => {
+                    if let Some(flow) = core.prefetch_link(link, stage).filter(|_| stage == 1) {
+                        core.runtime.hosts.prefetch(flow);
+                    }
+                }
+                Turn::Source(index) => {
+                    let source = &sources[index];
+                    source.prefetch(stage);
+                    if stage == 1 {
+                        core.recording.flows[index].prefetch(0);
+                    }
+                }
+                Turn::Host(end) if stage == 1 => core.runtime.hosts.prefetch_end(end),
+                Turn::Host(_) | Turn::Router(_) => {}
+            }
+        }
+    }
+
     /// Handles a router's event: a packet has been served.
     #[inline(never)]
     pub(crate) fn router_turn(&mut self, index: usize, now: Instant) -> Option<Arrival> {
@@ -156,7 +190,7 @@ impl<E: Entry> Network<E> {
         let (node, flow) = (source.node, source.flow);
         let slot = self.core.runtime.slots.source(index);
         self.core.runtime.events.set(slot, source.next());
-        self.core.recording.flows[flow.0 as usize].on_sent(now, packet.bytes());
+        self.core.recording.flow(flow).on_sent(now, packet.bytes());
         self.forward(packet, node, now)
     }
 
@@ -210,12 +244,11 @@ impl<E: Entry> Network<E> {
 
     #[inline(always)]
     fn deliver(&mut self, packet: Packet, now: Instant) {
-        let flow = packet.flow.0 as usize;
-        self.core.recording.flows[flow].on_received(&Received {
+        self.core.recording.flow(packet.flow).on_received(&Received {
             now,
             sent: packet.sent,
             waited: packet.waited,
-            propagation: self.core.propagation[flow],
+            propagation: self.core.propagation[packet.flow.0 as usize],
             bytes: packet.bytes(),
             sequence: packet.sequence,
         });
@@ -235,18 +268,18 @@ impl<E: Entry> Network<E> {
         let flows = &mut self.core.recording.flows;
         let Some((header, node)) = self.echoes.on_datagram(packet, now, flows) else { return };
         let answer = self.core.pool.take(header);
-        self.core.recording.flows[answer.flow.0 as usize].on_sent(now, answer.bytes());
+        self.core.recording.flow(answer.flow).on_sent(now, answer.bytes());
         self.forward_one_of_many(answer, node, now);
     }
 
     /// Handles a TCP packet's arrival at its host.
     fn host_arrival(&mut self, packet: Packet, now: Instant) {
-        let flow = packet.flow.0 as usize;
+        let flow = packet.flow;
         let (payload, marked) = (packet.payload, packet.is_marked());
         self.core.pool.recycle(packet);
-        let arrival = self.core.runtime.hosts.on_packet(flow, payload, marked, now);
+        let arrival = self.core.runtime.hosts.on_packet(flow.0 as usize, payload, marked, now);
         let Some(TcpArrival { end, delivered, completed, ended }) = arrival else { return };
-        let record = &mut self.core.recording.flows[flow];
+        let record = self.core.recording.flow(flow);
         if delivered > 0 {
             record.on_delivered(now, Bytes(delivered));
         }
@@ -288,7 +321,7 @@ impl<E: Entry> Network<E> {
     fn send_from(&mut self, end: usize, now: Instant) {
         while let Some((header, node)) = self.core.runtime.hosts.next_packet(end, now) {
             let packet = self.core.pool.take(header);
-            self.core.recording.flows[packet.flow.0 as usize].on_sent(now, packet.bytes());
+            self.core.recording.flow(packet.flow).on_sent(now, packet.bytes());
             self.forward_one_of_many(packet, node, now);
         }
         let Schedule { hosts, events, slots, .. } = &mut self.core.runtime;
@@ -320,8 +353,10 @@ impl<E: Entry> Network<E> {
         Ok(())
     }
 
-    /// Records the current state of all senders.
-    pub(crate) fn sample_hosts(&mut self, now: Instant) {
-        self.core.runtime.hosts.sample(&mut self.core.recording.flows, now);
+    /// Records the current state of the senders that have changed, or of `all`. Must precede the sampling of
+    /// the core at this instant.
+    pub(crate) fn sample_hosts(&mut self, now: Instant, all: bool) {
+        let (flows, earlier) = self.core.recording.flows_and_samplings();
+        self.core.runtime.hosts.sample(flows, earlier, now, all);
     }
 }

@@ -325,6 +325,7 @@ impl<'a, E: Entry> Play<'a, E> {
             }
             if self.events >= self.stoppable {
                 self.stoppable = self.events + EVENTS_BETWEEN_STOPS;
+                self.network.core.runtime.events.upcoming().adapt(now, EVENTS_BETWEEN_STOPS);
                 if continues(now, Pause::Events) == Control::Stop {
                     self.now = now;
                     return Ok(Progress::Stopped);
@@ -332,8 +333,14 @@ impl<'a, E: Entry> Play<'a, E> {
             }
             self.events += 1;
             let network = &mut self.network;
+            network.look_ahead(now);
             let mut arrival = match slots.turn(slot) {
-                Turn::Link(link) => network.core.link_turn(link, now),
+                Turn::Link(link) => {
+                    if E::MAY_BE_LARGE && network.core.runtime.events.upcoming().is_used() {
+                        network.core.prefetch_behind(link);
+                    }
+                    network.core.link_turn(link, now)
+                }
                 Turn::Source(source) => network.source_turn(source, now),
                 Turn::Router(router) => network.router_turn(router, now),
                 Turn::Host(host) => {
@@ -397,13 +404,13 @@ impl<'a, E: Entry> Play<'a, E> {
 }
 
 fn sample<E: Entry>(network: &mut Network<E>, now: Instant) {
-    network.sample_hosts(now);
-    network.core.sample(now);
+    network.sample_hosts(now, false);
+    network.core.sample_changed(now);
 }
 
 /// Takes the last samples, counts the packets inside, and checks that every packet is accounted for.
 fn close<E: Entry>(mut network: Network<E>, end: Instant) -> Result<Recording, Failure> {
-    network.sample_hosts(end);
+    network.sample_hosts(end, true);
     network.core.close(end, Vec::new())?;
     debug_assert!(network.core.runtime.hosts.is_clear(), "a packet has gone without its segment");
     let mut recording = network.core.recording;

@@ -120,7 +120,7 @@ fn acks_of_kernel(run: &Value) -> f64 {
 
 fn samples(recording: &Recording, flow: usize) -> Vec<(f64, TcpSample)> {
     let tcp = recording.flows[flow].tcp.as_ref().expect("a TCP flow");
-    tcp.end.iter().map(|end| end.as_secs_f64()).zip(tcp.samples.iter().copied()).collect()
+    tcp.end.iter().map(|end| end.as_secs_f64()).zip(tcp.samples().copied()).collect()
 }
 
 fn of_ours(recording: &Recording, flows: usize) -> Figures {
@@ -336,8 +336,7 @@ fn short_and_long_files() {
     let (mut missed, mut drops, mut again) = (0, 0, 0);
     for record in &recording.flows {
         drops += record.totals(Window::WholeRun).lost.packets;
-        again +=
-            record.tcp.as_ref().and_then(|tcp| tcp.samples.last()).map_or(0, |last| last.retransmissions);
+        again += record.tcp.as_ref().and_then(|tcp| tcp.last()).map_or(0, |last| last.retransmissions);
     }
     let total = tcp["drops_total_at_bottleneck"].as_f64().expect("drops");
     missed += usize::from(!row("drops", total, drops as f64, 25.0));

@@ -42,6 +42,32 @@ at = "2s"
 set = { "port.a->b.queue.two.limit" = "20p" }
 "#;
 
+/// Subscribers that are recorded briefly; two of three are behind their plans all the time.
+const GROUPS: &str = r#"
+duration = "2s"
+warmup = "300ms"
+node.a = {}
+node.b = {}
+node.sub = { count = 3 }
+link.core = { between = ["a", "b"], rate = "10mbit", delay = "1ms" }
+link.access = { between = ["b", "sub/*"], rate = "2mbit", delay = "2ms" }
+[port."a:b"]
+root = "q"
+[port."a:b".queue]
+q = { kind = "htb", children = ["all", "rest"] }
+all = { kind = "class", rate = "9mbit", children = ["plan"], match = [{ destination = "10.0.0.0/8" }] }
+plan = { count = "sub", kind = "fq_codel", limit = "30p", rate = "500kbit", ceil = ["1mbit", "2mbit", "1mbit"], match = [{ destination = "sub/$i" }] }
+rest = { kind = "fifo", rate = "1mbit" }
+[flow]
+call = { from = "a", to = "sub/*", count = "sub", size = "500B", gap = { distribution = "exponential", mean = "3ms" } }
+file = { from = "a", to = "sub/*", count = "sub", transport = "tcp", bytes = "50kB" }
+[record]
+detail = "groups"
+[[change]]
+at = "1s"
+set = { "link.core.rate" = "3mbit" }
+"#;
+
 /// Looks every `step`, closes an interval every tenth look, and sets what is due.
 struct Looker {
     step: Duration,
@@ -109,7 +135,7 @@ fn assert_same(one: &Recording, other: &Recording) {
     for (one, other) in one.ports.iter().zip(&other.ports) {
         assert_eq!(one.places(), other.places());
         assert_eq!(one.ends(), other.ends());
-        for place in 0..one.places().len() as u16 {
+        for place in 0..one.places().len() as u32 {
             assert_eq!(one.sojourn(place), other.sojourn(place));
             assert_eq!(one.drops_by(place), other.drops_by(place));
         }
@@ -131,6 +157,32 @@ fn a_run_is_the_same_whether_it_is_watched_or_not() {
     let watched = looked_at(&scenario, &mut looker);
     assert_same(&watched, &alone(&scenario));
     assert!(looker.samples.len() > 50, "{} samples", looker.samples.len());
+}
+
+#[test]
+fn members_of_groups_are_recorded_the_same_whether_they_are_watched_or_not() {
+    let scenario = scenario(GROUPS);
+    let mut looker = Looker::new(Vec::new());
+    let watched = looked_at(&scenario, &mut looker);
+    let alone = alone(&scenario);
+    assert_same(&watched, &alone);
+    assert_eq!(watched.flows, alone.flows);
+}
+
+#[test]
+fn queues_without_series_have_the_counters_and_peaks_of_those_with_series() {
+    let (brief, full) = (scenario(GROUPS), scenario(&GROUPS.replace("\"groups\"", "\"all\"")));
+    let (brief, full) = (alone(&brief), alone(&full));
+    let mut peaks = 0;
+    for (brief, full) in brief.ports.iter().zip(&full.ports) {
+        assert!(brief.ends().len() < full.ends().len());
+        for (brief, full) in brief.places().iter().zip(full.places()) {
+            assert_eq!((&brief.name, brief.peak), (&full.name, full.peak));
+            assert_eq!((brief.before, brief.counters), (full.before, full.counters), "{}", brief.name);
+            peaks += u64::from(brief.is_brief && brief.peak.packets > 10);
+        }
+    }
+    assert!(peaks >= 2, "{peaks} queues of groups were long");
 }
 
 #[test]

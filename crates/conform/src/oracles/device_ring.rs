@@ -135,7 +135,7 @@ impl Driver {
         for sent in &self.link.sent[self.seen..] {
             let left = self.left.pop_front().unwrap_or(now);
             if sent.at.as_secs_f64() >= 2.0 {
-                let class = sent.packet.class.index();
+                let class = sent.packet.position.child();
                 self.measured.sent[class] += 1;
                 self.measured.delay[class] += left.since(sent.packet.arrived).as_picos();
             }

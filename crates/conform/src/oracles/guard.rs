@@ -59,7 +59,7 @@ impl Bands {
     /// backlogged, multiplied by `LINK`.
     fn shortfall(&self, link: &Link) -> i128 {
         let rho: i128 = self.guards.iter().map(|(rate, _)| i128::from(*rate)).sum();
-        let mut own = link.sent.iter().filter(|sent| sent.packet.class.index() == self.guards.len());
+        let mut own = link.sent.iter().filter(|sent| sent.packet.position.child() == self.guards.len());
         let (mut worst, mut busy_until, mut account, mut lowest, mut at) = (0, 0, 0, 0, 0);
         for (arrived, count) in &self.spells {
             if *arrived >= busy_until {

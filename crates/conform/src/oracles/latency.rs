@@ -49,7 +49,7 @@ fn busy_period(link: &mut Link, quanta: &[u64], random: &mut Random, worst: &mut
         while seen < link.sent.len() {
             let sent = &link.sent[seen];
             seen += 1;
-            if sent.packet.class.index() != 0 || sent.at < now {
+            if sent.packet.position.child() != 0 || sent.at < now {
                 continue;
             }
             // Just before the end of this packet, all earlier ones have been served: the latency is their

@@ -2,7 +2,7 @@
 
 use lockgate_engine::discipline::Arity;
 use lockgate_engine::node::Node;
-use lockgate_engine::packet::{ChildNumber, FlowId, Header};
+use lockgate_engine::packet::{FlowId, Header, Position};
 use lockgate_engine::port::Port;
 use lockgate_engine::random::{Random, Seed};
 use lockgate_engine::units::{Bytes, Duration, Instant, Rate};
@@ -71,7 +71,7 @@ pub(super) fn run(kind: &Kind, trace: &[Arrival]) -> Link {
             payload: payload as u64,
             flow: FlowId(arrival.flow),
             length: arrival.length as u32,
-            class: ChildNumber::new((arrival.flow % 3) as usize),
+            position: Position::to_child((arrival.flow % 3) as usize),
             hops: arrival.hops,
             stamp: arrival.stamp,
             waited: arrival.waited,

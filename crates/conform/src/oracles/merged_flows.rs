@@ -46,7 +46,7 @@ fn served(kind: &str, weights: &[u64], longest: u64, random: &mut Random) -> (Se
     }
     link.run_until(Instant::ZERO + Duration::from_secs(1));
     let last = weights.len() - 1;
-    let row = |sent: &Sent| (sent.at, i128::from(sent.packet.length), sent.packet.class.index() == last);
+    let row = |sent: &Sent| (sent.at, i128::from(sent.packet.length), sent.packet.position.child() == last);
     (link.sent.iter().map(row).collect(), link.fault)
 }
 

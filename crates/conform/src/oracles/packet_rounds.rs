@@ -36,7 +36,7 @@ fn spread(kind: &str, random: &mut Random, worst: &mut Worst) {
             break;
         }
         for sent in &link.sent[before..] {
-            let child = sent.packet.class.index();
+            let child = sent.packet.position.child();
             waiting[child] = waiting[child].saturating_sub(1);
             if round == 0 {
                 // Both must be backlogged first.

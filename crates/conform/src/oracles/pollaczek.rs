@@ -15,7 +15,7 @@ pub(super) struct Pollaczek;
 pub(super) fn mean_wait_ms(recording: &Recording, place: &str) -> f64 {
     let port = &recording.ports[0];
     let index = port.places().iter().position(|found| found.name == place);
-    index.and_then(|index| port.sojourn(index as u16).mean()).map_or(f64::NAN, |picos| picos / 1e9)
+    index.and_then(|index| port.sojourn(index as u32).mean()).map_or(f64::NAN, |picos| picos / 1e9)
 }
 
 impl Oracle for Pollaczek {

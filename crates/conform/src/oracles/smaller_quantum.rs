@@ -49,7 +49,7 @@ impl Oracle for SmallerQuantum {
             }
             for sent in &link.sent[from..] {
                 let length = i128::from(sent.packet.length);
-                difference += if sent.packet.class.index() == 0 { length } else { -length };
+                difference += if sent.packet.position.child() == 0 { length } else { -length };
                 (low, high) = (low.min(difference), high.max(difference));
             }
             worst.fault(link.fault.as_ref());

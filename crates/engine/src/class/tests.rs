@@ -244,7 +244,7 @@ impl Discipline for Recursion {
         Ok(())
     }
     fn enqueue(&mut self, packet: Packet, cx: &mut Context<'_>) {
-        let index = packet.class.index().min(self.0.len() - 1);
+        let index = packet.position.child().min(self.0.len() - 1);
         self.0[index].enqueue(packet, cx);
     }
     fn dequeue(&mut self, cx: &mut Context<'_>) -> Dequeue {

@@ -4,7 +4,7 @@ use core::any::Any;
 
 use super::{Child, Context, Dequeue, Discipline, Invalid};
 use crate::node::{Contents, Erased, Node};
-use crate::packet::Packet;
+use crate::packet::{FlowId, Packet};
 use crate::units::{Instant, Rate};
 
 impl<D: Discipline> Erased for D {
@@ -25,6 +25,9 @@ impl<D: Discipline> Erased for D {
     }
     fn each_child(&mut self, visit: &mut dyn FnMut(&mut Node)) {
         D::each_child(self, visit);
+    }
+    fn prefetch(&self, flow: FlowId, stage: usize) -> Option<u32> {
+        Discipline::prefetch(self, flow, stage)
     }
     fn next_timer(&self) -> Option<Instant> {
         D::next_timer(self)

@@ -81,7 +81,7 @@ impl Discipline for Drr {
     }
 
     fn enqueue(&mut self, packet: Packet, cx: &mut Context<'_>) {
-        let slot = packet.class.index().min(self.children.len() - 1);
+        let slot = packet.position.child().min(self.children.len() - 1);
         self.children.enqueue(slot, packet, cx);
     }
 

@@ -133,7 +133,7 @@ impl Discipline for Edf {
     }
 
     fn enqueue(&mut self, packet: Packet, cx: &mut Context<'_>) {
-        let slot = packet.class.index().min(self.classes.len() - 1);
+        let slot = packet.position.child().min(self.classes.len() - 1);
         let class = &mut self.classes[slot];
         class.settle();
         // In order of arrival, also after this tree replaced another.

@@ -213,7 +213,7 @@ impl Ets {
     /// Returns the band of a packet: by its rule, or by its priority.
     fn band(&self, packet: &Header) -> usize {
         let last = self.strict.len() + self.sharing.len() - 1;
-        let band = packet.class.index();
+        let band = packet.position.child();
         if band <= last {
             return band;
         }

@@ -17,7 +17,7 @@ use crate::control::{Aim, ControlLaw, HeadQueue};
 use crate::discipline::{
     Child, Context, Dequeue, Discipline, DropReason, FULL_FRAME, Invalid, NoShare, check_limit,
 };
-use crate::packet::Packet;
+use crate::packet::{FlowId, Packet};
 use crate::queue::fattest::Fattest;
 use crate::queue::flows::{Flows, Waiting};
 use crate::units::{Bytes, Duration, Limit, Packets};
@@ -173,6 +173,12 @@ impl Discipline for FqCodel {
         }
     }
 
+    fn prefetch(&self, flow: FlowId, _: usize) -> Option<u32> {
+        self.flows.prefetch(flow);
+        self.fattest.prefetch();
+        None
+    }
+
     fn flush(&mut self, out: &mut Vec<Packet>) {
         self.flows.flush(out);
         self.fattest.clear();
@@ -231,7 +237,7 @@ mod tests {
     use super::*;
     use crate::classify::NoHeaders;
     use crate::context::Drops;
-    use crate::packet::{FlowId, Header};
+    use crate::packet::Header;
     use crate::random::{Random, Seed};
     use crate::units::Instant;
 

@@ -27,7 +27,7 @@ use serde::{Deserialize, Serialize};
 use crate::class::Classes;
 use crate::discipline::{Arity, Child, Context, Dequeue, Discipline, Invalid};
 use crate::node::Node;
-use crate::packet::Packet;
+use crate::packet::{FlowId, Packet};
 use crate::units::{Bytes, Instant, Rate};
 
 use scheduler::Scheduler;
@@ -241,6 +241,14 @@ impl Discipline for Htb {
             Some(time) if !self.classes.are_empty() => Dequeue::NotBefore(time),
             _ => Dequeue::Empty,
         }
+    }
+
+    fn prefetch(&self, flow: FlowId, stage: usize) -> Option<u32> {
+        let leaf = self.classes.leaf_of(flow)?;
+        if stage == 0 {
+            self.scheduler.prefetch(leaf);
+        }
+        self.classes.prefetch_stage(leaf, flow, stage)
     }
 
     fn each_child(&mut self, visit: &mut dyn FnMut(&mut Node)) {

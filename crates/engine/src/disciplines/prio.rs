@@ -149,7 +149,7 @@ impl Discipline for Prio {
     }
 
     fn enqueue(&mut self, packet: Packet, cx: &mut Context<'_>) {
-        let band = packet.class.index().min(self.bands.len() - 1);
+        let band = packet.position.child().min(self.bands.len() - 1);
         self.bands[band].node.enqueue(packet, cx);
     }
 

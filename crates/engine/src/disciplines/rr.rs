@@ -60,7 +60,7 @@ impl Discipline for Rr {
     }
 
     fn enqueue(&mut self, packet: Packet, cx: &mut Context<'_>) {
-        let child = packet.class.index().min(self.children.len() - 1);
+        let child = packet.position.child().min(self.children.len() - 1);
         self.children[child].enqueue(packet, cx);
         self.holding.insert(child);
     }

@@ -147,7 +147,7 @@ impl Discipline for WfqAltq {
     }
 
     fn enqueue(&mut self, packet: Packet, cx: &mut Context<'_>) {
-        let slot = packet.class.index().min(self.classes.len() - 1);
+        let slot = packet.position.child().min(self.classes.len() - 1);
         let came = (packet.flow, packet.sequence);
         let class = &mut self.classes[slot];
         class.node.enqueue(packet, cx);

@@ -85,7 +85,7 @@ impl Discipline for Wrr {
     }
 
     fn enqueue(&mut self, packet: Packet, cx: &mut Context<'_>) {
-        let slot = packet.class.index().min(self.classes.len() - 1);
+        let slot = packet.position.child().min(self.classes.len() - 1);
         let node = &mut self.classes[slot].node;
         node.enqueue(packet, cx);
         if !node.is_empty() {

@@ -15,6 +15,7 @@ use std::collections::VecDeque;
 
 use crate::context::Context;
 use crate::packet::{FlowId, Packet};
+use crate::prefetch::prefetch;
 use crate::queue::PacketQueue;
 use crate::queue::slots::Slots;
 use crate::units::Bytes;
@@ -104,15 +105,36 @@ impl<T> Flows<T> {
         let salt = *self
             .salt
             .get_or_insert_with(|| (u64::from(cx.random.bits()) << 32) | u64::from(cx.random.bits()));
-        let mut mixed = u64::from(flow.0) ^ salt;
-        for factor in [0xFF51_AFD7_ED55_8CCD, 0xC4CE_B9FE_1A85_EC53_u64] {
-            mixed = (mixed ^ (mixed >> 33)).wrapping_mul(factor);
-        }
-        let hash = (((mixed >> 32) * self.slots.len() as u64) >> 32) as usize;
+        let hash = self.hash(flow, salt);
         let Self { used, slots, .. } = self;
         slots.number(hash, used.len(), || {
             used.push(Flow { queue: PacketQueue::default(), law: law(), deficit: 0, listed: false });
         })
+    }
+
+    #[inline]
+    fn hash(&self, flow: FlowId, salt: u64) -> usize {
+        let mut mixed = u64::from(flow.0) ^ salt;
+        for factor in [0xFF51_AFD7_ED55_8CCD, 0xC4CE_B9FE_1A85_EC53_u64] {
+            mixed = (mixed ^ (mixed >> 33)).wrapping_mul(factor);
+        }
+        (((mixed >> 32) * self.slots.len() as u64) >> 32) as usize
+    }
+
+    /// Prefetches what a packet of a flow needs, as far as few flows are here: the first queue and the lists.
+    #[inline]
+    pub(crate) fn prefetch(&self, flow: FlowId) {
+        if let Some(salt) = self.salt {
+            self.slots.prefetch(self.hash(flow, salt));
+        }
+        if let Some(first) = self.used.first() {
+            prefetch(first);
+        }
+        for list in [&self.new, &self.old] {
+            if let Some(first) = list.as_slices().0.first() {
+                prefetch(first);
+            }
+        }
     }
 
     /// Returns the flow of this slot.

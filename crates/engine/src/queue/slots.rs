@@ -5,6 +5,8 @@
 //! hash value --numbers--> queue index + 1, 0 for none   --> queues, in the order of their first use
 //! ```
 
+use crate::prefetch::prefetch;
+
 /// Lookup table from hash values to queues.
 #[derive(Debug)]
 pub(crate) struct Slots {
@@ -30,6 +32,14 @@ impl Slots {
                 self.take(slot, next);
                 next
             }
+        }
+    }
+
+    /// Prefetches the entry of a hash value.
+    #[inline]
+    pub(crate) fn prefetch(&self, slot: usize) {
+        if let Some(number) = self.numbers.get(slot) {
+            prefetch(number);
         }
     }
 

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use lockgate_engine::classify::NoHeaders;
 use lockgate_engine::discipline::Discipline;
 use lockgate_engine::node::{Counters, Node, Peek, Tally};
-use lockgate_engine::packet::{ChildNumber, FlowId, Header, Packet};
+use lockgate_engine::packet::{FlowId, Header, Packet, Position};
 use lockgate_engine::port::{Poll, Port, Retired};
 use lockgate_engine::random::{Random, Seed};
 use lockgate_engine::units::{Bytes, Duration, Instant};
@@ -107,7 +107,7 @@ impl Account {
             length,
             // One flow has one path; the class is wrong on purpose, classifiers decide.
             hops: (flow % 5) as u8,
-            class: ChildNumber::new(usize::MAX),
+            position: Position::to_child(usize::MAX),
             ..Header::default()
         };
         self.waiting.insert(self.next, Known { flow, sequence, length });
@@ -278,7 +278,7 @@ impl Account {
             totals.insert(node.name().to_string(), node.counters());
         });
         for Retired { place, counters, .. } in self.port.retired() {
-            let past = totals.insert(self.port.places()[usize::from(place)].name.to_string(), counters);
+            let past = totals.insert(self.port.places()[place as usize].name.to_string(), counters);
             assert!(past.is_none(), "a place is both in the tree and retired");
         }
         totals

@@ -290,8 +290,8 @@ fn cve_2025_21700_2026_22976_and_2025_21971_no_class_is_special_and_none_is_shar
         let node = kind::build(parent.name, "root", &root.config, children.collect()).expect("valid");
         let mut port = Port::new(node, Random::stream(Seed(7), "port"));
         for class in [0, 1, 299, 300, 0xFFFF, 0x1_0000, 0x80_0000, 0xFF_FFFF] {
-            let class = lockgate_engine::packet::ChildNumber::new(class);
-            let header = lockgate_engine::packet::Header { length: 64, class, ..Default::default() };
+            let position = lockgate_engine::packet::Position::to_child(class);
+            let header = lockgate_engine::packet::Header { length: 64, position, ..Default::default() };
             port.offer(lockgate_engine::packet::Packet::new(header), Instant::ZERO, &NoHeaders);
         }
         let mut backlogs = Vec::new();

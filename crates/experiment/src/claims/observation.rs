@@ -232,8 +232,7 @@ fn column(path: &str, recording: &Recording) -> Option<Column> {
 
 fn of_tcp(flow: &FlowRecord, name: &str) -> Option<Column> {
     let tcp = flow.tcp.as_deref()?;
-    let values =
-        |get: fn(&lockgate_measure::recording::TcpSample) -> f64| tcp.samples.iter().map(get).collect();
+    let values = |get: fn(&lockgate_measure::recording::TcpSample) -> f64| tcp.samples().map(get).collect();
     let (values, fold) = match name {
         "cwnd" => (values(|sample| sample.cwnd.0 as f64), Fold::Mean),
         "retransmissions" => (values(|sample| sample.retransmissions as f64), Fold::Growth),
@@ -303,7 +302,7 @@ fn histogram(path: &str, recording: &Recording) -> Option<Histogram> {
         Subject::Queue(of, queue) if name == "sojourn" => {
             let port = port(recording, &of)?;
             let place = port.places().iter().position(|place| place.name == queue)?;
-            Some(port.sojourn(u16::try_from(place).ok()?))
+            Some(port.sojourn(u32::try_from(place).ok()?))
         }
         _ => None,
     }

@@ -194,7 +194,7 @@ impl Names {
 
     fn queue(&self, row: &PacketRow) -> ByteArray {
         let queues = self.ports.get(row.port as usize).map(|(_, queues)| queues);
-        let name = queues.and_then(|queues| queues.get(usize::from(row.place)));
+        let name = queues.and_then(|queues| queues.get(row.place as usize));
         name.cloned().unwrap_or_else(|| ByteArray::from(""))
     }
 }

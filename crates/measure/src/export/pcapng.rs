@@ -78,8 +78,7 @@ fn comment(row: &PacketRow, recording: &Recording) -> String {
     };
     let flow = recording.flows.get(row.flow.0 as usize).map_or("?", |flow| &flow.setup.name);
     let port = recording.ports.get(row.port as usize);
-    let queue =
-        port.and_then(|port| port.places().get(usize::from(row.place))).map_or("?", |place| &place.name);
+    let queue = port.and_then(|port| port.places().get(row.place as usize)).map_or("?", |place| &place.name);
     format!("{what}; flow {flow}, packet {}, queue {queue}", row.sequence)
 }
 

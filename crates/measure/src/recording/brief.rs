@@ -84,14 +84,15 @@ impl Brief {
         Self { detail, ..Self::default() }
     }
 
-    /// Counts the delays of a batch of packets.
-    pub(super) fn record(&mut self, owd: &[u64], waited: &[u64]) {
-        for (distribution, values) in [(&mut self.owd, owd), (&mut self.queueing, waited)] {
-            let moments = Moments::of(values);
+    /// Counts the delays of a batch of packets; `moments` are those of `owd`.
+    pub(super) fn record(&mut self, owd: &[u64], waited: &[u64], moments: &Moments) {
+        let moments_of_waited = Moments::of(waited);
+        let parts = [(&mut self.owd, owd, moments), (&mut self.queueing, waited, &moments_of_waited)];
+        for (distribution, values, moments) in parts {
             if self.detail == Detail::Totals {
-                distribution.record_sums(values.len() as u64, &moments);
+                distribution.record_sums(values.len() as u64, moments);
             } else {
-                distribution.record_batch(values, &moments);
+                distribution.record_batch(values, moments);
             }
         }
     }
@@ -99,6 +100,13 @@ impl Brief {
     /// Notes a delay of the interval.
     pub(super) fn see(&mut self, owd: u64) {
         self.largest = self.largest.max(owd);
+    }
+
+    /// Adds intervals in which nothing happened to the flow.
+    pub(super) fn idle(&mut self, intervals: usize) {
+        if self.detail == Detail::Groups {
+            self.samples.resize(self.samples.len() + intervals, BriefSample::default());
+        }
     }
 
     /// Closes an interval in which `received` bytes arrived.
@@ -134,7 +142,7 @@ mod tests {
     #[test]
     fn totals_keep_sums_and_no_quantiles() {
         let mut brief = Brief::new(Detail::Totals);
-        brief.record(&[1000, 3000], &[0, 0]);
+        brief.record(&[1000, 3000], &[0, 0], &Moments::of(&[1000, 3000]));
         brief.see(3_000_001);
         brief.sample(7);
         assert_eq!((brief.owd.count(), brief.owd.mean(), brief.owd.max()), (2, Some(2000.0), Some(3000)));

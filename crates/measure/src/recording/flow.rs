@@ -9,9 +9,10 @@ use core::fmt;
 use lockgate_engine::classify::Fields;
 use lockgate_engine::discipline::DropReason;
 use lockgate_engine::node::{Count, Tally};
+use lockgate_engine::prefetch::prefetch;
 use lockgate_engine::units::{Bytes, Duration, Instant};
 
-use super::{Brief, Delays, Detail, FileRecord, RequestKind, Requests, TcpRecord};
+use super::{Brief, Delays, Detail, FileRecord, Imbalance, RequestKind, Requests, TcpRecord, Totals, Window};
 use crate::emodel::Codec;
 use crate::histogram::{BATCH, Coarse, Moments};
 use crate::series::FlowSeries;
@@ -141,121 +142,44 @@ impl fmt::Display for Loss {
     }
 }
 
-/// Packets of a flow, by their fate.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Totals {
-    /// Sent by the source.
-    pub sent: Tally,
-    /// Received by the receiver.
-    pub received: Tally,
-    /// Lost.
-    pub lost: Tally,
-    /// Still in the network at the end.
-    pub inside: Tally,
-}
-
-impl Totals {
-    fn without(&self, early: &Self) -> Self {
-        let less = |all: Tally, early: Tally| Tally {
-            packets: all.packets.saturating_sub(early.packets),
-            bytes: all.bytes.saturating_sub(early.bytes),
-        };
-        Self {
-            sent: less(self.sent, early.sent),
-            received: less(self.received, early.received),
-            lost: less(self.lost, early.lost),
-            inside: less(self.inside, early.inside),
-        }
-    }
-
-    fn balance(&self, flow: &str, window: Window) -> Result<(), Imbalance> {
-        let (sent, received, lost, inside) = (self.sent, self.received, self.lost, self.inside);
-        let check = |unit, count: fn(Tally) -> u64| {
-            let counted = [count(received), count(lost), count(inside)];
-            if count(sent) == counted.iter().sum::<u64>() {
-                return Ok(());
-            }
-            let [received, lost, inside] = counted;
-            Err(Imbalance { flow: flow.into(), window, unit, sent: count(sent), received, lost, inside })
-        };
-        check("packets", |tally| tally.packets)?;
-        check("bytes", |tally| tally.bytes.0)
-    }
-}
-
-/// The packets that a statement covers.
+/// A received packet whose delays are not in the histograms yet: half a cache line; times in ps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Window {
-    /// All packets.
-    WholeRun,
-    /// Packets sent at or after the end of the warm-up.
-    AfterWarmup,
-}
-
-impl fmt::Display for Window {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::WholeRun => "over the whole run",
-            Self::AfterWarmup => "after the warm-up",
-        })
-    }
-}
-
-/// The error of a flow whose packets are not accounted for.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error(
-    "flow `{flow}` does not balance {window}: {sent} {unit} sent, but {received} received + {lost} lost + \
-     {inside} inside"
-)]
-pub struct Imbalance {
-    /// The flow.
-    pub flow: String,
-    /// Window that does not balance.
-    pub window: Window,
-    /// Unit of the numbers: packets or bytes.
-    pub unit: &'static str,
-    /// Sent.
-    pub sent: u64,
-    /// Received.
-    pub received: u64,
-    /// Lost.
-    pub lost: u64,
-    /// Still inside.
-    pub inside: u64,
-}
-
-/// Buffer of received packets whose delays are not in the histograms yet, in columns; times in ps.
-#[derive(Clone, Debug, PartialEq, Eq)]
 struct Pending {
-    now: [u64; BATCH],
-    sent: [u64; BATCH],
-    waited: [u64; BATCH],
-    sequence: [u32; BATCH],
+    now: u64,
+    sent: u64,
+    waited: u64,
+    sequence: u32,
 }
 
 impl Pending {
-    const EMPTY: Self = Self { now: [0; BATCH], sent: [0; BATCH], waited: [0; BATCH], sequence: [0; BATCH] };
+    #[inline]
+    fn owd(&self) -> u64 {
+        self.now.saturating_sub(self.sent)
+    }
 }
 
-/// Observations of one flow.
+/// Observations of one flow. What each packet touches comes first.
 #[derive(Clone, Debug, PartialEq)]
+#[repr(C)]
 pub struct FlowRecord {
-    warmup: Instant,
     /// All packets.
     sent: Count,
     received: Count,
+    warmup: Instant,
+    /// Propagation delay, the same for all buffered packets.
+    propagation: Duration,
+    /// Buffered packets, fewer than a batch. It grows to that with the flow: most flows of a large run are
+    /// short.
+    pending: Vec<Pending>,
+    /// Number of buffered packets that are already in `interval`.
+    seen: usize,
+    delivered_bytes: Option<u64>,
     lost: Tally,
     inside: Tally,
     /// Packets sent before the end of the warm-up.
     early: Totals,
     /// Packets received before the end of the warm-up.
     received_early: Tally,
-    waiting: usize,
-    pending: Box<Pending>,
-    /// Number of buffered packets that are already in `interval`.
-    seen: usize,
-    /// Propagation delay, the same for all buffered packets.
-    propagation: Duration,
     delays: Delays,
     /// Observations instead of distributions and series, if it is recorded briefly.
     brief: Option<Box<Brief>>,
@@ -264,8 +188,9 @@ pub struct FlowRecord {
     watched: Option<Box<Coarse>>,
     /// Totals at the last sample.
     sampled: Totals,
+    /// Number of intervals closed.
+    rows: usize,
     lost_by: [u64; Loss::ALL.len()],
-    delivered_bytes: Option<u64>,
     completed: Option<Duration>,
     series: FlowSeries,
     /// TCP sender, if any.
@@ -294,8 +219,7 @@ impl FlowRecord {
             inside: Tally::default(),
             early: Totals::default(),
             received_early: Tally::default(),
-            waiting: 0,
-            pending: Box::new(Pending::EMPTY),
+            pending: Vec::new(),
             seen: 0,
             propagation: Duration::ZERO,
             delays: Delays::default(),
@@ -303,6 +227,7 @@ impl FlowRecord {
             interval: Coarse::default(),
             watched: None,
             sampled: Totals::default(),
+            rows: 0,
             lost_by: [0; Loss::ALL.len()],
             delivered_bytes: None,
             completed: None,
@@ -311,6 +236,23 @@ impl FlowRecord {
             file: None,
             tcp: setup.congestion.as_ref().map(|name| Box::new(TcpRecord::new(name, warmup))),
             setup,
+        }
+    }
+
+    /// Prefetches what the next packet touches: first the record, then its place among the buffered ones.
+    #[inline]
+    pub fn prefetch(&self, stage: usize) {
+        match stage {
+            0 => {
+                prefetch(&self.sent);
+                prefetch(&self.pending);
+            }
+            1 => {
+                if let Some(last) = self.pending.last() {
+                    prefetch(last);
+                }
+            }
+            _ => {}
         }
     }
 
@@ -335,15 +277,13 @@ impl FlowRecord {
             self.flush();
             self.propagation = packet.propagation;
         }
-        // The mask tells the compiler the invariant that `flush` keeps: the batch is never full here.
-        let place = self.waiting & (BATCH - 1);
-        let pending = &mut *self.pending;
-        pending.now[place] = packet.now.as_picos();
-        pending.sent[place] = packet.sent.as_picos();
-        pending.waited[place] = packet.waited.as_picos();
-        pending.sequence[place] = packet.sequence;
-        self.waiting += 1;
-        if self.waiting == BATCH {
+        self.pending.push(Pending {
+            now: packet.now.as_picos(),
+            sent: packet.sent.as_picos(),
+            waited: packet.waited.as_picos(),
+            sequence: packet.sequence,
+        });
+        if self.pending.len() == BATCH {
             self.flush();
         }
     }
@@ -400,71 +340,81 @@ impl FlowRecord {
     #[cold]
     #[inline(never)]
     pub(super) fn flush(&mut self) {
-        let count = self.waiting.min(BATCH);
+        let count = self.pending.len().min(BATCH);
         if count == 0 {
             return;
         }
-        let (now, sequence) = (&self.pending.now[..count], &self.pending.sequence[..count]);
-        let waited = &self.pending.waited[..count];
+        let (mut now, mut owd, mut waited, mut sequence) = ([0; BATCH], [0; BATCH], [0; BATCH], [0; BATCH]);
+        for (place, packet) in self.pending.iter().enumerate().take(BATCH) {
+            (now[place], owd[place]) = (packet.now, packet.owd());
+            (waited[place], sequence[place]) = (packet.waited, packet.sequence);
+        }
+        let (now, owd) = (&now[..count], &owd[..count]);
+        let (waited, sequence) = (&waited[..count], &sequence[..count]);
         let propagation = self.propagation.as_picos();
-        let (mut owd, mut rest, mut gaps) = ([0; BATCH], [0; BATCH], [0; BATCH]);
-        let (owd, rest, gaps) = (&mut owd[..count], &mut rest[..count], &mut gaps[..count]);
+        let mut rest = [0; BATCH];
+        let rest = &mut rest[..count];
         let delays = &mut self.delays;
-        for ((owd, now), sent) in owd.iter_mut().zip(now).zip(&self.pending.sent) {
-            *owd = now.saturating_sub(*sent);
-        }
-        for ((rest, owd), waited) in rest.iter_mut().zip(&*owd).zip(waited) {
-            *rest = owd.saturating_sub(*waited).saturating_sub(propagation);
-        }
         delays.propagation_sum = delays.propagation_sum.wrapping_add(u128::from(propagation) * count as u128);
-        let mut before = delays.last.map_or(now[0], |last| last.now);
-        for (gap, &now) in gaps.iter_mut().zip(now) {
-            *gap = now.saturating_sub(before);
-            before = now;
-        }
         let unseen = &owd[self.seen..];
         let moments = Moments::of(owd);
         let latest = if self.seen == 0 { moments } else { Moments::of(unseen) };
+        self.pending.clear();
+        self.seen = 0;
         if let Some(brief) = &mut self.brief {
-            brief.record(owd, waited);
+            brief.record(owd, waited, &moments);
             see_brief(brief, &mut self.watched, unseen, &latest);
             delays.pairs(now, sequence, owd, rest, false);
-            (self.waiting, self.seen) = (0, 0);
             return;
+        }
+        for ((rest, owd), waited) in rest.iter_mut().zip(owd).zip(waited) {
+            *rest = owd.saturating_sub(*waited).saturating_sub(propagation);
         }
         delays.owd.record_batch(owd, &moments);
         see(&mut self.interval, &mut self.watched, unseen, &latest);
         delays.queueing.record_all(waited);
         delays.serialisation.record_all(rest);
+        let mut gaps = [0; BATCH];
+        let gaps = &mut gaps[..count];
+        let mut before = delays.last.map_or(now[0], |last| last.now);
+        for (gap, &now) in gaps.iter_mut().zip(now) {
+            *gap = now.saturating_sub(before);
+            before = now;
+        }
         // The very first packet has no gap before it.
         delays.iat.record_all(&gaps[usize::from(delays.last.is_none())..]);
         delays.pairs(now, sequence, owd, rest, true);
-        (self.waiting, self.seen) = (0, 0);
     }
 
     /// Adds to `interval` the buffered packets that are not in it yet. The distributions of the whole run
     /// wait until their batch is full: a flow of few packets per interval would have small batches.
     fn show(&mut self) {
-        let noted = self.seen..self.waiting.min(BATCH);
-        if noted.is_empty() {
+        let unseen = &self.pending[self.seen..];
+        if unseen.is_empty() {
             return;
         }
         let mut owd = [0; BATCH];
-        let owd = &mut owd[noted.clone()];
-        let (now, sent) = (&self.pending.now[noted.clone()], &self.pending.sent[noted.clone()]);
-        for ((owd, now), sent) in owd.iter_mut().zip(now).zip(sent) {
-            *owd = now.saturating_sub(*sent);
+        let owd = &mut owd[..unseen.len().min(BATCH)];
+        for (owd, packet) in owd.iter_mut().zip(unseen) {
+            *owd = packet.owd();
         }
         let moments = Moments::of(owd);
         match &mut self.brief {
             Some(brief) => see_brief(brief, &mut self.watched, owd, &moments),
             None => see(&mut self.interval, &mut self.watched, owd, &moments),
         }
-        self.seen = noted.end;
+        self.seen = self.pending.len();
     }
 
-    /// Closes the sampling interval that ends at `now`.
-    pub fn sample(&mut self, now: Instant) {
+    /// Closes the sampling intervals that ended since the last call; `ends` are those of all so far. What
+    /// happened to the flow since then happened in the last of them.
+    pub(super) fn sample(&mut self, ends: &[Instant]) {
+        let Some((now, idle)) = ends.get(self.rows..).and_then(<[_]>::split_last) else { return };
+        self.rows = ends.len();
+        match &mut self.brief {
+            Some(brief) => brief.idle(idle.len()),
+            None => self.series.idle(idle),
+        }
         self.show();
         let whole = self.totals(Window::WholeRun);
         if let Some(brief) = &mut self.brief {
@@ -477,7 +427,7 @@ impl FlowRecord {
             .interval
             .quantiles_in_place([0.5, 0.99])
             .map_or([None; 2], |pair| pair.map(|value| Some(Duration::from_picos(value))));
-        series.end.push(now);
+        series.end.push(*now);
         series.offered_bytes.push(whole.sent.bytes.0 - self.sampled.sent.bytes.0);
         series.received_bytes.push(whole.received.bytes.0 - self.sampled.received.bytes.0);
         series.lost_packets.push(whole.lost.packets - self.sampled.lost.packets);
@@ -510,7 +460,7 @@ impl FlowRecord {
 
     /// Returns true if all packets are in the distributions.
     pub(crate) fn is_flushed(&self) -> bool {
-        self.waiting == 0
+        self.pending.is_empty()
     }
 
     /// Checks that its packets and bytes are accounted for.

@@ -15,7 +15,7 @@ pub struct PacketRow {
     /// Index of the port in the recording.
     pub port: u32,
     /// Index in the port of the last queue it was in.
-    pub place: u16,
+    pub place: u32,
     /// Frame length in bytes.
     pub length: u32,
     /// TCP flags and sequence number, as in the TCP header; zeros for other protocols.
@@ -34,7 +34,7 @@ pub struct Packets {
     flow: Vec<u32>,
     sequence: Vec<u32>,
     port: Vec<u32>,
-    place: Vec<u16>,
+    place: Vec<u32>,
     length: Vec<u32>,
     tcp: Vec<(u8, u32)>,
     arrived: Vec<u64>,

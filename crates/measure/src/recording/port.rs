@@ -3,6 +3,7 @@
 use lockgate_engine::discipline::DropReason;
 use lockgate_engine::node::{Count, Counters, Node, Tally};
 use lockgate_engine::port::{Handed, Port, Requests, Retired};
+use lockgate_engine::prefetch::prefetch;
 use lockgate_engine::units::{Bytes, Duration, Instant, Rate};
 
 use super::Detail;
@@ -33,21 +34,28 @@ pub struct Line {
     pub offered_bits: Option<f64>,
 }
 
-/// Observations of one port.
+/// Observations of one port. What each packet touches comes first.
 #[derive(Clone, Debug, PartialEq)]
+#[repr(C)]
 pub struct PortRecord {
+    transmitted: Count,
     warmup: Instant,
+    /// Sojourn times in ps, by index of the queue that transmitted.
+    sojourns: Vec<Sojourns>,
     /// Amount of what is recorded of queues that are members of groups.
     detail: Detail,
     /// True if the port itself is one of a group of nodes, and recorded briefly.
     is_brief: bool,
     /// True for each queue that has others below it.
     is_parent: Vec<bool>,
-    transmitted: Count,
+    /// True for each queue that is a member of a group, and has no series.
+    is_member: Vec<bool>,
+    /// Indices of the queues with series.
+    with_series: Vec<u32>,
+    /// Number of trees that the port had when its queues were last looked at.
+    trees: u32,
     /// Packets transmitted before the end of the warm-up.
     transmitted_early: Count,
-    /// Sojourn times in ps, by index of the queue that transmitted.
-    sojourns: Vec<Sojourns>,
     /// Dropped packets by reason, by index of the queue that dropped.
     drops: Vec<[u64; DropReason::ALL.len()]>,
     places: Vec<PlaceRecord>,
@@ -73,7 +81,7 @@ pub struct PlaceRecord {
     /// Discipline (the latest, if it was replaced).
     pub kind: &'static str,
     /// Index in the port of its parent.
-    pub parent: Option<u16>,
+    pub parent: Option<u32>,
     /// Counters at the last sample.
     pub counters: Counters,
     /// Counters at the last sample not later than the end of the warm-up.
@@ -97,6 +105,9 @@ impl PortRecord {
             detail,
             is_brief: setup.name.split([':', '@']).any(|name| detail.is_brief(name)),
             is_parent: Vec::new(),
+            is_member: Vec::new(),
+            with_series: Vec::new(),
+            trees: 0,
             transmitted: Count::default(),
             transmitted_early: Count::default(),
             sojourns: Vec::new(),
@@ -114,12 +125,12 @@ impl PortRecord {
     /// Records that the link begins to send a packet that spent `sojourn` in the port; `node` is the queue
     /// it was in.
     #[inline(always)]
-    pub fn on_transmit(&mut self, node: u16, sojourn: Duration, bytes: Bytes, now: Instant) {
+    pub fn on_transmit(&mut self, node: u32, sojourn: Duration, bytes: Bytes, now: Instant) {
         self.transmitted.add(bytes);
         if now < self.warmup {
             return self.on_transmit_early(node, sojourn);
         }
-        match self.sojourns.get_mut(usize::from(node)) {
+        match self.sojourns.get_mut(node as usize) {
             Some(sojourns) => sojourns.note(sojourn),
             None => self.on_transmit_first(node, sojourn),
         }
@@ -127,7 +138,7 @@ impl PortRecord {
 
     #[cold]
     #[inline(never)]
-    fn on_transmit_early(&mut self, node: u16, sojourn: Duration) {
+    fn on_transmit_early(&mut self, node: u32, sojourn: Duration) {
         self.transmitted_early = self.transmitted;
         if let Some(watch) = &mut self.watch {
             watch.on_transmit(node, sojourn);
@@ -136,17 +147,32 @@ impl PortRecord {
 
     #[cold]
     #[inline(never)]
-    fn on_transmit_first(&mut self, node: u16, sojourn: Duration) {
+    fn on_transmit_first(&mut self, node: u32, sojourn: Duration) {
         let sojourns = if let Some(watch) = &mut self.watch {
             watch.on_transmit(node, sojourn);
             &mut watch.recorded
         } else {
             &mut self.sojourns
         };
-        if usize::from(node) >= sojourns.len() {
-            sojourns.resize_with(usize::from(node) + 1, Sojourns::default);
+        if node as usize >= sojourns.len() {
+            sojourns.resize_with(node as usize + 1, Sojourns::default);
         }
-        sojourns[usize::from(node)].note(sojourn);
+        sojourns[node as usize].note(sojourn);
+    }
+
+    /// Prefetches what the next packet touches.
+    #[inline(always)]
+    pub fn prefetch(&self) {
+        prefetch(&self.transmitted);
+        prefetch(&self.sojourns);
+    }
+
+    /// Prefetches the sojourn times of a queue.
+    #[inline(always)]
+    pub fn prefetch_sojourns(&self, place: u32) {
+        if let Some(sojourns) = self.sojourns.get(place as usize) {
+            sojourns.prefetch();
+        }
     }
 
     /// Starts to count sojourn times and drops by interval as well.
@@ -186,7 +212,7 @@ impl PortRecord {
             for _ in 0..=self.places.len() {
                 let Some(seen) = at.and_then(|place| all.get_mut(place)) else { break };
                 seen.add(watched);
-                at = at.and_then(|place| self.places.get(place)?.parent).map(usize::from);
+                at = at.and_then(|place| self.places.get(place)?.parent).map(|parent| parent as usize);
             }
         }
     }
@@ -200,7 +226,7 @@ impl PortRecord {
 
     /// Records a packet dropped by the queue `node`.
     #[inline(never)]
-    pub fn on_drop(&mut self, node: u16, reason: DropReason, now: Instant) {
+    pub fn on_drop(&mut self, node: u32, reason: DropReason, now: Instant) {
         let index = DropReason::ALL.iter().position(|known| *known == reason).unwrap_or(0);
         if let Some(watch) = &mut self.watch {
             watch.place(node).drops[index] += 1;
@@ -208,7 +234,7 @@ impl PortRecord {
         if now < self.warmup {
             return;
         }
-        let place = usize::from(node);
+        let place = node as usize;
         if place >= self.drops.len() {
             self.drops.resize(place + 1, Default::default());
         }
@@ -228,65 +254,104 @@ impl PortRecord {
         }
     }
 
+    /// Returns true if a sample at `now` would record nothing, because the port is recorded briefly: it has
+    /// no series, and its counters are read at the end of the warm-up and of the run.
+    #[inline]
+    pub fn rests(&self, now: Instant) -> bool {
+        self.is_brief && now > self.warmup
+    }
+
     /// Closes the sampling interval that ends at `now`.
     ///
     /// If a sample is taken at the end of the warm-up, as [`next_sample`](super::Recording::next_sample)
-    /// ensures, the window's counters begin exactly there; otherwise at the sample before.
+    /// ensures, the window's counters begin exactly there; otherwise at the sample before. Queues without
+    /// series are passed over from then on, until [`finish`](Self::finish).
     pub fn sample(&mut self, now: Instant, port: &mut Port) {
+        if !self.rests(now) {
+            self.read(now, port, true, now <= self.warmup);
+        }
+    }
+
+    /// Reads the counters of the port's queues; those without series only if `all`. `closes`: an interval
+    /// ends.
+    fn read(&mut self, now: Instant, port: &mut Port, closes: bool, all: bool) {
         let rows = self.ends.len();
         self.learn_places(port);
-        self.ends.push(now);
-        let watch = &mut self.watch;
-        let (places, warmup) = (&mut self.places, self.warmup);
+        if closes {
+            self.ends.push(now);
+        }
+        let Self { watch, places, is_member, warmup, .. } = self;
+        let warmup = *warmup;
+        // Of a queue with series only if a row of it is added.
+        let is_read =
+            |place: usize| if is_member.get(place).copied().unwrap_or(false) { all } else { closes };
         self.requests[0] = port.requests();
         if now <= warmup {
             self.requests[1] = self.requests[0];
         }
         if port.has_ring() {
-            for (place, record) in places.iter_mut().enumerate() {
-                record.hand(port.handed(u16::try_from(place).unwrap_or(u16::MAX)), now, warmup);
+            for (place, record) in places.iter_mut().enumerate().filter(|(place, _)| is_read(*place)) {
+                record.hand(port.handed(place as u32), now, warmup);
             }
         }
         port.each_node(&mut |node| {
+            let id = node.id() as usize;
+            if !is_read(id) {
+                return;
+            }
             let mut peak = node.take_peak();
             if let Some(watch) = watch {
                 let place = watch.place(node.id());
                 place.unseen = larger(place.unseen, peak);
                 peak = larger(peak, core::mem::take(&mut place.peak));
             }
-            if let Some(place) = places.get_mut(usize::from(node.id())) {
+            if let Some(place) = places.get_mut(id) {
                 place.sample(node.counters(), peak, now, warmup);
             }
         });
-        for Retired { place: id, counters, mut peak } in port.take_retired() {
+        for Retired { place: id, counters, mut peak } in port.take_retired(|id| is_read(id as usize)) {
             if let Some(watch) = watch {
                 peak = larger(peak, core::mem::take(&mut watch.place(id).peak));
             }
-            if let Some(place) = places.get_mut(usize::from(id)) {
+            if let Some(place) = places.get_mut(id as usize) {
                 place.sample(counters, peak, now, warmup);
             }
         }
+        if !closes {
+            return;
+        }
         // A queue that is neither in the tree nor retired does not exist; its rows stay aligned even so.
-        for place in places.iter_mut().filter(|place| !place.is_brief && place.series.len() == rows) {
-            place.sample(place.counters, Tally::default(), now, warmup);
+        for &place in &self.with_series {
+            let place = &mut places[place as usize];
+            if place.series.len() == rows {
+                place.sample(place.counters, Tally::default(), now, warmup);
+            }
         }
     }
 
     /// Adds the queues that are new in the port, and updates the others.
     pub fn learn_places(&mut self, port: &Port) {
+        if self.trees == port.trees() {
+            return;
+        }
+        self.trees = port.trees();
         let rows = self.ends.len();
         if self.places.len() != port.places().len() {
             self.is_parent = vec![false; port.places().len()];
         }
         for (known, place) in port.places().iter().enumerate() {
             if let Some(parent) = place.parent {
-                self.is_parent[usize::from(parent)] = true;
+                self.is_parent[parent as usize] = true;
             }
             if let Some(record) = self.places.get_mut(known) {
                 record.kind = place.kind;
                 record.parent = place.parent;
             } else {
                 let is_brief = self.is_brief || self.detail.is_brief(&place.name);
+                self.is_member.push(is_brief);
+                if !is_brief {
+                    self.with_series.push(known as u32);
+                }
                 self.places.push(PlaceRecord {
                     name: place.name.to_string(),
                     kind: place.kind,
@@ -306,8 +371,10 @@ impl PortRecord {
     /// Takes the last sample of the port, before its packets are flushed. Does nothing if the last sample
     /// was at `now` already.
     pub fn finish(&mut self, now: Instant, port: &mut Port) {
-        if self.ends.last().is_none_or(|last| *last < now) {
-            self.sample(now, port);
+        let closes = self.ends.last().is_none_or(|last| *last < now);
+        // After the warm-up, the queues without series have not been read at any sample.
+        if closes || now > self.warmup {
+            self.read(now, port, closes, true);
         }
     }
 
@@ -361,7 +428,7 @@ impl PortRecord {
     /// Returns the mean time in ps from arrival at the port until a packet of this queue, or of one below
     /// it, left for the device ring, during the window; `None` without a ring, and if there were no
     /// packets.
-    pub fn scheduling(&self, place: u16) -> Option<f64> {
+    pub fn scheduling(&self, place: u32) -> Option<f64> {
         let (mut packets, mut waited) = (0, 0);
         for (_, record) in self.within(&self.places, place) {
             packets += record.handed.packets - record.handed_before.packets;
@@ -382,7 +449,7 @@ impl PortRecord {
 
     /// Returns the sojourn times in ps of the packets sent in the window that were in this queue or below
     /// it.
-    pub fn sojourn(&self, place: u16) -> Histogram {
+    pub fn sojourn(&self, place: u32) -> Histogram {
         let mut all = Histogram::default();
         for (_, sojourns) in self.within(&self.sojourns, place).filter(|(_, own)| !own.is_empty()) {
             sojourns.add_to(&mut all);
@@ -391,7 +458,7 @@ impl PortRecord {
     }
 
     /// Returns the packets dropped in the window in this queue or below it, by reason, if any.
-    pub fn drops_by(&self, place: u16) -> Vec<(DropReason, u64)> {
+    pub fn drops_by(&self, place: u32) -> Vec<(DropReason, u64)> {
         let count =
             |index: usize| -> u64 { self.within(&self.drops, place).map(|(_, drops)| drops[index]).sum() };
         let all = DropReason::ALL.into_iter().enumerate().map(|(index, reason)| (reason, count(index)));
@@ -400,8 +467,8 @@ impl PortRecord {
 
     /// Returns the queues from `all` that are `place` or below it, with their indices. One that has none
     /// below it costs one step.
-    fn within<'a, T>(&'a self, all: &'a [T], place: u16) -> impl Iterator<Item = (usize, &'a T)> {
-        let index = usize::from(place);
+    fn within<'a, T>(&'a self, all: &'a [T], place: u32) -> impl Iterator<Item = (usize, &'a T)> {
+        let index = place as usize;
         let is_leaf = !self.is_parent.get(index).copied().unwrap_or(true);
         let range = if is_leaf { index.min(all.len())..(index + 1).min(all.len()) } else { 0..all.len() };
         let first = range.start;
@@ -410,14 +477,18 @@ impl PortRecord {
     }
 
     /// Returns true if the queue with the index `node` is `place` or below it.
-    fn is_within(&self, node: usize, place: u16) -> bool {
+    fn is_within(&self, node: usize, place: u32) -> bool {
         let mut at = Some(node);
         // A chain of parents is at most as long as the number of queues.
         for _ in 0..=self.places.len() {
             match at {
-                Some(current) if current == usize::from(place) => return true,
+                Some(current) if current == place as usize => return true,
                 Some(current) => {
-                    at = self.places.get(current).and_then(|record| record.parent).map(usize::from);
+                    at = self
+                        .places
+                        .get(current)
+                        .and_then(|record| record.parent)
+                        .map(|parent| parent as usize);
                 }
                 None => return false,
             }

@@ -34,8 +34,8 @@ pub struct TcpRecord {
     pub congestion: String,
     /// Times of the samples.
     pub end: Vec<Instant>,
-    /// The samples.
-    pub samples: Vec<TcpSample>,
+    /// Samples that differ from the one before, each with the number of its first row.
+    changes: Vec<(u32, TcpSample)>,
     warmup: Instant,
     /// Last sample at or before the end of the warm-up.
     before: TcpSample,
@@ -49,21 +49,44 @@ impl TcpRecord {
 
     /// Adds a sample.
     pub fn push(&mut self, now: Instant, sample: TcpSample) {
+        if self.last() != Some(&sample) {
+            self.changes.push((self.end.len() as u32, sample));
+        }
         self.end.push(now);
-        self.samples.push(sample);
         if now <= self.warmup {
             self.before = sample;
         }
     }
 
+    /// Adds the last sample again for each of these times that the record does not have yet: `ends` are those
+    /// of all samplings so far.
+    pub fn repeat(&mut self, ends: &[Instant]) {
+        let Some(last) = self.last().copied() else { return };
+        for end in ends.get(self.end.len()..).unwrap_or_default() {
+            self.push(*end, last);
+        }
+    }
+
+    /// Returns the last sample.
+    pub fn last(&self) -> Option<&TcpSample> {
+        self.changes.last().map(|(_, sample)| sample)
+    }
+
+    /// Returns all samples.
+    pub fn samples(&self) -> impl Iterator<Item = &TcpSample> + Clone {
+        let ends = self.changes.iter().skip(1).map(|(row, _)| *row).chain([self.end.len() as u32]);
+        let runs = self.changes.iter().zip(ends);
+        runs.flat_map(|((row, sample), end)| core::iter::repeat_n(sample, end.saturating_sub(*row) as usize))
+    }
+
     /// Returns the samples after the warm-up.
     pub fn window(&self) -> impl Iterator<Item = &TcpSample> + Clone {
-        let ends = self.end.iter().zip(&self.samples);
+        let ends = self.end.iter().zip(self.samples());
         ends.filter(|(end, _)| **end > self.warmup).map(|(_, sample)| sample)
     }
 
     /// Returns the growth of a counter since the end of the warm-up.
     pub fn counted(&self, counter: fn(&TcpSample) -> u64) -> u64 {
-        self.samples.last().map_or(0, counter).saturating_sub(counter(&self.before))
+        self.last().map_or(0, counter).saturating_sub(counter(&self.before))
     }
 }

@@ -259,3 +259,57 @@ fn rows_come_back_as_they_went_in() {
         ]
     );
 }
+
+#[test]
+fn rows_of_resting_flows_are_those_of_a_visit_at_each_sampling() {
+    for detail in [Detail::All, Detail::Groups, Detail::Totals] {
+        let flows = ["voice/1", "voice/2", "bulk"]
+            .map(|name| FlowSetup { name: name.into(), ..FlowSetup::default() });
+        let setup =
+            Setup { duration: Duration::from_secs(1), detail, flows: flows.into(), ..Setup::default() };
+        let (mut visited, mut changed) = (Recording::new(setup.clone()), Recording::new(setup));
+        for tenth in 1..=9 {
+            // The first flow rests at times, the second at first, the third always.
+            for (flow, sends) in [(0, tenth % 4 == 1), (1, tenth > 5)] {
+                for recording in [&mut visited, &mut changed].into_iter().filter(|_| sends) {
+                    let flow = recording.flow(FlowId(flow));
+                    flow.on_sent(ms(100 * tenth - 50), Bytes(100));
+                    flow.on_received(&Received {
+                        now: ms(100 * tenth - 20),
+                        sent: ms(100 * tenth - 50),
+                        waited: Duration::from_millis(tenth),
+                        propagation: Duration::from_millis(5),
+                        bytes: Bytes(100),
+                        sequence: tenth as u32,
+                    });
+                }
+            }
+            visited.sample_flows(ms(100 * tenth));
+            changed.sample_changed(ms(100 * tenth));
+        }
+        assert_ne!(visited.flows, changed.flows, "rows are missing until the last sampling");
+        visited.sample_flows(ms(1000));
+        changed.sample_flows(ms(1000));
+        assert_eq!(visited, changed, "{detail:?}");
+        assert_eq!(visited.flows[2].series().end.len(), 10);
+    }
+}
+
+#[test]
+fn equal_samples_of_a_sender_are_stored_once_and_returned_each_time() {
+    let sample = |cwnd| TcpSample { cwnd: Bytes(cwnd), ..TcpSample::default() };
+    let mut record = TcpRecord::new("reno", ms(20));
+    let ends = [10, 20, 30, 40, 50, 60].map(ms);
+    record.push(ends[0], sample(1));
+    record.push(ends[1], sample(1));
+    record.repeat(&ends[..4]);
+    record.push(ends[4], sample(2));
+    record.repeat(&ends);
+    assert_eq!(record.end, ends);
+    assert_eq!(record.samples().map(|sample| sample.cwnd.0).collect::<Vec<_>>(), [1, 1, 1, 1, 2, 2]);
+    assert_eq!(record.window().map(|sample| sample.cwnd.0).collect::<Vec<_>>(), [1, 1, 2, 2]);
+    assert_eq!(record.last(), Some(&sample(2)));
+    let mut empty = TcpRecord::new("reno", ms(20));
+    empty.repeat(&ends);
+    assert_eq!((empty.samples().count(), empty.end.len()), (0, 0));
+}

@@ -54,15 +54,15 @@ pub(super) struct Watch {
 }
 
 impl Watch {
-    pub(super) fn place(&mut self, node: u16) -> &mut Place {
-        let index = usize::from(node);
+    pub(super) fn place(&mut self, node: u32) -> &mut Place {
+        let index = node as usize;
         if index >= self.places.len() {
             self.places.resize_with(index + 1, Place::default);
         }
         &mut self.places[index]
     }
 
-    pub(super) fn on_transmit(&mut self, node: u16, sojourn: Duration) {
+    pub(super) fn on_transmit(&mut self, node: u32, sojourn: Duration) {
         let place = self.place(node);
         place.sojourn.record(sojourn.as_picos());
         place.sojourns.0 += 1;

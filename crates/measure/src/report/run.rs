@@ -290,17 +290,17 @@ fn flow_data(record: &FlowRecord, ends: &[f64]) -> FlowData {
 }
 
 fn tcp_data(record: &TcpRecord) -> TcpSeriesData {
-    let samples = &record.samples;
-    let totals = samples.iter().map(|sample| sample.retransmissions);
+    let samples = record.samples();
+    let totals = samples.clone().map(|sample| sample.retransmissions);
     let before = core::iter::once(0).chain(totals.clone());
     TcpSeriesData {
         congestion: record.congestion.clone(),
         time_s: times(&record.end),
-        cwnd_bytes: samples.iter().map(|sample| sample.cwnd.0).collect(),
-        ssthresh_bytes: samples.iter().map(|sample| sample.ssthresh.map(|bytes| bytes.0)).collect(),
-        in_flight_bytes: samples.iter().map(|sample| sample.in_flight.0).collect(),
-        rtt_s: samples.iter().map(|sample| sample.rtt.map(|rtt| short(rtt.as_secs_f64()))).collect(),
-        rto_s: samples.iter().map(|sample| short(sample.rto.as_secs_f64())).collect(),
+        cwnd_bytes: samples.clone().map(|sample| sample.cwnd.0).collect(),
+        ssthresh_bytes: samples.clone().map(|sample| sample.ssthresh.map(|bytes| bytes.0)).collect(),
+        in_flight_bytes: samples.clone().map(|sample| sample.in_flight.0).collect(),
+        rtt_s: samples.clone().map(|sample| sample.rtt.map(|rtt| short(rtt.as_secs_f64()))).collect(),
+        rto_s: samples.map(|sample| short(sample.rto.as_secs_f64())).collect(),
         retransmissions: totals.zip(before).map(|(total, before)| total - before).collect(),
     }
 }

@@ -215,8 +215,8 @@ fn tcp(record: &TcpRecord) -> TcpSummary {
 fn port(record: &PortRecord, window: f64, end: Instant) -> PortSummary {
     let places = record.places();
     let queues = places.iter().enumerate().map(|(number, place)| {
-        let parent = place.parent.and_then(|parent| places.get(usize::from(parent)));
-        (place.name.clone(), queue(record, number as u16, place, parent, window))
+        let parent = place.parent.and_then(|parent| places.get(parent as usize));
+        (place.name.clone(), queue(record, number as u32, place, parent, window))
     });
     let requests = record.requests();
     PortSummary {
@@ -230,7 +230,7 @@ fn port(record: &PortRecord, window: f64, end: Instant) -> PortSummary {
 
 fn queue(
     record: &PortRecord,
-    number: u16,
+    number: u32,
     place: &PlaceRecord,
     parent: Option<&PlaceRecord>,
     window: f64,

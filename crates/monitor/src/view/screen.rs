@@ -25,7 +25,7 @@ pub(crate) struct Screen {
     pub(crate) sample: Option<Arc<Sample>>,
     pub(crate) events: VecDeque<EventSample>,
     /// Mean backlog over the last samples, in tenths of a packet, by port and queue.
-    pub(crate) history: BTreeMap<(usize, u16), VecDeque<u64>>,
+    pub(crate) history: BTreeMap<(usize, u32), VecDeque<u64>>,
     /// Index of the selected line of the queues, and of the selected knob.
     pub(crate) line: usize,
     pub(crate) knob: usize,
@@ -110,7 +110,7 @@ impl Screen {
             if idle && shown.queues.len() == 1 {
                 continue;
             }
-            let mut depths: BTreeMap<u16, usize> = BTreeMap::new();
+            let mut depths: BTreeMap<u32, usize> = BTreeMap::new();
             for queue in &shown.queues {
                 let depth = queue.parent.and_then(|parent| depths.get(&parent)).map_or(0, |depth| depth + 1);
                 depths.insert(queue.place, depth);

@@ -20,6 +20,18 @@ impl<R: Runtime> NetworkCore<R> {
     /// Records a sample of all flows, ports and lines.
     pub fn sample(&mut self, now: Instant) {
         self.recording.sample_flows(now);
+        self.sample_links(now);
+    }
+
+    /// Records a sample of all ports and lines, and of the flows that have changed: the recording is that of
+    /// [`sample`](Self::sample) in the end, if the run gets the records of flows by
+    /// [`Recording::flow`](lockgate_measure::recording::Recording::flow).
+    pub fn sample_changed(&mut self, now: Instant) {
+        self.recording.sample_changed(now);
+        self.sample_links(now);
+    }
+
+    fn sample_links(&mut self, now: Instant) {
         for link in &mut self.links {
             link.sample(now);
         }
@@ -52,8 +64,8 @@ impl<R: Runtime> NetworkCore<R> {
         for (packet, reason) in link.port.take_drops() {
             let why = Loss::Queue(reason);
             let record = self.runtime.record_of(packet.flow);
-            self.recording.flows[record].on_lost(packet.sent, packet.bytes(), why);
-            link.record.on_drop(packet.node, reason, now);
+            self.recording.flow(FlowId(record as u32)).on_lost(packet.sent, packet.bytes(), why);
+            link.record.on_drop(packet.position.node(), reason, now);
             if let Some(rows) = &mut self.recording.packets {
                 rows.push(&row(&packet, record, index, None, Some(why)));
             }
@@ -68,7 +80,7 @@ impl<R: Runtime> NetworkCore<R> {
     #[cold]
     pub fn lose(&mut self, packet: Packet, why: Loss) {
         let record = self.runtime.record_of(packet.flow);
-        self.recording.flows[record].on_lost(packet.sent, packet.bytes(), why);
+        self.recording.flow(FlowId(record as u32)).on_lost(packet.sent, packet.bytes(), why);
         self.recycle(packet);
     }
 
@@ -147,7 +159,7 @@ fn row(
         flow: FlowId(record as u32),
         sequence: packet.sequence,
         port: port as u32,
-        place: packet.node,
+        place: packet.position.node(),
         length: packet.length,
         tcp: (packet.tcp_flags, packet.tcp_sequence),
         arrived: packet.arrived,

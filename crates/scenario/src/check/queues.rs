@@ -22,7 +22,7 @@ use crate::nearest::one_of;
 use crate::table_reader::{Place, TableKeys, shorten, split_outside_quotes};
 use crate::tree::{Queue, QueueTree, make, maps_rest};
 
-/// Limit on the queues of a port: a packet names its queue in 16 bits.
+/// Limit on the queues of a port: a packet names its queue in 20 bits.
 const MOST_QUEUES: usize = lockgate_engine::port::Place::MOST - 1;
 
 /// A port's trees.

@@ -374,6 +374,11 @@ impl Scheduler {
         self.states[class].quantum
     }
 
+    /// Prefetches the state of a leaf.
+    pub(super) fn prefetch(&self, leaf: usize) {
+        prefetch(&self.states[leaf]);
+    }
+
     /// Returns whether `leaf` is listed.
     #[inline]
     pub(super) fn is_listed(&self, leaf: usize) -> bool {

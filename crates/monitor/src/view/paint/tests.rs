@@ -12,7 +12,7 @@ use super::*;
 use crate::view::screen::KeyRequest;
 use lockgate_session::{Knob, PortStatus, Status};
 
-fn queue(name: &str, place: u16, parent: Option<u16>, packets: u64) -> QueueSample {
+fn queue(name: &str, place: u32, parent: Option<u32>, packets: u64) -> QueueSample {
     QueueSample {
         name: name.to_owned(),
         kind: "fifo",

@@ -1,0 +1,149 @@
+//! Which events come next, nearly: hints by which memory is fetched before it is needed.
+//!
+//! ```text
+//! time        now                            each bucket holds slots whose events are in it, as far as there
+//! buckets   [ . ][ 3 ][ 2 ][ 1 ][ ][ ]...     is room; with ten thousand links an event takes longer to fetch
+//!                  '----'----'---- stages     its memory than to be handled
+//! ```
+//!
+//! A bucket is as wide as some eight events take. When time enters one, the slots of the next three are given
+//! out with their stages: first what belongs to the slot itself, then what that points to, and so on.
+//!
+//! Hints only: what is missing or outdated costs time and changes no result. Decision 102.
+
+use lockgate_engine::prefetch::STAGES;
+use lockgate_engine::units::Instant;
+
+/// Number of buckets, a power of two: the time that hints reach ahead.
+const BUCKETS: usize = 4096;
+/// Slots that a bucket holds.
+const DEPTH: usize = 14;
+/// Events that a bucket should cover, as a binary logarithm.
+const EVENTS: u32 = 3;
+/// Number of slots up to which no hints are given.
+const LEAST_SLOTS: usize = 2048;
+
+/// Slots of one bucket: a cache line.
+#[derive(Clone, Copy)]
+#[repr(align(64))]
+struct Bucket {
+    /// Round of the ring to which the slots belong: those of an earlier one are void.
+    round: u32,
+    count: u32,
+    slots: [u32; DEPTH],
+}
+
+const EMPTY: Bucket = Bucket { round: 0, count: 0, slots: [0; DEPTH] };
+
+/// Slots of the near future, by time.
+pub(crate) struct Upcoming {
+    /// Ring of buckets; empty for a small network, whose memory is in the cache.
+    buckets: Box<[Bucket]>,
+    /// Binary logarithm of a bucket's width in picoseconds.
+    shift: u32,
+    /// Number of the bucket that holds the present.
+    current: u64,
+    /// Time of the last measurement of the events' rate.
+    measured: Instant,
+}
+
+impl Upcoming {
+    /// Creates hints for a network with this number of slots.
+    pub(crate) fn new(slots: usize) -> Self {
+        let buckets = if slots > LEAST_SLOTS { vec![EMPTY; BUCKETS] } else { Vec::new() };
+        Self { buckets: buckets.into(), shift: 21, current: 0, measured: Instant::ZERO }
+    }
+
+    /// Returns true if hints are given at all.
+    #[inline(always)]
+    pub(crate) fn is_used(&self) -> bool {
+        !self.buckets.is_empty()
+    }
+
+    /// Notes that a slot has an event at `time`.
+    #[inline(always)]
+    pub(crate) fn note(&mut self, slot: usize, time: Instant) {
+        if self.buckets.is_empty() {
+            return;
+        }
+        let number = time.as_picos() >> self.shift;
+        if number.wrapping_sub(self.current) >= BUCKETS as u64 {
+            return;
+        }
+        let bucket = &mut self.buckets[number as usize & (BUCKETS - 1)];
+        let round = (number / BUCKETS as u64) as u32;
+        if bucket.round != round {
+            (bucket.round, bucket.count) = (round, 0);
+        }
+        if let Some(place) = bucket.slots.get_mut(bucket.count as usize) {
+            *place = slot as u32;
+            bucket.count += 1;
+        }
+    }
+
+    /// Returns true if time has entered another bucket.
+    #[inline(always)]
+    pub(crate) fn has_moved(&self, now: Instant) -> bool {
+        now.as_picos() >> self.shift != self.current && self.is_used()
+    }
+
+    /// Moves on to `now`. Adds the slots of the buckets ahead to `hints`, with their stages.
+    #[inline(never)]
+    pub(crate) fn enter(&mut self, now: Instant, hints: &mut Vec<(u32, usize)>) {
+        let number = now.as_picos() >> self.shift;
+        // Buckets without events were not entered.
+        let from = (self.current + 1).max(number.saturating_sub(STAGES as u64 - 1));
+        self.current = number;
+        for present in from..=number {
+            for stage in 0..STAGES {
+                let number = present + (STAGES - stage) as u64;
+                let bucket = &self.buckets[number as usize & (BUCKETS - 1)];
+                if bucket.round != (number / BUCKETS as u64) as u32 {
+                    continue;
+                }
+                hints.extend(bucket.slots.iter().take(bucket.count as usize).map(|slot| (*slot, stage)));
+            }
+        }
+    }
+
+    /// Adapts the width of the buckets: `events` have been handled since the last call.
+    pub(crate) fn adapt(&mut self, now: Instant, events: u64) {
+        if self.buckets.is_empty() || events == 0 {
+            return;
+        }
+        let gap = now.since(self.measured).as_picos() / events;
+        self.measured = now;
+        let shift = (gap.max(1).ilog2() + EVENTS).min(40);
+        if shift.abs_diff(self.shift) > 1 {
+            self.buckets.fill(EMPTY);
+            (self.shift, self.current) = (shift, now.as_picos() >> shift);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn slots_are_hinted_before_their_events_stage_by_stage() {
+        let mut upcoming = Upcoming::new(LEAST_SLOTS + 1);
+        let at = |bucket: u64| Instant::from_picos(bucket << 21);
+        upcoming.note(7, at(5));
+        upcoming.note(8, at(6));
+        // Out of reach.
+        upcoming.note(9, at(BUCKETS as u64 + 5));
+        let mut all = Vec::new();
+        for bucket in 1..8 {
+            assert!(upcoming.has_moved(at(bucket)));
+            let mut hints = Vec::new();
+            upcoming.enter(at(bucket), &mut hints);
+            all.extend(hints.into_iter().map(|(slot, stage)| (bucket, slot, stage)));
+            assert!(!upcoming.has_moved(at(bucket)), "time has not moved on");
+        }
+        assert_eq!(all, [(2, 7, 0), (3, 8, 0), (3, 7, 1), (4, 8, 1), (4, 7, 2), (5, 8, 2)]);
+        let mut small = Upcoming::new(LEAST_SLOTS);
+        small.note(7, at(5));
+        assert!(!small.has_moved(at(3)), "a small network gives no hints");
+    }
+}
