@@ -86,13 +86,11 @@ impl OutputFile {
     /// # Errors
     /// If it cannot be written.
     pub(crate) fn write(&self, text: &str) -> Result<(), Failure> {
-        match &self.saved {
-            Some(saved) => saved.write(text).map_err(|error| Failure::saved_file(&error, self.option)),
-            None => {
-                output::document(text.as_bytes());
-                Ok(())
-            }
-        }
+        let Some(saved) = &self.saved else {
+            output::document(text.as_bytes());
+            return Ok(());
+        };
+        saved.write(text).map_err(|error| Failure::saved_file(&error, self.option))
     }
 }
 
