@@ -69,8 +69,8 @@ fn queues(recording: &Recording, columns: PacketColumns<'_>) -> Result<ArrayRef,
     let keys: Vec<Vec<usize>> = ports
         .map(|port| port.places().iter().map(|place| names.insert_full(&place.name).0).collect())
         .collect();
-    let key = |(port, place): (&u32, &u16)| {
-        let key = keys.get(*port as usize)?.get(usize::from(*place))?;
+    let key = |(port, place): (&u32, &u32)| {
+        let key = keys.get(*port as usize)?.get(*place as usize)?;
         i32::try_from(*key).ok()
     };
     let keys: PrimitiveArray<Int32Type> = columns.port.iter().zip(columns.place).map(key).collect();

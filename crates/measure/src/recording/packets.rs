@@ -56,7 +56,7 @@ pub struct PacketColumns<'a> {
     /// Index of the port in the recording.
     pub port: &'a [u32],
     /// Index in the port of the last queue.
-    pub place: &'a [u16],
+    pub place: &'a [u32],
     /// Frame length in bytes.
     pub length: &'a [u32],
     /// Arrival at the port, in picoseconds since the start of the run.
