@@ -112,7 +112,7 @@ fn a_killed_sweep_and_shards_give_the_bytes_of_an_undisturbed_one() {
     killed.wait().expect("ended");
     let left = folder.path().join("killed/parts/x.parquet.elsewhere-1.tmp");
     fs::write(&left, "half").expect("written");
-    let old = std::time::SystemTime::now() - std::time::Duration::from_secs(7200);
+    let old = std::time::SystemTime::now() - std::time::Duration::from_hours(2);
     fs::File::options().write(true).open(&left).and_then(|file| file.set_modified(old)).expect("a time");
     let resumed = lockgate(folder.path(), &["sweep", "--into", "killed", "--resume"]);
     assert!(!left.exists(), "what a killed process left is removed");

@@ -89,7 +89,13 @@ fn seeds(arguments: &Tune) -> Result<(Vec<u64>, Vec<u64>), Failure> {
 fn judge(tuned: &Tuned, found: &Search, unseen: &[u64], arguments: &Tune) -> Result<Option<Judged>, Failure> {
     let mut best =
         if tuned.goals.len() == 1 { found.ranked(&tuned.goals) } else { found.front(&tuned.goals) };
-    best.truncate(if tuned.goals.len() == 1 { FINALISTS } else { MOST_FRONT });
+    if tuned.goals.len() == 1 {
+        best.truncate(FINALISTS);
+    } else if best.len() > MOST_FRONT {
+        // Along the whole front, both ends included.
+        let last = best.len() - 1;
+        best = (0..MOST_FRONT).map(|index| best[index * last / (MOST_FRONT - 1)]).collect();
+    }
     if best.is_empty() {
         // The nearest to feasible, so that it is said how far it is.
         let nearest =

@@ -23,7 +23,7 @@ const KERNEL: f64 = 0.1;
 /// Proposals in succession that were all tried before; then the search has converged.
 const REPEATED: usize = 100;
 
-/// What is searched, and for how long.
+/// Space, goals and limits of a search.
 #[derive(Clone, Copy, Debug)]
 pub struct Request<'a> {
     /// Space of the points.
