@@ -156,12 +156,11 @@ impl<R: Runtime> NetworkCore<R> {
     #[inline]
     pub fn prefetch_link(&self, index: usize, stage: usize) -> Option<FlowId> {
         let link = &self.links[index];
-        match stage {
-            0 => link.prefetch_arrival(),
-            _ => {
-                let (hop, flow) = link.upcoming()?;
-                return self.prefetch_hop(hop, flow, stage - 1);
-            }
+        if stage == 0 {
+            link.prefetch_arrival();
+        } else {
+            let (hop, flow) = link.upcoming()?;
+            return self.prefetch_hop(hop, flow, stage - 1);
         }
         None
     }

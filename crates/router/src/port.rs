@@ -152,7 +152,7 @@ impl RouterPort {
 
     fn send(&mut self, packet: Packet, now: Instant, frames: &mut Frames, pool: &mut Pool) {
         self.pacing.charge(now, packet.bytes());
-        self.record.on_transmit(packet.node, now.since(packet.arrived), packet.bytes(), now);
+        self.record.on_transmit(packet.position.node(), now.since(packet.arrived), packet.bytes(), now);
         frames.mark(&packet);
         self.outgoing.push(packet.payload);
         pool.recycle(packet);
@@ -173,7 +173,7 @@ impl RouterPort {
             return;
         }
         for (packet, reason) in self.port.take_drops() {
-            self.record.on_drop(packet.node, reason, now);
+            self.record.on_drop(packet.position.node(), reason, now);
             frames.slab.release(packet.payload);
             pool.recycle(packet);
         }

@@ -55,13 +55,14 @@ pub(crate) struct RouterName {
 }
 
 #[derive(Debug, Args)]
+#[allow(clippy::struct_excessive_bools, reason = "each is an option of its own")]
 pub(crate) struct Route {
     /// Policy
     pub(crate) file: PathBuf,
     /// Name of the router, for the other commands [default: that of the file]
     #[arg(long, value_name = "NAME")]
     pub(crate) name: Option<String>,
-    /// Directory of its state [default: $STATE_DIRECTORY, or /var/lib/lockgate/router/NAME]
+    /// Directory of its state [default: /var/lib/lockgate/router/NAME]
     #[arg(long, value_name = "DIR")]
     pub(crate) state: Option<PathBuf>,
     /// Starts from the file, whatever policy was confirmed last
@@ -82,7 +83,7 @@ pub(crate) struct Route {
     /// Further name by which the page may be reached
     #[arg(long = "host", value_name = "NAME")]
     pub(crate) hosts: Vec<String>,
-    /// Interval of the samples, 10ms to 5s
+    /// Interval of the samples, 10ms to 2s
     #[arg(long, value_name = "TIME", default_value = "1s")]
     pub(crate) every: String,
     /// Uses a thread for each port instead of one for all

@@ -15,19 +15,22 @@ pub(crate) fn route(arguments: &Route) -> Result<Exit, Failure> {
     use lockgate_router::control::notify::Notifier;
     use lockgate_router::control::server::Server;
     use lockgate_router::router::{Options, Router};
-    use lockgate_session::{LONGEST_INTERVAL, SHORTEST_INTERVAL};
+    use lockgate_session::SHORTEST_INTERVAL;
 
     use crate::interrupt;
     use crate::output::{say, tell};
+
+    /// Longest interval of samples: the control takes them as signs of life.
+    const LONGEST: lockgate::units::Duration = lockgate::units::Duration::from_secs(2);
 
     /// Interval at which the end is looked for.
     const LOOK: Duration = Duration::from_millis(50);
 
     let lasting = arguments.lasting.as_deref().map(time).transpose()?;
     let every = time(&arguments.every)?;
-    if !(SHORTEST_INTERVAL..=LONGEST_INTERVAL).contains(&every) {
+    if !(SHORTEST_INTERVAL..=LONGEST).contains(&every) {
         let wrong = format!("`--every {}` is no interval of samples", arguments.every);
-        return Err(Failure::usage(wrong, "it is from 10ms to 5s"));
+        return Err(Failure::usage(wrong, "it is from 10ms to 2s"));
     }
     let options = Options { every, thread_for_each_port: arguments.threads, spin: time(&arguments.spin)? };
     let (origin, text) = read(&arguments.file)?;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, channel};
-use std::thread::{self, JoinHandle};
+use std::thread::{self, JoinHandle, ScopedJoinHandle};
 use std::time::Duration as WallTime;
 
 use lockgate::units::Duration;
@@ -89,7 +89,7 @@ impl Shown<'_> {
                 let messages = channel();
                 scope.spawn(|| live_view::show(&options, &hub, frames, messages))
             });
-            while !ends() && !screen.as_ref().is_some_and(|screen| screen.is_finished()) {
+            while !ends() && !screen.as_ref().is_some_and(ScopedJoinHandle::is_finished) {
                 thread::sleep(LOOK);
             }
             ended.store(true, Ordering::Relaxed);
