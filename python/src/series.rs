@@ -133,13 +133,14 @@ fn of_flow(flow: &FlowRecord) -> Columns {
 
 fn of_tcp(tcp: &TcpRecord) -> Columns {
     let bytes = |bytes: Bytes| bytes.0;
+    let samples: Vec<_> = tcp.samples().collect();
     vec![
         time(&tcp.end),
-        counts("cwnd_bytes", tcp.samples.iter().map(|sample| bytes(sample.cwnd))),
-        counts("in_flight_bytes", tcp.samples.iter().map(|sample| bytes(sample.in_flight))),
-        column("rtt_s", real(tcp.samples.iter().map(|sample| sample.rtt.map(Duration::as_secs_f64)))),
-        column("rto_s", real(tcp.samples.iter().map(|sample| Some(sample.rto.as_secs_f64())))),
-        counts("retransmissions", tcp.samples.iter().map(|sample| sample.retransmissions)),
+        counts("cwnd_bytes", samples.iter().map(|sample| bytes(sample.cwnd))),
+        counts("in_flight_bytes", samples.iter().map(|sample| bytes(sample.in_flight))),
+        column("rtt_s", real(samples.iter().map(|sample| sample.rtt.map(Duration::as_secs_f64)))),
+        column("rto_s", real(samples.iter().map(|sample| Some(sample.rto.as_secs_f64())))),
+        counts("retransmissions", samples.iter().map(|sample| sample.retransmissions)),
     ]
 }
 

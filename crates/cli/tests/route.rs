@@ -1,5 +1,6 @@
 //! `lockgate route` between two hosts in namespaces, under a stream of datagrams: killed, stopped, changed.
 #![cfg(target_os = "linux")]
+#![allow(clippy::print_stdout, reason = "figures for the person who runs the test alone")]
 
 #[path = "../../router/tests/common/mod.rs"]
 mod common;
@@ -31,11 +32,9 @@ fn policy(mode: &str, rate: &str, queue: &str) -> String {
         "bridge" => ("{ lan = \"eth1\", wan = \"eth2\" }", vec!["lan->wan", "wan->lan"]),
         _ => ("{ wan = \"eth2\" }", vec!["wan"]),
     };
-    let mut text = format!("[router]\nmode = \"{mode}\"\ninterfaces = {interfaces}\n");
-    for port in ports {
-        text += &format!("[port.\"{port}\"]\nrate = \"{rate}\"\nqueue.q = {queue}\n");
-    }
-    text
+    let port = |port| format!("[port.\"{port}\"]\nrate = \"{rate}\"\nqueue.q = {queue}\n");
+    let ports: String = ports.into_iter().map(port).collect();
+    format!("[router]\nmode = \"{mode}\"\ninterfaces = {interfaces}\n{ports}")
 }
 
 /// A numbered stream of datagrams from one host to the other.
