@@ -67,7 +67,7 @@ impl Sampling {
             let host_losses = losses.no_slot + losses.too_long + losses.down;
             self.spare.fidelity =
                 (host_losses > 0).then(|| FidelitySample { host_losses, ..FidelitySample::default() });
-            // A forwarder waits for nobody: while a reader copies, this sample is lost.
+            // The forwarder never waits for a reader: while one copies, this sample is lost.
             match self.newest.try_lock() {
                 Ok(mut newest) => core::mem::swap(&mut *newest, &mut self.spare),
                 Err(_) => self.dropped += 1,
