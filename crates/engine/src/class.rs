@@ -191,11 +191,11 @@ impl Classes {
         self.positions[class].height
     }
 
-    /// Passes a packet down to a leaf: the owner's rules chose the class at the top ([`Header::class`]),
+    /// Passes a packet down to a leaf: the owner's rules chose the class at the top ([`Header::position`]),
     /// those of the inner classes choose below. Returns the leaf, and whether it is empty all the same,
     /// because it dropped the packet.
     ///
-    /// [`Header::class`]: crate::packet::Header::class
+    /// [`Header::position`]: crate::packet::Header::position
     #[inline]
     pub fn enqueue(&mut self, mut packet: Packet, cx: &mut Context<'_>) -> (usize, bool) {
         let before = cx.drops.account();
