@@ -12,6 +12,7 @@ use lockgate_dataplane::error::Refusal;
 use lockgate_dataplane::interfaces::{Interfaces, Options};
 use lockgate_dataplane::namespace::{Namespace, may_make_namespaces};
 use lockgate_dataplane::netlink::{Link, Netlink, VethEnd};
+use lockgate_dataplane::redirection::Redirection;
 use lockgate_dataplane::socket::SocketChoice;
 use lockgate_engine::units::Duration;
 use lockgate_router::router::Router;
@@ -31,7 +32,7 @@ impl Network {
     /// Makes it with an MTU; `None` where this user may not, which is noted as skipped.
     pub(crate) fn make(mtu: u32) -> Option<Self> {
         if !may_make_namespaces() {
-            skipped::skipped("this user may not attach programs");
+            skipped::skipped("this user may not make network namespaces");
             return None;
         }
         let made = || -> Result<Self, Refusal> {
@@ -55,7 +56,13 @@ impl Network {
             }
             Ok(network)
         };
-        Some(made().expect("namespaces and cables"))
+        let network = made().expect("namespaces and cables");
+        let attached = network.router.inside(|| Redirection::incoming(INTERFACES[0], INTERFACES[1]));
+        if let Err(refusal) = attached.expect("entered") {
+            skipped::skipped(refusal);
+            return None;
+        }
+        Some(network)
     }
 
     /// Starts a router with a policy. Returns it, and what it tells.
