@@ -96,10 +96,10 @@ fn kernel_of(release: &str) -> Finding {
     let version = (numbers.next().flatten().unwrap_or(0), numbers.next().flatten().unwrap_or(0));
     let (what, found) = ("kernel", format!("Linux {release}"));
     if version < TCX {
-        let help = format!("mode `egress` needs Linux {}.{} (tcx); the others run", TCX.0, TCX.1);
-        return Finding::new(what, State::Weak, found, help);
+        let help = format!("a router needs Linux {}.{} (tcx)", TCX.0, TCX.1);
+        return Finding::new(what, State::Missing, found, help);
     }
-    Finding::good(what, format!("{found}, with tcx for mode `egress`"))
+    Finding::good(what, format!("{found}, with tcx"))
 }
 
 fn privileges() -> Finding {
@@ -108,13 +108,14 @@ fn privileges() -> Finding {
         (CapabilitySet::NET_ADMIN, "CAP_NET_ADMIN"),
         (CapabilitySet::NET_RAW, "CAP_NET_RAW"),
         (CapabilitySet::BPF, "CAP_BPF"),
+        (CapabilitySet::SYS_ADMIN, "CAP_SYS_ADMIN"),
     ];
     let lacking: Vec<&str> =
         needed.iter().filter(|(one, _)| !has.contains(*one)).map(|(_, name)| *name).collect();
     if lacking.is_empty() {
         return Finding::good("privileges", needed.map(|(_, name)| name).join(", "));
     }
-    let help = "run it as root, or by the unit lockgate-route@.service, which gives these three alone";
+    let help = "run it as root, or by the unit lockgate-route@.service, which gives these four alone";
     Finding::new("privileges", State::Missing, format!("not {}", lacking.join(", ")), help)
 }
 
@@ -238,9 +239,9 @@ mod tests {
             ("6.18.0", State::Good),
             ("6.6.0-rc1+", State::Good),
             ("7.0", State::Good),
-            ("6.5.13-generic", State::Weak),
-            ("5.15.0-91-generic", State::Weak),
-            ("strange", State::Weak),
+            ("6.5.13-generic", State::Missing),
+            ("5.15.0-91-generic", State::Missing),
+            ("strange", State::Missing),
         ] {
             assert_eq!(kernel_of(release).state, state, "{release}");
         }
