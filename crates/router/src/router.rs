@@ -103,16 +103,23 @@ impl Router {
             groups.iter().map(|group| opening.open(group, &mut records)).collect();
         let opened = opened?;
         let packet_sockets = opened.iter().find_map(|(it, _)| it.packet_socket_reason().map(reason));
-        let ended = Arc::new(AtomicBool::new(false));
-        let failed = Arc::new(AtomicBool::new(false));
-        let mut workers = Vec::new();
+        // Dropped on an error below: it ends the threads started so far.
+        let mut router = Self {
+            policy,
+            attachment: attachment.clone(),
+            workers: Vec::new(),
+            watchdog: None,
+            ended: Arc::default(),
+            failed: Arc::default(),
+            packet_sockets,
+        };
         for (group, (interfaces, ports)) in groups.iter().zip(opened) {
             let (order, receiving) = orders();
             let (sampling, newest) = samples(options.every);
             let shared = Arc::new(Shared::default());
             let frames = Frames::new(frames, attachment.longest());
             let forwarder = Forwarder::new(interfaces, ports, frames, receiving, sampling, shared.clone());
-            let (attachment, failing) = (attachment.clone(), failed.clone());
+            let (attachment, failing) = (attachment.clone(), router.failed.clone());
             let thread = thread::Builder::new()
                 .name("forward".into())
                 .spawn(move || {
@@ -123,12 +130,12 @@ impl Router {
                     result
                 })
                 .map_err(|why| lockgate_dataplane::error::Refusal::new("start a thread", why))?;
-            workers.push(Worker { ports: group.to_vec(), orders: order, newest, shared, thread });
+            router.workers.push(Worker { ports: group.to_vec(), orders: order, newest, shared, thread });
         }
         attachment.attach()?;
-        let watched = workers.iter().map(|worker| worker.shared.clone()).collect();
-        let watchdog = watchdog::start(attachment.clone(), watched, ended.clone(), Box::new(tell));
-        Ok(Self { policy, attachment, workers, watchdog, ended, failed, packet_sockets })
+        let watched = router.workers.iter().map(|worker| worker.shared.clone()).collect();
+        router.watchdog = watchdog::start(attachment, watched, router.ended.clone(), Box::new(tell));
+        Ok(router)
     }
 
     /// Returns why frames come by packet sockets; `None` if they come by `AF_XDP`.

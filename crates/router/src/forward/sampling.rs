@@ -68,9 +68,14 @@ impl Sampling {
             self.spare.fidelity =
                 (host_losses > 0).then(|| FidelitySample { host_losses, ..FidelitySample::default() });
             // The forwarder never waits for a reader: while one copies, this sample is lost.
-            match self.newest.try_lock() {
-                Ok(mut newest) => core::mem::swap(&mut *newest, &mut self.spare),
-                Err(_) => self.dropped += 1,
+            if let Ok(mut newest) = self.newest.try_lock() {
+                core::mem::swap(&mut *newest, &mut self.spare);
+                // They are in the sample; kept, they would grow with each change.
+                self.monitor.tell_again(self.events.len());
+                self.events.clear();
+            } else {
+                self.dropped += 1;
+                self.monitor.tell_again(self.spare.events.len());
             }
             self.due = Some(self.due + self.every).filter(|due| *due > now).unwrap_or(now + self.every);
         }
