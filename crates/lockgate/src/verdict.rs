@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use lockgate_measure::comparison::Difference;
 use lockgate_measure::metric::Address;
 use lockgate_measure::summary::{Expectation, Summary};
 use lockgate_scenario::diagnostic::visible;
@@ -97,6 +98,19 @@ pub fn quantity(path: &str, value: Option<f64>) -> String {
         "ratio" => figures::ratio(value),
         unit => figures::quantity(value, unit),
     }
+}
+
+/// Formats a difference of the metric at `path` with its 95 % interval: `+0.3 ms ± 0.9 ms`.
+pub fn difference(path: &str, one: &Difference) -> String {
+    let sign = if one.mean > 0.0 {
+        "+"
+    } else if one.mean < 0.0 {
+        "-"
+    } else {
+        ""
+    };
+    let half = one.half_width.map(|half| format!(" ± {}", quantity(path, Some(half)))).unwrap_or_default();
+    format!("{sign}{}{half}", quantity(path, Some(one.mean.abs())))
 }
 
 /// Formats the bounds of an expectation's metric.

@@ -6,7 +6,7 @@ use std::fmt::Write;
 
 use lockgate::figures;
 use lockgate::plans::{Planned, on_threads};
-use lockgate::verdict::quantity;
+use lockgate::verdict::{difference, quantity};
 use lockgate_experiment::{Row, Task, Variant, compare as judge, row, run_tasks};
 use lockgate_measure::comparison::{Difference, MetricComparison, Verdict};
 use serde_json::json;
@@ -261,19 +261,6 @@ impl Compared<'_> {
             "metrics": metrics,
         })
     }
-}
-
-/// Formats a difference: `+0.3 ms ± 0.9 ms`.
-fn difference(path: &str, one: &Difference) -> String {
-    let sign = if one.mean > 0.0 {
-        "+"
-    } else if one.mean < 0.0 {
-        "-"
-    } else {
-        ""
-    };
-    let half = one.half_width.map(|half| format!(" ± {}", quantity(path, Some(half)))).unwrap_or_default();
-    format!("{sign}{}{half}", quantity(path, Some(one.mean.abs())))
 }
 
 /// Quotes a cell of CSV if it must be (RFC 4180).

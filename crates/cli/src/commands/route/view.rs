@@ -11,7 +11,6 @@ use lockgate_monitor::{Channels, Command, Frames, Hub};
 use lockgate_router::router::Observer;
 use lockgate_scenario::Policy;
 use lockgate_scenario::policy::PolicyPort;
-
 use lockgate_session::{LinkStatus, PortStatus, Refused, Status};
 
 use crate::arguments::Route;

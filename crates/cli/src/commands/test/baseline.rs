@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use lockgate::verdict::quantity;
+use lockgate::verdict::{difference, quantity};
 use lockgate_measure::comparison::{Difference, MetricComparison, Verdict};
 use lockgate_measure::metric::{Address, Better};
 use serde::{Deserialize, Serialize};
@@ -120,19 +120,6 @@ pub(super) fn show(all: &[Tested], baseline: &Baseline) {
     say!();
     terminal::table(&["file", "metric", "old", "new", "difference", ""], &rows);
     say!("+ better   - worse   = no difference seen   ? too few seeds to tell");
-}
-
-/// Formats a difference with its 95 % interval.
-fn difference(path: &str, one: &Difference) -> String {
-    let sign = if one.mean > 0.0 {
-        "+"
-    } else if one.mean < 0.0 {
-        "-"
-    } else {
-        ""
-    };
-    let half = one.half_width.map(|half| format!(" ± {}", quantity(path, Some(half)))).unwrap_or_default();
-    format!("{sign}{}{half}", quantity(path, Some(one.mean.abs())))
 }
 
 /// Returns the mark of a difference. One seed has no scatter: equal values are equal, others cannot be judged.
