@@ -7,7 +7,8 @@ import type { Cell, Numbers, Report } from "../report";
 import { flowOf, type View } from "../selection";
 import { flowKey, runName, styleOf } from "../style";
 import type { TipRow } from "../tooltip";
-import { asideOf, type Curve, duration, type Panel, STRIP, TimeDrawing } from "./time";
+import { asideOf } from "./rules";
+import { type Curve, duration, type Panel, STRIP, TimeDrawing } from "./time";
 
 /** Whether any flow of the report has a sender that was observed. */
 export function hasSenders(report: Report): boolean {

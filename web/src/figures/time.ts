@@ -4,13 +4,16 @@ import { axisLook, extent, pointed, tickFormatter, yAxis } from "../axis";
 import { base, tooltip } from "../chart";
 import { averaged, decimate, nearest, type Point } from "../decimate";
 import { eventLabel, eventText, type Placed, placeLabels } from "../events";
-import { axisChoice, type Figure, hiddenNote, type KeyGroup, type Settings, type Table } from "../figure";
+import { axisChoice, type Figure, hiddenNote, type KeyGroup, type Settings } from "../figure";
 import { quantity, significant } from "../format";
 import type { Dash, Ink } from "../palette";
-import type { Cell, Event, Flow, Numbers, Queue } from "../report";
-import { flowOf, leavesOf, portOf, type ShownRun, type View } from "../selection";
+import type { Flow, Numbers } from "../report";
+import { flowOf, portOf, type ShownRun, type View } from "../selection";
 import { flowKey, runName, styleOf } from "../style";
 import { type TipRow, tip } from "../tooltip";
+import { queueColours, queuesOf } from "./queues";
+import { asideOf, LABELLED, type Rule, rulesOf } from "./rules";
+import { timeTable } from "./time-table";
 
 const LEFT = 58;
 const RIGHT = 22;
@@ -20,11 +23,6 @@ export const STRIP = 42;
 const BUCKETS = 900;
 /** Pixels between two points of a rate at least: means over several intervals are readable where single ones are all spikes. */
 const MEAN = 14;
-/** More queues than this in one port cannot be told apart. */
-const QUEUES = 7;
-/** Beyond so many rules none is labelled. */
-const LABELLED = 24;
-
 export interface Panel {
   name: string;
   unit: string;
@@ -47,67 +45,6 @@ export interface Curve {
   width: number;
   opacity: number;
   area: boolean;
-}
-
-export interface Rule extends Event {
-  at_s: number;
-  run: ShownRun;
-}
-
-/** The events with a time, in its order; the same event at about the same time in several runs is one rule. */
-export function rulesOf(view: View): Rule[] {
-  const seen = new Map<string, number>();
-  const near = Math.max(
-    ...view.runs.map(({ run }) => Math.max(run.intervalS ?? 0, (run.summary.durationS ?? 0) / 1000)),
-    1e-3,
-  );
-  return view.runs
-    .flatMap((run) => run.run.events.map((event) => ({ ...event, run })))
-    .filter((event): event is Rule => event.at_s !== null)
-    .sort((a, b) => a.at_s - b.at_s)
-    .filter((event) => {
-      const identity = JSON.stringify([event.kind, event.path, event.value, event.text]);
-      const before = seen.get(identity);
-      if (before !== undefined && event.at_s - before <= near) return false;
-      seen.set(identity, event.at_s);
-      return true;
-    });
-}
-
-/** The queues of the chosen port that are drawn: leaves in the order of the tree, the fullest where there are too many. */
-function queuesOf(view: View): { shown: string[]; all: number } {
-  const queues = new Map<string, { queue: Queue; peak: number }>();
-  for (const { run } of view.runs) {
-    const all = portOf(run, view.port)?.queues ?? [];
-    for (const queue of leavesOf(all)) {
-      const peak = extent([queue.series.peak_packets, queue.series.backlog_packets])?.[1] ?? 0;
-      const known = queues.get(queue.name);
-      queues.set(queue.name, { queue, peak: Math.max(peak, known?.peak ?? 0) });
-    }
-  }
-  const names = [...queues.keys()];
-  if (names.length <= QUEUES) return { shown: names, all: names.length };
-  const fullest = new Set(
-    [...queues]
-      .sort((a, b) => b[1].peak - a[1].peak)
-      .slice(0, QUEUES)
-      .map(([name]) => name),
-  );
-  return { shown: names.filter((name) => fullest.has(name)), all: names.length };
-}
-
-/** A queue takes the colour of the flow it is named after, else one that no flow has. */
-function queueColours(view: View, queues: readonly string[], ink: Ink): Map<string, string> {
-  const taken = new Set(queues.filter((name) => view.flows.includes(name)).map((name) => view.slotOf(name)));
-  const flows = new Set(view.flows.map((name) => view.slotOf(name)));
-  const free = ink.series.map((_, slot) => slot).filter((slot) => !taken.has(slot));
-  free.sort((a, b) => Number(flows.has(a)) - Number(flows.has(b)) || a - b);
-  return new Map(
-    queues.map((name) => {
-      const slot = view.flows.includes(name) ? view.slotOf(name) : (free.shift() ?? 0);
-      return [name, ink.series[slot % ink.series.length] as string];
-    }),
-  );
 }
 
 export function duration(view: View): readonly [number, number] {
@@ -593,80 +530,4 @@ export class TimeDrawing {
     }
     return rows;
   }
-}
-
-/** The events in one text, for a file that has no list beside it. */
-export function asideOf(rules: readonly Rule[]): string {
-  if (rules.length === 0 || rules.length > LABELLED) return "";
-  return `Events: ${rules.map((rule) => `at ${significant(rule.at_s, 6)} s ${eventText(rule)}`).join("; ")}.`;
-}
-
-function timeTable(view: View, queues: readonly string[]): Table {
-  const columns = [
-    "run",
-    "what",
-    "name",
-    "time_s",
-    "offered_bps",
-    "received_bps",
-    "lost_packets",
-    "owd_p50_s",
-    "owd_p99_s",
-    "owd_max_s",
-    "backlog_packets",
-    "peak_packets",
-    "backlog_bytes",
-    "dropped_packets",
-    "marked_packets",
-  ];
-  const rows: Cell[][] = [];
-  for (const { run } of view.runs) {
-    for (const name of view.flows) {
-      const series = flowOf(run, name)?.series;
-      series?.time_s.forEach((at, i) => {
-        const pick = (column: Numbers): number | null => column[i] ?? null;
-        rows.push([
-          run.label,
-          "flow",
-          name,
-          at,
-          pick(series.offered_bps),
-          pick(series.received_bps),
-          pick(series.lost_packets),
-          pick(series.owd_p50_s),
-          pick(series.owd_p99_s),
-          pick(series.owd_max_s),
-          null,
-          null,
-          null,
-          null,
-          null,
-        ]);
-      });
-    }
-    for (const name of queues) {
-      const series = portOf(run, view.port)?.queues.find((queue) => queue.name === name)?.series;
-      series?.time_s.forEach((at, i) => {
-        const pick = (column: Numbers): number | null => column[i] ?? null;
-        rows.push([
-          run.label,
-          "queue",
-          name,
-          at,
-          pick(series.offered_bps),
-          pick(series.sent_bps),
-          null,
-          null,
-          null,
-          null,
-          pick(series.backlog_packets),
-          pick(series.peak_packets),
-          pick(series.backlog_bytes),
-          pick(series.dropped_packets),
-          pick(series.marked_packets),
-        ]);
-      });
-    }
-  }
-  return { columns, rows };
 }

@@ -1,0 +1,39 @@
+/** Rules of a figure over time: the events of its runs. */
+import { eventText } from "../events";
+import { significant } from "../format";
+import type { Event } from "../report";
+import type { ShownRun, View } from "../selection";
+
+/** More rules than this are not labelled. */
+export const LABELLED = 24;
+
+export interface Rule extends Event {
+  at_s: number;
+  run: ShownRun;
+}
+
+/** The events with a time, in its order; the same event at about the same time in several runs is one rule. */
+export function rulesOf(view: View): Rule[] {
+  const seen = new Map<string, number>();
+  const near = Math.max(
+    ...view.runs.map(({ run }) => Math.max(run.intervalS ?? 0, (run.summary.durationS ?? 0) / 1000)),
+    1e-3,
+  );
+  return view.runs
+    .flatMap((run) => run.run.events.map((event) => ({ ...event, run })))
+    .filter((event): event is Rule => event.at_s !== null)
+    .sort((a, b) => a.at_s - b.at_s)
+    .filter((event) => {
+      const identity = JSON.stringify([event.kind, event.path, event.value, event.text]);
+      const before = seen.get(identity);
+      if (before !== undefined && event.at_s - before <= near) return false;
+      seen.set(identity, event.at_s);
+      return true;
+    });
+}
+
+/** The events in one text, for a file that has no list beside it. */
+export function asideOf(rules: readonly Rule[]): string {
+  if (rules.length === 0 || rules.length > LABELLED) return "";
+  return `Events: ${rules.map((rule) => `at ${significant(rule.at_s, 6)} s ${eventText(rule)}`).join("; ")}.`;
+}

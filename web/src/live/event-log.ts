@@ -1,0 +1,85 @@
+/** Log of a run's events, newest first: filtered by a word, each change with its undo. */
+import { announce, breakable, h } from "../dom";
+import type { EventSample } from "../generated/lockgate";
+import type { Feed } from "./feed";
+
+/** Events shown at most. */
+const SHOWN = 100;
+
+/** An event as a line of text. */
+export function eventText(event: EventSample): string {
+  const moved = event.moved_packets === null ? "" : `, ${event.moved_packets} packets moved`;
+  const forced = event.forced_out_packets > 0 ? `, ${event.forced_out_packets} forced out` : "";
+  if (event.path === "") return event.text;
+  return `set ${event.path} = ${event.value}${moved}${forced}`;
+}
+
+export class EventLog {
+  readonly list = h("ol", { class: "events", "aria-label": "Events, newest first", tabindex: 0 });
+  readonly filter: HTMLInputElement;
+  /** Number of events announced so far. */
+  #announced = 0;
+
+  constructor(
+    readonly feed: Feed,
+    redraw: () => void,
+  ) {
+    this.filter = h("input", {
+      type: "search",
+      placeholder: "filter",
+      "aria-label": "Filter events",
+      oninput: redraw,
+    });
+  }
+
+  /** Draws the events up to this time, in seconds. */
+  draw(until: number): void {
+    const { events } = this.feed;
+    const wanted = this.filter.value.toLowerCase();
+    const shown = events
+      .filter((event) => event.at_s <= until && eventText(event).toLowerCase().includes(wanted))
+      .slice(-SHOWN);
+    const key = `${shown.length} ${shown.at(-1)?.at_s ?? ""} ${wanted} ${this.feed.status?.ended ?? ""}`;
+    if (this.list.dataset["key"] === key) return;
+    this.list.dataset["key"] = key;
+    this.list.replaceChildren(
+      ...shown
+        .reverse()
+        .map((event) =>
+          h(
+            "li",
+            {},
+            h("time", {}, `${event.at_s.toFixed(3)} s`),
+            " ",
+            ...breakable(eventText(event)),
+            this.#undoButton(event),
+          ),
+        ),
+    );
+    if (events.length > this.#announced && this.#announced > 0)
+      announce(eventText(events.at(-1) as EventSample));
+    this.#announced = events.length;
+  }
+
+  #undoButton(event: EventSample): HTMLElement | string {
+    const before = event.before ?? [];
+    if (this.feed.readOnly || this.feed.status?.ended === true || before.length === 0) return "";
+    return h(
+      "button",
+      {
+        type: "button",
+        class: "undo",
+        title: `lockgate set '${before.join("' '")}'`,
+        "aria-label": `undo: set ${before.join(", ")}`,
+        onclick: () => void this.#undo(before),
+      },
+      "undo",
+    );
+  }
+
+  /** Sets what was there before a change. */
+  async #undo(before: string[]): Promise<void> {
+    const answer = await this.feed.set(before);
+    announce(answer.text);
+  }
+}
