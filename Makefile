@@ -20,7 +20,7 @@ ACCEPTED ?= 100000
 CARGO ?= cargo
 LOCKGATE = target/release/lockgate
 
-.PHONY: demo test python-test wheel forget-skips lint wasm-check twin bench fuzz mutants web docs types tools build clean
+.PHONY: demo test test-waiting test-computing python-test wheel forget-skips lint wasm-check twin bench fuzz mutants web docs types tools build clean
 .DEFAULT_GOAL := demo
 
 demo: web
@@ -40,16 +40,29 @@ web/dist/report.html: web/node_modules $(shell find web/src web/report.html web/
 	cd web && npm run build
 	@touch $@
 
-# Everything is compiled once: the page's tests run the command that is built for the others. What this host cannot run
-# is recorded in the file LOCKGATE_SKIPPED and printed at the end.
+# Everything is compiled once. Then two lanes run side by side, one of which mostly waits: for real time, namespaces,
+# browsers, package managers. The output of a command is printed when it ends. What this host cannot run is recorded in the
+# file LOCKGATE_SKIPPED and printed at the end.
 test: export LOCKGATE_SKIPPED = $(CURDIR)/target/skipped.txt
-test: forget-skips web lint
+test: forget-skips web
 	$(CARGO) test --workspace --locked --no-run
+	@$(MAKE) --no-print-directory --jobs=2 --output-sync=line test-waiting test-computing
+	@tests/skips.sh $(LOCKGATE_SKIPPED)
+
+# Tests of this list wait more than they compute. The only ones that make interfaces or namespaces.
+WAITING = apply bad_hosts control control_channel driver frames kernel live monitor output reproduce_live route timestamp
+TESTS = $(sort $(basename $(notdir $(wildcard crates/*/tests/*.rs))) \
+    $(notdir $(patsubst %/main.rs,%,$(wildcard crates/*/tests/*/main.rs))))
+
+test-waiting:
+	RUST_TEST_THREADS=4 $(CARGO) test --workspace --locked $(WAITING:%=--test %)
 	cd web && npm test
-	$(CARGO) test --workspace --locked
 	@# With these options the artifacts of `cargo test` are used: its features are those of all tests.
 	@CARGO="$(CARGO)" LOCKGATE_PYTHON_BUILD="--workspace --lib --tests" tests/python.sh
-	@tests/skips.sh $(LOCKGATE_SKIPPED)
+
+test-computing: lint
+	$(CARGO) test --workspace --locked --lib --bins $(patsubst %,--test %,$(filter-out $(WAITING),$(TESTS)))
+	$(CARGO) test --workspace --locked --doc
 
 python-test:
 	@CARGO="$(CARGO)" tests/python.sh
