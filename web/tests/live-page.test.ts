@@ -80,15 +80,18 @@ const sample = (number: number) => ({
   at_s: number / 10,
   interval_s: 0.1,
   dropped_samples: 0,
+  left_out: { ports: 0, queues: 0, flows: 0 },
   ports: [
     {
       name: "a->b",
+      index: 0,
       sent_bps: 9e6,
       ring_packets: 0,
       queues: [queue("q", 0, null, 10 + (number % 20)), queue("one", 1, 0, number % 20)],
     },
     {
       name: "b->a",
+      index: 1,
       sent_bps: 0,
       ring_packets: 0,
       queues: [{ ...queue("fifo", 0, null, 0), total: { offered_packets: 0 } }],
@@ -129,6 +132,8 @@ class Player {
   /** How a sample of this number looks, and what the network is. */
   sample: (number: number) => object = sample;
   status: object = status;
+  /** The answer to a request of a large network's page, by its path and query. */
+  answer: ((path: string) => unknown) | null = null;
   readonly streams = new Set<ServerResponse>();
   readonly asked: { path: string; body: string }[] = [];
   number = 120;
@@ -162,7 +167,8 @@ class Player {
       else if (path === "/api/stream" && this.playing) {
         response.writeHead(200, { "Content-Type": "text/event-stream" });
         this.streams.add(response);
-      } else response.writeHead(404).end();
+      } else if (this.answer !== null) json(this.answer(request.url ?? ""));
+      else response.writeHead(404).end();
     });
     this.#timer = setInterval(() => {
       this.number += 1;
@@ -387,6 +393,7 @@ describe.skipIf(executable === undefined)("the page of a running run", () => {
       ...sample(number),
       ports: names.map((name, index) => ({
         name,
+        index,
         sent_bps: 1,
         ring_packets: 0,
         queues: [queue("q", 0, null, index % 50), queue("one", 1, 0, 1), queue("two", 2, 0, 1)],
@@ -396,10 +403,56 @@ describe.skipIf(executable === undefined)("the page of a running run", () => {
     expect((await page.locator(".strips").boundingBox())?.y).toBeLessThan(1000);
     expect(await page.locator("#queues tbody tr").count()).toBe(40 + 2);
     expect(await page.locator("#queues").textContent()).toContain("40 of 200 ports");
-    await page.getByLabel("Filter ports").fill("s117");
+    await page.getByLabel("Filter queues").fill("s117");
     await expect.poll(() => page.locator("#queues tbody tr", { hasText: "hub->s117" }).count()).toBe(1);
     await page.locator("#queues tbody tr", { hasText: "hub->s117" }).click();
     await expect.poll(() => page.locator("tr.selected th").textContent()).toBe("hub->s117 q");
+    expect(complaints).toEqual([]);
+    player.close();
+  });
+
+  it("finds each queue of a network that is too large to show, with its knobs", async () => {
+    const player = new Player(html);
+    const asked: string[] = [];
+    player.answer = (path) => {
+      asked.push(path);
+      if (!path.startsWith("/api/knobs")) return [];
+      const [port] = status.ports;
+      return {
+        port: { ...port, name: "bng:olt", queues: [["plan/77", [knob("rate", "50mbit")]]] },
+        link: status.links[0],
+      };
+    };
+    player.status = { ...status, is_large: true, nodes: [], links: [], ports: [], flows: [] };
+    const worst = Array.from({ length: 100 }, (_, index) =>
+      queue(`plan/${901 + index}`, 2 + index, 0, 101 + index),
+    );
+    player.sample = (number) => {
+      const isFollowed = asked.some((path) => path.includes("plan%2F77"));
+      const found = isFollowed ? [queue("plan/77", 500, 0, 1)] : [];
+      return {
+        ...sample(number),
+        left_out: { ports: 9_000, queues: 19_899 - found.length, flows: 5_000 },
+        ports: [
+          {
+            name: "bng:olt",
+            index: 4,
+            sent_bps: 9e9,
+            ring_packets: 0,
+            queues: [queue("shaper", 0, null, 900), ...found, ...worst],
+          },
+        ],
+      };
+    };
+    const { page, complaints } = await open(player, 1280, "light");
+    expect(await page.locator("#queues").textContent()).toContain("101 of 20000 queues, the worst");
+    await page.getByLabel("Order of queues").selectOption("backlog");
+    await expect.poll(() => page.locator("#queues tbody th").first().textContent()).toBe("bng:olt plan/1000");
+    await page.getByLabel("Filter queues").fill("plan/77");
+    await page.locator("#queues tbody tr", { hasText: "plan/77" }).click();
+    await expect.poll(() => page.locator("tr.selected th").textContent()).toBe("bng:olt plan/77");
+    await expect.poll(() => page.locator(".knobs caption").allTextContents()).toContain("Queue plan/77");
+    expect(asked).toContain("/api/knobs?port=bng%3Aolt&queue=plan%2F77");
     expect(complaints).toEqual([]);
     player.close();
   });

@@ -5,6 +5,7 @@ import { Choice } from "../src/live/choice";
 import { columns } from "../src/live/columns";
 import { keep } from "../src/live/feed";
 import { readable } from "../src/live/knobs";
+import { portAt } from "../src/live/parts";
 import { History } from "../src/live/seen";
 import { step } from "../src/live/step";
 import { ticks } from "../src/live/strips";
@@ -14,9 +15,11 @@ const sample = (number: number, packets = number, name = "q"): Sample => ({
   at_s: number / 10,
   interval_s: 0.1,
   dropped_samples: 0,
+  left_out: { ports: 0, queues: 0, flows: 0 },
   ports: [
     {
       name: "a->b",
+      index: 0,
       sent_bps: 0,
       ring_packets: 0,
       queues: [
@@ -101,7 +104,7 @@ describe("a tree that is swapped", () => {
     const history = new History();
     history.take(samples.slice(0, 2));
     history.take(samples);
-    const drawn = history.within(0, 0, 1);
+    const drawn = history.within(0, "q", 0, 1);
     expect(drawn.map(({ queue, slot, last }) => [queue, slot, last])).toEqual([
       ["q", 0, 0.1],
       ["fair", 1, 0.3],
@@ -109,30 +112,41 @@ describe("a tree that is swapped", () => {
     const [, before, , after] = columns(samples, drawn, 2);
     expect(before).toEqual([0, 1, null, null]);
     expect(after).toEqual([null, null, 5, 2]);
-    expect(history.within(0, 0.2, 1).map(({ queue, slot }) => [queue, slot])).toEqual([["fair", 1]]);
+    expect(history.within(0, "q", 0.2, 1).map(({ queue, slot }) => [queue, slot])).toEqual([["fair", 1]]);
     expect(history.slotOf(0, "fair")).toBe(1);
   });
 });
 
 describe("what is selected", () => {
-  const port = (name: string, queue: string, peak: number): Sample["ports"][number] => ({
+  const port = (index: number, queue: string, peak: number): Sample["ports"][number] => ({
     ...(sample(0, peak - 1, queue).ports[0] as Sample["ports"][number]),
-    name,
+    index,
   });
+  const having = (...ports: Sample["ports"]): Sample => ({ ...sample(0), ports });
 
   it("goes to the busiest port until the reader chooses, and then stays, idle or swapped", () => {
     const choice = new Choice();
-    choice.follow([port("a->b", "q", 0), port("b->a", "q", 0)]);
-    choice.follow([port("a->b", "q", 0), port("b->a", "q", 9)]);
+    choice.follow(having(port(0, "q", 0), port(1, "q", 0)));
+    choice.follow(having(port(0, "q", 0), port(1, "q", 9)));
     expect([choice.port, choice.queue]).toEqual([1, "q"]);
     // No more than twice as much: it does not go to and fro.
-    choice.follow([port("a->b", "q", 12), port("b->a", "q", 0)]);
+    choice.follow(having(port(0, "q", 12), port(1, "q", 0)));
     expect(choice.port).toBe(1);
     choice.choose(0, "q");
-    choice.follow([port("a->b", "q", 0), port("b->a", "q", 500)]);
+    choice.follow(having(port(0, "q", 0), port(1, "q", 500)));
     expect([choice.port, choice.queue]).toEqual([0, "q"]);
-    choice.follow([port("a->b", "fair", 0), port("b->a", "q", 500)]);
+    choice.follow(having(port(0, "fair", 0), port(1, "q", 500)));
     expect([choice.port, choice.queue]).toEqual([0, "fair"]);
+  });
+
+  it("stays where a sample of a large network leaves it out", () => {
+    const choice = new Choice();
+    choice.choose(7, "plan/77");
+    const left_out = { ports: 9, queues: 900, flows: 0 };
+    choice.follow({ ...having(port(3, "q", 5)), left_out });
+    expect([choice.port, choice.queue]).toEqual([7, "plan/77"]);
+    expect(portAt(having(port(3, "q", 5)), 3)?.index).toBe(3);
+    expect(portAt(having(port(3, "q", 5)), 0)).toBeUndefined();
   });
 });
 

@@ -37,10 +37,24 @@ pub struct Sample {
     pub ports: Vec<PortSample>,
     /// The flows, in the scenario's order.
     pub flows: Vec<FlowSample>,
+    /// Parts of a large network that this sample leaves out.
+    pub left_out: LeftOut,
     /// Events in the interval.
     pub events: Vec<EventSample>,
     /// Timing accuracy of the run so far; `None` for a simulation, which is exact.
     pub fidelity: Option<FidelitySample>,
+}
+
+/// Numbers of ports, queues and flows that a sample of a large network leaves out.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
+pub struct LeftOut {
+    /// Ports.
+    pub ports: usize,
+    /// Queues, those of the ports included.
+    pub queues: usize,
+    /// Flows.
+    pub flows: usize,
 }
 
 /// Timing accuracy of a live run so far, and whether its figures are reliable.
@@ -64,6 +78,8 @@ pub struct FidelitySample {
 pub struct PortSample {
     /// Name in the scenario.
     pub name: String,
+    /// Index in the scenario's order.
+    pub index: usize,
     /// Bits per second sent on the link in the interval.
     pub sent_bps: f64,
     /// Packets in the device ring below the queues now.
@@ -328,7 +344,9 @@ impl Monitor {
         for ((port, record), state) in ports.zip(&mut self.ports) {
             record.learn_places(port);
             record.seen(&mut self.seen);
-            state.close(nth(&mut sample.ports, count), port, record, &mut self.seen, interval, observations);
+            let shown = nth(&mut sample.ports, count);
+            shown.index = count;
+            state.close(shown, port, record, &mut self.seen, interval, observations);
             count += 1;
         }
         sample.ports.truncate(count);
@@ -343,6 +361,7 @@ impl Monitor {
         sample.interval_s = interval;
         sample.dropped_samples = 0;
         sample.fidelity = None;
+        sample.left_out = LeftOut::default();
         sample.events.clear();
         sample.events.extend(events.iter().skip(self.events).map(EventSample::of));
         self.events = events.len();

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{SyncSender, TrySendError, sync_channel};
 use std::sync::{Arc, Mutex};
-use std::time::Duration as WallTime;
+use std::time::{Duration as WallTime, Instant};
 
 use lockgate_engine::units::Duration;
 use lockgate_measure::monitor::{EventSample, Sample};
@@ -13,6 +13,7 @@ use lockgate_session::{Done, Refused, Status};
 use tokio::sync::broadcast;
 
 use crate::channels::Board;
+use crate::fold::fold;
 use crate::{Channels, Command};
 
 /// Capacity of one reader's channel, in samples.
@@ -34,12 +35,23 @@ const KEPT_EVENTS: usize = 10_000;
 /// Timeout of a command: the run answers at its next look.
 const PATIENCE: WallTime = WallTime::from_secs(8);
 
-/// Sample with its cached text.
+/// Time for which queues are followed after the last request.
+const FOLLOWED: WallTime = WallTime::from_mins(1);
+
+/// Number of texts followed at once.
+const FOLLOWED_TEXTS: usize = 32;
+
+/// Longest text followed, in bytes.
+const FOLLOWED_LENGTH: usize = 200;
+
+/// Sample for readers.
 #[derive(Clone, Debug)]
 pub struct Frame {
-    /// The sample.
+    /// All of the sample.
     pub sample: Arc<Sample>,
-    /// The sample as JSON.
+    /// Part of it that readers get: all of it unless the network is large.
+    pub shown: Arc<Sample>,
+    /// That part as JSON.
     pub json: Arc<str>,
 }
 
@@ -49,8 +61,10 @@ pub type Frames = broadcast::Receiver<Frame>;
 /// Kept history.
 #[derive(Debug, Default)]
 struct Kept {
-    frames: VecDeque<Frame>,
+    /// Ends of the samples, in seconds, and their JSON.
+    texts: VecDeque<(f64, Arc<str>)>,
     bytes: usize,
+    latest: Option<Frame>,
     events: VecDeque<EventSample>,
 }
 
@@ -61,6 +75,8 @@ pub struct Hub {
     commands: SyncSender<Command>,
     frames: broadcast::Sender<Frame>,
     kept: Mutex<Kept>,
+    /// Texts that readers follow, in lower case, and until when.
+    followed: Mutex<Vec<(String, Instant)>>,
     over: AtomicBool,
     /// Number of readers of the stream.
     pub(crate) streams: AtomicUsize,
@@ -78,6 +94,7 @@ impl Hub {
             commands,
             frames: broadcast::Sender::new(WAITING),
             kept: Mutex::default(),
+            followed: Mutex::default(),
             over: AtomicBool::new(false),
             streams: AtomicUsize::new(0),
         });
@@ -92,20 +109,21 @@ impl Hub {
     }
 
     fn take(&self, sample: Arc<Sample>) {
-        let json: Arc<str> = serde_json::to_string(&*sample).unwrap_or_default().into();
-        let frame = Frame { sample, json };
+        let shown = fold(&sample, &self.followed());
+        let json: Arc<str> = serde_json::to_string(&*shown).unwrap_or_default().into();
+        let frame = Frame { sample, shown, json };
         if let Ok(mut kept) = self.kept.lock() {
             kept.bytes += frame.json.len();
             kept.events.extend(frame.sample.events.iter().cloned());
             let surplus = kept.events.len().saturating_sub(KEPT_EVENTS);
             kept.events.drain(..surplus);
             let oldest = frame.sample.at_s - KEPT_S;
-            kept.frames.push_back(frame.clone());
-            while kept.bytes > KEPT_BYTES || kept.frames.front().is_some_and(|kept| kept.sample.at_s < oldest)
-            {
-                let Some(old) = kept.frames.pop_front() else { break };
-                kept.bytes -= old.json.len();
+            kept.texts.push_back((frame.sample.at_s, frame.json.clone()));
+            while kept.bytes > KEPT_BYTES || kept.texts.front().is_some_and(|(at_s, _)| *at_s < oldest) {
+                let Some((_, old)) = kept.texts.pop_front() else { break };
+                kept.bytes -= old.len();
             }
+            kept.latest = Some(frame.clone());
         }
         // Fails only if there are no readers.
         let _ = self.frames.send(frame);
@@ -123,15 +141,37 @@ impl Hub {
 
     /// Returns the last sample.
     pub fn latest(&self) -> Option<Frame> {
-        self.kept.lock().ok()?.frames.back().cloned()
+        self.kept.lock().ok()?.latest.clone()
     }
 
-    /// Returns the kept samples that end later than `after_s`, at most the latest `most`.
-    pub fn since(&self, after_s: f64, most: usize) -> Vec<Frame> {
+    /// Returns the kept samples that end later than `after_s` as JSON, at most the latest `most`.
+    pub fn since(&self, after_s: f64, most: usize) -> Vec<Arc<str>> {
         let Ok(kept) = self.kept.lock() else { return Vec::new() };
-        let start = kept.frames.partition_point(|frame| frame.sample.at_s <= after_s);
-        let start = start.max(kept.frames.len().saturating_sub(most));
-        kept.frames.iter().skip(start).cloned().collect()
+        let start = kept.texts.partition_point(|(at_s, _)| *at_s <= after_s);
+        let start = start.max(kept.texts.len().saturating_sub(most));
+        kept.texts.iter().skip(start).map(|(_, json)| json.clone()).collect()
+    }
+
+    /// Keeps the queues and flows with `text` in their name among those that readers get of a large network, for
+    /// a minute from now. Upper and lower case are the same.
+    pub fn follow(&self, text: &str) {
+        let text = text.to_lowercase();
+        if text.is_empty() || text.len() > FOLLOWED_LENGTH {
+            return;
+        }
+        let Ok(mut followed) = self.followed.lock() else { return };
+        followed.retain(|(known, _)| *known != text);
+        followed.push((text, Instant::now() + FOLLOWED));
+        let surplus = followed.len().saturating_sub(FOLLOWED_TEXTS);
+        followed.drain(..surplus);
+    }
+
+    /// Returns the texts that readers follow now.
+    fn followed(&self) -> Vec<String> {
+        let Ok(mut followed) = self.followed.lock() else { return Vec::new() };
+        let now = Instant::now();
+        followed.retain(|(_, until)| *until > now);
+        followed.iter().map(|(text, _)| text.clone()).collect()
     }
 
     /// Returns the events so far, the oldest first.

@@ -30,6 +30,7 @@ mod channels;
 pub mod client;
 mod command;
 mod error;
+mod fold;
 mod hub;
 #[cfg(feature = "live")]
 mod live;

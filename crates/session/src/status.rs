@@ -1,5 +1,7 @@
 //! Status of a session: the part that changes rarely.
 
+use std::borrow::Cow;
+
 use lockgate_scenario::Scenario;
 use serde::Serialize;
 
@@ -28,6 +30,9 @@ pub struct Status {
     pub ended: bool,
     /// Number of settings so far.
     pub version: u64,
+    /// True if nodes, links, ports and flows are left out, because they are many. Knobs are then asked for by
+    /// queue ([`Status::of_queue`]).
+    pub is_large: bool,
     /// Names of the nodes.
     pub nodes: Vec<String>,
     /// Links.
@@ -121,6 +126,42 @@ impl Status {
                     .collect(),
             })
             .collect();
+    }
+}
+
+/// Queues, nodes and flows up to which readers get all of a status.
+const LARGE: usize = 400;
+
+impl Status {
+    /// Returns the part that readers get at each change: of a large network none of its parts.
+    pub fn for_readers(&self) -> Cow<'_, Self> {
+        let queues: usize = self.ports.iter().map(|port| port.queues.len().max(1)).sum();
+        if queues.max(self.nodes.len()).max(self.flows.len()) <= LARGE {
+            return Cow::Borrowed(self);
+        }
+        Cow::Owned(Self {
+            title: self.title.clone(),
+            mode: self.mode,
+            seed: self.seed,
+            duration_s: self.duration_s,
+            pace: self.pace,
+            every_s: self.every_s,
+            held: self.held,
+            ended: self.ended,
+            version: self.version,
+            is_large: true,
+            ..Self::default()
+        })
+    }
+
+    /// Returns the port of this name with the knobs of one queue, and its link; `None` if there is no such port.
+    pub fn of_queue(&self, port: &str, queue: &str) -> Option<(PortStatus, &LinkStatus)> {
+        let port = self.ports.iter().find(|known| known.name == port)?;
+        let link = self.links.iter().find(|link| link.name == port.link)?;
+        let queues = port.queues.iter().filter(|(name, _)| name == queue).cloned().collect();
+        let PortStatus { name, from, to, link: of, root, .. } = port;
+        let [name, from, to, of] = [name, from, to, of].map(String::clone);
+        Some((PortStatus { name, from, to, link: of, root: root.clone(), queues }, link))
     }
 }
 

@@ -425,6 +425,15 @@ about: string,
 /** Possible values, if they are a short list. */
 choices: Array<string>, };
 
+/** Numbers of ports, queues and flows that a sample of a large network leaves out. */
+export type LeftOut = {
+/** Ports. */
+ports: number,
+/** Queues, those of the ports included. */
+queues: number,
+/** Flows. */
+flows: number, };
+
 /** Link and its knobs. */
 export type LinkStatus = {
 /** Name. */
@@ -490,6 +499,8 @@ queues: Array<QueueData>, };
 export type PortSample = {
 /** Name in the scenario. */
 name: string,
+/** Index in the scenario's order. */
+index: number,
 /** Bits per second sent on the link in the interval. */
 sent_bps: number,
 /** Packets in the device ring below the queues now. */
@@ -727,6 +738,8 @@ dropped_samples: number,
 ports: Array<PortSample>,
 /** The flows, in the scenario's order. */
 flows: Array<FlowSample>,
+/** Parts of a large network that this sample leaves out. */
+left_out: LeftOut,
 /** Events in the interval. */
 events: Array<EventSample>,
 /** Timing accuracy of the run so far; `None` for a simulation, which is exact. */
@@ -755,6 +768,9 @@ held: boolean,
 ended: boolean,
 /** Number of settings so far. */
 version: number,
+/** True if nodes, links, ports and flows are left out, because they are many. Knobs are then asked for by
+ * queue ([`Status::of_queue`]). */
+is_large: boolean,
 /** Names of the nodes. */
 nodes: Array<string>,
 /** Links. */

@@ -1,12 +1,13 @@
 /** Which port and queue the page is about: the reader's choice for as long as the port exists, before that the busiest. */
-import type { PortSample } from "../generated/lockgate";
+import type { Sample } from "../generated/lockgate";
+import { isFolded, portAt } from "./parts";
 
 export class Choice {
   port = -1;
   queue = "";
   #own = false;
   /** The most packets that ever waited, by port. */
-  readonly #peaks: number[] = [];
+  readonly #peaks = new Map<number, number>();
 
   /** The reader's choice: it stays, however idle the port becomes. */
   choose(port: number, queue: string): void {
@@ -14,18 +15,22 @@ export class Choice {
   }
 
   /** Follows a sample: to the busiest port until the reader chooses, and to the root of the tree where the queue is gone. */
-  follow(ports: readonly PortSample[]): void {
-    ports.forEach((port, index) => {
-      this.#peaks[index] = Math.max(this.#peaks[index] ?? 0, port.queues[0]?.peak_packets ?? 0);
-    });
-    if (!this.#own) {
-      // Twice as much, so that it does not go to and fro between two.
-      const busier = this.#peaks.findIndex(
-        (peak) => peak === Math.max(...this.#peaks) && peak > 2 * (this.#peaks[this.port] ?? -1),
+  follow(sample: Sample | undefined): void {
+    for (const port of sample?.ports ?? [])
+      this.#peaks.set(
+        port.index,
+        Math.max(this.#peaks.get(port.index) ?? 0, port.queues[0]?.peak_packets ?? 0),
       );
-      if (busier >= 0) [this.port, this.queue] = [busier, ""];
+    if (!this.#own) {
+      const most = Math.max(0, ...this.#peaks.values());
+      const [busiest] = [...this.#peaks].find(([, peak]) => peak === most) ?? [-1];
+      // Twice as much, so that it does not go to and fro between two.
+      if (busiest >= 0 && most > 2 * (this.#peaks.get(this.port) ?? -1))
+        [this.port, this.queue] = [busiest, ""];
     }
-    const queues = ports[this.port]?.queues ?? [];
+    const queues = portAt(sample, this.port)?.queues ?? [];
+    // A queue that the reader found by name may not be in this sample yet.
+    if (isFolded(sample) && this.queue !== "") return;
     if (!queues.some((queue) => queue.name === this.queue)) this.queue = queues[0]?.name ?? this.queue;
   }
 }

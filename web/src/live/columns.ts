@@ -1,5 +1,6 @@
 /** What the strips draw, as columns of numbers. */
 import type { Sample } from "../generated/lockgate";
+import { portAt } from "./parts";
 import type { Seen } from "./seen";
 
 export type Column = (number | null)[];
@@ -19,7 +20,7 @@ export function columns(
     }
     (all[0] as Column).push(sample.at_s);
     chosen.forEach(({ port, queue: name }, index) => {
-      const queue = sample.ports[port]?.queues.find((queue) => queue.name === name);
+      const queue = portAt(sample, port)?.queues.find((queue) => queue.name === name);
       const pair: [number | null, number | null] =
         queue === undefined
           ? [null, null]

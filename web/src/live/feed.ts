@@ -1,6 +1,14 @@
 /** The running run as the server tells of it: samples kept in rings, the status, the events; and requests to it. */
 
-import type { Done, EventSample, Refused, Sample, Status } from "../generated/lockgate";
+import type {
+  Done,
+  EventSample,
+  LinkStatus,
+  PortStatus,
+  Refused,
+  Sample,
+  Status,
+} from "../generated/lockgate";
 
 /** The answer of `api/state`: the status, the server's permissions, and the events so far. */
 interface State extends Status {
@@ -130,6 +138,18 @@ export class Feed {
       if (!this.events.slice(-100).some(same)) this.events.push(event);
     }
     if (this.events.length > 2_000) this.events.splice(0, 1_000);
+  }
+
+  /** Asks for the queues with this text in their name; samples of a large network have them from then on, for a minute. */
+  async search(text: string): Promise<void> {
+    await fetch(`api/queues?most=0&match=${encodeURIComponent(text)}`).catch(() => undefined);
+  }
+
+  /** The knobs of a queue, of a network too large for a status that has them all. */
+  async knobs(port: string, queue: string): Promise<{ port: PortStatus; link: LinkStatus } | null> {
+    const query = new URLSearchParams({ port, queue });
+    const response = await fetch(`api/knobs?${query}`).catch(() => null);
+    return response?.ok ? ((await response.json()) as { port: PortStatus; link: LinkStatus }) : null;
   }
 
   /** Sets values; the answer is a sentence. */

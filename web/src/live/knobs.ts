@@ -1,6 +1,6 @@
 /** The knobs beside a queue: a draft, Enter applies it, and what is shown is what the run said. */
 import { announce, h } from "../dom";
-import type { Knob } from "../generated/lockgate";
+import type { Knob, LinkStatus, PortStatus } from "../generated/lockgate";
 import type { Feed } from "./feed";
 import { step } from "./step";
 
@@ -85,16 +85,29 @@ function knobRow(feed: Feed, knob: Knob, lasting: () => string): HTMLTableRowEle
 export class KnobPanel {
   readonly element = h("section", { class: "knobs", "aria-label": "Knobs of the selected queue" });
   #shown = "";
+  /** What was asked for last, of a large network. */
+  #asked = "";
+  #answer: { port: PortStatus; link: LinkStatus } | null = null;
 
-  constructor(readonly feed: Feed) {}
+  constructor(
+    readonly feed: Feed,
+    readonly redraw: () => void,
+  ) {}
 
-  show(portIndex: number, queue: string): void {
+  /** Shows the knobs of a queue of a port. */
+  show(portName: string, queue: string): void {
     const status = this.feed.status;
-    const port = status?.ports[portIndex];
-    if (!status || !port) return;
-    const link = status.links.find((link) => link.name === port.link);
+    if (!status) return;
+    if (status.is_large) this.#ask(`${portName} ${queue} ${status.version}`, portName, queue);
+    const port = status.is_large
+      ? this.#answer?.port
+      : status.ports.find((candidate) => candidate.name === portName);
+    if (!port) return;
+    const link = status.is_large
+      ? this.#answer?.link
+      : status.links.find((candidate) => candidate.name === port.link);
     const own = port.queues.find(([name]) => name === queue)?.[1] ?? [];
-    const key = JSON.stringify([queue, own, port.root, link?.knobs, this.feed.readOnly]);
+    const key = JSON.stringify([port.name, queue, own, port.root, link?.knobs, this.feed.readOnly]);
     if (key === this.#shown) return;
     this.#shown = key;
     const lasting = h("input", {
@@ -124,5 +137,15 @@ export class KnobPanel {
       ...table(`Queue ${queue}`, own),
       ...table(`Link ${port.link}`, link?.knobs ?? []),
     );
+  }
+
+  #ask(key: string, port: string, queue: string): void {
+    if (key === this.#asked) return;
+    this.#asked = key;
+    void this.feed.knobs(port, queue).then((answer) => {
+      if (key !== this.#asked) return;
+      this.#answer = answer;
+      this.redraw();
+    });
   }
 }

@@ -1,22 +1,39 @@
 /** Table of queues: the trees of all ports, or of the fullest ones that a filter finds, folded where there are many. */
 import { h } from "../dom";
-import type { QueueSample, Sample } from "../generated/lockgate";
+import type { PortSample, QueueSample, Sample } from "../generated/lockgate";
 import type { Ink } from "../palette";
 import type { Choice } from "./choice";
 import type { Feed } from "./feed";
+import { isFolded } from "./parts";
 import { rate, time } from "./quantities";
 import type { History } from "./seen";
 
 /** More ports than this are folded to their roots, except the selected one. */
 const UNFOLDED = 12;
-/** More ports than this are not listed: the fullest are. */
+/** More ports than this are not listed, nor more leaves in an order of their own: the fullest are. */
 const LISTED = 40;
+/** The run forgets within a minute what was searched for. */
+const RENEWED_MS = 20_000;
 
 /** A queue in the table. */
 export interface Row {
-  port: number;
+  port: PortSample;
   depth: number;
   queue: QueueSample;
+}
+
+/** The queues that match, and those above them; parents come before their children. */
+function withParents(
+  queues: readonly QueueSample[],
+  matches: (queue: QueueSample) => boolean,
+): QueueSample[] {
+  const places = new Set<number>();
+  for (const queue of [...queues].reverse())
+    if (places.has(queue.place) || matches(queue)) {
+      places.add(queue.place);
+      if (queue.parent !== null) places.add(queue.parent);
+    }
+  return queues.filter((queue) => places.has(queue.place));
 }
 
 /** A row of headings. */
@@ -33,13 +50,24 @@ function queueAndRing(queue: QueueSample, ring: number | undefined): [string, st
   ];
 }
 
+/** Orders of the rows: as in the trees, or leaves alone, the worst first. */
+const ORDERS: Record<string, ((queue: QueueSample) => number) | null> = {
+  tree: null,
+  backlog: (queue) => queue.peak_packets,
+  delay: (queue) => queue.sojourn_p99_s ?? -1,
+  drops: (queue) => queue.dropped_packets,
+};
+
 export class QueueTable {
-  /** Filter of ports, shown where there are many. */
+  /** Filter of ports and queues, shown where there are many. */
   readonly filter: HTMLInputElement;
+  readonly order: HTMLSelectElement;
   readonly head = h("thead");
   readonly body = h("tbody");
-  /** Says how many ports are not listed. */
+  /** Says how many are not listed. */
   readonly note = h("p", { class: "note", hidden: true });
+  /** When the run was last asked for what the filter says. */
+  #asked = { text: "", at: 0 };
 
   constructor(
     readonly feed: Feed,
@@ -50,18 +78,39 @@ export class QueueTable {
     this.filter = h("input", {
       type: "search",
       placeholder: "filter",
-      "aria-label": "Filter ports",
+      "aria-label": "Filter queues",
       hidden: true,
       oninput: redraw,
     });
+    this.order = h(
+      "select",
+      { "aria-label": "Order of queues", hidden: true, onchange: redraw },
+      ...Object.keys(ORDERS).map((order) => h("option", { value: order }, order)),
+    );
   }
 
-  /** Queues in the order of the table; of many ports only the selected one is unfolded. */
+  /** Queues in the order of the table. In the order of the trees only the selected port is unfolded of many. */
   rows(sample: Sample | undefined): Row[] {
-    const listed = this.#ports(sample);
-    return listed.flatMap(({ port, queues }) => {
+    const wanted = this.filter.hidden ? "" : this.filter.value.toLowerCase();
+    const matches = (port: PortSample, queue: QueueSample): boolean =>
+      port.name.toLowerCase().includes(wanted) || queue.name.toLowerCase().includes(wanted);
+    const ports = this.#ports(sample, matches);
+    const key = this.order.hidden ? null : (ORDERS[this.order.value] ?? null);
+    if (key) {
+      const leaves = ports.flatMap((port) => {
+        const parents = new Set(port.queues.map((queue) => queue.parent));
+        return port.queues
+          .filter((queue) => !parents.has(queue.place) && matches(port, queue))
+          .map((queue): Row => ({ port, depth: 0, queue }));
+      });
+      return leaves.sort((a, b) => key(b.queue) - key(a.queue)).slice(0, LISTED);
+    }
+    return ports.flatMap((port) => {
       const depth = new Map<number, number>();
-      const shown = listed.length <= UNFOLDED || port === this.choice.port ? queues : queues.slice(0, 1);
+      const isOpen = ports.length <= UNFOLDED || port.index === this.choice.port;
+      const shown = isOpen
+        ? withParents(port.queues, (queue) => matches(port, queue))
+        : port.queues.slice(0, 1);
       return shown.map((queue) => {
         const own = queue.parent === null ? 0 : (depth.get(queue.parent) ?? -1) + 1;
         depth.set(queue.place, own);
@@ -75,40 +124,52 @@ export class QueueTable {
     const rows = this.rows(sample);
     const at = rows.findIndex((row) => this.#isSelected(row));
     const next = rows[Math.min(rows.length - 1, Math.max(0, at + by))];
-    if (next) this.choice.choose(next.port, next.queue.name);
+    if (next) this.choice.choose(next.port.index, next.queue.name);
   }
 
   #isSelected(row: Row): boolean {
-    return row.port === this.choice.port && row.queue.name === this.choice.queue;
+    return row.port.index === this.choice.port && row.queue.name === this.choice.queue;
   }
 
-  /** Ports in the order of the table. One that is a single queue that no packet has reached is left out unless it is selected. */
-  #ports(sample: Sample | undefined): { port: number; queues: QueueSample[] }[] {
-    const used = (sample?.ports ?? [])
-      .map(({ queues }, port) => ({ port, queues }))
-      .filter(
-        ({ port, queues }) =>
-          queues.length > 1 || queues[0]?.total.offered_packets !== 0 || port === this.choice.port,
-      );
-    this.filter.hidden = used.length <= UNFOLDED;
-    const wanted = this.filter.hidden ? "" : this.filter.value.toLowerCase();
-    const found = used.filter(
-      ({ port }) =>
-        port === this.choice.port ||
-        (this.feed.status?.ports[port]?.name ?? "").toLowerCase().includes(wanted),
+  /** Ports that are listed. One that is a single queue that no packet has reached is left out unless it is selected. */
+  #ports(
+    sample: Sample | undefined,
+    matches: (port: PortSample, queue: QueueSample) => boolean,
+  ): PortSample[] {
+    const isChosen = (port: PortSample): boolean => port.index === this.choice.port;
+    const used = (sample?.ports ?? []).filter(
+      (port) => port.queues.length > 1 || port.queues[0]?.total.offered_packets !== 0 || isChosen(port),
     );
-    const peak = ({ port, queues }: (typeof used)[number]): number =>
-      port === this.choice.port ? Infinity : (queues[0]?.peak_packets ?? 0);
+    const all = used.reduce((sum, port) => sum + port.queues.length, 0) + (sample?.left_out.queues ?? 0);
+    this.filter.hidden = this.order.hidden = used.length <= UNFOLDED && all <= LISTED;
+    this.#search(sample);
+    const found = this.filter.hidden
+      ? used
+      : used.filter((port) => isChosen(port) || port.queues.some((queue) => matches(port, queue)));
+    const peak = (port: PortSample): number =>
+      isChosen(port) ? Number.POSITIVE_INFINITY : (port.queues[0]?.peak_packets ?? 0);
     const listed =
       found.length <= LISTED
         ? found
         : [...found]
             .sort((a, b) => peak(b) - peak(a))
             .slice(0, LISTED)
-            .sort((a, b) => a.port - b.port);
-    this.note.hidden = listed.length === used.length;
-    this.note.textContent = `${listed.length} of ${used.length} ports, the fullest; the filter finds the others.`;
+            .sort((a, b) => a.index - b.index);
+    this.note.hidden = listed.length === used.length && !isFolded(sample);
+    this.note.textContent = isFolded(sample)
+      ? `${all - (sample?.left_out.queues ?? 0)} of ${all} queues, the worst; the filter finds the others.`
+      : `${listed.length} of ${used.length} ports, the fullest; the filter finds the others.`;
     return listed;
+  }
+
+  /** Lets the samples of a large network have what the filter says, and the selected queue. */
+  #search(sample: Sample | undefined): void {
+    if (!isFolded(sample)) return;
+    const wanted = this.filter.value.trim() || this.choice.queue;
+    const now = performance.now();
+    if (wanted === "" || (wanted === this.#asked.text && now - this.#asked.at < RENEWED_MS)) return;
+    this.#asked = { text: wanted, at: now };
+    void this.feed.search(wanted);
   }
 
   /** Draws the table of a sample. */
@@ -133,14 +194,14 @@ export class QueueTable {
     ];
     if (this.head.childElementCount === 0 || this.head.querySelectorAll("th").length !== names.length)
       this.head.replaceChildren(headings(names));
-    this.body.replaceChildren(...rows.map((row) => this.#row(row, sample, most, ringed, ink)));
+    this.body.replaceChildren(...rows.map((row) => this.#row(row, most, ringed, ink)));
   }
 
-  #row(row: Row, sample: Sample | undefined, most: number, ringed: boolean, ink: Ink): HTMLElement {
+  #row(row: Row, most: number, ringed: boolean, ink: Ink): HTMLElement {
     const { port, depth, queue } = row;
     const selected = this.#isSelected(row);
-    const colour = port === this.choice.port ? this.history.slotOf(port, queue.name) : -1;
-    const name = depth === 0 ? `${this.feed.status?.ports[port]?.name ?? ""} ${queue.name}` : queue.name;
+    const colour = port.index === this.choice.port ? this.history.slotOf(port.index, queue.name) : -1;
+    const name = depth === 0 ? `${port.name} ${queue.name}` : queue.name;
     const swatch = colour < 0 ? "transparent" : (ink.series[colour % ink.series.length] as string);
     const share = (value: number): string => `${Math.min(100, (100 * value) / most).toFixed(1)}%`;
     const bar = h("span", {
@@ -156,7 +217,7 @@ export class QueueTable {
       rate(queue.sent_bps),
       time(queue.sojourn_p50_s),
       time(queue.sojourn_p99_s),
-      ...(ringed ? queueAndRing(queue, depth === 0 ? sample?.ports[port]?.ring_packets : undefined) : []),
+      ...(ringed ? queueAndRing(queue, depth === 0 ? port.ring_packets : undefined) : []),
       String(queue.dropped_packets),
       String(queue.marked_packets),
     ];
@@ -171,7 +232,7 @@ export class QueueTable {
         "aria-selected": String(selected),
         title: [gauges, drops].filter((part) => part !== "").join("\n"),
         onclick: () => {
-          this.choice.choose(port, queue.name);
+          this.choice.choose(port.index, queue.name);
           this.redraw();
         },
       },

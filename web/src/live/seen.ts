@@ -23,10 +23,10 @@ export class History {
     while (from > 0 && (samples[from - 1] as Sample).number > this.#last) from -= 1;
     for (const sample of samples.slice(from)) {
       this.#last = sample.number;
-      sample.ports.forEach((port, index) => {
+      for (const { index, queues } of sample.ports) {
         const known = this.#ports.get(index) ?? [];
         this.#ports.set(index, known);
-        for (const { name } of port.queues) {
+        for (const { name } of queues) {
           const seen = known.find((one) => one.queue === name);
           if (seen) seen.last = sample.at_s;
           else
@@ -38,17 +38,18 @@ export class History {
               last: sample.at_s,
             });
         }
-      });
+      }
     }
   }
 
-  /** The queues of a port within a window of time, those that lasted longest into it first where they are too many. */
-  within(port: number, from: number, to: number): Seen[] {
+  /** The queues of a port within a window of time; where they are too many, the selected one and those that lasted longest into it. */
+  within(port: number, selected: string, from: number, to: number): Seen[] {
     const all = (this.#ports.get(port) ?? []).filter((seen) => seen.last >= from && seen.first <= to);
+    const first = (seen: Seen): number => Number(seen.queue === selected);
     return all.length <= MOST
       ? all
       : [...all]
-          .sort((a, b) => b.last - a.last || a.slot - b.slot)
+          .sort((a, b) => first(b) - first(a) || b.last - a.last || a.slot - b.slot)
           .slice(0, MOST)
           .sort((a, b) => a.slot - b.slot);
   }

@@ -3,6 +3,7 @@ import { svg } from "../dom";
 import { places } from "../figures/topology";
 import type { Sample, Status } from "../generated/lockgate";
 import type { Ink } from "../palette";
+import { portAt } from "./parts";
 
 const bits = (bps: number): string =>
   bps >= 1e9
@@ -54,7 +55,7 @@ export function drawTopology(
     status.ports.forEach((port, index) => {
       if (port.link !== link.name) return;
       const [start, end] = port.from === link.from ? [from, to] : [to, from];
-      const shown = sample?.ports[index];
+      const shown = portAt(sample, index);
       const root = shown?.queues[0];
       const load = Math.min(1, (shown?.sent_bps ?? 0) / Math.max(1, link.rate_bps));
       const idle = root === undefined || root.total.offered_packets === 0;

@@ -8,6 +8,7 @@ import { Choice } from "../live/choice";
 import { EventLog } from "../live/event-log";
 import { Feed } from "../live/feed";
 import { KnobPanel } from "../live/knobs";
+import { portAt } from "../live/parts";
 import { bytes, rate, time } from "../live/quantities";
 import { headings, QueueTable } from "../live/queue-table";
 import { History } from "../live/seen";
@@ -44,7 +45,7 @@ function indexAt(samples: readonly Sample[], at: number): number {
 class LivePage {
   readonly feed = new Feed();
   readonly theme = new Theme();
-  readonly knobs = new KnobPanel(this.feed);
+  readonly knobs = new KnobPanel(this.feed, () => this.#ask());
   readonly strips = new Strips();
   readonly choice = new Choice();
   readonly history = new History();
@@ -179,7 +180,7 @@ class LivePage {
         h(
           "section",
           { id: "queues", class: "queues" },
-          h("h2", {}, "Queues ", this.queues.filter),
+          h("h2", {}, "Queues ", this.queues.filter, this.queues.order),
           h(
             "div",
             { class: "wide", tabindex: 0, role: "region", "aria-label": "Table of queues" },
@@ -298,7 +299,7 @@ class LivePage {
     const sample = this.#sample();
     const ink = this.theme.ink;
     this.history.take(samples);
-    this.choice.follow(sample?.ports ?? []);
+    this.choice.follow(sample);
     const last = samples.at(-1)?.at_s ?? 0;
     const behind = this.#paused === null ? 0 : last - this.#paused;
     const word = status.ended
@@ -333,20 +334,20 @@ class LivePage {
     document.title = `${status.title} – Lockgate`;
     const title = document.querySelector(".live h1");
     if (title && title.textContent !== status.title) title.textContent = status.title;
-    const drawn = status.nodes.length <= DRAWN;
+    const drawn = status.nodes.length <= DRAWN && !status.is_large;
     document.querySelector(".live main")?.classList.toggle("large", !drawn);
     if (drawn)
       drawTopology(this.picture, status, sample, ink, this.choice.port, (port) => this.#select(port, ""));
     this.queues.draw(sample, ink);
     this.#drawFlows(sample);
     this.log.draw(this.#paused ?? Number.POSITIVE_INFINITY);
-    this.knobs.show(this.choice.port, this.choice.queue);
+    this.knobs.show(portAt(sample, this.choice.port)?.name ?? "", this.choice.queue);
     const end = this.#paused ?? last;
     [this.scrub.min, this.scrub.max] = [String(samples[0]?.at_s ?? 0), String(last)];
     if (document.activeElement !== this.scrub || this.#paused === null) this.scrub.value = String(end);
     const from = indexAt(samples, end - this.#window);
     const shown = samples.slice(from, indexAt(samples, end) + 1);
-    const chosen = this.history.within(this.choice.port, end - this.#window, end);
+    const chosen = this.history.within(this.choice.port, this.choice.queue, end - this.#window, end);
     const rules = events.map((event): Rule => ({ at: event.at_s, label: eventLabel(event) }));
     this.strips.draw(shown, chosen, rules, ink);
   }

@@ -15,10 +15,13 @@ use serde_json::json;
 use super::answer::{answer, refuse, text};
 use super::slots::{Phase, Progress};
 use super::{BODY, Shared, guard, openapi, stream};
-use crate::Command;
+use crate::{Command, fold};
 
 /// Samples returned by one request at most.
 const MOST: usize = 10_000;
+
+/// Queues returned by one search, unless told.
+const SEARCHED: usize = 50;
 
 /// Longest mark, in characters.
 const LONGEST_MARK: usize = 200;
@@ -34,6 +37,8 @@ pub(super) fn router(shared: Shared) -> Router {
         .route("/", get(page))
         .route("/api/state", get(state))
         .route("/api/samples", get(samples))
+        .route("/api/queues", get(queues))
+        .route("/api/knobs", get(knobs))
         .route("/api/stream", get(stream::stream))
         .route("/api/events", get(events))
         .route("/api/scenario", get(scenario))
@@ -61,11 +66,11 @@ async fn page(State(shared): State<Shared>) -> Response {
 
 async fn state(State(shared): State<Shared>) -> Response {
     let status = shared.hub.status();
-    let mut value = json!(*status);
+    let mut value = json!(status.for_readers());
     value["changes_need_token"] = json!(shared.guard.token.is_some());
     value["read_only"] = json!(shared.guard.read_only);
     value["events"] = json!(shared.hub.events());
-    value["sample"] = json!(shared.hub.latest().as_ref().map(|frame| &*frame.sample));
+    value["sample"] = json!(shared.hub.latest().as_ref().map(|frame| &*frame.shown));
     answer(StatusCode::OK, &value)
 }
 
@@ -84,9 +89,52 @@ async fn samples(
             .into_response();
     };
     let after = range.after.filter(|after| !after.is_nan()).unwrap_or(f64::NEG_INFINITY);
-    let frames = shared.hub.since(after, range.most.unwrap_or(MOST).min(MOST));
-    let parts: Vec<&str> = frames.iter().map(|frame| &*frame.json).collect();
+    let parts = shared.hub.since(after, range.most.unwrap_or(MOST).min(MOST));
     text(StatusCode::OK, "application/json", format!("[{}]", parts.join(",")))
+}
+
+#[derive(Deserialize)]
+struct Search {
+    #[serde(default, rename = "match")]
+    text: String,
+    most: Option<usize>,
+}
+
+/// Finds queues in the latest sample, and lets the next ones have them.
+async fn queues(
+    State(shared): State<Shared>,
+    search: Result<Query<Search>, axum::extract::rejection::QueryRejection>,
+) -> Response {
+    let Ok(Query(search)) = search else {
+        return refuse(StatusCode::BAD_REQUEST, "not a search", "match: part of a name, most: a number")
+            .into_response();
+    };
+    shared.hub.follow(&search.text);
+    let most = search.most.unwrap_or(SEARCHED).min(MOST);
+    let latest = shared.hub.latest();
+    let text = search.text.to_lowercase();
+    let found = latest.as_ref().map(|frame| fold::search(&frame.sample, &text, most));
+    answer(StatusCode::OK, &json!(found.unwrap_or_default()))
+}
+
+#[derive(Deserialize)]
+struct OfQueue {
+    port: String,
+    queue: String,
+}
+
+async fn knobs(
+    State(shared): State<Shared>,
+    of: Result<Query<OfQueue>, axum::extract::rejection::QueryRejection>,
+) -> Response {
+    let Ok(Query(of)) = of else {
+        return refuse(StatusCode::BAD_REQUEST, "not a queue", "port and queue: their names").into_response();
+    };
+    let status = shared.hub.status();
+    match status.of_queue(&of.port, &of.queue) {
+        Some((port, link)) => answer(StatusCode::OK, &json!({ "port": port, "link": link })),
+        None => refuse(StatusCode::NOT_FOUND, "there is no such port", "see /api/queues").into_response(),
+    }
 }
 
 async fn events(State(shared): State<Shared>) -> Response {

@@ -80,10 +80,24 @@ fn schemas() -> Value {
 
 /// Returns the document.
 pub(super) fn document() -> Value {
-    let mut samples = get("The samples kept, the last fifteen minutes at most", "application/json");
+    let mut samples = get(
+        "The samples kept, the last fifteen minutes at most; of large networks the worst queues and flows, and those searched for",
+        "application/json",
+    );
     samples["get"]["parameters"] = json!([
         { "name": "after", "in": "query", "schema": { "type": "number" }, "description": "seconds of the run" },
         { "name": "most", "in": "query", "schema": { "type": "integer", "minimum": 0 } },
+    ]);
+    let mut queues =
+        get("Queues by name, the worst first; later samples have them for a minute", "application/json");
+    queues["get"]["parameters"] = json!([
+        { "name": "match", "in": "query", "schema": { "type": "string" }, "description": "part of the queue's or port's name" },
+        { "name": "most", "in": "query", "schema": { "type": "integer", "minimum": 0 } },
+    ]);
+    let mut knobs = get("The knobs of one queue, and of its link", "application/json");
+    knobs["get"]["parameters"] = json!([
+        { "name": "port", "in": "query", "required": true, "schema": { "type": "string" } },
+        { "name": "queue", "in": "query", "required": true, "schema": { "type": "string" } },
     ]);
     json!({
         "openapi": "3.1.0",
@@ -97,6 +111,8 @@ pub(super) fn document() -> Value {
             "/": get("The page", "text/html"),
             "/api/state": get("The network, its knobs, the events, and the latest sample", "application/json"),
             "/api/samples": samples,
+            "/api/queues": queues,
+            "/api/knobs": knobs,
             "/api/stream": get("Samples as they come: events `samples`, `missed`, `status`", "text/event-stream"),
             "/api/events": get("What happened so far", "application/json"),
             "/api/scenario": get("The scenario that replays this session", "application/toml"),

@@ -109,7 +109,7 @@ impl Stream {
         }
         let status = self.reader.0.status();
         if self.known.as_ref().is_none_or(|known| !Arc::ptr_eq(known, &status)) {
-            let json = serde_json::to_string(&*status).unwrap_or_default();
+            let json = serde_json::to_string(&status.for_readers()).unwrap_or_default();
             let _ = write!(text, "event: status\ndata: {json}\n\n");
             self.known = Some(status);
         }

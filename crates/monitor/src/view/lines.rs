@@ -1,15 +1,19 @@
 //! Output of one line per sample, for pipes and logs.
 
+use std::cmp::Reverse;
 use std::fmt::Write;
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use lockgate_measure::figures;
-use lockgate_measure::monitor::{EventSample, PortSample, Sample};
+use lockgate_measure::monitor::{EventSample, LeftOut, PortSample, Sample};
 use tokio::sync::broadcast::error::TryRecvError;
 
 use crate::{Frames, Hub};
+
+/// Ports, and queues of each, in a line of a large network.
+const MOST: usize = 8;
 
 /// Part of the output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,7 +36,7 @@ pub fn print(
     loop {
         let printed = match frames.try_recv() {
             Ok(frame) if json => print(Part::Line(&frame.json)),
-            Ok(frame) => lines(&frame.sample).iter().try_for_each(|line| print(Part::Line(line))),
+            Ok(frame) => lines(&frame.shown).iter().try_for_each(|line| print(Part::Line(line))),
             Err(TryRecvError::Lagged(lost)) => print(Part::Missed(lost)),
             Err(TryRecvError::Closed) => return,
             Err(TryRecvError::Empty) => {
@@ -53,11 +57,21 @@ pub fn print(
     }
 }
 
-/// Returns the lines of a sample: its events, then its active ports.
+/// Returns the lines of a sample: its events, then its active ports. Of a large network it has those in the sample
+/// that have most queues, and their first queues.
 pub fn lines(sample: &Sample) -> Vec<String> {
     let mut lines: Vec<String> = sample.events.iter().map(event_line).collect();
-    let ports: Vec<String> = sample.ports.iter().filter_map(port).collect();
-    let ports = if ports.is_empty() { "idle".to_owned() } else { ports.join("  |  ") };
+    let most = if sample.left_out == LeftOut::default() { usize::MAX } else { MOST };
+    let mut shown: Vec<&PortSample> = sample.ports.iter().collect();
+    if most < shown.len() {
+        shown.sort_by_key(|port| Reverse(port.queues.len()));
+    }
+    let active = shown.iter().filter_map(|shown| port(shown, most));
+    let ports: Vec<String> = active.take(most).collect();
+    let mut ports = if ports.is_empty() { "idle".to_owned() } else { ports.join("  |  ") };
+    if sample.left_out.queues > 0 {
+        let _ = write!(ports, "  |  {} queues more", sample.left_out.queues);
+    }
     lines.push(format!("{:10.3} s  {ports}", sample.at_s));
     lines
 }
@@ -81,8 +95,8 @@ pub(crate) fn event_line(event: &EventSample) -> String {
     line
 }
 
-/// Returns a port that was active: its root, then every queue with waiting packets.
-fn port(port: &PortSample) -> Option<String> {
+/// Returns a port that was active: its root, then queues with waiting packets, `most` of them.
+fn port(port: &PortSample, most: usize) -> Option<String> {
     let root = port.queues.first()?;
     if root.offered_bps <= 0.0 && root.packets == 0 {
         return None;
@@ -96,7 +110,8 @@ fn port(port: &PortSample) -> Option<String> {
         figures::seconds(root.sojourn_p99_s),
         root.dropped_packets
     );
-    for queue in port.queues.iter().skip(1).filter(|queue| queue.packets > 0 || queue.sent_packets > 0) {
+    let active = port.queues.iter().skip(1).filter(|queue| queue.packets > 0 || queue.sent_packets > 0);
+    for queue in active.take(most) {
         let _ = write!(text, ", {} {}p {}", queue.name, queue.packets, figures::rate(Some(queue.sent_bps)));
         if queue.waited_mean_s.is_some() {
             let _ = write!(text, " waits {}", figures::seconds(queue.waited_mean_s));

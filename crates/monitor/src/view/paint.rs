@@ -8,7 +8,7 @@ use ratatui::text::{Line, Span};
 use ratatui::widgets::{Paragraph, Sparkline};
 
 use super::lines::event_line;
-use super::screen::Screen;
+use super::screen::{QueueLine, Screen, Typing};
 use lockgate_measure::figures;
 
 /// Width of the bars in the list of queues, in columns.
@@ -21,7 +21,7 @@ const LEAST_HEIGHT: u64 = 100;
 pub(crate) fn paint(screen: &Screen, frame: &mut Frame<'_>) {
     let area = frame.area();
     let flows = screen.status.flows.len().min(6) as u16 + 1;
-    let lines = screen.lines().len() as u16 + 1;
+    let lines = u16::try_from(screen.lines().len() + 1).unwrap_or(u16::MAX);
     let rest = area.height.saturating_sub(2 + flows + 4 + 3);
     let [head, queues, chosen, flow_list, events, message, keys] = Layout::vertical([
         Constraint::Length(1),
@@ -40,16 +40,19 @@ pub(crate) fn paint(screen: &Screen, frame: &mut Frame<'_>) {
     let happened = screen.events.iter().take(3).map(|event| Line::from(event_line(event)));
     frame.render_widget(Paragraph::new(happened.collect::<Vec<_>>()), events);
     let said = match &screen.typing {
-        Some(typed) => {
+        Typing::Value(typed) => {
             let knob = screen.knobs().get(screen.knob).map(|knob| knob.path.clone()).unwrap_or_default();
             format!("{knob}={typed}_   (Enter sets, Esc leaves)")
         }
-        None => screen.message.clone(),
+        Typing::Filter => format!("filter: {}_   (Enter keeps, Esc ends)", screen.filter),
+        Typing::Nothing if !screen.filter.is_empty() => format!("filter: {}   (Esc ends)", screen.filter),
+        Typing::Nothing => screen.message.clone(),
     };
     frame.render_widget(Paragraph::new(Line::styled(said, style(screen, Color::Yellow))), message);
     // A live run cannot be paused.
-    let hold = if screen.status.mode == "live" { "" } else { "  h hold" };
-    let help = format!("↑↓ queue  ←→ knob  +- step  ⏎ type  r root  [] every  ␣ freeze{hold}  q quit");
+    let hold = if screen.status.mode == "live" { "" } else { " h hold" };
+    let help =
+        format!("↑↓ queue ←→ knob +- step ⏎ type r root / find [] every ␣ freeze{hold} q quit");
     frame.render_widget(Paragraph::new(Line::styled(help, Style::new().add_modifier(Modifier::DIM))), keys);
 }
 
@@ -78,6 +81,8 @@ fn heading(screen: &Screen, width: usize) -> Line<'_> {
     };
     let missed = screen.missed + screen.sample.as_ref().map_or(0, |sample| sample.dropped_samples);
     let missed = if missed > 0 { format!("  {missed} samples missed") } else { String::new() };
+    let left_out = screen.sample.as_ref().map_or(0, |sample| sample.left_out.queues);
+    let left_out = if left_out > 0 { format!("  {left_out} queues not shown") } else { String::new() };
     let name = "Lockgate ";
     // A router has no planned end.
     let end = if status.duration_s > 0.0 {
@@ -86,7 +91,7 @@ fn heading(screen: &Screen, width: usize) -> Line<'_> {
         String::new()
     };
     let rest = format!(
-        "{at:.2} s{end} {pace} every {}{missed}  {}",
+        "{at:.2} s{end} {pace} every {}{missed}{left_out}  {}",
         figures::seconds(Some(status.every_s)),
         status.title
     );
@@ -149,15 +154,12 @@ fn queue_lines(screen: &Screen, height: u16) -> Vec<Line<'static>> {
     );
     let mut lines = vec![Line::styled(header, bold())];
     let all = screen.lines();
-    let most = all.iter().map(|(.., queue)| queue.peak_packets).max().unwrap_or(1);
+    let most = all.iter().map(|line| line.queue.peak_packets).max().unwrap_or(1);
     let room = usize::from(height).saturating_sub(1).max(1);
     let first = (screen.line + 1).saturating_sub(room).min(all.len().saturating_sub(room));
-    for (index, (port, depth, queue)) in all.iter().enumerate().skip(first).take(room) {
+    for (index, QueueLine { port, depth, queue }) in all.iter().enumerate().skip(first).take(room) {
         let name = if *depth == 0 {
-            screen
-                .sample
-                .as_ref()
-                .map_or_else(String::new, |sample| sample.ports[*port].name.clone() + " " + &queue.name)
+            format!("{} {}", port.name, queue.name)
         } else {
             format!("{}└{}", " ".repeat(*depth), queue.name)
         };
@@ -197,7 +199,7 @@ fn short_rate(bps: f64) -> String {
 
 fn selected(screen: &Screen, frame: &mut Frame<'_>, area: Rect) {
     let lines = screen.lines();
-    let Some((port, _, queue)) = lines.get(screen.line) else { return };
+    let Some(QueueLine { port, queue, .. }) = lines.get(screen.line) else { return };
     let [left, right] =
         Layout::horizontal([Constraint::Percentage(45), Constraint::Percentage(55)]).areas(area);
     let apart = under_a_ring(queue);
@@ -216,7 +218,7 @@ fn selected(screen: &Screen, frame: &mut Frame<'_>, area: Rect) {
     frame.render_widget(Paragraph::new(apart), ring);
     let values: Vec<u64> = screen
         .history
-        .get(&(*port, queue.place))
+        .get(&(port.index, queue.place))
         .map(|values| values.iter().rev().take(usize::from(spark.width)).rev().copied().collect())
         .unwrap_or_default();
     // A packet or two must not fill the height.

@@ -1,10 +1,10 @@
 //! State of the screen, and what its keys request.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use lockgate_engine::units::Duration as RunTime;
-use lockgate_measure::monitor::{EventSample, QueueSample, Sample};
+use lockgate_measure::monitor::{EventSample, PortSample, QueueSample, Sample};
 use lockgate_session::{Knob, LONGEST_INTERVAL, SHORTEST_INTERVAL, Status};
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
@@ -33,11 +33,31 @@ pub(crate) struct Screen {
     chosen: bool,
     /// True while the picture is frozen; samples are still collected.
     pub(crate) frozen: bool,
-    /// New value being typed.
-    pub(crate) typing: Option<String>,
+    pub(crate) typing: Typing,
+    /// Text that the names of the queues shown, or of their port, contain; empty: all are shown.
+    pub(crate) filter: String,
     pub(crate) message: String,
     pub(crate) missed: u64,
     pub(crate) colour: bool,
+}
+
+/// Text being typed below the picture.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) enum Typing {
+    #[default]
+    Nothing,
+    /// New value of the selected knob.
+    Value(String),
+    /// The filter of the queues.
+    Filter,
+}
+
+/// Line of the list of queues.
+pub(crate) struct QueueLine<'a> {
+    pub(crate) port: &'a PortSample,
+    /// Number of queues above it.
+    pub(crate) depth: usize,
+    pub(crate) queue: &'a QueueSample,
 }
 
 /// Request of a key.
@@ -61,7 +81,8 @@ impl Screen {
             knob: 0,
             chosen: false,
             frozen: false,
-            typing: None,
+            typing: Typing::Nothing,
+            filter: String::new(),
             message: String::new(),
             missed: 0,
             colour,
@@ -70,9 +91,9 @@ impl Screen {
 
     /// Adds a sample.
     pub(crate) fn take(&mut self, sample: Arc<Sample>) {
-        for (port, shown) in sample.ports.iter().enumerate() {
-            for queue in &shown.queues {
-                let values = self.history.entry((port, queue.place)).or_default();
+        for port in &sample.ports {
+            for queue in &port.queues {
+                let values = self.history.entry((port.index, queue.place)).or_default();
                 values.push_back((queue.mean_packets * 10.0) as u64);
                 if values.len() > HISTORY {
                     values.pop_front();
@@ -94,27 +115,37 @@ impl Screen {
         if self.chosen {
             return;
         }
-        let roots = self.lines().into_iter().enumerate().filter(|(_, (_, depth, _))| *depth == 0);
-        let waiting = roots.map(|(line, (.., queue))| (queue.peak_packets, line));
+        let lines = self.lines();
+        let roots = lines.iter().enumerate().filter(|(_, line)| line.depth == 0);
+        let waiting = roots.map(|(line, root)| (root.queue.peak_packets, line));
         if let Some((_, line)) = waiting.filter(|(packets, _)| *packets > 1).max() {
             (self.line, self.chosen) = (line, true);
         }
     }
 
-    /// Returns the queues in the order of the lines, with their port and depth. Ports of only one queue that
-    /// never received a packet are left out, so that busy ones fit the first screen.
-    pub(crate) fn lines(&self) -> Vec<(usize, usize, &QueueSample)> {
+    /// Returns the queues in the order of the lines. Ports of only one queue that never received a packet are left
+    /// out, so that busy ones fit the first screen; with a filter, all that it does not find but what is above it.
+    pub(crate) fn lines(&self) -> Vec<QueueLine<'_>> {
         let mut lines = Vec::new();
-        for (port, shown) in self.sample.iter().flat_map(|sample| sample.ports.iter().enumerate()) {
-            let idle = shown.queues.iter().all(|queue| queue.total.offered_packets == 0);
-            if idle && shown.queues.len() == 1 {
+        let filter = self.filter.to_lowercase();
+        for port in self.sample.iter().flat_map(|sample| &sample.ports) {
+            let idle = port.queues.iter().all(|queue| queue.total.offered_packets == 0);
+            if idle && port.queues.len() == 1 {
                 continue;
             }
+            let is_wanted = filter.is_empty() || port.name.to_lowercase().contains(&filter);
+            let mut found: BTreeSet<u32> = BTreeSet::new();
+            for queue in port.queues.iter().rev() {
+                if is_wanted || found.contains(&queue.place) || queue.name.to_lowercase().contains(&filter) {
+                    found.insert(queue.place);
+                    found.extend(queue.parent);
+                }
+            }
             let mut depths: BTreeMap<u32, usize> = BTreeMap::new();
-            for queue in &shown.queues {
+            for queue in port.queues.iter().filter(|queue| found.contains(&queue.place)) {
                 let depth = queue.parent.and_then(|parent| depths.get(&parent)).map_or(0, |depth| depth + 1);
                 depths.insert(queue.place, depth);
-                lines.push((port, depth, queue));
+                lines.push(QueueLine { port, depth, queue });
             }
         }
         lines
@@ -124,8 +155,8 @@ impl Screen {
     /// link.
     pub(crate) fn knobs(&self) -> Vec<&Knob> {
         let lines = self.lines();
-        let Some((port, depth, queue)) = lines.get(self.line) else { return Vec::new() };
-        let Some(port) = self.status.ports.get(*port) else { return Vec::new() };
+        let Some(QueueLine { port, depth, queue }) = lines.get(self.line) else { return Vec::new() };
+        let Some(port) = self.status.ports.get(port.index) else { return Vec::new() };
         let own = port.queues.iter().find(|(name, _)| *name == queue.name);
         let mut knobs: Vec<&Knob> = own.into_iter().flat_map(|(_, knobs)| knobs).collect();
         if *depth == 0 {
@@ -142,11 +173,21 @@ impl Screen {
             return KeyRequest::Quit;
         }
         self.chosen = true;
-        if let Some(typed) = self.typing.take() {
-            return self.typed(typed, key.code);
+        match core::mem::take(&mut self.typing) {
+            Typing::Value(typed) => return self.typed(typed, key.code),
+            Typing::Filter => {
+                self.filter_typed(key.code);
+                return KeyRequest::Nothing;
+            }
+            Typing::Nothing => {}
         }
         match key.code {
+            KeyCode::Esc if !self.filter.is_empty() => {
+                self.filter.clear();
+                self.select(0);
+            }
             KeyCode::Char('q') | KeyCode::Esc => return KeyRequest::Quit,
+            KeyCode::Char('/') => self.typing = Typing::Filter,
             KeyCode::Down | KeyCode::Char('j') => self.select(1),
             KeyCode::Up | KeyCode::Char('k') => self.select(-1),
             KeyCode::Right | KeyCode::Tab => self.turn(1),
@@ -155,7 +196,9 @@ impl Screen {
             KeyCode::Char('-') => return self.step(false),
             KeyCode::Enter => {
                 let value = self.knobs().get(self.knob).and_then(|knob| knob.value.clone());
-                self.typing = (!self.knobs().is_empty()).then(|| value.unwrap_or_default());
+                if !self.knobs().is_empty() {
+                    self.typing = Typing::Value(value.unwrap_or_default());
+                }
             }
             KeyCode::Char('r') => return self.swap_root(),
             KeyCode::Char(' ') => self.frozen = !self.frozen,
@@ -182,8 +225,24 @@ impl Screen {
             KeyCode::Char(letter) => typed.push(letter),
             _ => {}
         }
-        self.typing = Some(typed);
+        self.typing = Typing::Value(typed);
         KeyRequest::Nothing
+    }
+
+    fn filter_typed(&mut self, key: KeyCode) {
+        match key {
+            KeyCode::Enter => {}
+            KeyCode::Esc => self.filter.clear(),
+            _ => {
+                match key {
+                    KeyCode::Backspace => drop(self.filter.pop()),
+                    KeyCode::Char(letter) => self.filter.push(letter),
+                    _ => {}
+                }
+                self.typing = Typing::Filter;
+            }
+        }
+        self.select(0);
     }
 
     fn select(&mut self, by: isize) {
@@ -208,7 +267,7 @@ impl Screen {
 
     fn swap_root(&mut self) -> KeyRequest {
         let lines = self.lines();
-        let port = lines.get(self.line).and_then(|(port, ..)| self.status.ports.get(*port));
+        let port = lines.get(self.line).and_then(|line| self.status.ports.get(line.port.index));
         let Some(root) = port.and_then(|port| port.root.clone()) else { return KeyRequest::Nothing };
         if root.choices.len() < 2 {
             "this port has one tree only".clone_into(&mut self.message);

@@ -72,11 +72,12 @@ fn draw(
 fn gather(hub: &Hub, frames: &mut Frames, screen: &mut Screen, answers: &Receiver<String>) {
     loop {
         match frames.try_recv() {
-            Ok(frame) => screen.take(frame.sample),
+            Ok(frame) => screen.take(frame.shown),
             Err(TryRecvError::Lagged(lost)) => screen.missed += lost,
             Err(TryRecvError::Empty | TryRecvError::Closed) => break,
         }
     }
+    hub.follow(&screen.filter);
     screen.status = hub.status();
     if let Some(answer) = answers.try_iter().last() {
         screen.message = answer;

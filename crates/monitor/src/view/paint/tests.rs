@@ -114,15 +114,16 @@ fn everything_is_on_the_smallest_screen() {
 #[test]
 fn the_busiest_port_is_selected_until_a_key_is_pressed() {
     let mut screen = Screen::new(Arc::default(), false);
-    let port = |name: &str, packets| PortSample {
+    let port = |name: &str, index, packets| PortSample {
         name: name.to_owned(),
+        index,
         queues: vec![queue(name, 0, None, packets)],
         ..PortSample::default()
     };
-    let quiet = Sample { ports: vec![port("a", 0), port("b", 0)], ..Sample::default() };
+    let quiet = Sample { ports: vec![port("a", 0, 0), port("b", 1, 0)], ..Sample::default() };
     screen.take(Arc::new(quiet));
     assert_eq!(screen.line, 0);
-    let busy = Sample { ports: vec![port("a", 3), port("b", 9)], ..Sample::default() };
+    let busy = Sample { ports: vec![port("a", 0, 3), port("b", 1, 9)], ..Sample::default() };
     screen.take(Arc::new(busy.clone()));
     assert_eq!(screen.line, 1);
     press(&mut screen, KeyCode::Up);
@@ -178,4 +179,23 @@ fn a_frozen_screen_stands_still() {
     screen.take(Arc::new(Sample { at_s: 13.0, ..Sample::default() }));
     let (text, _) = drawn(&screen);
     assert!(text.contains("frozen") && text.contains("12.30 s"), "{text}");
+}
+
+/// `/` and a text: the queues with it in their name, and what is above them; Esc shows all again.
+#[test]
+fn a_filter_leaves_what_it_finds() {
+    let mut screen = screen(false);
+    for letter in "/RES".chars() {
+        press(&mut screen, KeyCode::Char(letter));
+    }
+    let names =
+        |screen: &Screen| screen.lines().iter().map(|line| line.queue.name.clone()).collect::<Vec<_>>();
+    assert_eq!(names(&screen), ["link", "rest"]);
+    assert!(drawn(&screen).0.contains("filter: RES_"));
+    press(&mut screen, KeyCode::Enter);
+    press(&mut screen, KeyCode::Down);
+    assert_eq!((screen.line, names(&screen).len()), (1, 2));
+    assert_eq!(press(&mut screen, KeyCode::Esc), KeyRequest::Nothing, "the first Esc ends the filter");
+    assert_eq!(names(&screen), ["link", "voice", "rest"]);
+    assert_eq!(press(&mut screen, KeyCode::Esc), KeyRequest::Quit);
 }
