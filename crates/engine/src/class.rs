@@ -97,7 +97,7 @@ struct Path {
     /// Header of the packet that the class sends next.
     packet: PrefetchTarget<Header>,
     /// Discipline of the class, if it is boxed.
-    discipline: PrefetchTarget<[u8; 448]>,
+    discipline: PrefetchTarget<[u8; 256]>,
 }
 
 impl Path {
