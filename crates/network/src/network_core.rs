@@ -196,11 +196,14 @@ impl<R: Runtime> NetworkCore<R> {
         let link = &mut self.links[index];
         let hop = link.next_hop();
         let arrived = link.arrive(now);
-        let mut started = false;
+        let (mut started, mut unrecorded) = (false, false);
+        // Nothing is dropped or lost without a poll: the account is in cache lines that an arrival does not need.
         if link.is_due(now) {
             started = link.serve(now, self.runtime.headers());
+            unrecorded = link.has_unrecorded();
         }
-        let (next, unrecorded) = (link.next(), link.has_unrecorded());
+        debug_assert!(unrecorded || !link.has_unrecorded(), "drops are recorded when they occur");
+        let next = link.next();
         self.runtime.set_link(index, next);
         if unrecorded | self.keeps_rows {
             self.record_link(index, started, now);
