@@ -313,6 +313,12 @@ impl Link {
         Some((self.flying.hop, self.flying.flow))
     }
 
+    /// Returns the packet that arrives next.
+    #[inline]
+    pub fn arriving(&self) -> Option<&Packet> {
+        self.flying.first.as_ref()
+    }
+
     /// Calls `hint` with next hop, flow and stage of some packets that arrive soon after the next.
     #[inline]
     pub(crate) fn each_behind(&self, mut hint: impl FnMut(Hop, FlowId, usize)) {

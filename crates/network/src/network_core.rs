@@ -169,7 +169,12 @@ impl<R: Runtime> NetworkCore<R> {
     #[inline]
     fn prefetch_hop(&self, hop: Hop, flow: FlowId, stage: usize) -> Option<FlowId> {
         match hop.next() {
-            NextHop::Link(link) if self.has_many_queues[link] => self.links[link].prefetch_queue(flow, stage),
+            NextHop::Link(link) if self.has_many_queues[link] => {
+                if stage == 0 {
+                    self.runtime.headers().prefetch(flow);
+                }
+                self.links[link].prefetch_queue(flow, stage);
+            }
             NextHop::Link(link) => self.links[link].prefetch(stage),
             NextHop::Router(_) => {}
             NextHop::Home => {
