@@ -457,6 +457,12 @@ impl Node {
         self.contents.boxed()
     }
 
+    /// Returns the packet that probably leaves a boxed discipline next, and the address of its queue.
+    #[inline(always)]
+    pub(crate) fn boxed_front(&self) -> Option<(&Packet, *const u8)> {
+        if let Contents::Other(other) = &self.contents { other.front() } else { None }
+    }
+
     /// Returns the packet that leaves next if that is known without calling the discipline: a held packet,
     /// or the first of a FIFO.
     #[inline(always)]

@@ -191,6 +191,10 @@ impl Discipline for FqCodel {
         None
     }
 
+    fn front(&self) -> Option<(&Packet, *const u8)> {
+        self.flows.front()
+    }
+
     fn flush(&mut self, out: &mut Vec<Packet>) {
         self.flows.flush(out);
         self.fattest.clear();

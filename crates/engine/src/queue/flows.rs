@@ -166,12 +166,19 @@ impl<T> Flows<T> {
     /// Prefetches what a packet of a flow needs, as far as few flows are here: the first queue.
     #[inline]
     pub(crate) fn prefetch(&self, flow: FlowId) {
-        if let Some(salt) = self.salt {
+        if let Some(salt) = self.salt.filter(|_| self.slots.is_table()) {
             self.slots.prefetch(self.hash(flow, salt));
         }
         if let Some(first) = self.used.first() {
             prefetch(first);
         }
+    }
+
+    /// Returns the first packet of the flow whose turn it is, and the address of the flow.
+    #[inline]
+    pub(crate) fn front(&self) -> Option<(&Packet, *const u8)> {
+        let flow = self.used.get(self.new.front().or_else(|| self.old.front())? as usize)?;
+        Some((flow.queue.front()?, core::ptr::from_ref(flow).cast()))
     }
 
     /// Returns the flow of this slot.

@@ -47,6 +47,12 @@ impl Slots {
         })
     }
 
+    /// Returns true if there are so many queues that they are found in a table.
+    #[inline]
+    pub(crate) const fn is_table(&self) -> bool {
+        self.numbers.is_some()
+    }
+
     /// Prefetches the entry of a hash value.
     #[inline]
     pub(crate) fn prefetch(&self, slot: usize) {
