@@ -37,7 +37,9 @@ impl Slots {
     #[inline]
     pub(crate) fn number(&mut self, slot: usize, next: usize, make: impl FnOnce()) -> usize {
         let known = match &self.numbers {
-            Some(numbers) => numbers.get(slot).and_then(|number| number.checked_sub(1)).map(|index| index as usize),
+            Some(numbers) => {
+                numbers.get(slot).and_then(|number| number.checked_sub(1)).map(|index| index as usize)
+            }
             None => self.few.iter().position(|known| *known as usize == slot),
         };
         known.unwrap_or_else(|| {

@@ -99,3 +99,32 @@ impl Sojourns {
         self.zeros == 0 && self.pending.is_empty() && self.counted.is_empty()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Histogram of a queue's sojourn times: every fourth is zero.
+    fn recorded(is_member: bool, detail: Detail, with_sums: bool) -> Histogram {
+        let mut sojourns = Sojourns::new(is_member, detail);
+        for value in 0..1000u64 {
+            sojourns.note(Duration::from_picos(if value % 4 == 0 { 0 } else { value * 1_000_003 }));
+        }
+        let mut all = Histogram::default();
+        sojourns.add_to(&mut all, with_sums || sojourns.is_sum());
+        all
+    }
+
+    #[test]
+    fn members_have_the_same_distribution_and_under_totals_sums_only() {
+        let own = recorded(false, Detail::Totals, false);
+        assert_eq!((own.count(), own.min(), own.max()), (1000, Some(0), Some(999_002_997)));
+        assert_eq!(own.quantile(0.25), Some(0));
+        assert_eq!(recorded(true, Detail::Groups, false), own);
+        for sums in [recorded(true, Detail::Totals, false), recorded(true, Detail::Groups, true)] {
+            assert_eq!((sums.count(), sums.min(), sums.max()), (1000, Some(0), Some(999_002_997)));
+            assert_eq!((sums.mean(), sums.std()), (own.mean(), own.std()));
+            assert_eq!(sums.quantile(0.5), None);
+        }
+    }
+}
